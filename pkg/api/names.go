@@ -1,0 +1,48 @@
+package api
+
+// Request and response headers.
+const (
+	HeaderToken            = "Token"         // collection token or project admin token
+	HeaderAuthToken        = "X-Auth-Token"  // JWT of a login, or a personal access token
+	HeaderAdminToken       = "X-Admin-Token" // server admin token
+	HeaderAuthorization    = "Authorization" // "Bearer <server admin token>"
+	HeaderRequestID        = "X-Request-Id"  // in and out
+	HeaderGeneration       = "X-Svc-Generation"
+	HeaderETag             = "ETag"
+	HeaderIfMatch          = "If-Match"
+	HeaderIfNoneMatch      = "If-None-Match"
+	HeaderLocation         = "Location"
+	HeaderLink             = "Link"
+	HeaderRetryAfter       = "Retry-After"
+	HeaderIdempotencyKey   = "Idempotency-Key"
+	HeaderIdempotentReplay = "Idempotency-Replayed"
+)
+
+// ParamToken is the query parameter that carries a collection token, for testing only.
+const ParamToken = "token"
+
+// Query parameters of record requests.
+const (
+	ParamFilter     = "filter"
+	ParamSort       = "sort"
+	ParamLimit      = "limit"
+	ParamOffset     = "offset"
+	ParamAfter      = "after"
+	ParamSelect     = "select"
+	ParamProjection = "projection"
+	ParamCount      = "count"
+	ParamReplace    = "replace"
+	ParamPretty     = "pretty"
+	ParamLang       = "lang"
+)
+
+// ParamWait makes a reload answer when it is done.
+const ParamWait = "wait"
+
+// Media types.
+const (
+	MediaJSON       = "application/json"
+	MediaProblem    = "application/problem+json"
+	MediaMergePatch = "application/merge-patch+json" // RFC 7396
+	MediaJSONPatch  = "application/json-patch+json"  // RFC 6902
+)

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Prefix is the API root. The Route constants up to the root routes are relative to it.
+const Prefix = "/api/v1"
+
+// Routes under Prefix. A {name} is one path segment; the functions below fill it in, escaped.
+const (
+	RouteLogin      = "/login"
+	RouteLogout     = "/logout"
+	RouteMe         = "/me"
+	RouteMePassword = "/me/password"
+	RouteVersion    = "/version"
+
+	RouteUsers         = "/user"
+	RouteUser          = "/user/{id}"
+	RouteProjects      = "/project"
+	RouteProject       = "/project/{id}"
+	RouteProjectStatus = "/project/{id}/status"
+
+	RouteRecords     = "/_/{project}/{collection}"
+	RouteRecord      = "/_/{project}/{collection}/{id}"
+	RouteRecordCount = "/_/{project}/{collection}/_count"
+
+	RouteReload      = "/_/{project}/_/admin/reload"
+	RouteCollections = "/_/{project}/_/collections"
+	RouteCollection  = "/_/{project}/_/collections/{collection}"
+)
+
+// Routes on the service root, without Prefix.
+const (
+	RootHealth  = "/healthz"
+	RootReady   = "/readyz"
+	RootMetrics = "/metrics"
+)
+
+// UserPath is the path of one user.
+func UserPath(id string) string { return fill(RouteUser, id) }
+
+// ProjectPath is the path of one registration; id is its hex id.
+func ProjectPath(id string) string { return fill(RouteProject, id) }
+
+// ProjectStatusPath is the path of the status of one registration.
+func ProjectStatusPath(id string) string { return fill(RouteProjectStatus, id) }
+
+// RecordsPath is the path of a collection's records.
+func RecordsPath(namespace, collection string) string {
+	return fill(RouteRecords, namespace, collection)
+}
+
+// RecordPath is the path of one record.
+func RecordPath(namespace, collection, id string) string {
+	return fill(RouteRecord, namespace, collection, id)
+}
+
+// RecordCountPath is the path of the count of a collection's records.
+func RecordCountPath(namespace, collection string) string {
+	return fill(RouteRecordCount, namespace, collection)
+}
+
+// ReloadPath is the path that reloads a project's config.
+func ReloadPath(namespace string) string { return fill(RouteReload, namespace) }
+
+// CollectionsPath is the path of the descriptions of a project's collections.
+func CollectionsPath(namespace string) string { return fill(RouteCollections, namespace) }
+
+// CollectionPath is the path of the description of one collection.
+func CollectionPath(namespace, collection string) string {
+	return fill(RouteCollection, namespace, collection)
+}
+
+// fill puts Prefix before route and values, escaped, in the place of its {names}, in order. A value that a server
+// would read as a step in the path ("", ".", "..") is kept from being one by escaping its dots.
+func fill(route string, values ...string) string {
+	var b strings.Builder
+	b.WriteString(Prefix)
+	for _, v := range values {
+		open := strings.IndexByte(route, '{')
+		end := strings.IndexByte(route, '}')
+		b.WriteString(route[:open])
+		if v == "." || v == ".." {
+			b.WriteString(strings.ReplaceAll(v, ".", "%2E"))
+		} else {
+			b.WriteString(url.PathEscape(v))
+		}
+		route = route[end+1:]
+	}
+	b.WriteString(route)
+	return b.String()
+}

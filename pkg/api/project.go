@@ -1,0 +1,127 @@
+package api
+
+// ProjectRegistration is the body of POST /project. ConfigFile is the path of the project's entry file as the service
+// sees it: absolute, or relative to the service's projects directory.
+type ProjectRegistration struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ConfigFile  string `json:"configFile"`
+	Enabled     bool   `json:"enabled"`
+}
+
+// ProjectUpdate is the body of PUT /project/<id>: a nil member stays as it is.
+type ProjectUpdate struct {
+	Name        *string `json:"name,omitempty"`
+	Description *string `json:"description,omitempty"`
+	ConfigFile  *string `json:"configFile,omitempty"`
+	Enabled     *bool   `json:"enabled,omitempty"`
+}
+
+// Project is a registration as it is read.
+type Project struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ConfigFile  string `json:"configFile"`
+	Enabled     bool   `json:"enabled"`
+	Namespace   string `json:"namespace"`
+	CreatedAt   Time   `json:"createdAt"`
+	UpdatedAt   Time   `json:"updatedAt"`
+}
+
+// Phase is the one-word summary of a project's conditions.
+type Phase string
+
+// The phases.
+const (
+	PhasePending  Phase = "Pending"  // registered, nothing served yet
+	PhaseReady    Phase = "Ready"    // served, and Ready is True
+	PhaseDegraded Phase = "Degraded" // served, but Ready is not True
+	PhaseFailed   Phase = "Failed"   // not served: no config of it was ever valid
+	PhaseDisabled Phase = "Disabled" // enabled is false
+)
+
+// ProjectStatus is the body of GET /project/<id>/status.
+type ProjectStatus struct {
+	ID                 string           `json:"id"`
+	Namespace          string           `json:"namespace"`
+	Phase              Phase            `json:"phase"`
+	ObservedGeneration int64            `json:"observedGeneration"` // the generation that is served
+	Revision           string           `json:"revision"`           // hash of the files that are served
+	Conditions         []Condition      `json:"conditions"`
+	Problems           []ConfigProblem  `json:"problems"`         // of the files on disk, served or not
+	Counts             map[string]int64 `json:"counts,omitempty"` // records by collection
+}
+
+// Condition is one aspect of a project's state, in the form Kubernetes gives it. Status is "True", "False" or
+// "Unknown".
+type Condition struct {
+	Type               string `json:"type"`
+	Status             string `json:"status"`
+	Reason             string `json:"reason"`
+	Message            string `json:"message"`
+	ObservedGeneration int64  `json:"observedGeneration"`
+	LastTransitionTime Time   `json:"lastTransitionTime"`
+}
+
+// ReloadResult answers a reload that was waited for. Changed is false when the files were the served ones already.
+type ReloadResult struct {
+	Generation int64           `json:"generation"`
+	Changed    bool            `json:"changed"`
+	Revision   string          `json:"revision"`
+	Conditions []Condition     `json:"conditions"`
+	Warnings   []ConfigProblem `json:"warnings"`
+}
+
+// CollectionDescription is what a caller may know of a collection. Hidden fields are absent.
+type CollectionDescription struct {
+	Name            string                  `json:"name"`
+	Fields          []FieldDescription      `json:"fields"`
+	Indexes         []IndexDescription      `json:"indexes"`
+	Projections     []string                `json:"projections,omitempty"`
+	StrictFields    bool                    `json:"strictFields"`
+	Meta            map[string]any          `json:"meta,omitempty"`
+	YourPermissions map[string]MethodRights `json:"yourPermissions"` // by method: get, post, put, delete
+}
+
+// FieldDescription is one field of a collection or of an object field.
+type FieldDescription struct {
+	Name         string             `json:"name"`
+	Type         string             `json:"type"`
+	Required     bool               `json:"required,omitempty"`
+	Readonly     bool               `json:"readonly,omitempty"`
+	StrictFields bool               `json:"strictFields,omitempty"`
+	Validator    any                `json:"validator,omitempty"` // as configured: an object of rules, or a tag string
+	Index        []string           `json:"index,omitempty"`
+	SubFields    []FieldDescription `json:"subFields,omitempty"`
+	Meta         map[string]any     `json:"meta,omitempty"`
+}
+
+// States of an index.
+const (
+	IndexReady    = "ready"    // serves queries
+	IndexBuilding = "building" // being built
+	IndexMissing  = "missing"  // declared, not there yet
+	IndexFailed   = "failed"   // can't be built; Message says why
+	IndexForeign  = "foreign"  // there, made by other hands
+)
+
+// IndexDescription is one index and how far it is.
+type IndexDescription struct {
+	Name    string   `json:"name"`
+	Key     []string `json:"key"` // field paths, "-" before a descending one
+	Unique  bool     `json:"unique,omitempty"`
+	Sparse  bool     `json:"sparse,omitempty"`
+	State   string   `json:"state"`
+	Message string   `json:"message,omitempty"`
+}
+
+// MethodRights is what a caller may do with one method on a collection.
+type MethodRights struct {
+	Allow     bool `json:"allow"`
+	Bulk      bool `json:"bulk"`
+	Aggregate bool `json:"aggregate"`
+	Lookup    bool `json:"lookup"`
+	Count     bool `json:"count"`
+	Facet     bool `json:"facet"`
+}

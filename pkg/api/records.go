@@ -1,0 +1,77 @@
+package api
+
+import "encoding/json"
+
+// Record is one record as JSON, kept raw so that its key order and its 64-bit integers survive.
+type Record = json.RawMessage
+
+// List is the envelope of every list.
+type List[T any] struct {
+	Items   []T    `json:"items"`
+	Limit   int    `json:"limit"`
+	Offset  int    `json:"offset"`
+	HasMore bool   `json:"hasMore"`
+	Total   *int64 `json:"total,omitempty"` // only with count=true
+	Next    string `json:"next,omitempty"`  // cursor for after=, when HasMore
+}
+
+// CountResult is the body of a count-only read.
+type CountResult struct {
+	Count int64 `json:"count"`
+}
+
+// BulkCreateRequest is the body of a bulk create.
+type BulkCreateRequest struct {
+	Items []Record `json:"items"`
+}
+
+// BulkCreateResult answers a bulk create: 201 when all items succeeded, else 207. Items are in the order sent.
+type BulkCreateResult struct {
+	Items     []BulkCreateItem `json:"items"`
+	Succeeded int              `json:"succeeded"`
+	Failed    int              `json:"failed"`
+}
+
+// BulkCreateItem is the outcome of one item; Item is the record as the caller may read it.
+type BulkCreateItem struct {
+	ID     string   `json:"id,omitempty"`
+	Status int      `json:"status"`
+	Error  *Problem `json:"error,omitempty"`
+	Item   Record   `json:"item,omitempty"`
+}
+
+// BulkUpdateResult answers a bulk update.
+type BulkUpdateResult struct {
+	Matched   int              `json:"matched"`
+	Succeeded int              `json:"succeeded"`
+	Failed    int              `json:"failed"`
+	Items     []BulkUpdateItem `json:"items"`
+}
+
+// BulkUpdateItem is the outcome for one matched record.
+type BulkUpdateItem struct {
+	ID     string   `json:"id"`
+	Status int      `json:"status"`
+	Error  *Problem `json:"error,omitempty"`
+}
+
+// DeleteResult answers the delete of one thing. Warning says what was left behind, if anything.
+type DeleteResult struct {
+	ID      string `json:"id"`
+	Warning string `json:"warning,omitempty"`
+}
+
+// BulkDeleteResult answers a bulk delete.
+type BulkDeleteResult struct {
+	Matched   int              `json:"matched"`
+	Succeeded int              `json:"succeeded"`
+	Failed    int              `json:"failed"`
+	Items     []BulkDeleteItem `json:"items"`
+}
+
+// BulkDeleteItem is the outcome for one matched record; Error is set when it was not deleted.
+type BulkDeleteItem struct {
+	ID      string   `json:"id"`
+	Warning string   `json:"warning,omitempty"`
+	Error   *Problem `json:"error,omitempty"`
+}
