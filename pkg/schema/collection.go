@@ -1,0 +1,150 @@
+package schema
+
+import "go.mongodb.org/mongo-driver/v2/bson"
+
+// Collection is a collection's config (interface "Collection config"). Fields is nil when none are declared: then any
+// field may be stored.
+type Collection struct {
+	Name             string                 `cfg:"name,required" pattern:"collection" doc:"The name in paths and in the store."`
+	DefaultLanguage  string                 `cfg:"defaultLanguage" doc:"Language of text search."`
+	LanguageOverride string                 `cfg:"languageOverride" doc:"Field that names a record's language."`
+	UploadPath       string                 `cfg:"uploadPath" pattern:"path" doc:"Directory of uploads."`
+	Upload           *Upload                `cfg:"upload" doc:"Limits of uploads."`
+	Permissions      *Permissions           `cfg:"permissions,required" doc:"Who may do what."`
+	Projections      map[string]*Projection `cfg:"projections" keys:"projection" doc:"Named selections of fields."`
+	Hooks            *Hooks                 `cfg:"hooks" doc:"Scripts that run on operations."`
+	Meta             *CollectionMeta        `cfg:"meta" doc:"Presentation, defaults, guidance."`
+	ImageFilter      ImageFilter            `cfg:"imageFilter" keys:"filter" doc:"Named image pipelines."`
+	Fields           []*Field               `cfg:"fields,listref" doc:"The fields; without them, any field may be stored."`
+	Indexes          []*Index               `cfg:"indexes,listref" doc:"Indexes beside those that fields declare."`
+	Audit            *Audit                 `cfg:"audit" doc:"The audit log of writes."`
+	Bulk             *Bulk                  `cfg:"bulk" doc:"Limits of bulk writes."`
+	CORS             *CORS                  `cfg:"cors" doc:"Cross-origin access from browsers."`
+	QueryLimits      *QueryLimits           `cfg:"queryLimits" doc:"Limits of queries."`
+	ReadonlyFields   []string               `cfg:"readonlyFields" pattern:"fieldpath" doc:"Field paths that clients can't write."`
+	HiddenFields     []string               `cfg:"hiddenFields" pattern:"fieldpath" doc:"Field paths that clients never see."`
+	StrictFields     *bool                  `cfg:"strictFields" doc:"Refuse fields that are not declared."`
+	Search           []*SearchConfig        `cfg:"search" doc:"Search configs; q uses the first."`
+	RenamedFrom      string                 `cfg:"renamedFrom" pattern:"collection" doc:"The name it had before, whose data it keeps."`
+}
+
+// Projection is a named selection. Select is nil for the whole record.
+type Projection struct {
+	Select bson.D `cfg:"select,required,nullable" doc:"Paths with 1 to take or 0 to leave out; null for the whole record."`
+}
+
+// Index is indexConfig. An element of Key is a field path, -path for descending, $text:path for text.
+type Index struct {
+	Name             string   `cfg:"name" pattern:"indexname" doc:"Name; made from the key when absent."`
+	Key              []string `cfg:"key,required" pattern:"indexkey" min:"1" doc:"Field paths; -path descends, $text:path is text."`
+	Unique           bool     `cfg:"unique" doc:"No two records may have the same key."`
+	DropDups         bool     `cfg:"dropDups" doc:"Refused: it would delete data."`
+	Background       bool     `cfg:"background" doc:"Accepted; index builds never block writes."`
+	Sparse           bool     `cfg:"sparse" doc:"Leave out records without any of the fields."`
+	DefaultLanguage  string   `cfg:"defaultLanguage" doc:"Language of text."`
+	LanguageOverride string   `cfg:"languageOverride" doc:"Field that names a record's language."`
+	RenamedFrom      string   `cfg:"renamedFrom" pattern:"indexname" doc:"The name it had before."`
+}
+
+// Bulk limits bulk writes. The right to them is methods.<method>.bulk of a permission set.
+type Bulk struct {
+	MaxItems    int    `cfg:"maxItems" default:"1000" min:"1" doc:"Most items of one bulk create."`
+	MaxAffected int    `cfg:"maxAffected" default:"10000" min:"1" doc:"Most records of one bulk update or delete."`
+	Mode        string `cfg:"mode" enum:"continue,atomic" default:"continue" doc:"Each item by itself, or all or nothing."`
+}
+
+// QueryLimits bounds what one query may cost. AllowAggregate nil means true for user and token sets, false for public.
+type QueryLimits struct {
+	DefaultLimit      int      `cfg:"defaultLimit" default:"100" min:"0" doc:"limit of a list that gives none."`
+	MaxLimit          int      `cfg:"maxLimit" default:"1000" min:"1" doc:"Highest limit of a list."`
+	MaxOffset         int      `cfg:"maxOffset" default:"10000" min:"0" doc:"Highest offset of a list."`
+	MaxTime           Duration `cfg:"maxTime" default:"5000" min:"1" doc:"Time a query may take."`
+	MaxFilterBytes    int      `cfg:"maxFilterBytes" default:"8192" min:"1" doc:"Longest filter."`
+	MaxFilterDepth    int      `cfg:"maxFilterDepth" default:"8" min:"1" doc:"Deepest filter."`
+	MaxFilterClauses  int      `cfg:"maxFilterClauses" default:"100" min:"1" doc:"Most comparisons of a filter."`
+	MaxInValues       int      `cfg:"maxInValues" default:"1000" min:"1" doc:"Most values of $in and $nin."`
+	MaxSortFields     int      `cfg:"maxSortFields" default:"8" min:"1" doc:"Most fields of a sort."`
+	MaxLookups        int      `cfg:"maxLookups" default:"5" min:"0" doc:"Most lookups of a query."`
+	MaxLookupDepth    int      `cfg:"maxLookupDepth" default:"2" min:"0" doc:"Deepest nesting of lookups."`
+	MaxPipelineStages int      `cfg:"maxPipelineStages" default:"20" min:"1" doc:"Most stages of a pipeline."`
+	AllowAggregate    *bool    `cfg:"allowAggregate" doc:"Whether pipelines are allowed; true but for public when absent."`
+	Regex             string   `cfg:"regex" enum:"anchored,any,off" default:"any" doc:"Which regular expressions a filter may use."`
+}
+
+// SearchConfig is one way to search a collection.
+type SearchConfig struct {
+	Name           string        `cfg:"name,required" pattern:"name" doc:"Name for qName."`
+	Mode           string        `cfg:"mode,required" enum:"text,ngram,regex,vector,rrf" doc:"How it searches."`
+	Fields         []string      `cfg:"fields" pattern:"fieldpath" doc:"Field paths that are searched."`
+	Meta           bson.D        `cfg:"meta" doc:"Free metadata."`
+	Eval           string        `cfg:"eval" doc:"Script that gives the text to index."`
+	Filter         bson.D        `cfg:"filter" doc:"Which records are indexed."`
+	Ngram          *SearchNgram  `cfg:"ngram" doc:"Settings of mode ngram."`
+	Regex          bson.D        `cfg:"regex" doc:"Settings of mode regex."`
+	Score          *SearchScore  `cfg:"score" doc:"How results are weighed."`
+	Vector         *SearchVector `cfg:"vector" doc:"Settings of mode vector."`
+	RRF            *SearchRRF    `cfg:"rrf" doc:"Settings of mode rrf."`
+	Async          bool          `cfg:"async" doc:"Writes answer before they are indexed."`
+	AutoRegenerate bool          `cfg:"autoRegenerate" doc:"Rebuild in the background when this config changes."`
+}
+
+// SearchNgram sets the lengths of n-grams.
+type SearchNgram struct {
+	Min int `cfg:"min" min:"1" max:"20" default:"2" doc:"Shortest n-gram."`
+	Max int `cfg:"max" min:"1" max:"20" default:"3" doc:"Longest n-gram."`
+}
+
+// SearchScore weighs results.
+type SearchScore struct {
+	Weights  map[string]float64 `cfg:"weights" doc:"Weight by field path."`
+	MinScore float64            `cfg:"minScore" min:"0" doc:"Results below are left out."`
+	Recency  *SearchRecency     `cfg:"recency" doc:"Boost of recent records."`
+}
+
+// SearchRecency boosts recent records.
+type SearchRecency struct {
+	Field    string   `cfg:"field,required" pattern:"fieldpath" doc:"The date field."`
+	HalfLife Duration `cfg:"halfLife,required" min:"1" doc:"Age at which the boost has halved."`
+	Weight   float64  `cfg:"weight" default:"1" min:"0" doc:"Strength of the boost."`
+}
+
+// SearchVector sets vector search.
+type SearchVector struct {
+	Group  string   `cfg:"group,required" doc:"The embedding group."`
+	Fields []string `cfg:"fields" pattern:"fieldpath" doc:"Field paths whose text is embedded."`
+	Metric string   `cfg:"metric" enum:"cosine" default:"cosine" doc:"Distance."`
+}
+
+// SearchRRF fuses other search configs by reciprocal rank.
+type SearchRRF struct {
+	Sources []string           `cfg:"sources,required" min:"1" doc:"Names of the search configs to fuse."`
+	K       int                `cfg:"k" default:"60" min:"1" doc:"Constant of the formula."`
+	TopK    int                `cfg:"topK" default:"100" min:"1" doc:"Results taken from each source."`
+	Weights map[string]float64 `cfg:"weights" doc:"Weight by source."`
+}
+
+// ImageFilter maps the name of a filter to its steps.
+type ImageFilter map[string][]ImageStep
+
+// ImageStep is one step of an image filter.
+type ImageStep struct {
+	Width               *float64 `cfg:"width" min:"0" doc:"Pixels."`
+	Height              *float64 `cfg:"height" min:"0" doc:"Pixels."`
+	Fit                 bool     `cfg:"fit" doc:"Scale to fit inside width and height."`
+	Fill                bool     `cfg:"fill" doc:"Scale and crop to fill width and height."`
+	Resampling          string   `cfg:"resampling" enum:"nearestNeighbor,hermite,linear,catmullRom,lanczos,box,mitchellNetravili,bSpline,gaussian,bartlett,hann,hamming,blackman,welch,cosine" doc:"Scaling kernel."`
+	Anchor              string   `cfg:"anchor" enum:"center,topLeft,top,topRight,left,right,bottomLeft,bottom,bottomRight" doc:"What fill keeps."`
+	Brightness          *float64 `cfg:"brightness" doc:"Percent, -100 to 100."`
+	Saturation          *float64 `cfg:"saturation" doc:"Percent."`
+	Contrast            *float64 `cfg:"contrast" doc:"Percent, -100 to 100."`
+	Gamma               *float64 `cfg:"gamma" doc:"1 is unchanged."`
+	Blur                *float64 `cfg:"blur" doc:"Sigma."`
+	Sharpen             *float64 `cfg:"sharpen" doc:"Sigma."`
+	Invert              bool     `cfg:"invert" doc:"Negative."`
+	Grayscale           bool     `cfg:"grayscale" doc:"Without color."`
+	Quality             *float64 `cfg:"quality" min:"0" max:"100" doc:"Of lossy output."`
+	Lossless            bool     `cfg:"lossless" doc:"Lossless output where the type has it."`
+	SkipLargerDimension bool     `cfg:"skipLargerDimension" doc:"Keep the original when the result would be larger."`
+	SkipLargerFilesize  bool     `cfg:"skipLargerFilesize" doc:"Keep the original when the result has more bytes."`
+	OutputType          string   `cfg:"outputType" enum:"jpg,jpeg,png,webp" doc:"Type of the result."`
+}

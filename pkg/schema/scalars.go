@@ -1,0 +1,18 @@
+package schema
+
+import "time"
+
+// Duration is a time in Go form (1m30s), with d and w for days and weeks, or an integer of milliseconds.
+type Duration time.Duration
+
+// Std gives the standard library's form.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// Size is a number of bytes, or a string such as 25MB (powers of 1000) or 32MiB (powers of 1024).
+type Size int64
+
+// Schedule is a schedule in the text that pkg/schedule reads; "" is none.
+type Schedule string
+
+// Span is a stretch of calendar time such as 1y5m7d2h, where m means months.
+type Span struct{ Years, Months, Days, Hours int }
