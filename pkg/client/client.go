@@ -1,0 +1,268 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// Limits of what is read from a server into memory, in bytes.
+const (
+	maxAnswer  = 256 << 20
+	maxProblem = 1 << 20
+)
+
+// maxAttempts is how often a request is sent at most; maxRetryAfter is the longest wait that is obeyed in between.
+const (
+	maxAttempts   = 3
+	maxRetryAfter = 10 * time.Second
+)
+
+// Options say which service to talk to, and as whom. At most one of the three credentials may be set, since the
+// service refuses a request that carries two.
+type Options struct {
+	Server          string        // such as "http://127.0.0.1:8080"; a path in it is kept as the service root
+	Token           string        // JWT of a login, or a personal access token
+	AdminToken      string        // server admin token
+	CollectionToken string        // collection token or project admin token
+	HTTPClient      *http.Client  // its CheckRedirect is replaced; nil is a client of our own
+	UserAgent       string        // "" is the library's
+	Timeout         time.Duration // of one attempt, answer included; 0 is none. Do and Records don't use it for bodies
+	// Backoff is the wait before attempt n (2, 3, …) of a request that may be repeated; nil is 100 ms, 400 ms.
+	Backoff func(attempt int) time.Duration
+}
+
+// Client talks to one service with one credential. It is safe for concurrent use.
+type Client struct {
+	root       string
+	header     http.Header
+	http       *http.Client
+	timeout    time.Duration
+	backoff    func(int) time.Duration
+	credential bool
+}
+
+// New checks options and makes a Client. It sends nothing.
+func New(o Options) (*Client, error) {
+	u, err := url.Parse(o.Server)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("server %q: want an address such as http://127.0.0.1:8080", o.Server)
+	}
+	c := &Client{
+		root:    strings.TrimRight(u.String(), "/"),
+		header:  http.Header{"Accept": {api.MediaJSON}},
+		timeout: o.Timeout,
+		backoff: o.Backoff,
+	}
+	for name, value := range map[string]string{
+		api.HeaderAuthToken:  o.Token,
+		api.HeaderAdminToken: o.AdminToken,
+		api.HeaderToken:      o.CollectionToken,
+	} {
+		if value == "" {
+			continue
+		}
+		if c.credential {
+			return nil, errors.New("more than one credential: give one of token, admin token and collection token")
+		}
+		c.header.Set(name, value)
+		c.credential = true
+	}
+	if o.UserAgent != "" {
+		c.header.Set("User-Agent", o.UserAgent)
+	}
+	if c.backoff == nil {
+		c.backoff = func(attempt int) time.Duration { return 25 * time.Millisecond << (2 * (attempt - 1)) }
+	}
+	h := http.Client{}
+	if o.HTTPClient != nil {
+		h = *o.HTTPClient
+	}
+	// A redirect is never followed: our credential headers would go along to wherever it points.
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &h
+	return c, nil
+}
+
+// Server is the address that the client talks to.
+func (c *Client) Server() string { return c.root }
+
+// HasCredential says whether requests carry a credential.
+func (c *Client) HasCredential() bool { return c.credential }
+
+// Request is one request for Do. Path is relative to the service root and begins with "/"; Body may be nil.
+type Request struct {
+	Method string
+	Path   string
+	Query  url.Values
+	Header http.Header // added to, and over, the client's own
+	Body   io.Reader
+}
+
+// Do sends a request as it is and gives the answer as it is, unless it is a refusal (status 400 and above, or a
+// redirect), which is an *Error. The caller closes the body. It is sent once, and bounded by ctx alone.
+func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
+	target := c.root + r.Path
+	if len(r.Query) > 0 {
+		sep := "?"
+		if strings.Contains(r.Path, "?") {
+			sep = "&"
+		}
+		target += sep + r.Query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, target, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	for name, values := range r.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode != http.StatusNotModified {
+		defer resp.Body.Close() //nolint:errcheck // the answer is already an error
+		return nil, refusal(r.Method, resp)
+	}
+	return resp, nil
+}
+
+// unreachable tells a caller's cancellation from a server that does not answer.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // the URL is in our own message
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", c.root, context.Cause(ctx))
+	}
+	return &UnreachableError{Server: c.root, Err: err}
+}
+
+// call is a typed request: in is marshaled as the body unless nil, a []byte or json.RawMessage goes as it is; out takes
+// the answer unless nil.
+type call struct {
+	method string
+	path   string
+	query  url.Values
+	header http.Header
+	in     any
+	out    any
+}
+
+// do sends a call, again if that is safe, and gives the answer's headers.
+func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
+	if strings.Contains(r.path, "//") || strings.HasSuffix(r.path, "/") {
+		return nil, fmt.Errorf("%s %s: an id or a name is empty", r.method, r.path)
+	}
+	var body []byte
+	switch in := r.in.(type) {
+	case nil:
+	case []byte:
+		body = in
+	case json.RawMessage:
+		body = in
+	default:
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+	}
+	for attempt := 1; ; attempt++ {
+		header, err := c.once(ctx, r, body)
+		if err == nil || attempt == maxAttempts || ctx.Err() != nil {
+			return header, err
+		}
+		wait, again := c.retry(r.method, attempt, err)
+		if !again {
+			return nil, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("%s: %w", c.root, context.Cause(ctx))
+		case <-timer.C:
+		}
+	}
+}
+
+// retry says whether a failed request may be sent again, and after which wait. A read may, when the connection failed;
+// a read, PUT or DELETE may when the service refused it unprocessed, with 503 and Retry-After. A POST never is.
+func (c *Client) retry(method string, attempt int, err error) (time.Duration, bool) {
+	read := method == http.MethodGet || method == http.MethodHead
+	var un *UnreachableError
+	if errors.As(err, &un) {
+		return c.backoff(attempt + 1), read && !un.Permanent()
+	}
+	var refused *Error
+	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable && refused.RetryAfter > 0 {
+		idempotent := read || method == http.MethodPut || method == http.MethodDelete
+		return refused.RetryAfter, idempotent && refused.RetryAfter <= maxRetryAfter
+	}
+	return 0, false
+}
+
+// errTimeout is the cause of the end of an attempt that took longer than Options.Timeout.
+var errTimeout = fmt.Errorf("no answer within the request timeout: %w", context.DeadlineExceeded)
+
+// once sends a call one time and decodes the answer.
+func (c *Client) once(ctx context.Context, r call, body []byte) (http.Header, error) {
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, errTimeout)
+		defer cancel()
+	}
+	req := Request{Method: r.method, Path: r.path, Query: r.query, Header: r.header}
+	if body != nil {
+		req.Body = bytes.NewReader(body)
+		if r.header.Get("Content-Type") == "" {
+			req.Header = req.Header.Clone()
+			if req.Header == nil {
+				req.Header = http.Header{}
+			}
+			req.Header.Set("Content-Type", api.MediaJSON)
+		}
+	}
+	resp, err := c.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end below
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if len(data) > maxAnswer {
+		return nil, fmt.Errorf("%s answered with more than %d MiB: ask for less at once", c.root, maxAnswer>>20)
+	}
+	if r.out == nil {
+		return resp.Header, nil
+	}
+	if err := json.Unmarshal(data, r.out); err != nil {
+		return nil, c.notOurs(resp, err)
+	}
+	return resp.Header, nil
+}
+
+// notOurs is the error for an answer that the service would not give, which mostly is another program's.
+func (c *Client) notOurs(resp *http.Response, err error) error {
+	return &UnreachableError{Server: c.root, Err: fmt.Errorf(
+		"the answer to %s (%s, %s) is not the service's: %w",
+		resp.Request.URL.Path, strconv.Itoa(resp.StatusCode), resp.Header.Get("Content-Type"), err), answered: true}
+}
