@@ -1,0 +1,132 @@
+package fieldtype
+
+import (
+	"slices"
+
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// Field is one declared field. It is immutable once it is part of a Tree.
+type Field struct {
+	Name     string
+	Path     string // dotted path from the top of the record, without list positions
+	Type     Type
+	Rules    []Rule
+	Sub      *Tree // fields inside an object, each object of a list, or an object in an any field; nil takes anything
+	Strict   bool  // undeclared names inside Sub are refused, as if Sub were strict
+	Readonly bool
+	Hidden   bool
+	Default  any   // set on create when the field is absent; nil for none
+	Choices  []any // the only values allowed (of each item in a list), unless FreeSolo; empty allows any
+	FreeSolo bool
+	Foreign  *Foreign
+
+	elem    *Field // of a list: its items
+	file    *Tree  // of a file: its members
+	choices []any  // Choices as they are stored
+}
+
+// Foreign is what a field refers to: the Key of a record in a Collection.
+type Foreign struct {
+	Namespace  string // "" is the same project
+	Collection string
+	Key        string // "" and "_id" are the record's id: the field stores ObjectIDs and takes hex
+	Label      string
+}
+
+// holdsIDs says that values of the field are stored as ObjectIDs.
+func (f *Field) holdsIDs() bool {
+	return f.Foreign != nil && (f.Foreign.Key == "" || f.Foreign.Key == "_id" || f.Foreign.Key == "id")
+}
+
+// IsList says that the field holds a list of its type's items.
+func (f *Field) IsList() bool {
+	_, ok := f.Type.(listType)
+	return ok
+}
+
+// Has says that the field is under a rule.
+func (f *Field) Has(rule string) bool {
+	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.Name == rule })
+}
+
+// Cast turns a constant that a query compares the field with into the form that stored values have.
+func (f *Field) Cast(v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return f.Type.Cast(f, v)
+}
+
+// prepare fills what is derived from the declaration. It is called once, by NewTree.
+func (f *Field) prepare() {
+	if list, ok := f.Type.(listType); ok {
+		f.elem = &Field{Name: f.Name, Path: f.Path, Type: list.item, Sub: f.Sub, Strict: f.Strict, Foreign: f.Foreign}
+		f.elem.prepare()
+	}
+	if _, ok := f.Type.(fileType); ok {
+		f.file = fileTree()
+	}
+	item := f.item()
+	f.choices = nil
+	for _, choice := range f.Choices {
+		cast, err := item.Cast(normalize(choice))
+		if err != nil { // only an Untyped fails, and a config has none
+			continue
+		}
+		f.choices = append(f.choices, cast)
+	}
+}
+
+// item is the field of a list's items, or the field itself.
+func (f *Field) item() *Field {
+	if f.elem != nil {
+		return f.elem
+	}
+	return f
+}
+
+// CheckConfig tells what in the field's own declaration cannot work: choices of another type, a default that the type
+// or the rules refuse, subfields in a type without any, a foreign key on a type that can't hold one. Paths are members
+// of the field's config.
+func (f *Field) CheckConfig() []errs.FieldError {
+	var problems []errs.FieldError
+	add := func(path, message string) {
+		problems = append(problems, errs.FieldError{Path: path, Rule: "config", Message: message})
+	}
+	own := *f
+	own.prepare()
+	item := own.item()
+	switch item.Type.(type) {
+	case objectType, anyType:
+	default:
+		if f.Sub != nil {
+			add("subFields", "a field of type "+f.Type.Name()+" has no subFields; only object, object[] and any have")
+		}
+	}
+	switch item.Type.(type) {
+	case stringType, numberType, anyType:
+	default:
+		if f.Foreign != nil {
+			add("meta.foreign", "a field of type "+f.Type.Name()+" can't refer to records; use string, string[], number, number[] or any")
+		}
+	}
+	if f.Has("exists") && f.Foreign == nil {
+		add("validator.exists", "exists needs meta.foreign, which says where the record must exist")
+	}
+	for _, choice := range f.Choices {
+		c := Check{}
+		item.Type.Parse(item, normalize(choice), &c)
+		for _, p := range c.Problems {
+			add("meta.choices", p.Message)
+		}
+	}
+	if f.Default != nil {
+		c := Check{}
+		own.check(normalize(f.Default), &c)
+		for _, p := range c.Problems {
+			add("meta.defaultValue", p.Message)
+		}
+	}
+	return problems
+}
