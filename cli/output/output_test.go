@@ -1,0 +1,179 @@
+package output_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/cli/output"
+)
+
+func TestEscape(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain ä 日本 😀":      "plain ä 日本 😀",
+		"a\x1b[31mred\x07":  `a\x1b[31mred\x07`,
+		"a\nb\tc\rd":        `a\nb\tc\rd`,
+		"c1\u009b31m":       `c1\u009b31m`,
+		"\x9b31m":           `\x9b31m`,
+		"abc\u202egpj.exe":  `abc\u202egpj.exe`,
+		"\u2066x\u2069\x7f": `\u2066x\u2069\x7f`,
+	} {
+		if got := output.Escape(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+	if got := output.EscapeLines("a\x1b\nb"); got != "a\\x1b\nb" {
+		t.Errorf("got %q", got)
+	}
+	var b bytes.Buffer
+	if _, err := output.EscapeWriter(&b).Write([]byte("a\x1b\tb\nc")); err != nil || b.String() != "a\\x1b\tb\nc" {
+		t.Errorf("got %q, %v", b.String(), err)
+	}
+}
+
+func printed(t *testing.T, p output.Printer, r output.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	p.W = &b
+	if err := p.Print(r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	table := output.NewTable("NAME", "READY", "+REVISION")
+	style := output.Style{}
+	table.Row("blog", style.State("True"), "abc")
+	table.Row("日本語\x1b[2J", style.State("False"), "")
+	r := output.Result{
+		Value: map[string]any{"html": "<b>", "esc": "\u009b"},
+		Table: table, Names: []string{"project/blog", "project/\x1b"},
+	}
+	for _, tc := range []struct {
+		p    output.Printer
+		want string
+	}{
+		{output.Printer{Format: "table"}, "NAME            READY\nblog            True\n日本語\\x1b[2J   False\n"},
+		{output.Printer{Format: "wide", NoHeaders: true}, "blog            True    abc\n日本語\\x1b[2J   False\n"},
+		{output.Printer{Format: "json"}, "{\n  \"esc\": \"\\u009b\",\n  \"html\": \"<b>\"\n}\n"},
+		{output.Printer{Format: "yaml"}, "esc: \"\\u009b\"\nhtml: \"<b>\"\n"},
+		{output.Printer{Format: "name"}, "project/blog\nproject/\\x1b\n"},
+	} {
+		if diff := cmp.Diff(tc.want, printed(t, tc.p, r)); diff != "" {
+			t.Errorf("%s: %s", tc.p.Format, diff)
+		}
+	}
+	if err := output.CheckFormat("xml"); err == nil {
+		t.Error("an unknown format was accepted")
+	}
+	if err := output.CheckFormat("github", "github"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestColorIsOnlyPaint(t *testing.T) {
+	t.Parallel()
+	show := func(color bool) string {
+		table := output.NewTable("NAME", "READY", "WHY")
+		style := output.Style{Color: color}
+		table.Row("a", style.State("True"), "x")
+		table.Row("b", style.State("Unknown"), "y")
+		return printed(t, output.Printer{Format: "table"}, output.Result{Table: table})
+	}
+	plain, colored := show(false), show(true)
+	if strings.Contains(plain, "\x1b") || !strings.Contains(colored, "\x1b[32mTrue\x1b[0m") {
+		t.Fatalf("plain %q, colored %q", plain, colored)
+	}
+	for _, code := range []string{"31", "32", "33", "0"} {
+		colored = strings.ReplaceAll(colored, "\x1b["+code+"m", "")
+	}
+	if diff := cmp.Diff(plain, colored); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestYAMLKeepsOrderAndDigits(t *testing.T) {
+	t.Parallel()
+	in := `{"z":9223372036854775807,"a":{"list":[{"x":1,"y":[1,[2,3]]},[],{}],"empty":{}},"text":"two words","no":"yes","multi":"a\nb"}`
+	want := `z: 9223372036854775807
+a:
+  list:
+    - x: 1
+      "y":
+        - 1
+        - - 2
+          - 3
+    - []
+    - {}
+  empty: {}
+text: two words
+"no": "yes"
+multi: "a\nb"
+`
+	got := printed(t, output.Printer{Format: "yaml"}, output.Result{Value: json.RawMessage(in)})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+	if got := printed(t, output.Printer{Format: "yaml"}, output.Result{Value: json.RawMessage(`[1,{"a":[{"b":2}]}]`)}); got != "- 1\n- a:\n    - b: 2\n" {
+		t.Fatalf("got %q", got)
+	}
+	if err := (output.Printer{Format: "yaml"}).Print(output.Result{Value: json.RawMessage(`{"a":`)}); err == nil {
+		t.Fatal("half a value was accepted")
+	}
+}
+
+// Every JSON value comes back from its YAML as it was.
+func FuzzYAML(f *testing.F) {
+	for _, s := range []string{
+		"yes", "123", "1e3", ".inf", "12:30:45", "2020-01-01", "0x1F", "~", "- a", "a: b", "a #b", " a ", "*a", "&a",
+		"a\u2028b", "a\r\nb", "a\n b\n\n", "\x1b[0m", "null", "", "'", `"`, "\\", "a\tb", "@a", "`", "a-b", "1_000", "=", "<<",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		s = strings.ToValidUTF8(s, "?")
+		value := map[string]any{"key": s, "list": []any{s, map[string]any{"k": s}}}
+		var b bytes.Buffer
+		if err := (output.Printer{W: &b}).YAML(value); err != nil {
+			t.Fatal(err)
+		}
+		var back map[string]any
+		if err := yaml.Unmarshal(b.Bytes(), &back); err != nil {
+			t.Fatalf("%v in\n%s", err, b.String())
+		}
+		if diff := cmp.Diff(value, back); diff != "" {
+			t.Fatalf("%s\n%s", diff, b.String())
+		}
+	})
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	run := func(bar bool) string {
+		var b bytes.Buffer
+		clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		p := output.NewProgress(&b, bar, func() time.Time { return clock }, "importing", "records", 1000)
+		p.Add(10, 10) // too early to say anything
+		clock = clock.Add(5 * time.Second)
+		p.Add(90, 250)
+		clock = clock.Add(time.Millisecond)
+		p.Add(1, 260)
+		p.Clear()
+		p.Clear()
+		return b.String()
+	}
+	if diff := cmp.Diff("importing 25% 100 records, 20/s, 15s left\n", run(false)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff("\r\x1b[Kimporting [######..................] 25% 100 records, 20/s, 15s left\r\x1b[K", run(true)); diff != "" {
+		t.Error(diff)
+	}
+}

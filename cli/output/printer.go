@@ -1,0 +1,128 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Formats of -o.
+const (
+	FormatTable = "table"
+	FormatWide  = "wide"
+	FormatJSON  = "json"
+	FormatYAML  = "yaml"
+	FormatName  = "name"
+)
+
+// Formats gives those that every command has.
+func Formats() []string {
+	return []string{FormatTable, FormatWide, FormatJSON, FormatYAML, FormatName}
+}
+
+// CheckFormat refuses a format that is not one of Formats or extra.
+func CheckFormat(format string, extra ...string) error {
+	all := append(Formats(), extra...)
+	if slices.Contains(all, format) {
+		return nil
+	}
+	return fmt.Errorf("unknown output format %q: want one of %s", format, strings.Join(all, ", "))
+}
+
+// Printer writes results in the format that the user chose.
+type Printer struct {
+	W         io.Writer
+	Format    string
+	NoHeaders bool
+	Style     Style
+}
+
+// Result is what a command shows. Each member serves some formats.
+type Result struct {
+	Value any      // for json and yaml; a json.RawMessage goes out as it is
+	Table *Table   // for table and wide
+	Names []string // for name, such as "project/blog"
+}
+
+// Print writes r.
+func (p Printer) Print(r Result) error {
+	switch p.Format {
+	case FormatJSON:
+		return p.JSON(r.Value)
+	case FormatYAML:
+		return p.YAML(r.Value)
+	case FormatName:
+		for _, n := range r.Names {
+			if _, err := fmt.Fprintln(p.W, Escape(n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		return r.Table.write(p.W, p.Format == FormatWide, p.NoHeaders)
+	}
+}
+
+// Structured says that the output is for programs: json or yaml.
+func (p Printer) Structured() bool { return p.Format == FormatJSON || p.Format == FormatYAML }
+
+// JSON writes v with two spaces of indentation.
+func (p Printer) JSON(v any) error {
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	b.WriteByte('\n')
+	_, err = p.W.Write(escapeJSON(b.Bytes()))
+	return err
+}
+
+// YAML writes v with the members and their order that its JSON has.
+func (p Printer) YAML(v any) error {
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	out, err := jsonToYAML(raw)
+	if err != nil {
+		return err
+	}
+	_, err = p.W.Write(out)
+	return err
+}
+
+// JSONLine writes v as one line, the form of NDJSON.
+func JSONLine(w io.Writer, v any) error {
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	b.WriteByte('\n')
+	_, err = w.Write(escapeJSON(b.Bytes()))
+	return err
+}
+
+// encode is json.Marshal without HTML escaping.
+func encode(v any) ([]byte, error) {
+	if raw, ok := v.(json.RawMessage); ok {
+		return bytes.TrimSpace(raw), nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode the output: %w", err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}

@@ -1,0 +1,93 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Progress tells a person how far a long transfer is: a bar that redraws itself on a terminal, else a line every 5
+// seconds. It writes nothing for a transfer that ends before its first line is due, has no goroutine, and is not safe
+// for concurrent use.
+type Progress struct {
+	w     io.Writer
+	bar   bool
+	now   func() time.Time
+	what  string // such as "importing"
+	unit  string // such as "records"
+	total int64  // in bytes; 0 when unknown
+
+	start, drawn time.Time
+	done         int64
+	bytes        int64
+	open         bool // a bar stands on the current line
+}
+
+// Intervals of redrawing.
+const (
+	barInterval  = 100 * time.Millisecond
+	lineInterval = 5 * time.Second
+)
+
+// NewProgress starts to measure. totalBytes is 0 when unknown; bar is whether w is a terminal.
+func NewProgress(w io.Writer, bar bool, now func() time.Time, what, unit string, totalBytes int64) *Progress {
+	t := now()
+	return &Progress{w: w, bar: bar, now: now, what: what, unit: unit, total: totalBytes, start: t, drawn: t}
+}
+
+// Add counts items and sets how many bytes of the whole are through.
+func (p *Progress) Add(items int, bytesDone int64) {
+	p.done += int64(items)
+	p.bytes = bytesDone
+	t := p.now()
+	interval := lineInterval
+	if p.bar {
+		interval = barInterval
+	}
+	if t.Sub(p.drawn) < interval {
+		return
+	}
+	p.drawn = t
+	line := p.line(t.Sub(p.start))
+	if p.bar {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+		p.open = true
+		return
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+// Clear takes the bar away, so that other text can be written.
+func (p *Progress) Clear() {
+	if p.open {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.open = false
+	}
+}
+
+func (p *Progress) line(elapsed time.Duration) string {
+	var b strings.Builder
+	b.WriteString(p.what)
+	fraction := 0.0
+	if p.total > 0 {
+		fraction = min(float64(p.bytes)/float64(p.total), 1)
+	}
+	if p.bar && p.total > 0 {
+		const width = 24
+		full := int(fraction * width)
+		fmt.Fprintf(&b, " [%s%s]", strings.Repeat("#", full), strings.Repeat(".", width-full))
+	}
+	if p.total > 0 {
+		fmt.Fprintf(&b, " %d%%", int(fraction*100))
+	}
+	fmt.Fprintf(&b, " %d %s", p.done, p.unit)
+	if s := elapsed.Seconds(); s > 0 {
+		fmt.Fprintf(&b, ", %.0f/s", float64(p.done)/s)
+	}
+	if fraction > 0 && fraction < 1 {
+		left := time.Duration(float64(elapsed) * (1 - fraction) / fraction).Round(time.Second)
+		fmt.Fprintf(&b, ", %s left", left)
+	}
+	return b.String()
+}

@@ -1,0 +1,134 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// Table is rows under headings, in kubectl's look: no lines, columns three spaces apart at least.
+type Table struct {
+	columns []Column
+	rows    [][]cell
+}
+
+// Column is a heading; a Wide one is only shown with -o wide.
+type Column struct {
+	Name string
+	Wide bool
+}
+
+// cell is text, with what paints it.
+type cell struct {
+	text  string
+	paint func(string) string
+}
+
+// NewTable makes a table. A heading that begins with "+" is only shown with -o wide.
+func NewTable(headings ...string) *Table {
+	t := &Table{}
+	for _, h := range headings {
+		name, wide := strings.CutPrefix(h, "+")
+		t.columns = append(t.columns, Column{Name: name, Wide: wide})
+	}
+	return t
+}
+
+// Row adds a row; it has one value for each column, wide ones included. Values are escaped here. A Painted keeps its
+// color.
+func (t *Table) Row(values ...any) {
+	row := make([]cell, len(t.columns))
+	for i := range row {
+		if i >= len(values) {
+			break
+		}
+		switch v := values[i].(type) {
+		case Painted:
+			row[i] = cell{text: Escape(v.Text), paint: v.Paint}
+		case string:
+			row[i] = cell{text: Escape(v)}
+		default:
+			row[i] = cell{text: Escape(fmt.Sprint(v))}
+		}
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Len is the number of rows.
+func (t *Table) Len() int { return len(t.rows) }
+
+// write renders the table. The renderer pads the last column too, so each line is trimmed.
+func (t *Table) write(w io.Writer, wide, noHeaders bool) error {
+	if t == nil || len(t.rows) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	cells := tw.CellConfig{
+		Alignment:  tw.CellAlignment{Global: tw.AlignLeft},
+		Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone},
+		Padding:    tw.CellPadding{Global: tw.Padding{Right: "   ", Overwrite: true}},
+	}
+	table := tablewriter.NewTable(&b,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
+		})),
+		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells, Behavior: tw.Behavior{TrimSpace: tw.Off, TrimLine: tw.Off}}),
+	)
+	var headings []string
+	for _, c := range t.columns {
+		if wide || !c.Wide {
+			headings = append(headings, c.Name)
+		}
+	}
+	if !noHeaders {
+		table.Header(headings)
+	}
+	for _, row := range t.rows {
+		line := make([]string, 0, len(headings))
+		for i, c := range t.columns {
+			if !wide && c.Wide {
+				continue
+			}
+			text := row[i].text
+			if row[i].paint != nil {
+				text = row[i].paint(text)
+			}
+			line = append(line, text)
+		}
+		if err := table.Append(line); err != nil {
+			return fmt.Errorf("render the table: %w", err)
+		}
+	}
+	if err := table.Render(); err != nil {
+		return fmt.Errorf("render the table: %w", err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fields is a two-column listing of one thing: "Name:  value".
+type Fields struct{ t *Table }
+
+// NewFields makes an empty listing.
+func NewFields() *Fields { return &Fields{t: &Table{columns: []Column{{}, {}}}} }
+
+// Add adds a line. A value that is "" is left out.
+func (f *Fields) Add(name string, value any) {
+	if value == "" {
+		return
+	}
+	f.t.Row(name+":", value)
+}
+
+// Write renders the listing.
+func (f *Fields) Write(w io.Writer) error { return f.t.write(w, false, true) }

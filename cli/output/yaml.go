@@ -1,0 +1,140 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// plainScalar is what YAML can show without quotes under every version of the language: no number, date, indicator or
+// space at an end.
+var plainScalar = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./@+-]*( [A-Za-z0-9_./@+-]+)*$`)
+
+// jsonToYAML writes JSON as YAML, keeping the order of members and every digit of a number. JSON strings are YAML
+// strings too, so all that is not surely plain stays in JSON's quotes.
+func jsonToYAML(data []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	y := yamlWriter{dec: dec}
+	if err := y.value(0, ""); err != nil {
+		return nil, fmt.Errorf("encode the output: %w", err)
+	}
+	return y.b.Bytes(), nil
+}
+
+type yamlWriter struct {
+	dec *json.Decoder
+	b   bytes.Buffer
+}
+
+// value writes the next value. lead says where: after "key:" it is a space, and a collection begins on the next line;
+// at the start of the text and after "- " it is "", and a collection begins right there. depth indents the lines of a
+// collection.
+func (y *yamlWriter) value(depth int, lead string) error {
+	tok, err := y.dec.Token()
+	if err != nil {
+		if err == io.EOF { //nolint:errorlint // Token gives io.EOF itself
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	switch v := tok.(type) {
+	case json.Delim:
+		if v == '{' {
+			return y.object(depth, lead)
+		}
+		return y.list(depth, lead)
+	case string:
+		y.scalar(lead, quoteYAML(v))
+	case json.Number:
+		y.scalar(lead, v.String())
+	case bool:
+		y.scalar(lead, fmt.Sprint(v))
+	default:
+		y.scalar(lead, "null")
+	}
+	return nil
+}
+
+func (y *yamlWriter) scalar(lead, text string) {
+	y.b.WriteString(lead + text + "\n")
+}
+
+// object writes members, one a line.
+func (y *yamlWriter) object(depth int, lead string) error {
+	if !y.dec.More() {
+		y.scalar(lead, "{}")
+		_, err := y.dec.Token()
+		return err
+	}
+	if lead != "" {
+		y.b.WriteByte('\n')
+	}
+	for first := true; y.dec.More(); first = false {
+		key, err := y.dec.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return fmt.Errorf("key %v is not a string", key)
+		}
+		if !first || lead != "" {
+			y.indent(depth)
+		}
+		y.b.WriteString(quoteYAML(name) + ":")
+		if err := y.value(depth+1, " "); err != nil {
+			return err
+		}
+	}
+	_, err := y.dec.Token()
+	return err
+}
+
+// list writes items, one a line.
+func (y *yamlWriter) list(depth int, lead string) error {
+	if !y.dec.More() {
+		y.scalar(lead, "[]")
+		_, err := y.dec.Token()
+		return err
+	}
+	if lead != "" {
+		y.b.WriteByte('\n')
+	}
+	for first := true; y.dec.More(); first = false {
+		if !first || lead != "" {
+			y.indent(depth)
+		}
+		y.b.WriteString("- ")
+		if err := y.value(depth+1, ""); err != nil {
+			return err
+		}
+	}
+	_, err := y.dec.Token()
+	return err
+}
+
+func (y *yamlWriter) indent(depth int) { y.b.WriteString(strings.Repeat("  ", depth)) }
+
+func quoteYAML(s string) string {
+	if plainScalar.MatchString(s) && !reservedYAML(s) {
+		return s
+	}
+	raw, err := encode(s)
+	if err != nil { // a string always encodes
+		return fmt.Sprintf("%q", s)
+	}
+	return string(escapeJSON(raw))
+}
+
+// reservedYAML is true for words that some YAML reader takes for something else than a string.
+func reservedYAML(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf", "infinity":
+		return true
+	}
+	return false
+}
