@@ -1,0 +1,176 @@
+package mql
+
+import (
+	"encoding/binary"
+	"math"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+)
+
+// After is the filter for the documents that sort behind key, which Key made. It is exact for values of different
+// types, for missing ones and for lists, in memory and on a server, with these exceptions: it takes all regular
+// expressions and all code for equal, and two fields of the sort inside the same list for independent.
+//
+// A document sorts behind k in a field if none of the values it has there sorts before or with k. Put so, it needs
+// no element chosen from a list, and a server still finds index bounds in it.
+func (s Sort) After(key []bson.RawValue) *Filter {
+	if len(s) == 0 {
+		return Or() // nothing is behind
+	}
+	var behind Node
+	for i := len(s) - 1; i >= 0; i-- {
+		f := s[i]
+		past := none(f, key[i], true)
+		if behind == nil {
+			behind = past
+			continue
+		}
+		// Not before k, and either past it or, being equal, decided by the fields that follow.
+		behind = allOf([]Node{none(f, key[i], false), &OrNode{Nodes: []Node{past, behind}}})
+	}
+	return newFilter(behind)
+}
+
+// none holds where path has no value that sorts before k, or, with orEqual, equal to it.
+func none(f SortField, k bson.RawValue, orEqual bool) Node {
+	if k.Type == 0 {
+		k.Type = bson.TypeNull
+	}
+	var nodes []Node
+	add := func(n ...Node) { nodes = append(nodes, n...) }
+	rank := document.TypeOrder(k.Type)
+	for _, b := range brackets() {
+		other := document.TypeOrder(b.types[0])
+		switch {
+		case other == rank:
+			add(refuseWithin(f, b, k, orEqual)...)
+		case (other < rank) != f.Desc:
+			add(refuseAll(f.Path, b)...)
+		}
+	}
+	return allOf(nodes)
+}
+
+// bracket is the types that compare with each other by value.
+type bracket struct {
+	types  []bson.Type
+	whole  bool // values of it are not told apart
+	number bool
+}
+
+// brackets is in the order of values.
+func brackets() []bracket {
+	one := func(t ...bson.Type) bracket { return bracket{types: t} }
+	whole := func(t ...bson.Type) bracket { return bracket{types: t, whole: true} }
+	return []bracket{
+		whole(bson.TypeMinKey),
+		whole(bson.TypeUndefined),
+		whole(bson.TypeNull),
+		{types: []bson.Type{bson.TypeInt32}, number: true},
+		one(bson.TypeString, bson.TypeSymbol),
+		one(bson.TypeEmbeddedDocument),
+		one(bson.TypeArray),
+		one(bson.TypeBinary),
+		one(bson.TypeObjectID),
+		one(bson.TypeBoolean),
+		one(bson.TypeDateTime),
+		one(bson.TypeTimestamp),
+		whole(bson.TypeRegex),
+		whole(bson.TypeDBPointer),
+		whole(bson.TypeJavaScript),
+		whole(bson.TypeCodeWithScope),
+		whole(bson.TypeMaxKey),
+	}
+}
+
+// refuseAll holds where path has no value of the bracket.
+func refuseAll(path string, b bracket) []Node {
+	switch b.types[0] {
+	case bson.TypeUndefined: // the key of an empty list
+		return []Node{refuse(path, &Size{N: 0}), refuse(path, &Type{Types: b.types})}
+	case bson.TypeNull:
+		return refuseNull(path)
+	case bson.TypeArray:
+		return []Node{refuse(path, &ElemMatch{Preds: []Pred{&Type{Types: b.types}}})}
+	default:
+		return []Node{refuse(path, &Type{Types: b.types, Number: b.number})}
+	}
+}
+
+// refuseWithin holds where path has no value of k's own bracket that sorts before it, or with orEqual equal to it.
+func refuseWithin(f SortField, b bracket, k bson.RawValue, orEqual bool) []Node {
+	switch {
+	case b.whole:
+		if orEqual {
+			return refuseAll(f.Path, b)
+		}
+		return nil
+	case b.number:
+		return refuseNumbers(f, k, orEqual)
+	}
+	p := Pred(comparison(f.Desc, orEqual, k))
+	if k.Type == bson.TypeArray {
+		p = &ElemMatch{Preds: []Pred{p}}
+	}
+	return []Node{refuse(f.Path, p)}
+}
+
+// refuseNumbers sees to NaN, which sorts before all numbers but which filters compare with itself only.
+func refuseNumbers(f SortField, k bson.RawValue, orEqual bool) []Node {
+	nan, lowest := float(math.NaN()), float(math.Inf(-1))
+	equalsNaN := &Cmp{Op: Eq, Value: nan}
+	switch {
+	case !isNumber(k.Type):
+		return nil
+	case !isNaN(k) && !f.Desc:
+		return []Node{refuse(f.Path, comparison(false, orEqual, k)), refuse(f.Path, equalsNaN)}
+	case !isNaN(k):
+		return []Node{refuse(f.Path, comparison(true, orEqual, k))}
+	case !f.Desc && !orEqual:
+		return nil
+	case !f.Desc:
+		return []Node{refuse(f.Path, equalsNaN)}
+	case orEqual:
+		return []Node{refuse(f.Path, &Type{Number: true})}
+	default:
+		return []Node{refuse(f.Path, &Cmp{Op: Gte, Value: lowest})}
+	}
+}
+
+func comparison(desc, orEqual bool, k bson.RawValue) *Cmp {
+	switch {
+	case desc && orEqual:
+		return &Cmp{Op: Gte, Value: k}
+	case desc:
+		return &Cmp{Op: Gt, Value: k}
+	case orEqual:
+		return &Cmp{Op: Lte, Value: k}
+	default:
+		return &Cmp{Op: Lt, Value: k}
+	}
+}
+
+// refuseNull also sees to lists on the way that hold something other than objects: a sort takes null for what is not
+// there, a filter passes by.
+func refuseNull(path string) []Node {
+	nodes := []Node{refuse(path, &Cmp{Op: Eq, Value: bson.RawValue{Type: bson.TypeNull}})}
+	for i := range path {
+		if path[i] != '.' {
+			continue
+		}
+		prefix := path[:i]
+		object := &Type{Types: []bson.Type{bson.TypeEmbeddedDocument}}
+		nodes = append(nodes,
+			refuse(prefix, &ElemMatch{Preds: []Pred{&Not{Preds: []Pred{object}}}}),
+			refuse(prefix, &Size{N: 0}))
+	}
+	return nodes
+}
+
+func refuse(path string, p Pred) Node { return newField(path, &Not{Preds: []Pred{p}}) }
+
+func float(f float64) bson.RawValue {
+	return bson.RawValue{Type: bson.TypeDouble, Value: binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))}
+}

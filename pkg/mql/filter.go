@@ -1,0 +1,98 @@
+package mql
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Filter is a compiled condition on documents. It is immutable and safe for concurrent use; nil matches everything.
+type Filter struct {
+	root Node
+	raw  bson.Raw
+}
+
+// newFilter makes the filter of a tree and encodes it once.
+func newFilter(root Node) *Filter {
+	return &Filter{root: root, raw: encodeNode(root)}
+}
+
+// MustCompile is Compile for filters that are constants of the program; it panics if doc does not compile.
+func MustCompile(doc bson.D) *Filter {
+	f, err := Compile(doc)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+// Match says whether doc satisfies f, as MongoDB 6.0 would. It does not allocate, but for regular expressions.
+func (f *Filter) Match(doc bson.Raw) bool {
+	return f == nil || f.root.match(doc)
+}
+
+// Raw is the filter as a MongoDB server is sent it. It is made of what Compile understood, never copied from input.
+// The caller must not change it.
+func (f *Filter) Raw() bson.Raw {
+	if f == nil {
+		return encodeNode(&AndNode{})
+	}
+	return f.raw
+}
+
+// Root is the tree, for planners. They must not change it.
+func (f *Filter) Root() Node {
+	if f == nil {
+		return &AndNode{}
+	}
+	return f.root
+}
+
+// And holds where all of fs do. A nil filter holds everywhere; the result is nil if all are.
+func And(fs ...*Filter) *Filter {
+	var only *Filter
+	nodes := make([]Node, 0, len(fs))
+	for _, f := range fs {
+		if f != nil {
+			nodes = append(nodes, f.root)
+			only = f
+		}
+	}
+	if len(nodes) <= 1 {
+		return only
+	}
+	return newFilter(allOf(nodes))
+}
+
+// Or holds where one of fs does: everywhere if one is nil, nowhere if there is none.
+func Or(fs ...*Filter) *Filter {
+	nodes := make([]Node, 0, len(fs))
+	for _, f := range fs {
+		if f == nil {
+			return nil
+		}
+		nodes = append(nodes, f.root)
+	}
+	switch len(nodes) {
+	case 0:
+		return newFilter(&NorNode{Nodes: []Node{&AndNode{}}})
+	case 1:
+		return fs[0]
+	default:
+		return newFilter(&OrNode{Nodes: nodes})
+	}
+}
+
+// allOf joins nodes, without an AndNode in an AndNode and without one around a single node.
+func allOf(nodes []Node) Node {
+	flat := make([]Node, 0, len(nodes))
+	for _, n := range nodes {
+		if and, ok := n.(*AndNode); ok {
+			flat = append(flat, and.Nodes...)
+		} else {
+			flat = append(flat, n)
+		}
+	}
+	if len(flat) == 1 {
+		return flat[0]
+	}
+	return &AndNode{Nodes: flat}
+}

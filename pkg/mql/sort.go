@@ -1,0 +1,172 @@
+package mql
+
+import (
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+)
+
+// Sort is an order of documents: by the first field, where that is equal by the second, and so on. It is not total
+// unless a field with unique values, such as _id, is in it.
+type Sort []SortField
+
+// SortField is one key of a Sort.
+type SortField struct {
+	Path string // dotted
+	Desc bool
+}
+
+// Compare orders two documents: negative if a sorts before b.
+func (s Sort) Compare(a, b bson.Raw) int { return s.CompareKeys(s.Key(a), s.Key(b)) }
+
+// CompareKeys orders two results of Key.
+func (s Sort) CompareKeys(a, b []bson.RawValue) int {
+	for i, f := range s {
+		if c := f.compare(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (f SortField) compare(a, b bson.RawValue) int {
+	if f.Desc {
+		a, b = b, a
+	}
+	return document.Compare(a, b)
+}
+
+// Key is what doc is ordered by, one value for each field. A missing field gives null. A list stands for the element
+// that sorts first (so the smallest, with Desc the greatest), an empty one for undefined, which sorts before null.
+// Fields inside the same list are taken from the same element. The values alias doc.
+//
+// MongoDB refuses to sort documents with lists in two fields of the sort that are not the same list; here each gives
+// its own element.
+func (s Sort) Key(doc bson.Raw) []bson.RawValue {
+	key := make([]bson.RawValue, len(s))
+	var inLists []sortCursor
+	for i, f := range s {
+		c := sortCursor{at: i, value: bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}, rest: f.Path}
+		if c.descend() {
+			key[i] = c.value
+		} else {
+			inLists = append(inLists, c)
+		}
+	}
+	s.spread(key, inLists)
+	return key
+}
+
+// sortCursor is how far the path of one sort field has been followed.
+type sortCursor struct {
+	at    int // which field of the sort
+	value bson.RawValue
+	rest  string // of the path; "" at its end
+}
+
+// descend follows the path up to its end or a list. done is false at a list, of which one element has to be chosen.
+func (c *sortCursor) descend() (done bool) {
+	for c.rest != "" {
+		name, rest, _ := strings.Cut(c.rest, ".")
+		switch c.value.Type {
+		case bson.TypeEmbeddedDocument:
+			c.value, c.rest = field(c.value.Value, name), rest
+		case bson.TypeArray:
+			v, ok := element(c.value.Value, name)
+			if !ok {
+				return false
+			}
+			c.value, c.rest = v, rest
+		default:
+			c.value, c.rest = bson.RawValue{}, ""
+		}
+	}
+	if c.value.Type == 0 {
+		c.value.Type = bson.TypeNull
+	}
+	return c.value.Type != bson.TypeArray
+}
+
+// element picks from a list by a name that is an index.
+func element(list []byte, name string) (bson.RawValue, bool) {
+	index := listIndex(name)
+	if index < 0 {
+		return bson.RawValue{}, false
+	}
+	for it := document.NewIter(list); it.Next(); index-- {
+		if index == 0 {
+			return it.Value(), true
+		}
+	}
+	return bson.RawValue{}, false
+}
+
+// spread fills in the fields that lead to lists. Those in one list go through its elements together and keep the
+// values of the element that sorts first; different lists don't depend on each other.
+func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) {
+	for len(cursors) > 0 {
+		list := cursors[0].value
+		var same, others []sortCursor
+		for _, c := range cursors {
+			if &c.value.Value[0] == &list.Value[0] {
+				same = append(same, c)
+			} else {
+				others = append(others, c)
+			}
+		}
+		s.choose(key, list, same)
+		cursors = others
+	}
+}
+
+func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCursor) {
+	try := make([]bson.RawValue, len(s))
+	first := true
+	for it := document.NewIter(list.Value); it.Next(); first = false {
+		s.enter(try, it.Value(), cursors)
+		if first || s.before(try, key, cursors) {
+			for _, c := range cursors {
+				key[c.at] = try[c.at]
+			}
+		}
+	}
+	if !first {
+		return
+	}
+	for _, c := range cursors { // an empty list
+		key[c.at].Type = bson.TypeNull
+		if c.rest == "" {
+			key[c.at].Type = bson.TypeUndefined
+		}
+	}
+}
+
+// enter gives the values of one element. A list in a list is not entered.
+func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCursor) {
+	var inLists []sortCursor
+	for _, c := range cursors {
+		c.value = element
+		switch {
+		case c.rest == "":
+			key[c.at] = element
+		case element.Type != bson.TypeEmbeddedDocument:
+			key[c.at] = bson.RawValue{Type: bson.TypeNull}
+		case c.descend():
+			key[c.at] = c.value
+		default:
+			inLists = append(inLists, c)
+		}
+	}
+	s.spread(key, inLists)
+}
+
+func (s Sort) before(a, b []bson.RawValue, cursors []sortCursor) bool {
+	for _, c := range cursors {
+		if order := s[c.at].compare(a[c.at], b[c.at]); order != 0 {
+			return order < 0
+		}
+	}
+	return false
+}
