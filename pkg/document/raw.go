@@ -1,0 +1,265 @@
+package document
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Limits of a document.
+const (
+	MaxDepth = 32       // levels of objects and lists in a request body or a patched record; the document itself is level 1
+	MaxSize  = 16 << 20 // bytes of an encoded document, as in MongoDB
+)
+
+// Iter walks the elements of an encoded document or list in order, without allocating:
+//
+//	for it := NewIter(doc); it.Next(); {
+//		use(it.Key(), it.Value())
+//	}
+//
+// What it hands out aliases the document.
+type Iter struct {
+	rest []byte
+	key  []byte
+	val  bson.RawValue
+	bad  bool
+}
+
+// NewIter starts before the first element. doc is the bytes of a document, of an object or of a list.
+func NewIter(doc []byte) Iter {
+	if n, ok := docLen(doc); ok {
+		return Iter{rest: doc[4 : n-1]}
+	}
+	return Iter{bad: true}
+}
+
+// Next steps to the next element and says whether there is one. It stops at damage, which Valid then tells.
+func (it *Iter) Next() bool {
+	if len(it.rest) == 0 {
+		return false
+	}
+	t := bson.Type(it.rest[0])
+	end := bytes.IndexByte(it.rest[1:], 0)
+	if end < 0 {
+		return it.fail()
+	}
+	body := it.rest[end+2:]
+	n := valueLen(t, body)
+	if n < 0 {
+		return it.fail()
+	}
+	it.key = it.rest[1 : end+1]
+	it.val = bson.RawValue{Type: t, Value: body[:n:n]}
+	it.rest = body[n:]
+	return true
+}
+
+func (it *Iter) fail() bool {
+	it.rest, it.key, it.val, it.bad = nil, nil, bson.RawValue{}, true
+	return false
+}
+
+// Key is the name of the current element; in a list, its index in digits.
+func (it *Iter) Key() []byte { return it.key }
+
+// Value is the value of the current element.
+func (it *Iter) Value() bson.RawValue { return it.val }
+
+// Valid is false once Next has met bytes that are not BSON.
+func (it *Iter) Valid() bool { return !it.bad }
+
+// docLen reads the length that a document begins with and checks it against b and the closing NUL.
+func docLen(b []byte) (int, bool) {
+	if len(b) < 5 {
+		return 0, false
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if n < 5 || n > int64(len(b)) || b[n-1] != 0 {
+		return 0, false
+	}
+	return int(n), true
+}
+
+// stringLen reads the length that a string begins with; the result counts the prefix and the closing NUL.
+func stringLen(b []byte) int {
+	if len(b) < 5 {
+		return -1
+	}
+	n := int64(binary.LittleEndian.Uint32(b)) + 4
+	if n < 5 || n > int64(len(b)) || b[n-1] != 0 {
+		return -1
+	}
+	return int(n)
+}
+
+// valueLen is the number of bytes of b that a value of type t takes, or -1 if b does not begin with one. It does not
+// look inside objects and lists.
+func valueLen(t bson.Type, b []byte) int {
+	n := -1
+	switch t {
+	case bson.TypeNull, bson.TypeUndefined, bson.TypeMinKey, bson.TypeMaxKey:
+		return 0
+	case bson.TypeBoolean:
+		n = 1
+	case bson.TypeInt32:
+		n = 4
+	case bson.TypeDouble, bson.TypeInt64, bson.TypeDateTime, bson.TypeTimestamp:
+		n = 8
+	case bson.TypeObjectID:
+		n = 12
+	case bson.TypeDecimal128:
+		n = 16
+	case bson.TypeString, bson.TypeSymbol, bson.TypeJavaScript:
+		return stringLen(b)
+	case bson.TypeEmbeddedDocument, bson.TypeArray:
+		if l, ok := docLen(b); ok {
+			return l
+		}
+	case bson.TypeBinary:
+		if len(b) >= 5 && binary.LittleEndian.Uint32(b) <= math.MaxInt32-5 {
+			n = int(binary.LittleEndian.Uint32(b)) + 5
+		}
+	case bson.TypeRegex:
+		return regexLen(b)
+	case bson.TypeDBPointer:
+		if l := stringLen(b); l >= 0 {
+			n = l + 12
+		}
+	case bson.TypeCodeWithScope:
+		return codeWithScopeLen(b)
+	}
+	if n > len(b) {
+		return -1
+	}
+	return n
+}
+
+func regexLen(b []byte) int {
+	p := bytes.IndexByte(b, 0)
+	if p < 0 {
+		return -1
+	}
+	o := bytes.IndexByte(b[p+1:], 0)
+	if o < 0 {
+		return -1
+	}
+	return p + o + 2
+}
+
+func codeWithScopeLen(b []byte) int {
+	if len(b) < 14 {
+		return -1
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if n > int64(len(b)) || n < 14 {
+		return -1
+	}
+	code := stringLen(b[4:n])
+	if code < 0 {
+		return -1
+	}
+	if scope, ok := docLen(b[4+code : n]); !ok || int64(4+code+scope) != n {
+		return -1
+	}
+	return int(n)
+}
+
+// stringBytes is the text of a string, symbol or code value, without length and closing NUL. A damaged value is "".
+func stringBytes(b []byte) []byte {
+	n := stringLen(b)
+	if n < 0 {
+		return nil
+	}
+	return b[4 : n-1]
+}
+
+// regexParts is the pattern and the options of a regex value.
+func regexParts(b []byte) (pattern, options []byte) {
+	if regexLen(b) < 0 {
+		return nil, nil
+	}
+	p := bytes.IndexByte(b, 0)
+	o := bytes.IndexByte(b[p+1:], 0)
+	return b[:p], b[p+1 : p+1+o]
+}
+
+// wellFormed says whether v is one whole value, checked at every depth.
+func wellFormed(v bson.RawValue, depth int) bool {
+	if depth > maxNesting || valueLen(v.Type, v.Value) != len(v.Value) {
+		return false
+	}
+	switch v.Type {
+	case bson.TypeEmbeddedDocument, bson.TypeArray:
+		it := NewIter(v.Value)
+		for it.Next() {
+			if !wellFormed(it.val, depth+1) {
+				return false
+			}
+		}
+		return it.Valid()
+	default:
+		return true
+	}
+}
+
+// Lookup walks a dotted path. In a list only an index ("0", "12", not "012") leads on: it does not look into each
+// element as a filter does. The value aliases doc.
+func Lookup(doc bson.Raw, path string) (bson.RawValue, bool) {
+	cur := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}
+	for more := true; more; {
+		var seg string
+		seg, path, more = strings.Cut(path, ".")
+		var ok bool
+		switch cur.Type {
+		case bson.TypeEmbeddedDocument:
+			cur, ok = field(cur.Value, seg)
+		case bson.TypeArray:
+			cur, ok = element(cur.Value, seg)
+		}
+		if !ok {
+			return bson.RawValue{}, false
+		}
+	}
+	return cur, true
+}
+
+func field(doc []byte, name string) (bson.RawValue, bool) {
+	for it := NewIter(doc); it.Next(); {
+		if string(it.key) == name {
+			return it.val, true
+		}
+	}
+	return bson.RawValue{}, false
+}
+
+func element(list []byte, seg string) (bson.RawValue, bool) {
+	index, ok := listIndex(seg)
+	if !ok {
+		return bson.RawValue{}, false
+	}
+	for it := NewIter(list); it.Next(); index-- {
+		if index == 0 {
+			return it.val, true
+		}
+	}
+	return bson.RawValue{}, false
+}
+
+// listIndex reads a path segment as an index: digits without a leading zero, small enough for a list of MaxSize.
+func listIndex(seg string) (int, bool) {
+	if seg == "" || len(seg) > 8 || (seg[0] == '0' && len(seg) > 1) {
+		return 0, false
+	}
+	n := 0
+	for i := range len(seg) {
+		if seg[i] < '0' || seg[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(seg[i]-'0')
+	}
+	return n, true
+}
