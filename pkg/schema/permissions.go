@@ -1,6 +1,12 @@
 package schema
 
-import "go.mongodb.org/mongo-driver/v2/bson"
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
 
 // Permissions says who may do what: everybody, logged-in users, holders of a token, members of a team. The caller's
 // rights are the union of the sets that fit. A key of Tokens is the token's value, or "sha256:" and its hash in
@@ -10,6 +16,25 @@ type Permissions struct {
 	User   PermissionSet
 	Tokens map[string]PermissionSet
 	Teams  map[string]PermissionSet
+}
+
+// Sets gives every set under its key in the file: public, user, token:…, team:…. A token's key must never be printed.
+func (p *Permissions) Sets() iter.Seq2[string, *PermissionSet] {
+	return func(yield func(string, *PermissionSet) bool) {
+		if !yield("public", &p.Public) || !yield("user", &p.User) {
+			return
+		}
+		for _, value := range slices.Sorted(maps.Keys(p.Tokens)) {
+			if set := p.Tokens[value]; !yield("token:"+value, &set) {
+				return
+			}
+		}
+		for _, slug := range slices.Sorted(maps.Keys(p.Teams)) {
+			if set := p.Teams[slug]; !yield("team:"+slug, &set) {
+				return
+			}
+		}
+	}
 }
 
 // PermissionSet is what one kind of caller may do.

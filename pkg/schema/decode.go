@@ -1,0 +1,290 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// configValue is a type that reads its own form from a file, where the form isn't that of its Go kind.
+type configValue interface {
+	decodeConfig(d *decoder, n *node, path string, m *member)
+	configSchema(g *generator, m *member) map[string]any
+}
+
+// decoder walks nodes along Go types. Every problem goes to the loader; decoding goes on behind it.
+type decoder struct {
+	*loader
+
+	refs    map[*node]*node // strings that were references → the roots of their files
+	stack   []string        // the files being decoded, for cycles
+	objects map[reflect.Type]*object
+	visited int
+	broken  map[string]bool // paths below which something could not be decoded
+}
+
+func newDecoder(l *loader) *decoder {
+	return &decoder{loader: l, refs: map[*node]*node{}, objects: map[reflect.Type]*object{}, broken: map[string]bool{}}
+}
+
+// root decodes the entry file.
+func (d *decoder) root(n *node, file string, out any) {
+	d.stack = []string{file}
+	d.value(n, "", reflect.ValueOf(out).Elem(), &member{})
+}
+
+// problem reports an error at a node and remembers that its path could not be decoded.
+func (d *decoder) problem(pos Position, path, code, format string, args ...any) {
+	d.broken[path] = true
+	d.add(Problem{Position: pos, Path: path, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) warn(pos Position, path, format string, args ...any) {
+	d.add(Problem{Position: pos, Path: path, Code: CodeIgnored, Message: fmt.Sprintf(format, args...), Warning: true})
+}
+
+// isBroken says that something at or below a path could not be decoded, so checks of it would mislead.
+func (d *decoder) isBroken(path string) bool {
+	for p := range d.broken {
+		rest, ok := strings.CutPrefix(p, path)
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
+// wrongType reports a value of another type; want ends the sentence "must be …".
+func (d *decoder) wrongType(n *node, path, want string) {
+	d.problem(n.pos, path, CodeType, "must be %s, not %s", want, n.kind)
+}
+
+// value decodes one node into v.
+func (d *decoder) value(n *node, path string, v reflect.Value, m *member) {
+	if n.failed {
+		d.broken[path] = true
+		return
+	}
+	if d.visited++; d.visited > maxNodes {
+		if d.visited == maxNodes+1 {
+			d.problem(n.pos, path, CodeRange, "the config is too large: more than %d values", maxNodes)
+		}
+		return
+	}
+	if own, ok := v.Addr().Interface().(configValue); ok {
+		own.decodeConfig(d, n, path, m)
+		return
+	}
+	if n.kind == kindNull && m.nullable {
+		return
+	}
+	if n.kind == kindString && (holdsObject(v.Type()) && v.Type() != timeType || m.listref && v.Kind() == reflect.Slice) {
+		d.reference(n, path, v, m)
+		return
+	}
+	d.plain(n, path, v, m)
+}
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// plain decodes by Go kind.
+func (d *decoder) plain(n *node, path string, v reflect.Value, m *member) {
+	switch v.Type() {
+	case freeObject, freeList, freeValue:
+		d.free(n, path, v, m)
+		return
+	case timeType:
+		d.time(n, path, v)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(n, path, v.Elem(), m)
+	case reflect.Struct:
+		d.object(n, path, v)
+	case reflect.Map:
+		d.mapping(n, path, v, m)
+	case reflect.Slice:
+		d.list(n, path, v, m)
+	case reflect.String:
+		d.str(n, path, v, m)
+	case reflect.Bool:
+		d.boolean(n, path, v, m)
+	case reflect.Int, reflect.Int64:
+		d.integer(n, path, v, m)
+	case reflect.Float64:
+		d.float(n, path, v, m)
+	default:
+		panic("schema: no config form for " + v.Type().String()) // a programmer's mistake; every type is in a test
+	}
+}
+
+// reference decodes the file that a string names.
+func (d *decoder) reference(n *node, path string, v reflect.Value, m *member) {
+	if !isConfigFile(n.text) {
+		what := "an object"
+		if v.Kind() == reflect.Slice {
+			what = "a list"
+		}
+		d.problem(n.pos, path, CodeType, "must be %s, or the path of a .yaml, .yml or .json file that holds it", what)
+		return
+	}
+	shown := n.text
+	if n.secret {
+		shown = "***"
+	}
+	file := d.stack[len(d.stack)-1]
+	name, ok := resolve(n.text, file)
+	if !ok {
+		d.problem(n.pos, path, CodeReference, "%q can't be read: %s", shown, ErrOutside)
+		return
+	}
+	if slices.Contains(d.stack, name) {
+		d.problem(n.pos, path, CodeReference, "%q is part of a circle of references", shown)
+		return
+	}
+	if len(d.stack) > maxReferences {
+		d.problem(n.pos, path, CodeReference, "%q is referenced more than %d files deep", shown, maxReferences)
+		return
+	}
+	root, err := d.open(name)
+	if err != nil {
+		d.problem(n.pos, path, CodeReference, "%q can't be read: %s", shown, readProblem(err))
+		return
+	}
+	if root == nil { // the parser has said why
+		d.broken[path] = true
+		return
+	}
+	if root.kind == kindString {
+		d.problem(root.pos, path, CodeReference, "a referenced file holds the value itself, not another path")
+		return
+	}
+	d.refs[n] = root
+	d.stack = append(d.stack, name)
+	d.value(root, path, v, m)
+	d.stack = d.stack[:len(d.stack)-1]
+}
+
+// describe gives the members of a struct type.
+func (d *decoder) describe(t reflect.Type) *object {
+	o, ok := d.objects[t]
+	if !ok {
+		o = describeStruct(t)
+		d.objects[t] = o
+	}
+	return o
+}
+
+func (d *decoder) object(n *node, path string, v reflect.Value) {
+	if n.kind != kindMap {
+		d.wrongType(n, path, "an object")
+		return
+	}
+	o := d.describe(v.Type())
+	given := map[string]bool{}
+	var rest node
+	for _, e := range n.entries {
+		m := o.find(e.key)
+		switch {
+		case m != nil:
+			given[e.key] = true
+			d.value(e.value, join(path, e.label()), v.Field(m.index), m)
+		case e.key == "$schema" && d.isFileRoot(n): // what editors read
+		case o.rest >= 0:
+			rest.entries = append(rest.entries, e)
+		default:
+			d.unknownKey(e, path, o.names())
+		}
+	}
+	d.absent(n, path, v, o, given)
+	if o.rest >= 0 && len(rest.entries) > 0 {
+		rest.kind, rest.pos = kindMap, n.pos
+		d.free(&rest, path, v.Field(o.rest), &member{})
+	}
+	if o.raw >= 0 {
+		d.free(n, path, v.Field(o.raw), &member{})
+	}
+}
+
+// isFileRoot says that a node is the whole of a file.
+func (d *decoder) isFileRoot(n *node) bool { return d.files[n.pos.File] == n }
+
+// absent applies defaults and reports missing members.
+func (d *decoder) absent(n *node, path string, v reflect.Value, o *object, given map[string]bool) {
+	for i := range o.members {
+		m := &o.members[i]
+		switch {
+		case given[m.name]:
+		case m.required:
+			d.problem(n.pos, join(path, m.name), CodeRequired, "is required")
+		case m.def != "":
+			d.value(m.node(v.Field(m.index).Type(), n.pos), join(path, m.name), v.Field(m.index), m)
+		}
+	}
+}
+
+func (d *decoder) unknownKey(e entry, path string, known []string) {
+	hint := "known keys: " + strings.Join(known, ", ")
+	if near := nearest(e.key, known); near != "" && !e.secret {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	d.problem(e.pos, join(path, e.label()), CodeUnknownKey, "unknown key %q; %s", e.label(), hint)
+}
+
+func (d *decoder) mapping(n *node, path string, v reflect.Value, m *member) {
+	if n.kind != kindMap {
+		d.wrongType(n, path, "an object")
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.entries)))
+	for _, e := range n.entries {
+		if e.key == "$schema" && d.isFileRoot(n) {
+			continue
+		}
+		at := join(path, e.label())
+		if m.keys != "" && !patterns[m.keys].expr.MatchString(e.key) {
+			d.problem(e.pos, at, CodePattern, "the name must be %s", patterns[m.keys].words)
+			continue
+		}
+		value := reflect.New(v.Type().Elem()).Elem()
+		d.value(e.value, at, value, &member{})
+		v.SetMapIndex(reflect.ValueOf(e.key), value)
+	}
+}
+
+func (d *decoder) list(n *node, path string, v reflect.Value, m *member) {
+	if n.kind != kindList {
+		d.wrongType(n, path, "a list")
+		return
+	}
+	if m.min != nil && len(n.items) < int(*m.min) {
+		d.problem(n.pos, path, CodeRange, "must have at least %d elements", int(*m.min))
+	}
+	element := &member{enum: m.enum, pattern: m.pattern, secret: m.secret}
+	out := reflect.MakeSlice(v.Type(), 0, len(n.items))
+	for i, item := range n.items {
+		value := reflect.New(v.Type().Elem()).Elem()
+		d.value(item, path+"["+strconv.Itoa(i)+"]", value, element)
+		out = reflect.Append(out, value)
+	}
+	v.Set(out)
+}
+
+// DefaultQueryLimits are the limits of a collection that sets none.
+func DefaultQueryLimits() *QueryLimits { return withDefaults[QueryLimits]() }
+
+// DefaultBulk are the bulk limits of a collection that sets none.
+func DefaultBulk() *Bulk { return withDefaults[Bulk]() }
+
+// withDefaults gives what an empty object in a file gives.
+func withDefaults[T any]() *T {
+	out := new(T)
+	d := newDecoder(&loader{})
+	d.object(&node{kind: kindMap}, "", reflect.ValueOf(out).Elem())
+	return out
+}

@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"bytes"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+var hujsonError = regexp.MustCompile(`line (\d+), column (\d+): (.*)$`)
+
+// jsonFile is a JSON file with comments on its way to nodes.
+type jsonFile struct {
+	*parser
+
+	data  []byte
+	lines []int // offsets of the beginnings of lines
+}
+
+func (p *parser) parseJSON(data []byte) *node {
+	f := &jsonFile{parser: p, data: data, lines: []int{0}}
+	for i, c := range data {
+		if c == '\n' {
+			f.lines = append(f.lines, i+1)
+		}
+	}
+	root, err := hujson.Parse(bytes.Clone(data))
+	if err != nil {
+		pos, message := p.at(1, 1), "the file is not JSON"
+		if m := hujsonError.FindStringSubmatch(err.Error()); m != nil {
+			line, _ := strconv.Atoi(m[1])   //nolint:errcheck // the expression matches digits
+			column, _ := strconv.Atoi(m[2]) //nolint:errcheck // as above
+			pos, message = p.at(line, column), maskQuoted(m[3])
+		}
+		p.fail(pos, CodeSyntax, "%s", message)
+		return nil
+	}
+	return f.node(root, 0)
+}
+
+// position turns an offset into a place.
+func (f *jsonFile) position(offset int) Position {
+	line, found := slices.BinarySearch(f.lines, offset)
+	if !found {
+		line--
+	}
+	return f.at(line+1, utf8.RuneCount(f.data[f.lines[line]:offset])+1)
+}
+
+func (f *jsonFile) node(v hujson.Value, depth int) *node {
+	pos := f.position(v.StartOffset)
+	if depth > maxDepth {
+		f.fail(pos, CodeSyntax, "nested deeper than %d levels", maxDepth)
+		return &node{pos: pos, failed: true}
+	}
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		n := &node{pos: pos, kind: kindMap}
+		for _, m := range v.Members {
+			key, _ := m.Name.Value.(hujson.Literal) //nolint:errcheck // the parser takes only strings as names
+			n.entries = append(n.entries, f.entry(key.String(), f.position(m.Name.StartOffset), f.node(m.Value, depth+1)))
+		}
+		return f.object(n)
+	case *hujson.Array:
+		n := &node{pos: pos, kind: kindList}
+		for _, e := range v.Elements {
+			n.items = append(n.items, f.node(e, depth+1))
+		}
+		return n
+	case hujson.Literal:
+		return f.literal(v, pos)
+	}
+	return &node{pos: pos}
+}
+
+func (f *jsonFile) literal(v hujson.Literal, pos Position) *node {
+	switch v.Kind() {
+	case '"':
+		return f.str(v.String(), pos)
+	case 't', 'f':
+		return &node{pos: pos, kind: kindBool, boolean: v.Bool()}
+	case '0':
+		return f.number(string(v), pos)
+	}
+	return &node{pos: pos, kind: kindNull}
+}
+
+// number takes whole numbers exactly and others as the nearest float64.
+func (p *parser) number(text string, pos Position) *node {
+	if !strings.ContainsAny(text, ".eE") {
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return &node{pos: pos, kind: kindInt, integer: i}
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(n, 0) {
+		p.fail(pos, CodeSyntax, "the number is too large")
+		return &node{pos: pos, failed: true}
+	}
+	return &node{pos: pos, kind: kindFloat, float: n}
+}

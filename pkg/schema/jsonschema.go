@@ -1,0 +1,351 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+)
+
+// kinds are the kinds of config files that have a JSON Schema of their own.
+var kinds = map[string]reflect.Type{
+	"project":     reflect.TypeFor[Project](),
+	"collection":  reflect.TypeFor[Collection](),
+	"field":       reflect.TypeFor[Field](),
+	"fields":      reflect.TypeFor[[]*Field](),
+	"index":       reflect.TypeFor[Index](),
+	"indexes":     reflect.TypeFor[[]*Index](),
+	"permissions": reflect.TypeFor[Permissions](),
+	"projections": reflect.TypeFor[map[string]*Projection](),
+	"hooks":       reflect.TypeFor[Hooks](),
+	"meta":        reflect.TypeFor[CollectionMeta](),
+	"imageFilter": reflect.TypeFor[ImageFilter](),
+	"job":         reflect.TypeFor[Job](),
+	"action":      reflect.TypeFor[Action](),
+	"asset":       reflect.TypeFor[Asset](),
+	"snapshot":    reflect.TypeFor[Snapshot](),
+}
+
+// kindKeys are the patterns of the keys of kinds that are maps.
+var kindKeys = map[string]string{"projections": "projection", "imageFilter": "filter"}
+
+// Kinds lists what JSONSchema has a schema for.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// JSONSchema gives the JSON Schema (draft 2020-12) of one kind of config file, made from the Go types that the loader
+// fills. The error for an unknown kind is errs.Invalid.
+func JSONSchema(kind string) ([]byte, error) {
+	t, ok := kinds[kind]
+	if !ok {
+		return nil, errs.New(errs.Invalid, "unknown_kind", "unknown kind %q; there are %s", kind, strings.Join(Kinds(), ", "))
+	}
+	g := &generator{defs: map[string]any{}}
+	root := g.schema(t, &member{keys: kindKeys[kind]})
+	if direct, ok := g.inline(root); ok {
+		root = direct
+	}
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "svc " + kind
+	root["$defs"] = g.defs
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		return nil, errs.Wrap(err, "write the JSON Schema of "+kind)
+	}
+	return append(out, '\n'), nil
+}
+
+// generator makes JSON Schemas of Go types; every struct becomes a definition.
+type generator struct {
+	defs map[string]any
+}
+
+const refPrefix = "#/$defs/"
+
+// inline gives the object behind "a path or an object": the top of a file is the object itself.
+func (g *generator) inline(s map[string]any) (map[string]any, bool) {
+	options, ok := s["anyOf"].([]any)
+	if !ok {
+		return nil, false
+	}
+	last, ok := options[len(options)-1].(map[string]any)
+	return last, ok
+}
+
+// schema gives the schema of values of t in the place of a member.
+func (g *generator) schema(t reflect.Type, m *member) map[string]any {
+	s := g.bare(t, m)
+	if m.doc != "" {
+		s["description"] = m.doc
+	}
+	if m.def != "" && m.def != "0" {
+		s["default"] = m.node(t, Position{}).value(nil)
+	}
+	if m.nullable {
+		return map[string]any{"anyOf": []any{s, map[string]any{"type": "null"}}}
+	}
+	return s
+}
+
+func (g *generator) bare(t reflect.Type, m *member) map[string]any {
+	if own, ok := reflect.New(t).Interface().(configValue); ok {
+		return own.configSchema(g, m)
+	}
+	switch t {
+	case freeObject:
+		return reference(map[string]any{"type": "object"})
+	case freeList:
+		return map[string]any{"type": "array"}
+	case freeValue:
+		return freeSchema(m)
+	case timeType:
+		return map[string]any{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return g.bare(t.Elem(), m)
+	case reflect.Struct:
+		return reference(map[string]any{"$ref": g.define(t)})
+	case reflect.Map:
+		return reference(g.mapSchema(t, m))
+	case reflect.Slice:
+		return g.listSchema(t, m)
+	case reflect.String:
+		return stringSchema(m)
+	case reflect.Bool:
+		if m.only == "false" {
+			return map[string]any{"const": false}
+		}
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64:
+		return bounds(map[string]any{"type": "number"}, m)
+	default:
+		s := bounds(map[string]any{"type": "integer"}, m)
+		if m.max == nil {
+			s["maximum"] = maxInt
+		}
+		return s
+	}
+}
+
+// define adds a struct to the definitions, once, and gives the reference to it.
+func (g *generator) define(t reflect.Type) string {
+	name := t.Name()
+	if _, ok := g.defs[name]; ok {
+		return refPrefix + name
+	}
+	def := map[string]any{}
+	g.defs[name] = def // before its members, which may lead back to it
+	maps.Copy(def, g.structSchema(t))
+	return refPrefix + name
+}
+
+func (g *generator) structSchema(t reflect.Type) map[string]any {
+	o := describeStruct(t)
+	properties := map[string]any{"$schema": map[string]any{"type": "string"}}
+	required := []string{}
+	for i := range o.members {
+		m := &o.members[i]
+		properties[m.name] = g.schema(t.Field(m.index).Type, m)
+		if m.required {
+			required = append(required, m.name)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": o.rest >= 0}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func (g *generator) mapSchema(t reflect.Type, m *member) map[string]any {
+	s := map[string]any{
+		"type": "object", "additionalProperties": g.schema(t.Elem(), &member{}),
+		"properties": map[string]any{"$schema": map[string]any{"type": "string"}},
+	}
+	if m.keys != "" {
+		s["propertyNames"] = map[string]any{"anyOf": []any{
+			map[string]any{"pattern": patterns[m.keys].expr.String()}, map[string]any{"const": "$schema"},
+		}}
+	}
+	return s
+}
+
+func (g *generator) listSchema(t reflect.Type, m *member) map[string]any {
+	s := map[string]any{"type": "array", "items": g.schema(t.Elem(), &member{enum: m.enum, pattern: m.pattern})}
+	if m.min != nil {
+		s["minItems"] = int(*m.min)
+	}
+	if m.listref {
+		return reference(s)
+	}
+	return s
+}
+
+// reference lets the path of a file stand in a value's place.
+func reference(s map[string]any) map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"type": "string", "pattern": `\.(yaml|yml|json)$`}, s}}
+}
+
+func stringSchema(m *member) map[string]any {
+	s := map[string]any{"type": "string"}
+	switch {
+	case m.enum != nil:
+		s["enum"] = m.enum
+	case m.pattern != "":
+		s["pattern"] = patterns[m.pattern].expr.String()
+	case m.required:
+		s["minLength"] = 1
+	}
+	return s
+}
+
+func bounds(s map[string]any, m *member) map[string]any {
+	if m.min != nil {
+		s["minimum"] = *m.min
+	}
+	if m.max != nil {
+		s["maximum"] = *m.max
+	}
+	return s
+}
+
+// freeSchema is any value of the member's types.
+func freeSchema(m *member) map[string]any {
+	if m.types == nil {
+		return map[string]any{}
+	}
+	var options []any
+	for _, t := range m.types {
+		switch {
+		case t == "list":
+			t = "array"
+		case t == "string" && m.enum != nil:
+			options = append(options, map[string]any{"enum": m.enum})
+			continue
+		}
+		options = append(options, map[string]any{"type": t})
+	}
+	return map[string]any{"anyOf": options}
+}
+
+func anyOf(options ...map[string]any) map[string]any { return map[string]any{"anyOf": options} }
+
+// text is a string, of a form if there is one.
+func text(form string) map[string]any {
+	s := map[string]any{"type": "string"}
+	if form != "" {
+		s["pattern"] = form
+	}
+	return s
+}
+
+func (*Label) configSchema(*generator, *member) map[string]any {
+	return anyOf(text(""), map[string]any{
+		"type": "object", "additionalProperties": text(""),
+		"propertyNames": map[string]any{"pattern": patterns["language"].expr.String()},
+	})
+}
+
+func (*Duration) configSchema(_ *generator, m *member) map[string]any {
+	number := bounds(map[string]any{"type": "integer", "minimum": 0}, m)
+	return anyOf(number, text(`^([0-9]+w)?([0-9]+d)?(\+?[0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))*$`))
+}
+
+func (*Size) configSchema(*generator, *member) map[string]any {
+	return anyOf(map[string]any{"type": "integer", "minimum": 1}, text(`^[0-9]+ *([KMGT]i?B|kB|B)?$`))
+}
+
+func (*Schedule) configSchema(*generator, *member) map[string]any { return text("") }
+
+func (*Span) configSchema(*generator, *member) map[string]any {
+	s := text(`^([0-9]+y)?([0-9]+m)?([0-9]+d)?([0-9]+h)?$`)
+	s["minLength"] = 1
+	return s
+}
+
+func (*FieldType) configSchema(*generator, *member) map[string]any {
+	return map[string]any{"type": "string", "enum": fieldtype.Names()}
+}
+
+func (*Validator) configSchema(*generator, *member) map[string]any {
+	rules := map[string]any{}
+	for _, name := range fieldtype.RuleNames() {
+		rules[name] = map[string]any{}
+	}
+	return anyOf(text(""), map[string]any{"type": "object", "properties": rules})
+}
+
+func (*BoolOrEval) configSchema(g *generator, _ *member) map[string]any {
+	return anyOf(map[string]any{"type": "boolean"}, map[string]any{"$ref": g.define(reflect.TypeFor[evalObject]())})
+}
+
+func (x *I18n) configSchema(g *generator, _ *member) map[string]any {
+	return anyOf(map[string]any{"const": false}, reference(map[string]any{"$ref": g.define(reflect.TypeOf(x).Elem())}))
+}
+
+func (x *AdminToken) configSchema(g *generator, _ *member) map[string]any {
+	return anyOf(map[string]any{"type": "string", "minLength": 1}, map[string]any{
+		"$ref":  g.define(reflect.TypeOf(x).Elem()),
+		"oneOf": []any{map[string]any{"required": []string{"value"}}, map[string]any{"required": []string{"sha256"}}},
+	})
+}
+
+func (x *SnapshotCollection) configSchema(g *generator, _ *member) map[string]any {
+	return anyOf(text(""), map[string]any{"$ref": g.define(reflect.TypeOf(x).Elem())})
+}
+
+func (*Permissions) configSchema(g *generator, _ *member) map[string]any {
+	set := reference(map[string]any{"$ref": g.define(reflect.TypeFor[PermissionSet]())})
+	g.defs["Permissions"] = map[string]any{
+		"type":       "object",
+		"properties": map[string]any{"public": set, "user": set, "$schema": text("")},
+		"patternProperties": map[string]any{
+			`^[Tt][Oo][Kk][Ee][Nn]:.`: set,
+			`^team:.`:                 set,
+			`^([Xx]-([Aa]uth|[Aa]dmin)-[Tt]oken|[Aa]uthorization)(:|$)`: map[string]any{},
+		},
+		"additionalProperties": false,
+		"required":             []string{"public", "user"},
+	}
+	return reference(map[string]any{"$ref": refPrefix + "Permissions"})
+}
+
+func (x *MethodRights) configSchema(g *generator, _ *member) map[string]any {
+	return anyOf(map[string]any{"type": "boolean"}, map[string]any{"$ref": g.define(reflect.TypeOf(x).Elem())})
+}
+
+func (*FilterSpec) configSchema(*generator, *member) map[string]any {
+	return map[string]any{"type": "object"}
+}
+
+func (*Hooks) configSchema(g *generator, _ *member) map[string]any {
+	groups := map[string]any{"$schema": text("")}
+	for _, group := range hookGroups {
+		groups[group.Name] = g.stages(group.Stages)
+	}
+	return reference(map[string]any{"type": "object", "properties": groups, "additionalProperties": false})
+}
+
+func (*ActionHooks) configSchema(g *generator, _ *member) map[string]any {
+	return reference(g.stages(actionStages))
+}
+
+func (g *generator) stages(stages []string) map[string]any {
+	properties := map[string]any{"$schema": text("")}
+	script := reference(map[string]any{"$ref": g.define(reflect.TypeFor[Script]())})
+	for _, stage := range stages {
+		properties[stage] = anyOf(script, map[string]any{"type": "array", "items": script})
+	}
+	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+// check that every type with a form of its own is a configValue.
+var _ = []configValue{
+	(*Label)(nil), (*Duration)(nil), (*Size)(nil), (*Schedule)(nil), (*Span)(nil), (*FieldType)(nil), (*Validator)(nil),
+	(*BoolOrEval)(nil), (*I18n)(nil), (*AdminToken)(nil), (*SnapshotCollection)(nil), (*Permissions)(nil),
+	(*MethodRights)(nil), (*FilterSpec)(nil), (*Hooks)(nil), (*ActionHooks)(nil),
+}

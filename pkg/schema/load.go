@@ -1,0 +1,250 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Reader reads config files by slash-separated path. It confines what may be read and how large it may be; its errors
+// wrap fs.ErrNotExist, fs.ErrPermission, ErrOutside or ErrTooLarge where they fit.
+type Reader interface {
+	ReadFile(name string) ([]byte, error)
+}
+
+// Env looks up an environment variable for ${env:NAME}.
+type Env func(name string) (value string, ok bool)
+
+// What a Reader says when it refuses; the texts are shown to whoever wrote the config.
+var (
+	ErrOutside  = errors.New("it lies outside the project's directory")
+	ErrTooLarge = errors.New("it is too large")
+	ErrTooMany  = errors.New("the config has too many files")
+	ErrNoFile   = errors.New("it is not a file")
+)
+
+// maxReferences bounds how deep files may reference each other.
+const maxReferences = 16
+
+// File is one config file that was read.
+type File struct {
+	Name   string // slash-separated, inside the project's directory
+	SHA256 string // of its content, hex
+}
+
+// Loaded is a config as read: the decoded objects, the files, and where everything stands.
+type Loaded struct {
+	Project  *Project
+	Files    []File // sorted by name
+	Revision string // sha256 in hex over the files' names and contents and every substituted value
+
+	root    *node
+	refs    map[*node]*node
+	secrets []string // substituted values, which no problem may show
+}
+
+// loader reads and parses the files of one config.
+type loader struct {
+	reader      Reader
+	env         Env
+	secrets     Reader
+	problems    Problems
+	files       map[string]*node // parsed files; nil for those that failed
+	hashes      map[string]string
+	substituted map[string]string
+}
+
+func (l *loader) add(p Problem) { l.problems = append(l.problems, p) }
+
+// minSecret is the length from which a substituted value is looked for in messages: shorter ones are parts of words.
+const minSecret = 4
+
+// redact takes substituted values out of problems, in place: some messages show what a member holds.
+func redact(problems Problems, secrets []string) {
+	for i := range problems {
+		for _, s := range secrets {
+			if len(s) >= minSecret {
+				problems[i].Message = strings.ReplaceAll(problems[i].Message, s, "***")
+				problems[i].Path = strings.ReplaceAll(problems[i].Path, s, "***")
+			}
+		}
+	}
+}
+
+// LoadProject reads the config whose entry file is named, decodes it and checks it. secrets reads what ${file:PATH}
+// names. Loaded is nil only when the entry file can't be parsed; otherwise it holds what could be decoded, and is fit
+// for use only when no problem is an error. Problems are sorted.
+func LoadProject(r Reader, entry string, env Env, secrets Reader) (*Loaded, Problems) {
+	l := &loader{
+		reader: r, env: env, secrets: secrets,
+		files: map[string]*node{}, hashes: map[string]string{}, substituted: map[string]string{},
+	}
+	root := l.entry(entry)
+	if root == nil {
+		return nil, l.problems.Sort()
+	}
+	d := newDecoder(l)
+	loaded := &Loaded{Project: &Project{}, root: root, refs: d.refs}
+	d.root(root, entry, loaded.Project)
+	loaded.secrets = slices.Collect(maps.Values(l.substituted))
+	for _, name := range slices.Sorted(maps.Keys(l.hashes)) {
+		loaded.Files = append(loaded.Files, File{Name: name, SHA256: l.hashes[name]})
+	}
+	loaded.Revision = l.revision()
+	check(loaded, d)
+	redact(l.problems, loaded.secrets)
+	return loaded, l.problems.Sort()
+}
+
+// entry opens the first file. Its problems have no other place than the file itself.
+func (l *loader) entry(name string) *node {
+	pos := Position{name, 1, 1}
+	if !isConfigFile(name) {
+		l.add(Problem{Position: pos, Code: CodeReference, Message: "a config file's name ends in .yaml, .yml or .json"})
+		return nil
+	}
+	n, err := l.open(name)
+	if err != nil {
+		l.add(Problem{Position: pos, Code: CodeReference, Message: "the config file can't be read: " + readProblem(err)})
+	}
+	return n
+}
+
+// open gives the root of a file, parsed once. It is nil without an error when the parser has reported why.
+func (l *loader) open(name string) (*node, error) {
+	if n, ok := l.files[name]; ok {
+		return n, nil
+	}
+	data, err := l.reader.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	l.hashes[name] = hex.EncodeToString(sum[:])
+	p := &parser{l: l, file: name}
+	n := p.parse(data)
+	l.files[name] = n
+	return n, nil
+}
+
+// resolve turns a reference into a file name inside the project, or reports false when it points outside.
+func resolve(reference, file string) (string, bool) {
+	if path.IsAbs(reference) || strings.ContainsAny(reference, "\\\x00") {
+		return "", false
+	}
+	name := path.Join(path.Dir(file), reference)
+	return name, fs.ValidPath(name) && name != "."
+}
+
+// readProblem words a reader's error without anything of the machine in it.
+func readProblem(err error) string {
+	for _, known := range []error{ErrOutside, ErrTooLarge, ErrTooMany, ErrNoFile} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	return "reading failed"
+}
+
+// revision hashes everything the config is made of, each part with its length so that no two configs look alike.
+func (l *loader) revision() string {
+	h := sha256.New()
+	for _, parts := range []map[string]string{l.hashes, l.substituted} {
+		fmt.Fprintf(h, "%d;", len(parts)) //nolint:errcheck // a hash never fails
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			writeSized(h, name)
+			writeSized(h, parts[name])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func writeSized(w io.Writer, s string) {
+	fmt.Fprintf(w, "%d:%s", len(s), s) //nolint:errcheck // a hash never fails
+}
+
+// Position tells where the value at a path stands, such as collections[0].fields[2].type. A path that the files don't
+// have gives the nearest parent that they do.
+func (l *Loaded) Position(at string) Position {
+	n := l.root
+	for at != "" {
+		if target, ok := l.refs[n]; ok {
+			n = target
+		}
+		next, _, rest := n.step(strings.TrimPrefix(at, "."))
+		if next == nil {
+			break
+		}
+		n, at = next, rest
+	}
+	if target, ok := l.refs[n]; ok {
+		n = target
+	}
+	return n.pos
+}
+
+// Problem makes a problem at a path. What may be a credential in the path or the message is masked.
+func (l *Loaded) Problem(at, code, format string, args ...any) Problem {
+	p := Problems{{Position: l.Position(at), Path: l.mask(at), Code: code, Message: fmt.Sprintf(format, args...)}}
+	redact(p, l.secrets)
+	return p[0]
+}
+
+// mask gives a path with its keys as problems may print them.
+func (l *Loaded) mask(at string) string {
+	out := ""
+	for n := l.root; at != ""; {
+		if target, ok := l.refs[n]; ok {
+			n = target
+		}
+		at = strings.TrimPrefix(at, ".")
+		next, label, rest := n.step(at)
+		if next == nil { // a member that is absent
+			return join(out, maskKey(at))
+		}
+		if n.kind == kindList {
+			out += label
+		} else {
+			out = join(out, label)
+		}
+		n, at = next, rest
+	}
+	return out
+}
+
+// step follows the first segment of a path: the longest key that fits, since keys may contain dots, or a list index.
+// label is the segment as problems may print it.
+func (n *node) step(at string) (next *node, label, rest string) {
+	if n.kind == kindList {
+		number, after, ok := strings.Cut(strings.TrimPrefix(at, "["), "]")
+		i, err := strconv.Atoi(number)
+		if !ok || err != nil || i < 0 || i >= len(n.items) {
+			return nil, "", ""
+		}
+		return n.items[i], "[" + number + "]", after
+	}
+	best := -1
+	for _, e := range n.entries {
+		for _, key := range []string{e.key, e.label()} {
+			after, ok := strings.CutPrefix(at, key)
+			if ok && len(key) > best && (after == "" || after[0] == '.' || after[0] == '[') {
+				best, next, label, rest = len(key), e.value, e.label(), after
+			}
+		}
+	}
+	return next, label, rest
+}

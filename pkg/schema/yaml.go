@@ -1,0 +1,230 @@
+package schema
+
+import (
+	"errors"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	yamlparser "github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// yamlFile is a YAML file on its way to nodes.
+type yamlFile struct {
+	*parser
+
+	anchors map[string]*node
+}
+
+func (p *parser) parseYAML(data []byte) *node {
+	file, err := parseYAMLBytes(data)
+	if err != nil {
+		pos, message := p.at(1, 1), "the file is not YAML"
+		var syntax yaml.Error
+		if errors.As(err, &syntax) {
+			message = maskQuoted(syntax.GetMessage())
+			if t := syntax.GetToken(); t != nil && t.Position != nil {
+				pos = p.at(t.Position.Line, t.Position.Column)
+			}
+		}
+		p.fail(pos, CodeSyntax, "%s", message)
+		return nil
+	}
+	f := &yamlFile{parser: p, anchors: map[string]*node{}}
+	var root *node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType:
+		case root != nil:
+			p.fail(f.position(doc.Body.GetToken()), CodeSyntax, "a config file is one document; put the second into a file of its own")
+			return root
+		default:
+			root = f.node(doc.Body, 0)
+		}
+	}
+	if root == nil {
+		p.fail(p.at(1, 1), CodeSyntax, "the file is empty")
+	}
+	return root
+}
+
+// errYAMLPanic stands for a bug of the YAML library: a config must not take the service down.
+var errYAMLPanic = errors.New("the YAML can't be read")
+
+func parseYAMLBytes(data []byte) (file *ast.File, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errYAMLPanic
+		}
+	}()
+	return yamlparser.ParseBytes(data, 0, yamlparser.AllowDuplicateMapKey())
+}
+
+var quoted = regexp.MustCompile(`"[^"]{2,}"|'[^']{2,}'`)
+
+// maskQuoted keeps a parser's message from showing what is in the file.
+func maskQuoted(message string) string {
+	message, _, _ = strings.Cut(message, "\n")
+	return quoted.ReplaceAllString(message, "…")
+}
+
+func (f *yamlFile) position(t *token.Token) Position {
+	if t == nil || t.Position == nil {
+		return f.at(1, 1)
+	}
+	return f.at(t.Position.Line, t.Position.Column)
+}
+
+func (f *yamlFile) bad(pos Position, format string, args ...any) *node {
+	f.fail(pos, CodeSyntax, format, args...)
+	return &node{pos: pos, failed: true}
+}
+
+func (f *yamlFile) node(v ast.Node, depth int) *node {
+	if v == nil {
+		return &node{pos: f.at(1, 1)}
+	}
+	pos := f.position(v.GetToken())
+	if depth > maxDepth {
+		return f.bad(pos, "nested deeper than %d levels", maxDepth)
+	}
+	switch v := v.(type) {
+	case *ast.MappingNode:
+		return f.mapping(v.Values, pos, depth)
+	case *ast.MappingValueNode:
+		return f.mapping([]*ast.MappingValueNode{v}, pos, depth)
+	case *ast.SequenceNode:
+		n := &node{pos: pos, kind: kindList}
+		for _, item := range v.Values {
+			n.items = append(n.items, f.node(item, depth+1))
+		}
+		return n
+	case *ast.AnchorNode:
+		n := f.node(v.Value, depth+1)
+		f.anchors[v.Name.GetToken().Value] = n
+		return n
+	case *ast.AliasNode:
+		if n, ok := f.anchors[v.Value.GetToken().Value]; ok {
+			return n
+		}
+		return f.bad(pos, "the alias names an anchor that is not defined above")
+	case *ast.TagNode:
+		return f.tagged(v, pos, depth)
+	}
+	return f.scalar(v, pos)
+}
+
+func (f *yamlFile) scalar(v ast.Node, pos Position) *node {
+	switch v := v.(type) {
+	case *ast.StringNode:
+		return f.str(v.Value, pos)
+	case *ast.LiteralNode:
+		return f.str(v.Value.Value, pos)
+	case *ast.BoolNode:
+		return &node{pos: pos, kind: kindBool, boolean: v.Value}
+	case *ast.NullNode:
+		return &node{pos: pos, kind: kindNull}
+	case *ast.IntegerNode:
+		switch i := v.Value.(type) {
+		case int64:
+			return &node{pos: pos, kind: kindInt, integer: i}
+		case uint64:
+			if i <= math.MaxInt64 {
+				return &node{pos: pos, kind: kindInt, integer: int64(i)}
+			}
+			return &node{pos: pos, kind: kindFloat, float: float64(i)}
+		}
+		return f.bad(pos, "the number is too large")
+	case *ast.FloatNode:
+		if math.IsInf(v.Value, 0) || math.IsNaN(v.Value) {
+			return f.bad(pos, "the number is too large")
+		}
+		return &node{pos: pos, kind: kindFloat, float: v.Value}
+	case *ast.InfinityNode, *ast.NanNode:
+		return f.bad(pos, "must be a finite number")
+	}
+	return f.bad(pos, "is not a value that configs know")
+}
+
+// tagged takes !!str, which makes a string of any scalar; other tags have no use in configs.
+func (f *yamlFile) tagged(v *ast.TagNode, pos Position, depth int) *node {
+	if v.Start == nil || v.Start.Value != "!!str" {
+		return f.bad(pos, "YAML tags other than !!str are not supported")
+	}
+	if s, ok := v.Value.(ast.ScalarNode); ok && v.Value.Type() != ast.TagType {
+		if t := s.GetToken(); t != nil && s.Type() != ast.LiteralType && s.Type() != ast.StringType {
+			return f.str(t.Value, f.position(t))
+		}
+	}
+	return f.node(v.Value, depth+1)
+}
+
+func (f *yamlFile) mapping(values []*ast.MappingValueNode, pos Position, depth int) *node {
+	n := &node{pos: pos, kind: kindMap}
+	var merged []entry
+	for i, v := range values {
+		keyPos := f.position(v.Key.GetToken())
+		if i == 0 && n.pos.Line >= keyPos.Line && n.pos.Column >= keyPos.Column {
+			n.pos = keyPos // a block mapping begins at its first key, not at the colon
+		}
+		if v.Key.Type() == ast.MergeKeyType {
+			merged = append(merged, f.merge(v.Value, depth)...)
+			continue
+		}
+		key, ok := f.key(v.Key, keyPos)
+		if !ok {
+			continue
+		}
+		value := f.node(v.Value, depth+1)
+		if value.kind == kindNull && value.pos.Line == 1 && keyPos.Line > 1 {
+			value.pos = keyPos
+		}
+		n.entries = append(n.entries, f.entry(key, keyPos, value))
+	}
+	n = f.object(n)
+	for _, e := range merged { // explicit keys win over merged ones
+		if _, there := n.get(e.key); !there {
+			n.entries = append(n.entries, e)
+		}
+	}
+	return n
+}
+
+// key gives a mapping key as text: config keys are strings, and a plain 2024 or true means its text.
+func (f *yamlFile) key(k ast.MapKeyNode, pos Position) (string, bool) {
+	switch v := k.(type) {
+	case *ast.StringNode:
+		return v.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
+		return v.GetToken().Value, true
+	}
+	f.fail(pos, CodeSyntax, "a key must be a string")
+	return "", false
+}
+
+// merge gives the entries of the objects that a << key names, the first object's first.
+func (f *yamlFile) merge(v ast.Node, depth int) []entry {
+	n := f.node(v, depth+1)
+	switch {
+	case n.failed:
+		return nil
+	case n.kind == kindMap:
+		return n.entries
+	case n.kind == kindList:
+		var all []entry
+		for _, item := range n.items {
+			if item.kind != kindMap {
+				f.fail(item.pos, CodeSyntax, "<< merges objects only")
+				continue
+			}
+			all = append(all, item.entries...)
+		}
+		return all
+	}
+	f.fail(n.pos, CodeSyntax, "<< merges objects only")
+	return nil
+}
