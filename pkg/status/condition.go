@@ -1,0 +1,81 @@
+package status
+
+import "time"
+
+// Value is what a condition says: it holds, it does not, or nobody knows yet.
+type Value string
+
+// The values of a condition.
+const (
+	True    Value = "True"
+	False   Value = "False"
+	Unknown Value = "Unknown"
+)
+
+// The types of condition. "Good when" tells the value that a healthy project shows.
+const (
+	// Ready is the summary, derived by the Board. Good when True.
+	Ready = "Ready"
+	// ConfigValid: the files on disk, as last read, compile. False leaves the last good generation serving.
+	// Good when True.
+	ConfigValid = "ConfigValid"
+	// OutOfDate: the files on disk differ from what is served and wait for a reload call. It does not count
+	// against Ready, since what was asked for is served. Good when False.
+	OutOfDate = "OutOfDate"
+	// IndexesConverged: the indexes in the store are the declared ones. Good when True.
+	IndexesConverged = "IndexesConverged"
+)
+
+// The reasons of conditions: stable words that programs switch on. The message is for people.
+const (
+	// ReasonPending: not judged yet (ConfigValid Unknown, Ready False).
+	ReasonPending = "Pending"
+	// ReasonServing: everything that was judged is good (Ready True).
+	ReasonServing = "Serving"
+	// ReasonDisabled: the registration has enabled false (ConfigValid Unknown).
+	ReasonDisabled = "Disabled"
+	// ReasonLoaded: the config compiled and is served (ConfigValid True).
+	ReasonLoaded = "Loaded"
+	// ReasonInvalid: the config does not compile; the state's problems say where (ConfigValid False).
+	ReasonInvalid = "Invalid"
+	// ReasonUnreadable: the config could not be read, such as a missing file (ConfigValid False).
+	ReasonUnreadable = "Unreadable"
+	// ReasonNamespaceChanged: the files now name another namespace than the registered one (ConfigValid False).
+	ReasonNamespaceChanged = "NamespaceChanged"
+	// ReasonUpToDate: the served generation is that of the files (OutOfDate False).
+	ReasonUpToDate = "UpToDate"
+	// ReasonChangedOnDisk: the files changed and the service was told to wait for a reload (OutOfDate True).
+	ReasonChangedOnDisk = "ChangedOnDisk"
+	// ReasonConverged: desired and actual are the same (IndexesConverged True).
+	ReasonConverged = "Converged"
+	// ReasonProgressing: work is under way (IndexesConverged Unknown).
+	ReasonProgressing = "Progressing"
+	// ReasonUniqueViolation: existing records violate a unique index; the message has the first offending
+	// ids (IndexesConverged False).
+	ReasonUniqueViolation = "UniqueViolation"
+	// ReasonStoreError: the store failed; it is tried again (IndexesConverged False).
+	ReasonStoreError = "StoreError"
+)
+
+// Condition is one judgment about a project (decisions, section 5).
+type Condition struct {
+	Type    string `json:"type"`
+	Status  Value  `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// ObservedGeneration is the generation that was judged; 0 when there was none.
+	ObservedGeneration int64 `json:"observedGeneration"`
+	// LastTransitionTime is when Status last changed. The Board keeps it.
+	LastTransitionTime time.Time `json:"lastTransitionTime"`
+}
+
+// Problem is one finding about a config, with its place (decisions, section 2).
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`   // from 1; 0 when unknown
+	Column  int    `json:"column"` // from 1; 0 when unknown
+	Path    string `json:"path"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Warning bool   `json:"warning"`
+}
