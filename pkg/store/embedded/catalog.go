@@ -1,0 +1,297 @@
+package embedded
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// collectionName is the full name of a collection.
+type collectionName struct{ database, collection string }
+
+var databasePattern = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
+
+func (n collectionName) check() error {
+	if !databasePattern.MatchString(n.database) || n.collection == "" || len(n.collection) > 200 ||
+		strings.ContainsRune(n.collection, 0) {
+		return errBadName
+	}
+	return nil
+}
+
+func (n collectionName) compare(o collectionName) int {
+	if c := strings.Compare(n.database, o.database); c != 0 {
+		return c
+	}
+	return strings.Compare(n.collection, o.collection)
+}
+
+// collection is one that exists. Its number is never used again after it is dropped.
+type collection struct {
+	name collectionName
+	id   uint32
+	// indexes is replaced, under the commit mutex, whenever an index comes, becomes ready or goes. Readers take
+	// it, then a snapshot, and start over if it is another one by then: so the indexes they use are complete in
+	// the snapshot they read.
+	indexes atomic.Pointer[indexSet]
+}
+
+// indexSet is the indexes of a collection. It is immutable.
+type indexSet struct {
+	all   []*index // by age; writers keep all of them up to date
+	ready []*index // by name; readers use these
+}
+
+func newIndexSet(all []*index, ready []*index) *indexSet {
+	slices.SortFunc(all, func(a, b *index) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(ready, func(a, b *index) int { return strings.Compare(a.def.Name, b.def.Name) })
+	return &indexSet{all: all, ready: ready}
+}
+
+func (s *indexSet) find(name string) *index {
+	for _, x := range s.all {
+		if x.def.Name == name {
+			return x
+		}
+	}
+	return nil
+}
+
+// with gives the set with x in it, ready or not; without gives it without x.
+func (s *indexSet) with(x *index, ready bool) *indexSet {
+	out := s.without(x)
+	if ready {
+		out.ready = append(out.ready, x)
+	}
+	return newIndexSet(append(out.all, x), out.ready)
+}
+
+func (s *indexSet) without(x *index) *indexSet {
+	is := func(o *index) bool { return o == x }
+	return newIndexSet(slices.DeleteFunc(slices.Clone(s.all), is), slices.DeleteFunc(slices.Clone(s.ready), is))
+}
+
+// index is one secondary index.
+type index struct {
+	id  uint32
+	def store.Index
+	// paths are the key paths, cut at the dots; positional is set if one of them has a number for a name. Such a
+	// path may mean a list position or a field, so the planner leaves the index alone.
+	paths      [][]string
+	positional bool
+	// multikey has a bit for each key that led through or to a list in some document. Bits are never cleared. A
+	// writer sets them before its batch is visible, readers look after they took their snapshot.
+	multikey atomic.Uint32
+}
+
+func newIndex(id uint32, def store.Index) *index {
+	x := &index{id: id, def: def}
+	x.def.Keys = slices.Clone(def.Keys)
+	for _, k := range def.Keys {
+		segments := strings.Split(k.Path, ".")
+		x.paths = append(x.paths, segments)
+		x.positional = x.positional || slices.ContainsFunc(segments, isPosition)
+	}
+	return x
+}
+
+func isPosition(segment string) bool {
+	for _, r := range segment {
+		if r < '0' || r > '9' {
+			return false
+		}
+	}
+	return segment != ""
+}
+
+// collectionSpec and indexSpec are what the catalog stores.
+type collectionSpec struct {
+	ID      int64       `bson:"id"`
+	Indexes []indexSpec `bson:"indexes"`
+}
+
+type indexSpec struct {
+	ID       int64     `bson:"id"`
+	Name     string    `bson:"name"`
+	Keys     []keySpec `bson:"keys"`
+	Unique   bool      `bson:"unique"`
+	Sparse   bool      `bson:"sparse"`
+	Ready    bool      `bson:"ready"`
+	Multikey int64     `bson:"multikey"`
+}
+
+type keySpec struct {
+	Path string `bson:"path"`
+	Desc bool   `bson:"desc"`
+}
+
+// put adds the catalog's entry of c, with the indexes of set, to b.
+func (c *collection) put(b *pebble.Batch, set *indexSet) error {
+	spec := collectionSpec{ID: int64(c.id), Indexes: []indexSpec{}}
+	for _, x := range set.all {
+		s := indexSpec{
+			ID: int64(x.id), Name: x.def.Name, Unique: x.def.Unique, Sparse: x.def.Sparse,
+			Ready: slices.Contains(set.ready, x), Multikey: int64(x.multikey.Load()),
+		}
+		for _, k := range x.def.Keys {
+			s.Keys = append(s.Keys, keySpec{Path: k.Path, Desc: k.Desc})
+		}
+		spec.Indexes = append(spec.Indexes, s)
+	}
+	value, err := bson.Marshal(spec)
+	if err != nil {
+		return internal(err, "encode the catalog")
+	}
+	return b.Set(catalogKey(c.name.database, c.name.collection), value, nil)
+}
+
+func (s *collectionSpec) collection(name collectionName) *collection {
+	c := &collection{name: name, id: uint32(s.ID)} //nolint:gosec // written from a uint32
+	var all, ready []*index
+	for _, spec := range s.Indexes {
+		def := store.Index{Name: spec.Name, Unique: spec.Unique, Sparse: spec.Sparse}
+		for _, k := range spec.Keys {
+			def.Keys = append(def.Keys, store.IndexKey{Path: k.Path, Desc: k.Desc})
+		}
+		x := newIndex(uint32(spec.ID), def)     //nolint:gosec // written from a uint32
+		x.multikey.Store(uint32(spec.Multikey)) //nolint:gosec // written from a uint32
+		all = append(all, x)
+		if spec.Ready {
+			ready = append(ready, x)
+		}
+	}
+	c.indexes.Store(newIndexSet(all, ready))
+	return c
+}
+
+// catalog is the collections that exist, in memory. Changes happen under the commit mutex.
+type catalog struct {
+	mu          sync.RWMutex
+	collections map[collectionName]*collection
+	nextID      uint32 // guarded by the commit mutex
+}
+
+func (c *catalog) get(name collectionName) *collection {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.collections[name]
+}
+
+func (c *catalog) add(coll *collection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.collections[coll.name] = coll
+}
+
+func (c *catalog) remove(colls []*collection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, coll := range colls {
+		delete(c.collections, coll.name)
+	}
+}
+
+// sorted gives all collections by name.
+func (c *catalog) sorted() []*collection {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(c.collections), func(a, b *collection) int { return a.name.compare(b.name) })
+}
+
+// in gives the collections of a database by name.
+func (c *catalog) in(database string) []*collection {
+	return slices.DeleteFunc(c.sorted(), func(coll *collection) bool { return coll.name.database != database })
+}
+
+// newID gives a number for a collection or an index, and adds to b that it is taken.
+func (c *catalog) newID(b *pebble.Batch) (uint32, error) {
+	id := c.nextID
+	c.nextID++
+	return id, b.Set(keyNextID(), binary.BigEndian.AppendUint32(nil, c.nextID), nil)
+}
+
+// create makes a collection and adds it to b; the caller adds it to the catalog once b is applied.
+func (c *catalog) create(b *pebble.Batch, name collectionName) (*collection, error) {
+	if err := name.check(); err != nil {
+		return nil, err
+	}
+	id, err := c.newID(b)
+	if err != nil {
+		return nil, internal(err, "number a collection")
+	}
+	coll := &collection{name: name, id: id}
+	coll.indexes.Store(&indexSet{})
+	return coll, coll.put(b, coll.indexes.Load())
+}
+
+func loadCatalog(db *pebble.DB) (_ *catalog, err error) {
+	c := &catalog{collections: map[collectionName]*collection{}, nextID: 1}
+	v, closer, err := db.Get(keyNextID())
+	switch {
+	case err == nil && len(v) == 4:
+		c.nextID = binary.BigEndian.Uint32(v)
+		err = closer.Close()
+	case err == nil:
+		err = errors.Join(errors.New("catalog: damaged counter"), closer.Close())
+	case errors.Is(err, pebble.ErrNotFound):
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	prefix := catalogPrefix()
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		database, name, found := bytes.Cut(it.Key()[len(prefix):], []byte{0})
+		var spec collectionSpec
+		if err := bson.Unmarshal(it.Value(), &spec); err != nil || !found {
+			return nil, fmt.Errorf("catalog: damaged entry %q: %w", it.Key(), err)
+		}
+		full := collectionName{database: string(database), collection: string(name)}
+		c.collections[full] = spec.collection(full)
+	}
+	return c, it.Error()
+}
+
+// dropCollections removes collections with everything in them, in one step. The caller holds the commit mutex.
+func (s *Store) dropCollections(colls []*collection) error {
+	if len(colls) == 0 {
+		return nil
+	}
+	err := s.write(func(b *pebble.Batch) error {
+		for _, c := range colls {
+			docs, indexes := docPrefix(c.id), collIndexPrefix(c.id)
+			err := errors.Join(
+				b.Delete(catalogKey(c.name.database, c.name.collection), nil),
+				b.DeleteRange(docs, keyAfter(docs), nil),
+				b.DeleteRange(indexes, keyAfter(indexes), nil),
+			)
+			if err != nil {
+				return internal(err, "drop a collection")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.cat.remove(colls)
+	return nil
+}

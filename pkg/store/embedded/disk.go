@@ -1,0 +1,121 @@
+package embedded
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	ballastName   = "BALLAST"
+	recheck       = 100 * time.Millisecond // how often writes ask for the free space
+	recheckBroken = 5 * time.Second        // and how often after a write has met a full disk
+)
+
+// disk watches the space of the store's file system. The engine can't survive a write that fails, so writes stop
+// while there still is some; the ballast is for when somebody else takes the rest.
+type disk struct {
+	opts *Options
+	fs   vfs.FS // what the engine writes to
+	path string // of the ballast
+
+	started time.Time
+	checked atomic.Int64 // when, in ns since started; 0: never
+	full    atomic.Bool
+	met     atomic.Bool // a write has met a full disk, and the ballast is not back yet
+	mu      sync.Mutex  // guards the ballast file
+}
+
+func newDisk(opts *Options) *disk {
+	d := &disk{opts: opts, path: opts.FS.PathJoin(opts.Dir, ballastName), started: time.Now()}
+	d.fs = vfs.OnDiskFull(opts.FS, d.onFull)
+	return d
+}
+
+// onFull runs when a write has met a full disk; the write is tried once more after it.
+func (d *disk) onFull() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.met.Store(true)
+	d.full.Store(true)
+	d.checked.Store(int64(time.Since(d.started)))
+	if err := d.opts.FS.Remove(d.path); err != nil {
+		d.opts.Logger.Error("store disk is full and no ballast is left", slog.Any("error", err))
+		return
+	}
+	d.opts.Logger.Error("store disk is full: gave up the ballast, refusing writes")
+}
+
+// prepare makes the ballast if it is not there and there is room for it.
+func (d *disk) prepare() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.opts.Ballast > 0 {
+		if _, err := d.opts.FS.Stat(d.path); err == nil {
+			return
+		}
+		use, err := d.opts.FS.GetDiskUsage(d.opts.Dir)
+		if err == nil && use.AvailBytes < d.opts.MinFree+uint64(d.opts.Ballast) {
+			return
+		}
+		if err := d.fill(); err != nil {
+			err = errors.Join(err, d.opts.FS.Remove(d.path))
+			d.opts.Logger.Warn("store ballast not made", slog.Any("error", err))
+			return
+		}
+	}
+	d.met.Store(false)
+}
+
+func (d *disk) fill() error {
+	f, err := d.opts.FS.Create(d.path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 1<<20)
+	for left := d.opts.Ballast; left > 0 && err == nil; left -= int64(len(block)) {
+		_, err = f.Write(block[:min(left, int64(len(block)))])
+	}
+	return errors.Join(err, f.Close())
+}
+
+// check says whether there is room for a write.
+func (d *disk) check() error {
+	pause := recheck
+	if d.met.Load() {
+		pause = recheckBroken
+	}
+	now := int64(time.Since(d.started))
+	if last := d.checked.Load(); (last == 0 || now-last >= int64(pause)) && d.checked.CompareAndSwap(last, now) {
+		d.measure()
+	}
+	if d.full.Load() {
+		return errFull
+	}
+	return nil
+}
+
+func (d *disk) measure() {
+	// After a write has met a full disk, numbers don't count (a quota may be what is full): the ballast has to fit
+	// again.
+	if d.met.Load() {
+		d.prepare()
+	}
+	full := d.met.Load()
+	use, err := d.opts.FS.GetDiskUsage(d.opts.Dir)
+	if err == nil && use.AvailBytes < d.opts.MinFree { // not every file system tells
+		full = true
+	}
+	if was := d.full.Swap(full); was == full {
+		return
+	}
+	if full {
+		d.opts.Logger.Error("store disk is nearly full: refusing writes", slog.Uint64("free_bytes", use.AvailBytes))
+	} else {
+		d.opts.Logger.Info("store disk has room again", slog.Uint64("free_bytes", use.AvailBytes))
+	}
+}

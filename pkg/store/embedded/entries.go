@@ -1,0 +1,206 @@
+package embedded
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+)
+
+// entries are the keys that one document has in one index: the joined keys of its fields, without the prefix of the
+// index and without the _id; sorted, none twice.
+type entries struct {
+	keys     [][]byte
+	multikey uint32 // which key paths led to or through a list
+}
+
+// has says whether key is one of them.
+func (e entries) has(key []byte) bool {
+	_, found := slices.BinarySearchFunc(e.keys, key, bytes.Compare)
+	return found
+}
+
+// entriesOf makes the entries of a document as MongoDB does: a missing field counts as null, an empty list as
+// undefined (before null), and a list gives one entry for each element. Two keys of an index may lead to or through
+// the same list, which is then walked once for both, but not to two different lists.
+func (x *index) entriesOf(doc bson.Raw) (entries, error) {
+	w := entryWalk{index: x}
+	fields := make([]entryField, len(x.paths))
+	for i, path := range x.paths {
+		fields[i].rest = path
+	}
+	if err := w.walk(doc, fields); err != nil {
+		return entries{}, err
+	}
+	if len(w.out.keys) > 1 {
+		slices.SortFunc(w.out.keys, bytes.Compare)
+		w.out.keys = slices.CompactFunc(w.out.keys, bytes.Equal)
+	}
+	return w.out, nil
+}
+
+// entryField is what is known of one key field: its value, or the path that is left.
+type entryField struct {
+	rest  []string
+	done  bool
+	value bson.RawValue // missing: zero
+	empty bool          // the value is an empty list's
+}
+
+type entryWalk struct {
+	index *index
+	out   entries
+}
+
+// walk resolves the fields that are not done from doc on, and adds an entry for each combination found.
+func (w *entryWalk) walk(doc []byte, fields []entryField) error {
+	var list []byte // the list that some fields lead to
+	var inList uint32
+	for i := range fields {
+		f := &fields[i]
+		if f.done {
+			continue
+		}
+		value, rest, err := w.descend(i, doc, f.rest)
+		if err != nil {
+			return err
+		}
+		if value.Type != bson.TypeArray {
+			f.value, f.done = value, true
+			continue
+		}
+		if list != nil && &list[0] != &value.Value[0] {
+			return errParallel
+		}
+		list, f.rest = value.Value, rest
+		inList |= 1 << i
+	}
+	if list == nil {
+		w.emit(fields)
+		return nil
+	}
+	w.out.multikey |= inList
+	return w.expand(list, inList, fields)
+}
+
+// expand walks on from each element of list, for the fields whose bits are set.
+func (w *entryWalk) expand(list []byte, inList uint32, fields []entryField) error {
+	elements := 0
+	for it := document.NewIter(list); it.Next(); elements++ {
+		if err := w.element(it.Value(), false, inList, fields); err != nil {
+			return err
+		}
+	}
+	if elements > 0 {
+		return nil
+	}
+	return w.element(bson.RawValue{}, true, inList, fields)
+}
+
+func (w *entryWalk) element(v bson.RawValue, empty bool, inList uint32, fields []entryField) error {
+	next := slices.Clone(fields)
+	for i := range next {
+		if inList&(1<<i) != 0 && len(next[i].rest) == 0 {
+			next[i].value, next[i].empty, next[i].done = v, empty, true
+		}
+	}
+	var doc []byte // of anything but an object, all fields are missing
+	if v.Type == bson.TypeEmbeddedDocument {
+		doc = v.Value
+	}
+	return w.walk(doc, next)
+}
+
+// descend follows path until it ends or meets a list, which it gives together with the path that is left. A number as
+// a name picks an element of a list, unless elements have fields of that name.
+func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue, []string, error) {
+	for {
+		v, found := lookup(doc, path[0])
+		if !found {
+			return bson.RawValue{}, nil, nil
+		}
+		path = path[1:]
+		for v.Type == bson.TypeArray && len(path) > 0 && isPosition(path[0]) {
+			w.out.multikey |= 1 << field
+			if ambiguous(v.Value, path[0]) {
+				return bson.RawValue{}, nil, errAmbiguous
+			}
+			if v, found = at(v.Value, path[0]); !found {
+				return bson.RawValue{}, nil, nil
+			}
+			path = path[1:]
+		}
+		if v.Type == bson.TypeArray || len(path) == 0 {
+			return v, path, nil
+		}
+		if v.Type != bson.TypeEmbeddedDocument {
+			return bson.RawValue{}, nil, nil
+		}
+		doc = v.Value
+	}
+}
+
+func lookup(doc []byte, name string) (bson.RawValue, bool) {
+	if doc == nil {
+		return bson.RawValue{}, false
+	}
+	for it := document.NewIter(doc); it.Next(); {
+		if string(it.Key()) == name {
+			return it.Value(), true
+		}
+	}
+	return bson.RawValue{}, false
+}
+
+func at(list []byte, position string) (bson.RawValue, bool) {
+	n, err := strconv.Atoi(position)
+	if err != nil || strconv.Itoa(n) != position {
+		return bson.RawValue{}, false
+	}
+	it := document.NewIter(list)
+	for range n + 1 {
+		if !it.Next() {
+			return bson.RawValue{}, false
+		}
+	}
+	return it.Value(), true
+}
+
+// ambiguous says whether an element of list has a field of that name.
+func ambiguous(list []byte, name string) bool {
+	for it := document.NewIter(list); it.Next(); {
+		if v := it.Value(); v.Type == bson.TypeEmbeddedDocument {
+			if _, found := lookup(v.Value, name); found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// emit adds the entry of one combination of values.
+func (w *entryWalk) emit(fields []entryField) {
+	missing := 0
+	key := make([]byte, 0, 16*len(fields))
+	for i, f := range fields {
+		desc := w.index.def.Keys[i].Desc
+		switch {
+		case f.empty:
+			key = document.AppendUndefinedKey(key, desc)
+			continue
+		case f.value.Type == 0:
+			missing++
+		case f.value.Type == bson.TypeUndefined:
+			// Equal to null for filters, but with a key of its own: without lists there must be none.
+			w.out.multikey |= 1 << i
+		}
+		key = document.AppendKey(key, f.value, desc)
+	}
+	if w.index.def.Sparse && missing == len(fields) {
+		return
+	}
+	w.out.keys = append(w.out.keys, key)
+}

@@ -1,0 +1,84 @@
+package embedded
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"syscall"
+
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+var (
+	errClosed     = errs.New(errs.Unavailable, "store_closed", "the store is closed: the service is stopping")
+	errFailed     = errs.New(errs.Unavailable, "store_failed", "the store can't write any more and must be restarted")
+	errFull       = errs.New(errs.Full, "disk_full", "not written: the disk of the store is full; free some space and try again")
+	errBadOptions = errs.New(errs.Invalid, "store_options", "the settings of the store are not valid")
+	errBadID      = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
+	errBadDoc     = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON")
+	errDocSize    = errs.New(errs.TooLarge, "document_too_large", "a document can have 16 MiB at most")
+	errBadName    = errs.New(errs.Invalid, "bad_name", "the name of the database or collection is not valid")
+	errBadIndex   = errs.New(errs.Invalid, "bad_index", "an index needs a name and 1 to 32 different fields")
+	errBadPage    = errs.New(errs.Invalid, "bad_position", "the position to go on from does not belong to this sort order")
+	errParallel   = errs.New(errs.Invalid, "parallel_arrays", "an index can't span two lists of one document")
+	errAmbiguous  = errs.New(errs.Invalid, "ambiguous_path", "an index path names both a position and a field of a list's items")
+	errIndexTaken = errs.New(errs.Conflict, "index_exists", "an index of this name exists with another definition")
+	errDropped    = errs.New(errs.Conflict, "dropped", "the index was dropped while it was being built")
+	errSortMemory = errs.New(errs.Limit, "sort_memory", "too many documents to sort: narrow the filter, ask for fewer, or add an index on the sort fields")
+	errBatchSize  = errs.New(errs.Limit, "write_too_large", "too much for one atomic write: send fewer documents at once")
+)
+
+// internal is for failures of the engine: text for the log only.
+func internal(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return errs.Wrap(err, doing)
+}
+
+func contextError(ctx context.Context) error {
+	return fmt.Errorf("store: %w", ctx.Err())
+}
+
+// lockError tells that somebody else has the lock from that it could not be asked for.
+func lockError(dir string, err error) error {
+	var path *fs.PathError
+	held := errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || strings.Contains(err.Error(), "lock held")
+	if !held || errors.As(err, &path) {
+		return openError(dir, err)
+	}
+	return errs.New(errs.Unavailable, "store_in_use",
+		"the store in %s is in use by another process: stop that one first, or use another directory", dir).With(err)
+}
+
+func openError(dir string, err error) error {
+	return errs.New(errs.Unavailable, "store_open", "the store in %s can't be opened", dir).With(err)
+}
+
+func errLayout(dir string, found []byte) error {
+	return errs.New(errs.Unavailable, "store_version",
+		"the store in %s was written by another version of this program: use that version, or restore a backup made by it", dir).
+		With(fmt.Errorf("layout %s, want %d", hex.EncodeToString(found), layoutVersion))
+}
+
+// engineLogger gives the engine's log to slog. The engine says Fatalf when its log or manifest can't be written,
+// and expects not to come back; here it comes back to a store that has failed.
+type engineLogger struct{ s *Store }
+
+func (l engineLogger) Infof(format string, args ...any) {
+	l.s.opts.Logger.Debug("store engine", slog.String("text", fmt.Sprintf(format, args...)))
+}
+
+func (l engineLogger) Errorf(format string, args ...any) {
+	l.s.opts.Logger.Error("store engine", slog.String("text", fmt.Sprintf(format, args...)))
+}
+
+func (l engineLogger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	l.s.opts.Logger.Error("store engine failed", slog.String("text", err.Error()))
+	l.s.fail(err)
+}

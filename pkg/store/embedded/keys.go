@@ -1,0 +1,85 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+)
+
+// The keyspace, in the engine's byte order. Numbers are big-endian; KS is document.AppendKey, whose results are never
+// a prefix of one another, so that they can be joined without separators.
+//
+//	01 00                           -> version of this layout, 4 bytes
+//	01 01                           -> next number for a collection or index, 4 bytes
+//	01 02 database 00 collection    -> collectionSpec (BSON)
+//	02 coll4 KS(_id)                -> 00, document (BSON)
+//	03 coll4 idx4 KS(k1..kn) KS(_id)-> length of KS(_id), uvarint
+//
+// 04 to 07 are kept for the change log, counters, consumers of the log and long-running builds.
+const (
+	spaceCatalog byte = 1
+	spaceDocs    byte = 2
+	spaceIndexes byte = 3
+)
+
+const (
+	layoutVersion = 1
+	docHeader     = 0 // how the rest of a stored document is encoded: as it is
+)
+
+// keyVersion and keyNextID are the two single keys of the catalog, catalogPrefix begins all others.
+func keyVersion() []byte    { return []byte{spaceCatalog, 0} }
+func keyNextID() []byte     { return []byte{spaceCatalog, 1} }
+func catalogPrefix() []byte { return []byte{spaceCatalog, 2} }
+
+func catalogKey(database, collection string) []byte {
+	key := append(catalogPrefix(), database...)
+	key = append(key, 0)
+	return append(key, collection...)
+}
+
+func docPrefix(coll uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceDocs}, coll)
+}
+
+func docKey(coll uint32, id []byte) []byte {
+	key := make([]byte, 0, 5+len(id))
+	key = append(key, spaceDocs)
+	key = binary.BigEndian.AppendUint32(key, coll)
+	return append(key, id...)
+}
+
+// collIndexPrefix begins the entries of all indexes of a collection.
+func collIndexPrefix(coll uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceIndexes}, coll)
+}
+
+func indexPrefix(coll, index uint32) []byte {
+	return binary.BigEndian.AppendUint32(collIndexPrefix(coll), index)
+}
+
+// idKey is the key of an _id within its collection.
+func idKey(id bson.RawValue) []byte { return document.AppendKey(make([]byte, 0, 16), id, false) }
+
+// invert turns the key of an ascending field into that of a descending one, in place.
+func invert(key []byte) []byte {
+	for i := range key {
+		key[i] = ^key[i]
+	}
+	return key
+}
+
+// keyAfter gives the smallest key behind all keys that begin with prefix; nil if there is none.
+func keyAfter(prefix []byte) []byte {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			end := slices.Clone(prefix[:i+1])
+			end[i]++
+			return end
+		}
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package embedded
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// formatMajorVersion pins what the engine writes. Raise it one release after the engine that can read it, so that
+// going back one release stays possible.
+const formatMajorVersion = pebble.FormatWALSyncChunks
+
+// Store is a store in one directory. Open makes it.
+type Store struct {
+	opts Options
+	db   *pebble.DB
+	lock *pebble.Lock
+	disk *disk
+	cat  *catalog
+
+	// commit is held while a write is decided and given its place in the log. Only changes of the catalog, which
+	// are rare, hold it over their fsync.
+	commit sync.Mutex
+	// building holds a token while an index is built: one at a time.
+	building chan struct{}
+
+	failed atomic.Pointer[error] // set once the engine can't go on
+
+	state struct {
+		sync.Mutex
+		closed  bool
+		closing chan struct{} // closed with closed, for long operations to stop
+		running sync.WaitGroup
+	}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store in opts.Dir, creating it if need be, and recovers what an unclean end left behind. A directory
+// that another process has open is refused at once (errs.Unavailable, code "store_in_use").
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	opts.EnsureDefaults()
+	if err := opts.Validate(); err != nil {
+		return nil, errBadOptions.With(err)
+	}
+	s := &Store{opts: opts, building: make(chan struct{}, 1)}
+	s.state.closing = make(chan struct{})
+	s.disk = newDisk(&s.opts)
+
+	if err := s.opts.FS.MkdirAll(opts.Dir, 0o700); err != nil {
+		return nil, openError(opts.Dir, err)
+	}
+	lock, err := pebble.LockDirectory(opts.Dir, s.opts.FS)
+	if err != nil {
+		return nil, lockError(opts.Dir, err)
+	}
+	s.lock = lock
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	// Before the engine opens: it needs room to replay its log, and a full disk has eaten the ballast before.
+	s.disk.prepare()
+	db, err := pebble.Open(s.opts.Dir, s.engineOptions())
+	if err != nil {
+		return openError(s.opts.Dir, err)
+	}
+	s.db = db
+	if err := s.checkLayout(); err != nil {
+		return err
+	}
+	if s.cat, err = loadCatalog(db); err != nil {
+		return openError(s.opts.Dir, err)
+	}
+	return s.dropUnfinished(ctx)
+}
+
+func (s *Store) engineOptions() *pebble.Options {
+	o := &pebble.Options{
+		FS:                          s.disk.fs,
+		Lock:                        s.lock,
+		Logger:                      engineLogger{s: s},
+		CacheSize:                   s.opts.CacheSize,
+		MemTableSize:                s.opts.MemTableSize,
+		MemTableStopWritesThreshold: 4,
+		MaxOpenFiles:                500,
+		FormatMajorVersion:          formatMajorVersion,
+	}
+	// Inserts ask for keys that are not there: the filter answers without reading a block.
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return o
+}
+
+// checkLayout writes the version of the layout to a new store and refuses any other.
+func (s *Store) checkLayout() error {
+	v, closer, err := s.db.Get(keyVersion())
+	if errors.Is(err, pebble.ErrNotFound) {
+		return s.write(func(b *pebble.Batch) error {
+			return b.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, layoutVersion), nil)
+		})
+	}
+	if err != nil {
+		return openError(s.opts.Dir, err)
+	}
+	defer closer.Close() //nolint:errcheck // closing a read has no failure of its own
+	if len(v) != 4 || binary.BigEndian.Uint32(v) != layoutVersion {
+		return errLayout(s.opts.Dir, v)
+	}
+	return nil
+}
+
+// Name is "embedded".
+func (*Store) Name() string { return "embedded" }
+
+// Ping says whether the store serves reads and writes.
+func (s *Store) Ping(ctx context.Context) error {
+	done, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return s.disk.check()
+}
+
+// Close waits for running operations and then closes the files. An engine that has failed is left as it is: what it
+// holds in memory must not reach the disk any more.
+func (s *Store) Close() error {
+	s.state.Lock()
+	if s.state.closed {
+		s.state.Unlock()
+		return nil
+	}
+	s.state.closed = true
+	close(s.state.closing)
+	s.state.Unlock()
+	s.state.running.Wait()
+	return s.release()
+}
+
+func (s *Store) release() error {
+	var err error
+	if s.db != nil && s.failed.Load() == nil {
+		err = s.db.Close()
+	}
+	return internal(errors.Join(err, s.lock.Close()), "close the store")
+}
+
+// begin registers an operation; done ends it.
+func (s *Store) begin(ctx context.Context) (done func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, contextError(ctx)
+	}
+	if s.failed.Load() != nil {
+		return nil, errFailed.With(*s.failed.Load())
+	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	if s.state.closed {
+		return nil, errClosed
+	}
+	s.state.running.Add(1)
+	return s.state.running.Done, nil
+}
+
+// fail stops the store for good: see Options.OnFatal.
+func (s *Store) fail(err error) {
+	s.failed.CompareAndSwap(nil, &err)
+	s.opts.OnFatal(err)
+}
+
+// write commits one batch durably: for changes of the catalog. fill adds to it.
+func (s *Store) write(fill func(b *pebble.Batch) error) error {
+	b := s.db.NewBatch()
+	defer b.Close() //nolint:errcheck // returns memory only
+	if err := fill(b); err != nil {
+		return err
+	}
+	if err := s.apply(b); err != nil {
+		return err
+	}
+	return s.wait(b)
+}
+
+// apply gives b its place in the log and makes it visible; wait must follow before anything is acknowledged.
+func (s *Store) apply(b *pebble.Batch) (err error) {
+	// The engine panics on a log that failed for somebody else just before.
+	defer func() {
+		if r := recover(); r != nil {
+			err = s.broken(fmt.Errorf("commit: %v", r))
+		}
+	}()
+	if s.failed.Load() != nil {
+		return errFailed.With(*s.failed.Load())
+	}
+	if err := s.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+		return s.broken(err)
+	}
+	return nil
+}
+
+// applyLazily applies b without asking for an fsync: it is durable with the next batch that does.
+func (s *Store) applyLazily(b *pebble.Batch) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = s.broken(fmt.Errorf("commit: %v", r))
+		}
+	}()
+	if err := s.db.Apply(b, pebble.NoSync); err != nil {
+		return s.broken(err)
+	}
+	return nil
+}
+
+// wait returns when b is on disk.
+func (s *Store) wait(b *pebble.Batch) error {
+	if err := b.SyncWait(); err != nil {
+		return s.broken(err)
+	}
+	// A log that failed reports to the logger, and not always to the batch.
+	if s.failed.Load() != nil {
+		return errFailed.With(*s.failed.Load())
+	}
+	return nil
+}
+
+func (s *Store) broken(err error) error {
+	s.fail(err)
+	return errFailed.With(err)
+}
+
+// Database gives a handle on a database.
+func (s *Store) Database(name string) store.Database { return database{s: s, name: name} }
+
+// DropDatabase removes a database with everything in it.
+func (s *Store) DropDatabase(ctx context.Context, name string) error {
+	done, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	return s.dropCollections(s.cat.in(name))
+}
+
+type database struct {
+	s    *Store
+	name string
+}
+
+// Collection gives a handle on a collection.
+func (d database) Collection(name string) store.Collection {
+	return &Collection{s: d.s, name: collectionName{database: d.name, collection: name}}
+}
+
+// CollectionNames lists the collections that exist, sorted.
+func (d database) CollectionNames(ctx context.Context) ([]string, error) {
+	done, err := d.s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	names := []string{}
+	for _, c := range d.s.cat.in(d.name) {
+		names = append(names, c.name.collection)
+	}
+	return names, nil
+}
+
+// DropCollection removes documents and indexes.
+func (d database) DropCollection(ctx context.Context, name string) error {
+	done, err := d.s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	d.s.commit.Lock()
+	defer d.s.commit.Unlock()
+	c := d.s.cat.get(collectionName{database: d.name, collection: name})
+	if c == nil {
+		return nil
+	}
+	return d.s.dropCollections([]*collection{c})
+}
+
+// Collection is a handle on a collection, which need not exist.
+type Collection struct {
+	s    *Store
+	name collectionName
+}
+
+var _ store.Collection = (*Collection)(nil)
