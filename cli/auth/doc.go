@@ -1,0 +1,2 @@
+// Package auth holds svcctl login, logout and whoami.
+package auth

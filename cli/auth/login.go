@@ -1,0 +1,168 @@
+package auth
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/settings"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+type loginOptions struct {
+	st       *command.State
+	Username string
+	Password command.Password
+}
+
+// NewLogin makes svcctl login.
+func NewLogin(st *command.State, runF func(context.Context, *loginOptions) error) *cobra.Command {
+	opts := &loginOptions{st: st}
+	cmd := &cobra.Command{
+		Use:   "login [USERNAME]",
+		Short: "Log in, and keep the token in a context",
+		Long: `Log in with a username and a password. The token that the service gives is kept in the contexts file until it
+ends, and the context becomes the current one. --context names it; without, it is the current context if that is on the
+same server, else it is named after the server's host.`,
+		Example: `  svcctl login ann --server https://cms.example.com
+  svcctl login ci --password-file /run/secrets/ci --context prod`,
+		Args:              command.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				opts.Username = args[0]
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runLogin(cmd.Context(), opts)
+		},
+	}
+	opts.Password.Register(cmd, false)
+	return cmd
+}
+
+func runLogin(ctx context.Context, opts *loginOptions) error {
+	st := opts.st
+	name, err := contextForLogin(st)
+	if err != nil {
+		return err
+	}
+	c, err := st.AnonymousClient()
+	if err != nil {
+		return err
+	}
+	if opts.Username == "" {
+		if opts.Username, err = askUsername(st); err != nil {
+			return err
+		}
+	}
+	password, err := opts.Password.Read(st, "Password for "+opts.Username+" at "+c.Server(), false)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Login(ctx, opts.Username, password)
+	if err != nil {
+		return err
+	}
+	server, err := st.Server()
+	if err != nil {
+		return err
+	}
+	if err := st.UpdateSettings(func(f *settings.File) error {
+		remember(f, name, server, opts.Username, answer)
+		return nil
+	}); err != nil {
+		return fmt.Errorf("keep the token: %w", err)
+	}
+	until := ""
+	if !answer.ExpiresAt.IsZero() {
+		until = " until " + answer.ExpiresAt.UTC().Format(api.TimeLayout)
+	}
+	st.Notef("logged in to %s as %s%s; the current context is %s", c.Server(), opts.Username, until, name)
+	return nil
+}
+
+// contextForLogin is the name of the context that a login fills. One that --context names need not be there yet.
+func contextForLogin(st *command.State) (string, error) {
+	file, err := st.Settings()
+	if err != nil {
+		return "", err
+	}
+	if name := st.Flags.Context; name != "" {
+		if _, ok := file.Context(name); !ok {
+			st.Flags.Context = ""
+			if st.Flags.Server == "" {
+				if current, ok := currentServer(file); ok {
+					st.Flags.Server = current
+				} else {
+					st.Flags.Server = command.DefaultServer
+				}
+			}
+		}
+		return name, nil
+	}
+	server := strings.TrimRight(st.Flags.Server, "/")
+	if current, ok := currentServer(file); ok && (server == "" || server == current) {
+		return file.CurrentContext, nil
+	}
+	if server == "" {
+		server = command.DefaultServer
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" {
+		return "", command.Usagef("--server %s: want an address such as %s", server, command.DefaultServer)
+	}
+	return u.Host, nil
+}
+
+func currentServer(f *settings.File) (string, bool) {
+	c, ok := f.Context(f.CurrentContext)
+	if !ok {
+		return "", false
+	}
+	s, ok := f.Server(c.Server)
+	if !ok {
+		return "", false
+	}
+	return strings.TrimRight(s.Server, "/"), true
+}
+
+// remember puts the login into the context, which keeps its namespace.
+func remember(f *settings.File, name string, server settings.Server, username string, answer *api.LoginResponse) {
+	c := settings.Context{Name: name, Server: name}
+	if old, ok := f.Context(name); ok {
+		c = *old
+	}
+	if old, ok := f.Server(c.Server); ok && old.Server != server.Server {
+		c.Server = name // another context may still use the old address
+	}
+	server.Name = c.Server
+	c.User = username + "@" + c.Server
+	f.SetContext(c, server, settings.User{
+		Name: c.User, Username: username, Token: answer.Token, ExpiresAt: answer.ExpiresAt.Time,
+	})
+	f.CurrentContext = name
+}
+
+func askUsername(st *command.State) (string, error) {
+	if !st.InTTY || !st.ErrTTY {
+		return "", command.Usagef("which user? give the name as the argument")
+	}
+	fmt.Fprint(st.Err, "Username: ")
+	line, err := bufio.NewReader(st.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the username: %w", err)
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return "", command.Usagef("the username is empty")
+	}
+	return line, nil
+}

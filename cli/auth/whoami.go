@@ -1,0 +1,57 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// NewWhoami makes svcctl whoami.
+func NewWhoami(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:               "whoami",
+		Short:             "Show who you are to the service",
+		Example:           `  svcctl whoami -o yaml`,
+		Args:              command.Args(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runWhoami(cmd.Context(), st) },
+	}
+}
+
+func runWhoami(ctx context.Context, st *command.State) error {
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return err
+	}
+	p := st.Printer()
+	if p.Structured() || p.Format == output.FormatName {
+		name := me.Kind
+		if me.Username != "" {
+			name = "user/" + me.Username
+		}
+		return p.Print(output.Result{Value: me, Names: []string{name}})
+	}
+	f := output.NewFields()
+	f.Add("Kind", me.Kind)
+	f.Add("Username", me.Username)
+	f.Add("Name", me.Name)
+	f.Add("Email", me.Email)
+	f.Add("Administrator", fmt.Sprint(me.IsAdmin || me.Kind == "admin"))
+	f.Add("Scopes", strings.Join(me.Scopes, ", "))
+	f.Add("Server", c.Server())
+	f.Add("Context", st.ContextName())
+	if !me.ExpiresAt.IsZero() {
+		f.Add("Valid until", me.ExpiresAt.UTC().Format(api.TimeLayout))
+	}
+	return f.Write(p.W)
+}

@@ -1,0 +1,113 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/output"
+)
+
+// Args wraps a cobra check of arguments, so that its error is a usage error that shows the usage line.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &Error{
+				Exit: ExitUsage, Code: "usage", Message: err.Error(),
+				Hint: "usage: " + cmd.UseLine() + "; " + cmd.CommandPath() + " --help shows an example",
+			}
+		}
+		return nil
+	}
+}
+
+// PlaceArgs checks for want arguments after an optional namespace.
+func PlaceArgs(want int) cobra.PositionalArgs { return Args(cobra.RangeArgs(want, want+1)) }
+
+// Place splits arguments into the namespace and the want arguments behind it. Without one in the arguments, it is the
+// namespace of -n, SVCCTL_NAMESPACE or the context.
+func (st *State) Place(args []string, want int) (namespace string, rest []string, err error) {
+	if len(args) == want+1 {
+		if st.isSet != nil && st.isSet("namespace") && st.Flags.Namespace != args[0] {
+			return "", nil, Usagef("the namespace is given twice: %q as an argument and %q with -n", args[0], st.Flags.Namespace)
+		}
+		return args[0], args[1:], nil
+	}
+	if namespace, err = st.Namespace(); err != nil {
+		return "", nil, err
+	}
+	if namespace == "" {
+		return "", nil, &Error{
+			Exit: ExitUsage, Code: "usage", Message: "which namespace?",
+			Hint: "give it as the first argument, with -n, as SVCCTL_NAMESPACE, or in a context (svcctl config set-context)",
+		}
+	}
+	return namespace, args, nil
+}
+
+// Namespace is that of -n, SVCCTL_NAMESPACE or the context, or "".
+func (st *State) Namespace() (string, error) {
+	if st.Flags.Namespace != "" {
+		return st.Flags.Namespace, nil
+	}
+	t, err := st.resolve()
+	if err != nil || t.context == nil {
+		return "", err
+	}
+	return t.context.Namespace, nil
+}
+
+// Group makes a noun: a command that only holds verbs. An unknown verb is a usage error in place of a help text.
+func Group(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: verbs[0].Example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return Unknown(cmd, args[0])
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+// Unknown is the error for a word that is no command of cmd, with the nearest ones.
+func Unknown(cmd *cobra.Command, word string) error {
+	hint := cmd.CommandPath() + " --help lists what there is"
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		hint = "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
+	}
+	return &Error{
+		Exit: ExitUsage, Code: "usage", Hint: hint,
+		Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
+	}
+}
+
+// Confirm asks before something that can't be undone. Without a terminal, --yes must be given.
+func (st *State) Confirm(yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if !st.InTTY || !st.ErrTTY {
+		return &Error{
+			Exit: ExitUsage, Code: "usage", Message: "not done without a confirmation: " + question,
+			Hint: "there is no terminal to ask at, so say --yes",
+		}
+	}
+	fmt.Fprintf(st.Err, "%s [y/N] ", output.Escape(question))
+	answer, err := bufio.NewReader(st.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return &Error{Exit: ExitFailed, Code: "declined", Message: "not done"}
+}

@@ -1,0 +1,229 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// Exit codes of svcctl. A code that is not here means that it failed too.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1   // the request was refused; validate: the config is invalid
+	ExitUsage       = 2   // the command line makes no sense, or a validate could not run
+	ExitPartial     = 3   // some of several were done
+	ExitDenied      = 4   // credential missing, wrong, or without the right
+	ExitNotFound    = 5   // no such thing
+	ExitConflict    = 6   // it is there already, changed meanwhile, or is running
+	ExitUnreachable = 7   // no answer from the service, or TLS failed
+	ExitTimeout     = 8   // --timeout or --request-timeout is over
+	ExitInterrupted = 130 // Ctrl-C
+)
+
+// Error is a failure with its exit code. One without a Message has been told already.
+type Error struct {
+	Exit    int
+	Code    string // slug for -o json
+	Message string
+	Hint    string // what to do next
+	Cause   error
+}
+
+// Error is the message, with the cause.
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Message + ": " + e.Cause.Error()
+	}
+	return e.Message
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Usagef is the error of a command line that makes no sense.
+func Usagef(format string, args ...any) error {
+	return &Error{Exit: ExitUsage, Code: "usage", Message: fmt.Sprintf(format, args...)}
+}
+
+// Told ends the command with an exit code, without another word.
+func Told(exit int) error { return &Error{Exit: exit} }
+
+// report is an error as it is shown.
+type report struct {
+	exit      int
+	code      string
+	message   string
+	status    int
+	requestID string
+	hint      string
+	fields    []api.FieldError
+	problems  []api.ConfigProblem
+}
+
+// exitOfStatus is the table from the service's refusals to exit codes; any other status is ExitFailed.
+func exitOfStatus(status int) int {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return ExitDenied
+	case http.StatusNotFound:
+		return ExitNotFound
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return ExitConflict
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return ExitUnreachable
+	case http.StatusGatewayTimeout:
+		return ExitTimeout
+	}
+	return ExitFailed
+}
+
+// explain finds the exit code of an error and what to say about it.
+func (st *State) explain(err error) report {
+	r := report{exit: ExitFailed, code: "failed", message: err.Error()}
+	var (
+		own         *Error
+		refused     *client.Error
+		unreachable *client.UnreachableError
+	)
+	switch {
+	case errors.As(err, &own):
+		r.exit, r.hint = own.Exit, own.Hint
+		if own.Code != "" {
+			r.code = own.Code
+		}
+	case errors.As(err, &refused):
+		r.exit = exitOfStatus(refused.Status)
+		r.code, r.status, r.requestID = refused.Problem.Code, refused.Status, refused.Problem.RequestID
+		r.fields, r.problems = refused.Problem.Errors, refused.Problem.Problems
+		r.hint = st.hint(refused)
+	case errors.Is(err, context.DeadlineExceeded):
+		r.exit, r.code = ExitTimeout, "timeout"
+		r.hint = "allow more with --timeout or --request-timeout"
+	case errors.Is(err, context.Canceled):
+		r.exit, r.code, r.message = ExitInterrupted, "interrupted", "interrupted"
+	case errors.As(err, &unreachable):
+		r.exit, r.code = ExitUnreachable, "unreachable"
+		r.hint = "is the service running there? choose another with --server, SVCCTL_SERVER or svcctl config use-context"
+		if unreachable.Permanent() {
+			r.hint = "is that address the service's? --server chooses another, --ca-file names the authority of its certificate"
+		}
+	}
+	return r
+}
+
+// hint says what to do about a refusal.
+func (st *State) hint(e *client.Error) string {
+	switch {
+	case e.Status == http.StatusForbidden:
+		return st.hintDenied()
+	case e.Code() == "project_not_found":
+		return "svcctl project list shows the registered ones, svcctl project register makes one known"
+	case e.Code() == "collection_not_found":
+		return "svcctl collection list shows what the project has"
+	case e.Status == http.StatusPreconditionFailed:
+		return "the record has changed meanwhile: read it again and repeat the change"
+	case e.Status == http.StatusTooManyRequests && e.RetryAfter > 0:
+		return fmt.Sprintf("try again in %s", e.RetryAfter)
+	case e.Status == http.StatusRequestEntityTooLarge:
+		return "send less at once: smaller files, or import with a smaller --batch"
+	case e.Status >= http.StatusInternalServerError && e.Problem.RequestID != "":
+		return "the service's log has more under request id " + e.Problem.RequestID
+	}
+	return ""
+}
+
+func (st *State) hintDenied() string {
+	t := st.target
+	switch {
+	case t == nil:
+		return ""
+	case !t.credential.Set():
+		return "no credential was sent: run svcctl login, or give --token, --admin-token-file or --collection-token"
+	case t.user != nil && !t.user.ExpiresAt.IsZero() && t.user.ExpiresAt.Before(st.Now()):
+		return "the login ended at " + t.user.ExpiresAt.UTC().Format(api.TimeLayout) + ": run svcctl login"
+	}
+	return "svcctl whoami shows who you are and what you may do"
+}
+
+// Fail tells the user about err and gives the exit code.
+func (st *State) Fail(err error) int {
+	if err == nil || errors.Is(err, ErrOutputClosed) {
+		return ExitOK
+	}
+	r := st.explain(err)
+	if r.message == "" {
+		return r.exit
+	}
+	if st.Flags.Output == output.FormatJSON {
+		writeErrorJSON(st.Err, r)
+		return r.exit
+	}
+	style := st.Style(st.ErrTTY)
+	fmt.Fprintln(st.Err, style.Red("error:"), output.EscapeLines(r.message))
+	for _, f := range r.fields {
+		if line := fieldLine(f); line != r.message {
+			fmt.Fprintln(st.Err, "  "+output.Escape(line))
+		}
+	}
+	for _, p := range r.problems {
+		fmt.Fprintln(st.Err, "  "+output.Escape(ProblemLine(p)))
+	}
+	if r.hint != "" && !st.Flags.Quiet {
+		fmt.Fprintln(st.Err, style.Bold("hint:"), output.Escape(r.hint))
+	}
+	return r.exit
+}
+
+func fieldLine(f api.FieldError) string {
+	if f.Path == "" {
+		return f.Message
+	}
+	return f.Path + ": " + f.Message
+}
+
+// ProblemLine is a config problem as file:line:column: path: message.
+func ProblemLine(p api.ConfigProblem) string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d", p.Line)
+		if p.Column > 0 {
+			fmt.Fprintf(&b, ":%d", p.Column)
+		}
+	}
+	if p.File != "" {
+		b.WriteString(": ")
+	}
+	if p.Path != "" {
+		b.WriteString(p.Path + ": ")
+	}
+	if p.Warning {
+		b.WriteString("warning: ")
+	}
+	b.WriteString(p.Message)
+	return b.String()
+}
+
+// writeErrorJSON is the form of errors for programs.
+func writeErrorJSON(w io.Writer, r report) {
+	type body struct {
+		Code      string              `json:"code"`
+		Message   string              `json:"message"`
+		Status    int                 `json:"status,omitempty"`
+		RequestID string              `json:"requestId,omitempty"`
+		Hint      string              `json:"hint,omitempty"`
+		Errors    []api.FieldError    `json:"errors,omitempty"`
+		Problems  []api.ConfigProblem `json:"problems,omitempty"`
+	}
+	//nolint:errcheck // there is nowhere left to tell that stderr is gone
+	_ = output.JSONLine(w, map[string]body{"error": {
+		r.code, r.message, r.status, r.requestID, r.hint, r.fields, r.problems,
+	}})
+}

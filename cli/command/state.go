@@ -1,0 +1,206 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/settings"
+)
+
+// State is the process as commands see it, so that a test can be one. Its fields are set before the root command is
+// made.
+type State struct {
+	In                    io.Reader
+	Out, Err              io.Writer
+	InTTY, OutTTY, ErrTTY bool
+	Env                   func(name string) (string, bool)
+	Home                  string // the user's home directory
+	Now                   func() time.Time
+	ReadSecret            func() (string, error) // reads a line from the terminal without showing it
+	Transport             http.RoundTripper      // nil is a transport of our own
+	Version               string
+
+	Flags Flags
+
+	file   *settings.File
+	target *target
+	isSet  func(flag string) bool
+}
+
+// Flags are the global flags. Where a flag is not given, SVCCTL_<NAME> is taken, then the context.
+type Flags struct {
+	Config, Context, Server, Namespace   string
+	Token, TokenFile                     string
+	AdminToken, AdminTokenFile           string
+	CollectionToken, CollectionTokenFile string
+	CAFile                               string
+	Insecure                             bool
+	RequestTimeout                       time.Duration
+	Output, Color                        string
+	NoColor, NoHeaders, Quiet            bool
+}
+
+// Register adds the global flags to the root command.
+func (st *State) Register(root *cobra.Command) {
+	f, fl := &st.Flags, root.PersistentFlags()
+	fl.StringVar(&f.Config, "config", "", "file with the contexts (default ~/.config/svcctl/config.yaml)")
+	fl.StringVar(&f.Context, "context", "", "name of the context to use")
+	fl.StringVarP(&f.Server, "server", "s", "", "address of the service (default http://127.0.0.1:8080)")
+	fl.StringVarP(&f.Namespace, "namespace", "n", "", "namespace of the project, where it is not an argument")
+	fl.StringVar(&f.Token, "token", "", "JWT of a login, or a personal access token")
+	fl.StringVar(&f.TokenFile, "token-file", "", "file that holds the --token")
+	fl.StringVar(&f.AdminToken, "admin-token", "", "admin token of the server")
+	fl.StringVar(&f.AdminTokenFile, "admin-token-file", "", "file that holds the --admin-token")
+	fl.StringVar(&f.CollectionToken, "collection-token", "", "collection token, or admin token of a project")
+	fl.StringVar(&f.CollectionTokenFile, "collection-token-file", "", "file that holds the --collection-token")
+	fl.StringVar(&f.CAFile, "ca-file", "", "PEM file with the authorities that the server's certificate may come from")
+	fl.BoolVar(&f.Insecure, "insecure-skip-tls-verify", false, "accept any certificate (for testing only)")
+	fl.DurationVar(&f.RequestTimeout, "request-timeout", time.Minute, "longest wait for one answer, 0 for no limit")
+	fl.StringVarP(&f.Output, "output", "o", output.FormatTable, "output format: "+strings.Join(output.Formats(), ", "))
+	fl.BoolVar(&f.NoHeaders, "no-headers", false, "tables without headings")
+	fl.StringVar(&f.Color, "color", "auto", "color: auto, always, never")
+	fl.BoolVar(&f.NoColor, "no-color", false, "the same as --color=never")
+	fl.BoolVarP(&f.Quiet, "quiet", "q", false, "no progress, notes and hints on stderr")
+}
+
+// Prepare takes what the flags leave open from the environment, and checks it. extraFormats are -o formats that only
+// the command has.
+func (st *State) Prepare(cmd *cobra.Command, extraFormats ...string) error {
+	fl := cmd.Flags()
+	st.isSet = fl.Changed
+	for _, name := range []string{
+		"config", "context", "server", "namespace", "ca-file", "insecure-skip-tls-verify", "request-timeout", "output",
+		"no-headers", "color", "no-color", "quiet",
+	} {
+		value, ok := st.Env(envName(name))
+		if !ok || value == "" || fl.Changed(name) {
+			continue
+		}
+		if err := fl.Lookup(name).Value.Set(value); err != nil {
+			return Usagef("%s=%q: %v", envName(name), value, err)
+		}
+	}
+	if err := output.CheckFormat(st.Flags.Output, extraFormats...); err != nil {
+		wrong := st.Flags.Output
+		st.Flags.Output = output.FormatTable
+		return Usagef("-o %s: %v", wrong, err)
+	}
+	switch st.Flags.Color {
+	case "auto", "always", "never":
+	default:
+		return Usagef("--color %s: want auto, always or never", st.Flags.Color)
+	}
+	if st.Flags.RequestTimeout < 0 {
+		return Usagef("--request-timeout %s: want 0 or more", st.Flags.RequestTimeout)
+	}
+	return nil
+}
+
+func envName(flag string) string {
+	return "SVCCTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Printer writes results to stdout.
+func (st *State) Printer() output.Printer {
+	return output.Printer{W: st.Stdout(), Format: st.Flags.Output, NoHeaders: st.Flags.NoHeaders, Style: st.Style(st.OutTTY)}
+}
+
+// Stdout is where data goes. A reader that has gone away gives ErrOutputClosed.
+func (st *State) Stdout() io.Writer { return dataWriter{st.Out} }
+
+// ErrOutputClosed says that the reader of stdout has gone away, as head does; nothing is wrong then.
+var ErrOutputClosed = errors.New("output closed")
+
+type dataWriter struct{ w io.Writer }
+
+func (d dataWriter) Write(p []byte) (int, error) {
+	n, err := d.w.Write(p)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return n, ErrOutputClosed
+	}
+	return n, err
+}
+
+// Style decides about color on a stream.
+func (st *State) Style(tty bool) output.Style {
+	env := func(name string) string { v, _ := st.Env(name); return v }
+	force, _ := strconv.ParseBool(env("CLICOLOR_FORCE")) //nolint:errcheck // what is no boolean forces nothing
+	switch {
+	case st.Flags.NoColor, st.Flags.Color == "never":
+		return output.Style{}
+	case st.Flags.Color == "always":
+		return output.Style{Color: true}
+	case env("NO_COLOR") != "", env("TERM") == "dumb":
+		return output.Style{}
+	}
+	return output.Style{Color: tty || force}
+}
+
+// Notef tells a person something on stderr, as one line, unless --quiet.
+func (st *State) Notef(format string, args ...any) {
+	if !st.Flags.Quiet {
+		fmt.Fprintln(st.Err, output.Escape(fmt.Sprintf(format, args...)))
+	}
+}
+
+// Warnf is a note that --quiet doesn't silence.
+func (st *State) Warnf(format string, args ...any) {
+	fmt.Fprintln(st.Err, st.Style(st.ErrTTY).Yellow("warning:"), output.Escape(fmt.Sprintf(format, args...)))
+}
+
+// Progress starts a progress display on stderr; it shows nothing with --quiet.
+func (st *State) Progress(what, unit string, totalBytes int64) *output.Progress {
+	w := st.Err
+	if st.Flags.Quiet {
+		w = io.Discard
+	}
+	return output.NewProgress(w, st.ErrTTY && !st.Flags.Quiet, st.Now, what, unit, totalBytes)
+}
+
+// Settings reads the contexts file once.
+func (st *State) Settings() (*settings.File, error) {
+	if st.file != nil {
+		return st.file, nil
+	}
+	f, warning, err := settings.Load(st.SettingsPath())
+	if err != nil {
+		return nil, Usagef("%v", err)
+	}
+	if warning != "" {
+		st.Warnf("%s", warning)
+	}
+	st.file = f
+	return f, nil
+}
+
+// SettingsPath is where the contexts file is.
+func (st *State) SettingsPath() string {
+	if st.Flags.Config != "" {
+		return st.Flags.Config
+	}
+	return settings.Path(st.Env, st.Home)
+}
+
+// UpdateSettings changes the contexts file.
+func (st *State) UpdateSettings(change func(*settings.File) error) error {
+	st.file = nil
+	return settings.Update(st.SettingsPath(), change)
+}
+
+// WithTimeout bounds ctx for --timeout; 0 is no bound.
+func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}

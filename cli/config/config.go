@@ -1,0 +1,27 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+)
+
+// NewCmd makes svcctl config.
+func NewCmd(st *command.State) *cobra.Command {
+	return command.Group("config", "Choose and change the contexts: which server, as whom",
+		newView(st), newGetContexts(st), newUseContext(st), newSetContext(st), newDeleteContext(st))
+}
+
+// noContext is the error for a context that is not there.
+func noContext(name string, names []string) error {
+	hint := "there are none yet: svcctl config set-context or svcctl login makes one"
+	if len(names) > 0 {
+		hint = "there are: " + strings.Join(names, ", ")
+	}
+	return &command.Error{
+		Exit: command.ExitNotFound, Code: "context_not_found", Message: fmt.Sprintf("there is no context %q", name), Hint: hint,
+	}
+}

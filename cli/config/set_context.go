@@ -1,0 +1,151 @@
+package config
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/settings"
+)
+
+// setContextOptions are the global flags that were given on the command line; what was not stays as it is.
+type setContextOptions struct {
+	st      *command.State
+	Name    string
+	Use     bool
+	Changed func(flag string) bool
+}
+
+func newSetContext(st *command.State, runF ...func(context.Context, *setContextOptions) error) *cobra.Command {
+	opts := &setContextOptions{st: st}
+	cmd := &cobra.Command{
+		Use:   "set-context NAME",
+		Short: "Make or change a context",
+		Long: `Make a context, or change one, by the global flags: --server, --namespace, --ca-file and one credential
+(--token, --admin-token, --collection-token or a -file form). What is not given stays as it is. Paths are kept absolute.
+The first context becomes the current one.`,
+		Example: `  svcctl config set-context local --server http://127.0.0.1:8080 --admin-token-file data/admin.token
+  svcctl config set-context local --namespace blog`,
+		Args:              command.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: st.CompleteContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Name, opts.Changed = args[0], cmd.Flags().Changed
+			if len(runF) > 0 {
+				return runF[0](cmd.Context(), opts)
+			}
+			return runSetContext(opts)
+		},
+	}
+	cmd.Flags().BoolVar(&opts.Use, "use", false, "make it the current context")
+	return cmd
+}
+
+func runSetContext(opts *setContextOptions) error {
+	st, flags := opts.st, opts.st.Flags
+	if opts.Changed("server") {
+		if u, err := url.Parse(flags.Server); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return command.Usagef("--server %s: want an address such as %s", flags.Server, command.DefaultServer)
+		}
+	}
+	err := st.UpdateSettings(func(f *settings.File) error {
+		c := settings.Context{Name: opts.Name, Server: opts.Name}
+		if old, ok := f.Context(opts.Name); ok {
+			c = *old
+		}
+		s := settings.Server{Name: c.Server, Server: command.DefaultServer}
+		if old, ok := f.Server(c.Server); ok {
+			s = *old
+		}
+		if err := opts.server(&s); err != nil {
+			return err
+		}
+		if opts.Changed("namespace") {
+			c.Namespace = flags.Namespace
+		}
+		u, err := opts.user()
+		if err != nil {
+			return err
+		}
+		if u.Name != "" {
+			c.User = u.Name
+		}
+		f.SetContext(c, s, u)
+		if opts.Use || f.CurrentContext == "" {
+			f.CurrentContext = opts.Name
+		}
+		return nil
+	})
+	if err == nil {
+		st.Notef("context %s is set", opts.Name)
+	}
+	return err
+}
+
+func (opts *setContextOptions) server(s *settings.Server) error {
+	flags := opts.st.Flags
+	if opts.Changed("server") {
+		s.Server = strings.TrimRight(flags.Server, "/")
+	}
+	if opts.Changed("insecure-skip-tls-verify") {
+		s.InsecureSkipTLSVerify = flags.Insecure
+	}
+	if !opts.Changed("ca-file") {
+		return nil
+	}
+	var err error
+	s.CAFile, err = absolute(flags.CAFile)
+	return err
+}
+
+// user makes the credential that the flags give; its name is "" when they give none.
+func (opts *setContextOptions) user() (settings.User, error) {
+	flags := opts.st.Flags
+	var u settings.User
+	n := 0
+	for _, m := range []struct {
+		flag, value string
+		to          *string
+		path        bool
+	}{
+		{"token", flags.Token, &u.Token, false},
+		{"token-file", flags.TokenFile, &u.TokenFile, true},
+		{"admin-token", flags.AdminToken, &u.AdminToken, false},
+		{"admin-token-file", flags.AdminTokenFile, &u.AdminTokenFile, true},
+		{"collection-token", flags.CollectionToken, &u.CollectionToken, false},
+		{"collection-token-file", flags.CollectionTokenFile, &u.CollectionTokenFile, true},
+	} {
+		if !opts.Changed(m.flag) || m.value == "" {
+			continue
+		}
+		n++
+		*m.to = m.value
+		if m.path {
+			var err error
+			if *m.to, err = absolute(m.value); err != nil {
+				return settings.User{}, err
+			}
+		}
+	}
+	if n > 1 {
+		return settings.User{}, command.Usagef("more than one credential: a context has one")
+	}
+	if n == 1 {
+		u.Name = opts.Name
+	}
+	return u, nil
+}
+
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", command.Usagef("%s: %v", path, err)
+	}
+	return abs, nil
+}
