@@ -7,64 +7,44 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// CastOperand casts what stands behind an operator of a filter. Most compare values of the field; $exists, $size,
-// $type, $mod and $regex say something about them, so there only an Untyped is read.
+// CastOperand casts the constant behind an operator of a filter, or one item of the list behind $in, $nin and $all.
+// Most operators compare it with values of the field; $exists, $size, $type, $mod and $regex say something about them,
+// so there only an Untyped is read.
 func (f *Field) CastOperand(op string, v any) (any, error) {
-	text, untyped := v.(Untyped)
 	switch op {
-	case "$in", "$nin", "$all":
-		return f.castEach(v)
-	case "$exists":
-		if untyped {
-			return booleanType{}.Cast(f, v)
+	case "$exists", "$size", "$mod", "$type", "$regex", "$options":
+		text, untyped := v.(Untyped)
+		if !untyped {
+			return v, nil
 		}
-		return v, nil
-	case "$size":
-		if untyped {
-			return numberType{}.Cast(f, v)
-		}
-		return v, nil
-	case "$mod":
-		if untyped {
-			return (&Field{Type: numberType{}}).castEach(v)
-		}
-		return v, nil
-	case "$type":
-		if n, ok := readNumber(string(text)); untyped && ok {
-			return n, nil
-		}
-		fallthrough
-	case "$regex", "$options":
-		if untyped {
-			return string(text), nil
-		}
-		return v, nil
+		return castAbout(op, text)
 	}
 	return f.Cast(v)
 }
 
-// castEach casts the items of a list operand; the short form separates them by commas.
-func (f *Field) castEach(v any) (any, error) {
-	var list bson.A
-	switch v := v.(type) {
-	case bson.A:
-		list = v
-	case Untyped:
-		for item := range strings.SplitSeq(string(v), ",") {
-			list = append(list, Untyped(item))
+// castAbout reads what an operator needs that says something about a field whatever its type.
+func castAbout(op string, text Untyped) (any, error) {
+	switch op {
+	case "$exists":
+		return booleanType{}.Cast(nil, text)
+	case "$size":
+		return numberType{}.Cast(nil, text)
+	case "$mod": // divisor,remainder
+		var list bson.A
+		for part := range strings.SplitSeq(string(text), ",") {
+			n, err := numberType{}.Cast(nil, Untyped(part))
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, n)
 		}
-	default:
-		return f.Cast(v)
-	}
-	out := make(bson.A, len(list))
-	for i, item := range list {
-		cast, err := f.Cast(item)
-		if err != nil {
-			return nil, err
+		return list, nil
+	case "$type": // by number or by name
+		if n, ok := readNumber(string(text)); ok {
+			return n, nil
 		}
-		out[i] = cast
 	}
-	return out, nil
+	return string(text), nil
 }
 
 // untypedError says what a field would have taken.

@@ -65,7 +65,7 @@ func (f *Field) prepare() {
 		f.elem.prepare()
 	}
 	if _, ok := f.Type.(fileType); ok {
-		f.file = fileTree()
+		f.file = fileTree(f.Path)
 	}
 	item := f.item()
 	f.choices = nil
@@ -96,27 +96,10 @@ func (f *Field) CheckConfig() []errs.FieldError {
 	}
 	own := *f
 	own.prepare()
-	item := own.item()
-	switch item.Type.(type) {
-	case objectType, anyType:
-	default:
-		if f.Sub != nil {
-			add("subFields", "a field of type "+f.Type.Name()+" has no subFields; only object, object[] and any have")
-		}
-	}
-	switch item.Type.(type) {
-	case stringType, numberType, anyType:
-	default:
-		if f.Foreign != nil {
-			add("meta.foreign", "a field of type "+f.Type.Name()+" can't refer to records; use string, string[], number, number[] or any")
-		}
-	}
-	if f.Has("exists") && f.Foreign == nil {
-		add("validator.exists", "exists needs meta.foreign, which says where the record must exist")
-	}
+	own.checkShape(add)
 	for _, choice := range f.Choices {
 		c := Check{}
-		item.Type.Parse(item, normalize(choice), &c)
+		own.item().Type.Parse(own.item(), normalize(choice), &c)
 		for _, p := range c.Problems {
 			add("meta.choices", p.Message)
 		}
@@ -129,4 +112,43 @@ func (f *Field) CheckConfig() []errs.FieldError {
 		}
 	}
 	return problems
+}
+
+// checkShape refuses subfields and foreign keys that the type has no use for.
+func (f *Field) checkShape(add func(path, message string)) {
+	kind := f.item().Type
+	if f.Sub != nil && kind != (objectType{}) && kind != (anyType{}) {
+		add("subFields", "a field of type "+f.Type.Name()+" has no subFields; only object, object[] and any have")
+	}
+	if f.Foreign == nil {
+		if f.Has("exists") {
+			add("validator.exists", "exists needs meta.foreign, which says where the record must exist")
+		}
+		return
+	}
+	if kind != (stringType{}) && kind != (numberType{}) && kind != (anyType{}) {
+		add("meta.foreign", "a field of type "+f.Type.Name()+" can't refer to records; use string, string[], number, number[] or any")
+		return
+	}
+	if f.holdsIDs() {
+		f.checkIDs(kind, add)
+	}
+}
+
+// checkIDs refuses what can't be together with ids: other types than text, and rules that judge text.
+func (f *Field) checkIDs(kind Type, add func(path, message string)) {
+	if kind != (stringType{}) {
+		add("meta.foreign", "ids are stored in fields of type string and string[]; use one of them, or give foreign another key")
+	}
+	for _, r := range f.Rules {
+		switch r.Name {
+		case "required", "unique", "exists", "script":
+			continue
+		case "min", "max", "len", "minItems", "maxItems", "uniqueItems":
+			if f.IsList() {
+				continue
+			}
+		}
+		add("validator."+r.Name, r.Name+" does not apply to a field that holds ids")
+	}
 }

@@ -19,10 +19,10 @@ func (fileType) Parse(f *Field, v any, c *Check) any {
 
 func (fileType) Cast(f *Field, v any) (any, error) { return objectType{}.Cast(f, v) }
 
-// fileTree is the members of a file that have a meaning; others are the client's own and kept.
-func fileTree() *Tree {
+// fileTree is the members of a file at a path that have a meaning; others are the client's own and kept.
+func fileTree(path string) *Tree {
 	required, _ := ParseRules("required", stringType{})
-	return NewTree([]*Field{
+	fields := []*Field{
 		{Name: "src", Type: stringType{}, Rules: required},
 		{Name: "path", Type: stringType{}, Rules: required},
 		{Name: "size", Type: numberType{}},
@@ -31,5 +31,9 @@ func fileTree() *Tree {
 		{Name: "height", Type: numberType{}},
 		{Name: "hash", Type: stringType{}},
 		{Name: "alt", Type: stringType{}},
-	}, false)
+	}
+	for _, f := range fields {
+		f.Path = path + "." + f.Name
+	}
+	return NewTree(fields, false)
 }

@@ -1,6 +1,7 @@
 package fieldtype
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,7 +120,10 @@ func problem(path, message string) errs.FieldError {
 func compileRule(name string, arg any, t Type) (rule Rule, on bool, err error) {
 	defs := ruleDefs()
 	i := slices.IndexFunc(defs, func(d ruleDef) bool { return d.name == name })
-	if i < 0 {
+	switch {
+	case name == "":
+		return Rule{}, false, errors.New("a rule has no name; write rules like required,min=1")
+	case i < 0:
 		return Rule{}, false, fmt.Errorf("unknown rule %q; the nearest is %q", name, nearest(name, RuleNames()))
 	}
 	def := defs[i]
@@ -160,6 +164,9 @@ func checkBounds(rules []Rule) []errs.FieldError {
 
 // parseTag splits "required,min=1,pattern=^a{1,3}$" into rules and their arguments.
 func parseTag(tag string) bson.D {
+	if strings.TrimSpace(tag) == "" {
+		return nil
+	}
 	var members bson.D
 	tokens := strings.Split(tag, ",")
 	for i := 0; i < len(tokens); i++ {
@@ -171,9 +178,6 @@ func parseTag(tag string) bson.D {
 				end++
 			}
 			i = end - 1
-		}
-		if name == "" && len(tokens) == 1 {
-			return nil
 		}
 		members = append(members, bson.E{Key: name, Value: Untyped(arg)})
 	}

@@ -36,13 +36,14 @@ func countArg(arg any) (int64, error) {
 }
 
 func numberArg(arg any) (any, error) {
+	n := arg
 	if text, ok := arg.(Untyped); ok {
-		arg, _ = readNumber(string(text))
+		n, _ = readNumber(string(text))
 	}
-	if _, ok := exact(arg); !ok {
+	if _, ok := exact(n); !ok {
 		return nil, fmt.Errorf("takes a number, not %s", show(arg))
 	}
-	return arg, nil
+	return n, nil
 }
 
 func textArg(arg any) (string, error) {
