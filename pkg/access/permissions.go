@@ -1,0 +1,221 @@
+package access
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// Method is an operation on records. The zero Method is none and never allowed.
+type Method uint8
+
+// The methods, as permission sets name them.
+const (
+	Get Method = iota + 1
+	Post
+	Put
+	Delete
+
+	methods = Delete + 1
+)
+
+// String gives the method as a permission set names it.
+func (m Method) String() string {
+	switch m {
+	case Get:
+		return "get"
+	case Post:
+		return "post"
+	case Put:
+		return "put"
+	case Delete:
+		return "delete"
+	}
+	return "none"
+}
+
+// Env is what a decision needs to know besides the caller. Now must be set.
+type Env struct {
+	Now         time.Time
+	AdminTokens *AdminTokens // the project's
+	OrgID       string       // the org of the project in hex, "" for none
+}
+
+// Grant is what a caller may do with one method on one collection. The single operation is always granted: a refusal
+// is an error. It is shared between requests and must not be changed.
+type Grant struct {
+	Bulk      bool // many records at once
+	Count     bool
+	Facet     bool
+	Lookup    bool
+	Aggregate bool
+
+	Filter         *mql.Filter       // the records it holds for; nil: all
+	Hidden         *document.PathSet // paths that the caller never sees, not even in a query; nil: none
+	Readonly       *document.PathSet // paths that the caller can't write
+	Projections    []string          // the named projections that may be used, unless AllProjections
+	AllProjections bool
+	Admin          bool // the caller may do everything
+}
+
+// Permissions are the compiled permissions of one collection. They are immutable and safe for concurrent use.
+type Permissions struct {
+	public, user *set
+	teams        map[string]*set
+	tokens       map[[32]byte]*set // by SHA-256 of the token
+	readonly     *document.PathSet // the collection's own
+}
+
+// set is one compiled permission set.
+type set struct {
+	rights         [methods]schema.MethodRights
+	filter         *mql.Filter // of every request, unless bound
+	bound          *template   // makes the filter of each request
+	hidden         *document.PathSet
+	readonly       *document.PathSet
+	projections    []string
+	allProjections bool
+}
+
+// Compile makes the evaluator of a collection's permissions; without any, only admins may do something. hidden and
+// readonly are the paths that the collection and its fields declare, which hold for every set. cast casts the
+// constants of filters by the collection's fields, as fieldtype.Tree.Cast does. Problems have paths from the
+// permissions down ("user.filter"); a token is named by the beginning of its hash.
+func Compile(spec *schema.Permissions, hidden, readonly []string, cast Cast) (*Permissions, []errs.FieldError) {
+	c := compiler{hidden: document.NewPathSet(hidden...), readonly: document.NewPathSet(readonly...), cast: cast}
+	p := &Permissions{
+		public: &set{}, user: &set{},
+		teams: map[string]*set{}, tokens: map[[32]byte]*set{},
+		readonly: c.readonly,
+	}
+	if spec == nil {
+		return p, nil
+	}
+	p.public = c.compileSet("public", spec.Public, false)
+	p.user = c.compileSet("user", spec.User, true)
+	for _, slug := range slices.Sorted(maps.Keys(spec.Teams)) {
+		p.teams[slug] = c.compileSet("team:"+slug, spec.Teams[slug], true)
+	}
+	for _, key := range slices.Sorted(maps.Keys(spec.Tokens)) {
+		c.compileToken(p, key, spec.Tokens[key])
+	}
+	return p, c.problems
+}
+
+// Decide says what a caller may do with a method, or errs.ErrDenied. It is pure: the same arguments give the same
+// answer. Of a user, all sets that fit and allow the method count together: the rights, projections and records of
+// any of them, but without the fields that one of them hides or makes readonly. So no field is ever shown on a record
+// that the caller sees only through a set that hides it.
+func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
+	if p == nil || pr == nil || m < Get || m >= methods {
+		return Grant{}, errs.ErrDenied
+	}
+	if pr.Full() {
+		return adminGrant(nil, true), nil
+	}
+	switch pr.Kind {
+	case KindAnonymous:
+		return p.public.grant(pr, m, env)
+	case KindUser:
+		return p.decideUser(pr, m, env)
+	case KindToken:
+		return p.decideToken(pr, m, env)
+	}
+	return Grant{}, errs.ErrDenied
+}
+
+func (p *Permissions) decideToken(pr *Principal, m Method, env Env) (Grant, error) {
+	if pr.TokenHash == [32]byte{} {
+		return Grant{}, errs.ErrDenied
+	}
+	if s := p.tokens[pr.TokenHash]; s != nil {
+		return s.grant(pr, m, env)
+	}
+	if t, ok := env.AdminTokens.Match(pr.TokenHash, env.Now); ok && t.Has(AdminCollections) {
+		return adminGrant(p.readonly, false), nil
+	}
+	return Grant{}, errs.ErrDenied
+}
+
+// decideUser unites the set user, if the user belongs to the project's org or has no org limit, and those of the
+// user's teams.
+func (p *Permissions) decideUser(pr *Principal, m Method, env Env) (Grant, error) {
+	if !pr.isUser() || !inOrg(pr, env) {
+		return Grant{}, errs.ErrDenied
+	}
+	union, err := p.user.grant(pr, m, env)
+	if len(p.teams) == 0 {
+		return union, err
+	}
+	for _, slug := range pr.Teams {
+		s := p.teams[slug]
+		if s == nil {
+			continue
+		}
+		g, teamErr := s.grant(pr, m, env)
+		switch {
+		case teamErr != nil:
+		case err != nil:
+			union, err = g, nil
+		default:
+			union = unite(union, g)
+		}
+	}
+	return union, err
+}
+
+func inOrg(pr *Principal, env Env) bool {
+	return len(pr.OrgIDs) == 0 || env.OrgID != "" && slices.Contains(pr.OrgIDs, env.OrgID)
+}
+
+// adminGrant is everything, except for what is readonly.
+func adminGrant(readonly *document.PathSet, admin bool) Grant {
+	return Grant{
+		Bulk: true, Count: true, Facet: true, Lookup: true, Aggregate: true,
+		Readonly: readonly, AllProjections: true, Admin: admin,
+	}
+}
+
+// grant is what the set alone gives.
+func (s *set) grant(pr *Principal, m Method, env Env) (Grant, error) {
+	r := s.rights[m]
+	if !r.Allow {
+		return Grant{}, errs.ErrDenied
+	}
+	filter := s.filter
+	if s.bound != nil {
+		var err error
+		if filter, err = s.bound.bind(pr, env); err != nil {
+			return Grant{}, errs.ErrDenied.With(err)
+		}
+	}
+	return Grant{
+		Bulk: r.Bulk, Count: r.Count, Facet: r.Facet, Lookup: r.Lookup, Aggregate: r.Aggregate,
+		Filter: filter, Hidden: s.hidden, Readonly: s.readonly,
+		Projections: s.projections, AllProjections: s.allProjections,
+	}, nil
+}
+
+// unite joins what two sets give to the same caller; see Decide.
+func unite(a, b Grant) Grant {
+	u := Grant{
+		Bulk: a.Bulk || b.Bulk, Count: a.Count || b.Count, Facet: a.Facet || b.Facet,
+		Lookup: a.Lookup || b.Lookup, Aggregate: a.Aggregate || b.Aggregate,
+		Hidden: a.Hidden.Union(b.Hidden), Readonly: a.Readonly.Union(b.Readonly),
+		AllProjections: a.AllProjections || b.AllProjections,
+	}
+	if a.Filter != nil && b.Filter != nil { // nil is every record, and so is a union with it
+		u.Filter = mql.Or(a.Filter, b.Filter)
+	}
+	if !u.AllProjections {
+		u.Projections = append(slices.Clone(a.Projections), b.Projections...)
+		slices.Sort(u.Projections)
+		u.Projections = slices.Compact(u.Projections)
+	}
+	return u
+}

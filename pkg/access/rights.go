@@ -1,0 +1,82 @@
+package access
+
+import (
+	"slices"
+	"strings"
+)
+
+// The system rights. Those that Scopes lists can be given to users and tokens; the others are an admin's alone.
+const (
+	ProjectRead             = "project.read"
+	ProjectReload           = "project.reload"
+	ProjectRegenerateSearch = "project.regenerate-search"
+	ProjectBackup           = "project.backup"
+	ProjectSnapshot         = "project.snapshot"
+	UserRead                = "user.read"
+	UserCreate              = "user.create"
+	UserUpdate              = "user.update"
+	UserDelete              = "user.delete"
+	OrgRead                 = "org.read"
+	TeamRead                = "team.read"
+	AuditRead               = "audit.read"
+	LLMChat                 = "llm.chat"
+	ServerShutdown          = "server.shutdown"
+
+	ProjectCreate = "project.create"
+	ProjectUpdate = "project.update"
+	ProjectDelete = "project.delete"
+	OrgCreate     = "org.create"
+	OrgUpdate     = "org.update"
+	OrgDelete     = "org.delete"
+	TeamCreate    = "team.create"
+	TeamUpdate    = "team.update"
+	TeamDelete    = "team.delete"
+)
+
+// The operations of Principal.HasFor.
+const (
+	OpRead   = "read"
+	OpCreate = "create"
+	OpUpdate = "update"
+	OpDelete = "delete"
+)
+
+// Scopes lists the system rights that can be granted. Besides them there are, for each project, namespace.<ns> (all of
+// the following), namespace.<ns>.<col>.read, .create, .update, .delete and namespace.<ns>._actions.<name>.read, .create.
+func Scopes() []string {
+	return []string{
+		ProjectRead, ProjectReload, ProjectRegenerateSearch, ProjectBackup, ProjectSnapshot,
+		UserRead, UserCreate, UserUpdate, UserDelete, OrgRead, TeamRead, AuditRead, LLMChat, ServerShutdown,
+	}
+}
+
+// adminOnly lists the rights that no scope gives.
+func adminOnly() []string {
+	return []string{
+		ProjectCreate, ProjectUpdate, ProjectDelete, OrgCreate, OrgUpdate, OrgDelete, TeamCreate, TeamUpdate, TeamDelete,
+	}
+}
+
+// namespacePrefix begins every right inside a project.
+const namespacePrefix = "namespace."
+
+// ValidScope says that a scope can be granted: it is one of Scopes, or has one of the namespace forms.
+func ValidScope(scope string) bool {
+	rest, ok := strings.CutPrefix(scope, namespacePrefix)
+	if !ok {
+		return slices.Contains(Scopes(), scope)
+	}
+	parts := strings.Split(rest, ".")
+	if slices.Contains(parts, "") {
+		return false
+	}
+	switch len(parts) {
+	case 1:
+		return true
+	case 3:
+		return parts[1] != "_actions" && slices.Contains([]string{OpRead, OpCreate, OpUpdate, OpDelete}, parts[2])
+	case 4:
+		return parts[1] == "_actions" && (parts[3] == OpRead || parts[3] == OpCreate)
+	}
+	return false
+}
