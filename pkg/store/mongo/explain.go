@@ -1,0 +1,72 @@
+package mongo
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Explain runs q and tells how.
+func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Explanation, err error) {
+	find := bson.D{{Key: "find", Value: c.name}, {Key: "filter", Value: rawFilter(afterFilter(q))}, {Key: "allowDiskUse", Value: true}}
+	if len(q.Sort) > 0 {
+		find = append(find, bson.E{Key: "sort", Value: sortDocument(q.Sort)})
+	}
+	if q.Skip > 0 {
+		find = append(find, bson.E{Key: "skip", Value: q.Skip})
+	}
+	if q.Limit > 0 {
+		find = append(find, bson.E{Key: "limit", Value: q.Limit})
+	}
+	err = c.run(ctx, func(ctx context.Context) error {
+		reply, err := c.database.db.RunCommand(ctx, bson.D{{Key: "explain", Value: find}, {Key: "verbosity", Value: "executionStats"}}).Raw()
+		if err != nil {
+			return err
+		}
+		ex.KeysExamined, _ = reply.Lookup("executionStats", "totalKeysExamined").AsInt64OK()
+		ex.DocsExamined, _ = reply.Lookup("executionStats", "totalDocsExamined").AsInt64OK()
+		if plan, ok := reply.Lookup("queryPlanner", "winningPlan").DocumentOK(); ok {
+			readPlan(plan, &ex)
+		}
+		return nil
+	})
+	return ex, err
+}
+
+// readPlan walks the stages of a plan, which versions and deployments of the server nest differently, for the first
+// index and for a sort.
+func readPlan(plan bson.Raw, ex *store.Explanation) {
+	elements, _ := plan.Elements()
+	for _, e := range elements {
+		switch value := e.Value(); e.Key() {
+		case "stage":
+			stage, _ := value.StringValueOK()
+			switch stage {
+			case "SORT":
+				ex.SortInMemory = true
+			case "IDHACK", "EXPRESS_CLUSTERED_IXSCAN":
+				useIndex(ex, "_id")
+			}
+		case "indexName":
+			name, _ := value.StringValueOK()
+			useIndex(ex, name)
+		default:
+			if child, ok := value.DocumentOK(); ok {
+				readPlan(child, ex)
+			} else if children, ok := value.ArrayOK(); ok {
+				readPlan(bson.Raw(children), ex)
+			}
+		}
+	}
+}
+
+func useIndex(ex *store.Explanation, name string) {
+	if name == primaryIndex {
+		name = "_id"
+	}
+	if ex.Index == "" {
+		ex.Index = name
+	}
+}

@@ -1,0 +1,189 @@
+package mongo
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+const (
+	primaryIndex  = "_id_" // the server's own, which the port does not list
+	maxKeys       = 32
+	maxViolations = 5
+)
+
+// Indexes lists the indexes that are ready. Kinds that the port does not have (text, partial, …), which somebody made
+// by other means, are not listed.
+func (c *collection) Indexes(ctx context.Context) (indexes []store.Index, err error) {
+	err = c.run(ctx, func(ctx context.Context) error {
+		// With includeBuildUUIDs, an index that is being built comes as {spec: …, buildUUID: …}.
+		cursor, err := c.database.db.RunCommandCursor(ctx, bson.D{{Key: "listIndexes", Value: c.name}, {Key: "includeBuildUUIDs", Value: true}})
+		if hasCode(err, codeNamespaceNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+		for cursor.Next(ctx) {
+			if index, ok := readIndex(cursor.Current); ok {
+				indexes = append(indexes, index)
+			}
+		}
+		return cursor.Err()
+	})
+	slices.SortFunc(indexes, func(a, b store.Index) int { return strings.Compare(a.Name, b.Name) })
+	return indexes, err
+}
+
+// readIndex reads the server's description of an index; ok is false for those that the port does not know.
+func readIndex(spec bson.Raw) (index store.Index, ok bool) {
+	elements, err := spec.Elements()
+	if err != nil {
+		return index, false
+	}
+	for _, e := range elements {
+		switch value := e.Value(); e.Key() {
+		case "name":
+			index.Name, _ = value.StringValueOK()
+		case "unique":
+			index.Unique, _ = value.BooleanOK()
+		case "sparse":
+			index.Sparse, _ = value.BooleanOK()
+		case "key":
+			keys, _ := value.DocumentOK()
+			paths, _ := keys.Elements()
+			for _, p := range paths {
+				sign, number := p.Value().AsInt64OK()
+				if !number {
+					return index, false
+				}
+				index.Keys = append(index.Keys, store.IndexKey{Path: p.Key(), Desc: sign < 0})
+			}
+		case "v", "ns", "background":
+		default:
+			return index, false
+		}
+	}
+	return index, index.Name != primaryIndex && len(index.Keys) > 0
+}
+
+// CreateIndex builds an index and returns when a majority serves it.
+func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
+	return c.run(ctx, func(ctx context.Context) error {
+		if err := checkIndex(index); err != nil {
+			return err
+		}
+		opts := options.Index().SetName(index.Name)
+		if index.Unique {
+			opts.SetUnique(true)
+		}
+		if index.Sparse {
+			opts.SetSparse(true)
+		}
+		keys := make(bson.D, len(index.Keys))
+		for i, k := range index.Keys {
+			keys[i] = bson.E{Key: k.Path, Value: direction(k.Desc)}
+		}
+		_, err := c.coll.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys, Options: opts})
+		if dup, key := duplicateKey(err); dup != nil {
+			return c.violation(ctx, index, key)
+		}
+		switch {
+		case hasCode(err, codeIndexOptionsConflict), hasCode(err, codeIndexKeySpecConflict):
+			return errs.New(errs.Conflict, "index_exists",
+				"index %s exists with another definition, or its definition under another name", index.Name).With(err)
+		case hasCode(err, codeCannotCreateIndex), hasCode(err, codeInvalidIndexSpec), hasCode(err, codeInvalidIndexOptions):
+			return errBadIndex(index).With(err)
+		}
+		return err
+	})
+}
+
+// checkIndex refuses what the server would take for something else.
+func checkIndex(index store.Index) error {
+	if index.Name == "" || index.Name == "*" || index.Name == primaryIndex || index.Name == "_id" ||
+		strings.ContainsAny(index.Name, "\x00") || len(index.Keys) == 0 || len(index.Keys) > maxKeys {
+		return errBadIndex(index)
+	}
+	if len(index.Keys) == 1 && index.Keys[0].Path == "_id" {
+		return errBadIndex(index)
+	}
+	return nil
+}
+
+func errBadIndex(index store.Index) *errs.Error {
+	return errs.New(errs.Invalid, "bad_index", "index %q can't be built: it needs a name of its own and 1 to %d field paths", index.Name, maxKeys)
+}
+
+// violation finds documents that hold key, the first key that a unique index could not take twice.
+func (c *collection) violation(ctx context.Context, index store.Index, key bson.Raw) error {
+	violation := &store.ViolationError{Index: index.Name}
+	opts := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(maxViolations)
+	cursor, err := c.local.Find(ctx, holding(index, key), opts)
+	if err != nil {
+		return err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	for cursor.Next(ctx) {
+		id := cursor.Current.Lookup("_id")
+		id.Value = slices.Clone(id.Value)
+		violation.IDs = append(violation.IDs, id)
+	}
+	if err := cursor.Err(); err != nil {
+		return err
+	}
+	return violation
+}
+
+// holding is the filter for documents that an index has under key.
+func holding(index store.Index, key bson.Raw) bson.D {
+	var conds, exist bson.A
+	elements, _ := key.Elements()
+	for _, e := range elements {
+		exist = append(exist, bson.D{{Key: e.Key(), Value: bson.D{{Key: "$exists", Value: true}}}})
+		if e.Value().Type == bson.TypeUndefined {
+			conds = append(conds, emptyList(e.Key()))
+		} else {
+			conds = append(conds, bson.D{{Key: e.Key(), Value: bson.D{{Key: "$eq", Value: e.Value()}}}})
+		}
+	}
+	if index.Sparse {
+		conds = append(conds, bson.D{{Key: "$or", Value: exist}})
+	}
+	return bson.D{{Key: "$and", Value: conds}}
+}
+
+// emptyList is the filter for documents that have an empty list at path or on the way to it.
+func emptyList(path string) bson.D {
+	var lists bson.A
+	for {
+		lists = append(lists, bson.D{{Key: path, Value: bson.D{{Key: "$eq", Value: bson.A{}}}}})
+		dot := strings.LastIndexByte(path, '.')
+		if dot < 0 {
+			return bson.D{{Key: "$or", Value: lists}}
+		}
+		path = path[:dot]
+	}
+}
+
+// DropIndex removes an index. Names that mean something else to the server name none here.
+func (c *collection) DropIndex(ctx context.Context, name string) error {
+	return c.run(ctx, func(ctx context.Context) error {
+		if name == "" || name == "*" || name == primaryIndex {
+			return nil
+		}
+		err := c.coll.Indexes().DropOne(ctx, name)
+		if hasCode(err, codeIndexNotFound) || hasCode(err, codeNamespaceNotFound) {
+			return nil
+		}
+		return err
+	})
+}

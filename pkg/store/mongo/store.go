@@ -1,0 +1,241 @@
+package mongo
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+const (
+	defaultAppName       = "svc"
+	defaultSelectTimeout = 10 * time.Second
+	closeTimeout         = 10 * time.Second
+	minWireVersion       = 13 // MongoDB 5.0, the first with snapshot reads outside transactions
+)
+
+// Options say which MongoDB to use and how. Only URI is needed.
+type Options struct {
+	// URI is a connection string, mongodb:// or mongodb+srv://, with credentials and TLS settings as MongoDB
+	// defines them. It is a secret: no error and no log line has it or its password in it.
+	URI     string
+	AppName string       // how the server's logs call us; "" is "svc"
+	Logger  *slog.Logger // nil: no log
+	// SelectTimeout is how long an operation waits for a primary, also while one is elected; 0 is 10 s.
+	SelectTimeout time.Duration
+}
+
+// Store is the port store.Store on a MongoDB. All methods are safe for concurrent use.
+type Store struct {
+	client *mongo.Client
+	secret redactor
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup // added to only under mu while not closed
+
+	// What this Store has seen last, in the cluster's time. Reads ask for this or later.
+	clusterTime bson.Raw
+	opTime      *bson.Timestamp
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open connects and makes sure that the server can do what the port promises. It fails with errs.Invalid for a URI
+// that isn't one, and with errs.Unavailable if no primary is reached (code "store_unavailable") or the server is a
+// standalone ("standalone_server") or too old ("server_too_old").
+func Open(ctx context.Context, o Options) (*Store, error) {
+	secret := newRedactor(o.URI)
+	opts := options.Client().ApplyURI(o.URI)
+	if opts.Validate() != nil { // the error quotes the URI
+		return nil, errs.New(errs.Invalid, "bad_store_uri", "the store's URI is not a MongoDB connection string: "+
+			"expected mongodb://[user:password@]host[:port][,…]/[?options], with user and password percent-encoded")
+	}
+	if o.AppName == "" {
+		o.AppName = defaultAppName
+	}
+	if o.SelectTimeout == 0 {
+		o.SelectTimeout = defaultSelectTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	journaled := true
+	majority := writeconcern.Majority()
+	majority.Journal = &journaled
+	opts.SetAppName(o.AppName).
+		SetServerSelectionTimeout(o.SelectTimeout).
+		SetReadPreference(readpref.Primary()).
+		SetReadConcern(readconcern.Majority()).
+		SetWriteConcern(majority).
+		SetRetryWrites(true).
+		SetRetryReads(true).
+		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: logPrimary(o.Logger)})
+	client, err := mongo.Connect(opts)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "bad_store_uri", "the store's URI has an option that does not work here").With(secret.clean(err))
+	}
+	s := &Store{client: client, secret: secret}
+	if err := s.checkServer(ctx); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// checkServer refuses servers that cannot keep the port's promises.
+func (s *Store) checkServer(ctx context.Context) error {
+	hello, err := s.hello(ctx)
+	if err != nil {
+		return err
+	}
+	_, inSet := hello.Lookup("setName").StringValueOK()
+	kind, _ := hello.Lookup("msg").StringValueOK()
+	if !inSet && kind != "isdbgrid" {
+		return errs.New(errs.Unavailable, "standalone_server", "the MongoDB server is a standalone, which has no transactions: "+
+			"start mongod with --replSet rs0, and run rs.initiate() on it once")
+	}
+	if version, _ := hello.Lookup("maxWireVersion").AsInt64OK(); version < minWireVersion {
+		return errs.New(errs.Unavailable, "server_too_old", "the MongoDB server is too old: version 5.0 or later is needed")
+	}
+	return nil
+}
+
+func (s *Store) hello(ctx context.Context) (hello bson.Raw, err error) {
+	err = s.inSession(ctx, func(ctx context.Context) error {
+		hello, err = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Raw()
+		return err
+	})
+	return hello, err
+}
+
+// Database gives a handle.
+func (s *Store) Database(name string) store.Database {
+	return &database{store: s, name: name, db: s.client.Database(name)}
+}
+
+// DropDatabase removes a database with everything in it.
+func (s *Store) DropDatabase(ctx context.Context, name string) error {
+	return s.inSession(ctx, func(ctx context.Context) error {
+		if err := checkDatabaseName(name); err != nil {
+			return err
+		}
+		return s.client.Database(name).Drop(ctx)
+	})
+}
+
+// Ping says whether there is a primary that takes writes.
+func (s *Store) Ping(ctx context.Context) error {
+	hello, err := s.hello(ctx)
+	if err != nil {
+		return err
+	}
+	if primary, _ := hello.Lookup("isWritablePrimary").BooleanOK(); !primary {
+		return unavailable(nil)
+	}
+	return nil
+}
+
+// Name is "mongodb".
+func (*Store) Name() string { return "mongodb" }
+
+// Close waits for running operations, then closes all connections.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	was := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if was {
+		return nil
+	}
+	s.running.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout) //nolint:forbidigo // no caller's ctx may cut it short
+	defer cancel()
+	if err := s.client.Disconnect(ctx); err != nil {
+		return s.secret.wrap(err, "closing the connections")
+	}
+	return nil
+}
+
+// inSession runs one operation of the port: it keeps Close waiting, gives fn a session that sees everything the Store
+// has seen, and turns what the driver fails with into the port's errors.
+func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) error) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errs.New(errs.Unavailable, "store_closed", "the service is stopping")
+	}
+	s.running.Add(1)
+	clusterTime, opTime := s.clusterTime, s.opTime
+	s.mu.Unlock()
+	defer s.running.Done()
+
+	if err := ctx.Err(); err != nil {
+		return contextError(err)
+	}
+	session, err := s.client.StartSession(options.Session().SetCausalConsistency(true))
+	if err != nil {
+		return s.translate(ctx, err)
+	}
+	defer session.EndSession(ctx)
+	if opTime != nil {
+		if err := session.AdvanceClusterTime(clusterTime); err != nil {
+			return s.translate(ctx, err)
+		}
+		if err := session.AdvanceOperationTime(opTime); err != nil {
+			return s.translate(ctx, err)
+		}
+	}
+	err = fn(mongo.NewSessionContext(ctx, session))
+	s.observe(session)
+	return s.translate(ctx, err)
+}
+
+// observe moves the Store's time to that of a session that has done something.
+func (s *Store) observe(session *mongo.Session) {
+	opTime, clusterTime := session.OperationTime(), session.ClusterTime()
+	if opTime == nil || clusterTime == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opTime == nil || opTime.After(*s.opTime) {
+		s.opTime, s.clusterTime = opTime, clusterTime
+	}
+}
+
+// logPrimary logs when the primary changes, is lost or is found.
+func logPrimary(logger *slog.Logger) func(*event.TopologyDescriptionChangedEvent) {
+	return func(e *event.TopologyDescriptionChangedEvent) {
+		was, is := primaryOf(e.PreviousDescription), primaryOf(e.NewDescription)
+		switch {
+		case was == is:
+		case is == "":
+			logger.Warn("mongodb has no primary", "was", was)
+		default:
+			logger.Info("mongodb primary", "address", is)
+		}
+	}
+}
+
+func primaryOf(topology event.TopologyDescription) string {
+	var addrs []string
+	for _, server := range topology.Servers {
+		if server.Kind == "RSPrimary" || server.Kind == "Mongos" {
+			addrs = append(addrs, server.Addr.String())
+		}
+	}
+	return strings.Join(addrs, ",")
+}

@@ -1,0 +1,295 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/svcctl/svc/pkg/store"
+)
+
+func testConcurrency(t *testing.T, s store.Store) {
+	for _, c := range []struct {
+		name string
+		run  func(f *fixture)
+	}{
+		{"one of many inserts with one id wins", func(f *fixture) {
+			f.race(func(int) string { return `"round":true` }, "dup _id[_id]", func(round, _ int) string { return fmt.Sprint(round) })
+		}},
+		{"one of many inserts with one unique value wins", func(f *fixture) {
+			f.index(unique(on("u")))
+			f.race(func(round int) string { return fmt.Sprintf(`"u":%d`, round) }, "dup u[u]", func(round, i int) string {
+				return fmt.Sprintf(`"%d/%d"`, round, i)
+			})
+		}},
+		{"a counter loses no update", testCounter},
+		{"batches that cross each other", testCrossing},
+		{"readers see whole batches", testSnapshots},
+		{"an index built under writes", testBuildUnderWrites},
+		{"a unique index built under writes", testUniqueBuildUnderWrites},
+		{"one index from many sides", testSameIndex},
+		{"collections come into being at once", testManyCollections},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(newFixture(t, s)) })
+	}
+}
+
+// race lets goroutines insert documents of which only one can stay, in several rounds.
+func (f *fixture) race(fields func(round int) string, refusal string, id func(round, i int) string) {
+	const rounds, racers = 15, 16
+	for round := range rounds {
+		outcomes := make([]string, racers)
+		var g errgroup.Group
+		for i := range racers {
+			op := insert(fmt.Sprintf(`{"_id":%s,%s}`, id(round, i), fields(round)))
+			atomic := i%2 == 0 // both ways of writing exclude each other
+			g.Go(func() error {
+				results, err := f.Write(f.t.Context(), []store.Op{op}, atomic)
+				if err == nil {
+					outcomes[i] = outcome(results[0].Err)
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			f.t.Fatal(err)
+		}
+		counts := map[string]int{}
+		for _, o := range outcomes {
+			counts[o]++
+		}
+		if counts["ok"] != 1 || counts[refusal] != racers-1 {
+			f.t.Fatalf("round %d: %v", round, counts)
+		}
+	}
+	if n, err := f.Count(f.t.Context(), nil, 0); err != nil || n != rounds {
+		f.t.Errorf("%d documents (%v), want %d", n, err, rounds)
+	}
+}
+
+// testCounter increments one document from many sides, by conditional replaces.
+func testCounter(f *fixture) {
+	const workers, increments = 8, 20
+	f.given(`{"_id":1,"n":0}`)
+	var g errgroup.Group
+	for range workers {
+		g.Go(func() error {
+			for done := 0; done < increments; {
+				d, err := f.Get(f.t.Context(), value(`1`))
+				if err != nil {
+					return err
+				}
+				n := d.Lookup("n").AsInt64()
+				op := when(fmt.Sprintf(`{"n":%d}`, n), replace(fmt.Sprintf(`{"_id":1,"n":%d}`, n+1)))
+				results, err := f.Write(f.t.Context(), []store.Op{op}, done%4 == 0)
+				switch {
+				case err != nil:
+					return err
+				case results[0].Err == nil:
+					done++
+				case !errors.Is(results[0].Err, store.ErrStale):
+					return results[0].Err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		f.t.Fatal(err)
+	}
+	if got, want := f.contents(), doc(fmt.Sprintf(`{"_id":1,"n":%d}`, workers*increments)).String(); got != want {
+		f.t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// testCrossing sends atomic batches over the same documents in opposite orders: all must come through, each whole.
+func testCrossing(f *fixture) {
+	const workers, batches = 4, 15
+	f.given(`{"_id":1,"by":""}`, `{"_id":2,"by":""}`)
+	var g errgroup.Group
+	for w := range workers {
+		g.Go(func() error {
+			for b := range batches {
+				ops := []store.Op{
+					replace(fmt.Sprintf(`{"_id":1,"by":"%d/%d"}`, w, b)), replace(fmt.Sprintf(`{"_id":2,"by":"%d/%d"}`, w, b)),
+				}
+				if w%2 == 0 {
+					ops[0], ops[1] = ops[1], ops[0]
+				}
+				results, err := f.Write(f.t.Context(), ops, true)
+				if err == nil {
+					err = errors.Join(results[0].Err, results[1].Err)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		f.t.Fatal(err)
+	}
+	one, _ := f.Get(f.t.Context(), value(`1`))
+	two, _ := f.Get(f.t.Context(), value(`2`))
+	if a, b := one.Lookup("by").StringValue(), two.Lookup("by").StringValue(); a != b || a == "" {
+		f.t.Errorf("the last batches are %q and %q, want one", a, b)
+	}
+}
+
+// testSnapshots moves an amount between documents while others sum it up: the sum never changes. The documents are
+// too many and too large for one batch of any adapter.
+func testSnapshots(f *fixture) {
+	const n, reads = 1500, 6
+	f.manyDocuments(n)
+	want := int64(n * (n - 1) / 2)
+
+	ctx, cancel := context.WithCancel(f.t.Context())
+	var g sync.WaitGroup
+	var moves atomic.Int64
+	g.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			low, high := i%(n/2), n-1-i%(n/2)
+			swap := i / (n / 2) % 2 // every second round puts things back
+			ops := []store.Op{
+				replace(fmt.Sprintf(`{"_id":%d,"n":%d}`, low, low+1-swap)), replace(fmt.Sprintf(`{"_id":%d,"n":%d}`, high, high-1+swap)),
+			}
+			if results, err := f.Write(ctx, ops, true); err == nil && results[0].Err == nil && results[1].Err == nil {
+				moves.Add(1)
+			}
+		}
+	})
+	for range reads {
+		var sum int64
+		err := f.Find(ctx, store.Query{}, func(d bson.Raw) error {
+			sum += d.Lookup("n").AsInt64()
+			return nil
+		})
+		if err != nil || sum != want {
+			f.t.Errorf("sum %d, want %d: %v", sum, want, err)
+		}
+	}
+	cancel()
+	g.Wait()
+	if moves.Load() == 0 {
+		f.t.Error("nothing was written meanwhile")
+	}
+}
+
+// testBuildUnderWrites builds an index while documents come, change and go. Afterwards it must say what a scan says.
+func testBuildUnderWrites(f *fixture) {
+	const n = 900
+	for i := range n {
+		f.mustWrite(store.Op{Kind: store.Insert, Doc: numbered(i, i%10)})
+	}
+	var g errgroup.Group
+	for w := range 3 {
+		g.Go(func() error {
+			for i := w; i < n; i += 3 {
+				op := store.Op{Kind: store.Replace, Doc: numbered(i, 20+i%7)}
+				switch i % 6 {
+				case 1:
+					op = store.Op{Kind: store.Delete, ID: op.Doc.Lookup("_id")}
+				case 2:
+					op = store.Op{Kind: store.Insert, Doc: numbered(n+i, i%7)}
+				}
+				results, err := f.Write(f.t.Context(), []store.Op{op}, false)
+				if err != nil {
+					return err
+				}
+				if results[0].Err != nil {
+					return results[0].Err
+				}
+			}
+			return nil
+		})
+	}
+	f.index(on("n"))
+	if err := g.Wait(); err != nil {
+		f.t.Fatal(err)
+	}
+	where := filter(`{"n":{"$gte":3}}`)
+	q := store.Query{Filter: where, Sort: sortBy("n _id")}
+	if e, err := f.Explain(f.t.Context(), q); err != nil || e.Index != "n" {
+		f.t.Errorf("Explain = %+v, %v", e, err)
+	}
+	byIndex := f.find(q)
+	f.drop(on("n"))
+	if scan := f.find(q); byIndex != scan {
+		f.t.Errorf("index: %s\nscan:  %s", byIndex, scan)
+	}
+}
+
+// testUniqueBuildUnderWrites builds a unique index while a second document with one key comes in: either the build
+// or the insert is refused.
+func testUniqueBuildUnderWrites(f *fixture) {
+	for round := range 8 {
+		f.mustWrite(insert(fmt.Sprintf(`{"_id":"%d/a","u":%d}`, round, round)))
+		var inserted, built error
+		var g sync.WaitGroup
+		g.Go(func() {
+			results, err := f.Write(f.t.Context(), []store.Op{insert(fmt.Sprintf(`{"_id":"%d/b","u":%d}`, round, round))}, false)
+			if inserted = err; err == nil {
+				inserted = results[0].Err
+			}
+		})
+		g.Go(func() { built = f.CreateIndex(f.t.Context(), unique(on("u"))) })
+		g.Wait()
+
+		var dup *store.DuplicateKeyError
+		var violation *store.ViolationError
+		switch {
+		case inserted == nil && errors.As(built, &violation):
+			f.wantIndexes()
+			f.mustWrite(remove(fmt.Sprintf(`"%d/b"`, round)))
+		case built == nil && errors.As(inserted, &dup):
+			f.drop(on("u"))
+		default:
+			f.t.Fatalf("round %d: insert: %v, build: %v", round, inserted, built)
+		}
+	}
+}
+
+func testSameIndex(f *fixture) {
+	for i := range 50 {
+		f.mustWrite(store.Op{Kind: store.Insert, Doc: numbered(i, i)})
+	}
+	var g errgroup.Group
+	for range 6 {
+		g.Go(func() error { return f.CreateIndex(f.t.Context(), unique(on("n"))) })
+	}
+	if err := g.Wait(); err != nil {
+		f.t.Error(err)
+	}
+	f.wantIndexes(unique(on("n")))
+}
+
+// testManyCollections makes collections by their first write, from many sides, atomically and not.
+func testManyCollections(f *fixture) {
+	var g errgroup.Group
+	for i := range 12 {
+		c := f.db.Collection(fmt.Sprintf("c%d", i%4))
+		g.Go(func() error {
+			results, err := c.Write(f.t.Context(), []store.Op{{Kind: store.Insert, Doc: numbered(i, i)}}, i%3 == 0)
+			if err != nil {
+				return err
+			}
+			return results[0].Err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.wantCollections("c0", "c1", "c2", "c3")
+	for i := range 12 {
+		if _, err := f.db.Collection(fmt.Sprintf("c%d", i%4)).Get(f.t.Context(), value(fmt.Sprint(i))); err != nil {
+			f.t.Errorf("document %d: %v", i, err)
+		}
+	}
+}

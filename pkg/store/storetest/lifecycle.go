@@ -1,0 +1,155 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// call is one method of the port with arguments that succeed on a working store.
+type call struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// calls is every method that takes a context.
+func (f *fixture) calls(database string) []call {
+	find := func(bson.Raw) error { return nil }
+	return []call{
+		{"Ping", f.store.Ping},
+		{"CollectionNames", func(ctx context.Context) error { _, err := f.db.CollectionNames(ctx); return err }},
+		{"Get", func(ctx context.Context) error { _, err := f.Get(ctx, value(`1`)); return err }},
+		{"Find", func(ctx context.Context) error { return f.Find(ctx, store.Query{}, find) }},
+		{"Count", func(ctx context.Context) error { _, err := f.Count(ctx, nil, 0); return err }},
+		{"Explain", func(ctx context.Context) error { _, err := f.Explain(ctx, store.Query{}); return err }},
+		{"Write one", func(ctx context.Context) error {
+			_, err := f.Write(ctx, []store.Op{insert(`{"_id":7}`)}, false)
+			return err
+		}},
+		{"Write many", func(ctx context.Context) error {
+			_, err := f.Write(ctx, []store.Op{remove(`1`), insert(`{"_id":8}`)}, false)
+			return err
+		}},
+		{"Write atomic", func(ctx context.Context) error {
+			_, err := f.Write(ctx, []store.Op{remove(`1`), insert(`{"_id":9}`)}, true)
+			return err
+		}},
+		{"Indexes", func(ctx context.Context) error { _, err := f.Indexes(ctx); return err }},
+		{"CreateIndex", func(ctx context.Context) error { return f.CreateIndex(ctx, on("b")) }},
+		{"DropIndex", func(ctx context.Context) error { return f.DropIndex(ctx, "a") }},
+		{"DropCollection", func(ctx context.Context) error { return f.db.DropCollection(ctx, "things") }},
+		{"DropDatabase", func(ctx context.Context) error { return f.store.DropDatabase(ctx, database) }},
+	}
+}
+
+func testCancellation(t *testing.T, s store.Store) {
+	name := databaseName(t, s)
+	db := s.Database(name)
+	f := &fixture{t: t, store: s, db: db, Collection: db.Collection("things")}
+	f.index(on("a"))
+	f.given(`{"_id":1,"a":1}`)
+	before := f.contents()
+
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	expired, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	for _, c := range f.calls(name) {
+		if err := c.run(canceled); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with a canceled context: %v", c.name, err)
+		}
+		if err := c.run(expired); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s after its deadline: %v", c.name, err)
+		}
+	}
+	if got := f.contents(); got != before {
+		t.Errorf("calls that ended before they started left %s", got)
+	}
+	f.wantIndexes(on("a"))
+
+	t.Run("in the middle of a read", func(t *testing.T) {
+		const n = 2500
+		f := newFixture(t, s)
+		f.manyDocuments(n)
+		for _, q := range []store.Query{{}, {Sort: sortBy("-n")}} {
+			ctx, cancel := context.WithCancel(t.Context())
+			calls := 0
+			err := f.Find(ctx, q, func(bson.Raw) error {
+				if calls++; calls == 10 {
+					cancel()
+				}
+				return nil
+			})
+			if !errors.Is(err, context.Canceled) || calls > n/2 {
+				t.Errorf("sort %v: ended with %v after %d documents", q.Sort, err, calls)
+			}
+		}
+		f.given(`{"_id":"after"}`) // a read that ended early holds nothing up
+	})
+}
+
+func testClose(t *testing.T, open func(t *testing.T) store.Store) {
+	t.Run("waits for what runs", func(t *testing.T) {
+		s := open(t)
+		f := fixtureToClose(t, s, open)
+		f.manyDocuments(1200)
+
+		started, release := make(chan struct{}), make(chan struct{})
+		var read atomic.Int64
+		found := make(chan error, 1)
+		go func() {
+			found <- f.Find(t.Context(), store.Query{}, func(bson.Raw) error {
+				if read.Add(1) == 1 {
+					close(started)
+					<-release
+				}
+				return nil
+			})
+		}()
+		<-started
+		closed := make(chan string, 1)
+		go func() {
+			err := s.Close()
+			closed <- fmt.Sprintf("%v after %d documents", err, read.Load())
+		}()
+		close(release)
+		if err := <-found; err != nil {
+			t.Errorf("Find during Close: %v", err)
+		}
+		if got := <-closed; got != "<nil> after 1200 documents" {
+			t.Errorf("Close came back with %s", got)
+		}
+	})
+
+	t.Run("refuses what comes later", func(t *testing.T) {
+		s := open(t)
+		f := fixtureToClose(t, s, open)
+		f.given(`{"_id":1,"a":1}`)
+		if err := s.Close(); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		for _, c := range f.calls("storetest-closed") {
+			if err := c.run(t.Context()); errs.KindOf(err) != errs.Unavailable {
+				t.Errorf("%s on a closed store: %v", c.name, err)
+			}
+		}
+		if s.Database("any").Collection("any") == nil {
+			t.Error("a closed store gives nil handles")
+		}
+	})
+}
+
+// fixtureToClose is a fixture on s whose database another store drops, because s will be closed.
+func fixtureToClose(t *testing.T, s store.Store, open func(t *testing.T) store.Store) *fixture {
+	t.Helper()
+	db := s.Database(databaseName(t, open(t)))
+	return &fixture{t: t, store: s, db: db, Collection: db.Collection("things")}
+}

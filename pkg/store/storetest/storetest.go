@@ -1,0 +1,247 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Run tests that the stores that open gives keep the contract of package store. open is called once for the suite
+// and once more for each test that closes its store; it must close what it opened when its t ends. A store may hold
+// other databases: the suite makes its own, with names of their own, and drops them.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	s := open(t)
+	for _, section := range []struct {
+		name string
+		run  func(t *testing.T, s store.Store)
+	}{
+		{"documents", testDocuments},
+		{"writes", testWrites},
+		{"unique", testUnique},
+		{"find", testFind},
+		{"paging", testPaging},
+		{"count", testCount},
+		{"explain", testExplain},
+		{"filters", testFilters},
+		{"indexes", testIndexes},
+		{"violations", testViolations},
+		{"databases", testDatabases},
+		{"cancellation", testCancellation},
+		{"concurrency", testConcurrency},
+	} {
+		t.Run(section.name, func(t *testing.T) { section.run(t, s) })
+	}
+	t.Run("close", func(t *testing.T) { testClose(t, open) })
+}
+
+// fixture is an empty collection in a database of its own.
+type fixture struct {
+	t     *testing.T
+	store store.Store
+	db    store.Database
+	store.Collection
+}
+
+func newFixture(t *testing.T, s store.Store) *fixture {
+	t.Helper()
+	db := s.Database(databaseName(t, s))
+	return &fixture{t: t, store: s, db: db, Collection: db.Collection("things")}
+}
+
+// in gives the same collection for use in a subtest.
+func (f *fixture) in(t *testing.T) *fixture {
+	c := *f
+	c.t = t
+	return &c
+}
+
+// databaseName gives a name that nobody else uses. The database is dropped when t ends.
+func databaseName(t *testing.T, s store.Store) string {
+	t.Helper()
+	name := "storetest-" + strings.ToLower(rand.Text())
+	t.Cleanup(func() {
+		if err := s.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
+			t.Errorf("dropping the test's database: %v", err)
+		}
+	})
+	return name
+}
+
+// given inserts documents, which must succeed.
+func (f *fixture) given(docs ...string) {
+	f.t.Helper()
+	ops := make([]store.Op, len(docs))
+	for i, d := range docs {
+		ops[i] = insert(d)
+	}
+	f.mustWrite(ops...)
+}
+
+// mustWrite applies ops one by one, and each must succeed.
+func (f *fixture) mustWrite(ops ...store.Op) {
+	f.t.Helper()
+	for i, outcome := range f.write(false, ops...) {
+		if outcome != "ok" {
+			f.t.Fatalf("op %d: %s", i, outcome)
+		}
+	}
+}
+
+// write applies ops and gives the outcome of each in words.
+func (f *fixture) write(atomic bool, ops ...store.Op) []string {
+	f.t.Helper()
+	results, err := f.Write(f.t.Context(), ops, atomic)
+	if err != nil {
+		f.t.Fatalf("Write: %v", err)
+	}
+	if len(results) != len(ops) {
+		f.t.Fatalf("Write gave %d results for %d ops", len(results), len(ops))
+	}
+	outcomes := make([]string, len(results))
+	for i, r := range results {
+		outcomes[i] = outcome(r.Err)
+	}
+	return outcomes
+}
+
+// index creates an index, which must succeed.
+func (f *fixture) index(index store.Index) {
+	f.t.Helper()
+	if err := f.CreateIndex(f.t.Context(), index); err != nil {
+		f.t.Fatalf("CreateIndex(%s): %v", index.Name, err)
+	}
+}
+
+// find runs a query and gives the ids of its documents, as in "1 2 3".
+func (f *fixture) find(q store.Query) string {
+	f.t.Helper()
+	var ids []string
+	err := f.Find(f.t.Context(), q, func(d bson.Raw) error {
+		ids = append(ids, show(d.Lookup("_id")))
+		return nil
+	})
+	if err != nil {
+		f.t.Fatalf("Find: %v", err)
+	}
+	return strings.Join(ids, " ")
+}
+
+// contents gives all documents in _id order, one a line.
+func (f *fixture) contents() string {
+	f.t.Helper()
+	var lines []string
+	err := f.Find(f.t.Context(), store.Query{Sort: mql.Sort{{Path: "_id"}}}, func(d bson.Raw) error {
+		lines = append(lines, d.String())
+		return nil
+	})
+	if err != nil {
+		f.t.Fatalf("Find: %v", err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// outcome names what became of an op: ok, missing, stale, aborted, or "dup index[paths]".
+func outcome(err error) string {
+	var dup *store.DuplicateKeyError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, errs.ErrNotFound):
+		return "missing"
+	case errors.Is(err, store.ErrStale):
+		return "stale"
+	case errors.Is(err, store.ErrAborted):
+		return "aborted"
+	case errors.As(err, &dup):
+		return fmt.Sprintf("dup %s%v", dup.Index, dup.Paths)
+	default:
+		return "unexpected: " + err.Error()
+	}
+}
+
+// The helpers below make values from Extended JSON. They panic, because a mistake there is one in the suite.
+
+func doc(json string) bson.Raw {
+	var d bson.D
+	if err := bson.UnmarshalExtJSON([]byte(json), false, &d); err != nil {
+		panic(fmt.Sprintf("%s: %v", json, err))
+	}
+	raw, err := bson.Marshal(d)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", json, err))
+	}
+	return raw
+}
+
+func value(json string) bson.RawValue { return doc(`{"v":` + json + `}`).Lookup("v") }
+
+// filter compiles a filter; "" is no filter.
+func filter(json string) *mql.Filter {
+	if json == "" {
+		return nil
+	}
+	var d bson.D
+	if err := bson.UnmarshalExtJSON([]byte(json), false, &d); err != nil {
+		panic(fmt.Sprintf("%s: %v", json, err))
+	}
+	return mql.MustCompile(d)
+}
+
+func insert(json string) store.Op  { return store.Op{Kind: store.Insert, Doc: doc(json)} }
+func replace(json string) store.Op { return store.Op{Kind: store.Replace, Doc: doc(json)} }
+func remove(id string) store.Op    { return store.Op{Kind: store.Delete, ID: value(id)} }
+
+// when puts a condition on an op.
+func when(cond string, op store.Op) store.Op {
+	op.If = filter(cond)
+	return op
+}
+
+// sortBy reads a sort such as "a -b.c".
+func sortBy(spec string) mql.Sort {
+	var s mql.Sort
+	for _, path := range strings.Fields(spec) {
+		p, desc := strings.CutPrefix(path, "-")
+		s = append(s, mql.SortField{Path: p, Desc: desc})
+	}
+	return s
+}
+
+// on defines an index on paths such as "a -b.c"; its name is the paths.
+func on(paths string) store.Index {
+	index := store.Index{Name: strings.ReplaceAll(paths, " ", "_")}
+	for _, f := range sortBy(paths) {
+		index.Keys = append(index.Keys, store.IndexKey{Path: f.Path, Desc: f.Desc})
+	}
+	return index
+}
+
+func unique(index store.Index) store.Index {
+	index.Unique = true
+	return index
+}
+
+func sparse(index store.Index) store.Index {
+	index.Sparse = true
+	return index
+}
+
+// show prints a value for a table: numbers and strings plainly, the rest as Extended JSON.
+func show(v bson.RawValue) string {
+	if n, ok := v.AsInt64OK(); ok && v.Type != bson.TypeDouble {
+		return fmt.Sprint(n)
+	}
+	if s, ok := v.StringValueOK(); ok {
+		return s
+	}
+	return v.String()
+}
