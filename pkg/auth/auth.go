@@ -1,0 +1,155 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// Options configure an Auth.
+type Options struct {
+	System *system.System   // required
+	Hasher *Hasher          // required: the one whose Hash made the stored hashes
+	Logger *slog.Logger     // required
+	Now    func() time.Time // required
+	// JWTSecret signs session tokens, at least 32 bytes; empty: one that is kept in the store.
+	JWTSecret []byte
+	// JWTTTL is how long a session token lives; 0 means 12 h.
+	JWTTTL time.Duration
+	// AdminToken is the server admin token; empty: no token is.
+	AdminToken string
+}
+
+// Auth finds out who callers are. It is safe for concurrent use.
+type Auth struct {
+	system *system.System
+	hasher *Hasher
+	log    *slog.Logger
+	now    func() time.Time
+	tokens *tokens
+	users  *userCache
+	decoy  string // verified for users that don't exist
+
+	adminSet  bool
+	adminHash [32]byte
+
+	mu     sync.Mutex
+	pruned time.Time // when old failures were last removed
+}
+
+// New makes an Auth. It reads the signing keys from the store, or puts the first one there.
+func New(ctx context.Context, opts Options) (*Auth, error) {
+	if opts.System == nil || opts.Hasher == nil || opts.Logger == nil || opts.Now == nil {
+		return nil, errors.New("auth needs the system models, a hasher, a logger and a clock")
+	}
+	if opts.JWTTTL <= 0 {
+		opts.JWTTTL = 12 * time.Hour
+	}
+	tokens, err := newTokens(ctx, opts.System.Secrets, opts.JWTSecret, opts.JWTTTL, opts.Now)
+	if err != nil {
+		return nil, fmt.Errorf("session tokens: %w", err)
+	}
+	return &Auth{
+		system:    opts.System,
+		hasher:    opts.Hasher,
+		log:       opts.Logger,
+		now:       opts.Now,
+		tokens:    tokens,
+		users:     newUserCache(opts.System.Users, opts.Now),
+		decoy:     opts.Hasher.decoy(),
+		adminSet:  opts.AdminToken != "",
+		adminHash: sha256.Sum256([]byte(opts.AdminToken)),
+	}, nil
+}
+
+// Credentials are what a request carries, as it came; "" for what it does not.
+type Credentials struct {
+	XAuthToken string // header X-Auth-Token: a session token
+	AdminToken string // header X-Admin-Token
+	Bearer     string // header Authorization, without "Bearer ": the admin token again
+	Token      string // header Token: a collection token or a project's admin token
+	TokenQuery string // query parameter token: the same, for testing
+}
+
+var errTwoCredentials = errs.New(errs.Invalid, "two_credentials",
+	"two different credentials: send only one of X-Auth-Token, X-Admin-Token (or Authorization: Bearer) and Token")
+
+// Authenticate says who sent the credentials. None is anonymous, more than one is errs.Invalid with code
+// "two_credentials", and one that is wrong, expired or revoked is errs.ErrDenied, whatever was asked for. A Token is only
+// passed on as a hash: its project knows whether it is good.
+func (a *Auth) Authenticate(ctx context.Context, c Credentials) (*access.Principal, error) {
+	admin, ok1 := same(c.AdminToken, c.Bearer)
+	token, ok2 := same(c.Token, c.TokenQuery)
+	given := 0
+	for _, v := range []string{c.XAuthToken, admin, token} {
+		if v != "" {
+			given++
+		}
+	}
+	switch {
+	case !ok1 || !ok2 || given > 1:
+		return nil, errTwoCredentials
+	case c.XAuthToken != "":
+		return a.session(ctx, c.XAuthToken)
+	case admin != "":
+		return a.admin(admin)
+	case token != "":
+		return &access.Principal{Kind: access.KindToken, Name: "token", TokenHash: sha256.Sum256([]byte(token))}, nil
+	}
+	return access.Anonymous(), nil
+}
+
+// same gives the one value of two places, and false when they differ.
+func same(a, b string) (string, bool) {
+	if a == "" {
+		return b, true
+	}
+	return a, b == "" || subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}
+
+func (a *Auth) admin(token string) (*access.Principal, error) {
+	sum := sha256.Sum256([]byte(token))
+	if subtle.ConstantTimeCompare(sum[:], a.adminHash[:]) != 1 || !a.adminSet {
+		return nil, errs.ErrDenied
+	}
+	return &access.Principal{Kind: access.KindAdmin, Name: "admin token"}, nil
+}
+
+func (a *Auth) session(ctx context.Context, token string) (*access.Principal, error) {
+	c, err := a.tokens.read(ctx, token)
+	if errors.Is(err, errToken) {
+		return nil, errs.ErrDenied
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, err := a.users.user(ctx, c.Subject)
+	switch k := errs.KindOf(err); {
+	case err != nil && (k == errs.NotFound || k == errs.Invalid):
+		return nil, errs.ErrDenied
+	case err != nil:
+		return nil, err
+	case !u.Active || u.TokenVersion != c.Version:
+		return nil, errs.ErrDenied
+	}
+	return principal(u), nil
+}
+
+func principal(u system.User) *access.Principal {
+	return &access.Principal{
+		Kind:    access.KindUser,
+		ID:      u.ID.Hex(),
+		Name:    u.Username,
+		IsAdmin: u.IsAdmin,
+		Scopes:  u.Scopes,
+	}
+}

@@ -1,0 +1,244 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"math"
+	"net/netip"
+	"time"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+const (
+	freeFailures = 3 // this many have no consequence
+	firstDelay   = time.Second
+	longestDelay = 15 * time.Minute
+	// forgetAfter ends the count of failures; it is well above the longest delay.
+	forgetAfter = time.Hour
+	pruneEvery  = 10 * time.Minute
+	pruneAtOnce = 1000
+)
+
+var errLogin = errs.New(errs.Denied, "login_failed", "wrong username or password")
+
+// Login checks a password and gives a session token. addr is the caller's network address. A wrong password, an unknown
+// name and a deactivated user get one answer after the same time. Failures are counted by user and by address: from the
+// fourth on there is a growing delay, in which every try is errs.Throttled with RetryAfter, and does not count.
+func (a *Auth) Login(ctx context.Context, username, password, addr string) (string, system.User, error) {
+	release, err := a.admit(ctx, username, addr)
+	if err != nil {
+		return "", system.User{}, err
+	}
+	defer release()
+	u, outdated, err := a.verify(ctx, username, password, addr)
+	if err != nil {
+		return "", system.User{}, err
+	}
+	rehash := ""
+	if outdated {
+		rehash = a.hasher.hash(password)
+	}
+	// The token is for the user as verified: when the password changes at this moment, it is born void.
+	token, err := a.tokens.sign(ctx, u)
+	if err != nil {
+		return "", system.User{}, err
+	}
+	u, err = a.system.Users.LoggedIn(ctx, u.ID, u.PasswordHash, rehash)
+	if errors.Is(err, errs.ErrNotFound) { // deleted meanwhile
+		return "", system.User{}, errLogin
+	}
+	if err != nil {
+		return "", system.User{}, err
+	}
+	return token, u, nil
+}
+
+// ChangePassword gives the calling user a new password, which takes the present one, and a new session token: all
+// earlier ones are void. A wrong present password counts as a failed login.
+func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current, next, addr string) (string, error) {
+	u, err := a.caller(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	if msg := system.CheckPassword(next); msg != "" {
+		return "", errs.Validation([]errs.FieldError{{Path: "password", Rule: "len", Message: msg}})
+	}
+	if err := a.confirm(ctx, u.Username, current, addr); err != nil {
+		return "", err
+	}
+	u, err = a.system.Users.SetPassword(ctx, u.ID, next)
+	if err != nil {
+		return "", err
+	}
+	return a.tokens.sign(ctx, u)
+}
+
+// Logout makes all session tokens of the calling user void.
+func (a *Auth) Logout(ctx context.Context, p *access.Principal) error {
+	u, err := a.caller(ctx, p)
+	if err != nil {
+		return err
+	}
+	return a.system.Users.RevokeTokens(ctx, u.ID)
+}
+
+// RotateSecret makes a new secret sign session tokens; those signed before stay good until they expire.
+func (a *Auth) RotateSecret(ctx context.Context) error {
+	if a.tokens.configured != nil {
+		return errs.New(errs.Invalid, "secret_configured", "the secret is set by auth.jwtSecret: change it there and restart")
+	}
+	ring, err := a.system.Secrets.Rotate(ctx, a.tokens.ttl)
+	if err != nil {
+		return err
+	}
+	a.tokens.set(ring)
+	return nil
+}
+
+// caller gives the user behind a principal.
+func (a *Auth) caller(ctx context.Context, p *access.Principal) (system.User, error) {
+	if p == nil || p.Kind != access.KindUser {
+		return system.User{}, errs.ErrDenied
+	}
+	return a.system.Users.Get(ctx, p.ID)
+}
+
+func (a *Auth) confirm(ctx context.Context, username, password, addr string) error {
+	release, err := a.admit(ctx, username, addr)
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, _, err = a.verify(ctx, username, password, addr)
+	return err
+}
+
+// admit waits for the right to hash, unless there is a delay. It looks twice, so that those who were let wait together
+// are not let guess together.
+func (a *Auth) admit(ctx context.Context, username, addr string) (release func(), err error) {
+	if err := a.delayed(ctx, username, addr); err != nil {
+		return nil, err
+	}
+	if release, err = a.hasher.acquire(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.delayed(ctx, username, addr); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// verify gives the active user that has this name and password, and keeps count of failures.
+func (a *Auth) verify(ctx context.Context, username, password, addr string) (u system.User, outdated bool, err error) {
+	if len(password) > system.MaxPassword {
+		return u, false, errs.New(errs.Invalid, "bad_password", "a password has at most %d bytes", system.MaxPassword)
+	}
+	hash := a.decoy
+	u, err = a.system.Users.ByUsername(ctx, username)
+	switch {
+	case err == nil:
+		hash = u.PasswordHash
+	case !errors.Is(err, errs.ErrNotFound):
+		return u, false, err
+	}
+	ok, outdated, hashErr := a.hasher.verify(hash, password)
+	if hashErr != nil {
+		return u, false, errs.Wrap(hashErr, "verify a password")
+	}
+	if !ok || err != nil || !u.Active {
+		return system.User{}, false, a.failed(ctx, username, addr)
+	}
+	return u, outdated, a.system.Logins.Clear(ctx, userKey(username))
+}
+
+// failed counts a failure and gives the answer to it.
+func (a *Auth) failed(ctx context.Context, username, addr string) error {
+	for _, key := range []string{userKey(username), addrKey(addr)} {
+		if _, err := a.system.Logins.Add(ctx, key, forgetAfter); err != nil {
+			return err
+		}
+	}
+	a.prune(ctx)
+	return errLogin
+}
+
+// prune removes old counts now and then, so that made-up names don't fill the store.
+func (a *Auth) prune(ctx context.Context) {
+	a.mu.Lock()
+	due := a.now().Sub(a.pruned) >= pruneEvery
+	if due {
+		a.pruned = a.now()
+	}
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := a.system.Logins.Prune(ctx, forgetAfter, pruneAtOnce); err != nil {
+		a.log.WarnContext(ctx, "removing old login failures failed", slog.Any("error", err))
+	}
+}
+
+// delayed refuses a login that comes too soon after failures.
+func (a *Auth) delayed(ctx context.Context, username, addr string) error {
+	var wait time.Duration
+	for _, key := range []string{userKey(username), addrKey(addr)} {
+		f, err := a.system.Logins.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		wait = max(wait, f.Last.Add(delayAfter(f.Count)).Sub(a.now()))
+	}
+	if wait <= 0 {
+		return nil
+	}
+	wait = time.Duration(math.Ceil(wait.Seconds())) * time.Second
+	e := errs.New(errs.Throttled, "login_delayed", "too many failed logins; try again in %s", wait)
+	e.RetryAfter = wait
+	return e
+}
+
+// delayAfter is the time that has to pass after the n-th failure.
+func delayAfter(n int64) time.Duration {
+	d := firstDelay
+	if n <= freeFailures {
+		return 0
+	}
+	for range n - freeFailures - 1 {
+		if d *= 2; d >= longestDelay {
+			return longestDelay
+		}
+	}
+	return d
+}
+
+// userKey is the key under which failures for a name are counted. The name itself may be a mistyped password.
+func userKey(username string) string {
+	sum := sha256.Sum256([]byte(system.FoldUsername(username)))
+	return "user:" + hex.EncodeToString(sum[:16])
+}
+
+// addrKey is the key under which failures from an address are counted: of IPv6, the network that one customer has.
+func addrKey(addr string) string {
+	ip, err := netip.ParseAddr(addr)
+	if err != nil {
+		ap, err := netip.ParseAddrPort(addr)
+		if err != nil {
+			return "addr:unknown"
+		}
+		ip = ap.Addr()
+	}
+	ip = ip.Unmap().WithZone("")
+	if ip.Is6() {
+		if p, err := ip.Prefix(64); err == nil {
+			return "addr:" + p.String()
+		}
+	}
+	return "addr:" + ip.String()
+}

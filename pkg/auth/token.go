@@ -1,0 +1,180 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/svcctl/svc/pkg/system"
+)
+
+const (
+	issuer   = "svc"
+	audience = "svc-api"
+	// maxToken bounds what is parsed at all, in bytes; a real token has about 300.
+	maxToken = 2048
+	// minSecret is the shortest secret that HS256 is safe with, in bytes.
+	minSecret = 32
+	// keysFresh is how long a signer goes without asking whether another instance has rotated the keys.
+	keysFresh = time.Minute
+	// keysPause is the shortest time between two looks for a key that a token names and nobody here knows.
+	keysPause = time.Second
+)
+
+// claims are what a session token says.
+type claims struct {
+	jwt.RegisteredClaims
+
+	Version int64 `json:"ver"` // the user's TokenVersion at login
+}
+
+// tokens signs and reads session tokens. It is safe for concurrent use.
+type tokens struct {
+	secrets    *system.Secrets
+	configured *system.SigningKey // from the settings; it signs, whatever the ring says
+	ttl        time.Duration
+	now        func() time.Time
+	parser     *jwt.Parser
+
+	mu     sync.Mutex
+	ring   []system.SigningKey
+	loaded time.Time
+}
+
+func newTokens(ctx context.Context, secrets *system.Secrets, secret []byte, ttl time.Duration, now func() time.Time) (*tokens, error) {
+	t := &tokens{secrets: secrets, ttl: ttl, now: now, parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithIssuer(issuer),
+		jwt.WithAudience(audience),
+		jwt.WithExpirationRequired(),
+		jwt.WithIssuedAt(),
+		jwt.WithStrictDecoding(),
+		jwt.WithLeeway(5*time.Second), // the clocks of instances differ
+		jwt.WithTimeFunc(now),
+	)}
+	var err error
+	if len(secret) > 0 {
+		if len(secret) < minSecret {
+			return nil, fmt.Errorf("auth.jwtSecret is too short: it needs at least %d bytes", minSecret)
+		}
+		key := system.NewSigningKey(secret, now())
+		t.configured = &key
+		t.ring, err = secrets.Adopt(ctx, secret, ttl)
+	} else {
+		t.ring, err = secrets.SigningKeys(ctx)
+	}
+	t.loaded = now()
+	return t, err
+}
+
+// sign makes a session token for a user.
+func (t *tokens) sign(ctx context.Context, u system.User) (string, error) {
+	key, err := t.signer(ctx)
+	if err != nil {
+		return "", err
+	}
+	now := t.now()
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer:    issuer,
+			Audience:  jwt.ClaimStrings{audience},
+			Subject:   u.ID.Hex(),
+			IssuedAt:  jwt.NewNumericDate(now),
+			ExpiresAt: jwt.NewNumericDate(now.Add(t.ttl)),
+		},
+		Version: u.TokenVersion,
+	})
+	token.Header["kid"] = key.ID
+	return token.SignedString(key.Secret)
+}
+
+func (t *tokens) signer(ctx context.Context) (system.SigningKey, error) {
+	if t.configured != nil {
+		return *t.configured, nil
+	}
+	ring, err := t.keys(ctx, keysFresh)
+	if err != nil {
+		return system.SigningKey{}, err
+	}
+	return ring[0], nil
+}
+
+// errToken is any reason for which a token is not taken. The reason is for nobody.
+var errToken = errors.New("session token is not valid")
+
+// read checks a token and gives its claims. Its error is errToken, or one of the store.
+func (t *tokens) read(ctx context.Context, token string) (claims, error) {
+	var c claims
+	if len(token) > maxToken {
+		return c, errToken
+	}
+	var storeErr error
+	_, err := t.parser.ParseWithClaims(token, &c, func(parsed *jwt.Token) (any, error) {
+		kid, _ := parsed.Header["kid"].(string)
+		var key system.SigningKey
+		if key, storeErr = t.find(ctx, kid); storeErr != nil {
+			return nil, storeErr
+		}
+		if len(key.Secret) == 0 {
+			return nil, errToken
+		}
+		return key.Secret, nil
+	})
+	switch {
+	case storeErr != nil:
+		return c, storeErr
+	case err != nil || c.IssuedAt == nil || c.Subject == "":
+		return c, errToken
+	}
+	return c, nil
+}
+
+// find gives the key with an id; a key without secret when there is none.
+func (t *tokens) find(ctx context.Context, kid string) (system.SigningKey, error) {
+	if t.configured != nil && t.configured.ID == kid {
+		return *t.configured, nil
+	}
+	byID := func(k system.SigningKey) bool { return k.ID == kid }
+	ring, err := t.keys(ctx, t.ttl)
+	if err != nil {
+		return system.SigningKey{}, err
+	}
+	if i := slices.IndexFunc(ring, byID); i >= 0 {
+		return ring[i], nil
+	}
+	// Another instance may have rotated a moment ago.
+	if ring, err = t.keys(ctx, keysPause); err != nil {
+		return system.SigningKey{}, err
+	}
+	if i := slices.IndexFunc(ring, byID); i >= 0 {
+		return ring[i], nil
+	}
+	return system.SigningKey{}, nil
+}
+
+// keys gives the ring, read again when it is older than fresh.
+func (t *tokens) keys(ctx context.Context, fresh time.Duration) ([]system.SigningKey, error) {
+	t.mu.Lock()
+	ring, age := t.ring, t.now().Sub(t.loaded)
+	t.mu.Unlock()
+	if age < fresh {
+		return ring, nil
+	}
+	ring, err := t.secrets.SigningKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.set(ring)
+	return ring, nil
+}
+
+func (t *tokens) set(ring []system.SigningKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ring, t.loaded = ring, t.now()
+}

@@ -1,0 +1,172 @@
+package system
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Project is a registration: it makes the project of a config file known to the service.
+type Project struct {
+	ID          bson.ObjectID `bson:"_id"`
+	Rev         int64         `bson:"_rev"`      // grows with each write
+	Namespace   string        `bson:"namespace"` // as the config file had it at registration; never changes
+	Name        string        `bson:"name"`      // the namespace when none was given
+	Description string        `bson:"description"`
+	ConfigFile  string        `bson:"configFile"` // path as the service sees it
+	Enabled     bool          `bson:"enabled"`
+	CreatedAt   time.Time     `bson:"createdAt"`
+	UpdatedAt   time.Time     `bson:"updatedAt"`
+}
+
+// View gives the registration as callers may read it, for document.AppendJSON.
+func (p Project) View() (bson.Raw, error) {
+	return encode(bson.D{
+		{Key: "_id", Value: p.ID},
+		{Key: "namespace", Value: p.Namespace},
+		{Key: "name", Value: p.Name},
+		{Key: "description", Value: p.Description},
+		{Key: "configFile", Value: p.ConfigFile},
+		{Key: "enabled", Value: p.Enabled},
+		{Key: "createdAt", Value: p.CreatedAt},
+		{Key: "updatedAt", Value: p.UpdatedAt},
+	})
+}
+
+// Resolver loads a config file and gives the namespace that it names. Its error is what the client gets.
+type Resolver func(ctx context.Context, configFile string) (namespace string, err error)
+
+// Projects are the registrations.
+type Projects struct {
+	coll store.Collection
+	now  func() time.Time
+}
+
+// Create registers a project from a request body, after resolve has accepted its config file.
+func (ps *Projects) Create(ctx context.Context, doc bson.D, resolve Resolver) (Project, error) {
+	now := ps.now()
+	p := Project{ID: bson.NewObjectID(), Rev: 1, Enabled: true, CreatedAt: now, UpdatedAt: now}
+	if err := parseProject(&p, doc, true); err != nil {
+		return Project{}, err
+	}
+	ns, err := resolve(ctx, p.ConfigFile)
+	if err != nil {
+		return Project{}, err
+	}
+	p.Namespace = ns
+	if p.Name == "" {
+		p.Name = ns
+	}
+	if err := insert(ctx, ps.coll, p); err != nil {
+		if isDuplicate(err) {
+			return Project{}, taken("namespace", ns)
+		}
+		return Project{}, err
+	}
+	return p, nil
+}
+
+// Get reads a registration by id, or gives errs.ErrNotFound.
+func (ps *Projects) Get(ctx context.Context, id string) (Project, error) {
+	oid, err := parseID(id)
+	if err != nil {
+		return Project{}, err
+	}
+	return get[Project](ctx, ps.coll, idValue(oid))
+}
+
+// ByNamespace reads a registration by namespace, or gives errs.ErrNotFound.
+func (ps *Projects) ByNamespace(ctx context.Context, namespace string) (Project, error) {
+	return first[Project](ctx, ps.coll, bson.D{{Key: "namespace", Value: namespace}})
+}
+
+// List reads one page of registrations.
+func (ps *Projects) List(ctx context.Context, limit, offset int64) (Page[Project], error) {
+	return page[Project](ctx, ps.coll, limit, offset)
+}
+
+// Count counts the registrations.
+func (ps *Projects) Count(ctx context.Context) (int64, error) { return ps.coll.Count(ctx, nil, 0) }
+
+// All reads every registration.
+func (ps *Projects) All(ctx context.Context) ([]Project, error) {
+	var all []Project
+	err := ps.coll.Find(ctx, store.Query{Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
+		p, err := decode[Project](doc)
+		all = append(all, p)
+		return err
+	})
+	return all, err
+}
+
+// Update changes the members of a registration that a request body gives; null resets one. A new config file has to
+// pass resolve and to name the same namespace, since the data belongs to that.
+func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve Resolver) (Project, error) {
+	oid, err := parseID(id)
+	if err != nil {
+		return Project{}, err
+	}
+	if err := parseProject(&Project{}, doc, false); err != nil {
+		return Project{}, err
+	}
+	var p Project
+	err = retry(ctx, func() error {
+		old, err := get[Project](ctx, ps.coll, idValue(oid))
+		if err != nil {
+			return err
+		}
+		p = old
+		if err := parseProject(&p, doc, false); err != nil {
+			return err
+		}
+		if p.ConfigFile != old.ConfigFile {
+			ns, err := resolve(ctx, p.ConfigFile)
+			if err != nil {
+				return err
+			}
+			if ns != old.Namespace {
+				return errs.Validation([]errs.FieldError{{Path: "configFile", Rule: "namespace",
+					Message: "names the project " + ns + ", this registration is for " + old.Namespace + ": register it by itself"}})
+			}
+		}
+		if p.Name == "" {
+			p.Name = p.Namespace
+		}
+		p.Rev++
+		p.UpdatedAt = ps.now()
+		op, err := replaceOp(p, old.Rev)
+		if err != nil {
+			return err
+		}
+		return write(ctx, ps.coll, op)
+	})
+	return p, err
+}
+
+// Delete ends a registration and gives back what it was. The project's data stays.
+func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
+	p, err := ps.Get(ctx, id)
+	if err != nil {
+		return Project{}, err
+	}
+	return p, write(ctx, ps.coll, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
+}
+
+// parseProject takes a body into p. It reports every problem at once.
+func parseProject(p *Project, doc bson.D, create bool) error {
+	b := &body{doc: doc}
+	b.text("name", &p.Name, maxName)
+	b.text("description", &p.Description, maxDescription)
+	b.text("configFile", &p.ConfigFile, maxConfigFile)
+	b.flag("enabled", &p.Enabled, true)
+	if create {
+		b.require("configFile")
+	}
+	b.notEmpty("configFile")
+	return b.done()
+}

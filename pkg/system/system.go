@@ -1,0 +1,222 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// DatabaseName is the database of the system models. No project's database has this name.
+const DatabaseName = "svc"
+
+// maxTries bounds how often a write is repeated that lost against another one.
+const maxTries = 32
+
+// Options are what the models need from outside.
+type Options struct {
+	// HashPassword makes the hash that is stored for a password. Required.
+	HashPassword func(ctx context.Context, password string) (string, error)
+	// Now is the clock. Required.
+	Now func() time.Time
+}
+
+// System is the system models of one store. It and its parts are safe for concurrent use.
+type System struct {
+	Users    *Users
+	Projects *Projects
+	Secrets  *Secrets
+	Logins   *Logins
+}
+
+// New makes the models over st. Call EnsureIndexes before the first write.
+func New(st store.Store, opts Options) *System {
+	db := st.Database(DatabaseName)
+	now := func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) } // what a date in the store can hold
+	return &System{
+		Users:    &Users{coll: db.Collection("users"), now: now, hash: opts.HashPassword},
+		Projects: &Projects{coll: db.Collection("projects"), now: now},
+		Secrets:  &Secrets{coll: db.Collection("secrets"), now: now},
+		Logins:   &Logins{coll: db.Collection("login_failures"), now: now},
+	}
+}
+
+// EnsureIndexes creates the indexes that the models rely on. It may be called at every start.
+func (s *System) EnsureIndexes(ctx context.Context) error {
+	for _, want := range []struct {
+		coll   store.Collection
+		path   string
+		unique bool
+	}{
+		{s.Users.coll, "username", true},
+		{s.Projects.coll, "namespace", true},
+		{s.Logins.coll, "last", false},
+	} {
+		err := want.coll.CreateIndex(ctx, store.Index{
+			Name:   want.path,
+			Keys:   []store.IndexKey{{Path: want.path}},
+			Unique: want.unique,
+		})
+		if err != nil {
+			return fmt.Errorf("system index on %s: %w", want.path, err)
+		}
+	}
+	return nil
+}
+
+// Page is one page of a list, in the order of creation.
+type Page[T any] struct {
+	Items   []T
+	HasMore bool // there are records behind the last item
+}
+
+// page reads limit records from offset on.
+func page[T any](ctx context.Context, coll store.Collection, limit, offset int64) (Page[T], error) {
+	p := Page[T]{Items: []T{}}
+	q := store.Query{Sort: mql.Sort{{Path: "_id"}}, Skip: offset, Limit: limit + 1}
+	err := coll.Find(ctx, q, func(doc bson.Raw) error {
+		if int64(len(p.Items)) == limit {
+			p.HasMore = true
+			return nil
+		}
+		item, err := decode[T](doc)
+		if err != nil {
+			return err
+		}
+		p.Items = append(p.Items, item)
+		return nil
+	})
+	return p, err
+}
+
+// get reads the record with an id.
+func get[T any](ctx context.Context, coll store.Collection, id bson.RawValue) (T, error) {
+	doc, err := coll.Get(ctx, id)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return decode[T](doc)
+}
+
+// first reads the first match in the order of creation, or errs.ErrNotFound.
+func first[T any](ctx context.Context, coll store.Collection, filter bson.D) (T, error) {
+	var found T
+	f, err := mql.Compile(filter)
+	if err != nil {
+		return found, err
+	}
+	err = errs.ErrNotFound
+	findErr := coll.Find(ctx, store.Query{Filter: f, Sort: mql.Sort{{Path: "_id"}}, Limit: 1}, func(doc bson.Raw) error {
+		found, err = decode[T](doc)
+		return err
+	})
+	if findErr != nil {
+		return found, findErr
+	}
+	return found, err
+}
+
+func decode[T any](doc bson.Raw) (T, error) {
+	var v T
+	if err := bson.Unmarshal(doc, &v); err != nil {
+		return v, errs.Wrap(err, "decode a system record")
+	}
+	return v, nil
+}
+
+func encode(v any) (bson.Raw, error) {
+	doc, err := bson.Marshal(v)
+	if err != nil {
+		return nil, errs.Wrap(err, "encode a system record")
+	}
+	return doc, nil
+}
+
+// insert adds a record.
+func insert(ctx context.Context, coll store.Collection, v any) error {
+	doc, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return write(ctx, coll, store.Op{Kind: store.Insert, Doc: doc})
+}
+
+// replaceOp replaces a record if its revision is still rev.
+func replaceOp(v any, rev int64) (store.Op, error) {
+	doc, err := encode(v)
+	if err != nil {
+		return store.Op{}, err
+	}
+	f, err := atRev(rev)
+	return store.Op{Kind: store.Replace, Doc: doc, If: f}, err
+}
+
+func atRev(rev int64) (*mql.Filter, error) { return mql.Compile(bson.D{{Key: "_rev", Value: rev}}) }
+
+// write applies ops together. Its error is that of the op which failed.
+func write(ctx context.Context, coll store.Collection, ops ...store.Op) error {
+	results, err := coll.Write(ctx, ops, true)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Err != nil && !errors.Is(r.Err, store.ErrAborted) {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// retry calls fn until it does not lose against another writer.
+func retry(ctx context.Context, fn func() error) error {
+	for range maxTries {
+		err := fn()
+		if !errors.Is(err, store.ErrStale) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return errs.New(errs.Unavailable, "contention", "the record is being changed by others; try again")
+}
+
+func isDuplicate(err error) bool {
+	var d *store.DuplicateKeyError
+	return errors.As(err, &d)
+}
+
+// taken is the 409 for a unique field.
+func taken(path, value string) error {
+	e := errs.New(errs.Conflict, "unique_conflict", "%s %q is already taken", path, value)
+	e.Fields = []errs.FieldError{{Path: path, Rule: "unique", Message: "is already taken"}}
+	return e
+}
+
+// parseID reads the id of a record as clients write it.
+func parseID(id string) (bson.ObjectID, error) {
+	oid, err := bson.ObjectIDFromHex(id)
+	if err != nil {
+		return oid, errs.New(errs.Invalid, "bad_id", "an id is 24 hexadecimal digits")
+	}
+	return oid, nil
+}
+
+func idValue(id bson.ObjectID) bson.RawValue {
+	return bson.RawValue{Type: bson.TypeObjectID, Value: id[:]}
+}
+
+func stringValue(s string) bson.RawValue {
+	t, data, err := bson.MarshalValue(s)
+	if err != nil { // a string always encodes
+		return bson.RawValue{}
+	}
+	return bson.RawValue{Type: t, Value: data}
+}

@@ -1,0 +1,367 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// ErrLastAdmin refuses a change after which nobody could administer the service.
+var ErrLastAdmin = errs.New(errs.Conflict, "last_admin",
+	"the last active administrator can't be deleted, deactivated or demoted; make another one first")
+
+// User is a person or program that logs in (decisions, section 7).
+type User struct {
+	ID           bson.ObjectID `bson:"_id"`
+	Rev          int64         `bson:"_rev"`     // grows with each write
+	Username     string        `bson:"username"` // folded
+	Email        string        `bson:"email"`
+	Name         string        `bson:"name"`
+	PasswordHash string        `bson:"passwordHash" json:"-"`
+	IsAdmin      bool          `bson:"isAdmin"`
+	Active       bool          `bson:"active"`
+	Language     string        `bson:"language"`
+	Scopes       []string      `bson:"scopes"`
+	// TokenVersion is carried by session tokens; those with another one are void.
+	TokenVersion int64     `bson:"tokenVersion"`
+	CreatedAt    time.Time `bson:"createdAt"`
+	UpdatedAt    time.Time `bson:"updatedAt"`
+	LastLoginAt  time.Time `bson:"lastLoginAt,omitempty"` // zero: never
+}
+
+// userView is what may leave the service of a User.
+type userView struct {
+	ID          bson.ObjectID `bson:"_id"`
+	Username    string        `bson:"username"`
+	Email       string        `bson:"email"`
+	Name        string        `bson:"name"`
+	IsAdmin     bool          `bson:"isAdmin"`
+	Active      bool          `bson:"active"`
+	Language    string        `bson:"language"`
+	Scopes      []string      `bson:"scopes"`
+	CreatedAt   time.Time     `bson:"createdAt"`
+	UpdatedAt   time.Time     `bson:"updatedAt"`
+	LastLoginAt *time.Time    `bson:"lastLoginAt"`
+}
+
+// View gives the user as callers may read it, for document.AppendJSON.
+func (u User) View() (bson.Raw, error) {
+	v := userView{
+		ID: u.ID, Username: u.Username, Email: u.Email, Name: u.Name, IsAdmin: u.IsAdmin, Active: u.Active,
+		Language: u.Language, Scopes: u.Scopes, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
+	}
+	if !u.LastLoginAt.IsZero() {
+		v.LastLoginAt = &u.LastLoginAt
+	}
+	return encode(v)
+}
+
+// LogValue keeps all but the identity of a user out of logs.
+func (u User) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", u.ID.Hex()), slog.String("username", u.Username))
+}
+
+// Users are the users of the service.
+type Users struct {
+	coll store.Collection
+	now  func() time.Time
+	hash func(ctx context.Context, password string) (string, error)
+
+	mu        sync.Mutex
+	listeners []func(id string)
+}
+
+// OnChange registers fn to be called with the id of each user that this process changes or deletes, before the change
+// is answered.
+func (us *Users) OnChange(fn func(id string)) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	us.listeners = append(us.listeners, fn)
+}
+
+func (us *Users) changed(id bson.ObjectID) {
+	us.mu.Lock()
+	listeners := us.listeners
+	us.mu.Unlock()
+	for _, fn := range listeners {
+		fn(id.Hex())
+	}
+}
+
+// Create adds a user from a request body, on behalf of by.
+func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (User, error) {
+	now := us.now()
+	u := User{ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, CreatedAt: now, UpdatedAt: now}
+	password, err := parseUser(&u, doc, true)
+	if err != nil {
+		return User{}, err
+	}
+	if err := mayChange(by, User{}, u, false); err != nil {
+		return User{}, err
+	}
+	if u.PasswordHash, err = us.hash(ctx, password); err != nil {
+		return User{}, err
+	}
+	if err := insert(ctx, us.coll, u); err != nil {
+		return User{}, conflict(err, u)
+	}
+	return u, nil
+}
+
+// CreateFirstAdmin adds an administrator if there is no user yet, and says whether it did. Of two calls at once with
+// one username, one does.
+func (us *Users) CreateFirstAdmin(ctx context.Context, username, password string) (bool, error) {
+	n, err := us.Count(ctx)
+	if err != nil || n > 0 {
+		return false, err
+	}
+	root := &access.Principal{Kind: access.KindAdmin}
+	_, err = us.Create(ctx, root, bson.D{
+		{Key: "username", Value: username},
+		{Key: "password", Value: password},
+		{Key: "isAdmin", Value: true},
+	})
+	if errs.KindOf(err) == errs.Conflict && err != nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Get reads a user by id, or gives errs.ErrNotFound.
+func (us *Users) Get(ctx context.Context, id string) (User, error) {
+	oid, err := parseID(id)
+	if err != nil {
+		return User{}, err
+	}
+	return get[User](ctx, us.coll, idValue(oid))
+}
+
+// ByUsername reads a user by name in any case, or gives errs.ErrNotFound.
+func (us *Users) ByUsername(ctx context.Context, username string) (User, error) {
+	return first[User](ctx, us.coll, bson.D{{Key: "username", Value: FoldUsername(username)}})
+}
+
+// List reads one page of users.
+func (us *Users) List(ctx context.Context, limit, offset int64) (Page[User], error) {
+	return page[User](ctx, us.coll, limit, offset)
+}
+
+// Count counts the users.
+func (us *Users) Count(ctx context.Context) (int64, error) { return us.coll.Count(ctx, nil, 0) }
+
+// Update changes the members of a user that a request body gives, on behalf of by; null resets one. A new password or
+// a deactivation makes the user's session tokens void.
+func (us *Users) Update(ctx context.Context, by *access.Principal, id string, doc bson.D) (User, error) {
+	oid, err := parseID(id)
+	if err != nil {
+		return User{}, err
+	}
+	// Checked and hashed once, before the loop that may repeat.
+	var given User
+	password, err := parseUser(&given, doc, false)
+	if err != nil {
+		return User{}, err
+	}
+	if password != "" && by != nil && by.Kind == access.KindUser && by.ID == id {
+		return User{}, errs.Validation([]errs.FieldError{{
+			Path: "password", Rule: "readonly", Message: "change your own password at /me/password, which asks for the present one",
+		}})
+	}
+	var hash string
+	if password != "" {
+		if hash, err = us.hash(ctx, password); err != nil {
+			return User{}, err
+		}
+	}
+	return us.mutate(ctx, oid, func(u *User) error {
+		old := *u
+		if _, err := parseUser(u, doc, false); err != nil {
+			return err
+		}
+		if err := mayChange(by, old, *u, hash != ""); err != nil {
+			return err
+		}
+		if hash != "" {
+			u.PasswordHash = hash
+		}
+		if hash != "" || old.Active && !u.Active {
+			u.TokenVersion++
+		}
+		u.UpdatedAt = us.now()
+		return nil
+	})
+}
+
+// SetPassword gives a user a new password, whose length the caller has checked, and makes its session tokens void.
+func (us *Users) SetPassword(ctx context.Context, id bson.ObjectID, password string) (User, error) {
+	hash, err := us.hash(ctx, password)
+	if err != nil {
+		return User{}, err
+	}
+	return us.mutate(ctx, id, func(u *User) error {
+		u.PasswordHash = hash
+		u.TokenVersion++
+		u.UpdatedAt = us.now()
+		return nil
+	})
+}
+
+// RevokeTokens makes a user's session tokens void.
+func (us *Users) RevokeTokens(ctx context.Context, id bson.ObjectID) error {
+	_, err := us.mutate(ctx, id, func(u *User) error {
+		u.TokenVersion++
+		return nil
+	})
+	return err
+}
+
+// LoggedIn notes a login. A rehash that is not "" replaces the password hash if that is still from.
+func (us *Users) LoggedIn(ctx context.Context, id bson.ObjectID, from, rehash string) (User, error) {
+	return us.mutate(ctx, id, func(u *User) error {
+		u.LastLoginAt = us.now()
+		if rehash != "" && u.PasswordHash == from {
+			u.PasswordHash = rehash
+		}
+		return nil
+	})
+}
+
+// Delete removes a user on behalf of by. Its session tokens are void with it.
+func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) error {
+	oid, err := parseID(id)
+	if err != nil {
+		return err
+	}
+	err = retry(ctx, func() error {
+		u, err := get[User](ctx, us.coll, idValue(oid))
+		if err != nil {
+			return err
+		}
+		if err := mayChange(by, u, u, true); err != nil {
+			return err
+		}
+		at, err := atRev(u.Rev)
+		if err != nil {
+			return err
+		}
+		return us.apply(ctx, u, User{}, store.Op{Kind: store.Delete, ID: idValue(oid), If: at})
+	})
+	us.changed(oid)
+	return err
+}
+
+// mutate applies fn to the user as it is when the write happens.
+func (us *Users) mutate(ctx context.Context, id bson.ObjectID, fn func(*User) error) (User, error) {
+	var u User
+	err := retry(ctx, func() error {
+		old, err := get[User](ctx, us.coll, idValue(id))
+		if err != nil {
+			return err
+		}
+		u = old
+		if err := fn(&u); err != nil {
+			return err
+		}
+		u.Rev++
+		op, err := replaceOp(u, old.Rev)
+		if err != nil {
+			return err
+		}
+		return us.apply(ctx, old, u, op)
+	})
+	us.changed(id) // also after an error, when nobody knows what was written
+	if err != nil {
+		return User{}, conflict(err, u)
+	}
+	return u, nil
+}
+
+// apply writes op, which turns old into next. When that takes an administrator away, another one is written with it, as
+// it is: so of two that take each other away at once, one fails and sees the other's work when it tries again.
+func (us *Users) apply(ctx context.Context, old, next User, op store.Op) error {
+	if !old.IsAdmin || !old.Active || next.IsAdmin && next.Active {
+		return write(ctx, us.coll, op)
+	}
+	other, err := first[User](ctx, us.coll, bson.D{
+		{Key: "isAdmin", Value: true},
+		{Key: "active", Value: true},
+		{Key: "_id", Value: bson.D{{Key: "$ne", Value: old.ID}}},
+	})
+	if errors.Is(err, errs.ErrNotFound) {
+		return ErrLastAdmin
+	}
+	if err != nil {
+		return err
+	}
+	rev := other.Rev
+	other.Rev++
+	keep, err := replaceOp(other, rev)
+	if err != nil {
+		return err
+	}
+	err = write(ctx, us.coll, op, keep)
+	if errors.Is(err, errs.ErrNotFound) {
+		return store.ErrStale // one of the two went meanwhile: look again
+	}
+	return err
+}
+
+func conflict(err error, u User) error {
+	if isDuplicate(err) {
+		return taken("username", u.Username)
+	}
+	return err
+}
+
+// parseUser takes a body into u and gives the new password. It reports every problem at once.
+func parseUser(u *User, doc bson.D, create bool) (string, error) {
+	b := &body{doc: doc}
+	b.username(&u.Username)
+	b.email(&u.Email)
+	b.text("name", &u.Name, maxName)
+	b.flag("isAdmin", &u.IsAdmin, false)
+	b.flag("active", &u.Active, true)
+	b.language(&u.Language)
+	b.scopes(&u.Scopes)
+	password := b.password()
+	if create {
+		b.require("username")
+		b.require("password")
+	}
+	b.notEmpty("username")
+	return password, b.done()
+}
+
+// mayChange says whether by may turn old into next. Administrators may do everything. Others, who have got this far by a
+// user.* right, can give nobody rights, and can't touch who has rights that they lack: with a new password they would
+// have them. credentials: the change takes over or ends the account.
+func mayChange(by *access.Principal, old, next User, credentials bool) error {
+	if by == nil {
+		return errs.ErrDenied
+	}
+	if by.Full() {
+		return nil
+	}
+	if old.IsAdmin || next.IsAdmin || !slices.Equal(old.Scopes, next.Scopes) {
+		return errs.ErrDenied
+	}
+	self := by.Kind == access.KindUser && by.ID == old.ID.Hex()
+	if self && !credentials && old.Active == next.Active {
+		return nil
+	}
+	for _, s := range old.Scopes {
+		if !by.Has(s) {
+			return errs.ErrDenied
+		}
+	}
+	return nil
+}
