@@ -14,8 +14,8 @@ import (
 // to milliseconds, as BSON keeps it, and in the years 0 to 9999. Errors are errs.Invalid with code "bad_time".
 func ParseTime(s string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, s)
-	if err != nil {
-		err = t.UnmarshalText([]byte(s)) // stricter than time.Parse
+	if err != nil && isRFC3339(s) {
+		t, err = time.Parse(time.RFC3339, s)
 	}
 	t = t.UTC().Truncate(time.Millisecond)
 	if err != nil || t.Year() < 0 || t.Year() > 9999 {
@@ -23,6 +23,16 @@ func ParseTime(s string) (time.Time, error) {
 			"%q is no date: write it like 2026-01-31T12:00:00Z or 2026-01-31", shorten(s))
 	}
 	return t, nil
+}
+
+// isRFC3339 refuses what time.Parse lets pass though RFC 3339 does not: an hour of one digit, a comma before the
+// fraction, a zone of 24 hours or 60 minutes.
+func isRFC3339(s string) bool {
+	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
+		return false
+	}
+	zone := s[len(s)-len("+15:04"):]
+	return s[len(s)-1] == 'Z' || (zone[1:3] <= "23" && zone[4:] <= "59")
 }
 
 // CheckNames finds the field names that a record may not have, at every depth: empty, beginning with "$", containing

@@ -1,0 +1,179 @@
+package document_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+func TestView(t *testing.T) {
+	const product = `{"_id":1,"title":"T","seo":{"title":"S","deep":{"x":1,"y":2}},"tags":["a","b"],
+		"variants":[{"sku":"1","cost":5,"parts":[{"no":1,"secret":2}]},"scalar",[{"sku":"2","cost":6}],{"cost":7}],"0":"zero"}`
+	tests := map[string]struct {
+		include, exclude, hidden []string
+		want                     string
+	}{
+		"include":              {include: []string{"title"}, want: `{"id":1,"title":"T"}`},
+		"include keeps order":  {include: []string{"tags", "title"}, want: `{"id":1,"title":"T","tags":["a","b"]}`},
+		"include id only":      {include: []string{"id"}, want: `{"id":1}`},
+		"include missing":      {include: []string{"nope", "title.x", "tags.x"}, want: `{"id":1,"tags":[]}`},
+		"include nested":       {include: []string{"seo.deep.x"}, want: `{"id":1,"seo":{"deep":{"x":1}}}`},
+		"parent wins":          {include: []string{"seo.title", "seo", "seo.deep.x"}, want: `{"id":1,"seo":{"title":"S","deep":{"x":1,"y":2}}}`},
+		"include in lists":     {include: []string{"variants.sku"}, want: `{"id":1,"variants":[{"sku":"1"},[{"sku":"2"}],{}]}`},
+		"digits are a name":    {include: []string{"variants.0", "0"}, want: `{"id":1,"variants":[{},[{}],{}],"0":"zero"}`},
+		"exclude":              {exclude: []string{"variants", "seo", "_id", "id"}, want: `{"id":1,"title":"T","tags":["a","b"],"0":"zero"}`},
+		"exclude in lists":     {exclude: []string{"variants.cost", "variants.parts.secret", "seo.deep", "tags.x"}, want: `{"id":1,"title":"T","seo":{"title":"S"},"tags":["a","b"],"variants":[{"sku":"1","parts":[{"no":1}]},"scalar",[{"sku":"2"}],{}],"0":"zero"}`},
+		"hidden":               {hidden: []string{"variants", "seo.deep", "_id"}, want: `{"id":1,"title":"T","seo":{"title":"S"},"tags":["a","b"],"0":"zero"}`},
+		"hidden beats include": {include: []string{"seo", "variants.cost", "variants.parts"}, hidden: []string{"seo.deep.x", "variants.cost", "variants.parts.secret"}, want: `{"id":1,"seo":{"title":"S","deep":{"y":2}},"variants":[{"parts":[{"no":1}]},[{}],{}]}`},
+		"hidden parent":        {include: []string{"seo.deep.x", "title"}, hidden: []string{"seo"}, want: `{"id":1,"title":"T"}`},
+		"hidden and exclude":   {exclude: []string{"variants", "tags", "0"}, hidden: []string{"seo"}, want: `{"id":1,"title":"T"}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			view, err := document.NewView(test.include, test.exclude, test.hidden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc, err := document.ParseJSON([]byte(product))
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw := mustMarshal(t, doc)
+			if diff := cmp.Diff(test.want, string(document.AppendJSON(nil, raw, view))); diff != "" {
+				t.Errorf("AppendJSON (-want +got):\n%s", diff)
+			}
+			redacted := view.Redact(doc)
+			if diff := cmp.Diff(test.want, string(document.AppendJSON(nil, mustMarshal(t, redacted), nil))); diff != "" {
+				t.Errorf("Redact (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(raw, mustMarshal(t, doc)); diff != "" {
+				t.Errorf("Redact changed its argument:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestViewOfNothing(t *testing.T) {
+	view, err := document.NewView(nil, []string{"id"}, []string{"_id"})
+	if view != nil || err != nil {
+		t.Errorf("NewView = %v, %v; want nil, the view of everything", view, err)
+	}
+	doc := bson.D{{Key: "a", Value: 1}}
+	if diff := cmp.Diff(doc, view.Redact(doc)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestViewRefuses(t *testing.T) {
+	for name, lists := range map[string][3][]string{
+		"both":            {{"a"}, {"b"}, nil},
+		"empty":           {{""}, nil, nil},
+		"empty segment":   {{"a..b"}, nil, nil},
+		"dot at the end":  {nil, {"a."}, nil},
+		"operator":        {{"a.$slice"}, nil, nil},
+		"hidden operator": {nil, nil, {"$x"}},
+		"NUL":             {{"a\x00"}, nil, nil},
+	} {
+		view, err := document.NewView(lists[0], lists[1], lists[2])
+		if e := errs.From(err); e == nil || e.Kind != errs.Invalid || e.Code != "bad_select" || view != nil {
+			t.Errorf("%s: %v, %v; want bad_select", name, view, err)
+		}
+	}
+}
+
+// Whatever Marshal takes as an object or list, hidden fields inside are not shown.
+func TestRedactLooksIntoEveryForm(t *testing.T) {
+	view, err := document.NewView(nil, nil, []string{"a.secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := bson.D{{Key: "secret", Value: 1}, {Key: "open", Value: int32(2)}}
+	for name, v := range map[string]any{
+		"raw":         mustMarshal(t, inner),
+		"raw value":   rawOf(t, inner),
+		"raw array":   bson.RawArray(rawOf(t, bson.A{inner}).Value),
+		"list":        bson.A{inner},
+		"nested list": bson.A{bson.A{mustMarshal(t, inner)}},
+		"[]any":       []any{inner},
+		"[]bson.D":    []bson.D{inner},
+	} {
+		out := mustMarshal(t, view.Redact(bson.D{{Key: "a", Value: v}}))
+		json := string(document.AppendJSON(nil, out, nil))
+		want := map[string]string{"raw": `{"a":{"open":2}}`, "raw value": `{"a":{"open":2}}`, "nested list": `{"a":[[{"open":2}]]}`}[name]
+		if want == "" {
+			want = `{"a":[{"open":2}]}`
+		}
+		if json != want {
+			t.Errorf("%s: %s, want %s", name, json, want)
+		}
+	}
+}
+
+func TestAppendJSONValueWithView(t *testing.T) {
+	view, err := document.NewView([]string{"a"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := rawOf(t, bson.A{bson.D{{Key: "a", Value: 1}, {Key: "b", Value: 2}}, 3})
+	if got, want := string(document.AppendJSONValue(nil, value, view)), `[{"a":1}]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := string(document.AppendJSONValue(nil, bson.RawValue{}, nil)); got != "null" {
+		t.Errorf("missing: %s", got)
+	}
+}
+
+func TestPathSet(t *testing.T) {
+	set := document.NewPathSet("a.b", "c", "c.d", "stats.2024", "x.y.z", "")
+	tests := []struct {
+		path            string
+		covers, touches bool
+	}{
+		{"a", false, true},
+		{"a.b", true, true},
+		{"a.b.c", true, true},
+		{"a.0.b", true, true},
+		{"a.0.1.b.2.x", true, true},
+		{"a.0", false, true},
+		{"a.00.b", true, true},
+		{"a.bb", false, false},
+		{"ab", false, false},
+		{"c", true, true},
+		{"c.d", true, true},
+		{"stats.2024", true, true},
+		{"stats.2024.x", true, true},
+		{"stats.3.2024", true, true},
+		{"stats.2025", false, true},
+		{"x.y", false, true},
+		{"x.1.y.2", false, true},
+		{"x.q", false, false},
+		{"d", false, false},
+		{"", false, true},
+	}
+	for _, test := range tests {
+		if got := set.Covers(test.path); got != test.covers {
+			t.Errorf("Covers(%q) = %v", test.path, got)
+		}
+		if got := set.Touches(test.path); got != test.touches {
+			t.Errorf("Touches(%q) = %v", test.path, got)
+		}
+	}
+	if diff := cmp.Diff([]string{"a.b", "c", "stats.2024", "x.y.z"}, set.Paths()); diff != "" {
+		t.Errorf("Paths (-want +got):\n%s", diff)
+	}
+	union := set.Union(document.NewPathSet("a", "q"))
+	if diff := cmp.Diff([]string{"a", "c", "q", "stats.2024", "x.y.z"}, union.Paths()); diff != "" {
+		t.Errorf("Union (-want +got):\n%s", diff)
+	}
+	var none *document.PathSet
+	if none.Covers("a") || none.Touches("a") || none.Touches("") || len(none.Paths()) != 0 || document.NewPathSet().Touches("") {
+		t.Error("the empty set has paths")
+	}
+	if !none.Union(set).Covers("c") || !set.Union(none).Covers("c") {
+		t.Error("the union with the empty set lost paths")
+	}
+}
