@@ -253,7 +253,7 @@ func (d *decoder) mapping(n *node, path string, v reflect.Value, m *member) {
 		}
 		value := reflect.New(v.Type().Elem()).Elem()
 		d.value(e.value, at, value, &member{})
-		v.SetMapIndex(reflect.ValueOf(e.key), value)
+		v.SetMapIndex(reflect.ValueOf(e.key), notNil(value))
 	}
 }
 
@@ -270,9 +270,18 @@ func (d *decoder) list(n *node, path string, v reflect.Value, m *member) {
 	for i, item := range n.items {
 		value := reflect.New(v.Type().Elem()).Elem()
 		d.value(item, path+"["+strconv.Itoa(i)+"]", value, element)
-		out = reflect.Append(out, value)
+		out = reflect.Append(out, notNil(value))
 	}
 	v.Set(out)
+}
+
+// notNil puts an empty object where an element could not be decoded, so that indexes keep their meaning and checks
+// need not look out for nil.
+func notNil(v reflect.Value) reflect.Value {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return reflect.New(v.Type().Elem())
+	}
+	return v
 }
 
 // DefaultQueryLimits are the limits of a collection that sets none.

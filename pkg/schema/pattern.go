@@ -33,7 +33,9 @@ var patterns = map[string]pattern{
 // refusedNames are field names that scripts could mistake for parts of their objects.
 var refusedNames = []string{"__proto__", "constructor", "prototype"}
 
-// nearest gives the known word that a mistyped one most likely means, or "".
+// Nearest gives the known word that a mistyped one most likely means, or "".
+func Nearest(word string, known []string) string { return nearest(word, known) }
+
 func nearest(word string, known []string) string {
 	best, bestDistance := "", max(1, len(word)/3)+1
 	for _, k := range known {

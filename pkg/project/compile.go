@@ -1,0 +1,311 @@
+package project
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// compiler makes a Project of a config. It goes on behind every problem, also on a config that was only half decoded.
+type compiler struct {
+	*schema.Loaded
+
+	before   schema.Problems // what loading found
+	problems schema.Problems
+}
+
+func newCompiler(l *schema.Loaded, before schema.Problems) *compiler {
+	return &compiler{Loaded: l, before: before}
+}
+
+func (c *compiler) fail(at, code, format string, args ...any) {
+	c.problems = append(c.problems, c.Problem(at, code, format, args...))
+}
+
+// all joins the problems. What this version does not support is said once, not also by what stumbled over it.
+func (c *compiler) all() schema.Problems {
+	refused := refuse(c.Loaded)
+	out := append(slices.Clone(c.before), refused...)
+	for _, p := range c.problems {
+		if !slices.ContainsFunc(refused, func(r schema.Problem) bool { return r.Path == p.Path && r.Position == p.Position }) {
+			out = append(out, p)
+		}
+	}
+	return out.Sort()
+}
+
+// isBroken says that loading found an error at or below a path.
+func (c *compiler) isBroken(at string) bool {
+	return slices.ContainsFunc(c.before, func(p schema.Problem) bool {
+		rest, ok := strings.CutPrefix(p.Path, at)
+		return !p.Warning && ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+func (c *compiler) project() *Project {
+	config := c.Loaded.Project
+	p := &Project{
+		Namespace: config.Namespace, Revision: c.Revision, Config: config, Files: c.Files,
+		Collections: map[string]*Collection{},
+		LooseQuery:  config.Legacy != nil && config.Legacy.LooseQuery,
+	}
+	var problems []errs.FieldError
+	p.AdminTokens, problems = access.CompileAdmin(config.Admin)
+	if !c.isBroken("admin") {
+		for _, x := range problems {
+			c.fail("admin."+x.Path, schema.CodeInvalid, "%s", x.Message)
+		}
+	}
+	for i, col := range config.Collections {
+		p.Collections[col.Name] = c.collection(config, col, "collections["+strconv.Itoa(i)+"]")
+	}
+	for i, col := range config.Collections {
+		c.foreignKeys(p, col, "collections["+strconv.Itoa(i)+"]")
+	}
+	return p
+}
+
+func (c *compiler) collection(config *schema.Project, col *schema.Collection, at string) *Collection {
+	strict := deref(col.StrictFields, deref(config.StrictFields, false))
+	out := &Collection{
+		Name: col.Name, Config: col,
+		Tree:        fieldtype.NewTree(c.fields(col.Fields, at+".fields", "", strict), strict),
+		Limits:      limits(config, col),
+		Bulk:        bulk(col.Bulk),
+		Projections: map[string]Projection{},
+		Foreign:     map[string]*fieldtype.Foreign{},
+	}
+	hidden, readonly := slices.Clone(col.HiddenFields), slices.Clone(col.ReadonlyFields)
+	out.Tree.Walk(func(f *fieldtype.Field) {
+		if f.Hidden {
+			hidden = append(hidden, f.Path)
+		}
+		if f.Readonly {
+			readonly = append(readonly, f.Path)
+		}
+		if f.Foreign != nil {
+			out.Foreign[f.Path] = f.Foreign
+		}
+	})
+	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)
+	if meta := col.Meta; meta != nil {
+		out.Singleton, out.QueryParams = meta.Singleton, meta.Query
+	}
+	if c.isBroken(at + ".fields") { // the tree is not what was meant: what it resolves would mislead
+		return out
+	}
+	paths := &paths{c: c, tree: out.Tree}
+	paths.visibility(col, at)
+	out.Indexes = c.indexes(col, paths, at)
+	out.Projections = paths.projections(col, at+".projections")
+	if col.Meta != nil {
+		out.DefaultSort = paths.sort(col.Meta.DefaultSort, at+".meta.defaultSort")
+	}
+	out.Permissions = c.permissions(col, hidden, readonly, out.Tree, at+".permissions")
+	return out
+}
+
+func deref(value *bool, otherwise bool) bool {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+func (c *compiler) permissions(col *schema.Collection, hidden, readonly []string, tree *fieldtype.Tree, at string) *access.Permissions {
+	permissions, problems := access.Compile(col.Permissions, hidden, readonly, tree.Cast)
+	for _, x := range problems {
+		c.fail(at+"."+tokenPath(col.Permissions, x.Path), schema.CodeInvalid, "%s", x.Message)
+	}
+	return permissions
+}
+
+// tokenPath puts the token itself, as the config's path has it, where access names a token by the beginning of its
+// hash. Loaded.Problem masks it again.
+func tokenPath(spec *schema.Permissions, at string) string {
+	short, rest, ok := strings.Cut(strings.TrimPrefix(at, "token:sha256:"), "…")
+	if !ok || spec == nil {
+		return at
+	}
+	for value := range spec.Tokens {
+		hash, hashed := strings.CutPrefix(value, "sha256:")
+		if !hashed {
+			sum := sha256.Sum256([]byte(value))
+			hash = hex.EncodeToString(sum[:])
+		}
+		if strings.HasPrefix(hash, short) {
+			return "token:" + value + rest
+		}
+	}
+	return at
+}
+
+func limits(config *schema.Project, col *schema.Collection) Limits {
+	q := col.QueryLimits
+	if q == nil {
+		q = schema.DefaultQueryLimits()
+	}
+	out := Limits{
+		DefaultLimit: q.DefaultLimit, MaxLimit: q.MaxLimit, MaxOffset: q.MaxOffset,
+		MaxTime: q.MaxTime.Std(), MaxFilterBytes: q.MaxFilterBytes, MaxFilterDepth: q.MaxFilterDepth,
+		MaxFilterClauses: q.MaxFilterClauses, MaxInValues: q.MaxInValues, MaxSortFields: q.MaxSortFields,
+		MaxLookups: q.MaxLookups, MaxLookupDepth: q.MaxLookupDepth, MaxPipelineStages: q.MaxPipelineStages,
+		AllowAggregate: q.AllowAggregate, Regex: q.Regex,
+	}
+	for _, upload := range []*schema.Upload{col.Upload, config.Upload} { // the most specific wins
+		if upload != nil && upload.MaxBodySize > 0 && out.MaxBodySize == 0 {
+			out.MaxBodySize = int64(upload.MaxBodySize)
+		}
+	}
+	return out
+}
+
+func bulk(b *schema.Bulk) Bulk {
+	if b == nil {
+		b = schema.DefaultBulk()
+	}
+	return Bulk{MaxItems: b.MaxItems, MaxAffected: b.MaxAffected, Atomic: b.Mode == "atomic"}
+}
+
+// paths resolves field paths of a config against the collection's fields.
+type paths struct {
+	c    *compiler
+	tree *fieldtype.Tree
+}
+
+// resolve gives the path as it is stored, or reports that there is no such field.
+func (p *paths) resolve(path, at string) (string, bool) {
+	f, ok := p.tree.Resolve(path)
+	if !ok {
+		var known []string
+		p.tree.Walk(func(f *fieldtype.Field) { known = append(known, f.Path) })
+		hint := ""
+		if near := schema.Nearest(path, known); near != "" {
+			hint = "; did you mean " + strconv.Quote(near) + "?"
+		}
+		p.c.fail(at, schema.CodeUnknownField, "there is no field %q%s", path, hint)
+		return "", false
+	}
+	if f.Path == "_id" {
+		return "_id", true
+	}
+	return path, true
+}
+
+func (p *paths) list(list []string, at string) {
+	for i, path := range list {
+		p.resolve(path, at+"["+strconv.Itoa(i)+"]")
+	}
+}
+
+// visibility checks the readonly and hidden fields of a collection and of its permission sets.
+func (p *paths) visibility(col *schema.Collection, at string) {
+	p.hidden(col.HiddenFields, at+".hiddenFields")
+	p.list(col.ReadonlyFields, at+".readonlyFields")
+	if col.Permissions == nil {
+		return
+	}
+	for key, set := range col.Permissions.Sets() {
+		p.hidden(set.HiddenFields, at+".permissions."+key+".hiddenFields")
+		p.list(set.ReadonlyFields, at+".permissions."+key+".readonlyFields")
+	}
+}
+
+func (p *paths) hidden(list []string, at string) {
+	for i, path := range list {
+		here := at + "[" + strconv.Itoa(i) + "]"
+		if stored, ok := p.resolve(path, here); ok && stored == "_id" {
+			p.c.fail(here, schema.CodeReserved, "the id can't be hidden")
+		}
+	}
+}
+
+// sort reads meta.defaultSort: "-a,b", ["-a", "b"] or {"a": -1, "b": 1}.
+func (p *paths) sort(v any, at string) mql.Sort {
+	var out mql.Sort
+	add := func(path string, desc bool, here string) {
+		if stored, ok := p.resolve(path, here); ok {
+			out = append(out, mql.SortField{Path: stored, Desc: desc})
+		}
+	}
+	word := func(s, here string) {
+		path, desc := strings.CutPrefix(strings.TrimSpace(s), "-")
+		add(path, desc, here)
+	}
+	switch v := v.(type) {
+	case string:
+		for s := range strings.SplitSeq(v, ",") {
+			word(s, at)
+		}
+	case bson.A:
+		for i, s := range v {
+			here := at + "[" + strconv.Itoa(i) + "]"
+			if s, ok := s.(string); ok {
+				word(s, here)
+			} else {
+				p.c.fail(here, schema.CodeType, "must be a field path, -path for descending")
+			}
+		}
+	case bson.D:
+		for _, e := range v {
+			if e.Value != int64(1) && e.Value != int64(-1) {
+				p.c.fail(at+"."+e.Key, schema.CodeType, "must be 1 or -1")
+				continue
+			}
+			add(e.Key, e.Value == int64(-1), at+"."+e.Key)
+		}
+	}
+	return out
+}
+
+func (p *paths) projections(col *schema.Collection, at string) map[string]Projection {
+	out := map[string]Projection{}
+	for _, name := range slices.Sorted(maps.Keys(col.Projections)) {
+		var one Projection
+		here := at + "." + name + ".select"
+		p.selection(col.Projections[name].Select, "", here, &one)
+		if len(one.Include) > 0 && len(one.Exclude) > 0 {
+			p.c.fail(here, schema.CodeConflict, "a selection either takes fields (1) or leaves fields out (0); both can't be mixed")
+		}
+		out[name] = one
+	}
+	return out
+}
+
+// selection reads {"title": 1, "seo": {"title": 1}} or {"body": 0}.
+func (p *paths) selection(doc bson.D, prefix, at string, out *Projection) {
+	for _, e := range doc {
+		path, here := prefix+e.Key, at+"."+e.Key
+		if inner, ok := e.Value.(bson.D); ok {
+			p.selection(inner, path+".", here, out)
+			continue
+		}
+		take := e.Value == true || e.Value == int64(1)
+		if !take && e.Value != false && e.Value != int64(0) {
+			p.c.fail(here, schema.CodeType, "must be 1 or 0, true or false, or an object of such")
+			continue
+		}
+		stored, ok := p.resolve(path, here)
+		switch {
+		case !ok:
+		case take:
+			out.Include = append(out.Include, stored)
+		case stored == "_id":
+			p.c.fail(here, schema.CodeReserved, "the id always comes and can't be left out")
+		default:
+			out.Exclude = append(out.Exclude, stored)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package project
+
+import (
+	"time"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// Project is one project compiled from its config files. It is immutable but for the fields that its maker fills in
+// before it goes into a Registry: ID, Name and Generation.
+type Project struct {
+	ID         string // hex id of the registration
+	Namespace  string
+	Name       string // the registration's name
+	Generation int64  // grows by one with each config that is swapped in
+
+	Revision    string // sha256 in hex over all files of the config and what was substituted in them
+	Config      *schema.Project
+	Files       []schema.File // the config files that were read, by name
+	Collections map[string]*Collection
+	AdminTokens *access.AdminTokens
+	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
+	Warnings    schema.Problems // what the config says without effect
+}
+
+// Collection is one compiled collection. It is immutable.
+type Collection struct {
+	Name        string
+	Config      *schema.Collection
+	Tree        *fieldtype.Tree
+	Permissions *access.Permissions
+	Indexes     []Index
+	Projections map[string]Projection
+	Limits      Limits
+	Bulk        Bulk
+	DefaultSort mql.Sort // nil: by id
+	Singleton   bool
+	Hidden      *document.PathSet // hidden from everyone but project admins: the collection's own and its fields'
+	Readonly    *document.PathSet
+	Foreign     map[string]*fieldtype.Foreign // the fields that point at other records, by path
+	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
+}
+
+// Index is one index to have, with the same meaning as the store's.
+type Index struct {
+	Name        string
+	Keys        []IndexKey
+	Unique      bool
+	Sparse      bool
+	RenamedFrom string // the name it had before, or ""
+	Path        string // where the config declares it, for conditions
+}
+
+// IndexKey is one field of an index.
+type IndexKey struct {
+	Path string
+	Desc bool
+}
+
+// Projection is a named selection of fields: Include or Exclude, never both. Both empty is the whole record.
+type Projection struct {
+	Include []string
+	Exclude []string
+}
+
+// Limits bounds queries; see schema.QueryLimits for the members.
+type Limits struct {
+	DefaultLimit, MaxLimit, MaxOffset             int
+	MaxTime                                       time.Duration
+	MaxFilterBytes, MaxFilterDepth                int
+	MaxFilterClauses, MaxInValues, MaxSortFields  int
+	MaxLookups, MaxLookupDepth, MaxPipelineStages int
+	AllowAggregate                                *bool
+	Regex                                         string // anchored, any or off
+	MaxBodySize                                   int64  // bytes of a request body; 0: the server's limit
+}
+
+// Bulk bounds bulk writes.
+type Bulk struct {
+	MaxItems    int
+	MaxAffected int
+	Atomic      bool // all or nothing, instead of each item by itself
+}
+
+// DatabaseName is the store's database of a namespace. System models live in another one, "svc".
+func DatabaseName(namespace string) string { return "svc_" + namespace }

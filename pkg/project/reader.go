@@ -1,0 +1,91 @@
+package project
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// The bounds of a config on disk.
+const (
+	maxFileSize = 1 << 20
+	maxFiles    = 1000
+)
+
+// secretsDir is the only place outside a project's directory that ${file:PATH} may name: where container platforms
+// mount secrets.
+const secretsDir = "/run/secrets/"
+
+// rootReader reads config files inside one directory. os.Root keeps every path inside it, symbolic links included.
+type rootReader struct {
+	root *os.Root
+	read map[string]bool
+}
+
+// ReadFile reads one file within the bounds.
+func (r *rootReader) ReadFile(name string) ([]byte, error) {
+	if !r.read[name] && len(r.read) >= maxFiles {
+		return nil, schema.ErrTooMany
+	}
+	r.read[name] = true
+	return readIn(r.root, name)
+}
+
+func readIn(root *os.Root, name string) ([]byte, error) {
+	name = filepath.FromSlash(name)
+	info, err := root.Stat(name) // before opening: to open a pipe would wait for its writer
+	if err != nil {
+		return nil, readError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, schema.ErrNoFile
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, readError(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFileSize {
+		return nil, schema.ErrTooLarge
+	}
+	return data, nil
+}
+
+// readError tells a path that leaves the root, for which os.Root has no exported error, from other failures.
+func readError(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) && strings.Contains(pathError.Err.Error(), "escapes") {
+		return schema.ErrOutside
+	}
+	return err
+}
+
+// secretReader reads what ${file:PATH} names: inside the project's directory, or in secretsDir.
+type secretReader struct{ root *os.Root }
+
+// ReadFile reads one secret.
+func (r secretReader) ReadFile(name string) ([]byte, error) {
+	if !path.IsAbs(name) {
+		return readIn(r.root, name)
+	}
+	inside, ok := strings.CutPrefix(path.Clean(name), secretsDir)
+	if !ok {
+		return nil, schema.ErrOutside
+	}
+	root, err := os.OpenRoot(secretsDir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // opened for reading
+	return readIn(root, inside)
+}

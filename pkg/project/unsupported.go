@@ -1,0 +1,134 @@
+package project
+
+import (
+	"strconv"
+
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// unsupported is one thing that configs may say and this version does not do. It is refused rather than ignored: a
+// hook that never runs, or a hidden field that shows, would be worse than a config that does not load.
+type unsupported struct {
+	thing string
+	find  func(w *walk)
+}
+
+// notYet is the table of what this version does not do. Whoever builds one of them deletes its row.
+var notYet = []unsupported{
+	{"jobs", func(w *walk) { w.add(len(w.p.Jobs) > 0, "jobs") }},
+	{"actions", func(w *walk) { w.add(len(w.p.Actions) > 0, "actions") }},
+	{"assets", func(w *walk) { w.add(len(w.p.Assets) > 0, "assets") }},
+	{"cors", func(w *walk) {
+		w.add(w.p.CORS != nil, "cors")
+		w.collections(func(c *schema.Collection, at string) { w.add(c.CORS != nil, at+".cors") })
+	}},
+	{"hook", func(w *walk) { w.add(w.p.Hook != nil, "hook") }},
+	{"hooks", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) { w.add(c.Hooks != nil, at+".hooks") })
+	}},
+	{"audit.enabled", func(w *walk) {
+		w.add(w.p.Audit != nil && w.p.Audit.Enabled, "audit.enabled")
+		w.collections(func(c *schema.Collection, at string) { w.add(c.Audit != nil && c.Audit.Enabled, at+".audit.enabled") })
+	}},
+	{"an enabled snapshot profile", func(w *walk) {
+		for i, s := range w.p.Snapshots {
+			w.add(s.Enabled, "snapshots["+strconv.Itoa(i)+"].enabled")
+		}
+	}},
+	{"search", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) { w.add(len(c.Search) > 0, at+".search") })
+	}},
+	{"a text index", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) {
+			for i, x := range c.Indexes {
+				for j, key := range x.Key {
+					w.add(isTextKey(key), at+".indexes["+strconv.Itoa(i)+"].key["+strconv.Itoa(j)+"]")
+				}
+			}
+		})
+		w.fields(func(f *schema.Field, at string) {
+			for i, kind := range f.Index {
+				w.add(kind == "text", at+".index["+strconv.Itoa(i)+"]")
+			}
+		})
+	}},
+	{"imageFilter", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) { w.add(len(c.ImageFilter) > 0, at+".imageFilter") })
+	}},
+	{"a file field", func(w *walk) {
+		w.fields(func(f *schema.Field, at string) { w.add(f.Type == "file" || f.Type == "file[]", at+".type") })
+	}},
+	{"a filter made by a script", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) {
+			if c.Permissions == nil {
+				return
+			}
+			for key, set := range c.Permissions.Sets() {
+				w.add(set.Filter != nil && set.Filter.Script != nil, at+".permissions."+key+".filter")
+			}
+		})
+	}},
+	{"a validator made by a script", func(w *walk) {
+		w.fields(func(f *schema.Field, at string) { w.add(hasRule(f.Validator, "script"), at+".validator") })
+	}},
+	{"readonly by eval", func(w *walk) {
+		w.fields(func(f *schema.Field, at string) { w.add(f.Readonly.Eval != "", at+".readonly") })
+	}},
+	{"hidden by eval", func(w *walk) {
+		w.fields(func(f *schema.Field, at string) { w.add(f.Hidden.Eval != "", at+".hidden") })
+	}},
+	{"i18n", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) {
+			w.add(c.Meta != nil && c.Meta.I18n != nil && !c.Meta.I18n.Off, at+".meta.i18n")
+		})
+	}},
+	{"a relation to another project", func(w *walk) {
+		w.fields(func(f *schema.Field, at string) {
+			foreign := f.Meta != nil && f.Meta.Foreign != nil && f.Meta.Foreign.Namespace != ""
+			w.add(foreign && f.Meta.Foreign.Namespace != w.p.Namespace, at+".meta.foreign.namespace")
+		})
+	}},
+	{"renaming a collection", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) { w.add(c.RenamedFrom != "", at+".renamedFrom") })
+	}},
+	{"renaming a field", func(w *walk) {
+		w.fields(func(f *schema.Field, at string) { w.add(f.RenamedFrom != "", at+".renamedFrom") })
+	}},
+}
+
+// walk visits a config and collects the paths of what is found.
+type walk struct {
+	p     *schema.Project
+	found []string
+}
+
+func (w *walk) add(found bool, at string) {
+	if found {
+		w.found = append(w.found, at)
+	}
+}
+
+func (w *walk) collections(fn func(c *schema.Collection, at string)) {
+	for i, c := range w.p.Collections {
+		fn(c, "collections["+strconv.Itoa(i)+"]")
+	}
+}
+
+func (w *walk) fields(fn func(f *schema.Field, at string)) {
+	w.collections(func(c *schema.Collection, at string) {
+		eachField(c.Fields, at+".fields", "", func(f *schema.Field, here, _ string) { fn(f, here) })
+	})
+}
+
+// refuse gives a problem for every place of a config that this version would ignore.
+func refuse(l *schema.Loaded) schema.Problems {
+	var problems schema.Problems
+	for _, row := range notYet {
+		w := &walk{p: l.Project}
+		row.find(w)
+		for _, at := range w.found {
+			problems = append(problems, l.Problem(at, schema.CodeUnsupported, "%s is not supported by this version of svcd; remove it", row.thing))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth bounds the nesting of one file, maxNodes the values of a whole config, aliases and repeated references
+// counted each time.
+const (
+	maxDepth = 64
+	maxNodes = 1_000_000
+)
+
+// parser turns one file into nodes.
+type parser struct {
+	l    *loader
+	file string
+}
+
+func (p *parser) at(line, column int) Position { return Position{p.file, max(line, 1), max(column, 1)} }
+
+func (p *parser) fail(pos Position, code, format string, args ...any) {
+	p.l.add(Problem{Position: pos, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// isConfigFile says by its ending whether a name is that of a config file.
+func isConfigFile(name string) bool {
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// parse gives the root of a file, or nil after reporting why there is none.
+func (p *parser) parse(data []byte) *node {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if !utf8.Valid(data) {
+		p.fail(p.at(1, 1), CodeSyntax, "the file is not UTF-8 text")
+		return nil
+	}
+	if line := deepLine(data); line > 0 {
+		p.fail(p.at(line, 1), CodeSyntax, "nested deeper than %d levels", maxDepth)
+		return nil
+	}
+	if strings.HasSuffix(p.file, ".json") {
+		return p.parseJSON(data)
+	}
+	return p.parseYAML(data)
+}
+
+// deepLine gives the first line whose brackets or dashes nest so deep that no parser should recurse into it, or 0.
+// It counts brackets inside strings and comments too, hence the generous limit; the exact one is checked on nodes.
+func deepLine(data []byte) int {
+	const limit = 16 * maxDepth
+	depth, line := 0, 0
+	for text := range bytes.Lines(data) {
+		line++
+		indent := 0
+		for _, c := range text {
+			if c != '-' && c != '?' && c != ' ' && c != '\t' {
+				break
+			}
+			if c == '-' || c == '?' {
+				indent++
+			}
+		}
+		if indent > limit {
+			return line
+		}
+		for _, c := range text {
+			switch c {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(depth-1, 0)
+			}
+			if depth > limit {
+				return line
+			}
+		}
+	}
+	return 0
+}
+
+// object finishes a map node: it substitutes in keys and reports keys that are there twice.
+func (p *parser) object(n *node) *node {
+	seen := make(map[string]bool, len(n.entries))
+	kept := n.entries[:0]
+	for _, e := range n.entries {
+		if e.failed {
+			continue
+		}
+		if seen[e.key] {
+			p.fail(e.pos, CodeDuplicate, "the key %q is here twice", e.label())
+			continue
+		}
+		seen[e.key] = true
+		kept = append(kept, e)
+	}
+	n.entries = kept
+	return n
+}
+
+// entry makes a member, with substitutions in its key.
+func (p *parser) entry(key string, pos Position, value *node) entry {
+	text, secret, ok := p.l.substitute(key, p.file, pos)
+	return entry{key: text, pos: pos, value: value, secret: secret, failed: !ok}
+}
+
+// str makes a string node, with substitutions.
+func (p *parser) str(text string, pos Position) *node {
+	text, secret, ok := p.l.substitute(text, p.file, pos)
+	return &node{pos: pos, kind: kindString, text: text, secret: secret, failed: !ok}
+}
