@@ -3,6 +3,7 @@ package mql
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // After is the filter for the documents that sort behind key, which Key made. It is exact for values of different
-// types, for missing ones and for lists, in memory and on a server, with these exceptions: it takes all regular
-// expressions and all code for equal, and two fields of the sort inside the same list for independent.
+// types, for missing ones and for lists, in memory and on a server. Not exact are two fields of the sort inside the
+// same list, paths with a list index in them, and fields that hold regular expressions or code.
 //
 // A document sorts behind k in a field if none of the values it has there sorts before or with k. Put so, it needs
 // no element chosen from a list, and a server still finds index bounds in it.
@@ -22,6 +23,9 @@ func (s Sort) After(key []bson.RawValue) *Filter {
 	var behind Node
 	for i := len(s) - 1; i >= 0; i-- {
 		f := s[i]
+		if s[:i].has(f.Path) { // equal whenever the earlier one is
+			continue
+		}
 		past := none(f, key[i], true)
 		if behind == nil {
 			behind = past
@@ -31,6 +35,10 @@ func (s Sort) After(key []bson.RawValue) *Filter {
 		behind = allOf([]Node{none(f, key[i], false), &OrNode{Nodes: []Node{past, behind}}})
 	}
 	return newFilter(behind)
+}
+
+func (s Sort) has(path string) bool {
+	return slices.ContainsFunc(s, func(f SortField) bool { return f.Path == path })
 }
 
 // none holds where path has no value that sorts before k, or, with orEqual, equal to it.
@@ -152,8 +160,8 @@ func comparison(desc, orEqual bool, k bson.RawValue) *Cmp {
 	}
 }
 
-// refuseNull also sees to lists on the way that hold something other than objects: a sort takes null for what is not
-// there, a filter passes by.
+// refuseNull also sees to lists on the way that are empty or hold something other than objects: a sort takes null for
+// what is not there, a filter passes by.
 func refuseNull(path string) []Node {
 	nodes := []Node{refuse(path, &Cmp{Op: Eq, Value: bson.RawValue{Type: bson.TypeNull}})}
 	for i := range path {

@@ -89,11 +89,35 @@ func compileClause(e bson.E, prefix string, depth int) (Node, error) {
 	}
 }
 
+// asList takes the lists of the value model and those that code writes for short.
+func asList(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case bson.A:
+		return v, true
+	case []any:
+		return v, true
+	case []string:
+		return anyList(v), true
+	case []bson.D:
+		return anyList(v), true
+	default:
+		return nil, false
+	}
+}
+
+func anyList[T any](list []T) []any {
+	out := make([]any, len(list))
+	for i, item := range list {
+		out[i] = item
+	}
+	return out
+}
+
 func isLogical(op string) bool { return op == "$and" || op == "$or" || op == "$nor" }
 
 // logicalOperand is the filters that $and, $or or $nor joins.
 func logicalOperand(e bson.E, prefix string) ([]bson.D, error) {
-	items, ok := e.Value.(bson.A)
+	items, ok := asList(e.Value)
 	docs := make([]bson.D, len(items))
 	for i, item := range items {
 		if docs[i], ok = item.(bson.D); !ok {
@@ -254,7 +278,7 @@ func compileCmp(e bson.E, path string) (Pred, error) {
 }
 
 func compileIn(e bson.E, path string) (Pred, error) {
-	items, ok := e.Value.(bson.A)
+	items, ok := asList(e.Value)
 	if !ok {
 		return nil, bad("filter: %s: %s needs a list", path, e.Key)
 	}
@@ -268,12 +292,12 @@ func compileIn(e bson.E, path string) (Pred, error) {
 			in.Regexes = append(in.Regexes, p)
 			continue
 		}
-		if isOperators(item) {
-			return nil, bad("filter: %s: %s takes values, not operators", path, e.Key)
-		}
 		v, err := constant(item, path)
 		if err != nil {
 			return nil, err
+		}
+		if holdsOperators(v) {
+			return nil, bad("filter: %s: %s takes values, not operators", path, e.Key)
 		}
 		in.Values = append(in.Values, v)
 	}
@@ -294,7 +318,7 @@ func compileNot(v any, path string, depth int) (Pred, error) {
 }
 
 func compileAll(v any, path string, depth int) (Pred, error) {
-	items, ok := v.(bson.A)
+	items, ok := asList(v)
 	if !ok {
 		return nil, bad("filter: %s: $all needs a list", path)
 	}

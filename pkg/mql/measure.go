@@ -41,7 +41,7 @@ func (s *Stats) doc(doc bson.D, prefix string, depth int) {
 			s.operand(e.Value, join(prefix, e.Key), depth)
 			continue
 		}
-		items, _ := e.Value.(bson.A)
+		items, _ := asList(e.Value)
 		if !s.count(depth) {
 			return
 		}
@@ -74,7 +74,7 @@ func (s *Stats) operators(ops bson.D, path string, depth int) {
 		}
 		switch e.Key {
 		case "$in", "$nin", "$all":
-			items, _ := e.Value.(bson.A)
+			items, _ := asList(e.Value)
 			s.list(items, path, depth)
 		case "$elemMatch":
 			s.elemMatch(e.Value, path, depth+1)
@@ -87,7 +87,7 @@ func (s *Stats) operators(ops bson.D, path string, depth int) {
 	}
 }
 
-func (s *Stats) list(items bson.A, path string, depth int) {
+func (s *Stats) list(items []any, path string, depth int) {
 	s.MaxIn = max(s.MaxIn, len(items))
 	for _, item := range items {
 		switch item := item.(type) {

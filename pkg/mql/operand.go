@@ -1,6 +1,7 @@
 package mql
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
@@ -42,6 +43,15 @@ func checkConstant(v bson.RawValue, path string, depth int) error {
 	}
 }
 
+// holdsOperators is isOperators for an encoded value.
+func holdsOperators(v bson.RawValue) bool {
+	if v.Type != bson.TypeEmbeddedDocument {
+		return false
+	}
+	it := document.NewIter(v.Value)
+	return it.Next() && bytes.HasPrefix(it.Key(), []byte{'$'})
+}
+
 // isOperator is the list of what filters may hold.
 func isOperator(name string) bool {
 	switch name {
@@ -74,7 +84,7 @@ func compileSize(v any, path string) (Pred, error) {
 }
 
 func compileMod(v any, path string) (Pred, error) {
-	if items, ok := v.(bson.A); ok && len(items) == 2 {
+	if items, ok := asList(v); ok && len(items) == 2 {
 		divisor, ok1 := integer(items[0])
 		remainder, ok2 := integer(items[1])
 		if ok1 && ok2 && divisor != 0 {
@@ -101,9 +111,9 @@ func integer(v any) (int64, bool) {
 }
 
 func compileType(v any, path string) (Pred, error) {
-	items, ok := v.(bson.A)
+	items, ok := asList(v)
 	if !ok {
-		items = bson.A{v}
+		items = []any{v}
 	}
 	if len(items) == 0 {
 		return nil, bad("filter: %s: $type needs at least one type", path)

@@ -109,13 +109,13 @@ func rewriteOperator(e bson.E, path string, depth int, fn Visit) (any, error) {
 }
 
 func rewriteList(e bson.E, path string, depth int, fn Visit) (any, error) {
-	items, ok := e.Value.(bson.A)
+	items, ok := asList(e.Value)
 	if !ok {
 		return nil, bad("filter: %s: %s needs a list", path, e.Key)
 	}
 	if len(items) == 0 {
 		_, err := fn(path, e.Key, nil)
-		return items, err
+		return bson.A{}, err
 	}
 	out := make(bson.A, len(items))
 	for i, item := range items {

@@ -79,6 +79,12 @@ func (c *sortCursor) descend() (done bool) {
 				return false
 			}
 			c.value, c.rest = v, rest
+			if rest == "" { // an element that is a list is not looked into, but counts as empty if it is
+				if v.Type == bson.TypeArray && isEmpty(v.Value) {
+					c.value = bson.RawValue{Type: bson.TypeUndefined}
+				}
+				return true
+			}
 		default:
 			c.value, c.rest = bson.RawValue{}, ""
 		}
@@ -87,6 +93,11 @@ func (c *sortCursor) descend() (done bool) {
 		c.value.Type = bson.TypeNull
 	}
 	return c.value.Type != bson.TypeArray
+}
+
+func isEmpty(list []byte) bool {
+	it := document.NewIter(list)
+	return !it.Next()
 }
 
 // element picks from a list by a name that is an index.
