@@ -3,6 +3,7 @@ package access
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -74,14 +75,14 @@ func adminHash(t schema.AdminToken) ([32]byte, error) {
 	case t.Value == "" && t.SHA256 != "":
 		return parseHash(t.SHA256)
 	}
-	return [32]byte{}, fmt.Errorf("a token needs either its value or its sha256")
+	return [32]byte{}, errors.New("a token needs either its value or its sha256")
 }
 
 // parseHash reads a SHA-256 in hex.
 func parseHash(s string) (hash [32]byte, err error) {
 	raw, err := hex.DecodeString(s)
 	if err != nil || len(raw) != len(hash) {
-		return hash, fmt.Errorf("sha256 must be 64 hex digits")
+		return hash, errors.New("sha256 must be 64 hex digits")
 	}
 	return [32]byte(raw), nil
 }

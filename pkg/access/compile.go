@@ -45,12 +45,12 @@ func (c *compiler) compileSet(path string, spec schema.PermissionSet, hasUser bo
 	}
 	if spec.Filter.Script != nil {
 		c.problem(path+".filter", "a filter made by a script is not available; write the filter as an object")
-		return &set{}
+		return nil
 	}
 	var err error
 	if s.filter, s.bound, err = compileFilter(spec.Filter.Object, hasUser, c.cast); err != nil {
 		c.problem(path+".filter", errs.From(err).Message)
-		return &set{} // nothing is allowed through a set whose filter is broken
+		return nil // nothing is allowed through a set whose filter is broken
 	}
 	return s
 }

@@ -20,8 +20,6 @@ const (
 	Post
 	Put
 	Delete
-
-	methods = Delete + 1
 )
 
 // String gives the method as a permission set names it.
@@ -35,8 +33,9 @@ func (m Method) String() string {
 		return "put"
 	case Delete:
 		return "delete"
+	default:
+		return "none"
 	}
-	return "none"
 }
 
 // Env is what a decision needs to know besides the caller. Now must be set.
@@ -71,9 +70,9 @@ type Permissions struct {
 	readonly     *document.PathSet // the collection's own
 }
 
-// set is one compiled permission set.
+// set is one compiled permission set. nil and the zero set allow nothing.
 type set struct {
-	rights         [methods]schema.MethodRights
+	rights         [Delete + 1]schema.MethodRights
 	filter         *mql.Filter // of every request, unless bound
 	bound          *template   // makes the filter of each request
 	hidden         *document.PathSet
@@ -89,8 +88,8 @@ type set struct {
 func Compile(spec *schema.Permissions, hidden, readonly []string, cast Cast) (*Permissions, []errs.FieldError) {
 	c := compiler{hidden: document.NewPathSet(hidden...), readonly: document.NewPathSet(readonly...), cast: cast}
 	p := &Permissions{
-		public: &set{}, user: &set{},
-		teams: map[string]*set{}, tokens: map[[32]byte]*set{},
+		teams:    map[string]*set{},
+		tokens:   map[[32]byte]*set{},
 		readonly: c.readonly,
 	}
 	if spec == nil {
@@ -112,7 +111,7 @@ func Compile(spec *schema.Permissions, hidden, readonly []string, cast Cast) (*P
 // any of them, but without the fields that one of them hides or makes readonly. So no field is ever shown on a record
 // that the caller sees only through a set that hides it.
 func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
-	if p == nil || pr == nil || m < Get || m >= methods {
+	if p == nil || pr == nil || m < Get || m > Delete {
 		return Grant{}, errs.ErrDenied
 	}
 	if pr.Full() {
@@ -125,8 +124,9 @@ func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
 		return p.decideUser(pr, m, env)
 	case KindToken:
 		return p.decideToken(pr, m, env)
+	default: // KindAdmin is full
+		return Grant{}, errs.ErrDenied
 	}
-	return Grant{}, errs.ErrDenied
 }
 
 func (p *Permissions) decideToken(pr *Principal, m Method, env Env) (Grant, error) {
@@ -183,11 +183,10 @@ func adminGrant(readonly *document.PathSet, admin bool) Grant {
 
 // grant is what the set alone gives.
 func (s *set) grant(pr *Principal, m Method, env Env) (Grant, error) {
-	r := s.rights[m]
-	if !r.Allow {
+	if s == nil || !s.rights[m].Allow {
 		return Grant{}, errs.ErrDenied
 	}
-	filter := s.filter
+	r, filter := s.rights[m], s.filter
 	if s.bound != nil {
 		var err error
 		if filter, err = s.bound.bind(pr, env); err != nil {
@@ -206,7 +205,7 @@ func unite(a, b Grant) Grant {
 	u := Grant{
 		Bulk: a.Bulk || b.Bulk, Count: a.Count || b.Count, Facet: a.Facet || b.Facet,
 		Lookup: a.Lookup || b.Lookup, Aggregate: a.Aggregate || b.Aggregate,
-		Hidden: a.Hidden.Union(b.Hidden), Readonly: a.Readonly.Union(b.Readonly),
+		Hidden: join(a.Hidden, b.Hidden), Readonly: join(a.Readonly, b.Readonly),
 		AllProjections: a.AllProjections || b.AllProjections,
 	}
 	if a.Filter != nil && b.Filter != nil { // nil is every record, and so is a union with it
@@ -218,4 +217,12 @@ func unite(a, b Grant) Grant {
 		u.Projections = slices.Compact(u.Projections)
 	}
 	return u
+}
+
+// join is the union of two path sets, most often one and the same.
+func join(a, b *document.PathSet) *document.PathSet {
+	if a == b {
+		return a
+	}
+	return a.Union(b)
 }
