@@ -1,0 +1,198 @@
+// Command svcd is the service: the API, the controllers and their workers.
+//
+// main.go has the commands, settings.go the table of settings; docs/settings.md is made from that table.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// version is set by the build.
+var version = ""
+
+// Exit codes.
+const (
+	exitFailed    = 1
+	exitUsage     = 2
+	exitStoreLost = 70 // the embedded store could not write; a restart recovers it
+	exitInterrupt = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, func() { // the second signal ends the process at once
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		go func() {
+			<-again
+			os.Exit(exitInterrupt)
+		}()
+	})
+	err := newRootCmd(os.Stdout, os.Stderr).ExecuteContext(ctx)
+	var usage *usageError
+	switch {
+	case errors.As(err, &usage):
+		fmt.Fprintln(os.Stderr, "svcd:", err)
+		os.Exit(exitUsage)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "svcd:", err)
+		os.Exit(exitFailed)
+	}
+}
+
+// usageError is a mistake in the command line or the settings.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
+	serve := newServeCmd(stderr)
+	root := &cobra.Command{
+		Use:           "svcd",
+		Short:         "A headless content service with its configuration in files",
+		Long:          "svcd serves projects that are described by config files.\nWithout a command it serves: svcd is svcd serve.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          serve.RunE,
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	addFlags(root.PersistentFlags())
+	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout))
+	return root
+}
+
+func newServeCmd(stderr io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:     "serve",
+		Short:   "Serve the API and run the controllers",
+		Long:    "Serve the API and run the controllers.\n\n" + settingsHelp(),
+		Example: "  API_PORT=8080 svcd serve\n  svcd serve --api.port 8080 --projects.dir ./projects --data.dir ./data",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := readSettings(cmd.Flags(), stderr)
+			if err != nil {
+				return &usageError{err}
+			}
+			if cfg.Port <= 0 {
+				panic("api.port (API_PORT) is missing or not greater than 0: set it, such as API_PORT=8080")
+			}
+			return serve(cmd.Context(), cfg)
+		},
+	}
+}
+
+func serve(ctx context.Context, cfg app.Config) error {
+	began := time.Now()
+	a, err := app.New(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	cfg.Logger.InfoContext(ctx, "serving", "address", a.Addr(), "version", cfg.Version, "started_in", time.Since(began).Round(time.Millisecond).String())
+	err = a.Run(ctx)
+	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped")
+	return err
+}
+
+func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Check the settings and the config of every registered project",
+		Long: "Check the settings and the config of every registered project, without serving anything.\n" +
+			"The embedded store can be read by one process only: stop svcd first, or ask the running one\n" +
+			"with svcctl project status.",
+		Example: "  svcd check --data.dir ./data --projects.dir ./projects",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := readSettings(cmd.Flags(), stderr)
+			if err != nil {
+				return &usageError{err}
+			}
+			return check(cmd.Context(), cfg, stdout)
+		},
+	}
+}
+
+// check prints what is wrong, place by place, and a line for each project.
+func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
+	results, err := app.Check(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, r := range results {
+		var bad *project.ConfigError
+		switch {
+		case errors.As(r.Err, &bad):
+			failed++
+			for _, p := range bad.Problems {
+				fmt.Fprintf(stdout, "%s: %s\n", r.Namespace, p)
+			}
+		case r.Err != nil:
+			failed++
+			fmt.Fprintf(stdout, "%s: %s\n", r.Namespace, r.Err)
+		default:
+			fmt.Fprintf(stdout, "%s: ok, %d collections\n", r.Namespace, r.Collections)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d registered projects have errors", failed, len(results))
+	}
+	fmt.Fprintf(stdout, "settings ok, %d registered projects ok\n", len(results))
+	return nil
+}
+
+func newVersionCmd(stdout io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Example: "  svcd version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(stdout, versionText())
+			return err
+		},
+	}
+}
+
+// versionText is the version of the build: a release's tag, else what the toolchain recorded.
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+// newLogger writes text on a terminal and JSON elsewhere, unless log.format says which.
+func newLogger(w io.Writer, level slog.Level, format string) *slog.Logger {
+	if format == "auto" {
+		format = "json"
+		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			format = "text"
+		}
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(w, opts))
+	}
+	return slog.New(slog.NewJSONHandler(w, opts))
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// setting is one row of the table of settings. Its environment name is its key in upper snake case.
+type setting struct {
+	key    string
+	typ    string // integer, string, list, map, size, duration, boolean
+	def    string
+	effect string
+}
+
+// settings lists every setting. Adding one is a row here and a line in config.
+func settings() []setting {
+	return []setting{
+		{"api.port", "integer", "", "Port to listen on. Required: without it, or with one not above 0, svcd panics."},
+		{"api.host", "string", "127.0.0.1", "Address to listen on; 0.0.0.0 is every address."},
+		{"api.upload.maxBodySize", "size", "32MiB", "Largest request body; projects and collections can only lower it."},
+		{"api.adminHosts", "list", "", "Host names of the admin front, where /api/… means /api/v1/…."},
+		{"api.fronts", "map", "", "Host name to namespace: on that host /api/C/… means /api/v1/_/P/C/…."},
+		{"api.trustedProxies", "list", "", "Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8."},
+		{"admin.token", "string", "generated", "The server admin token. Without one it is made at the first start and kept in <data.dir>/admin.token."},
+		{"admin.tokenFile", "string", "", "A file with the server admin token."},
+		{"auth.jwtSecret", "string", "generated", "Signs logins; 32 bytes or more. Without one it is made once and kept in the store."},
+		{"auth.jwtSecretFile", "string", "", "A file with the secret that signs logins."},
+		{"auth.jwtTTL", "duration", "12h", "How long a login lasts."},
+		{"store.uri", "string", "embedded:<data.dir>/store", "The store: embedded:<directory>, mongodb://… or mongodb+srv://…."},
+		{"data.dir", "string", "./data", "Directory of the embedded store and of generated secrets."},
+		{"projects.dir", "string", "./projects", "Directory that every registered config file is inside."},
+		{"projects.watch", "string", "reload", "What a change on disk does: reload serves it, notify only reports it, off ignores it."},
+		{"metrics.public", "boolean", "false", "Whether /metrics needs no credential from other machines."},
+		{"log.level", "string", "info", "debug, info, warn or error. debug logs every request."},
+		{"log.format", "string", "auto", "text, json, or auto: text on a terminal, else json."},
+		{"shutdown.grace", "duration", "20s", "How long requests in flight may take to finish on shutdown."},
+	}
+}
+
+// delimiter separates the steps of a key inside viper. A dot would tear host names in api.fronts apart.
+const delimiter = "::"
+
+// env is the environment name of a key: api.upload.maxBodySize is API_UPLOAD_MAX_BODY_SIZE, auth.jwtTTL AUTH_JWT_TTL.
+func (s setting) env() string {
+	var b strings.Builder
+	prev := '.'
+	for _, r := range s.key {
+		if unicode.IsUpper(r) && !unicode.IsUpper(prev) {
+			b.WriteByte('_')
+		}
+		if r == '.' {
+			r = '_'
+		}
+		b.WriteRune(unicode.ToUpper(r))
+		prev = r
+	}
+	return b.String()
+}
+
+func (s setting) viperKey() string { return strings.ReplaceAll(s.key, ".", delimiter) }
+
+// settingsHelp is the table for --help.
+func settingsHelp() string {
+	var b strings.Builder
+	b.WriteString("Settings come from flags, then the environment, then the file of --config, then defaults:\n")
+	for _, s := range settings() {
+		def := s.def
+		if def == "" {
+			def = "none"
+		}
+		fmt.Fprintf(&b, "\n  %s (%s, %s; default %s)\n      %s", s.key, s.env(), s.typ, def, s.effect)
+	}
+	return b.String()
+}
+
+// addFlags gives each setting a flag of its key.
+func addFlags(fs *pflag.FlagSet) {
+	fs.String("config", "", "settings file (YAML), such as svc.yaml")
+	for _, s := range settings() {
+		fs.String(s.key, "", s.effect)
+	}
+}
+
+// reader reads settings and gathers what is wrong with them.
+type reader struct {
+	v    *viper.Viper
+	errs []error
+}
+
+func (r *reader) fail(key, format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("setting %s: %s", key, fmt.Sprintf(format, args...)))
+}
+
+// readSettings makes the app's config from flags, environment, file and defaults, in this order.
+func readSettings(fs *pflag.FlagSet, stderr io.Writer) (app.Config, error) {
+	r := &reader{v: viper.NewWithOptions(viper.KeyDelimiter(delimiter))}
+	for _, s := range settings() {
+		if s.def != "" && !strings.Contains(s.def, "<") && s.def != "generated" {
+			r.v.SetDefault(s.viperKey(), s.def)
+		}
+		if err := r.v.BindEnv(s.viperKey(), s.env()); err != nil {
+			return app.Config{}, err
+		}
+		if f := fs.Lookup(s.key); f != nil && f.Changed {
+			r.v.Set(s.viperKey(), f.Value.String())
+		}
+	}
+	if path, err := fs.GetString("config"); err == nil && path != "" {
+		if err := r.file(path); err != nil {
+			return app.Config{}, err
+		}
+	}
+	cfg := r.config(stderr)
+	return cfg, errors.Join(r.errs...)
+}
+
+// file reads the settings file. A key that is not in the table is an error that names the nearest one.
+func (r *reader) file(path string) error {
+	r.v.SetConfigFile(path)
+	if err := r.v.ReadInConfig(); err != nil {
+		return fmt.Errorf("settings file %s: %w", path, err)
+	}
+	known := map[string]bool{}
+	var names []string
+	for _, s := range settings() {
+		known[strings.ToLower(s.viperKey())] = true
+		names = append(names, s.key)
+	}
+	var walk func(prefix string, m map[string]any)
+	walk = func(prefix string, m map[string]any) {
+		for name, v := range m {
+			key := strings.ToLower(prefix + name)
+			sub, isMap := v.(map[string]any)
+			switch {
+			case known[key]:
+			case isMap && slices.ContainsFunc(names, func(n string) bool {
+				return strings.HasPrefix(strings.ToLower(strings.ReplaceAll(n, ".", delimiter)), key+delimiter)
+			}):
+				walk(key+delimiter, sub)
+			default:
+				shown := strings.ReplaceAll(prefix+name, delimiter, ".")
+				r.errs = append(r.errs, fmt.Errorf("settings file %s: unknown key %s; did you mean %s?", path, shown, schema.Nearest(shown, names)))
+			}
+		}
+	}
+	walk("", fileSettings(r.v, known))
+	return nil
+}
+
+// fileSettings is what the file alone says.
+func fileSettings(v *viper.Viper, known map[string]bool) map[string]any {
+	file := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
+	file.SetConfigFile(v.ConfigFileUsed())
+	_ = known
+	if err := file.ReadInConfig(); err != nil {
+		return nil
+	}
+	return file.AllSettings()
+}
+
+// config turns the settings into what the app is told.
+func (r *reader) config(stderr io.Writer) app.Config {
+	cfg := app.Config{
+		Port:           r.port("api.port"),
+		Host:           r.text("api.host"),
+		MaxBodySize:    r.size("api.upload.maxBodySize"),
+		AdminHosts:     r.list("api.adminHosts"),
+		Fronts:         r.v.GetStringMapString(setting{key: "api.fronts"}.viperKey()),
+		TrustedProxies: r.networks("api.trustedProxies"),
+		AdminToken:     r.secret("admin.token", "admin.tokenFile"),
+		JWTSecret:      []byte(r.secret("auth.jwtSecret", "auth.jwtSecretFile")),
+		JWTTTL:         r.duration("auth.jwtTTL"),
+		StoreURI:       r.text("store.uri"),
+		DataDir:        filepath.Clean(r.text("data.dir")),
+		ProjectsDir:    filepath.Clean(r.text("projects.dir")),
+		Watch:          controllers.WatchMode(r.oneOf("projects.watch", "reload", "notify", "off")),
+		MetricsPublic:  r.boolean("metrics.public"),
+		ShutdownGrace:  r.duration("shutdown.grace"),
+		Version:        versionText(),
+		Now:            time.Now,
+		Env:            os.LookupEnv,
+	}
+	if n := len(cfg.JWTSecret); n > 0 && n < 32 {
+		r.fail("auth.jwtSecret", "is %d bytes long, it must be 32 or more", n)
+	}
+	if s := cfg.StoreURI; s != "" && !strings.HasPrefix(s, "embedded:") && !strings.HasPrefix(s, "mongodb://") && !strings.HasPrefix(s, "mongodb+srv://") {
+		r.fail("store.uri", "must begin with embedded:, mongodb:// or mongodb+srv://")
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(r.oneOf("log.level", "debug", "info", "warn", "error"))); err != nil {
+		level = slog.LevelInfo
+	}
+	cfg.Logger = newLogger(stderr, level, r.oneOf("log.format", "auto", "text", "json"))
+	cfg.OnFatal = func(err error) {
+		cfg.Logger.Error("the store can't go on; restart svcd to recover it", "error", err)
+		os.Exit(exitStoreLost)
+	}
+	return cfg
+}
+
+func (r *reader) text(key string) string { return r.v.GetString(setting{key: key}.viperKey()) }
+
+func (r *reader) port(key string) int {
+	text := r.text(key)
+	if text == "" {
+		return 0
+	}
+	var n int
+	if _, err := fmt.Sscanf(text, "%d", &n); err != nil || fmt.Sprint(n) != text || n > 65535 {
+		r.fail(key, "%q is no port", text)
+	}
+	return n
+}
+
+func (r *reader) list(key string) []string {
+	var out []string
+	for _, item := range r.v.GetStringSlice(setting{key: key}.viperKey()) {
+		for part := range strings.SplitSeq(item, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
+
+func (r *reader) networks(key string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range r.list(key) {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			out = append(out, netip.PrefixFrom(addr, addr.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			r.fail(key, "%q is no network such as 10.0.0.0/8", text)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// secret reads a value from one setting or from the file that the other names, not both.
+func (r *reader) secret(valueKey, fileKey string) string {
+	value, path := r.text(valueKey), r.text(fileKey)
+	switch {
+	case path == "":
+		return value
+	case value != "":
+		r.fail(fileKey, "give either %s or %s", valueKey, fileKey)
+		return ""
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		r.fail(fileKey, "%v", err)
+		return ""
+	}
+	value = strings.TrimSpace(string(data))
+	if value == "" {
+		r.fail(fileKey, "%s is empty", path)
+	}
+	return value
+}
+
+func (r *reader) size(key string) int64 {
+	n, err := schema.ParseSize(r.text(key))
+	if err != nil || n <= 0 {
+		r.fail(key, "%q is no size such as 32MiB", r.text(key))
+	}
+	return n
+}
+
+func (r *reader) duration(key string) time.Duration {
+	d, err := schema.ParseDuration(r.text(key))
+	if err != nil || d <= 0 {
+		r.fail(key, "%q is no duration such as 1m30s (a number alone is milliseconds)", r.text(key))
+	}
+	return d
+}
+
+func (r *reader) boolean(key string) bool {
+	return r.oneOf(key, "false", "true") == "true"
+}
+
+func (r *reader) oneOf(key string, allowed ...string) string {
+	text := r.text(key)
+	if !slices.Contains(allowed, text) {
+		r.fail(key, "%q must be %s", text, strings.Join(allowed, " or "))
+		return allowed[0]
+	}
+	return text
+}

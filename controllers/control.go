@@ -1,0 +1,131 @@
+package controllers
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// Control is what the doors ask of the control plane. It writes the registry of the store and lets the reconcilers
+// do the rest. It is safe for concurrent use.
+type Control struct {
+	Deps
+
+	projects *projectReconciler
+	indexes  *indexReconciler
+}
+
+// Register checks a config, records the registration and returns when its project is served. An invalid config is a
+// *project.ConfigError, and nothing is recorded.
+func (c *Control) Register(ctx context.Context, body bson.D) (system.Project, error) {
+	reg, err := c.Projects.Create(ctx, body, c.resolve)
+	if err != nil {
+		return reg, err
+	}
+	return reg, c.settle(ctx, reg)
+}
+
+// Update changes a registration and returns when that shows.
+func (c *Control) Update(ctx context.Context, id string, body bson.D) (system.Project, error) {
+	reg, err := c.Projects.Update(ctx, id, body, c.resolve)
+	if err != nil {
+		return reg, err
+	}
+	return reg, c.settle(ctx, reg)
+}
+
+// Unregister ends a registration and returns when its project is no longer served. The data stays.
+func (c *Control) Unregister(ctx context.Context, id string) error {
+	reg, err := c.Projects.Delete(ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.settle(ctx, reg)
+}
+
+// settle waits for the registration to show in what is served. That its config has broken since it was checked is
+// told by the project's conditions: the registration itself stands.
+func (c *Control) settle(ctx context.Context, reg system.Project) error {
+	err := c.Reload(ctx, reg.ID.Hex(), true)
+	if err != nil && errs.KindOf(err) == errs.Limit {
+		return nil
+	}
+	return err
+}
+
+// Reload serves what the project's files say now. With wait it returns when that is done, or with the error that the
+// config has.
+func (c *Control) Reload(ctx context.Context, id string, wait bool) error {
+	c.projects.request(id)
+	if !wait {
+		return c.Manager.Trigger(projectController, id)
+	}
+	return c.Manager.ReconcileNow(ctx, projectController, id)
+}
+
+// ServeRegistered loads every registered project once and returns when all are served or refused, so that the first
+// request already finds them.
+func (c *Control) ServeRegistered(ctx context.Context) error {
+	ids, err := c.registered(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := c.projects.Reconcile(ctx, id); err != nil {
+			c.Logger.WarnContext(ctx, "project not served", "project_id", id, "error", err)
+		}
+	}
+	return ctx.Err()
+}
+
+// Check loads a config file as a registration would, without serving it.
+func Check(projectsDir, configFile string, env schema.Env) (*project.Project, error) {
+	dir, entry, err := project.Locate(projectsDir, configFile)
+	if err != nil {
+		return nil, err
+	}
+	p, problems := project.Load(dir, entry, env)
+	if problems.Err() {
+		return nil, &project.ConfigError{Problems: problems}
+	}
+	return p, nil
+}
+
+func (c *Control) resolve(_ context.Context, configFile string) (string, error) {
+	p, err := Check(c.ProjectsDir, configFile, c.Env)
+	if err != nil {
+		return "", err
+	}
+	return p.Namespace, nil
+}
+
+// Get reads a registration.
+func (c *Control) Get(ctx context.Context, id string) (system.Project, error) { return c.Projects.Get(ctx, id) }
+
+// ByNamespace reads a registration.
+func (c *Control) ByNamespace(ctx context.Context, namespace string) (system.Project, error) {
+	return c.Projects.ByNamespace(ctx, namespace)
+}
+
+// List reads one page of registrations.
+func (c *Control) List(ctx context.Context, limit, offset int64) (system.Page[system.Project], error) {
+	return c.Projects.List(ctx, limit, offset)
+}
+
+// Count counts the registrations.
+func (c *Control) Count(ctx context.Context) (int64, error) { return c.Projects.Count(ctx) }
+
+// Indexes tells how each index of a collection stands: declared ones, and those made by other hands.
+func (c *Control) Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error) {
+	coll, ok := p.Collections[collection]
+	if !ok {
+		return nil, errs.ErrCollectionNotFound
+	}
+	return c.indexes.describe(ctx, p, coll)
+}

@@ -1,0 +1,104 @@
+package controllers
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/svcctl/svc/pkg/controller"
+	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// WatchMode says what a change of a project's files does (setting projects.watch).
+type WatchMode string
+
+// The watch modes.
+const (
+	WatchReload WatchMode = "reload" // valid changes are served at once
+	WatchNotify WatchMode = "notify" // the condition OutOfDate tells of them; a reload call serves them
+	WatchOff    WatchMode = "off"    // files are read at start and on reload calls only
+)
+
+// Names of the controllers, for Manager calls.
+const (
+	projectController = "project"
+	indexController   = "index"
+)
+
+// resync is how often everything is looked at again, to repair what an event missed.
+const resync = time.Minute
+
+// Deps is what the reconcilers work with. All members are required.
+type Deps struct {
+	Store       store.Store
+	Projects    *system.Projects
+	Generations *system.Generations
+	Registry    *project.Registry
+	Board       *status.Board
+	Manager     *controller.Manager
+	Watcher     *dirwatch.Watcher
+	Watch       WatchMode
+	ProjectsDir string     // every config file is inside it
+	Env         schema.Env // environment variables that configs may refer to
+	Logger      *slog.Logger
+}
+
+// New adds every reconciler to the manager and gives the calls that doors make. Adding one is a file and a line here.
+func New(d Deps) (*Control, error) {
+	projects := &projectReconciler{Deps: d, requested: map[string]bool{}}
+	indexes := &indexReconciler{Deps: d, failed: map[string]string{}}
+	for _, c := range []controller.Controller{
+		{
+			Name: projectController, Reconciler: projects, Workers: 2,
+			Sources: []controller.Source{controller.SourceFunc(d.watch)}, List: d.registered, Resync: resync,
+		},
+		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: 5 * resync},
+	} {
+		if err := d.Manager.Add(c); err != nil {
+			return nil, err
+		}
+	}
+	return &Control{Deps: d, projects: projects, indexes: indexes}, nil
+}
+
+// watch is the source of changed project directories.
+func (d Deps) watch(ctx context.Context, enqueue func(key string)) error {
+	if d.Watch == WatchOff {
+		return nil
+	}
+	return d.Watcher.Start(ctx, enqueue)
+}
+
+// registered lists the ids of all registrations, and of what is served without one any more.
+func (d Deps) registered(ctx context.Context) ([]string, error) {
+	all, err := d.Projects.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool, len(all))
+	ids := make([]string, 0, len(all))
+	for _, p := range all {
+		ids = append(ids, p.ID.Hex())
+		seen[p.ID.Hex()] = true
+	}
+	for _, id := range d.Board.Keys() {
+		if !seen[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// served lists the ids of the projects that are served.
+func (d Deps) served(context.Context) ([]string, error) {
+	var ids []string
+	for _, p := range d.Registry.List() {
+		ids = append(ids, p.ID)
+	}
+	return ids, nil
+}

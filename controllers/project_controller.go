@@ -1,0 +1,177 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/svcctl/svc/pkg/controller"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// projectReconciler serves what a registration's files say. Its key is the id of the registration.
+type projectReconciler struct {
+	Deps
+
+	mu        sync.Mutex
+	requested map[string]bool // ids whose reload was asked for, against waiting for it
+}
+
+// request makes the next run of a key serve what it finds, whatever the watch mode.
+func (r *projectReconciler) request(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requested[id] = true
+}
+
+func (r *projectReconciler) takeRequest(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked := r.requested[id]
+	delete(r.requested, id)
+	return asked
+}
+
+// Reconcile loads the project's files and, when they are valid and wanted, swaps them in as a generation. A broken
+// config leaves the served generation as it is and says why.
+func (r *projectReconciler) Reconcile(ctx context.Context, id string) (controller.Result, error) {
+	asked := r.takeRequest(id)
+	err := r.reconcile(ctx, id, asked)
+	if err != nil && asked && errs.KindOf(err) != errs.Limit {
+		r.request(id) // a retry is still what was asked for
+	}
+	return controller.Result{}, err
+}
+
+func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool) error {
+	reg, err := r.Projects.Get(ctx, id)
+	switch {
+	case errors.Is(err, errs.ErrNotFound):
+		r.forget(id)
+		return nil
+	case err != nil:
+		return err
+	case !reg.Enabled:
+		r.disable(id)
+		return nil
+	}
+	dir, entry, err := project.Locate(r.ProjectsDir, reg.ConfigFile)
+	if err != nil {
+		return r.refuse(id, status.ReasonUnreadable, err)
+	}
+	if err := r.Watcher.Watch(id, dir); err != nil {
+		r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
+	}
+	p, problems := project.Load(dir, entry, r.Env)
+	r.Board.SetProblems(id, boardProblems(problems))
+	if problems.Err() {
+		return r.refuse(id, status.ReasonInvalid, &project.ConfigError{Problems: problems})
+	}
+	if p.Namespace != reg.Namespace {
+		return r.refuse(id, status.ReasonNamespaceChanged, errs.New(errs.Limit, "namespace_changed",
+			"the files now name the project %s, this registration is for %s: register it by itself", p.Namespace, reg.Namespace))
+	}
+	return r.serve(ctx, reg, p, asked)
+}
+
+// serve swaps p in, unless it is what is served already or has to wait for a reload call.
+func (r *projectReconciler) serve(ctx context.Context, reg system.Project, p *project.Project, asked bool) error {
+	id := reg.ID.Hex()
+	valid := status.Condition{
+		Type: status.ConfigValid, Status: status.True, Reason: status.ReasonLoaded,
+		Message: fmt.Sprintf("%d collections", len(p.Collections)),
+	}
+	current := r.current(reg)
+	switch {
+	case current != nil && current.Revision == p.Revision:
+		r.Board.Set(id, valid, upToDate())
+		return nil
+	case current != nil && r.Watch != WatchReload && !asked:
+		r.Board.Set(id, valid, status.Condition{
+			Type: status.OutOfDate, Status: status.True, Reason: status.ReasonChangedOnDisk,
+			Message: "the files have changed; a reload serves them",
+		})
+		return nil
+	}
+	number, err := r.Generations.Number(ctx, id, p.Revision)
+	if err != nil {
+		return err
+	}
+	p.ID, p.Name, p.Generation = id, reg.Name, number
+	r.Registry.Set(p)
+	r.Board.SetServed(id, number, p.Revision)
+	r.Board.Set(id, valid, upToDate(), status.Condition{
+		Type: status.IndexesConverged, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
+	})
+	r.Logger.InfoContext(ctx, "project served", "namespace", p.Namespace, "generation", number, "collections", len(p.Collections))
+	return r.Manager.Trigger(indexController, id)
+}
+
+func upToDate() status.Condition {
+	return status.Condition{
+		Type: status.OutOfDate, Status: status.False, Reason: status.ReasonUpToDate, Message: "the files are what is served",
+	}
+}
+
+// current is the generation that this registration is served from, or nil.
+func (r *projectReconciler) current(reg system.Project) *project.Project {
+	p, err := r.Registry.Get(reg.Namespace)
+	if err != nil || p.ID != reg.ID.Hex() {
+		return nil
+	}
+	return p
+}
+
+// refuse notes why the files can't be served. What is served goes on. Another try makes no sense before something
+// changes.
+func (r *projectReconciler) refuse(id, reason string, err error) error {
+	if reason != status.ReasonInvalid {
+		r.Board.SetProblems(id, nil)
+	}
+	r.Board.Set(id, status.Condition{Type: status.ConfigValid, Status: status.False, Reason: reason, Message: publicText(err)})
+	return controller.TerminalError(err)
+}
+
+func publicText(err error) string { return errs.From(err).Message }
+
+// disable stops serving a project that stays registered.
+func (r *projectReconciler) disable(id string) {
+	r.unserve(id)
+	r.Watcher.Unwatch(id)
+	r.Board.SetServed(id, 0, "")
+	r.Board.SetProblems(id, nil)
+	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged)
+	r.Board.Set(id, status.Condition{
+		Type: status.ConfigValid, Status: status.Unknown, Reason: status.ReasonDisabled, Message: "the registration is disabled",
+	})
+}
+
+// forget drops all that is known of a registration that is gone. The project's data stays in the store.
+func (r *projectReconciler) forget(id string) {
+	r.unserve(id)
+	r.Watcher.Unwatch(id)
+	r.Board.Remove(id)
+}
+
+func (r *projectReconciler) unserve(id string) {
+	for _, p := range r.Registry.List() {
+		if p.ID == id {
+			r.Registry.Remove(p.Namespace)
+		}
+	}
+}
+
+func boardProblems(in schema.Problems) []status.Problem {
+	out := make([]status.Problem, 0, len(in))
+	for _, p := range in {
+		out = append(out, status.Problem{
+			File: p.File, Line: p.Line, Column: p.Column, Path: p.Path, Code: p.Code, Message: p.Message, Warning: p.Warning,
+		})
+	}
+	return out
+}

@@ -1,0 +1,225 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/controller"
+	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/mongo"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// embeddedScheme begins the store URI of the embedded store; the rest is its directory.
+const embeddedScheme = "embedded:"
+
+// Config is what the service is told by its settings. docs/settings.md describes each one. New checks it.
+type Config struct {
+	Host           string // listen address
+	Port           int    // 0: any free one, for tests
+	MaxBodySize    int64
+	AdminHosts     []string
+	Fronts         map[string]string
+	TrustedProxies []netip.Prefix
+	MetricsPublic  bool
+
+	AdminToken string // "": generated, in <DataDir>/admin.token
+	JWTSecret  []byte // empty: generated, in the store
+	JWTTTL     time.Duration
+
+	StoreURI      string // "": embedded:<DataDir>/store
+	DataDir       string
+	ProjectsDir   string
+	Watch         controllers.WatchMode
+	ShutdownGrace time.Duration
+
+	Version string
+	Logger  *slog.Logger
+	Now     func() time.Time
+	Env     schema.Env      // environment variables that configs may refer to
+	OnFatal func(err error) // the embedded store can't go on; the process should log and exit
+}
+
+// App is the service, put together. Run it once.
+type App struct {
+	cfg      Config
+	store    store.Store
+	manager  *controller.Manager
+	control  *controllers.Control
+	server   *http.Server
+	listener net.Listener
+	stopping atomic.Bool
+}
+
+// New opens the store, wires everything and listens; it serves nothing yet. Close or Run releases what it holds.
+func New(ctx context.Context, cfg Config) (*App, error) {
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	adminToken, err := adminToken(cfg)
+	if err != nil {
+		return nil, err
+	}
+	st, err := OpenStore(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{cfg: cfg, store: st}
+	if err := a.wire(ctx, adminToken); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return a, nil
+}
+
+// OpenStore opens the store that the settings name.
+func OpenStore(ctx context.Context, cfg Config) (store.Store, error) {
+	uri := cfg.StoreURI
+	if uri == "" {
+		uri = embeddedScheme + cfg.DataDir + "/store"
+	}
+	if dir, ok := strings.CutPrefix(uri, embeddedScheme); ok {
+		return embedded.Open(ctx, embedded.Options{Dir: dir, Logger: cfg.Logger, OnFatal: cfg.OnFatal})
+	}
+	return mongo.Open(ctx, mongo.Options{URI: uri, Logger: cfg.Logger})
+}
+
+// wire makes the parts, from the store up to the door.
+func (a *App) wire(ctx context.Context, adminToken string) error {
+	cfg := a.cfg
+	registerer := prometheus.NewRegistry()
+	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	hasher := auth.NewHasher(auth.DefaultParams(), runtime.GOMAXPROCS(0))
+	models := system.New(a.store, system.Options{HashPassword: hasher.Hash, Now: cfg.Now})
+	if err := models.EnsureIndexes(ctx); err != nil {
+		return err
+	}
+	authn, err := auth.New(ctx, auth.Options{
+		System: models, Hasher: hasher, Logger: cfg.Logger, Now: cfg.Now,
+		JWTSecret: cfg.JWTSecret, JWTTTL: cfg.JWTTTL, AdminToken: adminToken,
+	})
+	if err != nil {
+		return err
+	}
+	a.manager, err = controller.New(controller.Options{Logger: cfg.Logger, Registerer: registerer})
+	if err != nil {
+		return err
+	}
+	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
+	a.control, err = controllers.New(controllers.Deps{
+		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board,
+		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
+		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	door, err := httpapi.New(httpapi.Config{
+		Records: records.New(a.store, cfg.Now), Registry: registry, Auth: authn, Users: models.Users,
+		Control: a.control, Status: board, Ready: a.ready, Logger: cfg.Logger,
+		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
+		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
+		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.control.ServeRegistered(ctx); err != nil {
+		return err
+	}
+	return a.listen(ctx, door)
+}
+
+// Limits of a connection (rows S55 and R14 of the fault list in docs/security.md). Bodies have limits of their own in
+// pkg/httpapi, which also gives large answers more time.
+const (
+	readHeaderTimeout = 5 * time.Second
+	writeTimeout      = time.Minute
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+func (a *App) listen(ctx context.Context, handler http.Handler) error {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", net.JoinHostPort(a.cfg.Host, fmt.Sprint(a.cfg.Port)))
+	if err != nil {
+		return fmt.Errorf("listen: %w; is another svcd running, or is api.port taken?", err)
+	}
+	a.listener = listener
+	a.server = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(a.cfg.Logger.Handler(), slog.LevelDebug), // broken connections
+	}
+	return nil
+}
+
+// Addr is the address that the service listens on.
+func (a *App) Addr() string { return a.listener.Addr().String() }
+
+// ready tells what keeps this instance from taking traffic.
+func (a *App) ready(ctx context.Context) []string {
+	if a.stopping.Load() {
+		return []string{"the service is stopping"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := a.store.Ping(ctx); err != nil {
+		return []string{"the store can't be reached"}
+	}
+	return nil
+}
+
+// Run serves until ctx ends, then finishes what is in flight within the grace time and releases everything.
+func (a *App) Run(ctx context.Context) error {
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	managed, served := make(chan error, 1), make(chan error, 1)
+	go func() { managed <- a.manager.Start(work) }()
+	go func() { served <- a.server.Serve(a.listener) }()
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served: // the listener broke
+	}
+	a.stopping.Store(true)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.ShutdownGrace)
+	defer cancel()
+	if shutdownErr := a.server.Shutdown(grace); shutdownErr != nil {
+		a.cfg.Logger.WarnContext(ctx, "requests were cut off at the end of the grace time", "error", shutdownErr)
+		err = errors.Join(err, a.server.Close())
+	}
+	stopWork()
+	return errors.Join(err, <-managed, a.store.Close())
+}
+
+// Close releases what New holds, for an App that is not run.
+func (a *App) Close() error {
+	return errors.Join(a.listener.Close(), a.store.Close())
+}

@@ -1,0 +1,42 @@
+package app
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// AdminTokenFile is where a generated server admin token is kept.
+func AdminTokenFile(dataDir string) string { return filepath.Join(dataDir, "admin.token") }
+
+// adminToken gives the server admin token: the one in the settings, else the one that was generated at the first
+// start and is kept in a file that only its owner can read.
+func adminToken(cfg Config) (string, error) {
+	if cfg.AdminToken != "" {
+		return cfg.AdminToken, nil
+	}
+	path := AdminTokenFile(cfg.DataDir)
+	data, err := os.ReadFile(path)
+	switch {
+	case err == nil && strings.TrimSpace(string(data)) == "":
+		return "", fmt.Errorf("the admin token file %s is empty: delete it to have a new one made", path)
+	case err == nil:
+		return strings.TrimSpace(string(data)), nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("admin token: %w", err)
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret) //nolint:errcheck // it never fails
+	token := base64.RawURLEncoding.EncodeToString(secret)
+	if err := renameio.WriteFile(path, []byte(token+"\n"), 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
+		return "", fmt.Errorf("admin token: %w", err)
+	}
+	return token, nil
+}

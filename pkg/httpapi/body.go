@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// A body must arrive at minBodyRate bytes a second on average after bodyGrace, so that slow senders can't hold
+// connections.
+const (
+	bodyGrace   = 10 * time.Second
+	minBodyRate = 4 << 10
+)
+
+// mediaType gives the request's media type and refuses one that the route does not read. Requiring JSON also keeps
+// plain web forms from writing.
+func (r *request) mediaType(allowed ...string) (string, error) {
+	got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil {
+		for _, m := range allowed {
+			if got == m {
+				return m, nil
+			}
+		}
+	}
+	return "", errs.New(errs.MediaType, "unsupported_media_type", "send the body as Content-Type: %s", allowed[0])
+}
+
+// body reads the whole body within the limit of the place that it is for.
+func (r *request) body(w http.ResponseWriter) ([]byte, error) {
+	limit := r.maxBody()
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	reader := &ratedReader{r: r.Body, control: http.NewResponseController(w), start: time.Now()}
+	size := r.ContentLength
+	if size < 0 {
+		size = 4 << 10
+	}
+	data := make([]byte, 0, size+1)
+	data, err := readAll(data, io.LimitReader(reader, limit+1))
+	switch {
+	case err != nil && errors.Is(err, errSlowBody):
+		return nil, errSlowBody
+	case err != nil:
+		return nil, errs.New(errs.Invalid, "bad_body", "the body could not be read to its end").With(err)
+	case int64(len(data)) > limit:
+		return nil, tooLarge(limit)
+	}
+	return data, nil
+}
+
+func readAll(dst []byte, r io.Reader) ([]byte, error) {
+	for {
+		if len(dst) == cap(dst) {
+			dst = append(dst, 0)[:len(dst)]
+		}
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		if errors.Is(err, io.EOF) {
+			return dst, nil
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+}
+
+func tooLarge(limit int64) error {
+	return errs.New(errs.TooLarge, "body_too_large", "the body is larger than the limit of %d bytes", limit)
+}
+
+var errSlowBody = errs.New(errs.Unavailable, "slow_body", "the body came too slowly")
+
+// ratedReader holds a sender to the least rate by moving the connection's read deadline as bytes come.
+type ratedReader struct {
+	r       io.Reader
+	control *http.ResponseController
+	start   time.Time
+	n       int64
+}
+
+func (b *ratedReader) Read(p []byte) (int, error) {
+	deadline := b.start.Add(bodyGrace + time.Duration(b.n/minBodyRate)*time.Second)
+	if err := b.control.SetReadDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	n, err := b.r.Read(p)
+	b.n += int64(n)
+	if err != nil && time.Now().After(deadline) {
+		err = errSlowBody.With(err)
+	}
+	return n, err
+}
+
+// object reads a JSON object from the body.
+func (r *request) object(w http.ResponseWriter) (bson.D, error) {
+	if _, err := r.mediaType(api.MediaJSON, api.MediaMergePatch); err != nil {
+		return nil, err
+	}
+	data, err := r.body(w)
+	if err != nil {
+		return nil, err
+	}
+	return document.ParseJSON(data)
+}
+
+// maxBody is the limit for this request's body in bytes: the most specific setting, under the server's ceiling.
+func (r *request) maxBody() int64 {
+	limit := r.server.cfg.MaxBodySize
+	if r.collection != nil && r.collection.Limits.MaxBodySize > 0 {
+		limit = min(limit, r.collection.Limits.MaxBodySize)
+	}
+	return limit
+}

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/records"
+)
+
+// paramBulk says that the body of a create is a bulk one, for collections that have a field named items themselves.
+const paramBulk = "bulk"
+
+// bulkItems tells a bulk create from a record: its body has the one member items, a list. Where the collection
+// declares a field of that name the body is a record, unless bulk=true says otherwise.
+func (r *request) bulkItems(body bson.D) (items bson.A, bulk bool, err error) {
+	asked, err := r.boolean(paramBulk)
+	if err != nil {
+		return nil, false, err
+	}
+	if !asked {
+		if f, ok := r.collection.Tree.Resolve("items"); ok && f.Path == "items" && len(r.collection.Tree.Fields()) > 0 {
+			return nil, false, nil
+		}
+	}
+	if len(body) == 1 && body[0].Key == "items" {
+		items, bulk = body[0].Value.(bson.A)
+	}
+	if asked && !bulk {
+		return nil, false, errs.New(errs.Invalid, "bad_bulk", `with bulk=true the body must be {"items": [...]}`)
+	}
+	return items, bulk, nil
+}
+
+func (s *Server) bulkCreate(w http.ResponseWriter, r *request, items bson.A) error {
+	res, err := s.cfg.Records.BulkCreate(r.Context(), r.call(), items)
+	if err != nil {
+		return err
+	}
+	out := api.BulkCreateResult{Items: make([]api.BulkCreateItem, len(res.Items)), Failed: res.Failed()}
+	out.Succeeded = len(res.Items) - out.Failed
+	for i, it := range res.Items {
+		item := &out.Items[i]
+		item.ID, item.Status = it.ID, http.StatusCreated
+		if it.Err != nil {
+			item.Error = s.itemProblem(r, it.Err)
+			item.Status = item.Error.Status
+		} else if it.Record != nil {
+			item.Item = json.RawMessage(it.Record.AppendJSON(nil))
+		}
+	}
+	status := http.StatusCreated
+	if out.Failed > 0 {
+		status = http.StatusMultiStatus
+	}
+	return r.json(w, status, out)
+}
+
+// itemProblem is the error of one item. What is ours alone goes to the log, as for a whole request.
+func (s *Server) itemProblem(r *request, err error) *api.Problem {
+	e := public(r.Context(), err)
+	s.logError(r, e)
+	return problem(e, r.id)
+}
+
+func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
+	if err := r.known(api.ParamFilter); err != nil {
+		return err
+	}
+	if !r.hasFilter() {
+		return errs.New(errs.Invalid, "filter_required", "filter query parameter is required")
+	}
+	where, err := r.filter()
+	if err != nil {
+		return err
+	}
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	res, err := s.cfg.Records.BulkUpdate(r.Context(), r.call(), where, body)
+	if err != nil {
+		return err
+	}
+	out := api.BulkUpdateResult{Matched: res.Matched, Items: make([]api.BulkUpdateItem, len(res.Items))}
+	out.Failed, out.Succeeded = res.Failed(), len(res.Items)-res.Failed()
+	for i, it := range res.Items {
+		out.Items[i] = api.BulkUpdateItem{ID: it.ID, Status: http.StatusOK}
+		if it.Err != nil {
+			out.Items[i].Error = s.itemProblem(r, it.Err)
+			out.Items[i].Status = out.Items[i].Error.Status
+		}
+	}
+	return r.json(w, bulkStatus(res), out)
+}
+
+func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
+	if err := r.known(api.ParamFilter); err != nil {
+		return err
+	}
+	if !r.hasFilter() {
+		return errs.New(errs.Invalid, "filter_required", "filter query parameter is required for bulk delete")
+	}
+	where, err := r.filter()
+	if err != nil {
+		return err
+	}
+	res, err := s.cfg.Records.BulkDelete(r.Context(), r.call(), where)
+	if err != nil {
+		return err
+	}
+	out := api.BulkDeleteResult{Matched: res.Matched, Items: make([]api.BulkDeleteItem, len(res.Items))}
+	out.Failed, out.Succeeded = res.Failed(), len(res.Items)-res.Failed()
+	for i, it := range res.Items {
+		out.Items[i] = api.BulkDeleteItem{ID: it.ID}
+		if it.Err != nil {
+			out.Items[i].Error = s.itemProblem(r, it.Err)
+		}
+	}
+	return r.json(w, bulkStatus(res), out)
+}
+
+func bulkStatus(res records.BulkResult) int {
+	if res.Failed() > 0 {
+		return http.StatusMultiStatus
+	}
+	return http.StatusOK
+}

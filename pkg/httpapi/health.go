@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// rootRoutes are the routes outside the API's prefix, for the machinery around the service.
+func (s *Server) rootRoutes(router chi.Router) {
+	for _, rt := range []route{
+		{"GET", api.RootHealth, right{kind: rightPublic}, (*Server).health},
+		{"GET", api.RootReady, right{kind: rightPublic}, (*Server).ready},
+		{"GET", api.RootMetrics, right{kind: rightPublic}, (*Server).scrape},
+	} {
+		h := s.serve(rt)
+		router.Method(rt.method, rt.pattern, h)
+		router.Method(http.MethodHead, rt.pattern, h)
+	}
+}
+
+// health says that the process answers; it asks nothing of the store, so that an outage there restarts nothing.
+func (s *Server) health(w http.ResponseWriter, r *request) error {
+	return r.json(w, http.StatusOK, api.Health{Status: "ok"})
+}
+
+// ready says whether this instance should get traffic.
+func (s *Server) ready(w http.ResponseWriter, r *request) error {
+	if problems := s.cfg.Ready(r.Context()); len(problems) > 0 {
+		return r.json(w, http.StatusServiceUnavailable, api.Health{Status: "not ready", Errors: problems})
+	}
+	return r.json(w, http.StatusOK, api.Health{Status: "ok"})
+}
+
+// scrape gives the metrics to callers on this machine, to holders of the server admin token, and to all when
+// metrics.public is set. A proxy's address is not this machine's: a forwarded request counts by its client.
+func (s *Server) scrape(w http.ResponseWriter, r *request) error {
+	local := r.addr().IsLoopback() && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
+	if !local && !s.cfg.MetricsPublic && r.principal.Kind != access.KindAdmin {
+		return errs.ErrDenied
+	}
+	promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{}).ServeHTTP(w, r.Request)
+	return nil
+}
+
+func (s *Server) version(w http.ResponseWriter, r *request) error {
+	if err := r.known(); err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, api.Version{Version: s.cfg.Version})
+}

@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// metrics is svc_request_duration_seconds. Label values are bounded: methods are the known ones, namespaces and
+// collections those that are served.
+type metrics struct {
+	duration  *prometheus.HistogramVec
+	observers sync.Map // series -> prometheus.Observer: the vector's own lookup is the larger part of a count
+}
+
+type series struct {
+	method, namespace, collection string
+	status                        int
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "svc_request_duration_seconds",
+		Help:    "Time from the head of a request to the end of its answer.",
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"method", "status", "namespace", "collection"})}
+	if err := reg.Register(m.duration); err != nil {
+		return nil, errs.Wrap(err, "register metrics")
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(method string, status int, namespace, collection string, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other"
+	}
+	key := series{method: method, status: status, namespace: namespace, collection: collection}
+	o, ok := m.observers.Load(key)
+	if !ok {
+		o, _ = m.observers.LoadOrStore(key, m.duration.WithLabelValues(method, strconv.Itoa(status), namespace, collection))
+	}
+	if obs, ok := o.(prometheus.Observer); ok {
+		obs.Observe(took.Seconds())
+	}
+}

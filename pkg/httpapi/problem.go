@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// statusOf is the one table from the kind of an error to its HTTP status. A kind without a row is a 500.
+func statusOf(kind errs.Kind) int {
+	switch kind {
+	case errs.Invalid:
+		return http.StatusBadRequest
+	case errs.Denied:
+		return http.StatusForbidden
+	case errs.NotFound:
+		return http.StatusNotFound
+	case errs.Method:
+		return http.StatusMethodNotAllowed
+	case errs.Conflict:
+		return http.StatusConflict
+	case errs.Precondition:
+		return http.StatusPreconditionFailed
+	case errs.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case errs.MediaType:
+		return http.StatusUnsupportedMediaType
+	case errs.Limit:
+		return http.StatusUnprocessableEntity
+	case errs.Throttled:
+		return http.StatusTooManyRequests
+	case errs.Unavailable:
+		return http.StatusServiceUnavailable
+	case errs.Timeout:
+		return http.StatusGatewayTimeout
+	case errs.Full:
+		return http.StatusInsufficientStorage
+	case errs.Internal:
+	}
+	return http.StatusInternalServerError
+}
+
+// public turns any error into the one that the caller is told, so that no text of ours or of a library leaks.
+func public(ctx context.Context, err error) *errs.Error {
+	var known *errs.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return errs.New(errs.Unavailable, "canceled", "the request was canceled").With(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return errs.New(errs.Timeout, "timeout", "the request took too long: try again").With(err)
+	}
+	return errs.From(err)
+}
+
+// problem is the wire form of an error (RFC 9457).
+func problem(e *errs.Error, requestID string) *api.Problem {
+	status := statusOf(e.Kind)
+	p := &api.Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status,
+		Code: e.Code, Detail: e.Message, RequestID: requestID,
+	}
+	for _, f := range e.Fields {
+		p.Errors = append(p.Errors, api.FieldError(f))
+	}
+	return p
+}
+
+// writeProblem answers with an error.
+func writeProblem(w http.ResponseWriter, p *api.Problem, retryAfter time.Duration) {
+	body, err := json.Marshal(p)
+	if err != nil { // strings and integers only
+		body = []byte(`{"status":500,"code":"internal","detail":"internal error"}`)
+	}
+	h := w.Header()
+	h.Set("Content-Type", api.MediaProblem)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Del(api.HeaderETag)
+	if retryAfter > 0 {
+		h.Set(api.HeaderRetryAfter, strconv.FormatInt(int64((retryAfter+time.Second-1)/time.Second), 10))
+	} else if p.Status == http.StatusServiceUnavailable {
+		h.Set(api.HeaderRetryAfter, "1")
+	}
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body) // the client is gone; there is nobody to tell
+}

@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+func (s *Server) listProjects(w http.ResponseWriter, r *request) error {
+	return listModel(w, r, s.cfg.Control.List, s.cfg.Control.Count, projectOut)
+}
+
+func (s *Server) registerProject(w http.ResponseWriter, r *request) error {
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	p, err := s.cfg.Control.Register(r.Context(), body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set(api.HeaderLocation, api.ProjectPath(p.ID.Hex()))
+	return r.json(w, http.StatusCreated, projectOut(p))
+}
+
+func (s *Server) getProject(w http.ResponseWriter, r *request) error {
+	p, err := s.cfg.Control.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, projectOut(p))
+}
+
+func (s *Server) updateProject(w http.ResponseWriter, r *request) error {
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	p, err := s.cfg.Control.Update(r.Context(), r.param("id"), body)
+	if err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, projectOut(p))
+}
+
+func (s *Server) unregisterProject(w http.ResponseWriter, r *request) error {
+	id := r.param("id")
+	if err := s.cfg.Control.Unregister(r.Context(), id); err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, api.DeleteResult{ID: id})
+}
+
+func projectOut(p system.Project) api.Project {
+	return api.Project{
+		ID: p.ID.Hex(), Name: p.Name, Description: p.Description, ConfigFile: p.ConfigFile, Enabled: p.Enabled,
+		Namespace: p.Namespace, CreatedAt: api.Time{Time: p.CreatedAt}, UpdatedAt: api.Time{Time: p.UpdatedAt},
+	}
+}
+
+func (s *Server) projectStatus(w http.ResponseWriter, r *request) error {
+	p, err := s.cfg.Control.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return err
+	}
+	st, _ := s.cfg.Status.Get(p.ID.Hex())
+	return r.json(w, http.StatusOK, api.ProjectStatus{
+		ID: p.ID.Hex(), Namespace: p.Namespace, Phase: phase(p, st),
+		ObservedGeneration: st.ObservedGeneration, Revision: st.Revision,
+		Conditions: conditionsOut(st.Conditions), Problems: problemsOut(st.Problems),
+	})
+}
+
+// phase sums a project's state up in one word.
+func phase(p system.Project, st status.State) api.Phase {
+	ready, _ := st.Condition(status.Ready)
+	valid, loaded := st.Condition(status.ConfigValid)
+	switch {
+	case !p.Enabled:
+		return api.PhaseDisabled
+	case st.ObservedGeneration > 0 && ready.Status == status.True:
+		return api.PhaseReady
+	case st.ObservedGeneration > 0:
+		return api.PhaseDegraded
+	case loaded && valid.Status == status.False:
+		return api.PhaseFailed
+	}
+	return api.PhasePending
+}
+
+// reload loads the project's files again. Without wait=true the answer says that it will be done.
+func (s *Server) reload(w http.ResponseWriter, r *request) error {
+	if err := r.known(api.ParamWait); err != nil {
+		return err
+	}
+	wait, err := r.boolean(api.ParamWait)
+	if err != nil {
+		return err
+	}
+	before := r.project.Generation
+	if err := s.cfg.Control.Reload(r.Context(), r.project.ID, wait); err != nil {
+		return err
+	}
+	st, _ := s.cfg.Status.Get(r.project.ID)
+	code := http.StatusAccepted
+	if wait {
+		code = http.StatusOK
+	}
+	return r.json(w, code, api.ReloadResult{
+		Generation: st.ObservedGeneration, Changed: st.ObservedGeneration != before, Revision: st.Revision,
+		Conditions: conditionsOut(st.Conditions), Warnings: problemsOut(st.Problems),
+	})
+}
+
+func conditionsOut(in []status.Condition) []api.Condition {
+	out := make([]api.Condition, 0, len(in))
+	for _, c := range in {
+		out = append(out, api.Condition{
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: c.ObservedGeneration, LastTransitionTime: api.Time{Time: c.LastTransitionTime},
+		})
+	}
+	return out
+}
+
+func problemsOut(in []status.Problem) []api.ConfigProblem {
+	out := make([]api.ConfigProblem, 0, len(in))
+	for _, p := range in {
+		out = append(out, api.ConfigProblem(p))
+	}
+	return out
+}
+
+func configProblems(in schema.Problems) []api.ConfigProblem {
+	out := make([]api.ConfigProblem, 0, len(in))
+	for _, p := range in {
+		out = append(out, api.ConfigProblem{
+			File: p.File, Line: p.Line, Column: p.Column, Path: p.Path, Code: p.Code, Message: p.Message, Warning: p.Warning,
+		})
+	}
+	return out
+}

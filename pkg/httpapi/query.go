@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/records"
+)
+
+// maxQueryParameters bounds how many parameters a URL may carry; more are refused before they are parsed.
+const maxQueryParameters = 1000
+
+// parseQuery reads the URL's parameters. A malformed or oversized query is refused, never cut.
+func parseQuery(raw string) (url.Values, error) {
+	if strings.Count(raw, "&") >= maxQueryParameters {
+		return nil, errs.New(errs.Invalid, "too_many_parameters", "more than %d query parameters", maxQueryParameters)
+	}
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "bad_query", "the query string is malformed: check its percent-encoding").With(err)
+	}
+	return q, nil
+}
+
+// known refuses parameters that the route does not have, so that a misspelled filter is never silently dropped.
+// The parameters of every route are allowed, and so are those that the collection's meta.query declares.
+func (r *request) known(names ...string) error {
+	if r.project != nil && r.project.LooseQuery {
+		return nil
+	}
+	for name := range r.query {
+		base, _, _ := strings.Cut(name, "[")
+		switch {
+		case base == api.ParamPretty, isTokenParameter(name), slices.Contains(names, base):
+		case r.collection != nil && r.collection.QueryParams[name] != nil:
+		default:
+			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s", name)
+		}
+	}
+	return nil
+}
+
+// one gives a parameter that may be given once.
+func (r *request) one(name string) (string, error) {
+	v := r.query[name]
+	if len(v) > 1 {
+		return "", errs.New(errs.Invalid, "bad_parameter", "%s is given %d times", name, len(v))
+	}
+	if len(v) == 0 {
+		return "", nil
+	}
+	return v[0], nil
+}
+
+func (r *request) boolean(name string) (bool, error) {
+	text, err := r.one(name)
+	if err != nil {
+		return false, err
+	}
+	switch text {
+	case "", "false", "0":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	}
+	return false, errs.New(errs.Invalid, "bad_parameter", "%s must be true or false", name)
+}
+
+// integer gives a whole number, or nil when the parameter is absent.
+func (r *request) integer(name string) (*int64, error) {
+	text, err := r.one(name)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "bad_parameter", "%s must be a whole number", name)
+	}
+	return &n, nil
+}
+
+// listParams reads the parameters of a list.
+func (r *request) listParams() (records.ListParams, error) {
+	var p records.ListParams
+	var err error
+	for name, dst := range map[string]*string{
+		api.ParamSort: &p.Sort, api.ParamSelect: &p.Select, api.ParamProjection: &p.Projection, api.ParamAfter: &p.After,
+	} {
+		if *dst, err = r.one(name); err != nil {
+			return p, err
+		}
+	}
+	if p.Limit, err = r.integer(api.ParamLimit); err != nil {
+		return p, err
+	}
+	offset, err := r.integer(api.ParamOffset)
+	if err != nil {
+		return p, err
+	}
+	if offset != nil {
+		p.Offset = *offset
+	}
+	if p.Count, err = r.boolean(api.ParamCount); err != nil {
+		return p, err
+	}
+	p.Where, err = r.filter()
+	return p, err
+}
+
+// filter reads the filter in either form: filter={…JSON…}, or filter[status]=published&filter[views][gte]=10.
+func (r *request) filter() (records.Where, error) {
+	whole := r.query[api.ParamFilter]
+	short, size, err := r.shortFilter()
+	switch {
+	case err != nil:
+		return records.Where{}, err
+	case len(whole) > 1, len(whole) == 1 && len(short) > 0:
+		return records.Where{}, errs.New(errs.Invalid, "bad_filter", "give one filter: either filter={…} or filter[field]=value")
+	case len(whole) == 1 && strings.TrimSpace(whole[0]) != "":
+		doc, err := document.ParseJSON([]byte(whole[0]))
+		if err != nil {
+			e := *errs.From(err)
+			e.Message = "filter: " + e.Message
+			return records.Where{}, &e
+		}
+		return records.Where{Filter: doc, Bytes: len(whole[0])}, nil
+	}
+	return records.Where{Filter: short, Bytes: size}, nil
+}
+
+// hasFilter tells whether the request names a filter, even an empty one.
+func (r *request) hasFilter() bool {
+	for name, v := range r.query {
+		if name == api.ParamFilter && strings.TrimSpace(v[0]) != "" || strings.HasPrefix(name, api.ParamFilter+"[") {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *request) shortFilter() (bson.D, int, error) {
+	var names []string
+	for name := range r.query {
+		if strings.HasPrefix(name, api.ParamFilter+"[") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var clauses bson.A
+	size := 0
+	for _, name := range names {
+		path, op, ok := shortName(strings.TrimPrefix(name, api.ParamFilter))
+		if !ok {
+			return nil, 0, errs.New(errs.Invalid, "bad_filter", "%s must look like filter[field]=value or filter[field][gte]=value", name)
+		}
+		for _, v := range r.query[name] {
+			size += len(name) + len(v)
+			clauses = append(clauses, bson.D{{Key: path, Value: bson.D{{Key: "$" + op, Value: shortValue(op, v)}}}})
+		}
+	}
+	switch len(clauses) {
+	case 0:
+		return nil, 0, nil
+	case 1:
+		doc, _ := clauses[0].(bson.D)
+		return doc, size, nil
+	}
+	return bson.D{{Key: "$and", Value: clauses}}, size, nil
+}
+
+// shortName takes "[path]" or "[path][op]" apart. Logical operators have no short form.
+func shortName(s string) (path, op string, ok bool) {
+	s, ok = strings.CutPrefix(s, "[")
+	if !ok || !strings.HasSuffix(s, "]") {
+		return "", "", false
+	}
+	path, op, nested := strings.Cut(strings.TrimSuffix(s, "]"), "][")
+	if !nested {
+		op = "eq"
+	}
+	valid := path != "" && op != "" && !strings.ContainsAny(path+op, "[]$")
+	return path, op, valid
+}
+
+// shortValue gives a constant whose type the field decides; lists are separated by commas.
+func shortValue(op, v string) any {
+	switch op {
+	case "in", "nin", "all":
+		list := bson.A{}
+		for item := range strings.SplitSeq(v, ",") {
+			list = append(list, fieldtype.Untyped(item))
+		}
+		return list
+	}
+	return fieldtype.Untyped(v)
+}
+
+// isTokenParameter recognizes the query form of the header Token, whose name is not case-sensitive.
+func isTokenParameter(name string) bool { return strings.EqualFold(name, api.ParamToken) }

@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/records"
+)
+
+func (s *Server) listRecords(w http.ResponseWriter, r *request) error {
+	err := r.known(api.ParamFilter, api.ParamSort, api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamSelect,
+		api.ParamProjection, api.ParamCount)
+	if err != nil {
+		return err
+	}
+	p, err := r.listParams()
+	if err != nil {
+		return err
+	}
+	page, err := s.cfg.Records.List(r.Context(), r.call(), p)
+	if err != nil {
+		return err
+	}
+	if page.Next != "" {
+		w.Header().Set(api.HeaderLink, "<"+nextPage(r, page.Next)+`>; rel="next"`)
+	}
+	return r.respond(w, http.StatusOK, func(dst []byte) []byte { return appendPage(dst, page) })
+}
+
+// appendPage writes the list envelope around the records' own JSON.
+func appendPage(dst []byte, page *records.Page) []byte {
+	dst = append(dst, `{"items":[`...)
+	for i, rec := range page.Items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rec.AppendJSON(dst)
+	}
+	dst = append(dst, `],"limit":`...)
+	dst = strconv.AppendInt(dst, page.Limit, 10)
+	dst = append(dst, `,"offset":`...)
+	dst = strconv.AppendInt(dst, page.Offset, 10)
+	dst = append(dst, `,"hasMore":`...)
+	dst = strconv.AppendBool(dst, page.HasMore)
+	if page.Total >= 0 {
+		dst = append(dst, `,"total":`...)
+		dst = strconv.AppendInt(dst, page.Total, 10)
+	}
+	if page.Next != "" {
+		dst = append(dst, `,"next":"`...)
+		dst = append(dst, page.Next...) // base64url: nothing to escape
+		dst = append(dst, '"')
+	}
+	return append(dst, '}')
+}
+
+// nextPage is this request's own URL with the cursor of the next page. A token in the query is left out: links are
+// kept and shared.
+func nextPage(r *request, cursor string) string {
+	q := make(url.Values, len(r.query)+1)
+	for name, v := range r.query {
+		if !isTokenParameter(name) && name != api.ParamOffset {
+			q[name] = v
+		}
+	}
+	q.Set(api.ParamAfter, cursor)
+	return api.RecordsPath(r.project.Namespace, r.collection.Name) + "?" + q.Encode()
+}
+
+func (s *Server) countRecords(w http.ResponseWriter, r *request) error {
+	if err := r.known(api.ParamFilter); err != nil {
+		return err
+	}
+	where, err := r.filter()
+	if err != nil {
+		return err
+	}
+	n, err := s.cfg.Records.Count(r.Context(), r.call(), where)
+	if err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, api.CountResult{Count: n})
+}
+
+func (s *Server) getRecord(w http.ResponseWriter, r *request) error {
+	if err := r.known(api.ParamSelect, api.ParamProjection); err != nil {
+		return err
+	}
+	sel, err := r.one(api.ParamSelect)
+	if err != nil {
+		return err
+	}
+	projection, err := r.one(api.ParamProjection)
+	if err != nil {
+		return err
+	}
+	rec, err := s.cfg.Records.Get(r.Context(), r.call(), r.param("id"), records.GetParams{Select: sel, Projection: projection})
+	if err != nil {
+		return err
+	}
+	tag := etag(rec.Rev())
+	w.Header().Set(api.HeaderETag, tag)
+	if matchesAny(r.Header.Get(api.HeaderIfNoneMatch), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return r.respond(w, http.StatusOK, rec.AppendJSON)
+}
+
+// etag is the entity tag of a revision (RFC 9110).
+func etag(rev int64) string { return `"` + strconv.FormatInt(rev, 10) + `"` }
+
+// matchesAny says whether a list of entity tags names tag, by weak comparison.
+func matchesAny(list, tag string) bool {
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimPrefix(strings.TrimSpace(item), "W/")
+		if item == tag || item == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// ifMatch gives the revision that If-Match asks for; 0 when there is no condition.
+func (r *request) ifMatch() (int64, error) {
+	given := strings.TrimSpace(r.Header.Get(api.HeaderIfMatch))
+	if given == "" || given == "*" {
+		return 0, nil
+	}
+	rev, err := strconv.ParseInt(strings.Trim(given, `"`), 10, 64)
+	if err != nil || rev <= 0 || given != etag(rev) {
+		return 0, errs.New(errs.Precondition, "stale", "If-Match must be the one ETag that a read of the record gave")
+	}
+	return rev, nil
+}
+
+func (s *Server) createRecords(w http.ResponseWriter, r *request) error {
+	if err := r.known(paramBulk); err != nil {
+		return err
+	}
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	items, bulk, err := r.bulkItems(body)
+	if err != nil {
+		return err
+	}
+	if bulk {
+		return s.bulkCreate(w, r, items)
+	}
+	res, err := s.cfg.Records.Create(r.Context(), r.call(), body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set(api.HeaderLocation, api.RecordPath(r.project.Namespace, r.collection.Name, res.ID))
+	return r.written(w, http.StatusCreated, res)
+}
+
+// written answers with a written record as the caller may read it, or with its id alone.
+func (r *request) written(w http.ResponseWriter, status int, res records.Written) error {
+	if res.Record == nil {
+		return r.json(w, status, map[string]string{"id": res.ID})
+	}
+	w.Header().Set(api.HeaderETag, etag(res.Record.Rev()))
+	return r.respond(w, status, res.Record.AppendJSON)
+}
+
+func (s *Server) updateRecord(w http.ResponseWriter, r *request) error {
+	if err := r.known(api.ParamReplace); err != nil {
+		return err
+	}
+	replace, err := r.boolean(api.ParamReplace)
+	if err != nil {
+		return err
+	}
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	change := records.Change{Mode: records.Merge, Body: body}
+	if replace {
+		change.Mode = records.Overwrite
+	}
+	return s.update(w, r, change)
+}
+
+func (s *Server) update(w http.ResponseWriter, r *request, change records.Change) (err error) {
+	if change.IfRev, err = r.ifMatch(); err != nil {
+		return err
+	}
+	res, err := s.cfg.Records.Update(r.Context(), r.call(), r.param("id"), change)
+	if err != nil {
+		return err
+	}
+	return r.written(w, http.StatusOK, res)
+}
+
+func (s *Server) patchRecord(w http.ResponseWriter, r *request) error {
+	if err := r.known(); err != nil {
+		return err
+	}
+	media, err := r.mediaType(api.MediaMergePatch, api.MediaJSONPatch, api.MediaJSON)
+	if err != nil {
+		return err
+	}
+	data, err := r.body(w)
+	if err != nil {
+		return err
+	}
+	if media == api.MediaJSONPatch {
+		return s.update(w, r, records.Change{Mode: records.JSONPatch, Patch: data})
+	}
+	body, err := document.ParseJSON(data)
+	if err != nil {
+		return err
+	}
+	return s.update(w, r, records.Change{Mode: records.Merge, Body: body})
+}
+
+func (s *Server) deleteRecord(w http.ResponseWriter, r *request) error {
+	if err := r.known(); err != nil {
+		return err
+	}
+	rev, err := r.ifMatch()
+	if err != nil {
+		return err
+	}
+	id := r.param("id")
+	if err := s.cfg.Records.Delete(r.Context(), r.call(), id, rev); err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, api.DeleteResult{ID: strings.ToLower(id)})
+}

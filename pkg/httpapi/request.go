@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
+)
+
+// request is one request on its way: the HTTP request and what has been found out about it so far.
+type request struct {
+	*http.Request
+
+	server     *Server
+	id         string
+	query      url.Values
+	pretty     bool
+	principal  *access.Principal
+	project    *project.Project    // of the namespace in the path, the same for the whole request
+	collection *project.Collection // of the path
+}
+
+// newRequestID makes an id for a request that came without one.
+func newRequestID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// requestID takes the caller's id if it is one that is safe to repeat in headers and logs.
+func requestID(given string) string {
+	if given == "" || len(given) > 64 {
+		return newRequestID()
+	}
+	for _, c := range given {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !strings.ContainsRune("-_.:", c) {
+			return newRequestID()
+		}
+	}
+	return given
+}
+
+// param gives a part of the path, decoded.
+func (r *request) param(name string) string {
+	v := chi.URLParam(r.Request, name)
+	if r.URL.RawPath == "" {
+		return v
+	}
+	decoded, err := url.PathUnescape(v)
+	if err != nil {
+		return v
+	}
+	return decoded
+}
+
+// credentials gathers what the caller shows, wherever it may stand.
+func (r *request) credentials() (auth.Credentials, error) {
+	c := auth.Credentials{
+		XAuthToken: r.Header.Get(api.HeaderAuthToken),
+		AdminToken: r.Header.Get(api.HeaderAdminToken),
+		Token:      r.Header.Get(api.HeaderToken),
+	}
+	for _, name := range []string{api.HeaderAuthToken, api.HeaderAdminToken, api.HeaderToken, api.HeaderAuthorization} {
+		if len(r.Header.Values(name)) > 1 {
+			return c, errs.New(errs.Invalid, "two_credentials", "the header %s is given more than once", name)
+		}
+	}
+	if given := r.Header.Get(api.HeaderAuthorization); given != "" {
+		scheme, value, ok := strings.Cut(given, " ")
+		if !ok || !strings.EqualFold(scheme, "Bearer") {
+			return c, errs.ErrDenied
+		}
+		c.Bearer = strings.TrimSpace(value)
+	}
+	for name, v := range r.query {
+		if !isTokenParameter(name) {
+			continue
+		}
+		if len(v) > 1 || c.TokenQuery != "" {
+			return c, errs.New(errs.Invalid, "two_credentials", "the parameter %s is given more than once", name)
+		}
+		c.TokenQuery = v[0]
+	}
+	return c, nil
+}
+
+// authenticate finds out who is calling.
+func (r *request) authenticate() error {
+	c, err := r.credentials()
+	if err != nil {
+		return err
+	}
+	r.principal, err = r.server.cfg.Auth.Authenticate(r.Context(), c)
+	return err
+}
+
+// inProject finds the project of the path. A namespace that is not served is not found, whatever else is asked of it;
+// only its operators can reach a registered one whose config was never valid, to reload it.
+func (r *request) inProject(kind rightKind) error {
+	namespace := r.param("project")
+	p, err := r.server.cfg.Registry.Get(namespace)
+	if err != nil && kind == rightProject {
+		p, err = r.unserved(namespace)
+	}
+	r.project = p
+	return err
+}
+
+// unserved stands in for a registered project that has no generation to serve.
+func (r *request) unserved(namespace string) (*project.Project, error) {
+	reg, err := r.server.cfg.Control.ByNamespace(r.Context(), namespace)
+	switch {
+	case errors.Is(err, errs.ErrNotFound), err == nil && !reg.Enabled:
+		return nil, errs.ErrProjectNotFound
+	case err != nil:
+		return nil, err
+	}
+	return &project.Project{ID: reg.ID.Hex(), Namespace: reg.Namespace, Name: reg.Name}, nil
+}
+
+// call is what the record service is told: the project's one generation, the collection, the caller.
+func (r *request) call() *records.Call {
+	return &records.Call{Project: r.project, Collection: r.collection, Principal: r.principal}
+}
+
+// addr is the address of the client: the peer's, or the one that a trusted proxy names.
+func (r *request) addr() netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := peer.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && r.server.trusts(addr); i-- {
+		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = next.Unmap()
+	}
+	return addr
+}

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// buffers holds answer bodies between requests. A body that grew beyond maxPooled is left to the collector.
+var buffers = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // a pool is shared by nature
+
+const maxPooled = 1 << 20
+
+// respond answers with a body that build appends to a pooled buffer.
+func (r *request) respond(w http.ResponseWriter, status int, build func(dst []byte) []byte) error {
+	buf, _ := buffers.Get().(*[]byte)
+	body := build((*buf)[:0])
+	if r.pretty {
+		body = indent(body)
+	}
+	h := w.Header()
+	h.Set("Content-Type", api.MediaJSON)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, err := w.Write(body)
+	if cap(body) <= maxPooled {
+		*buf = body
+		buffers.Put(buf)
+	}
+	if err != nil {
+		return errClientGone.With(err)
+	}
+	return nil
+}
+
+// errClientGone says that the answer could not be delivered. There is nobody to tell; the log is.
+var errClientGone = errs.New(errs.Unavailable, "client_gone", "the client closed the connection")
+
+func indent(body []byte) []byte {
+	var out bytes.Buffer
+	if err := json.Indent(&out, body, "", "  "); err != nil {
+		return body
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// json answers with the JSON of a wire type.
+func (r *request) json(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return errs.Wrap(err, "encode answer")
+	}
+	return r.respond(w, status, func(dst []byte) []byte { return append(dst, body...) })
+}

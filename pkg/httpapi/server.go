@@ -1,0 +1,325 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// Control is what this door asks of the control plane. controllers.Control implements it.
+type Control interface {
+	// Register loads a config file, records the registration and waits until its project is served.
+	Register(ctx context.Context, body bson.D) (system.Project, error)
+	// Get, List and Count read registrations.
+	Get(ctx context.Context, id string) (system.Project, error)
+	List(ctx context.Context, limit, offset int64) (system.Page[system.Project], error)
+	Count(ctx context.Context) (int64, error)
+	ByNamespace(ctx context.Context, namespace string) (system.Project, error)
+	// Update changes a registration and waits until that shows.
+	Update(ctx context.Context, id string, body bson.D) (system.Project, error)
+	// Unregister ends a registration. The data stays.
+	Unregister(ctx context.Context, id string) error
+	// Reload loads a project's files again. With wait it returns when the new generation is served, or the error
+	// that its config has.
+	Reload(ctx context.Context, id string, wait bool) error
+	// Indexes tells of each index of a collection, declared or found, how it stands.
+	Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error)
+}
+
+// Config is what the door serves. All members are required unless they say otherwise.
+type Config struct {
+	Records     *records.Service
+	Registry    *project.Registry
+	Auth        *auth.Auth
+	Users       *system.Users
+	Control     Control
+	Status      *status.Board
+	Ready       func(ctx context.Context) []string // what keeps the service from being ready; none: it is
+	Logger      *slog.Logger
+	Registerer  prometheus.Registerer
+	Gatherer    prometheus.Gatherer
+	Version     string
+
+	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
+	AdminHosts     []string          // host names of the admin front
+	Fronts         map[string]string // host name of a site's front -> namespace
+	TrustedProxies []netip.Prefix    // whose X-Forwarded-For is believed
+	MetricsPublic  bool              // whether /metrics needs no credential beyond loopback
+}
+
+// Server is the door. It is an http.Handler and safe for concurrent use.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	router  chi.Router
+	handler http.Handler
+}
+
+// New makes the door and registers its metrics.
+func New(cfg Config) (*Server, error) {
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	router := chi.NewRouter()
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router}
+	for _, rt := range routes() {
+		h := s.serve(rt)
+		router.Method(rt.method, api.Prefix+rt.pattern, h)
+		if rt.method == http.MethodGet {
+			router.Method(http.MethodHead, api.Prefix+rt.pattern, h)
+		}
+	}
+	s.rootRoutes(router)
+	router.NotFound(s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noRoute}))
+	router.MethodNotAllowed(s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noMethod}))
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.ContentTypes([]string{api.MediaJSON, api.MediaProblem, "text/plain"}))
+	if err != nil {
+		return nil, errs.Wrap(err, "set up compression")
+	}
+	s.handler = s.hosts(compress(router))
+	return s, nil
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// hosts maps the paths of the admin front and of site fronts to the API's own.
+func (s *Server) hosts(next http.Handler) http.Handler {
+	if len(s.cfg.AdminHosts) == 0 && len(s.cfg.Fronts) == 0 {
+		return next
+	}
+	prefixes := make(map[string]string, len(s.cfg.AdminHosts)+len(s.cfg.Fronts))
+	for _, host := range s.cfg.AdminHosts {
+		prefixes[strings.ToLower(host)] = api.Prefix
+	}
+	for host, namespace := range s.cfg.Fronts {
+		prefixes[strings.ToLower(host)] = api.Prefix + "/_/" + namespace
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := strings.Cut(strings.ToLower(r.Host), ":")
+		prefix, ok := prefixes[host]
+		rest, isAPI := strings.CutPrefix(r.URL.EscapedPath(), "/api/")
+		if ok && isAPI && !strings.HasPrefix(rest, "v1/") {
+			r = withPath(r, prefix+"/"+rest)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// withPath is r with another escaped path.
+func withPath(r *http.Request, escaped string) *http.Request {
+	u := *r.URL
+	if parsed, err := u.Parse(escaped); err == nil {
+		u.Path, u.RawPath = parsed.Path, parsed.RawPath
+	}
+	c := *r
+	c.URL = &u
+	return &c
+}
+
+// serve wraps a route's handler with what every request goes through.
+func (s *Server) serve(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, hr *http.Request) {
+		start := time.Now()
+		r := &request{Request: hr, server: s, id: requestID(hr.Header.Get(api.HeaderRequestID))}
+		rec := &recorder{ResponseWriter: w}
+		rec.Header().Set(api.HeaderRequestID, r.id)
+		defer func() {
+			if p := recover(); p != nil {
+				s.panicked(rec, r, p)
+			}
+			s.finish(rec, r, time.Since(start))
+		}()
+		if err := s.dispatch(rec, r, rt); err != nil {
+			s.fail(rec, r, err)
+		}
+	}
+}
+
+// dispatch runs the steps that come before a handler, in this order: parameters, project, caller, right.
+func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err error) {
+	if r.query, err = parseQuery(r.URL.RawQuery); err != nil {
+		return err
+	}
+	if r.pretty, err = r.boolean(api.ParamPretty); err != nil {
+		return err
+	}
+	if rt.right.kind == rightProject || rt.right.kind == rightRecords {
+		if err := r.inProject(rt.right.kind); err != nil {
+			return err
+		}
+		w.Header().Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
+	}
+	if err := r.authenticate(); err != nil {
+		return err
+	}
+	if err := r.allowed(rt.right); err != nil {
+		return err
+	}
+	return rt.handle(s, w, r)
+}
+
+// allowed holds the caller against the right of the route.
+func (r *request) allowed(need right) error {
+	p := r.principal
+	switch need.kind {
+	case rightPublic:
+		return nil
+	case rightLogin:
+		if p.Kind == access.KindUser {
+			return nil
+		}
+	case rightSystem:
+		if p.Has(need.name) {
+			return nil
+		}
+	case rightProject:
+		t, ok := r.project.AdminTokens.Match(p.TokenHash, time.Now())
+		if p.Has(need.name) || p.Kind == access.KindToken && ok && t.Has(need.name) {
+			return nil
+		}
+	case rightRecords:
+		c, ok := r.project.Collections[r.param("collection")]
+		if !ok {
+			return errs.ErrCollectionNotFound
+		}
+		r.collection = c
+		return nil
+	case rightNobody:
+	}
+	if need.name != "" {
+		return p.Require(need.name)
+	}
+	return errs.ErrDenied
+}
+
+// fail answers with an error, unless the answer has begun.
+func (s *Server) fail(w *recorder, r *request, err error) {
+	e := public(r.Context(), err)
+	s.logError(r, e)
+	if w.status != 0 {
+		return
+	}
+	p := problem(e, r.id)
+	var refused *project.ConfigError
+	if errors.As(err, &refused) {
+		p.Problems = configProblems(refused.Problems)
+	}
+	writeProblem(w, p, e.RetryAfter)
+}
+
+// logError logs what a caller is not told: the causes of our own failures.
+func (s *Server) logError(r *request, e *errs.Error) {
+	switch e.Kind {
+	case errs.Internal:
+		s.log.ErrorContext(r.Context(), "request failed", "request_id", r.id, "method", r.Method, "path", r.URL.Path, "error", e.Error())
+	case errs.Unavailable, errs.Timeout, errs.Full:
+		s.log.WarnContext(r.Context(), "request not served", "request_id", r.id, "method", r.Method, "path", r.URL.Path, "error", e.Error())
+	default:
+	}
+}
+
+func (s *Server) panicked(w *recorder, r *request, p any) {
+	s.log.ErrorContext(r.Context(), "panic in a request", "request_id", r.id, "method", r.Method, "path", r.URL.Path,
+		"panic", p, "stack", string(debug.Stack()))
+	if w.status == 0 {
+		writeProblem(w, problem(errs.From(errPanic), r.id), 0)
+	}
+}
+
+var errPanic = errs.New(errs.Internal, "internal", "internal error")
+
+// finish counts and logs a request. The query is never logged: it may hold a token.
+func (s *Server) finish(w *recorder, r *request, took time.Duration) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	namespace, collection := "", ""
+	if r.project != nil {
+		namespace = r.project.Namespace
+	}
+	if r.collection != nil {
+		collection = r.collection.Name
+	}
+	s.metrics.observe(r.Method, w.status, namespace, collection, took)
+	if s.log.Enabled(r.Context(), slog.LevelDebug) {
+		s.log.DebugContext(r.Context(), "request", "request_id", r.id, "method", r.Method, "path", r.URL.Path,
+			"status", w.status, "duration", took, "bytes", w.bytes)
+	}
+}
+
+func (s *Server) noRoute(_ http.ResponseWriter, r *request) error {
+	if rest, ok := strings.CutPrefix(r.URL.Path, api.Prefix+"/_/"); ok {
+		namespace, _, _ := strings.Cut(rest, "/")
+		if _, err := s.cfg.Registry.Get(namespace); err != nil {
+			return err
+		}
+	}
+	return errs.New(errs.NotFound, "no_such_route", "not found")
+}
+
+func (s *Server) noMethod(w http.ResponseWriter, r *request) error {
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		if s.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
+			w.Header().Add("Allow", method)
+		}
+	}
+	return errs.New(errs.Method, "method_not_allowed", "this path does not take that method")
+}
+
+func (s *Server) trusts(addr netip.Addr) bool {
+	for _, p := range s.cfg.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// recorder notes the status and size of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// strings reads a body that has exactly the named members, each a string.
+func (r *request) strings(w http.ResponseWriter, names ...string) (map[string]string, error) {
+	body, err := r.object(w)
+	if err != nil {
+		return nil, err
+	}
+	var problems []errs.FieldError
+	out := make(map[string]string, len(names))
+	for _, e := range body {
+		text, ok := e.Value.(string)
+		switch {
+		case !slices.Contains(names, e.Key):
+			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "unknown", Message: "unknown field"})
+		case !ok:
+			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "type", Message: "must be a string"})
+		default:
+			out[e.Key] = text
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(body, func(e bson.E) bool { return e.Key == name }) {
+			problems = append(problems, errs.FieldError{Path: name, Rule: "required", Message: "is required"})
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errs.Validation(problems)
+	}
+	return out, nil
+}
+
+func (s *Server) login(w http.ResponseWriter, r *request) error {
+	body, err := r.strings(w, "username", "password")
+	if err != nil {
+		return err
+	}
+	token, _, err := s.cfg.Auth.Login(r.Context(), body["username"], body["password"], r.addr().String())
+	if err != nil {
+		return err
+	}
+	return s.session(w, r, token)
+}
+
+// session answers with a new session token.
+func (s *Server) session(w http.ResponseWriter, r *request, token string) error {
+	w.Header().Set("Cache-Control", "no-store")
+	expires := time.Now().Add(s.cfg.Auth.SessionTTL())
+	return r.json(w, http.StatusOK, api.LoginResponse{Token: token, ExpiresAt: api.Time{Time: expires}})
+}
+
+func (s *Server) logout(w http.ResponseWriter, r *request) error {
+	if err := s.cfg.Auth.Logout(r.Context(), r.principal); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// me tells callers who they are taken for.
+func (s *Server) me(w http.ResponseWriter, r *request) error {
+	p := r.principal
+	me := api.Me{Kind: string(p.Kind), ID: p.ID, IsAdmin: p.Full(), Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{}}
+	if p.Kind == access.KindUser {
+		u, err := s.cfg.Users.Get(r.Context(), p.ID)
+		if err != nil {
+			return err
+		}
+		me.Username, me.Email, me.Name, me.Language = u.Username, u.Email, u.Name, u.Language
+		me.Scopes = append(me.Scopes, u.Scopes...)
+	}
+	return r.json(w, http.StatusOK, me)
+}
+
+// changePassword gives the caller a new password. Every token issued before is void, so the answer has a new one.
+func (s *Server) changePassword(w http.ResponseWriter, r *request) error {
+	body, err := r.strings(w, "currentPassword", "newPassword")
+	if err != nil {
+		return err
+	}
+	token, err := s.cfg.Auth.ChangePassword(r.Context(), r.principal, body["currentPassword"], body["newPassword"], r.addr().String())
+	if err != nil {
+		return err
+	}
+	return s.session(w, r, token)
+}

@@ -1,0 +1,289 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// bulkChunk is how many records a bulk write in mode continue holds in memory at once.
+const bulkChunk = 500
+
+// Item is the outcome of one record of a bulk write.
+type Item struct {
+	ID     string // "" when the record never came into being
+	Record *Record
+	Err    error
+}
+
+// BulkResult is the outcome of a bulk write, item by item in the order of the request.
+type BulkResult struct {
+	Items   []Item
+	Matched int // bulk update and delete: records that the filter found
+}
+
+// Failed counts the items that were not written.
+func (b BulkResult) Failed() int {
+	n := 0
+	for _, it := range b.Items {
+		if it.Err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// bulkGrant gives the right to method in bulk.
+func (s *Service) bulkGrant(c *Call, m access.Method) (access.Grant, error) {
+	g, err := s.grant(c, m)
+	if err == nil && !g.Bulk {
+		err = errs.ErrDenied
+	}
+	return g, err
+}
+
+// BulkCreate stores many records. In mode continue each item stands by itself; in mode atomic all are stored or none,
+// and the first failure is the error.
+func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkResult, error) {
+	g, err := s.bulkGrant(c, access.Post)
+	if err != nil {
+		return BulkResult{}, err
+	}
+	if max := c.Collection.Bulk.MaxItems; len(bodies) > max {
+		return BulkResult{}, errs.New(errs.Limit, "bulk_limit", "%d items, the limit is %d: send them in several requests", len(bodies), max)
+	}
+	res := BulkResult{Items: make([]Item, len(bodies))}
+	raws := make([]bson.Raw, len(bodies))
+	for i, b := range bodies {
+		body, ok := b.(bson.D)
+		if !ok {
+			res.Items[i].Err = errs.Validation([]errs.FieldError{{Rule: "type", Message: "must be an object"}})
+			continue
+		}
+		if raws[i], err = s.newRecord(ctx, c, g, body); err != nil {
+			res.Items[i].Err = err
+		}
+	}
+	b := batch{c: c, grant: g, items: res.Items}
+	for i, raw := range raws {
+		if raw != nil {
+			b.add(i, store.Op{Kind: store.Insert, Doc: raw})
+		}
+	}
+	if err := s.commit(ctx, &b); err != nil {
+		return BulkResult{}, err
+	}
+	for i := range res.Items {
+		if res.Items[i].Err != nil {
+			continue
+		}
+		w, err := s.written(c, raws[i])
+		if err != nil {
+			return BulkResult{}, err
+		}
+		res.Items[i].ID, res.Items[i].Record = w.ID, w.Record
+	}
+	return res, nil
+}
+
+// BulkUpdate merges body into every record that the filter finds.
+func (s *Service) BulkUpdate(ctx context.Context, c *Call, where Where, body bson.D) (BulkResult, error) {
+	return s.bulkWrite(ctx, c, access.Put, where, func(g access.Grant, raw bson.Raw) (store.Op, error) {
+		next, err := s.changed(ctx, c, g, raw, Change{Mode: Merge, Body: body})
+		return store.Op{Kind: store.Replace, Doc: next, If: unchanged(raw)}, err
+	})
+}
+
+// BulkDelete removes every record that the filter finds.
+func (s *Service) BulkDelete(ctx context.Context, c *Call, where Where) (BulkResult, error) {
+	return s.bulkWrite(ctx, c, access.Delete, where, func(_ access.Grant, raw bson.Raw) (store.Op, error) {
+		return store.Op{Kind: store.Delete, ID: raw.Lookup("_id"), If: unchanged(raw)}, nil
+	})
+}
+
+// bulkWrite finds the records once, so that what it reports as matched is what it works on, then writes them chunk by
+// chunk (mode continue) or all at once (mode atomic). A record that changes in between is read again; one that then
+// no longer matches the filter is left alone.
+func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where Where, op func(access.Grant, bson.Raw) (store.Op, error)) (BulkResult, error) {
+	g, match, err := s.bulkFilter(c, m, where)
+	if err != nil {
+		return BulkResult{}, err
+	}
+	ids, err := s.matching(ctx, c, match)
+	if err != nil {
+		return BulkResult{}, err
+	}
+	chunk := bulkChunk
+	if c.Collection.Bulk.Atomic {
+		chunk = max(len(ids), 1)
+	}
+	res := BulkResult{Items: make([]Item, len(ids)), Matched: len(ids)}
+	for i, id := range ids {
+		res.Items[i].ID = id.Hex()
+	}
+	for start := 0; start < len(ids); start += chunk {
+		end := min(start+chunk, len(ids))
+		w := bulkWriter{service: s, c: c, grant: g, match: match, op: op, ids: ids[start:end], items: res.Items[start:end]}
+		if err := w.run(ctx); err != nil {
+			return BulkResult{}, err
+		}
+	}
+	return res, nil
+}
+
+// bulkFilter gives the records that a bulk write may touch: those that the caller may both write and read, since the
+// answer counts them.
+func (s *Service) bulkFilter(c *Call, m access.Method, where Where) (access.Grant, *mql.Filter, error) {
+	g, err := s.bulkGrant(c, m)
+	if err != nil {
+		return g, nil, err
+	}
+	read, err := s.grant(c, access.Get)
+	if err != nil {
+		return g, nil, err
+	}
+	r := newResolver(c, read)
+	r.hidden = r.hidden.Union(g.Hidden)
+	f, err := r.filter(where)
+	return g, mql.And(read.Filter, g.Filter, f), err
+}
+
+// matching lists the ids that a bulk write works on.
+func (s *Service) matching(ctx context.Context, c *Call, match *mql.Filter) ([]bson.ObjectID, error) {
+	limit := c.Collection.Bulk.MaxAffected
+	var ids []bson.ObjectID
+	q := store.Query{Filter: match, Sort: mql.Sort{{Path: "_id"}}, Limit: int64(limit) + 1}
+	err := s.collection(c).Find(ctx, q, func(doc bson.Raw) error {
+		ids = append(ids, idOf(doc))
+		return nil
+	})
+	if err == nil && len(ids) > limit {
+		err = errs.New(errs.Limit, "bulk_limit", "the filter matches more than %d records, the collection's maxAffected: narrow it", limit)
+	}
+	return ids, err
+}
+
+// bulkWriter writes one chunk of a bulk update or delete.
+type bulkWriter struct {
+	service *Service
+	c       *Call
+	grant   access.Grant
+	match   *mql.Filter
+	op      func(access.Grant, bson.Raw) (store.Op, error)
+	ids     []bson.ObjectID
+	items   []Item
+}
+
+func (w *bulkWriter) run(ctx context.Context) error {
+	todo := make([]int, len(w.ids))
+	for i := range todo {
+		todo[i] = i
+	}
+	for range conflictRetries {
+		stale, err := w.try(ctx, todo)
+		if err != nil || len(stale) == 0 {
+			return err
+		}
+		todo = stale
+	}
+	for _, i := range todo {
+		w.items[i].Err = errBusyRecord
+	}
+	return nil
+}
+
+// try writes the records named by todo and gives back those that changed meanwhile.
+func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err error) {
+	b := batch{c: w.c, grant: w.grant, items: w.items}
+	for _, i := range todo {
+		raw, err := w.service.collection(w.c).Get(ctx, idValue(w.ids[i]))
+		if err == nil && !w.match.Match(raw) {
+			err = errs.ErrNotFound
+		}
+		var op store.Op
+		if err == nil {
+			op, err = w.op(w.grant, raw)
+		}
+		if w.items[i].Err = err; err == nil {
+			b.add(i, op)
+		} else if ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	if err := w.service.commit(ctx, &b); err != nil && !errors.Is(err, store.ErrStale) {
+		return nil, err
+	}
+	for _, i := range b.at {
+		if errors.Is(w.items[i].Err, store.ErrStale) {
+			stale = append(stale, i)
+		}
+	}
+	if len(stale) > 0 && b.atomic() {
+		return todo, nil
+	}
+	return stale, nil
+}
+
+// batch is a list of operations, each for one item.
+type batch struct {
+	c     *Call
+	grant access.Grant
+	items []Item
+	ops   []store.Op
+	at    []int // ops[k] is for items[at[k]]
+}
+
+func (b *batch) add(item int, op store.Op) {
+	b.ops = append(b.ops, op)
+	b.at = append(b.at, item)
+}
+
+func (b *batch) atomic() bool { return b.c.Collection.Bulk.Atomic }
+
+// commit carries out a batch and notes each outcome on its item. In mode atomic the first failing item is the error.
+func (s *Service) commit(ctx context.Context, b *batch) error {
+	if b.atomic() {
+		if err := firstError(b.items); err != nil {
+			return err
+		}
+	}
+	if len(b.ops) == 0 {
+		return nil
+	}
+	results, err := s.collection(b.c).Write(ctx, b.ops, b.atomic())
+	if err != nil {
+		return err
+	}
+	for k, r := range results {
+		b.items[b.at[k]].Err = s.writeError(b.c, b.grant, r.Err)
+	}
+	if b.atomic() {
+		return firstError(b.items)
+	}
+	return nil
+}
+
+// firstError gives the failure that stopped an atomic write, with its item's number in front of the places.
+func firstError(items []Item) error {
+	for i, it := range items {
+		if it.Err == nil || errors.Is(it.Err, store.ErrAborted) {
+			continue
+		}
+		e := *errs.From(it.Err)
+		e.Fields = make([]errs.FieldError, 0, len(e.Fields))
+		for _, f := range errs.From(it.Err).Fields {
+			f.Path = strings.TrimSuffix(fmt.Sprintf("items.%d.%s", i, f.Path), ".")
+			e.Fields = append(e.Fields, f)
+		}
+		return &e
+	}
+	return nil
+}

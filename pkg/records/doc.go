@@ -1,0 +1,11 @@
+// Package records is the collection service: list, read, create, update, delete and their bulk forms, with every right,
+// limit and rule applied. Each door (REST today) calls these methods and nothing below them, so no door can differ
+// from another.
+//
+// Start reading at Service, then at create.go: each verb is a short list of named steps. resolve.go is the one place
+// where a path or constant that came from a caller is checked and cast; protect.go keeps hidden and readonly fields
+// as they are through every write.
+//
+// What does not live here: who the caller is (pkg/auth), what a permission set says (pkg/access), what a field may
+// hold (pkg/fieldtype), and HTTP (pkg/httpapi).
+package records

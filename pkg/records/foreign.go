@@ -1,0 +1,60 @@
+package records
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// checkForeign carries out the rule "exists": the record that a field refers to must be there. It runs with the
+// service's eyes, not the caller's: the config's author asked for it, so a caller may learn that an id exists.
+func (s *Service) checkForeign(ctx context.Context, c *Call, check *fieldtype.Check) error {
+	for _, d := range check.Deferred {
+		if d.Rule.Name != "exists" || d.Field.Foreign == nil {
+			continue
+		}
+		ok, err := s.exists(ctx, c, d.Field.Foreign, d.Value)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			check.Problems = append(check.Problems, errs.FieldError{
+				Path: d.Path, Rule: "exists", Message: "refers to a record of " + d.Field.Foreign.Collection + " that does not exist",
+			})
+		}
+	}
+	return nil
+}
+
+// exists says whether every value of a field (one, or a list) is the key of a foreign record.
+func (s *Service) exists(ctx context.Context, c *Call, f *fieldtype.Foreign, value any) (bool, error) {
+	values, ok := value.(bson.A)
+	if !ok {
+		values = bson.A{value}
+	}
+	key := f.Key
+	if key == "" || key == "id" {
+		key = "_id"
+	}
+	namespace := f.Namespace
+	if namespace == "" {
+		namespace = c.Project.Namespace
+	}
+	foreign := s.store.Database(project.DatabaseName(namespace)).Collection(f.Collection)
+	for _, v := range values {
+		filter, err := mql.Compile(bson.D{{Key: key, Value: bson.D{{Key: "$eq", Value: v}}}})
+		if err != nil {
+			return false, err
+		}
+		n, err := foreign.Count(ctx, filter, 1)
+		if err != nil || n == 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,231 @@
+package records
+
+import (
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// guard keeps the fields that a caller may not write as they are, through any write to the rest of the record.
+// A hidden field may not even be named: naming it is answered like naming a field that does not exist.
+type guard struct{ hidden, readonly *document.PathSet }
+
+func newGuard(g access.Grant) guard { return guard{hidden: g.Hidden, readonly: g.Readonly} }
+
+func (g guard) empty() bool { return g.hidden == nil && g.readonly == nil }
+
+// named reports the protected fields that a body names. On create, readonly ones count; on update they may come
+// back unchanged, which keep finds out.
+func (g guard) named(body bson.D, create bool) []errs.FieldError {
+	var out []errs.FieldError
+	if g.empty() {
+		return nil
+	}
+	g.walk(body, "", "", create, &out)
+	return out
+}
+
+// walk visits every name in v. path is without list positions, shown is with them.
+func (g guard) walk(v any, path, shown string, create bool, out *[]errs.FieldError) {
+	switch v := v.(type) {
+	case bson.D:
+		for _, e := range v {
+			p, s := join(path, e.Key), join(shown, e.Key)
+			switch {
+			case g.hidden.Covers(p):
+				*out = append(*out, errs.FieldError{Path: s, Rule: "unknown", Message: "unknown field"})
+			case create && g.readonly.Covers(p):
+				*out = append(*out, readonlyProblem(s))
+			default:
+				g.walk(e.Value, p, s, create, out)
+			}
+		}
+	case bson.A:
+		for i, item := range v {
+			g.walk(item, path, join(shown, fmt.Sprint(i)), create, out)
+		}
+	}
+}
+
+func readonlyProblem(path string) errs.FieldError {
+	return errs.FieldError{Path: path, Rule: "readonly", Message: "is read-only for you"}
+}
+
+// keep returns next with every protected field as it stands in current, and reports readonly fields that next would
+// have changed. Elements of lists are paired by what the caller can see of them, then by position; an element that
+// next no longer has is gone with all it held.
+func (g guard) keep(next, current bson.D) (bson.D, []errs.FieldError) {
+	if g.empty() {
+		return next, nil
+	}
+	k := keeper{guard: g}
+	kept, _ := k.value(next, true, current, true, "", "").(bson.D)
+	return kept, k.problems
+}
+
+type keeper struct {
+	guard
+	problems []errs.FieldError
+}
+
+// absent stands for a value that is not there.
+type absent struct{}
+
+func (k *keeper) value(next any, hasNext bool, current any, hasCurrent bool, path, shown string) any {
+	if !k.hidden.Touches(path) && !k.readonly.Touches(path) && path != "" {
+		return orAbsent(next, hasNext)
+	}
+	switch {
+	case path != "" && k.hidden.Covers(path):
+		return orAbsent(current, hasCurrent)
+	case path != "" && k.readonly.Covers(path):
+		if hasNext && (!hasCurrent || !equalValues(next, current)) {
+			k.problems = append(k.problems, readonlyProblem(shown))
+		}
+		return orAbsent(current, hasCurrent)
+	}
+	if list, ok := next.(bson.A); ok {
+		return k.list(list, current, path, shown)
+	}
+	nextDoc, nextIsDoc := next.(bson.D)
+	currentDoc, _ := current.(bson.D)
+	if hasNext && !nextIsDoc && next != nil {
+		return next // of a type that can't hold the fields; an object field never gets here
+	}
+	doc := k.object(nextDoc, currentDoc, path, shown)
+	if !nextIsDoc && len(doc) == 0 {
+		return orAbsent(next, hasNext)
+	}
+	return doc
+}
+
+func (k *keeper) object(next, current bson.D, path, shown string) bson.D {
+	out := make(bson.D, 0, len(next))
+	for _, e := range next {
+		cur, ok := field(current, e.Key)
+		v := k.value(e.Value, true, cur, ok, join(path, e.Key), join(shown, e.Key))
+		if _, gone := v.(absent); !gone {
+			out = append(out, bson.E{Key: e.Key, Value: v})
+		}
+	}
+	for _, e := range current {
+		if _, ok := field(next, e.Key); ok {
+			continue
+		}
+		v := k.value(nil, false, e.Value, true, join(path, e.Key), join(shown, e.Key))
+		if _, gone := v.(absent); !gone {
+			out = append(out, bson.E{Key: e.Key, Value: v})
+		}
+	}
+	return out
+}
+
+func (k *keeper) list(next bson.A, current any, path, shown string) bson.A {
+	cur, _ := current.(bson.A)
+	pair := k.pair(next, cur, path)
+	out := make(bson.A, len(next))
+	for i, item := range next {
+		out[i] = item
+		if _, ok := item.(bson.D); !ok {
+			continue
+		}
+		var old any = bson.D(nil)
+		if pair[i] >= 0 {
+			old = cur[pair[i]]
+		}
+		doc, _ := item.(bson.D)
+		oldDoc, _ := old.(bson.D)
+		out[i] = k.object(doc, oldDoc, path, join(shown, fmt.Sprint(i)))
+	}
+	return out
+}
+
+// pair finds for each element of next the element of current that it stands for, or -1.
+func (k *keeper) pair(next, current bson.A, path string) []int {
+	byKey := make(map[string][]int, len(current))
+	for j, item := range current {
+		key := k.key(item, path)
+		byKey[key] = append(byKey[key], j)
+	}
+	pair := make([]int, len(next))
+	used := make([]bool, len(current))
+	for i, item := range next {
+		pair[i] = -1
+		key := k.key(item, path)
+		if same := byKey[key]; len(same) > 0 {
+			pair[i], byKey[key] = same[0], same[1:]
+			used[same[0]] = true
+		}
+	}
+	for i := range next {
+		if pair[i] < 0 && i < len(current) && !used[i] {
+			pair[i], used[i] = i, true
+		}
+	}
+	return pair
+}
+
+// key identifies a list element by its visible part.
+func (k *keeper) key(item any, path string) string {
+	v, err := document.MarshalValue(k.visible(item, path))
+	if err != nil {
+		return ""
+	}
+	return string(document.AppendKey(nil, v, false))
+}
+
+// visible is v without its protected fields.
+func (k *keeper) visible(v any, path string) any {
+	switch v := v.(type) {
+	case bson.D:
+		out := make(bson.D, 0, len(v))
+		for _, e := range v {
+			p := join(path, e.Key)
+			if !k.hidden.Covers(p) && !k.readonly.Covers(p) {
+				out = append(out, bson.E{Key: e.Key, Value: k.visible(e.Value, p)})
+			}
+		}
+		return out
+	case bson.A:
+		out := make(bson.A, len(v))
+		for i := range v {
+			out[i] = k.visible(v[i], path)
+		}
+		return out
+	}
+	return v
+}
+
+func orAbsent(v any, has bool) any {
+	if !has {
+		return absent{}
+	}
+	return v
+}
+
+func equalValues(a, b any) bool {
+	x, errX := document.MarshalValue(a)
+	y, errY := document.MarshalValue(b)
+	return errX == nil && errY == nil && document.Compare(x, y) == 0
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// field gives a member of an object.
+func field(d bson.D, name string) (any, bool) {
+	for i := range d {
+		if d[i].Key == name {
+			return d[i].Value, true
+		}
+	}
+	return nil, false
+}

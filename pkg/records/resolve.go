@@ -1,0 +1,129 @@
+package records
+
+import (
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// resolver checks every field path that a caller names, wherever it comes from, against the collection's fields and
+// the caller's hidden fields. A path hidden from the caller is answered exactly like one that does not exist.
+type resolver struct {
+	tree   *fieldtype.Tree
+	hidden *document.PathSet
+	limits project.Limits
+}
+
+func newResolver(c *Call, g access.Grant) resolver {
+	return resolver{tree: c.Collection.Tree, hidden: g.Hidden, limits: c.Collection.Limits}
+}
+
+// path gives the stored path of a field that the caller may name, and the field.
+func (r resolver) path(p string) (string, *fieldtype.Field, error) {
+	f, ok := r.tree.Resolve(p)
+	if p == "id" {
+		p = "_id"
+	}
+	if !ok || r.hidden.Covers(p) {
+		return "", nil, fieldtype.UnknownField(p)
+	}
+	return p, f, nil
+}
+
+// filter casts and compiles a caller's filter. nil is everything.
+func (r resolver) filter(w Where) (*mql.Filter, error) {
+	if w.Bytes > r.limits.MaxFilterBytes {
+		return nil, limitError("filter is %d bytes long, the limit is %d", w.Bytes, r.limits.MaxFilterBytes)
+	}
+	if len(w.Filter) == 0 {
+		return nil, nil //nolint:nilnil // a nil filter means everything, by the contract of mql
+	}
+	ext, err := mql.Extended(w.Filter)
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := ext.(bson.D)
+	if !ok {
+		return nil, errs.New(errs.Invalid, "bad_filter", "filter must be an object")
+	}
+	if err := r.measure(doc); err != nil {
+		return nil, err
+	}
+	cast, err := mql.Rewrite(renameID(doc), func(path, op string, v any) (any, error) {
+		_, f, err := r.path(path)
+		if err != nil {
+			return nil, err
+		}
+		cast, err := f.CastOperand(op, v)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "bad_filter", "%s: %s", path, err.Error())
+		}
+		return cast, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mql.Compile(cast)
+}
+
+// measure holds the filter against the collection's queryLimits.
+func (r resolver) measure(doc bson.D) error {
+	m, l := mql.Measure(doc), r.limits
+	switch {
+	case m.Depth > l.MaxFilterDepth:
+		return limitError("filter is nested %d deep, the limit is %d", m.Depth, l.MaxFilterDepth)
+	case m.Clauses > l.MaxFilterClauses:
+		return limitError("filter has %d clauses, the limit is %d", m.Clauses, l.MaxFilterClauses)
+	case m.MaxIn > l.MaxInValues:
+		return limitError("filter lists %d values, the limit is %d", m.MaxIn, l.MaxInValues)
+	}
+	for _, re := range m.Regexes {
+		switch {
+		case l.Regex == "off":
+			return limitError("regular expressions are off in this collection")
+		case l.Regex == "anchored" && !strings.HasPrefix(re.Pattern, "^"):
+			return limitError("regular expressions must begin with ^ in this collection")
+		}
+	}
+	return nil
+}
+
+func limitError(format string, args ...any) error {
+	return errs.New(errs.Invalid, "query_limit", format, args...)
+}
+
+// renameID writes the public name id as the stored _id at every place of a filter where a field name stands.
+func renameID(doc bson.D) bson.D {
+	out := make(bson.D, len(doc))
+	for i, e := range doc {
+		if e.Key == "id" {
+			e.Key = "_id"
+		}
+		switch e.Key {
+		case "$and", "$or", "$nor":
+			if list, ok := e.Value.(bson.A); ok {
+				e.Value = renameIDs(list)
+			}
+		}
+		out[i] = e
+	}
+	return out
+}
+
+func renameIDs(list bson.A) bson.A {
+	out := make(bson.A, len(list))
+	for i, item := range list {
+		if d, ok := item.(bson.D); ok {
+			item = renameID(d)
+		}
+		out[i] = item
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Service serves the records of every project. It holds no state of its own and is safe for concurrent use.
+type Service struct {
+	store store.Store
+	now   func() time.Time
+}
+
+// New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do.
+func New(s store.Store, now func() time.Time) *Service {
+	return &Service{store: s, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) }}
+}
+
+// Call says on which collection a verb runs and for whom. Project and Collection are of one generation: a reload
+// during the call does not touch it.
+type Call struct {
+	Project    *project.Project
+	Collection *project.Collection
+	Principal  *access.Principal
+}
+
+// Record is one record as the caller may see it: Raw holds everything, View says what goes out. Only AppendJSON reads
+// it for a caller, so a hidden field can't slip out.
+type Record struct {
+	raw  bson.Raw
+	view *document.View
+	rev  int64
+}
+
+// AppendJSON appends the record's visible part to dst.
+func (r Record) AppendJSON(dst []byte) []byte { return document.AppendJSON(dst, r.raw, r.view) }
+
+// Rev is the record's revision, which grows by one with each write. It is the ETag of a single read.
+func (r Record) Rev() int64 { return r.rev }
+
+// ID is the record's id as 24 hex digits.
+func (r Record) ID() string { return idOf(r.raw).Hex() }
+
+// conflictRetries bounds how often a write starts over because the record changed between read and write. Each
+// round means that another writer succeeded, so many rounds mean a very hot record.
+const conflictRetries = 32
+
+func (s *Service) collection(c *Call) store.Collection {
+	return s.store.Database(project.DatabaseName(c.Project.Namespace)).Collection(c.Collection.Name)
+}
+
+// grant gives what the caller may do with method, or errs.ErrDenied.
+func (s *Service) grant(c *Call, m access.Method) (access.Grant, error) {
+	return c.Collection.Permissions.Decide(c.Principal, m, access.Env{Now: s.now(), AdminTokens: c.Project.AdminTokens})
+}
+
+// readGrant gives the caller's read right, if there is one, for shaping the answer of a write.
+func (s *Service) readGrant(c *Call) (access.Grant, bool) {
+	g, err := s.grant(c, access.Get)
+	return g, err == nil
+}
+
+// withDeadline bounds a read by the collection's maxTime.
+func withDeadline(ctx context.Context, c *Call) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.Collection.Limits.MaxTime, errTooSlow)
+}
+
+var errTooSlow = errs.New(errs.Invalid, "query_too_slow",
+	"the query takes longer than the collection's maxTime: narrow the filter, or sort and filter by an indexed field")
+
+// storeError turns what the store says into what the caller is told.
+func storeError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errTooSlow) {
+		return errTooSlow.With(err)
+	}
+	return err
+}
+
+// ParseID reads a record id.
+func ParseID(s string) (bson.ObjectID, error) {
+	id, err := bson.ObjectIDFromHex(s)
+	if err != nil {
+		return id, errs.New(errs.Invalid, "bad_id", "invalid id: must be 24 hex digits")
+	}
+	return id, nil
+}
+
+func idOf(doc bson.Raw) bson.ObjectID {
+	id, _ := doc.Lookup("_id").ObjectIDOK()
+	return id
+}
+
+func revOf(doc bson.Raw) int64 {
+	rev, _ := doc.Lookup("_rev").AsInt64OK()
+	return rev
+}
+
+func idValue(id bson.ObjectID) bson.RawValue {
+	return bson.RawValue{Type: bson.TypeObjectID, Value: id[:]}
+}
