@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxNesting  = 64  // levels of $and, $or, $nor, $not, $all and $elemMatch; MongoDB itself stops at 100
-	maxSegments = 100 // names in a path
+	maxNesting  = 64                // levels of $and, $or, $nor, $not, $all and $elemMatch; MongoDB itself stops at 100
+	maxSegments = document.MaxDepth // names in a path; no document is deeper
 )
 
 // Compile checks a filter and makes it runnable. Only the operators on the list are taken, at every depth:
