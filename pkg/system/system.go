@@ -33,6 +33,8 @@ type System struct {
 	Projects *Projects
 	Secrets  *Secrets
 	Logins   *Logins
+
+	Generations *Generations
 }
 
 // New makes the models over st. Call EnsureIndexes before the first write.
@@ -44,6 +46,8 @@ func New(st store.Store, opts Options) *System {
 		Projects: &Projects{coll: db.Collection("projects"), now: now},
 		Secrets:  &Secrets{coll: db.Collection("secrets"), now: now},
 		Logins:   &Logins{coll: db.Collection("login_failures"), now: now},
+
+		Generations: &Generations{coll: db.Collection("generations"), now: now},
 	}
 }
 

@@ -1,0 +1,23 @@
+package auth
+
+import "context"
+
+// Canonical reads a PHC string and writes it again.
+func Canonical(s string) (string, error) {
+	p, err := parsePHC(s)
+	return encodePHC(p), err
+}
+
+// Acquire takes a slot of the hasher.
+func (h *Hasher) Acquire(ctx context.Context) (func(), error) { return h.acquire(ctx) }
+
+// Verify compares a password with a hash.
+func (h *Hasher) Verify(stored, password string) (ok, outdated bool, err error) {
+	return h.verify(stored, password)
+}
+
+// Decoy is what unknown users' passwords are compared with.
+func (a *Auth) Decoy() string { return a.decoy }
+
+// AddrKey is the key under which failures from an address are counted.
+func AddrKey(addr string) string { return addrKey(addr) }

@@ -1,0 +1,210 @@
+package system_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+var admin = &access.Principal{Kind: access.KindAdmin}
+
+// clock is a time that tests set.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+// hooked calls before ahead of each write, while it is set.
+type hooked struct {
+	store.Store
+	mu     sync.Mutex
+	before func()
+}
+
+func (h *hooked) Database(name string) store.Database {
+	return hookedDatabase{h.Store.Database(name), h}
+}
+
+type hookedDatabase struct {
+	store.Database
+	h *hooked
+}
+
+func (d hookedDatabase) Collection(name string) store.Collection {
+	return hookedCollection{d.Database.Collection(name), d.h}
+}
+
+type hookedCollection struct {
+	store.Collection
+	h *hooked
+}
+
+func (c hookedCollection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
+	c.h.mu.Lock()
+	before := c.h.before
+	c.h.before = nil
+	c.h.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return c.Collection.Write(ctx, ops, atomic)
+}
+
+// once sets what happens just before the next write.
+func (h *hooked) once(before func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.before = before
+}
+
+type fixture struct {
+	*testing.T
+	*system.System
+	store *hooked
+	clock *clock
+}
+
+func newSystem(t *testing.T) *fixture {
+	t.Helper()
+	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := &fixture{T: t, store: &hooked{Store: st}, clock: &clock{t: time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC)}}
+	f.System = f.another()
+	if err := f.EnsureIndexes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// another is a second instance on the same store.
+func (f *fixture) another() *system.System {
+	return system.New(f.store, system.Options{
+		Now:          f.clock.now,
+		HashPassword: func(_ context.Context, password string) (string, error) { return "hash of " + password, nil },
+	})
+}
+
+func (f *fixture) user(name string, more ...bson.E) system.User {
+	f.Helper()
+	doc := append(bson.D{{Key: "username", Value: name}, {Key: "password", Value: "secret-" + name}}, more...)
+	u, err := f.Users.Create(f.Context(), admin, doc)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return u
+}
+
+func (f *fixture) reload(u system.User) system.User {
+	f.Helper()
+	u, err := f.Users.Get(f.Context(), u.ID.Hex())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return u
+}
+
+var isAdmin = bson.E{Key: "isAdmin", Value: true}
+
+// body reads a request body as a door does.
+func body(t *testing.T, json string) bson.D {
+	t.Helper()
+	d, err := document.ParseJSON([]byte(json))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// show writes a view as a door does.
+func show(t *testing.T, view bson.Raw, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(document.AppendJSON(nil, view, nil))
+}
+
+// wantProblems checks for a validation error with these problems, as path:rule, in order.
+func wantProblems(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var got []string
+	if e := errs.From(err); e != nil {
+		for _, f := range e.Fields {
+			if f.Message == "" {
+				t.Errorf("problem with %s has no message", f.Path)
+			}
+			got = append(got, f.Path+":"+f.Rule)
+		}
+		if e.Kind != errs.Invalid {
+			t.Errorf("error is %v, want Invalid", err)
+		}
+	}
+	diff(t, "problems", want, got)
+}
+
+func wantError(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error is %v, want %v", err, want)
+	}
+}
+
+func TestEnsureIndexesMayBeRepeated(t *testing.T) {
+	f := newSystem(t)
+	if err := f.EnsureIndexes(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestIDs(t *testing.T) {
+	f := newSystem(t)
+	ctx := t.Context()
+	unknown := bson.NewObjectID().Hex()
+	for name, call := range map[string]func(id string) error{
+		"user get":       func(id string) error { _, err := f.Users.Get(ctx, id); return err },
+		"user update":    func(id string) error { _, err := f.Users.Update(ctx, admin, id, bson.D{}); return err },
+		"user delete":    func(id string) error { return f.Users.Delete(ctx, admin, id) },
+		"project get":    func(id string) error { _, err := f.Projects.Get(ctx, id); return err },
+		"project update": func(id string) error { _, err := f.Projects.Update(ctx, id, bson.D{}, nil); return err },
+		"project delete": func(id string) error { _, err := f.Projects.Delete(ctx, id); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, call(unknown), errs.ErrNotFound)
+			for _, bad := range []string{"", "x", unknown + "0", `{"$ne":null}`} {
+				if e := errs.From(call(bad)); e == nil || e.Code != "bad_id" {
+					t.Errorf("id %q: %v, want bad_id", bad, e)
+				}
+			}
+		})
+	}
+}

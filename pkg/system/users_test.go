@@ -1,0 +1,406 @@
+package system_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestUserLifecycle(t *testing.T) {
+	f := newSystem(t)
+	ctx := t.Context()
+	f.user("root", isAdmin)
+	u, err := f.Users.Create(ctx, admin, body(t, `{
+		"username": "Ann.Lee@Example.org", "password": "correct horse", "email": "ann@example.org", "name": "Ann Lee",
+		"language": "de-AT", "scopes": ["project.read", "namespace.blog", "project.read"]
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := u.View()
+	want := `{"id":"` + u.ID.Hex() + `","username":"ann.lee@example.org","email":"ann@example.org","name":"Ann Lee",` +
+		`"isAdmin":false,"active":true,"language":"de-AT","scopes":["namespace.blog","project.read"],` +
+		`"createdAt":"2026-01-02T03:04:05.678Z","updatedAt":"2026-01-02T03:04:05.678Z","lastLoginAt":null}`
+	diff(t, "view", want, show(t, view, err))
+
+	byName, err := f.Users.ByUsername(ctx, "ANN.lee@example.ORG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "by name", u, byName)
+	if u.PasswordHash != "hash of correct horse" {
+		t.Errorf("password hash is %q", u.PasswordHash)
+	}
+
+	f.clock.pass(time.Hour)
+	u2, err := f.Users.Update(ctx, admin, u.ID.Hex(), body(t, `{"name": null, "email": "", "scopes": null, "language": "en"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantUser := u
+	wantUser.Rev, wantUser.Name, wantUser.Email, wantUser.Scopes, wantUser.Language = 2, "", "", []string{}, "en"
+	wantUser.UpdatedAt = u.UpdatedAt.Add(time.Hour)
+	diff(t, "updated", wantUser, u2)
+	diff(t, "as stored", wantUser, f.reload(u))
+
+	if u, err = f.Users.LoggedIn(ctx, u.ID, "hash of correct horse", "new hash"); err != nil {
+		t.Fatal(err)
+	}
+	if !u.LastLoginAt.Equal(f.clock.now().Truncate(time.Millisecond)) || u.PasswordHash != "new hash" || u.TokenVersion != 0 {
+		t.Errorf("after login: %+v", u)
+	}
+	if u, err = f.Users.LoggedIn(ctx, u.ID, "hash of correct horse", "newer hash"); err != nil || u.PasswordHash != "new hash" {
+		t.Errorf("a login replaced a password that had changed meanwhile: %v %+v", err, u)
+	}
+
+	if err := f.Users.Delete(ctx, admin, u.ID.Hex()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Users.Get(ctx, u.ID.Hex())
+	wantError(t, err, errs.ErrNotFound)
+	_, err = f.Users.ByUsername(ctx, "ann.lee@example.org")
+	wantError(t, err, errs.ErrNotFound)
+}
+
+func TestUserBodiesAreValidated(t *testing.T) {
+	f := newSystem(t)
+	root := f.user("root", isAdmin)
+	long := strings.Repeat("x", 1025)
+	for name, tc := range map[string]struct {
+		json string
+		want []string
+	}{
+		"empty":            {`{}`, []string{"username:required", "password:required"}},
+		"null":             {`{"username": null, "password": null}`, []string{"password:type", "username:required"}},
+		"types":            {`{"username": 1, "password": {"$ne": 1}, "email": [], "isAdmin": "true", "active": 0, "scopes": "project.read"}`, []string{"username:type", "email:type", "isAdmin:type", "active:type", "scopes:type", "password:type"}},
+		"username chars":   {`{"username": "a b", "password": "12345678"}`, []string{"username:pattern"}},
+		"username script":  {`{"username": "аdmin", "password": "12345678"}`, []string{"username:pattern"}},
+		"username start":   {`{"username": "-a", "password": "12345678"}`, []string{"username:pattern"}},
+		"username long":    {`{"username": "` + long + `", "password": "12345678"}`, []string{"username:max"}},
+		"password short":   {`{"username": "a", "password": "1234567"}`, []string{"password:len"}},
+		"password long":    {`{"username": "a", "password": "` + long + `"}`, []string{"password:len"}},
+		"email":            {`{"username": "a", "password": "12345678", "email": "Ann <ann@example.org>"}`, []string{"email:email"}},
+		"control":          {`{"username": "a", "password": "12345678", "name": "a\u001b[31m"}`, []string{"name:pattern"}},
+		"language":         {`{"username": "a", "password": "12345678", "language": "german!"}`, []string{"language:pattern"}},
+		"scopes":           {`{"username": "a", "password": "12345678", "scopes": ["project.read", "project.create", 7, "*"]}`, []string{"scopes.1:oneof", "scopes.2:oneof", "scopes.3:oneof"}},
+		"unknown, service": {`{"username": "a", "password": "12345678", "passwordHash": "x", "tokenVersion": 9, "id": "x", "createdAt": null, "Username": "b"}`, []string{"passwordHash:unknown", "tokenVersion:unknown", "id:readonly", "createdAt:readonly", "Username:unknown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := f.Users.Create(t.Context(), admin, body(t, tc.json))
+			wantProblems(t, err, tc.want...)
+			if err != nil && strings.Contains(err.Error(), "12345678") {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		})
+	}
+	if n, err := f.Users.Count(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d users, %v; want only the first", n, err)
+	}
+	for json, want := range map[string]string{
+		`{"username": ""}`:    "username:required",
+		`{"username": null}`:  "username:required",
+		`{"password": null}`:  "password:type",
+		`{"lastLoginAt": ""}`: "lastLoginAt:readonly",
+	} {
+		_, err := f.Users.Update(t.Context(), admin, root.ID.Hex(), body(t, json))
+		wantProblems(t, err, want)
+	}
+	diff(t, "after refused updates", root, f.reload(root))
+}
+
+func TestUsernamesAreUnique(t *testing.T) {
+	f := newSystem(t)
+	f.user("root", isAdmin)
+	ann := f.user("ann")
+	for name, err := range map[string]error{
+		"create": func() error {
+			_, err := f.Users.Create(t.Context(), admin, body(t, `{"username": "ANN", "password": "12345678"}`))
+			return err
+		}(),
+		"update": func() error {
+			_, err := f.Users.Update(t.Context(), admin, ann.ID.Hex(), body(t, `{"username": "Root"}`))
+			return err
+		}(),
+	} {
+		e := errs.From(err)
+		if e == nil || e.Kind != errs.Conflict || len(e.Fields) != 1 || e.Fields[0].Path != "username" {
+			t.Errorf("%s: %v, want a conflict on username", name, err)
+		}
+	}
+	diff(t, "ann", ann, f.reload(ann))
+}
+
+func TestTheLastActiveAdminStays(t *testing.T) {
+	f := newSystem(t)
+	ctx := t.Context()
+	root := f.user("root", isAdmin)
+	f.user("retired", isAdmin, bson.E{Key: "active", Value: false})
+	f.user("ann")
+	id := root.ID.Hex()
+	_, demote := f.Users.Update(ctx, admin, id, body(t, `{"isAdmin": false}`))
+	_, reset := f.Users.Update(ctx, admin, id, body(t, `{"isAdmin": null}`))
+	_, deactivate := f.Users.Update(ctx, admin, id, body(t, `{"active": false}`))
+	for _, err := range []error{demote, reset, deactivate, f.Users.Delete(ctx, admin, id)} {
+		wantError(t, err, system.ErrLastAdmin)
+	}
+	diff(t, "root", root, f.reload(root))
+
+	second := f.user("second", isAdmin)
+	if err := f.Users.Delete(ctx, admin, id); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, f.Users.Delete(ctx, admin, second.ID.Hex()), system.ErrLastAdmin)
+}
+
+func TestTwoAdminsCannotTakeEachOtherAway(t *testing.T) {
+	for name, other := range map[string]func(f *fixture, id string) error{
+		"demoted": func(f *fixture, id string) error {
+			_, err := f.another().Users.Update(f.Context(), admin, id, bson.D{{Key: "isAdmin", Value: false}})
+			return err
+		},
+		"deleted": func(f *fixture, id string) error { return f.another().Users.Delete(f.Context(), admin, id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newSystem(t)
+			a, b := f.user("a", isAdmin), f.user("b", isAdmin)
+			f.store.once(func() {
+				if err := other(f, b.ID.Hex()); err != nil {
+					t.Error(err)
+				}
+			})
+			_, err := f.Users.Update(t.Context(), admin, a.ID.Hex(), body(t, `{"active": false}`))
+			wantError(t, err, system.ErrLastAdmin)
+			if a := f.reload(a); !a.IsAdmin || !a.Active {
+				t.Errorf("nobody is left: %+v", a)
+			}
+		})
+	}
+}
+
+func TestConcurrentUpdatesAllCount(t *testing.T) {
+	f := newSystem(t)
+	f.user("root", isAdmin)
+	u := f.user("ann")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := f.Users.RevokeTokens(t.Context(), u.ID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := f.reload(u); got.TokenVersion != 8 || got.Rev != 9 {
+		t.Errorf("version %d, revision %d; want 8 and 9", got.TokenVersion, got.Rev)
+	}
+}
+
+func TestTokenVersion(t *testing.T) {
+	f := newSystem(t)
+	f.user("root", isAdmin)
+	for name, tc := range map[string]struct {
+		json string
+		want int64
+	}{
+		"name":                {`{"name": "x"}`, 0},
+		"password":            {`{"password": "another one"}`, 1},
+		"deactivation":        {`{"active": false}`, 1},
+		"still active":        {`{"active": true}`, 0},
+		"password and active": {`{"password": "another one", "active": false}`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := f.user("u" + bson.NewObjectID().Hex())
+			got, err := f.Users.Update(t.Context(), admin, u.ID.Hex(), body(t, tc.json))
+			if err != nil || got.TokenVersion != tc.want {
+				t.Errorf("version %d, %v; want %d", got.TokenVersion, err, tc.want)
+			}
+		})
+	}
+	u := f.user("ann")
+	u, err := f.Users.SetPassword(t.Context(), u.ID, "another one")
+	if err != nil || u.TokenVersion != 1 || u.PasswordHash != "hash of another one" {
+		t.Errorf("after SetPassword: %+v, %v", u, err)
+	}
+}
+
+func TestOnChange(t *testing.T) {
+	f := newSystem(t)
+	ctx := t.Context()
+	f.user("root", isAdmin)
+	u := f.user("ann")
+	var got []string
+	f.Users.OnChange(func(id string) { got = append(got, id) })
+	if err := f.Users.RevokeTokens(ctx, u.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Users.Update(ctx, admin, u.ID.Hex(), body(t, `{"name": "x"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Users.Delete(ctx, admin, u.ID.Hex()); err != nil {
+		t.Fatal(err)
+	}
+	id := u.ID.Hex()
+	diff(t, "changes", []string{id, id, id}, got)
+}
+
+func TestNobodyRaisesTheirOwnRights(t *testing.T) {
+	f := newSystem(t)
+	ctx := t.Context()
+	root := f.user("root", isAdmin)
+	strong := f.user("strong", bson.E{Key: "scopes", Value: bson.A{"server.shutdown"}})
+	weak := f.user("weak")
+	me := f.user("me", bson.E{Key: "scopes", Value: bson.A{"user.create", "user.delete", "user.update"}})
+	by := &access.Principal{Kind: access.KindUser, ID: me.ID.Hex(), Name: "me", Scopes: me.Scopes}
+
+	update := func(by *access.Principal, u system.User, json string) error {
+		_, err := f.Users.Update(ctx, by, u.ID.Hex(), body(t, json))
+		return err
+	}
+	create := func(by *access.Principal, json string) error {
+		_, err := f.Users.Create(ctx, by, body(t, json))
+		return err
+	}
+	for name, err := range map[string]error{
+		"make an admin":             create(by, `{"username": "x1", "password": "12345678", "isAdmin": true}`),
+		"give scopes on create":     create(by, `{"username": "x2", "password": "12345678", "scopes": ["user.read"]}`),
+		"become admin":              update(by, me, `{"isAdmin": true}`),
+		"give oneself scopes":       update(by, me, `{"scopes": ["server.shutdown"]}`),
+		"give others scopes":        update(by, weak, `{"scopes": ["user.read"]}`),
+		"take an admin's password":  update(by, root, `{"password": "12345678"}`),
+		"rename an admin":           update(by, root, `{"name": "x"}`),
+		"take a stronger one's":     update(by, strong, `{"password": "12345678"}`),
+		"strip a stronger one":      update(by, strong, `{"scopes": []}`),
+		"delete a stronger one":     f.Users.Delete(ctx, by, strong.ID.Hex()),
+		"delete an admin":           f.Users.Delete(ctx, by, root.ID.Hex()),
+		"nobody":                    update(nil, weak, `{"name": "x"}`),
+		"anonymous gives an admin":  create(access.Anonymous(), `{"username": "x3", "password": "12345678", "isAdmin": true}`),
+		"token takes stronger's":    update(&access.Principal{Kind: access.KindToken}, strong, `{"password": "12345678"}`),
+		"user without id as itself": update(&access.Principal{Kind: access.KindUser}, strong, `{"name": "x"}`),
+	} {
+		t.Run(name, func(t *testing.T) { wantError(t, err, errs.ErrDenied) })
+	}
+	wantProblems(t, update(by, me, `{"password": "12345678"}`), "password:readonly")
+	for _, u := range []system.User{root, strong, weak, me} {
+		diff(t, u.Username, u, f.reload(u))
+	}
+
+	for name, err := range map[string]error{
+		"create":           create(by, `{"username": "y", "password": "12345678"}`),
+		"set a password":   update(by, weak, `{"password": "12345678"}`),
+		"rename oneself":   update(by, me, `{"name": "x"}`),
+		"same scopes":      update(by, me, `{"scopes": ["user.update", "user.delete", "user.create"]}`),
+		"an admin user":    update(&access.Principal{Kind: access.KindUser, ID: root.ID.Hex(), IsAdmin: true}, strong, `{"scopes": []}`),
+		"delete":           f.Users.Delete(ctx, by, weak.ID.Hex()),
+		"delete weaker":    f.Users.Delete(ctx, by, strong.ID.Hex()), // it has no scopes any more
+		"by the admin key": update(admin, me, `{"password": "12345678", "scopes": []}`),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestUserPages(t *testing.T) {
+	f := newSystem(t)
+	for _, name := range []string{"c", "a", "b"} {
+		f.user(name)
+	}
+	for name, tc := range map[string]struct {
+		limit, offset int64
+		want          []string
+		more          bool
+	}{
+		"all":    {10, 0, []string{"c", "a", "b"}, false},
+		"exact":  {3, 0, []string{"c", "a", "b"}, false},
+		"first":  {2, 0, []string{"c", "a"}, true},
+		"second": {2, 2, []string{"b"}, false},
+		"behind": {2, 3, nil, false},
+		"none":   {0, 0, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := f.Users.List(t.Context(), tc.limit, tc.offset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, u := range p.Items {
+				got = append(got, u.Username)
+			}
+			diff(t, "names", tc.want, got)
+			if p.HasMore != tc.more || p.Items == nil {
+				t.Errorf("has more %t, items %v", p.HasMore, p.Items)
+			}
+		})
+	}
+}
+
+func TestOneFirstAdmin(t *testing.T) {
+	f := newSystem(t)
+	results := make(chan bool, 8)
+	var wg sync.WaitGroup
+	for range cap(results) {
+		wg.Go(func() {
+			made, err := f.Users.CreateFirstAdmin(t.Context(), "admin", "correct horse")
+			if err != nil {
+				t.Error(err)
+			}
+			results <- made
+		})
+	}
+	wg.Wait()
+	close(results)
+	n := 0
+	for made := range results {
+		if made {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d calls made the first admin, want 1", n)
+	}
+	u, err := f.Users.ByUsername(t.Context(), "admin")
+	if err != nil || !u.IsAdmin || !u.Active {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if made, err := f.Users.CreateFirstAdmin(t.Context(), "other", "correct horse"); made || err != nil {
+		t.Errorf("a second first admin: %t, %v", made, err)
+	}
+	if _, err := newSystem(t).Users.CreateFirstAdmin(t.Context(), "a", "short"); errs.KindOf(err) != errs.Invalid {
+		t.Errorf("a short password: %v, want Invalid", err)
+	}
+}
+
+func TestHashesStayInside(t *testing.T) {
+	f := newSystem(t)
+	u := f.user("ann")
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("login", slog.Any("user", u)) //nolint:sloglint // what a careless caller would do
+	asJSON, err := json.Marshal(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := u.View()
+	for _, s := range []string{log.String(), string(asJSON), show(t, view, err)} {
+		if !strings.Contains(s, "ann") || strings.Contains(s, "hash of") || strings.Contains(s, "passwordHash") {
+			t.Errorf("the hash gets out: %s", s)
+		}
+	}
+}
