@@ -26,13 +26,13 @@ type Where struct {
 // ListParams are the parameters of a list, as a door reads them. Zero values mean "not given".
 type ListParams struct {
 	Where
-	Sort        string // "-publishedAt,title" or JSON
-	Select      string // "title,seo.title", "-body" or JSON
-	Projection  string // name of one of the collection's projections
-	After       string // cursor of the page before
-	Limit       *int64
-	Offset      int64
-	Count       bool
+	Sort       string // "-publishedAt,title" or JSON
+	Select     string // "title,seo.title", "-body" or JSON
+	Projection string // name of one of the collection's projections
+	After      string // cursor of the page before
+	Limit      *int64
+	Offset     int64
+	Count      bool
 }
 
 // selection is what a caller asked to see: names to include, or names to leave out, never both.
@@ -46,6 +46,9 @@ func (r resolver) parseSort(text string, fallback mql.Sort) (mql.Sort, error) {
 	}
 	for i := range sort {
 		if sort[i].Path, _, err = r.path(sort[i].Path); err != nil {
+			return nil, err
+		}
+		if err := r.comparable(sort[i].Path, "sort"); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +75,7 @@ func (r resolver) parseSort(text string, fallback mql.Sort) (mql.Sort, error) {
 func (r resolver) visible(sort mql.Sort) mql.Sort {
 	out := make(mql.Sort, 0, len(sort)+1)
 	for _, f := range sort {
-		if !r.hidden.Covers(f.Path) {
+		if !r.hidden.Touches(f.Path) {
 			out = append(out, f)
 		}
 	}

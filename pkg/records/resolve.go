@@ -37,6 +37,14 @@ func (r resolver) path(p string) (string, *fieldtype.Field, error) {
 	return p, f, nil
 }
 
+// comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there.
+func (r resolver) comparable(stored, op string) error {
+	if !r.hidden.Touches(stored) || op == "$exists" || op == "$size" || op == "$type" {
+		return nil
+	}
+	return errs.New(errs.Invalid, "not_comparable", "%s can't be compared as a whole: name one of its fields", stored)
+}
+
 // filter casts and compiles a caller's filter. nil is everything.
 func (r resolver) filter(w Where) (*mql.Filter, error) {
 	if w.Bytes > r.limits.MaxFilterBytes {
@@ -57,8 +65,11 @@ func (r resolver) filter(w Where) (*mql.Filter, error) {
 		return nil, err
 	}
 	cast, err := mql.Rewrite(renameID(doc), func(path, op string, v any) (any, error) {
-		_, f, err := r.path(path)
+		stored, f, err := r.path(path)
 		if err != nil {
+			return nil, err
+		}
+		if err := r.comparable(stored, op); err != nil {
 			return nil, err
 		}
 		cast, err := f.CastOperand(op, v)
