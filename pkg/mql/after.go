@@ -46,17 +46,26 @@ func none(f SortField, k bson.RawValue, orEqual bool) Node {
 	if k.Type == 0 {
 		k.Type = bson.TypeNull
 	}
+	k.Value = slices.Clone(k.Value) // the filter may outlive the document that k is part of
 	var nodes []Node
-	add := func(n ...Node) { nodes = append(nodes, n...) }
+	others := &Type{} // refused whatever the value
 	rank := document.TypeOrder(k.Type)
 	for _, b := range brackets() {
 		other := document.TypeOrder(b.types[0])
 		switch {
 		case other == rank:
-			add(refuseWithin(f, b, k, orEqual)...)
-		case (other < rank) != f.Desc:
-			add(refuseAll(f.Path, b)...)
+			nodes = append(nodes, refuseWithin(f, b, k, orEqual)...)
+		case (other < rank) == f.Desc:
+		case b.shape:
+			nodes = append(nodes, refuseShape(f.Path, b)...)
+		case b.number:
+			others.Number = true
+		default:
+			others.Types = append(others.Types, b.types...)
 		}
+	}
+	if others.Number || len(others.Types) > 0 {
+		nodes = append(nodes, refuse(f.Path, others))
 	}
 	return allOf(nodes)
 }
@@ -66,6 +75,7 @@ type bracket struct {
 	types  []bson.Type
 	whole  bool // values of it are not told apart
 	number bool
+	shape  bool // $type does not ask for what it means in a sort
 }
 
 // brackets is in the order of values.
@@ -74,12 +84,12 @@ func brackets() []bracket {
 	whole := func(t ...bson.Type) bracket { return bracket{types: t, whole: true} }
 	return []bracket{
 		whole(bson.TypeMinKey),
-		whole(bson.TypeUndefined),
-		whole(bson.TypeNull),
+		{types: []bson.Type{bson.TypeUndefined}, whole: true, shape: true},
+		{types: []bson.Type{bson.TypeNull}, whole: true, shape: true},
 		{types: []bson.Type{bson.TypeInt32}, number: true},
 		one(bson.TypeString, bson.TypeSymbol),
 		one(bson.TypeEmbeddedDocument),
-		one(bson.TypeArray),
+		{types: []bson.Type{bson.TypeArray}, shape: true},
 		one(bson.TypeBinary),
 		one(bson.TypeObjectID),
 		one(bson.TypeBoolean),
@@ -95,15 +105,21 @@ func brackets() []bracket {
 
 // refuseAll holds where path has no value of the bracket.
 func refuseAll(path string, b bracket) []Node {
+	if b.shape {
+		return refuseShape(path, b)
+	}
+	return []Node{refuse(path, &Type{Types: b.types, Number: b.number})}
+}
+
+// refuseShape is refuseAll for what a sort sees in lists.
+func refuseShape(path string, b bracket) []Node {
 	switch b.types[0] {
 	case bson.TypeUndefined: // the key of an empty list
 		return []Node{refuse(path, &Size{N: 0}), refuse(path, &Type{Types: b.types})}
 	case bson.TypeNull:
 		return refuseNull(path)
-	case bson.TypeArray:
-		return []Node{refuse(path, &ElemMatch{Preds: []Pred{&Type{Types: b.types}}})}
 	default:
-		return []Node{refuse(path, &Type{Types: b.types, Number: b.number})}
+		return []Node{refuse(path, &ElemMatch{Preds: []Pred{&Type{Types: b.types}}})}
 	}
 }
 

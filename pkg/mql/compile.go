@@ -179,18 +179,18 @@ func compileOperand(v any, path string, depth int) ([]Pred, error) {
 		re, err := compileRegex(v.Pattern, v.Options, path)
 		return []Pred{re}, err
 	case bson.D:
-		if isOperators(v) {
-			return compilePreds(v, path, depth)
+		if ops, ok := operatorsOf(v); ok {
+			return compilePreds(ops, path, depth)
 		}
 	}
 	c, err := constant(v, path)
 	return []Pred{&Cmp{Op: Eq, Value: c}}, err
 }
 
-// isOperators tells operators from a value. As in MongoDB, the first name decides.
-func isOperators(v any) bool {
+// operatorsOf tells operators from a value. As in MongoDB, the first name decides.
+func operatorsOf(v any) (bson.D, bool) {
 	d, ok := v.(bson.D)
-	return ok && len(d) > 0 && strings.HasPrefix(d[0].Key, "$")
+	return d, ok && len(d) > 0 && strings.HasPrefix(d[0].Key, "$")
 }
 
 func compilePreds(ops bson.D, path string, depth int) ([]Pred, error) {
@@ -310,11 +310,19 @@ func compileIn(e bson.E, path string) (Pred, error) {
 }
 
 func compileNot(v any, path string, depth int) (Pred, error) {
-	if _, ok := v.(bson.Regex); !ok && !isOperators(v) {
-		return nil, bad("filter: %s: $not needs an object of operators", path)
+	if err := checkNot(v, path); err != nil {
+		return nil, err
 	}
 	preds, err := compileOperand(v, path, depth)
 	return &Not{Preds: preds}, err
+}
+
+func checkNot(v any, path string) error {
+	_, isRegex := v.(bson.Regex)
+	if _, ok := operatorsOf(v); !ok && !isRegex {
+		return bad("filter: %s: $not needs an object of operators", path)
+	}
+	return nil
 }
 
 func compileAll(v any, path string, depth int) (Pred, error) {
@@ -325,24 +333,17 @@ func compileAll(v any, path string, depth int) (Pred, error) {
 	all := &All{}
 	elemMatches := 0
 	for _, item := range items {
-		var p Pred
-		var err error
-		switch {
-		case isElemMatch(item):
+		ops, isOps := operatorsOf(item)
+		if isElemMatch(ops) {
 			elemMatches++
-			p, err = compileElemMatch(item.(bson.D)[0].Value, path, depth)
-		case isOperators(item):
-			err = bad("filter: %s: $all takes values or $elemMatch, no other operators", path)
-		default:
-			var preds []Pred
-			if preds, err = compileOperand(item, path, depth); err == nil {
-				p = preds[0]
-			}
+		} else if isOps {
+			return nil, bad("filter: %s: $all takes values or $elemMatch, no other operators", path)
 		}
+		preds, err := compileOperand(item, path, depth)
 		if err != nil {
 			return nil, err
 		}
-		all.Preds = append(all.Preds, p)
+		all.Preds = append(all.Preds, preds...)
 	}
 	if elemMatches > 0 && elemMatches < len(items) {
 		return nil, bad("filter: %s: $all takes either values or $elemMatch, not both", path)
@@ -350,13 +351,13 @@ func compileAll(v any, path string, depth int) (Pred, error) {
 	return all, nil
 }
 
-func isElemMatch(v any) bool {
-	d, ok := v.(bson.D)
-	return ok && len(d) == 1 && d[0].Key == "$elemMatch"
-}
+func isElemMatch(ops bson.D) bool { return len(ops) == 1 && ops[0].Key == "$elemMatch" }
 
 // isOfElements tells the $elemMatch that has operators on the elements from the one that has fields of objects.
-func isOfElements(d bson.D) bool { return isOperators(d) && !isLogical(d[0].Key) }
+func isOfElements(d bson.D) bool {
+	_, ok := operatorsOf(d)
+	return ok && !isLogical(d[0].Key)
+}
 
 func compileElemMatch(v any, path string, depth int) (Pred, error) {
 	d, ok := v.(bson.D)

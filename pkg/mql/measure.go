@@ -54,8 +54,8 @@ func (s *Stats) doc(doc bson.D, prefix string, depth int) {
 }
 
 func (s *Stats) operand(v any, path string, depth int) {
-	if isOperators(v) {
-		s.operators(v.(bson.D), path, depth)
+	if ops, ok := operatorsOf(v); ok {
+		s.operators(ops, path, depth)
 		return
 	}
 	s.count(depth)

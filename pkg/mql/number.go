@@ -12,9 +12,9 @@ import (
 func truncated(v bson.RawValue) (n int64, ok bool) {
 	switch {
 	case v.Type == bson.TypeInt32 && len(v.Value) == 4:
-		return int64(int32(binary.LittleEndian.Uint32(v.Value))), true
+		return int64(int32(binary.LittleEndian.Uint32(v.Value))), true //nolint:gosec // two's complement
 	case v.Type == bson.TypeInt64 && len(v.Value) == 8:
-		return int64(binary.LittleEndian.Uint64(v.Value)), true
+		return int64(binary.LittleEndian.Uint64(v.Value)), true //nolint:gosec // two's complement
 	case v.Type == bson.TypeDouble && len(v.Value) == 8:
 		f := math.Trunc(math.Float64frombits(binary.LittleEndian.Uint64(v.Value)))
 		if f >= -(1<<63) && f < 1<<63 { // false for NaN

@@ -150,7 +150,7 @@ func typeOf(v any) (bson.Type, bool) {
 			return bson.TypeMaxKey, true
 		}
 		n := slices.Index(names[:], name)
-		return bson.Type(max(n, 0)), n > 0
+		return bson.Type(max(n, 0)), n > 0 //nolint:gosec // below 20
 	}
 	n, ok := integer(v)
 	switch {
@@ -161,6 +161,6 @@ func typeOf(v any) (bson.Type, bool) {
 	case n == 127:
 		return bson.TypeMaxKey, true
 	default:
-		return bson.Type(n), n > 0 && n < int64(len(names))
+		return bson.Type(n), n > 0 && n < int64(len(names)) //nolint:gosec // checked beside it
 	}
 }

@@ -66,8 +66,8 @@ func rewriteOperand(v any, path string, depth int, fn Visit) (any, error) {
 	if re, ok := v.(bson.Regex); ok {
 		return fn(path, "$regex", re)
 	}
-	if isOperators(v) {
-		return rewriteOperators(v.(bson.D), path, depth, fn)
+	if ops, ok := operatorsOf(v); ok {
+		return rewriteOperators(ops, path, depth, fn)
 	}
 	v, err := fn(path, "$eq", v)
 	return bson.D{{Key: "$eq", Value: v}}, err
@@ -99,8 +99,8 @@ func rewriteOperator(e bson.E, path string, depth int, fn Visit) (any, error) {
 	case "$elemMatch":
 		return rewriteElemMatch(e.Value, path, depth+1, fn)
 	case "$not":
-		if _, ok := e.Value.(bson.Regex); !ok && !isOperators(e.Value) {
-			return nil, bad("filter: %s: $not needs an object of operators", path)
+		if err := checkNot(e.Value, path); err != nil {
+			return nil, err
 		}
 		return rewriteOperand(e.Value, path, depth+1, fn)
 	default:
@@ -120,10 +120,11 @@ func rewriteList(e bson.E, path string, depth int, fn Visit) (any, error) {
 	out := make(bson.A, len(items))
 	for i, item := range items {
 		var err error
+		ops, isOps := operatorsOf(item)
 		switch {
-		case e.Key == "$all" && isElemMatch(item):
-			out[i], err = rewriteOperators(item.(bson.D), path, depth+1, fn)
-		case isOperators(item):
+		case e.Key == "$all" && isElemMatch(ops):
+			out[i], err = rewriteOperators(ops, path, depth+1, fn)
+		case isOps:
 			err = bad("filter: %s: %s takes values, not operators", path, e.Key)
 		default:
 			out[i], err = fn(path, e.Key, item)
