@@ -80,6 +80,7 @@ func Group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 // Unknown is the error for a word that is no command of cmd, with the nearest ones.
 func Unknown(cmd *cobra.Command, word string) error {
 	hint := cmd.CommandPath() + " --help lists what there is"
+	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {
 		hint = "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
 	}

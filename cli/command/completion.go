@@ -2,12 +2,16 @@ package command
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/pkg/client"
 )
+
+// FormatsAnnotation names the annotation of a command that lists its own -o formats, separated by spaces.
+const FormatsAnnotation = "formats"
 
 // completionTimeout bounds what a press of the tab key waits for, in all.
 const completionTimeout = time.Second
@@ -20,7 +24,7 @@ func (st *State) CompletePlace(collections bool) CompleteFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		if err := st.Prepare(cmd, cmd.Annotations["format"]); err != nil {
+		if err := st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		namespace, err := st.Namespace()
@@ -43,7 +47,7 @@ func (st *State) CompletePlace(collections bool) CompleteFunc {
 func (st *State) CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	if err := st.Prepare(cmd, cmd.Annotations["format"]); err != nil {
+	if err := st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return st.namespaces(ctx), cobra.ShellCompDirectiveNoFileComp
@@ -51,7 +55,7 @@ func (st *State) CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([
 
 // CompleteContexts completes the name of a context.
 func (st *State) CompleteContexts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || st.Prepare(cmd, cmd.Annotations["format"]) != nil {
+	if len(args) > 0 || st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	file, err := st.Settings()

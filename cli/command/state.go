@@ -106,6 +106,12 @@ func (st *State) Prepare(cmd *cobra.Command, extraFormats ...string) error {
 	return nil
 }
 
+// FormatGiven says whether the user chose an output format.
+func (st *State) FormatGiven() bool {
+	value, _ := st.Env(envName("output"))
+	return value != "" || st.isSet != nil && st.isSet("output")
+}
+
 func envName(flag string) string {
 	return "SVCCTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -177,3 +177,18 @@ func TestProgress(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for ago, want := range map[time.Duration]string{
+		-time.Hour: "0s", 119 * time.Second: "119s", 2 * time.Minute: "2m", 3 * time.Hour: "3h", 50 * time.Hour: "2d",
+	} {
+		if got := output.Age(now, now.Add(-ago)); got != want {
+			t.Errorf("%s: got %s, want %s", ago, got, want)
+		}
+	}
+	if got := output.Age(now, time.Time{}); got != "" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+type apiOptions struct {
+	st      *command.State
+	Method  string
+	Path    string
+	Query   url.Values
+	Header  http.Header
+	Data    string
+	Include bool
+}
+
+func newAPI(st *command.State, runF func(context.Context, *apiOptions) error) *cobra.Command {
+	opts := &apiOptions{st: st}
+	var queries, headers []string
+	cmd := &cobra.Command{
+		Use:   "api METHOD PATH",
+		Short: "Send any request to the service, with your credential",
+		Long: `Send a request and print the answer's body as it is. PATH is below /api/v1, unless it begins with /api/ or is one of
+/healthz, /readyz and /metrics. A refusal goes to stderr, with the exit code of its kind.`,
+		Example: `  svcctl api GET /_/blog/articles -Q limit=2 -Q sort=-publishedAt
+  svcctl api PUT /_/blog/articles/65f0c2a1b3d4e5f60718293a -d '{"status": "published"}'`,
+		Args: command.Args(cobra.ExactArgs(2)),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return []string{"GET", "POST", "PUT", "PATCH", "DELETE"}, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Method = strings.ToUpper(args[0])
+			if err := opts.complete(args[1], queries, headers); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runAPI(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&queries, "query", "Q", nil, "query parameter name=value (repeat)")
+	cmd.Flags().StringArrayVarP(&headers, "header", "H", nil, "header 'Name: value' (repeat)")
+	cmd.Flags().StringVarP(&opts.Data, "data", "d", "", "body: the text itself, @file, or - for stdin")
+	cmd.Flags().BoolVarP(&opts.Include, "include", "i", false, "print status and headers too")
+	return cmd
+}
+
+func (opts *apiOptions) complete(path string, queries, headers []string) error {
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	bare, _, _ := strings.Cut(path, "?")
+	root := []string{api.RootHealth, api.RootReady, api.RootMetrics}
+	if !strings.HasPrefix(path, "/api/") && !slices.Contains(root, bare) {
+		path = api.Prefix + path
+	}
+	opts.Path = path
+	opts.Query, opts.Header = url.Values{}, http.Header{}
+	for _, q := range queries {
+		name, value, ok := strings.Cut(q, "=")
+		if !ok || name == "" {
+			return command.Usagef("--query %s: want name=value", q)
+		}
+		opts.Query.Add(name, value)
+	}
+	for _, h := range headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return command.Usagef("--header %s: want 'Name: value'", h)
+		}
+		opts.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return nil
+}
+
+func runAPI(ctx context.Context, opts *apiOptions) error {
+	st := opts.st
+	body, closeBody, err := opts.body()
+	if err != nil {
+		return err
+	}
+	defer closeBody()
+	c, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
+	if opts.Data != "" && opts.Header.Get("Content-Type") == "" {
+		opts.Header.Set("Content-Type", api.MediaJSON)
+	}
+	ctx, cancel := command.WithTimeout(ctx, st.Flags.RequestTimeout)
+	defer cancel()
+	resp, err := c.Do(ctx, client.Request{
+		Method: opts.Method, Path: opts.Path, Query: opts.Query, Header: opts.Header, Body: body,
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end below
+	out := st.Stdout()
+	if opts.Include {
+		if err := writeHead(out, resp); err != nil {
+			return err
+		}
+	}
+	return opts.write(out, resp)
+}
+
+func (opts *apiOptions) body() (io.Reader, func(), error) {
+	name, isFile := strings.CutPrefix(opts.Data, "@")
+	switch {
+	case opts.Data == "":
+		return nil, func() {}, nil
+	case opts.Data == "-" || name == "-":
+		return opts.st.In, func() {}, nil
+	case !isFile:
+		return strings.NewReader(opts.Data), func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, command.Usagef("%v", err)
+	}
+	return f, func() { _ = f.Close() }, nil //nolint:errcheck // only read
+}
+
+func writeHead(w io.Writer, resp *http.Response) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s\n", resp.Proto, resp.Status)
+	names := make([]string, 0, len(resp.Header))
+	for name := range resp.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range resp.Header[name] {
+			fmt.Fprintf(&b, "%s: %s\n", name, output.Escape(value))
+		}
+	}
+	b.WriteByte('\n')
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// write prints the body: byte for byte, unless it goes to a terminal or -o asks for a form of the JSON in it.
+func (opts *apiOptions) write(w io.Writer, resp *http.Response) error {
+	st := opts.st
+	p := st.Printer()
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) //nolint:errcheck // an unreadable type is no JSON
+	if media == api.MediaJSON && (st.OutTTY || p.Structured()) {
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return fmt.Errorf("read the answer: %w", err)
+		}
+		if json.Valid(data) {
+			if p.Format == output.FormatYAML {
+				return p.YAML(json.RawMessage(data))
+			}
+			return p.JSON(json.RawMessage(data))
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(data))
+	}
+	if st.OutTTY {
+		w = output.EscapeWriter(w)
+	}
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package collection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+func newDescribe(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:     "describe [NAMESPACE] COLLECTION",
+		Aliases: []string{"get"},
+		Short:   "Show the fields and indexes of a collection, and what you may do",
+		Example: `  svcctl collection describe blog articles
+  svcctl collection describe blog articles -o yaml`,
+		Args:              command.PlaceArgs(1),
+		ValidArgsFunction: st.CompletePlace(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, rest, err := st.Place(args, 1)
+			if err != nil {
+				return err
+			}
+			return runDescribe(cmd.Context(), st, namespace, rest[0])
+		},
+	}
+}
+
+func runDescribe(ctx context.Context, st *command.State, namespace, name string) error {
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	col, err := c.DescribeCollection(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	p := st.Printer()
+	if p.Structured() || p.Format == output.FormatName {
+		return p.Print(output.Result{Value: col, Names: []string{"collection/" + col.Name}})
+	}
+	f := output.NewFields()
+	f.Add("Collection", col.Name)
+	f.Add("Strict fields", col.StrictFields)
+	f.Add("Projections", strings.Join(col.Projections, ", "))
+	f.Add("You may", rights(col.YourPermissions))
+	if err := f.Write(p.W); err != nil {
+		return err
+	}
+	fields := output.NewTable("FIELD", "TYPE", "RULES", "INDEX")
+	addFields(fields, "", col.Fields)
+	if err := section(p, "Fields", fields); err != nil {
+		return err
+	}
+	indexes := output.NewTable("INDEX", "KEY", "UNIQUE", "STATE", "MESSAGE")
+	for _, ix := range col.Indexes {
+		indexes.Row(ix.Name, strings.Join(ix.Key, ", "), ix.Unique, p.Style.State(ix.State), ix.Message)
+	}
+	return section(p, "Indexes", indexes)
+}
+
+func section(p output.Printer, title string, t *output.Table) error {
+	if t.Len() == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(p.W, "\n"+p.Style.Bold(title)+"\n"); err != nil {
+		return err
+	}
+	p.Format = output.FormatTable
+	return p.Print(output.Result{Table: t})
+}
+
+// addFields lists fields with their dotted paths.
+func addFields(t *output.Table, prefix string, fields []api.FieldDescription) {
+	for _, f := range fields {
+		t.Row(prefix+f.Name, f.Type, fieldRules(f), strings.Join(f.Index, ", "))
+		addFields(t, prefix+f.Name+".", f.SubFields)
+	}
+}
+
+// fieldRules says what a value must be: "required, readonly, max 80".
+func fieldRules(f api.FieldDescription) string {
+	var out []string
+	if f.Required {
+		out = append(out, "required")
+	}
+	if f.Readonly {
+		out = append(out, "readonly")
+	}
+	switch v := f.Validator.(type) {
+	case nil:
+	case string:
+		out = append(out, v)
+	case map[string]any:
+		for _, rule := range slices.Sorted(maps.Keys(v)) {
+			if rule == "required" {
+				if !f.Required && v[rule] == true {
+					out = append(out, rule)
+				}
+				continue
+			}
+			out = append(out, ruleText(rule, v[rule]))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func ruleText(rule string, arg any) string {
+	switch a := arg.(type) {
+	case bool:
+		if a {
+			return rule
+		}
+		return "not " + rule
+	case string:
+		return rule + " " + a
+	}
+	raw, err := json.Marshal(arg)
+	if err != nil {
+		return rule + " " + fmt.Sprint(arg)
+	}
+	return rule + " " + string(raw)
+}

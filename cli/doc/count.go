@@ -1,0 +1,64 @@
+package doc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+type countOptions struct {
+	st *command.State
+	place
+	Filter string
+}
+
+func newCount(st *command.State, runF func(context.Context, *countOptions) error) *cobra.Command {
+	opts := &countOptions{st: st}
+	cmd := &cobra.Command{
+		Use:               "count [NAMESPACE] COLLECTION",
+		Short:             "Count records",
+		Example:           `  svcctl doc count blog articles --filter '{"status": "draft"}'`,
+		Args:              command.PlaceArgs(1),
+		ValidArgsFunction: st.CompletePlace(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, rest, err := st.Place(args, 1)
+			if err != nil {
+				return err
+			}
+			opts.place = place{namespace, rest[0]}
+			if err := checkFilter(opts.Filter); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runCount(cmd.Context(), opts)
+		},
+	}
+	filterFlag(cmd, &opts.Filter)
+	return cmd
+}
+
+func runCount(ctx context.Context, opts *countOptions) error {
+	c, err := opts.st.Client()
+	if err != nil {
+		return err
+	}
+	n, err := c.CountRecords(ctx, opts.Namespace, opts.Collection, opts.Filter)
+	if err != nil {
+		return err
+	}
+	p := opts.st.Printer()
+	switch {
+	case p.Structured() && p.Format == "json":
+		return p.JSON(api.CountResult{Count: n})
+	case p.Structured():
+		return p.YAML(api.CountResult{Count: n})
+	}
+	_, err = fmt.Fprintln(p.W, n)
+	return err
+}

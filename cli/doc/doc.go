@@ -1,0 +1,3 @@
+// Package doc holds svcctl doc: records, one by one and in streams. A file per verb; record.go for what a record is to
+// the command line, stream.go for reading many from a file.
+package doc

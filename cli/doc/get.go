@@ -1,0 +1,54 @@
+package doc
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+type getOptions struct {
+	st *command.State
+	place
+	ID    string
+	Query client.Query
+}
+
+func newGet(st *command.State, runF func(context.Context, *getOptions) error) *cobra.Command {
+	opts := &getOptions{st: st}
+	cmd := &cobra.Command{
+		Use:   "get [NAMESPACE] COLLECTION ID",
+		Short: "Show one record",
+		Example: `  svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a
+  svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a -o yaml > article.yaml`,
+		Args:              command.PlaceArgs(2),
+		ValidArgsFunction: st.CompletePlace(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, rest, err := st.Place(args, 2)
+			if err != nil {
+				return err
+			}
+			opts.place, opts.ID = place{namespace, rest[0]}, rest[1]
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runGet(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Query.Select, "select", "", "fields to show, as in title,seo.title, or to leave out, as in -body")
+	return cmd
+}
+
+func runGet(ctx context.Context, opts *getOptions) error {
+	c, err := opts.st.Client()
+	if err != nil {
+		return err
+	}
+	r, _, err := c.GetRecord(ctx, opts.Namespace, opts.Collection, opts.ID, opts.Query)
+	if err != nil {
+		return err
+	}
+	return show(opts.st, opts.place, r)
+}

@@ -1,0 +1,2 @@
+// Package index holds svcctl index: how far the declared indexes of a collection are.
+package index

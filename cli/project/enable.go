@@ -1,0 +1,50 @@
+package project
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// newEnable makes svcctl project enable, or disable.
+func newEnable(st *command.State, enabled bool) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "enable [NAMESPACE]",
+		Short:             "Serve a project again that was disabled",
+		Example:           `  svcctl project enable shop`,
+		Args:              command.PlaceArgs(0),
+		ValidArgsFunction: st.CompletePlace(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, _, err := st.Place(args, 0)
+			if err != nil {
+				return err
+			}
+			return runEnable(cmd.Context(), st, namespace, enabled)
+		},
+	}
+	if !enabled {
+		cmd.Use = "disable [NAMESPACE]"
+		cmd.Short = "Stop serving a project, but keep its registration"
+		cmd.Long = "Stop serving a project: its namespace answers as if it were unknown, until svcctl project enable."
+		cmd.Example = `  svcctl project disable shop`
+	}
+	return cmd
+}
+
+func runEnable(ctx context.Context, st *command.State, namespace string, enabled bool) error {
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	p, err := find(ctx, c, namespace)
+	if err != nil {
+		return err
+	}
+	if p, err = c.UpdateProject(ctx, p.ID, api.ProjectUpdate{Enabled: &enabled}); err != nil {
+		return err
+	}
+	return show(st, p)
+}

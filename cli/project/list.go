@@ -1,0 +1,47 @@
+package project
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+func newList(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the registered projects",
+		Example: `  svcctl project list
+  svcctl project list -o name`,
+		Args:              command.Args(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), st) },
+	}
+}
+
+func runList(ctx context.Context, st *command.State) error {
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	projects := []api.Project{}
+	var names []string
+	for p, err := range c.Projects(ctx, client.Query{}) {
+		if err != nil {
+			return err
+		}
+		projects = append(projects, p)
+		names = append(names, "project/"+p.Namespace)
+	}
+	if len(projects) == 0 {
+		st.Notef("no projects yet: svcctl project register CONFIGFILE makes one known")
+	}
+	return st.Printer().Print(output.Result{
+		Value: map[string]any{"items": projects}, Table: table(st, projects...), Names: names,
+	})
+}

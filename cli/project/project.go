@@ -1,0 +1,50 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// NewCmd makes svcctl project.
+func NewCmd(st *command.State) *cobra.Command {
+	return command.Group("project", "Register projects, and see how they do",
+		newList(st), newGet(st), newStatus(st), newRegister(st, nil), newUnregister(st, nil), newEnable(st, true),
+		newEnable(st, false), newReload(st, nil), newValidate(st, nil), newSchema(st))
+}
+
+// find reads the registration with a namespace, or with that id.
+func find(ctx context.Context, c *client.Client, namespace string) (*api.Project, error) {
+	for p, err := range c.Projects(ctx, client.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Namespace == namespace || p.ID == namespace {
+			return &p, nil
+		}
+	}
+	return nil, &command.Error{
+		Exit: command.ExitNotFound, Code: "project_not_found", Message: fmt.Sprintf("project not found: %s", namespace),
+		Hint: "svcctl project list shows the registered ones, svcctl project register makes one known",
+	}
+}
+
+// table lists registrations.
+func table(st *command.State, projects ...api.Project) *output.Table {
+	t := output.NewTable("NAMESPACE", "NAME", "ENABLED", "AGE", "CONFIG FILE", "+ID", "+DESCRIPTION")
+	for _, p := range projects {
+		t.Row(p.Namespace, p.Name, p.Enabled, output.Age(st.Now(), p.CreatedAt.Time), p.ConfigFile, p.ID, p.Description)
+	}
+	return t
+}
+
+// show prints one registration.
+func show(st *command.State, p *api.Project) error {
+	return st.Printer().Print(output.Result{Value: p, Table: table(st, *p), Names: []string{"project/" + p.Namespace}})
+}

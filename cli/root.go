@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/auth"
+	"github.com/svcctl/svc/cli/collection"
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/config"
+	"github.com/svcctl/svc/cli/doc"
+	"github.com/svcctl/svc/cli/index"
+	"github.com/svcctl/svc/cli/project"
+	"github.com/svcctl/svc/cli/user"
+)
+
+// Run runs svcctl with args (without the program's name) and gives its exit code. When ctx ends, it stops with
+// command.ExitInterrupted.
+func Run(ctx context.Context, st *command.State, args []string) int {
+	root := NewRootCmd(st)
+	root.SetArgs(args)
+	return st.Fail(asUsage(root.ExecuteContext(ctx)))
+}
+
+// NewRootCmd makes the tree of commands. It gives errors back and prints none; Run does.
+func NewRootCmd(st *command.State) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "svcctl",
+		Short: "Work with a svc content service",
+		Long: `svcctl registers projects with a svc content service, shows how they do, and reads and writes their records.
+
+Which service, and as whom: by flags (--server, --token, --admin-token-file, …), else by SVCCTL_* variables (SVCCTL_SERVER,
+SVCCTL_TOKEN, …), else by the current context (svcctl config, svcctl login), else http://127.0.0.1:8080 without a
+credential.
+
+Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or invalid; 2 usage; 3 partly done;
+4 no permission; 5 not found; 6 conflict; 7 service unreachable; 8 timeout; 130 interrupted.`,
+		Example: `  svcctl project register blog --admin-token-file data/admin.token
+  svcctl doc list blog articles --sort -publishedAt`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return command.Unknown(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return st.Prepare(cmd, extraFormats(cmd)...)
+		},
+	}
+	st.Register(root)
+	root.SetIn(st.In)
+	root.SetOut(st.Stdout())
+	root.SetErr(st.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &command.Error{
+			Exit: command.ExitUsage, Code: "usage", Message: err.Error(), Hint: cmd.CommandPath() + " --help lists the flags",
+		}
+	})
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(
+		auth.NewLogin(st, nil), auth.NewLogout(st), auth.NewWhoami(st),
+		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), user.NewCmd(st),
+		newAPI(st, nil), newVersion(st), newCompletion(st),
+	)
+	completeFlags(root, st)
+	return root
+}
+
+// extraFormats are the -o formats that a command has beside the common ones.
+func extraFormats(cmd *cobra.Command) []string {
+	return strings.Fields(cmd.Annotations[command.FormatsAnnotation])
+}
+
+// completeFlags adds what the tab key offers for the values of global flags. The names are ours, so an error here is a
+// mistake in this file, which the test of the tree finds.
+func completeFlags(root *cobra.Command, st *command.State) {
+	for flag, complete := range map[string]command.CompleteFunc{
+		"output":    cobra.FixedCompletions([]string{"table", "wide", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp),
+		"color":     cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
+		"namespace": st.CompleteNamespaces,
+		"context":   st.CompleteContexts,
+	} {
+		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// asUsage gives cobra's own complaints about the command line (exclusive or required flags) the exit code of usage.
+// Everything else that a command returns is an error of ours or of the client.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *command.Error
+	text := err.Error()
+	if !errors.As(err, &own) && (strings.HasPrefix(text, "if any flags in the group") || strings.HasPrefix(text, "required flag")) {
+		return command.Usagef("%s", text)
+	}
+	return err
+}

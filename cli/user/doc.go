@@ -1,0 +1,2 @@
+// Package user holds svcctl user: the people and programs that may log in.
+package user

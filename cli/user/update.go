@@ -1,0 +1,66 @@
+package user
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+type updateOptions struct {
+	st       *command.State
+	Username string
+	Write    api.UserWrite
+}
+
+func newUpdate(st *command.State, runF func(context.Context, *updateOptions) error) *cobra.Command {
+	opts := &updateOptions{st: st}
+	var (
+		p    profile
+		name string
+	)
+	cmd := &cobra.Command{
+		Use:   "update USERNAME",
+		Short: "Change a user",
+		Long: `Change a user: what the flags give is set, the rest stays. --scope replaces all scopes. For the password, see svcctl
+user passwd.`,
+		Example: `  svcctl user update ann --email ann@example.com
+  svcctl user update ci --active=false`,
+		Args:              command.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Username = args[0]
+			opts.Write = p.write(cmd.Flags().Changed)
+			if cmd.Flags().Changed("username") {
+				opts.Write.Username = &name
+			}
+			if opts.Write == (api.UserWrite{}) {
+				return command.Usagef("what is the change? svcctl user update --help lists the flags")
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runUpdate(cmd.Context(), opts)
+		},
+	}
+	p.register(cmd)
+	cmd.Flags().StringVar(&name, "username", "", "new username")
+	return cmd
+}
+
+func runUpdate(ctx context.Context, opts *updateOptions) error {
+	c, err := opts.st.Client()
+	if err != nil {
+		return err
+	}
+	u, err := find(ctx, c, opts.Username)
+	if err != nil {
+		return err
+	}
+	if u, err = c.UpdateUser(ctx, u.ID, opts.Write); err != nil {
+		return err
+	}
+	return show(opts.st, u)
+}

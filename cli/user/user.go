@@ -1,0 +1,85 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// NewCmd makes svcctl user.
+func NewCmd(st *command.State) *cobra.Command {
+	return command.Group("user", "Manage who may log in",
+		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newPasswd(st, nil))
+}
+
+// find reads a user by name (usernames are case-folded) or id.
+func find(ctx context.Context, c *client.Client, name string) (*api.User, error) {
+	for u, err := range c.Users(ctx, client.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		if strings.EqualFold(u.Username, name) || u.ID == name {
+			return &u, nil
+		}
+	}
+	return nil, &command.Error{
+		Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("user not found: %s", name),
+		Hint: "svcctl user list shows those that you may see",
+	}
+}
+
+func table(st *command.State, users ...api.User) *output.Table {
+	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "+ID", "+SCOPES")
+	for _, u := range users {
+		last := output.Age(st.Now(), u.LastLoginAt.Time)
+		if last != "" {
+			last += " ago"
+		}
+		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, u.ID, strings.Join(u.Scopes, ", "))
+	}
+	return t
+}
+
+func show(st *command.State, u *api.User) error {
+	return st.Printer().Print(output.Result{Value: u, Table: table(st, *u), Names: []string{"user/" + u.Username}})
+}
+
+// profile are the flags that create and update share. One that was not given leaves its member nil.
+type profile struct {
+	Email, Name, Language string
+	Admin, Active         bool
+	Scopes                []string
+}
+
+func (p *profile) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.Email, "email", "", "e-mail address")
+	cmd.Flags().StringVar(&p.Name, "name", "", "name for people")
+	cmd.Flags().StringVar(&p.Language, "language", "", "language code, such as en")
+	cmd.Flags().BoolVar(&p.Admin, "admin", false, "may do everything")
+	cmd.Flags().BoolVar(&p.Active, "active", true, "may log in")
+	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right to give, such as project.read (repeat, or separate by commas)")
+}
+
+func (p *profile) write(changed func(string) bool) api.UserWrite {
+	var w api.UserWrite
+	for flag, set := range map[string]func(){
+		"email":    func() { w.Email = &p.Email },
+		"name":     func() { w.Name = &p.Name },
+		"language": func() { w.Language = &p.Language },
+		"admin":    func() { w.IsAdmin = &p.Admin },
+		"active":   func() { w.Active = &p.Active },
+		"scope":    func() { w.Scopes = &p.Scopes },
+	} {
+		if changed(flag) {
+			set()
+		}
+	}
+	return w
+}

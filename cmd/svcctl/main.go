@@ -1,0 +1,50 @@
+// Command svcctl works with a svc content service from the command line.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/svcctl/svc/cli"
+	"github.com/svcctl/svc/cli/command"
+)
+
+// version is set by the linker (-X main.version=v1.2.3); a build without takes what the Go tool knows.
+var version string //nolint:gochecknoglobals // the linker can set nothing else
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	// Without this a closed stdout (svcctl … | head) would kill the process; so it is an error that means success.
+	signal.Ignore(syscall.SIGPIPE)
+	home, _ := os.UserHomeDir() //nolint:errcheck // without a home, the contexts file is looked for in the current directory
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	return cli.Run(ctx, &command.State{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr),
+		Env: os.LookupEnv, Home: home, Now: time.Now, Version: buildVersion(),
+		ReadSecret: func() (string, error) {
+			secret, err := term.ReadPassword(int(os.Stdin.Fd()))
+			return string(secret), err
+		},
+	}, os.Args[1:])
+}
+
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
