@@ -133,14 +133,6 @@ func afterFilter(q store.Query) *mql.Filter {
 	return mql.And(q.Filter, q.Sort.After(q.After))
 }
 
-// rawFilter is what the server is sent for a filter.
-func rawFilter(f *mql.Filter) any {
-	if f == nil {
-		return bson.D{}
-	}
-	return f.Raw()
-}
-
 // where is the filter for the document with id, on a condition. $eq makes an id that looks like an operator or a
 // pattern the value it is.
 func where(id bson.RawValue, cond *mql.Filter) bson.D {
@@ -148,5 +140,5 @@ func where(id bson.RawValue, cond *mql.Filter) bson.D {
 	if cond == nil {
 		return byID
 	}
-	return bson.D{{Key: "$and", Value: bson.A{byID, cond.Raw()}}}
+	return bson.D{{Key: "$and", Value: bson.A{byID, rawFilter(cond)}}}
 }

@@ -193,8 +193,8 @@ func testViolations(t *testing.T, s store.Store) {
 // wantViolation checks that err names index and up to 5 documents, all of them from among.
 func (f *fixture) wantViolation(err error, index string, among []string) {
 	f.t.Helper()
-	var violation *store.ViolationError
-	if !errors.As(err, &violation) {
+	violation, ok := asViolation(err)
+	if !ok {
 		f.t.Fatalf("CreateIndex: %v, want a ViolationError", err)
 	}
 	var ids []string
@@ -208,4 +208,10 @@ func (f *fixture) wantViolation(err error, index string, among []string) {
 	if distinct := slices.Compact(ids); len(distinct) != min(len(among), 5) || violation.Index != index {
 		f.t.Errorf("violation of %s names documents %v, want index %s and %d of %v", violation.Index, ids, index, min(len(among), 5), among)
 	}
+}
+
+func asViolation(err error) (*store.ViolationError, bool) {
+	var violation *store.ViolationError
+	ok := errors.As(err, &violation)
+	return violation, ok
 }

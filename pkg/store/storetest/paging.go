@@ -25,7 +25,7 @@ func testPaging(t *testing.T, s store.Store) {
 		f.given(fmt.Sprintf(`{"_id":%d,%s}`, i, fields))
 	}
 	orders := map[string]string{
-		"v _id":   "15 26 7 8 17 21 22 1 16 0 3 23 27 2 18 6 5 4 14 20 13 25 19 24 12 10 9 11",
+		"v _id":   "15 7 8 17 21 22 1 16 0 3 23 27 2 18 6 5 4 14 20 13 26 25 19 24 12 10 9 11",
 		"-v _id":  "11 9 10 12 24 19 25 26 13 20 14 4 5 18 6 16 2 0 3 23 27 1 22 21 7 8 17 15",
 		"-w v":    "", // not written down: compared page by page only
 		"w -v":    "",

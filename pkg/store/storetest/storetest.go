@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"count", testCount},
 		{"explain", testExplain},
 		{"filters", testFilters},
+		{"random queries", testRandomQueries},
 		{"indexes", testIndexes},
 		{"violations", testViolations},
 		{"databases", testDatabases},

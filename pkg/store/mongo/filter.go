@@ -1,0 +1,75 @@
+package mongo
+
+import (
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/mql"
+)
+
+// rawFilter is what the server is sent for a filter: the filter itself, with the few clauses that the server answers
+// differently from an index than from a scan (seen on 6.0) kept away from its indexes by a double negation:
+//   - {$gte: null} and {$lte: null}: a sparse index lacks the documents without the field
+//   - ranges bounded by a list: an index on lists holds their elements, and the whole list is not among them
+func rawFilter(f *mql.Filter) bson.Raw {
+	if f == nil {
+		return bson.Raw{5, 0, 0, 0, 0}
+	}
+	raw := f.Raw()
+	if !hasIndexTrap(raw) {
+		return raw
+	}
+	guarded, err := bson.Marshal(guard(raw))
+	if err != nil {
+		return raw // the same meaning, at the mercy of the server's planner
+	}
+	return guarded
+}
+
+// guard rebuilds a filter. Logical operators are walked into; the other clauses stay or are negated twice.
+func guard(filter bson.Raw) bson.D {
+	var d bson.D
+	elements, _ := filter.Elements()
+	for _, e := range elements {
+		switch value := e.Value(); {
+		case e.Key() == "$and" || e.Key() == "$or" || e.Key() == "$nor":
+			branches, _ := value.Array().Values()
+			each := make(bson.A, len(branches))
+			for i, branch := range branches {
+				each[i] = guard(branch.Document())
+			}
+			d = append(d, bson.E{Key: e.Key(), Value: each})
+		case isIndexTrap(e):
+			clause := bson.D{{Key: e.Key(), Value: value}}
+			d = append(d, bson.E{Key: "$nor", Value: bson.A{bson.D{{Key: "$nor", Value: bson.A{clause}}}}})
+		default:
+			d = append(d, bson.E{Key: e.Key(), Value: value})
+		}
+	}
+	return d
+}
+
+// hasIndexTrap says whether there is such a clause in a filter, at any depth. Constants that look like one count,
+// too: that costs them an index and nothing else.
+func hasIndexTrap(filter bson.Raw) bool {
+	elements, _ := filter.Elements()
+	return slices.ContainsFunc(elements, isIndexTrap)
+}
+
+func isIndexTrap(e bson.RawElement) bool {
+	value := e.Value()
+	switch e.Key() {
+	case "$gte", "$lte":
+		if value.Type == bson.TypeNull {
+			return true
+		}
+		fallthrough
+	case "$gt", "$lt":
+		if value.Type == bson.TypeArray {
+			return true
+		}
+	}
+	nested := value.Type == bson.TypeEmbeddedDocument || value.Type == bson.TypeArray
+	return nested && hasIndexTrap(value.Value)
+}
