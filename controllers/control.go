@@ -106,7 +106,9 @@ func (c *Control) resolve(_ context.Context, configFile string) (string, error) 
 }
 
 // Get reads a registration.
-func (c *Control) Get(ctx context.Context, id string) (system.Project, error) { return c.Projects.Get(ctx, id) }
+func (c *Control) Get(ctx context.Context, id string) (system.Project, error) {
+	return c.Projects.Get(ctx, id)
+}
 
 // ByNamespace reads a registration.
 func (c *Control) ByNamespace(ctx context.Context, namespace string) (system.Project, error) {

@@ -146,4 +146,3 @@ func object(d bson.D) map[string]any {
 	}
 	return out
 }
-

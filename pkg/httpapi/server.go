@@ -48,17 +48,17 @@ type Control interface {
 
 // Config is what the door serves. All members are required unless they say otherwise.
 type Config struct {
-	Records     *records.Service
-	Registry    *project.Registry
-	Auth        *auth.Auth
-	Users       *system.Users
-	Control     Control
-	Status      *status.Board
-	Ready       func(ctx context.Context) []string // what keeps the service from being ready; none: it is
-	Logger      *slog.Logger
-	Registerer  prometheus.Registerer
-	Gatherer    prometheus.Gatherer
-	Version     string
+	Records    *records.Service
+	Registry   *project.Registry
+	Auth       *auth.Auth
+	Users      *system.Users
+	Control    Control
+	Status     *status.Board
+	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Gatherer   prometheus.Gatherer
+	Version    string
 
 	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
 	AdminHosts     []string          // host names of the admin front

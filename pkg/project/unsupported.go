@@ -82,6 +82,9 @@ var notYet = []unsupported{
 			w.add(c.Meta != nil && c.Meta.I18n != nil && !c.Meta.I18n.Off, at+".meta.i18n")
 		})
 	}},
+	{"meta.singleton", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) { w.add(c.Meta != nil && c.Meta.Singleton, at+".meta.singleton") })
+	}},
 	{"a relation to another project", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) {
 			foreign := f.Meta != nil && f.Meta.Foreign != nil && f.Meta.Foreign.Namespace != ""
