@@ -123,7 +123,7 @@ func (c *checker) collection(p *Project, col *Collection, at string) {
 		c.repeated(x.Key, join(index(join(at, "indexes"), i), "key"))
 	}
 	c.cors(join(at, "cors"), col.CORS)
-	if q := col.QueryLimits; q != nil && q.DefaultLimit > q.MaxLimit {
+	if q := col.QueryLimits; q != nil && q.DefaultLimit > q.MaxLimit && !c.d.isBroken(join(at, "queryLimits")) {
 		c.fail(join(at, "queryLimits.defaultLimit"), CodeConflict, "defaultLimit %d is above maxLimit %d", q.DefaultLimit, q.MaxLimit)
 	}
 	if col.Meta != nil {
@@ -192,7 +192,7 @@ func (c *checker) meta(m *CollectionMeta, at string) {
 			c.fail(join(at, "query."+name), CodeReserved, "%q is a parameter of the service or names a credential; choose another name", name)
 		}
 	}
-	if m.I18n != nil && m.I18n.Default != "" && !slices.Contains(m.I18n.Languages, m.I18n.Default) {
+	if m.I18n != nil && m.I18n.Default != "" && !c.d.isBroken(join(at, "i18n")) && !slices.Contains(m.I18n.Languages, m.I18n.Default) {
 		c.fail(join(at, "i18n.default"), CodeConflict, "the default language %q is not one of languages", m.I18n.Default)
 	}
 }
@@ -200,7 +200,7 @@ func (c *checker) meta(m *CollectionMeta, at string) {
 func (c *checker) search(col *Collection, at string) {
 	for i, s := range col.Search {
 		here := index(at, i)
-		if s.Ngram != nil && s.Ngram.Min > s.Ngram.Max {
+		if s.Ngram != nil && s.Ngram.Min > s.Ngram.Max && !c.d.isBroken(join(here, "ngram")) {
 			c.fail(join(here, "ngram.min"), CodeConflict, "min %d is above max %d", s.Ngram.Min, s.Ngram.Max)
 		}
 		if s.Mode == "rrf" && s.RRF == nil {

@@ -74,6 +74,10 @@ func (d *decoder) value(n *node, path string, v reflect.Value, m *member) {
 		}
 		return
 	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
 	if own, ok := v.Addr().Interface().(configValue); ok {
 		own.decodeConfig(d, n, path, m)
 		return
@@ -101,9 +105,6 @@ func (d *decoder) plain(n *node, path string, v reflect.Value, m *member) {
 		return
 	}
 	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		d.value(n, path, v.Elem(), m)
 	case reflect.Struct:
 		d.object(n, path, v)
 	case reflect.Map:

@@ -45,7 +45,11 @@ func (d *decoder) notInEnum(n *node, path string, m *member, known []string) {
 			hint += fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
-	d.problem(n.pos, path, CodeEnum, "must be one of %s%s", strings.Join(known, ", "), hint)
+	one := "one of "
+	if len(known) == 1 {
+		one = ""
+	}
+	d.problem(n.pos, path, CodeEnum, "must be %s%s%s", one, strings.Join(known, ", "), hint)
 }
 
 func (d *decoder) boolean(n *node, path string, v reflect.Value, m *member) {

@@ -318,8 +318,11 @@ func (x *MethodRights) configSchema(g *generator, _ *member) map[string]any {
 	return anyOf(map[string]any{"type": "boolean"}, map[string]any{"$ref": g.define(reflect.TypeOf(x).Elem())})
 }
 
-func (*FilterSpec) configSchema(*generator, *member) map[string]any {
-	return map[string]any{"type": "object"}
+func (*FilterSpec) configSchema(g *generator, _ *member) map[string]any {
+	script := map[string]any{
+		"properties": map[string]any{"type": map[string]any{"const": "javascript"}}, "required": []string{"type", "file"},
+	}
+	return map[string]any{"type": "object", "if": script, "then": map[string]any{"$ref": g.define(reflect.TypeFor[Script]())}}
 }
 
 func (*Hooks) configSchema(g *generator, _ *member) map[string]any {

@@ -36,7 +36,7 @@ type Project struct {
 	Audit        *Audit        `cfg:"audit" doc:"The audit log of writes."`
 	Legacy       *Legacy       `cfg:"legacy" doc:"Switches for old clients."`
 	StrictFields *bool         `cfg:"strictFields" doc:"Refuse fields that are not declared."`
-	SnapshotPath string        `cfg:"snapshotPath" default:"snapshots" doc:"Directory of snapshots, relative to the config's directory."`
+	SnapshotPath string        `cfg:"snapshotPath" pattern:"path" default:"snapshots" doc:"Directory of snapshots, relative to the config's directory."`
 	Snapshots    []*Snapshot   `cfg:"snapshots" doc:"Profiles of point-in-time backups."`
 }
 

@@ -40,7 +40,7 @@ func (p *parser) parseYAML(data []byte) *node {
 		case doc.Body == nil:
 		case doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType:
 		case root != nil:
-			p.fail(f.position(doc.Body.GetToken()), CodeSyntax, "a config file is one document; put the second into a file of its own")
+			p.fail(f.begin(doc.Body), CodeSyntax, "a config file is one document; put the second into a file of its own")
 			return root
 		default:
 			root = f.node(doc.Body, 0)
@@ -79,6 +79,24 @@ func (f *yamlFile) position(t *token.Token) Position {
 	return f.at(t.Position.Line, t.Position.Column)
 }
 
+// begin is where a value begins: a block mapping at its first key, not at the colon that is its token.
+func (f *yamlFile) begin(v ast.Node) Position {
+	pos := f.position(v.GetToken())
+	var first *ast.MappingValueNode
+	switch v := v.(type) {
+	case *ast.MappingValueNode:
+		first = v
+	case *ast.MappingNode:
+		if v.IsFlowStyle || len(v.Values) == 0 {
+			return pos
+		}
+		first = v.Values[0]
+	default:
+		return pos
+	}
+	return f.position(first.Key.GetToken())
+}
+
 func (f *yamlFile) bad(pos Position, format string, args ...any) *node {
 	f.fail(pos, CodeSyntax, format, args...)
 	return &node{pos: pos, failed: true}
@@ -88,7 +106,7 @@ func (f *yamlFile) node(v ast.Node, depth int) *node {
 	if v == nil {
 		return &node{pos: f.at(1, 1)}
 	}
-	pos := f.position(v.GetToken())
+	pos := f.begin(v)
 	if depth > maxDepth {
 		return f.bad(pos, "nested deeper than %d levels", maxDepth)
 	}
@@ -166,11 +184,8 @@ func (f *yamlFile) tagged(v *ast.TagNode, pos Position, depth int) *node {
 func (f *yamlFile) mapping(values []*ast.MappingValueNode, pos Position, depth int) *node {
 	n := &node{pos: pos, kind: kindMap}
 	var merged []entry
-	for i, v := range values {
+	for _, v := range values {
 		keyPos := f.position(v.Key.GetToken())
-		if i == 0 && n.pos.Line >= keyPos.Line && n.pos.Column >= keyPos.Column {
-			n.pos = keyPos // a block mapping begins at its first key, not at the colon
-		}
 		if v.Key.Type() == ast.MergeKeyType {
 			merged = append(merged, f.merge(v.Value, depth)...)
 			continue
