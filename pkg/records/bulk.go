@@ -160,6 +160,8 @@ func (s *Service) bulkFilter(c *Call, m access.Method, where Where) (access.Gran
 func (s *Service) matching(ctx context.Context, c *Call, match *mql.Filter) ([]bson.ObjectID, error) {
 	limit := c.Collection.Bulk.MaxAffected
 	var ids []bson.ObjectID
+	ctx, cancel := withDeadline(ctx, c)
+	defer cancel()
 	q := store.Query{Filter: match, Sort: mql.Sort{{Path: "_id"}}, Limit: int64(limit) + 1}
 	err := s.collection(c).Find(ctx, q, func(doc bson.Raw) error {
 		ids = append(ids, idOf(doc))
@@ -168,7 +170,7 @@ func (s *Service) matching(ctx context.Context, c *Call, match *mql.Filter) ([]b
 	if err == nil && len(ids) > limit {
 		err = errs.New(errs.Limit, "bulk_limit", "the filter matches more than %d records, the collection's maxAffected: narrow it", limit)
 	}
-	return ids, err
+	return ids, storeError(ctx, err)
 }
 
 // bulkWriter writes one chunk of a bulk update or delete.
@@ -193,6 +195,9 @@ func (w *bulkWriter) run(ctx context.Context) error {
 			return err
 		}
 		todo = stale
+	}
+	if w.c.Collection.Bulk.Atomic {
+		return errBusyRecord
 	}
 	for _, i := range todo {
 		w.items[i].Err = errBusyRecord

@@ -44,13 +44,8 @@ func (r resolver) parseSort(text string, fallback mql.Sort) (mql.Sort, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range sort {
-		if sort[i].Path, _, err = r.path(sort[i].Path); err != nil {
-			return nil, err
-		}
-		if err := r.comparable(sort[i].Path, "sort"); err != nil {
-			return nil, err
-		}
+	if err := r.checkSort(sort); err != nil {
+		return nil, err
 	}
 	if len(sort) == 0 {
 		sort = r.visible(fallback)
@@ -69,6 +64,45 @@ func (r resolver) parseSort(text string, fallback mql.Sort) (mql.Sort, error) {
 		sort = append(sort, mql.SortField{Path: "_id"})
 	}
 	return sort, nil
+}
+
+// checkSort resolves the paths of a caller's sort. A list sorts by its least or greatest item, so that of a record with
+// two lists there would be no one place: one list is all that a sort may go through, and no position inside it.
+func (r resolver) checkSort(sort mql.Sort) (err error) {
+	lists := 0
+	for i := range sort {
+		if sort[i].Path, _, err = r.path(sort[i].Path); err != nil {
+			return err
+		}
+		if err := r.comparable(sort[i].Path, "sort"); err != nil {
+			return err
+		}
+		for segment := range strings.SplitSeq(sort[i].Path, ".") {
+			if strings.Trim(segment, "0123456789") == "" {
+				return errs.New(errs.Invalid, "bad_sort", "%s: a sort can't name a position in a list", sort[i].Path)
+			}
+		}
+		if r.throughList(sort[i].Path) {
+			lists++
+		}
+	}
+	if lists > 1 {
+		return errs.New(errs.Invalid, "bad_sort", "a sort can go through one list only")
+	}
+	return nil
+}
+
+// throughList says whether a declared path is a list or inside of one.
+func (r resolver) throughList(path string) bool {
+	for i := range len(path) + 1 {
+		if i < len(path) && path[i] != '.' {
+			continue
+		}
+		if f, ok := r.tree.Resolve(path[:i]); ok && f.IsList() {
+			return true
+		}
+	}
+	return false
 }
 
 // visible leaves out of the collection's default sort what the caller may not see.

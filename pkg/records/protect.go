@@ -37,7 +37,7 @@ func (g guard) walk(v any, path, shown string, create bool, out *[]errs.FieldErr
 			p, s := join(path, e.Key), join(shown, e.Key)
 			switch {
 			case g.hidden.Covers(p):
-				*out = append(*out, errs.FieldError{Path: s, Rule: "unknown", Message: "unknown field"})
+				*out = append(*out, unknownProblem(s))
 			case create && g.readonly.Covers(p):
 				*out = append(*out, readonlyProblem(s))
 			default:
@@ -49,6 +49,10 @@ func (g guard) walk(v any, path, shown string, create bool, out *[]errs.FieldErr
 			g.walk(item, path, join(shown, fmt.Sprint(i)), create, out)
 		}
 	}
+}
+
+func unknownProblem(path string) errs.FieldError {
+	return errs.FieldError{Path: path, Rule: "unknown", Message: "unknown field"}
 }
 
 func readonlyProblem(path string) errs.FieldError {

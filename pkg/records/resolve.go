@@ -1,8 +1,6 @@
 package records
 
 import (
-	"strings"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
@@ -39,7 +37,11 @@ func (r resolver) path(p string) (string, *fieldtype.Field, error) {
 
 // comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there.
 func (r resolver) comparable(stored, op string) error {
-	if !r.hidden.Touches(stored) || op == "$exists" || op == "$size" || op == "$type" {
+	if !r.hidden.Touches(stored) {
+		return nil
+	}
+	switch op {
+	case "$exists", "$size", "$type", "$elemMatch": // these look at no hidden value
 		return nil
 	}
 	return errs.New(errs.Invalid, "not_comparable", "%s can't be compared as a whole: name one of its fields", stored)
@@ -99,8 +101,8 @@ func (r resolver) measure(doc bson.D) error {
 		switch {
 		case l.Regex == "off":
 			return limitError("regular expressions are off in this collection")
-		case l.Regex == "anchored" && !strings.HasPrefix(re.Pattern, "^"):
-			return limitError("regular expressions must begin with ^ in this collection")
+		case l.Regex == "anchored" && !re.Anchored:
+			return limitError("regular expressions must begin with ^, each of their alternatives too, in this collection")
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
@@ -22,22 +23,18 @@ func stamp(id bson.ObjectID, own bson.D, by string, now time.Time) bson.D {
 	}, own)
 }
 
-// restamp puts the system fields of a changed record around its own.
-func restamp(system, own bson.D, by string, now time.Time) bson.D {
-	next := make(bson.D, len(system))
-	copy(next, system)
-	for i := range next {
-		switch next[i].Key {
-		case "updatedAt":
-			next[i].Value = now
-		case "updatedBy":
-			next[i].Value = by
-		case "_rev":
-			rev, _ := next[i].Value.(int64)
-			next[i].Value = rev + 1
+// restamp puts the system fields of a changed record around its own. One that was stored by other hands, without
+// them, gets those that a change has.
+func restamp(system, own bson.D, rev int64, by string, now time.Time) bson.D {
+	next := make(bson.D, 0, len(system)+3)
+	for _, e := range system {
+		switch e.Key {
+		case "updatedAt", "updatedBy", "_rev":
+		default:
+			next = append(next, e)
 		}
 	}
-	return whole(next, own)
+	return whole(append(next, bson.E{Key: "updatedAt", Value: now}, bson.E{Key: "updatedBy", Value: by}, bson.E{Key: "_rev", Value: rev}), own)
 }
 
 // whole joins a record's parts: its id, its own fields, the other system fields.
@@ -62,8 +59,9 @@ func systemProblem(name string) errs.FieldError {
 }
 
 // withoutSystemFields takes out of an update's body the system fields that came back as they are, so that a record
-// can be read, edited and sent again. An old _rev means that the record changed in between.
-func withoutSystemFields(body, system bson.D) (bson.D, []errs.FieldError, error) {
+// can be read, edited and sent again. An old _rev means that the record changed in between. One that is hidden is
+// answered like one that does not exist, whatever the value: "as it is" would tell what it is.
+func withoutSystemFields(g access.Grant, body, system bson.D) (bson.D, []errs.FieldError, error) {
 	given, own := fieldtype.SplitSystem(body)
 	var problems []errs.FieldError
 	for _, e := range given {
@@ -73,6 +71,8 @@ func withoutSystemFields(body, system bson.D) (bson.D, []errs.FieldError, error)
 		}
 		stored, _ := field(system, name)
 		switch {
+		case g.Hidden.Covers(name):
+			problems = append(problems, unknownProblem(e.Key))
 		case equalValues(publicForm(stored), e.Value):
 		case name == "_rev":
 			return nil, nil, errStale

@@ -164,12 +164,15 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 	if err := s.checkForeign(ctx, c, check); err != nil {
 		return nil, err
 	}
+	if touched != nil {
+		next = untouched(next, own, touched)
+	}
 	next, problems := newGuard(g).keep(next, own)
 	problems = append(problems, relevant(g, check.Problems, touched)...)
 	if len(problems) > 0 {
 		return nil, errs.Validation(problems)
 	}
-	return admitted(g, restamp(system, next, c.Principal.ID, now))
+	return admitted(g, restamp(system, next, revOf(raw)+1, c.Principal.ID, now))
 }
 
 // apply carries out the change on the record's own fields. touched names the top-level fields that it speaks of;
@@ -182,7 +185,7 @@ func apply(g access.Grant, own, system bson.D, ch Change) (next bson.D, touched 
 			return nil, nil, err
 		}
 	}
-	body, problems, err := withoutSystemFields(body, system)
+	body, problems, err := withoutSystemFields(g, body, system)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,6 +201,25 @@ func apply(g access.Grant, own, system bson.D, ch Change) (next bson.D, touched 
 		touched[e.Key] = true
 	}
 	return document.MergePatch(own, body), touched, nil
+}
+
+// untouched is next with every field that the change does not speak of as it was, even one that the config no longer
+// declares or admits: nobody asked for it to go.
+func untouched(next, own bson.D, touched map[string]bool) bson.D {
+	out := make(bson.D, 0, len(own)+len(next))
+	for _, e := range own {
+		if !touched[e.Key] {
+			out = append(out, e)
+		} else if v, ok := field(next, e.Key); ok {
+			out = append(out, bson.E{Key: e.Key, Value: v})
+		}
+	}
+	for _, e := range next {
+		if _, ok := field(own, e.Key); !ok && touched[e.Key] {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // patched applies RFC 6902 operations to the record as the caller sees it, so that no test or copy can read what is
@@ -237,7 +259,11 @@ var errStale = errs.New(errs.Precondition, "stale",
 
 // unchanged is the condition that a stored record still has the revision that was read.
 func unchanged(raw bson.Raw) *mql.Filter {
-	return mql.MustCompile(bson.D{{Key: "_rev", Value: revOf(raw)}})
+	rev, err := raw.LookupErr("_rev")
+	if err != nil { // stored by other hands, without one
+		return mql.MustCompile(bson.D{{Key: "_rev", Value: bson.D{{Key: "$exists", Value: false}}}})
+	}
+	return mql.MustCompile(bson.D{{Key: "_rev", Value: bson.D{{Key: "$eq", Value: rev}}}})
 }
 
 // Delete removes one record. ifRev is the revision that it must have; 0: any.
