@@ -5,16 +5,11 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-const (
-	ballastName   = "BALLAST"
-	recheck       = 100 * time.Millisecond // how often writes ask for the free space
-	recheckBroken = 5 * time.Second        // and how often after a write has met a full disk
-)
+const ballastName = "BALLAST"
 
 // disk watches the space of the store's file system. The engine can't survive a write that fails, so writes stop
 // while there still is some; the ballast is for when somebody else takes the rest.
@@ -23,15 +18,13 @@ type disk struct {
 	fs   vfs.FS // what the engine writes to
 	path string // of the ballast
 
-	started time.Time
-	checked atomic.Int64 // when, in ns since started; 0: never
-	full    atomic.Bool
-	met     atomic.Bool // a write has met a full disk, and the ballast is not back yet
-	mu      sync.Mutex  // guards the ballast file
+	full atomic.Bool
+	met  atomic.Bool // a write has met a full disk, and the ballast is not back yet
+	mu   sync.Mutex  // guards the ballast file
 }
 
 func newDisk(opts *Options) *disk {
-	d := &disk{opts: opts, path: opts.FS.PathJoin(opts.Dir, ballastName), started: time.Now()}
+	d := &disk{opts: opts, path: opts.FS.PathJoin(opts.Dir, ballastName)}
 	d.fs = vfs.OnDiskFull(opts.FS, d.onFull)
 	return d
 }
@@ -42,7 +35,6 @@ func (d *disk) onFull() {
 	defer d.mu.Unlock()
 	d.met.Store(true)
 	d.full.Store(true)
-	d.checked.Store(int64(time.Since(d.started)))
 	if err := d.opts.FS.Remove(d.path); err != nil {
 		d.opts.Logger.Error("store disk is full and no ballast is left", slog.Any("error", err))
 		return
@@ -83,23 +75,8 @@ func (d *disk) fill() error {
 	return errors.Join(err, f.Close())
 }
 
-// check says whether there is room for a write.
+// check says whether there is room for a write. It costs one call of the system.
 func (d *disk) check() error {
-	pause := recheck
-	if d.met.Load() {
-		pause = recheckBroken
-	}
-	now := int64(time.Since(d.started))
-	if last := d.checked.Load(); (last == 0 || now-last >= int64(pause)) && d.checked.CompareAndSwap(last, now) {
-		d.measure()
-	}
-	if d.full.Load() {
-		return errFull
-	}
-	return nil
-}
-
-func (d *disk) measure() {
 	// After a write has met a full disk, numbers don't count (a quota may be what is full): the ballast has to fit
 	// again.
 	if d.met.Load() {
@@ -110,12 +87,43 @@ func (d *disk) measure() {
 	if err == nil && use.AvailBytes < d.opts.MinFree { // not every file system tells
 		full = true
 	}
-	if was := d.full.Swap(full); was == full {
-		return
+	if was := d.full.Swap(full); was && !full {
+		d.opts.Logger.Info("store disk has room again", slog.Uint64("free_bytes", use.AvailBytes))
+	} else if full && !was {
+		d.opts.Logger.Error("store disk is nearly full: refusing writes", slog.Uint64("free_bytes", use.AvailBytes))
 	}
 	if full {
-		d.opts.Logger.Error("store disk is nearly full: refusing writes", slog.Uint64("free_bytes", use.AvailBytes))
-	} else {
-		d.opts.Logger.Info("store disk has room again", slog.Uint64("free_bytes", use.AvailBytes))
+		return errFull
 	}
+	return nil
+}
+
+// makeDir makes the directory so that it outlives a crash.
+func (d *disk) makeDir() error {
+	fs := d.opts.FS
+	var parents []string // of the directories that are missing
+	for dir := d.opts.Dir; ; {
+		if _, err := fs.Stat(dir); err == nil {
+			break
+		}
+		parent := fs.PathDir(dir)
+		parents = append(parents, parent)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	if err := fs.MkdirAll(d.opts.Dir, 0o700); err != nil {
+		return err
+	}
+	for _, dir := range parents {
+		f, err := fs.OpenDir(dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

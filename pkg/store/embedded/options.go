@@ -52,7 +52,7 @@ func (o *Options) EnsureDefaults() {
 		}
 	}
 	if o.InMemory && o.Dir == "" {
-		o.Dir = "store"
+		o.Dir = "/store"
 	}
 	if o.InMemory && o.OnFatal == nil {
 		o.OnFatal = func(error) {}

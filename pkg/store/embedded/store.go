@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -51,11 +53,18 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, errBadOptions.With(err)
 	}
+	if opts.FS == vfs.Default { // one name for a directory, so that this process can't open it twice either
+		dir, err := filepath.Abs(opts.Dir)
+		if err != nil {
+			return nil, openError(opts.Dir, err)
+		}
+		opts.Dir = dir
+	}
 	s := &Store{opts: opts, building: make(chan struct{}, 1)}
 	s.state.closing = make(chan struct{})
 	s.disk = newDisk(&s.opts)
 
-	if err := s.opts.FS.MkdirAll(opts.Dir, 0o700); err != nil {
+	if err := s.disk.makeDir(); err != nil {
 		return nil, openError(opts.Dir, err)
 	}
 	lock, err := pebble.LockDirectory(opts.Dir, s.opts.FS)
