@@ -107,6 +107,7 @@ type fixture struct {
 	log    *bytes.Buffer
 	opts   auth.Options
 	params auth.Params
+	hasher *auth.Hasher
 	user   system.User // "ann", with the password above
 }
 
@@ -141,10 +142,10 @@ func newAuth(t *testing.T, change ...func(*fixture)) *fixture {
 // start makes the parts anew, as a restart does.
 func (f *fixture) start() {
 	f.Helper()
-	hasher := auth.NewHasher(f.params, 1)
-	f.system = system.New(f.store, system.Options{Now: f.clock.now, HashPassword: hasher.Hash})
+	f.hasher = auth.NewHasher(f.params, 1)
+	f.system = system.New(f.store, system.Options{Now: f.clock.now, HashPassword: f.hasher.Hash})
 	opts := f.opts
-	opts.System, opts.Hasher, opts.Now = f.system, hasher, f.clock.now
+	opts.System, opts.Hasher, opts.Now = f.system, f.hasher, f.clock.now
 	opts.Logger = slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	a, err := auth.New(f.Context(), opts)
 	if err != nil {
@@ -475,7 +476,7 @@ func TestTheSecretOfTheSettingsRotates(t *testing.T) {
 		t.Errorf("rotation of a configured secret: %v, want Invalid", err)
 	}
 	opts := f.opts
-	opts.System, opts.Hasher, opts.Now, opts.Logger = f.system, auth.NewHasher(cheap, 1), f.clock.now, slog.New(slog.DiscardHandler)
+	opts.System, opts.Hasher, opts.Now, opts.Logger = f.system, f.hasher, f.clock.now, slog.New(slog.DiscardHandler)
 	opts.JWTSecret = []byte("31 bytes are too few for HS256!")
 	if _, err := auth.New(t.Context(), opts); err == nil || strings.Contains(err.Error(), "31 bytes") {
 		t.Errorf("a short secret: %v, want an error that does not show it", err)

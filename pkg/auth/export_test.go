@@ -11,6 +11,9 @@ func Canonical(s string) (string, error) {
 // Acquire takes a slot of the hasher.
 func (h *Hasher) Acquire(ctx context.Context) (func(), error) { return h.acquire(ctx) }
 
+// Queued is how many hash or wait for it.
+func (h *Hasher) Queued() int { return len(h.queue) }
+
 // Verify compares a password with a hash.
 func (h *Hasher) Verify(stored, password string) (ok, outdated bool, err error) {
 	return h.verify(stored, password)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
@@ -82,44 +83,36 @@ func FuzzPHC(f *testing.F) {
 }
 
 func TestHashingIsBounded(t *testing.T) {
-	h := auth.NewHasher(cheap, 1)
-	release, err := h.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("the client left")
-	waiting := make(chan error)
-	const most = 64
-	for range most {
-		go func() {
-			_, err := h.Hash(ctx, "x")
-			waiting <- err
-		}()
-	}
-	// When all places are taken, somebody is turned away at once.
-	for {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err := h.Hash(ctx, "x")
-		if errs.KindOf(err) == errs.Throttled {
-			if errs.From(err).RetryAfter <= 0 {
-				t.Error("no RetryAfter")
+	synctest.Test(t, func(t *testing.T) {
+		h := auth.NewHasher(cheap, 1)
+		release, err := h.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("the client left")
+		const most = 64
+		waiting := make(chan error, most)
+		for range most {
+			go func() {
+				_, err := h.Hash(ctx, "x")
+				waiting <- err
+			}()
+		}
+		synctest.Wait() // all places are taken
+		_, err = h.Hash(t.Context(), "x")
+		if e := errs.From(err); e == nil || e.Kind != errs.Throttled || e.RetryAfter <= 0 {
+			t.Errorf("Hash without a place = %v, want Throttled with RetryAfter", err)
+		}
+		cancel(gone)
+		for range most {
+			if err := <-waiting; !errors.Is(err, gone) {
+				t.Errorf("Hash = %v, want the cause", err)
 			}
-			break
 		}
-		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("Hash = %v, want to wait until the end of ctx", err)
+		release()
+		if _, err := h.Hash(t.Context(), "x"); err != nil {
+			t.Errorf("Hash with free slots = %v", err)
 		}
-	}
-	cancel(gone)
-	for range most {
-		if err := <-waiting; !errors.Is(err, gone) {
-			t.Errorf("Hash = %v, want the cause", err)
-		}
-	}
-	release()
-	if _, err := h.Hash(t.Context(), "x"); err != nil {
-		t.Errorf("Hash with free slots = %v", err)
-	}
+	})
 }

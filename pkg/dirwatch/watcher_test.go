@@ -182,9 +182,8 @@ func TestChangesAreReported(t *testing.T) {
 					f.write("tree/a/b/c/x.yaml", "1")
 				},
 				func(f *fixture) { f.write("tree/a/b/c/x.yaml", "2") },
-				func(f *fixture) { f.rename("tree/a", "tree/z") },
-				func(f *fixture) { f.write("tree/z/b/c/x.yaml", "3") },
-				func(f *fixture) {
+				func(f *fixture) { // renamed, and replaced by another of its name
+					f.rename("tree/a", "tree/z")
 					f.mkdir("tree/a/b/c")
 					f.write("tree/a/b/c/x.yaml", "1")
 				},
@@ -274,7 +273,13 @@ func TestNoChangeIsReported(t *testing.T) {
 		"file outside":         func(f *fixture) { f.write("outside/x", "2") },
 		"neighbor":             func(f *fixture) { f.write("tree2", "2") },
 		"link back to the top": func(f *fixture) { f.link(".", "tree/self") },
-		"empty directory":      func(f *fixture) { f.mkdir("tree/empty") },
+		"same versions, swapped": func(f *fixture) {
+			f.mkdir("tree/..v2")
+			f.write("tree/..v2/c.yaml", "1")
+			f.link("..v2", "tree/..data_tmp")
+			f.rename("tree/..data_tmp", "tree/..data")
+		},
+		"empty directory": func(f *fixture) { f.mkdir("tree/empty") },
 		"back to what it was": func(f *fixture) {
 			f.rename("tree/a.yaml", "tree/b.yaml")
 			f.rename("tree/b.yaml", "tree/a.yaml")
@@ -286,6 +291,10 @@ func TestNoChangeIsReported(t *testing.T) {
 				f.mkdir("tree/.git")
 				f.mkdir("tree/data/snapshots")
 				f.mkdir("outside")
+				f.mkdir("tree/..v1")
+				f.write("tree/..v1/c.yaml", "1")
+				f.link("..v1", "tree/..data")
+				f.link("..data/c.yaml", "tree/c.yaml")
 				f.write("tree/a.yaml", "1")
 			}, "data/snapshots")
 			change(f)
