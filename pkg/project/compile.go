@@ -187,6 +187,9 @@ type paths struct {
 
 // resolve gives the path as it is stored, or reports that there is no such field.
 func (p *paths) resolve(path, at string) (string, bool) {
+	if path == "" { // was not decoded, which has been said
+		return "", false
+	}
 	f, ok := p.tree.Resolve(path)
 	if !ok {
 		var known []string

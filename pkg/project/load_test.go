@@ -1,0 +1,475 @@
+package project_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func env(name string) (string, bool) {
+	value, ok := map[string]string{"TOKEN": "a-token-from-the-environment"}[name]
+	return value, ok
+}
+
+// write puts the files of an archive into a new directory.
+func write(t *testing.T, archive string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func lines(problems schema.Problems) []string {
+	var out []string
+	for _, p := range problems {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+const blog = `
+-- project.yaml --
+namespace: blog
+strictFields: true
+upload: {maxBodySize: 2MB}
+admin:
+  tokens: [{name: deploy, value: "${env:TOKEN}", rights: [reload]}]
+legacy: {looseQuery: true}
+collections:
+  - articles.json
+  - name: authors
+    upload: {maxBodySize: 1MB}
+    strictFields: false
+    permissions: &perms
+      public: {methods: {}}
+      user: {methods: {get: true}}
+    bulk: {mode: atomic, maxItems: 5}
+    meta: {query: {preview: {type: boolean}}}
+-- articles.json --
+{
+  "name": "articles",
+  "permissions": {
+    "public": {"methods": {"get": true}, "filter": {"active": true}, "hiddenFields": ["author"]},
+    "user": {"methods": {"get": true}},
+  },
+  "fields": [
+    {"name": "title", "type": "string", "index": ["single"], "validator": "required,max=200"},
+    {"name": "slug", "type": "string", "validator": {"unique": true, "slug": true}},
+    {"name": "code", "type": "string", "validator": {"unique": false}},
+    {"name": "email", "type": "string", "index": ["unique", "sparse"], "hidden": true},
+    {"name": "active", "type": "boolean", "meta": {"defaultValue": true}},
+    {"name": "views", "type": "number", "readonly": true},
+    {"name": "status", "type": "string", "meta": {"choices": ["draft", {"value": "live", "label": "Live"}]}},
+    {"name": "author", "type": "string", "meta": {"foreign": {"collection": "authors", "label": "name"}}},
+    {"name": "seo", "type": "object", "strictFields": false, "subFields": [
+      {"name": "title", "type": "string", "index": ["single"]},
+      {"name": "secret", "type": "string", "hidden": true}]},
+    {"name": "tags", "type": "string[]"}
+  ],
+  "indexes": [
+    {"key": ["-createdAt", "title"]},
+    {"name": "titles", "key": ["title"], "sparse": true},
+    {"name": "by_tag", "key": ["tags", "id"], "renamedFrom": "tags_old"}
+  ],
+  "hiddenFields": ["seo.secret"],
+  "readonlyFields": ["seo.title"],
+  "projections": {
+    "short": {"select": {"title": 1, "seo": {"title": true}, "id": 1}},
+    "long": {"select": {"seo": 0}},
+    "whole": {"select": null}
+  },
+  "queryLimits": {"maxLimit": 50, "defaultLimit": 10, "maxTime": "2s"},
+  "meta": {"defaultSort": "-createdAt,title"}
+}
+`
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	p, problems := project.Load(write(t, blog), "project.yaml", env)
+	if p == nil {
+		t.Fatalf("%s", strings.Join(lines(problems), "\n"))
+	}
+	if p.Namespace != "blog" || !p.LooseQuery || len(p.Revision) != 64 || len(p.Files) != 2 {
+		t.Errorf("project = %+v", p)
+	}
+	c := p.Collections["articles"]
+	wantIndexes := []project.Index{
+		{Name: "createdAt_-1_title_1", Keys: []project.IndexKey{{Path: "createdAt", Desc: true}, {Path: "title"}}, Path: "collections[0].indexes[0]"},
+		{Name: "titles", Keys: []project.IndexKey{{Path: "title"}}, Sparse: true, Path: "collections[0].indexes[1]"},
+		{Name: "by_tag", Keys: []project.IndexKey{{Path: "tags"}, {Path: "_id"}}, RenamedFrom: "tags_old", Path: "collections[0].indexes[2]"},
+		{Name: "slug_1", Keys: []project.IndexKey{{Path: "slug"}}, Unique: true, Sparse: true, Path: "collections[0].fields[1].validator"},
+		{Name: "email_1", Keys: []project.IndexKey{{Path: "email"}}, Unique: true, Sparse: true, Path: "collections[0].fields[3].index"},
+		{Name: "seo.title_1", Keys: []project.IndexKey{{Path: "seo.title"}}, Path: "collections[0].fields[8].subFields[0].index"},
+	}
+	if diff := cmp.Diff(wantIndexes, c.Indexes); diff != "" {
+		t.Errorf("indexes (-want +got):\n%s", diff)
+	}
+	wantProjections := map[string]project.Projection{
+		"short": {Include: []string{"title", "seo.title", "_id"}}, "long": {Exclude: []string{"seo"}}, "whole": {},
+	}
+	if diff := cmp.Diff(wantProjections, c.Projections); diff != "" {
+		t.Errorf("projections (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(mql.Sort{{Path: "createdAt", Desc: true}, {Path: "title"}}, c.DefaultSort); diff != "" {
+		t.Error(diff)
+	}
+	if c.Limits.MaxLimit != 50 || c.Limits.MaxOffset != 10000 || c.Limits.MaxTime.Seconds() != 2 || c.Limits.MaxBodySize != 2_000_000 {
+		t.Errorf("limits = %+v", c.Limits)
+	}
+	for _, path := range []string{"email", "seo.secret"} {
+		if !c.Hidden.Covers(path) {
+			t.Errorf("%s is not hidden", path)
+		}
+	}
+	if c.Hidden.Covers("title") || !c.Readonly.Covers("views") || !c.Readonly.Covers("seo.title") || c.Readonly.Covers("title") {
+		t.Error("hidden or readonly fields are not what was declared")
+	}
+	if f := c.Foreign["author"]; f == nil || f.Collection != "authors" || f.Label != "name" {
+		t.Errorf("foreign = %+v", c.Foreign)
+	}
+	if c.Tree.Open() {
+		t.Error("strictFields of the project has no effect")
+	}
+	if f, ok := c.Tree.Resolve("seo"); !ok || f.Strict {
+		t.Error("strictFields of the field has no effect")
+	}
+	if f, _ := c.Tree.Resolve("status"); len(f.Choices) != 2 || f.Choices[1] != "live" {
+		t.Errorf("choices = %v", f.Choices)
+	}
+	grant, err := c.Permissions.Decide(access.Anonymous(), access.Get, access.Env{})
+	if err != nil || grant.Filter == nil || !grant.Hidden.Covers("author") || !grant.Hidden.Covers("email") {
+		t.Errorf("grant = %+v, %v", grant, err)
+	}
+	authors := p.Collections["authors"]
+	if authors.Singleton || authors.QueryParams["preview"].Type != "boolean" || !authors.Tree.Open() || authors.Limits.MaxBodySize != 1_000_000 {
+		t.Errorf("authors = %+v", authors)
+	}
+	if want := (project.Bulk{MaxItems: 5, MaxAffected: 10000, Atomic: true}); authors.Bulk != want {
+		t.Errorf("bulk = %+v", authors.Bulk)
+	}
+}
+
+const broken = `
+-- project.yaml --
+namespace: blog
+admin: {tokens: [same, same]}
+collections:
+  - name: articles
+    permissions:
+      public: {methods: {get: true}, filter: {activ: true}}
+      user: {methods: {get: true}, filter: {title: {$where: 1}}, hiddenFields: [titel, id]}
+      token:${env:TOKEN}: {methods: {}, filter: {owner: {$var: user.id}}, readonlyFields: [nothing]}
+    fields:
+      - {name: title, type: string, validator: {min: 3, max: 1, emial: true}}
+      - {name: size, type: number, validator: "required,pattern=x"}
+      - {name: seo, type: string, subFields: [{name: a, type: string}]}
+      - {name: tags, type: "string[]"}
+      - {name: other, type: "number[]"}
+      - {name: author, type: boolean, meta: {foreign: {collection: authors, key: emial}, choices: [3], defaultValue: x}}
+    indexes:
+      - {key: [titel]}
+      - {key: [tags, other]}
+      - {key: [title]}
+      - {key: [title], unique: true}
+    projections:
+      a: {select: {title: 1, size: 0}}
+      b: {select: {titel: 1, id: 0, size: 2}}
+    meta: {defaultSort: {title: up, nothing: 1}}
+    hiddenFields: [titel]
+  - name: authors
+    permissions: {public: {methods: {}}, user: {methods: {}}}
+    fields: [{name: email, type: string}]
+    meta: {defaultSort: [-nam, 1]}
+    bulk: {maxItems: many}
+  - name: half
+    permissions: {public: {methods: {}, filter: {x: 1}}, user: {methods: {}}}
+    fields: [{name: email, type: strin}]
+`
+
+// TestEveryProblem shows that one broken config gives all of its problems at once: of the loader and of the compiler.
+func TestEveryProblem(t *testing.T) {
+	t.Parallel()
+	dir := write(t, broken)
+	p, problems := project.Load(dir, "project.yaml", env)
+	if p != nil {
+		t.Error("a broken config gives a project")
+	}
+	got := strings.Join(lines(problems), "\n") + "\n"
+	if strings.Contains(got, "a-token-from") {
+		t.Error("a problem shows a token")
+	}
+	want, err := os.ReadFile("testdata/every_problem.golden")
+	if *update {
+		want, err = []byte(got), os.WriteFile("testdata/every_problem.golden", []byte(got), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestUnsupported has one config for every row of the table, and sees that each place is refused with its own name.
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	dir := write(t, `
+-- project.yaml --
+namespace: blog
+jobs: [{type: javascript, file: a.js}]
+actions: [{name: a}]
+assets: [{name: a, path: b}]
+cors: {}
+hook: {}
+audit: {enabled: true}
+snapshots: [{name: off}, {name: on, enabled: true}]
+collections:
+  - name: a
+    permissions:
+      public: {methods: {}}
+      user: {methods: {}, filter: {type: javascript, file: f.js}}
+      token:${env:TOKEN}: {methods: {}, filter: {type: javascript, file: f.js}}
+    renamedFrom: b
+    cors: {}
+    hooks: {}
+    audit: {enabled: true}
+    imageFilter: {thumb: []}
+    search: [{name: s, mode: text}]
+    meta: {i18n: {languages: [en]}, singleton: true}
+    indexes: [{key: [-o, "$text:t"]}]
+    fields:
+      - {name: t, type: string, index: [single, text], renamedFrom: u, validator: {script: v.js}}
+      - {name: f, type: file}
+      - {name: g, type: "file[]", readonly: {eval: "true"}, hidden: {eval: "true"}}
+      - {name: r, type: string, meta: {foreign: {collection: x, namespace: shop}}}
+      - {name: o, type: object, subFields: [{name: f, type: file}]}
+`)
+	p, problems := project.Load(dir, "project.yaml", env)
+	if p != nil {
+		t.Error("what is not supported is ignored")
+	}
+	var got []string
+	for _, x := range problems {
+		thing, rest, ok := strings.Cut(x.Message, " is not supported by this version of svcd; remove it")
+		if !ok || rest != "" || x.Code != schema.CodeUnsupported {
+			t.Errorf("unexpected problem: %v", x)
+		}
+		got = append(got, x.Path+" "+thing)
+	}
+	want := []string{
+		"jobs jobs", "actions actions", "assets assets", "cors cors", "hook hook", "audit.enabled audit.enabled",
+		"snapshots[1].enabled an enabled snapshot profile",
+		"collections[0].permissions.user.filter a filter made by a script",
+		"collections[0].permissions.token:***.filter a filter made by a script",
+		"collections[0].renamedFrom renaming a collection",
+		"collections[0].cors cors", "collections[0].hooks hooks", "collections[0].audit.enabled audit.enabled",
+		"collections[0].imageFilter imageFilter", "collections[0].search search", "collections[0].meta.i18n i18n",
+		"collections[0].meta.singleton meta.singleton",
+		"collections[0].indexes[0].key[1] a text index",
+		"collections[0].fields[0].index[1] a text index", "collections[0].fields[0].renamedFrom renaming a field",
+		"collections[0].fields[0].validator a validator made by a script",
+		"collections[0].fields[1].type a file field", "collections[0].fields[2].type a file field",
+		"collections[0].fields[2].readonly readonly by eval", "collections[0].fields[2].hidden hidden by eval",
+		"collections[0].fields[3].meta.foreign.namespace a relation to another project",
+		"collections[0].fields[4].subFields[0].type a file field",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestConfinement: nothing outside the project's directory is read, whatever the links say.
+func TestConfinement(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("symbolic links need a privilege on Windows")
+	}
+	outside := write(t, "-- secret.yaml --\nagent: {purpose: stolen}\n-- dir/secret.yaml --\nagent: {purpose: stolen}\n")
+	link := func(dir, name, target string) {
+		t.Helper()
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		meta string
+		want string
+	}{
+		"a link to a file outside":      {"link.yaml", "it lies outside the project's directory"},
+		"a link to a directory outside": {"dir/secret.yaml", "it lies outside the project's directory"},
+		"a path outside":                {"../secret.yaml", "it lies outside the project's directory"},
+		"an absolute path":              {"/etc/hosts.yaml", "it lies outside the project's directory"},
+		"a directory":                   {"folder.yaml", "it is not a file"},
+		"a link inside":                 {"inside.yaml", ""},
+		"a secret outside":              {"label: ${file:../secret.yaml}", "it lies outside the project's directory"},
+		"a secret behind a link":        {"label: ${file:link.yaml}", "it lies outside the project's directory"},
+		"a secret of the machine":       {"label: ${file:/etc/hostname}", "it lies outside the project's directory"},
+		"a secret in a mount with dots": {"label: ${file:/run/secrets/../../etc/hostname}", "it lies outside the project's directory"},
+		"a secret inside":               {"label: ${file:real.yaml}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			meta := tt.meta
+			if strings.Contains(meta, ":") {
+				meta = "{" + strings.Replace(meta, ": ", `: "`, 1) + `"}`
+			}
+			dir := write(t, "-- project.yaml --\nnamespace: blog\nmeta: "+meta+"\n-- real.yaml --\nlabel: fine\n-- folder.yaml/x --\n")
+			link(dir, "link.yaml", filepath.Join(outside, "secret.yaml"))
+			link(dir, "dir", filepath.Join(outside, "dir"))
+			link(dir, "inside.yaml", "real.yaml")
+			p, problems := project.Load(dir, "project.yaml", env)
+			if tt.want == "" {
+				if p == nil {
+					t.Fatal(problems)
+				}
+				return
+			}
+			if p != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].Message, tt.want) {
+				t.Errorf("problems = %v, want %q", lines(problems), tt.want)
+			}
+			if strings.Contains(fmt.Sprint(problems), outside) {
+				t.Errorf("a problem shows a path of the machine: %v", problems)
+			}
+		})
+	}
+	t.Run("the directory itself is a link", func(t *testing.T) {
+		t.Parallel()
+		dir := filepath.Join(t.TempDir(), "current")
+		if err := os.Symlink(write(t, blog), dir); err != nil {
+			t.Fatal(err)
+		}
+		if p, problems := project.Load(dir, "project.yaml", env); p == nil {
+			t.Error(problems)
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	many.WriteString("-- project.yaml --\nnamespace: blog\ncollections:\n")
+	for i := range 1001 {
+		fmt.Fprintf(&many, "  - c/%d.yaml\n", i)
+	}
+	for i := range 1001 {
+		fmt.Fprintf(&many, "-- c/%d.yaml --\nname: c%d\npermissions: {public: {methods: {}}, user: {methods: {}}}\n", i, i)
+	}
+	for name, tt := range map[string]struct{ archive, want string }{
+		"no such directory": {"", "the config file can't be read: there is no such file"},
+		"a huge file":       {"-- project.yaml --\nnamespace: blog\n#" + strings.Repeat("x", 1<<20), "the config file can't be read: it is too large"},
+		"many files":        {many.String(), `"c/999.yaml" can't be read: the config has too many files`},
+		"a missing value":   {"-- project.yaml --\nnamespace: blog\nsnapshotPath: ${env:NOPE}\n", "the environment variable NOPE is not set"},
+		"a circle":          {"-- project.yaml --\nnamespace: blog\nmeta: project.yaml\n", `"project.yaml" is part of a circle of references`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, problems := project.Load(write(t, tt.archive), "project.yaml", env)
+			if p != nil || len(problems) == 0 || problems[0].Message != tt.want {
+				t.Errorf("problems = %v, want %q", lines(problems), tt.want)
+			}
+		})
+	}
+	if _, problems := project.Load(filepath.Join(t.TempDir(), "nowhere"), "project.yaml", env); !problems.Err() {
+		t.Error("a directory that does not exist loads")
+	}
+	if _, problems := project.Load(t.TempDir(), "../project.yaml", env); !problems.Err() {
+		t.Error("an entry outside the directory loads")
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	r := project.NewRegistry()
+	if _, err := r.Get("blog"); !errors.Is(err, errs.ErrProjectNotFound) {
+		t.Errorf("Get of nothing: %v", err)
+	}
+	first := &project.Project{Namespace: "blog", Generation: 1}
+	r.Set(first)
+	r.Set(&project.Project{Namespace: "a"})
+	var wg sync.WaitGroup
+	for range 4 { // readers go on while generations are swapped in
+		wg.Go(func() {
+			last := int64(0)
+			for range 1000 {
+				p, err := r.Get("blog")
+				if err != nil || p.Generation < last {
+					t.Errorf("Get = %v, %v after generation %d", p, err, last)
+					return
+				}
+				last = p.Generation
+			}
+		})
+	}
+	for i := range int64(100) {
+		r.Set(&project.Project{Namespace: "blog", Generation: i + 2})
+	}
+	wg.Wait()
+	if p, _ := r.Get("blog"); p.Generation != 101 || first.Generation != 1 {
+		t.Errorf("generation = %d", p.Generation)
+	}
+	var names []string
+	for _, p := range r.List() {
+		names = append(names, p.Namespace)
+	}
+	if diff := cmp.Diff([]string{"a", "blog"}, names); diff != "" {
+		t.Error(diff)
+	}
+	r.Remove("blog")
+	if _, err := r.Get("blog"); err == nil || len(r.List()) != 1 {
+		t.Error("Remove does not remove")
+	}
+	if got := project.DatabaseName("blog"); got != "svc_blog" {
+		t.Errorf("DatabaseName = %s", got)
+	}
+}
+
+// FuzzLoad holds that no config takes the compiler down, however much of it is wrong.
+func FuzzLoad(f *testing.F) {
+	for _, archive := range []string{blog, broken} {
+		for _, file := range txtar.Parse([]byte(archive)).Files {
+			f.Add(string(file.Data))
+		}
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, name := range []string{"project.yaml", "part.yaml"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p, problems := project.Load(dir, "project.yaml", env)
+			if (p == nil) != problems.Err() {
+				t.Fatalf("project %v with problems %v", p, problems)
+			}
+			whole := "namespace: blog\ncollections: [part.yaml]\n"
+			if err := os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(whole), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		project.Load(dir, "project.yaml", env)
+	})
+}
