@@ -81,15 +81,17 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 func (s *Store) open(ctx context.Context) error {
 	// Before the engine opens: it needs room to replay its log, and a full disk has eaten the ballast before.
 	s.disk.prepare()
-	db, err := pebble.Open(s.opts.Dir, s.engineOptions())
+	err := guarded("open", func() (err error) {
+		s.db, err = pebble.Open(s.opts.Dir, s.engineOptions())
+		return err
+	})
 	if err != nil {
 		return openError(s.opts.Dir, err)
 	}
-	s.db = db
 	if err := s.checkLayout(); err != nil {
 		return err
 	}
-	if s.cat, err = loadCatalog(db); err != nil {
+	if s.cat, err = loadCatalog(s.db); err != nil {
 		return openError(s.opts.Dir, err)
 	}
 	return s.dropUnfinished(ctx)
@@ -204,33 +206,33 @@ func (s *Store) write(fill func(b *pebble.Batch) error) error {
 }
 
 // apply gives b its place in the log and makes it visible; wait must follow before anything is acknowledged.
-func (s *Store) apply(b *pebble.Batch) (err error) {
-	// The engine panics on a log that failed for somebody else just before.
-	defer func() {
-		if r := recover(); r != nil {
-			err = s.broken(fmt.Errorf("commit: %v", r))
-		}
-	}()
+func (s *Store) apply(b *pebble.Batch) error {
+	return s.commitBatch(func() error { return s.db.ApplyNoSyncWait(b, pebble.Sync) })
+}
+
+// applyLazily applies b without asking for an fsync: it is durable with the next batch that does.
+func (s *Store) applyLazily(b *pebble.Batch) error {
+	return s.commitBatch(func() error { return s.db.Apply(b, pebble.NoSync) })
+}
+
+func (s *Store) commitBatch(apply func() error) error {
 	if s.failed.Load() != nil {
 		return errFailed.With(*s.failed.Load())
 	}
-	if err := s.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+	if err := guarded("commit", apply); err != nil {
 		return s.broken(err)
 	}
 	return nil
 }
 
-// applyLazily applies b without asking for an fsync: it is durable with the next batch that does.
-func (s *Store) applyLazily(b *pebble.Batch) (err error) {
+// guarded makes an error of a panic: the engine panics on files that failed just before, or that it can't sync.
+func guarded(doing string, fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = s.broken(fmt.Errorf("commit: %v", r))
+			err = fmt.Errorf("%s: %v", doing, r)
 		}
 	}()
-	if err := s.db.Apply(b, pebble.NoSync); err != nil {
-		return s.broken(err)
-	}
-	return nil
+	return fn()
 }
 
 // wait returns when b is on disk.
