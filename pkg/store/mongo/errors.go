@@ -17,6 +17,7 @@ import (
 
 // Error codes of the server that this package tells apart.
 const (
+	codeBadValue             = 2
 	codeNamespaceNotFound    = 26
 	codeIndexNotFound        = 27
 	codeMaxTimeExpired       = 50
@@ -78,6 +79,8 @@ func (s *Store) translate(ctx context.Context, err error) error {
 		return errs.New(errs.TooLarge, "document_too_large", "the document is larger than 16 MB").With(s.secret.clean(err))
 	case hasCode(err, codeParallelArrays), hasCode(err, codeAmbiguousPath):
 		return errs.New(errs.Invalid, "parallel_arrays", "two fields of one index may not both be lists").With(s.secret.clean(err))
+	case hasCode(err, codeBadValue) && strings.Contains(err.Error(), "parallel arrays"):
+		return errs.New(errs.Invalid, "parallel_arrays", "two fields of one sort may not both be lists").With(s.secret.clean(err))
 	case isOutage(err):
 		return unavailable(s.secret.clean(err))
 	default:

@@ -22,7 +22,7 @@ import (
 const (
 	defaultAppName       = "svc"
 	defaultSelectTimeout = 10 * time.Second
-	closeTimeout         = 10 * time.Second
+	closeTimeout         = 5 * time.Second
 	minWireVersion       = 13 // MongoDB 5.0, the first with snapshot reads outside transactions
 )
 
@@ -39,8 +39,9 @@ type Options struct {
 
 // Store is the port store.Store on a MongoDB. All methods are safe for concurrent use.
 type Store struct {
-	client *mongo.Client
-	secret redactor
+	client        *mongo.Client
+	secret        redactor
+	selectTimeout time.Duration
 
 	mu      sync.Mutex
 	closed  bool
@@ -87,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "bad_store_uri", "the store's URI has an option that does not work here").With(secret.clean(err))
 	}
-	s := &Store{client: client, secret: secret}
+	s := &Store{client: client, secret: secret, selectTimeout: o.SelectTimeout}
 	if err := s.checkServer(ctx); err != nil {
 		_ = s.Close()
 		return nil, err

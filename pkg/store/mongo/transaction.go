@@ -25,10 +25,13 @@ const (
 // The driver's WithTransaction is not used because its commit does not end with ctx.
 func (c *collection) inTransaction(ctx context.Context, fn func(ctx context.Context) (commit bool, err error)) (bool, error) {
 	session := mongo.SessionFromContext(ctx)
-	giveUp := time.Now().Add(transactionPatience)
+	start := time.Now()
+	giveUp := start.Add(transactionPatience)
+	outage := start.Add(c.database.store.selectTimeout) // as long as any operation waits for a primary
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		committed, err := tryTransaction(ctx, session, giveUp, fn)
-		if !hasLabel(err, "TransientTransactionError") || ctx.Err() != nil || time.Now().After(giveUp) {
+		if !hasLabel(err, "TransientTransactionError") || ctx.Err() != nil || time.Now().After(giveUp) ||
+			isOutage(err) && time.Now().After(outage) {
 			return committed && err == nil, err
 		}
 		if err := wait(ctx, rand.N(backoff)); err != nil {

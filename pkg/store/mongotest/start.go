@@ -19,6 +19,7 @@ import (
 
 const (
 	replicaSet   = "svctest"
+	dockerImage  = "mongo:6.0"
 	startTimeout = 30 * time.Second // generous: a loaded machine is no failure
 	pollInterval = 20 * time.Millisecond
 )
@@ -36,9 +37,11 @@ wait $server 2>/dev/null
 rm -rf "$dir"
 `
 
-// Server is a running MongoDB.
+// Server is a running MongoDB. It listens on this machine only, and anybody here may use it.
 type Server struct {
 	URI    string
+	addr   string
+	dir    string
 	keeper *exec.Cmd
 	pipe   io.Closer
 }
@@ -46,39 +49,52 @@ type Server struct {
 // Start starts a MongoDB server with nothing in it: mongod from PATH, from a PyPI wheel that is kept in the user's
 // cache folder, or docker. It ends with Stop, or when this process does.
 func Start(ctx context.Context) (*Server, error) {
-	mongod, err := findMongod(ctx)
+	server, err := launch(ctx, "--replSet", replicaSet)
+	if err != nil {
+		return nil, err
+	}
+	server.URI += "?replicaSet=" + replicaSet
+	return server.whenReady(initiate(ctx, server.addr))
+}
+
+// StartStandalone starts a server that is in no replica set, as a user may have by mistake.
+func StartStandalone(ctx context.Context) (*Server, error) {
+	server, err := launch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dial(ctx, server.addr)
 	if err == nil {
-		return start(ctx, func(_, dir string, port string) (string, []string) {
-			return ":", append([]string{mongod, "--dbpath", dir, "--bind_ip", "127.0.0.1", "--nounixsocket"}, serverFlags(port)...)
-		})
+		err = conn.Close()
 	}
-	if dockerErr := exec.CommandContext(ctx, "docker", "info").Run(); dockerErr != nil {
-		return nil, fmt.Errorf("%s (the wheel: %w)", howToGet, err)
-	}
-	return start(ctx, func(name, _ string, port string) (string, []string) {
-		run := []string{"docker", "run", "--rm", "--name", name, "--publish", "127.0.0.1:" + port + ":" + port, "mongo:6.0", "mongod", "--bind_ip_all"}
-		return "docker kill " + name, append(run, serverFlags(port)...)
-	})
+	return server.whenReady(err)
 }
 
-func serverFlags(port string) []string {
-	return []string{
-		"--port", port, "--replSet", replicaSet, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "128",
-		"--setParameter", "diagnosticDataCollectionEnabled=false",
-	}
-}
-
-// start runs the command that gives for a unique name, a data folder and a port, along with a shell command to stop it.
-func start(ctx context.Context, command func(name, dir, port string) (stop string, argv []string)) (*Server, error) {
+// launch starts a server process, which may not take connections yet.
+func launch(ctx context.Context, flags ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "svc-mongod-")
 	if err != nil {
 		return nil, err
 	}
+	server, err := launchIn(ctx, dir, flags)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return server, nil
+}
+
+func launchIn(ctx context.Context, dir string, flags []string) (*Server, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stop, argv := command(filepath.Base(dir), dir, port)
+	stop, argv, err := serverCommand(ctx, dir, port)
+	if err != nil {
+		return nil, err
+	}
+	argv = append(argv, "--port", port, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "128",
+		"--setParameter", "diagnosticDataCollectionEnabled=false")
+	argv = append(argv, flags...)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{"-c", keeper, "sh", dir, stop}, argv...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C is for this process; the keeper follows
 	pipe, err := cmd.StdinPipe()
@@ -88,15 +104,32 @@ func start(ctx context.Context, command func(name, dir, port string) (stop strin
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	server := &Server{
-		URI:    "mongodb://127.0.0.1:" + port + "/?replicaSet=" + replicaSet,
-		keeper: cmd, pipe: pipe,
+	addr := "127.0.0.1:" + port
+	return &Server{URI: "mongodb://" + addr + "/", addr: addr, dir: dir, keeper: cmd, pipe: pipe}, nil
+}
+
+// serverCommand gives how to run a server with its data in dir, and a shell command to stop it beside killing it.
+func serverCommand(ctx context.Context, dir, port string) (stop string, argv []string, err error) {
+	mongod, err := findMongod(ctx)
+	if err == nil {
+		return ":", []string{mongod, "--dbpath", dir, "--bind_ip", "127.0.0.1", "--nounixsocket"}, nil
 	}
-	if err := initiate(ctx, "127.0.0.1:"+port); err != nil {
-		tail := logTail(filepath.Join(dir, "log"))
-		return nil, errors.Join(fmt.Errorf("starting %s: %w\n%s", argv[0], err, tail), server.Stop())
+	if dockerErr := exec.CommandContext(ctx, "docker", "info").Run(); dockerErr != nil {
+		return "", nil, fmt.Errorf("%s (the wheel: %w)", howToGet, err)
 	}
-	return server, nil
+	name := filepath.Base(dir)
+	return "docker kill " + name, []string{
+		"docker", "run", "--rm", "--name", name, "--publish", "127.0.0.1:" + port + ":" + port, dockerImage, "mongod", "--bind_ip_all",
+	}, nil
+}
+
+// whenReady gives the server, or stops it if it came to nothing, and then says what it logged last.
+func (s *Server) whenReady(err error) (*Server, error) {
+	if err == nil {
+		return s, nil
+	}
+	tail := logTail(filepath.Join(s.dir, "log"))
+	return nil, errors.Join(fmt.Errorf("starting MongoDB: %w\n%s", err, tail), s.Stop())
 }
 
 // Stop ends the server and removes its data.
@@ -104,24 +137,31 @@ func (s *Server) Stop() error {
 	return errors.Join(s.pipe.Close(), s.keeper.Wait())
 }
 
+// dial waits until the server takes connections.
+func dial(ctx context.Context, addr string) (net.Conn, error) {
+	var dialer net.Dialer
+	for giveUp := time.Now().Add(startTimeout); ; time.Sleep(pollInterval) {
+		conn, err := dialer.DialContext(ctx, "tcp", addr)
+		if err == nil || ctx.Err() != nil || time.Now().After(giveUp) {
+			return conn, err
+		}
+	}
+}
+
 // initiate waits for the server, makes it a replica set of one, and waits until it takes writes.
 func initiate(ctx context.Context, addr string) error {
-	var dialer net.Dialer
-	deadline := time.Now().Add(startTimeout)
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
-	for ; err != nil; conn, err = dialer.DialContext(ctx, "tcp", addr) {
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(pollInterval)
+	conn, err := dial(ctx, addr)
+	if err != nil {
+		return err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(deadline); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}
 	config := bson.D{
 		{Key: "_id", Value: replicaSet},
 		{Key: "members", Value: bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: addr}}}},
+		{Key: "settings", Value: bson.D{{Key: "electionTimeoutMillis", Value: 1000}}}, // tests let it step down
 	}
 	reply, err := command(conn, bson.D{{Key: "replSetInitiate", Value: config}})
 	if err != nil {
