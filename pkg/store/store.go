@@ -72,7 +72,8 @@ type Indexer interface {
 	// Indexes lists the indexes that exist and are ready, by name.
 	Indexes(ctx context.Context) ([]Index, error)
 	// CreateIndex builds an index and returns when it serves queries. Writes go on meanwhile. An equal index
-	// is no error; one of the same name with another definition is errs.Conflict with code "index_exists". A
+	// is no error; one of the same name with another definition is errs.Conflict with code "index_exists", and
+	// so may be one of the same definition with another name. Names that begin with _id are taken. A
 	// unique index that documents violate fails with a *ViolationError, and leaves nothing behind.
 	CreateIndex(ctx context.Context, index Index) error
 	// DropIndex removes an index; one that does not exist is no error.
@@ -82,7 +83,9 @@ type Indexer interface {
 // Query says which documents Find returns, in which order.
 type Query struct {
 	Filter *mql.Filter // nil: all
-	Sort   mql.Sort    // empty: any order. Callers who page append _id to make the order total.
+	// Sort is empty for any order. Callers who page append _id to make the order total. Of the fields at most one
+	// may be or lie in a list: what else happens is up to the adapter (errs.Invalid, or some order).
+	Sort mql.Sort
 	// After is the sort key (Sort.Key) of the last document of the page before: Find starts behind it.
 	// It has as many values as Sort has fields; empty: from the start.
 	After []bson.RawValue
@@ -110,7 +113,8 @@ type Op struct {
 	If *mql.Filter
 }
 
-// Result is the outcome of one Op: Err is nil, errs.ErrNotFound, ErrStale, ErrAborted or a *DuplicateKeyError.
+// Result is the outcome of one Op: Err is nil, errs.ErrNotFound, ErrStale, ErrAborted, a *DuplicateKeyError, or of the
+// kinds errs.Invalid or errs.TooLarge when the document itself can't be stored.
 type Result struct{ Err error }
 
 // Index is the definition of an index.
