@@ -52,9 +52,10 @@ func (c *clock) pass(d time.Duration) {
 // counting counts the reads by id, and fails them while down.
 type counting struct {
 	store.Store
-	mu   sync.Mutex
-	gets int
-	down bool
+	mu    sync.Mutex
+	gets  int
+	down  bool
+	after func() // called once, when something has been read and not been given back yet
 }
 
 func (c *counting) Database(name string) store.Database {
@@ -80,12 +81,17 @@ var errDown = errs.New(errs.Unavailable, "store_down", "the store is down")
 func (c countingCollection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
 	c.c.mu.Lock()
 	c.c.gets++
-	down := c.c.down
+	down, after := c.c.down, c.c.after
+	c.c.after = nil
 	c.c.mu.Unlock()
 	if down {
 		return nil, errDown
 	}
-	return c.Collection.Get(ctx, id)
+	doc, err := c.Collection.Get(ctx, id)
+	if after != nil {
+		after()
+	}
+	return doc, err
 }
 
 // reads gives the reads since the last call.
@@ -421,6 +427,20 @@ func TestUsersAreReadOnceASecond(t *testing.T) {
 	if n := f.store.reads(); n != 1 {
 		t.Errorf("%d reads, want 1", n)
 	}
+}
+
+func TestARevocationDuringAReadIsNotForgotten(t *testing.T) {
+	f := newAuth(t)
+	token := f.login("ann")
+	f.store.mu.Lock()
+	f.store.after = func() {
+		if err := f.system.Users.RevokeTokens(t.Context(), f.user.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	f.store.mu.Unlock()
+	f.wantGood(token) // it was read before the revocation
+	f.wantVoid(token)
 }
 
 func TestAStoreThatIsDownIsNoDenial(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -123,7 +124,7 @@ func TestSuccessResetsTheUser(t *testing.T) {
 func TestFailuresCountByAddress(t *testing.T) {
 	f := newAuth(t)
 	for i := range 4 {
-		f.want("failure", "wrong", f.try(fmt.Sprintf("name%d", i), "x", "2001:db8:1:2::"+fmt.Sprint(i)))
+		f.want("failure", "wrong", f.try(fmt.Sprintf("name%d", i), "x", "2001:db8:1:2::"+strconv.Itoa(i)))
 	}
 	f.want("same network", "1s", f.try("ann", password, "2001:db8:1:2:ffff::1"))
 	f.want("another network", "ok", f.try("ann", password, "2001:db8:1:3::1"))

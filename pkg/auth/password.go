@@ -86,14 +86,14 @@ func (h *Hasher) acquire(ctx context.Context) (release func(), err error) {
 
 func (h *Hasher) hash(password string) string {
 	salt := make([]byte, saltSize)
-	rand.Read(salt) //nolint:errcheck,gosec // it never fails
+	_, _ = rand.Read(salt) // it never fails
 	return encodePHC(phc{Params: h.params, salt: salt, key: derive(h.params, password, salt, keySize)})
 }
 
 // decoy is a hash that no password has and that takes as long to verify as a real one.
 func (h *Hasher) decoy() string {
 	random := make([]byte, saltSize+keySize)
-	rand.Read(random) //nolint:errcheck,gosec // it never fails
+	_, _ = rand.Read(random) // it never fails
 	return encodePHC(phc{Params: h.params, salt: random[:saltSize], key: random[saltSize:]})
 }
 

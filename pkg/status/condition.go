@@ -53,6 +53,9 @@ const (
 	// ReasonUniqueViolation: existing records violate a unique index; the message has the first offending
 	// ids (IndexesConverged False).
 	ReasonUniqueViolation = "UniqueViolation"
+	// ReasonIndexRefused: the store refuses an index for another reason, which the message has (IndexesConverged
+	// False).
+	ReasonIndexRefused = "IndexRefused"
 	// ReasonStoreError: the store failed; it is tried again (IndexesConverged False).
 	ReasonStoreError = "StoreError"
 )

@@ -82,7 +82,7 @@ func (s *Secrets) Adopt(ctx context.Context, secret []byte, keep time.Duration) 
 
 func (s *Secrets) generate() SigningKey {
 	secret := make([]byte, secretSize)
-	rand.Read(secret) //nolint:errcheck,gosec // it never fails
+	_, _ = rand.Read(secret) // it never fails
 	return NewSigningKey(secret, s.now())
 }
 

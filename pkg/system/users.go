@@ -130,10 +130,13 @@ func (us *Users) CreateFirstAdmin(ctx context.Context, username, password string
 		{Key: "password", Value: password},
 		{Key: "isAdmin", Value: true},
 	})
-	if errs.KindOf(err) == errs.Conflict && err != nil {
+	switch e := errs.From(err); {
+	case e == nil:
+		return true, nil
+	case e.Kind == errs.Conflict: // another one was first
 		return false, nil
 	}
-	return err == nil, err
+	return false, err
 }
 
 // Get reads a user by id, or gives errs.ErrNotFound.
