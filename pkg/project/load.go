@@ -37,9 +37,9 @@ func Load(dir, entry string, env schema.Env) (*Project, schema.Problems) {
 
 // openRoot opens the directory behind any symbolic links, so that one swapped meanwhile can't mix two versions.
 func openRoot(dir string) (*os.Root, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	target, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
 	}
-	return os.OpenRoot(real)
+	return os.OpenRoot(target)
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 func (d *decoder) str(n *node, path string, v reflect.Value, m *member) {
@@ -209,10 +207,4 @@ func (d *decoder) failedInside(n *node) bool {
 		}
 	}
 	return slices.ContainsFunc(n.items, d.failedInside)
-}
-
-// toObject is value for a node that is known to be an object.
-func (n *node) toObject(refs map[*node]*node) bson.D {
-	doc, _ := n.value(refs).(bson.D) //nolint:errcheck // not an object: nil
-	return doc
 }

@@ -33,8 +33,8 @@ func (p *parser) parseJSON(data []byte) *node {
 	if err != nil {
 		pos, message := p.at(1, 1), "the file is not JSON"
 		if m := hujsonError.FindStringSubmatch(err.Error()); m != nil {
-			line, _ := strconv.Atoi(m[1])   //nolint:errcheck // the expression matches digits
-			column, _ := strconv.Atoi(m[2]) //nolint:errcheck // as above
+			line, _ := strconv.Atoi(m[1])
+			column, _ := strconv.Atoi(m[2])
 			pos, message = p.at(line, column), maskQuoted(m[3])
 		}
 		p.fail(pos, CodeSyntax, "%s", message)
@@ -62,7 +62,7 @@ func (f *jsonFile) node(v hujson.Value, depth int) *node {
 	case *hujson.Object:
 		n := &node{pos: pos, kind: kindMap}
 		for _, m := range v.Members {
-			key, _ := m.Name.Value.(hujson.Literal) //nolint:errcheck // the parser takes only strings as names
+			key, _ := m.Name.Value.(hujson.Literal)
 			n.entries = append(n.entries, f.entry(key.String(), f.position(m.Name.StartOffset), f.node(m.Value, depth+1)))
 		}
 		return f.object(n)
