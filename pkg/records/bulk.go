@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -207,16 +208,18 @@ func (w *bulkWriter) run(ctx context.Context) error {
 
 // try writes the records named by todo and gives back those that changed meanwhile.
 func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err error) {
+	found, err := w.read(ctx, todo)
+	if err != nil {
+		return nil, err
+	}
 	b := batch{c: w.c, grant: w.grant, items: w.items}
 	for _, i := range todo {
-		raw, err := w.service.collection(w.c).Get(ctx, idValue(w.ids[i]))
-		if err == nil && !w.match.Match(raw) {
-			err = errs.ErrNotFound
+		raw, ok := found[w.ids[i]]
+		if !ok {
+			w.items[i].Err = errs.ErrNotFound
+			continue
 		}
-		var op store.Op
-		if err == nil {
-			op, err = w.op(w.grant, raw)
-		}
+		op, err := w.op(w.grant, raw)
 		if w.items[i].Err = err; err == nil {
 			b.add(i, op)
 		} else if ctx.Err() != nil {
@@ -235,6 +238,21 @@ func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err erro
 		return todo, nil
 	}
 	return stale, nil
+}
+
+// read gives the records named by todo that still match, by id.
+func (w *bulkWriter) read(ctx context.Context, todo []int) (map[bson.ObjectID]bson.Raw, error) {
+	ids := make(bson.A, len(todo))
+	for k, i := range todo {
+		ids[k] = w.ids[i]
+	}
+	named := mql.MustCompile(bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
+	found := make(map[bson.ObjectID]bson.Raw, len(todo))
+	err := w.service.collection(w.c).Find(ctx, store.Query{Filter: mql.And(named, w.match)}, func(doc bson.Raw) error {
+		found[idOf(doc)] = bytes.Clone(doc)
+		return nil
+	})
+	return found, err
 }
 
 // batch is a list of operations, each for one item.

@@ -80,31 +80,42 @@ type keeper struct {
 type absent struct{}
 
 func (k *keeper) value(next any, hasNext bool, current any, hasCurrent bool, path, shown string) any {
-	if !k.hidden.Touches(path) && !k.readonly.Touches(path) && path != "" {
-		return orAbsent(next, hasNext)
-	}
 	switch {
-	case path != "" && k.hidden.Covers(path):
+	case path == "":
+	case k.hidden.Covers(path):
 		return orAbsent(current, hasCurrent)
-	case path != "" && k.readonly.Covers(path):
+	case k.readonly.Covers(path):
 		if hasNext && (!hasCurrent || !equalValues(next, current)) {
 			k.problems = append(k.problems, readonlyProblem(shown))
 		}
 		return orAbsent(current, hasCurrent)
+	case !k.hidden.Touches(path) && !k.readonly.Touches(path):
+		return orAbsent(next, hasNext)
+	}
+	return k.container(next, hasNext, current, path, shown)
+}
+
+// container keeps what is protected inside of an object or a list. Taking away an object leaves its protected fields;
+// putting something else in its place would not, so that is refused. A list goes with what its elements held.
+func (k *keeper) container(next any, hasNext bool, current any, path, shown string) any {
+	was, wasObject := current.(bson.D)
+	switch n := next.(type) {
+	case bson.D:
+		return k.object(n, was, path, shown)
+	case nil:
+		if doc := k.object(nil, was, path, shown); len(doc) > 0 {
+			return doc
+		}
+		return orAbsent(next, hasNext)
+	}
+	if wasObject {
+		k.problems = append(k.problems, errs.FieldError{Path: shown, Rule: "type", Message: "must stay an object"})
+		return current
 	}
 	if list, ok := next.(bson.A); ok {
 		return k.list(list, current, path, shown)
 	}
-	nextDoc, nextIsDoc := next.(bson.D)
-	currentDoc, _ := current.(bson.D)
-	if hasNext && !nextIsDoc && next != nil {
-		return next // of a type that can't hold the fields; an object field never gets here
-	}
-	doc := k.object(nextDoc, currentDoc, path, shown)
-	if !nextIsDoc && len(doc) == 0 {
-		return orAbsent(next, hasNext)
-	}
-	return doc
+	return next
 }
 
 func (k *keeper) object(next, current bson.D, path, shown string) bson.D {
@@ -133,17 +144,19 @@ func (k *keeper) list(next bson.A, current any, path, shown string) bson.A {
 	pair := k.pair(next, cur, path)
 	out := make(bson.A, len(next))
 	for i, item := range next {
-		out[i] = item
-		if _, ok := item.(bson.D); !ok {
-			continue
-		}
-		var old any = bson.D(nil)
+		var old any
 		if pair[i] >= 0 {
 			old = cur[pair[i]]
 		}
-		doc, _ := item.(bson.D)
-		oldDoc, _ := old.(bson.D)
-		out[i] = k.object(doc, oldDoc, path, join(shown, fmt.Sprint(i)))
+		switch item := item.(type) {
+		case bson.D:
+			oldDoc, _ := old.(bson.D)
+			out[i] = k.object(item, oldDoc, path, join(shown, fmt.Sprint(i)))
+		case bson.A:
+			out[i] = k.list(item, old, path, join(shown, fmt.Sprint(i)))
+		default:
+			out[i] = item
+		}
 	}
 	return out
 }

@@ -63,6 +63,13 @@ func (s *Service) grant(c *Call, m access.Method) (access.Grant, error) {
 	return c.Collection.Permissions.Decide(c.Principal, m, access.Env{Now: s.now(), AdminTokens: c.Project.AdminTokens})
 }
 
+// May is nil if the caller may use a method on the collection at all, else errs.ErrDenied. A door asks it before it
+// reads a body; every verb decides again for itself.
+func (s *Service) May(c *Call, m access.Method) error {
+	_, err := s.grant(c, m)
+	return err
+}
+
 // readGrant gives the caller's read right, if there is one, for shaping the answer of a write.
 func (s *Service) readGrant(c *Call) (access.Grant, bool) {
 	g, err := s.grant(c, access.Get)

@@ -23,18 +23,25 @@ func stamp(id bson.ObjectID, own bson.D, by string, now time.Time) bson.D {
 	}, own)
 }
 
-// restamp puts the system fields of a changed record around its own. One that was stored by other hands, without
-// them, gets those that a change has.
+// restamp puts the system fields of a changed record around its own. One that other hands stored without them gets
+// those that a change sets.
 func restamp(system, own bson.D, rev int64, by string, now time.Time) bson.D {
-	next := make(bson.D, 0, len(system)+3)
-	for _, e := range system {
-		switch e.Key {
-		case "updatedAt", "updatedBy", "_rev":
-		default:
-			next = append(next, e)
+	next := make(bson.D, 0, len(system))
+	for _, name := range []string{"_id", "createdAt", "updatedAt", "createdBy", "updatedBy", "_rev"} {
+		v, ok := field(system, name)
+		switch name {
+		case "updatedAt":
+			v, ok = now, true
+		case "updatedBy":
+			v, ok = by, true
+		case "_rev":
+			v, ok = rev, true
+		}
+		if ok {
+			next = append(next, bson.E{Key: name, Value: v})
 		}
 	}
-	return whole(append(next, bson.E{Key: "updatedAt", Value: now}, bson.E{Key: "updatedBy", Value: by}, bson.E{Key: "_rev", Value: rev}), own)
+	return whole(next, own)
 }
 
 // whole joins a record's parts: its id, its own fields, the other system fields.

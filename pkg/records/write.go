@@ -180,7 +180,7 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 func apply(g access.Grant, own, system bson.D, ch Change) (next bson.D, touched map[string]bool, err error) {
 	body := ch.Body
 	if ch.Mode == JSONPatch {
-		body, err = patched(g, own, system, ch.Patch)
+		body, touched, err = patched(g, own, system, ch.Patch)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -194,7 +194,7 @@ func apply(g access.Grant, own, system bson.D, ch Change) (next bson.D, touched 
 		return nil, nil, errs.Validation(problems)
 	}
 	if ch.Mode != Merge {
-		return body, nil, nil
+		return body, touched, nil
 	}
 	touched = make(map[string]bool, len(body))
 	for _, e := range body {
@@ -223,21 +223,35 @@ func untouched(next, own bson.D, touched map[string]bool) bson.D {
 }
 
 // patched applies RFC 6902 operations to the record as the caller sees it, so that no test or copy can read what is
-// hidden.
-func patched(g access.Grant, own, system bson.D, patch []byte) (bson.D, error) {
+// hidden. touched names the top-level fields that come out different.
+func patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, touched map[string]bool, err error) {
 	view, err := document.NewView(nil, nil, g.Hidden.Paths())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	raw, err := document.Marshal(whole(system, own))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	visible, err := document.ParseJSON(document.AppendJSON(nil, raw, view))
 	if err != nil {
-		return nil, errs.Wrap(err, "read own JSON")
+		return nil, nil, errs.Wrap(err, "read own JSON")
 	}
-	return document.JSONPatch(visible, patch)
+	next, err = document.JSONPatch(visible, patch)
+	if err != nil {
+		return nil, nil, err
+	}
+	touched = map[string]bool{}
+	for _, e := range next {
+		before, ok := field(visible, e.Key)
+		touched[e.Key] = !ok || !equalValues(before, e.Value)
+	}
+	for _, e := range visible {
+		if _, ok := field(next, e.Key); !ok {
+			touched[e.Key] = true
+		}
+	}
+	return next, touched, nil
 }
 
 // relevant leaves out the problems that are not the caller's to mend: in fields that they did not touch, that are
@@ -257,13 +271,13 @@ func relevant(g access.Grant, problems []errs.FieldError, touched map[string]boo
 var errStale = errs.New(errs.Precondition, "stale",
 	"the record has changed since you read it: read it again and repeat the change on its new revision")
 
-// unchanged is the condition that a stored record still has the revision that was read.
+// unchanged is the condition that a stored record still has the revision that was read. One that was stored by other
+// hands may have none.
 func unchanged(raw bson.Raw) *mql.Filter {
-	rev, err := raw.LookupErr("_rev")
-	if err != nil { // stored by other hands, without one
-		return mql.MustCompile(bson.D{{Key: "_rev", Value: bson.D{{Key: "$exists", Value: false}}}})
+	if rev, ok := raw.Lookup("_rev").AsInt64OK(); ok {
+		return mql.MustCompile(bson.D{{Key: "_rev", Value: rev}})
 	}
-	return mql.MustCompile(bson.D{{Key: "_rev", Value: bson.D{{Key: "$eq", Value: rev}}}})
+	return mql.MustCompile(bson.D{{Key: "_rev", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "number"}}}}}})
 }
 
 // Delete removes one record. ifRev is the revision that it must have; 0: any.

@@ -1,0 +1,257 @@
+package records_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/mongo"
+	"github.com/svcctl/svc/pkg/store/mongotest"
+)
+
+// eachStore runs a test on every store: the embedded one in memory, and a real MongoDB where there is one.
+func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) {
+		s, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
+		test(t, opened(t, s, err))
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		s, err := mongo.Open(t.Context(), mongo.Options{URI: mongotest.URI(t)})
+		test(t, opened(t, s, err))
+	})
+}
+
+func opened(t *testing.T, s store.Store, err error) store.Store {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// world is a project with its records on a store.
+type world struct {
+	t       *testing.T
+	store   store.Store
+	service *records.Service
+	project *project.Project
+}
+
+var (
+	namespaces atomic.Int64                                      //nolint:gochecknoglobals // names on a shared server
+	start      = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)    //nolint:gochecknoglobals // constant
+	alice      = bson.ObjectID{0: 0xa1, 11: 0x1}                 //nolint:gochecknoglobals // constant
+	bob        = bson.ObjectID{0: 0xb0, 11: 0x2}                 //nolint:gochecknoglobals // constant
+	run        = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixMicro()%1e9) //nolint:gochecknoglobals // as namespaces
+)
+
+// newWorld compiles a config, whose namespace is filled in, and makes its indexes.
+func newWorld(t *testing.T, s store.Store, config string) *world {
+	t.Helper()
+	namespace := fmt.Sprintf("records-%s-%d", run, namespaces.Add(1))
+	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config)}
+	now := start
+	w.service = records.New(s, func() time.Time { now = now.Add(time.Second); return now })
+	t.Cleanup(func() {
+		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, c := range w.project.Collections {
+		for _, ix := range c.Indexes {
+			index := store.Index{Name: ix.Name, Unique: ix.Unique, Sparse: ix.Sparse}
+			for _, k := range ix.Keys {
+				index.Keys = append(index.Keys, store.IndexKey(k))
+			}
+			if err := w.collection(c.Name).CreateIndex(t.Context(), index); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return w
+}
+
+func load(t *testing.T, config string) *project.Project {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, problems := project.Load(dir, "project.yaml", func(string) (string, bool) { return "", false })
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	return p
+}
+
+func (w *world) database() string { return project.DatabaseName(w.project.Namespace) }
+
+func (w *world) collection(name string) store.Collection {
+	return w.store.Database(w.database()).Collection(name)
+}
+
+// as gives a caller by name: public, alice, bob, admin, or token:….
+func as(name string) *access.Principal {
+	switch name {
+	case "public":
+		return access.Anonymous()
+	case "alice":
+		return &access.Principal{Kind: access.KindUser, ID: alice.Hex(), Name: name}
+	case "bob":
+		return &access.Principal{Kind: access.KindUser, ID: bob.Hex(), Name: name}
+	case "admin":
+		return &access.Principal{Kind: access.KindAdmin}
+	}
+	token, ok := strings.CutPrefix(name, "token:")
+	if !ok {
+		panic(name)
+	}
+	return &access.Principal{Kind: access.KindToken, TokenHash: sha256.Sum256([]byte(token))}
+}
+
+// call is a call on collection items.
+func (w *world) call(who string) *records.Call {
+	return &records.Call{Project: w.project, Collection: w.project.Collections["items"], Principal: as(who)}
+}
+
+func doc(t testing.TB, text string) bson.D {
+	t.Helper()
+	d, err := document.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return d
+}
+
+func where(t testing.TB, text string) records.Where {
+	t.Helper()
+	if text == "" {
+		return records.Where{}
+	}
+	return records.Where{Filter: doc(t, text), Bytes: len(text)}
+}
+
+// put stores a document as it is, past all rules, and gives its id.
+func (w *world) put(text string) string {
+	w.t.Helper()
+	raw, err := document.Marshal(append(bson.D{{Key: "_id", Value: bson.NewObjectID()}}, doc(w.t, text)...))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.putRaw(raw)
+}
+
+func (w *world) putRaw(raw bson.Raw) string {
+	w.t.Helper()
+	res, err := w.collection("items").Write(w.t.Context(), []store.Op{{Kind: store.Insert, Doc: raw}}, false)
+	if err != nil || res[0].Err != nil {
+		w.t.Fatal(err, res)
+	}
+	return raw.Lookup("_id").ObjectID().Hex()
+}
+
+// create stores a record that must be good.
+func (w *world) create(who, body string) string {
+	w.t.Helper()
+	res, err := w.service.Create(w.t.Context(), w.call(who), doc(w.t, body))
+	if err != nil {
+		w.t.Fatalf("create %s: %s", body, show(err))
+	}
+	return res.ID
+}
+
+// stored is what the store holds of a record, without its system fields.
+func (w *world) stored(id string) string {
+	w.t.Helper()
+	oid, err := bson.ObjectIDFromHex(id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	raw, err := w.collection("items").Get(w.t.Context(), bson.RawValue{Type: bson.TypeObjectID, Value: oid[:]})
+	if err != nil {
+		return show(err)
+	}
+	return bare(w.t, document.AppendJSON(nil, raw, nil))
+}
+
+// everything is all that the store holds of items, for comparing before and after.
+func (w *world) everything() string {
+	w.t.Helper()
+	var out []byte
+	err := w.collection("items").Find(w.t.Context(), store.Query{}, func(d bson.Raw) error {
+		out = append(document.AppendJSON(out, d, nil), '\n')
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(out)
+}
+
+// bare is a record's JSON without the system fields, in the order of their names.
+func bare(t testing.TB, text []byte) string {
+	t.Helper()
+	var m map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&m); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for _, name := range []string{"id", "createdAt", "createdBy", "updatedAt", "updatedBy", "_rev"} {
+		delete(m, name)
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func seen(t testing.TB, rec *records.Record) string {
+	t.Helper()
+	if rec == nil {
+		return "not readable"
+	}
+	return bare(t, rec.AppendJSON(nil))
+}
+
+// show is an error as a caller is told it: code, message, and the problems beyond the first.
+func show(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	e := errs.From(err)
+	out := e.Code + ": " + e.Message
+	if e.Kind == errs.Internal {
+		out += " " + e.Error()
+	}
+	if len(e.Fields) > 1 {
+		for _, f := range e.Fields {
+			out += fmt.Sprintf(" [%s %s]", f.Path, f.Rule)
+		}
+	}
+	return out
+}
