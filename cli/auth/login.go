@@ -29,8 +29,8 @@ func NewLogin(st *command.State, runF func(context.Context, *loginOptions) error
 		Use:   "login [USERNAME]",
 		Short: "Log in, and keep the token in a context",
 		Long: `Log in with a username and a password. The token that the service gives is kept in the contexts file until it
-ends, and the context becomes the current one. --context names it; without, it is the current context if that is on the
-same server, else it is named after the server's host.`,
+ends, and the context becomes the current one. --context names it; without, it is the current context, if that is for a
+login on the same server, else a new one named USERNAME@HOST.`,
 		Example: `  svcctl login ann --server https://cms.example.com
   svcctl login ci --password-file /run/secrets/ci --context prod`,
 		Args:              command.Args(cobra.MaximumNArgs(1)),
@@ -51,18 +51,19 @@ same server, else it is named after the server's host.`,
 
 func runLogin(ctx context.Context, opts *loginOptions) error {
 	st := opts.st
-	name, err := contextForLogin(st)
+	var err error
+	if opts.Username == "" {
+		if opts.Username, err = askUsername(st); err != nil {
+			return err
+		}
+	}
+	name, err := opts.prepare()
 	if err != nil {
 		return err
 	}
 	c, err := st.AnonymousClient()
 	if err != nil {
 		return err
-	}
-	if opts.Username == "" {
-		if opts.Username, err = askUsername(st); err != nil {
-			return err
-		}
 	}
 	password, err := opts.Password.Read(st, "Password for "+opts.Username+" at "+c.Server(), false)
 	if err != nil {
@@ -90,37 +91,47 @@ func runLogin(ctx context.Context, opts *loginOptions) error {
 	return nil
 }
 
-// contextForLogin is the name of the context that a login fills. One that --context names need not be there yet.
-func contextForLogin(st *command.State) (string, error) {
+// prepare decides which context the login fills, and points the state at its server. A context that --context names
+// need not be there yet, and one that holds another kind of credential is never overwritten unless named.
+func (opts *loginOptions) prepare() (name string, err error) {
+	st := opts.st
 	file, err := st.Settings()
 	if err != nil {
 		return "", err
 	}
-	if name := st.Flags.Context; name != "" {
-		if _, ok := file.Context(name); !ok {
-			st.Flags.Context = ""
-			if st.Flags.Server == "" {
-				if current, ok := currentServer(file); ok {
-					st.Flags.Server = current
-				} else {
-					st.Flags.Server = command.DefaultServer
-				}
-			}
-		}
-		return name, nil
+	named := st.Flags.Context
+	if _, ok := file.Context(named); ok {
+		return named, nil
 	}
-	server := strings.TrimRight(st.Flags.Server, "/")
-	if current, ok := currentServer(file); ok && (server == "" || server == current) {
+	st.Flags.Context = "" // one that is to be made can't be looked up
+	current, hasCurrent := currentServer(file)
+	if st.Flags.Server == "" {
+		st.Flags.Server = command.DefaultServer
+		if hasCurrent {
+			st.Flags.Server = current
+		}
+	}
+	if named != "" {
+		return named, nil
+	}
+	if hasCurrent && strings.TrimRight(st.Flags.Server, "/") == current && forLogin(file) {
 		return file.CurrentContext, nil
 	}
-	if server == "" {
-		server = command.DefaultServer
-	}
-	u, err := url.Parse(server)
+	u, err := url.Parse(st.Flags.Server)
 	if err != nil || u.Host == "" {
-		return "", command.Usagef("--server %s: want an address such as %s", server, command.DefaultServer)
+		return "", command.Usagef("--server %s: want an address such as %s", st.Flags.Server, command.DefaultServer)
 	}
-	return u.Host, nil
+	return opts.Username + "@" + u.Host, nil
+}
+
+// forLogin says whether the current context has no credential, or one of a login.
+func forLogin(f *settings.File) bool {
+	c, ok := f.Context(f.CurrentContext)
+	if !ok || c.User == "" {
+		return ok
+	}
+	u, ok := f.User(c.User)
+	return !ok || u.Username != ""
 }
 
 func currentServer(f *settings.File) (string, bool) {
@@ -140,12 +151,16 @@ func remember(f *settings.File, name string, server settings.Server, username st
 	c := settings.Context{Name: name, Server: name}
 	if old, ok := f.Context(name); ok {
 		c = *old
+	} else if current, ok := f.Context(f.CurrentContext); ok {
+		if s, ok := f.Server(current.Server); ok && s.Server == server.Server {
+			c.Server, c.Namespace = current.Server, current.Namespace
+		}
 	}
 	if old, ok := f.Server(c.Server); ok && old.Server != server.Server {
 		c.Server = name // another context may still use the old address
 	}
 	server.Name = c.Server
-	c.User = username + "@" + c.Server
+	c.User = username + "@" + strings.TrimPrefix(c.Server, username+"@")
 	f.SetContext(c, server, settings.User{
 		Name: c.User, Username: username, Token: answer.Token, ExpiresAt: answer.ExpiresAt.Time,
 	})

@@ -167,18 +167,28 @@ func (st *State) Fail(err error) int {
 	}
 	style := st.Style(st.ErrTTY)
 	fmt.Fprintln(st.Err, style.Red("error:"), output.EscapeLines(r.message))
-	for _, f := range r.fields {
-		if line := fieldLine(f); line != r.message {
-			fmt.Fprintln(st.Err, "  "+output.Escape(line))
-		}
-	}
-	for _, p := range r.problems {
-		fmt.Fprintln(st.Err, "  "+output.Escape(ProblemLine(p)))
+	for _, line := range r.details() {
+		fmt.Fprintln(st.Err, "  "+output.Escape(line))
 	}
 	if r.hint != "" && !st.Flags.Quiet {
 		fmt.Fprintln(st.Err, style.Bold("hint:"), output.Escape(r.hint))
 	}
 	return r.exit
+}
+
+// details are the lines below the message: a problem by place each, but not a single one that the message tells already.
+func (r report) details() []string {
+	var lines, messages []string
+	for _, f := range r.fields {
+		lines, messages = append(lines, fieldLine(f)), append(messages, f.Message)
+	}
+	for _, p := range r.problems {
+		lines, messages = append(lines, ProblemLine(p)), append(messages, p.Message)
+	}
+	if len(lines) == 1 && strings.Contains(r.message, messages[0]) {
+		return nil
+	}
+	return lines
 }
 
 func fieldLine(f api.FieldError) string {

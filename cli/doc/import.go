@@ -46,7 +46,7 @@ It stops behind the first batch in which a record was refused; --continue-on-err
 records were created and some refused, 1 when all were refused. --skip N passes over the first N records, to go on where
 an import was interrupted. Bulk requests need the bulk right on post; --batch 1 does without.`,
 		Example: `  svcctl doc import blog articles -f articles.ndjson
-  svcctl doc export blog articles | svcctl doc import blog-copy articles -f - --continue-on-error`,
+  zcat orders.ndjson.gz | svcctl doc import shop orders -f - --continue-on-error`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -168,11 +168,11 @@ func summary(st *command.State, v validation) {
 	}
 	switch {
 	case bad > 0:
-		st.Notef("%s: invalid: %d errors, %d warnings", v.Path, bad, len(v.Problems)-bad)
+		st.Notef("%s: invalid: errors: %d, warnings: %d", v.Path, bad, len(v.Problems)-bad)
 	case !v.Valid:
-		st.Notef("%s: %d warnings, which --strict fails", v.Path, len(v.Problems))
+		st.Notef("%s: not valid under --strict: warnings: %d", v.Path, len(v.Problems))
 	default:
-		st.Notef("%s: valid: project %s, %d collections", v.Path, v.Namespace, v.Collections)
+		st.Notef("%s: valid: project %s, collections: %d", v.Path, v.Namespace, v.Collections)
 	}
 }
 

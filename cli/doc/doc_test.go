@@ -1,0 +1,209 @@
+package doc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// parse runs the command with a line of arguments, up to its work.
+func parse(t *testing.T, newCmd func(st *command.State) *cobra.Command, line string) error {
+	t.Helper()
+	st := &command.State{
+		In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Home: t.TempDir(), Now: time.Now,
+		Env: func(string) (string, bool) { return "", false },
+	}
+	cmd := newCmd(st)
+	st.Register(cmd)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(strings.Fields(line))
+	return cmd.ExecuteContext(t.Context())
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	at := place{"blog", "articles"}
+	for _, tc := range []struct {
+		line string
+		want any // options without their state, or nil for a usage error
+	}{
+		{"list blog articles --filter {} --sort -a --select a,b --projection p --limit 5 --offset 10 --after c --count", listOptions{
+			place: at, Query: client.Query{Filter: "{}", Sort: "-a", Select: "a,b", Projection: "p", Limit: 5, Offset: 10, After: "c", Count: true},
+		}},
+		{"list blog articles --all", listOptions{place: at, All: true}},
+		{"list blog articles --all --count", nil},
+		{"list blog articles --limit -1", nil},
+		{"list blog articles --filter [1]", nil},
+		{"get blog articles 1 --select a", getOptions{place: at, ID: "1", Query: client.Query{Select: "a"}}},
+		{"get blog articles", nil},
+		{"create blog articles -d {}", createOptions{place: at, Input: command.Input{Data: "{}"}}},
+		{"create blog articles", nil},
+		{"update blog articles 1 -f - --if-match 3", updateOptions{place: at, ID: "1", Input: command.Input{File: "-"}, IfMatch: "3"}},
+		{"update blog articles 1 -f - --replace", updateOptions{place: at, ID: "1", Input: command.Input{File: "-"}, Replace: true}},
+		{"update blog articles --filter {} -d {} -y", updateOptions{place: at, Filter: "{}", Input: command.Input{Data: "{}"}, Yes: true}},
+		{"update blog articles 1 --filter {} -d {}", nil},
+		{"update blog articles --filter {} --replace -d {}", nil},
+		{"update blog articles 1", nil},
+		{"delete blog articles 1 --yes", deleteOptions{place: at, ID: "1", Yes: true}},
+		{"delete blog articles --filter {}", deleteOptions{place: at, Filter: "{}"}},
+		{"delete blog articles", nil},
+		{"count blog articles --filter {}", countOptions{place: at, Filter: "{}"}},
+		{"import blog articles -f a --batch 7 --skip 2 --continue-on-error", importOptions{place: at, File: "a", Batch: 7, Skip: 2, ContinueOnError: true}},
+		{"import blog articles -f a", importOptions{place: at, File: "a", Batch: defaultBatch}},
+		{"import blog articles -f a --batch 0", nil},
+		{"import blog articles", nil},
+		{"export blog articles --format json --limit 9 --page-size 4", exportOptions{place: at, File: "-", Format: "json", Limit: 9, Query: client.Query{Limit: 4}}},
+		{"export blog articles --format csv", nil},
+	} {
+		var got any
+		verb, line, _ := strings.Cut(tc.line, " ")
+		verbs := map[string]func(st *command.State) *cobra.Command{
+			"list":   func(st *command.State) *cobra.Command { return newList(st, keep[listOptions](&got)) },
+			"get":    func(st *command.State) *cobra.Command { return newGet(st, keep[getOptions](&got)) },
+			"create": func(st *command.State) *cobra.Command { return newCreate(st, keep[createOptions](&got)) },
+			"update": func(st *command.State) *cobra.Command { return newUpdate(st, keep[updateOptions](&got)) },
+			"delete": func(st *command.State) *cobra.Command { return newDelete(st, keep[deleteOptions](&got)) },
+			"count":  func(st *command.State) *cobra.Command { return newCount(st, keep[countOptions](&got)) },
+			"import": func(st *command.State) *cobra.Command { return newImport(st, keep[importOptions](&got)) },
+			"export": func(st *command.State) *cobra.Command { return newExport(st, keep[exportOptions](&got)) },
+		}
+		err := parse(t, verbs[verb], line)
+		if (err == nil) != (tc.want != nil) {
+			t.Errorf("%s: error %v", tc.line, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(
+			listOptions{}, getOptions{}, createOptions{}, updateOptions{}, deleteOptions{}, countOptions{}, importOptions{}, exportOptions{},
+		), cmp.Comparer(func(_, _ *command.State) bool { return true })); diff != "" {
+			t.Errorf("%s: %s", tc.line, diff)
+		}
+	}
+}
+
+// keep is a runF that keeps the options.
+func keep[T any](to *any) func(context.Context, *T) error {
+	return func(_ context.Context, opts *T) error { *to = *opts; return nil }
+}
+
+func TestWritable(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ in, want, left, rev string }{
+		{`{"a":1,"b":{"id":2}}`, `{"a":1,"b":{"id":2}}`, "", ""},
+		{`{"id":"x","z":9223372036854775807,"_rev":7,"a\"b":[1, 2],"updatedAt":"d"}`, `{"z":9223372036854775807,"a\"b":[1, 2]}`, "id _rev updatedAt", "7"},
+		{`{"_id":"x","createdAt":1,"createdBy":1,"updatedBy":1}`, `{}`, "_id createdAt createdBy updatedBy", ""},
+	} {
+		rest, left, rev, err := writable(api.Record(tc.in))
+		if err != nil || string(rest) != tc.want || strings.Join(left, " ") != tc.left || rev != tc.rev {
+			t.Errorf("%s: got %s, %v, %s, %v", tc.in, rest, left, rev, err)
+		}
+	}
+	for _, bad := range []string{`[1]`, `1`, `"x"`, `{"a":`} {
+		if _, _, _, err := writable(api.Record(bad)); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+func TestETag(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ flag, rev, want string }{
+		{"", "", ""}, {"", "7", `"7"`}, {"8", "7", `"8"`}, {`"8"`, "", `"8"`}, {"any", "7", ""},
+	} {
+		if got := etag(tc.flag, tc.rev); got != tc.want {
+			t.Errorf("%+v: got %s", tc, got)
+		}
+	}
+}
+
+func TestReadRecords(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in, want, err string
+	}{
+		{in: ""}, {in: " \n\t"}, {in: "[]"}, {in: "[ ]\n"},
+		{in: "{\"a\":1}\n{\"a\":2}\n", want: `{"a":1} {"a":2}`},
+		{in: "\ufeff{\"a\":1}", want: `{"a":1}`},
+		{in: "{\n\"a\":\n1}{\"a\":2}", want: "{\n\"a\":\n1} {\"a\":2}"},
+		{in: `[{"a":1},{"a":2}]`, want: `{"a":1} {"a":2}`},
+		{in: `{"items":[{"a":1},{"a":2}],"limit":2,"offset":0,"hasMore":false}`, want: `{"a":1} {"a":2}`},
+		{in: `{"items":[{"sku":1}],"customer":"x"}`, want: `{"items":[{"sku":1}],"customer":"x"}`}, // a record with items
+		{in: "{\"a\":1}\n{\"items\":[1]}", want: `{"a":1} {"items":[1]}`},
+		{in: "{\"a\":1}\n{\"a\":", want: `{"a":1}`, err: "record 2: "},
+		{in: `[{"a":1},{"a":`, want: `{"a":1}`, err: "record 2: "},
+		{in: `[{"a":1}`, want: `{"a":1}`, err: "after record 1: "},
+		{in: `[{"a":1}] x`, want: `{"a":1}`, err: "more text"},
+		{in: "nonsense", err: "record 1: "},
+	} {
+		var got []string
+		errText := ""
+		for r, err := range readRecords(strings.NewReader(tc.in)) {
+			if err != nil {
+				errText = err.Error()
+				break
+			}
+			got = append(got, string(r))
+		}
+		if strings.Join(got, " ") != tc.want || (errText == "") != (tc.err == "") || !strings.Contains(errText, tc.err) {
+			t.Errorf("%q: got %q, %q", tc.in, got, errText)
+		}
+	}
+}
+
+// Whatever the input, reading it ends, and what it gives is valid JSON.
+func FuzzReadRecords(f *testing.F) {
+	for _, s := range []string{`[{"a":1},2]`, "{}\n{}", `{"items":[{}]}`, "[", "]", "\ufeff", "{\"items\":null}", "[1,]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for r, err := range readRecords(strings.NewReader(s)) {
+			if err != nil {
+				return
+			}
+			if !json.Valid(r) {
+				t.Fatalf("%q gave %q", s, r)
+			}
+		}
+	})
+}
+
+func TestRecordTable(t *testing.T) {
+	t.Parallel()
+	records := []api.Record{
+		api.Record(`{"title":"T","id":"1","tags":["x"],"n":null,"createdAt":"d"}`),
+		api.Record(`{"id":"2","title":"` + strings.Repeat("ä", 50) + `","views":3}`),
+	}
+	show := func(all, wide bool) string {
+		table, err := recordTable(records, all, wide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		p := (&command.State{Out: &b, Env: func(string) (string, bool) { return "", false }}).Printer()
+		p.Format = "table"
+		if err := p.Print(output.Result{Table: table}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	long := strings.Repeat("ä", 39) + "…"
+	want := "TITLE                                      ID   N   VIEWS\n" +
+		"T                                          1\n" +
+		long + "   2        3\n"
+	if diff := cmp.Diff(want, show(false, false)); diff != "" {
+		t.Error(diff)
+	}
+	if got := show(true, true); !strings.Contains(got, `["x"]`) || !strings.Contains(got, strings.Repeat("ä", 50)) || !strings.Contains(got, "CREATEDAT") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,431 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli"
+	"github.com/svcctl/svc/cli/command"
+)
+
+// process is svcctl run in the test, with what it was given and what it wrote.
+type process struct {
+	st       *command.State
+	out, err bytes.Buffer
+}
+
+// start makes a process whose environment has the service at address.
+func start(t *testing.T, address string, env ...string) *process {
+	t.Helper()
+	vars := map[string]string{"SVCCTL_SERVER": address}
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		vars[name] = value
+	}
+	p := &process{}
+	p.st = &command.State{
+		In: strings.NewReader(""), Out: &p.out, Err: &p.err, Home: t.TempDir(), Version: "test",
+		Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
+		Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok },
+	}
+	return p
+}
+
+func (p *process) run(t *testing.T, args ...string) int {
+	t.Helper()
+	return cli.Run(t.Context(), p.st, args)
+}
+
+// serve answers every request with a body.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func answer(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+// Every command says what it does and shows an example that is a command line of its own.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	t.Parallel()
+	root := cli.NewRootCmd(start(t, "").st)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+		if cmd.Name() == "help" {
+			return
+		}
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: the short text is %q", cmd.CommandPath(), cmd.Short)
+		}
+		if !strings.Contains(cmd.Example, "svcctl ") {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Example) {
+			_, words, ok := strings.Cut(line, "svcctl ")
+			if !ok {
+				continue
+			}
+			found, _, err := cli.NewRootCmd(start(t, "").st).Find(strings.Fields(words))
+			if err != nil || !found.Runnable() || found.HasSubCommands() {
+				t.Errorf("%s: the example %q is no command", cmd.CommandPath(), strings.TrimSpace(line))
+			}
+			if !cmd.HasSubCommands() && found.CommandPath() != cmd.CommandPath() {
+				t.Errorf("%s: the example shows %s", cmd.CommandPath(), found.CommandPath())
+			}
+		}
+	}
+	walk(root)
+}
+
+func TestExitCodesOfRefusals(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]int{
+		400: command.ExitFailed, 401: command.ExitDenied, 403: command.ExitDenied, 404: command.ExitNotFound,
+		405: command.ExitFailed, 409: command.ExitConflict, 412: command.ExitConflict, 413: command.ExitFailed,
+		422: command.ExitFailed, 429: command.ExitFailed, 500: command.ExitFailed, 502: command.ExitUnreachable,
+		503: command.ExitUnreachable, 504: command.ExitTimeout,
+	} {
+		address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"status":%d,"code":"some_code","detail":"no \u001b[31m","requestId":"r-1"}`, status)
+		})
+		p := start(t, address)
+		if got := p.run(t, "doc", "list", "blog", "articles"); got != want {
+			t.Errorf("%d: exit code %d, want %d", status, got, want)
+		}
+		if p.out.Len() > 0 || !strings.HasPrefix(p.err.String(), `error: no \x1b[31m`+"\n") {
+			t.Errorf("%d: stdout %q, stderr %q", status, p.out.String(), p.err.String())
+		}
+		p = start(t, address)
+		p.run(t, "doc", "list", "blog", "articles", "-o", "json")
+		var got map[string]map[string]any
+		if err := json.Unmarshal(p.err.Bytes(), &got); err != nil {
+			t.Fatalf("%d: %v in %s", status, err, p.err.String())
+		}
+		delete(got["error"], "hint")
+		want := map[string]map[string]any{"error": {
+			"code": "some_code", "message": "no \x1b[31m", "status": float64(status), "requestId": "r-1",
+		}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d: %s", status, diff)
+		}
+	}
+}
+
+// Data that a server holds can't reach the terminal as control characters, in any format.
+func TestDataCannotDriveTheTerminal(t *testing.T) {
+	t.Parallel()
+	const evil = `"\u001b]0;owned\u0007\u009b31m\u202e\nbelow"`
+	for _, tc := range []struct{ args, body string }{
+		{"doc list blog articles", `{"items":[{"id":"1","title":` + evil + `,` + evil + `:1}],"hasMore":true,"next":` + evil + `}`},
+		{"doc get blog articles 1", `{"id":` + evil + `,"title":` + evil + `}`},
+		{"project list", `{"items":[{"namespace":` + evil + `,"name":` + evil + `,"configFile":` + evil + `}]}`},
+		{"collection describe blog articles", `{"name":` + evil + `,"fields":[{"name":` + evil + `,"type":` + evil + `,"validator":{` + evil + `:` + evil + `}}],"indexes":[{"name":` + evil + `,"key":[` + evil + `],"state":` + evil + `}]}`},
+		{"user list", `{"items":[{"username":` + evil + `,"scopes":[` + evil + `]}]}`},
+		{"whoami", `{"kind":` + evil + `,"username":` + evil + `}`},
+		{"version", `{"version":` + evil + `}`},
+		{"doc export blog articles", `{"items":[{"title":` + evil + `}]}`},
+	} {
+		for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
+			p := start(t, serve(t, answer(http.StatusOK, tc.body)))
+			if code := p.run(t, append(strings.Fields(tc.args), "-o", format)...); code != 0 {
+				t.Errorf("%s -o %s: exit code %d: %s", tc.args, format, code, p.err.String())
+			}
+			all := p.out.String() + p.err.String()
+			if i := strings.IndexAny(all, "\x1b\x07\u009b\u202e\r"); i >= 0 {
+				t.Errorf("%s -o %s: %q", tc.args, format, all)
+			}
+			if strings.Contains(all, "\nbelow") {
+				t.Errorf("%s -o %s: data began a line: %q", tc.args, format, all)
+			}
+		}
+	}
+}
+
+func TestColorNeedsATerminal(t *testing.T) {
+	t.Parallel()
+	const status = `{"items":[{"namespace":"blog","id":"1"}],"phase":"Ready","conditions":[{"type":"Ready","status":"True"}]}`
+	for _, tc := range []struct {
+		tty   bool
+		env   string
+		args  []string
+		color bool
+	}{
+		{false, "", nil, false},
+		{true, "", nil, true},
+		{true, "NO_COLOR=1", nil, false},
+		{true, "TERM=dumb", nil, false},
+		{true, "", []string{"--no-color"}, false},
+		{true, "SVCCTL_COLOR=never", nil, false},
+		{false, "CLICOLOR_FORCE=1", nil, true},
+		{false, "NO_COLOR=1", []string{"--color", "always"}, true},
+	} {
+		p := start(t, serve(t, answer(http.StatusOK, status)), tc.env)
+		p.st.OutTTY = tc.tty
+		if code := p.run(t, append([]string{"project", "status", "blog"}, tc.args...)...); code != 0 {
+			t.Fatal(p.err.String())
+		}
+		if got := strings.Contains(p.out.String(), "\x1b["); got != tc.color {
+			t.Errorf("%+v: color is %v", tc, got)
+		}
+	}
+}
+
+// A context's credential goes to the context's server and to no other.
+func TestCredentialStaysWithItsServer(t *testing.T) {
+	t.Parallel()
+	seen := ""
+	h := func(w http.ResponseWriter, r *http.Request) {
+		seen = r.Header.Get("X-Auth-Token") + r.Header.Get("X-Admin-Token") + r.Header.Get("Token")
+		answer(http.StatusOK, `{"items":[]}`)(w, r)
+	}
+	own, other := serve(t, h), serve(t, h)
+	for _, tc := range []struct {
+		name string
+		env  []string
+		args []string
+		want string
+	}{
+		{"context", nil, nil, "context-secret"},
+		{"same server by flag", nil, []string{"--server", own + "/"}, "context-secret"},
+		{"other server by flag", nil, []string{"--server", other}, ""},
+		{"other server by environment", []string{"SVCCTL_SERVER=" + other}, nil, ""},
+		{"environment", []string{"SVCCTL_TOKEN=env-secret"}, nil, "env-secret"},
+		{"flag", []string{"SVCCTL_TOKEN=env-secret"}, []string{"--collection-token", "flag-secret"}, "flag-secret"},
+	} {
+		p := start(t, "", tc.env...)
+		if code := p.run(t, "config", "set-context", "own", "--server", own, "--token", "context-secret"); code != 0 {
+			t.Fatal(p.err.String())
+		}
+		again := start(t, "", tc.env...)
+		again.st.Home = p.st.Home
+		seen = "none"
+		if code := again.run(t, append([]string{"project", "list"}, tc.args...)...); code != 0 || seen != tc.want {
+			t.Errorf("%s: exit code %d, sent %q, want %q; %s", tc.name, code, seen, tc.want, again.err.String())
+		}
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		typed  string
+		tty    bool
+		yes    bool
+		code   int
+		delete bool
+	}{
+		{"y\n", true, false, 0, true},
+		{"YES\n", true, false, 0, true},
+		{"n\n", true, false, command.ExitFailed, false},
+		{"\n", true, false, command.ExitFailed, false},
+		{"", true, false, command.ExitFailed, false},
+		{"y\n", false, false, command.ExitUsage, false},
+		{"", false, true, 0, true},
+	} {
+		deleted := false
+		p := start(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			deleted = deleted || r.Method == http.MethodDelete
+			answer(http.StatusOK, `{"count":3,"matched":3,"succeeded":3,"items":[]}`)(w, r)
+		}))
+		p.st.In, p.st.InTTY, p.st.ErrTTY = strings.NewReader(tc.typed), tc.tty, tc.tty
+		args := []string{"doc", "delete", "blog", "articles", "--filter", "{}"}
+		if tc.yes {
+			args = append(args, "--yes")
+		}
+		if code := p.run(t, args...); code != tc.code || deleted != tc.delete {
+			t.Errorf("%+v: exit code %d, deleted %v; %s", tc, code, deleted, p.err.String())
+		}
+		if !tc.yes && !strings.Contains(p.err.String(), "Delete 3 records of blog/articles?") {
+			t.Errorf("%+v: the question is missing: %s", tc, p.err.String())
+		}
+	}
+}
+
+// closedPipe is a stdout whose reader has gone away.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "stdout", Err: syscall.EPIPE}
+}
+
+func TestClosedOutputIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		"doc list blog articles", "doc list blog articles -o json", "doc list blog articles --all -o json", "doc export blog articles",
+		"api GET /x", "whoami", "completion bash", "doc count blog articles", "--help",
+	} {
+		p := start(t, serve(t, answer(http.StatusOK, `{"items":[{"id":"1","title":"x"}]}`)))
+		p.st.Out = closedPipe{}
+		if code := p.run(t, strings.Fields(args)...); code != 0 || strings.Contains(p.err.String(), "error") {
+			t.Errorf("%s: exit code %d, %s", args, code, p.err.String())
+		}
+	}
+}
+
+func TestInterruptAndTimeout(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{}, 2)
+	address := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices that the client is gone
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-arrived; cancel() }()
+	if code := cli.Run(ctx, start(t, address).st, []string{"project", "reload", "blog"}); code != command.ExitInterrupted {
+		t.Errorf("interrupted: exit code %d", code)
+	}
+	if code := start(t, address).run(t, "project", "reload", "blog", "--timeout", "10ms"); code != command.ExitTimeout {
+		t.Errorf("--timeout: exit code %d", code)
+	}
+	if code := start(t, address).run(t, "project", "list", "--request-timeout", "10ms"); code != command.ExitTimeout {
+		t.Errorf("--request-timeout: exit code %d", code)
+	}
+}
+
+// An import that loses its service says what is done, what is not known, and how to go on.
+func TestImportInterrupted(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	p := start(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		answer(http.StatusCreated, `{"items":[{"id":"1","status":201},{"id":"2","status":201}],"succeeded":2,"failed":0}`)(w, nil)
+	}))
+	p.st.In = strings.NewReader("{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n{\"a\":4}\n")
+	if code := p.run(t, "doc", "import", "blog", "articles", "-f", "-", "--batch", "2"); code != command.ExitUnreachable {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"2 records were created before; --skip 2 goes on there", "records 3 to 4 were on their way"} {
+		if !strings.Contains(p.err.String(), want) {
+			t.Errorf("%q is missing in %s", want, p.err.String())
+		}
+	}
+	if p.out.Len() > 0 || calls.Load() != 2 {
+		t.Errorf("stdout %q, %d calls", p.out.String(), calls.Load())
+	}
+}
+
+// A bulk write whose items partly failed is exit code 3.
+func TestPartial(t *testing.T) {
+	t.Parallel()
+	p := start(t, serve(t, answer(http.StatusOK,
+		`{"matched":2,"succeeded":1,"failed":1,"items":[{"id":"1","status":200},{"id":"2","status":409,"error":{"detail":"slug is already taken"}}]}`)))
+	if code := p.run(t, "doc", "update", "blog", "articles", "--filter", "{}", "-d", "{}", "--yes"); code != command.ExitPartial {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(p.err.String(), "warning: 2: slug is already taken") {
+		t.Errorf("got %s", p.err.String())
+	}
+}
+
+// A broken export leaves the file of before.
+func TestExportIsWholeOrNothing(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "out.ndjson")
+	if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int32
+	p := start(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 1 {
+			answer(http.StatusOK, `{"items":[{"id":"1"}],"hasMore":true,"next":"c"}`)(w, r)
+			return
+		}
+		answer(http.StatusInternalServerError, `{"detail":"internal error","requestId":"r-9"}`)(w, r)
+	}))
+	if code := p.run(t, "doc", "export", "blog", "articles", "-f", file); code != command.ExitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(p.err.String(), "request id r-9") {
+		t.Errorf("got %s", p.err.String())
+	}
+	got, err := os.ReadFile(file)
+	if err != nil || string(got) != "before" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// A password is asked for at the terminal, without showing it, twice when it is new.
+func TestPasswordPrompt(t *testing.T) {
+	t.Parallel()
+	sent := ""
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent = string(body)
+		answer(http.StatusCreated, `{"username":"ann"}`)(w, r)
+	})
+	for _, tc := range []struct {
+		typed []string
+		code  int
+	}{
+		{[]string{"secret-1", "secret-1"}, 0},
+		{[]string{"secret-1", "secret-2"}, command.ExitUsage},
+		{[]string{""}, command.ExitUsage},
+	} {
+		p := start(t, address)
+		p.st.InTTY, p.st.ErrTTY = true, true
+		p.st.ReadSecret = func() (string, error) {
+			s := tc.typed[0]
+			tc.typed = tc.typed[1:]
+			return s, nil
+		}
+		sent = ""
+		if code := p.run(t, "user", "create", "ann"); code != tc.code || (code == 0) != strings.Contains(sent, `"password":"secret-1"`) {
+			t.Errorf("exit code %d, sent %s", code, sent)
+		}
+		if strings.Contains(p.err.String()+p.out.String(), "secret-1") {
+			t.Errorf("the password was shown: %s%s", p.err.String(), p.out.String())
+		}
+	}
+}
+
+func TestRawRequestOnATerminal(t *testing.T) {
+	t.Parallel()
+	p := start(t, serve(t, answer(http.StatusOK, `{"a":"\u009b"}`)))
+	p.st.OutTTY = true
+	if code := p.run(t, "api", "GET", "/x"); code != 0 || p.out.String() != "{\n  \"a\": \"\\u009b\"\n}\n" {
+		t.Errorf("exit code %d, %q", code, p.out.String())
+	}
+	p = start(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "text \x1b[31m\n") }))
+	p.st.OutTTY = true
+	if code := p.run(t, "api", "GET", "/x"); code != 0 || p.out.String() != `text \x1b[31m`+"\n" {
+		t.Errorf("exit code %d, %q", code, p.out.String())
+	}
+	p = start(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "raw \x1b[31m") }))
+	if code := p.run(t, "api", "GET", "/x"); code != 0 || p.out.String() != "raw \x1b[31m" {
+		t.Errorf("exit code %d, %q", code, p.out.String())
+	}
+}

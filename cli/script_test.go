@@ -1,0 +1,137 @@
+package cli_test
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/svcctl/svc/cli"
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/app"
+)
+
+// svcctl is the program, as testscript runs it.
+func svcctl() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	signal.Ignore(syscall.SIGPIPE)
+	code := cli.Run(ctx, &command.State{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Home: os.Getenv("HOME"), Now: time.Now, Version: "test",
+	}, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"svcctl": svcctl})
+}
+
+const adminToken = "script-admin-token"
+
+// TestScripts runs each script as a user would work, against a service of its own that serves the projects in the
+// script's projects directory.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			if err := os.WriteFile(filepath.Join(env.WorkDir, "admin.token"), []byte(adminToken+"\n"), 0o600); err != nil {
+				return err
+			}
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("NO_SERVER", "http://127.0.0.1:1") // nothing listens on port 1
+			server, err := startService(env)
+			if err != nil {
+				return err
+			}
+			env.Setenv("SVCCTL_SERVER", server)
+			u, err := url.Parse(server)
+			env.Setenv("SERVER_HOST", u.Host)
+			return err
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   exits,
+			"capture": capture,
+			"repeat":  repeat,
+		},
+	})
+}
+
+// startService serves the script's projects until the script ends.
+func startService(env *testscript.Env) (address string, err error) {
+	projects := filepath.Join(env.WorkDir, "projects")
+	if err := os.MkdirAll(projects, 0o755); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a, err := app.New(ctx, app.Config{
+		Host: "127.0.0.1", MaxBodySize: 32 << 20, AdminToken: adminToken, JWTTTL: time.Hour,
+		DataDir: filepath.Join(env.WorkDir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff,
+		ShutdownGrace: time.Second, Version: "v0.0.0-test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Env:     func(string) (string, bool) { return "", false },
+		OnFatal: func(err error) { env.T().Log("the store:", err) },
+	})
+	if err != nil {
+		cancel()
+		return "", err
+	}
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	env.Defer(func() {
+		cancel()
+		if err := <-done; err != nil {
+			env.T().Log("the service:", err)
+		}
+	})
+	return "http://" + a.Addr(), nil
+}
+
+// exits runs a program and checks its exit code: exits 3 svcctl doc import …
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG…")
+	}
+	want := args[0]
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != want {
+		ts.Fatalf("exit code %s, want %s", got, want)
+	}
+}
+
+// capture keeps the last stdout in a variable: capture NAME.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: capture NAME")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// repeat writes a line many times, with its number in place of {}: repeat N FILE LINE.
+func repeat(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: repeat N FILE LINE")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(args[2], "{}", strconv.Itoa(i+1)) + "\n")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
+}
