@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -232,4 +235,55 @@ func (f *failure) MaybeError(op errorfs.Op) error {
 		return errorfs.ErrInjected
 	}
 	return nil
+}
+
+// TestFullDisk fills the disk under the store: the ballast lets the write in hand be finished, later ones are refused
+// until there is room again, and reads go on.
+func TestFullDisk(t *testing.T) {
+	var full, ballast atomic.Bool
+	mem := vfs.NewCrashableMem()
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		isBallast := strings.HasSuffix(op.Path, "BALLAST")
+		switch {
+		case isBallast && op.Kind == errorfs.OpRemove:
+			ballast.Store(false)
+		case isBallast && op.Kind == errorfs.OpCreate && !full.Load():
+			ballast.Store(true)
+		}
+		if full.Load() && (isBallast || ballast.Load()) && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpCreate) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := open(t, embedded.Options{Dir: "/store", FS: fs, Ballast: 1 << 20})
+	c := collection(s)
+	must(t, c, insert(t, bson.D{{Key: "_id", Value: 0}}))
+	if !ballast.Load() {
+		t.Fatal("there is no ballast")
+	}
+	full.Store(true)
+	done := 0
+	var err error
+	for err == nil && done < 100 {
+		done++
+		_, err = c.Write(t.Context(), []store.Op{insert(t, bson.D{{Key: "_id", Value: done}})}, false)
+	}
+	if errs.KindOf(err) != errs.Full || ballast.Load() {
+		t.Fatalf("after %d writes on a full disk: %v, ballast %v", done, err, ballast.Load())
+	}
+	if done < 2 {
+		t.Error("the write that met the full disk was not finished")
+	}
+	if n, err := c.Count(t.Context(), nil, 0); err != nil || n != int64(done) {
+		t.Errorf("%d documents, %v, want %d", n, err, done)
+	}
+	full.Store(false)
+	must(t, c, insert(t, bson.D{{Key: "_id", Value: "again"}}))
+	if !ballast.Load() {
+		t.Error("the ballast is not made again")
+	}
+	recovered := open(t, embedded.Options{Dir: "/store", FS: mem.CrashClone(vfs.CrashCloneCfg{}), Ballast: -1})
+	if n, err := collection(recovered).Count(t.Context(), nil, 0); err != nil || n != int64(done)+1 {
+		t.Errorf("%d documents after a crash, %v, want %d", n, err, done+1)
+	}
 }

@@ -201,3 +201,32 @@ func TestParallelArrays(t *testing.T) {
 		t.Errorf("position and field of one name: %s", got)
 	}
 }
+
+// TestRefusedWrites are ops that no document can come of; the ops beside them stand.
+func TestRefusedWrites(t *testing.T) {
+	s := open(t, embedded.Options{InMemory: true})
+	c := collection(s)
+	good := insert(t, bson.D{{Key: "_id", Value: 1}})
+	for name, op := range map[string]store.Op{
+		"no kind":          {Doc: good.Doc},
+		"no _id":           {Kind: store.Insert, Doc: raw(t, bson.D{{Key: "a", Value: 1}})},
+		"list for an _id":  {Kind: store.Insert, Doc: raw(t, bson.D{{Key: "_id", Value: bson.A{1}}})},
+		"delete nothing":   {Kind: store.Delete},
+		"damaged document": {Kind: store.Insert, Doc: good.Doc[:len(good.Doc)-2]},
+		"too large":        {Kind: store.Insert, Doc: raw(t, bson.D{{Key: "_id", Value: 2}, {Key: "x", Value: strings.Repeat("x", 16<<20)}})},
+	} {
+		results, err := c.Write(t.Context(), []store.Op{op, good}, false)
+		if kind := errs.KindOf(results[0].Err); err != nil || (kind != errs.Invalid && kind != errs.TooLarge) {
+			t.Errorf("%s: %v, %v", name, results, err)
+		}
+		if results[1].Err != nil {
+			t.Errorf("%s: the op beside it: %v", name, results[1].Err)
+		}
+		must(t, c, store.Op{Kind: store.Delete, ID: value(t, 1)})
+	}
+	for _, name := range []string{"", "UPPER", "a.b", strings.Repeat("x", 61)} {
+		if _, err := s.Database(name).Collection("c").Write(t.Context(), []store.Op{good}, false); errs.KindOf(err) != errs.Invalid {
+			t.Errorf("database %q: %v", name, err)
+		}
+	}
+}

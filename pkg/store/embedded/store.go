@@ -104,7 +104,7 @@ func (s *Store) engineOptions() *pebble.Options {
 		Logger:                      engineLogger{s: s},
 		CacheSize:                   s.opts.CacheSize,
 		MemTableSize:                s.opts.MemTableSize,
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: 4, // a burst goes on while a flush is slow
 		MaxOpenFiles:                500,
 		FormatMajorVersion:          formatMajorVersion,
 	}
@@ -146,7 +146,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.disk.check()
 }
 
-// Close waits for running operations and then closes the files. An engine that has failed is left as it is: what it
+// Close waits for running operations and then closes the files; a build of an index is cut short. An engine that has failed is left as it is: what it
 // holds in memory must not reach the disk any more.
 func (s *Store) Close() error {
 	s.state.Lock()

@@ -71,7 +71,9 @@ func (c *Collection) currentIndexes() *indexSet {
 // prepare checks an op and works out its keys.
 func (p *pending) prepare(indexes *indexSet) error {
 	id := p.op.ID
-	if p.op.Kind != store.Delete {
+	switch p.op.Kind {
+	case store.Delete:
+	case store.Insert, store.Replace:
 		doc := p.op.Doc
 		if len(doc) > document.MaxSize {
 			return errDocSize
@@ -80,6 +82,8 @@ func (p *pending) prepare(indexes *indexSet) error {
 			return errBadDoc.With(err)
 		}
 		id, _ = lookup(doc, "_id")
+	default:
+		return errBadOp
 	}
 	if err := checkID(id); err != nil {
 		return err
