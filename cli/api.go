@@ -31,7 +31,7 @@ type apiOptions struct {
 	Include bool
 }
 
-func newAPI(st *command.State, runF func(context.Context, *apiOptions) error) *cobra.Command {
+func newAPI(st *command.State) *cobra.Command {
 	opts := &apiOptions{st: st}
 	var queries, headers []string
 	cmd := &cobra.Command{
@@ -52,9 +52,6 @@ func newAPI(st *command.State, runF func(context.Context, *apiOptions) error) *c
 			opts.Method = strings.ToUpper(args[0])
 			if err := opts.complete(args[1], queries, headers); err != nil {
 				return err
-			}
-			if runF != nil {
-				return runF(cmd.Context(), opts)
 			}
 			return runAPI(cmd.Context(), opts)
 		},

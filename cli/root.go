@@ -65,9 +65,9 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
-		auth.NewLogin(st, nil), auth.NewLogout(st), auth.NewWhoami(st),
+		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), user.NewCmd(st),
-		newAPI(st, nil), newVersion(st), newCompletion(st),
+		newAPI(st), newVersion(st), newCompletion(st),
 	)
 	completeFlags(root, st)
 	return root

@@ -23,7 +23,7 @@ type loginOptions struct {
 }
 
 // NewLogin makes svcctl login.
-func NewLogin(st *command.State, runF func(context.Context, *loginOptions) error) *cobra.Command {
+func NewLogin(st *command.State) *cobra.Command {
 	opts := &loginOptions{st: st}
 	cmd := &cobra.Command{
 		Use:   "login [USERNAME]",
@@ -38,9 +38,6 @@ login on the same server, else a new one named USERNAME@HOST.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				opts.Username = args[0]
-			}
-			if runF != nil {
-				return runF(cmd.Context(), opts)
 			}
 			return runLogin(cmd.Context(), opts)
 		},

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -20,7 +19,7 @@ type setContextOptions struct {
 	Changed func(flag string) bool
 }
 
-func newSetContext(st *command.State, runF ...func(context.Context, *setContextOptions) error) *cobra.Command {
+func newSetContext(st *command.State) *cobra.Command {
 	opts := &setContextOptions{st: st}
 	cmd := &cobra.Command{
 		Use:   "set-context NAME",
@@ -34,9 +33,6 @@ The first context becomes the current one.`,
 		ValidArgsFunction: st.CompleteContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Name, opts.Changed = args[0], cmd.Flags().Changed
-			if len(runF) > 0 {
-				return runF[0](cmd.Context(), opts)
-			}
 			return runSetContext(opts)
 		},
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
@@ -87,16 +86,16 @@ func runExport(ctx context.Context, opts *exportOptions) error {
 		st.Notef("exported %d records of %s", n, opts.place)
 		return nil
 	}
-	file, err := renameio.NewPendingFile(opts.File)
+	file, err := output.CreateFile(opts.File)
 	if err != nil {
 		return command.Usagef("%v", err)
 	}
-	defer file.Cleanup() //nolint:errcheck // nothing to clean up behind a success
+	defer file.Discard()
 	n, err := export(ctx, c, opts, file)
 	if err != nil {
 		return err
 	}
-	if err := file.CloseAtomicallyReplace(); err != nil {
+	if err := file.Commit(); err != nil {
 		return fmt.Errorf("write %s: %w", opts.File, err)
 	}
 	st.Notef("exported %d records of %s to %s", n, opts.place, opts.File)

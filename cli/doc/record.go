@@ -131,8 +131,8 @@ func shorten(s string, wide bool) string {
 // maxColumns is how many columns a table has when -o wide or --select don't say otherwise.
 const maxColumns = 6
 
-// recordTable shows records in columns: id first, then the members in the order they come, objects and lists last
-// resort only. all shows every member.
+// recordTable shows records in columns: the members in the order they come. Without all, these are the first plain ones
+// (see column).
 func recordTable(records []api.Record, all, wide bool) (*output.Table, error) {
 	rows := make([]map[string]json.RawMessage, 0, len(records))
 	var columns []string

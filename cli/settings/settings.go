@@ -12,7 +12,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"github.com/svcctl/svc/cli/output"
 )
 
 // File is the content of the config file.
@@ -121,11 +122,15 @@ func Update(path string, change func(*File) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	target := path
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		target = resolved // a link into a dotfiles repository stays a link
+	out, err := output.CreateFile(path)
+	if err != nil {
+		return err
 	}
-	return renameio.WriteFile(target, data, 0o600, renameio.IgnoreUmask())
+	defer out.Discard()
+	if _, err := out.Write(data); err != nil {
+		return err
+	}
+	return out.Commit()
 }
 
 // Context finds a context by name.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -330,7 +331,7 @@ func TestRetries(t *testing.T) {
 		name  string
 		call  func(context.Context, *client.Client) error
 		fail  http.HandlerFunc // for the first call
-		tries int
+		tries int32
 	}{
 		{"read, connection lost", version, hangUp, 2},
 		{"delete, connection lost", remove, hangUp, 1},
@@ -342,17 +343,17 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			tries := 0
+			var tries atomic.Int32
 			c := serve(t, client.Options{}, func(w http.ResponseWriter, r *http.Request) {
-				if tries++; tries == 1 {
+				if tries.Add(1) == 1 {
 					tc.fail(w, r)
 					return
 				}
 				fmt.Fprint(w, `{}`)
 			})
 			err := tc.call(t.Context(), c)
-			if tries != tc.tries || (err == nil) != (tc.tries == 2) {
-				t.Fatalf("%d tries, %v", tries, err)
+			if tries.Load() != tc.tries || (err == nil) != (tc.tries == 2) {
+				t.Fatalf("%d tries, %v", tries.Load(), err)
 			}
 		})
 	}

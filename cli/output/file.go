@@ -1,0 +1,40 @@
+package output
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// File is a file that takes its place only when it is whole: until Commit, what stood there before stays. It is
+// readable by its owner only. It works on every system that svcctl is built for, which renameio does not.
+type File struct {
+	*os.File
+	target string
+}
+
+// CreateFile begins a file in the directory of path. Through a symbolic link, the file it leads to is replaced.
+func CreateFile(path string) (*File, error) {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, target: path}, nil
+}
+
+// Commit syncs the file and puts it in its place in one step.
+func (f *File) Commit() error {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), f.target)
+}
+
+// Discard drops the file unless it was committed. It may be called after Commit.
+func (f *File) Discard() {
+	_ = f.Close()           //nolint:errcheck // closed already after Commit
+	_ = os.Remove(f.Name()) //nolint:errcheck // renamed already after Commit
+}
