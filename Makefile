@@ -1,0 +1,58 @@
+# What there is to do here: make help.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GO      ?= go
+# The linter's version, for those who install it: .golangci.yml is written for it.
+GOLANGCI_VERSION := v2.15.0
+
+FUZZTIME ?= 30s
+SOAKTIME ?= 10m
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test bench fuzz soak lint fmt tidy golden docs samples clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-8s %s\n", $$1, $$2}'
+
+build: ## Build bin/svcd and bin/svcctl
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/svcd ./cmd/svcctl
+
+run: build ## Serve the sample projects on http://127.0.0.1:8080 (API_PORT=… for another port)
+	@sh scripts/run.sh
+
+test: ## Vet, lint where the linter is installed, and run all tests on both stores
+	@sh scripts/test.sh
+
+bench: build ## Measure the service: requests per second, latency, CPU, start, memory (STORE_URI=mongodb://… for MongoDB)
+	@$(GO) run ./bench -svcd bin/svcd $(BENCHFLAGS)
+
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
+
+soak: ## Repeat the tests of the stores and of the doors, with the race detector, for SOAKTIME (10m)
+	@GO='$(GO)' sh scripts/soak.sh $(SOAKTIME)
+
+lint: ## Run golangci-lint (.golangci.yml)
+	@command -v golangci-lint >/dev/null || { echo 'golangci-lint is not installed: go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)' >&2; exit 1; }
+	golangci-lint run ./...
+
+fmt: ## Format the code
+	@if command -v golangci-lint >/dev/null; then golangci-lint fmt ./...; else gofmt -w $$(git ls-files '*.go'); fi
+
+tidy: ## Bring go.mod and go.sum up to date
+	$(GO) mod tidy
+
+golden: docs ## Write the golden files of the tests anew; look at the difference before you commit it
+	@pkgs=$$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u); \
+	if [ -n "$$pkgs" ]; then $(GO) test $$pkgs -update; fi
+
+docs: ## Write docs/settings.md and docs/config.md from the code
+	$(GO) test ./cmd/svcd -run '^TestSettingsDoc$$' -count=1 -args -update
+	$(GO) test ./docs -run '^TestConfigDoc$$' -count=1 -args -update
+
+samples: ## Write the content of the sample projects anew
+	$(GO) run ./scripts/samples projects
+
+clean: ## Remove what was built (not ./data)
+	rm -rf bin dist

@@ -1,0 +1,32 @@
+#!/bin/sh
+# make test: vet, lint where the linter is installed, and all tests, with the race detector where there is a C compiler.
+# One MongoDB serves the tests of all packages (pkg/store/mongotest says where it comes from). Without one, the tests
+# that need it are left out with a line that says so; with CI=true that is a failure.
+#   PKGS='./pkg/mql ./pkg/records/...' make test    tests some packages
+#   TESTFLAGS='-run Bulk -v' make test              passes flags to go test
+set -u
+cd "$(dirname "$0")/.." || exit 1
+go=${GO:-go}
+pkgs=${PKGS:-./...}
+
+# shellcheck disable=SC2086 # lists of packages and flags are meant to split
+"$go" vet $pkgs || exit 1
+if command -v golangci-lint >/dev/null 2>&1; then
+	# shellcheck disable=SC2086
+	golangci-lint run $pkgs || exit 1
+else
+	echo 'not linted: golangci-lint is not installed (make lint says how)' >&2
+fi
+
+race=
+if [ "$("$go" env CGO_ENABLED)" = 1 ] && command -v "$("$go" env CC | cut -d ' ' -f 1)" >/dev/null 2>&1; then
+	race=-race
+else
+	echo 'tested without the race detector: it needs a C compiler and CGO_ENABLED=1' >&2
+fi
+
+bin=$(mktemp -d) || exit 1
+trap 'rm -rf "$bin"' EXIT
+"$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
+# shellcheck disable=SC2086
+"$bin/startmongo" "$go" test $race -timeout 9m ${TESTFLAGS:-} $pkgs
