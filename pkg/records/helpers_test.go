@@ -58,13 +58,14 @@ type world struct {
 	store   store.Store
 	service *records.Service
 	project *project.Project
+	now     func() time.Time // a second later each time
 }
 
 var (
-	namespaces atomic.Int64                                      //nolint:gochecknoglobals // names on a shared server
-	start      = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)    //nolint:gochecknoglobals // constant
-	alice      = bson.ObjectID{0: 0xa1, 11: 0x1}                 //nolint:gochecknoglobals // constant
-	bob        = bson.ObjectID{0: 0xb0, 11: 0x2}                 //nolint:gochecknoglobals // constant
+	namespaces atomic.Int64                                                    //nolint:gochecknoglobals // names on a shared server
+	start      = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)                  //nolint:gochecknoglobals // constant
+	alice      = bson.ObjectID{0: 0xa1, 11: 0x1}                               //nolint:gochecknoglobals // constant
+	bob        = bson.ObjectID{0: 0xb0, 11: 0x2}                               //nolint:gochecknoglobals // constant
 	run        = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixMicro()%1e9) //nolint:gochecknoglobals // as namespaces
 )
 
@@ -73,8 +74,9 @@ func newWorld(t *testing.T, s store.Store, config string) *world {
 	t.Helper()
 	namespace := fmt.Sprintf("records-%s-%d", run, namespaces.Add(1))
 	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config)}
-	now := start
-	w.service = records.New(s, func() time.Time { now = now.Add(time.Second); return now })
+	var ticks atomic.Int64
+	w.now = func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Second) }
+	w.service = records.New(s, w.now)
 	t.Cleanup(func() {
 		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database()); err != nil {
 			t.Error(err)

@@ -295,10 +295,29 @@ func decodeCursor(sort mql.Sort, text string) ([]bson.RawValue, error) {
 	if err := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw))).Decode(&c); err != nil {
 		return nil, errBadCursor.With(err)
 	}
-	if c.Sort != fingerprint(sort) || len(c.Key) != len(sort) {
+	if c.Sort != fingerprint(sort) || len(c.Key) != len(sort) || slices.ContainsFunc(c.Key, noSortKey) {
 		return nil, errBadCursor
 	}
 	return c.Key, nil
+}
+
+// noSortKey says that a value can't be of a cursor that was given out: of a type that no sort key has, or deeper than
+// a record. A store would fail on it, or take it for something else.
+func noSortKey(v bson.RawValue) bool { return !sortable(v, document.MaxDepth) }
+
+func sortable(v bson.RawValue, levels int) bool {
+	switch v.Type {
+	case bson.TypeNull, bson.TypeBoolean, bson.TypeInt32, bson.TypeInt64, bson.TypeDouble, bson.TypeDecimal128, bson.TypeString,
+		bson.TypeObjectID, bson.TypeDateTime, bson.TypeTimestamp, bson.TypeBinary,
+		bson.TypeUndefined: // the key of an empty list
+		return true
+	case bson.TypeEmbeddedDocument, bson.TypeArray:
+		elements, err := bson.Raw(v.Value).Elements()
+		return err == nil && levels > 0 && !slices.ContainsFunc(elements, func(e bson.RawElement) bool {
+			return !sortable(e.Value(), levels-1)
+		})
+	}
+	return false
 }
 
 // fingerprint tells sorts apart, so that a cursor is not used with another sort by mistake.
