@@ -257,3 +257,5 @@ func show(err error) string {
 	}
 	return out
 }
+
+func errsFields(err error) []errs.FieldError { return errs.From(err).Fields }

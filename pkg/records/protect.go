@@ -95,15 +95,16 @@ func (k *keeper) value(next any, hasNext bool, current any, hasCurrent bool, pat
 	return k.container(next, hasNext, current, path, shown)
 }
 
-// container keeps what is protected inside of an object or a list. Taking away an object leaves its protected fields;
-// putting something else in its place would not, so that is refused. A list goes with what its elements held.
+// container keeps what is protected inside of an object or a list. Taking away an object leaves its protected fields,
+// and the object itself where some could be hidden: that it goes would tell that there are none. Putting something else
+// in its place would not keep them, so that is refused. A list goes with what its elements held.
 func (k *keeper) container(next any, hasNext bool, current any, path, shown string) any {
 	was, wasObject := current.(bson.D)
 	switch n := next.(type) {
 	case bson.D:
 		return k.object(n, was, path, shown)
 	case nil:
-		if doc := k.object(nil, was, path, shown); len(doc) > 0 {
+		if doc := k.object(nil, was, path, shown); len(doc) > 0 || wasObject && k.hidden.Touches(path) {
 			return doc
 		}
 		return orAbsent(next, hasNext)

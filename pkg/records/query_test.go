@@ -116,6 +116,9 @@ func TestFilter(t *testing.T) {
 			{"alice", `{"at": {"$type": "date"}}`, "4 2"},
 			{"alice", `{"createdBy": "` + alice.Hex() + `"}`, ""},
 
+			{"alice", `{"$and": [{}, {"$or": [{}, {"n": 3}]}]}`, "4 3 2 1"},
+			{"alice", `{"tags": {"$not": {"$gt": []}}, "$and": [{}, {"_rev": {"$ne": null}, "$or": [{}, {"name": "x"}]}], "n": 2}`, "2"},
+
 			{"alice", `{"nope": 1}`, "unknown_field: unknown field: nope"},
 			{"alice", `{"seo.nope": 1}`, "unknown_field: unknown field: seo.nope"},
 			{"alice", `{"name.x": 1}`, "unknown_field: unknown field: name.x"},

@@ -29,7 +29,7 @@ func rawFilter(f *mql.Filter) bson.Raw {
 
 // guard rebuilds a filter. Logical operators are walked into; the other clauses stay or are negated twice.
 func guard(filter bson.Raw) bson.D {
-	var d bson.D
+	d := bson.D{} // not nil, which would be sent as null: an empty branch is an empty object
 	elements, _ := filter.Elements()
 	for _, e := range elements {
 		switch value := e.Value(); {
