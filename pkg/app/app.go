@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +24,7 @@ import (
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/httpapi"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
@@ -53,6 +57,7 @@ type Config struct {
 	DataDir       string
 	ProjectsDir   string
 	Watch         controllers.WatchMode
+	Resync        time.Duration // how often all registrations are looked at again; 0: controllers.DefaultResync
 	ShutdownGrace time.Duration
 
 	Version string
@@ -73,21 +78,21 @@ type App struct {
 	stopping atomic.Bool
 }
 
-// New opens the store, wires everything and listens; it serves nothing yet. Close or Run releases what it holds.
+// New opens the store, wires everything and listens; it serves nothing yet. Close or Run releases what it holds. Its
+// errors tell whoever runs the service what to do.
 func New(ctx context.Context, cfg Config) (*App, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+		return nil, fmt.Errorf("%w: set data.dir to a directory that svcd may write", err)
 	}
-	adminToken, err := adminToken(cfg)
-	if err != nil {
-		return nil, err
+	if err := checkProjectsDir(cfg.ProjectsDir); err != nil {
+		cfg.Logger.WarnContext(ctx, "no project can be loaded", "error", err)
 	}
 	st, err := OpenStore(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	a := &App{cfg: cfg, store: st}
-	if err := a.wire(ctx, adminToken); err != nil {
+	if err := a.wire(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return a, nil
@@ -95,23 +100,56 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 
 // OpenStore opens the store that the settings name.
 func OpenStore(ctx context.Context, cfg Config) (store.Store, error) {
-	uri := cfg.StoreURI
-	if uri == "" {
-		uri = embeddedScheme + cfg.DataDir + "/store"
+	if dir, ok := cfg.embeddedDir(); ok {
+		st, err := embedded.Open(ctx, embedded.Options{Dir: dir, Logger: cfg.Logger, OnFatal: cfg.OnFatal})
+		if e := errs.From(err); e != nil && e.Code == "store_open" {
+			return nil, fmt.Errorf("%w: svcd must be able to write there; data.dir and store.uri name the place", err)
+		} else if err != nil {
+			return nil, err
+		}
+		return st, nil
 	}
-	if dir, ok := strings.CutPrefix(uri, embeddedScheme); ok {
-		return embedded.Open(ctx, embedded.Options{Dir: dir, Logger: cfg.Logger, OnFatal: cfg.OnFatal})
+	st, err := mongo.Open(ctx, mongo.Options{URI: cfg.StoreURI, Logger: cfg.Logger})
+	if e := errs.From(err); e != nil && e.Code == "store_unavailable" {
+		return nil, fmt.Errorf("MongoDB can't be reached: check that it runs, and the setting store.uri: %w", err)
+	} else if err != nil {
+		return nil, err
 	}
-	return mongo.Open(ctx, mongo.Options{URI: uri, Logger: cfg.Logger})
+	return st, nil
+}
+
+// embeddedDir gives the directory of the embedded store; ok is false when the store is another one.
+func (cfg Config) embeddedDir() (dir string, ok bool) {
+	if cfg.StoreURI == "" {
+		return filepath.Join(cfg.DataDir, "store"), true
+	}
+	return strings.CutPrefix(cfg.StoreURI, embeddedScheme)
+}
+
+// checkProjectsDir says what keeps projects from being loaded at all.
+func checkProjectsDir(dir string) error {
+	entries, err := os.Open(dir)
+	if err == nil {
+		_, err = entries.Readdirnames(1)
+		err = errors.Join(err, entries.Close())
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("%w: set projects.dir to the directory that holds the projects' config files", err)
 }
 
 // wire makes the parts, from the store up to the door.
-func (a *App) wire(ctx context.Context, adminToken string) error {
+func (a *App) wire(ctx context.Context) error {
 	cfg := a.cfg
+	adminToken, err := adminToken(ctx, cfg) // now that the store is ours: a second svcd must not make another one
+	if err != nil {
+		return err
+	}
 	registerer := prometheus.NewRegistry()
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	hasher := auth.NewHasher(auth.DefaultParams(), runtime.GOMAXPROCS(0))
+	hasher := auth.NewHasher(auth.DefaultParams(), max(1, runtime.GOMAXPROCS(0)/2)) // logins leave cores for the rest
 	models := system.New(a.store, system.Options{HashPassword: hasher.Hash, Now: cfg.Now})
 	if err := models.EnsureIndexes(ctx); err != nil {
 		return err
@@ -131,7 +169,7 @@ func (a *App) wire(ctx context.Context, adminToken string) error {
 	a.control, err = controllers.New(controllers.Deps{
 		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
-		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Logger: cfg.Logger,
+		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Logger: cfg.Logger, Resync: cfg.Resync,
 	})
 	if err != nil {
 		return err
@@ -165,7 +203,14 @@ func (a *App) listen(ctx context.Context, handler http.Handler) error {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", net.JoinHostPort(a.cfg.Host, fmt.Sprint(a.cfg.Port)))
 	if err != nil {
-		return fmt.Errorf("listen: %w; is another svcd running, or is api.port taken?", err)
+		hint := "check api.host and api.port"
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			hint = "stop the program that uses the port, or set another api.port"
+		case errors.Is(err, syscall.EACCES):
+			hint = "set an api.port above 1023, or allow svcd to use lower ones"
+		}
+		return fmt.Errorf("%w: %s", err, hint)
 	}
 	a.listener = listener
 	a.server = &http.Server{

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/system"
@@ -15,8 +17,16 @@ type CheckResult struct {
 	Err         error // a *project.ConfigError, or why the files could not be read
 }
 
-// Check loads the config of every registered project, without serving anything.
+// Check loads the config of every registered project, without serving or making anything.
 func Check(ctx context.Context, cfg Config) (results []CheckResult, err error) {
+	if err := checkProjectsDir(cfg.ProjectsDir); err != nil {
+		return nil, err
+	}
+	if dir, ok := cfg.embeddedDir(); ok {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil // nothing was ever registered
+		}
+	}
 	st, err := OpenStore(ctx, cfg)
 	if err != nil {
 		return nil, err

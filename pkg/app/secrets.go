@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -18,7 +19,7 @@ func AdminTokenFile(dataDir string) string { return filepath.Join(dataDir, "admi
 
 // adminToken gives the server admin token: the one in the settings, else the one that was generated at the first
 // start and is kept in a file that only its owner can read.
-func adminToken(cfg Config) (string, error) {
+func adminToken(ctx context.Context, cfg Config) (string, error) {
 	if cfg.AdminToken != "" {
 		return cfg.AdminToken, nil
 	}
@@ -38,5 +39,6 @@ func adminToken(cfg Config) (string, error) {
 	if err := renameio.WriteFile(path, []byte(token+"\n"), 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
 		return "", fmt.Errorf("admin token: %w", err)
 	}
+	cfg.Logger.InfoContext(ctx, "server admin token generated", "file", path)
 	return token, nil
 }

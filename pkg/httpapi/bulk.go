@@ -67,9 +67,6 @@ func (s *Server) itemProblem(r *request, err error) *api.Problem {
 }
 
 func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
-	if err := r.known(api.ParamFilter); err != nil {
-		return err
-	}
 	if !r.hasFilter() {
 		return errs.New(errs.Invalid, "filter_required", "filter query parameter is required")
 	}
@@ -98,9 +95,6 @@ func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
-	if err := r.known(api.ParamFilter); err != nil {
-		return err
-	}
 	if !r.hasFilter() {
 		return errs.New(errs.Invalid, "filter_required", "filter query parameter is required for bulk delete")
 	}

@@ -14,9 +14,9 @@ import (
 // rootRoutes are the routes outside the API's prefix, for the machinery around the service.
 func (s *Server) rootRoutes(router chi.Router) {
 	for _, rt := range []route{
-		{"GET", api.RootHealth, right{kind: rightPublic}, (*Server).health},
-		{"GET", api.RootReady, right{kind: rightPublic}, (*Server).ready},
-		{"GET", api.RootMetrics, right{kind: rightPublic}, (*Server).scrape},
+		{method: "GET", pattern: api.RootHealth, right: right{kind: rightPublic}, handle: (*Server).health, anyQuery: true},
+		{method: "GET", pattern: api.RootReady, right: right{kind: rightPublic}, handle: (*Server).ready, anyQuery: true},
+		{method: "GET", pattern: api.RootMetrics, right: right{kind: rightPublic}, handle: (*Server).scrape, anyQuery: true},
 	} {
 		h := s.serve(rt)
 		router.Method(rt.method, rt.pattern, h)
@@ -49,8 +49,5 @@ func (s *Server) scrape(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) version(w http.ResponseWriter, r *request) error {
-	if err := r.known(); err != nil {
-		return err
-	}
 	return r.json(w, http.StatusOK, api.Version{Version: s.cfg.Version})
 }

@@ -21,9 +21,6 @@ func listModel[T, Out any](w http.ResponseWriter, r *request,
 	count func(ctx context.Context) (int64, error),
 	out func(T) Out,
 ) error {
-	if err := r.known(api.ParamLimit, api.ParamOffset, api.ParamCount); err != nil {
-		return err
-	}
 	limit, offset, err := r.modelPage()
 	if err != nil {
 		return err

@@ -93,9 +93,6 @@ func phase(p system.Project, st status.State) api.Phase {
 
 // reload loads the project's files again. Without wait=true the answer says that it will be done.
 func (s *Server) reload(w http.ResponseWriter, r *request) error {
-	if err := r.known(api.ParamWait); err != nil {
-		return err
-	}
 	wait, err := r.boolean(api.ParamWait)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -32,14 +33,17 @@ func parseQuery(raw string) (url.Values, error) {
 
 // known refuses parameters that the route does not have, so that a misspelled filter is never silently dropped.
 // The parameters of every route are allowed, and so are those that the collection's meta.query declares.
-func (r *request) known(names ...string) error {
-	if r.project != nil && r.project.LooseQuery {
+func (r *request) known(rt route) error {
+	if rt.anyQuery || r.project != nil && r.project.LooseQuery {
 		return nil
 	}
-	for name := range r.query {
-		base, _, _ := strings.Cut(name, "[")
+	for _, name := range slices.Sorted(maps.Keys(r.query)) {
+		base := name
+		if strings.HasPrefix(name, api.ParamFilter+"[") { // the only one with a short form
+			base = api.ParamFilter
+		}
 		switch {
-		case base == api.ParamPretty, isTokenParameter(name), slices.Contains(names, base):
+		case name == api.ParamPretty, isTokenParameter(name), slices.Contains(rt.query, base):
 		case r.collection != nil && r.collection.QueryParams[name] != nil:
 		default:
 			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s", name)

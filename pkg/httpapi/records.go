@@ -13,11 +13,6 @@ import (
 )
 
 func (s *Server) listRecords(w http.ResponseWriter, r *request) error {
-	err := r.known(api.ParamFilter, api.ParamSort, api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamSelect,
-		api.ParamProjection, api.ParamCount)
-	if err != nil {
-		return err
-	}
 	p, err := r.listParams()
 	if err != nil {
 		return err
@@ -73,9 +68,6 @@ func nextPage(r *request, cursor string) string {
 }
 
 func (s *Server) countRecords(w http.ResponseWriter, r *request) error {
-	if err := r.known(api.ParamFilter); err != nil {
-		return err
-	}
 	where, err := r.filter()
 	if err != nil {
 		return err
@@ -88,9 +80,6 @@ func (s *Server) countRecords(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getRecord(w http.ResponseWriter, r *request) error {
-	if err := r.known(api.ParamSelect, api.ParamProjection); err != nil {
-		return err
-	}
 	sel, err := r.one(api.ParamSelect)
 	if err != nil {
 		return err
@@ -140,9 +129,6 @@ func (r *request) ifMatch() (int64, error) {
 }
 
 func (s *Server) createRecords(w http.ResponseWriter, r *request) error {
-	if err := r.known(paramBulk); err != nil {
-		return err
-	}
 	body, err := r.object(w)
 	if err != nil {
 		return err
@@ -172,9 +158,6 @@ func (r *request) written(w http.ResponseWriter, status int, res records.Written
 }
 
 func (s *Server) updateRecord(w http.ResponseWriter, r *request) error {
-	if err := r.known(api.ParamReplace); err != nil {
-		return err
-	}
 	replace, err := r.boolean(api.ParamReplace)
 	if err != nil {
 		return err
@@ -202,9 +185,6 @@ func (s *Server) update(w http.ResponseWriter, r *request, change records.Change
 }
 
 func (s *Server) patchRecord(w http.ResponseWriter, r *request) error {
-	if err := r.known(); err != nil {
-		return err
-	}
 	media, err := r.mediaType(api.MediaMergePatch, api.MediaJSONPatch, api.MediaJSON)
 	if err != nil {
 		return err
@@ -224,9 +204,6 @@ func (s *Server) patchRecord(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) deleteRecord(w http.ResponseWriter, r *request) error {
-	if err := r.known(); err != nil {
-		return err
-	}
 	rev, err := r.ifMatch()
 	if err != nil {
 		return err

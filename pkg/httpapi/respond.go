@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
@@ -16,12 +17,20 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }} //nolint:gocheck
 
 const maxPooled = 1 << 20
 
+// answerGrace is the time to send an answer, beside what its size takes at minBodyRate. The server's own WriteTimeout
+// counts from the request's head, so a long body or a long bulk write would leave none.
+const answerGrace = time.Minute
+
 // respond answers with a body that build appends to a pooled buffer.
 func (r *request) respond(w http.ResponseWriter, status int, build func(dst []byte) []byte) error {
 	buf, _ := buffers.Get().(*[]byte)
 	body := build((*buf)[:0])
 	if r.pretty {
 		body = indent(body)
+	}
+	deadline := time.Now().Add(answerGrace + time.Duration(len(body)/minBodyRate)*time.Second)
+	if err := supported(http.NewResponseController(w).SetWriteDeadline(deadline)); err != nil {
+		return errClientGone.With(err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", api.MediaJSON)

@@ -9,8 +9,9 @@ import (
 
 // right says what a caller needs for a route. Every route names one; the zero value lets nobody in.
 type right struct {
-	kind rightKind
-	name string // of kind system and project: the right, such as "project.reload"
+	kind   rightKind
+	name   string        // of kind system and project: the right, such as "project.reload"
+	method access.Method // of kind records: what the route does with them
 }
 
 type rightKind uint8
@@ -28,49 +29,56 @@ const (
 type handler func(s *Server, w http.ResponseWriter, r *request) error
 
 type route struct {
-	method  string
-	pattern string // below api.Prefix
-	right   right
-	handle  handler
+	method   string
+	pattern  string // below api.Prefix
+	right    right
+	query    []string // the parameters it has, beside those of every route
+	handle   handler
+	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
 }
 
 // routes is every route of the API with the right that it needs.
 func routes() []route {
-	anyone, user, record := right{kind: rightPublic}, right{kind: rightLogin}, right{kind: rightRecords}
+	anyone, user := right{kind: rightPublic}, right{kind: rightLogin}
 	sys := func(name string) right { return right{kind: rightSystem, name: name} }
 	prj := func(name string) right { return right{kind: rightProject, name: name} }
+	rec := func(m access.Method) right { return right{kind: rightRecords, method: m} }
+	page := []string{api.ParamLimit, api.ParamOffset, api.ParamCount}
+	list := append([]string{api.ParamFilter, api.ParamSort, api.ParamAfter, api.ParamSelect, api.ParamProjection}, page...)
+	one := []string{api.ParamSelect, api.ParamProjection}
+	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace}
 	return []route{
-		{"GET", api.RouteVersion, anyone, (*Server).version},
-		{"POST", api.RouteLogin, anyone, (*Server).login},
-		{"POST", api.RouteLogout, user, (*Server).logout},
-		{"GET", api.RouteMe, anyone, (*Server).me},
-		{"PUT", api.RouteMePassword, user, (*Server).changePassword},
+		{method: "GET", pattern: api.RouteVersion, right: anyone, handle: (*Server).version},
+		{method: "POST", pattern: api.RouteLogin, right: anyone, handle: (*Server).login},
+		{method: "POST", pattern: api.RouteLogout, right: user, handle: (*Server).logout},
+		{method: "GET", pattern: api.RouteMe, right: anyone, handle: (*Server).me},
+		{method: "PUT", pattern: api.RouteMePassword, right: user, handle: (*Server).changePassword},
 
-		{"GET", api.RouteUsers, sys(access.UserRead), (*Server).listUsers},
-		{"POST", api.RouteUsers, sys(access.UserCreate), (*Server).createUser},
-		{"GET", api.RouteUser, sys(access.UserRead), (*Server).getUser},
-		{"PUT", api.RouteUser, sys(access.UserUpdate), (*Server).updateUser},
-		{"DELETE", api.RouteUser, sys(access.UserDelete), (*Server).deleteUser},
+		{method: "GET", pattern: api.RouteUsers, right: sys(access.UserRead), handle: (*Server).listUsers, query: page},
+		{method: "POST", pattern: api.RouteUsers, right: sys(access.UserCreate), handle: (*Server).createUser},
+		{method: "GET", pattern: api.RouteUser, right: sys(access.UserRead), handle: (*Server).getUser},
+		{method: "PUT", pattern: api.RouteUser, right: sys(access.UserUpdate), handle: (*Server).updateUser},
+		{method: "DELETE", pattern: api.RouteUser, right: sys(access.UserDelete), handle: (*Server).deleteUser},
 
-		{"GET", api.RouteProjects, sys(access.ProjectRead), (*Server).listProjects},
-		{"POST", api.RouteProjects, sys(access.ProjectCreate), (*Server).registerProject},
-		{"GET", api.RouteProject, sys(access.ProjectRead), (*Server).getProject},
-		{"PUT", api.RouteProject, sys(access.ProjectUpdate), (*Server).updateProject},
-		{"DELETE", api.RouteProject, sys(access.ProjectDelete), (*Server).unregisterProject},
-		{"GET", api.RouteProjectStatus, sys(access.ProjectRead), (*Server).projectStatus},
-		{"POST", api.RouteReload, prj(access.ProjectReload), (*Server).reload},
+		{method: "GET", pattern: api.RouteProjects, right: sys(access.ProjectRead), handle: (*Server).listProjects, query: page},
+		{method: "POST", pattern: api.RouteProjects, right: sys(access.ProjectCreate), handle: (*Server).registerProject},
+		{method: "GET", pattern: api.RouteProject, right: sys(access.ProjectRead), handle: (*Server).getProject},
+		{method: "PUT", pattern: api.RouteProject, right: sys(access.ProjectUpdate), handle: (*Server).updateProject},
+		{method: "DELETE", pattern: api.RouteProject, right: sys(access.ProjectDelete), handle: (*Server).unregisterProject},
+		{method: "GET", pattern: api.RouteProjectStatus, right: sys(access.ProjectRead), handle: (*Server).projectStatus},
+		{method: "POST", pattern: api.RouteReload, right: prj(access.ProjectReload), handle: (*Server).reload, query: []string{api.ParamWait}},
 
-		{"GET", api.RouteCollections, prj(access.ProjectRead), (*Server).listCollections},
-		{"GET", api.RouteCollection, record, (*Server).describeCollection},
+		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections},
+		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection},
 
-		{"GET", api.RouteRecordCount, record, (*Server).countRecords},
-		{"GET", api.RouteRecords, record, (*Server).listRecords},
-		{"POST", api.RouteRecords, record, (*Server).createRecords},
-		{"PUT", api.RouteRecords, record, (*Server).bulkUpdate},
-		{"DELETE", api.RouteRecords, record, (*Server).bulkDelete},
-		{"GET", api.RouteRecord, record, (*Server).getRecord},
-		{"PUT", api.RouteRecord, record, (*Server).updateRecord},
-		{"PATCH", api.RouteRecord, record, (*Server).patchRecord},
-		{"DELETE", api.RouteRecord, record, (*Server).deleteRecord},
+		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
+		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: list},
+		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, query: []string{paramBulk}},
+		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: filter},
+		{method: "DELETE", pattern: api.RouteRecords, right: rec(access.Delete), handle: (*Server).bulkDelete, query: filter},
+		{method: "GET", pattern: api.RouteRecord, right: rec(access.Get), handle: (*Server).getRecord, query: one},
+		{method: "PUT", pattern: api.RouteRecord, right: rec(access.Put), handle: (*Server).updateRecord, query: replace},
+		{method: "PATCH", pattern: api.RouteRecord, right: rec(access.Put), handle: (*Server).patchRecord},
+		{method: "DELETE", pattern: api.RouteRecord, right: rec(access.Delete), handle: (*Server).deleteRecord},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -92,8 +93,8 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	s.rootRoutes(router)
-	router.NotFound(s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noRoute}))
-	router.MethodNotAllowed(s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noMethod}))
+	router.NotFound(s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noRoute, anyQuery: true}))
+	router.MethodNotAllowed(s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noMethod, anyQuery: true}))
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.ContentTypes([]string{api.MediaJSON, api.MediaProblem, "text/plain"}))
 	if err != nil {
 		return nil, errs.Wrap(err, "set up compression")
@@ -128,12 +129,15 @@ func (s *Server) hosts(next http.Handler) http.Handler {
 	})
 }
 
-// withPath is r with another escaped path.
+// withPath is r with another escaped path. Steps such as ".." in it are no steps: they stay what they are and find no
+// route.
 func withPath(r *http.Request, escaped string) *http.Request {
 	u := *r.URL
-	if parsed, err := u.Parse(escaped); err == nil {
-		u.Path, u.RawPath = parsed.Path, parsed.RawPath
+	path, err := url.PathUnescape(escaped)
+	if err != nil { // not possible: it was parsed before
+		return r
 	}
+	u.Path, u.RawPath = path, escaped
 	c := *r
 	c.URL = &u
 	return &c
@@ -158,7 +162,8 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 	}
 }
 
-// dispatch runs the steps that come before a handler, in this order: parameters, project, caller, right.
+// dispatch runs the steps that come before a handler, in this order: query, project, caller, right, parameters. So nobody
+// learns more than that they may not, and no body is read for them.
 func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err error) {
 	if r.query, err = parseQuery(r.URL.RawQuery); err != nil {
 		return err
@@ -175,11 +180,25 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 	if err := r.authenticate(); err != nil {
 		return err
 	}
+	keepPrivate(w.Header(), r.principal)
 	if err := r.allowed(rt.right); err != nil {
+		return err
+	}
+	if err := r.known(rt); err != nil {
 		return err
 	}
 	return rt.handle(s, w, r)
 }
+
+// keepPrivate tells caches that an answer depends on who asks, and not to share one that a credential opened.
+func keepPrivate(h http.Header, p *access.Principal) {
+	h.Add("Vary", credentialHeaders)
+	if p.Kind != access.KindAnonymous {
+		h.Set("Cache-Control", "private, no-cache")
+	}
+}
+
+const credentialHeaders = api.HeaderToken + ", " + api.HeaderAuthToken + ", " + api.HeaderAdminToken + ", " + api.HeaderAuthorization
 
 // allowed holds the caller against the right of the route.
 func (r *request) allowed(need right) error {
@@ -206,7 +225,7 @@ func (r *request) allowed(need right) error {
 			return errs.ErrCollectionNotFound
 		}
 		r.collection = c
-		return nil
+		return r.server.cfg.Records.May(r.call(), need.method)
 	case rightNobody:
 	}
 	if need.name != "" {
@@ -281,8 +300,12 @@ func (s *Server) noRoute(_ http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) noMethod(w http.ResponseWriter, r *request) error {
+	path := r.URL.RawPath // what chi looks at
+	if path == "" {
+		path = r.URL.Path
+	}
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		if s.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
+		if s.router.Match(chi.NewRouteContext(), method, path) {
 			w.Header().Add("Allow", method)
 		}
 	}
