@@ -30,10 +30,14 @@ const (
 	indexController   = "index"
 )
 
-// resync is how often everything is looked at again, to repair what an event missed.
-const resync = time.Minute
+// DefaultResync is how often every registration is looked at again, to repair what an event missed and to learn of
+// registrations made on other instances.
+const DefaultResync = time.Minute
 
-// Deps is what the reconcilers work with. All members are required.
+// indexResyncs is how many times longer the time between two looks at a project's indexes is.
+const indexResyncs = 5
+
+// Deps is what the reconcilers work with. All members are required but those that name a default.
 type Deps struct {
 	Store       store.Store
 	Projects    *system.Projects
@@ -46,18 +50,22 @@ type Deps struct {
 	ProjectsDir string     // every config file is inside it
 	Env         schema.Env // environment variables that configs may refer to
 	Logger      *slog.Logger
+	Resync      time.Duration // 0: DefaultResync
 }
 
 // New adds every reconciler to the manager and gives the calls that doors make. Adding one is a file and a line here.
 func New(d Deps) (*Control, error) {
+	if d.Resync <= 0 {
+		d.Resync = DefaultResync
+	}
 	projects := &projectReconciler{Deps: d, requested: map[string]bool{}}
-	indexes := &indexReconciler{Deps: d, failed: map[string]string{}}
+	indexes := &indexReconciler{Deps: d, refused: map[string]map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
 			Name: projectController, Reconciler: projects, Workers: 2,
-			Sources: []controller.Source{controller.SourceFunc(d.watch)}, List: d.registered, Resync: resync,
+			Sources: []controller.Source{controller.SourceFunc(d.watch)}, List: d.registered, Resync: d.Resync,
 		},
-		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: 5 * resync},
+		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: indexResyncs * d.Resync},
 	} {
 		if err := d.Manager.Add(c); err != nil {
 			return nil, err

@@ -21,35 +21,35 @@ import (
 // indexPrefix marks the indexes that the service made, so that it never drops one made by other hands.
 const indexPrefix = "svc_"
 
-// violationRetry is when an index that records violate is tried again: only their change can help.
-const violationRetry = time.Minute
+// refusedRetry is when an index is tried again that records stand in the way of: only their change can help.
+const refusedRetry = time.Minute
 
 // indexReconciler makes the indexes in the store those that the served generation declares. Its key is the id of the
 // project's registration.
 type indexReconciler struct {
 	Deps
 
-	mu     sync.Mutex
-	failed map[string]string // namespace/collection/index -> why it can't be built
+	mu      sync.Mutex
+	refused map[string]map[string]string // project id -> collection/index -> why it can't be built
 }
 
 // Reconcile creates, rebuilds and drops indexes, one collection after the other, and goes on behind one that fails.
 func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.Result, error) {
-	p := r.project(id)
+	p := r.Registry.ByID(id)
 	if p == nil {
+		r.note(id, nil)
 		return controller.Result{}, nil
 	}
-	var violations []string
+	run := indexRun{indexReconciler: r, namespace: p.Namespace, refused: map[string]string{}}
 	var failures []error
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
-		v, err := r.converge(ctx, p, p.Collections[name])
-		violations = append(violations, v...)
-		if err != nil {
+		if err := run.converge(ctx, p.Collections[name]); err != nil {
 			failures = append(failures, fmt.Errorf("collection %s: %w", name, err))
 		}
 		n += len(p.Collections[name].Indexes)
 	}
+	r.note(id, run.refused)
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
 		Message: fmt.Sprintf("%d indexes", n), ObservedGeneration: p.Generation,
@@ -58,92 +58,110 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 	switch {
 	case len(failures) > 0:
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
-	case len(violations) > 0:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonUniqueViolation, strings.Join(violations, "; ")
-		result.RequeueAfter = violationRetry
+	case len(run.refused) > 0:
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonIndexRefused, run.message()
+		if run.violated {
+			cond.Reason = status.ReasonUniqueViolation
+		}
+		result.RequeueAfter = refusedRetry
 	}
-	if r.project(id) == nil { // unregistered meanwhile
+	if r.Registry.ByID(id) == nil { // unregistered meanwhile
 		return controller.Result{}, nil
 	}
 	r.Board.Set(id, cond)
 	return result, errors.Join(failures...)
 }
 
-func (r *indexReconciler) project(id string) *project.Project {
-	for _, p := range r.Registry.List() {
-		if p.ID == id {
-			return p
+// note keeps why indexes of a project can't be built, in place of what the run before has found.
+func (r *indexReconciler) note(id string, refused map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(refused) == 0 {
+		delete(r.refused, id)
+	} else {
+		r.refused[id] = refused
+	}
+}
+
+// indexRun is one run over a project's indexes, and what it finds.
+type indexRun struct {
+	*indexReconciler
+
+	namespace string
+	refused   map[string]string // as in indexReconciler, of this project
+	violated  bool              // whether records violate a unique index
+}
+
+// converge does one collection: first what has to go, then what has to come.
+func (r *indexRun) converge(ctx context.Context, c *project.Collection) error {
+	coll := r.Store.Database(project.DatabaseName(r.namespace)).Collection(c.Name)
+	actual, err := coll.Indexes(ctx)
+	if err != nil {
+		return err
+	}
+	desired := desiredIndexes(c)
+	for _, ix := range actual {
+		if want, ok := desired[ix.Name]; isOurs(ix) && (!ok || !sameIndex(ix, want)) {
+			r.Logger.InfoContext(ctx, "index dropped", "namespace", r.namespace, "collection", c.Name, "index", ix.Name)
+			if err := coll.DropIndex(ctx, ix.Name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(desired)) {
+		if standsFor(actual, desired[name]) != "" {
+			continue
+		}
+		r.Logger.InfoContext(ctx, "index is being built", "namespace", r.namespace, "collection", c.Name, "index", name)
+		err := coll.CreateIndex(ctx, desired[name])
+		var bad *store.ViolationError
+		switch kind := errs.KindOf(err); {
+		case err == nil:
+		case errors.As(err, &bad):
+			r.violated = true
+			r.refused[c.Name+"/"+name] = violation(desired[name], bad)
+		case kind == errs.Invalid || kind == errs.Conflict: // such as lists in two fields of one key
+			r.refused[c.Name+"/"+name] = publicText(err)
+		default:
+			return err
 		}
 	}
 	return nil
 }
 
-// converge does one collection: first what has to go, then what has to come.
-func (r *indexReconciler) converge(ctx context.Context, p *project.Project, c *project.Collection) (violations []string, err error) {
-	coll := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(c.Name)
-	actual, err := coll.Indexes(ctx)
-	if err != nil {
-		return nil, err
+// message tells what is wrong with each refused index.
+func (r *indexRun) message() string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(r.refused)) {
+		collection, _, _ := strings.Cut(key, "/")
+		parts = append(parts, collection+": "+r.refused[key])
 	}
-	desired := desiredIndexes(c)
+	return strings.Join(parts, "; ")
+}
+
+// isOurs says whether the service made an index.
+func isOurs(ix store.Index) bool { return strings.HasPrefix(ix.Name, indexPrefix) }
+
+// standsFor gives the name of the index that does what want is to do, or "". One made by other hands will do: MongoDB
+// does not keep two equal ones.
+func standsFor(actual []store.Index, want store.Index) string {
 	for _, ix := range actual {
-		if want, ok := desired[ix.Name]; strings.HasPrefix(ix.Name, indexPrefix) && (!ok || !sameIndex(ix, want)) {
-			r.Logger.InfoContext(ctx, "index dropped", "namespace", p.Namespace, "collection", c.Name, "index", ix.Name)
-			if err := coll.DropIndex(ctx, ix.Name); err != nil {
-				return nil, err
-			}
+		if sameIndex(ix, want) && (ix.Name == want.Name || !isOurs(ix)) {
+			return ix.Name
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(desired)) {
-		key := p.Namespace + "/" + c.Name + "/" + name
-		err := r.create(ctx, coll, actual, desired[name])
-		var bad *store.ViolationError
-		switch {
-		case errors.As(err, &bad):
-			text := violation(c.Name, desired[name], bad)
-			r.note(key, text)
-			violations = append(violations, text)
-		case errs.KindOf(err) == errs.Invalid && err != nil: // such as lists in two fields of one key
-			r.note(key, publicText(err))
-			violations = append(violations, c.Name+": "+publicText(err))
-		case err != nil:
-			return violations, err
-		default:
-			r.note(key, "")
-		}
-	}
-	return violations, nil
+	return ""
 }
 
-// create builds an index unless it is there.
-func (r *indexReconciler) create(ctx context.Context, coll store.Collection, actual []store.Index, want store.Index) error {
-	for _, ix := range actual {
-		if ix.Name == want.Name && sameIndex(ix, want) {
-			return nil
-		}
-	}
-	return coll.CreateIndex(ctx, want)
-}
-
-func (r *indexReconciler) note(key, why string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if why == "" {
-		delete(r.failed, key)
-	} else {
-		r.failed[key] = why
-	}
-}
-
-func violation(collection string, ix store.Index, v *store.ViolationError) string {
+func violation(ix store.Index, v *store.ViolationError) string {
 	ids := make([]string, 0, len(v.IDs))
 	for _, id := range v.IDs {
 		if oid, ok := id.ObjectIDOK(); ok {
 			ids = append(ids, oid.Hex())
 		}
 	}
-	return fmt.Sprintf("%s: records share a value of the unique index on %s, such as %s",
-		collection, strings.Join(keyNames(ix.Keys), ", "), strings.Join(ids, ", "))
+	return fmt.Sprintf("records share a value of the unique index on %s, such as %s",
+		strings.Join(keyNames(ix.Keys), ", "), strings.Join(ids, ", "))
 }
 
 // desiredIndexes gives a collection's declared indexes by their names in the store.
@@ -175,32 +193,33 @@ func keyNames(keys []store.IndexKey) []string {
 	return out
 }
 
-// describe tells how each index of a collection stands.
+// describe tells how each index of a collection stands: the declared ones, then those made by other hands.
 func (r *indexReconciler) describe(ctx context.Context, p *project.Project, c *project.Collection) ([]api.IndexDescription, error) {
 	actual, err := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(c.Name).Indexes(ctx)
 	if err != nil {
 		return nil, err
 	}
+	r.mu.Lock()
+	refused := r.refused[p.ID] // replaced as a whole, never changed
+	r.mu.Unlock()
 	desired := desiredIndexes(c)
 	out := make([]api.IndexDescription, 0, len(desired))
-	for _, ix := range actual {
-		state := api.IndexForeign
-		if want, ok := desired[ix.Name]; ok && sameIndex(ix, want) {
-			state = api.IndexReady
-			delete(desired, ix.Name)
-		} else if strings.HasPrefix(ix.Name, indexPrefix) {
-			continue // about to be dropped or rebuilt
-		}
-		out = append(out, describeIndex(ix, state, ""))
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(desired)) {
-		state, why := api.IndexBuilding, r.failed[p.Namespace+"/"+c.Name+"/"+name]
-		if why != "" {
-			state = api.IndexFailed
+		state, message := api.IndexBuilding, ""
+		switch by, why := standsFor(actual, desired[name]), refused[c.Name+"/"+name]; {
+		case by != "" && by != name:
+			state, message = api.IndexReady, "the index "+by+", made by other hands, does its work"
+		case by != "":
+			state = api.IndexReady
+		case why != "":
+			state, message = api.IndexFailed, why
 		}
-		out = append(out, describeIndex(desired[name], state, why))
+		out = append(out, describeIndex(desired[name], state, message))
+	}
+	for _, ix := range actual {
+		if !isOurs(ix) { // of ours, what is not declared is about to go
+			out = append(out, describeIndex(ix, api.IndexForeign, ""))
+		}
 	}
 	return out, nil
 }

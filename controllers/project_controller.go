@@ -42,11 +42,20 @@ func (r *projectReconciler) takeRequest(id string) bool {
 func (r *projectReconciler) Reconcile(ctx context.Context, id string) (controller.Result, error) {
 	asked := r.takeRequest(id)
 	err := r.reconcile(ctx, id, asked)
-	if err != nil && asked && errs.KindOf(err) != errs.Limit {
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		err = controller.TerminalError(err)
+	case err != nil && asked:
 		r.request(id) // a retry is still what was asked for
 	}
 	return controller.Result{}, err
 }
+
+// refusedError is why files can't be served. Another try makes no sense before something changes.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
 
 func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool) error {
 	reg, err := r.Projects.Get(ctx, id)
@@ -60,9 +69,13 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 		r.disable(id)
 		return nil
 	}
+	if r.Watch == WatchOff && !asked && r.current(reg) != nil {
+		return nil
+	}
 	dir, entry, err := project.Locate(r.ProjectsDir, reg.ConfigFile)
 	if err != nil {
-		return r.refuse(id, status.ReasonUnreadable, err)
+		r.Board.SetProblems(id, nil)
+		return r.refuse(reg, status.ReasonUnreadable, err)
 	}
 	if err := r.Watcher.Watch(id, dir); err != nil {
 		r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
@@ -70,10 +83,10 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 	p, problems := project.Load(dir, entry, r.Env)
 	r.Board.SetProblems(id, boardProblems(problems))
 	if problems.Err() {
-		return r.refuse(id, status.ReasonInvalid, &project.ConfigError{Problems: problems})
+		return r.refuse(reg, status.ReasonInvalid, &project.ConfigError{Problems: problems})
 	}
 	if p.Namespace != reg.Namespace {
-		return r.refuse(id, status.ReasonNamespaceChanged, errs.New(errs.Limit, "namespace_changed",
+		return r.refuse(reg, status.ReasonNamespaceChanged, errs.New(errs.Limit, "namespace_changed",
 			"the files now name the project %s, this registration is for %s: register it by itself", p.Namespace, reg.Namespace))
 	}
 	return r.serve(ctx, reg, p, asked)
@@ -120,28 +133,27 @@ func upToDate() status.Condition {
 
 // current is the generation that this registration is served from, or nil.
 func (r *projectReconciler) current(reg system.Project) *project.Project {
-	p, err := r.Registry.Get(reg.Namespace)
-	if err != nil || p.ID != reg.ID.Hex() {
-		return nil
-	}
-	return p
+	return r.Registry.ByID(reg.ID.Hex())
 }
 
-// refuse notes why the files can't be served. What is served goes on. Another try makes no sense before something
-// changes.
-func (r *projectReconciler) refuse(id, reason string, err error) error {
-	if reason != status.ReasonInvalid {
-		r.Board.SetProblems(id, nil)
+// refuse notes why the files can't be served. What is served goes on.
+func (r *projectReconciler) refuse(reg system.Project, reason string, err error) error {
+	id := reg.ID.Hex()
+	if r.current(reg) != nil {
+		r.Board.Set(id, status.Condition{
+			Type: status.OutOfDate, Status: status.True, Reason: status.ReasonChangedOnDisk,
+			Message: "the files have changed and can't be served",
+		})
 	}
 	r.Board.Set(id, status.Condition{Type: status.ConfigValid, Status: status.False, Reason: reason, Message: publicText(err)})
-	return controller.TerminalError(err)
+	return &refusedError{err}
 }
 
 func publicText(err error) string { return errs.From(err).Message }
 
 // disable stops serving a project that stays registered.
 func (r *projectReconciler) disable(id string) {
-	r.unserve(id)
+	r.Registry.Remove(id)
 	r.Watcher.Unwatch(id)
 	r.Board.SetServed(id, 0, "")
 	r.Board.SetProblems(id, nil)
@@ -153,17 +165,9 @@ func (r *projectReconciler) disable(id string) {
 
 // forget drops all that is known of a registration that is gone. The project's data stays in the store.
 func (r *projectReconciler) forget(id string) {
-	r.unserve(id)
+	r.Registry.Remove(id)
 	r.Watcher.Unwatch(id)
 	r.Board.Remove(id)
-}
-
-func (r *projectReconciler) unserve(id string) {
-	for _, p := range r.Registry.List() {
-		if p.ID == id {
-			r.Registry.Remove(p.Namespace)
-		}
-	}
 }
 
 func boardProblems(in schema.Problems) []status.Problem {

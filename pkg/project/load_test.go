@@ -410,7 +410,7 @@ func TestRegistry(t *testing.T) {
 	}
 	first := &project.Project{Namespace: "blog", Generation: 1}
 	r.Set(first)
-	r.Set(&project.Project{Namespace: "a"})
+	r.Set(&project.Project{ID: "1", Namespace: "a"})
 	var wg sync.WaitGroup
 	for range 4 { // readers go on while generations are swapped in
 		wg.Go(func() {
@@ -426,7 +426,7 @@ func TestRegistry(t *testing.T) {
 		})
 	}
 	for i := range int64(100) {
-		r.Set(&project.Project{Namespace: "blog", Generation: i + 2})
+		r.Set(&project.Project{ID: "2", Namespace: "blog", Generation: i + 2})
 	}
 	wg.Wait()
 	if p, _ := r.Get("blog"); p.Generation != 101 || first.Generation != 1 {
@@ -439,8 +439,16 @@ func TestRegistry(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "blog"}, names); diff != "" {
 		t.Error(diff)
 	}
-	r.Remove("blog")
-	if _, err := r.Get("blog"); err == nil || len(r.List()) != 1 {
+	if p := r.ByID("2"); p == nil || p.Namespace != "blog" {
+		t.Errorf("ByID = %v", p)
+	}
+	r.Set(&project.Project{ID: "3", Namespace: "blog"})
+	r.Remove("2") // another registration has taken the namespace
+	if p, err := r.Get("blog"); err != nil || p.ID != "3" {
+		t.Errorf("after Remove of the project before: %v, %v", p, err)
+	}
+	r.Remove("3")
+	if _, err := r.Get("blog"); err == nil || len(r.List()) != 1 || r.ByID("3") != nil {
 		t.Error("Remove does not remove")
 	}
 	if got := project.DatabaseName("blog"); got != "svc_blog" {

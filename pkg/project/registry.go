@@ -37,9 +37,21 @@ func (r *Registry) Set(p *Project) {
 	r.change(func(m map[string]*Project) { m[p.Namespace] = p })
 }
 
-// Remove stops serving a namespace.
-func (r *Registry) Remove(namespace string) {
-	r.change(func(m map[string]*Project) { delete(m, namespace) })
+// Remove stops serving the project with that ID. One that has taken its namespace meanwhile stays.
+func (r *Registry) Remove(id string) {
+	r.change(func(m map[string]*Project) {
+		maps.DeleteFunc(m, func(_ string, p *Project) bool { return p.ID == id })
+	})
+}
+
+// ByID gives the project with that ID, or nil when it is not served.
+func (r *Registry) ByID(id string) *Project {
+	for _, p := range *r.projects.Load() {
+		if p.ID == id {
+			return p
+		}
+	}
+	return nil
 }
 
 // List gives the served projects by namespace.
