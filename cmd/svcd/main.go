@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,7 +34,9 @@ const (
 	exitInterrupt = 130
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, func() { // the second signal ends the process at once
@@ -45,14 +48,23 @@ func main() {
 		}()
 	})
 	err := newRootCmd(os.Stdout, os.Stderr).ExecuteContext(ctx)
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			fmt.Fprintln(os.Stderr, "svcd:", line)
+		}
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
 	var usage *usageError
 	switch {
+	case err == nil:
+		return 0
 	case errors.As(err, &usage):
-		fmt.Fprintln(os.Stderr, "svcd:", err)
-		os.Exit(exitUsage)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "svcd:", err)
-		os.Exit(exitFailed)
+		return exitUsage
+	default:
+		return exitFailed
 	}
 }
 
@@ -62,6 +74,14 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
+// noArgs refuses arguments, such as a command that does not exist.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return &usageError{fmt.Errorf("%w: %s --help tells how it is used", err, cmd.CommandPath())}
+	}
+	return nil
+}
+
 func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	serve := newServeCmd(stderr)
 	root := &cobra.Command{
@@ -70,7 +90,7 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 		Long:          "svcd serves projects that are described by config files.\nWithout a command it serves: svcd is svcd serve.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noArgs,
 		RunE:          serve.RunE,
 	}
 	root.SetOut(stdout)
@@ -87,7 +107,7 @@ func newServeCmd(stderr io.Writer) *cobra.Command {
 		Short:   "Serve the API and run the controllers",
 		Long:    "Serve the API and run the controllers.\n\n" + settingsHelp(),
 		Example: "  API_PORT=8080 svcd serve\n  svcd serve --api.port 8080 --projects.dir ./projects --data.dir ./data",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readSettings(cmd.Flags(), stderr)
 			if err != nil {
@@ -121,7 +141,7 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 			"The embedded store can be read by one process only: stop svcd first, or ask the running one\n" +
 			"with svcctl project status.",
 		Example: "  svcd check --data.dir ./data --projects.dir ./projects",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readSettings(cmd.Flags(), stderr)
 			if err != nil {
@@ -163,7 +183,7 @@ func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 
 func newVersionCmd(stdout io.Writer) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Example: "  svcd version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Example: "  svcd version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(stdout, versionText())
 			return err

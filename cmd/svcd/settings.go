@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -36,7 +38,7 @@ func settings() []setting {
 		{"api.host", "string", "127.0.0.1", "Address to listen on; 0.0.0.0 is every address."},
 		{"api.upload.maxBodySize", "size", "32MiB", "Largest request body; projects and collections can only lower it."},
 		{"api.adminHosts", "list", "", "Host names of the admin front, where /api/… means /api/v1/…."},
-		{"api.fronts", "map", "", "Host name to namespace: on that host /api/C/… means /api/v1/_/P/C/…."},
+		{"api.fronts", "map", "", "Host name to namespace, such as www.example.com=blog: on that host /api/C/… means /api/v1/_/P/C/…."},
 		{"api.trustedProxies", "list", "", "Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8."},
 		{"admin.token", "string", "generated", "The server admin token. Without one it is made at the first start and kept in <data.dir>/admin.token."},
 		{"admin.tokenFile", "string", "", "A file with the server admin token."},
@@ -54,9 +56,6 @@ func settings() []setting {
 	}
 }
 
-// delimiter separates the steps of a key inside viper. A dot would tear host names in api.fronts apart.
-const delimiter = "::"
-
 // env is the environment name of a key: api.upload.maxBodySize is API_UPLOAD_MAX_BODY_SIZE, auth.jwtTTL AUTH_JWT_TTL.
 func (s setting) env() string {
 	var b strings.Builder
@@ -73,8 +72,6 @@ func (s setting) env() string {
 	}
 	return b.String()
 }
-
-func (s setting) viperKey() string { return strings.ReplaceAll(s.key, ".", delimiter) }
 
 // settingsHelp is the table for --help.
 func settingsHelp() string {
@@ -95,14 +92,20 @@ func addFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "settings file (YAML), such as svc.yaml")
 	for _, s := range settings() {
 		fs.String(s.key, "", s.effect)
+		if s.typ == "boolean" {
+			fs.Lookup(s.key).NoOptDefVal = "true"
+		}
 	}
 }
 
-// reader reads settings and gathers what is wrong with them.
+// reader reads settings and gathers what is wrong with them. Viper finds out which source wins. It has every value as
+// text, under the setting's whole key: noDelimiter keeps it from taking keys apart.
 type reader struct {
 	v    *viper.Viper
 	errs []error
 }
+
+const noDelimiter = "::"
 
 func (r *reader) fail(key, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("setting %s: %s", key, fmt.Sprintf(format, args...)))
@@ -110,69 +113,27 @@ func (r *reader) fail(key, format string, args ...any) {
 
 // readSettings makes the app's config from flags, environment, file and defaults, in this order.
 func readSettings(fs *pflag.FlagSet, stderr io.Writer) (app.Config, error) {
-	r := &reader{v: viper.NewWithOptions(viper.KeyDelimiter(delimiter))}
+	r := &reader{v: viper.NewWithOptions(viper.KeyDelimiter(noDelimiter))}
 	for _, s := range settings() {
 		if s.def != "" && !strings.Contains(s.def, "<") && s.def != "generated" {
-			r.v.SetDefault(s.viperKey(), s.def)
+			r.v.SetDefault(s.key, s.def)
 		}
-		if err := r.v.BindEnv(s.viperKey(), s.env()); err != nil {
+		if err := r.v.BindEnv(s.key, s.env()); err != nil {
 			return app.Config{}, err
 		}
 		if f := fs.Lookup(s.key); f != nil && f.Changed {
-			r.v.Set(s.viperKey(), f.Value.String())
+			r.v.Set(s.key, f.Value.String())
 		}
 	}
 	if path, err := fs.GetString("config"); err == nil && path != "" {
-		if err := r.file(path); err != nil {
+		values, problems := readFile(path)
+		r.errs = problems
+		if err := r.v.MergeConfigMap(values); err != nil {
 			return app.Config{}, err
 		}
 	}
 	cfg := r.config(stderr)
 	return cfg, errors.Join(r.errs...)
-}
-
-// file reads the settings file. A key that is not in the table is an error that names the nearest one.
-func (r *reader) file(path string) error {
-	r.v.SetConfigFile(path)
-	if err := r.v.ReadInConfig(); err != nil {
-		return fmt.Errorf("settings file %s: %w", path, err)
-	}
-	known := map[string]bool{}
-	var names []string
-	for _, s := range settings() {
-		known[strings.ToLower(s.viperKey())] = true
-		names = append(names, s.key)
-	}
-	var walk func(prefix string, m map[string]any)
-	walk = func(prefix string, m map[string]any) {
-		for name, v := range m {
-			key := strings.ToLower(prefix + name)
-			sub, isMap := v.(map[string]any)
-			switch {
-			case known[key]:
-			case isMap && slices.ContainsFunc(names, func(n string) bool {
-				return strings.HasPrefix(strings.ToLower(strings.ReplaceAll(n, ".", delimiter)), key+delimiter)
-			}):
-				walk(key+delimiter, sub)
-			default:
-				shown := strings.ReplaceAll(prefix+name, delimiter, ".")
-				r.errs = append(r.errs, fmt.Errorf("settings file %s: unknown key %s; did you mean %s?", path, shown, schema.Nearest(shown, names)))
-			}
-		}
-	}
-	walk("", fileSettings(r.v, known))
-	return nil
-}
-
-// fileSettings is what the file alone says.
-func fileSettings(v *viper.Viper, known map[string]bool) map[string]any {
-	file := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
-	file.SetConfigFile(v.ConfigFileUsed())
-	_ = known
-	if err := file.ReadInConfig(); err != nil {
-		return nil
-	}
-	return file.AllSettings()
 }
 
 // config turns the settings into what the app is told.
@@ -182,7 +143,7 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		Host:           r.text("api.host"),
 		MaxBodySize:    r.size("api.upload.maxBodySize"),
 		AdminHosts:     r.list("api.adminHosts"),
-		Fronts:         r.v.GetStringMapString(setting{key: "api.fronts"}.viperKey()),
+		Fronts:         r.pairs("api.fronts"),
 		TrustedProxies: r.networks("api.trustedProxies"),
 		AdminToken:     r.secret("admin.token", "admin.tokenFile"),
 		JWTSecret:      []byte(r.secret("auth.jwtSecret", "auth.jwtSecretFile")),
@@ -215,15 +176,15 @@ func (r *reader) config(stderr io.Writer) app.Config {
 	return cfg
 }
 
-func (r *reader) text(key string) string { return r.v.GetString(setting{key: key}.viperKey()) }
+func (r *reader) text(key string) string { return r.v.GetString(key) }
 
 func (r *reader) port(key string) int {
 	text := r.text(key)
 	if text == "" {
 		return 0
 	}
-	var n int
-	if _, err := fmt.Sscanf(text, "%d", &n); err != nil || fmt.Sprint(n) != text || n > 65535 {
+	n, err := strconv.Atoi(text)
+	if err != nil || n > math.MaxUint16 {
 		r.fail(key, "%q is no port", text)
 	}
 	return n
@@ -231,12 +192,25 @@ func (r *reader) port(key string) int {
 
 func (r *reader) list(key string) []string {
 	var out []string
-	for _, item := range r.v.GetStringSlice(setting{key: key}.viperKey()) {
-		for part := range strings.SplitSeq(item, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				out = append(out, part)
-			}
+	for part := range strings.SplitSeq(r.text(key), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
 		}
+	}
+	return out
+}
+
+// pairs reads a map, written name=value,name=value.
+func (r *reader) pairs(key string) map[string]string {
+	out := map[string]string{}
+	for _, item := range r.list(key) {
+		name, value, ok := strings.Cut(item, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || value == "" {
+			r.fail(key, "%q is no pair such as www.example.com=blog", item)
+			continue
+		}
+		out[name] = value
 	}
 	return out
 }

@@ -1,0 +1,186 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const (
+	denied     = "403 permission_denied: permission denied"
+	noProject  = "404 project_not_found: project not found"
+	noRoute    = "404 no_such_route: not found"
+	notFound   = "404 not_found: not found"
+	badID      = "400 bad_id: invalid id: must be 24 hex digits"
+	unknownID  = "650102030405060708090a0b"
+	writeToken = collectionToken
+)
+
+// Every route, with what it says to those who may and to those who may not.
+func TestRoutes(t *testing.T) {
+	s := runShop(t, nil)
+	projects := s.do("GET", "/api/v1/project", admin)
+	project := strings.Split(strings.Split(projects.body, `"id":"`)[1], `"`)[0]
+	userID, session1 := s.user("ann", nil)
+	a := s.item(`{"title": "A", "n": 1, "slug": "a", "secret": "s"}`)
+	hidden := s.item(`{"title": "H", "n": -1}`)
+	unreadable := s.do("POST", "/api/v1/_/shop/inbox", text(`{"x": 1}`)).field("id")
+	writer := token(writeToken)
+
+	for _, tt := range []struct {
+		method, path string
+		options      []option
+		want         string
+		body         string // what the answer must contain
+	}{
+		{"GET", "/healthz", nil, "200", `{"status":"ok"}`},
+		{"GET", "/readyz", nil, "200", `{"status":"ok"}`},
+		{"GET", "/metrics", nil, "200", "svc_request_duration_seconds"},
+		{"GET", "/api/v1/version", nil, "200", `{"version":"v0-test"}`},
+		{"GET", "/", nil, noRoute, ""},
+		{"GET", "/api/v1", nil, noRoute, ""},
+		{"GET", "/api/v1/version/", nil, noRoute, ""},
+		{"GET", "/api/version", nil, noRoute, ""},
+
+		{"POST", "/api/v1/login", []option{text(`{"username": "ann", "password": "` + password + `"}`)}, "200", `"token":"`},
+		{"POST", "/api/v1/login", []option{text(`{"username": "ann", "password": "x"}`)}, "403 login_failed: wrong username or password", ""},
+		{"POST", "/api/v1/login", []option{text(`{"username": "nobody", "password": "x"}`)}, "403 login_failed: wrong username or password", ""},
+		{"POST", "/api/v1/login", []option{text(`{"username": {"$gt": ""}, "password": "x"}`)}, "400 validation_failed: username: must be a string", ""},
+		{"POST", "/api/v1/login", []option{text(`{"username": "ann"}`)}, "400 validation_failed: password: is required", ""},
+		{"POST", "/api/v1/login", []option{text(`{"username": "ann", "password": "x", "otp": 1}`)}, "400 validation_failed: otp: unknown field", ""},
+		{"POST", "/api/v1/logout", nil, denied, ""},
+		{"GET", "/api/v1/me", nil, "200", `"kind":"anonymous"`},
+		{"GET", "/api/v1/me", []option{session(session1)}, "200", `"username":"ann"`},
+		{"GET", "/api/v1/me", []option{admin}, "200", `"kind":"admin"`},
+		{"PUT", "/api/v1/me/password", []option{text(`{}`)}, denied, ""},
+		{"PUT", "/api/v1/me/password", []option{session(session1), text(`{"currentPassword": "x", "newPassword": "` + password + `3"}`)}, "403 wrong_password: *", ""},
+
+		{"GET", "/api/v1/user", nil, denied, ""},
+		{"GET", "/api/v1/user?limit=1&count=true", []option{admin}, "200", `"total":1`},
+		{"GET", "/api/v1/user?limit=1001", []option{admin}, "400 query_limit: limit is 1001, the highest allowed is 1000", ""},
+		{"GET", "/api/v1/user?limit=-1", []option{admin}, "400 bad_parameter: limit and offset can't be negative", ""},
+		{"POST", "/api/v1/user", []option{text(`{}`)}, denied, ""},
+		{"POST", "/api/v1/user", []option{admin, text(`{"username": "ann", "password": "` + password + `"}`)}, "409 *", ""},
+		{"GET", "/api/v1/user/" + userID, nil, denied, ""},
+		{"GET", "/api/v1/user/" + userID, []option{admin}, "200", `"username":"ann"`},
+		{"GET", "/api/v1/user/" + unknownID, []option{admin}, notFound, ""},
+		{"GET", "/api/v1/user/x", []option{admin}, "400 bad_id: *", ""},
+		{"PUT", "/api/v1/user/" + userID, []option{session(session1), text(`{"isAdmin": true}`)}, denied, ""},
+		{"PUT", "/api/v1/user/" + userID, []option{admin, text(`{"name": "Ann"}`)}, "200", `"name":"Ann"`},
+		{"DELETE", "/api/v1/user/" + unknownID, []option{admin}, notFound, ""},
+		{"DELETE", "/api/v1/user/" + userID, []option{session(session1)}, denied, ""},
+
+		{"GET", "/api/v1/project", nil, denied, ""},
+		{"GET", "/api/v1/project", []option{admin}, "200", `"namespace":"shop"`},
+		{"POST", "/api/v1/project", []option{writer, text(`{}`)}, "403 permission_denied: permission denied: admin token lacks permission project.create", ""},
+		{"POST", "/api/v1/project", []option{admin, text(`{"name": "x", "configFile": "../x.yaml", "enabled": true}`)}, "400 *", ""},
+		{"POST", "/api/v1/project", []option{admin, text(`{"name": "x", "configFile": "/etc/passwd", "enabled": true}`)}, "400 *", ""},
+		{"POST", "/api/v1/project", []option{admin, text(`{"name": "x", "configFile": "none.yaml", "enabled": true}`)}, "400 *", ""},
+		{"POST", "/api/v1/project", []option{admin, text(`{"name": "x", "configFile": "shop/project.yaml", "enabled": true}`)}, "409 *", ""},
+		{"GET", "/api/v1/project/" + project, []option{admin}, "200", `"configFile":"shop/project.yaml"`},
+		{"GET", "/api/v1/project/" + unknownID, []option{admin}, notFound, ""},
+		{"GET", "/api/v1/project/" + project + "/status", []option{admin}, "200", `"phase":"`},
+		{"GET", "/api/v1/project/" + project + "/status", []option{token(projectToken)}, "403 permission_denied: permission denied: admin token lacks permission project.read", ""},
+		{"PUT", "/api/v1/project/" + project, []option{admin, text(`{"description": "d"}`)}, "200", `"description":"d"`},
+		{"PUT", "/api/v1/project/" + project, []option{admin, text(`{"namespace": "x"}`)}, "400 *", ""},
+		{"DELETE", "/api/v1/project/" + unknownID, []option{admin}, notFound, ""},
+		{"DELETE", "/api/v1/project/" + project, nil, denied, ""},
+		{"POST", "/api/v1/_/shop/_/admin/reload", []option{admin}, "202", `"generation":`},
+		{"POST", "/api/v1/_/shop/_/admin/reload?wait=true", []option{token(projectToken)}, "200", `"conditions":`},
+		{"POST", "/api/v1/_/none/_/admin/reload", []option{admin}, noProject, ""},
+
+		{"GET", "/api/v1/_/shop/_/collections", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/_/collections", []option{admin}, "200", `"name":"items2"`},
+		{"GET", "/api/v1/_/shop/_/collections/items", nil, "200", `"yourPermissions":`},
+		{"GET", "/api/v1/_/shop/_/collections/inbox", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/_/collections/none", nil, "404 collection_not_found: collection not found", ""},
+
+		{"GET", "/api/v1/_/none/items", nil, noProject, ""},
+		{"GET", "/api/v1/_/none/items/x/y/z", nil, noProject, ""},
+		{"PATCH", "/api/v1/_/none/items", nil, noProject, ""},
+		{"GET", "/api/v1/_/shop/none", nil, "404 collection_not_found: collection not found", ""},
+		{"POST", "/api/v1/_/shop/none", []option{text(`{`)}, "404 collection_not_found: collection not found", ""},
+		{"GET", "/api/v1/_/shop/items/x/y", nil, noRoute, ""},
+
+		{"GET", "/api/v1/_/shop/items", nil, "200", `"items":[{"id":"` + a},
+		{"GET", "/api/v1/_/shop/items?count=true&limit=0", nil, "200", `{"items":[],"limit":0,"offset":0,"hasMore":false,"total":1}`},
+		{"GET", "/api/v1/_/shop/items?projection=card", nil, "200", `{"items":[{"id":"` + a + `","title":"A"}]`},
+		{"GET", "/api/v1/_/shop/items?filter[n][gte]=1&filter[title]=A&select=n&preview=true&pretty=true", nil, "200", "\n  \"items\": [\n"},
+		{"GET", "/api/v1/_/shop/items?filter[secret]=s", nil, "400 unknown_field: unknown field: secret", ""},
+		{"GET", "/api/v1/_/shop/items/_count", nil, "200", `{"count":1}`},
+		{"GET", "/api/v1/_/shop/items/_count", []option{admin}, "200", `{"count":2}`},
+		{"GET", "/api/v1/_/shop/inbox", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/inbox/_count", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/inbox/" + unreadable, nil, denied, ""},
+		{"GET", "/api/v1/_/shop/items/" + a, nil, "200", `"title":"A"`},
+		{"GET", "/api/v1/_/shop/items/" + strings.ToUpper(a), nil, "200", `"id":"` + a},
+		{"GET", "/api/v1/_/shop/items/" + hidden, nil, notFound, ""},
+		{"GET", "/api/v1/_/shop/items/" + unknownID, nil, notFound, ""},
+		{"GET", "/api/v1/_/shop/items/x", nil, badID, ""},
+		{"GET", "/api/v1/_/shop/items/_nope", nil, badID, ""},
+
+		{"POST", "/api/v1/_/shop/items", []option{text(`{`)}, denied, ""}, // the right before the body
+		{"POST", "/api/v1/_/shop/items", []option{writer, text(`{"title": "B", "n": 5}`)}, "201", `"title":"B"`},
+		{"POST", "/api/v1/_/shop/items", []option{writer, text(`{"title": "B", "slug": "a"}`)}, "409 unique: slug is already taken", `"errors":[{"path":"slug","rule":"unique"`},
+		{"POST", "/api/v1/_/shop/items", []option{writer, text(`{}`)}, "400 validation_failed: title: is required", ""},
+		{"POST", "/api/v1/_/shop/inbox", []option{text(`{"x": 1}`)}, "201", `{"id":"`},
+		{"POST", "/api/v1/_/shop/items", []option{writer, text(`{"items": [{"title": "C", "n": 1}, {"n": 1}]}`)}, "207", `"succeeded":1,"failed":1`},
+		{"POST", "/api/v1/_/shop/items", []option{writer, text(`{"items": []}`)}, "201", `"items":[]`},
+		{"POST", "/api/v1/_/shop/items", []option{writer, text(`{"items": [{}, {}, {}, {}]}`)}, "422 bulk_limit: 4 items, the limit is 3: send them in several requests", ""},
+		{"POST", "/api/v1/_/shop/items2", []option{text(`{"items": [{"x": 1}]}`)}, "201", `"items":[{"x":1}]`}, // a field of that name
+		{"POST", "/api/v1/_/shop/items2?bulk=true", []option{text(`{"items": [{"x": 1}]}`)}, "201", `"succeeded":1`},
+		{"POST", "/api/v1/_/shop/items2?bulk=true", []option{text(`{"x": 1}`)}, `400 bad_bulk: with bulk=true the body must be {"items": [...]}`, ""},
+		{"POST", "/api/v1/_/shop/inbox", []option{text(`{"items": [{"x": 1}]}`)}, denied, ""}, // no bulk right
+
+		{"PUT", "/api/v1/_/shop/items", []option{writer, text(`{"n": 1}`)}, "400 filter_required: filter query parameter is required", ""},
+		{"PUT", "/api/v1/_/shop/items?filter=", []option{writer, text(`{"n": 1}`)}, "400 filter_required: filter query parameter is required", ""},
+		{"PUT", "/api/v1/_/shop/items?filter[title]=C", []option{writer, text(`{"n": 9}`)}, "200", `"matched":1,"succeeded":1,"failed":0`},
+		{"PUT", "/api/v1/_/shop/items?filter=%7B%7D", []option{text(`{"n": 1}`)}, denied, ""},
+		{"DELETE", "/api/v1/_/shop/items", []option{writer}, "400 filter_required: filter query parameter is required for bulk delete", ""},
+		{"DELETE", "/api/v1/_/shop/items?filter[title]=C", []option{writer}, "200", `"matched":1,"succeeded":1,"failed":0`},
+		{"DELETE", "/api/v1/_/shop/items?filter[]=C", []option{writer}, "400 bad_filter: filter[] must look like filter[field]=value or filter[field][gte]=value", ""},
+		{"DELETE", "/api/v1/_/shop/items?filter[title]=C", []option{token(readToken)}, denied, ""},
+
+		{"PUT", "/api/v1/_/shop/items/" + a, []option{writer, text(`{"n": 2}`)}, "200", `"n":2`},
+		{"PUT", "/api/v1/_/shop/items/" + a + "?replace=true", []option{writer, text(`{"title": "R", "n": 3}`)}, "200", `"title":"R"`},
+		{"PUT", "/api/v1/_/shop/items/" + a + "?replace=maybe", []option{writer, text(`{}`)}, "400 bad_parameter: replace must be true or false", ""},
+		{"PUT", "/api/v1/_/shop/items/" + unknownID, []option{writer, text(`{"n": 2}`)}, notFound, ""},
+		{"PUT", "/api/v1/_/shop/items/" + a, []option{text(`{"n": 2}`)}, denied, ""},
+		{"PATCH", "/api/v1/_/shop/items/" + a, []option{writer, header("Content-Type", "application/json-patch+json"), text(`[{"op": "add", "path": "/n", "value": 7}]`)}, "200", `"n":7`},
+		{"PATCH", "/api/v1/_/shop/items/" + a, []option{writer, header("Content-Type", "application/merge-patch+json"), text(`{"n": 8}`)}, "200", `"n":8`},
+		{"PATCH", "/api/v1/_/shop/items/" + a, []option{writer, header("Content-Type", "text/plain"), text(`{"n": 8}`)}, "415 unsupported_media_type: send the body as Content-Type: application/merge-patch+json", ""},
+		{"DELETE", "/api/v1/_/shop/items/" + a, nil, denied, ""},
+		{"DELETE", "/api/v1/_/shop/items/" + unknownID, []option{writer}, notFound, ""},
+		{"DELETE", "/api/v1/_/shop/items/" + a, []option{writer, header("If-Match", `"1"`)}, "412 stale: *", ""},
+		{"DELETE", "/api/v1/_/shop/items/" + strings.ToUpper(a), []option{writer}, "200", `{"id":"` + a + `"}`},
+	} {
+		got := s.do(tt.method, tt.path, tt.options...)
+		prefix, wild := strings.CutSuffix(tt.want, "*")
+		if got.String() != tt.want && !(wild && strings.HasPrefix(got.String(), prefix)) || !strings.Contains(got.body, tt.body) {
+			t.Errorf("%s %s\ngot  %s\nwant %s %s\nbody %s", tt.method, tt.path, got, tt.want, tt.body, got.body)
+		}
+		checkShape(t, tt.method+" "+tt.path, got)
+	}
+}
+
+// checkShape holds for every answer.
+func checkShape(t *testing.T, what string, a answer) {
+	t.Helper()
+	if len(a.header.Get("X-Request-Id")) != 16 {
+		t.Errorf("%s: X-Request-Id %q", what, a.header.Get("X-Request-Id"))
+	}
+	if a.status < 400 || a.status == http.StatusServiceUnavailable {
+		return
+	}
+	if a.header.Get("Content-Type") != "application/problem+json" || a.field("requestId") != a.header.Get("X-Request-Id") ||
+		a.field("title") != http.StatusText(a.status) || a.field("type") != "about:blank" || a.header.Get("Cache-Control") != "no-store" ||
+		!strings.Contains(a.body, fmt.Sprintf(`"status":%d,`, a.status)) {
+		t.Errorf("%s: no proper problem: %v %s", what, a.header, a.body)
+	}
+	for _, leak := range []string{"goroutine", ".go:", "pebble", "mongo", "bson", "/tmp", "panic"} {
+		if strings.Contains(a.body, leak) {
+			t.Errorf("%s: the answer says %q: %s", what, leak, a.body)
+		}
+	}
+}
