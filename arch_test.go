@@ -1,0 +1,330 @@
+package svc_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/svcctl/svc"
+
+// layers is who may import whom among our own packages, from the bottom up: a package imports what its row lists, and
+// what the rows list is never above it. ARCHITECTURE.md shows the same table. pkg/ is left out of names.
+//
+// Before you add a word here, ask whether the import belongs there: a package that needs much has become two.
+var layers = []layer{
+	{"L0", rooms{
+		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "",
+		"document": "errs",
+	}},
+	{"L1", rooms{
+		"mql":                        "document errs",
+		"fieldtype":                  "document errs",
+		"schema":                     "fieldtype schedule errs",
+		"access":                     "schema mql document errs",
+		"store":                      "mql document errs",
+		"store/embedded":             "store mql document errs",
+		"store/mongo":                "store mql document errs",
+		"store/mongotest":            "",
+		"store/mongotest/startmongo": "store/mongotest",
+		"store/storetest":            "store mql mql/mqltest document errs",
+		"mql/mqltest":                "mql document errs",
+	}},
+	{"L2", rooms{
+		"project": "schema fieldtype mql access document errs",
+	}},
+	{"L3", rooms{
+		"system": "store access fieldtype mql document errs",
+		"auth":   "system access errs",
+	}},
+	{"L4", rooms{
+		"records": "project access fieldtype mql store document errs",
+	}},
+	{"L5", rooms{
+		"httpapi":      "records auth system project schema fieldtype access status api document errs",
+		"client":       "api",
+		"controller":   "status store errs",
+		"/controllers": "controller status dirwatch schedule project schema system store api errs",
+	}},
+	{"L6", rooms{
+		"app": "httpapi records auth system project schema access status controller /controllers dirwatch " +
+			"store store/embedded store/mongo document errs",
+		"/cli": "/cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/output /cli/project /cli/user " +
+			"client api",
+		"/cli/auth":       "/cli/command /cli/output /cli/settings client api",
+		"/cli/collection": "/cli/command /cli/output client api",
+		"/cli/command":    "/cli/output /cli/settings client api",
+		"/cli/config":     "/cli/command /cli/output /cli/settings",
+		"/cli/doc":        "/cli/command /cli/output client api",
+		"/cli/index":      "/cli/command /cli/output client api",
+		"/cli/output":     "",
+		"/cli/project":    "/cli/command /cli/output client api project schema errs",
+		"/cli/settings":   "/cli/output",
+		"/cli/user":       "/cli/command /cli/output client api",
+	}},
+	{"L7", rooms{
+		"/cmd/svcd":        "app /controllers project schema",
+		"/cmd/svcctl":      "/cli /cli/command",
+		"/":                "",
+		"/bench":           "",
+		"/scripts/samples": "",
+	}},
+}
+
+// libraries is where each third-party library may be imported; a room covers what is below it. One library has one room
+// wherever that can be, so that replacing it means changing one package. Tests may import what they need.
+var libraries = map[string]string{
+	"go.mongodb.org/mongo-driver/v2/bson": "* the value model of documents",
+
+	"go.mongodb.org/mongo-driver/v2":      "store/mongo",
+	"github.com/cockroachdb/pebble/v2":    "store/embedded",
+	"github.com/go-chi/chi/v5":            "httpapi",
+	"github.com/klauspost/compress":       "httpapi",
+	"github.com/prometheus/client_golang": "httpapi controller app",
+	"github.com/fsnotify/fsnotify":        "dirwatch",
+	"github.com/netresearch/go-cron":      "schedule",
+	"github.com/tailscale/hujson":         "schema",
+	"github.com/goccy/go-yaml":            "schema /cli /cmd/svcd",
+	"github.com/golang-jwt/jwt/v5":        "auth",
+	"golang.org/x/crypto":                 "auth",
+	"k8s.io/client-go":                    "controller",
+	"github.com/google/renameio/v2":       "app /cli",
+	"github.com/gofrs/flock":              "/cli store/mongotest",
+	"github.com/olekukonko/tablewriter":   "/cli/output",
+	"github.com/spf13/cobra":              "/cli /cmd",
+	"github.com/spf13/pflag":              "/cli /cmd",
+	"github.com/spf13/viper":              "/cmd",
+	"golang.org/x/term":                   "/cli /cmd",
+	"golang.org/x/sync":                   "* of the Go project",
+	"github.com/google/go-cmp":            "store/storetest",
+}
+
+// namesRefused say nothing about what is inside.
+var namesRefused = []string{"util", "utils", "common", "base", "types", "helpers", "helper", "misc", "shared", "lib"}
+
+type layer struct {
+	name  string
+	rooms rooms
+}
+
+// rooms maps a package to what it may import.
+type rooms map[string]string
+
+// ours is one of our packages as it is on disk.
+type ours struct {
+	name     string            // as the table has it: without pkg/, with a leading / elsewhere
+	imports  map[string]string // import path -> file that has it; of files that are no tests
+	doc      bool
+	onlyTest bool
+}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	allowed, level := map[string][]string{}, map[string]int{}
+	for i, l := range layers {
+		for name, list := range l.rooms {
+			allowed[name], level[name] = strings.Fields(list), i
+		}
+	}
+	for name, list := range allowed {
+		for _, to := range list {
+			if at, ok := level[to]; !ok || at > level[name] {
+				t.Errorf("the table lets %s import %s, which is above it or not in the table", name, to)
+			}
+		}
+	}
+	packages := readPackages(t)
+	for _, p := range packages {
+		list, ok := allowed[p.name]
+		if !ok && !p.onlyTest {
+			t.Errorf("package %s is not in the table of layers in arch_test.go: give it a row", p.name)
+			continue
+		}
+		for imported, file := range p.imports {
+			to, own := roomOf(imported)
+			if own && !slices.Contains(list, to) {
+				t.Errorf("%s imports %s: the table of layers does not let %s do that", file, imported, p.name)
+			}
+		}
+	}
+	for name := range allowed {
+		if !slices.ContainsFunc(packages, func(p ours) bool { return p.name == name }) {
+			t.Errorf("the table of layers has a row for %s, which is not there", name)
+		}
+	}
+}
+
+func TestLibraries(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, p := range readPackages(t) {
+		for imported, file := range p.imports {
+			first, _, _ := strings.Cut(imported, "/")
+			if _, own := roomOf(imported); own || !strings.Contains(first, ".") {
+				continue
+			}
+			library := libraryOf(imported)
+			if library == "" {
+				t.Errorf("%s imports %s: give the library a room in arch_test.go", file, imported)
+				continue
+			}
+			used[library] = true
+			if list := libraries[library]; list[0] != '*' && !slices.ContainsFunc(strings.Fields(list), func(room string) bool {
+				return p.name == room || strings.HasPrefix(p.name, room+"/")
+			}) {
+				t.Errorf("%s imports %s, which only %s may", file, imported, list)
+			}
+		}
+	}
+	for library := range libraries {
+		if !used[library] && libraries[library][0] != '*' {
+			t.Errorf("the table of libraries has %s, which nothing imports", library)
+		}
+	}
+}
+
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	for _, p := range readPackages(t) {
+		if !p.doc && !p.onlyTest {
+			t.Errorf("package %s has no doc comment: say what lives there, what does not, and where to start reading", p.name)
+		}
+		if slices.Contains(namesRefused, path.Base(p.name)) {
+			t.Errorf("package %s: the name says nothing about what is inside", p.name)
+		}
+	}
+}
+
+// TestMap keeps the table of ARCHITECTURE.md true: it names every package but those inside cli.
+func TestMap(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, line := range strings.Split(string(text), "\n") {
+		name, rest, ok := strings.Cut(line, "<-")
+		if !ok {
+			continue
+		}
+		fields := strings.Fields(strings.TrimPrefix(name, "L"))
+		if len(fields) > 0 && len(fields[0]) == 1 && strings.ContainsAny(fields[0], "01234567") {
+			fields = fields[1:]
+		}
+		rows = append(rows, fields[0]+" <- "+strings.Join(strings.Fields(strings.ReplaceAll(rest, ",", " ")), " "))
+	}
+	for _, l := range layers {
+		for name, list := range l.rooms {
+			if strings.HasPrefix(name, "/cli/") || name == "/" || name == "/bench" || strings.HasPrefix(name, "/scripts") {
+				continue
+			}
+			want := strings.TrimPrefix(name, "/") + " <- " + strings.TrimSpace(strings.ReplaceAll(" "+withoutCLI(list), " /", " "))
+			if !slices.Contains(rows, want) {
+				t.Errorf("ARCHITECTURE.md has no row %q", want)
+			}
+		}
+	}
+}
+
+func withoutCLI(list string) string {
+	words := strings.Fields(list)
+	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "/cli/") && w != "/cli/command" })
+	if len(words) == 0 {
+		return "-"
+	}
+	return strings.Join(words, " ")
+}
+
+// roomOf gives the name that the table has for an import of our own.
+func roomOf(imported string) (room string, own bool) {
+	rest, own := strings.CutPrefix(imported, module)
+	if !own {
+		return "", false
+	}
+	if below, ok := strings.CutPrefix(rest, "/pkg/"); ok {
+		return below, true
+	}
+	return "/" + strings.TrimPrefix(rest, "/"), true
+}
+
+// libraryOf gives the longest entry of libraries that an import belongs to.
+func libraryOf(imported string) string {
+	best := ""
+	for library := range maps.Keys(libraries) {
+		if (imported == library || strings.HasPrefix(imported, library+"/")) && len(library) > len(best) {
+			best = library
+		}
+	}
+	return best
+}
+
+// readPackages reads the imports and the doc comments of every package of the module.
+func readPackages(t *testing.T) []ours {
+	t.Helper()
+	found := map[string]*ours{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go"):
+			return nil
+		}
+		return readFile(found, filepath.ToSlash(file))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 20 {
+		t.Fatalf("found %d packages: is this test run in the root of the module?", len(found))
+	}
+	out := make([]ours, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[name])
+	}
+	return out
+}
+
+func readFile(found map[string]*ours, file string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	dir := path.Dir(file)
+	if dir == "." {
+		dir = ""
+	}
+	name, _ := roomOf(module + "/" + dir)
+	p := found[name]
+	if p == nil {
+		p = &ours{name: name, imports: map[string]string{}, onlyTest: true}
+		found[name] = p
+	}
+	if strings.HasSuffix(file, "_test.go") {
+		return nil
+	}
+	p.onlyTest = false
+	p.doc = p.doc || hasDoc(f)
+	for _, spec := range f.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		p.imports[imported] = file
+	}
+	return nil
+}
+
+// hasDoc takes a sentence for a comment, not the name alone.
+func hasDoc(f *ast.File) bool { return f.Doc != nil && len(f.Doc.Text()) > 40 }
