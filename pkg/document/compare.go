@@ -200,7 +200,7 @@ func codeParts(b []byte) (code, scope []byte) {
 // 0x00 or 0xFF, which are left for bounds. With desc the order is reversed.
 func AppendKey(dst []byte, v bson.RawValue, desc bool) []byte {
 	start := len(dst)
-	dst = append(dst, byte(TypeOrder(v.Type)))
+	dst = append(dst, byte(TypeOrder(v.Type))) //nolint:gosec // a rank is one byte
 	dst = appendPayload(dst, v)
 	if desc {
 		invert(dst[start:])
@@ -248,7 +248,7 @@ func appendPayload(dst []byte, v bson.RawValue) []byte {
 // the last, which is less than any type.
 func appendObjectKey(dst, doc []byte, names bool) []byte {
 	for it := NewIter(doc); it.Next(); {
-		dst = append(dst, byte(TypeOrder(it.val.Type)))
+		dst = append(dst, byte(TypeOrder(it.val.Type))) //nolint:gosec // as above
 		if names {
 			dst = append(append(dst, it.key...), 0) // a name can't contain NUL
 		}

@@ -187,9 +187,17 @@ func TestNumbersCompareExactly(t *testing.T) {
 func TestCompareDoesNotAllocate(t *testing.T) {
 	doc := bson.D{{Key: "a", Value: int64(1)}, {Key: "b", Value: "text"}}
 	pairs := [][2]any{
-		{int32(1), int64(2)}, {int64(1) << 60, 1e18}, {1.5, int32(1)}, {"a", "b"}, {true, false}, {nil, "a"},
-		{bson.ObjectID{1}, bson.ObjectID{2}}, {bson.DateTime(1), bson.DateTime(2)}, {doc, doc},
-		{decimalOf(t, "9.99"), 9.99}, {decimalOf(t, "9.99"), decimalOf(t, "10")},
+		{int32(1), int64(2)},
+		{int64(1) << 60, 1e18},
+		{1.5, int32(1)},
+		{"a", "b"},
+		{true, false},
+		{nil, "a"},
+		{bson.ObjectID{1}, bson.ObjectID{2}},
+		{bson.DateTime(1), bson.DateTime(2)},
+		{doc, doc},
+		{decimalOf(t, "9.99"), 9.99},
+		{decimalOf(t, "9.99"), decimalOf(t, "10")},
 	}
 	for _, pair := range pairs {
 		a, b := rawOf(t, pair[0]), rawOf(t, pair[1])

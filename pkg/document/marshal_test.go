@@ -14,18 +14,18 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
-func mustMarshal(t testing.TB, doc bson.D) bson.Raw {
-	t.Helper()
+func mustMarshal(tb testing.TB, doc bson.D) bson.Raw {
+	tb.Helper()
 	raw, err := document.Marshal(doc)
 	if err != nil {
-		t.Fatalf("marshal %v: %v", doc, err)
+		tb.Fatalf("marshal %v: %v", doc, err)
 	}
 	return raw
 }
 
 // everything has one field of each type that Unmarshal gives back as it was.
-func everything(t testing.TB) bson.D {
-	t.Helper()
+func everything(tb testing.TB) bson.D {
+	tb.Helper()
 	return bson.D{
 		{Key: "_id", Value: bson.ObjectID{1, 2, 3}},
 		{Key: "null", Value: nil},
@@ -39,7 +39,7 @@ func everything(t testing.TB) bson.D {
 		{Key: "object", Value: bson.D{{Key: "a", Value: bson.D{}}}},
 		{Key: "list", Value: bson.A{int64(1), "x", bson.A{}, bson.D{{Key: "b", Value: nil}}}},
 		{Key: "date", Value: bson.DateTime(-1)},
-		{Key: "decimal", Value: decimalOf(t, "-12.50")},
+		{Key: "decimal", Value: decimalOf(tb, "-12.50")},
 		{Key: "binary", Value: bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}},
 		{Key: "oldBinary", Value: bson.Binary{Subtype: 2, Data: []byte("xy")}},
 		{Key: "regex", Value: bson.Regex{Pattern: "^a/", Options: "i"}},

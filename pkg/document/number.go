@@ -102,7 +102,7 @@ func integer(i int64) number {
 	if i == 0 {
 		return number{class: classZero}
 	}
-	u := uint64(i)
+	u := uint64(i) //nolint:gosec // negated below
 	if i < 0 {
 		u = -u
 	}

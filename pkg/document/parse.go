@@ -157,11 +157,11 @@ func (p *parser) enter(level int) {
 
 // next steps over a comma or the closing bracket and says whether another member follows.
 func (p *parser) next(closing byte) bool {
-	switch c := p.peek(); {
-	case c == closing:
+	switch p.peek() {
+	case closing:
 		p.pos++
 		return false
-	case c == ',':
+	case ',':
 		p.pos++
 		return true
 	}
@@ -423,7 +423,7 @@ func (p *parser) hex4(start int) rune {
 	if p.pos+4 <= len(p.data) {
 		if v, err := strconv.ParseUint(string(p.data[p.pos:p.pos+4]), 16, 16); err == nil {
 			p.pos += 4
-			return rune(v) //nolint:gosec // 16 bits
+			return rune(v)
 		}
 	}
 	p.fail(start, `\u needs four hexadecimal digits`)

@@ -12,18 +12,18 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
-func mustParse(t testing.TB, s string) bson.D {
-	t.Helper()
+func mustParse(tb testing.TB, s string) bson.D {
+	tb.Helper()
 	doc, err := document.ParseJSON([]byte(s))
 	if err != nil {
-		t.Fatalf("%s: %v", s, err)
+		tb.Fatalf("%s: %v", s, err)
 	}
 	return doc
 }
 
-func jsonOf(t testing.TB, doc bson.D) string {
-	t.Helper()
-	return string(document.AppendJSON(nil, mustMarshal(t, doc), nil))
+func jsonOf(tb testing.TB, doc bson.D) string {
+	tb.Helper()
+	return string(document.AppendJSON(nil, mustMarshal(tb, doc), nil))
 }
 
 func TestMergePatch(t *testing.T) {

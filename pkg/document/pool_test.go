@@ -10,32 +10,32 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 )
 
-func rawOf(t testing.TB, v any) bson.RawValue {
-	t.Helper()
+func rawOf(tb testing.TB, v any) bson.RawValue {
+	tb.Helper()
 	if v == nil {
 		return bson.RawValue{Type: bson.TypeNull}
 	}
 	typ, data, err := bson.MarshalValue(v)
 	if err != nil {
-		t.Fatalf("encode %#v: %v", v, err)
+		tb.Fatalf("encode %#v: %v", v, err)
 	}
 	return bson.RawValue{Type: typ, Value: data}
 }
 
-func decimalOf(t testing.TB, s string) bson.Decimal128 {
-	t.Helper()
+func decimalOf(tb testing.TB, s string) bson.Decimal128 {
+	tb.Helper()
 	d, err := bson.ParseDecimal128(s)
 	if err != nil {
-		t.Fatalf("decimal %q: %v", s, err)
+		tb.Fatalf("decimal %q: %v", s, err)
 	}
 	return d
 }
 
 // ascending is the order of values as MongoDB has it: groups from least to greatest, equal inside a group. The zero
 // RawValue stands for a missing field.
-func ascending(t testing.TB) [][]any {
-	t.Helper()
-	dec := func(s string) any { return decimalOf(t, s) }
+func ascending(tb testing.TB) [][]any {
+	tb.Helper()
+	dec := func(s string) any { return decimalOf(tb, s) }
 	oid := func(b byte) any { return bson.ObjectID{b} }
 	bin := func(subtype byte, s string) any { return bson.Binary{Subtype: subtype, Data: []byte(s)} }
 	var missing bson.RawValue
@@ -172,14 +172,14 @@ type poolValue struct {
 	group int
 }
 
-func pool(t testing.TB) []poolValue {
-	t.Helper()
+func pool(tb testing.TB) []poolValue {
+	tb.Helper()
 	var out []poolValue
-	for i, group := range ascending(t) {
+	for i, group := range ascending(tb) {
 		for _, v := range group {
 			raw, missing := v.(bson.RawValue)
 			if !missing {
-				raw = rawOf(t, v)
+				raw = rawOf(tb, v)
 			}
 			out = append(out, poolValue{raw, i})
 		}

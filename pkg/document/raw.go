@@ -219,6 +219,7 @@ func Lookup(doc bson.Raw, path string) (bson.RawValue, bool) {
 			cur, ok = field(cur.Value, seg)
 		case bson.TypeArray:
 			cur, ok = element(cur.Value, seg)
+		default: // a scalar has nothing in it
 		}
 		if !ok {
 			return bson.RawValue{}, false

@@ -171,7 +171,7 @@ func appendTime(dst []byte, ms int64) []byte {
 	dst = append2(append(dst, ':'), minute)
 	dst = append2(append(dst, ':'), second)
 	ms = int64(t.Nanosecond()) / int64(time.Millisecond)
-	dst = append2(append(dst, '.', byte('0'+ms/100)), int(ms%100))
+	dst = append2(append(dst, '.', byte('0'+ms/100)), int(ms%100)) //nolint:gosec // below 1000
 	return append(dst, 'Z')
 }
 

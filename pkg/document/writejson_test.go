@@ -15,8 +15,8 @@ import (
 )
 
 // article is a usual record: 12 fields, about 2 KB.
-func article(t testing.TB) bson.D {
-	t.Helper()
+func article(tb testing.TB) bson.D {
+	tb.Helper()
 	when := bson.DateTime(time.Date(2026, 1, 31, 12, 30, 15, 5e6, time.UTC).UnixMilli())
 	return bson.D{
 		{Key: "_id", Value: bson.ObjectID{0x65, 0xaa, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
@@ -48,18 +48,33 @@ func TestAppendJSON(t *testing.T) {
 		"id without _id":      {bson.D{{Key: "id", Value: 2}}, `{"id":2}`},
 		"nested _id":          {bson.D{{Key: "a", Value: bson.D{{Key: "b", Value: 1}, {Key: "_id", Value: 2}}}}, `{"a":{"b":1,"_id":2}}`},
 		"id in a list":        {bson.D{{Key: "a", Value: bson.A{bson.D{{Key: "_id", Value: 2}, {Key: "id", Value: 3}}}}}, `{"a":[{"_id":2,"id":3}]}`},
-		"numbers": {bson.D{{Key: "a", Value: bson.A{int32(-1), int64(math.MaxInt64), 1.5, 3.0, 1e21, 1e-7, 1e-10, math.Copysign(0, -1), 1e20}}},
-			`{"a":[-1,9223372036854775807,1.5,3,1e+21,1e-7,1e-10,-0,100000000000000000000]}`},
-		"no numbers": {bson.D{{Key: "a", Value: bson.A{math.NaN(), math.Inf(1), math.Inf(-1), decimalOf(t, "NaN"), decimalOf(t, "-Inf")}}},
-			`{"a":[null,null,null,null,null]}`},
+		"numbers": {
+			bson.D{{Key: "a", Value: bson.A{int32(-1), int64(math.MaxInt64), 1.5, 3.0, 1e21, 1e-7, 1e-10, math.Copysign(0, -1), 1e20}}},
+			`{"a":[-1,9223372036854775807,1.5,3,1e+21,1e-7,1e-10,-0,100000000000000000000]}`,
+		},
+		"no numbers": {
+			bson.D{{Key: "a", Value: bson.A{math.NaN(), math.Inf(1), math.Inf(-1), decimalOf(t, "NaN"), decimalOf(t, "-Inf")}}},
+			`{"a":[null,null,null,null,null]}`,
+		},
 		"decimals": {bson.D{{Key: "a", Value: bson.A{decimalOf(t, "12.50"), decimalOf(t, "1E+40"), decimalOf(t, "-0")}}}, `{"a":[12.50,1E+40,-0]}`},
-		"dates": {bson.D{{Key: "a", Value: bson.A{bson.DateTime(0), date(2026, 12, 31, 23, 59, 58, 7), date(1, 2, 3, 4, 5, 6, 789), bson.DateTime(-1), date(9999, 12, 31, 23, 59, 59, 999)}}},
-			`{"a":["1970-01-01T00:00:00.000Z","2026-12-31T23:59:58.007Z","0001-02-03T04:05:06.789Z","1969-12-31T23:59:59.999Z","9999-12-31T23:59:59.999Z"]}`},
-		"text": {bson.D{{Key: "a\"", Value: "<b>&\u2028 \" \\ / \b\f\n\r\t\x00\x1f\x7f é \U0001F600"}},
-			`{"a\"":"<b>&` + "\u2028" + ` \" \\ / \b\f\n\r\t\u0000\u001f` + "\x7f é \U0001F600" + `"}`},
+		"dates": {
+			bson.D{{Key: "a", Value: bson.A{bson.DateTime(0), date(2026, 12, 31, 23, 59, 58, 7), date(1, 2, 3, 4, 5, 6, 789), bson.DateTime(-1), date(9999, 12, 31, 23, 59, 59, 999)}}},
+			`{"a":["1970-01-01T00:00:00.000Z","2026-12-31T23:59:58.007Z","0001-02-03T04:05:06.789Z","1969-12-31T23:59:59.999Z","9999-12-31T23:59:59.999Z"]}`,
+		},
+		"text": {
+			bson.D{{Key: "a\"", Value: "<b>&\u2028 \" \\ / \b\f\n\r\t\x00\x1f\x7f é \U0001F600"}},
+			`{"a\"":"<b>&` + "\u2028" + ` \" \\ / \b\f\n\r\t\u0000\u001f` + "\x7f é \U0001F600" + `"}`,
+		},
 		"others": {bson.D{{Key: "a", Value: bson.A{
-			nil, bson.Undefined{}, bson.MinKey{}, bson.MaxKey{}, bson.Binary{Data: []byte("hello")}, bson.Binary{Subtype: 2, Data: []byte("hello")},
-			bson.Regex{Pattern: `a"`, Options: "i"}, bson.Timestamp{T: 5, I: 6}, bson.Symbol("s"), bson.JavaScript("f()"), true,
+			nil,
+			bson.Undefined{},
+			bson.MinKey{},
+			bson.MaxKey{},
+			bson.Binary{Data: []byte("hello")},
+			bson.Binary{Subtype: 2, Data: []byte("hello")},
+			bson.Regex{Pattern: `a"`, Options: "i"},
+			bson.Timestamp{T: 5, I: 6},
+			bson.Symbol("s"), bson.JavaScript("f()"), true,
 			rawOf(t, bson.DBPointer{DB: "x", Pointer: bson.ObjectID{0xcd}}), rawOf(t, bson.CodeWithScope{Code: "g()", Scope: bson.D{}}),
 		}}}, `{"a":[null,null,null,null,"aGVsbG8=","aGVsbG8=","/a\"/i",{"t":5,"i":6},"s","f()",true,"cd0000000000000000000000","g()"]}`},
 	}
