@@ -21,8 +21,7 @@ func (s Sort) After(key []bson.RawValue) *Filter {
 		return Or() // nothing is behind
 	}
 	var behind Node
-	for i := len(s) - 1; i >= 0; i-- {
-		f := s[i]
+	for i, f := range slices.Backward(s) {
 		if s[:i].has(f.Path) { // equal whenever the earlier one is
 			continue
 		}

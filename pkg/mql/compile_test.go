@@ -60,7 +60,7 @@ func TestCompileRefuses(t *testing.T) {
 		"$in without a list":           {d("a", d("$in", 1)), "$in needs"},
 		"$in with operators":           {d("a", d("$in", bson.A{d("$gt", 1)})), "not operators"},
 		"$nin with operators":          {d("a", d("$nin", bson.A{d("$gt", 1)})), "not operators"},
-		"$in with encoded operators":   {d("a", d("$in", bson.A{bson.Raw(raw(t, d("$gt", 1)))})), "not operators"},
+		"$in with encoded operators":   {d("a", d("$in", bson.A{raw(t, d("$gt", 1))})), "not operators"},
 		"$all without a list":          {d("a", d("$all", 1)), "$all needs"},
 		"$all mixed":                   {d("a", d("$all", bson.A{1, d("$elemMatch", bson.D{})})), "not both"},
 		"$all with operators":          {d("a", d("$all", bson.A{d("$gt", 1)})), "no other operators"},

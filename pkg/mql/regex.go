@@ -250,12 +250,14 @@ func isWord(r rune) bool {
 // programSize estimates what PCRE compiles re to, repeats written out as it does.
 func programSize(re *syntax.Regexp) int {
 	const most = maxProgram + 1
-	n := 6
+	var n int
 	switch re.Op {
 	case syntax.OpLiteral:
 		n = 24 * len(re.Rune)
 	case syntax.OpCharClass:
 		n = 40 + 5*len(re.Rune)
+	default:
+		n = 6
 	}
 	for _, sub := range re.Sub {
 		n = min(n+programSize(sub), most)

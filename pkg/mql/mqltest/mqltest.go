@@ -64,8 +64,12 @@ func Scalar(r *rand.Rand) any {
 		"A", "b", "a\nb", "a\n", "é", "ſK", "\v", "0",
 		oid, bson.NilObjectID,
 		bson.NewDateTimeFromTime(time.UnixMilli(0)), bson.NewDateTimeFromTime(time.UnixMilli(-1)),
-		bson.Binary{Data: []byte("a")}, bson.Binary{Subtype: 4, Data: []byte("a")}, bson.Binary{},
-		bson.Timestamp{T: 1, I: 1}, bson.MinKey{}, bson.MaxKey{},
+		bson.Binary{Data: []byte("a")},
+		bson.Binary{Subtype: 4, Data: []byte("a")},
+		bson.Binary{},
+		bson.Timestamp{T: 1, I: 1},
+		bson.MinKey{},
+		bson.MaxKey{},
 	})
 }
 
