@@ -47,13 +47,13 @@ func user(change func(p *access.Principal)) *access.Principal {
 }
 
 // tree is the fields that filters are cast by.
-func tree(t testing.TB) *fieldtype.Tree {
-	t.Helper()
+func tree(tb testing.TB) *fieldtype.Tree {
+	tb.Helper()
 	var fields []*fieldtype.Field
 	for name, typeName := range map[string]string{"status": "string", "publishedAt": "date", "owner": "string", "org": "string"} {
 		ft, ok := fieldtype.ByName(typeName)
 		if !ok {
-			t.Fatal(typeName)
+			tb.Fatal(typeName)
 		}
 		f := &fieldtype.Field{Name: name, Path: name, Type: ft}
 		if name == "owner" {
@@ -65,11 +65,11 @@ func tree(t testing.TB) *fieldtype.Tree {
 }
 
 // compile makes permissions that must be good.
-func compile(t testing.TB, spec schema.Permissions) *access.Permissions {
-	t.Helper()
-	p, problems := access.Compile(&spec, []string{"secret"}, []string{"serial"}, tree(t).Cast)
+func compile(tb testing.TB, spec schema.Permissions) *access.Permissions {
+	tb.Helper()
+	p, problems := access.Compile(&spec, []string{"secret"}, []string{"serial"}, tree(tb).Cast)
 	if len(problems) > 0 {
-		t.Fatal(problems)
+		tb.Fatal(problems)
 	}
 	return p
 }
@@ -98,8 +98,8 @@ func shop() schema.Permissions {
 	}
 }
 
-func env(t testing.TB) access.Env {
-	t.Helper()
+func env(tb testing.TB) access.Env {
+	tb.Helper()
 	past, future := noon.Add(-time.Second), noon.Add(time.Second)
 	tokens, problems := access.CompileAdmin(&schema.Admin{Tokens: []schema.AdminToken{
 		{Name: "deploy", Value: "admin-token", Rights: []string{"collections", "reload"}, ExpiresAt: &future},
@@ -107,7 +107,7 @@ func env(t testing.TB) access.Env {
 		{Value: "reload-token", Rights: []string{"reload"}},
 	}})
 	if len(problems) > 0 {
-		t.Fatal(problems)
+		tb.Fatal(problems)
 	}
 	return access.Env{Now: noon, AdminTokens: tokens, OrgID: orgID}
 }
@@ -315,11 +315,11 @@ func TestDecideUnion(t *testing.T) {
 	}
 }
 
-func holds(t testing.TB, f *mql.Filter, doc bson.D) bool {
-	t.Helper()
+func holds(tb testing.TB, f *mql.Filter, doc bson.D) bool {
+	tb.Helper()
 	raw, err := document.Marshal(doc)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f == nil || f.Match(raw)
 }
@@ -362,8 +362,10 @@ func TestFilterVariables(t *testing.T) {
 }
 
 func TestUserWithoutOrgsMatchesNone(t *testing.T) {
-	p := compile(t, schema.Permissions{User: schema.PermissionSet{Methods: schema.Methods{Get: single},
-		Filter: eq("org", bson.D{{Key: "$in", Value: variable("user.orgIds")}})}})
+	p := compile(t, schema.Permissions{User: schema.PermissionSet{
+		Methods: schema.Methods{Get: single},
+		Filter:  eq("org", bson.D{{Key: "$in", Value: variable("user.orgIds")}}),
+	}})
 	g, err := p.Decide(user(nil), access.Get, env(t))
 	if err != nil {
 		t.Fatal(err)
@@ -376,8 +378,10 @@ func TestUserWithoutOrgsMatchesNone(t *testing.T) {
 }
 
 func TestUnknownTimeDenies(t *testing.T) {
-	p := compile(t, schema.Permissions{Public: schema.PermissionSet{Methods: schema.Methods{Get: single},
-		Filter: eq("publishedAt", bson.D{{Key: "$gt", Value: variable("now")}})}})
+	p := compile(t, schema.Permissions{Public: schema.PermissionSet{
+		Methods: schema.Methods{Get: single},
+		Filter:  eq("publishedAt", bson.D{{Key: "$gt", Value: variable("now")}}),
+	}})
 	if _, err := p.Decide(access.Anonymous(), access.Get, access.Env{}); !errors.Is(err, errs.ErrDenied) {
 		t.Errorf("a filter by the time without a time: %v", err)
 	}
@@ -396,16 +400,22 @@ func TestCompileProblems(t *testing.T) {
 	}{
 		{"unknown variable", public(eq("createdBy", variable("user.name"))), `public.filter: unknown variable "user.name"; use now, user.id or user.orgIds`},
 		{"variable without a user", public(eq("createdBy", variable("user.id"))), `public.filter: the variable "user.id" has no value in this set, whose callers are no users; use it in user or a team's set`},
-		{"variable of a token", schema.Permissions{Tokens: map[string]schema.PermissionSet{"secret-value": {Methods: get, Filter: eq("createdBy", variable("user.id"))}}},
-			`token:sha256:` + hex.EncodeToString(secret[:4]) + `….filter: the variable "user.id" has no value in this set, whose callers are no users; use it in user or a team's set`},
+		{
+			"variable of a token",
+			schema.Permissions{Tokens: map[string]schema.PermissionSet{"secret-value": {Methods: get, Filter: eq("createdBy", variable("user.id"))}}},
+			`token:sha256:` + hex.EncodeToString(secret[:4]) + `….filter: the variable "user.id" has no value in this set, whose callers are no users; use it in user or a team's set`,
+		},
 		{"variable with a neighbor", public(eq("createdBy", bson.D{{Key: "$var", Value: "now"}, {Key: "x", Value: 1}})), `public.filter: a variable is written {"$var": "now"}, with a name and nothing beside it`},
 		{"variable of another type", public(eq("createdBy", bson.D{{Key: "$var", Value: int64(1)}})), `public.filter: a variable is written {"$var": "now"}, with a name and nothing beside it`},
 		{"only a variable", public(object(variable("now"))), `public.filter: the whole filter can't be a variable`},
 		{"unknown field", public(eq("bogus", "x")), `public.filter: unknown field: bogus`},
 		{"script", public(&schema.FilterSpec{Script: &schema.Script{Type: "javascript", File: "f.js"}}), `public.filter: a filter made by a script is not available; write the filter as an object`},
 		{"bad hash", schema.Permissions{Tokens: map[string]schema.PermissionSet{"sha256:12": {Methods: get}}}, `token:sha256:…: sha256 must be 64 hex digits`},
-		{"token twice", schema.Permissions{Tokens: map[string]schema.PermissionSet{"secret-value": {}, "sha256:" + hex.EncodeToString(secret[:]): {}}},
-			`token:sha256:` + hex.EncodeToString(secret[:4]) + `…: the same token is declared twice, plain and by its hash; keep one of them`},
+		{
+			"token twice",
+			schema.Permissions{Tokens: map[string]schema.PermissionSet{"secret-value": {}, "sha256:" + hex.EncodeToString(secret[:]): {}}},
+			`token:sha256:` + hex.EncodeToString(secret[:4]) + `…: the same token is declared twice, plain and by its hash; keep one of them`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -553,8 +563,10 @@ func TestValidScope(t *testing.T) {
 			t.Errorf("%s is a scope", scope)
 		}
 	}
-	for _, scope := range []string{"", "namespace", "namespace.", "namespace.a.b", "namespace.a.b.all", "namespace.a._actions.read",
-		"namespace.a._actions.x.delete", "namespace.a.b.c.d.read", "project.create", "org.delete", "PROJECT.READ"} {
+	for _, scope := range []string{
+		"", "namespace", "namespace.", "namespace.a.b", "namespace.a.b.all", "namespace.a._actions.read",
+		"namespace.a._actions.x.delete", "namespace.a.b.c.d.read", "project.create", "org.delete", "PROJECT.READ",
+	} {
 		if access.ValidScope(scope) {
 			t.Errorf("%s is no scope", scope)
 		}

@@ -68,7 +68,8 @@ func TestReadyIsDerived(t *testing.T) {
 		"served":            {1, []status.Condition{valid}, status.True, status.ReasonServing, "generation 1 is served"},
 		"never loaded":      {0, []status.Condition{cond(status.ConfigValid, status.False, status.ReasonInvalid, "3 errors")}, status.False, status.ReasonInvalid, "ConfigValid: 3 errors"},
 		"broken, still served": {
-			2, []status.Condition{cond(status.ConfigValid, status.False, status.ReasonInvalid, "3 errors")},
+			2,
+			[]status.Condition{cond(status.ConfigValid, status.False, status.ReasonInvalid, "3 errors")},
 			status.False, status.ReasonInvalid, "ConfigValid: 3 errors (generation 2 is still served)",
 		},
 		"disabled":       {0, []status.Condition{cond(status.ConfigValid, status.Unknown, status.ReasonDisabled, "off")}, status.False, status.ReasonDisabled, "ConfigValid: off"},
@@ -78,7 +79,8 @@ func TestReadyIsDerived(t *testing.T) {
 		"config first":   {1, []status.Condition{cond("A", status.False, "F", ""), cond(status.ConfigValid, status.False, "C", "y")}, status.False, "C", "ConfigValid: y (generation 1 is still served)"},
 		"not by callers": {1, []status.Condition{cond(status.ConfigValid, status.False, "C", "y"), cond(status.Ready, status.True, "Mine", "")}, status.False, "C", "ConfigValid: y (generation 1 is still served)"},
 		"judged for another generation": {
-			3, []status.Condition{valid, {Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged, ObservedGeneration: 2}},
+			3,
+			[]status.Condition{valid, {Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged, ObservedGeneration: 2}},
 			status.Unknown, status.ReasonProgressing, "IndexesConverged: not judged for generation 3 yet (generation 3 is still served)",
 		},
 	} {

@@ -130,8 +130,10 @@ func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve R
 				return err
 			}
 			if ns != old.Namespace {
-				return errs.Validation([]errs.FieldError{{Path: "configFile", Rule: "namespace",
-					Message: "names the project " + ns + ", this registration is for " + old.Namespace + ": register it by itself"}})
+				return errs.Validation([]errs.FieldError{{
+					Path: "configFile", Rule: "namespace",
+					Message: "names the project " + ns + ", this registration is for " + old.Namespace + ": register it by itself",
+				}})
 			}
 		}
 		if p.Name == "" {
