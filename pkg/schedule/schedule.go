@@ -54,11 +54,11 @@ func (e every) String() string { return e.text }
 func (e every) Next(t time.Time) time.Time {
 	epoch := time.Unix(0, 0).UTC()
 	since := t.Sub(epoch)
-	periods := since / e.interval
-	if since < 0 && since%e.interval != 0 {
-		periods--
+	past := since % e.interval // of the running period
+	if past < 0 {
+		past += e.interval
 	}
-	return epoch.Add((periods + 1) * e.interval)
+	return epoch.Add(since - past + e.interval)
 }
 
 func parseInterval(text, interval string) (Schedule, error) {
