@@ -78,7 +78,7 @@ func (d *decoder) value(n *node, path string, v reflect.Value, m *member) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	if own, ok := v.Addr().Interface().(configValue); ok {
+	if own, ok := reflect.TypeAssert[configValue](v.Addr()); ok {
 		own.decodeConfig(d, n, path, m)
 		return
 	}

@@ -91,7 +91,7 @@ func (g *generator) schema(t reflect.Type, m *member) map[string]any {
 }
 
 func (g *generator) bare(t reflect.Type, m *member) map[string]any {
-	if own, ok := reflect.New(t).Interface().(configValue); ok {
+	if own, ok := reflect.TypeAssert[configValue](reflect.New(t)); ok {
 		return own.configSchema(g, m)
 	}
 	switch t {

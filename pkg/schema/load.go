@@ -70,10 +70,11 @@ const minSecret = 4
 // redact takes substituted values out of problems, in place: some messages show what a member holds.
 func redact(problems Problems, secrets []string) {
 	for i := range problems {
+		p := &problems[i]
 		for _, s := range secrets {
 			if len(s) >= minSecret {
-				problems[i].Message = strings.ReplaceAll(problems[i].Message, s, "***")
-				problems[i].Path = strings.ReplaceAll(problems[i].Path, s, "***")
+				p.Message = strings.ReplaceAll(p.Message, s, "***")
+				p.Path = strings.ReplaceAll(p.Path, s, "***")
 			}
 		}
 	}

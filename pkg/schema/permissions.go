@@ -19,18 +19,18 @@ type Permissions struct {
 }
 
 // Sets gives every set under its key in the file: public, user, token:…, team:…. A token's key must never be printed.
-func (p *Permissions) Sets() iter.Seq2[string, *PermissionSet] {
+func (x *Permissions) Sets() iter.Seq2[string, *PermissionSet] {
 	return func(yield func(string, *PermissionSet) bool) {
-		if !yield("public", &p.Public) || !yield("user", &p.User) {
+		if !yield("public", &x.Public) || !yield("user", &x.User) {
 			return
 		}
-		for _, value := range slices.Sorted(maps.Keys(p.Tokens)) {
-			if set := p.Tokens[value]; !yield("token:"+value, &set) {
+		for _, value := range slices.Sorted(maps.Keys(x.Tokens)) {
+			if set := x.Tokens[value]; !yield("token:"+value, &set) {
 				return
 			}
 		}
-		for _, slug := range slices.Sorted(maps.Keys(p.Teams)) {
-			if set := p.Teams[slug]; !yield("team:"+slug, &set) {
+		for _, slug := range slices.Sorted(maps.Keys(x.Teams)) {
+			if set := x.Teams[slug]; !yield("team:"+slug, &set) {
 				return
 			}
 		}

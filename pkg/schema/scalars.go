@@ -6,7 +6,7 @@ import "time"
 type Duration time.Duration
 
 // Std gives the standard library's form.
-func (d Duration) Std() time.Duration { return time.Duration(d) }
+func (x Duration) Std() time.Duration { return time.Duration(x) }
 
 // Size is a number of bytes, or a string such as 25MB (powers of 1000) or 32MiB (powers of 1024).
 type Size int64

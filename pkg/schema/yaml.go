@@ -23,8 +23,7 @@ func (p *parser) parseYAML(data []byte) *node {
 	file, err := parseYAMLBytes(data)
 	if err != nil {
 		pos, message := p.at(1, 1), "the file is not YAML"
-		var syntax yaml.Error
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[yaml.Error](err); ok {
 			message = maskQuoted(syntax.GetMessage())
 			if t := syntax.GetToken(); t != nil && t.Position != nil {
 				pos = p.at(t.Position.Line, t.Position.Column)
