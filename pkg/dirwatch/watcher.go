@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -285,9 +286,7 @@ func (l *loop) sync(ctx context.Context) bool {
 	}
 	want := map[string]fs.FileInfo{}
 	for _, t := range l.all() {
-		for dir, info := range t.seen.dirs {
-			want[dir] = info
-		}
+		maps.Copy(want, t.seen.dirs)
 		for dir, a := range t.seen.anchors {
 			want[dir] = a.info
 		}
