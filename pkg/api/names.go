@@ -2,7 +2,7 @@ package api
 
 // Request and response headers.
 const (
-	HeaderToken            = "Token"         // collection token or project admin token
+	HeaderToken            = "Token"         //nolint:gosec // collection token or project admin token: its name only
 	HeaderAuthToken        = "X-Auth-Token"  // JWT of a login, or a personal access token
 	HeaderAdminToken       = "X-Admin-Token" // server admin token
 	HeaderAuthorization    = "Authorization" // "Bearer <server admin token>"

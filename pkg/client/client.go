@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -125,9 +126,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range c.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, c.header)
 	for name, values := range r.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
@@ -144,8 +143,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 
 // unreachable tells a caller's cancellation from a server that does not answer.
 func (c *Client) unreachable(ctx context.Context, err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err // the URL is in our own message
 	}
 	if ctx.Err() != nil {
@@ -206,8 +204,7 @@ func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
 // a read, PUT or DELETE may when the service refused it unprocessed, with 503 and Retry-After. A POST never is.
 func (c *Client) retry(method string, attempt int, err error) (time.Duration, bool) {
 	read := method == http.MethodGet || method == http.MethodHead
-	var un *UnreachableError
-	if errors.As(err, &un) {
+	if un, ok := errors.AsType[*UnreachableError](err); ok {
 		return c.backoff(attempt + 1), read && !un.Permanent()
 	}
 	var refused *Error

@@ -92,20 +92,26 @@ func TestRoutes(t *testing.T) {
 		call func(context.Context, *client.Client) error
 		want string
 	}{
-		{"login", func(ctx context.Context, c *client.Client) error { _, err := c.Login(ctx, "ann", "pw"); return err },
-			`POST /api/v1/login {"username":"ann","password":"pw"}`},
+		{
+			"login", func(ctx context.Context, c *client.Client) error { _, err := c.Login(ctx, "ann", "pw"); return err },
+			`POST /api/v1/login {"username":"ann","password":"pw"}`,
+		},
 		{"logout", func(ctx context.Context, c *client.Client) error { return c.Logout(ctx) }, `POST /api/v1/logout`},
 		{"me", func(ctx context.Context, c *client.Client) error { _, err := c.Me(ctx); return err }, `GET /api/v1/me`},
-		{"password", func(ctx context.Context, c *client.Client) error { return c.ChangePassword(ctx, "a", "b") },
-			`PUT /api/v1/me/password {"currentPassword":"a","newPassword":"b"}`},
+		{
+			"password", func(ctx context.Context, c *client.Client) error { return c.ChangePassword(ctx, "a", "b") },
+			`PUT /api/v1/me/password {"currentPassword":"a","newPassword":"b"}`,
+		},
 		{"ready", func(ctx context.Context, c *client.Client) error { return c.Ready(ctx) }, `GET /readyz`},
 		{"health", func(ctx context.Context, c *client.Client) error { return c.Health(ctx) }, `GET /healthz`},
 		{"users", func(ctx context.Context, c *client.Client) error {
 			_, err := c.ListUsers(ctx, client.Query{Limit: 5, Count: true})
 			return err
 		}, `GET /api/v1/user?count=true&limit=5`},
-		{"user get", func(ctx context.Context, c *client.Client) error { _, err := c.GetUser(ctx, "u1"); return err },
-			`GET /api/v1/user/u1`},
+		{
+			"user get", func(ctx context.Context, c *client.Client) error { _, err := c.GetUser(ctx, "u1"); return err },
+			`GET /api/v1/user/u1`,
+		},
 		{"user create", func(ctx context.Context, c *client.Client) error {
 			_, err := c.CreateUser(ctx, api.UserWrite{Username: &name})
 			return err
@@ -114,8 +120,10 @@ func TestRoutes(t *testing.T) {
 			_, err := c.UpdateUser(ctx, "u1", api.UserWrite{Name: &name})
 			return err
 		}, `PUT /api/v1/user/u1 {"name":"New"}`},
-		{"user delete", func(ctx context.Context, c *client.Client) error { _, err := c.DeleteUser(ctx, "u1"); return err },
-			`DELETE /api/v1/user/u1`},
+		{
+			"user delete", func(ctx context.Context, c *client.Client) error { _, err := c.DeleteUser(ctx, "u1"); return err },
+			`DELETE /api/v1/user/u1`,
+		},
 		{"projects", func(ctx context.Context, c *client.Client) error {
 			_, err := c.ListProjects(ctx, client.Query{})
 			return err
@@ -124,8 +132,10 @@ func TestRoutes(t *testing.T) {
 			_, err := c.RegisterProject(ctx, api.ProjectRegistration{Name: "Blog", ConfigFile: "blog/project.yaml", Enabled: true})
 			return err
 		}, `POST /api/v1/project {"name":"Blog","description":"","configFile":"blog/project.yaml","enabled":true}`},
-		{"project get", func(ctx context.Context, c *client.Client) error { _, err := c.GetProject(ctx, "p1"); return err },
-			`GET /api/v1/project/p1`},
+		{
+			"project get", func(ctx context.Context, c *client.Client) error { _, err := c.GetProject(ctx, "p1"); return err },
+			`GET /api/v1/project/p1`,
+		},
 		{"project update", func(ctx context.Context, c *client.Client) error {
 			_, err := c.UpdateProject(ctx, "p1", api.ProjectUpdate{Name: &name})
 			return err
@@ -134,12 +144,18 @@ func TestRoutes(t *testing.T) {
 			_, err := c.UnregisterProject(ctx, "p1")
 			return err
 		}, `DELETE /api/v1/project/p1`},
-		{"status", func(ctx context.Context, c *client.Client) error { _, err := c.ProjectStatus(ctx, "p1"); return err },
-			`GET /api/v1/project/p1/status`},
-		{"reload", func(ctx context.Context, c *client.Client) error { _, err := c.Reload(ctx, "blog"); return err },
-			`POST /api/v1/_/blog/_/admin/reload?wait=true`},
-		{"reload later", func(ctx context.Context, c *client.Client) error { return c.RequestReload(ctx, "blog") },
-			`POST /api/v1/_/blog/_/admin/reload`},
+		{
+			"status", func(ctx context.Context, c *client.Client) error { _, err := c.ProjectStatus(ctx, "p1"); return err },
+			`GET /api/v1/project/p1/status`,
+		},
+		{
+			"reload", func(ctx context.Context, c *client.Client) error { _, err := c.Reload(ctx, "blog"); return err },
+			`POST /api/v1/_/blog/_/admin/reload?wait=true`,
+		},
+		{
+			"reload later", func(ctx context.Context, c *client.Client) error { return c.RequestReload(ctx, "blog") },
+			`POST /api/v1/_/blog/_/admin/reload`,
+		},
 		{"collections", func(ctx context.Context, c *client.Client) error {
 			_, err := c.ListCollections(ctx, "blog")
 			return err
@@ -339,7 +355,7 @@ func TestRetries(t *testing.T) {
 		{"read, 503 without Retry-After", version, busy(""), 1},
 		{"read, 503 for too long", version, busy("3600"), 1},
 		{"create, 503", create, busy("1"), 1},
-		{"read, 500", version, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 1},
+		{"read, 500", version, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -466,7 +482,10 @@ func TestRecordsFollowsCursors(t *testing.T) {
 		t.Error(diff)
 	}
 	asked = nil
-	for range c.Records(t.Context(), "blog", "articles", q) {
+	for _, err := range c.Records(t.Context(), "blog", "articles", q) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 	if len(asked) != 1 {
@@ -520,7 +539,7 @@ func TestDoIsRaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"uri": "/x?a=1&b=2", "accept": "text/plain", "agent": "svcctl/1", "body": "hello"}
-	if diff := cmp.Diff(want, got); diff != "" || resp.StatusCode != 202 {
+	if diff := cmp.Diff(want, got); diff != "" || resp.StatusCode != http.StatusAccepted {
 		t.Fatal(resp.Status, diff)
 	}
 }

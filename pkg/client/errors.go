@@ -69,7 +69,7 @@ func refusal(method string, resp *http.Response) *Error {
 	if s, err := strconv.Atoi(resp.Header.Get(api.HeaderRetryAfter)); err == nil && s >= 0 {
 		e.RetryAfter = time.Duration(s) * time.Second
 	}
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) //nolint:errcheck // an unreadable type is no problem document
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an unreadable type is no problem document
 	if media == api.MediaProblem || media == api.MediaJSON {
 		data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 		if err == nil && json.Unmarshal(data, &e.Problem) == nil && e.Problem.Detail != "" {
