@@ -18,8 +18,9 @@ fail() {
 	say "make run: $*" >&2
 	exit 1
 }
-ctl() { bin/svcctl --color=never -q "$@"; }
-asks() { ctl -s "$url" --request-timeout 3s api GET "$1" >/dev/null 2>&1; }
+ctl() { bin/svcctl --color=never -q --context local "$@"; }
+# asks is without a credential: one of an earlier login would be refused.
+asks() { SVCCTL_CONFIG=/dev/null bin/svcctl -s "$url" --request-timeout 3s api GET "$1" >/dev/null 2>&1; }
 
 case $port in
 *[!0-9]* | '') fail "API_PORT must be a number, such as 8081" ;;
@@ -67,7 +68,7 @@ until asks /readyz; do
 	[ "$tries" -lt 300 ] || fail "svcd is not ready after 30 seconds"
 	sleep 0.1
 done
-ctl config set-context local --server "$url" --admin-token-file "$data/admin.token" >/dev/null || exit 1
+bin/svcctl -q config set-context local --use --server "$url" --admin-token-file "$data/admin.token" >/dev/null || exit 1
 
 # What was loaded is noted for each store, in a file for each file of records.
 store=$(printf '%s' "${STORE_URI:-embedded}" | cksum | cut -d ' ' -f 1)
