@@ -290,16 +290,27 @@ func (s *Server) finish(w *recorder, r *request, took time.Duration) {
 }
 
 func (s *Server) noRoute(_ http.ResponseWriter, r *request) error {
-	if rest, ok := strings.CutPrefix(r.URL.Path, api.Prefix+"/_/"); ok {
-		namespace, _, _ := strings.Cut(rest, "/")
-		if _, err := s.cfg.Registry.Get(namespace); err != nil {
-			return err
-		}
+	if err := s.servedNamespace(r); err != nil {
+		return err
 	}
 	return errs.New(errs.NotFound, "no_such_route", "not found")
 }
 
+// servedNamespace refuses a path below a project that is not served, whatever comes after.
+func (s *Server) servedNamespace(r *request) error {
+	rest, ok := strings.CutPrefix(r.URL.Path, api.Prefix+"/_/")
+	if !ok {
+		return nil
+	}
+	namespace, _, _ := strings.Cut(rest, "/")
+	_, err := s.cfg.Registry.Get(namespace)
+	return err
+}
+
 func (s *Server) noMethod(w http.ResponseWriter, r *request) error {
+	if err := s.servedNamespace(r); err != nil {
+		return err
+	}
 	path := r.URL.RawPath // what chi looks at
 	if path == "" {
 		path = r.URL.Path
