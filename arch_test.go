@@ -212,7 +212,7 @@ func TestMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []string
-	for _, line := range strings.Split(string(text), "\n") {
+	for _, line := range strings.SplitSeq(string(text), "\n") {
 		name, rest, ok := strings.Cut(line, "<-")
 		if !ok {
 			continue

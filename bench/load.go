@@ -92,11 +92,11 @@ func connection(ctx context.Context, addr string, op operation, seed uint64, dea
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // everything has been read
 	if err := conn.SetDeadline(deadline.Add(startLimit)); err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(seed, uint64(deadline.UnixNano()))) //nolint:gosec // which article is read
+	rng := rand.New(rand.NewPCG(seed, uint64(deadline.UnixNano())))
 	answers := bufio.NewReaderSize(conn, 64<<10)
 	var took []time.Duration
 	for now := time.Now(); (now.Before(deadline) || len(took) == 0) && ctx.Err() == nil; {
@@ -123,7 +123,7 @@ func check(r *bufio.Reader, op operation) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // only read
 	if resp.StatusCode != op.status {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
 		return fmt.Errorf("status %d: %s", resp.StatusCode, text)

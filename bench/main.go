@@ -21,6 +21,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -72,7 +73,7 @@ func main() {
 }
 
 func measure(ctx context.Context, o options) (err error) {
-	s, err := newServer(o)
+	s, err := newServer(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -142,18 +143,23 @@ func coldStarts(ctx context.Context, s *server, a *articles, r *report) error {
 }
 
 func (r *report) table(w io.Writer) error {
-	fmt.Fprintf(w, "svcd %s, %s store, %d articles, %d CPUs shared with the client\n\n", r.Version, r.Store, r.Articles, r.CPUs)
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "operation\tconnections\trequests/s\tp50 ms\tp99 ms\tCPU µs/request\t")
+	var b strings.Builder
+	fmt.Fprintf(&b, "svcd %s, %s store, %d articles, %d CPUs shared with the client\n\n", r.Version, r.Store, r.Articles, r.CPUs)
+	rows := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
+	text := "operation\tconnections\trequests/s\tp50 ms\tp99 ms\tCPU µs/request\t\n"
 	for _, x := range r.Runs {
-		fmt.Fprintf(t, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t\n", x.Op, x.Connections, x.PerSecond, x.P50, x.P99, x.CPU)
+		text += fmt.Sprintf("%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t\n", x.Op, x.Connections, x.PerSecond, x.P50, x.P99, x.CPU)
 	}
-	if err := t.Flush(); err != nil {
+	if _, err := io.WriteString(rows, text); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\ncold start to the first answer   %.0f ms (median of %d)\nmemory at rest                   %.0f MiB\n"+
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\ncold start to the first answer   %.0f ms (median of %d)\nmemory at rest                   %.0f MiB\n"+
 		"memory after the load            %.0f MiB\nseeding                          %.1f s\n",
 		r.ColdStartMS[len(r.ColdStartMS)/2], len(r.ColdStartMS), r.IdleMiB, r.BusyMiB, r.SeedSeconds)
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

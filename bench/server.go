@@ -31,7 +31,7 @@ type server struct {
 	ended           chan error // gives how cmd ended, once
 }
 
-func newServer(o options) (*server, error) {
+func newServer(ctx context.Context, o options) (*server, error) {
 	svcd, err := filepath.Abs(o.svcd)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func newServer(o options) (*server, error) {
 	if err := os.CopyFS(filepath.Join(dir, "projects", "bench"), os.DirFS(o.project)); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free now
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0") // a port that is free now
 	if err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
@@ -70,7 +70,7 @@ func (s *server) start(ctx context.Context, path string) error {
 		return err
 	}
 	var log bytes.Buffer
-	s.cmd = exec.CommandContext(ctx, s.svcd, "serve") //nolint:gosec // the program that the user names
+	s.cmd = exec.CommandContext(ctx, s.svcd, "serve")
 	s.cmd.Env = append(os.Environ(), "API_HOST=127.0.0.1", "API_PORT="+port, "DATA_DIR="+filepath.Join(s.dir, "data"),
 		"PROJECTS_DIR="+filepath.Join(s.dir, "projects"), "ADMIN_TOKEN="+adminToken, "LOG_LEVEL=warn")
 	s.cmd.Stderr = &log
@@ -133,7 +133,7 @@ func (s *server) call(ctx context.Context, method, path string, body any) (statu
 	if err != nil {
 		return 0, nil, err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // only read
 	answer, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, answer, err
 }

@@ -208,7 +208,7 @@ func newOrder(s source, products []product, n int) order {
 	}
 	switch age := orderCount - 1 - n; {
 	case n%13 == 6:
-		o.Status = "cancelled"
+		o.Status = "canceled"
 	case age > 14:
 		o.Status, o.ShippedAt = "delivered", stamp(placed.AddDate(0, 0, 2))
 	case age > 7:
