@@ -212,7 +212,7 @@ func TestMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []string
-	for _, line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		name, rest, ok := strings.Cut(line, "<-")
 		if !ok {
 			continue
@@ -238,7 +238,7 @@ func TestMap(t *testing.T) {
 
 func withoutCLI(list string) string {
 	words := strings.Fields(list)
-	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "/cli/") && w != "/cli/command" })
+	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "/cli/") })
 	if len(words) == 0 {
 		return "-"
 	}
