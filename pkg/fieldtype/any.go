@@ -37,13 +37,8 @@ func (anyType) Cast(_ *Field, v any) (any, error) {
 	if !untyped {
 		return v, nil
 	}
-	switch text {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	case "null":
-		return nil, nil
+	if v, ok := literal(text); ok {
+		return v, nil
 	}
 	if n, ok := readNumber(string(text)); ok {
 		return n, nil

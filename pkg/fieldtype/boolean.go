@@ -17,13 +17,21 @@ func (booleanType) Cast(_ *Field, v any) (any, error) {
 	if !untyped {
 		return v, nil
 	}
-	switch text {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	case "null":
-		return nil, nil
+	if v, ok := literal(text); ok {
+		return v, nil
 	}
 	return nil, untypedError("true or false", text)
+}
+
+// literal reads true, false and null.
+func literal(text Untyped) (v any, ok bool) {
+	switch text {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	case "null":
+		return nil, true
+	}
+	return nil, false
 }

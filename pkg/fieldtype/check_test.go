@@ -19,22 +19,22 @@ var (
 )
 
 // typ gives a type that exists.
-func typ(t testing.TB, name string) fieldtype.Type {
-	t.Helper()
+func typ(tb testing.TB, name string) fieldtype.Type {
+	tb.Helper()
 	ft, ok := fieldtype.ByName(name)
 	if !ok {
-		t.Fatalf("no type %s", name)
+		tb.Fatalf("no type %s", name)
 	}
 	return ft
 }
 
 // field makes a field with rules, which must be good ones.
-func field(t testing.TB, name, typeName string, rules any) *fieldtype.Field {
-	t.Helper()
-	ft := typ(t, typeName)
+func field(tb testing.TB, name, typeName string, rules any) *fieldtype.Field {
+	tb.Helper()
+	ft := typ(tb, typeName)
 	parsed, problems := fieldtype.ParseRules(rules, ft)
 	if len(problems) > 0 {
-		t.Fatalf("rules of %s: %v", name, problems)
+		tb.Fatalf("rules of %s: %v", name, problems)
 	}
 	return &fieldtype.Field{Name: name, Path: name, Type: ft, Rules: parsed}
 }
@@ -45,11 +45,11 @@ func with(f *fieldtype.Field, change func(f *fieldtype.Field)) *fieldtype.Field 
 }
 
 // parse reads a JSON object as a body is read.
-func parse(t testing.TB, text string) bson.D {
-	t.Helper()
+func parse(tb testing.TB, text string) bson.D {
+	tb.Helper()
 	doc, err := document.ParseJSON([]byte(text))
 	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+		tb.Fatalf("%s: %v", text, err)
 	}
 	return doc
 }
@@ -152,28 +152,29 @@ func TestAllTypesAreNamed(t *testing.T) {
 }
 
 // article is a tree with a bit of everything.
-func article(t testing.TB, strict bool) *fieldtype.Tree {
+func article(tb testing.TB, strict bool) *fieldtype.Tree {
+	tb.Helper()
 	variants := fieldtype.NewTree([]*fieldtype.Field{
-		field(t, "sku", "string", "required,slug"),
-		field(t, "stock", "number", "min=0"),
+		field(tb, "sku", "string", "required,slug"),
+		field(tb, "stock", "number", "min=0"),
 	}, true)
 	return fieldtype.NewTree([]*fieldtype.Field{
-		field(t, "title", "string", "required,min=3,max=20"),
-		with(field(t, "status", "string", nil), func(f *fieldtype.Field) {
+		field(tb, "title", "string", "required,min=3,max=20"),
+		with(field(tb, "status", "string", nil), func(f *fieldtype.Field) {
 			f.Default = "draft"
 			f.Choices = []any{"draft", "published"}
 		}),
-		with(field(t, "tags", "string[]", "maxItems=3,uniqueItems"), func(f *fieldtype.Field) { f.Choices = []any{"a", "b", "c"} }),
-		with(field(t, "colors", "string[]", nil), func(f *fieldtype.Field) { f.Choices = []any{"red"}; f.FreeSolo = true }),
-		with(field(t, "variants", "object[]", nil), func(f *fieldtype.Field) { f.Sub = variants }),
-		with(field(t, "author", "string", "exists"), func(f *fieldtype.Field) { f.Foreign = &fieldtype.Foreign{Collection: "authors"} }),
-		field(t, "publishedAt", "date", "before=now"),
-		field(t, "seo", "object", nil),
-		with(field(t, "settings", "object", nil), func(f *fieldtype.Field) {
+		with(field(tb, "tags", "string[]", "maxItems=3,uniqueItems"), func(f *fieldtype.Field) { f.Choices = []any{"a", "b", "c"} }),
+		with(field(tb, "colors", "string[]", nil), func(f *fieldtype.Field) { f.Choices = []any{"red"}; f.FreeSolo = true }),
+		with(field(tb, "variants", "object[]", nil), func(f *fieldtype.Field) { f.Sub = variants }),
+		with(field(tb, "author", "string", "exists"), func(f *fieldtype.Field) { f.Foreign = &fieldtype.Foreign{Collection: "authors"} }),
+		field(tb, "publishedAt", "date", "before=now"),
+		field(tb, "seo", "object", nil),
+		with(field(tb, "settings", "object", nil), func(f *fieldtype.Field) {
 			f.Default = map[string]any{"color": "red", "n": 1}
 		}),
-		field(t, "cover", "file", nil),
-		with(field(t, "extra", "any", nil), func(f *fieldtype.Field) { f.Sub = variants }),
+		field(tb, "cover", "file", nil),
+		with(field(tb, "extra", "any", nil), func(f *fieldtype.Field) { f.Sub = variants }),
 	}, strict)
 }
 

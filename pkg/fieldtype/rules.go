@@ -174,9 +174,9 @@ func parseTag(tag string) bson.D {
 		if name == "pattern" {
 			end := i + 1
 			for end < len(tokens) && !allRules(tokens[end:]) {
-				arg += "," + tokens[end]
 				end++
 			}
+			arg = strings.Join(append([]string{arg}, tokens[i+1:end]...), ",")
 			i = end - 1
 		}
 		members = append(members, bson.E{Key: name, Value: Untyped(arg)})

@@ -26,11 +26,15 @@ type Untyped string
 // All lists the field types. Adding one is a file and a line here.
 func All() []Type {
 	return []Type{
-		stringType{}, listType{stringType{}},
-		numberType{}, listType{numberType{}},
+		stringType{},
+		listType{stringType{}},
+		numberType{},
+		listType{numberType{}},
 		booleanType{},
-		objectType{}, listType{objectType{}},
-		fileType{}, listType{fileType{}},
+		objectType{},
+		listType{objectType{}},
+		fileType{},
+		listType{fileType{}},
 		dateType{},
 		anyType{},
 	}
