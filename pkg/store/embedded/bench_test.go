@@ -16,12 +16,14 @@ import (
 const benchDocs = 20_000
 
 // article is a document of about half a kilobyte.
-func article(t testing.TB, id bson.ObjectID, n int) bson.D {
-	t.Helper()
+func article(tb testing.TB, id bson.ObjectID, n int) bson.D {
+	tb.Helper()
 	return bson.D{
-		{Key: "_id", Value: id}, {Key: "title", Value: fmt.Sprintf("Article number %d", n)},
+		{Key: "_id", Value: id},
+		{Key: "title", Value: fmt.Sprintf("Article number %d", n)},
 		{Key: "status", Value: []string{"draft", "published"}[n%2]},
-		{Key: "author", Value: fmt.Sprintf("author-%d", n%100)}, {Key: "n", Value: n},
+		{Key: "author", Value: fmt.Sprintf("author-%d", n%100)},
+		{Key: "n", Value: n},
 		{Key: "tags", Value: bson.A{fmt.Sprint("tag", n%7), fmt.Sprint("tag", n%11)}},
 		{Key: "body", Value: fmt.Sprintf("%0400d", n)},
 	}

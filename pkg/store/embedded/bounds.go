@@ -109,6 +109,7 @@ func compareBounds(p *mql.Cmp, multikey bool) (bounds, bool) {
 			return bounds{}, false
 		}
 		return listBounds(p.Value), true
+	default: // ordered by value
 	}
 	if p.Op == mql.Eq {
 		return bounds{intervals: []interval{pointOf(p.Value)}, exact: plain(p.Value.Type), notNull: true}, true
@@ -161,6 +162,7 @@ func rangeBounds(p *mql.Cmp) bounds {
 		out.hi = point.lo
 	case mql.Lte:
 		out.hi = point.hi
+	case mql.Eq: // not a range
 	}
 	return bounds{intervals: union([]interval{out}), exact: true, notNull: true}
 }

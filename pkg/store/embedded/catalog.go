@@ -234,7 +234,10 @@ func (c *catalog) create(b *pebble.Batch, name collectionName) (*collection, err
 	}
 	coll := &collection{name: name, id: id}
 	coll.indexes.Store(&indexSet{})
-	return coll, coll.put(b, coll.indexes.Load())
+	if err := coll.put(b, coll.indexes.Load()); err != nil {
+		return nil, err
+	}
+	return coll, nil
 }
 
 func loadCatalog(db *pebble.DB) (_ *catalog, err error) {

@@ -9,5 +9,8 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, embedded.Options{InMemory: true}) })
+	storetest.Run(t, func(t *testing.T) store.Store {
+		t.Helper()
+		return open(t, embedded.Options{InMemory: true})
+	})
 }

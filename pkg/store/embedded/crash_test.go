@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -35,9 +36,7 @@ func (h *history) acknowledged() map[int]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := map[int]int{}
-	for id, n := range h.acked {
-		out[id] = n
-	}
+	maps.Copy(out, h.acked)
 	return out
 }
 
@@ -184,6 +183,7 @@ func TestFailingDisk(t *testing.T) {
 }
 
 func failAt(t *testing.T, n int64, forGood bool) {
+	t.Helper()
 	mem := vfs.NewCrashableMem()
 	inject := &failure{at: n, forGood: forGood}
 	failed := make(chan struct{}, 100)
@@ -194,7 +194,7 @@ func failAt(t *testing.T, n int64, forGood bool) {
 	h := newHistory()
 	s, err := embedded.Open(t.Context(), opts)
 	if err == nil {
-		w := &writer{t: t, r: rand.New(rand.NewPCG(uint64(n), 1)), c: collection(s), h: h} //nolint:gosec // a seed
+		w := &writer{t: t, r: rand.New(rand.NewPCG(uint64(n), 1)), c: collection(s), h: h}
 		for i := 0; i < 150 && w.step(); i++ {
 			if i == 20 {
 				err = collection(s).CreateIndex(t.Context(), index("n", "n", "tags"))
@@ -205,7 +205,7 @@ func failAt(t *testing.T, n int64, forGood bool) {
 				t.Errorf("Ping after the engine failed: %v", err)
 			}
 		}
-		defer s.Close() //nolint:errcheck // the disk is broken
+		defer s.Close()
 	}
 	if err != nil && errs.KindOf(err) != errs.Unavailable && errs.KindOf(err) != errs.Full && errs.KindOf(err) != errs.Internal {
 		t.Errorf("got %v", err)

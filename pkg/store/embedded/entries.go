@@ -72,7 +72,7 @@ func (w *entryWalk) walk(doc []byte, fields []entryField) error {
 			f.value, f.done = value, true
 			continue
 		}
-		if list != nil && &list[0] != &value.Value[0] {
+		if len(list) > 0 && &list[0] != &value.Value[0] {
 			return errParallel
 		}
 		list, f.rest = value.Value, rest

@@ -13,69 +13,69 @@ import (
 )
 
 // open opens a store, and at the end of t checks that its indexes are what its documents say, and closes it.
-func open(t testing.TB, opts embedded.Options) *embedded.Store {
-	t.Helper()
+func open(tb testing.TB, opts embedded.Options) *embedded.Store {
+	tb.Helper()
 	if opts.OnFatal == nil {
-		opts.OnFatal = func(err error) { t.Errorf("the engine failed: %v", err) }
+		opts.OnFatal = func(err error) { tb.Errorf("the engine failed: %v", err) }
 	}
-	s, err := embedded.Open(t.Context(), opts)
+	s, err := embedded.Open(tb.Context(), opts)
 	if err != nil {
-		t.Fatalf("Open: %v", err)
+		tb.Fatalf("Open: %v", err)
 	}
-	t.Cleanup(func() { validateAndClose(t, s) })
+	tb.Cleanup(func() { validateAndClose(tb, s) })
 	return s
 }
 
-func validateAndClose(t testing.TB, s *embedded.Store) {
-	t.Helper()
-	err := s.Validate(context.WithoutCancel(t.Context()))
+func validateAndClose(tb testing.TB, s *embedded.Store) {
+	tb.Helper()
+	err := s.Validate(context.WithoutCancel(tb.Context()))
 	if err != nil && errs.KindOf(err) != errs.Unavailable { // closed before
-		t.Errorf("Validate: %v", err)
+		tb.Errorf("Validate: %v", err)
 	}
 	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err) // iterators that were not closed show here
+		tb.Errorf("Close: %v", err) // iterators that were not closed show here
 	}
 }
 
 func collection(s *embedded.Store) store.Collection { return s.Database("db").Collection("things") }
 
-func raw(t testing.TB, doc bson.D) bson.Raw {
-	t.Helper()
+func raw(tb testing.TB, doc bson.D) bson.Raw {
+	tb.Helper()
 	out, err := bson.Marshal(doc)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out
 }
 
-func value(t testing.TB, v any) bson.RawValue {
-	t.Helper()
-	return raw(t, bson.D{{Key: "v", Value: v}}).Lookup("v")
+func value(tb testing.TB, v any) bson.RawValue {
+	tb.Helper()
+	return raw(tb, bson.D{{Key: "v", Value: v}}).Lookup("v")
 }
 
-func insert(t testing.TB, doc bson.D) store.Op {
-	t.Helper()
-	return store.Op{Kind: store.Insert, Doc: raw(t, doc)}
+func insert(tb testing.TB, doc bson.D) store.Op {
+	tb.Helper()
+	return store.Op{Kind: store.Insert, Doc: raw(tb, doc)}
 }
 
 // must applies ops that have to succeed.
-func must(t testing.TB, c store.Collection, ops ...store.Op) {
-	t.Helper()
-	results, err := c.Write(t.Context(), ops, false)
+func must(tb testing.TB, c store.Collection, ops ...store.Op) {
+	tb.Helper()
+	results, err := c.Write(tb.Context(), ops, false)
 	if err != nil {
-		t.Fatalf("Write: %v", err)
+		tb.Fatalf("Write: %v", err)
 	}
 	for i, r := range results {
 		if r.Err != nil {
-			t.Fatalf("op %d: %v", i, r.Err)
+			tb.Fatalf("op %d: %v", i, r.Err)
 		}
 	}
 }
 
-func createIndex(t testing.TB, c store.Collection, index store.Index) {
-	t.Helper()
-	if err := c.CreateIndex(t.Context(), index); err != nil {
-		t.Fatalf("CreateIndex(%s): %v", index.Name, err)
+func createIndex(tb testing.TB, c store.Collection, index store.Index) {
+	tb.Helper()
+	if err := c.CreateIndex(tb.Context(), index); err != nil {
+		tb.Fatalf("CreateIndex(%s): %v", index.Name, err)
 	}
 }
 
@@ -100,15 +100,15 @@ func sortBy(paths ...string) mql.Sort {
 	return s
 }
 
-func find(t testing.TB, c store.Collection, q store.Query) []bson.Raw {
-	t.Helper()
+func find(tb testing.TB, c store.Collection, q store.Query) []bson.Raw {
+	tb.Helper()
 	var docs []bson.Raw
-	err := c.Find(t.Context(), q, func(doc bson.Raw) error {
+	err := c.Find(tb.Context(), q, func(doc bson.Raw) error {
 		docs = append(docs, append(bson.Raw(nil), doc...))
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("Find: %v", err)
+		tb.Fatalf("Find: %v", err)
 	}
 	return docs
 }

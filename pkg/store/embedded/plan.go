@@ -216,7 +216,7 @@ func extend(ranges []keyRange, ivs []interval, desc bool) []keyRange {
 	return out
 }
 
-func join(a, b []byte) []byte { return append(a[:len(a):len(a)], b...) }
+func join(a, b []byte) []byte { return append(slices.Clip(a), b...) }
 
 // fixed gives the key of the one value that field i is bound to, or nil.
 func (a *plan) fixed(i int, desc bool) []byte {

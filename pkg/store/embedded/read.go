@@ -255,7 +255,8 @@ func (r *read) keys(fn func(key []byte) error) error {
 }
 
 func (r *read) walk(rg keyRange, fn func(key []byte) error) error {
-	step, ok := r.it.Next, false
+	step := r.it.Next
+	var ok bool
 	if r.plan.reverse {
 		step, ok = r.it.Prev, r.it.SeekLT(rg.hi)
 	} else {

@@ -102,7 +102,7 @@ func TestLockHolder(t *testing.T) {
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	opts := embedded.Options{Dir: dir, Ballast: -1, OnFatal: func(err error) { t.Error(err) }}
-	holder := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLockHolder$") //nolint:gosec // this test
+	holder := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLockHolder$")
 	holder.Env = append(os.Environ(), lockDirEnv+"="+dir)
 	out, err := holder.StdoutPipe()
 	if err != nil {

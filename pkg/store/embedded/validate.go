@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -113,7 +114,7 @@ func (v *validation) document(c *collection, set *indexSet, id, stored []byte, w
 		v.report("%v document %x: %w", c.name, id, err)
 		return nil
 	}
-	if own, _ := lookup(doc, "_id"); string(idKey(own)) != string(id) {
+	if own, _ := lookup(doc, "_id"); !bytes.Equal(idKey(own), id) {
 		v.report("%v document %x: stored under another _id", c.name, id)
 	}
 	for i, x := range set.all {
