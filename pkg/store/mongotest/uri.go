@@ -19,18 +19,18 @@ var shared struct {
 // URI gives the connection string of a MongoDB replica set for tests: that of MONGODB_URI, or else of a server of
 // this test process (see Start). Without one the test is skipped with a line that says so; with CI=true it fails.
 // Databases on it are shared: a test uses a name of its own and drops it.
-func URI(t testing.TB) string {
-	t.Helper()
-	if uri := os.Getenv("MONGODB_URI"); uri != "" { //nolint:forbidigo // the setting of whoever runs the tests
+func URI(tb testing.TB) string {
+	tb.Helper()
+	if uri := os.Getenv("MONGODB_URI"); uri != "" { // the setting of whoever runs the tests
 		return uri
 	}
-	shared.Do(func() { shared.server, shared.err = Start(context.WithoutCancel(t.Context())) })
+	shared.Do(func() { shared.server, shared.err = Start(context.WithoutCancel(tb.Context())) })
 	if shared.err == nil {
 		return shared.server.URI
 	}
-	if os.Getenv("CI") == "true" { //nolint:forbidigo // as above
-		t.Fatalf("NO MONGODB TO TEST WITH, and CI=true: %v", shared.err)
+	if os.Getenv("CI") == "true" {
+		tb.Fatalf("NO MONGODB TO TEST WITH, and CI=true: %v", shared.err)
 	}
-	t.Skipf("NOT TESTED ON MONGODB: %v", shared.err)
+	tb.Skipf("NOT TESTED ON MONGODB: %v", shared.err)
 	return ""
 }

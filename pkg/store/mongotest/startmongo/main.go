@@ -20,13 +20,11 @@ import (
 	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
-func main() {
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(command []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:]))
-}
-
-func run(ctx context.Context, command []string) int {
 	uri := os.Getenv("MONGODB_URI")
 	if uri == "" {
 		server, err := mongotest.Start(ctx)
