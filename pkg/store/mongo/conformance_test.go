@@ -11,7 +11,10 @@ import (
 
 func TestConformance(t *testing.T) {
 	uri := mongotest.URI(t)
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, uri) })
+	storetest.Run(t, func(t *testing.T) store.Store {
+		t.Helper()
+		return open(t, uri)
+	})
 }
 
 func open(t *testing.T, uri string) *mongo.Store {

@@ -64,6 +64,7 @@ func TestStepDown(t *testing.T) {
 }
 
 func stepDown(t *testing.T, admin *driver.Client) error {
+	t.Helper()
 	command := bson.D{{Key: "replSetStepDown", Value: 1}, {Key: "force", Value: true}}
 	return admin.Database("admin").RunCommand(t.Context(), command).Err()
 }

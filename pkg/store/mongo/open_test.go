@@ -117,7 +117,7 @@ func TestOutage(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	_, getErr := c.Get(t.Context(), bson.Raw(insert[0].Doc).Lookup("_id"))
+	_, getErr := c.Get(t.Context(), insert[0].Doc.Lookup("_id"))
 	_, writeErr := c.Write(t.Context(), insert, false)
 	_, atomicErr := c.Write(t.Context(), append(insert, insert...), true)
 	for call, err := range map[string]error{

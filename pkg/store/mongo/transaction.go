@@ -34,7 +34,7 @@ func (c *collection) inTransaction(ctx context.Context, fn func(ctx context.Cont
 			isOutage(err) && time.Now().After(outage) {
 			return committed && err == nil, err
 		}
-		if err := wait(ctx, rand.N(backoff)); err != nil {
+		if err := wait(ctx, rand.N(backoff)); err != nil { //nolint:gosec // spreads retries, no secret
 			return false, err
 		}
 	}

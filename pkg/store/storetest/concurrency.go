@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,7 +21,7 @@ func testConcurrency(t *testing.T, s store.Store) {
 		run  func(f *fixture)
 	}{
 		{"one of many inserts with one id wins", func(f *fixture) {
-			f.race(func(int) string { return `"round":true` }, "dup _id[_id]", func(round, _ int) string { return fmt.Sprint(round) })
+			f.race(func(int) string { return `"round":true` }, "dup _id[_id]", func(round, _ int) string { return strconv.Itoa(round) })
 		}},
 		{"one of many inserts with one unique value wins", func(f *fixture) {
 			f.index(unique(on("u")))
@@ -153,6 +154,7 @@ func testSnapshots(f *fixture) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	var g sync.WaitGroup
 	var moves atomic.Int64
+	var stopped atomic.Bool
 	g.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
 			low, high := i%(n/2), n-1-i%(n/2)
@@ -160,12 +162,21 @@ func testSnapshots(f *fixture) {
 			ops := []store.Op{
 				replace(fmt.Sprintf(`{"_id":%d,"n":%d}`, low, low+1-swap)), replace(fmt.Sprintf(`{"_id":%d,"n":%d}`, high, high-1+swap)),
 			}
-			if results, err := f.Write(ctx, ops, true); err == nil && results[0].Err == nil && results[1].Err == nil {
-				moves.Add(1)
+			results, err := f.Write(ctx, ops, true)
+			if err == nil {
+				err = errors.Join(results[0].Err, results[1].Err)
 			}
+			if err != nil {
+				if ctx.Err() == nil {
+					f.t.Errorf("move %d: %v", i, err)
+				}
+				stopped.Store(true)
+				return
+			}
+			moves.Add(1)
 		}
 	})
-	for range reads {
+	for i := 0; i < reads || moves.Load() == 0 && !stopped.Load(); i++ { // the writer may be slow to begin
 		var sum int64
 		err := f.Find(ctx, store.Query{}, func(d bson.Raw) error {
 			sum += d.Lookup("n").AsInt64()
@@ -288,7 +299,7 @@ func testManyCollections(f *fixture) {
 	}
 	f.wantCollections("c0", "c1", "c2", "c3")
 	for i := range 12 {
-		if _, err := f.db.Collection(fmt.Sprintf("c%d", i%4)).Get(f.t.Context(), value(fmt.Sprint(i))); err != nil {
+		if _, err := f.db.Collection(fmt.Sprintf("c%d", i%4)).Get(f.t.Context(), value(strconv.Itoa(i))); err != nil {
 			f.t.Errorf("document %d: %v", i, err)
 		}
 	}

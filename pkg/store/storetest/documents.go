@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,12 +58,12 @@ func testDocuments(t *testing.T, s store.Store) {
 		f := newFixture(t, s)
 		passed := bytes.Clone(doc(`{"_id":1,"a":"before"}`))
 		f.mustWrite(store.Op{Kind: store.Insert, Doc: passed})
-		copy(passed[bytes.Index(passed, []byte("before")):], "passed")
+		overwrite(passed, "before", "passed")
 		got, err := f.Get(t.Context(), value(`1`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		copy(got[bytes.Index(got, []byte("before")):], "gotten")
+		overwrite(got, "before", "gotten")
 		if got, want := f.contents(), doc(`{"_id":1,"a":"before"}`).String(); got != want {
 			t.Errorf("stored %s, want %s", got, want)
 		}
@@ -76,11 +77,17 @@ func testDocuments(t *testing.T, s store.Store) {
 				t.Fatal(err)
 			}
 			f.mustWrite(store.Op{Kind: store.Insert, Doc: want})
-			if got, err := f.Get(t.Context(), value(fmt.Sprint(id))); err != nil || !bytes.Equal(got, want) {
+			if got, err := f.Get(t.Context(), value(strconv.Itoa(id))); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%d bytes: came back as %d bytes, %v", len(want), len(got), err)
 			}
 		}
 	})
+}
+
+// overwrite replaces text within doc by text of the same length, in place.
+func overwrite(doc []byte, old, text string) {
+	at := bytes.Index(doc, []byte(old))
+	copy(doc[at:], text)
 }
 
 // everyType gives one document for each value that records can hold, and the corners of each type.
@@ -99,9 +106,16 @@ func everyType(t *testing.T) []bson.Raw {
 		0.0, math.Copysign(0, -1), 0.1, 1.0, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1), math.NaN(),
 		decimal("1"), decimal("1.00"), decimal("-0"), decimal("NaN"), decimal("9.999999999999999999999999999999999E+6144"),
 		bson.NewObjectID(), bson.NewDateTimeFromTime(time.UnixMilli(0)), bson.DateTime(-1), bson.DateTime(math.MaxInt64),
-		bson.Binary{Subtype: 0, Data: []byte{0, 1, 2}}, bson.Binary{Subtype: 4, Data: make([]byte, 16)}, bson.Regex{Pattern: "^a", Options: "i"},
-		bson.Timestamp{T: 7, I: 1}, bson.MinKey{}, bson.MaxKey{},
-		bson.D{}, bson.A{}, bson.A{nil, bson.A{}, bson.D{}, int32(1), "x"}, bson.D{{Key: "z", Value: int32(1)}, {Key: "a", Value: bson.D{{Key: "", Value: nil}}}},
+		bson.Binary{Subtype: 0, Data: []byte{0, 1, 2}},
+		bson.Binary{Subtype: 4, Data: make([]byte, 16)},
+		bson.Regex{Pattern: "^a", Options: "i"},
+		bson.Timestamp{T: 7, I: 1},
+		bson.MinKey{},
+		bson.MaxKey{},
+		bson.D{},
+		bson.A{},
+		bson.A{nil, bson.A{}, bson.D{}, int32(1), "x"},
+		bson.D{{Key: "z", Value: int32(1)}, {Key: "a", Value: bson.D{{Key: "", Value: nil}}}},
 	}
 	var docs []bson.Raw
 	for i, v := range values {
@@ -113,7 +127,9 @@ func everyType(t *testing.T) []bson.Raw {
 	}
 	ids := []any{
 		nil, false, "", "a", "a\x00b", int64(1 << 40), -0.5, math.NaN(), decimal("1E+100"), bson.NewObjectID(), bson.DateTime(5),
-		bson.Binary{Data: []byte("id")}, bson.D{}, bson.D{{Key: "a", Value: int32(1)}},
+		bson.Binary{Data: []byte("id")},
+		bson.D{},
+		bson.D{{Key: "a", Value: int32(1)}},
 	}
 	for _, id := range ids {
 		raw, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})

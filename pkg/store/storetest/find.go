@@ -134,7 +134,7 @@ func (f *fixture) manyDocuments(n int) {
 	for at := 0; at < n; at += 500 {
 		var docs []string
 		for i := at; i < min(n, at+500); i++ {
-			docs = append(docs, fmt.Sprintf(`{"_id":%d,"n":%d,"pad":"%s"}`, i, i, pad))
+			docs = append(docs, fmt.Sprintf(`{"_id":%d,"n":%d,"pad":%q}`, i, i, pad))
 		}
 		f.given(docs...)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,11 +111,11 @@ func testIndexes(t *testing.T, s store.Store) {
 
 	t.Run("32 keys", func(t *testing.T) {
 		f := newFixture(t, s)
-		var paths string
-		for i := range 32 {
-			paths += fmt.Sprintf(" k%d", i)
+		paths := make([]string, 32)
+		for i := range paths {
+			paths[i] = fmt.Sprintf("k%d", i)
 		}
-		index := on(paths[1:])
+		index := on(strings.Join(paths, " "))
 		index.Name = "wide"
 		f.index(index)
 		f.wantIndexes(index)

@@ -26,7 +26,7 @@ const (
 
 // rounds gives how many rounds a random test does: one with -short, a few, or the number in SOAK.
 func rounds() int {
-	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil { //nolint:forbidigo // the setting of whoever runs the tests
+	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil { // the setting of whoever runs the tests
 		return n
 	}
 	if testing.Short() {
@@ -39,11 +39,11 @@ func rounds() int {
 func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
-	if n, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil { //nolint:forbidigo // as in rounds
+	if n, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
 		seed = n
 	}
 	t.Logf("to repeat: SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // has to be repeatable
+	return rand.New(rand.NewPCG(seed, 0))
 }
 
 // testRandomQueries compares what a store finds under random indexes with what package mql says about each document.
@@ -82,7 +82,7 @@ func (f *fixture) randomDocuments(r *rand.Rand) []bson.Raw {
 // randomDocument makes a document with lists in at most one of its fields a, b and c: sorts and indexes on two lists
 // of one document are refused by MongoDB, and not part of the port.
 func randomDocument(r *rand.Rand, id int) bson.Raw {
-	d := mqltest.Doc(r, int32(id)) //nolint:gosec // small
+	d := mqltest.Doc(r, int32(id))
 	lists := false
 	d = slices.DeleteFunc(d, func(field bson.E) bool {
 		also := lists && hasList(field.Value)

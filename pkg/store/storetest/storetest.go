@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -210,7 +211,7 @@ func when(cond string, op store.Op) store.Op {
 // sortBy reads a sort such as "a -b.c".
 func sortBy(spec string) mql.Sort {
 	var s mql.Sort
-	for _, path := range strings.Fields(spec) {
+	for path := range strings.FieldsSeq(spec) {
 		p, desc := strings.CutPrefix(path, "-")
 		s = append(s, mql.SortField{Path: p, Desc: desc})
 	}
@@ -239,7 +240,7 @@ func sparse(index store.Index) store.Index {
 // show prints a value for a table: numbers and strings plainly, the rest as Extended JSON.
 func show(v bson.RawValue) string {
 	if n, ok := v.AsInt64OK(); ok && v.Type != bson.TypeDouble {
-		return fmt.Sprint(n)
+		return strconv.FormatInt(n, 10)
 	}
 	if s, ok := v.StringValueOK(); ok {
 		return s
