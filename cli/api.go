@@ -137,7 +137,7 @@ func (opts *apiOptions) body() (io.Reader, func(), error) {
 	if err != nil {
 		return nil, nil, command.Usagef("%v", err)
 	}
-	return f, func() { _ = f.Close() }, nil //nolint:errcheck // only read
+	return f, func() { _ = f.Close() }, nil
 }
 
 func writeHead(w io.Writer, resp *http.Response) error {
@@ -162,7 +162,7 @@ func writeHead(w io.Writer, resp *http.Response) error {
 func (opts *apiOptions) write(w io.Writer, resp *http.Response) error {
 	st := opts.st
 	p := st.Printer()
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) //nolint:errcheck // an unreadable type is no JSON
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an unreadable type is no JSON
 	if media == api.MediaJSON && (st.OutTTY || p.Structured()) {
 		data, err := io.ReadAll(resp.Body)
 		if err != nil {

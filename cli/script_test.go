@@ -98,7 +98,7 @@ func startService(env *testscript.Env) (address string, err error) {
 	return "http://" + a.Addr(), nil
 }
 
-// exits runs a program and checks its exit code: exits 3 svcctl doc import …
+// exits runs a program and checks its exit code, as in: exits 3 svcctl version.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM ARG…")

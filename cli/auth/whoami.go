@@ -2,7 +2,7 @@ package auth
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,7 +46,7 @@ func runWhoami(ctx context.Context, st *command.State) error {
 	f.Add("Username", me.Username)
 	f.Add("Name", me.Name)
 	f.Add("Email", me.Email)
-	f.Add("Administrator", fmt.Sprint(me.IsAdmin || me.Kind == "admin"))
+	f.Add("Administrator", strconv.FormatBool(me.IsAdmin || me.Kind == "admin"))
 	f.Add("Scopes", strings.Join(me.Scopes, ", "))
 	f.Add("Server", c.Server())
 	f.Add("Context", st.ContextName())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -25,13 +24,9 @@ func newDescribe(st *command.State) *cobra.Command {
   svcctl collection describe blog articles -o yaml`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 1)
-			if err != nil {
-				return err
-			}
-			return runDescribe(cmd.Context(), st, namespace, rest[0])
-		},
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
+			return runDescribe(ctx, st, namespace, rest[0])
+		}),
 	}
 }
 
@@ -58,25 +53,14 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 	}
 	fields := output.NewTable("FIELD", "TYPE", "RULES", "INDEX")
 	addFields(fields, "", col.Fields)
-	if err := section(p, "Fields", fields); err != nil {
+	if err := p.Section("Fields", fields); err != nil {
 		return err
 	}
 	indexes := output.NewTable("INDEX", "KEY", "UNIQUE", "STATE", "MESSAGE")
 	for _, ix := range col.Indexes {
 		indexes.Row(ix.Name, strings.Join(ix.Key, ", "), ix.Unique, p.Style.State(ix.State), ix.Message)
 	}
-	return section(p, "Indexes", indexes)
-}
-
-func section(p output.Printer, title string, t *output.Table) error {
-	if t.Len() == 0 {
-		return nil
-	}
-	if _, err := io.WriteString(p.W, "\n"+p.Style.Bold(title)+"\n"); err != nil {
-		return err
-	}
-	p.Format = output.FormatTable
-	return p.Print(output.Result{Table: t})
+	return p.Section("Indexes", indexes)
 }
 
 // addFields lists fields with their dotted paths.

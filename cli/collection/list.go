@@ -17,13 +17,9 @@ func newList(st *command.State) *cobra.Command {
 		Example:           `  svcctl collection list blog`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, _, err := st.Place(args, 0)
-			if err != nil {
-				return err
-			}
-			return runList(cmd.Context(), st, namespace)
-		},
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			return runList(ctx, st, namespace)
+		}),
 	}
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,17 @@ func (st *State) Place(args []string, want int) (namespace string, rest []string
 		}
 	}
 	return namespace, args, nil
+}
+
+// AtPlace makes the RunE of a verb on a place: run gets the namespace and the want arguments behind it (see Place).
+func (st *State) AtPlace(want int, run func(ctx context.Context, namespace string, rest []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		namespace, rest, err := st.Place(args, want)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), namespace, rest)
+	}
 }
 
 // Namespace is that of -n, SVCCTL_NAMESPACE or the context, or "".

@@ -232,7 +232,7 @@ func writeErrorJSON(w io.Writer, r report) {
 		Errors    []api.FieldError    `json:"errors,omitempty"`
 		Problems  []api.ConfigProblem `json:"problems,omitempty"`
 	}
-	//nolint:errcheck // there is nowhere left to tell that stderr is gone
+	// There is nowhere left to tell that stderr is gone.
 	_ = output.JSONLine(w, map[string]body{"error": {
 		r.code, r.message, r.status, r.requestID, r.hint, r.fields, r.problems,
 	}})

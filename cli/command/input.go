@@ -93,8 +93,7 @@ func (st *State) ReadFile(name string) ([]byte, error) {
 func checkJSON(data []byte) error {
 	var v any
 	err := json.Unmarshal(data, &v)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		upTo := data[:min(int(syntax.Offset), len(data))]
 		line := 1 + bytes.Count(upTo, []byte("\n"))
 		column := len(upTo) - bytes.LastIndexByte(upTo, '\n') - 1

@@ -140,7 +140,7 @@ func (d dataWriter) Write(p []byte) (int, error) {
 // Style decides about color on a stream.
 func (st *State) Style(tty bool) output.Style {
 	env := func(name string) string { v, _ := st.Env(name); return v }
-	force, _ := strconv.ParseBool(env("CLICOLOR_FORCE")) //nolint:errcheck // what is no boolean forces nothing
+	force, _ := strconv.ParseBool(env("CLICOLOR_FORCE")) // what is no boolean forces nothing
 	switch {
 	case st.Flags.NoColor, st.Flags.Color == "never":
 		return output.Style{}

@@ -24,20 +24,16 @@ func newCount(st *command.State, runF func(context.Context, *countOptions) error
 		Example:           `  svcctl doc count blog articles --filter '{"status": "draft"}'`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 1)
-			if err != nil {
-				return err
-			}
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
 			if err := checkFilter(opts.Filter); err != nil {
 				return err
 			}
 			if runF != nil {
-				return runF(cmd.Context(), opts)
+				return runF(ctx, opts)
 			}
-			return runCount(cmd.Context(), opts)
-		},
+			return runCount(ctx, opts)
+		}),
 	}
 	filterFlag(cmd, &opts.Filter)
 	return cmd

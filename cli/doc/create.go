@@ -27,20 +27,16 @@ record that was read can be created. For many records, see svcctl doc import.`,
   svcctl doc create blog articles -f article.yaml`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 1)
-			if err != nil {
-				return err
-			}
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
 			if !opts.Input.Given() {
 				return command.Usagef("where is the record? give -f FILE, -f - for stdin, or --data JSON")
 			}
 			if runF != nil {
-				return runF(cmd.Context(), opts)
+				return runF(ctx, opts)
 			}
-			return runCreate(cmd.Context(), opts)
-		},
+			return runCreate(ctx, opts)
+		}),
 	}
 	opts.Input.Register(cmd)
 	return cmd

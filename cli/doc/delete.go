@@ -27,7 +27,7 @@ func newDelete(st *command.State, runF func(context.Context, *deleteOptions) err
 		Long: `Delete a record, or with --filter every record that it selects; how many that is, is shown before. It asks first; --yes
 goes without.`,
 		Example: `  svcctl doc delete blog articles 65f0c2a1b3d4e5f60718293a --yes
-  svcctl doc delete shop orders --filter '{"status": "cancelled"}'`,
+  svcctl doc delete shop orders --filter '{"status": "new"}'`,
 		Args: command.Args(cobra.RangeArgs(1, 3)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.place, opts.ID, err = oneOrMany(st, cmd, args, opts.Filter); err != nil {

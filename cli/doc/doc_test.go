@@ -131,7 +131,10 @@ func TestReadRecords(t *testing.T) {
 	for _, tc := range []struct {
 		in, want, err string
 	}{
-		{in: ""}, {in: " \n\t"}, {in: "[]"}, {in: "[ ]\n"},
+		{in: ""},
+		{in: " \n\t"},
+		{in: "[]"},
+		{in: "[ ]\n"},
 		{in: "{\"a\":1}\n{\"a\":2}\n", want: `{"a":1} {"a":2}`},
 		{in: "\ufeff{\"a\":1}", want: `{"a":1}`},
 		{in: "{\n\"a\":\n1}{\"a\":2}", want: "{\n\"a\":\n1} {\"a\":2}"},

@@ -33,20 +33,16 @@ records are read page by page, so that any number fits. A file appears only when
   svcctl doc export shop orders --filter '{"status": "paid"}' --format json | jq length`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 1)
-			if err != nil {
-				return err
-			}
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
 			if err := opts.check(); err != nil {
 				return err
 			}
 			if runF != nil {
-				return runF(cmd.Context(), opts)
+				return runF(ctx, opts)
 			}
-			return runExport(cmd.Context(), opts)
-		},
+			return runExport(ctx, opts)
+		}),
 	}
 	queryFlags(cmd, &opts.Query)
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "-", "file to write, - for stdout")

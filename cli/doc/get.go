@@ -25,17 +25,13 @@ func newGet(st *command.State, runF func(context.Context, *getOptions) error) *c
   svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a -o yaml > article.yaml`,
 		Args:              command.PlaceArgs(2),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 2)
-			if err != nil {
-				return err
-			}
+		RunE: st.AtPlace(2, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place, opts.ID = place{namespace, rest[0]}, rest[1]
 			if runF != nil {
-				return runF(cmd.Context(), opts)
+				return runF(ctx, opts)
 			}
-			return runGet(cmd.Context(), opts)
-		},
+			return runGet(ctx, opts)
+		}),
 	}
 	cmd.Flags().StringVar(&opts.Query.Select, "select", "", "fields to show, as in title,seo.title, or to leave out, as in -body")
 	return cmd

@@ -49,11 +49,7 @@ an import was interrupted. Bulk requests need the bulk right on post; --batch 1 
   zcat orders.ndjson.gz | svcctl doc import shop orders -f - --continue-on-error`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 1)
-			if err != nil {
-				return err
-			}
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
 			switch {
 			case opts.File == "":
@@ -62,10 +58,10 @@ an import was interrupted. Bulk requests need the bulk right on post; --batch 1 
 				return command.Usagef("--batch: want 1 or more; --skip: want 0 or more")
 			}
 			if runF != nil {
-				return runF(cmd.Context(), opts)
+				return runF(ctx, opts)
 			}
-			return runImport(cmd.Context(), opts)
-		},
+			return runImport(ctx, opts)
+		}),
 	}
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "file with the records, - for stdin")
 	cmd.Flags().IntVar(&opts.Batch, "batch", defaultBatch, "records of one request")
@@ -286,7 +282,7 @@ func openInput(st *command.State, name string) (r *countingReader, total int64, 
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		total = info.Size()
 	}
-	return &countingReader{r: f}, total, func() { _ = f.Close() }, nil //nolint:errcheck // only read
+	return &countingReader{r: f}, total, func() { _ = f.Close() }, nil
 }
 
 // countingReader knows how many bytes went through.

@@ -2,7 +2,6 @@ package doc
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/spf13/cobra"
 
@@ -31,20 +30,16 @@ them, -o wide shows all. -o json gives the list as the service does; with --all 
   svcctl doc list blog articles --select title,author --all -o json`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 1)
-			if err != nil {
-				return err
-			}
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
 			if err := opts.check(); err != nil {
 				return err
 			}
 			if runF != nil {
-				return runF(cmd.Context(), opts)
+				return runF(ctx, opts)
 			}
-			return runList(cmd.Context(), opts)
-		},
+			return runList(ctx, opts)
+		}),
 	}
 	queryFlags(cmd, &opts.Query)
 	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "records of a page (default: the collection's)")
@@ -127,7 +122,7 @@ func streamList(ctx context.Context, c *client.Client, opts *listOptions, p outp
 		if err != nil {
 			return err
 		}
-		if err := w.Write(json.RawMessage(r)); err != nil {
+		if err := w.Write(r); err != nil {
 			return err
 		}
 	}

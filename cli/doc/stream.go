@@ -30,24 +30,28 @@ func readRecords(r io.Reader) iter.Seq2[api.Record, error] {
 			readArray(dec, yield)
 			return
 		}
-		for n := 1; ; n++ {
-			var record api.Record
-			if err := dec.Decode(&record); err != nil {
-				if !errors.Is(err, io.EOF) {
-					yield(nil, fmt.Errorf("record %d: %w", n, err))
-				}
+		readObjects(dec, yield)
+	}
+}
+
+func readObjects(dec *json.Decoder, yield func(api.Record, error) bool) {
+	for n := 1; ; n++ {
+		var record api.Record
+		if err := dec.Decode(&record); err != nil {
+			if !errors.Is(err, io.EOF) {
+				yield(nil, fmt.Errorf("record %d: %w", n, err))
+			}
+			return
+		}
+		items := []api.Record{record}
+		if n == 1 {
+			if list, ok := envelope(record); ok {
+				items = list
+			}
+		}
+		for _, item := range items {
+			if !yield(item, nil) {
 				return
-			}
-			items := []api.Record{record}
-			if n == 1 {
-				if list, ok := envelope(record); ok {
-					items = list
-				}
-			}
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
 			}
 		}
 	}

@@ -21,13 +21,9 @@ says why, as with the first records that break a unique index) or foreign (made 
 		Example:           `  svcctl index list shop products`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, rest, err := st.Place(args, 1)
-			if err != nil {
-				return err
-			}
-			return runList(cmd.Context(), st, namespace, rest[0])
-		},
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
+			return runList(ctx, st, namespace, rest[0])
+		}),
 	}
 }
 

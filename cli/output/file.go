@@ -35,6 +35,6 @@ func (f *File) Commit() error {
 
 // Discard drops the file unless it was committed. It may be called after Commit.
 func (f *File) Discard() {
-	_ = f.Close()           //nolint:errcheck // closed already after Commit
-	_ = os.Remove(f.Name()) //nolint:errcheck // renamed already after Commit
+	_ = f.Close()           // closed already after Commit
+	_ = os.Remove(f.Name()) // renamed already after Commit
 }

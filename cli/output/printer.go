@@ -66,6 +66,24 @@ func (p Printer) Print(r Result) error {
 	}
 }
 
+// Section writes a title and a table below what stands there already; an empty table leaves out both.
+func (p Printer) Section(title string, t *Table) error {
+	if t.Len() == 0 {
+		return nil
+	}
+	if err := p.Heading(title); err != nil {
+		return err
+	}
+	p.Format = FormatTable
+	return p.Print(Result{Table: t})
+}
+
+// Heading writes the title of a section, and an empty line before it.
+func (p Printer) Heading(title string) error {
+	_, err := io.WriteString(p.W, "\n"+p.Style.Bold(title)+"\n")
+	return err
+}
+
 // Structured says that the output is for programs: json or yaml.
 func (p Printer) Structured() bool { return p.Format == FormatJSON || p.Format == FormatYAML }
 

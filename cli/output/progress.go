@@ -51,17 +51,17 @@ func (p *Progress) Add(items int, bytesDone int64) {
 	p.drawn = t
 	line := p.line(t.Sub(p.start))
 	if p.bar {
-		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+		_, _ = fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 		p.open = true
 		return
 	}
-	fmt.Fprintln(p.w, line)
+	_, _ = fmt.Fprintln(p.w, line)
 }
 
 // Clear takes the bar away, so that other text can be written.
 func (p *Progress) Clear() {
 	if p.open {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		_, _ = fmt.Fprint(p.w, "\r\x1b[K")
 		p.open = false
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -36,7 +37,7 @@ type yamlWriter struct {
 func (y *yamlWriter) value(depth int, lead string) error {
 	tok, err := y.dec.Token()
 	if err != nil {
-		if err == io.EOF { //nolint:errorlint // Token gives io.EOF itself
+		if err == io.EOF {
 			return io.ErrUnexpectedEOF
 		}
 		return err
@@ -52,7 +53,7 @@ func (y *yamlWriter) value(depth int, lead string) error {
 	case json.Number:
 		y.scalar(lead, v.String())
 	case bool:
-		y.scalar(lead, fmt.Sprint(v))
+		y.scalar(lead, strconv.FormatBool(v))
 	default:
 		y.scalar(lead, "null")
 	}

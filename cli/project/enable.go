@@ -17,13 +17,9 @@ func newEnable(st *command.State, enabled bool) *cobra.Command {
 		Example:           `  svcctl project enable shop`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, _, err := st.Place(args, 0)
-			if err != nil {
-				return err
-			}
-			return runEnable(cmd.Context(), st, namespace, enabled)
-		},
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			return runEnable(ctx, st, namespace, enabled)
+		}),
 	}
 	if !enabled {
 		cmd.Use = "disable [NAMESPACE]"
@@ -35,11 +31,7 @@ func newEnable(st *command.State, enabled bool) *cobra.Command {
 }
 
 func runEnable(ctx context.Context, st *command.State, namespace string, enabled bool) error {
-	c, err := st.Client()
-	if err != nil {
-		return err
-	}
-	p, err := find(ctx, c, namespace)
+	c, p, err := find(ctx, st, namespace)
 	if err != nil {
 		return err
 	}

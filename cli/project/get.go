@@ -15,22 +15,14 @@ func newGet(st *command.State) *cobra.Command {
 		Example:           `  svcctl project get blog -o yaml`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, _, err := st.Place(args, 0)
-			if err != nil {
-				return err
-			}
-			return runGet(cmd.Context(), st, namespace)
-		},
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			return runGet(ctx, st, namespace)
+		}),
 	}
 }
 
 func runGet(ctx context.Context, st *command.State, namespace string) error {
-	c, err := st.Client()
-	if err != nil {
-		return err
-	}
-	p, err := find(ctx, c, namespace)
+	_, p, err := find(ctx, st, namespace)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
-	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -29,19 +28,10 @@ func runList(ctx context.Context, st *command.State) error {
 	if err != nil {
 		return err
 	}
-	projects := []api.Project{}
-	var names []string
-	for p, err := range c.Projects(ctx, client.Query{}) {
-		if err != nil {
-			return err
-		}
-		projects = append(projects, p)
-		names = append(names, "project/"+p.Namespace)
-	}
-	if len(projects) == 0 {
-		st.Notef("no projects yet: svcctl project register CONFIGFILE makes one known")
-	}
-	return st.Printer().Print(output.Result{
-		Value: map[string]any{"items": projects}, Table: table(st, projects...), Names: names,
-	})
+	return command.List[api.Project]{
+		Items: c.Projects(ctx, client.Query{}),
+		None:  "no projects yet: svcctl project register CONFIGFILE makes one known",
+		Name:  func(p api.Project) string { return "project/" + p.Namespace },
+		Table: table,
+	}.Print(st)
 }

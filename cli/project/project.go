@@ -19,17 +19,21 @@ func NewCmd(st *command.State) *cobra.Command {
 		newEnable(st, false), newReload(st, nil), newValidate(st, nil), newSchema(st))
 }
 
-// find reads the registration with a namespace, or with that id.
-func find(ctx context.Context, c *client.Client, namespace string) (*api.Project, error) {
+// find reads the registration with a namespace, or with that id. It gives the client that it asked, too.
+func find(ctx context.Context, st *command.State, namespace string) (*client.Client, *api.Project, error) {
+	c, err := st.Client()
+	if err != nil {
+		return nil, nil, err
+	}
 	for p, err := range c.Projects(ctx, client.Query{}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if p.Namespace == namespace || p.ID == namespace {
-			return &p, nil
+			return c, &p, nil
 		}
 	}
-	return nil, &command.Error{
+	return nil, nil, &command.Error{
 		Exit: command.ExitNotFound, Code: "project_not_found", Message: fmt.Sprintf("project not found: %s", namespace),
 		Hint: "svcctl project list shows the registered ones, svcctl project register makes one known",
 	}

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	}{
 		{"register blog", registerOptions{ConfigFile: "blog", Name: "blog"}},
 		{"register -f blog/project.yaml --disabled", registerOptions{ConfigFile: "blog/project.yaml", Name: "blog", Disabled: true}},
-		{"register ./blog/project.yaml --name Blog", registerOptions{ConfigFile: filepath.Join(here, "blog/project.yaml"), Name: "Blog"}},
+		{"register ./blog/project.yaml --name Blog", registerOptions{ConfigFile: filepath.Join(here, "blog", "project.yaml"), Name: "Blog"}},
 		{"register .", registerOptions{ConfigFile: here, Name: filepath.Base(here)}},
 		{"register /srv/projects/shop --description D", registerOptions{ConfigFile: "/srv/projects/shop", Name: "shop", Description: "D"}},
 		{"register", nil},

@@ -3,7 +3,6 @@ package project
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -23,22 +22,14 @@ being served until the files are right again.`,
   svcctl project status blog -o json`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, _, err := st.Place(args, 0)
-			if err != nil {
-				return err
-			}
-			return runStatus(cmd.Context(), st, namespace)
-		},
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			return runStatus(ctx, st, namespace)
+		}),
 	}
 }
 
 func runStatus(ctx context.Context, st *command.State, namespace string) error {
-	c, err := st.Client()
-	if err != nil {
-		return err
-	}
-	p, err := find(ctx, c, namespace)
+	c, p, err := find(ctx, st, namespace)
 	if err != nil {
 		return err
 	}
@@ -67,18 +58,11 @@ func runStatus(ctx context.Context, st *command.State, namespace string) error {
 }
 
 func writeConditions(st *command.State, p output.Printer, conditions []api.Condition) error {
-	if len(conditions) == 0 {
-		return nil
-	}
-	if err := heading(p, "Conditions"); err != nil {
-		return err
-	}
 	t := output.NewTable("TYPE", "STATUS", "REASON", "AGE", "MESSAGE")
 	for _, c := range conditions {
 		t.Row(c.Type, printerState(p, c), c.Reason, output.Age(st.Now(), c.LastTransitionTime.Time), c.Message)
 	}
-	p.Format = output.FormatTable
-	return p.Print(output.Result{Table: t})
+	return p.Section("Conditions", t)
 }
 
 // printerState paints a condition's status. OutOfDate is the one that is well when False.
@@ -99,7 +83,7 @@ func writeProblems(p output.Printer, problems []api.ConfigProblem) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	if err := heading(p, "Problems"); err != nil {
+	if err := p.Heading("Problems"); err != nil {
 		return err
 	}
 	for _, problem := range problems {
@@ -108,9 +92,4 @@ func writeProblems(p output.Printer, problems []api.ConfigProblem) error {
 		}
 	}
 	return nil
-}
-
-func heading(p output.Printer, text string) error {
-	_, err := io.WriteString(p.W, "\n"+p.Style.Bold(text)+"\n")
-	return err
 }

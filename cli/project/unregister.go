@@ -38,11 +38,7 @@ registered again, everything is there as before.`,
 }
 
 func runUnregister(ctx context.Context, opts *unregisterOptions) error {
-	c, err := opts.st.Client()
-	if err != nil {
-		return err
-	}
-	p, err := find(ctx, c, opts.Namespace)
+	c, p, err := find(ctx, opts.st, opts.Namespace)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -67,7 +68,7 @@ func TestUpdateAndLoad(t *testing.T) {
 	}
 	refuse := errors.New("no")
 	err = settings.Update(path, func(f *settings.File) error { f.CurrentContext = "x"; return refuse })
-	if after, _ := os.ReadFile(path); !errors.Is(err, refuse) || string(after) != string(before) {
+	if after, _ := os.ReadFile(path); !errors.Is(err, refuse) || !bytes.Equal(after, before) {
 		t.Fatalf("a refused change: %v, %s", err, after)
 	}
 	if runtime.GOOS == "windows" {

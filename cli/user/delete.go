@@ -24,11 +24,7 @@ func newDelete(st *command.State) *cobra.Command {
 }
 
 func runDelete(ctx context.Context, st *command.State, name string, yes bool) error {
-	c, err := st.Client()
-	if err != nil {
-		return err
-	}
-	u, err := find(ctx, c, name)
+	c, u, err := find(ctx, st, name)
 	if err != nil {
 		return err
 	}

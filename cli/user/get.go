@@ -20,11 +20,7 @@ func newGet(st *command.State) *cobra.Command {
 }
 
 func runGet(ctx context.Context, st *command.State, name string) error {
-	c, err := st.Client()
-	if err != nil {
-		return err
-	}
-	u, err := find(ctx, c, name)
+	_, u, err := find(ctx, st, name)
 	if err != nil {
 		return err
 	}

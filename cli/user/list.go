@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
-	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -28,19 +27,10 @@ func runList(ctx context.Context, st *command.State) error {
 	if err != nil {
 		return err
 	}
-	users := []api.User{}
-	var names []string
-	for u, err := range c.Users(ctx, client.Query{}) {
-		if err != nil {
-			return err
-		}
-		users = append(users, u)
-		names = append(names, "user/"+u.Username)
-	}
-	if len(users) == 0 {
-		st.Notef("no users that you may see: svcctl user create makes one")
-	}
-	return st.Printer().Print(output.Result{
-		Value: map[string]any{"items": users}, Table: table(st, users...), Names: names,
-	})
+	return command.List[api.User]{
+		Items: c.Users(ctx, client.Query{}),
+		None:  "no users that you may see: svcctl user create makes one",
+		Name:  func(u api.User) string { return "user/" + u.Username },
+		Table: table,
+	}.Print(st)
 }

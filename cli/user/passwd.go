@@ -47,14 +47,10 @@ user.update. It ends every login of that user.`,
 
 func runPasswd(ctx context.Context, opts *passwdOptions) error {
 	st := opts.st
-	c, err := st.Client()
-	if err != nil {
-		return err
-	}
 	if opts.Username == "" {
 		return changeOwn(ctx, opts)
 	}
-	u, err := find(ctx, c, opts.Username)
+	c, u, err := find(ctx, st, opts.Username)
 	if err != nil {
 		return err
 	}

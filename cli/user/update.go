@@ -51,11 +51,7 @@ user passwd.`,
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	c, err := opts.st.Client()
-	if err != nil {
-		return err
-	}
-	u, err := find(ctx, c, opts.Username)
+	c, u, err := find(ctx, opts.st, opts.Username)
 	if err != nil {
 		return err
 	}

@@ -19,17 +19,21 @@ func NewCmd(st *command.State) *cobra.Command {
 		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newPasswd(st, nil))
 }
 
-// find reads a user by name (usernames are case-folded) or id.
-func find(ctx context.Context, c *client.Client, name string) (*api.User, error) {
+// find reads a user by name (usernames are case-folded) or id. It gives the client that it asked, too.
+func find(ctx context.Context, st *command.State, name string) (*client.Client, *api.User, error) {
+	c, err := st.Client()
+	if err != nil {
+		return nil, nil, err
+	}
 	for u, err := range c.Users(ctx, client.Query{}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if strings.EqualFold(u.Username, name) || u.ID == name {
-			return &u, nil
+			return c, &u, nil
 		}
 	}
-	return nil, &command.Error{
+	return nil, nil, &command.Error{
 		Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("user not found: %s", name),
 		Hint: "svcctl user list shows those that you may see",
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // version is set by the linker (-X main.version=v1.2.3); a build without takes what the Go tool knows.
-var version string //nolint:gochecknoglobals // the linker can set nothing else
+var version string
 
 func main() { os.Exit(run()) }
 
@@ -26,7 +26,7 @@ func run() int {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	// Without this a closed stdout (svcctl … | head) would kill the process; so it is an error that means success.
 	signal.Ignore(syscall.SIGPIPE)
-	home, _ := os.UserHomeDir() //nolint:errcheck // without a home, the contexts file is looked for in the current directory
+	home, _ := os.UserHomeDir() // without a home, the contexts file is looked for in the current directory
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	return cli.Run(ctx, &command.State{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,

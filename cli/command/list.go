@@ -1,0 +1,34 @@
+package command
+
+import (
+	"iter"
+
+	"github.com/svcctl/svc/cli/output"
+)
+
+// List is what a verb shows that lists all things of a kind.
+type List[T any] struct {
+	Items iter.Seq2[T, error]
+	None  string              // the note when there are none
+	Name  func(item T) string // for -o name, such as "project/blog"
+	Table func(st *State, items ...T) *output.Table
+}
+
+// Print reads all items and prints them. An error on the way leaves out what came before it.
+func (l List[T]) Print(st *State) error {
+	items := []T{}
+	var names []string
+	for item, err := range l.Items {
+		if err != nil {
+			return err
+		}
+		items = append(items, item)
+		names = append(names, l.Name(item))
+	}
+	if len(items) == 0 {
+		st.Notef("%s", l.None)
+	}
+	return st.Printer().Print(output.Result{
+		Value: map[string]any{"items": items}, Table: l.Table(st, items...), Names: names,
+	})
+}
