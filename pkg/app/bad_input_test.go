@@ -82,6 +82,8 @@ func TestBadInputWritesNothing(t *testing.T) {
 		{send{"PUT", items + "?filter[n]=x", `{"n": 1}`, ""}, `400 bad_filter: n: must be a number, is "x"`},
 		{send{"PUT", items + "?filter={}&%zz", `{"n": 1}`, ""}, "400 bad_query: *"},
 		{send{"PUT", items + "?filter={};n=1", `{"n": 1}`, ""}, "400 bad_query: *"},
+		{send{"PUT", items + "?filter[%ff]=x", `{"n": 1}`, ""}, "400 bad_query: the query string is not UTF-8"},
+		{send{"PUT", items + "?filter[title]=%ff", `{"n": 1}`, ""}, "400 bad_query: the query string is not UTF-8"},
 		{send{"DELETE", items + "?filter=", ``, ""}, "400 filter_required: filter query parameter is required for bulk delete"},
 		{send{"DELETE", items + "?filter=null", ``, ""}, "400 bad_json: *"},
 		{send{"DELETE", items + "?fitler={}", ``, ""}, "400 unknown_parameter: unknown query parameter: fitler"},

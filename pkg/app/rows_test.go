@@ -87,6 +87,7 @@ func TestS27(t *testing.T) {
 
 // S27: nor does a store's password show, whether the store is there or not.
 func TestS27StoreURI(t *testing.T) {
+	t.Parallel()
 	const secret = "canary-store-password-8sW"
 	for name, uri := range map[string]string{
 		"nobody there": "mongodb://svc:" + secret + "@127.0.0.1:1/?serverSelectionTimeoutMS=200",
@@ -94,14 +95,17 @@ func TestS27StoreURI(t *testing.T) {
 		"bad option":   "mongodb://svc:" + secret + "@127.0.0.1:1/?w=" + secret + "&readConcernLevel=" + secret,
 		"bad scheme":   "mango://svc:" + secret + "@127.0.0.1/",
 	} {
-		logs := &lockedBuffer{}
-		_, err := app.New(t.Context(), storeConfig(t, uri, logs))
-		if err == nil {
-			t.Fatalf("%s: it started", name)
-		}
-		if strings.Contains(err.Error(), secret) || strings.Contains(logs.String(), secret) {
-			t.Errorf("%s: %v\n%s", name, err, logs)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for a server
+			logs := &lockedBuffer{}
+			_, err := app.New(t.Context(), storeConfig(t, uri, logs))
+			if err == nil {
+				t.Fatal("it started")
+			}
+			if strings.Contains(err.Error(), secret) || strings.Contains(logs.String(), secret) {
+				t.Errorf("%v\n%s", err, logs)
+			}
+		})
 	}
 	t.Run("refused", func(t *testing.T) { // a server that is there and does not know the user
 		u, err := url.Parse(mongotest.URI(t))
@@ -186,6 +190,7 @@ func (s *service) dial() net.Conn {
 
 // S55: clients that are slow or greedy get their connection closed, and the others notice nothing.
 func TestS55(t *testing.T) {
+	t.Parallel() // it waits for the service's own timeouts
 	s := runShop(t, nil)
 	id := s.item(`{"title": "A", "n": 1}`)
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -27,6 +28,11 @@ func parseQuery(raw string) (url.Values, error) {
 	q, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "bad_query", "the query string is malformed: check its percent-encoding").With(err)
+	}
+	for name, values := range q {
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			return nil, errs.New(errs.Invalid, "bad_query", "the query string is not UTF-8")
+		}
 	}
 	return q, nil
 }

@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/records"
+)
+
+// StatusOf is the table from kinds of errors to statuses.
+var StatusOf = statusOf
+
+// Route is one row of the table of routes.
+type Route struct {
+	Method, Pattern string
+	Right           string // "" if nobody has it
+}
+
+// Routes is the table of routes.
+func Routes() []Route {
+	var out []Route
+	for _, rt := range routes() {
+		right := map[rightKind]string{
+			rightPublic: "anyone", rightLogin: "login", rightSystem: rt.right.name, rightProject: "project " + rt.right.name,
+			rightRecords: "records " + rt.right.method.String(),
+		}[rt.right.kind]
+		out = append(out, Route{Method: rt.method, Pattern: api.Prefix + rt.pattern, Right: right})
+	}
+	return out
+}
+
+// ListParams reads a URL's query as the list of records does.
+func ListParams(rawQuery string) (records.ListParams, error) {
+	query, err := parseQuery(rawQuery)
+	if err != nil {
+		return records.ListParams{}, err
+	}
+	return (&request{query: query}).listParams()
+}
+
+// ReadBody reads a request's body.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	return (&request{Request: r, server: &Server{cfg: Config{MaxBodySize: limit}}}).body(w)
+}
+
+// ClientAddr is the address of the client.
+func ClientAddr(r *http.Request, trusted ...netip.Prefix) netip.Addr {
+	return (&request{Request: r, server: &Server{cfg: Config{TrustedProxies: trusted}}}).addr()
+}

@@ -1,0 +1,279 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/httpapi"
+)
+
+func TestStatusOfKinds(t *testing.T) {
+	want := map[errs.Kind]int{
+		errs.Internal: 500, errs.Invalid: 400, errs.Denied: 403, errs.NotFound: 404, errs.Method: 405, errs.Conflict: 409,
+		errs.Precondition: 412, errs.TooLarge: 413, errs.MediaType: 415, errs.Limit: 422, errs.Throttled: 429,
+		errs.Unavailable: 503, errs.Timeout: 504, errs.Full: 507, errs.Full + 1: 500,
+	}
+	got := map[errs.Kind]int{}
+	for kind := range errs.Full + 2 {
+		got[kind] = httpapi.StatusOf(kind)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryRouteHasARight(t *testing.T) {
+	var got []string
+	for _, rt := range httpapi.Routes() {
+		got = append(got, fmt.Sprintf("%-6s %s: %s", rt.Method, strings.TrimPrefix(rt.Pattern, "/api/v1"), rt.Right))
+	}
+	want := `GET    /version: anyone
+POST   /login: anyone
+POST   /logout: login
+GET    /me: anyone
+PUT    /me/password: login
+GET    /user: user.read
+POST   /user: user.create
+GET    /user/{id}: user.read
+PUT    /user/{id}: user.update
+DELETE /user/{id}: user.delete
+GET    /project: project.read
+POST   /project: project.create
+GET    /project/{id}: project.read
+PUT    /project/{id}: project.update
+DELETE /project/{id}: project.delete
+GET    /project/{id}/status: project.read
+POST   /_/{project}/_/admin/reload: project project.reload
+GET    /_/{project}/_/collections: project project.read
+GET    /_/{project}/_/collections/{collection}: records get
+GET    /_/{project}/{collection}/_count: records get
+GET    /_/{project}/{collection}: records get
+POST   /_/{project}/{collection}: records post
+PUT    /_/{project}/{collection}: records put
+DELETE /_/{project}/{collection}: records delete
+GET    /_/{project}/{collection}/{id}: records get
+PUT    /_/{project}/{collection}/{id}: records put
+PATCH  /_/{project}/{collection}/{id}: records put
+DELETE /_/{project}/{collection}/{id}: records delete`
+	if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every route has a method of the client, and the client calls nothing else.
+func TestEveryRouteHasAClientMethod(t *testing.T) {
+	var called []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		called = append(called, r.Method+" "+r.URL.EscapedPath())
+		fmt.Fprint(w, `{}`)
+	}))
+	defer server.Close()
+	c, err := client.New(client.Options{Server: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	callAll(t, c)
+
+	routes := map[string]*regexp.Regexp{"GET /healthz": nil, "GET /readyz": nil, "GET /metrics": nil}
+	for _, rt := range httpapi.Routes() {
+		pattern := regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(rt.Pattern), "x[a-z0-9]*")
+		routes[rt.Method+" "+rt.Pattern] = regexp.MustCompile("^" + rt.Method + " " + pattern + "$")
+	}
+	used := map[string]bool{}
+	for _, call := range called {
+		for route, pattern := range routes {
+			if pattern == nil && call == route || pattern != nil && pattern.MatchString(call) {
+				used[route] = true
+				call = ""
+			}
+		}
+		if call != "" {
+			t.Errorf("the client calls %s, which is no route", call)
+		}
+	}
+	for route := range routes {
+		if !used[route] {
+			t.Errorf("no method of the client calls %s", route)
+		}
+	}
+}
+
+// callAll calls every method of a client that takes a context, with an "x" in the place of each text.
+func callAll(t *testing.T, c *client.Client) {
+	t.Helper()
+	v := reflect.ValueOf(c)
+	for i := range v.NumMethod() {
+		m, name := v.Method(i), v.Type().Method(i).Name
+		if m.Type().NumIn() == 0 || m.Type().In(0) != reflect.TypeFor[context.Context]() || name == "Do" {
+			continue
+		}
+		args := []reflect.Value{reflect.ValueOf(t.Context())}
+		for j := 1; j < m.Type().NumIn(); j++ {
+			arg := reflect.New(m.Type().In(j)).Elem()
+			if arg.Kind() == reflect.String {
+				arg.SetString("x" + fmt.Sprint(j))
+			}
+			if raw, ok := arg.Addr().Interface().(interface{ UnmarshalJSON([]byte) error }); ok {
+				if err := raw.UnmarshalJSON([]byte(`{}`)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			args = append(args, arg)
+		}
+		for _, out := range m.Call(args) {
+			if res, ok := out.Interface().(*http.Response); ok && res != nil {
+				res.Body.Close()
+			}
+		}
+	}
+}
+
+// deadlines notes what deadlines are set on a connection.
+type deadlines struct {
+	http.ResponseWriter
+	read []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.read = append(d.read, t)
+	return nil
+}
+
+// A body has a deadline while it comes, which moves with what has come, and none stays behind: the connection's reader
+// would cancel a handler that takes longer.
+func TestBodyDeadlines(t *testing.T) {
+	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	body := bytes.Repeat([]byte("x"), 300<<10)
+	r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(bytes.NewReader(body)))
+	began := time.Now()
+	got, err := httpapi.ReadBody(w, r, 1<<20)
+	if err != nil || !bytes.Equal(got, body) {
+		t.Fatal(len(got), err)
+	}
+	last := len(w.read) - 1
+	if last < 3 || !w.read[last].IsZero() {
+		t.Fatalf("%v", w.read)
+	}
+	if first := w.read[0].Sub(began); first < 9*time.Second || first > 11*time.Second {
+		t.Errorf("first deadline in %v", first)
+	}
+	if moved := w.read[last-1].Sub(w.read[0]); moved < 60*time.Second || moved > 76*time.Second {
+		t.Errorf("the last of 300 KiB is due %v later", moved)
+	}
+}
+
+func TestBodyLimits(t *testing.T) {
+	for _, tt := range []struct {
+		size, claimed int64
+		want          errs.Kind // Internal: none
+	}{
+		{10, 10, errs.Internal}, {10, -1, errs.Internal}, {11, 11, errs.TooLarge}, {11, -1, errs.TooLarge},
+		{0, 0, errs.Internal}, {0, -1, errs.Internal}, {5, 1 << 40, errs.TooLarge},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(strings.NewReader(strings.Repeat("x", int(tt.size)))))
+		r.ContentLength = tt.claimed
+		got, err := httpapi.ReadBody(httptest.NewRecorder(), r, 10)
+		if err == nil && (tt.want != errs.Internal || int64(len(got)) != tt.size) || err != nil && errs.KindOf(err) != tt.want {
+			t.Errorf("%+v: %d bytes, %v", tt, len(got), err)
+		}
+	}
+	broken := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(io.MultiReader(strings.NewReader("x"), failing{})))
+	if _, err := httpapi.ReadBody(httptest.NewRecorder(), broken, 10); errs.From(err).Code != "bad_body" {
+		t.Error(err)
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
+
+// What is claimed to come takes no memory until it is there.
+func TestClaimedLengthReservesNothing(t *testing.T) {
+	const claimed = 64 << 20
+	allocated := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), claimed
+			if _, err := httpapi.ReadBody(httptest.NewRecorder(), r, claimed); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if allocated > 1<<20 {
+		t.Errorf("%d bytes are taken for a body of one", allocated)
+	}
+}
+
+func TestClientAddr(t *testing.T) {
+	inner, outer := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.0/24")
+	for _, tt := range []struct {
+		peer    string
+		xff     []string
+		trusted []netip.Prefix
+		want    string
+	}{
+		{"203.0.113.1:5", nil, nil, "203.0.113.1"},
+		{"203.0.113.1:5", []string{"1.1.1.1"}, nil, "203.0.113.1"},
+		{"10.0.0.1:5", []string{"1.1.1.1"}, nil, "10.0.0.1"},
+		{"10.0.0.1:5", []string{"1.1.1.1"}, []netip.Prefix{inner}, "1.1.1.1"},
+		{"[::ffff:10.0.0.1]:5", []string{"::ffff:1.1.1.1"}, []netip.Prefix{inner}, "1.1.1.1"},
+		{"10.0.0.1:5", []string{"6.6.6.6, 1.1.1.1"}, []netip.Prefix{inner}, "1.1.1.1"},
+		{"10.0.0.1:5", []string{"6.6.6.6", "1.1.1.1 ,192.0.2.9"}, []netip.Prefix{inner, outer}, "1.1.1.1"},
+		{"10.0.0.1:5", []string{"6.6.6.6, 1.1.1.1, garbage"}, []netip.Prefix{inner}, "10.0.0.1"},
+		{"10.0.0.1:5", []string{"10.0.0.2"}, []netip.Prefix{inner}, "10.0.0.2"},
+		{"10.0.0.1:5", []string{""}, []netip.Prefix{inner}, "10.0.0.1"},
+		{"@", []string{"1.1.1.1"}, []netip.Prefix{inner}, "invalid IP"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = tt.peer
+		for _, v := range tt.xff {
+			r.Header.Add("X-Forwarded-For", v)
+		}
+		if got := httpapi.ClientAddr(r, tt.trusted...).String(); got != tt.want {
+			t.Errorf("%+v: %s", tt, got)
+		}
+	}
+}
+
+// Whatever a URL's query is, reading it ends, and what is refused is refused as the caller's mistake.
+func FuzzListParams(f *testing.F) {
+	for _, seed := range []string{
+		"", "limit=10&offset=5&sort=-a,b&select=a&projection=p&after=x&count=true", `filter={"a":{"$gt":1}}`, "filter%5Ba%5D%5Bgte%5D=1&filter[b]=2",
+		"filter[a][in]=1,2,3", "filter[]=1", "filter[a", "filter=%00", "a=%zz", ";", "&&&", "limit=1&limit=2", "limit=99999999999999999999",
+		"filter=" + strings.Repeat(`{"$and":[`, 50), "filter[a][b][c]=1", "filter[$or]=1", "token=x&TOKEN=y", "count=maybe", "filter={}&filter[a]=1", "filter[%b0]=1", "a=%ff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		p, err := httpapi.ListParams(raw)
+		if err != nil {
+			if e := errs.From(err); e.Kind != errs.Invalid || e.Code == "" || e.Message == "" {
+				t.Fatalf("%q: %v", raw, err)
+			}
+			return
+		}
+		again, err := httpapi.ListParams(raw)
+		if err != nil || !reflect.DeepEqual(p, again) {
+			t.Fatalf("%q is read in two ways: %v and %v, %v", raw, p, again, err)
+		}
+		if p.Bytes < 0 || p.Bytes > 3*len(raw)+len("filter") || len(p.Filter) > 0 && p.Bytes == 0 {
+			t.Fatalf("%q: a filter of %d bytes", raw, p.Bytes)
+		}
+	})
+}
