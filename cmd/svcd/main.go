@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	_ "time/tzdata" // zones of schedules, where the machine has none
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"

@@ -23,6 +23,17 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 )
 
+// configEnv is the environment as project configs see it: without the service's own settings, of which some are
+// secrets that whoever writes a config need not know.
+func configEnv(name string) (string, bool) {
+	for _, s := range settings() {
+		if s.env() == name {
+			return "", false
+		}
+	}
+	return os.LookupEnv(name)
+}
+
 // setting is one row of the table of settings. Its environment name is its key in upper snake case.
 type setting struct {
 	key    string
@@ -156,7 +167,7 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		ShutdownGrace:  r.duration("shutdown.grace"),
 		Version:        versionText(),
 		Now:            time.Now,
-		Env:            os.LookupEnv,
+		Env:            configEnv,
 	}
 	if n := len(cfg.JWTSecret); n > 0 && n < 32 {
 		r.fail("auth.jwtSecret", "is %d bytes long, it must be 32 or more", n)

@@ -283,3 +283,16 @@ func FuzzSettingsFile(f *testing.F) {
 		}
 	})
 }
+
+func TestConfigsDoNotSeeTheServicesSecrets(t *testing.T) {
+	for _, name := range []string{"ADMIN_TOKEN", "STORE_URI", "AUTH_JWT_SECRET"} {
+		t.Setenv(name, "secret")
+		if v, ok := configEnv(name); ok || v != "" {
+			t.Errorf("a config can read %s", name)
+		}
+	}
+	t.Setenv("BLOG_TOKEN", "x")
+	if v, ok := configEnv("BLOG_TOKEN"); !ok || v != "x" {
+		t.Errorf("a config can't read BLOG_TOKEN: %q %v", v, ok)
+	}
+}
