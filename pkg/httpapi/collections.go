@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 )
@@ -65,6 +66,9 @@ func (s *Server) describe(r *request, c *project.Collection) (api.CollectionDesc
 	}
 	if c.Config.Meta != nil {
 		d.Meta = object(c.Config.Meta.Raw)
+	}
+	if slices.ContainsFunc(c.DefaultSort, func(f mql.SortField) bool { return grant.Hidden.Touches(f.Path) }) {
+		delete(d.Meta, "defaultSort")
 	}
 	for _, m := range []access.Method{access.Get, access.Post, access.Put, access.Delete} {
 		g, err := c.Permissions.Decide(r.principal, m, env)

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // checkForeign carries out the rule "exists": the record that a field refers to must be there. It runs with the
@@ -46,6 +48,9 @@ func (s *Service) exists(ctx context.Context, c *Call, f *fieldtype.Foreign, val
 		namespace = c.Project.Namespace
 	}
 	foreign := s.store.Database(project.DatabaseName(namespace)).Collection(f.Collection)
+	if key == "_id" {
+		return allThere(ctx, foreign, values)
+	}
 	for _, v := range values {
 		filter, err := mql.Compile(bson.D{{Key: key, Value: bson.D{{Key: "$eq", Value: v}}}})
 		if err != nil {
@@ -53,6 +58,28 @@ func (s *Service) exists(ctx context.Context, c *Call, f *fieldtype.Foreign, val
 		}
 		n, err := foreign.Count(ctx, filter, 1)
 		if err != nil || n == 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// allThere says whether there is a record for every id, in one query for each bulkChunk of them.
+func allThere(ctx context.Context, c store.Collection, ids bson.A) (bool, error) {
+	seen := make(map[any]bool, len(ids))
+	distinct := make(bson.A, 0, len(ids))
+	for _, id := range ids {
+		if _, ok := id.(bson.ObjectID); !ok {
+			return false, nil
+		}
+		if !seen[id] {
+			seen[id] = true
+			distinct = append(distinct, id)
+		}
+	}
+	for chunk := range slices.Chunk(distinct, bulkChunk) {
+		n, err := c.Count(ctx, mql.MustCompile(bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: chunk}}}}), 0)
+		if err != nil || n < int64(len(chunk)) {
 			return false, err
 		}
 	}

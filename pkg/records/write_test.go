@@ -377,3 +377,32 @@ func TestUniqueRace(t *testing.T) {
 		}
 	})
 }
+
+// The rule exists looks at every item of a list, by id and by another key.
+func TestExistsInLists(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, collections(`
+name: items
+fields:
+  - {name: code, type: string}
+  - {name: ids, type: "string[]", validator: {exists: true}, meta: {foreign: {collection: items, key: _id}}}
+  - {name: codes, type: "string[]", validator: {exists: true}, meta: {foreign: {collection: items, key: code}}}
+`+open))
+		a, b := w.create("alice", `{"code": "a"}`), w.create("alice", `{"code": "b"}`)
+		const missing = ": refers to a record of items that does not exist"
+		for body, want := range map[string]string{
+			`{"ids": []}`: "ok",
+			`{"ids": ["` + a + `", "` + b + `", "` + a + `"]}`:                "ok",
+			`{"ids": ["` + a + `", "` + bob.Hex() + `"]}`:                     "validation_failed: ids" + missing,
+			`{"ids": ["` + a + `", "x"]}`:                                     "validation_failed: ids.1: must be an id: 24 hex digits",
+			`{"ids": [` + strings.Repeat(`"`+a+`", `, 1200) + `"` + b + `"]}`: "ok",
+			`{"codes": ["a", "b", "a"]}`:                                      "ok",
+			`{"codes": ["a", "c"]}`:                                           "validation_failed: codes" + missing,
+		} {
+			_, err := w.service.Create(t.Context(), w.call("alice"), doc(t, body))
+			if show(err) != want {
+				t.Errorf("%.80s: %s, want %s", body, show(err), want)
+			}
+		}
+	})
+}
