@@ -93,7 +93,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	}
 	a := &App{cfg: cfg, store: st}
 	if err := a.wire(ctx); err != nil {
-		return nil, errors.Join(err, st.Close())
+		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
@@ -266,5 +266,14 @@ func (a *App) Run(ctx context.Context) error {
 
 // Close releases what New holds, for an App that is not run.
 func (a *App) Close() error {
-	return errors.Join(a.listener.Close(), a.store.Close())
+	var err error
+	if a.listener != nil {
+		err = a.listener.Close()
+	}
+	if a.manager != nil { // its queues are emptied and ended by a run that is over at once
+		over, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it is over before it begins
+		cancel()
+		err = errors.Join(err, a.manager.Start(over))
+	}
+	return errors.Join(err, a.store.Close())
 }
