@@ -89,7 +89,7 @@ import() {
 	*) code=9 ;;
 	esac
 	if [ "$code" -eq 9 ]; then
-		cat "$data/import.log" >&2
+		[ -n "$stopping" ] || cat "$data/import.log" >&2
 		return 1
 	fi
 	rm -f "$data/import.log"
