@@ -50,7 +50,7 @@ var layers = []layer{
 		"records": "project access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "records auth system project schema fieldtype access status api document errs",
+		"httpapi":      "records auth system project schema fieldtype mql access status api document errs",
 		"client":       "api",
 		"controller":   "status store errs",
 		"/controllers": "controller status dirwatch schedule project schema system store api errs",
