@@ -267,7 +267,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 					case err == nil:
 						created.Add(1)
 					case strings.Contains(err.Error(), "connection refused"), strings.Contains(err.Error(), "connection reset"),
-						strings.Contains(err.Error(), "EOF"):
+						strings.Contains(err.Error(), "EOF"), strings.Contains(err.Error(), "server closed idle connection"):
 						return // it was not accepted any more
 					default:
 						failed.Add(1)
