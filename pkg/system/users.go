@@ -174,7 +174,7 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 	if err != nil {
 		return User{}, err
 	}
-	if password != "" && by != nil && by.Kind == access.KindUser && by.ID == id {
+	if password != "" && by != nil && by.Kind == access.KindUser && by.ID == oid.Hex() {
 		return User{}, errs.Validation([]errs.FieldError{{
 			Path: "password", Rule: "readonly", Message: "change your own password at /me/password, which asks for the present one",
 		}})

@@ -298,6 +298,8 @@ func TestNobodyRaisesTheirOwnRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantError(t, err, errs.ErrDenied) })
 	}
 	wantProblems(t, update(by, me, `{"password": "12345678"}`), "password:readonly")
+	_, err := f.Users.Update(ctx, by, strings.ToUpper(me.ID.Hex()), body(t, `{"password": "12345678"}`)) // the same id
+	wantProblems(t, err, "password:readonly")
 	for _, u := range []system.User{root, strong, weak, me} {
 		diff(t, u.Username, u, f.reload(u))
 	}
