@@ -20,6 +20,7 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/mql"
 )
 
 func TestStatusOfKinds(t *testing.T) {
@@ -276,4 +277,16 @@ func FuzzListParams(f *testing.F) {
 			t.Fatalf("%q: a filter of %d bytes", raw, p.Bytes)
 		}
 	})
+}
+
+// A pattern in the short form is a string like any other, so that the limits on regular expressions see it.
+func TestShortFormPatternIsAString(t *testing.T) {
+	t.Parallel()
+	p, err := httpapi.ListParams("filter[name][regex]=^x&filter[name][options]=i")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mql.Measure(p.Filter).Regexes; len(got) != 1 || got[0].Pattern != "^x" {
+		t.Errorf("measured patterns: %v", got)
+	}
 }

@@ -210,6 +210,9 @@ func shortValue(op, v string) any {
 		}
 		return list
 	}
+	if op == "regex" || op == "options" { // patterns, whatever the field's type
+		return v
+	}
 	return fieldtype.Untyped(v)
 }
 

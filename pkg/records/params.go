@@ -60,8 +60,9 @@ func (r resolver) parseSort(text string, fallback mql.Sort) (mql.Sort, error) {
 		}
 		seen[f.Path] = true
 	}
-	if !seen["_id"] {
-		sort = append(sort, mql.SortField{Path: "_id"})
+	if !seen["_id"] { // in the direction of the last field, so that one walk of its index gives the whole order
+		desc := len(sort) > 0 && sort[len(sort)-1].Desc
+		sort = append(sort, mql.SortField{Path: "_id", Desc: desc})
 	}
 	return sort, nil
 }

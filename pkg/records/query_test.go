@@ -2,6 +2,7 @@ package records_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -314,6 +315,37 @@ func TestUntypedValues(t *testing.T) {
 			}
 			if got != tt.want {
 				t.Errorf("%s %s %v\ngot  %s\nwant %s", tt.path, tt.op, tt.value, got, tt.want)
+			}
+		}
+	})
+}
+
+// One walk of an index on the last sort field gives the whole order only if the id goes the same way.
+func TestTheIDSortsInTheDirectionOfTheLastField(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, `
+collections:
+  - name: items
+    permissions: {public: {methods: {get: true, post: true}}, user: {methods: {}}}
+    fields: [{name: n, type: number}]
+    indexes: [{key: [n]}]
+`)
+		var ids []string
+		for range 3 {
+			ids = append(ids, w.create("public", `{"n": 1}`))
+		}
+		for sort, want := range map[string][]string{"n": ids, "-n": {ids[2], ids[1], ids[0]}} {
+			page, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Sort: sort})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range page.Items {
+				got = append(got, r.ID())
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("sort %s: got %v, want %v", sort, got, want)
 			}
 		}
 	})
