@@ -27,54 +27,60 @@ const (
 
 var errLogin = errs.New(errs.Denied, "login_failed", "wrong username or password")
 
-// Login checks a password and gives a session token. addr is the caller's network address. A wrong password, an unknown
+// Session is a session token and when it expires.
+type Session struct {
+	Token     string
+	ExpiresAt time.Time
+}
+
+// Login checks a password and starts a session. addr is the caller's network address. A wrong password, an unknown
 // name and a deactivated user get one answer after the same time. Failures are counted by user and by address: from the
 // fourth on there is a growing delay, in which every try is errs.Throttled with RetryAfter, and does not count.
-func (a *Auth) Login(ctx context.Context, username, password, addr string) (string, system.User, error) {
+func (a *Auth) Login(ctx context.Context, username, password, addr string) (Session, error) {
 	release, err := a.admit(ctx, username, addr)
 	if err != nil {
-		return "", system.User{}, err
+		return Session{}, err
 	}
 	defer release()
 	u, outdated, err := a.verify(ctx, username, password, addr)
 	if err != nil {
-		return "", system.User{}, err
+		return Session{}, err
 	}
 	rehash := ""
 	if outdated {
 		rehash = a.hasher.hash(password)
 	}
 	// The token is for the user as verified: when the password changes at this moment, it is born void.
-	token, err := a.tokens.sign(ctx, u)
+	session, err := a.tokens.sign(ctx, u)
 	if err != nil {
-		return "", system.User{}, err
+		return Session{}, err
 	}
-	u, err = a.system.Users.LoggedIn(ctx, u.ID, u.PasswordHash, rehash)
+	_, err = a.system.Users.LoggedIn(ctx, u.ID, u.PasswordHash, rehash)
 	if errors.Is(err, errs.ErrNotFound) { // deleted meanwhile
-		return "", system.User{}, errLogin
+		return Session{}, errLogin
 	}
 	if err != nil {
-		return "", system.User{}, err
+		return Session{}, err
 	}
-	return token, u, nil
+	return session, nil
 }
 
-// ChangePassword gives the calling user a new password, which takes the present one, and a new session token: all
-// earlier ones are void. A wrong present password counts as a failed login.
-func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current, next, addr string) (string, error) {
+// ChangePassword gives the calling user a new password, which takes the present one, and a new session: the tokens
+// of all earlier ones are void. A wrong present password counts as a failed login.
+func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current, next, addr string) (Session, error) {
 	u, err := a.caller(ctx, p)
 	if err != nil {
-		return "", err
+		return Session{}, err
 	}
 	if msg := system.CheckPassword(next); msg != "" {
-		return "", errs.Validation([]errs.FieldError{{Path: "password", Rule: "len", Message: msg}})
+		return Session{}, errs.Validation([]errs.FieldError{{Path: "password", Rule: "len", Message: msg}})
 	}
 	if err := a.confirm(ctx, u.Username, current, addr); err != nil {
-		return "", err
+		return Session{}, err
 	}
 	u, err = a.system.Users.SetPassword(ctx, u.ID, next)
 	if err != nil {
-		return "", err
+		return Session{}, err
 	}
 	return a.tokens.sign(ctx, u)
 }
@@ -86,19 +92,6 @@ func (a *Auth) Logout(ctx context.Context, p *access.Principal) error {
 		return err
 	}
 	return a.system.Users.RevokeTokens(ctx, u.ID)
-}
-
-// RotateSecret makes a new secret sign session tokens; those signed before stay good until they expire.
-func (a *Auth) RotateSecret(ctx context.Context) error {
-	if a.tokens.configured != nil {
-		return errs.New(errs.Invalid, "secret_configured", "the secret is set by auth.jwtSecret: change it there and restart")
-	}
-	ring, err := a.system.Secrets.Rotate(ctx, a.tokens.ttl)
-	if err != nil {
-		return err
-	}
-	a.tokens.set(ring)
-	return nil
 }
 
 // caller gives the user behind a principal.

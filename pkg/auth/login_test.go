@@ -21,7 +21,7 @@ import (
 // try logs in and gives "ok", "wrong", or how long to wait.
 func (f *fixture) try(name, pass, from string) string {
 	f.Helper()
-	_, _, err := f.Login(f.Context(), name, pass, from)
+	_, err := f.Login(f.Context(), name, pass, from)
 	e := errs.From(err)
 	switch {
 	case err == nil:
@@ -44,15 +44,19 @@ func (f *fixture) want(what, want, got string) {
 
 func TestLogin(t *testing.T) {
 	f := newAuth(t)
-	token, u, err := f.Login(t.Context(), "Ann", password, addr)
+	session, err := f.Login(t.Context(), "Ann", password, addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.wantGood(token)
-	if u.ID != f.user.ID || !u.LastLoginAt.Equal(f.clock.now()) {
-		t.Errorf("user is %+v", u)
+	f.wantGood(session.Token)
+	if want := f.clock.now().Add(12 * time.Hour); !session.ExpiresAt.Equal(want) {
+		t.Errorf("expires at %s, want %s", session.ExpiresAt, want)
 	}
-	if _, _, err := f.Login(t.Context(), "ann", strings.Repeat("x", 1025), addr); errs.KindOf(err) != errs.Invalid {
+	u, err := f.system.Users.Get(t.Context(), f.user.ID.Hex())
+	if err != nil || !u.LastLoginAt.Equal(f.clock.now()) {
+		t.Errorf("user is %+v, %v", u, err)
+	}
+	if _, err := f.Login(t.Context(), "ann", strings.Repeat("x", 1025), addr); errs.KindOf(err) != errs.Invalid {
 		t.Errorf("a long password: %v, want Invalid", err)
 	}
 }
@@ -65,9 +69,9 @@ func TestFailuresLookAlike(t *testing.T) {
 	}
 	var texts []string
 	for i, c := range [][2]string{{"ann", "wrong"}, {"nobody", password}, {"gone", password}, {"", ""}, {"nobody\x00", "x"}} {
-		token, u, err := f.Login(t.Context(), c[0], c[1], fmt.Sprintf("198.51.100.%d", i))
-		if err == nil || token != "" || u.Username != "" {
-			t.Fatalf("%q: %q %+v %v", c[0], token, u, err)
+		session, err := f.Login(t.Context(), c[0], c[1], fmt.Sprintf("198.51.100.%d", i))
+		if err == nil || session != (auth.Session{}) {
+			t.Fatalf("%q: %+v %v", c[0], session, err)
 		}
 		texts = append(texts, fmt.Sprintf("%+v", *errs.From(err)))
 	}
@@ -246,9 +250,9 @@ func TestSecretsStayOutOfLogsAndErrors(t *testing.T) {
 	}
 	canary := "canary-password-1"
 	for range 6 {
-		_, _, err := f.Login(t.Context(), "ann", canary, addr)
+		_, err := f.Login(t.Context(), "ann", canary, addr)
 		note(err)
-		_, _, err = f.Login(t.Context(), canary, "x", addr) // a password typed into the wrong field
+		_, err = f.Login(t.Context(), canary, "x", addr) // a password typed into the wrong field
 		note(err)
 	}
 	for _, c := range []auth.Credentials{

@@ -72,25 +72,27 @@ func newTokens(ctx context.Context, secrets *system.Secrets, secret []byte, ttl 
 	return t, err
 }
 
-// sign makes a session token for a user.
-func (t *tokens) sign(ctx context.Context, u system.User) (string, error) {
+// sign starts a session of a user.
+func (t *tokens) sign(ctx context.Context, u system.User) (Session, error) {
 	key, err := t.signer(ctx)
 	if err != nil {
-		return "", err
+		return Session{}, err
 	}
 	now := t.now()
+	expires := jwt.NewNumericDate(now.Add(t.ttl)) // in whole seconds
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer:    issuer,
 			Audience:  jwt.ClaimStrings{audience},
 			Subject:   u.ID.Hex(),
 			IssuedAt:  jwt.NewNumericDate(now),
-			ExpiresAt: jwt.NewNumericDate(now.Add(t.ttl)),
+			ExpiresAt: expires,
 		},
 		Version: u.TokenVersion,
 	})
 	token.Header["kid"] = key.ID
-	return token.SignedString(key.Secret)
+	signed, err := token.SignedString(key.Secret)
+	return Session{Token: signed, ExpiresAt: expires.Time}, err
 }
 
 func (t *tokens) signer(ctx context.Context) (system.SigningKey, error) {

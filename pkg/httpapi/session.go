@@ -3,12 +3,12 @@ package httpapi
 import (
 	"net/http"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
 )
 
@@ -47,18 +47,17 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	token, _, err := s.cfg.Auth.Login(r.Context(), body["username"], body["password"], r.addr().String())
+	session, err := s.cfg.Auth.Login(r.Context(), body["username"], body["password"], r.addr().String())
 	if err != nil {
 		return err
 	}
-	return s.session(w, r, token)
+	return s.session(w, r, session)
 }
 
 // session answers with a new session token.
-func (s *Server) session(w http.ResponseWriter, r *request, token string) error {
+func (s *Server) session(w http.ResponseWriter, r *request, session auth.Session) error {
 	w.Header().Set("Cache-Control", "no-store")
-	expires := time.Now().Add(s.cfg.Auth.SessionTTL())
-	return r.json(w, http.StatusOK, api.LoginResponse{Token: token, ExpiresAt: api.Time{Time: expires}})
+	return r.json(w, http.StatusOK, api.LoginResponse{Token: session.Token, ExpiresAt: api.Time{Time: session.ExpiresAt}})
 }
 
 func (s *Server) logout(w http.ResponseWriter, r *request) error {
@@ -90,9 +89,9 @@ func (s *Server) changePassword(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	token, err := s.cfg.Auth.ChangePassword(r.Context(), r.principal, body["currentPassword"], body["newPassword"], r.addr().String())
+	session, err := s.cfg.Auth.ChangePassword(r.Context(), r.principal, body["currentPassword"], body["newPassword"], r.addr().String())
 	if err != nil {
 		return err
 	}
-	return s.session(w, r, token)
+	return s.session(w, r, session)
 }

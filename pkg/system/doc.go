@@ -3,7 +3,7 @@
 // "svc" of the store.
 //
 // Each model takes bodies as documents, refuses what it does not know, reports all problems at once, and gives typed
-// records back, whose View is what a caller may read.
+// records back.
 //
 // Start reading at System, then users.go. What does not live here: finding out who a caller is (pkg/auth), whether a
 // caller may use a route (pkg/access), and config files (pkg/schema).

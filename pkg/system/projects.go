@@ -24,20 +24,6 @@ type Project struct {
 	UpdatedAt   time.Time     `bson:"updatedAt"`
 }
 
-// View gives the registration as callers may read it, for document.AppendJSON.
-func (p Project) View() (bson.Raw, error) {
-	return encode(bson.D{
-		{Key: "_id", Value: p.ID},
-		{Key: "namespace", Value: p.Namespace},
-		{Key: "name", Value: p.Name},
-		{Key: "description", Value: p.Description},
-		{Key: "configFile", Value: p.ConfigFile},
-		{Key: "enabled", Value: p.Enabled},
-		{Key: "createdAt", Value: p.CreatedAt},
-		{Key: "updatedAt", Value: p.UpdatedAt},
-	})
-}
-
 // Resolver loads a config file and gives the namespace that it names. Its error is what the client gets.
 type Resolver func(ctx context.Context, configFile string) (namespace string, err error)
 

@@ -29,9 +29,11 @@ func TestProjectLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := p.View()
-	diff(t, "view", `{"id":"`+p.ID.Hex()+`","namespace":"blog","name":"blog","description":"d","configFile":"blog.yaml","enabled":true,`+
-		`"createdAt":"2026-01-02T03:04:05.678Z","updatedAt":"2026-01-02T03:04:05.678Z"}`, show(t, view, err))
+	created := time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
+	diff(t, "created", system.Project{
+		ID: p.ID, Rev: 1, Namespace: "blog", Name: "blog", Description: "d", ConfigFile: "blog.yaml", Enabled: true,
+		CreatedAt: created, UpdatedAt: created,
+	}, p)
 
 	f.clock.pass(time.Minute)
 	got, err := f.Projects.Update(ctx, p.ID.Hex(), body(t, `{"name": "Blog", "enabled": false}`), nil) // the file is the same: no resolve
@@ -151,22 +153,27 @@ func TestRotationKeepsWhatIsInUse(t *testing.T) {
 		}
 		return ids
 	}
-	first := ids(f.Secrets.SigningKeys(ctx))
+	adopt := func(letter string) []string {
+		t.Helper()
+		return ids(f.Secrets.Adopt(ctx, []byte(strings.Repeat(letter, 32)), keep))
+	}
+	generated := ids(f.Secrets.SigningKeys(ctx))
 	f.clock.pass(time.Hour)
-	second := ids(f.Secrets.Rotate(ctx, keep))
-	diff(t, "first stays", []string{second[0], first[0]}, second)
+	first := adopt("1")
+	diff(t, "the generated one stays", []string{
+		system.NewSigningKey([]byte(strings.Repeat("1", 32)), time.Time{}).ID, generated[0],
+	}, first)
 	f.clock.pass(11 * time.Hour)
-	third := ids(f.Secrets.Rotate(ctx, keep))
-	diff(t, "both stay", []string{third[0], second[0], first[0]}, third)
+	second := adopt("2")
+	diff(t, "both stay", []string{second[0], first[0], generated[0]}, second)
 	f.clock.pass(2 * time.Hour)
-	secret := []byte("a secret from the settings, 32 by")
-	adopted := ids(f.Secrets.Adopt(ctx, secret, keep))
-	diff(t, "first went", []string{system.NewSigningKey(secret, time.Time{}).ID, third[0], second[0]}, adopted)
-	diff(t, "adopted again", adopted, ids(f.Secrets.Adopt(ctx, secret, keep)))
-	diff(t, "as stored", adopted, ids(f.another().Secrets.SigningKeys(ctx)))
+	third := adopt("3")
+	diff(t, "the generated one went", []string{third[0], second[0], first[0]}, third)
+	diff(t, "adopted again", third, adopt("3"))
+	diff(t, "as stored", third, ids(f.another().Secrets.SigningKeys(ctx)))
 	f.clock.pass(100 * time.Hour)
-	last := ids(f.Secrets.Rotate(ctx, keep))
-	diff(t, "the one that signed until now stays", []string{last[0], adopted[0]}, last)
+	last := adopt("4")
+	diff(t, "the one that signed until now stays", []string{last[0], third[0]}, last)
 }
 
 func TestLoginFailures(t *testing.T) {

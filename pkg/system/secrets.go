@@ -64,12 +64,8 @@ func (s *Secrets) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	})
 }
 
-// Rotate makes a new key sign. Older keys stay as long as tokens live that they signed, which is keep.
-func (s *Secrets) Rotate(ctx context.Context, keep time.Duration) ([]SigningKey, error) {
-	return s.change(ctx, func(keys []SigningKey) []SigningKey { return s.push(keys, s.generate(), keep) })
-}
-
-// Adopt makes a secret from the settings the key that signs. What signed before stays as in Rotate.
+// Adopt makes a secret from the settings the key that signs. Older keys stay as long as tokens live that they signed,
+// which is keep.
 func (s *Secrets) Adopt(ctx context.Context, secret []byte, keep time.Duration) ([]SigningKey, error) {
 	key := NewSigningKey(secret, s.now())
 	return s.change(ctx, func(keys []SigningKey) []SigningKey {

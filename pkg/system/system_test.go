@@ -145,15 +145,6 @@ func body(t *testing.T, json string) bson.D {
 	return d
 }
 
-// show writes a view as a door does.
-func show(t *testing.T, view bson.Raw, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(document.AppendJSON(nil, view, nil))
-}
-
 // wantProblems checks for a validation error with these problems, as path:rule, in order.
 func wantProblems(t *testing.T, err error, want ...string) {
 	t.Helper()

@@ -38,33 +38,6 @@ type User struct {
 	LastLoginAt  time.Time `bson:"lastLoginAt,omitempty"` // zero: never
 }
 
-// userView is what may leave the service of a User.
-type userView struct {
-	ID          bson.ObjectID `bson:"_id"`
-	Username    string        `bson:"username"`
-	Email       string        `bson:"email"`
-	Name        string        `bson:"name"`
-	IsAdmin     bool          `bson:"isAdmin"`
-	Active      bool          `bson:"active"`
-	Language    string        `bson:"language"`
-	Scopes      []string      `bson:"scopes"`
-	CreatedAt   time.Time     `bson:"createdAt"`
-	UpdatedAt   time.Time     `bson:"updatedAt"`
-	LastLoginAt *time.Time    `bson:"lastLoginAt"`
-}
-
-// View gives the user as callers may read it, for document.AppendJSON.
-func (u User) View() (bson.Raw, error) {
-	v := userView{
-		ID: u.ID, Username: u.Username, Email: u.Email, Name: u.Name, IsAdmin: u.IsAdmin, Active: u.Active,
-		Language: u.Language, Scopes: u.Scopes, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
-	}
-	if !u.LastLoginAt.IsZero() {
-		v.LastLoginAt = &u.LastLoginAt
-	}
-	return encode(v)
-}
-
 // LogValue keeps all but the identity of a user out of logs.
 func (u User) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", u.ID.Hex()), slog.String("username", u.Username))
@@ -115,28 +88,6 @@ func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 		return User{}, conflict(err, u)
 	}
 	return u, nil
-}
-
-// CreateFirstAdmin adds an administrator if there is no user yet, and says whether it did. Of two calls at once with
-// one username, one does.
-func (us *Users) CreateFirstAdmin(ctx context.Context, username, password string) (bool, error) {
-	n, err := us.Count(ctx)
-	if err != nil || n > 0 {
-		return false, err
-	}
-	root := &access.Principal{Kind: access.KindAdmin}
-	_, err = us.Create(ctx, root, bson.D{
-		{Key: "username", Value: username},
-		{Key: "password", Value: password},
-		{Key: "isAdmin", Value: true},
-	})
-	switch e := errs.From(err); {
-	case e == nil:
-		return true, nil
-	case e.Kind == errs.Conflict: // another one was first
-		return false, nil
-	}
-	return false, err
 }
 
 // Get reads a user by id, or gives errs.ErrNotFound.
