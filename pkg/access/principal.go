@@ -68,15 +68,6 @@ func (p *Principal) Has(right string) bool {
 	return slices.Contains(p.Scopes, namespacePrefix+namespace)
 }
 
-// HasFor says whether the caller's scopes give an operation (OpRead, …) on a collection of a project. It is what a
-// personal access token needs besides the collection's permissions.
-func (p *Principal) HasFor(namespace, collection, op string) bool {
-	if strings.Contains(namespace, ".") || strings.Contains(collection, ".") {
-		return false
-	}
-	return p.Has(namespacePrefix + namespace + "." + collection + "." + op)
-}
-
 // Require is nil if the caller has a system right, else the denial to answer with. The rights of a project's admin
 // token are the project's: see AdminTokens.
 func (p *Principal) Require(right string) error {

@@ -33,14 +33,6 @@ const (
 	TeamDelete    = "team.delete"
 )
 
-// The operations of Principal.HasFor.
-const (
-	OpRead   = "read"
-	OpCreate = "create"
-	OpUpdate = "update"
-	OpDelete = "delete"
-)
-
 // Scopes lists the system rights that can be granted. Besides them there are, for each project, namespace.<ns> (all of
 // the following), namespace.<ns>.<col>.read, .create, .update, .delete and namespace.<ns>._actions.<name>.read, .create.
 func Scopes() []string {
@@ -74,9 +66,9 @@ func ValidScope(scope string) bool {
 	case 1:
 		return true
 	case 3:
-		return parts[1] != "_actions" && slices.Contains([]string{OpRead, OpCreate, OpUpdate, OpDelete}, parts[2])
+		return parts[1] != "_actions" && slices.Contains([]string{"read", "create", "update", "delete"}, parts[2])
 	case 4:
-		return parts[1] == "_actions" && (parts[3] == OpRead || parts[3] == OpCreate)
+		return parts[1] == "_actions" && (parts[3] == "read" || parts[3] == "create")
 	}
 	return false
 }

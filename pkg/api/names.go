@@ -2,20 +2,18 @@ package api
 
 // Request and response headers.
 const (
-	HeaderToken            = "Token"         //nolint:gosec // collection token or project admin token: its name only
-	HeaderAuthToken        = "X-Auth-Token"  // JWT of a login, or a personal access token
-	HeaderAdminToken       = "X-Admin-Token" // server admin token
-	HeaderAuthorization    = "Authorization" // "Bearer <server admin token>"
-	HeaderRequestID        = "X-Request-Id"  // in and out
-	HeaderGeneration       = "X-Svc-Generation"
-	HeaderETag             = "ETag"
-	HeaderIfMatch          = "If-Match"
-	HeaderIfNoneMatch      = "If-None-Match"
-	HeaderLocation         = "Location"
-	HeaderLink             = "Link"
-	HeaderRetryAfter       = "Retry-After"
-	HeaderIdempotencyKey   = "Idempotency-Key"
-	HeaderIdempotentReplay = "Idempotency-Replayed"
+	HeaderToken         = "Token"         //nolint:gosec // collection token or project admin token: its name only
+	HeaderAuthToken     = "X-Auth-Token"  // JWT of a login, or a personal access token
+	HeaderAdminToken    = "X-Admin-Token" // server admin token
+	HeaderAuthorization = "Authorization" // "Bearer <server admin token>"
+	HeaderRequestID     = "X-Request-Id"  // in and out
+	HeaderGeneration    = "X-Svc-Generation"
+	HeaderETag          = "ETag"
+	HeaderIfMatch       = "If-Match"
+	HeaderIfNoneMatch   = "If-None-Match"
+	HeaderLocation      = "Location"
+	HeaderLink          = "Link"
+	HeaderRetryAfter    = "Retry-After"
 )
 
 // ParamToken is the query parameter that carries a collection token, for testing only.
@@ -33,7 +31,6 @@ const (
 	ParamCount      = "count"
 	ParamReplace    = "replace"
 	ParamPretty     = "pretty"
-	ParamLang       = "lang"
 )
 
 // ParamWait makes a reload answer when it is done.

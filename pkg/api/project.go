@@ -101,7 +101,6 @@ type FieldDescription struct {
 const (
 	IndexReady    = "ready"    // serves queries
 	IndexBuilding = "building" // being built
-	IndexMissing  = "missing"  // declared, not there yet
 	IndexFailed   = "failed"   // can't be built; Message says why
 	IndexForeign  = "foreign"  // there, made by other hands
 )

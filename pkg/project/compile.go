@@ -85,7 +85,6 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 		Limits:      limits(config, col),
 		Bulk:        bulk(col.Bulk),
 		Projections: map[string]Projection{},
-		Foreign:     map[string]*fieldtype.Foreign{},
 	}
 	hidden, readonly := slices.Clone(col.HiddenFields), slices.Clone(col.ReadonlyFields)
 	out.Tree.Walk(func(f *fieldtype.Field) {
@@ -94,9 +93,6 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 		}
 		if f.Readonly {
 			readonly = append(readonly, f.Path)
-		}
-		if f.Foreign != nil {
-			out.Foreign[f.Path] = f.Foreign
 		}
 	})
 	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)

@@ -149,8 +149,8 @@ func TestLoad(t *testing.T) {
 	if c.Hidden.Covers("title") || !c.Readonly.Covers("views") || !c.Readonly.Covers("seo.title") || c.Readonly.Covers("title") {
 		t.Error("hidden or readonly fields are not what was declared")
 	}
-	if f := c.Foreign["author"]; f == nil || f.Collection != "authors" || f.Label != "name" {
-		t.Errorf("foreign = %+v", c.Foreign)
+	if f, ok := c.Tree.Resolve("author"); !ok || f.Foreign == nil || f.Foreign.Collection != "authors" || f.Foreign.Label != "name" {
+		t.Errorf("author = %+v", f)
 	}
 	if c.Tree.Open() {
 		t.Error("strictFields of the project has no effect")

@@ -41,7 +41,6 @@ type Collection struct {
 	Singleton   bool
 	Hidden      *document.PathSet // hidden from everyone but project admins: the collection's own and its fields'
 	Readonly    *document.PathSet
-	Foreign     map[string]*fieldtype.Foreign // the fields that point at other records, by path
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 }
 
