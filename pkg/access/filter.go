@@ -43,7 +43,7 @@ func compileFilter(doc bson.D, hasUser bool, cast Cast) (*mql.Filter, *template,
 	if !ok {
 		return nil, nil, badFilter("must be an object")
 	}
-	doc = storedID(doc)
+	doc = mql.StoredID(doc)
 	dynamic := false
 	sample := &Principal{Kind: KindUser, ID: strings.Repeat("0", 24), OrgIDs: []string{strings.Repeat("0", 24)}}
 	_, err = substitute(doc, func(name string) (any, error) {
@@ -144,28 +144,6 @@ func substitute(v any, lookup func(name string) (any, error)) (any, error) {
 		return out, nil
 	}
 	return v, nil
-}
-
-// storedID writes the public name id as the stored _id where the name of a field stands.
-func storedID(doc bson.D) bson.D {
-	out := slices.Clone(doc)
-	for i, e := range out {
-		if e.Key == "id" {
-			out[i].Key = "_id"
-		}
-		list, ok := e.Value.(bson.A)
-		if !ok || !strings.HasPrefix(e.Key, "$") {
-			continue
-		}
-		list = slices.Clone(list)
-		for j, item := range list {
-			if branch, ok := item.(bson.D); ok {
-				list[j] = storedID(branch)
-			}
-		}
-		out[i].Value = list
-	}
-	return out
 }
 
 func badFilter(format string, args ...any) error {

@@ -78,6 +78,21 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestFirstList(t *testing.T) {
+	declared, open := article(t, false), fieldtype.NewTree(nil, false)
+	for path, want := range map[string]string{
+		"title": "", "tags": "tags", "tags.0": "tags", "variants": "variants", "variants.sku": "variants", "variants.2.sku": "variants",
+		"seo.title": "", "id": "", "tagsy": "", "bogus.tags": "", "": "",
+	} {
+		if got := declared.FirstList(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+	if got := open.FirstList("tags.0"); got != "" {
+		t.Errorf("nothing is declared, and %q is a list", got)
+	}
+}
+
 func TestCast(t *testing.T) {
 	date := bson.NewDateTimeFromTime(noon)
 	tree := fieldtype.NewTree([]*fieldtype.Field{

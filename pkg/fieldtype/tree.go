@@ -114,6 +114,20 @@ func (f *Field) resolve(whole, rest string) (*Field, bool) {
 	return nil, false
 }
 
+// FirstList gives the shortest part of a path that is a declared list, or "": a path through it has many values in one
+// record.
+func (t *Tree) FirstList(path string) string {
+	for i := range len(path) + 1 {
+		if i < len(path) && path[i] != '.' {
+			continue
+		}
+		if f, ok := t.Resolve(path[:i]); ok && f.IsList() {
+			return f.Path
+		}
+	}
+	return ""
+}
+
 // openField is an undeclared field where nothing is declared. Its names are checked all the same.
 func openField(whole, name, rest string, nested bool) (*Field, bool) {
 	for {

@@ -149,3 +149,27 @@ func rewriteElemMatch(v any, path string, depth int, fn Visit) (any, error) {
 	}
 	return rewriteDoc(d, path, depth, fn)
 }
+
+// StoredID copies a filter with the public name id written as the stored _id, wherever the name of a field of the
+// record stands. Inside an $elemMatch, id is a field like any other.
+func StoredID(doc bson.D) bson.D {
+	out := slices.Clone(doc)
+	for i, e := range out {
+		if e.Key == "id" {
+			out[i].Key = "_id"
+		}
+		list, ok := asList(e.Value)
+		if !ok || !isLogical(e.Key) {
+			continue
+		}
+		branches := make(bson.A, len(list))
+		for j, item := range list {
+			if branch, ok := item.(bson.D); ok {
+				item = StoredID(branch)
+			}
+			branches[j] = item
+		}
+		out[i].Value = branches
+	}
+	return out
+}

@@ -204,3 +204,23 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 }
+
+func TestStoredID(t *testing.T) {
+	for filter, want := range map[string]string{
+		`{"a":1,"id":2}`:                                    `{"a":1,"_id":2}`,
+		`{"id":{"$not":{"$in":[1]}}}`:                       `{"_id":{"$not":{"$in":[1]}}}`,
+		`{"_id":1,"a.id":2,"ids":3}`:                        `{"_id":1,"a.id":2,"ids":3}`,
+		`{"$or":[{"id":1},{"$and":[{"$nor":[{"id":2}]}]}]}`: `{"$or":[{"_id":1},{"$and":[{"$nor":[{"_id":2}]}]}]}`,
+		`{"a":{"$elemMatch":{"id":1,"$or":[{"id":2}]}}}`:    `{"a":{"$elemMatch":{"id":1,"$or":[{"id":2}]}}}`,
+		`{"a":{"id":1},"b":[{"id":2}]}`:                     `{"a":{"id":1},"b":[{"id":2}]}`,
+		`{"$or":{"id":1},"$and":[1],"$x":[{"id":1}]}`:       `{"$or":{"id":1},"$and":[1],"$x":[{"id":1}]}`, // Compile refuses it
+	} {
+		in := parse(t, filter)
+		if diff := cmp.Diff(parse(t, want), mql.StoredID(in)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", filter, diff)
+		}
+		if diff := cmp.Diff(parse(t, filter), in); diff != "" {
+			t.Errorf("%s was changed:\n%s", filter, diff)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/schema"
 )
 
@@ -67,7 +66,7 @@ func (c *compiler) declared(x *schema.Index, paths *paths, at string) (Index, bo
 			ok = false
 			continue
 		}
-		if list := firstList(paths.tree, path); list != "" {
+		if list := paths.tree.FirstList(path); list != "" {
 			lists[list] = true
 		}
 		index.Keys = append(index.Keys, IndexKey{Path: stored, Desc: desc})
@@ -96,19 +95,6 @@ func indexName(keys []IndexKey) string {
 		parts = append(parts, k.Path, direction)
 	}
 	return strings.Join(parts, "_")
-}
-
-// firstList gives the shortest part of a path that is a list, or "".
-func firstList(tree *fieldtype.Tree, path string) string {
-	for i := range len(path) + 1 {
-		if i < len(path) && path[i] != '.' {
-			continue
-		}
-		if f, ok := tree.Resolve(path[:i]); ok && f.IsList() {
-			return f.Path
-		}
-	}
-	return ""
 }
 
 // ofField adds the index that a field asks for by index or by the rule unique.

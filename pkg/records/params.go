@@ -83,7 +83,7 @@ func (r resolver) checkSort(sort mql.Sort) (err error) {
 				return errs.New(errs.Invalid, "bad_sort", "%s: a sort can't name a position in a list", sort[i].Path)
 			}
 		}
-		if r.throughList(sort[i].Path) {
+		if r.tree.FirstList(sort[i].Path) != "" {
 			lists++
 		}
 	}
@@ -91,19 +91,6 @@ func (r resolver) checkSort(sort mql.Sort) (err error) {
 		return errs.New(errs.Invalid, "bad_sort", "a sort can go through one list only")
 	}
 	return nil
-}
-
-// throughList says whether a declared path is a list or inside of one.
-func (r resolver) throughList(path string) bool {
-	for i := range len(path) + 1 {
-		if i < len(path) && path[i] != '.' {
-			continue
-		}
-		if f, ok := r.tree.Resolve(path[:i]); ok && f.IsList() {
-			return true
-		}
-	}
-	return false
 }
 
 // visible leaves out of the collection's default sort what the caller may not see.

@@ -91,7 +91,7 @@ func (s *Service) Get(ctx context.Context, c *Call, id string, p GetParams) (Rec
 	if err != nil {
 		return Record{}, err
 	}
-	oid, err := ParseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return Record{}, err
 	}

@@ -66,7 +66,7 @@ func (r resolver) filter(w Where) (*mql.Filter, error) {
 	if err := r.measure(doc); err != nil {
 		return nil, err
 	}
-	cast, err := mql.Rewrite(renameID(doc), func(path, op string, v any) (any, error) {
+	cast, err := mql.Rewrite(mql.StoredID(doc), func(path, op string, v any) (any, error) {
 		stored, f, err := r.path(path)
 		if err != nil {
 			return nil, err
@@ -110,33 +110,4 @@ func (r resolver) measure(doc bson.D) error {
 
 func limitError(format string, args ...any) error {
 	return errs.New(errs.Invalid, "query_limit", format, args...)
-}
-
-// renameID writes the public name id as the stored _id at every place of a filter where a field name stands.
-func renameID(doc bson.D) bson.D {
-	out := make(bson.D, len(doc))
-	for i, e := range doc {
-		if e.Key == "id" {
-			e.Key = "_id"
-		}
-		switch e.Key {
-		case "$and", "$or", "$nor":
-			if list, ok := e.Value.(bson.A); ok {
-				e.Value = renameIDs(list)
-			}
-		}
-		out[i] = e
-	}
-	return out
-}
-
-func renameIDs(list bson.A) bson.A {
-	out := make(bson.A, len(list))
-	for i, item := range list {
-		if d, ok := item.(bson.D); ok {
-			item = renameID(d)
-		}
-		out[i] = item
-	}
-	return out
 }

@@ -109,7 +109,7 @@ func (s *Service) Update(ctx context.Context, c *Call, id string, ch Change) (Wr
 	if err != nil {
 		return Written{}, err
 	}
-	oid, err := ParseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return Written{}, err
 	}
@@ -286,7 +286,7 @@ func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev int64) e
 	if err != nil {
 		return err
 	}
-	oid, err := ParseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -59,7 +60,7 @@ func (ps *Projects) Create(ctx context.Context, doc bson.D, resolve Resolver) (P
 
 // Get reads a registration by id, or gives errs.ErrNotFound.
 func (ps *Projects) Get(ctx context.Context, id string) (Project, error) {
-	oid, err := parseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return Project{}, err
 	}
@@ -93,7 +94,7 @@ func (ps *Projects) All(ctx context.Context) ([]Project, error) {
 // Update changes the members of a registration that a request body gives; null resets one. A new config file has to
 // pass resolve and to name the same namespace, since the data belongs to that.
 func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve Resolver) (Project, error) {
-	oid, err := parseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return Project{}, err
 	}

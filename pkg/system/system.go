@@ -204,15 +204,6 @@ func taken(path, value string) error {
 	return e
 }
 
-// parseID reads the id of a record as clients write it.
-func parseID(id string) (bson.ObjectID, error) {
-	oid, err := bson.ObjectIDFromHex(id)
-	if err != nil {
-		return oid, errs.New(errs.Invalid, "bad_id", "an id is 24 hexadecimal digits")
-	}
-	return oid, nil
-}
-
 func idValue(id bson.ObjectID) bson.RawValue {
 	return bson.RawValue{Type: bson.TypeObjectID, Value: id[:]}
 }

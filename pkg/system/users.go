@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -92,7 +93,7 @@ func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 
 // Get reads a user by id, or gives errs.ErrNotFound.
 func (us *Users) Get(ctx context.Context, id string) (User, error) {
-	oid, err := parseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return User{}, err
 	}
@@ -115,7 +116,7 @@ func (us *Users) Count(ctx context.Context) (int64, error) { return us.coll.Coun
 // Update changes the members of a user that a request body gives, on behalf of by; null resets one. A new password or
 // a deactivation makes the user's session tokens void.
 func (us *Users) Update(ctx context.Context, by *access.Principal, id string, doc bson.D) (User, error) {
-	oid, err := parseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return User{}, err
 	}
@@ -191,7 +192,7 @@ func (us *Users) LoggedIn(ctx context.Context, id bson.ObjectID, from, rehash st
 
 // Delete removes a user on behalf of by. Its session tokens are void with it.
 func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) error {
-	oid, err := parseID(id)
+	oid, err := document.ParseID(id)
 	if err != nil {
 		return err
 	}
