@@ -41,9 +41,9 @@ func Locate(projectsDir, configFile string) (dir, entry string, err error) {
 
 // locate finds the file of an absolute path. root has no symbolic links.
 func locate(root, path string) (dir, entry string, err error) {
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	switch {
-	case err == nil && !inside(root, real), err != nil && !inside(root, filepath.Clean(path)):
+	case err == nil && !inside(root, resolved), err != nil && !inside(root, filepath.Clean(path)):
 		return "", "", errOutside
 	case errors.Is(err, fs.ErrPermission):
 		return "", "", errUnreadable.With(err)

@@ -136,7 +136,7 @@ func TestLocateWithoutProjectsDirectory(t *testing.T) {
 
 func TestLocateUnreadable(t *testing.T) {
 	dir := layout(t, []string{"projects/closed/project.yaml"}, nil)
-	closed := filepath.Join(dir, "projects/closed")
+	closed := filepath.Join(dir, "projects", "closed")
 	if err := os.Chmod(closed, 0); err != nil {
 		t.Fatal(err)
 	}
