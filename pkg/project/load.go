@@ -20,8 +20,16 @@ func Load(dir, entry string, env schema.Env) (*Project, schema.Problems) {
 		}}
 	}
 	defer root.Close() //nolint:errcheck // opened for reading
-	reader := &rootReader{root: root, read: map[string]bool{}}
-	loaded, problems := schema.LoadProject(reader, entry, env, secretReader{root})
+	reader := &rootReader{root: root, read: map[string][]byte{}}
+	p, problems := load(reader, entry, env, secretReader{root})
+	if p != nil {
+		p.Bundle = Bundle{Entry: entry, Files: reader.read}
+	}
+	return p, problems
+}
+
+func load(r schema.Reader, entry string, env schema.Env, secrets schema.Reader) (*Project, schema.Problems) {
+	loaded, problems := schema.LoadProject(r, entry, env, secrets)
 	if loaded == nil {
 		return nil, problems
 	}

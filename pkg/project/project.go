@@ -21,6 +21,7 @@ type Project struct {
 	Revision    string // sha256 in hex over all files of the config and what was substituted in them
 	Config      *schema.Project
 	Files       []schema.File // the config files that were read, by name
+	Bundle      Bundle        // their contents
 	Collections map[string]*Collection
 	AdminTokens *access.AdminTokens
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)

@@ -25,16 +25,22 @@ const secretsDir = "/run/secrets/"
 // rootReader reads config files inside one directory. os.Root keeps every path inside it, symbolic links included.
 type rootReader struct {
 	root *os.Root
-	read map[string]bool
+	read map[string][]byte // what was read, by name
 }
 
 // ReadFile reads one file within the bounds.
 func (r *rootReader) ReadFile(name string) ([]byte, error) {
-	if !r.read[name] && len(r.read) >= maxFiles {
+	if data, ok := r.read[name]; ok {
+		return data, nil
+	}
+	if len(r.read) >= maxFiles {
 		return nil, schema.ErrTooMany
 	}
-	r.read[name] = true
-	return readIn(r.root, name)
+	data, err := readIn(r.root, name)
+	if err == nil {
+		r.read[name] = data
+	}
+	return data, err
 }
 
 func readIn(root *os.Root, name string) ([]byte, error) {

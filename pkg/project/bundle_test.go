@@ -1,0 +1,42 @@
+package project_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/svcctl/svc/pkg/project"
+)
+
+func TestBundleCompilesToTheSameProject(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("project.yaml", "namespace: b\ncollections: [notes.yaml]\nadmin: {tokens: ['${file:token}', '${env:T}']}\n")
+	write("notes.yaml", "name: notes\npermissions: {public: {methods: {get: true}}, user: {methods: {}}}\n")
+	write("token", "from a file\n")
+	env := func(name string) (string, bool) { return "from " + name, name == "T" }
+	p, problems := project.Load(dir, "project.yaml", env)
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	if got := len(p.Bundle.Files); got != 2 || p.Bundle.Size() == 0 {
+		t.Errorf("the bundle has %d files, want the two of the config", got)
+	}
+	write("notes.yaml", "name: [") // the files are broken, the bundle is not
+	again, problems := p.Bundle.Load(dir, env)
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	if again.Revision != p.Revision || again.Collections["notes"] == nil {
+		t.Errorf("revision %s, want %s", again.Revision, p.Revision)
+	}
+	if _, problems := p.Bundle.Load(filepath.Join(dir, "gone"), env); !problems.Err() {
+		t.Error("a secret that is gone is no problem")
+	}
+}
