@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -43,6 +44,8 @@ type Store struct {
 	secret        redactor
 	selectTimeout time.Duration
 
+	closing atomic.Bool // Close has begun: what is heard of the servers means nothing more
+
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup // added to only under mu while not closed
@@ -73,6 +76,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	s := &Store{secret: secret, selectTimeout: o.SelectTimeout}
 	journaled := true
 	majority := writeconcern.Majority()
 	majority.Journal = &journaled
@@ -83,12 +87,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		SetWriteConcern(majority).
 		SetRetryWrites(true).
 		SetRetryReads(true).
-		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: logPrimary(o.Logger)})
+		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: logPrimary(o.Logger, &s.closing)})
 	client, err := mongo.Connect(opts)
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "bad_store_uri", "the store's URI has an option that does not work here").With(secret.clean(err))
 	}
-	s := &Store{client: client, secret: secret, selectTimeout: o.SelectTimeout}
+	s.client = client
 	if err := s.checkServer(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -157,6 +161,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	was := s.closed
 	s.closed = true
+	s.closing.Store(true)
 	s.mu.Unlock()
 	if was {
 		return nil
@@ -218,8 +223,11 @@ func (s *Store) observe(session *mongo.Session) {
 }
 
 // logPrimary logs when the primary changes, is lost or is found.
-func logPrimary(logger *slog.Logger) func(*event.TopologyDescriptionChangedEvent) {
+func logPrimary(logger *slog.Logger, closing *atomic.Bool) func(*event.TopologyDescriptionChangedEvent) {
 	return func(e *event.TopologyDescriptionChangedEvent) {
+		if closing.Load() {
+			return // we leave, not the primary
+		}
 		was, is := primaryOf(e.PreviousDescription), primaryOf(e.NewDescription)
 		switch {
 		case was == is:
