@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -49,24 +50,28 @@ func (c *Control) Unregister(ctx context.Context, id string) error {
 	return c.settle(ctx, reg)
 }
 
-// settle waits for the registration to show in what is served. That its config has broken since it was checked is
-// told by the project's conditions: the registration itself stands.
+// settle waits for the registration to show in what is served. That its config is refused, whatever the reason, is told
+// by the project's conditions: the registration itself stands.
 func (c *Control) settle(ctx context.Context, reg system.Project) error {
 	err := c.Reload(ctx, reg.ID.Hex(), true)
-	if err != nil && errs.KindOf(err) == errs.Limit {
+	if _, refused := errors.AsType[*refusedError](err); refused {
 		return nil
 	}
 	return err
 }
 
 // Reload serves what the project's files say now. With wait it returns when that is done, or with the error that the
-// config has.
+// config has. Indexes that were refused are tried again behind it.
 func (c *Control) Reload(ctx context.Context, id string, wait bool) error {
 	c.projects.request(id)
+	c.indexes.request(id)
 	if !wait {
-		return c.Manager.Trigger(projectController, id)
+		return errors.Join(c.Manager.Trigger(projectController, id), c.Manager.Trigger(indexController, id))
 	}
-	return c.Manager.ReconcileNow(ctx, projectController, id)
+	if err := c.Manager.ReconcileNow(ctx, projectController, id); err != nil {
+		return err
+	}
+	return c.Manager.Trigger(indexController, id)
 }
 
 // ServeRegistered loads every registered project once and returns when all are served or refused, so that the first

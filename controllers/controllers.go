@@ -51,6 +51,7 @@ type Deps struct {
 	Env         schema.Env // environment variables that configs may refer to
 	Logger      *slog.Logger
 	Resync      time.Duration // 0: DefaultResync
+	Now         func() time.Time
 }
 
 // New adds every reconciler to the manager and gives the calls that doors make. Adding one is a file and a line here.
@@ -59,7 +60,7 @@ func New(d Deps) (*Control, error) {
 		d.Resync = DefaultResync
 	}
 	projects := &projectReconciler{Deps: d, requested: map[string]bool{}}
-	indexes := &indexReconciler{Deps: d, refused: map[string]map[string]string{}}
+	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
 	for _, c := range []controller.Controller{
 		{
 			Name: projectController, Reconciler: projects, Workers: 2,

@@ -2,7 +2,7 @@
 // thing to what is declared, and says on the status Board how that stands.
 //
 //	project_controller.go  files on disk -> the generation that is served
-//	index_controller.go    the served generation -> the indexes in the store
+//	index_controller.go    the served generation -> the indexes in the store (indexes.go: what that takes)
 //
 // Start reading at controllers.go, which wires them to their sources, then at control.go, the calls that doors make.
 // What does not live here: queues, retries and workers (pkg/controller), loading and compiling (pkg/project).

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -18,115 +17,248 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// indexPrefix marks the indexes that the service made, so that it never drops one made by other hands.
-const indexPrefix = "svc_"
-
-// refusedRetry is when an index is tried again that records stand in the way of: only their change can help.
-const refusedRetry = time.Minute
+// An index that records stand in the way of is tried again after a time that doubles from the first of these to the
+// second: each try reads the collection, and while it lasts, writes are held to the index.
+const (
+	refusedRetryMin = 5 * time.Minute
+	refusedRetryMax = time.Hour
+)
 
 // indexReconciler makes the indexes in the store those that the served generation declares. Its key is the id of the
 // project's registration.
 type indexReconciler struct {
 	Deps
 
-	mu      sync.Mutex
-	refused map[string]map[string]string // project id -> collection/index -> why it can't be built
+	mu       sync.Mutex
+	refused  map[string]*refusals // by project id
+	requests map[string]bool      // ids whose refused indexes are to be tried again at once
+}
+
+// refusals are a project's indexes that can't be built. They are replaced as a whole, never changed.
+type refusals struct {
+	generation int64
+	why        map[string]refusal // by collection/index
+	tries      int
+	next       time.Time // of the next try
+}
+
+// refusal is why an index can't be built.
+type refusal struct {
+	text     string
+	violated bool // records violate it, and it is unique
+}
+
+// of gives the refusal of an index; ok is false when there is none.
+func (r *refusals) of(collection, index string) (why refusal, ok bool) {
+	if r == nil {
+		return refusal{}, false
+	}
+	why, ok = r.why[collection+"/"+index]
+	return why, ok
+}
+
+// request makes the next run of a key try again what was refused.
+func (r *indexReconciler) request(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests[id] = true
+}
+
+// take gives what was refused before, and whether its next try was asked for.
+func (r *indexReconciler) take(id string) (before *refusals, asked bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked = r.requests[id]
+	delete(r.requests, id)
+	return r.refused[id], asked
+}
+
+// note keeps what a run has found in place of what the run before had.
+func (r *indexReconciler) note(id string, found *refusals) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found == nil {
+		delete(r.refused, id)
+	} else {
+		r.refused[id] = found
+	}
 }
 
 // Reconcile creates, rebuilds and drops indexes, one collection after the other, and goes on behind one that fails.
 func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.Result, error) {
+	before, asked := r.take(id)
 	p := r.Registry.ByID(id)
 	if p == nil {
 		r.note(id, nil)
 		return controller.Result{}, nil
 	}
-	run := indexRun{indexReconciler: r, namespace: p.Namespace, refused: map[string]string{}}
-	var failures []error
-	n := 0
-	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
-		if err := run.converge(ctx, p.Collections[name]); err != nil {
-			failures = append(failures, fmt.Errorf("collection %s: %w", name, err))
-		}
-		n += len(p.Collections[name].Indexes)
+	if before != nil && before.generation != p.Generation {
+		before = &refusals{why: before.why} // only for telling what is new
 	}
-	r.note(id, run.refused)
+	run := indexRun{
+		indexReconciler: r, db: r.Store.Database(project.DatabaseName(p.Namespace)), namespace: p.Namespace,
+		before: before, retry: asked || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
+	}
+	err := run.all(ctx, p)
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
-		Message: fmt.Sprintf("%d indexes", n), ObservedGeneration: p.Generation,
+		Message: fmt.Sprintf("%d indexes", run.declared), ObservedGeneration: p.Generation,
 	}
 	var result controller.Result
+	found := run.found(p.Generation)
 	switch {
-	case len(failures) > 0:
+	case err != nil:
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
-	case len(run.refused) > 0:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonIndexRefused, run.message()
-		if run.violated {
-			cond.Reason = status.ReasonUniqueViolation
-		}
-		result.RequeueAfter = refusedRetry
+	case found != nil:
+		cond.Status, cond.Reason, cond.Message = status.False, run.reason(), run.message()
+		result.RequeueAfter = max(found.next.Sub(r.Now()), time.Second)
 	}
+	r.note(id, found)
 	if r.Registry.ByID(id) == nil { // unregistered meanwhile
+		r.note(id, nil)
 		return controller.Result{}, nil
 	}
 	r.Board.Set(id, cond)
-	return result, errors.Join(failures...)
-}
-
-// note keeps why indexes of a project can't be built, in place of what the run before has found.
-func (r *indexReconciler) note(id string, refused map[string]string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(refused) == 0 {
-		delete(r.refused, id)
-	} else {
-		r.refused[id] = refused
-	}
+	return result, err
 }
 
 // indexRun is one run over a project's indexes, and what it finds.
 type indexRun struct {
 	*indexReconciler
 
+	db        store.Database
 	namespace string
-	refused   map[string]string // as in indexReconciler, of this project
-	violated  bool              // whether records violate a unique index
+	before    *refusals // of the run before; nil: none
+	retry     bool      // whether what was refused before is tried again
+
+	declared int                // number of indexes
+	refused  map[string]refusal // by collection/index
 }
 
-// converge does one collection: first what has to go, then what has to come.
-func (r *indexRun) converge(ctx context.Context, c *project.Collection) error {
-	coll := r.Store.Database(project.DatabaseName(r.namespace)).Collection(c.Name)
+// all does each declared collection, then those that are no longer declared.
+func (r *indexRun) all(ctx context.Context, p *project.Project) error {
+	var failures []error
+	try := func(name string, declared []project.Index) {
+		if err := r.converge(ctx, name, declared); err != nil {
+			failures = append(failures, fmt.Errorf("collection %s: %w", name, err))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
+		r.declared += len(p.Collections[name].Indexes)
+		try(name, p.Collections[name].Indexes)
+	}
+	names, err := r.db.CollectionNames(ctx)
+	if err != nil {
+		failures = append(failures, err)
+	}
+	for _, name := range names {
+		if _, declared := p.Collections[name]; !declared {
+			try(name, nil)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// found gives what was refused, and when that is tried again; nil: nothing was.
+func (r *indexRun) found(generation int64) *refusals {
+	if len(r.refused) == 0 {
+		return nil
+	}
+	found := &refusals{generation: generation, why: r.refused}
+	switch {
+	case r.before != nil && !r.retry:
+		found.tries, found.next = r.before.tries, r.before.next
+	default:
+		if r.before != nil {
+			found.tries = r.before.tries
+		}
+		found.next = r.Now().Add(min(refusedRetryMin<<found.tries, refusedRetryMax))
+		found.tries = min(found.tries+1, 8) // far behind the longest time, and far from an overflow
+	}
+	return found
+}
+
+// converge does one collection: first what has to go, then what has to come. An index whose keys have changed goes only
+// when its successor is ready.
+func (r *indexRun) converge(ctx context.Context, collection string, declared []project.Index) error {
+	coll := r.db.Collection(collection)
 	actual, err := coll.Indexes(ctx)
 	if err != nil {
 		return err
 	}
-	desired := desiredIndexes(c)
-	for _, ix := range actual {
-		if want, ok := desired[ix.Name]; isOurs(ix) && (!ok || !sameIndex(ix, want)) {
-			r.Logger.InfoContext(ctx, "index dropped", "namespace", r.namespace, "collection", c.Name, "index", ix.Name)
-			if err := coll.DropIndex(ctx, ix.Name); err != nil {
+	plan := planIndexes(actual, desiredIndexes(declared))
+	for _, name := range plan.drop {
+		if err := r.drop(ctx, coll, collection, name); err != nil {
+			return err
+		}
+	}
+	began, built := r.Now(), 0
+	for _, b := range plan.build {
+		ready, err := r.build(ctx, coll, collection, b)
+		if err != nil {
+			return err
+		}
+		if !ready {
+			continue
+		}
+		built++
+		for _, name := range b.replaces {
+			if err := r.drop(ctx, coll, collection, name); err != nil {
 				return err
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(desired)) {
-		if standsFor(actual, desired[name]) != "" {
-			continue
-		}
-		r.Logger.InfoContext(ctx, "index is being built", "namespace", r.namespace, "collection", c.Name, "index", name)
-		err := coll.CreateIndex(ctx, desired[name])
-		var bad *store.ViolationError
-		switch kind := errs.KindOf(err); {
-		case err == nil:
-		case errors.As(err, &bad):
-			r.violated = true
-			r.refused[c.Name+"/"+name] = violation(desired[name], bad)
-		case kind == errs.Invalid || kind == errs.Conflict: // such as lists in two fields of one key
-			r.refused[c.Name+"/"+name] = publicText(err)
-		default:
-			return err
-		}
+	if built > 0 {
+		r.Logger.InfoContext(ctx, "indexes built", "namespace", r.namespace, "collection", collection,
+			"count", built, "took", r.Now().Sub(began).Round(time.Millisecond).String())
 	}
 	return nil
+}
+
+func (r *indexRun) drop(ctx context.Context, coll store.Collection, collection, name string) error {
+	r.Logger.InfoContext(ctx, "index dropped", "namespace", r.namespace, "collection", collection, "index", name)
+	return coll.DropIndex(ctx, name)
+}
+
+// build makes one index, unless it was refused and its next try is not due. It says whether the index is ready; that it is
+// refused is noted, and no error.
+func (r *indexRun) build(ctx context.Context, coll store.Collection, collection string, b indexBuild) (ready bool, err error) {
+	key := collection + "/" + b.declared
+	before, refused := r.before.of(collection, b.declared)
+	if refused && !r.retry {
+		r.refused[key] = before
+		return false, nil
+	}
+	r.Logger.DebugContext(ctx, "index is being built", "namespace", r.namespace, "collection", collection, "index", b.index.Name)
+	err = coll.CreateIndex(ctx, b.index)
+	var why refusal
+	var bad *store.ViolationError
+	switch kind := errs.KindOf(err); {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &bad):
+		why = refusal{violation(b.index, bad), true}
+	case kind == errs.Invalid || kind == errs.Conflict: // such as lists in two fields of one key
+		why = refusal{publicText(err), false}
+	default:
+		return false, err
+	}
+	r.refused[key] = why
+	if why != before {
+		r.Logger.WarnContext(ctx, "index can't be built", "namespace", r.namespace, "collection", collection,
+			"index", b.index.Name, "reason", why.text)
+	}
+	return false, nil
+}
+
+// reason sums up what was refused.
+func (r *indexRun) reason() string {
+	for _, why := range r.refused {
+		if why.violated {
+			return status.ReasonUniqueViolation
+		}
+	}
+	return status.ReasonIndexRefused
 }
 
 // message tells what is wrong with each refused index.
@@ -134,23 +266,9 @@ func (r *indexRun) message() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(r.refused)) {
 		collection, _, _ := strings.Cut(key, "/")
-		parts = append(parts, collection+": "+r.refused[key])
+		parts = append(parts, collection+": "+r.refused[key].text)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// isOurs says whether the service made an index.
-func isOurs(ix store.Index) bool { return strings.HasPrefix(ix.Name, indexPrefix) }
-
-// standsFor gives the name of the index that does what want is to do, or "". One made by other hands will do: MongoDB
-// does not keep two equal ones.
-func standsFor(actual []store.Index, want store.Index) string {
-	for _, ix := range actual {
-		if sameIndex(ix, want) && (ix.Name == want.Name || !isOurs(ix)) {
-			return ix.Name
-		}
-	}
-	return ""
 }
 
 func violation(ix store.Index, v *store.ViolationError) string {
@@ -162,71 +280,4 @@ func violation(ix store.Index, v *store.ViolationError) string {
 	}
 	return fmt.Sprintf("records share a value of the unique index on %s, such as %s",
 		strings.Join(keyNames(ix.Keys), ", "), strings.Join(ids, ", "))
-}
-
-// desiredIndexes gives a collection's declared indexes by their names in the store.
-func desiredIndexes(c *project.Collection) map[string]store.Index {
-	out := make(map[string]store.Index, len(c.Indexes))
-	for _, ix := range c.Indexes {
-		s := store.Index{Name: indexPrefix + ix.Name, Unique: ix.Unique, Sparse: ix.Sparse}
-		for _, k := range ix.Keys {
-			s.Keys = append(s.Keys, store.IndexKey(k))
-		}
-		out[s.Name] = s
-	}
-	return out
-}
-
-func sameIndex(a, b store.Index) bool {
-	return a.Unique == b.Unique && a.Sparse == b.Sparse && slices.Equal(a.Keys, b.Keys)
-}
-
-func keyNames(keys []store.IndexKey) []string {
-	out := make([]string, 0, len(keys))
-	for _, k := range keys {
-		name := k.Path
-		if k.Desc {
-			name = "-" + name
-		}
-		out = append(out, name)
-	}
-	return out
-}
-
-// describe tells how each index of a collection stands: the declared ones, then those made by other hands.
-func (r *indexReconciler) describe(ctx context.Context, p *project.Project, c *project.Collection) ([]api.IndexDescription, error) {
-	actual, err := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(c.Name).Indexes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	refused := r.refused[p.ID] // replaced as a whole, never changed
-	r.mu.Unlock()
-	desired := desiredIndexes(c)
-	out := make([]api.IndexDescription, 0, len(desired))
-	for _, name := range slices.Sorted(maps.Keys(desired)) {
-		state, message := api.IndexBuilding, ""
-		switch by, why := standsFor(actual, desired[name]), refused[c.Name+"/"+name]; {
-		case by != "" && by != name:
-			state, message = api.IndexReady, "the index "+by+", made by other hands, does its work"
-		case by != "":
-			state = api.IndexReady
-		case why != "":
-			state, message = api.IndexFailed, why
-		}
-		out = append(out, describeIndex(desired[name], state, message))
-	}
-	for _, ix := range actual {
-		if !isOurs(ix) { // of ours, what is not declared is about to go
-			out = append(out, describeIndex(ix, api.IndexForeign, ""))
-		}
-	}
-	return out, nil
-}
-
-func describeIndex(ix store.Index, state, message string) api.IndexDescription {
-	return api.IndexDescription{
-		Name: strings.TrimPrefix(ix.Name, indexPrefix), Key: keyNames(ix.Keys), Unique: ix.Unique, Sparse: ix.Sparse,
-		State: state, Message: message,
-	}
 }

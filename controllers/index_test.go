@@ -2,14 +2,18 @@ package controllers_test
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
@@ -65,18 +69,27 @@ func TestIndexesConverge(t *testing.T) {
 		want    []store.Index
 	}{
 		{"nothing", nil, ``, nil, nil},
-		{"create", nil, `{name: t, key: [title]}, {key: [-title]}`, []string{"create articles.svc_t", "create articles.svc_title_-1"},
-			[]store.Index{index("svc_t", "title"), index("svc_title_-1", "-title")}},
+		{
+			"create", nil, `{name: t, key: [title]}, {key: [-title]}`,
+			[]string{"create articles.svc_t", "create articles.svc_title_-1"},
+			[]store.Index{index("svc_t", "title"), index("svc_title_-1", "-title")},
+		},
 		{"create unique and sparse", nil, `{name: t, key: [title], unique: true, sparse: true}`, []string{"create articles.svc_t"},
 			[]store.Index{unique(sparse(index("svc_t", "title")))}},
 		{"there", []store.Index{unique(index("svc_t", "title", "-createdAt"))}, `{name: t, key: [title, -createdAt], unique: true}`, nil,
 			[]store.Index{unique(index("svc_t", "title", "-createdAt"))}},
 		{"other keys", []store.Index{index("svc_t", "title")}, `{name: t, key: [title, createdAt]}`,
-			[]string{"drop articles.svc_t", "create articles.svc_t"}, []store.Index{index("svc_t", "title", "createdAt")}},
+			[]string{"create articles.svc_t~c21c97b7", "drop articles.svc_t"}, []store.Index{index("svc_t~c21c97b7", "title", "createdAt")}},
+		{"other keys once more", []store.Index{index("svc_t~a1102021", "-title")}, `{name: t, key: [title, createdAt]}`,
+			[]string{"create articles.svc_t", "drop articles.svc_t~a1102021"}, []store.Index{index("svc_t", "title", "createdAt")}},
+		{"successor ready, old one still there", []store.Index{index("svc_t", "title"), index("svc_t~c21c97b7", "title", "createdAt")},
+			`{name: t, key: [title, createdAt]}`, []string{"drop articles.svc_t"}, []store.Index{index("svc_t~c21c97b7", "title", "createdAt")}},
+		{"undeclared under its second name", []store.Index{index("svc_t~a1102021", "-title")}, ``,
+			[]string{"drop articles.svc_t~a1102021"}, nil},
 		{"other order of keys", []store.Index{index("svc_t", "title", "createdAt")}, `{name: t, key: [createdAt, title]}`,
-			[]string{"drop articles.svc_t", "create articles.svc_t"}, []store.Index{index("svc_t", "createdAt", "title")}},
+			[]string{"create articles.svc_t~cf1e6bdd", "drop articles.svc_t"}, []store.Index{index("svc_t~cf1e6bdd", "createdAt", "title")}},
 		{"other direction", []store.Index{index("svc_t", "title")}, `{name: t, key: [-title]}`,
-			[]string{"drop articles.svc_t", "create articles.svc_t"}, []store.Index{index("svc_t", "-title")}},
+			[]string{"create articles.svc_t~a1102021", "drop articles.svc_t"}, []store.Index{index("svc_t~a1102021", "-title")}},
 		{"unique now", []store.Index{index("svc_t", "title")}, `{name: t, key: [title], unique: true}`,
 			[]string{"drop articles.svc_t", "create articles.svc_t"}, []store.Index{unique(index("svc_t", "title"))}},
 		{"no longer unique", []store.Index{unique(index("svc_t", "title"))}, `{name: t, key: [title]}`,
@@ -100,6 +113,7 @@ func TestIndexesConverge(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, s *spy) {
+				t.Helper()
 				w := newWorld(t, s, t.TempDir(), nil)
 				coll := s.Database("svc_blog").Collection("articles")
 				for _, ix := range tc.actual {
@@ -177,37 +191,126 @@ func remove(t *testing.T, c store.Collection, oid bson.ObjectID) {
 
 func TestRecordsThatViolateAnIndex(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
-		w := newWorld(t, s, t.TempDir(), nil)
+		t.Helper()
+		now, log := newClock(), &logLines{}
+		w := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) { d.Now, d.Logger = now.read, slog.New(slog.NewTextHandler(log, nil)) })
 		coll := s.Database("svc_blog").Collection("articles")
 		ids := insert(t, coll, bson.D{{Key: "title", Value: "a"}}, bson.D{{Key: "title", Value: "b"}}, bson.D{{Key: "title", Value: "a"}})
-		p, id := w.serve(config("blog", "title", `{name: t, key: [title], unique: true}, {name: z, key: [-title]}`))
+		violated := config("blog", "title", `{name: t, key: [title], unique: true}, {name: z, key: [-title]}`)
+		p, id := w.serve(violated)
 		why := "records share a value of the unique index on title, such as " + ids[0].Hex() + ", " + ids[2].Hex()
-		calls := []string{"create articles.svc_t", "create articles.svc_z"}
-		for range 2 { // it is tried again each time
-			if d := cmp.Diff(calls, s.takeIndexCalls()[:len(calls)]); d != "" {
-				t.Error(d)
-			}
-			calls = calls[:1]
-			w.wantConditions(id, map[string]string{status.IndexesConverged: "False UniqueViolation"})
-			state, _ := w.Board.Get(id)
-			c, _ := state.Condition(status.IndexesConverged)
-			diff(t, "message", "articles: "+why, c.Message)
-			diff(t, "indexes", []string{"t title failed: " + why, "z -title ready"}, w.states(p))
-			if err := w.reconcile("index", id); err != nil {
-				t.Fatal(err)
+		diff(t, "calls", []string{"create articles.svc_t", "create articles.svc_z"}, s.takeIndexCalls())
+		// It is not tried again before its time, which doubles up to an hour.
+		for _, wait := range []time.Duration{5, 10, 20, 40, 60, 60} {
+			for _, step := range []struct {
+				pass  time.Duration
+				calls []string
+			}{{wait*time.Minute - time.Second, nil}, {time.Second, []string{"create articles.svc_t"}}} {
+				now.pass(step.pass)
+				if err := w.reconcile("index", id); err != nil {
+					t.Fatal(err)
+				}
+				diff(t, fmt.Sprintf("calls within %d minutes", wait), step.calls, s.takeIndexCalls())
+				w.wantConditions(id, map[string]string{status.IndexesConverged: "False UniqueViolation"})
+				state, _ := w.Board.Get(id)
+				c, _ := state.Condition(status.IndexesConverged)
+				diff(t, "message", "articles: "+why, c.Message)
+				diff(t, "indexes", []string{"t title failed: " + why, "z -title ready"}, w.states(p))
 			}
 		}
-		if w.count("index", "requeue_after") < 3 || w.count("index", "success") > 0 {
+		if w.count("index", "requeue_after") < 12 || w.count("index", "success") > 0 {
 			t.Error("not every run asked to be run again")
 		}
+		diff(t, "warnings", 1, log.count("index can't be built"))
+		diff(t, "built", 1, log.count("indexes built"))
+		diff(t, "starts of builds", 0, log.count("is being built"))
+
+		// A reload tries it at once, and so does another generation.
+		for _, tryIt := range []func() error{
+			func() error { return w.Reload(t.Context(), id, true) },
+			func() error { return w.Reload(t.Context(), id, false) },
+			func() error { w.edit(violated + "\n"); return nil },
+		} {
+			if err := tryIt(); err != nil {
+				t.Fatal(err)
+			}
+			var calls []string
+			eventually(t, func() string {
+				calls = append(calls, s.takeIndexCalls()...)
+				return cmp.Diff([]string{"create articles.svc_t"}, calls)
+			})
+			w.wantConditions(id, map[string]string{status.IndexesConverged: "False UniqueViolation"})
+		}
+		diff(t, "warnings", 1, log.count("index can't be built"))
 
 		remove(t, coll, ids[2])
-		if err := w.reconcile("index", id); err != nil {
+		if err := w.Reload(t.Context(), id, true); err != nil {
 			t.Fatal(err)
 		}
 		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
 		diff(t, "indexes", []string{"t title ready", "z -title ready"}, w.states(p))
 	})
+}
+
+// What an index was declared as before goes on until records let its successor be built.
+func TestARefusedIndexLeavesItsPredecessor(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), nil)
+		coll := s.Database("svc_blog").Collection("articles")
+		ids := insert(t, coll, bson.D{{Key: "title", Value: "a"}, {Key: "n", Value: 1}}, bson.D{{Key: "title", Value: "b"}, {Key: "n", Value: 1}})
+		old := unique(index("svc_t", "title"))
+		if err := coll.CreateIndex(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+		p, id := w.serve(strings.Replace(config("blog", "title", `{name: t, key: [n], unique: true}`), "type: string}", "type: string}\n      - {name: n, type: number}", 1))
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "False UniqueViolation"})
+		diff(t, "indexes", []store.Index{old}, w.stored("articles"))
+		diff(t, "described", []string{"t n failed: records share a value of the unique index on n, such as " + ids[0].Hex() + ", " + ids[1].Hex()}, w.states(p))
+
+		remove(t, coll, ids[1])
+		if err := w.Reload(t.Context(), id, true); err != nil {
+			t.Fatal(err)
+		}
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+		got := w.stored("articles")
+		if len(got) != 1 || !strings.HasPrefix(got[0].Name, "svc_t~") || got[0].Keys[0].Path != "n" || !got[0].Unique {
+			t.Errorf("indexes: %+v", got)
+		}
+		diff(t, "described", []string{"t n ready"}, w.states(p))
+	})
+}
+
+// Collections that are no longer declared keep their records, without indexes that slow their writes down or refuse some.
+func TestIndexesOfUndeclaredCollectionsGo(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), nil)
+		coll := s.Database("svc_blog").Collection("pages")
+		insert(t, coll, bson.D{{Key: "title", Value: "a"}})
+		for _, ix := range []store.Index{unique(index("svc_t", "title")), index("svc_u~01234567", "n"), index("mine", "createdAt")} {
+			if err := coll.CreateIndex(t.Context(), ix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, id := w.serve(config("blog", "title", `{name: t, key: [title]}`))
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+		diff(t, "calls", []string{"create articles.svc_t", "drop pages.svc_t", "drop pages.svc_u~01234567"}, s.takeIndexCalls())
+		diff(t, "indexes", []store.Index{index("mine", "createdAt")}, w.stored("pages"))
+		if n, err := coll.Count(t.Context(), nil, 0); n != 1 || err != nil {
+			t.Errorf("%d records, %v", n, err)
+		}
+	})
+}
+
+// stored gives the indexes of a collection of the project blog.
+func (w *world) stored(collection string) []store.Index {
+	w.Helper()
+	got, err := w.Store.Database("svc_blog").Collection(collection).Indexes(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return got
 }
 
 // count gives how many runs of a controller ended with a result.
@@ -233,6 +336,7 @@ func (w *world) count(name, result string) float64 {
 
 func TestRecordsThatNoIndexCanHold(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
 		w := newWorld(t, s, t.TempDir(), nil)
 		coll := s.Database("svc_blog").Collection("articles")
 		insert(t, coll, bson.D{{Key: "title", Value: bson.A{1, 2}}, {Key: "createdBy", Value: bson.A{1, 2}}})
@@ -244,6 +348,7 @@ func TestRecordsThatNoIndexCanHold(t *testing.T) {
 
 func TestForeignIndexesAreTold(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
 		w := newWorld(t, s, t.TempDir(), nil)
 		coll := s.Database("svc_blog").Collection("articles")
 		for _, ix := range []store.Index{index("equal", "title"), index("other", "createdAt")} {

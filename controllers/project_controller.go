@@ -61,8 +61,7 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 	reg, err := r.Projects.Get(ctx, id)
 	switch {
 	case errors.Is(err, errs.ErrNotFound):
-		r.forget(id)
-		return nil
+		return r.forget(ctx, id)
 	case err != nil:
 		return err
 	case !reg.Enabled:
@@ -77,8 +76,10 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 		r.Board.SetProblems(id, nil)
 		return r.refuse(reg, status.ReasonUnreadable, err)
 	}
-	if err := r.Watcher.Watch(id, dir); err != nil {
-		r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
+	if r.Watch != WatchOff { // to watch is to read every file in it
+		if err := r.Watcher.Watch(id, dir); err != nil {
+			r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
+		}
 	}
 	p, problems := project.Load(dir, entry, r.Env)
 	r.Board.SetProblems(id, boardProblems(problems))
@@ -164,10 +165,11 @@ func (r *projectReconciler) disable(id string) {
 }
 
 // forget drops all that is known of a registration that is gone. The project's data stays in the store.
-func (r *projectReconciler) forget(id string) {
+func (r *projectReconciler) forget(ctx context.Context, id string) error {
 	r.Registry.Remove(id)
 	r.Watcher.Unwatch(id)
 	r.Board.Remove(id)
+	return r.Generations.Remove(ctx, id)
 }
 
 func boardProblems(in schema.Problems) []status.Problem {

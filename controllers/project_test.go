@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/dirwatch"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
@@ -74,6 +76,9 @@ func TestRegistration(t *testing.T) {
 	if err := w.Unregister(t.Context(), id); !errors.Is(err, errs.ErrNotFound) {
 		t.Errorf("again: %v", err)
 	}
+	if n, err := w.store.Database("svc").Collection("generations").Count(t.Context(), nil, 0); n != 0 || err != nil {
+		t.Errorf("%d records of generations stay, %v", n, err)
+	}
 	if again := w.register(); again == id || w.served("blog") != 1 {
 		t.Errorf("registered again: id %s, generation %d", again, w.served("blog"))
 	}
@@ -107,6 +112,7 @@ func TestBadConfigsAreNotRecorded(t *testing.T) {
 
 func TestOneOfManyRegistersANamespace(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
 		dir := t.TempDir()
 		worlds := []*world{newWorld(t, s, dir, nil), newWorld(t, s, dir, nil)}
 		worlds[0].edit(config("blog", "title", ""))
@@ -289,6 +295,65 @@ func TestReloadOutlivesAFailingStore(t *testing.T) {
 	w.eventuallyServed("blog", 2)
 }
 
+// A change of a registration that is stored has succeeded, whatever its files are by then.
+func TestChangesOfRegistrationsOutliveTheirConfig(t *testing.T) {
+	for name, breakIt := range map[string]func(dir string) error{
+		"a link to outside": func(dir string) error {
+			return errors.Join(os.RemoveAll(dir), os.Symlink(t.TempDir(), dir))
+		},
+		"no file":      os.RemoveAll,
+		"broken files": func(dir string) error { return os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(broken), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, newEmbedded(t), t.TempDir(), nil)
+			w.edit(config("blog", "title", ""))
+			id := w.register()
+			if err := breakIt(filepath.Join(w.ProjectsDir, "blog")); err != nil {
+				t.Fatal(err)
+			}
+			reg, err := w.Update(t.Context(), id, bson.D{{Key: "description", Value: "new"}})
+			if err != nil || reg.Description != "new" {
+				t.Errorf("%+v, %v", reg, err)
+			}
+			if c := w.condition(id, status.ConfigValid); !strings.HasPrefix(c, "False ") {
+				t.Errorf("ConfigValid is %s", c)
+			}
+			if err := w.Reload(t.Context(), id, true); err == nil {
+				t.Error("a reload does not tell")
+			}
+		})
+	}
+}
+
+// With the watch off, files are read when a reload asks for it only.
+func TestWatchOffWatchesNothing(t *testing.T) {
+	w := newWorld(t, newEmbedded(t), t.TempDir(), func(d *controllers.Deps) {
+		d.Watch, d.Watcher = controllers.WatchOff, dirwatch.New(dirwatch.Options{Logger: d.Logger, Poll: 10 * time.Millisecond})
+	})
+	w.edit(config("blog", "title", ""))
+	w.register()
+	marker := t.TempDir()
+	if err := w.Watcher.Watch("marker", marker); err != nil {
+		t.Fatal(err)
+	}
+	w.edit(config("blog", "headline", ""))
+	write(t, filepath.Join(marker, "m"), "")
+	ctx, stop := context.WithCancel(t.Context())
+	var reported []string
+	err := w.Watcher.Start(ctx, func(key string) {
+		reported = append(reported, key)
+		if len(reported) > 1 { // by now, each tree has been looked at
+			stop()
+		}
+		write(t, filepath.Join(marker, "m"), "again")
+	})
+	stop()
+	diff(t, "reported", []string{"marker", "marker"}, reported)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReloadLater(t *testing.T) {
 	w := newWorld(t, newEmbedded(t), t.TempDir(), watching(controllers.WatchOff))
 	w.edit(config("blog", "title", ""))
@@ -391,6 +456,7 @@ func TestAnotherConfigFile(t *testing.T) {
 
 func TestGenerationsOutliveInstances(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
 		dir := t.TempDir()
 		a := newWorld(t, s, dir, nil)
 		a.edit(config("blog", "title", ""))

@@ -198,7 +198,7 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 		Store: s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,
 		Watcher: dirwatch.New(dirwatch.Options{Logger: log, Debounce: 10 * time.Millisecond}),
-		Env:     func(string) (string, bool) { return "", false }, Logger: log,
+		Env:     func(string) (string, bool) { return "", false }, Logger: log, Now: time.Now,
 	}
 	if set != nil {
 		set(&d)
@@ -220,6 +220,52 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 		}
 	})
 	return &world{T: t, Control: control, store: s, models: models, metrics: metrics}
+}
+
+// clock is a time that tests set.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func newClock() *clock { return &clock{t: time.Now()} }
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+// logLines is a log that tests read.
+type logLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logLines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(line))
+	return len(line), nil
+}
+
+// count gives how many lines contain a text.
+func (l *logLines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }
 
 // reconcile runs a controller once and gives its error.

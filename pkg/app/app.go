@@ -169,7 +169,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.control, err = controllers.New(controllers.Deps{
 		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
-		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Logger: cfg.Logger, Resync: cfg.Resync,
+		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
 	})
 	if err != nil {
 		return err

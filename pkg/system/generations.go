@@ -54,3 +54,12 @@ func (g *Generations) Number(ctx context.Context, projectID, revision string) (i
 	})
 	return number, err
 }
+
+// Remove forgets the generations of a project whose registration is gone. Where there are none, it does nothing.
+func (g *Generations) Remove(ctx context.Context, projectID string) error {
+	err := write(ctx, g.coll, store.Op{Kind: store.Delete, ID: stringValue(projectID)})
+	if errors.Is(err, errs.ErrNotFound) {
+		return nil
+	}
+	return err
+}
