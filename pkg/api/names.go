@@ -30,6 +30,7 @@ const (
 	ParamProjection = "projection"
 	ParamCount      = "count"
 	ParamReplace    = "replace"
+	ParamBulk       = "bulk" // the body of a create is a bulk one, also where a collection has a field named items
 	ParamPretty     = "pretty"
 )
 

@@ -11,13 +11,10 @@ import (
 	"github.com/svcctl/svc/pkg/records"
 )
 
-// paramBulk says that the body of a create is a bulk one, for collections that have a field named items themselves.
-const paramBulk = "bulk"
-
 // bulkItems tells a bulk create from a record: its body has the one member items, a list. Where the collection
 // declares a field of that name the body is a record, unless bulk=true says otherwise.
 func (r *request) bulkItems(body bson.D) (items bson.A, bulk bool, err error) {
-	asked, err := r.boolean(paramBulk)
+	asked, err := r.boolean(api.ParamBulk)
 	if err != nil {
 		return nil, false, err
 	}

@@ -73,7 +73,7 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: list},
-		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, query: []string{paramBulk}},
+		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, query: []string{api.ParamBulk}},
 		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: filter},
 		{method: "DELETE", pattern: api.RouteRecords, right: rec(access.Delete), handle: (*Server).bulkDelete, query: filter},
 		{method: "GET", pattern: api.RouteRecord, right: rec(access.Get), handle: (*Server).getRecord, query: one},

@@ -1,6 +1,10 @@
 package schema_test
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,6 +233,37 @@ func TestBombs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCoreParameters holds that no collection declares a query parameter that the service has itself.
+func TestCoreParameters(t *testing.T) {
+	t.Parallel()
+	names, err := parser.ParseFile(token.NewFileSet(), "../api/names.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	ast.Inspect(names, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Param") {
+			return true
+		}
+		value, ok := spec.Values[0].(*ast.BasicLit)
+		if !ok {
+			t.Fatalf("%s is not a string", spec.Names[0])
+		}
+		config := fmt.Sprintf(`{"namespace": "a", "collections": [{"name": "c", "meta": {"query": {%s: {}}},
+			"permissions": {"public": {"methods": {}}, "user": {"methods": {}}}}]}`, value.Value)
+		_, problems := load(&txtar.Archive{Files: []txtar.File{{Name: "project.json", Data: []byte(config)}}})
+		if len(problems) != 1 || problems[0].Code != schema.CodeReserved {
+			t.Errorf("api.%s in meta.query: %v, want one problem, reserved", spec.Names[0], problems)
+		}
+		checked++
+		return true
+	})
+	if checked < 10 {
+		t.Errorf("found %d parameters in pkg/api", checked)
 	}
 }
 
