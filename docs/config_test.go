@@ -186,8 +186,18 @@ error. An unknown key is an error that names the nearest known one. All problems
 ` + "`svcctl project validate DIR`" + ` checks a directory without a service. ` + "`svcctl project schema project`" + ` (collection, fields, permissions,
 …) prints the JSON Schema for an editor: name it in a first line ` + "`# yaml-language-server: $schema=…`" + ` or the key ` + "`$schema`." + `
 
-Some keys are part of the format, but this version of svcd does not act on them yet. It refuses a config that uses one, rather
-than to ignore it: jobs, actions, assets, hooks, cors, search and text indexes, file fields, image filters, i18n, scripts, the
-audit log and enabled snapshot profiles (the list is ` + "`pkg/project/unsupported.go`)." + `
+Some keys are part of the format, but this version of svcd does not act on them yet. It refuses a config that uses one where
+ignoring it would break what the config promises: jobs, actions, assets, hooks, cors, search and text indexes, file fields, image
+filters, i18n, singletons, scripts, relations to other projects, ` + "`renamedFrom`" + ` of collections and fields, the audit log and enabled
+snapshot profiles (the list is ` + "`pkg/project/unsupported.go`" + `).
+
+The following are accepted, have no effect yet and grant nothing:
+
+- the rights ` + "`lookup`, `aggregate` and `facet` of `methods`, and `allowAggregate`, `maxLookups`, `maxLookupDepth`" + ` and
+  ` + "`maxPipelineStages` of `queryLimits`" + `: there are no lookups, pipelines and facets;
+- sets for ` + "`team:<slug>`" + `: nobody is in a team;
+- ` + "`upload.allowedMimeTypes` and `uploadPath`" + `: there are no uploads; ` + "`upload.maxBodySize`" + ` does bound every request;
+- ` + "`snapshotPath`" + `, snapshot profiles that are not enabled, and the right ` + "`snapshot`" + ` of admin tokens;
+- ` + "`defaultLanguage` and `languageOverride`" + ` of collections and indexes, and every ` + "`meta.openapi`" + `.
 
 `
