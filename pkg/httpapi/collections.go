@@ -4,16 +4,14 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"time"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/mql"
-	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 )
 
@@ -21,7 +19,8 @@ import (
 func (s *Server) listCollections(w http.ResponseWriter, r *request) error {
 	out := api.List[api.CollectionDescription]{Items: []api.CollectionDescription{}}
 	for _, name := range slices.Sorted(maps.Keys(r.project.Collections)) {
-		d, err := s.describe(r, r.project.Collections[name])
+		r.inCollection(r.project.Collections[name])
+		d, err := s.describe(r)
 		switch {
 		case errs.KindOf(err) == errs.Denied && err != nil:
 			continue
@@ -30,22 +29,23 @@ func (s *Server) listCollections(w http.ResponseWriter, r *request) error {
 		}
 		out.Items = append(out.Items, d)
 	}
+	r.inCollection(nil)
 	out.Limit = len(out.Items)
 	return r.json(w, http.StatusOK, out)
 }
 
 func (s *Server) describeCollection(w http.ResponseWriter, r *request) error {
-	d, err := s.describe(r, r.collection)
+	d, err := s.describe(r)
 	if err != nil {
 		return err
 	}
 	return r.json(w, http.StatusOK, d)
 }
 
-// describe tells what a collection is like, as far as the caller may read it.
-func (s *Server) describe(r *request, c *project.Collection) (api.CollectionDescription, error) {
-	env := access.Env{Now: time.Now(), AdminTokens: r.project.AdminTokens}
-	grant, err := c.Permissions.Decide(r.principal, access.Get, env)
+// describe tells what the request's collection is like, as far as the caller may read it.
+func (s *Server) describe(r *request) (api.CollectionDescription, error) {
+	c := r.collection
+	d, err := s.cfg.Records.Describe(r.call())
 	if err != nil {
 		return api.CollectionDescription{}, err
 	}
@@ -53,70 +53,60 @@ func (s *Server) describe(r *request, c *project.Collection) (api.CollectionDesc
 	if err != nil {
 		return api.CollectionDescription{}, err
 	}
-	d := api.CollectionDescription{
-		Name: c.Name, StrictFields: !c.Tree.Open(),
-		Fields:          describeFields(c.Config.Fields, "", grant.Hidden),
-		Indexes:         visibleIndexes(indexes, grant.Hidden),
-		YourPermissions: map[string]api.MethodRights{},
+	out := api.CollectionDescription{
+		Name: c.Name, StrictFields: !c.Tree.Open(), Fields: describeFields(d.Fields, c.Config.Fields),
+		Indexes:     visibleIndexes(indexes, d, r.principal.Has(access.ProjectRead)),
+		Projections: d.Projections, Meta: object(d.Meta),
+		YourPermissions: make(map[string]api.MethodRights, len(d.Rights)),
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Projections)) {
-		if grant.AllProjections || slices.Contains(grant.Projections, name) {
-			d.Projections = append(d.Projections, name)
+	for _, m := range d.Rights {
+		g := m.Grant
+		out.YourPermissions[m.Method.String()] = api.MethodRights{
+			Allow: m.Allowed, Bulk: g.Bulk, Aggregate: g.Aggregate, Lookup: g.Lookup, Count: g.Count, Facet: g.Facet,
 		}
 	}
-	if c.Config.Meta != nil {
-		d.Meta = object(c.Config.Meta.Raw)
-	}
-	if slices.ContainsFunc(c.DefaultSort, func(f mql.SortField) bool { return grant.Hidden.Touches(f.Path) }) {
-		delete(d.Meta, "defaultSort")
-	}
-	for _, m := range []access.Method{access.Get, access.Post, access.Put, access.Delete} {
-		g, err := c.Permissions.Decide(r.principal, m, env)
-		d.YourPermissions[m.String()] = api.MethodRights{
-			Allow: err == nil, Bulk: g.Bulk, Aggregate: g.Aggregate, Lookup: g.Lookup, Count: g.Count, Facet: g.Facet,
-		}
-	}
-	return d, nil
+	return out, nil
 }
 
-func describeFields(fields []*schema.Field, parent string, hidden *document.PathSet) []api.FieldDescription {
+// describeFields gives the wire form of the fields that the caller may know of, with what their config says.
+func describeFields(fields []records.DescribedField, config []*schema.Field) []api.FieldDescription {
 	out := make([]api.FieldDescription, 0, len(fields))
 	for _, f := range fields {
-		path := f.Name
-		if parent != "" {
-			path = parent + "." + f.Name
-		}
-		if hidden.Covers(path) {
+		i := slices.IndexFunc(config, func(c *schema.Field) bool { return c.Name == f.Name })
+		if i < 0 {
 			continue
 		}
+		c := config[i]
 		d := api.FieldDescription{
-			Name: f.Name, Type: string(f.Type), Readonly: f.Readonly.Value, StrictFields: f.StrictFields != nil && *f.StrictFields,
-			Index: f.Index,
+			Name: f.Name, Type: string(c.Type), Readonly: f.Readonly, StrictFields: c.StrictFields != nil && *c.StrictFields,
+			Index: c.Index,
 		}
-		if f.Validator != nil {
-			d.Validator = plain(f.Validator.Value)
+		if c.Validator != nil {
+			d.Validator = plain(c.Validator.Value)
 		}
-		if f.Meta != nil {
-			d.Meta = object(f.Meta.Raw)
+		if c.Meta != nil {
+			d.Meta = object(c.Meta.Raw)
 		}
-		if len(f.SubFields) > 0 {
-			d.SubFields = describeFields(f.SubFields, path, hidden)
+		if len(f.Sub) > 0 {
+			d.SubFields = describeFields(f.Sub, c.SubFields)
 		}
 		out = append(out, d)
 	}
 	return out
 }
 
-// visibleIndexes leaves out the indexes on fields that are hidden from the caller.
-func visibleIndexes(in []api.IndexDescription, hidden *document.PathSet) []api.IndexDescription {
-	return slices.DeleteFunc(in, func(ix api.IndexDescription) bool {
-		return slices.ContainsFunc(ix.Key, func(key string) bool {
-			if key[0] == '-' {
-				key = key[1:]
-			}
-			return hidden.Covers(key)
-		})
+// visibleIndexes leaves out the indexes on fields that are hidden from the caller. What is wrong with one may name
+// records, so that it is for those who may read the project.
+func visibleIndexes(in []api.IndexDescription, d *records.Description, operator bool) []api.IndexDescription {
+	in = slices.DeleteFunc(in, func(ix api.IndexDescription) bool {
+		return slices.ContainsFunc(ix.Key, func(key string) bool { return !d.Shows(strings.TrimPrefix(key, "-")) })
 	})
+	for i := range in {
+		if !operator {
+			in[i].Message = ""
+		}
+	}
+	return in
 }
 
 // plain is a config value for JSON.

@@ -30,6 +30,7 @@ type request struct {
 	principal  *access.Principal
 	project    *project.Project    // of the namespace in the path, the same for the whole request
 	collection *project.Collection // of the path
+	toRecords  *records.Call       // for the collection, once it is known
 }
 
 // newRequestID makes an id for a request that came without one.
@@ -130,10 +131,15 @@ func (r *request) unserved(namespace string) (*project.Project, error) {
 	return &project.Project{ID: reg.ID.Hex(), Namespace: reg.Namespace, Name: reg.Name}, nil
 }
 
-// call is what the record service is told: the project's one generation, the collection, the caller.
-func (r *request) call() *records.Call {
-	return &records.Call{Project: r.project, Collection: r.collection, Principal: r.principal}
+// inCollection says which collection the request is about.
+func (r *request) inCollection(c *project.Collection) {
+	r.collection = c
+	r.toRecords = &records.Call{Project: r.project, Collection: c, Principal: r.principal}
 }
+
+// call is what the record service is told: the project's one generation, the collection, the caller. It is one for the
+// whole request, so that what the caller may do is decided once.
+func (r *request) call() *records.Call { return r.toRecords }
 
 // addr is the address of the client: the peer's, or the one that a trusted proxy names.
 func (r *request) addr() netip.Addr {

@@ -215,16 +215,13 @@ func (r *request) allowed(need right) error {
 			return nil
 		}
 	case rightProject:
-		t, ok := r.project.AdminTokens.Match(p.TokenHash, time.Now())
-		if p.Has(need.name) || p.Kind == access.KindToken && ok && t.Has(need.name) {
-			return nil
-		}
+		return r.server.cfg.Records.MayOperate(r.project, p, need.name)
 	case rightRecords:
 		c, ok := r.project.Collections[r.param("collection")]
 		if !ok {
 			return errs.ErrCollectionNotFound
 		}
-		r.collection = c
+		r.inCollection(c)
 		return r.server.cfg.Records.May(r.call(), need.method)
 	case rightNobody:
 	}

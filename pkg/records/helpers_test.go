@@ -29,14 +29,18 @@ import (
 // eachStore runs a test on every store: the embedded one in memory, and a real MongoDB where there is one.
 func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
-	t.Run("embedded", func(t *testing.T) {
-		s, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-		test(t, opened(t, s, err))
-	})
+	t.Run("embedded", func(t *testing.T) { test(t, memory(t)) })
 	t.Run("mongodb", func(t *testing.T) {
 		s, err := mongo.Open(t.Context(), mongo.Options{URI: mongotest.URI(t)})
 		test(t, opened(t, s, err))
 	})
+}
+
+// memory is a store for tests that no store makes a difference to.
+func memory(t *testing.T) store.Store {
+	t.Helper()
+	s, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
+	return opened(t, s, err)
 }
 
 func opened(t *testing.T, s store.Store, err error) store.Store {

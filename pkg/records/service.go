@@ -26,11 +26,21 @@ func New(s store.Store, now func() time.Time) *Service {
 }
 
 // Call says on which collection a verb runs and for whom. Project and Collection are of one generation: a reload
-// during the call does not touch it.
+// during the call does not touch it. A Call is for one request and one goroutine: it keeps what has been decided.
 type Call struct {
 	Project    *project.Project
 	Collection *project.Collection
 	Principal  *access.Principal
+
+	decided decision // the last one
+}
+
+// decision is what a caller may do with a method. A door asks May before it reads a body, and the verb after it finds
+// the same answer here.
+type decision struct {
+	method access.Method // 0: none yet
+	grant  access.Grant
+	err    error
 }
 
 // Record is one record as the caller may see it: Raw holds everything, View says what goes out. Only AppendJSON reads
@@ -60,11 +70,26 @@ func (s *Service) collection(c *Call) store.Collection {
 
 // grant gives what the caller may do with method, or errs.ErrDenied.
 func (s *Service) grant(c *Call, m access.Method) (access.Grant, error) {
-	return c.Collection.Permissions.Decide(c.Principal, m, access.Env{Now: s.now(), AdminTokens: c.Project.AdminTokens})
+	if c.decided.method != m {
+		g, err := c.Collection.Permissions.Decide(c.Principal, m, access.Env{Now: s.now(), AdminTokens: c.Project.AdminTokens})
+		c.decided = decision{method: m, grant: g, err: err}
+	}
+	return c.decided.grant, c.decided.err
+}
+
+// MayOperate is nil if the caller has a system right on a project: by their own rights, or by an admin token of the
+// project, which has some.
+func (s *Service) MayOperate(p *project.Project, who *access.Principal, right string) error {
+	if who.Kind == access.KindToken {
+		if t, ok := p.AdminTokens.Match(who.TokenHash, s.now()); ok && t.Has(right) {
+			return nil
+		}
+	}
+	return who.Require(right)
 }
 
 // May is nil if the caller may use a method on the collection at all, else errs.ErrDenied. A door asks it before it
-// reads a body; every verb decides again for itself.
+// reads a body.
 func (s *Service) May(c *Call, m access.Method) error {
 	_, err := s.grant(c, m)
 	return err
@@ -93,15 +118,6 @@ func storeError(ctx context.Context, err error) error {
 		return errTooSlow.With(err)
 	}
 	return err
-}
-
-// ParseID reads a record id.
-func ParseID(s string) (bson.ObjectID, error) {
-	id, err := bson.ObjectIDFromHex(s)
-	if err != nil {
-		return id, errs.New(errs.Invalid, "bad_id", "invalid id: must be 24 hex digits")
-	}
-	return id, nil
 }
 
 func idOf(doc bson.Raw) bson.ObjectID {

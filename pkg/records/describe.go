@@ -1,0 +1,88 @@
+package records
+
+import (
+	"maps"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/mql"
+)
+
+// Description is what a caller may know of a collection: nothing of it names a field that is hidden from them.
+type Description struct {
+	Fields      []DescribedField
+	Projections []string // those that the caller may use, sorted
+	Meta        bson.D   // the config's
+	Rights      []MethodRights
+
+	hidden *document.PathSet
+}
+
+// DescribedField is one declared field.
+type DescribedField struct {
+	Name     string
+	Readonly bool // by the field, by the collection, or for this caller
+	Sub      []DescribedField
+}
+
+// MethodRights says whether the caller has a method, and what Grant says of it.
+type MethodRights struct {
+	Method  access.Method
+	Allowed bool
+	Grant   access.Grant // zero unless Allowed
+}
+
+// Shows says whether the caller may know that there is something at a path.
+func (d *Description) Shows(path string) bool { return !d.hidden.Covers(path) }
+
+// Describe tells what a collection is like to those who may read it.
+func (s *Service) Describe(c *Call) (*Description, error) {
+	g, err := s.grant(c, access.Get)
+	if err != nil {
+		return nil, err
+	}
+	d := &Description{hidden: g.Hidden}
+	readonly := g.Readonly
+	for _, m := range []access.Method{access.Delete, access.Post, access.Put, access.Get} {
+		rights := MethodRights{Method: m}
+		if rights.Grant, err = s.grant(c, m); err == nil {
+			rights.Allowed = true
+			if m == access.Post || m == access.Put { // of those who may write, what they can't write; updates count first
+				readonly = rights.Grant.Readonly
+			}
+		}
+		d.Rights = append(d.Rights, rights)
+	}
+	d.Fields = describeFields(c.Collection.Tree, g.Hidden, readonly.Union(c.Collection.Readonly))
+	for _, name := range slices.Sorted(maps.Keys(c.Collection.Projections)) {
+		if g.AllProjections || slices.Contains(g.Projections, name) {
+			d.Projections = append(d.Projections, name)
+		}
+	}
+	if meta := c.Collection.Config.Meta; meta != nil {
+		d.Meta = slices.Clone(meta.Raw)
+	}
+	if slices.ContainsFunc(c.Collection.DefaultSort, func(f mql.SortField) bool { return g.Hidden.Touches(f.Path) }) {
+		d.Meta = slices.DeleteFunc(d.Meta, func(e bson.E) bool { return e.Key == "defaultSort" })
+	}
+	return d, nil
+}
+
+func describeFields(tree *fieldtype.Tree, hidden, readonly *document.PathSet) []DescribedField {
+	out := make([]DescribedField, 0, len(tree.Fields()))
+	for _, f := range tree.Fields() {
+		if hidden.Covers(f.Path) {
+			continue
+		}
+		d := DescribedField{Name: f.Name, Readonly: readonly.Covers(f.Path)}
+		if f.Sub != nil {
+			d.Sub = describeFields(f.Sub, hidden, readonly)
+		}
+		out = append(out, d)
+	}
+	return out
+}
