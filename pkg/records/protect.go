@@ -2,6 +2,8 @@ package records
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -60,8 +62,8 @@ func readonlyProblem(path string) errs.FieldError {
 }
 
 // keep returns next with every protected field as it stands in current, and reports readonly fields that next would
-// have changed. Elements of lists are paired by what the caller can see of them, then by position; an element that
-// next no longer has is gone with all it held.
+// have changed. Elements of lists are paired by what the caller can see of them, see pair; an element that next no
+// longer has is gone with all it held.
 func (g guard) keep(next, current bson.D) (bson.D, []errs.FieldError) {
 	if g.empty() {
 		return next, nil
@@ -142,7 +144,12 @@ func (k *keeper) object(next, current bson.D, path, shown string) bson.D {
 
 func (k *keeper) list(next bson.A, current any, path, shown string) bson.A {
 	cur, _ := current.(bson.A)
-	pair := k.pair(next, cur, path)
+	pair, ok := k.pair(next, cur, path)
+	if !ok {
+		k.problems = append(k.problems, errs.FieldError{Path: shown, Rule: "elements",
+			Message: "holds fields that you can't see or write: change and remove its elements in separate requests"})
+		return next
+	}
 	out := make(bson.A, len(next))
 	for i, item := range next {
 		var old any
@@ -162,56 +169,90 @@ func (k *keeper) list(next bson.A, current any, path, shown string) bson.A {
 	return out
 }
 
-// pair finds for each element of next the element of current that it stands for, or -1.
-func (k *keeper) pair(next, current bson.A, path string) []int {
-	byKey := make(map[string][]int, len(current))
-	for j, item := range current {
-		key := k.key(item, path)
-		byKey[key] = append(byKey[key], j)
-	}
-	pair := make([]int, len(next))
-	used := make([]bool, len(current))
-	for i, item := range next {
+// pair finds for each element of next the element of current that it stands for, or -1. Those that look the same are
+// the same. Those that are left are taken to be changed, in their order, when there are as many on both sides. Otherwise
+// some are changed and some are new or gone, and which ones can't be told, so that one could get what another one
+// holds: ok is false then, unless one side holds no objects. All this depends on nothing that the caller can't see.
+func (k *keeper) pair(next, current bson.A, path string) (pair []int, ok bool) {
+	pair = make([]int, len(next))
+	for i := range pair {
 		pair[i] = -1
-		key := k.key(item, path)
-		if same := byKey[key]; len(same) > 0 {
+	}
+	added, gone := upTo(len(next)), upTo(len(current))
+	used := make([]bool, len(current))
+	for _, readonly := range []bool{true, false} { // a caller may leave out what they can't write
+		byKey := make(map[string][]int, len(gone))
+		for _, j := range gone {
+			key := k.key(current[j], path, readonly)
+			byKey[key] = append(byKey[key], j)
+		}
+		added = slices.DeleteFunc(added, func(i int) bool {
+			key := k.key(next[i], path, readonly)
+			same := byKey[key]
+			if len(same) == 0 {
+				return false
+			}
 			pair[i], byKey[key] = same[0], same[1:]
 			used[same[0]] = true
-		}
+			return true
+		})
+		gone = slices.DeleteFunc(gone, func(j int) bool { return used[j] })
 	}
-	for i := range next {
-		if pair[i] < 0 && i < len(current) && !used[i] {
-			pair[i], used[i] = i, true
+	if len(added) == len(gone) {
+		for n, i := range added {
+			pair[i] = gone[n]
 		}
+		return pair, true
 	}
-	return pair
+	return pair, !anyHolds(next, added) || !anyHolds(current, gone)
 }
 
-// key identifies a list element by its visible part.
-func (k *keeper) key(item any, path string) string {
-	v, err := document.MarshalValue(k.visible(item, path))
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// anyHolds says whether one of the elements at some positions can hold fields.
+func anyHolds(list bson.A, at []int) bool {
+	return slices.ContainsFunc(at, func(i int) bool {
+		switch list[i].(type) {
+		case bson.D, bson.A:
+			return true
+		}
+		return false
+	})
+}
+
+// key identifies a list element by its visible part, with or without what is readonly. The order of members makes no
+// difference.
+func (k *keeper) key(item any, path string, readonly bool) string {
+	v, err := document.MarshalValue(k.visible(item, path, readonly))
 	if err != nil {
 		return ""
 	}
 	return string(document.AppendKey(nil, v, false))
 }
 
-// visible is v without its protected fields.
-func (k *keeper) visible(v any, path string) any {
+// visible is v without its hidden fields, and without its readonly ones unless they are asked for.
+func (k *keeper) visible(v any, path string, readonly bool) any {
 	switch v := v.(type) {
 	case bson.D:
 		out := make(bson.D, 0, len(v))
 		for _, e := range v {
 			p := join(path, e.Key)
-			if !k.hidden.Covers(p) && !k.readonly.Covers(p) {
-				out = append(out, bson.E{Key: e.Key, Value: k.visible(e.Value, p)})
+			if !k.hidden.Covers(p) && (readonly || !k.readonly.Covers(p)) {
+				out = append(out, bson.E{Key: e.Key, Value: k.visible(e.Value, p, readonly)})
 			}
 		}
+		slices.SortFunc(out, func(a, b bson.E) int { return strings.Compare(a.Key, b.Key) })
 		return out
 	case bson.A:
 		out := make(bson.A, len(v))
 		for i := range v {
-			out[i] = k.visible(v[i], path)
+			out[i] = k.visible(v[i], path, readonly)
 		}
 		return out
 	}

@@ -34,6 +34,8 @@ const full = `{"title": "A", "secret": "s", "lock": "l", "seo": {"title": "T", "
 	"parts": [{"sku": "a", "cost": 1, "serial": "x"}, {"sku": "b", "cost": 2, "serial": "y"}, {"sku": "c", "cost": 3, "serial": "z"}],
 	"data": {"x": 1, "secret": "s", "lock": "l"}}`
 
+const mixed = "validation_failed: parts: holds fields that you can't see or write: change and remove its elements in separate requests"
+
 // without is what a caller sees of full, or sends back.
 const without = `"data":{"lock":"l","x":1},"lock":"l","parts":[{"serial":"x","sku":"a"},{"serial":"y","sku":"b"},{"serial":"z","sku":"c"}],"seo":{"lock":"l","title":"T"},"title":"A"`
 
@@ -103,8 +105,18 @@ func TestGuard(t *testing.T) {
 			storedFull("", `[{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"B"},{"cost":3,"serial":"z","sku":"c"}]`, "", "")},
 		{"element away", merge, `{"parts": [{"sku": "b"}, {"sku": "c"}]}`,
 			storedFull("", `[{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"}]`, "", "")},
-		{"element twice", merge, `{"parts": [{"sku": "a"}, {"sku": "a"}]}`,
-			storedFull("", `[{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"a"}]`, "", "")},
+		{"element twice", merge, `{"parts": [{"sku": "a"}, {"sku": "a"}]}`, mixed},
+		{"one away, another changed", merge, `{"parts": [{"sku": "b"}, {"sku": "C"}]}`, mixed},
+		{"one new, another changed", merge, `{"parts": [{"sku": "a"}, {"sku": "B"}, {"sku": "c"}, {"sku": "d"}]}`, mixed},
+		{"one away, another changed by pointers", patch,
+			`[{"op": "remove", "path": "/parts/0"}, {"op": "replace", "path": "/parts/1/sku", "value": "C"}]`, mixed},
+		{"all changed, and one away", overwrite, `{"title": "A", "parts": [{"sku": "A"}, {"sku": "B"}]}`, mixed},
+		{"two changed in another order", merge, `{"parts": [{"sku": "C"}, {"sku": "b"}, {"sku": "A"}]}`,
+			storedFull("", `[{"cost":1,"serial":"x","sku":"C"},{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"A"}]`, "", "")},
+		{"one away, one in its place by position alone", merge, `{"parts": [{"sku": "b"}, {"sku": "c"}, {"sku": "n"}]}`,
+			storedFull("", `[{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"n"}]`, "", "")},
+		{"members in another order", merge, `{"parts": [{"serial": "z", "sku": "c"}, {"sku": "a", "serial": "x"}]}`,
+			storedFull("", `[{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"a"}]`, "", "")},
 		{"all elements away", merge, `{"parts": []}`, storedFull("", `[]`, "", "")},
 		{"system field", merge, `{"_rev": 1, "title": "B"}`, storedFull("", "", "", "B")},
 	} {
@@ -138,6 +150,19 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// Elements that look the same but for what is readonly stay themselves, however they are ordered.
+func TestGuardTellsElementsApartByReadonlyFields(t *testing.T) {
+	w := newWorld(t, memory(t), guarded)
+	id := w.create("admin", `{"parts": [{"sku": "a", "serial": "x", "cost": 1}, {"sku": "a", "serial": "y", "cost": 2}]}`)
+	body := doc(t, `{"parts": [{"sku": "a", "serial": "y"}, {"sku": "a", "serial": "x"}]}`)
+	if _, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: body}); err != nil {
+		t.Fatal(show(err))
+	}
+	if got, want := w.stored(id), `{"parts":[{"cost":2,"serial":"y","sku":"a"},{"cost":1,"serial":"x","sku":"a"}]}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // Lists of lists hold protected fields as well.
 func TestGuardInNestedLists(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store.Store) {
@@ -148,6 +173,10 @@ func TestGuardInNestedLists(t *testing.T) {
 			{`{"data": [[{"x": 1, "lock": "m"}], {}, 5]}`, `validation_failed: data.0.0.lock: is read-only for you`},
 			{`{"data": [[{"x": 1}, {"lock": "m"}], {}, 5]}`, `validation_failed: data.0.1.lock: is read-only for you`},
 			{`{"data": [[], 1, 2]}`, `{"data":[[],1,2]}`},
+			{`{"data": [1, 2]}`, `{"data":[1,2]}`}, // nothing in place of what held something
+			{`{"data": [{"x": 1}, 6]}`, `validation_failed: data: holds fields that you can't see or write: change and remove its elements in separate requests`},
+			{`{"data": [[{"x": 2}, {"x": 3}], {}, 5]}`, `validation_failed: data.0: holds fields that you can't see or write: change and remove its elements in separate requests`},
+			{`{"data": [{}, 5]}`, `{"data":[{"secret":"t"},5]}`},
 		} {
 			id := w.create("admin", nested)
 			got := "ok"
