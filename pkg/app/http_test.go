@@ -16,7 +16,13 @@ import (
 	"github.com/svcctl/svc/pkg/app"
 )
 
+// more adds another line of a header.
+func more(name, value string) option {
+	return func(r *http.Request) { r.Header.Add(name, value) }
+}
+
 func TestETags(t *testing.T) {
+	const stale = "412 stale: the record has changed since you read it: read it again and repeat the change on its new revision"
 	s := runShop(t, nil)
 	id := s.item(`{"title": "A", "n": 1}`)
 	path := "/api/v1/_/shop/items/" + id
@@ -33,15 +39,19 @@ func TestETags(t *testing.T) {
 		{"GET", []option{header("If-None-Match", `*`)}, "304", `"1"`},
 		{"GET", []option{header("If-None-Match", `"2"`)}, "200", `"1"`},
 		{"HEAD", []option{header("If-None-Match", `"1"`)}, "304", `"1"`},
-		{"PUT", []option{writer, header("If-Match", `"2"`), text(`{"n": 2}`)}, "412 stale: the record has changed since you read it: read it again and repeat the change on its new revision", ""},
-		{"PUT", []option{writer, header("If-Match", `1`), text(`{"n": 2}`)}, "412 stale: If-Match must be the one ETag that a read of the record gave", ""},
-		{"PUT", []option{writer, header("If-Match", `W/"1"`), text(`{"n": 2}`)}, "412 stale: If-Match must be the one ETag that a read of the record gave", ""},
+		{"PUT", []option{writer, header("If-Match", `"2"`), text(`{"n": 2}`)}, stale, ""},
+		{"PUT", []option{writer, header("If-Match", `1`), text(`{"n": 2}`)}, "412 stale: If-Match must name an ETag that a read of the record gave", ""},
+		{"PUT", []option{writer, header("If-Match", `W/"1"`), text(`{"n": 2}`)}, "412 stale: If-Match must name an ETag that a read of the record gave", ""},
 		{"PUT", []option{writer, header("If-Match", `"1"`), text(`{"n": 2}`)}, "200", `"2"`},
-		{"PUT", []option{writer, header("If-Match", `"1"`), text(`{"n": 3}`)}, "412 stale: the record has changed since you read it: read it again and repeat the change on its new revision", ""},
+		{"PUT", []option{writer, header("If-Match", `"1"`), text(`{"n": 3}`)}, stale, ""},
 		{"PUT", []option{writer, header("If-Match", `*`), text(`{"n": 3}`)}, "200", `"3"`},
-		{"PATCH", []option{writer, header("If-Match", `"2"`), text(`{"n": 4}`)}, "412 stale: the record has changed since you read it: read it again and repeat the change on its new revision", ""},
-		{"DELETE", []option{writer, header("If-Match", `"2"`)}, "412 stale: the record has changed since you read it: read it again and repeat the change on its new revision", ""},
-		{"DELETE", []option{writer, header("If-Match", `"3"`)}, "200", ""},
+		{"PUT", []option{writer, header("If-Match", `"1", W/"3", "2"`), text(`{"n": 2}`)}, stale, ""},
+		{"PUT", []option{writer, header("If-Match", `"1", "x,y" ,"3"`), text(`{"n": 2}`)}, "200", `"4"`},
+		{"PUT", []option{writer, header("If-Match", `"1"`), more("If-Match", `"4"`), text(`{"n": 2}`)}, "200", `"5"`},
+		{"GET", []option{header("If-None-Match", `"1"`), more("If-None-Match", `"5"`)}, "304", `"5"`},
+		{"PATCH", []option{writer, header("If-Match", `"2"`), text(`{"n": 4}`)}, stale, ""},
+		{"DELETE", []option{writer, header("If-Match", `"2"`)}, stale, ""},
+		{"DELETE", []option{writer, header("If-Match", `"1", "5"`)}, "200", ""},
 	} {
 		got := s.do(tt.method, path, tt.options...)
 		if got.String() != tt.want || got.header.Get("ETag") != tt.etag {

@@ -94,7 +94,7 @@ func (s *Server) getRecord(w http.ResponseWriter, r *request) error {
 	}
 	tag := etag(rec.Rev())
 	w.Header().Set(api.HeaderETag, tag)
-	if matchesAny(r.Header.Get(api.HeaderIfNoneMatch), tag) {
+	if matchesAny(strings.Join(r.Header.Values(api.HeaderIfNoneMatch), ","), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -115,17 +115,26 @@ func matchesAny(list, tag string) bool {
 	return false
 }
 
-// ifMatch gives the revision that If-Match asks for; 0 when there is no condition.
-func (r *request) ifMatch() (int64, error) {
-	given := strings.TrimSpace(r.Header.Get(api.HeaderIfMatch))
-	if given == "" || given == "*" {
-		return 0, nil
+// ifMatch gives the revisions of which If-Match asks for one; none when there is no condition. Tags that no read gave,
+// weak ones too, fit nothing (RFC 9110).
+func (r *request) ifMatch() (revs []int64, err error) {
+	given := strings.Join(r.Header.Values(api.HeaderIfMatch), ",")
+	if strings.TrimSpace(given) == "" {
+		return nil, nil
 	}
-	rev, err := strconv.ParseInt(strings.Trim(given, `"`), 10, 64)
-	if err != nil || rev <= 0 || given != etag(rev) {
-		return 0, errs.New(errs.Precondition, "stale", "If-Match must be the one ETag that a read of the record gave")
+	for item := range strings.SplitSeq(given, ",") {
+		item = strings.TrimSpace(item)
+		if item == "*" {
+			return nil, nil
+		}
+		if rev, err := strconv.ParseInt(strings.Trim(item, `"`), 10, 64); err == nil && rev > 0 && item == etag(rev) {
+			revs = append(revs, rev)
+		}
 	}
-	return rev, nil
+	if len(revs) == 0 {
+		return nil, errs.New(errs.Precondition, "stale", "If-Match must name an ETag that a read of the record gave")
+	}
+	return revs, nil
 }
 
 func (s *Server) createRecords(w http.ResponseWriter, r *request) error {
@@ -204,12 +213,12 @@ func (s *Server) patchRecord(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) deleteRecord(w http.ResponseWriter, r *request) error {
-	rev, err := r.ifMatch()
+	revs, err := r.ifMatch()
 	if err != nil {
 		return err
 	}
 	id := r.param("id")
-	if err := s.cfg.Records.Delete(r.Context(), r.call(), id, rev); err != nil {
+	if err := s.cfg.Records.Delete(r.Context(), r.call(), id, revs...); err != nil {
 		return err
 	}
 	return r.json(w, http.StatusOK, api.DeleteResult{ID: strings.ToLower(id)})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -23,6 +24,8 @@ type Item struct {
 	ID     string // "" when the record never came into being
 	Record *Record
 	Err    error
+
+	gone bool // nothing to do: deleted, or out of the filter's reach, since it was matched
 }
 
 // BulkResult is the outcome of a bulk write, item by item in the order of the request.
@@ -112,7 +115,8 @@ func (s *Service) BulkDelete(ctx context.Context, c *Call, where Where) (BulkRes
 
 // bulkWrite finds the records once, so that what it reports as matched is what it works on, then writes them chunk by
 // chunk (mode continue) or all at once (mode atomic). A record that changes in between is read again; one that then
-// no longer matches the filter is left alone.
+// no longer matches the filter is left alone, and in mode atomic was never matched. When the store fails after some
+// records are written, the others have its error, and the whole has none.
 func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where Where, op func(access.Grant, bson.Raw) (store.Op, error)) (BulkResult, error) {
 	g, match, err := s.bulkFilter(c, m, where)
 	if err != nil {
@@ -133,10 +137,23 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 	for start := 0; start < len(ids); start += chunk {
 		end := min(start+chunk, len(ids))
 		w := bulkWriter{service: s, c: c, grant: g, match: match, op: op, ids: ids[start:end], items: res.Items[start:end]}
-		if err := w.run(ctx); err != nil {
+		left, err := w.run(ctx)
+		if err == nil {
+			continue
+		}
+		if c.Collection.Bulk.Atomic || start == 0 && len(left) == end { // nothing is written
 			return BulkResult{}, err
 		}
+		for _, i := range left {
+			w.items[i].Err = err
+		}
+		for i := end; i < len(ids); i++ {
+			res.Items[i].Err = err
+		}
+		break
 	}
+	res.Items = slices.DeleteFunc(res.Items, func(it Item) bool { return it.gone })
+	res.Matched = len(res.Items)
 	return res, nil
 }
 
@@ -185,26 +202,29 @@ type bulkWriter struct {
 	items   []Item
 }
 
-func (w *bulkWriter) run(ctx context.Context) error {
-	todo := make([]int, len(w.ids))
-	for i := range todo {
-		todo[i] = i
+// run writes the chunk. With an error, left names the items that it was not done with.
+func (w *bulkWriter) run(ctx context.Context) (left []int, err error) {
+	left = make([]int, len(w.ids))
+	for i := range left {
+		left[i] = i
 	}
 	for range conflictRetries {
-		stale, err := w.try(ctx, todo)
+		stale, err := w.try(ctx, left)
 		if err != nil || len(stale) == 0 {
-			return err
+			return left, err
 		}
-		todo = stale
+		left = stale
 	}
-	if w.c.Collection.Bulk.Atomic {
-		return errBusyRecord
+	if w.atomic() {
+		return left, errBusyRecord
 	}
-	for _, i := range todo {
+	for _, i := range left {
 		w.items[i].Err = errBusyRecord
 	}
-	return nil
+	return nil, nil
 }
+
+func (w *bulkWriter) atomic() bool { return w.c.Collection.Bulk.Atomic }
 
 // try writes the records named by todo and gives back those that changed meanwhile.
 func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err error) {
@@ -215,8 +235,8 @@ func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err erro
 	b := batch{c: w.c, grant: w.grant, items: w.items}
 	for _, i := range todo {
 		raw, ok := found[w.ids[i]]
-		if !ok {
-			w.items[i].Err = errs.ErrNotFound
+		if w.items[i] = (Item{ID: w.items[i].ID}); !ok {
+			w.lost(i)
 			continue
 		}
 		op, err := w.op(w.grant, raw)
@@ -226,18 +246,28 @@ func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err erro
 			return nil, err
 		}
 	}
-	if err := w.service.commit(ctx, &b); err != nil && !errors.Is(err, store.ErrStale) {
-		return nil, err
-	}
+	err = w.service.commit(ctx, &b)
 	for _, i := range b.at {
-		if errors.Is(w.items[i].Err, store.ErrStale) {
+		if e := w.items[i].Err; errors.Is(e, store.ErrStale) || w.atomic() && errors.Is(e, errs.ErrNotFound) {
 			stale = append(stale, i)
 		}
 	}
-	if len(stale) > 0 && b.atomic() {
+	switch {
+	case len(stale) == 0:
+		return nil, err
+	case w.atomic(): // none is written
 		return todo, nil
 	}
-	return stale, nil
+	return stale, err
+}
+
+// lost says that a record is not there any more, or out of reach.
+func (w *bulkWriter) lost(i int) {
+	if w.atomic() {
+		w.items[i].gone = true
+	} else {
+		w.items[i].Err = errs.ErrNotFound
+	}
 }
 
 // read gives the records named by todo that still match, by id.
@@ -271,22 +301,33 @@ func (b *batch) add(item int, op store.Op) {
 
 func (b *batch) atomic() bool { return b.c.Collection.Bulk.Atomic }
 
-// commit carries out a batch and notes each outcome on its item. In mode atomic the first failing item is the error.
+// commit carries out a batch and notes each outcome on its item. In mode atomic the first failing item is the error. In
+// mode continue the error is the store's when nothing is written; once something is, the items that are left have it.
 func (s *Service) commit(ctx context.Context, b *batch) error {
 	if b.atomic() {
 		if err := firstError(b.items); err != nil {
 			return err
 		}
 	}
-	if len(b.ops) == 0 {
-		return nil
+	chunk := bulkChunk
+	if b.atomic() {
+		chunk = len(b.ops)
 	}
-	results, err := s.collection(b.c).Write(ctx, b.ops, b.atomic())
-	if err != nil {
-		return err
-	}
-	for k, r := range results {
-		b.items[b.at[k]].Err = s.writeError(b.c, b.grant, r.Err)
+	for start := 0; start < len(b.ops); start += chunk {
+		end := min(start+chunk, len(b.ops))
+		results, err := s.collection(b.c).Write(ctx, b.ops[start:end], b.atomic())
+		if err != nil && start == 0 {
+			return err
+		}
+		if err != nil {
+			for _, i := range b.at[start:] {
+				b.items[i].Err = err
+			}
+			return nil
+		}
+		for k, r := range results {
+			b.items[b.at[start+k]].Err = s.writeError(b.c, b.grant, r.Err)
+		}
 	}
 	if b.atomic() {
 		return firstError(b.items)

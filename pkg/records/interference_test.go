@@ -206,7 +206,7 @@ func (g *generator) request() request {
 			return fmt.Sprint(n, show(err))
 		}
 	case 2:
-		ch := records.Change{Mode: pick(g, records.Merge, records.Overwrite), Body: doc(g.t, body), IfRev: int64(g.IntN(2))}
+		ch := records.Change{Mode: pick(g, records.Merge, records.Overwrite), Body: doc(g.t, body), IfRev: pick(g, nil, []int64{1}, []int64{7, 2})}
 		if g.IntN(3) == 0 {
 			ch = records.Change{Mode: records.JSONPatch, Patch: []byte(fmt.Sprintf(`[{"op": %q, "path": "/%s", "value": %s}]`,
 				pick(g, "test", "add", "replace"), strings.ReplaceAll(g.path(), ".", "/"), pick(g, `"s"`, `1`, `{"x": 1}`)))}

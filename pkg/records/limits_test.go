@@ -239,7 +239,7 @@ func TestPagesAreStable(t *testing.T) {
 		w.put(`{"n": 0, "on": true}`)
 		w.put(`{"n": 3, "on": true}`) // a later id: behind the cursor
 		for _, gone := range []string{"1", "3", "5"} {
-			if err := w.service.Delete(t.Context(), w.call("admin"), ids[gone], 0); err != nil {
+			if err := w.service.Delete(t.Context(), w.call("admin"), ids[gone]); err != nil {
 				t.Fatal(show(err))
 			}
 		}
@@ -312,6 +312,38 @@ func TestCursors(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A value that is too long for a cursor is told, where there is a next page; a page that promises more has a cursor.
+func TestCursorsOfLongValues(t *testing.T) {
+	w := newWorld(t, memory(t), queried)
+	for _, n := range []int{1400, 1400, 1500, 70_000} {
+		w.put(`{"name": "` + strings.Repeat("x", n) + `", "on": true}`)
+	}
+	one, all := int64(1), int64(10)
+	p := records.ListParams{Sort: "name", Limit: &one}
+	const long = "sort_value_too_long: there is a next page, but a value of name is too long to page by: sort by something shorter"
+	for _, want := range []string{"ok", "ok", long} {
+		page, err := w.service.List(t.Context(), w.call("public"), p)
+		if show(err) != want {
+			t.Fatal(show(err))
+		}
+		if err != nil {
+			break
+		}
+		if !page.HasMore || page.Next == "" || len(page.Next) > 2048 {
+			t.Fatalf("more %v, next of %d bytes", page.HasMore, len(page.Next))
+		}
+		p.After = page.Next
+	}
+	for _, p := range []records.ListParams{{Sort: "name", Limit: &all}, {Sort: "-name", Limit: &one, Offset: 3}} {
+		if page, err := w.service.List(t.Context(), w.call("public"), p); err != nil || page.HasMore {
+			t.Error(show(err))
+		}
+	}
+	if _, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Sort: "n,-name", Limit: &one}); show(err) != long {
+		t.Error(show(err))
+	}
 }
 
 func TestCount(t *testing.T) {

@@ -261,10 +261,25 @@ type cursor struct {
 	Key  []bson.RawValue `bson:"k"`
 }
 
+// maxCursor is how long a cursor may be, so that an address with it and a filter fits into what servers and proxies
+// take.
+const maxCursor = 2 << 10
+
 func encodeCursor(sort mql.Sort, doc bson.Raw) (string, error) {
-	raw, err := bson.Marshal(cursor{Sort: fingerprint(sort), Key: sort.Key(doc)})
+	key := sort.Key(doc)
+	raw, err := bson.Marshal(cursor{Sort: fingerprint(sort), Key: key})
 	if err != nil {
 		return "", errs.Wrap(err, "encode cursor")
+	}
+	if base64.RawURLEncoding.EncodedLen(len(raw)) > maxCursor {
+		longest := 0
+		for i := range key {
+			if len(key[i].Value) > len(key[longest].Value) {
+				longest = i
+			}
+		}
+		return "", errs.New(errs.Invalid, "sort_value_too_long",
+			"there is a next page, but a value of %s is too long to page by: sort by something shorter", sort[longest].Path)
 	}
 	return base64.RawURLEncoding.EncodeToString(raw), nil
 }
@@ -276,7 +291,7 @@ func decodeCursor(sort mql.Sort, text string) ([]bson.RawValue, error) {
 		return nil, nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(raw) > 1<<16 || bson.Raw(raw).Validate() != nil {
+	if err != nil || len(text) > maxCursor || bson.Raw(raw).Validate() != nil {
 		return nil, errBadCursor
 	}
 	var c cursor

@@ -97,7 +97,7 @@ func TestPermissionFilterHoldsAtTheWrite(t *testing.T) {
 				case "update":
 					_, err = w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: body})
 				case "delete":
-					err = w.service.Delete(t.Context(), w.call("alice"), id, 0)
+					err = w.service.Delete(t.Context(), w.call("alice"), id)
 				case "bulk update":
 					res, err = w.service.BulkUpdate(t.Context(), w.call("alice"), where(t, `{}`), body)
 				case "bulk delete":
@@ -135,7 +135,7 @@ func TestBusyRecord(t *testing.T) {
 				if e := errs.From(err); e == nil || e.Kind != errs.Unavailable || e.RetryAfter == 0 {
 					t.Error(show(err))
 				}
-				if err := w.service.Delete(t.Context(), w.call("admin"), id, 0); errs.KindOf(err) != errs.Unavailable {
+				if err := w.service.Delete(t.Context(), w.call("admin"), id); errs.KindOf(err) != errs.Unavailable {
 					t.Error(show(err))
 				}
 				res, err := w.service.BulkUpdate(t.Context(), w.call("admin"), where(t, `{}`), body)

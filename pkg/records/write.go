@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,9 +99,9 @@ const (
 // Change is an update as a door reads it.
 type Change struct {
 	Mode  UpdateMode
-	Body  bson.D // Merge and Overwrite
-	Patch []byte // JSONPatch
-	IfRev int64  // the revision that the record must have; 0: any
+	Body  bson.D  // Merge and Overwrite
+	Patch []byte  // JSONPatch
+	IfRev []int64 // revisions, of which the record must have one; none: any
 }
 
 // Update changes one record.
@@ -146,7 +147,7 @@ var errBusyRecord = &errs.Error{
 
 // changed is the record after ch, checked in full.
 func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson.Raw, ch Change) (bson.Raw, error) {
-	if rev := revOf(raw); ch.IfRev != 0 && ch.IfRev != rev {
+	if !fits(raw, ch.IfRev) {
 		return nil, errStale
 	}
 	current, err := document.Unmarshal(raw)
@@ -280,8 +281,13 @@ func unchanged(raw bson.Raw) *mql.Filter {
 	return mql.MustCompile(bson.D{{Key: "_rev", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "number"}}}}}})
 }
 
-// Delete removes one record. ifRev is the revision that it must have; 0: any.
-func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev int64) error {
+// fits says whether a stored record has one of revs, or any revision will do.
+func fits(raw bson.Raw, revs []int64) bool {
+	return len(revs) == 0 || slices.Contains(revs, revOf(raw))
+}
+
+// Delete removes one record. ifRev are revisions, of which it must have one; none: any.
+func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64) error {
 	g, err := s.grant(c, access.Delete)
 	if err != nil {
 		return err
@@ -295,7 +301,7 @@ func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev int64) e
 		if err != nil {
 			return err
 		}
-		if ifRev != 0 && ifRev != revOf(current) {
+		if !fits(current, ifRev) {
 			return errStale
 		}
 		err = s.write(ctx, c, g, store.Op{Kind: store.Delete, ID: idValue(oid), If: unchanged(current)})

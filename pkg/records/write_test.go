@@ -254,12 +254,12 @@ func TestUpdateOfOldRecords(t *testing.T) {
 			if _, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: doc(t, `{"views": "few"}`)}); err == nil {
 				t.Error("a field that the change speaks of must be good")
 			}
-			if err := w.service.Delete(t.Context(), w.call("alice"), id, 0); err != nil {
+			if err := w.service.Delete(t.Context(), w.call("alice"), id); err != nil {
 				t.Error(show(err))
 			}
 		}
 		id := w.put(`{"title": "A", "_rev": "x"}`)
-		if err := w.service.Delete(t.Context(), w.call("alice"), id, 0); err != nil {
+		if err := w.service.Delete(t.Context(), w.call("alice"), id); err != nil {
 			t.Error(show(err))
 		}
 	})
@@ -269,29 +269,34 @@ func TestRevisions(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		id := w.create("alice", `{"title": "A"}`)
-		set := func(rev int64) error {
+		set := func(rev ...int64) error {
 			_, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: doc(t, `{"views": 1}`), IfRev: rev})
 			return err
 		}
 		if err := set(1); err != nil {
 			t.Error(err)
 		}
-		if err := set(1); errs.KindOf(err) != errs.Precondition {
-			t.Error(err)
+		for _, stale := range [][]int64{{1}, {1, 3, 7}} {
+			if err := set(stale...); errs.KindOf(err) != errs.Precondition {
+				t.Error(stale, err)
+			}
 		}
 		if err := w.service.Delete(t.Context(), w.call("alice"), id, 1); errs.KindOf(err) != errs.Precondition {
 			t.Error(err)
 		}
-		if err := w.service.Delete(t.Context(), w.call("alice"), id, 2); err != nil {
+		if err := set(1, 2, 3); err != nil {
 			t.Error(err)
 		}
-		for _, err := range []error{set(2), w.service.Delete(t.Context(), w.call("alice"), id, 0)} {
+		if err := w.service.Delete(t.Context(), w.call("alice"), id, 1, 3); err != nil {
+			t.Error(err)
+		}
+		for _, err := range []error{set(3), w.service.Delete(t.Context(), w.call("alice"), id)} {
 			if !errors.Is(err, errs.ErrNotFound) {
 				t.Error(err)
 			}
 		}
 		for _, bad := range []string{"", "x", "650102030405060708090a0", "650102030405060708090a0bb", "../650102030405060708090a", "650102030405060708090a0\x00"} {
-			if err := w.service.Delete(t.Context(), w.call("alice"), bad, 0); show(err) != "bad_id: invalid id: must be 24 hex digits" {
+			if err := w.service.Delete(t.Context(), w.call("alice"), bad); show(err) != "bad_id: invalid id: must be 24 hex digits" {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}
