@@ -156,6 +156,10 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 // check prints what is wrong, place by place, and a line for each project.
 func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 	results, err := app.Check(ctx, cfg)
+	if errors.Is(err, app.ErrNoStore) {
+		_, err = fmt.Fprintf(stdout, "%v: nothing is registered\nsettings ok\n", err)
+		return err
+	}
 	if err != nil {
 		return err
 	}

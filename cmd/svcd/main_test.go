@@ -280,12 +280,18 @@ func TestLogFormats(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	s := newSvcd(t)
-	stdout, stderr, code := s.run("check")
-	if code != 0 || stdout != "settings ok, 0 registered projects ok\n" {
-		t.Fatalf("code %d, %s%s", code, stdout, stderr)
-	}
-	if _, err := os.Stat(filepath.Join(s.dir, "data")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("check made a data directory: %v", err)
+	for range 2 { // without a directory, then with an empty one
+		stdout, stderr, code := s.run("check")
+		stdout = strings.ReplaceAll(stdout, s.dir, "DIR")
+		if code != 0 || stdout != "no store in DIR/data/store yet: nothing is registered\nsettings ok\n" {
+			t.Fatalf("code %d, %s%s", code, stdout, stderr)
+		}
+		if files, _ := filepath.Glob(filepath.Join(s.dir, "data", "*", "*")); len(files) > 0 {
+			t.Errorf("check made %v", files)
+		}
+		if err := os.MkdirAll(filepath.Join(s.dir, "data", "store"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	srv := s.start()
@@ -301,7 +307,7 @@ func TestCheck(t *testing.T) {
 	}
 
 	s.write("projects/blog/project.yaml", "namespace: blog\ncollections:\n  - nam: articles\n    fields: 5\n")
-	stdout, stderr, code = s.run("check")
+	stdout, stderr, code := s.run("check")
 	if code != 1 || stderr != "svcd: 1 of 1 registered projects have errors\n" ||
 		!strings.Contains(stdout, "blog: project.yaml:3:5: ") || !strings.Contains(stdout, "blog: project.yaml:4:13: ") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)

@@ -87,7 +87,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	if err := checkProjectsDir(cfg.ProjectsDir); err != nil {
 		cfg.Logger.WarnContext(ctx, "no project can be loaded", "error", err)
 	}
-	st, err := OpenStore(ctx, cfg)
+	st, err := openStore(ctx, cfg, false)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +98,11 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	return a, nil
 }
 
-// OpenStore opens the store that the settings name.
-func OpenStore(ctx context.Context, cfg Config) (store.Store, error) {
+// openStore opens the store that the settings name. An embedded one that is only to be read is left as it is, and has to
+// be there.
+func openStore(ctx context.Context, cfg Config, readOnly bool) (store.Store, error) {
 	if dir, ok := cfg.embeddedDir(); ok {
-		st, err := embedded.Open(ctx, embedded.Options{Dir: dir, Logger: cfg.Logger, OnFatal: cfg.OnFatal})
+		st, err := embedded.Open(ctx, embedded.Options{Dir: dir, ReadOnly: readOnly, Logger: cfg.Logger, OnFatal: cfg.OnFatal})
 		if e := errs.From(err); e != nil && e.Code == "store_open" {
 			return nil, fmt.Errorf("%w: svcd must be able to write there; data.dir and store.uri name the place", err)
 		} else if err != nil {
@@ -270,10 +271,8 @@ func (a *App) Close() error {
 	if a.listener != nil {
 		err = a.listener.Close()
 	}
-	if a.manager != nil { // its queues are emptied and ended by a run that is over at once
-		over, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it is over before it begins
-		cancel()
-		err = errors.Join(err, a.manager.Start(over))
+	if a.manager != nil {
+		a.manager.Close()
 	}
 	return errors.Join(err, a.store.Close())
 }

@@ -3,12 +3,14 @@ package app
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/system"
 )
+
+// ErrNoStore matches the error of Check that nothing can be registered yet.
+var ErrNoStore = embedded.ErrNoStore
 
 // CheckResult is what Check found about one registered project.
 type CheckResult struct {
@@ -17,17 +19,13 @@ type CheckResult struct {
 	Err         error // a *project.ConfigError, or why the files could not be read
 }
 
-// Check loads the config of every registered project, without serving or making anything.
+// Check loads the config of every registered project, without serving or making anything. Where svcd has never run on the
+// embedded store, the error is ErrNoStore.
 func Check(ctx context.Context, cfg Config) (results []CheckResult, err error) {
 	if err := checkProjectsDir(cfg.ProjectsDir); err != nil {
 		return nil, err
 	}
-	if dir, ok := cfg.embeddedDir(); ok {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil // nothing was ever registered
-		}
-	}
-	st, err := OpenStore(ctx, cfg)
+	st, err := openStore(ctx, cfg, true)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,43 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// A manager that is never started leaves nothing running, nor does one that takes no controller.
+func TestClose(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	metrics := prometheus.NewRegistry()
+	var managers []*controller.Manager
+	for i, reg := range []prometheus.Registerer{metrics, prometheus.WrapRegistererWithPrefix("other_", metrics)} {
+		m, err := controller.New(controller.Options{Logger: slog.New(slog.DiscardHandler), Registerer: reg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		managers = append(managers, m)
+		if i > 0 {
+			metrics.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{
+				Name: "other_svc_reconcile_queue_depth", Help: "Keys that wait for a worker.", ConstLabels: prometheus.Labels{"controller": "c"},
+			}))
+		}
+		err = m.Add(controller.Controller{Name: "c", Reconciler: record(succeed)})
+		if (err != nil) != (i > 0) {
+			t.Errorf("Add: %v", err)
+		}
+	}
+	m := managers[0]
+	for range 2 {
+		if err := m.Trigger("c", "a"); err != nil {
+			t.Error(err)
+		}
+		managers[0].Close()
+		managers[1].Close()
+	}
+	if err := m.Start(t.Context()); err == nil {
+		t.Error("started after its end")
+	}
+	if err := m.ReconcileNow(t.Context(), "c", "a"); errs.KindOf(err) != errs.Unavailable {
+		t.Errorf("ReconcileNow: %v", err)
+	}
+}
+
 var errTest = errors.New("store is down")
 
 // run is one call of a Reconciler.

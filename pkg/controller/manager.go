@@ -28,8 +28,8 @@ type Manager struct {
 
 	mu      sync.Mutex
 	runners map[string]*runner
-	started bool
-	stopped chan struct{} // closed when Start has begun to stop
+	started bool          // or closed
+	stopped chan struct{} // closed when Start has begun to stop, or by Close
 }
 
 // New makes a Manager without controllers.
@@ -65,6 +65,7 @@ func (m *Manager) Add(c Controller) error {
 	}
 	r := newRunner(c, m.opts, m.metrics)
 	if err := m.metrics.add(c.Name, r.depth); err != nil {
+		r.queue.ShutDown()
 		return err
 	}
 	m.runners[c.Name] = r
@@ -77,7 +78,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.mu.Lock()
 	if m.started {
 		m.mu.Unlock()
-		return errors.New("controller manager started twice")
+		return errors.New("controller manager started twice, or after its end")
 	}
 	m.started = true
 	m.mu.Unlock()
@@ -90,6 +91,20 @@ func (m *Manager) Start(ctx context.Context) error {
 	wg.Wait()
 	<-m.stopped
 	return nil
+}
+
+// Close releases a Manager that is not to be started; one that was is ended by Start's ctx. More than once is no harm.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.started {
+		return
+	}
+	m.started = true
+	close(m.stopped)
+	for _, r := range m.runners {
+		r.queue.ShutDown()
+	}
 }
 
 // Trigger enqueues a key, at once even when it waits in backoff. Before Start it is kept until then.

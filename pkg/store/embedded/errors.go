@@ -13,9 +13,13 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
+// ErrNoStore matches the error for a directory without a store.
+var ErrNoStore = errs.New(errs.NotFound, "no_store", "no store yet")
+
 var (
 	errClosed     = errs.New(errs.Unavailable, "store_closed", "the store is closed: the service is stopping")
 	errFailed     = errs.New(errs.Unavailable, "store_failed", "the store can't write any more and must be restarted")
+	errReadOnly   = errs.New(errs.Unavailable, "store_read_only", "the store was opened to be read only")
 	errFull       = errs.New(errs.Full, "disk_full", "not written: the disk of the store is full; free some space and try again")
 	errBadOptions = errs.New(errs.Invalid, "store_options", "the settings of the store are not valid")
 	errBadOp      = errs.New(errs.Invalid, "bad_write", "a write is an insert, a replacement or a delete")
@@ -58,6 +62,10 @@ func lockError(dir string, err error) error {
 
 func openError(dir string, err error) error {
 	return errs.New(errs.Unavailable, "store_open", "the store in %s can't be opened", dir).With(err)
+}
+
+func errNoStore(dir string) error {
+	return errs.New(ErrNoStore.Kind, ErrNoStore.Code, "no store in %s yet", dir)
 }
 
 func errLayout(dir string, found []byte) error {

@@ -21,6 +21,9 @@ type Options struct {
 	Dir string
 	// InMemory keeps the store in memory, for tests: Dir is then optional, and nothing outlives Close.
 	InMemory bool
+	// ReadOnly opens a store that is there and changes nothing on disk; writes are refused. A directory without a store
+	// is refused (ErrNoStore).
+	ReadOnly bool
 	// FS is the file system that Dir is on; nil means the disk, or memory with InMemory.
 	FS vfs.FS
 	// Logger gets what the engine reports; nil discards it.

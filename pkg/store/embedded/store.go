@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -46,8 +47,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the store in opts.Dir, creating it if need be, and recovers what an unclean end left behind. A directory
-// that another process has open is refused at once (errs.Unavailable, code "store_in_use").
+// Open opens the store in opts.Dir, creating it unless it is to be read only, and recovers what an unclean end left
+// behind. A directory that another process has open is refused at once (errs.Unavailable, code "store_in_use").
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
@@ -64,8 +65,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s.state.closing = make(chan struct{})
 	s.disk = newDisk(&s.opts)
 
-	if err := s.disk.makeDir(); err != nil {
-		return nil, openError(opts.Dir, err)
+	if err := s.place(); err != nil {
+		return nil, err
 	}
 	lock, err := pebble.LockDirectory(opts.Dir, s.opts.FS)
 	if err != nil {
@@ -78,9 +79,29 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// place makes the store's directory or, if nothing is to be made, sees that there is a store.
+func (s *Store) place() error {
+	if !s.opts.ReadOnly {
+		if err := s.disk.makeDir(); err != nil {
+			return openError(s.opts.Dir, err)
+		}
+		return nil
+	}
+	found, err := pebble.Peek(s.opts.Dir, s.opts.FS)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !found.Exists:
+		return errNoStore(s.opts.Dir)
+	case err != nil:
+		return openError(s.opts.Dir, err)
+	}
+	return nil
+}
+
 func (s *Store) open(ctx context.Context) error {
-	// Before the engine opens: it needs room to replay its log, and a full disk has eaten the ballast before.
-	s.disk.prepare()
+	if !s.opts.ReadOnly {
+		// Before the engine opens: it needs room to replay its log, and a full disk has eaten the ballast before.
+		s.disk.prepare()
+	}
 	err := guarded("open", func() (err error) {
 		s.db, err = pebble.Open(s.opts.Dir, s.engineOptions())
 		return err
@@ -93,6 +114,9 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	if s.cat, err = loadCatalog(s.db); err != nil {
 		return openError(s.opts.Dir, err)
+	}
+	if s.opts.ReadOnly {
+		return nil
 	}
 	return s.dropUnfinished(ctx)
 }
@@ -107,6 +131,7 @@ func (s *Store) engineOptions() *pebble.Options {
 		MemTableStopWritesThreshold: 4, // a burst goes on while a flush is slow
 		MaxOpenFiles:                500,
 		FormatMajorVersion:          formatMajorVersion,
+		ReadOnly:                    s.opts.ReadOnly,
 	}
 	// Inserts ask for keys that are not there: the filter answers without reading a block.
 	for i := range o.Levels {
@@ -118,6 +143,9 @@ func (s *Store) engineOptions() *pebble.Options {
 // checkLayout writes the version of the layout to a new store and refuses any other.
 func (s *Store) checkLayout() error {
 	v, closer, err := s.db.Get(keyVersion())
+	if errors.Is(err, pebble.ErrNotFound) && s.opts.ReadOnly { // it was ended before it had begun
+		return errNoStore(s.opts.Dir)
+	}
 	if errors.Is(err, pebble.ErrNotFound) {
 		return s.write(func(b *pebble.Batch) error {
 			return b.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, layoutVersion), nil)
@@ -146,8 +174,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.disk.check()
 }
 
-// Close waits for running operations and then closes the files; a build of an index is cut short. An engine that has failed is left as it is: what it
-// holds in memory must not reach the disk any more.
+// Close waits for running operations and then closes the files; a build of an index is cut short. An engine that has
+// failed is left as it is: what it holds in memory must not reach the disk any more.
 func (s *Store) Close() error {
 	s.state.Lock()
 	if s.state.closed {
@@ -218,6 +246,9 @@ func (s *Store) applyLazily(b *pebble.Batch) error {
 func (s *Store) commitBatch(apply func() error) error {
 	if s.failed.Load() != nil {
 		return errFailed.With(*s.failed.Load())
+	}
+	if s.opts.ReadOnly {
+		return errReadOnly
 	}
 	if err := guarded("commit", apply); err != nil {
 		return s.broken(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -154,6 +155,78 @@ func TestOpenRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is opened to be read only stays as it is, be it missing, whole, or left behind by a crash.
+func TestReadOnly(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	opts := embedded.Options{Dir: "/store", FS: fs, Ballast: -1, OnFatal: func(err error) { t.Error(err) }}
+	readOnly := opts
+	readOnly.ReadOnly, readOnly.Ballast = true, 1<<20
+	for _, prepare := range []func() error{func() error { return nil }, func() error { return fs.MkdirAll("/store", 0o700) }} {
+		if err := prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := embedded.Open(t.Context(), readOnly); !errors.Is(err, embedded.ErrNoStore) || err.Error() != "no store in /store yet" {
+			t.Errorf("without a store: %v", err)
+		}
+		if names, _ := fs.List("/store"); len(names) > 0 {
+			t.Errorf("made %v", names)
+		}
+	}
+
+	c := collection(open(t, opts))
+	must(t, c, insert(t, bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: 1}}))
+	if err := embedded.MarkIndex(c, index("n", "n")); err != nil {
+		t.Fatal(err)
+	}
+	wantInUse(t, readOnly)
+	readOnly.FS = fs.CrashClone(vfs.CrashCloneCfg{})
+	before := files(t, readOnly.FS)
+	s, err := embedded.Open(t.Context(), readOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = collection(s)
+	if docs := find(t, c, store.Query{Sort: sortBy("n")}); len(docs) != 1 {
+		t.Errorf("%d documents", len(docs))
+	}
+	if got, err := c.Indexes(t.Context()); len(got) > 0 || err != nil {
+		t.Errorf("an index that was not finished: %v, %v", got, err)
+	}
+	_, writeErr := c.Write(t.Context(), []store.Op{insert(t, bson.D{{Key: "_id", Value: 2}})}, true)
+	for doing, err := range map[string]error{
+		"Write": writeErr, "CreateIndex": c.CreateIndex(t.Context(), index("m", "m")),
+		"DropDatabase": s.DropDatabase(t.Context(), "db"),
+	} {
+		if errs.From(err).Code != "store_read_only" {
+			t.Errorf("%s: %v", doing, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := cmp.Diff(before, files(t, readOnly.FS)); d != "" {
+		t.Errorf("files have changed (-before +after):\n%s", d)
+	}
+}
+
+// files gives the size of each file of a store.
+func files(t *testing.T, fs vfs.FS) map[string]int64 {
+	t.Helper()
+	names, err := fs.List("/store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]int64{}
+	for _, name := range names {
+		info, err := fs.Stat(fs.PathJoin("/store", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[name] = info.Size()
+	}
+	return sizes
 }
 
 func TestUniqueRace(t *testing.T) {
