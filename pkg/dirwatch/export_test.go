@@ -2,6 +2,8 @@ package dirwatch
 
 import (
 	"errors"
+	"syscall"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -10,6 +12,14 @@ import (
 func WithoutEvents(opts Options) *Watcher {
 	w := New(opts)
 	w.open = func() (*fsnotify.Watcher, error) { return nil, errors.New("no space left on device") }
+	return w
+}
+
+// WithoutDirectories makes a Watcher whose directories the kernel refuses to watch. It looks again after 20 ms.
+func WithoutDirectories(opts Options) *Watcher {
+	w := New(opts)
+	w.add = func(*fsnotify.Watcher, string) error { return syscall.ENOSPC }
+	w.degraded = 20 * time.Millisecond
 	return w
 }
 

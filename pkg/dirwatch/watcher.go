@@ -34,7 +34,11 @@ type Options struct {
 // Watcher watches directory trees by key. Watch and Unwatch are safe for concurrent use, before and during Start.
 type Watcher struct {
 	opts Options
-	open func() (*fsnotify.Watcher, error) // replaced by a test of the fallback
+
+	// Replaced by tests of the fallback.
+	open     func() (*fsnotify.Watcher, error)
+	add      func(n *fsnotify.Watcher, dir string) error
+	degraded time.Duration // see degradedPoll
 
 	mu    sync.Mutex
 	trees map[string]*tree
@@ -63,10 +67,12 @@ func New(opts Options) *Watcher {
 	set(&opts.MaxDelay, 3*time.Second)
 	set(&opts.Poll, time.Minute)
 	return &Watcher{
-		opts:  opts,
-		open:  fsnotify.NewWatcher,
-		trees: map[string]*tree{},
-		kick:  make(chan struct{}, 1),
+		opts:     opts,
+		open:     fsnotify.NewWatcher,
+		add:      (*fsnotify.Watcher).Add,
+		degraded: degradedPoll,
+		trees:    map[string]*tree{},
+		kick:     make(chan struct{}, 1),
 	}
 }
 
@@ -113,11 +119,15 @@ func (w *Watcher) wake() {
 // Start reports each key whose tree has changed to onChange, one call at a time, until ctx ends; then it returns nil.
 // onChange must be quick and may call Watch and Unwatch. Start may be called once.
 func (w *Watcher) Start(ctx context.Context, onChange func(key string)) error {
-	l := &loop{Watcher: w, watched: map[string]fs.FileInfo{}, known: map[*tree]bool{}, onChange: onChange}
+	l := &loop{
+		Watcher: w, watched: map[string]fs.FileInfo{}, known: map[*tree]bool{}, onChange: onChange,
+		poll: time.NewTimer(w.opts.Poll),
+	}
+	defer l.poll.Stop()
 	n, err := w.open()
 	if err != nil {
 		w.opts.Logger.WarnContext(ctx, "no file system events, polling", slog.Any("error", err))
-		l.degraded = true
+		l.degrade()
 	} else {
 		l.notify = n
 		defer func() {
@@ -136,7 +146,8 @@ type loop struct {
 	notify   *fsnotify.Watcher      // nil: polling only
 	watched  map[string]fs.FileInfo // directories that notify watches
 	known    map[*tree]bool         // trees that have been looked at since they came
-	degraded bool
+	polling  bool                   // the kernel does not tell of every change
+	poll     *time.Timer            // of the next look at everything
 	onChange func(key string)
 }
 
@@ -148,8 +159,6 @@ func (l *loop) run(ctx context.Context) {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	poll := time.NewTimer(l.pollEvery())
-	defer poll.Stop()
 	l.welcome(ctx)
 	for {
 		timer.Reset(l.untilDue())
@@ -164,9 +173,9 @@ func (l *loop) run(ctx context.Context) {
 			// Events were lost: anything may have changed.
 			l.opts.Logger.WarnContext(ctx, "file system events were lost, looking again", slog.Any("error", err))
 			l.mark(func(*tree) bool { return true })
-		case <-poll.C:
+		case <-l.poll.C:
 			l.mark(func(*tree) bool { return true })
-			poll.Reset(l.pollEvery())
+			l.poll.Reset(l.pollEvery())
 		case <-timer.C:
 			l.work(ctx)
 		}
@@ -174,10 +183,16 @@ func (l *loop) run(ctx context.Context) {
 }
 
 func (l *loop) pollEvery() time.Duration {
-	if l.degraded {
-		return min(l.opts.Poll, degradedPoll)
+	if l.polling {
+		return min(l.opts.Poll, l.degraded)
 	}
 	return l.opts.Poll
+}
+
+// degrade looks more often from now on.
+func (l *loop) degrade() {
+	l.polling = true
+	l.poll.Reset(l.pollEvery())
 }
 
 func (l *loop) all() []*tree {
@@ -310,7 +325,7 @@ func (l *loop) sync(ctx context.Context) bool {
 		if _, ok := l.watched[dir]; ok {
 			continue
 		}
-		if err := l.notify.Add(dir); err != nil {
+		if err := l.add(l.notify, dir); err != nil {
 			l.refused(ctx, dir, err)
 			continue
 		}
@@ -322,10 +337,10 @@ func (l *loop) sync(ctx context.Context) bool {
 
 // refused handles a directory that can't be watched.
 func (l *loop) refused(ctx context.Context, dir string, err error) {
-	if errors.Is(err, fs.ErrNotExist) || l.degraded {
+	if errors.Is(err, fs.ErrNotExist) || l.polling {
 		return // it went meanwhile, or polling already makes up for it
 	}
-	l.degraded = true
+	l.degrade()
 	hint := ""
 	if errors.Is(err, syscall.ENOSPC) {
 		hint = "raise fs.inotify.max_user_watches"

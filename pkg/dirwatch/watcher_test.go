@@ -318,6 +318,15 @@ func TestPollingFindsChangesWithoutEvents(t *testing.T) {
 	f.changed()
 }
 
+func TestRefusedDirectoriesAreLookedAtSoon(t *testing.T) {
+	f := watch(t, dirwatch.WithoutDirectories(quick), func(f *fixture) { f.mkdir("tree") })
+	f.write("tree/a.yaml", "1")
+	f.changed()
+	f.mkdir("tree/sub")
+	f.write("tree/sub/b.yaml", "1")
+	f.changed()
+}
+
 func TestAGitLockHoldsAChangeBack(t *testing.T) {
 	f := watch(t, dirwatch.New(quick), func(f *fixture) {
 		f.mkdir("tree/.git")
