@@ -29,8 +29,8 @@ func NewLogin(st *command.State) *cobra.Command {
 		Use:   "login [USERNAME]",
 		Short: "Log in, and keep the token in a context",
 		Long: `Log in with a username and a password. The token that the service gives is kept in the contexts file until it
-ends, and the context becomes the current one. --context names it; without, it is the current context, if that is for a
-login on the same server, else a new one named USERNAME@HOST.`,
+ends, and the context becomes the current one. --context names it; without, it is the current context, if that is for
+the same user on the same server, else the one named USERNAME@HOST, so that nobody's login takes the place of another's.`,
 		Example: `  svcctl login ann --server https://cms.example.com
   svcctl login ci --password-file /run/secrets/ci --context prod`,
 		Args:              command.Args(cobra.MaximumNArgs(1)),
@@ -54,6 +54,7 @@ func runLogin(ctx context.Context, opts *loginOptions) error {
 			return err
 		}
 	}
+	opts.Username = strings.ToLower(opts.Username) // as the service has it: there is one context for one user
 	name, err := opts.prepare()
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (opts *loginOptions) prepare() (name string, err error) {
 	if named != "" {
 		return named, nil
 	}
-	if hasCurrent && strings.TrimRight(st.Flags.Server, "/") == current && forLogin(file) {
+	if hasCurrent && strings.TrimRight(st.Flags.Server, "/") == current && forLogin(file, opts.Username) {
 		return file.CurrentContext, nil
 	}
 	u, err := url.Parse(st.Flags.Server)
@@ -121,14 +122,14 @@ func (opts *loginOptions) prepare() (name string, err error) {
 	return opts.Username + "@" + u.Host, nil
 }
 
-// forLogin says whether the current context has no credential, or one of a login.
-func forLogin(f *settings.File) bool {
+// forLogin says whether the current context has no credential, or one of a login of that user.
+func forLogin(f *settings.File, username string) bool {
 	c, ok := f.Context(f.CurrentContext)
 	if !ok || c.User == "" {
 		return ok
 	}
 	u, ok := f.User(c.User)
-	return !ok || u.Username != ""
+	return !ok || u.Username == username
 }
 
 func currentServer(f *settings.File) (string, bool) {
@@ -145,7 +146,7 @@ func currentServer(f *settings.File) (string, bool) {
 
 // remember puts the login into the context, which keeps its namespace.
 func remember(f *settings.File, name string, server settings.Server, username string, answer *api.LoginResponse) {
-	c := settings.Context{Name: name, Server: name}
+	c := settings.Context{Name: name, Server: strings.TrimPrefix(name, username+"@")}
 	if old, ok := f.Context(name); ok {
 		c = *old
 	} else if current, ok := f.Context(f.CurrentContext); ok {
@@ -157,7 +158,7 @@ func remember(f *settings.File, name string, server settings.Server, username st
 		c.Server = name // another context may still use the old address
 	}
 	server.Name = c.Server
-	c.User = username + "@" + strings.TrimPrefix(c.Server, username+"@")
+	c.User = username + "@" + c.Server
 	f.SetContext(c, server, settings.User{
 		Name: c.User, Username: username, Token: answer.Token, ExpiresAt: answer.ExpiresAt.Time,
 	})

@@ -46,12 +46,24 @@ func runWhoami(ctx context.Context, st *command.State) error {
 	f.Add("Username", me.Username)
 	f.Add("Name", me.Name)
 	f.Add("Email", me.Email)
-	f.Add("Administrator", strconv.FormatBool(me.IsAdmin || me.Kind == "admin"))
-	f.Add("Scopes", strings.Join(me.Scopes, ", "))
+	admin := me.IsAdmin || me.Kind == "admin"
+	f.Add("Administrator", strconv.FormatBool(admin))
+	f.Add("Scopes", scopes(me.Scopes, admin))
 	f.Add("Server", c.Server())
 	f.Add("Context", st.ContextName())
 	if !me.ExpiresAt.IsZero() {
 		f.Add("Valid until", me.ExpiresAt.UTC().Format(api.TimeLayout))
 	}
 	return f.Write(p.W)
+}
+
+// scopes says which system rights somebody has.
+func scopes(list []string, admin bool) string {
+	switch {
+	case admin:
+		return "all"
+	case len(list) == 0:
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/svcctl/svc/cli/output"
@@ -121,6 +122,12 @@ func (st *State) explain(err error) report {
 // hint says what to do about a refusal.
 func (st *State) hint(e *client.Error) string {
 	switch {
+	case e.Code() == "login_failed":
+		return "an administrator sets a new password with svcctl user passwd USERNAME, and svcctl user get shows whether the user is active"
+	case e.Code() == "config_outside":
+		return "svcd serves what is below its projects directory: copy the project there, or start svcd with another --projects.dir"
+	case e.Code() == "unique_conflict" && slices.ContainsFunc(e.Problem.Errors, func(f api.FieldError) bool { return f.Path == "namespace" }):
+		return "each project has a namespace of its own: in a copied project, change namespace: in the project file"
 	case e.Status == http.StatusForbidden:
 		return st.hintDenied()
 	case e.Code() == "project_not_found":

@@ -40,13 +40,13 @@ func find(ctx context.Context, st *command.State, name string) (*client.Client, 
 }
 
 func table(st *command.State, users ...api.User) *output.Table {
-	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "+ID", "+SCOPES")
+	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "SCOPES", "+ID")
 	for _, u := range users {
 		last := output.Age(st.Now(), u.LastLoginAt.Time)
 		if last != "" {
 			last += " ago"
 		}
-		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, u.ID, strings.Join(u.Scopes, ", "))
+		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), u.ID)
 	}
 	return t
 }
@@ -68,7 +68,28 @@ func (p *profile) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Language, "language", "", "language code, such as en")
 	cmd.Flags().BoolVar(&p.Admin, "admin", false, "may do everything")
 	cmd.Flags().BoolVar(&p.Active, "active", true, "may log in")
-	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right to give, such as project.read (repeat, or separate by commas)")
+	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right to give, such as project.read or project.reload (repeat, or separate by commas; docs/security.md lists them)")
+	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
+		panic(err) // the flag is above
+	}
+}
+
+// scopes are those that the tab key offers: what this version of the service acts on.
+func scopes() []string {
+	return []string{
+		"project.read\tlist projects, their status and collections", "project.reload\treload projects",
+		"user.read\tlist users", "user.create\tcreate users", "user.update\tchange users and passwords", "user.delete\tdelete users",
+	}
+}
+
+// completeScopes completes the last of the scopes that commas separate.
+func completeScopes(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	before := prefix[:strings.LastIndexByte(prefix, ',')+1]
+	out := scopes()
+	for i := range out {
+		out[i] = before + out[i]
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (p *profile) write(changed func(string) bool) api.UserWrite {
