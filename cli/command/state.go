@@ -23,6 +23,7 @@ type State struct {
 	In                    io.Reader
 	Out, Err              io.Writer
 	InTTY, OutTTY, ErrTTY bool
+	OutWidth              int // columns of the terminal at Out; 0 when there is none
 	Env                   func(name string) (string, bool)
 	Home                  string // the user's home directory
 	Now                   func() time.Time
@@ -150,6 +151,14 @@ func (st *State) Style(tty bool) output.Style {
 		return output.Style{}
 	}
 	return output.Style{Color: tty || force}
+}
+
+// Width is how many characters a line for people has.
+func (st *State) Width() int {
+	if st.OutWidth > 0 {
+		return st.OutWidth
+	}
+	return 100
 }
 
 // Notef tells a person something on stderr, as one line, unless --quiet.

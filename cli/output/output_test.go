@@ -192,3 +192,23 @@ func TestAge(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Fit cuts the last column alone, and leaves some of it however narrow the line is.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[int]int{200: 60, 50: 42, 10: 20} {
+		table := output.NewTable("A", "MESSAGE")
+		table.Row("äöüäö", strings.Repeat("é", 60))
+		table.Row("b", "short")
+		cut := table.Fit(width)
+		var b bytes.Buffer
+		if err := (output.Printer{W: &b, Format: output.FormatTable}).Print(output.Result{Table: table}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		message := []rune(strings.TrimPrefix(lines[1], "äöüäö   "))
+		if len(message) != want || cut != (want < 60) || cut != (message[len(message)-1] == '…') || lines[2] != "b       short" {
+			t.Errorf("%d: cut %v:\n%s", width, cut, b.String())
+		}
+	}
+}

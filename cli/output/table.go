@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -62,6 +63,34 @@ func (t *Table) Row(values ...any) {
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
+// minFit is how many characters Fit leaves of a column.
+const minFit = 20
+
+// Fit cuts the cells of the last column so that no line has more than width characters, as far as the others allow. It
+// says whether it cut any.
+func (t *Table) Fit(width int) bool {
+	last := len(t.columns) - 1
+	room := width
+	for i, c := range t.columns[:last] {
+		widest := utf8.RuneCountInString(c.Name)
+		for _, row := range t.rows {
+			widest = max(widest, utf8.RuneCountInString(row[i].text))
+		}
+		room -= widest + len(gap)
+	}
+	room = max(room, minFit)
+	cut := false
+	for _, row := range t.rows {
+		if text := []rune(row[last].text); len(text) > room {
+			row[last].text, cut = string(text[:room-1])+"…", true
+		}
+	}
+	return cut
+}
+
+// gap stands between columns.
+const gap = "   "
+
 // write renders the table. The renderer pads the last column too, so each line is trimmed.
 func (t *Table) write(w io.Writer, wide, noHeaders bool) error {
 	if t == nil || len(t.rows) == 0 {
@@ -71,7 +100,7 @@ func (t *Table) write(w io.Writer, wide, noHeaders bool) error {
 	cells := tw.CellConfig{
 		Alignment:  tw.CellAlignment{Global: tw.AlignLeft},
 		Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone},
-		Padding:    tw.CellPadding{Global: tw.Padding{Right: "   ", Overwrite: true}},
+		Padding:    tw.CellPadding{Global: tw.Padding{Right: gap, Overwrite: true}},
 	}
 	table := tablewriter.NewTable(&b,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{

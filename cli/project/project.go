@@ -15,7 +15,7 @@ import (
 // NewCmd makes svcctl project.
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("project", "Register projects, and see how they do",
-		newList(st), newGet(st), newStatus(st), newRegister(st, nil), newUnregister(st, nil), newEnable(st, true),
+		newList(st), newGet(st), newStatus(st, nil), newRegister(st, nil), newUnregister(st, nil), newEnable(st, true),
 		newEnable(st, false), newReload(st, nil), newValidate(st, nil), newSchema(st))
 }
 

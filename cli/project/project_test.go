@@ -34,8 +34,11 @@ func TestParse(t *testing.T) {
 		{"register blog -f blog", nil},
 		{"unregister blog -y", unregisterOptions{Namespace: "blog", Yes: true}},
 		{"unregister -n blog", nil}, // the name must be said
-		{"reload blog", reloadOptions{Namespace: "blog", Wait: true, Timeout: 2 * time.Minute}},
-		{"reload -n blog --wait=false --timeout 5s", reloadOptions{Namespace: "blog", Timeout: 5 * time.Second}},
+		{"reload blog", reloadOptions{Namespace: "blog", Timeout: 2 * time.Minute}},
+		{"reload -n blog --wait --timeout 5s", reloadOptions{Namespace: "blog", Wait: true, Timeout: 5 * time.Second}},
+		{"status blog", statusOptions{Namespace: "blog", Timeout: 2 * time.Minute}},
+		{"status blog --wait --timeout 0", statusOptions{Namespace: "blog", Wait: true}},
+		{"status", nil},
 		{"reload", nil},
 		{"validate", validateOptions{Paths: []string{"."}}},
 		{"validate a b --strict", validateOptions{Paths: []string{"a", "b"}, Strict: true}},
@@ -50,6 +53,7 @@ func TestParse(t *testing.T) {
 			"register":   func() *cobra.Command { return newRegister(st, keep[registerOptions](&got)) },
 			"unregister": func() *cobra.Command { return newUnregister(st, keep[unregisterOptions](&got)) },
 			"reload":     func() *cobra.Command { return newReload(st, keep[reloadOptions](&got)) },
+			"status":     func() *cobra.Command { return newStatus(st, keep[statusOptions](&got)) },
 			"validate":   func() *cobra.Command { return newValidate(st, keep[validateOptions](&got)) },
 		}[verb]()
 		st.Register(cmd)
@@ -61,7 +65,7 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		if diff := cmp.Diff(tc.want, got,
-			cmp.AllowUnexported(registerOptions{}, unregisterOptions{}, reloadOptions{}, validateOptions{}),
+			cmp.AllowUnexported(registerOptions{}, unregisterOptions{}, reloadOptions{}, statusOptions{}, validateOptions{}),
 			cmp.Comparer(func(_, _ *command.State) bool { return true })); diff != "" {
 			t.Errorf("%s: %s", tc.line, diff)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
 )
 
 type reloadOptions struct {
@@ -22,10 +23,14 @@ func newReload(st *command.State, runF func(context.Context, *reloadOptions) err
 	cmd := &cobra.Command{
 		Use:   "reload [NAMESPACE]",
 		Short: "Load a project's config files again",
-		Long: `Load a project's config files again, and wait until the new generation is served. Requests in flight finish on the
-old one. An invalid config is refused with all its problems, and the old one goes on being served.`,
+		Long: `Load a project's config files again. The command ends when the new generation is served; requests in flight finish on
+the old one. An invalid config is refused with all its problems, and the old one goes on being served.
+
+With --wait it also waits until the project is Ready, its indexes built. The exit code is 1 when a condition fails, such
+as a unique index that records violate, and 8 when it takes longer than --timeout. It reads the status for that, which
+needs the right project.read beside project.reload; without --wait, what is not well is a warning.`,
 		Example: `  svcctl project reload blog
-  svcctl project reload blog --timeout 30s -o json`,
+  svcctl project reload blog --wait --timeout 60s -o json`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -38,8 +43,8 @@ old one. An invalid config is refused with all its problems, and the old one goe
 			return runReload(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "wait until it is done")
-	cmd.Flags().DurationVar(&opts.Timeout, "timeout", 2*time.Minute, "longest wait, 0 for no limit")
+	cmd.Flags().BoolVar(&opts.Wait, "wait", false, "wait until it is Ready, too")
+	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
 	return cmd
 }
 
@@ -51,12 +56,11 @@ func runReload(ctx context.Context, opts *reloadOptions) error {
 	}
 	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
-	if !opts.Wait {
-		if err := c.RequestReload(ctx, opts.Namespace); err != nil {
+	var p *api.Project
+	if opts.Wait { // before the reload, so that without the right nothing is done
+		if _, p, err = find(ctx, st, opts.Namespace); err != nil {
 			return err
 		}
-		st.Notef("reload of %s is on its way; svcctl project status %s shows how it went", opts.Namespace, opts.Namespace)
-		return nil
 	}
 	result, err := c.Reload(ctx, opts.Namespace)
 	if err != nil {
@@ -69,8 +73,26 @@ func runReload(ctx context.Context, opts *reloadOptions) error {
 	if !result.Changed {
 		st.Notef("the files are those that are served already")
 	}
-	p := st.Printer()
+	if !opts.Wait {
+		warnConditions(st, result)
+		return showReload(st, opts.Namespace, result)
+	}
+	patience := 0
+	if !result.Changed {
+		patience = settleLooks
+	}
+	status, waitErr := waitReady(ctx, c, p, patience)
+	if status != nil {
+		result.Conditions = status.Conditions
+	}
+	if err := showReload(st, opts.Namespace, result); err != nil {
+		return err
+	}
+	return waitErr
+}
+
+func showReload(st *command.State, namespace string, result *api.ReloadResult) error {
 	t := output.NewTable("NAMESPACE", "GENERATION", "CHANGED", "REVISION")
-	t.Row(opts.Namespace, result.Generation, result.Changed, result.Revision)
-	return p.Print(output.Result{Value: result, Table: t, Names: []string{"project/" + opts.Namespace}})
+	t.Row(namespace, result.Generation, result.Changed, result.Revision)
+	return st.Printer().Print(output.Result{Value: result, Table: t, Names: []string{"project/" + namespace}})
 }

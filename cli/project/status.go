@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,32 +12,67 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 )
 
-func newStatus(st *command.State) *cobra.Command {
-	return &cobra.Command{
+type statusOptions struct {
+	st        *command.State
+	Namespace string
+	Wait      bool
+	Timeout   time.Duration
+}
+
+func newStatus(st *command.State, runF func(context.Context, *statusOptions) error) *cobra.Command {
+	opts := &statusOptions{st: st}
+	cmd := &cobra.Command{
 		Use:   "status [NAMESPACE]",
 		Short: "Show how a project does: conditions, and what is wrong in its config",
 		Long: `Show the phase of a project, the generation and revision that are served, its conditions, and every problem in its
 config files as file:line:column: path: message. A broken config never interrupts service: the generation shown goes on
-being served until the files are right again.`,
+being served until the files are right again.
+
+With --wait it waits until the project is Ready. The exit code is 1 when a condition fails, 8 when it takes longer than
+--timeout; without --wait it is 0 whatever the conditions say.`,
 		Example: `  svcctl project status blog
-  svcctl project status blog -o json`,
+  svcctl project status blog --wait --timeout 60s -o json`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
-			return runStatus(ctx, st, namespace)
+			opts.Namespace = namespace
+			if runF != nil {
+				return runF(ctx, opts)
+			}
+			return runStatus(ctx, opts)
 		}),
 	}
+	cmd.Flags().BoolVar(&opts.Wait, "wait", false, "wait until it is Ready")
+	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
+	return cmd
 }
 
-func runStatus(ctx context.Context, st *command.State, namespace string) error {
-	c, p, err := find(ctx, st, namespace)
+func runStatus(ctx context.Context, opts *statusOptions) error {
+	st := opts.st
+	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	c, p, err := find(ctx, st, opts.Namespace)
 	if err != nil {
 		return err
 	}
-	status, err := c.ProjectStatus(ctx, p.ID)
-	if err != nil {
+	if !opts.Wait {
+		status, err := c.ProjectStatus(ctx, p.ID)
+		if err != nil {
+			return err
+		}
+		return showStatus(st, p, status)
+	}
+	status, waitErr := waitReady(ctx, c, p, 0)
+	if status == nil {
+		return waitErr
+	}
+	if err := showStatus(st, p, status); err != nil {
 		return err
 	}
+	return waitErr
+}
+
+func showStatus(st *command.State, p *api.Project, status *api.ProjectStatus) error {
 	printer := st.Printer()
 	if printer.Structured() || printer.Format == output.FormatName {
 		return printer.Print(output.Result{Value: status, Names: []string{"project/" + p.Namespace}})
@@ -62,7 +98,12 @@ func writeConditions(st *command.State, p output.Printer, conditions []api.Condi
 	for _, c := range conditions {
 		t.Row(c.Type, printerState(p, c), c.Reason, output.Age(st.Now(), c.LastTransitionTime.Time), c.Message)
 	}
-	return p.Section("Conditions", t)
+	cut := p.Format != output.FormatWide && t.Fit(st.Width())
+	err := p.Section("Conditions", t)
+	if cut && err == nil {
+		st.Notef("-o wide shows the messages whole")
+	}
+	return err
 }
 
 // printerState paints a condition's status. OutOfDate is the one that is well when False.

@@ -2,7 +2,9 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +119,9 @@ func locate(path string) (dir, entry string, err error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", command.Usagef("%s: there is no such file or directory", path)
 	}
 	if err != nil {
 		return "", "", command.Usagef("%v", err)
