@@ -26,9 +26,6 @@ func newCount(st *command.State, runF func(context.Context, *countOptions) error
 		ValidArgsFunction: st.CompletePlace(true),
 		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
-			if err := checkFilter(opts.Filter); err != nil {
-				return err
-			}
 			if runF != nil {
 				return runF(ctx, opts)
 			}

@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 		{"list blog articles --all", listOptions{place: at, All: true}},
 		{"list blog articles --all --count", nil},
 		{"list blog articles --limit -1", nil},
-		{"list blog articles --filter [1]", nil},
+		{"list blog articles --filter x", listOptions{place: at, Query: client.Query{Filter: "x"}}}, // the service judges it
 		{"get blog articles 1 --select a", getOptions{place: at, ID: "1", Query: client.Query{Select: "a"}}},
 		{"get blog articles", nil},
 		{"create blog articles -d {}", createOptions{place: at, Input: command.Input{Data: "{}"}}},
@@ -186,19 +186,7 @@ func TestRecordTable(t *testing.T) {
 		api.Record(`{"title":"T","id":"1","tags":["x"],"n":null,"createdAt":"d"}`),
 		api.Record(`{"id":"2","title":"` + strings.Repeat("ä", 50) + `","views":3}`),
 	}
-	show := func(all, wide bool) string {
-		table, err := recordTable(records, all, wide)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		p := (&command.State{Out: &b, Env: func(string) (string, bool) { return "", false }}).Printer()
-		p.Format = "table"
-		if err := p.Print(output.Result{Table: table}); err != nil {
-			t.Fatal(err)
-		}
-		return b.String()
-	}
+	show := func(all, wide bool) string { return shown(t, records, nil, all, wide) }
 	long := strings.Repeat("ä", 39) + "…"
 	want := "TITLE                                      ID   N   VIEWS\n" +
 		"T                                          1\n" +
@@ -208,5 +196,49 @@ func TestRecordTable(t *testing.T) {
 	}
 	if got := show(true, true); !strings.Contains(got, `["x"]`) || !strings.Contains(got, strings.Repeat("ä", 50)) || !strings.Contains(got, "CREATEDAT") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// shown is the table of records as text.
+func shown(t *testing.T, records []api.Record, paths []string, all, wide bool) string {
+	t.Helper()
+	table, err := recordTable(records, paths, all, wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	p := (&command.State{Out: &b, Env: func(string) (string, bool) { return "", false }}).Printer()
+	p.Format = "table"
+	if err := p.Print(output.Result{Table: table}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A nested path that --select names is a column of its own.
+func TestNestedColumns(t *testing.T) {
+	t.Parallel()
+	records := []api.Record{
+		api.Record(`{"id":"1","title":"T","speaker":{"name":"Ann","home":{"city":"Ulm"}},"seo":{"a":1}}`),
+		api.Record(`{"id":"2","speaker":{"name":{"first":"Bo"}},"seo":null,"list":[{"a":1}]}`),
+	}
+	for selected, want := range map[string]string{
+		"title,speaker.name": "ID TITLE SPEAKER.NAME SPEAKER.HOME SEO LIST\n" +
+			"1 T Ann {\"city\":\"Ulm\"} {\"a\":1}\n" +
+			"2 {\"first\":\"Bo\"} [{\"a\":1}]\n",
+		"speaker.home.city, list.a": "ID TITLE SPEAKER.NAME SPEAKER.HOME.CITY SEO LIST\n" +
+			"1 T Ann Ulm {\"a\":1}\n" +
+			"2 {\"first\":\"Bo\"} [{\"a\":1}]\n",
+		"-speaker.name": "ID TITLE SPEAKER SEO LIST\n" +
+			"1 T {\"name\":\"Ann\",\"home\":{\"city\":\"Ulm\"}} {\"a\":1}\n" +
+			"2 {\"name\":{\"first\":\"Bo\"}} [{\"a\":1}]\n",
+	} {
+		var got strings.Builder
+		for line := range strings.Lines(shown(t, records, nestedPaths(selected), true, true)) {
+			got.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+		}
+		if diff := cmp.Diff(want, got.String()); diff != "" {
+			t.Errorf("%s: %s", selected, diff)
+		}
 	}
 }

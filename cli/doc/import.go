@@ -40,7 +40,9 @@ func newImport(st *command.State, runF func(context.Context, *importOptions) err
 		Use:   "import [NAMESPACE] COLLECTION -f FILE",
 		Short: "Create records from a file",
 		Long: `Create records from NDJSON (one JSON object a line) or a JSON list, in bulk requests, reading the file as it goes.
-What the service sets itself (id, createdAt, …) is left out, so that an export can be imported again.
+What the service sets itself (id, createdAt, …) is left out, so that an export can be imported again. The records get new
+ids: what points at others by their _id points nowhere then. Relations by a key of your own (foreign.key, such as a slug)
+survive an export and import.
 
 It stops behind the first batch in which a record was refused; --continue-on-error goes on. The exit code is 3 when some
 records were created and some refused, 1 when all were refused. --skip N passes over the first N records, to go on where

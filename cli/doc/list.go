@@ -57,7 +57,7 @@ func (opts *listOptions) check() error {
 	if opts.All && opts.Query.Count {
 		return command.Usagef("--all shows every record, so --count has nothing to add")
 	}
-	return checkFilter(opts.Query.Filter)
+	return nil
 }
 
 func runList(ctx context.Context, opts *listOptions) error {
@@ -88,7 +88,7 @@ func runList(ctx context.Context, opts *listOptions) error {
 		result.Names = append(result.Names, opts.Collection+"/"+recordID(r))
 	}
 	wide := p.Format == output.FormatWide
-	if result.Table, err = recordTable(list.Items, wide || opts.Query.Select != "", wide); err != nil {
+	if result.Table, err = recordTable(list.Items, nestedPaths(opts.Query.Select), wide || opts.Query.Select != "", wide); err != nil {
 		return err
 	}
 	if err := p.Print(result); err != nil {

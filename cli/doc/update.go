@@ -74,9 +74,6 @@ func oneOrMany(st *command.State, cmd *cobra.Command, args []string, filter stri
 	if filter != "" {
 		want = 1
 	}
-	if err := checkFilter(filter); err != nil {
-		return place{}, "", err
-	}
 	if err := command.PlaceArgs(want)(cmd, args); err != nil {
 		return place{}, "", err
 	}
