@@ -40,6 +40,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 4 no permission; 5 not found; 6 conflict; 7 service unreachable; 8 timeout; 130 interrupted.`,
 		Example: `  svcctl project register blog --admin-token-file data/admin.token
   svcctl doc list blog articles --sort -publishedAt`,
+		Version:           st.Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs,
@@ -63,6 +64,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 			Exit: command.ExitUsage, Code: "usage", Message: err.Error(), Hint: cmd.CommandPath() + " --help lists the flags",
 		}
 	})
+	root.SetVersionTemplate("svcctl {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),

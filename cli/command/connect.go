@@ -82,7 +82,7 @@ func (st *State) fromContext(file *settings.File, name string) (*settings.Contex
 	c, ok := file.Context(name)
 	if !ok {
 		return nil, settings.Server{}, &Error{
-			Exit: ExitUsage, Code: "usage", Message: fmt.Sprintf("there is no context %q in %s", name, st.SettingsPath()),
+			Exit: ExitNotFound, Code: "context_not_found", Message: fmt.Sprintf("there is no context %q in %s", name, st.SettingsPath()),
 			Hint: "svcctl config get-contexts lists them, svcctl config set-context makes one",
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // NewCmd makes svcctl config.
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("config", "Choose and change the contexts: which server, as whom",
-		newView(st), newGetContexts(st), newUseContext(st), newSetContext(st), newDeleteContext(st))
+		newView(st), newGetContexts(st), newCurrentContext(st), newUseContext(st), newSetContext(st), newDeleteContext(st))
 }
 
 // noContext is the error for a context that is not there.
