@@ -99,6 +99,15 @@ var notYet = []unsupported{
 	}},
 }
 
+// NotYet names what configs may say and this version refuses, for the reference of config files.
+func NotYet() []string {
+	things := make([]string, len(notYet))
+	for i, row := range notYet {
+		things[i] = row.thing
+	}
+	return things
+}
+
 // walk visits a config and collects the paths of what is found.
 type walk struct {
 	p     *schema.Project
