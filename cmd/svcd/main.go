@@ -163,6 +163,7 @@ func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	var report strings.Builder
 	failed := 0
 	for _, r := range results {
 		var bad *project.ConfigError
@@ -170,20 +171,22 @@ func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 		case errors.As(r.Err, &bad):
 			failed++
 			for _, p := range bad.Problems {
-				fmt.Fprintf(stdout, "%s: %s\n", r.Namespace, p)
+				fmt.Fprintf(&report, "%s: %s\n", r.Namespace, p)
 			}
 		case r.Err != nil:
 			failed++
-			fmt.Fprintf(stdout, "%s: %s\n", r.Namespace, r.Err)
+			fmt.Fprintf(&report, "%s: %s\n", r.Namespace, r.Err)
 		default:
-			fmt.Fprintf(stdout, "%s: ok, %d collections\n", r.Namespace, r.Collections)
+			fmt.Fprintf(&report, "%s: ok, %d collections\n", r.Namespace, r.Collections)
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d registered projects have errors", failed, len(results))
+	if failed == 0 {
+		fmt.Fprintf(&report, "settings ok, %d registered projects ok\n", len(results))
+	} else {
+		err = fmt.Errorf("%d of %d registered projects have errors", failed, len(results))
 	}
-	fmt.Fprintf(stdout, "settings ok, %d registered projects ok\n", len(results))
-	return nil
+	_, writeErr := io.WriteString(stdout, report.String())
+	return errors.Join(err, writeErr)
 }
 
 func newVersionCmd(stdout io.Writer) *cobra.Command {

@@ -90,12 +90,11 @@ func (s svcd) run(args ...string) (stdout, stderr string, code int) {
 	cmd := s.command(&out, &log, args...)
 	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // it serves, and should not
 	defer kill.Stop()
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		s.Fatal(err)
-	}
-	if exit != nil {
+	if err := cmd.Run(); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			s.Fatal(err)
+		}
 		code = exit.ExitCode()
 	}
 	return out.String(), log.String(), code
@@ -141,8 +140,7 @@ func (s *server) stop(sig os.Signal) (code int, log string, err error) {
 		return 0, "", err
 	}
 	err = s.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); exited {
 		err = nil
 	}
 	return s.cmd.ProcessState.ExitCode(), s.log.String(), err
@@ -183,6 +181,7 @@ func TestNoPortIsAPanic(t *testing.T) {
 
 // What an operator gets wrong is answered by one line that says what to do.
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +311,7 @@ func TestCheck(t *testing.T) {
 		!strings.Contains(stdout, "blog: project.yaml:3:5: ") || !strings.Contains(stdout, "blog: project.yaml:4:13: ") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
-	if err := os.RemoveAll(filepath.Join(s.dir, "projects/blog")); err != nil {
+	if err := os.RemoveAll(filepath.Join(s.dir, "projects", "blog")); err != nil {
 		t.Fatal(err)
 	}
 	if stdout, _, code := s.run("check"); code != 1 || !strings.HasPrefix(stdout, "blog: configFile does not exist") {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -16,7 +17,7 @@ import (
 // readFile reads the settings file: nested keys (api: {port: 8080}) or whole ones (api.port: 8080). It gives the text of
 // each setting in it, as the environment would have it, and everything that is wrong.
 func readFile(path string) (values map[string]any, problems []error) {
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(path) //nolint:gosec // whoever sets the service up names it
 	if err != nil {
 		return nil, []error{fmt.Errorf("settings file: %w", err)}
 	}
@@ -81,7 +82,7 @@ func fileText(typ string, value any) (string, error) {
 		return v, nil
 	case bool:
 		if typ == "boolean" {
-			return fmt.Sprint(v), nil
+			return strconv.FormatBool(v), nil
 		}
 	case int64, uint64:
 		if typ == "integer" || typ == "size" || typ == "duration" {

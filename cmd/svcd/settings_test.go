@@ -102,7 +102,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "store.uri": "embedded:/s", "data.dir": "/d", "projects.dir": "/p/",
 		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.grace": "1500",
 	}
-	env, flat, flags := map[string]string{}, "", []string(nil)
+	env := map[string]string{}
+	var lines, flags []string
 	for _, s := range settings() {
 		v, ok := text[s.key]
 		if !ok {
@@ -113,7 +114,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		}
 		env[s.env()] = v
 		flags = append(flags, "--"+s.key+"="+v)
-		flat += s.key + ": '" + v + "'\n"
+		lines = append(lines, s.key+": '"+v+"'")
 	}
 	nested := `
 api:
@@ -137,7 +138,7 @@ shutdown: {grace: 1500ms}
 	for name, from := range map[string]func(t *testing.T) (app.Config, error){
 		"environment": func(t *testing.T) (app.Config, error) { t.Helper(); return read(t, "", env) },
 		"flags":       func(t *testing.T) (app.Config, error) { t.Helper(); return read(t, "", nil, flags...) },
-		"flat file":   func(t *testing.T) (app.Config, error) { t.Helper(); return read(t, flat, nil) },
+		"flat file":   func(t *testing.T) (app.Config, error) { t.Helper(); return read(t, strings.Join(lines, "\n"), nil) },
 		"nested file": func(t *testing.T) (app.Config, error) { t.Helper(); return read(t, nested, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +238,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 			var got []string
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if dir, file, ok := strings.Cut(line, "svc.yaml"); ok { // without its directory
-					line = dir[:strings.Index(dir, "/")] + "svc.yaml" + file
+					before, _, _ := strings.Cut(dir, "/")
+					line = before + "svc.yaml" + file
 				}
 				got = append(got, line)
 			}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -145,9 +147,7 @@ func (s *service) configure(name, config string) {
 func (s *service) user(name string, more map[string]any) (id, token string) {
 	s.t.Helper()
 	body := map[string]any{"username": name, "password": password}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	res := s.do("POST", "/api/v1/user", admin, json1(body))
 	res.want(s.t, http.StatusCreated)
 	return res.field("id"), s.login(name)
@@ -168,16 +168,27 @@ func (s *service) item(body string) string {
 	return res.field("id")
 }
 
+// projectID gives the id of the first registration.
+func (s *service) projectID() string {
+	s.t.Helper()
+	_, rest, _ := strings.Cut(s.do("GET", "/api/v1/project", admin).body, `"id":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	if id == "" {
+		s.t.Fatal("no project is registered")
+	}
+	return id
+}
+
 // contents is everything that the store holds of shop and of the system models.
 func (s *service) contents() string {
 	s.t.Helper()
-	out := ""
+	var out strings.Builder
 	for _, path := range []string{"_/shop/items", "_/shop/items2", "_/shop/inbox", "user", "project"} {
 		if res := s.do("GET", "/api/v1/"+path+"?limit=1000", admin); res.status == http.StatusOK {
-			out += res.body
+			out.WriteString(res.body)
 		}
 	}
-	return out
+	return out.String()
 }
 
 // option changes a request.
@@ -246,7 +257,7 @@ func (s *service) do(method, path string, options ...option) answer {
 // String is the status and, of a problem, its code and detail.
 func (a answer) String() string {
 	if a.header.Get("Content-Type") != "application/problem+json" {
-		return fmt.Sprint(a.status)
+		return strconv.Itoa(a.status)
 	}
 	return fmt.Sprintf("%d %s: %s", a.status, a.field("code"), a.field("detail"))
 }

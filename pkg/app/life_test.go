@@ -188,6 +188,7 @@ func eventually(t *testing.T, check func() string) {
 // A day in the life of a project, told by its client.
 func TestProjectLife(t *testing.T) {
 	onStores(t, func(t *testing.T, cfg app.Config) {
+		t.Helper()
 		svc := start(t, cfg)
 		if err := svc.create(t, `{"title":"a"}`); !client.IsStatus(err, 404) {
 			t.Errorf("before registration: %v", err)
@@ -253,6 +254,7 @@ func TestProjectLife(t *testing.T) {
 // Requests that were accepted are answered, whatever else happens; and what was answered is there afterwards.
 func TestShutdownUnderLoad(t *testing.T) {
 	onStores(t, func(t *testing.T, cfg app.Config) {
+		t.Helper()
 		svc := start(t, cfg)
 		svc.register(t)
 		var created, failed atomic.Int64

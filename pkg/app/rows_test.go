@@ -68,7 +68,7 @@ func TestS27(t *testing.T) {
 	note(s.do("POST", "/api/v1/_/shop/_/admin/reload?wait=true", admin))
 	s.configure("shop", strings.Replace(shopConfig, "methods: {get: true, post: {bulk: true}", "methods: {get: perhaps, post: {bulk: true}", 1))
 	note(s.do("POST", "/api/v1/_/shop/_/admin/reload?wait=true", admin))
-	project := strings.Split(strings.Split(s.do("GET", "/api/v1/project", admin).body, `"id":"`)[1], `"`)[0]
+	project := s.projectID()
 	for _, path := range []string{"/api/v1/project/" + project + "/status", "/api/v1/_/shop/_/collections", "/api/v1/_/shop/_/collections/items"} {
 		note(s.do("GET", path, admin))
 	}
@@ -174,7 +174,7 @@ func (s *service) raw(request string) string {
 	if _, err := io.WriteString(conn, request); err != nil {
 		return err.Error()
 	}
-	answer, _ := io.ReadAll(conn) //nolint:errcheck // a reset is an answer, too
+	answer, _ := io.ReadAll(conn) // a reset is an answer, too
 	return string(answer)
 }
 
@@ -203,7 +203,7 @@ func TestS55(t *testing.T) {
 			"", // nothing at all
 		} {
 			conn := s.dial()
-			defer conn.Close()
+			t.Cleanup(func() { _ = conn.Close() })
 			if _, err := io.WriteString(conn, begin); err != nil {
 				t.Fatal(err)
 			}
