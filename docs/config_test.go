@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 )
 
@@ -67,9 +68,14 @@ func configDoc(t *testing.T) string {
 	}
 	var b strings.Builder
 	b.WriteString(head)
+	known := notYetKeys(t, &root)
+	reached := reachable(&root, known)
 	for _, name := range order(&root) {
 		fmt.Fprintf(&b, "## %s\n\n", name)
-		table(&b, root.Defs[name])
+		if !reached[name] {
+			b.WriteString("Not in this version: what leads here is refused.\n\n")
+		}
+		table(&b, name, root.Defs[name], known)
 	}
 	b.WriteString("## Field types and rules\n\nTypes: `" + strings.Join(fieldtype.Names(), "`, `") +
 		"`.\n\nRules of a `validator`, as an object (`{min: 1, max: 100}`) or a tag string (`required,min=1`): `" +
@@ -91,7 +97,143 @@ func order(root *shape) []string {
 	return out
 }
 
-func table(b *strings.Builder, s *shape) {
+// mark says of a key of the reference that this version doesn't do it.
+type mark struct {
+	at   string // Object.key
+	what string // the values that are meant; "" is all of them
+	to   string // the object that only those values lead to
+}
+
+// refused says where the reference has each row of the table of what this version refuses.
+func refused() map[string][]mark {
+	return map[string][]mark{
+		"jobs":                          {{at: "Project.jobs"}},
+		"actions":                       {{at: "Project.actions"}},
+		"assets":                        {{at: "Project.assets"}},
+		"cors":                          {{at: "Project.cors"}, {at: "Collection.cors"}},
+		"hook":                          {{at: "Project.hook"}},
+		"hooks":                         {{at: "Collection.hooks"}},
+		"audit.enabled":                 {{at: "Audit.enabled", what: "`true`"}},
+		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
+		"search":                        {{at: "Collection.search"}},
+		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},
+		"imageFilter":                   {{at: "Collection.imageFilter"}},
+		"a file field":                  {{at: "Field.type", what: "`file`, `file[]`"}},
+		"a filter made by a script":     {{at: "PermissionSet.filter", what: "a script (`{type, file}`)", to: "Script"}},
+		"a validator made by a script":  {{at: "Field.validator", what: "the rule `script`"}},
+		"readonly by eval":              {{at: "Field.readonly", what: "an expression", to: "evalObject"}},
+		"hidden by eval":                {{at: "Field.hidden", what: "an expression", to: "evalObject"}},
+		"i18n":                          {{at: "CollectionMeta.i18n", what: "languages", to: "I18n"}},
+		"meta.singleton":                {{at: "CollectionMeta.singleton"}},
+		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
+		"renaming a collection":         {{at: "Collection.renamedFrom"}},
+		"renaming a field":              {{at: "Field.renamedFrom"}},
+	}
+}
+
+// idle are the keys that are accepted, and that nothing acts on yet. What is for editors alone is not among them: it is
+// kept and given back.
+func idle() []string {
+	return []string{
+		"MethodRights.aggregate", "MethodRights.lookup", "MethodRights.facet",
+		"QueryLimits.allowAggregate", "QueryLimits.maxLookups", "QueryLimits.maxLookupDepth", "QueryLimits.maxPipelineStages",
+		"Upload.allowedMimeTypes", "Collection.uploadPath", "Collection.defaultLanguage", "Collection.languageOverride",
+		"Index.defaultLanguage", "Index.languageOverride", "Index.renamedFrom", "Project.snapshotPath", "Project.snapshots",
+		"Project.audit", "Collection.audit",
+	}
+}
+
+// notYetKeys gives what a key's meaning begins with, by Object.key. It fails when the table of what is refused and
+// refused differ, or a key is not there.
+func notYetKeys(t *testing.T, root *shape) map[string]keyNote {
+	t.Helper()
+	notes := map[string]keyNote{}
+	places := refused()
+	if diff := cmp.Diff(slices.Sorted(slices.Values(project.NotYet())), slices.Sorted(maps.Keys(places))); diff != "" {
+		t.Errorf("refused is not the table of pkg/project/unsupported.go (-table +refused):\n%s", diff)
+	}
+	for _, key := range idle() {
+		notes[key] = keyNote{text: "*No effect yet.* "}
+	}
+	for _, marks := range places {
+		for _, m := range marks {
+			if _, twice := notes[m.at]; twice {
+				t.Errorf("%s is marked twice", m.at)
+			}
+			if m.what == "" {
+				notes[m.at] = keyNote{text: "**Not in this version: refused.** ", closed: true}
+			} else {
+				notes[m.at] = keyNote{text: "**Not in this version, refused: " + m.what + ".** ", to: m.to}
+			}
+		}
+	}
+	for at := range notes {
+		object, key, _ := strings.Cut(at, ".")
+		if root.Defs[object] == nil || root.Defs[object].Properties[key] == nil {
+			t.Errorf("there is no key %s", at)
+		}
+	}
+	return notes
+}
+
+// keyNote is what the reference says first of a key.
+type keyNote struct {
+	text   string
+	closed bool   // nothing behind the key is used
+	to     string // the object behind the key that is not used
+}
+
+// reachable gives the objects that a config may have in this version.
+func reachable(root *shape, notes map[string]keyNote) map[string]bool {
+	reached := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if reached[name] || root.Defs[name] == nil {
+			return
+		}
+		reached[name] = true
+		for key, p := range root.Defs[name].Properties {
+			note := notes[name+"."+key]
+			for _, next := range refs(p) {
+				if !note.closed && next != note.to {
+					visit(next)
+				}
+			}
+		}
+		for _, p := range root.Defs[name].Patterns {
+			for _, next := range refs(p) {
+				visit(next)
+			}
+		}
+	}
+	visit("Project")
+	return reached
+}
+
+// refs gives the objects that a value may be or hold.
+func refs(s *shape) []string {
+	if s == nil {
+		return nil
+	}
+	var out []string
+	if s.Ref != "" {
+		out = append(out, strings.TrimPrefix(s.Ref, refPrefix))
+	}
+	for _, option := range s.AnyOf {
+		out = append(out, refs(option)...)
+	}
+	for _, p := range s.Properties {
+		out = append(out, refs(p)...)
+	}
+	out = append(out, refs(s.Items)...)
+	var more shape
+	if json.Unmarshal(s.Additional, &more) == nil {
+		out = append(out, refs(&more)...)
+	}
+	return out
+}
+
+func table(b *strings.Builder, object string, s *shape, notes map[string]keyNote) {
 	b.WriteString("| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
 	for _, key := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[key]
@@ -110,12 +252,12 @@ func table(b *strings.Builder, s *shape) {
 			}
 			def = "`" + string(text) + "`"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, cell(typeOf(p)), def, cell(p.Description))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, cell(typeOf(p)), def, notes[object+"."+key].text+cell(p.Description))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Patterns)) {
 		for prefix, row := range map[string]string{
 			"[Tt][Oo][Kk][Ee][Nn]": "| `token:<VALUE>`, `token:sha256:<hex>` | [PermissionSet](#permissionset) |  | Who sends that token in the header Token. |\n",
-			"team:":                "| `team:<slug>` | [PermissionSet](#permissionset) |  | Members of that team, beside the set user. |\n",
+			"team:":                "| `team:<slug>` | [PermissionSet](#permissionset) |  | *No effect yet:* there are no teams. Members of that team, beside the set user. |\n",
 		} {
 			if strings.HasPrefix(key, "^"+prefix) {
 				b.WriteString(row)
@@ -175,7 +317,7 @@ func isPath(s *shape) bool { return strings.HasPrefix(s.Pattern, `\.(yaml`) }
 
 const head = `# Config files
 
-<!-- Written by make docs from the types in pkg/schema. -->
+<!-- Written by make docs from the types in pkg/schema and the table in pkg/project/unsupported.go. -->
 
 A project is a directory with ` + "`project.yaml` (or `.yml`, `.json`)" + `. Files are YAML, or JSON with comments, told apart by their
 ending. Wherever an object may stand, a string is the path of a file that holds it, relative to the file it stands in; it stays
@@ -186,18 +328,22 @@ error. An unknown key is an error that names the nearest known one. All problems
 ` + "`svcctl project validate DIR`" + ` checks a directory without a service. ` + "`svcctl project schema project`" + ` (collection, fields, permissions,
 …) prints the JSON Schema for an editor: name it in a first line ` + "`# yaml-language-server: $schema=…`" + ` or the key ` + "`$schema`." + `
 
-Some keys are part of the format, but this version of svcd does not act on them yet. It refuses a config that uses one where
-ignoring it would break what the config promises: jobs, actions, assets, hooks, cors, search and text indexes, file fields, image
-filters, i18n, singletons, scripts, relations to other projects, ` + "`renamedFrom`" + ` of collections and fields, the audit log and enabled
-snapshot profiles (the list is ` + "`pkg/project/unsupported.go`" + `).
+## What this version does not do
 
-The following are accepted, have no effect yet and grant nothing:
+Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a hook that never
+runs, or a hidden field that shows, would be worse than a config that does not load:
 
-- the rights ` + "`lookup`, `aggregate` and `facet` of `methods`, and `allowAggregate`, `maxLookups`, `maxLookupDepth`" + ` and
-  ` + "`maxPipelineStages` of `queryLimits`" + `: there are no lookups, pipelines and facets;
-- sets for ` + "`team:<slug>`" + `: nobody is in a team;
-- ` + "`upload.allowedMimeTypes` and `uploadPath`" + `: there are no uploads; ` + "`upload.maxBodySize`" + ` does bound every request;
-- ` + "`snapshotPath`" + `, snapshot profiles that are not enabled, and the right ` + "`snapshot`" + ` of admin tokens;
-- ` + "`defaultLanguage` and `languageOverride`" + ` of collections and indexes, and every ` + "`meta.openapi`" + `.
+- of a project: jobs, actions, assets, cors, hooks, the audit log (enabled), snapshot profiles (enabled);
+- of a collection: hooks, cors, search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
+- of a field: the types ` + "`file` and `file[]`, `readonly` and `hidden` by an expression, the rule `script`, `renamedFrom`," + ` relations to
+  another project;
+- of a permission set: a filter made by a script.
+
+A few are **accepted without effect**, so that configs can be shared with a later version: the rights ` + "`lookup`, `aggregate` and `facet`" + `
+of a method, sets ` + "`team:…`" + ` (there are no teams to be in), ` + "`allowAggregate`, `maxLookups`, `maxLookupDepth` and `maxPipelineStages`," + `
+` + "`upload.allowedMimeTypes`, `uploadPath`," + ` languages of text, snapshot profiles and the audit log as long as they are not enabled.
+What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
+
+Below, keys are marked with **Not in this version: refused.** and *No effect yet.*
 
 `
