@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 )
 
@@ -62,4 +63,20 @@ func TestParse(t *testing.T) {
 
 func keep[T any](to *any) func(context.Context, *T) error {
 	return func(_ context.Context, opts *T) error { *to = *opts; return nil }
+}
+
+// The tab key offers what the service takes, behind what is there already.
+func TestCompleteScopes(t *testing.T) {
+	t.Parallel()
+	offered, _ := completeScopes(nil, nil, "user.read,pro")
+	for _, line := range offered {
+		scope, _, _ := strings.Cut(line, "\t")
+		rest, ok := strings.CutPrefix(scope, "user.read,")
+		if !ok || !access.ValidScope(rest) {
+			t.Errorf("%q is no scope behind what was typed", line)
+		}
+	}
+	if len(offered) == 0 {
+		t.Error("none is offered")
+	}
 }
