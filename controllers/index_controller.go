@@ -20,8 +20,8 @@ import (
 // An index that records stand in the way of is tried again after a time that doubles from the first of these to the
 // second: each try reads the collection, and while it lasts, writes are held to the index.
 const (
-	refusedRetryMin = 5 * time.Minute
-	refusedRetryMax = time.Hour
+	firstRetry   = 5 * time.Minute
+	longestRetry = time.Hour
 )
 
 // indexReconciler makes the indexes in the store those that the served generation declares. Its key is the id of the
@@ -172,7 +172,7 @@ func (r *indexRun) found(generation int64) *refusals {
 		if r.before != nil {
 			found.tries = r.before.tries
 		}
-		found.next = r.Now().Add(min(refusedRetryMin<<found.tries, refusedRetryMax))
+		found.next = r.Now().Add(min(firstRetry<<found.tries, longestRetry))
 		found.tries = min(found.tries+1, 8) // far behind the longest time, and far from an overflow
 	}
 	return found

@@ -74,42 +74,122 @@ func TestIndexesConverge(t *testing.T) {
 			[]string{"create articles.svc_t", "create articles.svc_title_-1"},
 			[]store.Index{index("svc_t", "title"), index("svc_title_-1", "-title")},
 		},
-		{"create unique and sparse", nil, `{name: t, key: [title], unique: true, sparse: true}`, []string{"create articles.svc_t"},
-			[]store.Index{unique(sparse(index("svc_t", "title")))}},
-		{"there", []store.Index{unique(index("svc_t", "title", "-createdAt"))}, `{name: t, key: [title, -createdAt], unique: true}`, nil,
-			[]store.Index{unique(index("svc_t", "title", "-createdAt"))}},
-		{"other keys", []store.Index{index("svc_t", "title")}, `{name: t, key: [title, createdAt]}`,
-			[]string{"create articles.svc_t~c21c97b7", "drop articles.svc_t"}, []store.Index{index("svc_t~c21c97b7", "title", "createdAt")}},
-		{"other keys once more", []store.Index{index("svc_t~a1102021", "-title")}, `{name: t, key: [title, createdAt]}`,
-			[]string{"create articles.svc_t", "drop articles.svc_t~a1102021"}, []store.Index{index("svc_t", "title", "createdAt")}},
-		{"successor ready, old one still there", []store.Index{index("svc_t", "title"), index("svc_t~c21c97b7", "title", "createdAt")},
-			`{name: t, key: [title, createdAt]}`, []string{"drop articles.svc_t"}, []store.Index{index("svc_t~c21c97b7", "title", "createdAt")}},
-		{"undeclared under its second name", []store.Index{index("svc_t~a1102021", "-title")}, ``,
-			[]string{"drop articles.svc_t~a1102021"}, nil},
-		{"other order of keys", []store.Index{index("svc_t", "title", "createdAt")}, `{name: t, key: [createdAt, title]}`,
-			[]string{"create articles.svc_t~cf1e6bdd", "drop articles.svc_t"}, []store.Index{index("svc_t~cf1e6bdd", "createdAt", "title")}},
-		{"other direction", []store.Index{index("svc_t", "title")}, `{name: t, key: [-title]}`,
-			[]string{"create articles.svc_t~a1102021", "drop articles.svc_t"}, []store.Index{index("svc_t~a1102021", "-title")}},
-		{"unique now", []store.Index{index("svc_t", "title")}, `{name: t, key: [title], unique: true}`,
-			[]string{"drop articles.svc_t", "create articles.svc_t"}, []store.Index{unique(index("svc_t", "title"))}},
-		{"no longer unique", []store.Index{unique(index("svc_t", "title"))}, `{name: t, key: [title]}`,
-			[]string{"drop articles.svc_t", "create articles.svc_t"}, []store.Index{index("svc_t", "title")}},
-		{"sparse now", []store.Index{index("svc_t", "title")}, `{name: t, key: [title], sparse: true}`,
-			[]string{"drop articles.svc_t", "create articles.svc_t"}, []store.Index{sparse(index("svc_t", "title"))}},
-		{"renamed", []store.Index{index("svc_a", "title")}, `{name: b, key: [title]}`,
-			[]string{"drop articles.svc_a", "create articles.svc_b"}, []store.Index{index("svc_b", "title")}},
-		{"names swapped", []store.Index{index("svc_a", "title"), index("svc_b", "createdAt")}, `{name: a, key: [createdAt]}, {name: b, key: [title]}`,
+		{
+			"create unique and sparse", nil, `{name: t, key: [title], unique: true, sparse: true}`,
+			[]string{"create articles.svc_t"},
+			[]store.Index{unique(sparse(index("svc_t", "title")))},
+		},
+		{
+			"there",
+			[]store.Index{unique(index("svc_t", "title", "-createdAt"))},
+			`{name: t, key: [title, -createdAt], unique: true}`, nil,
+			[]store.Index{unique(index("svc_t", "title", "-createdAt"))},
+		},
+		{
+			"other keys",
+			[]store.Index{index("svc_t", "title")},
+			`{name: t, key: [title, createdAt]}`,
+			[]string{"create articles.svc_t~c21c97b7", "drop articles.svc_t"},
+			[]store.Index{index("svc_t~c21c97b7", "title", "createdAt")},
+		},
+		{
+			"other keys once more",
+			[]store.Index{index("svc_t~a1102021", "-title")},
+			`{name: t, key: [title, createdAt]}`,
+			[]string{"create articles.svc_t", "drop articles.svc_t~a1102021"},
+			[]store.Index{index("svc_t", "title", "createdAt")},
+		},
+		{
+			"successor ready, old one still there",
+			[]store.Index{index("svc_t", "title"), index("svc_t~c21c97b7", "title", "createdAt")},
+			`{name: t, key: [title, createdAt]}`,
+			[]string{"drop articles.svc_t"},
+			[]store.Index{index("svc_t~c21c97b7", "title", "createdAt")},
+		},
+		{
+			"undeclared under its second name",
+			[]store.Index{index("svc_t~a1102021", "-title")},
+			``,
+			[]string{"drop articles.svc_t~a1102021"},
+			nil,
+		},
+		{
+			"other order of keys",
+			[]store.Index{index("svc_t", "title", "createdAt")},
+			`{name: t, key: [createdAt, title]}`,
+			[]string{"create articles.svc_t~cf1e6bdd", "drop articles.svc_t"},
+			[]store.Index{index("svc_t~cf1e6bdd", "createdAt", "title")},
+		},
+		{
+			"other direction",
+			[]store.Index{index("svc_t", "title")},
+			`{name: t, key: [-title]}`,
+			[]string{"create articles.svc_t~a1102021", "drop articles.svc_t"},
+			[]store.Index{index("svc_t~a1102021", "-title")},
+		},
+		{
+			"unique now",
+			[]store.Index{index("svc_t", "title")},
+			`{name: t, key: [title], unique: true}`,
+			[]string{"drop articles.svc_t", "create articles.svc_t"},
+			[]store.Index{unique(index("svc_t", "title"))},
+		},
+		{
+			"no longer unique",
+			[]store.Index{unique(index("svc_t", "title"))},
+			`{name: t, key: [title]}`,
+			[]string{"drop articles.svc_t", "create articles.svc_t"},
+			[]store.Index{index("svc_t", "title")},
+		},
+		{
+			"sparse now",
+			[]store.Index{index("svc_t", "title")},
+			`{name: t, key: [title], sparse: true}`,
+			[]string{"drop articles.svc_t", "create articles.svc_t"},
+			[]store.Index{sparse(index("svc_t", "title"))},
+		},
+		{
+			"renamed",
+			[]store.Index{index("svc_a", "title")},
+			`{name: b, key: [title]}`,
+			[]string{"drop articles.svc_a", "create articles.svc_b"},
+			[]store.Index{index("svc_b", "title")},
+		},
+		{
+			"names swapped",
+			[]store.Index{index("svc_a", "title"), index("svc_b", "createdAt")},
+			`{name: a, key: [createdAt]}, {name: b, key: [title]}`,
 			[]string{"drop articles.svc_a", "drop articles.svc_b", "create articles.svc_a", "create articles.svc_b"},
-			[]store.Index{index("svc_a", "createdAt"), index("svc_b", "title")}},
-		{"undeclared", []store.Index{index("svc_a", "title"), index("svc_b", "createdAt")}, `{name: b, key: [createdAt]}`,
-			[]string{"drop articles.svc_a"}, []store.Index{index("svc_b", "createdAt")}},
-		{"foreign", []store.Index{unique(index("mine", "title")), index("svctwo", "createdAt")}, `{name: b, key: [-title]}`,
-			[]string{"create articles.svc_b"}, []store.Index{unique(index("mine", "title")), index("svc_b", "-title"), index("svctwo", "createdAt")}},
+			[]store.Index{index("svc_a", "createdAt"), index("svc_b", "title")},
+		},
+		{
+			"undeclared",
+			[]store.Index{index("svc_a", "title"), index("svc_b", "createdAt")},
+			`{name: b, key: [createdAt]}`,
+			[]string{"drop articles.svc_a"},
+			[]store.Index{index("svc_b", "createdAt")},
+		},
+		{
+			"foreign",
+			[]store.Index{unique(index("mine", "title")), index("svctwo", "createdAt")},
+			`{name: b, key: [-title]}`,
+			[]string{"create articles.svc_b"},
+			[]store.Index{unique(index("mine", "title")), index("svc_b", "-title"), index("svctwo", "createdAt")},
+		},
 		{"foreign, nothing declared", []store.Index{index("mine", "title")}, ``, nil, []store.Index{index("mine", "title")}},
-		{"foreign with the same keys", []store.Index{index("mine", "title")}, `{name: t, key: [title], unique: true}`,
-			[]string{"create articles.svc_t"}, []store.Index{index("mine", "title"), unique(index("svc_t", "title"))}},
-		{"foreign and equal", []store.Index{unique(index("mine", "title"))}, `{name: t, key: [title], unique: true}`, nil,
-			[]store.Index{unique(index("mine", "title"))}},
+		{
+			"foreign with the same keys",
+			[]store.Index{index("mine", "title")},
+			`{name: t, key: [title], unique: true}`,
+			[]string{"create articles.svc_t"},
+			[]store.Index{index("mine", "title"), unique(index("svc_t", "title"))},
+		},
+		{
+			"foreign and equal",
+			[]store.Index{unique(index("mine", "title"))},
+			`{name: t, key: [title], unique: true}`, nil,
+			[]store.Index{unique(index("mine", "title"))},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, s *spy) {
@@ -201,16 +281,17 @@ func TestRecordsThatViolateAnIndex(t *testing.T) {
 		why := "records share a value of the unique index on title, such as " + ids[0].Hex() + ", " + ids[2].Hex()
 		diff(t, "calls", []string{"create articles.svc_t", "create articles.svc_z"}, s.takeIndexCalls())
 		// It is not tried again before its time, which doubles up to an hour.
-		for _, wait := range []time.Duration{5, 10, 20, 40, 60, 60} {
+		for _, minutes := range []int{5, 10, 20, 40, 60, 60} {
+			wait := time.Duration(minutes) * time.Minute
 			for _, step := range []struct {
 				pass  time.Duration
 				calls []string
-			}{{wait*time.Minute - time.Second, nil}, {time.Second, []string{"create articles.svc_t"}}} {
+			}{{wait - time.Second, nil}, {time.Second, []string{"create articles.svc_t"}}} {
 				now.pass(step.pass)
 				if err := w.reconcile("index", id); err != nil {
 					t.Fatal(err)
 				}
-				diff(t, fmt.Sprintf("calls within %d minutes", wait), step.calls, s.takeIndexCalls())
+				diff(t, fmt.Sprintf("calls within %d minutes", minutes), step.calls, s.takeIndexCalls())
 				w.wantConditions(id, map[string]string{status.IndexesConverged: "False UniqueViolation"})
 				state, _ := w.Board.Get(id)
 				c, _ := state.Condition(status.IndexesConverged)
