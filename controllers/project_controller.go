@@ -116,7 +116,7 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, p *pr
 	if err != nil {
 		return err
 	}
-	p.ID, p.Name, p.Generation = id, reg.Name, number
+	p.ID, p.Generation = id, number
 	r.Registry.Set(p)
 	r.Board.SetServed(id, number, p.Revision)
 	r.Board.Set(id, valid, upToDate(), status.Condition{

@@ -52,7 +52,7 @@ func TestRegistration(t *testing.T) {
 	w.edit(config("blog", "title", `{name: t, key: [title]}`))
 	id := w.register()
 	p, err := w.Registry.Get("blog") // at once: Register has waited
-	if err != nil || p.ID != id || p.Name != "Blog" || p.Generation != 1 {
+	if err != nil || p.ID != id || p.Generation != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	w.wantConditions(id, map[string]string{
@@ -172,7 +172,7 @@ func TestBrokenEditsDoNotInterruptService(t *testing.T) {
 		t.Errorf("the same files became another generation, or problems stay: %v", w.problems(id))
 	}
 	w.edit(config("blog", "headline", ""))
-	w.eventuallyServed("blog", 2)
+	w.eventuallyServed(2)
 	if before.Generation != 1 {
 		t.Error("a generation that was served has changed")
 	}
@@ -222,7 +222,7 @@ func TestWatchModes(t *testing.T) {
 
 			w.edit(config("blog", "headline", ""))
 			if mode == controllers.WatchReload {
-				w.eventuallyServed("blog", 2)
+				w.eventuallyServed(2)
 				return
 			}
 			if mode == controllers.WatchNotify {
@@ -292,7 +292,7 @@ func TestReloadOutlivesAFailingStore(t *testing.T) {
 		t.Errorf("generation %d is served", g)
 	}
 	w.store.failOn("generations", nil)
-	w.eventuallyServed("blog", 2)
+	w.eventuallyServed(2)
 }
 
 // A change of a registration that is stored has succeeded, whatever its files are by then.
@@ -362,7 +362,7 @@ func TestReloadLater(t *testing.T) {
 	if err := w.Reload(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
-	w.eventuallyServed("blog", 2)
+	w.eventuallyServed(2)
 }
 
 func TestChangedNamespaceIsRefused(t *testing.T) {
@@ -378,7 +378,7 @@ func TestChangedNamespaceIsRefused(t *testing.T) {
 		t.Errorf("a reload: %v", err)
 	}
 	w.edit(config("blog", "headline", ""))
-	w.eventuallyServed("blog", 2)
+	w.eventuallyServed(2)
 }
 
 func TestMissingFiles(t *testing.T) {
@@ -400,7 +400,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 	w.wantConditions(id, map[string]string{status.Ready: "True Serving", status.OutOfDate: "False UpToDate"})
 	w.edit(config("blog", "headline", "")) // it is still watched
-	w.eventuallyServed("blog", 2)
+	w.eventuallyServed(2)
 }
 
 func TestDisabling(t *testing.T) {
@@ -429,7 +429,7 @@ func TestDisabling(t *testing.T) {
 	}
 	w.wantConditions(id, map[string]string{status.Ready: "False Invalid", status.ConfigValid: "False Invalid", status.OutOfDate: ""})
 	w.edit(config("blog", "title", "")) // and is watched again
-	w.eventuallyServed("blog", 1)
+	w.eventuallyServed(1)
 	w.wantConditions(id, map[string]string{status.Ready: "True Serving"})
 }
 
@@ -451,7 +451,7 @@ func TestAnotherConfigFile(t *testing.T) {
 		t.Errorf("generation %d is served", g)
 	}
 	write(t, filepath.Join(w.ProjectsDir, "new", "project.yaml"), config("blog", "subtitle", ""))
-	w.eventuallyServed("blog", 3)
+	w.eventuallyServed(3)
 }
 
 func TestGenerationsOutliveInstances(t *testing.T) {
@@ -462,7 +462,7 @@ func TestGenerationsOutliveInstances(t *testing.T) {
 		a.edit(config("blog", "title", ""))
 		id := a.register()
 		a.edit(config("blog", "headline", ""))
-		a.eventuallyServed("blog", 2)
+		a.eventuallyServed(2)
 
 		b := newWorld(t, s, dir, nil) // another instance, or the same one after a restart
 		if g := b.served("blog"); g != 2 {
@@ -470,12 +470,12 @@ func TestGenerationsOutliveInstances(t *testing.T) {
 		}
 		b.wantConditions(id, map[string]string{status.Ready: "True Serving"})
 		a.edit(config("blog", "subtitle", "")) // both see it
-		a.eventuallyServed("blog", 3)
-		b.eventuallyServed("blog", 3)
+		a.eventuallyServed(3)
+		b.eventuallyServed(3)
 
 		a.edit(config("blog", "title", "")) // files that were served before are a generation of their own
-		a.eventuallyServed("blog", 4)
-		b.eventuallyServed("blog", 4)
+		a.eventuallyServed(4)
+		b.eventuallyServed(4)
 	})
 }
 
@@ -496,7 +496,7 @@ func TestRegistrationsReachOtherInstances(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.eventuallyServed("blog", 0)
+	b.eventuallyServed(0)
 	eventually(t, func() string { return strings.Join(b.Board.Keys(), " ") })
 }
 
@@ -517,7 +517,7 @@ func TestStartWithWhatCannotBeServed(t *testing.T) {
 		}
 		b.wantConditions(id, map[string]string{status.Ready: "False Invalid", status.ConfigValid: "False Invalid", status.OutOfDate: ""})
 		a.edit(config("blog", "title", "")) // it was never served, so nobody can ask for a reload
-		b.eventuallyServed("blog", 1)
+		b.eventuallyServed(1)
 	}
 }
 

@@ -297,10 +297,10 @@ func (w *world) served(namespace string) int64 {
 	return p.Generation
 }
 
-func (w *world) eventuallyServed(namespace string, generation int64) {
+func (w *world) eventuallyServed(generation int64) {
 	w.Helper()
 	eventually(w.T, func() string {
-		if got := w.served(namespace); got != generation {
+		if got := w.served("blog"); got != generation {
 			return fmt.Sprintf("generation %d is served, want %d", got, generation)
 		}
 		return ""

@@ -128,7 +128,7 @@ func (r *request) unserved(namespace string) (*project.Project, error) {
 	case err != nil:
 		return nil, err
 	}
-	return &project.Project{ID: reg.ID.Hex(), Namespace: reg.Namespace, Name: reg.Name}, nil
+	return &project.Project{ID: reg.ID.Hex(), Namespace: reg.Namespace}, nil
 }
 
 // inCollection says which collection the request is about.

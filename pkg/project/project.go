@@ -11,12 +11,11 @@ import (
 )
 
 // Project is one project compiled from its config files. It is immutable but for the fields that its maker fills in
-// before it goes into a Registry: ID, Name and Generation.
+// before it goes into a Registry: ID and Generation.
 type Project struct {
 	ID         string // hex id of the registration
 	Namespace  string
-	Name       string // the registration's name
-	Generation int64  // grows by one with each config that is swapped in
+	Generation int64 // grows by one with each config that is swapped in
 
 	Revision    string // sha256 in hex over all files of the config and what was substituted in them
 	Config      *schema.Project
