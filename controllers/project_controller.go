@@ -74,7 +74,7 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 	dir, entry, err := project.Locate(r.ProjectsDir, reg.ConfigFile)
 	if err != nil {
 		r.Board.SetProblems(id, nil)
-		return r.refuse(reg, status.ReasonUnreadable, err)
+		return r.refuse(ctx, reg, dir, status.ReasonUnreadable, err)
 	}
 	if r.Watch != WatchOff { // to watch is to read every file in it
 		if err := r.Watcher.Watch(id, dir); err != nil {
@@ -84,10 +84,10 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 	p, problems := project.Load(dir, entry, r.Env)
 	r.Board.SetProblems(id, boardProblems(problems))
 	if problems.Err() {
-		return r.refuse(reg, status.ReasonInvalid, &project.ConfigError{Problems: problems})
+		return r.refuse(ctx, reg, dir, status.ReasonInvalid, &project.ConfigError{Problems: problems})
 	}
 	if p.Namespace != reg.Namespace {
-		return r.refuse(reg, status.ReasonNamespaceChanged, errs.New(errs.Limit, "namespace_changed",
+		return r.refuse(ctx, reg, dir, status.ReasonNamespaceChanged, errs.New(errs.Limit, "namespace_changed",
 			"the files now name the project %s, this registration is for %s: register it by itself", p.Namespace, reg.Namespace))
 	}
 	return r.serve(ctx, reg, p, asked)
@@ -112,18 +112,46 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, p *pr
 		})
 		return nil
 	}
-	number, err := r.Generations.Number(ctx, id, p.Revision)
+	number, err := r.Generations.Number(ctx, id, p.Revision, p.Bundle.Entry, p.Bundle.Files)
 	if err != nil {
 		return err
 	}
-	p.ID, p.Generation = id, number
+	err = r.swap(ctx, reg, p, number)
+	r.Board.Set(id, valid, upToDate())
+	return err
+}
+
+// swap makes p what is served, in one step, and has its indexes looked at.
+func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *project.Project, number int64) error {
+	p.ID, p.Generation = reg.ID.Hex(), number
 	r.Registry.Set(p)
-	r.Board.SetServed(id, number, p.Revision)
-	r.Board.Set(id, valid, upToDate(), status.Condition{
+	r.Board.SetServed(p.ID, number, p.Revision)
+	r.Board.Set(p.ID, status.Condition{
 		Type: status.IndexesConverged, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
 	})
 	r.Logger.InfoContext(ctx, "project served", "namespace", p.Namespace, "generation", number, "collections", len(p.Collections))
-	return r.Manager.Trigger(indexController, id)
+	return r.Manager.Trigger(indexController, p.ID)
+}
+
+// restore serves the last good generation from the store, where a start finds files that can't be served: a broken
+// config interrupts no service.
+func (r *projectReconciler) restore(ctx context.Context, reg system.Project, dir string) {
+	latest, err := r.Generations.Latest(ctx, reg.ID.Hex())
+	if err != nil || len(latest.Files) == 0 {
+		return // it was never served, or can't be read now; the conditions say that nothing is served
+	}
+	b := project.Bundle{Entry: latest.Entry, Files: make(map[string][]byte, len(latest.Files))}
+	for _, f := range latest.Files {
+		b.Files[f.Name] = f.Data
+	}
+	p, problems := b.Load(dir, r.Env)
+	if problems.Err() || p.Namespace != reg.Namespace {
+		r.Logger.WarnContext(ctx, "the last good generation can't be served either", "namespace", reg.Namespace, "generation", latest.Number)
+		return
+	}
+	if err := r.swap(ctx, reg, p, latest.Number); err != nil {
+		r.Logger.ErrorContext(ctx, "indexes of a restored generation are not looked at", "namespace", reg.Namespace, "error", err)
+	}
 }
 
 func upToDate() status.Condition {
@@ -137,9 +165,12 @@ func (r *projectReconciler) current(reg system.Project) *project.Project {
 	return r.Registry.ByID(reg.ID.Hex())
 }
 
-// refuse notes why the files can't be served. What is served goes on.
-func (r *projectReconciler) refuse(reg system.Project, reason string, err error) error {
+// refuse notes why the files can't be served. What is served goes on; when nothing is, what was served last comes back.
+func (r *projectReconciler) refuse(ctx context.Context, reg system.Project, dir, reason string, err error) error {
 	id := reg.ID.Hex()
+	if r.current(reg) == nil {
+		r.restore(ctx, reg, dir)
+	}
 	if r.current(reg) != nil {
 		r.Board.Set(id, status.Condition{
 			Type: status.OutOfDate, Status: status.True, Reason: status.ReasonChangedOnDisk,

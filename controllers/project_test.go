@@ -427,9 +427,11 @@ func TestDisabling(t *testing.T) {
 	if err := update("enabled", true); err != nil { // the registration stands, whatever the files say
 		t.Fatal(err)
 	}
-	w.wantConditions(id, map[string]string{status.Ready: "False Invalid", status.ConfigValid: "False Invalid", status.OutOfDate: ""})
-	w.edit(config("blog", "title", "")) // and is watched again
+	w.wantConditions(id, map[string]string{ // the last good generation is back
+		status.Ready: "False Invalid", status.ConfigValid: "False Invalid", status.OutOfDate: "True ChangedOnDisk",
+	})
 	w.eventuallyServed(1)
+	w.edit(config("blog", "title", "")) // and is watched again
 	w.wantConditions(id, map[string]string{status.Ready: "True Serving"})
 }
 
@@ -512,12 +514,19 @@ func TestStartWithWhatCannotBeServed(t *testing.T) {
 	for _, mode := range []controllers.WatchMode{controllers.WatchReload, controllers.WatchNotify, controllers.WatchOff} {
 		a.edit(broken)
 		b := newWorld(t, s, dir, func(d *controllers.Deps) { d.Watch, d.Resync = mode, 10*time.Millisecond })
-		if b.served("blog") != 0 || b.served("shop") != 1 {
+		if b.served("blog") != 1 || b.served("shop") != 1 { // what was served last, and what never broke
 			t.Errorf("%s: generations %d and %d are served", mode, b.served("blog"), b.served("shop"))
 		}
-		b.wantConditions(id, map[string]string{status.Ready: "False Invalid", status.ConfigValid: "False Invalid", status.OutOfDate: ""})
-		a.edit(config("blog", "title", "")) // it was never served, so nobody can ask for a reload
-		b.eventuallyServed(1)
+		b.wantConditions(id, map[string]string{
+			status.Ready: "False Invalid", status.ConfigValid: "False Invalid", status.OutOfDate: "True ChangedOnDisk",
+		})
+		a.edit(config("blog", "title", ""))
+		if mode == controllers.WatchOff { // files are read on a call only
+			if err := b.Reload(t.Context(), id, true); err != nil {
+				t.Error(err)
+			}
+		}
+		b.wantConditions(id, map[string]string{status.Ready: "True Serving", status.OutOfDate: "False UpToDate"})
 	}
 }
 
@@ -544,4 +553,30 @@ func TestTwoControlPlanesOnOneManager(t *testing.T) {
 	if _, err := controllers.New(w.Deps); err == nil {
 		t.Error("a second one was added to a running manager")
 	}
+}
+
+// A broken config interrupts no service, not even when the service starts with it.
+func TestARestartWithBrokenFilesServesTheLastGoodGeneration(t *testing.T) {
+	s, dir := newEmbedded(t), t.TempDir()
+	before := newWorld(t, s, dir, nil)
+	before.edit(config("blog", "title", ""))
+	id := before.register()
+	before.edit(broken)
+
+	after := newWorld(t, s, dir, nil)
+	if err := after.ServeRegistered(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := after.Registry.Get("blog")
+	if err != nil || p.Generation != 1 || p.Collections["articles"] == nil {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	after.wantConditions(id, map[string]string{
+		status.Ready: "False Invalid", status.ConfigValid: "False Invalid", status.OutOfDate: "True ChangedOnDisk",
+	})
+	if len(after.problems(id)) == 0 {
+		t.Error("nothing says what is wrong with the files")
+	}
+	after.edit(config("blog", "subtitle", ""))
+	after.eventuallyServed(2)
 }

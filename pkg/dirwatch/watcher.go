@@ -78,18 +78,13 @@ func New(opts Options) *Watcher {
 
 // Watch begins to watch the tree under dir, which need not exist yet, for key. What is there when Watch returns is taken
 // as known to the caller: read the directory after Watch, and nothing is missed. skip names subdirectories, as slash
-// paths relative to dir, that don't matter. Another Watch with the same arguments changes nothing; with others it
-// replaces the first.
+// paths relative to dir, that don't matter. Another Watch of the key replaces the first, and takes what is there now as
+// known: a caller who reads the directory for reasons of its own calls Watch before, else a change that it has seen and
+// that is undone before the next look would never be reported.
 func (w *Watcher) Watch(key, dir string, skip ...string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
-	}
-	w.mu.Lock()
-	old := w.trees[key]
-	w.mu.Unlock()
-	if old != nil && old.dir == dir && slices.Equal(old.skip, skip) {
-		return nil
 	}
 	t := &tree{key: key, dir: dir, skip: slices.Clone(skip)}
 	t.seen = scan(t.dir, t.skip, nil)
