@@ -18,7 +18,7 @@ import (
 // numbers that fit int64, other numbers float64. Names that begin with "$" pass, since filters have them; CheckNames
 // refuses them for records.
 //
-// Errors are errs.Invalid: code "too_deep" above MaxDepth, else "bad_json" with line and column (in characters, from
+// Errors are errs.Invalid: code "too_deep" above MaxDepth, "too_complex" above a million values, else "bad_json" with line and column (in characters, from
 // 1), for anything that is not JSON, a name given twice in one object, text that is not UTF-8, half of a surrogate
 // pair, NUL in a name, and a number too large for a float64.
 func ParseJSON(data []byte) (bson.D, error) {
@@ -70,8 +70,12 @@ type parser struct {
 	data     []byte
 	pos      int
 	maxDepth int
+	values   int
 	err      *errs.Error
 }
+
+// maxValues bounds the values of one text: a value takes many times the memory of its bytes.
+const maxValues = 1_000_000
 
 func (p *parser) fail(at int, format string, args ...any) {
 	if p.err == nil {
@@ -112,6 +116,10 @@ func (p *parser) peek() byte {
 
 // value reads one value that is inside of depth containers.
 func (p *parser) value(depth int) any {
+	if p.values++; p.values > maxValues && p.err == nil {
+		p.err = errs.New(errs.Invalid, "too_complex", "the JSON has more than %d values: send it in parts", maxValues)
+		p.pos = len(p.data)
+	}
 	switch c := p.peek(); {
 	case c == '"':
 		return p.text()

@@ -299,3 +299,11 @@ func BenchmarkParseJSON(b *testing.B) {
 		}
 	}
 }
+
+func TestParseJSONBoundsTheNumberOfValues(t *testing.T) {
+	t.Parallel()
+	bomb := []byte(`{"a":[` + strings.Repeat("[],", 1_000_000) + `[]]}`)
+	if _, err := document.ParseJSON(bomb); errs.From(err) == nil || errs.From(err).Code != "too_complex" {
+		t.Errorf("got %v, want too_complex", err)
+	}
+}

@@ -77,7 +77,11 @@ func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: msg}
 }
 
-// Validation makes the 400 that lists problems by place. The message names the first problem.
+// maxFields bounds the problems that one answer lists: nobody reads more, and a body can have millions.
+const maxFields = 100
+
+// Validation makes the 400 that lists problems by place, the first hundred of them. The message names the first problem
+// and how many there are more.
 func Validation(fields []FieldError) *Error {
 	msg := "validation failed"
 	if len(fields) > 0 {
@@ -89,7 +93,7 @@ func Validation(fields []FieldError) *Error {
 			msg = fmt.Sprintf("%s (and %d more)", msg, n)
 		}
 	}
-	return &Error{Kind: Invalid, Code: "validation_failed", Message: msg, Fields: fields}
+	return &Error{Kind: Invalid, Code: "validation_failed", Message: msg, Fields: fields[:min(len(fields), maxFields)]}
 }
 
 // Wrap makes an internal error that says what failed; its text is for the log.

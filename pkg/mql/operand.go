@@ -77,8 +77,8 @@ func compileExists(v any, path string) (Pred, error) {
 
 func compileSize(v any, path string) (Pred, error) {
 	n, ok := integer(v)
-	if !ok || n < 0 {
-		return nil, bad("filter: %s: $size needs a whole number that is not negative", path)
+	if !ok || n < 0 || n > math.MaxInt32 { // a server takes no larger one, and no list is that long
+		return nil, bad("filter: %s: $size needs a whole number that is not negative, up to %d", path, math.MaxInt32)
 	}
 	return &Size{N: n}, nil
 }

@@ -2,10 +2,12 @@ package records
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
@@ -51,17 +53,55 @@ func (s *Service) exists(ctx context.Context, c *Call, f *fieldtype.Foreign, val
 	if key == "_id" {
 		return allThere(ctx, foreign, values)
 	}
-	for _, v := range values {
-		filter, err := mql.Compile(bson.D{{Key: key, Value: bson.D{{Key: "$eq", Value: v}}}})
+	return allFound(ctx, foreign, key, values)
+}
+
+// allFound says whether each value is some record's key, in one query for each bulkChunk of them.
+func allFound(ctx context.Context, c store.Collection, key string, values bson.A) (bool, error) {
+	for chunk := range slices.Chunk(values, bulkChunk) {
+		missing := make(map[string]any, len(chunk))
+		for _, v := range chunk {
+			missing[valueKey(v)] = v
+		}
+		in, err := mql.Compile(bson.D{{Key: key, Value: bson.D{{Key: "$in", Value: bson.A(chunk)}}}})
 		if err != nil {
 			return false, err
 		}
-		n, err := foreign.Count(ctx, filter, 1)
-		if err != nil || n == 0 {
+		err = c.Find(ctx, store.Query{Filter: in}, func(doc bson.Raw) error {
+			if v, ok := document.Lookup(doc, key); ok {
+				delete(missing, string(document.AppendKey(nil, v, false)))
+			}
+			if len(missing) == 0 {
+				return errAllFound
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errAllFound) {
 			return false, err
+		}
+		for _, v := range missing { // none, but for keys that are lists or lie in one
+			eq, err := mql.Compile(bson.D{{Key: key, Value: bson.D{{Key: "$eq", Value: v}}}})
+			if err != nil {
+				return false, err
+			}
+			if n, err := c.Count(ctx, eq, 1); err != nil || n == 0 {
+				return false, err
+			}
 		}
 	}
 	return true, nil
+}
+
+// errAllFound ends a search that has nothing more to look for.
+var errAllFound = errors.New("all found")
+
+// valueKey is equal for equal values.
+func valueKey(v any) string {
+	raw, err := document.MarshalValue(v)
+	if err != nil {
+		return ""
+	}
+	return string(document.AppendKey(nil, raw, false))
 }
 
 // allThere says whether there is a record for every id, in one query for each bulkChunk of them.
