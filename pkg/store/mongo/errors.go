@@ -69,10 +69,12 @@ func (s *Store) translate(ctx context.Context, err error) error {
 		return err
 	case errors.As(err, &violation):
 		return err
-	case ctx.Err() != nil:
-		return contextError(ctx.Err())
-	case hasCode(err, codeMaxTimeExpired), errors.Is(err, context.DeadlineExceeded) && hasDeadline(ctx):
+	case hasCode(err, codeMaxTimeExpired): // the server was at work on it
 		return contextError(context.DeadlineExceeded)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return contextError(ctx.Err())
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded) && hasDeadline(ctx):
+		return noAnswer
 	case hasCode(err, codeOutOfDiskSpace):
 		return errs.New(errs.Full, "store_full", "the database has no space left to write").With(s.secret.clean(err))
 	case hasCode(err, codeObjectTooLarge):
@@ -83,6 +85,8 @@ func (s *Store) translate(ctx context.Context, err error) error {
 		return errs.New(errs.Invalid, "parallel_arrays", "two fields of one sort may not both be lists").With(s.secret.clean(err))
 	case isOutage(err):
 		return unavailable(s.secret.clean(err))
+	case hasLabel(err, "TransientTransactionError"): // it lost against others for as long as we tried
+		return errs.New(errs.Unavailable, "store_busy", "too many writes to the same records at once; try again").With(s.secret.clean(err))
 	default:
 		return s.secret.wrap(err, "mongodb")
 	}
@@ -95,6 +99,13 @@ func (e *callbackError) Error() string { return e.err.Error() }
 
 func unavailable(cause error) error {
 	return errs.New(errs.Unavailable, "store_unavailable", "the database can't be reached; try again later").With(cause)
+}
+
+// noAnswer is the end of the caller's time without a word from the server, which stops its work by itself in time: the
+// server is down or cut off, and the caller was not too slow.
+var noAnswer = &errs.Error{
+	Kind: errs.Unavailable, Code: "store_unavailable", Message: "the database does not answer; try again later",
+	Cause: context.DeadlineExceeded,
 }
 
 // contextError wraps the end of the caller's context, as the port asks.
