@@ -90,12 +90,12 @@ func (c *Control) ServeRegistered(ctx context.Context) error {
 }
 
 // Check loads a config file as a registration would, without serving it.
-func Check(projectsDir, configFile string, env schema.Env) (*project.Project, error) {
+func Check(projectsDir, configFile string, env schema.Env, private ...string) (*project.Project, error) {
 	dir, entry, err := project.Locate(projectsDir, configFile)
 	if err != nil {
 		return nil, err
 	}
-	p, problems := project.Load(dir, entry, env)
+	p, problems := project.Load(dir, entry, env, private...)
 	if problems.Err() {
 		return nil, &project.ConfigError{Problems: problems}
 	}
@@ -103,7 +103,7 @@ func Check(projectsDir, configFile string, env schema.Env) (*project.Project, er
 }
 
 func (c *Control) resolve(_ context.Context, configFile string) (string, error) {
-	p, err := Check(c.ProjectsDir, configFile, c.Env)
+	p, err := Check(c.ProjectsDir, configFile, c.Env, c.PrivateFiles...)
 	if err != nil {
 		return "", err
 	}
@@ -121,8 +121,8 @@ func (c *Control) ByNamespace(ctx context.Context, namespace string) (system.Pro
 }
 
 // List reads one page of registrations.
-func (c *Control) List(ctx context.Context, limit, offset int64) (system.Page[system.Project], error) {
-	return c.Projects.List(ctx, limit, offset)
+func (c *Control) List(ctx context.Context, q system.PageQuery) (system.Page[system.Project], error) {
+	return c.Projects.List(ctx, q)
 }
 
 // Count counts the registrations.

@@ -49,9 +49,11 @@ type Deps struct {
 	Watch       WatchMode
 	ProjectsDir string     // every config file is inside it
 	Env         schema.Env // environment variables that configs may refer to
-	Logger      *slog.Logger
-	Resync      time.Duration // 0: DefaultResync
-	Now         func() time.Time
+	// PrivateFiles hold secrets of the service, which configs may not read; it may be empty.
+	PrivateFiles []string
+	Logger       *slog.Logger
+	Resync       time.Duration // 0: DefaultResync
+	Now          func() time.Time
 }
 
 // New adds every reconciler to the manager and gives the calls that doors make. Adding one is a file and a line here.

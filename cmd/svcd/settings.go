@@ -112,8 +112,9 @@ func addFlags(fs *pflag.FlagSet) {
 // reader reads settings and gathers what is wrong with them. Viper finds out which source wins. It has every value as
 // text, under the setting's whole key: noDelimiter keeps it from taking keys apart.
 type reader struct {
-	v    *viper.Viper
-	errs []error
+	secretFiles []string // files that secrets were read from
+	v           *viper.Viper
+	errs        []error
 }
 
 const noDelimiter = "::"
@@ -169,6 +170,7 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		Now:            time.Now,
 		Env:            configEnv,
 	}
+	cfg.SecretFiles = r.secretFiles
 	if n := len(cfg.JWTSecret); n > 0 && n < 32 {
 		r.fail("auth.jwtSecret", "is %d bytes long, it must be 32 or more", n)
 	}
@@ -258,6 +260,7 @@ func (r *reader) secret(valueKey, fileKey string) string {
 		r.fail(fileKey, "%v", err)
 		return ""
 	}
+	r.secretFiles = append(r.secretFiles, path)
 	value = strings.TrimSpace(string(data))
 	if value == "" {
 		r.fail(fileKey, "%s is empty", path)

@@ -90,7 +90,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := app.Config{
-		Host: "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, JWTTTL: 90 * time.Second, DataDir: "/d", ProjectsDir: "/p",
+		SecretFiles: []string{secret, secret},
+		Host:        "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, JWTTTL: 90 * time.Second, DataDir: "/d", ProjectsDir: "/p",
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),

@@ -64,8 +64,10 @@ type Config struct {
 	Version string
 	Logger  *slog.Logger
 	Now     func() time.Time
-	Env     schema.Env      // environment variables that configs may refer to
-	OnFatal func(err error) // the embedded store can't go on; the process should log and exit
+	Env     schema.Env // environment variables that configs may refer to
+	// SecretFiles are the files that settings were read from and configs may not read.
+	SecretFiles []string
+	OnFatal     func(err error) // the embedded store can't go on; the process should log and exit
 }
 
 // App is the service, put together. Run it once.
@@ -171,7 +173,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.control, err = controllers.New(controllers.Deps{
 		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
-		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
+		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
 	})
 	if err != nil {
 		return err

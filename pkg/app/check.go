@@ -37,7 +37,7 @@ func Check(ctx context.Context, cfg Config) (results []CheckResult, err error) {
 	}
 	for _, reg := range all {
 		r := CheckResult{Namespace: reg.Namespace}
-		p, err := controllers.Check(cfg.ProjectsDir, reg.ConfigFile, cfg.Env)
+		p, err := controllers.Check(cfg.ProjectsDir, reg.ConfigFile, cfg.Env, cfg.privateFiles()...)
 		if r.Err = err; err == nil {
 			r.Collections = len(p.Collections)
 		}

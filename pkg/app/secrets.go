@@ -42,3 +42,8 @@ func adminToken(ctx context.Context, cfg Config) (string, error) {
 	cfg.Logger.InfoContext(ctx, "server admin token generated", "file", path)
 	return token, nil
 }
+
+// privateFiles are the files with secrets of the service.
+func (cfg Config) privateFiles() []string {
+	return append([]string{AdminTokenFile(cfg.DataDir)}, cfg.SecretFiles...)
+}

@@ -23,11 +23,11 @@ func (b Bundle) Size() int {
 }
 
 // Load compiles the bundle as Load does the files. dir is the project's directory, for secrets that are kept in it.
-func (b Bundle) Load(dir string, env schema.Env) (*Project, schema.Problems) {
+func (b Bundle) Load(dir string, env schema.Env, private ...string) (*Project, schema.Problems) {
 	var secrets schema.Reader = noSecrets{}
 	if root, err := openRoot(dir); err == nil {
 		defer root.Close() //nolint:errcheck // opened for reading
-		secrets = secretReader{root}
+		secrets = secretReader{root, private}
 	}
 	p, problems := load(bundleReader(b.Files), b.Entry, env, secrets)
 	if p != nil {

@@ -40,3 +40,26 @@ func TestBundleCompilesToTheSameProject(t *testing.T) {
 		t.Error("a secret that is gone is no problem")
 	}
 }
+
+func TestConfigsCannotReadTheServicesOwnSecretFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"project.yaml": "namespace: b\nmeta: {label: '${file:token}'}\n", "own": "secret",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(filepath.Join(dir, "own"), filepath.Join(dir, "token")); err != nil { // under another name, too
+		t.Fatal(err)
+	}
+	env := func(string) (string, bool) { return "", false }
+	if _, problems := project.Load(dir, "project.yaml", env); problems.Err() {
+		t.Fatal(problems)
+	}
+	p, problems := project.Load(dir, "project.yaml", env, filepath.Join(dir, "own"))
+	if !problems.Err() {
+		t.Errorf("the file was read: %v", p.Config.Meta.Label)
+	}
+}

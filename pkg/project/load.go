@@ -10,8 +10,8 @@ import (
 // Load reads the config whose entry file is named, a slash-separated path inside dir, and compiles it. dir itself may
 // be a symbolic link; nothing outside of what it points at is read, but for secrets (see schema.LoadProject). The
 // project is nil if any problem is an error; warnings are also in Project.Warnings. Problems are sorted, and every one
-// is reported, not just the first.
-func Load(dir, entry string, env schema.Env) (*Project, schema.Problems) {
+// is reported, not just the first. private names files that no reference in a config may read.
+func Load(dir, entry string, env schema.Env, private ...string) (*Project, schema.Problems) {
 	root, err := openRoot(dir)
 	if err != nil {
 		return nil, schema.Problems{{
@@ -21,7 +21,7 @@ func Load(dir, entry string, env schema.Env) (*Project, schema.Problems) {
 	}
 	defer root.Close() //nolint:errcheck // opened for reading
 	reader := &rootReader{root: root, read: map[string][]byte{}}
-	p, problems := load(reader, entry, env, secretReader{root})
+	p, problems := load(reader, entry, env, secretReader{root, private})
 	if p != nil {
 		p.Bundle = Bundle{Entry: entry, Files: reader.read}
 	}

@@ -76,13 +76,17 @@ func readError(err error) error {
 	return err
 }
 
-// secretReader reads what ${file:PATH} names: inside the project's directory, or in secretsDir.
-type secretReader struct{ root *os.Root }
+// secretReader reads what ${file:PATH} names: inside the project's directory, or in secretsDir, but not the files that
+// hold the service's own secrets: who writes a config need not know those.
+type secretReader struct {
+	root    *os.Root
+	private []string
+}
 
 // ReadFile reads one secret.
 func (r secretReader) ReadFile(name string) ([]byte, error) {
 	if !path.IsAbs(name) {
-		return readIn(r.root, name)
+		return r.readIn(r.root, name)
 	}
 	inside, ok := strings.CutPrefix(path.Clean(name), secretsDir)
 	if !ok {
@@ -93,5 +97,18 @@ func (r secretReader) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // opened for reading
-	return readIn(root, inside)
+	return r.readIn(root, inside)
+}
+
+func (r secretReader) readIn(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, readError(err)
+	}
+	for _, p := range r.private {
+		if own, err := os.Stat(p); err == nil && os.SameFile(own, info) {
+			return nil, schema.ErrOutside
+		}
+	}
+	return readIn(root, name)
 }
