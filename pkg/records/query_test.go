@@ -350,3 +350,35 @@ collections:
 		}
 	})
 }
+
+func TestAPageIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, `
+collections:
+  - name: items
+    permissions: {public: {methods: {get: true, post: true}}, user: {methods: {}}}
+`)
+		big := `{"text": "` + strings.Repeat("x", 9<<20) + `"}`
+		for range 5 {
+			w.create("public", big)
+		}
+		seen, after := 0, ""
+		for range 5 {
+			page, err := w.service.List(t.Context(), w.call("public"), records.ListParams{After: after})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page.Items) > 4 {
+				t.Errorf("%d records of 9 MiB in one page", len(page.Items))
+			}
+			seen += len(page.Items)
+			if after = page.Next; after == "" {
+				break
+			}
+		}
+		if seen != 5 {
+			t.Errorf("%d records were seen, want 5", seen)
+		}
+	})
+}

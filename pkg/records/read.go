@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -55,6 +56,13 @@ func (s *Service) List(ctx context.Context, c *Call, p ListParams) (*Page, error
 	return page, storeError(ctx, err)
 }
 
+// maxPageSize bounds the bytes of a page of many records, as stored: with records of 16 MiB a limit alone bounds nothing.
+// A page that is cut by it says that there is more.
+const maxPageSize = 32 << 20
+
+// errPageFull ends the reading of a page.
+var errPageFull = errors.New("page full")
+
 // find reads one page. It asks for one record more than the page holds, to know whether there is a next one.
 func (s *Service) find(ctx context.Context, c *Call, q store.Query, view *document.View) (*Page, error) {
 	page := &Page{Limit: q.Limit, Offset: q.Skip, Total: -1}
@@ -62,20 +70,21 @@ func (s *Service) find(ctx context.Context, c *Call, q store.Query, view *docume
 		return page, nil
 	}
 	page.Items = make([]Record, 0, min(q.Limit, 128))
-	limit := int(q.Limit)
+	limit, size := int(q.Limit), 0
 	q.Limit++
 	err := s.collection(c).Find(ctx, q, func(doc bson.Raw) error {
-		if len(page.Items) == limit {
+		size += len(doc)
+		if len(page.Items) == limit || size > maxPageSize && len(page.Items) > 0 {
 			page.HasMore = true
-			return nil
+			return errPageFull
 		}
 		page.Items = append(page.Items, Record{raw: bytes.Clone(doc), view: view, rev: revOf(doc)})
 		return nil
 	})
-	if err != nil || !page.HasMore {
+	if err != nil && !errors.Is(err, errPageFull) || !page.HasMore {
 		return page, err
 	}
-	page.Next, err = encodeCursor(q.Sort, page.Items[limit-1].raw)
+	page.Next, err = encodeCursor(q.Sort, page.Items[len(page.Items)-1].raw)
 	return page, err
 }
 

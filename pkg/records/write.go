@@ -3,7 +3,6 @@ package records
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -114,6 +113,13 @@ func (s *Service) Update(ctx context.Context, c *Call, id string, ch Change) (Wr
 	if err != nil {
 		return Written{}, err
 	}
+	if ch.Mode == JSONPatch { // its operations test and copy what is there, so it takes the right to read that
+		read, err := s.grant(c, access.Get)
+		if err != nil {
+			return Written{}, err
+		}
+		g.Filter, g.Hidden = mql.And(g.Filter, read.Filter), g.Hidden.Union(read.Hidden)
+	}
 	raw, err := s.update(ctx, c, g, oid, ch)
 	if err != nil {
 		return Written{}, err
@@ -190,6 +196,7 @@ func apply(g access.Grant, own, system bson.D, ch Change) (next bson.D, touched 
 	if err != nil {
 		return nil, nil, err
 	}
+	problems = append(problems, document.CheckNames(body)...)
 	problems = append(problems, newGuard(g).named(body, false)...)
 	if len(problems) > 0 {
 		return nil, nil, errs.Validation(problems)
@@ -330,13 +337,21 @@ func (s *Service) writeError(c *Call, g access.Grant, err error) error {
 	}
 	e := errs.New(errs.Conflict, "unique", "a unique value is already taken").With(err)
 	read, ok := s.readGrant(c)
-	for _, p := range dup.Paths {
-		if !g.Hidden.Covers(p) && (!ok || !read.Hidden.Covers(p)) {
-			e.Fields = append(e.Fields, errs.FieldError{Path: p, Rule: "unique", Message: "is already taken"})
-		}
+	hidden := g.Hidden
+	if ok {
+		hidden = hidden.Union(read.Hidden)
 	}
-	if len(e.Fields) == 1 {
-		e.Message = fmt.Sprintf("%s is already taken", e.Fields[0].Path)
+	if slices.ContainsFunc(dup.Paths, hidden.Covers) {
+		return e
+	}
+	message := "is already taken"
+	e.Message = strings.Join(dup.Paths, ", ") + " is already taken"
+	if len(dup.Paths) > 1 {
+		message = "is already taken together with the other fields named here"
+		e.Message = "the combination of " + strings.Join(dup.Paths, ", ") + " is already taken"
+	}
+	for _, p := range dup.Paths {
+		e.Fields = append(e.Fields, errs.FieldError{Path: p, Rule: "unique", Message: message})
 	}
 	return e
 }

@@ -411,3 +411,63 @@ fields:
 		}
 	})
 }
+
+func TestNamesThatNoRecordMayHoldAreRefusedInUpdates(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, `
+collections:
+  - name: items
+    permissions: {public: {methods: {get: true, post: true, put: {bulk: true}}}, user: {methods: {}}}
+`)
+		id := w.create("public", `{"a": 1}`)
+		before := w.stored(id)
+		for _, body := range []string{`{".": {"$q": 1}}`, `{"a.b": 1}`, `{"$set": {"a": 2}}`, `{"x": {"__proto__": 1}}`} {
+			for _, mode := range []records.UpdateMode{records.Merge, records.Overwrite} {
+				_, err := w.service.Update(t.Context(), w.call("public"), id, records.Change{Mode: mode, Body: doc(t, body)})
+				if errs.KindOf(err) != errs.Invalid || err == nil {
+					t.Errorf("%s in mode %d: %v", body, mode, err)
+				}
+			}
+		}
+		if after := w.stored(id); after != before {
+			t.Errorf("something was written: %s", after)
+		}
+	})
+}
+
+func TestJSONPatchNeedsTheRightToRead(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, `
+collections:
+  - name: items
+    permissions: {public: {methods: {post: true, put: true}}, user: {methods: {}}}
+`)
+		id := w.create("public", `{"a": 1}`)
+		_, err := w.service.Update(t.Context(), w.call("public"), id, records.Change{
+			Mode: records.JSONPatch, Patch: []byte(`[{"op": "test", "path": "/a", "value": 1}]`),
+		})
+		if !errors.Is(err, errs.ErrDenied) {
+			t.Errorf("got %v, want a denial", err)
+		}
+	})
+}
+
+func TestATakenCombinationNamesAllItsFields(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, `
+collections:
+  - name: items
+    permissions: {public: {methods: {get: true, post: true}}, user: {methods: {}}}
+    indexes: [{key: [event, email], unique: true}]
+`)
+		w.create("public", `{"event": 1, "email": "a"}`)
+		w.create("public", `{"event": 1, "email": "b"}`)
+		_, err := w.service.Create(t.Context(), w.call("public"), doc(t, `{"event": 1, "email": "a"}`))
+		if e := errs.From(err); e == nil || e.Message != "the combination of event, email is already taken" || len(e.Fields) != 2 {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
