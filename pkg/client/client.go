@@ -200,17 +200,19 @@ func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
 	}
 }
 
-// retry says whether a failed request may be sent again, and after which wait. A read may, when the connection failed;
-// a read, PUT or DELETE may when the service refused it unprocessed, with 503 and Retry-After. A POST never is.
+// retry says whether a failed request may be sent again, and after which wait: a read may, when the connection failed or
+// when the service said with 503 when to come again. A write never is: an answer that gets lost, or that comes from
+// something between here and the service, does not tell whether it was carried out.
 func (c *Client) retry(method string, attempt int, err error) (time.Duration, bool) {
-	read := method == http.MethodGet || method == http.MethodHead
+	if method != http.MethodGet && method != http.MethodHead {
+		return 0, false
+	}
 	if un, ok := errors.AsType[*UnreachableError](err); ok {
-		return c.backoff(attempt + 1), read && !un.Permanent()
+		return c.backoff(attempt + 1), !un.Permanent()
 	}
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable && refused.RetryAfter > 0 {
-		idempotent := read || method == http.MethodPut || method == http.MethodDelete
-		return refused.RetryAfter, idempotent && refused.RetryAfter <= maxRetryAfter
+		return refused.RetryAfter, refused.RetryAfter <= maxRetryAfter
 	}
 	return 0, false
 }

@@ -375,25 +375,65 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A write that was refused unprocessed is sent again with its body, once the service said when.
+// A read is sent again once the service said when; no write is, whatever the service says.
 func TestRetryAfterIsObeyed(t *testing.T) {
 	t.Parallel()
-	var bodies []string
-	c := serve(t, client.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if bodies = append(bodies, string(body)); len(bodies) == 1 {
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprint(w, `{}`)
-	})
-	_, err := c.UpdateRecord(t.Context(), "blog", "articles", "r1", api.Record(`{"a":1}`), client.WriteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{`{"a":1}`, `{"a":1}`}, bodies); diff != "" {
-		t.Fatal(diff)
+	rec := api.Record(`{"a":1}`)
+	o := client.WriteOptions{IfMatch: `"3"`}
+	for name, tc := range map[string]struct {
+		call  func(context.Context, *client.Client) error
+		tries int32
+	}{
+		"get": {func(ctx context.Context, c *client.Client) error { _, err := c.Version(ctx); return err }, 2},
+		"create": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.CreateRecord(ctx, "b", "a", rec)
+			return err
+		}, 1},
+		"update": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.UpdateRecord(ctx, "b", "a", "1", rec, client.WriteOptions{})
+			return err
+		}, 1},
+		"update a tag": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.UpdateRecord(ctx, "b", "a", "1", rec, o)
+			return err
+		}, 1},
+		"delete": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.DeleteRecord(ctx, "b", "a", "1", client.WriteOptions{})
+			return err
+		}, 1},
+		"delete a tag": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.DeleteRecord(ctx, "b", "a", "1", o)
+			return err
+		}, 1},
+		"bulk update": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.BulkUpdate(ctx, "b", "a", "{}", rec)
+			return err
+		}, 1},
+		"bulk delete": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.BulkDelete(ctx, "b", "a", "{}")
+			return err
+		}, 1},
+		"update a user": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.UpdateUser(ctx, "1", api.UserWrite{})
+			return err
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tries atomic.Int32
+			c := serve(t, client.Options{}, func(w http.ResponseWriter, _ *http.Request) {
+				if tries.Add(1) == 1 {
+					w.Header().Set("Retry-After", "1")
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				fmt.Fprint(w, `{}`)
+			})
+			err := tc.call(t.Context(), c)
+			if tries.Load() != tc.tries || (err == nil) != (tc.tries == 2) {
+				t.Fatalf("%d tries, %v", tries.Load(), err)
+			}
+		})
 	}
 }
 
