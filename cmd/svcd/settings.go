@@ -50,7 +50,7 @@ func settings() []setting {
 		{"api.upload.maxBodySize", "size", "32MiB", "Largest request body; projects and collections can only lower it."},
 		{"api.adminHosts", "list", "", "Host names of the admin front, where /api/… means /api/v1/…."},
 		{"api.fronts", "map", "", "Host name to namespace, such as www.example.com=blog: on that host /api/C/… means /api/v1/_/P/C/…."},
-		{"api.trustedProxies", "list", "", "Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8."},
+		{"api.trustedProxies", "list", "", "Networks whose Forwarded or X-Forwarded-For is believed, such as 10.0.0.0/8."},
 		{"admin.token", "string", "generated", "The server admin token. Without one it is made at the first start and kept in <data.dir>/admin.token."},
 		{"admin.tokenFile", "string", "", "A file with the server admin token."},
 		{"auth.jwtSecret", "string", "generated", "Signs logins; 32 bytes or more. Without one it is made once and kept in the store."},

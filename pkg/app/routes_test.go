@@ -49,7 +49,7 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/api/v1/login", []option{text(`{"username": "ann"}`)}, "400 validation_failed: password: is required", ""},
 		{"POST", "/api/v1/login", []option{text(`{"username": "ann", "password": "x", "otp": 1}`)}, "400 validation_failed: otp: unknown field", ""},
 		{"POST", "/api/v1/logout", nil, denied, ""},
-		{"GET", "/api/v1/me", nil, "200", `"kind":"anonymous"`},
+		{"GET", "/api/v1/me", nil, denied, ""},
 		{"GET", "/api/v1/me", []option{session(session1)}, "200", `"username":"ann"`},
 		{"GET", "/api/v1/me", []option{admin}, "200", `"kind":"admin"`},
 		{"PUT", "/api/v1/me/password", []option{text(`{}`)}, denied, ""},

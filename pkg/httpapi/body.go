@@ -46,16 +46,19 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	reader := &ratedReader{r: r.Body, control: control, start: time.Now()}
 	size := min(max(r.ContentLength, 4<<10), maxPrealloc) // what is claimed is not there yet
 	data, err := readAll(make([]byte, 0, size+1), io.LimitReader(reader, limit+1))
-	if err == nil { // the deadline was the body's; a handler may take longer
-		err = supported(control.SetReadDeadline(time.Time{}))
-	}
 	switch {
-	case err != nil && errors.Is(err, errSlowBody):
-		return nil, errSlowBody
 	case err != nil:
+		r.unread = false // nothing more will come; the connection's deadline stays
+		if errors.Is(err, errSlowBody) {
+			return nil, errSlowBody
+		}
 		return nil, errs.New(errs.Invalid, "bad_body", "the body could not be read to its end").With(err)
 	case int64(len(data)) > limit:
 		return nil, tooLarge(limit)
+	}
+	r.unread = false
+	if err := supported(control.SetReadDeadline(time.Time{})); err != nil { // it was the body's; a handler may take longer
+		return nil, errClientGone.With(err)
 	}
 	return data, nil
 }

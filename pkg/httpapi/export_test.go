@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"time"
 
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/records"
 )
 
@@ -22,13 +25,16 @@ func Routes() []Route {
 	var out []Route
 	for _, rt := range routes() {
 		right := map[rightKind]string{
-			rightPublic: "anyone", rightLogin: "login", rightSystem: rt.right.name, rightProject: "project " + rt.right.name,
+			rightPublic: "anyone", rightCredential: "credential", rightLogin: "login", rightSystem: rt.right.name, rightProject: "project " + rt.right.name,
 			rightRecords: "records " + rt.right.method.String(),
 		}[rt.right.kind]
 		out = append(out, Route{Method: rt.method, Pattern: api.Prefix + rt.pattern, Right: right})
 	}
 	return out
 }
+
+// SetRestGrace changes the time in which the rest of a body must come.
+func SetRestGrace(s *Server, d time.Duration) { s.restGrace = d }
 
 // ListParams reads a URL's query as the list of records does.
 func ListParams(rawQuery string) (records.ListParams, error) {
@@ -47,4 +53,12 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 // ClientAddr is the address of the client.
 func ClientAddr(r *http.Request, trusted ...netip.Prefix) netip.Addr {
 	return (&request{Request: r, server: &Server{cfg: Config{TrustedProxies: trusted}}}).addr()
+}
+
+// RetryAfter is the header Retry-After of a refused request.
+func RetryAfter(method string, e *errs.Error) string {
+	w := httptest.NewRecorder()
+	r := &request{Request: httptest.NewRequest(method, "/", http.NoBody)}
+	(&Server{}).sendProblem(w, r, problem(e, ""), e.RetryAfter)
+	return w.Header().Get("Retry-After")
 }

@@ -46,7 +46,7 @@ func TestEveryRouteHasARight(t *testing.T) {
 	want := `GET    /version: anyone
 POST   /login: anyone
 POST   /logout: login
-GET    /me: anyone
+GET    /me: credential
 PUT    /me/password: login
 GET    /user: user.read
 POST   /user: user.create
@@ -248,6 +248,55 @@ func TestClientAddr(t *testing.T) {
 		}
 		if got := httpapi.ClientAddr(r, tt.trusted...).String(); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)
+		}
+	}
+}
+
+// Forwarded says what X-Forwarded-For does, in another way, and counts before it.
+func TestForwarded(t *testing.T) {
+	inner := netip.MustParsePrefix("10.0.0.0/8")
+	const proxy = "10.0.0.1"
+	for _, tt := range []struct {
+		forwarded []string
+		want      string
+	}{
+		{[]string{`for=1.1.1.1`}, "1.1.1.1"},
+		{[]string{`For="1.1.1.1:80";proto=https;by=10.0.0.1`}, "1.1.1.1"},
+		{[]string{`proto=https; for="[2001:db8::1]"`}, "2001:db8::1"},
+		{[]string{`for="[2001:db8::1]:4711"`}, "2001:db8::1"},
+		{[]string{`for="[::ffff:1.1.1.1]"`}, "1.1.1.1"},
+		{[]string{`for="1.1.1.1:_port"`}, "1.1.1.1"},
+		{[]string{`for=6.6.6.6, for=1.1.1.1`}, "1.1.1.1"},
+		{[]string{`for=6.6.6.6`, `for=1.1.1.1 , for=10.0.0.2`}, "1.1.1.1"},
+		{[]string{`for=6.6.6.6;host="a,b", for=10.0.0.2;host="x,y;for=7.7.7.7"`}, "6.6.6.6"},
+		{[]string{`for="6.6.6.6, for=1.1.1.1`}, "1.1.1.1"}, // a quote that a client left open
+		{[]string{`for=6.6.6.6, for=unknown`}, proxy},
+		{[]string{`for=6.6.6.6, for=_hidden, for=10.0.0.2`}, "10.0.0.2"},
+		{[]string{`for=6.6.6.6, proto=https`}, proxy},
+		{[]string{`for=6.6.6.6, for=1.1.1.1;for=2.2.2.2`}, proxy},
+		{[]string{`for=1.1.1.1:80`}, proxy},
+		{[]string{`for=[2001:db8::1]`}, proxy},
+		{[]string{`for="2001:db8::1"`}, proxy},
+		{[]string{`for="[1.1.1.1]"`}, proxy},
+		{[]string{`for="[2001:db8::1]x"`}, proxy},
+		{[]string{`for="[2001:db8::1"`}, proxy},
+		{[]string{`for="1.1.1.1:"`}, proxy},
+		{[]string{`for="1.1.1.1`}, proxy},
+		{[]string{`for=""`}, proxy},
+		{[]string{`for=`}, proxy},
+		{[]string{`for`}, proxy},
+		{[]string{`for=6.6.6.6,`}, proxy},
+		{[]string{``}, proxy},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = proxy + ":5"
+		r.Header["Forwarded"] = tt.forwarded
+		r.Header.Set("X-Forwarded-For", "9.9.9.9")
+		if got := httpapi.ClientAddr(r, inner).String(); got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.forwarded, got, tt.want)
+		}
+		if got := httpapi.ClientAddr(r).String(); got != proxy {
+			t.Errorf("%q, from one who is not trusted: %s", tt.forwarded, got)
 		}
 	}
 }

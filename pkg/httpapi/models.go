@@ -17,11 +17,11 @@ const (
 
 // listModel answers with one page of a system model, in the envelope that collections have.
 func listModel[T, Out any](w http.ResponseWriter, r *request,
-	list func(ctx context.Context, limit, offset int64) (system.Page[T], error),
+	list func(ctx context.Context, q system.PageQuery) (system.Page[T], error),
 	count func(ctx context.Context) (int64, error),
 	out func(T) Out,
 ) error {
-	limit, offset, err := r.modelPage()
+	q, err := r.modelPage()
 	if err != nil {
 		return err
 	}
@@ -29,11 +29,13 @@ func listModel[T, Out any](w http.ResponseWriter, r *request,
 	if err != nil {
 		return err
 	}
-	page, err := list(r.Context(), limit, offset)
+	page, err := list(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	res := api.List[Out]{Items: make([]Out, 0, len(page.Items)), Limit: int(limit), Offset: int(offset), HasMore: page.HasMore}
+	res := api.List[Out]{
+		Items: make([]Out, 0, len(page.Items)), Limit: int(q.Limit), Offset: int(q.Offset), HasMore: page.HasMore, Next: page.Next,
+	}
 	for _, item := range page.Items {
 		res.Items = append(res.Items, out(item))
 	}
@@ -44,26 +46,29 @@ func listModel[T, Out any](w http.ResponseWriter, r *request,
 		}
 		res.Total = &n
 	}
+	linkNext(w, r, r.URL.Path, page.Next)
 	return r.json(w, http.StatusOK, res)
 }
 
-func (r *request) modelPage() (limit, offset int64, err error) {
-	limit = defaultModelLimit
-	if n, err := r.integer(api.ParamLimit); err != nil {
-		return 0, 0, err
-	} else if n != nil {
-		limit = *n
+func (r *request) modelPage() (q system.PageQuery, err error) {
+	q.Limit = defaultModelLimit
+	for name, dst := range map[string]*int64{api.ParamLimit: &q.Limit, api.ParamOffset: &q.Offset} {
+		n, err := r.integer(name)
+		if err != nil {
+			return q, err
+		}
+		if n != nil {
+			*dst = *n
+		}
 	}
-	if n, err := r.integer(api.ParamOffset); err != nil {
-		return 0, 0, err
-	} else if n != nil {
-		offset = *n
+	if q.After, err = r.one(api.ParamAfter); err != nil {
+		return q, err
 	}
 	switch {
-	case limit < 0 || offset < 0:
-		return 0, 0, errs.New(errs.Invalid, "bad_parameter", "limit and offset can't be negative")
-	case limit > maxModelLimit:
-		return 0, 0, errs.New(errs.Invalid, "query_limit", "limit is %d, the highest allowed is %d", limit, maxModelLimit)
+	case q.Limit < 0 || q.Offset < 0:
+		return q, errs.New(errs.Invalid, "bad_parameter", "limit and offset can't be negative")
+	case q.Limit > maxModelLimit:
+		return q, errs.New(errs.Invalid, "query_limit", "limit is %d, the highest allowed is %d", q.Limit, maxModelLimit)
 	}
-	return limit, offset, nil
+	return q, nil
 }

@@ -73,22 +73,23 @@ func problem(e *errs.Error, requestID string) *api.Problem {
 	return p
 }
 
-// writeProblem answers with an error.
-func writeProblem(w http.ResponseWriter, p *api.Problem, retryAfter time.Duration) {
+// sendProblem answers with an error. Retry-After is sent when repeating the request can't do a thing twice: with a
+// refusal that says itself that nothing was done yet, and with one of a read.
+func (s *Server) sendProblem(w http.ResponseWriter, r *request, p *api.Problem, retryAfter time.Duration) {
 	body, err := json.Marshal(p)
 	if err != nil { // strings and integers only
 		body = []byte(`{"status":500,"code":"internal","detail":"internal error"}`)
 	}
 	h := w.Header()
-	h.Set("Content-Type", api.MediaProblem)
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Del(api.HeaderETag)
+	if retryAfter == 0 && p.Status == http.StatusServiceUnavailable && r.safe() {
+		retryAfter = time.Second
+	}
 	if retryAfter > 0 {
 		h.Set(api.HeaderRetryAfter, strconv.FormatInt(int64((retryAfter+time.Second-1)/time.Second), 10))
-	} else if p.Status == http.StatusServiceUnavailable {
-		h.Set(api.HeaderRetryAfter, "1")
 	}
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(body) // the client is gone; there is nobody to tell
+	if err := send(w, p.Status, api.MediaProblem, body); err != nil {
+		s.log.DebugContext(r.Context(), "refusal not delivered", "request_id", r.id, "error", err)
+	}
 }

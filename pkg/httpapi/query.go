@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,9 +38,16 @@ func parseQuery(raw string) (url.Values, error) {
 	return q, nil
 }
 
+// headerIdempotencyKey asks that a repeated request be carried out once, which is not done.
+const headerIdempotencyKey = "Idempotency-Key"
+
 // known refuses parameters that the route does not have, so that a misspelled filter is never silently dropped.
 // The parameters of every route are allowed, and so are those that the collection's meta.query declares.
 func (r *request) known(rt route) error {
+	if len(r.Header.Values(headerIdempotencyKey)) > 0 && !rt.anyQuery && !r.safe() {
+		return errs.New(errs.Invalid, "unsupported",
+			"Idempotency-Key is not supported: leave it out, and make sure otherwise that nothing is done twice, such as by a unique field")
+	}
 	if rt.anyQuery || r.project != nil && r.project.LooseQuery {
 		return nil
 	}
@@ -57,6 +65,9 @@ func (r *request) known(rt route) error {
 	}
 	return nil
 }
+
+// safe says that the request changes nothing.
+func (r *request) safe() bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // one gives a parameter that may be given once.
 func (r *request) one(name string) (string, error) {

@@ -21,9 +21,7 @@ func (s *Server) listRecords(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if page.Next != "" {
-		w.Header().Set(api.HeaderLink, "<"+nextPage(r, page.Next)+`>; rel="next"`)
-	}
+	linkNext(w, r, api.RecordsPath(r.project.Namespace, r.collection.Name), page.Next)
 	return r.respond(w, http.StatusOK, func(dst []byte) []byte { return appendPage(dst, page) })
 }
 
@@ -54,9 +52,12 @@ func appendPage(dst []byte, page *records.Page) []byte {
 	return append(dst, '}')
 }
 
-// nextPage is this request's own URL with the cursor of the next page. A token in the query is left out: links are
-// kept and shared.
-func nextPage(r *request, cursor string) string {
+// linkNext names the next page of a list: this request's own address with the page's cursor. A token in the query is
+// left out: links are kept and shared.
+func linkNext(w http.ResponseWriter, r *request, path, cursor string) {
+	if cursor == "" {
+		return
+	}
 	q := make(url.Values, len(r.query)+1)
 	for name, v := range r.query {
 		if !isTokenParameter(name) && name != api.ParamOffset {
@@ -64,7 +65,7 @@ func nextPage(r *request, cursor string) string {
 		}
 	}
 	q.Set(api.ParamAfter, cursor)
-	return api.RecordsPath(r.project.Namespace, r.collection.Name) + "?" + q.Encode()
+	w.Header().Set(api.HeaderLink, "<"+path+"?"+q.Encode()+`>; rel="next"`)
 }
 
 func (s *Server) countRecords(w http.ResponseWriter, r *request) error {

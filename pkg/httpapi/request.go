@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -25,10 +24,12 @@ type request struct {
 
 	server     *Server
 	id         string
+	unread     bool // some of the body may still be to come
 	query      url.Values
 	pretty     bool
 	principal  *access.Principal
 	project    *project.Project    // of the namespace in the path, the same for the whole request
+	unserved   bool                // the project has no generation to serve
 	collection *project.Collection // of the path
 	toRecords  *records.Call       // for the collection, once it is known
 }
@@ -113,14 +114,15 @@ func (r *request) inProject(kind rightKind) error {
 	namespace := r.param("project")
 	p, err := r.server.cfg.Registry.Get(namespace)
 	if err != nil && kind == rightProject {
-		p, err = r.unserved(namespace)
+		p, err = r.standIn(namespace)
+		r.unserved = err == nil
 	}
 	r.project = p
 	return err
 }
 
-// unserved stands in for a registered project that has no generation to serve.
-func (r *request) unserved(namespace string) (*project.Project, error) {
+// standIn stands in for a registered project that has no generation to serve.
+func (r *request) standIn(namespace string) (*project.Project, error) {
 	reg, err := r.server.cfg.Control.ByNamespace(r.Context(), namespace)
 	switch {
 	case errors.Is(err, errs.ErrNotFound), err == nil && !reg.Enabled:
@@ -129,6 +131,23 @@ func (r *request) unserved(namespace string) (*project.Project, error) {
 		return nil, err
 	}
 	return &project.Project{ID: reg.ID.Hex(), Namespace: reg.Namespace}, nil
+}
+
+// admit finds out who is calling and holds them against the right of the route. Those who may not operate a project
+// that is not served are not told that it is registered.
+func (r *request) admit(h http.Header, need right) error {
+	err := r.authenticate()
+	if err == nil {
+		err = r.allowed(need)
+	}
+	if kind := errs.KindOf(err); err != nil && r.unserved && (kind == errs.Denied || kind == errs.Invalid) {
+		r.project = nil
+		return errs.ErrProjectNotFound
+	}
+	if r.principal != nil {
+		keepPrivate(h, r.principal)
+	}
+	return err
 }
 
 // inCollection says which collection the request is about.
@@ -140,21 +159,3 @@ func (r *request) inCollection(c *project.Collection) {
 // call is what the record service is told: the project's one generation, the collection, the caller. It is one for the
 // whole request, so that what the caller may do is decided once.
 func (r *request) call() *records.Call { return r.toRecords }
-
-// addr is the address of the client: the peer's, or the one that a trusted proxy names.
-func (r *request) addr() netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr := peer.Addr().Unmap()
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && r.server.trusts(addr); i-- {
-		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		addr = next.Unmap()
-	}
-	return addr
-}

@@ -28,21 +28,26 @@ func (r *request) respond(w http.ResponseWriter, status int, build func(dst []by
 	if r.pretty {
 		body = indent(body)
 	}
+	err := send(w, status, api.MediaJSON, body)
+	if cap(body) <= maxPooled {
+		*buf = body
+		buffers.Put(buf)
+	}
+	return err
+}
+
+// send is how every answer goes out that has a body of ours.
+func send(w http.ResponseWriter, status int, media string, body []byte) error {
 	deadline := time.Now().Add(answerGrace + time.Duration(len(body)/minBodyRate)*time.Second)
 	if err := supported(http.NewResponseController(w).SetWriteDeadline(deadline)); err != nil {
 		return errClientGone.With(err)
 	}
 	h := w.Header()
-	h.Set("Content-Type", api.MediaJSON)
+	h.Set("Content-Type", media)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, err := w.Write(body)
-	if cap(body) <= maxPooled {
-		*buf = body
-		buffers.Put(buf)
-	}
-	if err != nil {
+	if _, err := w.Write(body); err != nil {
 		return errClientGone.With(err)
 	}
 	return nil

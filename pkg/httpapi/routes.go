@@ -17,12 +17,13 @@ type right struct {
 type rightKind uint8
 
 const (
-	rightNobody  rightKind = iota
-	rightPublic            // anyone, with no credential or a valid one
-	rightLogin             // a logged-in user
-	rightSystem            // the named right, for a user, or the server admin token
-	rightProject           // the named right on the project of the path; a project admin token may have it too
-	rightRecords           // the collection's permission sets decide (pkg/records)
+	rightNobody     rightKind = iota
+	rightPublic               // anyone, with no credential or a valid one
+	rightCredential           // anyone with a credential
+	rightLogin                // a logged-in user
+	rightSystem               // the named right, for a user, or the server admin token
+	rightProject              // the named right on the project of the path; a project admin token may have it too
+	rightRecords              // the collection's permission sets decide (pkg/records)
 )
 
 // handler answers a request or gives the error to answer with.
@@ -43,15 +44,15 @@ func routes() []route {
 	sys := func(name string) right { return right{kind: rightSystem, name: name} }
 	prj := func(name string) right { return right{kind: rightProject, name: name} }
 	rec := func(m access.Method) right { return right{kind: rightRecords, method: m} }
-	page := []string{api.ParamLimit, api.ParamOffset, api.ParamCount}
-	list := append([]string{api.ParamFilter, api.ParamSort, api.ParamAfter, api.ParamSelect, api.ParamProjection}, page...)
+	page := []string{api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamCount}
+	list := append([]string{api.ParamFilter, api.ParamSort, api.ParamSelect, api.ParamProjection}, page...)
 	one := []string{api.ParamSelect, api.ParamProjection}
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace}
 	return []route{
 		{method: "GET", pattern: api.RouteVersion, right: anyone, handle: (*Server).version},
 		{method: "POST", pattern: api.RouteLogin, right: anyone, handle: (*Server).login},
 		{method: "POST", pattern: api.RouteLogout, right: user, handle: (*Server).logout},
-		{method: "GET", pattern: api.RouteMe, right: anyone, handle: (*Server).me},
+		{method: "GET", pattern: api.RouteMe, right: right{kind: rightCredential}, handle: (*Server).me},
 		{method: "PUT", pattern: api.RouteMePassword, right: user, handle: (*Server).changePassword},
 
 		{method: "GET", pattern: api.RouteUsers, right: sys(access.UserRead), handle: (*Server).listUsers, query: page},

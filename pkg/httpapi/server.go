@@ -33,7 +33,7 @@ type Control interface {
 	Register(ctx context.Context, body bson.D) (system.Project, error)
 	// Get, List and Count read registrations.
 	Get(ctx context.Context, id string) (system.Project, error)
-	List(ctx context.Context, limit, offset int64) (system.Page[system.Project], error)
+	List(ctx context.Context, q system.PageQuery) (system.Page[system.Project], error)
 	Count(ctx context.Context) (int64, error)
 	ByNamespace(ctx context.Context, namespace string) (system.Project, error)
 	// Update changes a registration and waits until that shows.
@@ -64,7 +64,7 @@ type Config struct {
 	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
 	AdminHosts     []string          // host names of the admin front
 	Fronts         map[string]string // host name of a site's front -> namespace
-	TrustedProxies []netip.Prefix    // whose X-Forwarded-For is believed
+	TrustedProxies []netip.Prefix    // whose Forwarded, or else X-Forwarded-For, is believed
 	MetricsPublic  bool              // whether /metrics needs no credential beyond loopback
 }
 
@@ -75,6 +75,8 @@ type Server struct {
 	metrics *metrics
 	router  chi.Router
 	handler http.Handler
+
+	restGrace time.Duration
 }
 
 // New makes the door and registers its metrics.
@@ -84,7 +86,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	router := chi.NewRouter()
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace}
 	for _, rt := range routes() {
 		h := s.serve(rt)
 		router.Method(rt.method, api.Prefix+rt.pattern, h)
@@ -147,8 +149,11 @@ func withPath(r *http.Request, escaped string) *http.Request {
 func (s *Server) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
-		r := &request{Request: hr, server: s, id: requestID(hr.Header.Get(api.HeaderRequestID))}
-		rec := &recorder{ResponseWriter: w}
+		r := &request{
+			Request: hr, server: s, id: requestID(hr.Header.Get(api.HeaderRequestID)),
+			unread: hr.Body != nil && hr.Body != http.NoBody,
+		}
+		rec := &recorder{ResponseWriter: w, begin: func() { s.limitRest(w, r) }}
 		rec.Header().Set(api.HeaderRequestID, r.id)
 		defer func() {
 			if p := recover(); p != nil {
@@ -159,6 +164,20 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 		if err := s.dispatch(rec, r, rt); err != nil {
 			s.fail(rec, r, err)
 		}
+	}
+}
+
+// restGrace is the time in which what is left of a body must come once the answer is there.
+const restGrace = 5 * time.Second
+
+// limitRest bounds the wait for the rest of a body that an answer does without, such as a refusal: the server reads it
+// before it sends the answer.
+func (s *Server) limitRest(w http.ResponseWriter, r *request) {
+	if !r.unread {
+		return
+	}
+	if err := supported(http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.restGrace))); err != nil {
+		s.log.DebugContext(r.Context(), "no deadline for the rest of a body", "request_id", r.id, "error", err)
 	}
 }
 
@@ -175,13 +194,11 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 		if err := r.inProject(rt.right.kind); err != nil {
 			return err
 		}
-		w.Header().Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
+		if !r.unserved {
+			w.Header().Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
+		}
 	}
-	if err := r.authenticate(); err != nil {
-		return err
-	}
-	keepPrivate(w.Header(), r.principal)
-	if err := r.allowed(rt.right); err != nil {
+	if err := r.admit(w.Header(), rt.right); err != nil {
 		return err
 	}
 	if err := r.known(rt); err != nil {
@@ -206,6 +223,10 @@ func (r *request) allowed(need right) error {
 	switch need.kind {
 	case rightPublic:
 		return nil
+	case rightCredential:
+		if p.Kind != access.KindAnonymous {
+			return nil
+		}
 	case rightLogin:
 		if p.Kind == access.KindUser {
 			return nil
@@ -243,7 +264,7 @@ func (s *Server) fail(w *recorder, r *request, err error) {
 	if errors.As(err, &refused) {
 		p.Problems = configProblems(refused.Problems)
 	}
-	writeProblem(w, p, e.RetryAfter)
+	s.sendProblem(w, r, p, e.RetryAfter)
 }
 
 // logError logs what a caller is not told: the causes of our own failures.
@@ -261,7 +282,7 @@ func (s *Server) panicked(w *recorder, r *request, p any) {
 	s.log.ErrorContext(r.Context(), "panic in a request", "request_id", r.id, "method", r.Method, "path", r.URL.Path,
 		"panic", p, "stack", string(debug.Stack()))
 	if w.status == 0 {
-		writeProblem(w, problem(errs.From(errPanic), r.id), 0)
+		s.sendProblem(w, r, problem(errs.From(errPanic), r.id), 0)
 	}
 }
 
@@ -270,7 +291,7 @@ var errPanic = errs.New(errs.Internal, "internal", "internal error")
 // finish counts and logs a request. The query is never logged: it may hold a token.
 func (s *Server) finish(w *recorder, r *request, took time.Duration) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.began(http.StatusOK)
 	}
 	namespace, collection := "", ""
 	if r.project != nil {
@@ -332,21 +353,25 @@ func (s *Server) trusts(addr netip.Addr) bool {
 // recorder notes the status and size of an answer.
 type recorder struct {
 	http.ResponseWriter
+	begin  func() // called once, before the answer begins
 	status int
 	bytes  int64
 }
 
-func (w *recorder) WriteHeader(status int) {
+func (w *recorder) began(status int) {
 	if w.status == 0 {
 		w.status = status
+		w.begin()
 	}
+}
+
+func (w *recorder) WriteHeader(status int) {
+	w.began(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *recorder) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.began(http.StatusOK)
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)
 	return n, err

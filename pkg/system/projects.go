@@ -73,8 +73,8 @@ func (ps *Projects) ByNamespace(ctx context.Context, namespace string) (Project,
 }
 
 // List reads one page of registrations.
-func (ps *Projects) List(ctx context.Context, limit, offset int64) (Page[Project], error) {
-	return page[Project](ctx, ps.coll, limit, offset)
+func (ps *Projects) List(ctx context.Context, q PageQuery) (Page[Project], error) {
+	return page[Project](ctx, ps.coll, q)
 }
 
 // Count counts the registrations.

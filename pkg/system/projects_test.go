@@ -60,7 +60,7 @@ func TestProjectLifecycle(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Namespace != "blog" || all[1].Name != "Shop" || all[1].Enabled {
 		t.Errorf("all = %+v, %v", all, err)
 	}
-	page, err := f.Projects.List(ctx, 1, 1)
+	page, err := f.Projects.List(ctx, system.PageQuery{Limit: 1, Offset: 1})
 	if err != nil || len(page.Items) != 1 || page.Items[0].Namespace != "shop" || page.HasMore {
 		t.Errorf("page = %+v, %v", page, err)
 	}

@@ -74,24 +74,48 @@ func (s *System) EnsureIndexes(ctx context.Context) error {
 	return nil
 }
 
+// PageQuery says which page of a list to read.
+type PageQuery struct {
+	After  string // Next of the page before, "" from the start
+	Limit  int64
+	Offset int64 // how many to leave out, behind After
+}
+
 // Page is one page of a list, in the order of creation.
 type Page[T any] struct {
 	Items   []T
-	HasMore bool // there are records behind the last item
+	HasMore bool   // there are records behind the last item
+	Next    string // After of the next page; "" at the end
 }
 
-// page reads limit records from offset on.
-func page[T any](ctx context.Context, coll store.Collection, limit, offset int64) (Page[T], error) {
+var errBadCursor = errs.New(errs.Invalid, "bad_cursor", "after must be the next cursor of a page of the same list")
+
+// page reads one page. It asks for one record more than the page holds, to know whether there is a next one.
+func page[T any](ctx context.Context, coll store.Collection, pq PageQuery) (Page[T], error) {
 	p := Page[T]{Items: []T{}}
-	q := store.Query{Sort: mql.Sort{{Path: "_id"}}, Skip: offset, Limit: limit + 1}
+	if pq.Limit == 0 {
+		return p, nil
+	}
+	q := store.Query{Sort: mql.Sort{{Path: "_id"}}, Skip: pq.Offset, Limit: pq.Limit + 1}
+	if pq.After != "" {
+		id, err := bson.ObjectIDFromHex(pq.After)
+		if err != nil {
+			return p, errBadCursor
+		}
+		q.After = []bson.RawValue{idValue(id)}
+	}
+	last := ""
 	err := coll.Find(ctx, q, func(doc bson.Raw) error {
-		if int64(len(p.Items)) == limit {
-			p.HasMore = true
+		if int64(len(p.Items)) == pq.Limit {
+			p.HasMore, p.Next = true, last
 			return nil
 		}
 		item, err := decode[T](doc)
 		if err != nil {
 			return err
+		}
+		if id, ok := doc.Lookup("_id").ObjectIDOK(); ok {
+			last = id.Hex()
 		}
 		p.Items = append(p.Items, item)
 		return nil
@@ -189,7 +213,9 @@ func retry(ctx context.Context, fn func() error) error {
 			return context.Cause(ctx)
 		}
 	}
-	return errs.New(errs.Unavailable, "contention", "the record is being changed by others; try again")
+	e := errs.New(errs.Unavailable, "contention", "the record is being changed by others; try again")
+	e.RetryAfter = time.Second
+	return e
 }
 
 func isDuplicate(err error) bool {

@@ -106,8 +106,8 @@ func (us *Users) ByUsername(ctx context.Context, username string) (User, error) 
 }
 
 // List reads one page of users.
-func (us *Users) List(ctx context.Context, limit, offset int64) (Page[User], error) {
-	return page[User](ctx, us.coll, limit, offset)
+func (us *Users) List(ctx context.Context, q PageQuery) (Page[User], error) {
+	return page[User](ctx, us.coll, q)
 }
 
 // Count counts the users.

@@ -323,20 +323,30 @@ func TestUserPages(t *testing.T) {
 	for _, name := range []string{"c", "a", "b"} {
 		f.user(name)
 	}
+	next := func(n int64) string {
+		p, err := f.Users.List(t.Context(), system.PageQuery{Limit: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Next
+	}
 	for name, tc := range map[string]struct {
-		limit, offset int64
-		want          []string
-		more          bool
+		q    system.PageQuery
+		want []string
+		more bool
 	}{
-		"all":    {10, 0, []string{"c", "a", "b"}, false},
-		"exact":  {3, 0, []string{"c", "a", "b"}, false},
-		"first":  {2, 0, []string{"c", "a"}, true},
-		"second": {2, 2, []string{"b"}, false},
-		"behind": {2, 3, nil, false},
-		"none":   {0, 0, nil, true},
+		"all":              {system.PageQuery{Limit: 10}, []string{"c", "a", "b"}, false},
+		"exact":            {system.PageQuery{Limit: 3}, []string{"c", "a", "b"}, false},
+		"first":            {system.PageQuery{Limit: 2}, []string{"c", "a"}, true},
+		"second":           {system.PageQuery{Limit: 2, Offset: 2}, []string{"b"}, false},
+		"behind":           {system.PageQuery{Limit: 2, Offset: 3}, nil, false},
+		"none":             {system.PageQuery{}, nil, false},
+		"after the first":  {system.PageQuery{Limit: 1, After: next(1)}, []string{"a"}, true},
+		"after the second": {system.PageQuery{Limit: 1, After: next(2)}, []string{"b"}, false},
+		"after, offset":    {system.PageQuery{Limit: 1, After: next(1), Offset: 1}, []string{"b"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := f.Users.List(t.Context(), tc.limit, tc.offset)
+			p, err := f.Users.List(t.Context(), tc.q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,10 +355,16 @@ func TestUserPages(t *testing.T) {
 				got = append(got, u.Username)
 			}
 			diff(t, "names", tc.want, got)
-			if p.HasMore != tc.more || p.Items == nil {
-				t.Errorf("has more %t, items %v", p.HasMore, p.Items)
+			if p.HasMore != tc.more || p.HasMore != (p.Next != "") || p.Items == nil {
+				t.Errorf("has more %t, next %q, items %v", p.HasMore, p.Next, p.Items)
 			}
 		})
+	}
+	for _, bad := range []string{"x", "650102030405060708090a0", "{}"} {
+		_, err := f.Users.List(t.Context(), system.PageQuery{Limit: 1, After: bad})
+		if e := errs.From(err); e == nil || e.Code != "bad_cursor" {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }
 

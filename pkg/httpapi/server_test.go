@@ -1,0 +1,461 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/cli"
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+const adminToken = "door-admin-token"
+
+const doorConfig = `
+namespace: door
+collections:
+  - name: items
+    fields: [{name: title, type: string, index: [unique]}]
+    upload: {maxBodySize: 1000}
+    permissions:
+      public: {methods: {get: true}}
+      user: {methods: {}}
+      "token:writer": {methods: {get: true, post: true, put: true}}
+`
+
+// door is a server in front of a store in memory, with a control plane that does little.
+type door struct {
+	system *system.System
+	server *httpapi.Server
+	web    *httptest.Server
+}
+
+// control reads registrations, and knows of one broken index. reloadErr is what a reload answers.
+type control struct {
+	httpapi.Control
+	*system.Projects
+
+	reloadErr error
+}
+
+func (c control) Count(ctx context.Context) (int64, error) { return c.Projects.Count(ctx) }
+
+func (c control) Get(ctx context.Context, id string) (system.Project, error) {
+	return c.Projects.Get(ctx, id)
+}
+
+func (c control) List(ctx context.Context, q system.PageQuery) (system.Page[system.Project], error) {
+	return c.Projects.List(ctx, q)
+}
+
+func (c control) ByNamespace(ctx context.Context, namespace string) (system.Project, error) {
+	return c.Projects.ByNamespace(ctx, namespace)
+}
+
+func (c control) Update(context.Context, string, bson.D) (system.Project, error) {
+	return system.Project{}, c.reloadErr
+}
+
+func (c control) Reload(context.Context, string, bool) error { return c.reloadErr }
+
+func (control) Indexes(context.Context, *project.Project, string) ([]api.IndexDescription, error) {
+	return []api.IndexDescription{{Name: "title", Key: []string{"title"}, State: api.IndexFailed, Message: "such as 650102030405060708090a0b"}}, nil
+}
+
+func newDoor(t *testing.T, reloadErr error) *door {
+	t.Helper()
+	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	log := slog.New(slog.DiscardHandler)
+	models := system.New(st, system.Options{
+		HashPassword: func(context.Context, string) (string, error) { return "hash", nil }, Now: time.Now,
+	})
+	if err := models.EnsureIndexes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	authn, err := auth.New(t.Context(), auth.Options{
+		System: models, Hasher: auth.NewHasher(auth.DefaultParams(), 1), Logger: log, Now: time.Now, AdminToken: adminToken,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := project.NewRegistry()
+	registry.Set(loadProject(t, doorConfig))
+	registerer := prometheus.NewRegistry()
+	server, err := httpapi.New(httpapi.Config{
+		Records: records.New(st, time.Now), Registry: registry, Auth: authn, Users: models.Users,
+		Control: control{Projects: models.Projects, reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
+		Ready: func(context.Context) []string { return nil }, Logger: log, Registerer: registerer, Gatherer: registerer,
+		MaxBodySize: 1 << 20,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{system: models, server: server, web: httptest.NewServer(server)}
+	t.Cleanup(d.web.Close)
+	return d
+}
+
+func loadProject(t *testing.T, config string) *project.Project {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, problems := project.Load(dir, "project.yaml", func(string) (string, bool) { return "", false })
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	p.ID, p.Generation = "650102030405060708090a0b", 1
+	return p
+}
+
+// do sends a request. headers are name, value, ….
+func (d *door) do(t *testing.T, method, path, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, d.web.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p api.Problem
+	if res.Header.Get("Content-Type") == api.MediaProblem && json.Unmarshal(data, &p) == nil {
+		return res, fmt.Sprintf("%d %s: %s", res.StatusCode, p.Code, p.Detail)
+	}
+	return res, fmt.Sprint(res.StatusCode)
+}
+
+// A body that is announced and never comes holds up neither its answer for long, nor the end of the service.
+func TestBodiesThatNeverCome(t *testing.T) {
+	d := newDoor(t, nil)
+	httpapi.SetRestGrace(d.server, 20*time.Millisecond)
+	const claim, chunked = "Content-Length: 900\r\n", "Transfer-Encoding: chunked\r\n"
+	for _, tt := range []struct{ name, request, want string }{
+		{"denied", "POST /api/v1/_/door/items HTTP/1.1\r\n" + claim, "403"},
+		{"denied, chunked", "POST /api/v1/_/door/items HTTP/1.1\r\n" + chunked, "403"},
+		{"no route", "POST /nope HTTP/1.1\r\n" + claim, "404"},
+		{"no project", "POST /api/v1/_/none/items HTTP/1.1\r\n" + chunked, "404"},
+		{"no method", "PATCH /api/v1/version HTTP/1.1\r\n" + claim, "405"},
+		{"probe", "GET /healthz HTTP/1.1\r\n" + claim, "200"},
+		{"probe, chunked", "GET /readyz HTTP/1.1\r\n" + chunked, "200"},
+		{"metrics", "GET /metrics HTTP/1.1\r\n" + claim, "200"},
+		{"read with a body", "GET /api/v1/_/door/items HTTP/1.1\r\n" + claim, "200"},
+		{"bad query", "GET /api/v1/version?%zz HTTP/1.1\r\n" + claim, "400"},
+		{"media type", "POST /api/v1/_/door/items HTTP/1.1\r\nToken: writer\r\nContent-Type: text/plain\r\n" + claim, "415"},
+		{"claims too much", "POST /api/v1/_/door/items HTTP/1.1\r\nToken: writer\r\nContent-Type: application/json\r\nContent-Length: 2000\r\n", "413"},
+		{"sends too much, chunked", "POST /api/v1/_/door/items HTTP/1.1\r\nToken: writer\r\nContent-Type: application/json\r\n" + chunked +
+			"\r\n3e9\r\n" + strings.Repeat("x", 1001), "413"},
+		{"malformed chunk", "POST /api/v1/_/door/items HTTP/1.1\r\nToken: writer\r\nContent-Type: application/json\r\n" + chunked + "\r\nzz\r\n", "400"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", d.web.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil { // where nothing bounds the wait
+				t.Fatal(err)
+			}
+			request := strings.Replace(tt.request, "\r\n", "\r\nHost: x\r\n", 1)
+			if !strings.Contains(request, "\r\n\r\n") {
+				request += "\r\n"
+			}
+			if _, err := io.WriteString(conn, request); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if got := fmt.Sprint(res.StatusCode); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A connection serves on after answers that took no notice of a body which did come.
+func TestBodiesThatNobodyWants(t *testing.T) {
+	d := newDoor(t, nil)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", d.web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for range 3 {
+		if _, err := io.WriteString(conn, "POST /api/v1/_/door/items HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusForbidden {
+			t.Fatal(res.StatusCode, err)
+		}
+		res.Body.Close()
+	}
+}
+
+// writeDeadlines notes that an answer has been given time.
+type writeDeadlines struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (w *writeDeadlines) SetWriteDeadline(t time.Time) error {
+	w.until = t
+	return nil
+}
+
+func (*writeDeadlines) SetReadDeadline(time.Time) error { return nil }
+
+// Every answer has time to go out, however long its request took to come: refusals too.
+func TestAnswersHaveTime(t *testing.T) {
+	d := newDoor(t, nil)
+	for path, want := range map[string]int{
+		"/healthz": 200, "/nope": 404, "/api/v1/user": 403, "/api/v1/_/door/items": 200, "/api/v1/version?x": 400,
+	} {
+		w := &writeDeadlines{ResponseRecorder: httptest.NewRecorder()}
+		d.server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		if w.Code != want || time.Until(w.until) < 50*time.Second {
+			t.Errorf("%s: %d, until %v", path, w.Code, w.until)
+		}
+	}
+}
+
+// Lists of more than one page are read to their end, by the client and by svcctl.
+func TestListsOfSystemModels(t *testing.T) {
+	d := newDoor(t, nil)
+	const n = 230
+	var users, projects []string
+	for i := range n {
+		user, namespace := fmt.Sprintf("user-%03d", i), fmt.Sprintf("project-%03d", i)
+		users, projects = append(users, "user/"+user), append(projects, "project/"+namespace)
+		if _, err := d.system.Users.Create(t.Context(), &access.Principal{Kind: access.KindAdmin}, bson.D{{Key: "username", Value: user}, {Key: "password", Value: "long enough 123"}}); err != nil {
+			t.Fatal(err)
+		}
+		resolve := func(context.Context, string) (string, error) { return namespace, nil }
+		if _, err := d.system.Projects.Create(t.Context(), bson.D{{Key: "configFile", Value: namespace + ".yaml"}}, resolve); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(client.Options{Server: d.web.URL, AdminToken: adminToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []client.Query{{}, {Limit: 1}, {Limit: 115}, {Limit: 230}, {Limit: 50, Count: true}} {
+		i := 0
+		for u, err := range c.Users(t.Context(), q) {
+			if err != nil || i >= n || "user/"+u.Username != users[i] {
+				t.Fatalf("%+v: %d is %s, %v", q, i, u.Username, err)
+			}
+			i++
+		}
+		if i != n {
+			t.Errorf("%+v: %d users", q, i)
+		}
+	}
+	for kind, want := range map[string][]string{"user": users, "project": projects} {
+		var out, problems strings.Builder
+		code := cli.Run(t.Context(), &command.State{
+			In: strings.NewReader(""), Out: &out, Err: &problems, Home: t.TempDir(), Now: time.Now,
+			Env: func(name string) (string, bool) { return d.web.URL, name == "SVCCTL_SERVER" },
+		}, []string{kind, "list", "-o", "name", "--admin-token-file", tokenFile(t)})
+		if code != 0 || strings.Join(strings.Fields(out.String()), " ") != strings.Join(want, " ") {
+			t.Errorf("%s list: %d, %d lines, %s", kind, code, strings.Count(out.String(), "\n"), problems.String())
+		}
+	}
+	admin := []string{"X-Admin-Token", adminToken}
+	if _, got := d.do(t, "GET", "/api/v1/user?after=x", "", admin...); !strings.HasPrefix(got, "400 bad_cursor") {
+		t.Error(got)
+	}
+	res, _ := d.do(t, "GET", "/api/v1/project?limit=2&offset=1", "", admin...)
+	link := strings.TrimSuffix(strings.TrimPrefix(res.Header.Get("Link"), "<"), `>; rel="next"`)
+	if _, got := d.do(t, "GET", link, "", admin...); got != "200" || strings.Contains(link, "offset") {
+		t.Errorf("%s: %s", link, got)
+	}
+}
+
+func tokenFile(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(name, []byte(adminToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// What is wrong with an index may name records, which are not for everyone to know of.
+func TestIndexMessages(t *testing.T) {
+	d := newDoor(t, nil)
+	for token, want := range map[string]bool{"": false, "writer": false, adminToken: true} {
+		headers := []string{"Token", token}
+		if token == adminToken {
+			headers[0] = "X-Admin-Token"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.web.URL+"/api/v1/_/door/_/collections/items", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(headers[0], headers[1])
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || !strings.Contains(string(body), `"state":"failed"`) || strings.Contains(string(body), "such as") != want {
+			t.Errorf("%q: %s, %v", token, body, err)
+		}
+	}
+}
+
+// Retry-After is for what can be repeated: reads, and what says that it has done nothing.
+func TestRetryAfter(t *testing.T) {
+	down := errs.New(errs.Unavailable, "store_unavailable", "the database can't be reached; try again later")
+	busy := down.With(errors.New("busy"))
+	busy.RetryAfter = 1500 * time.Millisecond
+	admin := []string{"X-Admin-Token", adminToken}
+	for _, tt := range []struct {
+		err    error
+		method string
+		path   string
+		want   string
+	}{
+		{down, "POST", "/api/v1/_/door/_/admin/reload", ""},
+		{down, "PUT", "/api/v1/project/650102030405060708090a0b", ""},
+		{busy, "POST", "/api/v1/_/door/_/admin/reload", "2"},
+		{busy, "PUT", "/api/v1/project/650102030405060708090a0b", "2"},
+	} {
+		d := newDoor(t, tt.err)
+		res, got := d.do(t, tt.method, tt.path, "{}", admin...)
+		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != tt.want {
+			t.Errorf("%s %s: %s, Retry-After %q", tt.method, tt.path, got, res.Header.Get("Retry-After"))
+		}
+	}
+	for method, want := range map[string]string{"GET": "1", "HEAD": "1", "POST": "", "PUT": "", "PATCH": "", "DELETE": ""} {
+		if got := httpapi.RetryAfter(method, down); got != want {
+			t.Errorf("%s: %q", method, got)
+		}
+	}
+}
+
+// A key that asks for a request to be carried out once is refused as long as that is not done.
+func TestIdempotencyKeys(t *testing.T) {
+	d := newDoor(t, nil)
+	const refused = "400 unsupported: Idempotency-Key is not supported: leave it out, and make sure otherwise that nothing is done twice, such as by a unique field"
+	for _, tt := range []struct{ method, path, want string }{
+		{"POST", "/api/v1/_/door/items", refused},
+		{"PUT", "/api/v1/_/door/items/650102030405060708090a0b", refused},
+		{"GET", "/api/v1/_/door/items", "200"},
+		{"POST", "/nope", "404 no_such_route: not found"},
+	} {
+		if _, got := d.do(t, tt.method, tt.path, `{"title": "x"}`, "Token", "writer", "Idempotency-Key", ""); got != tt.want {
+			t.Errorf("%s %s: %s", tt.method, tt.path, got)
+		}
+	}
+	if _, got := d.do(t, "GET", "/api/v1/_/door/items/_count", "", "Token", "writer"); got != "200" {
+		t.Error(got)
+	}
+}
+
+// Nobody but its operators learns that a project is registered whose config was never valid.
+func TestProjectsThatWereNeverServed(t *testing.T) {
+	d := newDoor(t, nil)
+	resolve := func(context.Context, string) (string, error) { return "broken", nil }
+	if _, err := d.system.Projects.Create(t.Context(), bson.D{{Key: "configFile", Value: "broken.yaml"}}, resolve); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range [][]string{
+		nil, {"Token", "writer"}, {"X-Admin-Token", "wrong"}, {"X-Auth-Token", "x.y.z"}, {"Token", "a", "X-Admin-Token", "b"}, {"Authorization", "Basic x"},
+	} {
+		for _, path := range []string{"_/collections", "_/collections/items", "_/admin/reload", "items", "items/x", "_/nope"} {
+			method := "GET"
+			if path == "_/admin/reload" {
+				method = "POST"
+			}
+			broken, got := d.do(t, method, "/api/v1/_/broken/"+path, "", who...)
+			none, want := d.do(t, method, "/api/v1/_/none/"+path, "", who...)
+			for _, h := range []http.Header{broken.Header, none.Header} {
+				h.Del("X-Request-Id")
+				h.Del("Date")
+			}
+			if got != want || got != "404 project_not_found: project not found" || fmt.Sprint(broken.Header) != fmt.Sprint(none.Header) {
+				t.Errorf("%v %s\n%s %v\n%s %v", who, path, got, broken.Header, want, none.Header)
+			}
+		}
+	}
+	admin := []string{"X-Admin-Token", adminToken}
+	if res, got := d.do(t, "POST", "/api/v1/_/broken/_/admin/reload", "", admin...); got != "202" || res.Header.Get("Cache-Control") != "private, no-cache" {
+		t.Error(got, res.Header)
+	}
+	if _, got := d.do(t, "GET", "/api/v1/_/broken/_/collections", "", admin...); got != "200" {
+		t.Error(got)
+	}
+}
+
+// Who am I is a question of those who show something.
+func TestMe(t *testing.T) {
+	d := newDoor(t, nil)
+	for _, tt := range []struct {
+		show []string
+		want string
+	}{
+		{nil, "403 permission_denied: permission denied"},
+		{[]string{"X-Admin-Token", adminToken}, "200"},
+		{[]string{"X-Admin-Token", "wrong"}, "403 permission_denied: permission denied"},
+		{[]string{"Token", "writer"}, "200"},
+	} {
+		if _, got := d.do(t, "GET", "/api/v1/me", "", tt.show...); got != tt.want {
+			t.Errorf("%v: %s", tt.show, got)
+		}
+	}
+}
