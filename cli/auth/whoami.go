@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/client"
 )
 
 // NewWhoami makes svcctl whoami.
@@ -32,12 +30,6 @@ func runWhoami(ctx context.Context, st *command.State) error {
 		return err
 	}
 	me, err := c.Me(ctx)
-	if client.IsStatus(err, http.StatusForbidden) && !c.HasCredential() {
-		return &command.Error{
-			Exit: command.ExitDenied, Code: "anonymous", Message: "you are anonymous to " + c.Server() + ": no credential was sent",
-			Hint: "run svcctl login, or give --token, --admin-token-file or --collection-token",
-		}
-	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -56,9 +57,9 @@ func ClientAddr(r *http.Request, trusted ...netip.Prefix) netip.Addr {
 }
 
 // RetryAfter is the header Retry-After of a refused request.
-func RetryAfter(method string, e *errs.Error) string {
+func RetryAfter(ctx context.Context, method string, e *errs.Error) string {
 	w := httptest.NewRecorder()
-	r := &request{Request: httptest.NewRequest(method, "/", http.NoBody)}
+	r := &request{Request: httptest.NewRequestWithContext(ctx, method, "/", http.NoBody)}
 	(&Server{}).sendProblem(w, r, problem(e, ""), e.RetryAfter)
 	return w.Header().Get("Retry-After")
 }

@@ -183,8 +183,13 @@ func TestBodyLimits(t *testing.T) {
 		size, claimed int64
 		want          errs.Kind // Internal: none
 	}{
-		{10, 10, errs.Internal}, {10, -1, errs.Internal}, {11, 11, errs.TooLarge}, {11, -1, errs.TooLarge},
-		{0, 0, errs.Internal}, {0, -1, errs.Internal}, {5, 1 << 40, errs.TooLarge},
+		{10, 10, errs.Internal},
+		{10, -1, errs.Internal},
+		{11, 11, errs.TooLarge},
+		{11, -1, errs.TooLarge},
+		{0, 0, errs.Internal},
+		{0, -1, errs.Internal},
+		{5, 1 << 40, errs.TooLarge},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(strings.NewReader(strings.Repeat("x", int(tt.size)))))
 		r.ContentLength = tt.claimed

@@ -260,8 +260,7 @@ func (s *Server) fail(w *recorder, r *request, err error) {
 		return
 	}
 	p := problem(e, r.id)
-	var refused *project.ConfigError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*project.ConfigError](err); ok {
 		p.Problems = configProblems(refused.Problems)
 	}
 	s.sendProblem(w, r, p, e.RetryAfter)

@@ -61,8 +61,8 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	if err != nil {
 		return BulkResult{}, err
 	}
-	if max := c.Collection.Bulk.MaxItems; len(bodies) > max {
-		return BulkResult{}, errs.New(errs.Limit, "bulk_limit", "%d items, the limit is %d: send them in several requests", len(bodies), max)
+	if limit := c.Collection.Bulk.MaxItems; len(bodies) > limit {
+		return BulkResult{}, errs.New(errs.Limit, "bulk_limit", "%d items, the limit is %d: send them in several requests", len(bodies), limit)
 	}
 	res := BulkResult{Items: make([]Item, len(bodies))}
 	raws := make([]bson.Raw, len(bodies))

@@ -274,8 +274,15 @@ func TestCursors(t *testing.T) {
 		}
 		const bad = "bad_cursor: after must be the next cursor of a page of the same sort"
 		for _, tt := range []struct{ sort, cursor string }{
-			{"-n", page.Next}, {"name", page.Next}, {"", page.Next}, {"n,name", page.Next},
-			{"n", page.Next + "A"}, {"n", page.Next[1:]}, {"n", "x"}, {"n", "%"}, {"n", strings.Repeat("A", 1<<17)},
+			{"-n", page.Next},
+			{"name", page.Next},
+			{"", page.Next},
+			{"n,name", page.Next},
+			{"n", page.Next + "A"},
+			{"n", page.Next[1:]},
+			{"n", "x"},
+			{"n", "%"},
+			{"n", strings.Repeat("A", 1<<17)},
 		} {
 			if got := show(after(tt.sort, tt.cursor)); got != bad {
 				t.Errorf("%s %.20s: %s", tt.sort, tt.cursor, got)
@@ -295,16 +302,33 @@ func TestCursors(t *testing.T) {
 		}
 		id := bson.NewObjectID()
 		for _, key := range [][]any{
-			{"text", id}, {nil, nil}, {1.5, "x"}, {bson.D{{Key: "$gt", Value: 1}}, id}, {bson.A{1, 2}, id},
-			{true, bson.D{}}, {bson.DateTime(1), id}, {bson.Undefined{}, id}, {bson.D{{Key: "$where", Value: "1"}}, id},
+			{"text", id},
+			{nil, nil},
+			{1.5, "x"},
+			{bson.D{{Key: "$gt", Value: 1}}, id},
+			{bson.A{1, 2}, id},
+			{true, bson.D{}},
+			{bson.DateTime(1), id},
+			{bson.Undefined{}, id},
+			{bson.D{{Key: "$where", Value: "1"}}, id},
 		} {
 			if err := after("n", forged(key...)); err != nil && show(err) != bad {
 				t.Errorf("%v: %s", key, show(err))
 			}
 		}
 		for _, key := range [][]any{
-			{}, {1}, {1, id, 2}, {bson.Regex{Pattern: "("}, id}, {bson.MinKey{}, id}, {bson.MaxKey{}, id}, {deep, id}, {bson.A{bson.Regex{Pattern: "x"}}, id}, {bson.D{{Key: "x", Value: bson.MinKey{}}}, id},
-			{bson.JavaScript("x"), id}, {bson.Symbol("x"), id}, {bson.CodeWithScope{Code: "x", Scope: bson.D{}}, id},
+			{},
+			{1},
+			{1, id, 2},
+			{bson.Regex{Pattern: "("}, id},
+			{bson.MinKey{}, id},
+			{bson.MaxKey{}, id},
+			{deep, id},
+			{bson.A{bson.Regex{Pattern: "x"}}, id},
+			{bson.D{{Key: "x", Value: bson.MinKey{}}}, id},
+			{bson.JavaScript("x"), id},
+			{bson.Symbol("x"), id},
+			{bson.CodeWithScope{Code: "x", Scope: bson.D{}}, id},
 			{bson.DBPointer{DB: "x", Pointer: id}, id},
 		} {
 			if got := show(after("n", forged(key...))); got != bad {

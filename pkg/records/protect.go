@@ -1,8 +1,8 @@
 package records
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -48,7 +48,7 @@ func (g guard) walk(v any, path, shown string, create bool, out *[]errs.FieldErr
 		}
 	case bson.A:
 		for i, item := range v {
-			g.walk(item, path, join(shown, fmt.Sprint(i)), create, out)
+			g.walk(item, path, join(shown, strconv.Itoa(i)), create, out)
 		}
 	}
 }
@@ -146,8 +146,10 @@ func (k *keeper) list(next bson.A, current any, path, shown string) bson.A {
 	cur, _ := current.(bson.A)
 	pair, ok := k.pair(next, cur, path)
 	if !ok {
-		k.problems = append(k.problems, errs.FieldError{Path: shown, Rule: "elements",
-			Message: "holds fields that you can't see or write: change and remove its elements in separate requests"})
+		k.problems = append(k.problems, errs.FieldError{
+			Path: shown, Rule: "elements",
+			Message: "holds fields that you can't see or write: change and remove its elements in separate requests",
+		})
 		return next
 	}
 	out := make(bson.A, len(next))
@@ -159,9 +161,9 @@ func (k *keeper) list(next bson.A, current any, path, shown string) bson.A {
 		switch item := item.(type) {
 		case bson.D:
 			oldDoc, _ := old.(bson.D)
-			out[i] = k.object(item, oldDoc, path, join(shown, fmt.Sprint(i)))
+			out[i] = k.object(item, oldDoc, path, join(shown, strconv.Itoa(i)))
 		case bson.A:
-			out[i] = k.list(item, old, path, join(shown, fmt.Sprint(i)))
+			out[i] = k.list(item, old, path, join(shown, strconv.Itoa(i)))
 		default:
 			out[i] = item
 		}

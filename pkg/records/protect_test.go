@@ -64,8 +64,10 @@ func TestGuard(t *testing.T) {
 		{"what was read comes back", merge, `{` + without + `}`, storedFull("", "", "", "")},
 		{"what was read comes back whole", overwrite, `{` + without + `}`, storedFull("", "", "", "")},
 		{"replace by nearly nothing", overwrite, `{"title": "B"}`, `{"data":{"lock":"l","secret":"s"},"lock":"l","secret":"s","seo":{"lock":"l","score":1},"title":"B"}`},
-		{"patch away all that is seen", patch, `[{"op": "replace", "path": "", "value": {"title": "B"}}]`,
-			`{"data":{"lock":"l","secret":"s"},"lock":"l","secret":"s","seo":{"lock":"l","score":1},"title":"B"}`},
+		{
+			"patch away all that is seen", patch, `[{"op": "replace", "path": "", "value": {"title": "B"}}]`,
+			`{"data":{"lock":"l","secret":"s"},"lock":"l","secret":"s","seo":{"lock":"l","score":1},"title":"B"}`,
+		},
 
 		{"name a hidden field", merge, `{"secret": "x"}`, "validation_failed: secret: unknown field"},
 		{"take a hidden field away", merge, `{"secret": null}`, "validation_failed: secret: unknown field"},
@@ -78,8 +80,10 @@ func TestGuard(t *testing.T) {
 		{"hidden tested", patch, `[{"op": "test", "path": "/secret", "value": "s"}]`, `patch_test_failed: operation 0: the value at "/secret" is not the one tested for`},
 		{"hidden copied", patch, `[{"op": "copy", "from": "/secret", "path": "/title"}]`, `bad_patch: operation 0: there is nothing at "/secret"`},
 		{"hidden removed", patch, `[{"op": "remove", "path": "/secret"}]`, `bad_patch: operation 0: there is no such place: "/secret"`},
-		{"hidden moved with its parent", patch, `[{"op": "move", "from": "/seo", "path": "/data/y"}]`,
-			`{"data":{"lock":"l","secret":"s","x":1,"y":{"lock":"l","title":"T"}},"lock":"l","parts":[{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"}],"secret":"s","seo":{"lock":"l","score":1},"title":"A"}`},
+		{
+			"hidden moved with its parent", patch, `[{"op": "move", "from": "/seo", "path": "/data/y"}]`,
+			`{"data":{"lock":"l","secret":"s","x":1,"y":{"lock":"l","title":"T"}},"lock":"l","parts":[{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"}],"secret":"s","seo":{"lock":"l","score":1},"title":"A"}`,
+		},
 
 		{"readonly as it is", merge, `{"lock": "l", "seo": {"lock": "l"}}`, storedFull("", "", "", "")},
 		{"readonly", merge, `{"lock": "x"}`, "validation_failed: lock: is read-only for you"},
@@ -97,26 +101,42 @@ func TestGuard(t *testing.T) {
 		{"parent becomes a list with it", merge, `{"data": [{"lock": "x"}]}`, "validation_failed: data: must stay an object"},
 		{"parent replaced", merge, `{"data": {"y": 2, "x": null}}`, storedFull(`{"lock":"l","secret":"s","y":2}`, "", "", "")},
 
-		{"elements in another order", merge, `{"parts": [{"sku": "c"}, {"sku": "a"}, {"sku": "b"}]}`,
-			storedFull("", `[{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"b"}]`, "", "")},
-		{"element in front", merge, `{"parts": [{"sku": "n"}, {"sku": "a"}, {"sku": "b"}, {"sku": "c"}]}`,
-			storedFull("", `[{"sku":"n"},{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"}]`, "", "")},
-		{"element changed", merge, `{"parts": [{"sku": "a"}, {"sku": "B"}, {"sku": "c"}]}`,
-			storedFull("", `[{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"B"},{"cost":3,"serial":"z","sku":"c"}]`, "", "")},
-		{"element away", merge, `{"parts": [{"sku": "b"}, {"sku": "c"}]}`,
-			storedFull("", `[{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"}]`, "", "")},
+		{
+			"elements in another order", merge, `{"parts": [{"sku": "c"}, {"sku": "a"}, {"sku": "b"}]}`,
+			storedFull("", `[{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"b"}]`, "", ""),
+		},
+		{
+			"element in front", merge, `{"parts": [{"sku": "n"}, {"sku": "a"}, {"sku": "b"}, {"sku": "c"}]}`,
+			storedFull("", `[{"sku":"n"},{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"}]`, "", ""),
+		},
+		{
+			"element changed", merge, `{"parts": [{"sku": "a"}, {"sku": "B"}, {"sku": "c"}]}`,
+			storedFull("", `[{"cost":1,"serial":"x","sku":"a"},{"cost":2,"serial":"y","sku":"B"},{"cost":3,"serial":"z","sku":"c"}]`, "", ""),
+		},
+		{
+			"element away", merge, `{"parts": [{"sku": "b"}, {"sku": "c"}]}`,
+			storedFull("", `[{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"}]`, "", ""),
+		},
 		{"element twice", merge, `{"parts": [{"sku": "a"}, {"sku": "a"}]}`, mixed},
 		{"one away, another changed", merge, `{"parts": [{"sku": "b"}, {"sku": "C"}]}`, mixed},
 		{"one new, another changed", merge, `{"parts": [{"sku": "a"}, {"sku": "B"}, {"sku": "c"}, {"sku": "d"}]}`, mixed},
-		{"one away, another changed by pointers", patch,
-			`[{"op": "remove", "path": "/parts/0"}, {"op": "replace", "path": "/parts/1/sku", "value": "C"}]`, mixed},
+		{
+			"one away, another changed by pointers", patch,
+			`[{"op": "remove", "path": "/parts/0"}, {"op": "replace", "path": "/parts/1/sku", "value": "C"}]`, mixed,
+		},
 		{"all changed, and one away", overwrite, `{"title": "A", "parts": [{"sku": "A"}, {"sku": "B"}]}`, mixed},
-		{"two changed in another order", merge, `{"parts": [{"sku": "C"}, {"sku": "b"}, {"sku": "A"}]}`,
-			storedFull("", `[{"cost":1,"serial":"x","sku":"C"},{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"A"}]`, "", "")},
-		{"one away, one in its place by position alone", merge, `{"parts": [{"sku": "b"}, {"sku": "c"}, {"sku": "n"}]}`,
-			storedFull("", `[{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"n"}]`, "", "")},
-		{"members in another order", merge, `{"parts": [{"serial": "z", "sku": "c"}, {"sku": "a", "serial": "x"}]}`,
-			storedFull("", `[{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"a"}]`, "", "")},
+		{
+			"two changed in another order", merge, `{"parts": [{"sku": "C"}, {"sku": "b"}, {"sku": "A"}]}`,
+			storedFull("", `[{"cost":1,"serial":"x","sku":"C"},{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"A"}]`, "", ""),
+		},
+		{
+			"one away, one in its place by position alone", merge, `{"parts": [{"sku": "b"}, {"sku": "c"}, {"sku": "n"}]}`,
+			storedFull("", `[{"cost":2,"serial":"y","sku":"b"},{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"n"}]`, "", ""),
+		},
+		{
+			"members in another order", merge, `{"parts": [{"serial": "z", "sku": "c"}, {"sku": "a", "serial": "x"}]}`,
+			storedFull("", `[{"cost":3,"serial":"z","sku":"c"},{"cost":1,"serial":"x","sku":"a"}]`, "", ""),
+		},
 		{"all elements away", merge, `{"parts": []}`, storedFull("", `[]`, "", "")},
 		{"system field", merge, `{"_rev": 1, "title": "B"}`, storedFull("", "", "", "B")},
 	} {
