@@ -11,18 +11,30 @@ const (
 	headerForwardedFor = "X-Forwarded-For"
 )
 
-// addr is the address of the client: the peer's, or the one that a trusted proxy names. Of what proxies say, the last
-// word is read first, and nothing that stands before the word of one that is not trusted; what can't be read ends it.
+// addr is the address of the client: the peer's, or the one that a trusted proxy names. When a request has both headers
+// and they don't agree, one of them may be the client's own invention, passed on by a proxy that sets the other: then
+// neither is believed.
 func (r *request) addr() netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
 	}
-	addr := peer.Addr().Unmap()
-	rest, parse := strings.Join(r.Header.Values(headerForwardedFor), ","), netip.ParseAddr
-	if given := r.Header.Values(headerForwarded); len(given) > 0 {
-		rest, parse = strings.Join(given, ","), parseForwarded
+	from := peer.Addr().Unmap()
+	forwarded, xForwarded := r.Header.Values(headerForwarded), r.Header.Values(headerForwardedFor)
+	addr := r.follow(from, forwarded, parseForwarded)
+	switch other := r.follow(from, xForwarded, netip.ParseAddr); {
+	case len(forwarded) == 0:
+		return other
+	case len(xForwarded) > 0 && other != addr:
+		return from
 	}
+	return addr
+}
+
+// follow goes back from proxy to proxy. Of what they say the last word is read first, and nothing that stands before the
+// word of one that is not trusted; what can't be read ends it.
+func (r *request) follow(addr netip.Addr, header []string, parse func(string) (netip.Addr, error)) netip.Addr {
+	rest := strings.Join(header, ",")
 	for rest != "" && r.server.trusts(addr) {
 		var hop string
 		rest, hop = cutLast(rest, ',')

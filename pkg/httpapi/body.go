@@ -22,6 +22,9 @@ const (
 	maxPrealloc = 64 << 10
 )
 
+// maxSystemBody bounds the bodies of requests that are not for records, which anyone may send to log in.
+const maxSystemBody = 1 << 20
+
 // mediaType gives the request's media type and refuses one that the route does not read. Requiring JSON also keeps
 // plain web forms from writing.
 func (r *request) mediaType(allowed ...string) (string, error) {
@@ -129,6 +132,9 @@ func (r *request) object(w http.ResponseWriter) (bson.D, error) {
 // maxBody is the limit for this request's body in bytes: the most specific setting, under the server's ceiling.
 func (r *request) maxBody() int64 {
 	limit := r.server.cfg.MaxBodySize
+	if r.collection == nil { // logins and models of the system are small
+		return min(limit, maxSystemBody)
+	}
 	if r.collection != nil && r.collection.Limits.MaxBodySize > 0 {
 		limit = min(limit, r.collection.Limits.MaxBodySize)
 	}

@@ -296,9 +296,16 @@ func TestForwarded(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr = proxy + ":5"
 		r.Header["Forwarded"] = tt.forwarded
-		r.Header.Set("X-Forwarded-For", "9.9.9.9")
 		if got := httpapi.ClientAddr(r, inner).String(); got != tt.want {
 			t.Errorf("%q: %s, want %s", tt.forwarded, got, tt.want)
+		}
+		r.Header.Set("X-Forwarded-For", "9.9.9.9") // a client's own, or the other is
+		if got := httpapi.ClientAddr(r, inner).String(); got != proxy {
+			t.Errorf("%q against X-Forwarded-For: %s, want %s", tt.forwarded, got, proxy)
+		}
+		r.Header.Set("X-Forwarded-For", tt.want)
+		if got := httpapi.ClientAddr(r, inner).String(); got != tt.want {
+			t.Errorf("%q with an equal X-Forwarded-For: %s, want %s", tt.forwarded, got, tt.want)
 		}
 		if got := httpapi.ClientAddr(r).String(); got != proxy {
 			t.Errorf("%q, from one who is not trusted: %s", tt.forwarded, got)

@@ -190,6 +190,11 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 	if r.pretty, err = r.boolean(api.ParamPretty); err != nil {
 		return err
 	}
+	if rt.right.kind != rightRecords { // records have limits of their own, and bulk writes may take long
+		ctx, cancel := context.WithTimeout(r.Context(), systemTimeout)
+		defer cancel()
+		r.Request = r.WithContext(ctx)
+	}
 	if rt.right.kind == rightProject || rt.right.kind == rightRecords {
 		if err := r.inProject(rt.right.kind); err != nil {
 			return err
@@ -206,6 +211,9 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 	}
 	return rt.handle(s, w, r)
 }
+
+// systemTimeout bounds requests that are not for records, below the time in which an answer must be out.
+const systemTimeout = 30 * time.Second
 
 // keepPrivate tells caches that an answer depends on who asks, and not to share one that a credential opened.
 func keepPrivate(h http.Header, p *access.Principal) {
