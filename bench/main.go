@@ -65,8 +65,9 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := measure(ctx, o); err != nil {
+	err := measure(ctx, o)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -146,11 +147,12 @@ func (r *report) table(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "svcd %s, %s store, %d articles, %d CPUs shared with the client\n\n", r.Version, r.Store, r.Articles, r.CPUs)
 	rows := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
-	text := "operation\tconnections\trequests/s\tp50 ms\tp99 ms\tCPU µs/request\t\n"
+	var text strings.Builder
+	text.WriteString("operation\tconnections\trequests/s\tp50 ms\tp99 ms\tCPU µs/request\t\n")
 	for _, x := range r.Runs {
-		text += fmt.Sprintf("%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t\n", x.Op, x.Connections, x.PerSecond, x.P50, x.P99, x.CPU)
+		fmt.Fprintf(&text, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t\n", x.Op, x.Connections, x.PerSecond, x.P50, x.P99, x.CPU)
 	}
-	if _, err := io.WriteString(rows, text); err != nil {
+	if _, err := io.WriteString(rows, text.String()); err != nil {
 		return err
 	}
 	if err := rows.Flush(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -127,9 +128,9 @@ func callAll(t *testing.T, c *client.Client) {
 		for j := 1; j < m.Type().NumIn(); j++ {
 			arg := reflect.New(m.Type().In(j)).Elem()
 			if arg.Kind() == reflect.String {
-				arg.SetString("x" + fmt.Sprint(j))
+				arg.SetString("x" + strconv.Itoa(j))
 			}
-			if raw, ok := arg.Addr().Interface().(interface{ UnmarshalJSON([]byte) error }); ok {
+			if raw, ok := reflect.TypeAssert[interface{ UnmarshalJSON([]byte) error }](arg.Addr()); ok {
 				if err := raw.UnmarshalJSON([]byte(`{}`)); err != nil {
 					t.Fatal(err)
 				}
@@ -137,8 +138,10 @@ func callAll(t *testing.T, c *client.Client) {
 			args = append(args, arg)
 		}
 		for _, out := range m.Call(args) {
-			if res, ok := out.Interface().(*http.Response); ok && res != nil {
-				res.Body.Close()
+			if res, ok := reflect.TypeAssert[*http.Response](out); ok && res != nil {
+				if err := res.Body.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	}
@@ -160,7 +163,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 func TestBodyDeadlines(t *testing.T) {
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	body := bytes.Repeat([]byte("x"), 300<<10)
-	r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(bytes.NewReader(body)))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(bytes.NewReader(body)))
 	began := time.Now()
 	got, err := httpapi.ReadBody(w, r, 1<<20)
 	if err != nil || !bytes.Equal(got, body) {
@@ -191,14 +194,14 @@ func TestBodyLimits(t *testing.T) {
 		{0, -1, errs.Internal},
 		{5, 1 << 40, errs.TooLarge},
 	} {
-		r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(strings.NewReader(strings.Repeat("x", int(tt.size)))))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(strings.NewReader(strings.Repeat("x", int(tt.size)))))
 		r.ContentLength = tt.claimed
 		got, err := httpapi.ReadBody(httptest.NewRecorder(), r, 10)
 		if err == nil && (tt.want != errs.Internal || int64(len(got)) != tt.size) || err != nil && errs.KindOf(err) != tt.want {
 			t.Errorf("%+v: %d bytes, %v", tt, len(got), err)
 		}
 	}
-	broken := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(io.MultiReader(strings.NewReader("x"), failing{})))
+	broken := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(io.MultiReader(strings.NewReader("x"), failing{})))
 	if _, err := httpapi.ReadBody(httptest.NewRecorder(), broken, 10); errs.From(err).Code != "bad_body" {
 		t.Error(err)
 	}
@@ -214,7 +217,7 @@ func TestClaimedLengthReservesNothing(t *testing.T) {
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
-			r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody)
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), claimed
 			if _, err := httpapi.ReadBody(httptest.NewRecorder(), r, claimed); err != nil {
 				b.Fatal(err)
@@ -246,7 +249,7 @@ func TestClientAddr(t *testing.T) {
 		{"10.0.0.1:5", []string{""}, []netip.Prefix{inner}, "10.0.0.1"},
 		{"@", []string{"1.1.1.1"}, []netip.Prefix{inner}, "invalid IP"},
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr = tt.peer
 		for _, v := range tt.xff {
 			r.Header.Add("X-Forwarded-For", v)
@@ -293,7 +296,7 @@ func TestForwarded(t *testing.T) {
 		{[]string{`for=6.6.6.6,`}, proxy},
 		{[]string{``}, proxy},
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr = proxy + ":5"
 		r.Header["Forwarded"] = tt.forwarded
 		if got := httpapi.ClientAddr(r, inner).String(); got != tt.want {

@@ -63,7 +63,7 @@ func allFound(ctx context.Context, c store.Collection, key string, values bson.A
 		for _, v := range chunk {
 			missing[valueKey(v)] = v
 		}
-		in, err := mql.Compile(bson.D{{Key: key, Value: bson.D{{Key: "$in", Value: bson.A(chunk)}}}})
+		in, err := mql.Compile(bson.D{{Key: key, Value: bson.D{{Key: "$in", Value: chunk}}}})
 		if err != nil {
 			return false, err
 		}

@@ -66,11 +66,11 @@ type world struct {
 }
 
 var (
-	namespaces atomic.Int64                                                    //nolint:gochecknoglobals // names on a shared server
-	start      = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)                  //nolint:gochecknoglobals // constant
-	alice      = bson.ObjectID{0: 0xa1, 11: 0x1}                               //nolint:gochecknoglobals // constant
-	bob        = bson.ObjectID{0: 0xb0, 11: 0x2}                               //nolint:gochecknoglobals // constant
-	run        = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixMicro()%1e9) //nolint:gochecknoglobals // as namespaces
+	namespaces atomic.Int64 // names on a shared server
+	start      = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	alice      = bson.ObjectID{0: 0xa1, 11: 0x1}
+	bob        = bson.ObjectID{0: 0xb0, 11: 0x2}
+	run        = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixMicro()%1e9) // as namespaces
 )
 
 // newWorld compiles a config, whose namespace is filled in, and makes its indexes.
@@ -250,16 +250,17 @@ func show(err error) string {
 		return "ok"
 	}
 	e := errs.From(err)
-	out := e.Code + ": " + e.Message
+	var out strings.Builder
+	out.WriteString(e.Code + ": " + e.Message)
 	if e.Kind == errs.Internal {
-		out += " " + e.Error()
+		out.WriteString(" " + e.Error())
 	}
 	if len(e.Fields) > 1 {
 		for _, f := range e.Fields {
-			out += fmt.Sprintf(" [%s %s]", f.Path, f.Rule)
+			fmt.Fprintf(&out, " [%s %s]", f.Path, f.Rule)
 		}
 	}
-	return out
+	return out.String()
 }
 
 func errsFields(err error) []errs.FieldError { return errs.From(err).Fields }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,8 +69,8 @@ func (w *twin) populate(t *testing.T, rnd *rand.Rand) {
 			if own {
 				by = alice.Hex()
 			}
-			d = append(d, bson.E{Key: "name", Value: name}, bson.E{Key: "on", Value: !own}, bson.E{Key: "tags", Value: bson.A{name, "t"}})
-			d = append(d, bson.E{Key: "seo", Value: secretMember(rnd, "score", bson.D{{Key: "title", Value: name}})})
+			d = append(d, bson.E{Key: "name", Value: name}, bson.E{Key: "on", Value: !own}, bson.E{Key: "tags", Value: bson.A{name, "t"}},
+				bson.E{Key: "seo", Value: secretMember(rnd, "score", bson.D{{Key: "title", Value: name}})})
 			var list bson.A
 			for p := range parts {
 				list = append(list, secretMember(rnd, "cost", bson.D{{Key: "sku", Value: string(rune('a' + p))}}))
@@ -84,8 +85,12 @@ func (w *twin) populate(t *testing.T, rnd *rand.Rand) {
 		for j := range 5 + 20*i {
 			world.putDoc(bson.D{
 				{Key: "_id", Value: bson.ObjectID{0: 1, 9: byte(i), 10: byte(rnd.IntN(256)), 11: byte(100 + j)}},
-				{Key: "n", Value: int64(rnd.IntN(8))}, {Key: "on", Value: false}, {Key: "name", Value: "unseen"},
-				{Key: "parts", Value: bson.A{bson.A{int64(1)}}}, {Key: "createdBy", Value: bob.Hex()}, {Key: "_rev", Value: int64(9)},
+				{Key: "n", Value: int64(rnd.IntN(8))},
+				{Key: "on", Value: false},
+				{Key: "name", Value: "unseen"},
+				{Key: "parts", Value: bson.A{bson.A{int64(1)}}},
+				{Key: "createdBy", Value: bob.Hex()},
+				{Key: "_rev", Value: int64(9)},
 			})
 		}
 	}
@@ -262,7 +267,7 @@ func pages(w *world, c *records.Call, p records.ListParams) string {
 func answer(rec *records.Record, err error) string {
 	switch {
 	case err != nil:
-		fields, _ := json.Marshal(errsFields(err)) //nolint:errcheck,errchkjson // strings only
+		fields, _ := json.Marshal(errsFields(err)) //nolint:errchkjson // strings only
 		return show(err) + string(fields)
 	case rec == nil:
 		return "not readable"
@@ -274,20 +279,21 @@ func bulkAnswer(res records.BulkResult, err error) string {
 	if err != nil {
 		return answer(nil, err)
 	}
-	out := fmt.Sprint(res.Matched)
+	var out strings.Builder
+	fmt.Fprint(&out, res.Matched)
 	for _, it := range res.Items {
-		out += " " + it.ID + " " + show(it.Err)
+		out.WriteString(" " + it.ID + " " + show(it.Err))
 	}
-	return out
+	return out.String()
 }
 
 // What callers may not see makes no difference to any answer.
 func TestNonInterference(t *testing.T) {
 	n, seed := 2000, uint64(time.Now().UnixNano())
-	if v, err := strconv.Atoi(os.Getenv("SOAK")); err == nil { //nolint:forbidigo // how long to try, set by who runs it
+	if v, err := strconv.Atoi(os.Getenv("SOAK")); err == nil { // how long to try, set by who runs it
 		n = v
 	}
-	if v, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil { //nolint:forbidigo // as above
+	if v, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
 		seed = v
 	}
 	eachStore(t, func(t *testing.T, s store.Store) {
@@ -303,7 +309,7 @@ func TestNonInterference(t *testing.T) {
 			if i%500 == 0 { // what writes have used up comes back
 				pair = &twin{worlds: [2]*world{newWorld(t, s, secretive), newWorld(t, s, secretive)}}
 				pair.populate(t, rnd)
-				g.ids = append(pair.ids, bson.ObjectID{0: 1, 11: 200}.Hex(), "zz")
+				g.ids = slices.Concat(pair.ids, []string{bson.ObjectID{0: 1, 11: 200}.Hex(), "zz"})
 			}
 			ask, who := g.request(), pick(g, "public", "alice")
 			a, b := ask(pair.worlds[0], pair.worlds[0].call(who)), ask(pair.worlds[1], pair.worlds[1].call(who))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -175,7 +176,7 @@ func TestPaging(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		for i := range 23 {
-			n := fmt.Sprint(i % 5)
+			n := strconv.Itoa(i % 5)
 			if i%7 == 0 {
 				n = "null"
 			}
@@ -228,7 +229,7 @@ func TestPagesAreStable(t *testing.T) {
 		w := newWorld(t, s, queried)
 		ids := map[string]string{}
 		for i := range 10 {
-			ids[fmt.Sprint(i)] = w.put(fmt.Sprintf(`{"n": %d, "on": true, "_rev": 1}`, i))
+			ids[strconv.Itoa(i)] = w.put(fmt.Sprintf(`{"n": %d, "on": true, "_rev": 1}`, i))
 		}
 		limit := int64(4)
 		p := records.ListParams{Sort: "n", Limit: &limit}

@@ -319,8 +319,9 @@ func sortable(v bson.RawValue, levels int) bool {
 		return err == nil && levels > 0 && !slices.ContainsFunc(elements, func(e bson.RawElement) bool {
 			return !sortable(e.Value(), levels-1)
 		})
+	default:
+		return false
 	}
-	return false
 }
 
 // fingerprint tells sorts apart, so that a cursor is not used with another sort by mistake.
@@ -331,7 +332,7 @@ func fingerprint(sort mql.Sort) uint32 {
 		if f.Desc {
 			dir = "-"
 		}
-		h.Write([]byte(dir + f.Path + "\x00")) //nolint:errcheck // a hash never fails
+		h.Write([]byte(dir + f.Path + "\x00")) //nolint:gosec // a hash never fails
 	}
 	return h.Sum32()
 }

@@ -199,7 +199,7 @@ func TestGuardInNestedLists(t *testing.T) {
 			{`{"data": [{}, 5]}`, `{"data":[{"secret":"t"},5]}`},
 		} {
 			id := w.create("admin", nested)
-			got := "ok"
+			var got string
 			if _, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: doc(t, tt.body)}); err != nil {
 				got = show(err)
 			} else {

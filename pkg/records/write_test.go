@@ -69,8 +69,10 @@ func TestCreate(t *testing.T) {
 		for _, tt := range []struct{ name, body, want string }{
 			{"defaults", `{"title": "A"}`, `{"status":"draft","title":"A"}`},
 			{"null is no default", `{"title": "A", "status": null}`, `{"title":"A"}`},
-			{"types are kept", `{"title": "A", "views": 9007199254740993, "at": "2026-01-02T03:04:05.678+01:00", "tags": ["x"]}`,
-				`{"at":"2026-01-02T02:04:05.678Z","status":"draft","tags":["x"],"title":"A","views":9007199254740993}`},
+			{
+				"types are kept", `{"title": "A", "views": 9007199254740993, "at": "2026-01-02T03:04:05.678+01:00", "tags": ["x"]}`,
+				`{"at":"2026-01-02T02:04:05.678Z","status":"draft","tags":["x"],"title":"A","views":9007199254740993}`,
+			},
 			{"foreign", `{"title": "A", "author": "` + person.ID + `"}`, `{"author":"` + person.ID + `","status":"draft","title":"A"}`},
 			{"empty", `{}`, "validation_failed: title: is required"},
 			{"wrong type", `{"title": 1}`, "validation_failed: title: must be a string, is a number"},
@@ -199,8 +201,10 @@ func TestUpdate(t *testing.T) {
 		{"taking away what is not there", merge, `{"views": null}`, `{"seo":{"note":"N","title":"T"},"slug":"a","status":"live","tags":["x","y"],"title":"A"}`},
 		{"replace", overwrite, `{"title": "B"}`, `{"title":"B"}`},
 		{"replace without a required field", overwrite, `{"slug": "b"}`, "validation_failed: title: is required"},
-		{"patch", patch, `[{"op": "replace", "path": "/title", "value": "B"}, {"op": "remove", "path": "/seo/note"}, {"op": "add", "path": "/tags/-", "value": "z"}]`,
-			`{"seo":{"title":"T"},"slug":"a","status":"live","tags":["x","y","z"],"title":"B"}`},
+		{
+			"patch", patch, `[{"op": "replace", "path": "/title", "value": "B"}, {"op": "remove", "path": "/seo/note"}, {"op": "add", "path": "/tags/-", "value": "z"}]`,
+			`{"seo":{"title":"T"},"slug":"a","status":"live","tags":["x","y","z"],"title":"B"}`,
+		},
 		{"patch that tests", patch, `[{"op": "test", "path": "/title", "value": "Z"}]`, `patch_test_failed: operation 0: the value at "/title" is not the one tested for`},
 		{"patch of the id", patch, `[{"op": "replace", "path": "/id", "value": "650102030405060708090a0b"}]`, "validation_failed: id: is set by the service: leave it out"},
 		{"patch of the revision", patch, `[{"op": "replace", "path": "/_rev", "value": 9}]`, "stale: the record has changed since you read it: read it again and repeat the change on its new revision"},
@@ -311,9 +315,7 @@ func TestNoLostUpdates(t *testing.T) {
 		const writers, each = 8, 4
 		var wg sync.WaitGroup
 		for i := range writers {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				for j := range each {
 					name := string(rune('a'+i)) + string(rune('a'+j))
 					body := bson.D{{Key: name, Value: int64(1)}}
@@ -328,7 +330,7 @@ func TestNoLostUpdates(t *testing.T) {
 						break
 					}
 				}
-			}()
+			})
 		}
 		wg.Wait()
 		rec, err := w.service.Get(t.Context(), w.call("alice"), id, records.GetParams{})

@@ -74,7 +74,7 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return contextError(ctx.Err())
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded) && hasDeadline(ctx):
-		return noAnswer
+		return errNoAnswer
 	case hasCode(err, codeOutOfDiskSpace):
 		return errs.New(errs.Full, "store_full", "the database has no space left to write").With(s.secret.clean(err))
 	case hasCode(err, codeObjectTooLarge):
@@ -101,9 +101,9 @@ func unavailable(cause error) error {
 	return errs.New(errs.Unavailable, "store_unavailable", "the database can't be reached; try again later").With(cause)
 }
 
-// noAnswer is the end of the caller's time without a word from the server, which stops its work by itself in time: the
+// errNoAnswer is the end of the caller's time without a word from the server, which stops its work by itself in time: the
 // server is down or cut off, and the caller was not too slow.
-var noAnswer = &errs.Error{
+var errNoAnswer = &errs.Error{
 	Kind: errs.Unavailable, Code: "store_unavailable", Message: "the database does not answer; try again later",
 	Cause: context.DeadlineExceeded,
 }
