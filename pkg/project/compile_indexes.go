@@ -75,11 +75,14 @@ func (c *compiler) declared(x *schema.Index, paths *paths, at string) (Index, bo
 		c.fail(at+".key", schema.CodeConflict, "an index can go through one list only")
 		ok = false
 	}
-	if len(x.Key) > maxIndexKeys {
-		c.fail(at+".key", schema.CodeRange, "has %d fields; %d are possible", len(x.Key), maxIndexKeys)
-	}
 	if index.Name == "" {
 		index.Name = indexName(index.Keys)
+	}
+	if n := len(index.Keys); n > 1 && !x.Unique && !x.Sparse && index.Keys[n-1] == (IndexKey{Path: "_id", Desc: index.Keys[n-2].Desc}) {
+		index.Keys = index.Keys[:n-1] // an index ends in the id by itself
+	}
+	if len(x.Key) > maxIndexKeys {
+		c.fail(at+".key", schema.CodeRange, "has %d fields; %d are possible", len(x.Key), maxIndexKeys)
 	}
 	return index, ok
 }

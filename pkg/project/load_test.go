@@ -121,7 +121,7 @@ func TestLoad(t *testing.T) {
 	wantIndexes := []project.Index{
 		{Name: "createdAt_-1_title_1", Keys: []project.IndexKey{{Path: "createdAt", Desc: true}, {Path: "title"}}, Path: "collections[0].indexes[0]"},
 		{Name: "titles", Keys: []project.IndexKey{{Path: "title"}}, Sparse: true, Path: "collections[0].indexes[1]"},
-		{Name: "by_tag", Keys: []project.IndexKey{{Path: "tags"}, {Path: "_id"}}, RenamedFrom: "tags_old", Path: "collections[0].indexes[2]"},
+		{Name: "by_tag", Keys: []project.IndexKey{{Path: "tags"}}, RenamedFrom: "tags_old", Path: "collections[0].indexes[2]"},
 		{Name: "slug_1", Keys: []project.IndexKey{{Path: "slug"}}, Unique: true, Sparse: true, Path: "collections[0].fields[1].validator"},
 		{Name: "email_1", Keys: []project.IndexKey{{Path: "email"}}, Unique: true, Sparse: true, Path: "collections[0].fields[3].index"},
 		{Name: "seo.title_1", Keys: []project.IndexKey{{Path: "seo.title"}}, Path: "collections[0].fields[8].subFields[0].index"},

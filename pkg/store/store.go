@@ -120,7 +120,7 @@ type Result struct{ Err error }
 // Index is the definition of an index.
 type Index struct {
 	Name   string
-	Keys   []IndexKey // 1 to 32
+	Keys   []IndexKey // 1 to 32; behind them an index has the _id, in the last one's direction, which is not named
 	Unique bool       // no two documents have one key; a missing field counts as null (as in MongoDB)
 	Sparse bool       // documents that lack all key fields are not in the index
 }

@@ -72,6 +72,11 @@ func readIndex(spec bson.Raw) (index store.Index, ok bool) {
 			return index, false
 		}
 	}
+	if n := len(index.Keys); n > 1 && index.Keys[n-1] == (store.IndexKey{Path: "_id", Desc: index.Keys[n-2].Desc}) {
+		if short := (store.Index{Keys: index.Keys[:n-1], Unique: index.Unique, Sparse: index.Sparse}); endsInID(short) {
+			index.Keys = short.Keys
+		}
+	}
 	return index, index.Name != primaryIndex && len(index.Keys) > 0
 }
 
@@ -88,10 +93,7 @@ func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
 		if index.Sparse {
 			opts.SetSparse(true)
 		}
-		keys := make(bson.D, len(index.Keys))
-		for i, k := range index.Keys {
-			keys[i] = bson.E{Key: k.Path, Value: direction(k.Desc)}
-		}
+		keys := serverKeys(index)
 		_, err := c.coll.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys, Options: opts})
 		if dup, key := duplicateKey(err); dup != nil {
 			return c.violation(ctx, index, key)
@@ -105,6 +107,25 @@ func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
 		}
 		return err
 	})
+}
+
+// serverKeys gives the keys that the server gets. An index that may hold a key twice ends in the id, as in the embedded
+// store: only so it gives the order of a sort that the id makes total, without sorting.
+func serverKeys(index store.Index) bson.D {
+	keys := make(bson.D, 0, len(index.Keys)+1)
+	for _, k := range index.Keys {
+		keys = append(keys, bson.E{Key: k.Path, Value: direction(k.Desc)})
+	}
+	if endsInID(index) && len(keys) < maxKeys {
+		keys = append(keys, bson.E{Key: "_id", Value: direction(index.Keys[len(index.Keys)-1].Desc)})
+	}
+	return keys
+}
+
+// endsInID says whether the server's index has the id behind the keys that the port knows. In a sparse one it would
+// bring in the documents that have no other key.
+func endsInID(index store.Index) bool {
+	return !index.Unique && !index.Sparse && index.Keys[len(index.Keys)-1].Path != "_id"
 }
 
 // checkIndex refuses what the server would take for something else.
