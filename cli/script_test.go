@@ -19,6 +19,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // svcctl is the program, as testscript runs it.
@@ -39,9 +40,34 @@ func TestMain(m *testing.M) {
 const adminToken = "script-admin-token"
 
 // TestScripts runs each script as a user would work, against a service of its own that serves the projects in the
-// script's projects directory.
+// script's projects directory, on either store.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		runScripts(t, func(*testscript.Env) (string, error) { return "", nil })
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
+		mongotest.URI(t) // says loudly when there is none
+		runScripts(t, func(env *testscript.Env) (string, error) {
+			server, err := mongotest.Start(context.Background()) // of its own: users and projects are the whole server's
+			if err != nil {
+				return "", err
+			}
+			env.Defer(func() {
+				if err := server.Stop(); err != nil {
+					env.T().Log("the database:", err)
+				}
+			})
+			return server.URI, nil
+		})
+	})
+}
+
+// runScripts runs every script on the store whose URI storeURI gives.
+func runScripts(t *testing.T, storeURI func(env *testscript.Env) (string, error)) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -52,7 +78,11 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("NO_SERVER", "http://127.0.0.1:1") // nothing listens on port 1
-			server, err := startService(env)
+			uri, err := storeURI(env)
+			if err != nil {
+				return err
+			}
+			server, err := startService(env, uri)
 			if err != nil {
 				return err
 			}
@@ -70,7 +100,7 @@ func TestScripts(t *testing.T) {
 }
 
 // startService serves the script's projects until the script ends.
-func startService(env *testscript.Env) (address string, err error) {
+func startService(env *testscript.Env, storeURI string) (address string, err error) {
 	projects := filepath.Join(env.WorkDir, "projects")
 	if err := os.MkdirAll(projects, 0o755); err != nil {
 		return "", err
@@ -78,7 +108,7 @@ func startService(env *testscript.Env) (address string, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a, err := app.New(ctx, app.Config{
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, AdminToken: adminToken, JWTTTL: time.Hour,
-		DataDir: filepath.Join(env.WorkDir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff,
+		DataDir: filepath.Join(env.WorkDir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff, StoreURI: storeURI,
 		ShutdownGrace: time.Second, Version: "v0.0.0-test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Env:     func(string) (string, bool) { return "", false },
 		OnFatal: func(err error) { env.T().Log("the store:", err) },
