@@ -125,7 +125,9 @@ func serverKeys(index store.Index) bson.D {
 // endsInID says whether the server's index has the id behind the keys that the port knows. In a sparse one it would
 // bring in the documents that have no other key.
 func endsInID(index store.Index) bool {
-	return !index.Unique && !index.Sparse && index.Keys[len(index.Keys)-1].Path != "_id"
+	return !index.Unique && !index.Sparse && !slices.ContainsFunc(index.Keys, func(k store.IndexKey) bool {
+		return k.Path == "_id" || strings.HasPrefix(k.Path, "_id.")
+	})
 }
 
 // checkIndex refuses what the server would take for something else.

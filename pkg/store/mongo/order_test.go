@@ -45,6 +45,13 @@ func TestAnIndexGivesTheOrderThatTheIDMakesTotal(t *testing.T) {
 			t.Errorf("descending %v: %+v, %v", desc, e, err)
 		}
 	}
+	own := store.Index{Name: "own", Keys: []store.IndexKey{{Path: "_id"}, {Path: "n"}}} // it has the id already
+	if err := c.CreateIndex(t.Context(), own); err != nil {
+		t.Error(err)
+	}
+	if err := c.DropIndex(t.Context(), own.Name); err != nil {
+		t.Error(err)
+	}
 	got, err := c.Indexes(t.Context())
 	if err != nil || len(got) != 1 || len(got[0].Keys) != 1 {
 		t.Errorf("listed as %+v, %v", got, err)
