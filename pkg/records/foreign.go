@@ -50,9 +50,6 @@ func (s *Service) exists(ctx context.Context, c *Call, f *fieldtype.Foreign, val
 		namespace = c.Project.Namespace
 	}
 	foreign := s.store.Database(project.DatabaseName(namespace)).Collection(f.Collection)
-	if key == "_id" {
-		return allThere(ctx, foreign, values)
-	}
 	return allFound(ctx, foreign, key, values)
 }
 
@@ -102,26 +99,4 @@ func valueKey(v any) string {
 		return ""
 	}
 	return string(document.AppendKey(nil, raw, false))
-}
-
-// allThere says whether there is a record for every id, in one query for each bulkChunk of them.
-func allThere(ctx context.Context, c store.Collection, ids bson.A) (bool, error) {
-	seen := make(map[any]bool, len(ids))
-	distinct := make(bson.A, 0, len(ids))
-	for _, id := range ids {
-		if _, ok := id.(bson.ObjectID); !ok {
-			return false, nil
-		}
-		if !seen[id] {
-			seen[id] = true
-			distinct = append(distinct, id)
-		}
-	}
-	for chunk := range slices.Chunk(distinct, bulkChunk) {
-		n, err := c.Count(ctx, mql.MustCompile(bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: chunk}}}}), 0)
-		if err != nil || n < int64(len(chunk)) {
-			return false, err
-		}
-	}
-	return true, nil
 }
