@@ -12,6 +12,8 @@ import (
 var (
 	ErrStale   = errs.New(errs.Precondition, "stale", "the record has changed meanwhile")
 	ErrAborted = errs.New(errs.Conflict, "aborted", "not written: another item of the same atomic write failed")
+	// ErrHistoryLost is for positions in the feed that are too old.
+	ErrHistoryLost = errs.New(errs.Conflict, "history_lost", "the changes since then are no longer kept: read everything anew")
 )
 
 // DuplicateKeyError says that a write would give two documents one key of a unique index.

@@ -2,19 +2,19 @@ package store
 
 import (
 	"context"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/svcctl/svc/pkg/mql"
 )
 
-// Store is a set of isolated databases. All methods of all types of this package are safe for concurrent use.
+// Store is a set of isolated databases. All methods of all types of this package are safe for concurrent use, but for
+// those of a Tx, which belong to the call that was given it.
 //
 // Errors: every method returns errs kinds only. A store that can't be reached is errs.Unavailable, a full disk is
 // errs.Full, ctx ending is ctx.Err() (wrapped). No error text of an engine is public.
 //
-// Cancellation: reads stop soon after ctx ends. A write whose ctx ends before it starts is not applied; one that has
-// started either is applied whole or not at all, and the caller can't tell which.
+// Cancellation: reads stop soon after ctx ends, in the server too where there is one. A write whose ctx ends before it
+// starts is not applied; one that has started either is applied whole or not at all, and the caller can't tell which.
+//
+// Ownership: what a method returns belongs to the caller; what a callback is given is valid during the call only, unless
+// it says otherwise. What a method is given it does not keep.
 type Store interface {
 	// Database gives a handle; the database comes into being with its first document. name is
 	// [a-z0-9_-]{1,60}. The handle is cheap and never nil.
@@ -25,18 +25,54 @@ type Store interface {
 	Ping(ctx context.Context) error
 	// Name is "embedded" or "mongodb", for status output.
 	Name() string
-	// Close waits for running operations, then releases everything. Later calls fail with errs.Unavailable.
+	// Close waits for running operations, then releases everything. Open views and running Watch calls end with
+	// errs.Unavailable, and so do later calls.
 	Close() error
 }
 
 // Database is one namespace of collections. Nothing reached through it can touch another database.
+//
+// Collections whose names begin with "svc." are for bookkeeping (SavePosition, package store/lease): CollectionNames
+// leaves them out, and Watch does not tell of them.
 type Database interface {
-	// Collection gives a handle; the collection comes into being with its first document or index.
+	// Collection gives a handle; the collection comes into being with its first document or index. A name has 1
+	// to 120 bytes without NUL and "$".
 	Collection(name string) Collection
 	// CollectionNames lists the collections that exist, sorted.
 	CollectionNames(ctx context.Context) ([]string, error)
 	// DropCollection removes documents and indexes. Dropping one that does not exist is no error.
 	DropCollection(ctx context.Context, name string) error
+	// RenameCollection gives a collection with its documents and indexes another name, in one step. A collection
+	// that has that name gives errs.Conflict with code "collection_exists", or with replace is dropped in the same
+	// step. One that does not exist is errs.ErrNotFound.
+	RenameCollection(ctx context.Context, from, to string, replace bool) error
+
+	// Transact runs fn in a transaction over collections of this database and commits it if fn returns nil. All
+	// reads through tx see one state, that of the first one, and what the transaction itself wrote; nobody else
+	// sees that before the commit. A commit is acknowledged as a write is.
+	//
+	// Of two transactions that write to one document the first to write wins; the other is tried again, from the
+	// beginning, by itself: fn may run several times, and must do nothing that can't be repeated but through tx. It
+	// gives up with errs.Unavailable (code "busy") after about 30 s. A write outside of transactions to a document
+	// that one has written waits for the transaction to end; fn must therefore not write but through tx. A
+	// transaction lasts 60 s at most, and its writes hold 16 MiB at most (errs.Limit).
+	Transact(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+
+	// View opens a read view of all collections at one point in time. The caller closes it. Views are for minutes, not
+	// hours: after five minutes reads may fail with errs.Unavailable (code "view_expired").
+	View(ctx context.Context) (View, error)
+
+	// Watch calls fn for each change behind w.After, in the order in which they were committed, until ctx ends or fn
+	// fails, and returns that error. Nothing is left out and nothing comes twice, unless the caller goes on from an
+	// older position. Only what is durable is told. A position that is so old that changes behind it are gone
+	// is ErrHistoryLost: the caller has to read everything anew, with a View and its Position.
+	Watch(ctx context.Context, w Watch, fn func(Event) error) error
+	// Position is the feed's end: a Watch behind it tells of what is acknowledged from now on.
+	Position(ctx context.Context) (Position, error)
+
+	// Validate checks that everything stored is intact and that what is derived (index entries, counters) agrees with the
+	// documents, and calls report for each problem found.
+	Validate(ctx context.Context, report func(Problem)) error
 }
 
 // Collection is a set of documents with unique _id, and its indexes.
@@ -44,97 +80,41 @@ type Collection interface {
 	Reader
 	Writer
 	Indexer
+	// Stats tells how large the collection is. One that does not exist is empty.
+	Stats(ctx context.Context) (Stats, error)
 }
 
-// Reader reads one consistent state of a collection per call.
-type Reader interface {
-	// Get returns the document whose _id is id, or errs.ErrNotFound. The caller owns the result.
-	Get(ctx context.Context, id bson.RawValue) (bson.Raw, error)
-	// Find calls fn for each match in order and stops at the first error of fn, which it returns. The document
-	// is valid only during the call: copy what outlives it. fn must not call the store's writers.
-	Find(ctx context.Context, q Query, fn func(doc bson.Raw) error) error
-	// Count counts the matches, up to limit (0: all).
-	Count(ctx context.Context, filter *mql.Filter, limit int64) (int64, error)
-	// Explain tells how Find would run q, by running it.
-	Explain(ctx context.Context, q Query) (Explanation, error)
+// Tx is a transaction. It must not be used after the call that was given it, nor by several goroutines at once.
+type Tx interface {
+	// Collection gives a handle on a collection within the transaction. Collections come into being as elsewhere, with
+	// the commit. Write results of kind errs.ErrNotFound and ErrStale leave a transaction as it is, any other ends
+	// it: what follows fails with ErrAborted, and Transact returns the first such error even if fn does not.
+	Collection(name string) TxCollection
 }
 
-// Writer changes documents. A write is acknowledged only when it is durable (fsync, or majority with journal).
-type Writer interface {
-	// Write applies ops in order and returns one Result for each. With atomic, either all are applied or none:
-	// the first failing op has its error and every other one ErrAborted. Without, each op stands by itself.
-	// The error return is for failures of the store as a whole; results are then nil.
-	Write(ctx context.Context, ops []Op, atomic bool) ([]Result, error)
+// TxCollection is a collection within a transaction.
+type TxCollection interface {
+	Reader
+	Writer
 }
 
-// Indexer manages the indexes of a collection. The index on _id always exists, is unique and is not listed.
-type Indexer interface {
-	// Indexes lists the indexes that exist and are ready, by name.
-	Indexes(ctx context.Context) ([]Index, error)
-	// CreateIndex builds an index and returns when it serves queries. Writes go on meanwhile. An equal index
-	// is no error; one of the same name with another definition is errs.Conflict with code "index_exists", and
-	// so may be one of the same definition with another name. Names that begin with _id are taken. A
-	// unique index that documents violate fails with a *ViolationError, and leaves nothing behind.
-	CreateIndex(ctx context.Context, index Index) error
-	// DropIndex removes an index; one that does not exist is no error.
-	DropIndex(ctx context.Context, name string) error
+// View reads all collections of a database at one point in time.
+type View interface {
+	// Collection gives a handle on a collection as it was. One that did not exist is empty.
+	Collection(name string) Reader
+	// CollectionNames lists the collections that existed, sorted.
+	CollectionNames(ctx context.Context) ([]string, error)
+	// Position is the view's place in the feed: a Watch behind it tells of every change that the view lacks.
+	Position() Position
+	// Close releases the view. Reads that run end with errs.Unavailable or their result.
+	Close() error
 }
 
-// Query says which documents Find returns, in which order.
-type Query struct {
-	Filter *mql.Filter // nil: all
-	// Sort is empty for any order. Callers who page append _id to make the order total. Of the fields at most one
-	// may be or lie in a list: what else happens is up to the adapter (errs.Invalid, or some order).
-	Sort mql.Sort
-	// After is the sort key (Sort.Key) of the last document of the page before: Find starts behind it.
-	// It has as many values as Sort has fields; empty: from the start.
-	After []bson.RawValue
-	Skip  int64
-	Limit int64 // 0: no limit
-}
-
-// OpKind is what an Op does.
-type OpKind uint8
-
-// The kinds of write.
-const (
-	Insert  OpKind = iota + 1 // Doc is new; its _id must be free
-	Replace                   // the document with Doc's _id becomes Doc
-	Delete                    // the document with ID goes
-)
-
-// Op is one write to one document.
-type Op struct {
-	Kind OpKind
-	Doc  bson.Raw      // Insert and Replace: the whole document, _id included. Not kept after the call.
-	ID   bson.RawValue // Delete
-	// If is a condition on the stored document for Replace and Delete (nil: none), checked in the same atomic
-	// step as the write. An existing document that does not match gives ErrStale.
-	If *mql.Filter
-}
-
-// Result is the outcome of one Op: Err is nil, errs.ErrNotFound, ErrStale, ErrAborted, a *DuplicateKeyError, or of the
-// kinds errs.Invalid or errs.TooLarge when the document itself can't be stored.
-type Result struct{ Err error }
-
-// Index is the definition of an index.
-type Index struct {
-	Name   string
-	Keys   []IndexKey // 1 to 32; behind them an index has the _id, in the last one's direction, which is not named
-	Unique bool       // no two documents have one key; a missing field counts as null (as in MongoDB)
-	Sparse bool       // documents that lack all key fields are not in the index
-}
-
-// IndexKey is one field of an index key.
-type IndexKey struct {
-	Path string // dotted
-	Desc bool
-}
-
-// Explanation is how a query ran.
-type Explanation struct {
-	Index        string // name of the index used, "_id" for the primary key, "" for a scan of the collection
-	KeysExamined int64
-	DocsExamined int64
-	SortInMemory bool
+// Problem is something that Validate found. Its texts are for operators.
+type Problem struct {
+	Collection string // "": the database, or the store as a whole
+	Index      string // "": the documents
+	Text       string
+	// Repairable says that the documents are intact and what is derived from them can be made anew.
+	Repairable bool
 }

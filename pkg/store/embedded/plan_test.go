@@ -52,69 +52,69 @@ func TestPlans(t *testing.T) {
 	}{
 		{name: "all", want: store.Explanation{KeysExamined: 100, DocsExamined: 100}},
 		{name: "no index", filter: bson.D{eq("other", 1)}, want: store.Explanation{KeysExamined: 100, DocsExamined: 100}},
-		{name: "by id", filter: bson.D{eq("_id", 7)}, want: store.Explanation{Index: "_id", KeysExamined: 1, DocsExamined: 1}},
+		{name: "by id", filter: bson.D{eq("_id", 7)}, want: store.Explanation{Indexes: []string{"_id"}, KeysExamined: 1, DocsExamined: 1}},
 		{
 			name: "by ids", filter: bson.D{op("_id", "$in", bson.A{7, 9, 1000})},
-			want: store.Explanation{Index: "_id", KeysExamined: 2, DocsExamined: 2},
+			want: store.Explanation{Indexes: []string{"_id"}, KeysExamined: 2, DocsExamined: 2},
 		},
 		{
 			name: "id wins", filter: bson.D{eq("_id", 7), eq("kind", "k3")},
-			want: store.Explanation{Index: "_id", KeysExamined: 1, DocsExamined: 1},
+			want: store.Explanation{Indexes: []string{"_id"}, KeysExamined: 1, DocsExamined: 1},
 		},
-		{name: "by id order", sort: sortBy("-_id"), limit: 3, want: store.Explanation{Index: "_id", KeysExamined: 3, DocsExamined: 3}},
+		{name: "by id order", sort: sortBy("-_id"), limit: 3, want: store.Explanation{Indexes: []string{"_id"}, KeysExamined: 3, DocsExamined: 3}},
 		{
 			name: "unique", filter: bson.D{eq("email", "5@example.com"), eq("kind", "k1")},
-			want: store.Explanation{Index: "email", KeysExamined: 1, DocsExamined: 1},
+			want: store.Explanation{Indexes: []string{"email"}, KeysExamined: 1, DocsExamined: 1},
 		},
 		{
 			name: "equality and order", filter: bson.D{eq("kind", "k1")}, sort: sortBy("-n", "_id"), limit: 5,
-			want: store.Explanation{Index: "kind_n", KeysExamined: 5, DocsExamined: 5},
+			want: store.Explanation{Indexes: []string{"kind_n"}, KeysExamined: 5, DocsExamined: 5},
 		},
 		{
 			name: "equality and order backwards", filter: bson.D{eq("kind", "k1")}, sort: sortBy("n", "-_id"), limit: 5,
-			want: store.Explanation{Index: "kind_n", KeysExamined: 5, DocsExamined: 5},
+			want: store.Explanation{Indexes: []string{"kind_n"}, KeysExamined: 5, DocsExamined: 5},
 		},
 		{
 			name: "_id the wrong way", filter: bson.D{eq("kind", "k1")}, sort: sortBy("n", "_id"), limit: 5,
-			want: store.Explanation{Index: "kind_n", KeysExamined: 25, DocsExamined: 25, SortInMemory: true},
+			want: store.Explanation{Indexes: []string{"kind_n"}, KeysExamined: 25, DocsExamined: 25, SortInMemory: true},
 		},
 		{
 			name: "equality and range", filter: bson.D{eq("kind", "k1"), op("n", "$lt", 20)},
-			want: store.Explanation{Index: "kind_n", KeysExamined: 5, DocsExamined: 5},
+			want: store.Explanation{Indexes: []string{"kind_n"}, KeysExamined: 5, DocsExamined: 5},
 		},
 		{
 			name: "several equalities in order", filter: bson.D{op("kind", "$in", bson.A{"k1", "k2"})}, sort: sortBy("kind", "-n"), limit: 30,
-			want: store.Explanation{Index: "kind_n", KeysExamined: 30, DocsExamined: 30},
+			want: store.Explanation{Indexes: []string{"kind_n"}, KeysExamined: 30, DocsExamined: 30},
 		},
-		{name: "order", sort: sortBy("n", "_id"), limit: 2, want: store.Explanation{Index: "n", KeysExamined: 2, DocsExamined: 2}},
+		{name: "order", sort: sortBy("n", "_id"), limit: 2, want: store.Explanation{Indexes: []string{"n"}, KeysExamined: 2, DocsExamined: 2}},
 		{
 			name: "range in order", filter: bson.D{op("n", "$gte", 90)}, sort: sortBy("-n"),
-			want: store.Explanation{Index: "n", KeysExamined: 10, DocsExamined: 10},
+			want: store.Explanation{Indexes: []string{"n"}, KeysExamined: 10, DocsExamined: 10},
 		},
 		{
 			name: "short range instead of order", filter: bson.D{op("n", "$gte", 98)}, sort: sortBy("_id"), limit: 5,
-			want: store.Explanation{Index: "n", KeysExamined: 2, DocsExamined: 2, SortInMemory: true},
+			want: store.Explanation{Indexes: []string{"n"}, KeysExamined: 2, DocsExamined: 2, SortInMemory: true},
 		},
 		{
 			name: "skip without documents", filter: bson.D{eq("kind", "k1")}, sort: sortBy("-n"), skip: 10, limit: 5,
-			want: store.Explanation{Index: "kind_n", KeysExamined: 15, DocsExamined: 5},
+			want: store.Explanation{Indexes: []string{"kind_n"}, KeysExamined: 15, DocsExamined: 5},
 		},
 		{
 			name: "list", filter: bson.D{eq("tags", 3)}, sort: sortBy("n"), limit: 5,
-			want: store.Explanation{Index: "tags_n", KeysExamined: 5, DocsExamined: 5},
+			want: store.Explanation{Indexes: []string{"tags_n"}, KeysExamined: 5, DocsExamined: 5},
 		},
-		{name: "document once", filter: bson.D{op("tags", "$gte", 0)}, want: store.Explanation{Index: "tags_n", KeysExamined: 200, DocsExamined: 100}},
+		{name: "document once", filter: bson.D{op("tags", "$gte", 0)}, want: store.Explanation{Indexes: []string{"tags_n"}, KeysExamined: 200, DocsExamined: 100}},
 		{
 			name: "sparse", filter: bson.D{op("rare", "$exists", true)},
 			want: store.Explanation{KeysExamined: 100, DocsExamined: 100},
 		},
-		{name: "sparse value", filter: bson.D{op("rare", "$gte", 50)}, want: store.Explanation{Index: "rare", KeysExamined: 1, DocsExamined: 1}},
+		{name: "sparse value", filter: bson.D{op("rare", "$gte", 50)}, want: store.Explanation{Indexes: []string{"rare"}, KeysExamined: 1, DocsExamined: 1}},
 		{name: "sparse and null", filter: bson.D{eq("rare", nil)}, want: store.Explanation{KeysExamined: 100, DocsExamined: 100}},
 		{name: "sparse order", sort: sortBy("rare"), want: store.Explanation{KeysExamined: 100, DocsExamined: 100, SortInMemory: true}},
-		{name: "impossible", filter: bson.D{op("n", "$in", bson.A{})}, want: store.Explanation{Index: "n"}},
+		{name: "impossible", filter: bson.D{op("n", "$in", bson.A{})}, want: store.Explanation{Indexes: []string{"n"}}},
 		{
 			name: "contradiction", filter: bson.D{{Key: "n", Value: bson.D{{Key: "$gt", Value: 5}, {Key: "$lt", Value: 3}}}},
-			want: store.Explanation{Index: "n"},
+			want: store.Explanation{Indexes: []string{"n"}},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestElementsOfOneList(t *testing.T) {
 		t.Errorf("found %d documents, want 1", got)
 	}
 	e, err := c.Explain(t.Context(), q)
-	if err != nil || e.Index != "pair" || e.KeysExamined != 1 {
+	if err != nil || strings.Join(e.Indexes, " ") != "pair" || e.KeysExamined != 1 {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }

@@ -230,9 +230,9 @@ func (r *read) explain() store.Explanation {
 	e := store.Explanation{KeysExamined: r.keysRead, DocsExamined: r.docsRead, SortInMemory: r.needsSort()}
 	switch {
 	case r.plan.index != nil:
-		e.Index = r.plan.index.def.Name
+		e.Indexes = []string{r.plan.index.def.Name}
 	case len(r.plan.bound) > 0 || r.plan.sorted:
-		e.Index = "_id"
+		e.Indexes = []string{"_id"}
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -66,7 +67,7 @@ func useIndex(ex *store.Explanation, name string) {
 	if name == primaryIndex {
 		name = "_id"
 	}
-	if ex.Index == "" {
-		ex.Index = name
+	if !slices.Contains(ex.Indexes, name) {
+		ex.Indexes = append(ex.Indexes, name)
 	}
 }

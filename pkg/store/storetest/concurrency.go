@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -227,7 +228,7 @@ func testBuildUnderWrites(f *fixture) {
 	}
 	where := filter(`{"n":{"$gte":3}}`)
 	q := store.Query{Filter: where, Sort: sortBy("n _id")}
-	if e, err := f.Explain(f.t.Context(), q); err != nil || e.Index != "n" {
+	if e, err := f.Explain(f.t.Context(), q); err != nil || strings.Join(e.Indexes, " ") != "n" {
 		f.t.Errorf("Explain = %+v, %v", e, err)
 	}
 	byIndex := f.find(q)

@@ -210,7 +210,7 @@ func testExplain(t *testing.T, s store.Store) {
 			t.Errorf("Explain(%s sort %q): %v", c.filter, c.sort, err)
 			continue
 		}
-		if got.Index != c.index || got.SortInMemory != c.inMemory {
+		if strings.Join(got.Indexes, " ") != c.index || got.SortInMemory != c.inMemory {
 			t.Errorf("Explain(%s sort %q) = %+v, want index %q, sort in memory %v", c.filter, c.sort, got, c.index, c.inMemory)
 		}
 		if scan := c.index == ""; scan && got.DocsExamined != n || !scan && got.DocsExamined > 5 {

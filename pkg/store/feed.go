@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Position is a place in the feed of one database. It is opaque, survives restarts, and belongs to the store that gave
+// it. Nil is none.
+type Position []byte
+
+// Watch says what Database.Watch tells of.
+type Watch struct {
+	After       Position // nil: from now on
+	Collections []string // none: all, also those that don't exist yet
+	// Documents asks for the document of each event, as it is when the event is told.
+	Documents bool
+	// OnIdle, if set, is called whenever all changes so far have been told, at least every 10 s or so: p stands for
+	// everything up to now. Saving it keeps the position of a quiet database from growing too old. It is not
+	// called while fn runs, and its error ends Watch as fn's does.
+	OnIdle func(p Position) error
+}
+
+// EventKind is what happened.
+type EventKind uint8
+
+// The kinds of event. When a database is dropped, its collections are.
+const (
+	Inserted EventKind = iota + 1
+	Updated            // a document was changed or replaced
+	Deleted            // a document went, TTL included
+	Dropped            // a collection went, with everything in it
+	Renamed            // a collection became Event.To, in whose place another one may have been dropped
+)
+
+// Event is one change.
+type Event struct {
+	Position   Position // go on behind it; of the events of one transaction any
+	Kind       EventKind
+	Collection string
+	ID         bson.RawValue // of the document
+	Doc        bson.Raw      // see Watch.Documents; nil if it is gone by now
+	To         string        // Renamed
+	Time       time.Time     // about when, by the store's clock
+}
+
+// positionsCollection holds one document for each consumer of a database's feed.
+const positionsCollection = "svc.positions"
+
+// LoadPosition gives the position that a consumer of a database's feed saved last; nil if it never did.
+func LoadPosition(ctx context.Context, db Database, consumer string) (Position, error) {
+	panic("not yet") // TODO(contracts): helper "ports"
+}
+
+// SavePosition saves a consumer's position. Saved in the transaction that holds the effects of the events up to it,
+// each event has its effects exactly once.
+func SavePosition(ctx context.Context, tx Tx, consumer string, p Position) error {
+	panic("not yet") // TODO(contracts): helper "ports"
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/mql"
+)
+
+// Reader reads one consistent state of a collection per call.
+type Reader interface {
+	// Get returns the document whose _id is id, or errs.ErrNotFound. The caller owns the result.
+	Get(ctx context.Context, id bson.RawValue) (bson.Raw, error)
+	// Find calls fn for each match in order and stops at the first error of fn, which it returns. The document
+	// is valid only during the call: copy what outlives it. fn must not call the store's writers.
+	Find(ctx context.Context, q Query, fn func(doc bson.Raw) error) error
+	// Count counts the matches, up to limit (0: all).
+	Count(ctx context.Context, filter *mql.Filter, limit int64) (int64, error)
+	// Distinct gives the different values that path has in the matches, in document.Compare order. Of a list it
+	// gives the elements (one level), and of values that are equal (1 and 1.0) any one. More than 16 MiB of
+	// values are errs.Limit.
+	Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error)
+	// Explain tells how Find would run q, by running it.
+	Explain(ctx context.Context, q Query) (Explanation, error)
+}
+
+// Query says which documents Find returns, in which order.
+type Query struct {
+	Filter *mql.Filter // nil: all
+	// Sort is empty for any order. Callers who page append _id to make the order total. Of the fields at most one
+	// may be or lie in a list: what else happens is up to the adapter (errs.Invalid, or some order).
+	Sort mql.Sort
+	// After is the sort key (Sort.Key) of the last document of the page before: Find starts behind it.
+	// It has as many values as Sort has fields; empty: from the start.
+	After []bson.RawValue
+	Skip  int64
+	Limit int64 // 0: no limit
+	// Project says which parts of each document Find gives; nil: all of it.
+	Project *mql.Projection
+}
+
+// Explanation is how a query ran.
+type Explanation struct {
+	// Indexes are the names of those used, several where branches of an $or have one each. "_id" is the primary key;
+	// none is a scan of the whole collection.
+	Indexes      []string
+	KeysExamined int64
+	DocsExamined int64
+	Returned     int64
+	SortInMemory bool
+}
