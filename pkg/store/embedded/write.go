@@ -122,21 +122,21 @@ func checkID(id bson.RawValue) error {
 
 // commit applies work in chunks and waits until all of them are on disk.
 func (c *Collection) commit(ctx context.Context, work []pending, atomic bool) error {
-	var batches []*pebble.Batch
+	var commits []*commit
 	var err error
 	for first := true; len(work) > 0 && err == nil; first = false {
 		n := len(work)
 		if !atomic {
 			n = chunk(work)
 		}
-		var b *pebble.Batch
+		var b *commit
 		if b, err = c.commitChunk(ctx, work[:n], atomic, first); b != nil {
-			batches = append(batches, b)
+			commits = append(commits, b)
 		}
 		work = work[n:]
 	}
-	for _, b := range batches {
-		err = errors.Join(err, c.s.wait(b), internal(b.Close(), "close a batch"))
+	for _, b := range commits {
+		err = errors.Join(err, b.wait())
 	}
 	return err
 }
@@ -153,7 +153,7 @@ func chunk(work []pending) int {
 
 // commitChunk decides ops and makes their effects visible, in one batch. The caller waits for it and closes it; it is
 // nil if nothing was written.
-func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic, first bool) (*pebble.Batch, error) {
+func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic, first bool) (*commit, error) {
 	c.s.commit.Lock()
 	defer c.s.commit.Unlock()
 	if first && ctx.Err() != nil { // it may have taken long to get here
@@ -169,12 +169,12 @@ func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic, fi
 	}
 	ok := settle(work, atomic, w.decide)
 	if w.broken != nil || !ok || w.batch.Empty() {
-		return nil, errors.Join(w.broken, internal(w.batch.Close(), "close a batch"))
+		return nil, errors.Join(w.broken, w.discard())
 	}
 	if err := w.apply(); err != nil {
 		return nil, err
 	}
-	return w.batch, nil
+	return w.commit, nil
 }
 
 // settle runs do for each op that is not refused yet and notes its outcome. With atomic it stops at the first error
@@ -197,40 +197,17 @@ func settle(work []pending, atomic bool, do func(p *pending) error) bool {
 	return true
 }
 
-// writer collects the effects of ops on one collection in a batch.
-type writer struct {
-	s        *Store
-	coll     *collection
-	created  bool
-	indexes  *indexSet
-	batch    *pebble.Batch
-	reader   pebble.Reader // sees what is in batch
-	multikey []uint32      // new bits, in the order of indexes.all
-	broken   error         // a failure of the store itself: nothing of the batch may be applied
-}
-
 // newWriter starts a batch. It makes the collection if an op needs it; else a missing one gives nil.
 func (c *Collection) newWriter(work []pending) (*writer, error) {
-	w := &writer{s: c.s, coll: c.s.cat.get(c.name)}
-	if w.coll == nil && !inserts(work) {
+	coll := c.s.cat.get(c.name)
+	if coll == nil && !inserts(work) {
 		return nil, nil
 	}
-	if len(work) > 1 {
-		w.batch = c.s.db.NewIndexedBatch()
-		w.reader = w.batch
-	} else {
-		w.batch = c.s.db.NewBatch()
-		w.reader = c.s.db
+	b := c.s.newCommit(len(work) > 1)
+	w, err := b.writer(c.name, coll)
+	if err != nil {
+		return nil, errors.Join(err, b.discard())
 	}
-	if w.coll == nil {
-		var err error
-		if w.coll, err = c.s.cat.create(w.batch, c.name); err != nil {
-			return nil, errors.Join(err, w.batch.Close())
-		}
-		w.created = true
-	}
-	w.indexes = w.coll.indexes.Load()
-	w.multikey = make([]uint32, len(w.indexes.all))
 	return w, nil
 }
 
@@ -283,6 +260,7 @@ func (w *writer) stage(p *pending) error {
 		}
 		w.multikey[i] |= p.after(i).multikey
 	}
+	w.tell(old, p.op.Doc)
 	if p.op.Kind == store.Delete {
 		return internal(w.batch.Delete(key, nil), "stage a delete")
 	}
@@ -391,26 +369,4 @@ func setDoc(b *pebble.Batch, key []byte, doc bson.Raw) error {
 	op.Value[0] = docHeader
 	copy(op.Value[1:], doc)
 	return op.Finish()
-}
-
-// apply makes the batch visible, after what readers have to know first.
-func (w *writer) apply() error {
-	lists := false
-	for i, x := range w.indexes.all {
-		if old := x.multikey.Or(w.multikey[i]); old|w.multikey[i] != old {
-			lists = true
-		}
-	}
-	if lists {
-		if err := w.coll.put(w.batch, w.indexes); err != nil {
-			return errors.Join(err, w.batch.Close())
-		}
-	}
-	if err := w.s.apply(w.batch); err != nil {
-		return err
-	}
-	if w.created {
-		w.s.cat.add(w.coll)
-	}
-	return nil
 }
