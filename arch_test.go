@@ -34,6 +34,7 @@ var layers = []layer{
 		"access":                     "schema mql document errs",
 		"store":                      "mql errs",
 		"store/embedded":             "store mql document errs",
+		"store/lease":                "store mql errs",
 		"store/mongo":                "store mql errs",
 		"store/mongotest":            "",
 		"store/mongotest/startmongo": "store/mongotest",

@@ -2,9 +2,15 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
 )
 
 // Position is a place in the feed of one database. It is opaque, survives restarts, and belongs to the store that gave
@@ -51,11 +57,38 @@ const positionsCollection = "svc.positions"
 
 // LoadPosition gives the position that a consumer of a database's feed saved last; nil if it never did.
 func LoadPosition(ctx context.Context, db Database, consumer string) (Position, error) {
-	panic("not yet") // TODO(contracts): helper "ports"
+	kind, id, err := bson.MarshalValue(consumer)
+	if err != nil {
+		return nil, errs.Wrap(err, "load position")
+	}
+	doc, err := db.Collection(positionsCollection).Get(ctx, bson.RawValue{Type: kind, Value: id})
+	if errors.Is(err, errs.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, p, ok := doc.Lookup("position").BinaryOK()
+	if !ok {
+		return nil, errs.Wrap(fmt.Errorf("the position of %q is no binary", consumer), "load position")
+	}
+	return slices.Clone(p), nil
 }
 
 // SavePosition saves a consumer's position. Saved in the transaction that holds the effects of the events up to it,
 // each event has its effects exactly once.
 func SavePosition(ctx context.Context, tx Tx, consumer string, p Position) error {
-	panic("not yet") // TODO(contracts): helper "ports"
+	f, err := mql.Compile(bson.D{{Key: "_id", Value: consumer}})
+	if err != nil {
+		return err
+	}
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: consumer}, {Key: "position", Value: bson.Binary{Data: p}}})
+	if err != nil {
+		return errs.Wrap(err, "save position")
+	}
+	results, err := tx.Collection(positionsCollection).Write(ctx, []Op{{Kind: Replace, Doc: doc, Filter: f, Upsert: true}}, true)
+	if err != nil {
+		return err
+	}
+	return results[0].Err
 }

@@ -1,0 +1,22 @@
+package mql
+
+import "go.mongodb.org/mongo-driver/v2/bson"
+
+// MustCompileUpdate is CompileUpdate for updates that are constants of the program; it panics if doc does not compile.
+func MustCompileUpdate(doc bson.D, arrayFilters ...bson.D) *Update {
+	u, err := CompileUpdate(doc, arrayFilters)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// MustCompileProjection is CompileProjection for projections that are constants of the program; it panics if doc does
+// not compile.
+func MustCompileProjection(doc bson.D) *Projection {
+	p, err := CompileProjection(doc)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
