@@ -85,11 +85,19 @@ func (c *Collection) find(ctx context.Context, q store.Query, fn func(doc bson.R
 	if len(q.After) > 0 && len(q.After) != len(q.Sort) {
 		return store.Explanation{}, errBadPage
 	}
-	coll := c.s.cat.get(c.name)
-	if coll == nil {
+	st, err := c.state()
+	if err != nil {
+		return store.Explanation{}, err
+	}
+	defer closeInto(&err, st.close)
+	return st.find(ctx, q, fn)
+}
+
+func (st *state) find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) (_ store.Explanation, err error) {
+	if st.coll == nil {
 		return store.Explanation{}, nil
 	}
-	r, err := c.s.startRead(ctx, coll, q)
+	r, err := st.startRead(ctx, q)
 	if err != nil {
 		return store.Explanation{}, err
 	}
@@ -112,11 +120,19 @@ func (c *Collection) Count(ctx context.Context, filter *mql.Filter, limit int64)
 		return 0, err
 	}
 	defer done()
-	coll := c.s.cat.get(c.name)
-	if coll == nil {
+	st, err := c.state()
+	if err != nil {
+		return 0, err
+	}
+	defer closeInto(&err, st.close)
+	return st.count(ctx, filter, limit)
+}
+
+func (st *state) count(ctx context.Context, filter *mql.Filter, limit int64) (n int64, err error) {
+	if st.coll == nil {
 		return 0, nil
 	}
-	r, err := c.s.startRead(ctx, coll, store.Query{Filter: filter})
+	r, err := st.startRead(ctx, store.Query{Filter: filter})
 	if err != nil {
 		return 0, err
 	}
@@ -164,23 +180,12 @@ type read struct {
 	keysRead, docsRead int64
 }
 
-// startRead takes a snapshot and chooses a plan. The caller closes the read.
-func (s *Store) startRead(ctx context.Context, coll *collection, q store.Query) (*read, error) {
-	r := &read{ctx: ctx, coll: coll, query: q, skip: max(q.Skip, 0)}
-	var indexes *indexSet
-	for { // until the indexes are those of the snapshot
-		indexes = coll.indexes.Load()
-		r.snap = s.db.NewSnapshot()
-		if coll.indexes.Load() == indexes {
-			break
-		}
-		if err := r.snap.Close(); err != nil {
-			return nil, internal(err, "close a snapshot")
-		}
-	}
-	p := planner{coll: coll, query: q, conds: conditionsOf(q.Filter)}
+// startRead chooses a plan. The caller closes the read.
+func (st *state) startRead(ctx context.Context, q store.Query) (*read, error) {
+	r := &read{ctx: ctx, coll: st.coll, query: q, skip: max(q.Skip, 0), snap: st.snap}
+	p := planner{coll: st.coll, query: q, conds: conditionsOf(q.Filter)}
 	var err error
-	if r.plan, err = p.choose(indexes.ready, r.countUpTo); err == nil {
+	if r.plan, err = p.choose(st.indexes.ready, r.countUpTo); err == nil {
 		err = r.openIter()
 	}
 	if err != nil {
@@ -203,11 +208,10 @@ func (r *read) openIter() (err error) {
 }
 
 func (r *read) close() error {
-	var err error
 	if r.it != nil {
-		err = r.it.Close()
+		return r.it.Close()
 	}
-	return errors.Join(err, r.snap.Close())
+	return nil
 }
 
 // countUpTo counts the keys in ranges, up to probeKeys+1.
