@@ -25,8 +25,8 @@ type collectionName struct{ database, collection string }
 var databasePattern = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 
 func (n collectionName) check() error {
-	if !databasePattern.MatchString(n.database) || n.collection == "" || len(n.collection) > 200 ||
-		strings.ContainsRune(n.collection, 0) {
+	if !databasePattern.MatchString(n.database) || n.collection == "" || len(n.collection) > 120 ||
+		strings.ContainsAny(n.collection, "$\x00") {
 		return errBadName
 	}
 	return nil
@@ -47,6 +47,7 @@ type collection struct {
 	// it, then a snapshot, and start over if it is another one by then: so the indexes they use are complete in
 	// the snapshot they read.
 	indexes atomic.Pointer[indexSet]
+	counts  counts // with all batches that are applied; guarded by the commit mutex
 }
 
 // indexSet is the indexes of a collection. It is immutable.
@@ -268,33 +269,42 @@ func loadCatalog(db *pebble.DB) (_ *catalog, err error) {
 			return nil, fmt.Errorf("catalog: damaged entry %q: %w", it.Key(), err)
 		}
 		full := collectionName{database: string(database), collection: string(name)}
-		c.collections[full] = spec.collection(full)
+		coll := spec.collection(full)
+		if coll.counts, err = readCounts(db, coll.id); err != nil {
+			return nil, err
+		}
+		c.collections[full] = coll
 	}
 	return c, it.Error()
 }
 
-// dropCollections removes collections with everything in them, in one step. The caller holds the commit mutex.
+// dropCollections removes collections of one database with everything in them, in one step. The caller holds the commit
+// mutex.
 func (s *Store) dropCollections(colls []*collection) error {
 	if len(colls) == 0 {
 		return nil
 	}
-	err := s.write(func(b *pebble.Batch) error {
-		for _, c := range colls {
-			docs, indexes := docPrefix(c.id), collIndexPrefix(c.id)
-			err := errors.Join(
-				b.Delete(catalogKey(c.name.database, c.name.collection), nil),
-				b.DeleteRange(docs, keyAfter(docs), nil),
-				b.DeleteRange(indexes, keyAfter(indexes), nil),
-			)
-			if err != nil {
-				return internal(err, "drop a collection")
-			}
+	b := s.newCommit(false)
+	for _, c := range colls {
+		if err := b.drop(c); err != nil {
+			return errors.Join(internal(err, "drop a collection"), b.discard())
 		}
-		return nil
-	})
-	if err != nil {
+	}
+	if err := b.apply(); err != nil {
 		return err
 	}
 	s.cat.remove(colls)
-	return nil
+	return b.wait()
+}
+
+// drop adds that a collection goes with all that belongs to it, and tells of it.
+func (c *commit) drop(coll *collection) error {
+	docs, indexes := docPrefix(coll.id), collIndexPrefix(coll.id)
+	c.note(coll.name.database, change{kind: store.Dropped, name: coll.name.collection})
+	return errors.Join(
+		c.batch.Delete(catalogKey(coll.name.database, coll.name.collection), nil),
+		c.batch.DeleteRange(docs, keyAfter(docs), nil),
+		c.batch.DeleteRange(indexes, keyAfter(indexes), nil),
+		c.batch.Delete(countsKey(coll.id), nil),
+	)
 }

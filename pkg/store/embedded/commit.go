@@ -16,6 +16,7 @@ type commit struct {
 	batch   *pebble.Batch
 	reader  pebble.Reader // sees what is in batch, if that is more than one change
 	writers []*writer
+	ledger  ledger
 	broken  error // a failure of the store itself: nothing of the batch may be applied
 }
 

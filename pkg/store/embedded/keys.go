@@ -18,15 +18,20 @@ import (
 //	02 coll4 KS(_id)                -> 00, document (BSON)
 //	03 coll4 idx4 KS(k1..kn) KS(_id)-> length of KS(_id), uvarint
 //
-// 04 to 07 are kept for the change log, counters, consumers of the log and long-running builds.
+//	04 database 00 seq8             -> entry of the database's feed (feed.go)
+//	05 coll4                        -> counts: documents and their bytes, two varints
+//
+// 06 is free, 07 is for long-running builds.
 const (
 	spaceCatalog byte = 1
 	spaceDocs    byte = 2
 	spaceIndexes byte = 3
+	spaceFeed    byte = 4
+	spaceCounts  byte = 5
 )
 
 const (
-	layoutVersion = 1
+	layoutVersion = 2
 	docHeader     = 0 // how the rest of a stored document is encoded: as it is
 )
 
@@ -59,6 +64,20 @@ func collIndexPrefix(coll uint32) []byte {
 
 func indexPrefix(coll, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(collIndexPrefix(coll), index)
+}
+
+// feedPrefix begins the feed of a database, whose entries are ordered by number.
+func feedPrefix(database string) []byte {
+	return append(append([]byte{spaceFeed}, database...), 0)
+}
+
+func feedKey(prefix []byte, seq uint64) []byte {
+	key := append(make([]byte, 0, len(prefix)+8), prefix...)
+	return binary.BigEndian.AppendUint64(key, seq)
+}
+
+func countsKey(coll uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceCounts}, coll)
 }
 
 // idKey is the key of an _id within its collection.

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -44,6 +45,9 @@ type Options struct {
 	// Ballast is the size of a file that only takes up space. It is given up when the disk is full all the same,
 	// so that what is in flight can be finished, and made again when there is room. Negative: none.
 	Ballast int64
+
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
 }
 
 // EnsureDefaults fills in what is unset.
@@ -65,6 +69,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.CacheSize == 0 {
 		o.CacheSize = DefaultCacheSize

@@ -23,11 +23,12 @@ const formatMajorVersion = pebble.FormatWALSyncChunks
 
 // Store is a store in one directory. Open makes it.
 type Store struct {
-	opts Options
-	db   *pebble.DB
-	lock *pebble.Lock
-	disk *disk
-	cat  *catalog
+	opts  Options
+	db    *pebble.DB
+	lock  *pebble.Lock
+	disk  *disk
+	cat   *catalog
+	feeds *feeds
 
 	// commit is held while a write is decided and given its place in the log. Only changes of the catalog, which
 	// are rare, hold it over their fsync.
@@ -113,6 +114,9 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if s.cat, err = loadCatalog(s.db); err != nil {
+		return openError(s.opts.Dir, err)
+	}
+	if s.feeds, err = loadFeeds(s.db); err != nil {
 		return openError(s.opts.Dir, err)
 	}
 	if s.opts.ReadOnly {

@@ -1,0 +1,49 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// counts is how much a collection holds. It is stored with each write that changes it, as it is then: so what a
+// snapshot has of it belongs to the documents that the snapshot has.
+type counts struct{ docs, bytes int64 }
+
+func (c *counts) add(o counts) {
+	c.docs += o.docs
+	c.bytes += o.bytes
+}
+
+func (c *counts) encode() []byte {
+	out := binary.AppendVarint(make([]byte, 0, 12), c.docs)
+	return binary.AppendVarint(out, c.bytes)
+}
+
+func decodeCounts(value []byte) (c counts, err error) {
+	var n, m int
+	c.docs, n = binary.Varint(value)
+	if n > 0 {
+		c.bytes, m = binary.Varint(value[n:])
+	}
+	if n <= 0 || m <= 0 || n+m != len(value) {
+		return counts{}, errors.New("damaged counters")
+	}
+	return c, nil
+}
+
+// readCounts gives the counters that r has of a collection; one without documents may have none.
+func readCounts(r pebble.Reader, coll uint32) (c counts, err error) {
+	value, closer, err := r.Get(countsKey(coll))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return counts{}, nil
+	}
+	if err != nil {
+		return counts{}, internal(err, "read counters")
+	}
+	defer closeInto(&err, closer.Close)
+	c, err = decodeCounts(value)
+	return c, internal(err, fmt.Sprintf("read the counters of collection %d", coll))
+}
