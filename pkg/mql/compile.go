@@ -36,11 +36,17 @@ func bad(format string, args ...any) error {
 	return errs.New(errs.Invalid, "bad_filter", format, args...)
 }
 
-// unknownOperator names what was not on the list, cut to what a person can read.
-func unknownOperator(op, path string) error {
-	if len(op) > 64 {
-		op = strings.ToValidUTF8(op[:64], "") + "…"
+// readable cuts a name from outside to what a person can read.
+func readable(name string) string {
+	if len(name) <= 64 {
+		return name
 	}
+	return strings.ToValidUTF8(name[:64], "") + "…"
+}
+
+// unknownOperator names what was not on the list.
+func unknownOperator(op, path string) error {
+	op = readable(op)
 	if path == "" {
 		return bad("filter: operator %q is not supported here", op)
 	}
