@@ -172,8 +172,8 @@ type read struct {
 	query store.Query
 	plan  *plan
 
-	snap *pebble.Snapshot
-	it   *pebble.Iterator // over the plan's ranges
+	src  source
+	it   cursor // over the plan's ranges
 	seen map[string]struct{}
 	skip int64 // matches still to leave out
 
@@ -182,7 +182,7 @@ type read struct {
 
 // startRead chooses a plan. The caller closes the read.
 func (st *state) startRead(ctx context.Context, q store.Query) (*read, error) {
-	r := &read{ctx: ctx, coll: st.coll, query: q, skip: max(q.Skip, 0), snap: st.snap}
+	r := &read{ctx: ctx, coll: st.coll, query: q, skip: max(q.Skip, 0), src: st.src}
 	p := planner{coll: st.coll, query: q, conds: conditionsOf(q.Filter)}
 	var err error
 	if r.plan, err = p.choose(st.indexes.ready, r.countUpTo); err == nil {
@@ -201,10 +201,8 @@ func (r *read) openIter() (err error) {
 	if len(r.plan.ranges) == 0 {
 		return nil
 	}
-	r.it, err = r.snap.NewIter(&pebble.IterOptions{
-		LowerBound: r.plan.ranges[0].lo, UpperBound: r.plan.ranges[len(r.plan.ranges)-1].hi,
-	})
-	return internal(err, "open an iterator")
+	r.it, err = r.src.iterate(r.plan.ranges[0].lo, r.plan.ranges[len(r.plan.ranges)-1].hi)
+	return err
 }
 
 func (r *read) close() error {
@@ -216,9 +214,9 @@ func (r *read) close() error {
 
 // countUpTo counts the keys in ranges, up to probeKeys+1.
 func (r *read) countUpTo(ranges []keyRange) (n int, err error) {
-	it, err := r.snap.NewIter(&pebble.IterOptions{LowerBound: ranges[0].lo, UpperBound: ranges[len(ranges)-1].hi})
+	it, err := r.src.iterate(ranges[0].lo, ranges[len(ranges)-1].hi)
 	if err != nil {
-		return 0, internal(err, "open an iterator")
+		return 0, err
 	}
 	for _, rg := range ranges {
 		for ok := it.SeekGE(rg.lo); ok && n <= probeKeys && bytes.Compare(it.Key(), rg.hi) < 0; ok = it.Next() {
@@ -311,7 +309,7 @@ func (r *read) fetch(key, value []byte, fn func(doc bson.Raw) error) (err error)
 	if r.skipKey() {
 		return nil
 	}
-	stored, closer, err := r.snap.Get(docKey(r.coll.id, id))
+	stored, closer, err := r.src.get(docKey(r.coll.id, id))
 	if err != nil {
 		return internal(err, fmt.Sprintf("read the document of an entry of index %s", r.plan.index.def.Name))
 	}

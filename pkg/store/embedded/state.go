@@ -11,7 +11,8 @@ import (
 type state struct {
 	s       *Store
 	coll    *collection // nil: it does not exist
-	indexes *indexSet   // those that are complete in snap
+	indexes *indexSet   // those that are complete in src
+	src     source      // what reads see: snap, or something over it
 	snap    *pebble.Snapshot
 }
 
@@ -25,6 +26,7 @@ func (c *Collection) state() (*state, error) {
 		st.indexes = st.coll.indexes.Load()
 		st.snap = c.s.db.NewSnapshot()
 		if st.coll.indexes.Load() == st.indexes {
+			st.src = engineSource{st.snap}
 			return st, nil
 		}
 		if err := st.snap.Close(); err != nil {
