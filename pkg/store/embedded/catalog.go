@@ -217,6 +217,17 @@ func (c *catalog) in(database string) []*collection {
 	return slices.DeleteFunc(c.sorted(), func(coll *collection) bool { return coll.name.database != database })
 }
 
+// names lists the collections of a database, without those for bookkeeping, sorted.
+func (c *catalog) names(database string) []string {
+	out := []string{}
+	for _, coll := range c.in(database) {
+		if !isInternal(coll.name.collection) {
+			out = append(out, coll.name.collection)
+		}
+	}
+	return out
+}
+
 // newID gives a number for a collection or an index, and adds to b that it is taken.
 func (c *catalog) newID(b *pebble.Batch) (uint32, error) {
 	id := c.nextID

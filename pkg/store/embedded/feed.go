@@ -79,6 +79,16 @@ func (f *feed) publish(head feedHead) {
 	}
 }
 
+// onDisk is the place behind all that is known to be on disk. With wait it also gives what is closed when that moves.
+func (f *feed) onDisk(wait bool) (feedHead, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if wait && f.wake == nil {
+		f.wake = make(chan struct{})
+	}
+	return f.durable, f.wake
+}
+
 // entry encodes the next entry and moves head behind it.
 func (f *feed) entry(head *feedHead, c change, now uint64) (key, value []byte) {
 	head.seq++
@@ -184,6 +194,3 @@ func loadFeeds(db *pebble.DB) (_ *feeds, err error) {
 	}
 	return f, it.Error()
 }
-
-// position is the end of a database's feed, everything that is visible now included.
-func (s *Store) position(database string) store.Position { return nil }

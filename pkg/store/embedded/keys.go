@@ -14,6 +14,7 @@ import (
 //
 //	01 00                           -> version of this layout, 4 bytes
 //	01 01                           -> next number for a collection or index, 4 bytes
+//	01 03                           -> id of the store, 8 random bytes
 //	01 02 database 00 collection    -> collectionSpec (BSON)
 //	02 coll4 KS(_id)                -> 00, document (BSON)
 //	03 coll4 idx4 KS(k1..kn) KS(_id)-> length of KS(_id), uvarint
@@ -35,9 +36,10 @@ const (
 	docHeader     = 0 // how the rest of a stored document is encoded: as it is
 )
 
-// keyVersion and keyNextID are the two single keys of the catalog, catalogPrefix begins all others.
+// keyVersion, keyNextID and keyStoreID are the single keys of the catalog, catalogPrefix begins all others.
 func keyVersion() []byte    { return []byte{spaceCatalog, 0} }
 func keyNextID() []byte     { return []byte{spaceCatalog, 1} }
+func keyStoreID() []byte    { return []byte{spaceCatalog, 3} }
 func catalogPrefix() []byte { return []byte{spaceCatalog, 2} }
 
 func catalogKey(database, collection string) []byte {

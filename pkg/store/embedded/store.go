@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -29,6 +31,7 @@ type Store struct {
 	disk  *disk
 	cat   *catalog
 	feeds *feeds
+	id    [8]byte // drawn when it was made; positions in the feed have it
 
 	// commit is held while a write is decided and given its place in the log. Only changes of the catalog, which
 	// are rare, hold it over their fsync.
@@ -144,25 +147,48 @@ func (s *Store) engineOptions() *pebble.Options {
 	return o
 }
 
-// checkLayout writes the version of the layout to a new store and refuses any other.
+// checkLayout writes the version of the layout and an id to a new store, and refuses any other version.
 func (s *Store) checkLayout() error {
-	v, closer, err := s.db.Get(keyVersion())
-	if errors.Is(err, pebble.ErrNotFound) && s.opts.ReadOnly { // it was ended before it had begun
+	version, err := s.get(keyVersion())
+	if err != nil {
+		return openError(s.opts.Dir, err)
+	}
+	if version == nil && s.opts.ReadOnly { // it was ended before it had begun
 		return errNoStore(s.opts.Dir)
 	}
-	if errors.Is(err, pebble.ErrNotFound) {
+	if version == nil {
+		_, _ = rand.Read(s.id[:]) // never fails
 		return s.write(func(b *pebble.Batch) error {
-			return b.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, layoutVersion), nil)
+			return errors.Join(
+				b.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, layoutVersion), nil),
+				b.Set(keyStoreID(), s.id[:], nil),
+			)
 		})
+	}
+	if len(version) != 4 || binary.BigEndian.Uint32(version) != layoutVersion {
+		return errLayout(s.opts.Dir, version)
+	}
+	id, err := s.get(keyStoreID())
+	if err == nil && copy(s.id[:], id) != len(s.id) {
+		err = errors.New("the id of the store is missing")
 	}
 	if err != nil {
 		return openError(s.opts.Dir, err)
 	}
-	defer closer.Close() //nolint:errcheck // closing a read has no failure of its own
-	if len(v) != 4 || binary.BigEndian.Uint32(v) != layoutVersion {
-		return errLayout(s.opts.Dir, v)
-	}
 	return nil
+}
+
+// get reads a copy of one value; nil if there is none.
+func (s *Store) get(key []byte) (_ []byte, err error) {
+	value, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	value = bytes.Clone(value)
+	return value, closer.Close()
 }
 
 // Name is "embedded".
@@ -319,11 +345,7 @@ func (d database) CollectionNames(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	names := []string{}
-	for _, c := range d.s.cat.in(d.name) {
-		names = append(names, c.name.collection)
-	}
-	return names, nil
+	return d.s.cat.names(d.name), nil
 }
 
 // DropCollection removes documents and indexes.

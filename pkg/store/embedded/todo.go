@@ -21,12 +21,6 @@ func (d database) Transact(ctx context.Context, fn func(ctx context.Context, tx 
 
 func (d database) View(ctx context.Context) (store.View, error) { panic("not yet") }
 
-func (d database) Watch(ctx context.Context, w store.Watch, fn func(store.Event) error) error {
-	panic("not yet")
-}
-
-func (d database) Position(ctx context.Context) (store.Position, error) { panic("not yet") }
-
 func (d database) Validate(ctx context.Context, report func(store.Problem)) error { panic("not yet") }
 
 func (c *Collection) Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
