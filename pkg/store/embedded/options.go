@@ -31,9 +31,9 @@ type Options struct {
 	Logger *slog.Logger
 	// OnFatal is told that the engine can't go on, because the log or the manifest could not be written. What is
 	// on disk is good up to the last acknowledged write, and opening the store again recovers it; this Store only
-	// fails from then on. The process should therefore log and exit, with a code of its own, and be started
-	// again. OnFatal may be called from any goroutine, more than once, and must not call the store. It is
-	// required, except with InMemory.
+	// fails from then on. It should log, end the process with a code of its own, and so not return: the engine
+	// may end it after that without a good word. OnFatal may be called from any goroutine, more than once, and must
+	// not call the store. It is required, except with InMemory.
 	OnFatal func(err error)
 
 	// CacheSize bounds the cache of table blocks. It fills with use; nothing is reserved.

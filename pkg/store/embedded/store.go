@@ -130,7 +130,7 @@ func (s *Store) open(ctx context.Context) error {
 
 func (s *Store) engineOptions() *pebble.Options {
 	o := &pebble.Options{
-		FS:                          s.disk.fs,
+		FS:                          engineFS{FS: s.disk.fs, dir: s.opts.Dir, failed: s.fail},
 		Lock:                        s.lock,
 		Logger:                      engineLogger{s: s},
 		CacheSize:                   s.opts.CacheSize,

@@ -1,0 +1,178 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store/embedded"
+)
+
+// seedOf is the seed of a random test: that of the environment (SEED=…), or a new one. It is logged.
+func seedOf(tb testing.TB) uint64 {
+	tb.Helper()
+	seed := rand.Uint64()
+	if n, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	tb.Logf("to repeat: SEED=%d", seed)
+	return seed
+}
+
+// cutsPerStore is how many power cuts a store goes through before another one begins empty.
+const cutsPerStore = 20
+
+// TestR2PowerCut cuts the power at random calls of the file system while writers and everything else that changes files
+// are at work, keeps some of what was not synced, and looks at what a new process finds. It then goes on with that.
+// CUTS is the number of cuts.
+func TestR2PowerCut(t *testing.T) {
+	cuts, seed := figure(t, "CUTS", 200, 40), seedOf(t)
+	r := rand.New(rand.NewPCG(seed, 0))
+	began, acked := time.Now(), 0
+	for done := 0; done < cuts; done += cutsPerStore {
+		p := &plug{t: t, seed: r.Uint64(), ledger: newLedger(4), fs: vfs.NewCrashableMem()}
+		p.r = rand.New(rand.NewPCG(p.seed, 1))
+		for range min(cutsPerStore, cuts-done) {
+			p.round()
+			if t.Failed() {
+				t.Fatalf("the %dth cut of store %d", p.generation, done/cutsPerStore)
+			}
+		}
+		acked += p.ledger.acked
+	}
+	took := time.Since(began)
+	t.Logf("%d cuts in %.1f s (%.0f/s), %d acknowledged steps, none lost", cuts, took.Seconds(), float64(cuts)/took.Seconds(), acked)
+}
+
+// plug is a store whose power is cut again and again.
+type plug struct {
+	t          *testing.T
+	r          *rand.Rand
+	seed       uint64
+	generation int
+	fs         *vfs.MemFS
+	ledger     *ledger
+}
+
+// cut is what is left after the power went: the files, and what was settled just before and known just after.
+type cut struct {
+	fs      *vfs.MemFS
+	settled []int
+	ledger  *ledger
+}
+
+// round works with the store until the power is cut, and checks what is left.
+func (p *plug) round() {
+	p.generation++
+	c := p.work()
+	after := open(p.t, p.options(c.fs, nil))
+	defer validateAndClose(p.t, after)
+	found := contents(p.t, after.Database("db"))
+	if err := c.ledger.resolve(found, c.settled); err != nil {
+		p.t.Errorf("store %d: %v", p.seed, err)
+	}
+	p.fs, p.ledger = c.fs, c.ledger
+}
+
+// options are those of a store of which files are small, so that there are many of them.
+func (p *plug) options(fs *vfs.MemFS, inject errorfs.Injector) embedded.Options {
+	opts := embedded.Options{Dir: "/a/store", FS: fs, Ballast: -1, MemTableSize: 256 << 10, CacheSize: 1 << 20}
+	if inject != nil {
+		opts.FS = errorfs.Wrap(fs, inject)
+		opts.OnFatal = func(err error) { p.t.Errorf("the engine failed: %v", err) }
+	}
+	return opts
+}
+
+// work runs everything on the store until the power is cut at one of the next calls of its file system.
+func (p *plug) work() cut {
+	var calls atomic.Int64
+	at := int64(1 + p.r.IntN(1+p.r.IntN(400)))
+	percent := []int{0, 100, p.r.IntN(101), p.r.IntN(101)}[p.r.IntN(4)]
+	rng := rand.New(rand.NewPCG(p.seed, p.r.Uint64()))
+	cuts := make(chan cut, 1)
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || calls.Add(1) != at {
+			return nil
+		}
+		c := cut{settled: p.ledger.settledSteps()}
+		c.fs = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+		c.ledger = p.ledger.clone()
+		cuts <- c
+		return nil
+	})
+	s, err := embedded.Open(p.t.Context(), p.options(p.fs, inject))
+	if err != nil {
+		p.t.Fatalf("Open: %v", err)
+	}
+	ctx, stop := context.WithCancel(p.t.Context())
+	var wg sync.WaitGroup
+	db := s.Database("db")
+	for i, j := range p.ledger.journals {
+		w := newWorker(p.t, db, p.ledger, i, cloneState(j.base), p.r.Uint64(), p.generation)
+		wg.Go(func() { wantStopped(p.t, ctx, w.run(ctx)) })
+	}
+	for i, job := range jobs() {
+		r := rand.New(rand.NewPCG(p.seed, uint64(p.generation*100+i)))
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				wantStopped(p.t, ctx, job(ctx, s, r))
+			}
+		})
+	}
+	c := <-cuts
+	stop()
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		p.t.Errorf("Close: %v", err)
+	}
+	return c
+}
+
+// wantStopped checks that a job has ended for no other reason than that it was to.
+func wantStopped(t *testing.T, ctx context.Context, err error) {
+	t.Helper()
+	if err != nil && ctx.Err() == nil {
+		t.Error(err)
+	}
+}
+
+// jobs are what goes on beside the writers.
+func jobs() []func(context.Context, *embedded.Store, *rand.Rand) error {
+	return []func(context.Context, *embedded.Store, *rand.Rand) error{changeIndexes}
+}
+
+// changeIndexes makes an index, and drops another.
+func changeIndexes(ctx context.Context, s *embedded.Store, r *rand.Rand) error {
+	c := s.Database("db").Collection([]string{shared, "own0"}[r.IntN(2)])
+	i := r.IntN(4)
+	x := index(fmt.Sprint("x", i), []string{"n", "tags", "-n", "u"}[i], "v")
+	x.Sparse = i == 1
+	if i == 3 {
+		x.Keys, x.Unique = x.Keys[:1], true
+	}
+	err := c.CreateIndex(ctx, x)
+	if errs.From(err) != nil && errs.From(err).Code == "dropped" { // with its collection
+		err = nil
+	}
+	return errors.Join(err, c.DropIndex(ctx, fmt.Sprint("x", r.IntN(4))))
+}
+
+func cloneState(s state) state {
+	out := state{}
+	for k, v := range s {
+		out[k] = v
+	}
+	return out
+}
