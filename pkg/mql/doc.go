@@ -1,8 +1,9 @@
-// Package mql is MongoDB's query language on raw documents: filters and sorts. It means exactly what MongoDB 6.0
+// Package mql is MongoDB's query language on raw documents: filters, sorts, projections and updates. It means exactly what MongoDB 6.0
 // means, for the operators on its allow-list; anything else is refused when it is compiled, whatever store runs it.
 //
 // What comes from outside goes through Extended, Measure (limits), Rewrite (rights and casts) and Compile, in this
-// order; the Filter that results runs in memory (Match), on a MongoDB server (Raw), or is planned for (Root).
+// order; the Filter that results runs in memory (Match), on a MongoDB server (Raw), or is planned for (Root,
+// Implies, Regex.Prefix).
 //
 // Start reading at Compile and Filter, then match.go. What does not live here: which fields a caller may name and how
 // values are cast by a schema (pkg/records does it through Rewrite), and indexes (pkg/store/embedded).

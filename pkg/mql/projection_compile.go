@@ -176,7 +176,9 @@ func pathOf(a, b namedPart, take bool) string {
 
 // decides says whether a part makes the projection one that takes or one that leaves out. _id goes with both, and so
 // do operators.
-func (n namedPart) decides() bool { return n.path != idField && n.slice == nil && n.elem == nil || n.position }
+func (n namedPart) decides() bool {
+	return n.path != idField && n.slice == nil && n.elem == nil || n.position
+}
 
 // includes says what becomes of that which is not named.
 func (c *projectionCompiler) includes() bool {
