@@ -89,6 +89,7 @@ var libraries = map[string]string{
 
 	"go.mongodb.org/mongo-driver/v2":      "store/mongo",
 	"github.com/cockroachdb/pebble/v2":    "store/embedded",
+	"github.com/cockroachdb/apd/v3":       "document",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
 	"github.com/prometheus/client_golang": "httpapi controller app",

@@ -1,14 +1,25 @@
 package mql
 
 import (
+	"bytes"
+	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 )
 
 // Update is a compiled change to documents: update operators with their array filters. It is immutable and safe for
 // concurrent use.
-type Update struct{}
+type Update struct {
+	root    *updateNode
+	filters []bson.Raw
+	raw     bson.Raw
+	paths   *document.PathSet
+}
 
 // CompileUpdate checks an update and makes it runnable. Only these operators are taken:
 //
@@ -17,13 +28,43 @@ type Update struct{}
 //
 // with the positions $, $[] and $[name], the latter with an element of arrayFilters. Everything else, a replacement
 // document and a pipeline among it, is errs.Invalid with code "bad_update" and a message that names operator and path.
+//
+// Refused though a MongoDB server takes it: a name in a path that begins with "$" and is no position, one list element
+// named in two ways (a.0 and a.00), and what would put a value deeper than 100 levels.
 func CompileUpdate(doc bson.D, arrayFilters []bson.D) (*Update, error) {
-	panic("not yet") // TODO(contracts): helper "mql-update"
+	c := updateCompiler{root: &updateNode{}}
+	for _, f := range arrayFilters {
+		if err := c.addFilter(f); err != nil {
+			return nil, err
+		}
+	}
+	if len(doc) == 0 {
+		return nil, badUpdate("update: there is no operator in it, such as $set")
+	}
+	for i, e := range doc {
+		if slices.ContainsFunc(doc[:i], func(o bson.E) bool { return o.Key == e.Key }) {
+			return nil, badUpdate("update: %s is given twice: put all its fields into one", e.Key)
+		}
+		if err := c.addOperator(e); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range c.filters {
+		if !f.used {
+			return nil, badUpdate("update: the array filter %q is not used in any path: take it out", f.name)
+		}
+	}
+	return c.finish(), nil
 }
 
 // Applying is what an update is applied with.
 type Applying struct {
-	Filter *Filter   // what chose the document: $ is the element that matched it
+	// Filter is what chose the document: $ is the element that matched it. Of several conditions that an element of a
+	// list satisfies, the last decides, in this order whatever that of the filter: $elemMatch on objects, $elemMatch
+	// on values, $size, $eq, $lte, $lt, $gt, $gte, $regex, $mod, $exists, $in, $type; of the same kind by path; of the
+	// same path as in the filter. Conditions joined by $or or under $not, $ne, $nin and $nor never decide, but for an
+	// $or that stands for an $in.
+	Filter *Filter
 	Now    time.Time // for $currentDate
 	Insert bool      // the document is being inserted: $setOnInsert counts
 }
@@ -31,22 +72,95 @@ type Applying struct {
 // Apply gives the document that u makes of doc. Where nothing changes it gives doc itself (the same bytes). It fails
 // with errs.Invalid, code "update_failed", where u can't be applied to doc (a $inc of text, say), and with
 // errs.TooLarge where the document would be larger than document.MaxSize. The result never shares memory with u.
+//
+// The _id can't be changed, nor a field in it. With Insert, a document without one may be given one, which then is its
+// first field.
 func (u *Update) Apply(doc bson.Raw, a Applying) (bson.Raw, error) {
-	panic("not yet") // TODO(contracts): helper "mql-update"
+	s := updating{doc: doc, Applying: &a, out: make([]byte, 0, len(doc)+len(u.raw)+16)}
+	if err := s.object(u.root, doc); err != nil {
+		return nil, err
+	}
+	if len(s.out) > document.MaxSize {
+		return nil, tooLarge(len(s.out))
+	}
+	if !s.changed || bytes.Equal(s.out, doc) {
+		return doc, nil
+	}
+	if !u.Touches("_id") {
+		return s.out, nil
+	}
+	return s.checkID()
 }
 
 // Raw and ArrayFilters are the update as a MongoDB server is sent it, made of what CompileUpdate understood. The caller
 // must not change them.
-func (u *Update) Raw() bson.Raw { panic("not yet") }
+func (u *Update) Raw() bson.Raw { return u.raw }
 
 // ArrayFilters belongs to Raw; none gives nil.
-func (u *Update) ArrayFilters() []bson.Raw { panic("not yet") }
+func (u *Update) ArrayFilters() []bson.Raw { return u.filters }
 
 // Touches says whether u may change what path leads to. It may say true where it doesn't.
-func (u *Update) Touches(path string) bool { panic("not yet") }
+func (u *Update) Touches(path string) bool { return u.paths.Touches(path) }
 
-// UpsertBase gives the document that an upsert with filter f starts from: the fields that f says are equal to one
-// value, with _id first if it is among them. It fails with errs.Invalid where f says so twice of one path.
-func UpsertBase(f *Filter) (bson.Raw, error) {
-	panic("not yet") // TODO(contracts): helper "mql-update"
+// badUpdate makes the error of what does not compile.
+func badUpdate(format string, args ...any) error {
+	return errs.New(errs.Invalid, "bad_update", format, args...)
+}
+
+// failed makes the error of what can't be applied.
+func failed(format string, args ...any) error {
+	return errs.New(errs.Invalid, "update_failed", format, args...)
+}
+
+func tooLarge(n int) error {
+	return errs.New(errs.TooLarge, "document_too_large", "the update makes the record larger than the limit: %d bytes of at most %d",
+		n, document.MaxSize)
+}
+
+// checkID compares the _id before and after, and puts a new one first.
+func (s *updating) checkID() (bson.Raw, error) {
+	before, after := field(s.doc, "_id"), field(s.out, "_id")
+	if before.Type != 0 {
+		if s.changedID || before.Type != after.Type || !bytes.Equal(before.Value, after.Value) {
+			return nil, failed("update: the _id of a document can't be changed: leave it out of the update")
+		}
+		return s.out, nil
+	}
+	if after.Type == 0 {
+		return s.out, nil
+	}
+	if err := checkID(after); err != nil {
+		return nil, err
+	}
+	return idFirst(s.out), nil
+}
+
+func checkID(id bson.RawValue) error {
+	switch id.Type {
+	case bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
+		return failed("update: _id can't be of type %s", id.Type)
+	case bson.TypeEmbeddedDocument:
+		for it := document.NewIter(id.Value); it.Next(); {
+			if strings.HasPrefix(string(it.Key()), "$") {
+				return failed("update: the _id has a field %q: names in it can't begin with $", it.Key())
+			}
+		}
+	}
+	return nil
+}
+
+// idFirst moves _id to the front.
+func idFirst(doc bson.Raw) bson.Raw {
+	pos := 4
+	for it := document.NewIter(doc); it.Next(); {
+		n := 2 + len(it.Key()) + len(it.Value().Value)
+		if string(it.Key()) == "_id" {
+			out := append(make([]byte, 0, len(doc)), doc[:4]...)
+			out = append(out, doc[pos:pos+n]...)
+			out = append(out, doc[4:pos]...)
+			return append(out, doc[pos+n:]...)
+		}
+		pos += n
+	}
+	return doc
 }
