@@ -3,9 +3,12 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -14,238 +17,270 @@ import (
 )
 
 const (
-	buildChunk    = 500 // documents that are indexed while writers wait
+	buildDocs     = 500  // documents that are indexed in one step, at most
+	buildEntries  = 2000 // and about as many entries
+	buildChanged  = 1000 // documents that may have changed meanwhile; else the step is taken anew
 	maxViolations = 5
 )
 
-// Indexes lists the indexes that are ready, by name.
-func (c *Collection) Indexes(ctx context.Context) ([]store.Index, error) {
-	done, err := c.s.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	out := []store.Index{}
-	for _, x := range c.currentIndexes().ready {
-		def := x.def
-		def.Keys = slices.Clone(def.Keys)
-		out = append(out, def)
-	}
-	return out, nil
+// build is the making of one index, in a goroutine of its own. In steps, it reads documents on a snapshot and works out
+// their entries while writes go on; then it takes the commit mutex, looks again at those documents that were written to
+// since the snapshot, and commits. How far it is stands in the same batch, so that it can go on there after a crash.
+type build struct {
+	s      *Store
+	collID uint32
+	index  *index
+	ctx    context.Context //nolint:containedctx // ends with the store, or when the index is dropped
+	cancel context.CancelFunc
+	next   []byte // key of the _id to go on with
+
+	// Guarded by the commit mutex.
+	coll    *collection
+	waiters int // calls of CreateIndex
+
+	done chan struct{}
+	err  error // once done is closed
 }
 
-// CreateIndex builds an index while reads and writes go on. First it is marked: from then on, writers keep it up to
-// date (and, if it is unique, to it). Then the documents that are there are indexed, some at a time. An end of the
-// process or of ctx in between leaves nothing behind.
-func (c *Collection) CreateIndex(ctx context.Context, def store.Index) error {
-	done, err := c.s.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := errors.Join(c.name.check(), checkIndex(def)); err != nil {
-		return err
-	}
-	if err := c.s.disk.check(); err != nil {
-		return err
-	}
-	select {
-	case c.s.building <- struct{}{}:
-		defer func() { <-c.s.building }()
-	case <-ctx.Done():
-		return contextError(ctx)
-	case <-c.s.state.closing:
-		return errClosed
-	}
-	coll, x, err := c.markIndex(def)
-	if err != nil || x == nil {
-		return err
-	}
-	b := build{s: c.s, coll: coll, index: x, next: docPrefix(coll.id)}
-	if err := b.run(ctx); err != nil {
-		return errors.Join(err, c.s.removeIndex(coll, x))
-	}
-	return nil
+func newBuild(s *Store, coll *collection, x *index) *build {
+	b := &build{s: s, coll: coll, collID: coll.id, index: x, done: make(chan struct{})}
+	b.ctx, b.cancel = context.WithCancel(s.ctx)
+	x.build = b
+	return b
 }
 
-func checkIndex(def store.Index) error {
-	if def.Name == "" || strings.HasPrefix(def.Name, "_id") || len(def.Keys) == 0 || len(def.Keys) > 32 {
-		return errBadIndex
-	}
-	for i, k := range def.Keys {
-		same := func(o store.IndexKey) bool { return o.Path == k.Path }
-		if slices.Contains(strings.Split(k.Path, "."), "") || strings.ContainsRune(k.Path, 0) ||
-			slices.ContainsFunc(def.Keys[:i], same) {
-			return errBadIndex
-		}
-	}
-	return nil
-}
-
-// markIndex adds an index that is not ready. It gives nil if an equal one exists.
-func (c *Collection) markIndex(def store.Index) (coll *collection, x *index, err error) {
-	c.s.commit.Lock()
-	defer c.s.commit.Unlock()
-	coll = c.s.cat.get(c.name)
-	if coll != nil {
-		if old := coll.indexes.Load().find(def.Name); old != nil {
-			if old.def.Unique != def.Unique || old.def.Sparse != def.Sparse || !slices.Equal(old.def.Keys, def.Keys) {
-				return nil, nil, errIndexTaken
-			}
-			return coll, nil, nil
-		}
-	}
-	var set *indexSet
-	err = c.s.write(func(b *pebble.Batch) (err error) {
-		if coll == nil {
-			if coll, err = c.s.cat.create(b, c.name); err != nil {
-				return err
-			}
-		}
-		id, err := c.s.cat.newID(b)
-		if err != nil {
-			return internal(err, "number an index")
-		}
-		x = newIndex(id, def)
-		set = coll.indexes.Load().with(x, false)
-		return coll.put(b, set)
+// start lets b run. The caller holds the commit mutex.
+func (b *build) start() {
+	b.s.background(func(context.Context) {
+		defer close(b.done)
+		defer b.cancel()
+		b.err = errBuildPanic
+		b.err = b.run()
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	coll.indexes.Store(set)
-	c.s.cat.add(coll)
-	return coll, x, nil
 }
 
-// DropIndex removes an index.
-func (c *Collection) DropIndex(ctx context.Context, name string) error {
-	done, err := c.s.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	coll := c.s.cat.get(c.name)
-	if coll == nil {
-		return nil
-	}
-	x := coll.indexes.Load().find(name)
-	if x == nil {
-		return nil
-	}
-	return c.s.removeIndex(coll, x)
-}
-
-// removeIndex takes an index away, ready or not, if it is still there.
-func (s *Store) removeIndex(coll *collection, x *index) error {
+// resumeBuilds goes on with the builds that an end of the process has cut short.
+func (s *Store) resumeBuilds() error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	if !s.has(coll, x) {
-		return nil
-	}
-	set := coll.indexes.Load().without(x)
-	coll.indexes.Store(set) // before the entries go: see collection.indexes
-	return s.write(func(b *pebble.Batch) error {
-		prefix := indexPrefix(coll.id, x.id)
-		return errors.Join(b.DeleteRange(prefix, keyAfter(prefix), nil), coll.put(b, set))
-	})
-}
-
-// has says whether an index exists. The caller holds the commit mutex.
-func (s *Store) has(coll *collection, x *index) bool {
-	return s.cat.get(coll.name) == coll && slices.Contains(coll.indexes.Load().all, x)
-}
-
-// dropUnfinished removes the indexes whose building was cut short.
-func (s *Store) dropUnfinished(ctx context.Context) error {
 	for _, coll := range s.cat.sorted() {
 		set := coll.indexes.Load()
 		for _, x := range set.all {
 			if slices.Contains(set.ready, x) {
 				continue
 			}
-			if ctx.Err() != nil {
-				return contextError(ctx)
-			}
-			if err := s.removeIndex(coll, x); err != nil {
+			b := newBuild(s, coll, x)
+			if err := b.load(); err != nil {
 				return err
 			}
+			b.start()
 		}
 	}
 	return nil
 }
 
-// build is the making of one index.
-type build struct {
-	s     *Store
-	coll  *collection
-	index *index
-	next  []byte // key of the document to go on with; nil: all done
-
-	violators []bson.RawValue
-	seen      map[string]bool // their keys
-}
-
-func (b *build) run(ctx context.Context) error {
-	for b.next != nil && len(b.violators) < maxViolations {
-		select {
-		case <-ctx.Done():
-			return contextError(ctx)
-		case <-b.s.state.closing:
-			return errClosed
-		default:
-		}
-		if err := b.step(); err != nil {
-			return err
-		}
-	}
-	if len(b.violators) > 0 {
-		return &store.ViolationError{Index: b.index.def.Name, IDs: b.violators}
-	}
-	return b.finish()
-}
-
-// step indexes the next documents. Writers wait meanwhile, so none of them can change underneath. The batch need not
-// be durable: an index that is not ready is removed when the store is opened, and the mark of readiness comes behind
-// it in the log.
-func (b *build) step() error {
-	b.s.commit.Lock()
-	defer b.s.commit.Unlock()
-	if !b.s.has(b.coll, b.index) {
-		return errDropped
-	}
-	batch := b.s.db.NewIndexedBatch()
-	defer batch.Close() //nolint:errcheck // returns memory only
-	if err := b.fill(batch); err != nil {
+// load reads how far the build was. Lists that were met until then are known to be in the index.
+func (b *build) load() error {
+	value, err := b.s.get(buildKey(b.collID, b.index.id))
+	if err != nil || value == nil {
 		return err
 	}
-	if batch.Empty() {
-		return nil
+	if len(value) < 4 {
+		return errors.New("damaged progress of a build")
 	}
-	return b.s.applyLazily(batch)
+	b.index.multikey.Or(binary.BigEndian.Uint32(value))
+	b.next = value[4:]
+	return nil
 }
 
-func (b *build) fill(batch *pebble.Batch) (err error) {
-	it, err := b.s.db.NewIter(&pebble.IterOptions{LowerBound: b.next, UpperBound: keyAfter(docPrefix(b.coll.id))})
-	if err != nil {
-		return internal(err, "open an iterator")
-	}
-	defer closeInto(&err, it.Close)
-	n := 0
-	for ok := it.First(); ok; ok = it.Next() {
-		if n++; n > buildChunk || len(b.violators) >= maxViolations {
-			b.next = bytes.Clone(it.Key())
+// leave is for a waiter whose ctx has ended. The last one removes the index, unless it has just become ready.
+func (b *build) leave(ctx context.Context) error {
+	b.s.commit.Lock()
+	b.waiters--
+	var err error
+	if b.waiters == 0 && b.has() {
+		if slices.Contains(b.coll.indexes.Load().ready, b.index) {
+			b.s.commit.Unlock()
 			return nil
 		}
-		if err := b.document(batch, it.Key()[len(docPrefix(b.coll.id)):], it.Value()); err != nil {
-			return err
-		}
+		err = b.s.removeIndex(b.coll, b.index)
 	}
-	b.next = nil
-	return internal(it.Error(), "read documents")
+	last := b.waiters == 0
+	b.s.commit.Unlock()
+	if last {
+		<-b.done
+	}
+	return errors.Join(contextError(ctx), err)
 }
 
-func (b *build) document(batch *pebble.Batch, id, stored []byte) error {
+// has says whether the index still exists, and follows its collection to another name. The caller holds the commit
+// mutex.
+func (b *build) has() bool {
+	for b.coll.renamed != nil {
+		b.coll = b.coll.renamed
+	}
+	return b.s.has(b.coll, b.index)
+}
+
+func (b *build) run() error {
+	select { // one at a time
+	case b.s.building <- struct{}{}:
+		defer func() { <-b.s.building }()
+	case <-b.ctx.Done():
+		return b.ended()
+	}
+	err := b.make()
+	if err == nil {
+		return nil
+	}
+	b.s.commit.Lock()
+	defer b.s.commit.Unlock()
+	b.index.changed = nil
+	if b.s.ctx.Err() != nil || b.s.failed.Load() != nil {
+		return err // it goes on when the store is opened again
+	}
+	if b.waiters == 0 && b.has() {
+		b.s.opts.Logger.Error("store index not built", slog.String("collection", b.coll.name.String()),
+			slog.String("index", b.index.def.Name), slog.Any("error", err))
+	}
+	if b.has() {
+		err = errors.Join(err, b.s.removeIndex(b.coll, b.index))
+	}
+	return err
+}
+
+// ended is why ctx did.
+func (b *build) ended() error {
+	if b.s.ctx.Err() != nil {
+		return errClosed
+	}
+	return errDropped
+}
+
+func (b *build) make() error {
+	var snap *pebble.Snapshot
+	defer func() {
+		if snap != nil {
+			_ = snap.Close() // a snapshot has no failure of its own
+		}
+	}()
+	commit := func(c *buildChunk) (ok bool, err error) {
+		b.s.commit.Lock()
+		defer b.s.commit.Unlock()
+		if !b.has() {
+			return false, errDropped
+		}
+		if c != nil {
+			if ok, err = b.commit(c); err != nil {
+				return false, err
+			}
+			_ = snap.Close()
+		}
+		b.index.changed = map[string]struct{}{}
+		snap = b.s.db.NewSnapshot()
+		return ok, nil
+	}
+	if _, err := commit(nil); err != nil {
+		return err
+	}
+	for {
+		if err := b.room(); err != nil {
+			return err
+		}
+		c, err := b.collect(snap)
+		if err != nil {
+			return err
+		}
+		if len(c.violators) > 0 {
+			return &store.ViolationError{Index: b.index.def.Name, IDs: c.violators}
+		}
+		ok, err := commit(c)
+		if err != nil {
+			return err
+		}
+		if !ok { // too much has changed
+			continue
+		}
+		if c.end == nil {
+			return b.finish()
+		}
+		b.next = c.end
+	}
+}
+
+// room waits until the disk has room.
+func (b *build) room() error {
+	for b.s.disk.check() != nil {
+		select {
+		case <-b.ctx.Done():
+			return b.ended()
+		case <-time.After(time.Second):
+		}
+	}
+	if b.ctx.Err() != nil {
+		return b.ended()
+	}
+	return nil
+}
+
+// buildChunk is the documents of one step.
+type buildChunk struct {
+	docs      []builtDoc // by id
+	end       []byte     // id of the document behind them; nil: there is none
+	entries   int
+	multikey  uint32
+	holders   map[string][]byte // in a unique index, the id for each key
+	violators []bson.RawValue
+	seen      map[string]bool // their ids
+}
+
+type builtDoc struct {
+	id   []byte // key of the _id
+	keys [][]byte
+}
+
+// collect reads the next documents on a snapshot and works out their entries.
+func (b *build) collect(snap *pebble.Snapshot) (c *buildChunk, err error) {
+	c = &buildChunk{holders: map[string][]byte{}, seen: map[string]bool{}}
+	prefix := docPrefix(b.collID)
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: docKey(b.collID, b.next), UpperBound: keyAfter(prefix)})
+	if err != nil {
+		return nil, internal(err, "open an iterator")
+	}
+	defer closeInto(&err, it.Close)
+	taken, err := b.newProbe(snap)
+	if err != nil {
+		return nil, err
+	}
+	defer closeInto(&err, taken.Close)
+	for ok := it.First(); ok; ok = it.Next() {
+		id := bytes.Clone(it.Key()[len(prefix):])
+		if len(c.docs) == buildDocs || c.entries >= buildEntries {
+			c.end = id
+			break
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, internal(err, "read a document")
+		}
+		if err := b.document(c, snap, taken, id, value); err != nil {
+			return nil, err
+		}
+		if b.ctx.Err() != nil {
+			return nil, b.ended()
+		}
+	}
+	return c, internal(it.Error(), "read documents")
+}
+
+// newProbe looks for entries that are there; only a unique index needs it.
+func (b *build) newProbe(snap *pebble.Snapshot) (*pebble.Iterator, error) {
+	prefix := indexPrefix(b.collID, b.index.id)
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
+	return it, internal(err, "open an iterator")
+}
+
+func (b *build) document(c *buildChunk, snap *pebble.Snapshot, taken *pebble.Iterator, id, stored []byte) error {
 	doc, err := storedDoc(stored)
 	if err != nil {
 		return err
@@ -254,59 +289,158 @@ func (b *build) document(batch *pebble.Batch, id, stored []byte) error {
 	if err != nil {
 		return err
 	}
-	b.index.multikey.Or(e.multikey)
-	prefix := indexPrefix(b.coll.id, b.index.id)
+	c.multikey |= e.multikey
+	c.entries += len(e.keys)
+	c.docs = append(c.docs, builtDoc{id: id, keys: e.keys})
+	if !b.index.def.Unique {
+		return nil
+	}
 	for _, key := range e.keys {
-		if b.index.def.Unique {
-			holder, err := holderOf(batch, b.coll, b.index, key, id)
-			if err != nil {
-				return err
-			}
-			if holder != nil {
-				return b.violation(holder, id, doc)
-			}
+		holder := c.holders[string(key)]
+		if holder == nil {
+			holder = b.holder(taken, key, id)
 		}
-		if err := setEntry(batch, prefix, key, id); err != nil {
-			return internal(err, "stage an index entry")
+		if holder == nil {
+			c.holders[string(key)] = id
+			continue
+		}
+		first, err := getDoc(snap, docKey(b.collID, holder))
+		if err != nil {
+			return err
+		}
+		c.violated(holder, first)
+		c.violated(id, bytes.Clone(doc))
+	}
+	return internal(taken.Error(), "look for a key")
+}
+
+// holder gives the id of another document that has an entry; nil if there is none.
+func (b *build) holder(taken *pebble.Iterator, key, id []byte) []byte {
+	prefix := append(indexPrefix(b.collID, b.index.id), key...)
+	for ok := taken.SeekGE(prefix); ok && bytes.HasPrefix(taken.Key(), prefix); ok = taken.Next() {
+		if other := taken.Key()[len(prefix):]; !bytes.Equal(other, id) {
+			return bytes.Clone(other)
 		}
 	}
 	return nil
 }
 
-// violation notes two documents that share a key. The second is not indexed.
-func (b *build) violation(holder, id []byte, doc bson.Raw) error {
-	first, err := getDoc(b.s.db, docKey(b.coll.id, holder))
+// violated notes a document that shares a key.
+func (c *buildChunk) violated(id []byte, doc bson.Raw) {
+	if c.seen[string(id)] || len(c.violators) == maxViolations || doc == nil {
+		return
+	}
+	c.seen[string(id)] = true
+	v, _ := lookup(doc, "_id")
+	c.violators = append(c.violators, v)
+}
+
+// commit puts the entries of c into the index, and how far the build is. Documents that were written to since the
+// snapshot are taken as they are now; if those are too many to do so while writers wait, ok is false. The caller holds
+// the commit mutex. The batch need not be durable: what is lost of it in a crash is built again.
+func (b *build) commit(c *buildChunk) (ok bool, err error) {
+	if len(b.index.changed) > buildChanged {
+		return false, nil
+	}
+	for id := range b.index.changed {
+		c.forget([]byte(id))
+	}
+	for id := range b.index.changed {
+		if err := b.recheck(c, []byte(id)); err != nil {
+			return false, err
+		}
+	}
+	if len(c.violators) > 0 {
+		return false, &store.ViolationError{Index: b.index.def.Name, IDs: c.violators}
+	}
+	batch := b.s.db.NewBatch()
+	defer batch.Close() //nolint:errcheck // returns memory only
+	prefix := indexPrefix(b.collID, b.index.id)
+	for _, d := range c.docs {
+		for _, key := range d.keys {
+			if err := setEntry(batch, prefix, key, d.id); err != nil {
+				return false, internal(err, "stage an index entry")
+			}
+		}
+	}
+	b.index.multikey.Or(c.multikey)
+	progress := binary.BigEndian.AppendUint32(nil, b.index.multikey.Load())
+	if err := batch.Set(buildKey(b.collID, b.index.id), append(progress, c.end...), nil); err != nil {
+		return false, internal(err, "stage progress")
+	}
+	return true, b.s.applyLazily(batch)
+}
+
+// find says which of the documents of c has an id.
+func (c *buildChunk) find(id []byte) (i int, found bool) {
+	return slices.BinarySearchFunc(c.docs, id, func(d builtDoc, id []byte) int { return bytes.Compare(d.id, id) })
+}
+
+// forget takes away what was worked out for a document.
+func (c *buildChunk) forget(id []byte) {
+	i, found := c.find(id)
+	if !found {
+		return
+	}
+	for _, key := range c.docs[i].keys {
+		if bytes.Equal(c.holders[string(key)], id) {
+			delete(c.holders, string(key))
+		}
+	}
+	c.docs[i].keys = nil
+}
+
+// recheck takes a document as it is now. Writers have seen to its entries but for those that it has in common with what
+// it was before, and to that no document indexed before has them.
+func (b *build) recheck(c *buildChunk, id []byte) error {
+	doc, err := getDoc(b.s.db, docKey(b.collID, id))
+	if err != nil || doc == nil {
+		return err
+	}
+	e, err := b.index.entriesOf(doc)
 	if err != nil {
 		return err
 	}
-	b.note(holder, first)
-	b.note(id, bytes.Clone(doc))
+	if i, found := c.find(id); found {
+		c.docs[i].keys = e.keys
+		c.multikey |= e.multikey
+	}
+	if !b.index.def.Unique {
+		return nil
+	}
+	for _, key := range e.keys {
+		holder := c.holders[string(key)]
+		if holder == nil || bytes.Equal(holder, id) {
+			c.holders[string(key)] = id
+			continue
+		}
+		other, err := getDoc(b.s.db, docKey(b.collID, holder))
+		if err != nil {
+			return err
+		}
+		c.violated(holder, other)
+		c.violated(id, doc)
+	}
 	return nil
-}
-
-func (b *build) note(id []byte, doc bson.Raw) {
-	if b.seen[string(id)] || len(b.violators) == maxViolations {
-		return
-	}
-	if b.seen == nil {
-		b.seen = map[string]bool{}
-	}
-	b.seen[string(id)] = true
-	v, _ := lookup(doc, "_id")
-	b.violators = append(b.violators, v)
 }
 
 // finish marks the index ready.
 func (b *build) finish() error {
 	b.s.commit.Lock()
 	defer b.s.commit.Unlock()
-	if !b.s.has(b.coll, b.index) {
+	if !b.has() {
 		return errDropped
 	}
 	set := b.coll.indexes.Load().with(b.index, true)
-	if err := b.s.write(func(batch *pebble.Batch) error { return b.coll.put(batch, set) }); err != nil {
+	err := b.s.write(func(batch *pebble.Batch) error {
+		return errors.Join(b.coll.put(batch, set), batch.Delete(buildKey(b.collID, b.index.id), nil))
+	})
+	if err != nil {
 		return err
 	}
+	b.index.changed, b.index.build = nil, nil
 	b.coll.indexes.Store(set)
 	return nil
 }
+
+func (n collectionName) String() string { return fmt.Sprintf("%s/%s", n.database, n.collection) }

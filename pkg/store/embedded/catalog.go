@@ -12,10 +12,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -46,8 +48,17 @@ type collection struct {
 	// indexes is replaced, under the commit mutex, whenever an index comes, becomes ready or goes. Readers take
 	// it, then a snapshot, and start over if it is another one by then: so the indexes they use are complete in
 	// the snapshot they read.
-	indexes atomic.Pointer[indexSet]
-	counts  counts // with all batches that are applied; guarded by the commit mutex
+	indexes *atomic.Pointer[indexSet]
+
+	// Guarded by the commit mutex.
+	counts  counts      // with all commits that are applied
+	renamed *collection // what it is now
+}
+
+func newCollection(name collectionName, id uint32, indexes *indexSet) *collection {
+	c := &collection{name: name, id: id, indexes: &atomic.Pointer[indexSet]{}}
+	c.indexes.Store(indexes)
+	return c
 }
 
 // indexSet is the indexes of a collection. It is immutable.
@@ -96,6 +107,10 @@ type index struct {
 	// multikey has a bit for each key that led through or to a list in some document. Bits are never cleared. A
 	// writer sets them before its batch is visible, readers look after they took their snapshot.
 	multikey atomic.Uint32
+
+	// Guarded by the commit mutex.
+	build   *build              // while it is being built
+	changed map[string]struct{} // keys of the _ids of documents written to since the build's snapshot; nil: none runs
 }
 
 func newIndex(id uint32, def store.Index) *index {
@@ -125,13 +140,15 @@ type collectionSpec struct {
 }
 
 type indexSpec struct {
-	ID       int64     `bson:"id"`
-	Name     string    `bson:"name"`
-	Keys     []keySpec `bson:"keys"`
-	Unique   bool      `bson:"unique"`
-	Sparse   bool      `bson:"sparse"`
-	Ready    bool      `bson:"ready"`
-	Multikey int64     `bson:"multikey"`
+	ID          int64     `bson:"id"`
+	Name        string    `bson:"name"`
+	Keys        []keySpec `bson:"keys"`
+	Unique      bool      `bson:"unique"`
+	Sparse      bool      `bson:"sparse"`
+	Partial     bson.D    `bson:"partial,omitempty"`
+	ExpireAfter int64     `bson:"expireAfter,omitempty"` // seconds
+	Ready       bool      `bson:"ready"`
+	Multikey    int64     `bson:"multikey"`
 }
 
 type keySpec struct {
@@ -146,6 +163,12 @@ func (c *collection) put(b *pebble.Batch, set *indexSet) error {
 		s := indexSpec{
 			ID: int64(x.id), Name: x.def.Name, Unique: x.def.Unique, Sparse: x.def.Sparse,
 			Ready: slices.Contains(set.ready, x), Multikey: int64(x.multikey.Load()),
+			ExpireAfter: int64(x.def.ExpireAfter / time.Second),
+		}
+		if x.def.Partial != nil {
+			if err := bson.Unmarshal(x.def.Partial.Raw(), &s.Partial); err != nil {
+				return internal(err, "encode the catalog")
+			}
 		}
 		for _, k := range x.def.Keys {
 			s.Keys = append(s.Keys, keySpec{Path: k.Path, Desc: k.Desc})
@@ -159,13 +182,20 @@ func (c *collection) put(b *pebble.Batch, set *indexSet) error {
 	return b.Set(catalogKey(c.name.database, c.name.collection), value, nil)
 }
 
-func (s *collectionSpec) collection(name collectionName) *collection {
-	c := &collection{name: name, id: uint32(s.ID)} //nolint:gosec // written from a uint32
+func (s *collectionSpec) collection(name collectionName) (*collection, error) {
 	var all, ready []*index
 	for _, spec := range s.Indexes {
-		def := store.Index{Name: spec.Name, Unique: spec.Unique, Sparse: spec.Sparse}
+		def := store.Index{
+			Name: spec.Name, Unique: spec.Unique, Sparse: spec.Sparse, ExpireAfter: time.Duration(spec.ExpireAfter) * time.Second,
+		}
 		for _, k := range spec.Keys {
 			def.Keys = append(def.Keys, store.IndexKey{Path: k.Path, Desc: k.Desc})
+		}
+		if spec.Partial != nil {
+			var err error
+			if def.Partial, err = mql.Compile(spec.Partial); err != nil {
+				return nil, fmt.Errorf("the filter of index %s: %w", spec.Name, err)
+			}
 		}
 		x := newIndex(uint32(spec.ID), def)     //nolint:gosec // written from a uint32
 		x.multikey.Store(uint32(spec.Multikey)) //nolint:gosec // written from a uint32
@@ -174,8 +204,7 @@ func (s *collectionSpec) collection(name collectionName) *collection {
 			ready = append(ready, x)
 		}
 	}
-	c.indexes.Store(newIndexSet(all, ready))
-	return c
+	return newCollection(name, uint32(s.ID), newIndexSet(all, ready)), nil //nolint:gosec // written from a uint32
 }
 
 // catalog is the collections that exist, in memory. Changes happen under the commit mutex.
@@ -244,8 +273,7 @@ func (c *catalog) create(b *pebble.Batch, name collectionName) (*collection, err
 	if err != nil {
 		return nil, internal(err, "number a collection")
 	}
-	coll := &collection{name: name, id: id}
-	coll.indexes.Store(&indexSet{})
+	coll := newCollection(name, id, &indexSet{})
 	if err := coll.put(b, coll.indexes.Load()); err != nil {
 		return nil, err
 	}
@@ -280,7 +308,10 @@ func loadCatalog(db *pebble.DB) (_ *catalog, err error) {
 			return nil, fmt.Errorf("catalog: damaged entry %q: %w", it.Key(), err)
 		}
 		full := collectionName{database: string(database), collection: string(name)}
-		coll := spec.collection(full)
+		coll, err := spec.collection(full)
+		if err != nil {
+			return nil, fmt.Errorf("catalog: %v: %w", full, err)
+		}
 		if coll.counts, err = readCounts(db, coll.id); err != nil {
 			return nil, err
 		}
@@ -317,5 +348,6 @@ func (c *commit) drop(coll *collection) error {
 		c.batch.DeleteRange(docs, keyAfter(docs), nil),
 		c.batch.DeleteRange(indexes, keyAfter(indexes), nil),
 		c.batch.Delete(countsKey(coll.id), nil),
+		c.batch.DeleteRange(collBuildPrefix(coll.id), keyAfter(collBuildPrefix(coll.id)), nil),
 	)
 }

@@ -25,8 +25,12 @@ func (e entries) has(key []byte) bool {
 
 // entriesOf makes the entries of a document as MongoDB does: a missing field counts as null, an empty list as
 // undefined (before null), and a list gives one entry for each element. Two keys of an index may lead to or through
-// the same list, which is then walked once for both, but not to two different lists.
+// the same list, which is then walked once for both, but not to two different lists. A document that a partial index
+// leaves out has none.
 func (x *index) entriesOf(doc bson.Raw) (entries, error) {
+	if !x.def.Partial.Match(doc) {
+		return entries{}, nil
+	}
 	w := entryWalk{index: x}
 	fields := make([]entryField, len(x.paths))
 	for i, path := range x.paths {

@@ -21,14 +21,14 @@ import (
 //
 //	04 database 00 seq8             -> entry of the database's feed (feed.go)
 //	05 coll4                        -> counts: documents and their bytes, two varints
-//
-// 06 is free, 07 is for long-running builds.
+//	07 coll4 idx4                   -> progress of a build: multikey bits, 4 bytes, and KS(_id) to go on with
 const (
 	spaceCatalog byte = 1
 	spaceDocs    byte = 2
 	spaceIndexes byte = 3
 	spaceFeed    byte = 4
 	spaceCounts  byte = 5
+	spaceBuilds  byte = 7
 )
 
 const (
@@ -80,6 +80,15 @@ func feedKey(prefix []byte, seq uint64) []byte {
 
 func countsKey(coll uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceCounts}, coll)
+}
+
+func buildKey(coll, index uint32) []byte {
+	return binary.BigEndian.AppendUint32(collBuildPrefix(coll), index)
+}
+
+// collBuildPrefix begins the progress of the builds in a collection.
+func collBuildPrefix(coll uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceBuilds}, coll)
 }
 
 // idKey is the key of an _id within its collection.

@@ -31,8 +31,14 @@ type countChange struct {
 	by   counts
 }
 
-// log takes up a change of the document whose _id is id for the feed, in order. id is valid during the call only.
+// log takes up a change of the document whose _id is id for the feed, in order, and for the
+// builds of indexes. id is valid during the call only.
 func (w *writer) log(kind store.EventKind, id bson.RawValue) {
+	for _, x := range w.indexes.all {
+		if x.changed != nil {
+			x.changed[string(idKey(id))] = struct{}{}
+		}
+	}
 	id.Value = bytes.Clone(id.Value)
 	w.note(w.coll.name.database, change{kind: kind, name: w.coll.name.collection, id: id})
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -36,8 +38,14 @@ type Store struct {
 	// commit is held while a write is decided and given its place in the log. Only changes of the catalog, which
 	// are rare, hold it over their fsync.
 	commit sync.Mutex
+	// expiring is held while documents are deleted because they have expired, so that none is after its index or
+	// its collection has gone. It comes before commit.
+	expiring sync.Mutex
 	// building holds a token while an index is built: one at a time.
 	building chan struct{}
+	// ctx is for what goes on in the background; Close ends it.
+	ctx    context.Context //nolint:containedctx // see above
+	cancel context.CancelFunc
 
 	failed atomic.Pointer[error] // set once the engine can't go on
 
@@ -66,6 +74,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		opts.Dir = dir
 	}
 	s := &Store{opts: opts, building: make(chan struct{}, 1)}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.state.closing = make(chan struct{})
 	s.disk = newDisk(&s.opts)
 
@@ -77,7 +86,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, lockError(opts.Dir, err)
 	}
 	s.lock = lock
-	if err := s.open(ctx); err != nil {
+	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
@@ -101,7 +110,7 @@ func (s *Store) place() error {
 	return nil
 }
 
-func (s *Store) open(ctx context.Context) error {
+func (s *Store) open() error {
 	if !s.opts.ReadOnly {
 		// Before the engine opens: it needs room to replay its log, and a full disk has eaten the ballast before.
 		s.disk.prepare()
@@ -125,7 +134,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.opts.ReadOnly {
 		return nil
 	}
-	return s.dropUnfinished(ctx)
+	return s.resumeBuilds()
 }
 
 func (s *Store) engineOptions() *pebble.Options {
@@ -215,11 +224,12 @@ func (s *Store) Close() error {
 	s.state.closed = true
 	close(s.state.closing)
 	s.state.Unlock()
-	s.state.running.Wait()
 	return s.release()
 }
 
 func (s *Store) release() error {
+	s.cancel()
+	s.state.running.Wait()
 	var err error
 	if s.db != nil && s.failed.Load() == nil {
 		err = s.db.Close()
@@ -242,6 +252,18 @@ func (s *Store) begin(ctx context.Context) (done func(), err error) {
 	}
 	s.state.running.Add(1)
 	return s.state.running.Done, nil
+}
+
+// background runs fn, which must return soon after its ctx ends. A panic of it is logged.
+func (s *Store) background(fn func(ctx context.Context)) {
+	s.state.running.Go(func() {
+		defer func() {
+			if r := recover(); r != nil {
+				s.opts.Logger.Error("store background task failed", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
+			}
+		}()
+		fn(s.ctx)
+	})
 }
 
 // fail stops the store for good: see Options.OnFatal.
@@ -323,6 +345,8 @@ func (s *Store) DropDatabase(ctx context.Context, name string) error {
 		return err
 	}
 	defer done()
+	s.expiring.Lock()
+	defer s.expiring.Unlock()
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	return s.dropCollections(s.cat.in(name))
@@ -355,6 +379,8 @@ func (d database) DropCollection(ctx context.Context, name string) error {
 		return err
 	}
 	defer done()
+	d.s.expiring.Lock()
+	defer d.s.expiring.Unlock()
 	d.s.commit.Lock()
 	defer d.s.commit.Unlock()
 	c := d.s.cat.get(collectionName{database: d.name, collection: name})

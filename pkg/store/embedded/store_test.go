@@ -58,34 +58,6 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-func TestUnfinishedBuildIsRemoved(t *testing.T) {
-	fs := vfs.NewCrashableMem()
-	opts := embedded.Options{Dir: "/store", FS: fs, Ballast: -1}
-	s := open(t, opts)
-	c := collection(s)
-	for i := range 20 {
-		must(t, c, insert(t, bson.D{{Key: "_id", Value: i}, {Key: "n", Value: i}}))
-	}
-	if err := embedded.MarkIndex(c, index("n", "n")); err != nil {
-		t.Fatal(err)
-	}
-	must(t, c, insert(t, bson.D{{Key: "_id", Value: 20}, {Key: "n", Value: 20}})) // has an entry already
-
-	opts.FS = fs.CrashClone(vfs.CrashCloneCfg{})
-	after := open(t, opts) // closed by a Validate that finds no entries without an index
-	c = collection(after)
-	if got, err := c.Indexes(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("indexes are %v, %v", got, err)
-	}
-	createIndex(t, c, index("n", "n"))
-	if got := find(t, c, store.Query{Sort: sortBy("n")}); len(got) != 21 {
-		t.Errorf("%d documents through the index built anew, want 21", len(got))
-	}
-	if e, err := c.Explain(t.Context(), store.Query{Sort: sortBy("n")}); err != nil || strings.Join(e.Indexes, " ") != "n" {
-		t.Errorf("the index built anew is not used: %+v, %v", e, err)
-	}
-}
-
 const lockDirEnv = "EMBEDDED_TEST_LOCK_DIR"
 
 // TestLockHolder is not a test: TestLock runs it in a process of its own, which holds a store until it is killed.

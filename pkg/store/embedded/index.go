@@ -1,0 +1,181 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// maxExpireAfter is what MongoDB takes, in seconds.
+const maxExpireAfter = math.MaxInt32 * time.Second
+
+// Indexes lists the indexes that are ready, by name.
+func (c *Collection) Indexes(ctx context.Context) ([]store.Index, error) {
+	done, err := c.s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	out := []store.Index{}
+	for _, x := range c.currentIndexes().ready {
+		def := x.def
+		def.Keys = slices.Clone(def.Keys)
+		out = append(out, def)
+	}
+	return out, nil
+}
+
+// CreateIndex builds an index while reads and writes go on, or joins a build of the same one. If ctx ends and nobody
+// else waits for the build, it is removed. An end of the process lets it go on when the store is opened again.
+func (c *Collection) CreateIndex(ctx context.Context, def store.Index) error {
+	done, err := c.s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := errors.Join(c.name.check(), checkIndex(def)); err != nil {
+		return err
+	}
+	if err := c.s.disk.check(); err != nil {
+		return err
+	}
+	b, err := c.joinBuild(def)
+	if err != nil || b == nil {
+		return err
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return b.leave(ctx)
+	}
+}
+
+func checkIndex(def store.Index) error {
+	if def.Name == "" || strings.HasPrefix(def.Name, "_id") || len(def.Keys) == 0 || len(def.Keys) > 32 {
+		return errBadIndex
+	}
+	for i, k := range def.Keys {
+		same := func(o store.IndexKey) bool { return o.Path == k.Path }
+		if slices.Contains(strings.Split(k.Path, "."), "") || strings.ContainsRune(k.Path, 0) ||
+			slices.ContainsFunc(def.Keys[:i], same) {
+			return errBadIndex
+		}
+	}
+	switch e := def.ExpireAfter; {
+	case e < 0, e%time.Second != 0, e > maxExpireAfter, e > 0 && len(def.Keys) != 1:
+		return errBadExpiry
+	case def.Partial == nil:
+		return nil
+	case def.Sparse:
+		return errSparsePartial
+	default:
+		return mql.CheckPartial(def.Partial)
+	}
+}
+
+// joinBuild adds the caller to those who wait for the build of an index, which it marks and starts if there is none. It
+// gives nil if an equal index is ready.
+func (c *Collection) joinBuild(def store.Index) (*build, error) {
+	c.s.commit.Lock()
+	defer c.s.commit.Unlock()
+	coll := c.s.cat.get(c.name)
+	if coll != nil {
+		if old := coll.indexes.Load().find(def.Name); old != nil {
+			if !old.def.Equal(def) {
+				return nil, errIndexTaken
+			}
+			if old.build != nil {
+				old.build.waiters++
+			}
+			return old.build, nil
+		}
+	}
+	coll, x, err := c.s.markIndex(c.name, coll, def)
+	if err != nil {
+		return nil, err
+	}
+	b := newBuild(c.s, coll, x)
+	b.waiters = 1
+	b.start()
+	return b, nil
+}
+
+// markIndex adds an index that is not ready, and the collection if there is none: from then on, writers keep the index
+// up to date and, if it is unique, to it. The caller holds the commit mutex.
+func (s *Store) markIndex(name collectionName, coll *collection, def store.Index) (*collection, *index, error) {
+	var x *index
+	var set *indexSet
+	err := s.write(func(b *pebble.Batch) (err error) {
+		if coll == nil {
+			if coll, err = s.cat.create(b, name); err != nil {
+				return err
+			}
+		}
+		id, err := s.cat.newID(b)
+		if err != nil {
+			return internal(err, "number an index")
+		}
+		x = newIndex(id, def)
+		set = coll.indexes.Load().with(x, false)
+		return coll.put(b, set)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	coll.indexes.Store(set)
+	s.cat.add(coll)
+	return coll, x, nil
+}
+
+// DropIndex removes an index, be it ready or not.
+func (c *Collection) DropIndex(ctx context.Context, name string) error {
+	done, err := c.s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c.s.expiring.Lock() // so that nothing expires any more when this returns
+	defer c.s.expiring.Unlock()
+	c.s.commit.Lock()
+	defer c.s.commit.Unlock()
+	coll := c.s.cat.get(c.name)
+	if coll == nil {
+		return nil
+	}
+	x := coll.indexes.Load().find(name)
+	if x == nil {
+		return nil
+	}
+	return c.s.removeIndex(coll, x)
+}
+
+// removeIndex takes an index away, ready or not. The caller holds the commit mutex.
+func (s *Store) removeIndex(coll *collection, x *index) error {
+	set := coll.indexes.Load().without(x)
+	coll.indexes.Store(set) // before the entries go: see collection.indexes
+	if x.build != nil {
+		x.build.cancel()
+	}
+	return s.write(func(b *pebble.Batch) error {
+		prefix := indexPrefix(coll.id, x.id)
+		return errors.Join(
+			b.DeleteRange(prefix, keyAfter(prefix), nil),
+			b.Delete(buildKey(coll.id, x.id), nil),
+			coll.put(b, set),
+		)
+	})
+}
+
+// has says whether an index exists. The caller holds the commit mutex.
+func (s *Store) has(coll *collection, x *index) bool {
+	return s.cat.get(coll.name) == coll && slices.Contains(coll.indexes.Load().all, x)
+}
