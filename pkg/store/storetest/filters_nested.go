@@ -1,8 +1,5 @@
 package storetest
 
-import (
-)
-
 // nestedFilterGroups are about dotted paths, objects, and conditions that several fields share.
 func nestedFilterGroups() []filterGroup {
 	return []filterGroup{
