@@ -128,6 +128,24 @@ func operatorNamed(name string) (compileChange, bool) {
 		return compileSetOnInsert, true
 	case "$inc", "$mul":
 		return compileArithmetic, true
+	case "$min", "$max":
+		return compileBound, true
+	case "$bit":
+		return compileBit, true
+	case "$currentDate":
+		return compileCurrentDate, true
+	case "$rename":
+		return compileRename, true
+	case "$push":
+		return compilePush, true
+	case "$addToSet":
+		return compileAddToSet, true
+	case "$pull":
+		return compilePull, true
+	case "$pullAll":
+		return compilePullAll, true
+	case "$pop":
+		return compilePop, true
 	default:
 		return nil, false
 	}
@@ -143,6 +161,9 @@ func (c *updateCompiler) addField(operator string, f bson.E, compile compileChan
 		return err
 	}
 	c.fields = append(c.fields, clause{op.path, op.operand})
+	if move, ok := op.change.(*rename); ok {
+		return c.addRename(op, move)
+	}
 	return c.add(op)
 }
 

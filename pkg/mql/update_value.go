@@ -2,6 +2,7 @@ package mql
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -93,4 +94,122 @@ func (c *arithmetic) apply(s *updating, op *updateOp, old bson.RawValue) (bson.T
 		return 0, kept, nil
 	}
 	return t, written, nil
+}
+
+// bound is $min and $max.
+type bound struct {
+	value bson.RawValue
+	max   bool
+}
+
+func compileBound(op *updateOp, v any) (change, bson.RawValue, error) {
+	value, err := op.value(v, 0)
+	return &bound{value, op.name == "$max"}, value, err
+}
+
+func (c *bound) apply(s *updating, _ *updateOp, old bson.RawValue) (bson.Type, verdict, error) {
+	if old.Type != 0 {
+		order := document.Compare(c.value, old)
+		if order == 0 || (order > 0) != c.max {
+			return 0, kept, nil
+		}
+	}
+	s.out = append(s.out, c.value.Value...)
+	return c.value.Type, written, nil
+}
+
+// currentDate is $currentDate.
+type currentDate struct{ timestamp bool }
+
+func compileCurrentDate(op *updateOp, v any) (change, bson.RawValue, error) {
+	kind := "date"
+	switch v := v.(type) {
+	case bool:
+	case bson.D:
+		name, _ := member(v, "$type")
+		kind, _ = name.(string)
+		if len(v) != 1 || kind != "date" && kind != "timestamp" {
+			return nil, bson.RawValue{}, badCurrentDate(op)
+		}
+	default:
+		return nil, bson.RawValue{}, badCurrentDate(op)
+	}
+	return &currentDate{kind == "timestamp"}, object([]clause{{"$type", text(kind)}}), nil
+}
+
+func badCurrentDate(op *updateOp) error {
+	return badUpdate(`update: $currentDate %s needs true, {"$type": "date"} or {"$type": "timestamp"}`, op.path)
+}
+
+func (c *currentDate) apply(s *updating, _ *updateOp, _ bson.RawValue) (bson.Type, verdict, error) {
+	if c.timestamp {
+		// Seconds above, a counter within the second below.
+		stamp := uint64(s.Now.Unix())<<32 | uint64(s.Now.Nanosecond()/1000+1) //nolint:gosec // until 2106
+		s.out = binary.LittleEndian.AppendUint64(s.out, stamp)
+		return bson.TypeTimestamp, written, nil
+	}
+	s.out = binary.LittleEndian.AppendUint64(s.out, uint64(s.Now.UnixMilli())) //nolint:gosec // the same bits
+	return bson.TypeDateTime, written, nil
+}
+
+// bitwise is $bit: operations on integers, one after another.
+type bitwise struct{ steps []bitStep }
+
+type bitStep struct {
+	name string
+	by   int64
+	long bool
+}
+
+func compileBit(op *updateOp, v any) (change, bson.RawValue, error) {
+	d, ok := v.(bson.D)
+	if !ok || len(d) == 0 {
+		return nil, bson.RawValue{}, badUpdate(`update: $bit %s needs an object such as {"and": 5}, with "and", "or" or "xor"`, op.path)
+	}
+	c, sent := &bitwise{}, make([]clause, len(d))
+	for i, e := range d {
+		if e.Key != "and" && e.Key != "or" && e.Key != "xor" {
+			return nil, bson.RawValue{}, badUpdate(`update: $bit %s: %q is none of "and", "or" and "xor"`, op.path, cut(e.Key))
+		}
+		by, err := op.value(e.Value, 0)
+		if err != nil {
+			return nil, by, err
+		}
+		if by.Type != bson.TypeInt32 && by.Type != bson.TypeInt64 {
+			return nil, by, badUpdate("update: $bit %s: %q needs an integer", op.path, e.Key)
+		}
+		n, _ := truncated(by)
+		c.steps = append(c.steps, bitStep{e.Key, n, by.Type == bson.TypeInt64})
+		sent[i] = clause{e.Key, by}
+	}
+	return c, object(sent), nil
+}
+
+func (c *bitwise) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Type, verdict, error) {
+	if old.Type != 0 && old.Type != bson.TypeInt32 && old.Type != bson.TypeInt64 {
+		return 0, kept, op.fail("the value is %s, and this needs an integer", typeName(old.Type))
+	}
+	before, _ := truncated(old)
+	n, long := before, old.Type == bson.TypeInt64
+	for _, step := range c.steps {
+		switch step.name {
+		case "and":
+			n &= step.by
+		case "or":
+			n |= step.by
+		default:
+			n ^= step.by
+		}
+		long = long || step.long
+	}
+	switch {
+	case long && old.Type == bson.TypeInt64 && n == before, !long && old.Type == bson.TypeInt32 && n == before:
+		return 0, kept, nil
+	case long:
+		s.out = binary.LittleEndian.AppendUint64(s.out, uint64(n)) //nolint:gosec // the same bits
+		return bson.TypeInt64, written, nil
+	default:
+		s.out = binary.LittleEndian.AppendUint32(s.out, uint32(n)) //nolint:gosec // the same bits
+		return bson.TypeInt32, written, nil
+	}
 }

@@ -1,0 +1,105 @@
+package mql
+
+import (
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// equality is what a filter says of one path.
+type equality struct {
+	path  string
+	segs  []string
+	value bson.RawValue
+}
+
+// UpsertBase gives the document that an upsert with filter f starts from: the fields that f says are equal to one
+// value, with _id first if it is among them and the others by path. It fails with errs.Invalid, code "bad_upsert",
+// where f says so twice of one path, or of a path and of one in it.
+//
+// Equal to one value says an equality by itself, in $eq, in an $in or $all of one value, under $and, and in an $or of
+// one branch. A number in a path is the name of a field.
+func UpsertBase(f *Filter) (bson.Raw, error) {
+	fields := equalitiesOf(nil, f.Root())
+	slices.SortStableFunc(fields, func(a, b equality) int {
+		if id := a.segs[0] == "_id"; id != (b.segs[0] == "_id") {
+			if id {
+				return -1
+			}
+			return 1
+		}
+		return slices.Compare(a.segs, b.segs)
+	})
+	for i := 1; i < len(fields); i++ {
+		above, below := fields[i-1], fields[i]
+		if len(above.segs) <= len(below.segs) && slices.Equal(above.segs, below.segs[:len(above.segs)]) {
+			return nil, errs.New(errs.Invalid, "bad_upsert",
+				"upsert: the filter says what %s is and what %s is: leave one of them out", above.path, below.path)
+		}
+	}
+	clauses := nest(fields, 0)
+	base := encodeClauses(clauses)
+	if id := field(base, "_id"); id.Type != 0 {
+		if err := checkID(id); err != nil {
+			return nil, err
+		}
+	}
+	return base, nil
+}
+
+func equalitiesOf(dst []equality, n Node) []equality {
+	switch n := n.(type) {
+	case *AndNode:
+		for _, child := range n.Nodes {
+			dst = equalitiesOf(dst, child)
+		}
+	case *OrNode:
+		if len(n.Nodes) == 1 {
+			return equalitiesOf(dst, n.Nodes[0])
+		}
+	case *Field:
+		for _, p := range n.Preds {
+			dst = appendEqualities(dst, n.Path, p)
+		}
+	}
+	return dst
+}
+
+func appendEqualities(dst []equality, path string, p Pred) []equality {
+	switch p := p.(type) {
+	case *Cmp:
+		if p.Op == Eq {
+			dst = append(dst, equality{path, strings.Split(path, "."), p.Value})
+		}
+	case *In:
+		if len(p.Values) == 1 && len(p.Regexes) == 0 {
+			dst = append(dst, equality{path, strings.Split(path, "."), p.Values[0]})
+		}
+	case *All:
+		for _, child := range p.Preds {
+			dst = appendEqualities(dst, path, child)
+		}
+	}
+	return dst
+}
+
+// nest makes the members of the object at the given depth; fields with one name there stand together.
+func nest(fields []equality, depth int) []clause {
+	var out []clause
+	for len(fields) > 0 {
+		name, n := fields[0].segs[depth], 1
+		for n < len(fields) && fields[n].segs[depth] == name {
+			n++
+		}
+		if len(fields[0].segs) == depth+1 {
+			out = append(out, clause{name, fields[0].value})
+		} else {
+			out = append(out, clause{name, object(nest(fields[:n], depth+1))})
+		}
+		fields = fields[n:]
+	}
+	return out
+}
