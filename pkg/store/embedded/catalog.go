@@ -241,6 +241,19 @@ func (c *catalog) sorted() []*collection {
 	return slices.SortedFunc(maps.Values(c.collections), func(a, b *collection) int { return a.name.compare(b.name) })
 }
 
+// of gives the collections of a database in no order.
+func (c *catalog) of(database string) []*collection {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var out []*collection
+	for name, coll := range c.collections {
+		if name.database == database {
+			out = append(out, coll)
+		}
+	}
+	return out
+}
+
 // in gives the collections of a database by name.
 func (c *catalog) in(database string) []*collection {
 	return slices.DeleteFunc(c.sorted(), func(coll *collection) bool { return coll.name.database != database })

@@ -22,7 +22,7 @@ var (
 	errReadOnly      = errs.New(errs.Unavailable, "store_read_only", "the store was opened to be read only")
 	errFull          = errs.New(errs.Full, "disk_full", "not written: the disk of the store is full; free some space and try again")
 	errBadOptions    = errs.New(errs.Invalid, "store_options", "the settings of the store are not valid")
-	errBadOp         = errs.New(errs.Invalid, "bad_write", "a write is an insert, a replacement or a delete")
+	errBadOp         = errs.New(errs.Invalid, "bad_write", "the parts of this write don't go together")
 	errBadID         = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
 	errBadDoc        = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON")
 	errDocSize       = errs.New(errs.TooLarge, "document_too_large", "a document can have 16 MiB at most")

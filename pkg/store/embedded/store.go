@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -35,9 +38,15 @@ type Store struct {
 	feeds *feeds
 	id    [8]byte // drawn when it was made; positions in the feed have it
 
+	stamps  stamps
+	intents intents
+	waiting atomic.Int64 // writes that wait for a transaction
+
 	// commit is held while a write is decided and given its place in the log. Only changes of the catalog, which
 	// are rare, hold it over their fsync.
-	commit sync.Mutex
+	commit  sync.Mutex
+	applied uint64        // commits so far
+	synced  atomic.Uint64 // those of them that are known to be on disk
 	// expiring is held while documents are deleted because they have expired, so that none is after its index or
 	// its collection has gone. It comes before commit.
 	expiring sync.Mutex
@@ -54,7 +63,16 @@ type Store struct {
 		closed  bool
 		closing chan struct{} // closed with closed, for long operations to stop
 		running sync.WaitGroup
+		views   map[*view]struct{} // that are open
 	}
+	limits limits
+}
+
+// limits is how long things may take.
+type limits struct {
+	transaction time.Duration // from its begin to its commit
+	patience    time.Duration // for which a transaction is tried again that loses against others
+	view        time.Duration // for which a view can be read
 }
 
 var _ store.Store = (*Store)(nil)
@@ -76,6 +94,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{opts: opts, building: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.state.closing = make(chan struct{})
+	s.state.views = map[*view]struct{}{}
+	s.limits = limits{transaction: time.Minute, patience: 30 * time.Second, view: 5 * time.Minute}
 	s.disk = newDisk(&s.opts)
 
 	if err := s.place(); err != nil {
@@ -213,7 +233,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.disk.check()
 }
 
-// Close waits for running operations and then closes the files; a build of an index is cut short. An engine that has
+// Close waits for running operations and then closes the files; a build of an index is cut short, and so are
+// transactions and views. An engine that has
 // failed is left as it is: what it holds in memory must not reach the disk any more.
 func (s *Store) Close() error {
 	s.state.Lock()
@@ -223,7 +244,13 @@ func (s *Store) Close() error {
 	}
 	s.state.closed = true
 	close(s.state.closing)
+	views := slices.Collect(maps.Keys(s.state.views))
 	s.state.Unlock()
+	s.cancel()
+	for _, v := range views {
+		_ = v.end(errClosed) // an error of a snapshot's end shows when the engine closes
+	}
+	s.state.running.Wait()
 	return s.release()
 }
 

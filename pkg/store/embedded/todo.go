@@ -15,12 +15,6 @@ func (d database) RenameCollection(ctx context.Context, from, to string, replace
 	panic("not yet")
 }
 
-func (d database) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
-	panic("not yet")
-}
-
-func (d database) View(ctx context.Context) (store.View, error) { panic("not yet") }
-
 func (d database) Validate(ctx context.Context, report func(store.Problem)) error { panic("not yet") }
 
 func (c *Collection) Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
@@ -28,3 +22,7 @@ func (c *Collection) Distinct(ctx context.Context, path string, filter *mql.Filt
 }
 
 func (c *Collection) Stats(ctx context.Context) (store.Stats, error) { panic("not yet") }
+
+func (st *state) distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
+	panic("not yet")
+}

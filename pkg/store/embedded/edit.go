@@ -1,0 +1,369 @@
+package embedded
+
+import (
+	"bytes"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+var errOtherID = errs.New(errs.Invalid, "immutable_id", "the _id of a document can't be changed")
+
+// pending is an op that is being carried out.
+type pending struct {
+	op     *store.Op
+	result *store.Result
+	now    time.Time
+	doc    bson.Raw // Insert and Replace: what is to be stored, but for the _id that a Replace with Filter may lack
+	id     []byte   // key of the _id; nil with Filter
+	bad    error    // why the op can't be carried out at all
+
+	// edit is worked out before the commit mutex is taken, for the document as it is then, and err is why it can't be.
+	edit edit
+	err  error
+	done bool // they are worked out
+}
+
+// edit is what an op makes of one document.
+type edit struct {
+	id     []byte       // key of the _id
+	old    bson.Raw     // nil: there is none
+	new    bson.Raw     // nil: it goes
+	same   bool         // nothing changes
+	update *mql.Update  // what made new of old, if anything did
+	result store.Result // of the op, if the edit is made
+
+	indexes *indexSet // those that moves are for; nil: they are not worked out
+	moves   []move
+}
+
+// move is what changes in one index.
+type move struct {
+	at          int // place in indexSet.all
+	index       *index
+	add, remove [][]byte // sorted
+	multikey    uint32
+}
+
+// pend checks ops and does what can be done without looking at documents.
+func (s *Store) pend(ops []store.Op, results []store.Result) []pending {
+	work := make([]pending, len(ops))
+	now := s.opts.Now()
+	for i := range ops {
+		work[i] = pending{op: &ops[i], result: &results[i], now: now}
+		work[i].bad = work[i].prepare(s)
+	}
+	return work
+}
+
+func (p *pending) prepare(s *Store) error {
+	op := p.op
+	if err := checkOp(op); err != nil {
+		return err
+	}
+	id := op.ID
+	if op.Kind == store.Insert || op.Kind == store.Replace {
+		if len(op.Doc) > document.MaxSize {
+			return errDocSize
+		}
+		if err := op.Doc.Validate(); err != nil {
+			return errBadDoc.With(err)
+		}
+		p.doc = s.stored(op.Doc)
+		id, _ = lookup(p.doc, "_id")
+	}
+	if op.Filter != nil && (id.Type == 0 || op.Kind != store.Replace) {
+		return nil
+	}
+	if err := checkID(id); err != nil {
+		return err
+	}
+	if op.Filter == nil {
+		p.id = idKey(id)
+	}
+	return nil
+}
+
+// checkOp refuses what store.Op says does not go together.
+func checkOp(op *store.Op) error {
+	change := op.Kind == store.Replace || op.Kind == store.Update
+	switch {
+	case op.Kind < store.Insert || op.Kind > store.Update,
+		(op.Kind == store.Update) != (op.Update != nil),
+		op.Kind == store.Insert && (op.Filter != nil || op.If != nil),
+		op.Filter != nil && op.If != nil,
+		op.Filter == nil && (op.Many || len(op.Sort) > 0),
+		op.Many && (op.Kind == store.Replace || len(op.Sort) > 0 || op.Return != store.ReturnNone),
+		op.Upsert && (!change || op.If != nil || op.Many),
+		op.Kind == store.Delete && op.Return == store.ReturnAfter:
+		return errBadOp
+	}
+	return nil
+}
+
+func checkID(id bson.RawValue) error {
+	switch id.Type {
+	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
+		return errBadID
+	default:
+		if id.Validate() != nil {
+			return errBadID
+		}
+		return nil
+	}
+}
+
+// work works out the edit for old, the document that the op has chosen (nil: there is none).
+func (p *pending) work(old bson.Raw) {
+	p.edit = edit{id: p.id, old: old, moves: p.edit.moves[:0]}
+	p.err = p.apply(&p.edit)
+	p.done = true
+}
+
+func (p *pending) apply(e *edit) error {
+	var err error
+	switch {
+	case p.op.Kind == store.Insert && e.old != nil:
+		return &store.DuplicateKeyError{Index: "_id", Paths: []string{"_id"}}
+	case p.op.Kind == store.Insert:
+		e.new = p.doc
+	case e.old == nil && !p.op.Upsert:
+		return errs.ErrNotFound
+	case e.old == nil:
+		err = p.upsert(e)
+	case !p.op.If.Match(e.old):
+		return store.ErrStale
+	default:
+		err = p.change(e)
+	}
+	if err != nil {
+		return err
+	}
+	if len(e.new) > document.MaxSize {
+		return errDocSize
+	}
+	return p.answer(e)
+}
+
+// change edits a document that exists.
+func (p *pending) change(e *edit) (err error) {
+	switch p.op.Kind {
+	case store.Replace:
+		e.new, err = p.replacement(e.old)
+	case store.Update:
+		e.update = p.op.Update
+		e.new, err = p.op.Update.Apply(e.old, mql.Applying{Filter: p.chosenBy(), Now: p.now})
+	case store.Delete, store.Insert: // nothing is left
+	}
+	if err != nil {
+		return err
+	}
+	e.same = bytes.Equal(e.old, e.new)
+	e.result.Matched = 1
+	if !e.same {
+		e.result.Modified = 1
+	}
+	if e.id == nil {
+		id, _ := lookup(e.old, "_id")
+		e.id = idKey(id)
+	}
+	return nil
+}
+
+// chosenBy is the filter that chose the document, with which $ means an element.
+func (p *pending) chosenBy() *mql.Filter {
+	if p.op.Filter != nil {
+		return p.op.Filter
+	}
+	return p.op.If
+}
+
+func (p *pending) replacement(old bson.Raw) (bson.Raw, error) {
+	if p.op.Filter == nil {
+		return p.doc, nil
+	}
+	oldID, _ := lookup(old, "_id")
+	id, given := lookup(p.doc, "_id")
+	if !given {
+		return withID(oldID, p.doc), nil
+	}
+	if document.Compare(id, oldID) != 0 {
+		return nil, errOtherID
+	}
+	return p.doc, nil
+}
+
+// upsert makes the document to insert where there was none.
+func (p *pending) upsert(e *edit) (err error) {
+	if p.op.Kind == store.Replace {
+		e.new = p.doc
+		if id, given := lookup(p.doc, "_id"); !given {
+			if id = idIn(p.op.Filter); id.Type == 0 {
+				id = newID()
+			}
+			e.new = withID(id, p.doc)
+		}
+	} else if e.new, err = p.updated(); err != nil {
+		return err
+	}
+	id, _ := lookup(e.new, "_id")
+	if err := checkID(id); err != nil {
+		return err
+	}
+	e.id = idKey(id)
+	e.result.Upserted = bson.RawValue{Type: id.Type, Value: bytes.Clone(id.Value)}
+	return nil
+}
+
+// updated gives what an update makes of the equalities of its filter.
+func (p *pending) updated() (bson.Raw, error) {
+	var base bson.Raw
+	if p.op.Filter == nil {
+		base = withID(p.op.ID, emptyDoc)
+	} else {
+		var err error
+		if base, err = mql.UpsertBase(p.op.Filter); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := p.op.Update.Apply(base, mql.Applying{Filter: p.op.Filter, Now: p.now, Insert: true})
+	if err != nil {
+		return nil, err
+	}
+	id, found := lookup(doc, "_id")
+	if !found {
+		id = newID()
+	}
+	if it := document.NewIter(doc); !found || !it.Next() || string(it.Key()) != "_id" {
+		return withID(id, doc), nil
+	}
+	return doc, nil
+}
+
+// idIn gives the _id that a filter asks for; its Type is 0 if it does not ask for one.
+func idIn(f *mql.Filter) bson.RawValue {
+	nodes := []mql.Node{f.Root()}
+	if and, ok := f.Root().(*mql.AndNode); ok {
+		nodes = and.Nodes
+	}
+	for _, n := range nodes {
+		field, ok := n.(*mql.Field)
+		if !ok || field.Path != "_id" {
+			continue
+		}
+		for _, pred := range field.Preds {
+			if id, ok := equality(pred); ok {
+				return id
+			}
+		}
+	}
+	return bson.RawValue{}
+}
+
+// equality gives the one value that pred asks for.
+func equality(pred mql.Pred) (bson.RawValue, bool) {
+	switch p := pred.(type) {
+	case *mql.Cmp:
+		return p.Value, p.Op == mql.Eq
+	case *mql.In:
+		if len(p.Values) == 1 && len(p.Regexes) == 0 {
+			return p.Values[0], true
+		}
+	case *mql.All:
+		if len(p.Preds) == 1 {
+			return equality(p.Preds[0])
+		}
+	}
+	return bson.RawValue{}, false
+}
+
+// answer fills in Result.Doc.
+func (p *pending) answer(e *edit) (err error) {
+	var doc bson.Raw
+	switch p.op.Return {
+	case store.ReturnBefore:
+		doc = e.old
+	case store.ReturnAfter:
+		doc = e.new
+	case store.ReturnNone:
+	}
+	switch {
+	case doc == nil:
+	case p.op.Project != nil:
+		e.result.Doc, err = p.op.Project.Apply(nil, doc, p.chosenBy())
+	default:
+		e.result.Doc = bytes.Clone(doc)
+	}
+	return err
+}
+
+// plan works out what the edit changes in the indexes of set.
+func (e *edit) plan(set *indexSet) error {
+	e.indexes, e.moves = nil, e.moves[:0]
+	for i, x := range set.all {
+		if e.update != nil && !x.touchedBy(e.update) {
+			continue
+		}
+		var before, after entries
+		var err error
+		if e.old != nil {
+			if before, err = x.entriesOf(e.old); err != nil {
+				return internal(err, "index a stored document")
+			}
+		}
+		if e.new != nil {
+			if after, err = x.entriesOf(e.new); err != nil {
+				return err
+			}
+		}
+		m := move{at: i, index: x, multikey: after.multikey}
+		m.remove, m.add = difference(before.keys, after.keys)
+		if len(m.remove) > 0 || len(m.add) > 0 || m.multikey != 0 {
+			e.moves = append(e.moves, m)
+		}
+	}
+	e.indexes = set
+	return nil
+}
+
+// touchedBy says whether u may change the entries of a document.
+func (x *index) touchedBy(u *mql.Update) bool {
+	if x.def.Partial != nil {
+		return true
+	}
+	for _, k := range x.def.Keys {
+		if u.Touches(k.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// difference gives what is only in a and what is only in b; both are sorted, and the results may share their memory.
+func difference(a, b [][]byte) (onlyA, onlyB [][]byte) {
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return a, b
+	case len(a) == 1 && len(b) == 1:
+		if bytes.Equal(a[0], b[0]) {
+			return nil, nil
+		}
+		return a, b
+	}
+	for len(a) > 0 && len(b) > 0 {
+		switch c := bytes.Compare(a[0], b[0]); {
+		case c < 0:
+			onlyA, a = append(onlyA, a[0]), a[1:]
+		case c > 0:
+			onlyB, b = append(onlyB, b[0]), b[1:]
+		default:
+			a, b = a[1:], b[1:]
+		}
+	}
+	return append(onlyA, a...), append(onlyB, b...)
+}

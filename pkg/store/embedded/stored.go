@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+)
+
+var emptyDoc = bson.Raw{5, 0, 0, 0, 0} //nolint:gochecknoglobals // a constant
+
+// stored gives doc as it is stored: as MongoDB does, with its _id first, and with the time in place of each empty
+// timestamp that is no deeper than its other fields. It may be doc itself.
+func (s *Store) stored(doc bson.Raw) bson.Raw {
+	plain := true
+	n := 0
+	for it := document.NewIter(doc); it.Next() && plain; n++ {
+		plain = !isEmptyTimestamp(it.Value()) && (n == 0 || string(it.Key()) != "_id")
+	}
+	if plain {
+		return doc
+	}
+	out := make(bson.Raw, 4, len(doc))
+	id, found := lookup(doc, "_id")
+	if found {
+		out = appendField(out, []byte("_id"), id)
+	}
+	for it := document.NewIter(doc); it.Next(); {
+		v := it.Value()
+		switch {
+		case string(it.Key()) == "_id":
+			continue
+		case isEmptyTimestamp(v):
+			v.Value = s.stamps.next(s.opts.Now())
+		}
+		out = appendField(out, it.Key(), v)
+	}
+	return closeDoc(out)
+}
+
+// withID gives doc with an _id, in place of its own if it has one.
+func withID(id bson.RawValue, doc bson.Raw) bson.Raw {
+	out := make(bson.Raw, 4, len(doc)+len(id.Value)+5)
+	out = appendField(out, []byte("_id"), id)
+	for it := document.NewIter(doc); it.Next(); {
+		if string(it.Key()) != "_id" {
+			out = appendField(out, it.Key(), it.Value())
+		}
+	}
+	return closeDoc(out)
+}
+
+func appendField(dst, name []byte, v bson.RawValue) []byte {
+	dst = append(dst, byte(v.Type))
+	dst = append(dst, name...)
+	dst = append(dst, 0)
+	return append(dst, v.Value...)
+}
+
+func closeDoc(doc bson.Raw) bson.Raw {
+	doc = append(doc, 0)
+	binary.LittleEndian.PutUint32(doc, uint32(len(doc))) //nolint:gosec // not far above document.MaxSize
+	return doc
+}
+
+func newID() bson.RawValue {
+	id := bson.NewObjectID()
+	return bson.RawValue{Type: bson.TypeObjectID, Value: id[:]}
+}
+
+func isEmptyTimestamp(v bson.RawValue) bool {
+	return v.Type == bson.TypeTimestamp && len(v.Value) == 8 && binary.LittleEndian.Uint64(v.Value) == 0
+}
+
+// stamps gives timestamps that grow.
+type stamps struct {
+	mu   sync.Mutex
+	last uint64
+}
+
+// next gives the value of a timestamp: the second in the upper half, and a number within it in the lower one.
+func (s *stamps) next(now time.Time) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = max(s.last+1, uint64(now.Unix())<<32|1) //nolint:gosec // not before 1970
+	return binary.LittleEndian.AppendUint64(nil, s.last)
+}
