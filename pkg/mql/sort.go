@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 )
 
 // Sort is an order of documents: by the first field, where that is equal by the second, and so on. It is not total
@@ -42,21 +43,40 @@ func (f SortField) compare(a, b bson.RawValue) int {
 // that sorts first (so the smallest, with Desc the greatest), an empty one for undefined, which sorts before null.
 // Fields inside the same list are taken from the same element. The values alias doc.
 //
-// MongoDB refuses to sort documents with lists in two fields of the sort that are not the same list; here each gives
-// its own element.
+// Of different lists, each gives its own element here; AppendValues refuses such documents, as sorting does.
 func (s Sort) Key(doc bson.Raw) []bson.RawValue {
-	key := make([]bson.RawValue, len(s))
+	key, _ := s.appendValues(make([]bson.RawValue, 0, len(s)), doc)
+	return key
+}
+
+// AppendValues appends to dst what Key gives. It fails with errs.Invalid, code "parallel_sort", where two fields of the
+// sort lead to or into different lists of doc, which MongoDB refuses to sort. It does not allocate if dst has room,
+// but for lists.
+func (s Sort) AppendValues(dst []bson.RawValue, doc bson.Raw) ([]bson.RawValue, error) {
+	dst, parallel := s.appendValues(dst, doc)
+	if parallel {
+		return dst, errParallelSort
+	}
+	return dst, nil
+}
+
+var errParallelSort = errs.New(errs.Invalid, "parallel_sort",
+	"can't sort by two fields that hold different lists in one document: sort by one of them")
+
+func (s Sort) appendValues(dst []bson.RawValue, doc bson.Raw) (_ []bson.RawValue, parallel bool) {
+	start := len(dst)
 	var inLists []sortCursor
-	for i, f := range s {
-		c := sortCursor{at: i, value: bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}, rest: f.Path}
-		if c.descend() {
-			key[i] = c.value
-		} else {
+	for i := range s {
+		c := sortCursor{at: i, value: bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}, rest: s[i].Path}
+		if !c.descend() {
 			inLists = append(inLists, c)
 		}
+		dst = append(dst, c.value)
 	}
-	s.spread(key, inLists)
-	return key
+	if inLists != nil {
+		parallel = s.spread(dst[start:], inLists)
+	}
+	return dst, parallel
 }
 
 // sortCursor is how far the path of one sort field has been followed.
@@ -115,8 +135,8 @@ func element(list []byte, name string) (bson.RawValue, bool) {
 }
 
 // spread fills in the fields that lead to lists. Those in one list go through its elements together and keep the
-// values of the element that sorts first; different lists don't depend on each other.
-func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) {
+// values of the element that sorts first; different lists, which it tells of, don't depend on each other.
+func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) (parallel bool) {
 	for len(cursors) > 0 {
 		list := cursors[0].value
 		var same, others []sortCursor
@@ -127,16 +147,17 @@ func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) {
 				others = append(others, c)
 			}
 		}
-		s.choose(key, list, same)
+		parallel = s.choose(key, list, same) || len(others) > 0 || parallel
 		cursors = others
 	}
+	return parallel
 }
 
-func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCursor) {
+func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCursor) (parallel bool) {
 	try := make([]bson.RawValue, len(s))
 	first := true
 	for it := document.NewIter(list.Value); it.Next(); first = false {
-		s.enter(try, it.Value(), cursors)
+		parallel = s.enter(try, it.Value(), cursors) || parallel
 		if first || s.before(try, key, cursors) {
 			for _, c := range cursors {
 				key[c.at] = try[c.at]
@@ -144,18 +165,19 @@ func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCurs
 		}
 	}
 	if !first {
-		return
+		return parallel
 	}
 	for _, c := range cursors { // an empty list
-		key[c.at].Type = bson.TypeNull
+		key[c.at] = bson.RawValue{Type: bson.TypeNull}
 		if c.rest == "" {
 			key[c.at].Type = bson.TypeUndefined
 		}
 	}
+	return false
 }
 
 // enter gives the values of one element. A list in a list is not entered.
-func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCursor) {
+func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCursor) (parallel bool) {
 	var inLists []sortCursor
 	for _, c := range cursors {
 		c.value = element
@@ -170,7 +192,7 @@ func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCu
 			inLists = append(inLists, c)
 		}
 	}
-	s.spread(key, inLists)
+	return s.spread(key, inLists)
 }
 
 func (s Sort) before(a, b []bson.RawValue, cursors []sortCursor) bool {

@@ -3,7 +3,7 @@ package embedded
 import (
 	"bytes"
 	"math"
-	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -11,42 +11,37 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 )
 
-// interval is the keys from lo to before hi, of one field in ascending order. A nil hi is no end.
-type interval struct {
-	lo, hi []byte
-	point  bool // holds the keys of one value only
-}
-
-// inverted is the interval for a descending field. It relies on no key being a beginning of another.
-func (iv interval) inverted() interval {
-	out := interval{point: iv.point}
-	if len(iv.lo) > 0 {
-		out.hi = keyAfter(invert(slices.Clone(iv.lo)))
-	}
-	if iv.hi != nil {
-		out.lo = keyAfter(invert(slices.Clone(iv.hi)))
-	}
-	if iv.point {
-		out.lo = invert(slices.Clone(iv.lo))
-	}
-	return out
-}
-
 // bounds is what a condition on a path says about the index keys of that path.
 type bounds struct {
-	intervals []interval // sorted, disjoint; none: nothing matches
-	exact     bool       // without lists, keys within and matching documents are the same
-	notNull   bool       // what matches is not missing
+	// outer: a document that matches has an entry in them. None: nothing matches.
+	outer intervals
+	// inner: a document that has an entry in them matches.
+	inner intervals
+	// exact: outer and inner are the same.
+	exact bool
+	// present: a document that matches does not lack the path.
+	present bool
 }
 
-func everything() []interval { return []interval{{}} }
+// unbound is for conditions that say nothing about keys.
+func unbound(present bool) bounds { return bounds{outer: everything(), present: present} }
 
-func (b bounds) isEverything() bool {
-	return len(b.intervals) == 1 && len(b.intervals[0].lo) == 0 && b.intervals[0].hi == nil
+// within is for conditions that hold for the values of ivs, for all of them if exact.
+func within(exact bool, ivs ...interval) bounds {
+	b := bounds{outer: union(ivs), exact: exact, present: true}
+	if exact {
+		b.inner = b.outer
+	}
+	return b
 }
 
-func (b bounds) allPoints() bool {
-	return !slices.ContainsFunc(b.intervals, func(iv interval) bool { return !iv.point })
+// nothing is for conditions that no document meets.
+func nothing() bounds { return bounds{exact: true, present: true} }
+
+// fieldKind is what the planner knows of a path in an index.
+type fieldKind struct {
+	list   bool // the path has led to or through a list
+	dotted bool // it has more than one name
 }
 
 func pointOf(v bson.RawValue) interval {
@@ -54,82 +49,125 @@ func pointOf(v bson.RawValue) interval {
 	return interval{lo: key, hi: keyAfter(key), point: true}
 }
 
-// kindOf is all keys of values that compare with v.
-func kindOf(v bson.RawValue) interval {
-	order := byte(document.TypeOrder(v.Type)) //nolint:gosec // a rank is the first byte of a key
+// kindOf is all keys of values that compare with those of type t.
+func kindOf(t bson.Type) interval {
+	order := byte(document.TypeOrder(t)) //nolint:gosec // a rank is the first byte of a key
 	return interval{lo: []byte{order}, hi: []byte{order + 1}}
 }
 
-// nulls is the keys of what {path: null} may match. An empty list's key lies just before null's; where there are no
-// lists, it is null alone.
-func nulls(multikey bool) interval {
-	null := pointOf(bson.RawValue{Type: bson.TypeNull})
-	if !multikey {
-		return null
-	}
-	return interval{lo: document.AppendUndefinedKey(nil, false), hi: null.hi}
-}
+func nullPoint() interval { return pointOf(bson.RawValue{Type: bson.TypeNull}) }
 
-// boundsOf gives what pred says about the keys of its path; false if nothing.
-func boundsOf(pred mql.Pred, multikey bool) (bounds, bool) {
+// emptyPoint is the key of an empty list, which sorts just before null. A value of the type undefined has it, too.
+func emptyPoint() interval { return pointOf(bson.RawValue{Type: bson.TypeUndefined}) }
+
+// of gives what pred says about the keys of a path.
+func (k fieldKind) of(pred mql.Pred) bounds {
 	switch p := pred.(type) {
 	case *mql.Cmp:
-		return compareBounds(p, multikey)
+		return k.compare(p.Op, p.Value)
 	case *mql.In:
-		if len(p.Regexes) > 0 {
-			return bounds{}, false
-		}
-		return anyOf(p.Values, multikey)
+		return k.in(p)
+	case *mql.Not:
+		return k.not(p.Preds)
 	case *mql.Exists:
-		return bounds{intervals: everything(), notNull: p.Want}, p.Want
+		return k.exists(p.Want)
+	case *mql.Type:
+		return k.types(p)
 	case *mql.All:
 		if len(p.Preds) == 0 {
-			return bounds{}, true
+			return nothing()
 		}
-		return allOf(p.Preds, multikey)
+		return k.all(p.Preds)
 	case *mql.ElemMatch:
-		if p.Node != nil {
-			return bounds{}, false // its fields have paths of their own: see conditions
-		}
-		b, ok := elementBounds(p.Preds)
-		return b, ok
+		return k.elemMatch(p)
+	case *mql.Size:
+		return k.size(p.N)
+	case *mql.Mod:
+		return within(false, kindOf(bson.TypeInt32))
+	case *mql.Regex:
+		return k.regex(p)
 	default:
-		return bounds{}, false
+		return unbound(false)
 	}
 }
 
-func compareBounds(p *mql.Cmp, multikey bool) (bounds, bool) {
-	switch p.Value.Type {
-	case bson.TypeMinKey, bson.TypeMaxKey, bson.TypeUndefined:
-		return bounds{}, false
+func (k fieldKind) compare(op mql.Op, v bson.RawValue) bounds {
+	switch v.Type {
+	case bson.TypeMinKey, bson.TypeMaxKey:
+		return k.compareEnd(op, v)
+	case bson.TypeUndefined:
+		return unbound(false)
 	case bson.TypeNull, 0:
-		return bounds{intervals: []interval{nulls(multikey)}, exact: p.Op != mql.Gt && p.Op != mql.Lt}, true
-	case bson.TypeArray:
-		if p.Op != mql.Eq {
-			return bounds{}, false
+		if op == mql.Gt || op == mql.Lt {
+			return nothing()
 		}
-		return listBounds(p.Value), true
+		return k.null()
+	case bson.TypeArray:
+		switch {
+		case !k.list:
+			return nothing()
+		case op == mql.Eq:
+			return listBounds(v)
+		default: // the whole list is compared, and an entry has only one element of it
+			return unbound(true)
+		}
 	default: // ordered by value
 	}
-	if p.Op == mql.Eq {
-		return bounds{intervals: []interval{pointOf(p.Value)}, exact: plain(p.Value.Type), notNull: true}, true
+	if op == mql.Eq {
+		return within(true, pointOf(v))
 	}
-	return rangeBounds(p), true
+	return rangeBounds(op, v)
+}
+
+// null is what has null, or nothing. A path through an empty list, or one of scalars, has an entry of null without
+// being one.
+func (k fieldKind) null() bounds {
+	if !k.list {
+		b := within(true, nullPoint())
+		b.present = false
+		return b
+	}
+	b := bounds{outer: intervals{{lo: emptyPoint().lo, hi: nullPoint().hi}}}
+	if !k.dotted {
+		b.inner = intervals{nullPoint()}
+	}
+	return b
+}
+
+// compareEnd is for MinKey and MaxKey, with which values of all types compare, missing ones and whole lists, too.
+func (k fieldKind) compareEnd(op mql.Op, v bson.RawValue) bounds {
+	point, isMin := pointOf(v), v.Type == bson.TypeMinKey
+	switch {
+	case op == mql.Eq, isMin && op == mql.Lte, !isMin && op == mql.Gte:
+		return within(true, point)
+	case isMin && op == mql.Lt, !isMin && op == mql.Gt:
+		return nothing()
+	case k.list:
+		return unbound(false)
+	}
+	b := bounds{outer: everything(), exact: true}
+	switch op {
+	case mql.Gt:
+		b.outer = intervals{{lo: point.hi}}
+	case mql.Lt:
+		b.outer = intervals{{hi: point.lo}}
+	default: // all there is
+	}
+	b.inner = b.outer
+	return b
 }
 
 // listBounds is for equality with a list: it may be the whole value, of which the first element has an entry, or an
 // element itself.
 func listBounds(v bson.RawValue) bounds {
-	first := interval{lo: document.AppendUndefinedKey(nil, false)}
+	first := emptyPoint()
 	if it := document.NewIter(v.Value); it.Next() {
 		first = pointOf(it.Value())
-	} else {
-		first.hi, first.point = keyAfter(first.lo), true
 	}
-	return bounds{intervals: union([]interval{first, pointOf(v)}), notNull: true}
+	return within(false, first, pointOf(v))
 }
 
-// plain is the types whose order the matcher and the keys agree on to the letter, ranges included.
+// plain is the types whose ranges the matcher and the keys agree on to the letter.
 func plain(t bson.Type) bool {
 	switch t {
 	case bson.TypeInt32, bson.TypeInt64, bson.TypeDouble, bson.TypeDecimal128, bson.TypeString,
@@ -140,20 +178,16 @@ func plain(t bson.Type) bool {
 	}
 }
 
-func rangeBounds(p *mql.Cmp) bounds {
-	kind, point := kindOf(p.Value), pointOf(p.Value)
-	if !plain(p.Value.Type) {
-		return bounds{intervals: []interval{kind}, notNull: true}
-	}
-	out := kind
-	if kind.lo[0] == byte(document.TypeOrder(bson.TypeDouble)) { //nolint:gosec // a rank is the first byte of a key
+func rangeBounds(op mql.Op, v bson.RawValue) bounds {
+	out, point := kindOf(v.Type), pointOf(v)
+	if bytes.Equal(out.lo, kindOf(bson.TypeDouble).lo) {
 		nan := pointOf(doubleValue(math.NaN()))
 		if bytes.Equal(point.lo, nan.lo) {
-			return nanBounds(p.Op, nan)
+			return nanBounds(op, nan)
 		}
 		out.lo = nan.hi // NaN is the smallest number, and less than none
 	}
-	switch p.Op {
+	switch op {
 	case mql.Gt:
 		out.lo = point.hi
 	case mql.Gte:
@@ -164,15 +198,14 @@ func rangeBounds(p *mql.Cmp) bounds {
 		out.hi = point.hi
 	case mql.Eq: // not a range
 	}
-	return bounds{intervals: union([]interval{out}), exact: true, notNull: true}
+	return within(plain(v.Type), out)
 }
 
 func nanBounds(op mql.Op, nan interval) bounds {
-	b := bounds{exact: true, notNull: true}
 	if op == mql.Gte || op == mql.Lte {
-		b.intervals = []interval{nan}
+		return within(true, nan)
 	}
-	return b
+	return nothing()
 }
 
 func doubleValue(f float64) bson.RawValue {
@@ -180,128 +213,167 @@ func doubleValue(f float64) bson.RawValue {
 	return bson.RawValue{Type: t, Value: v}
 }
 
-// anyOf is for equality with one of values.
-func anyOf(values []bson.RawValue, multikey bool) (bounds, bool) {
-	out := bounds{exact: true, notNull: true}
-	for _, v := range values {
-		b, ok := compareBounds(&mql.Cmp{Op: mql.Eq, Value: v}, multikey)
-		if !ok {
-			return bounds{}, false
-		}
-		out.intervals = append(out.intervals, b.intervals...)
+// in is for one of several values or regular expressions.
+func (k fieldKind) in(p *mql.In) bounds {
+	out := bounds{exact: true, present: true}
+	add := func(b bounds) {
+		out.outer = append(out.outer, b.outer...)
+		out.inner = append(out.inner, b.inner...)
 		out.exact = out.exact && b.exact
-		out.notNull = out.notNull && b.notNull
+		out.present = out.present && b.present
 	}
-	out.intervals = union(out.intervals)
-	return out, true
+	for _, v := range p.Values {
+		add(k.compare(mql.Eq, v))
+	}
+	for _, re := range p.Regexes {
+		add(k.regex(re))
+	}
+	out.outer, out.inner = union(out.outer), union(out.inner)
+	return out
 }
 
-// allOf joins conditions on one path that all hold. Of a path with lists, different elements may satisfy them, so
-// only one counts: the one with the fewest intervals, points first.
-func allOf(preds []mql.Pred, multikey bool) (bounds, bool) {
-	out := bounds{intervals: everything(), exact: true}
-	some := false
-	for _, p := range preds {
-		b, ok := boundsOf(p, multikey)
-		if !ok {
-			out.exact = false
-			continue
-		}
-		some = true
-		notNull := out.notNull || b.notNull
-		exact := out.exact && b.exact
-		switch {
-		case !multikey:
-			out.intervals = intersect(out.intervals, b.intervals)
-		case tighter(b, out):
-			out.intervals = b.intervals
-		}
-		out.notNull, out.exact = notNull, exact && !multikey
+// regex is for texts with the prefix that a regular expression begins with, and for regular expressions as values.
+func (k fieldKind) regex(p *mql.Regex) bounds {
+	prefix, exact := p.Prefix()
+	texts := textsWith(prefix)
+	b := within(false, texts, kindOf(bson.TypeRegex))
+	if exact {
+		b.inner = intervals{texts}
 	}
-	return out, some
+	return b
 }
 
-// tighter says whether a likely holds fewer keys than b.
-func tighter(a, b bounds) bool {
-	if a.isEverything() || b.isEverything() {
-		return !a.isEverything()
-	}
-	if a.allPoints() != b.allPoints() {
-		return a.allPoints()
-	}
-	return len(a.intervals) < len(b.intervals)
+// textsWith is the keys of texts that begin with prefix.
+func textsWith(prefix string) interval {
+	lo := kindOf(bson.TypeString).lo
+	lo = append(lo, strings.ReplaceAll(prefix, "\x00", "\x00\xff")...) // as document.AppendKey does
+	return interval{lo: lo, hi: keyAfter(lo)}
 }
 
-// elementBounds is for conditions that one element of a list has to satisfy together, so they do intersect.
-func elementBounds(preds []mql.Pred) (bounds, bool) {
-	out := bounds{intervals: everything(), notNull: true}
-	some := false
-	for _, p := range preds {
-		if b, ok := boundsOf(p, true); ok {
-			some = true
-			out.intervals = intersect(out.intervals, b.intervals)
-		}
+func (k fieldKind) exists(want bool) bounds {
+	if !want {
+		return bounds{outer: intervals{nullPoint()}}
 	}
-	return out, some
+	b := unbound(true)
+	b.inner = complement(intervals{{lo: emptyPoint().lo, hi: nullPoint().hi}})
+	return b
 }
 
-// union sorts intervals, joins those that touch, and drops empty ones. Points stay apart.
-func union(ivs []interval) []interval {
-	ivs = slices.DeleteFunc(slices.Clone(ivs), func(iv interval) bool {
-		return iv.hi != nil && bytes.Compare(iv.lo, iv.hi) >= 0
-	})
-	slices.SortFunc(ivs, func(a, b interval) int {
-		if c := bytes.Compare(a.lo, b.lo); c != 0 {
-			return c
-		}
-		return compareEnds(b.hi, a.hi) // the longer one first
-	})
-	out := ivs[:0]
-	for _, iv := range ivs {
-		if n := len(out); n > 0 && (out[n-1].hi == nil || bytes.Compare(iv.lo, out[n-1].hi) < 0) {
-			if compareEnds(iv.hi, out[n-1].hi) > 0 {
-				out[n-1].hi, out[n-1].point = iv.hi, false
+func (k fieldKind) types(p *mql.Type) bounds {
+	exact := true
+	var ivs []interval
+	if p.Number {
+		ivs = append(ivs, kindOf(bson.TypeInt32))
+	}
+	for _, t := range p.Types {
+		switch t {
+		case bson.TypeArray:
+			if k.list {
+				return unbound(true) // entries are of the elements
 			}
-			continue
-		}
-		out = append(out, iv)
-	}
-	return out
-}
-
-// intersect gives what is in both of two sorted, disjoint lists.
-func intersect(a, b []interval) []interval {
-	var out []interval
-	for len(a) > 0 && len(b) > 0 {
-		iv := interval{lo: a[0].lo, hi: a[0].hi, point: a[0].point || b[0].point}
-		if bytes.Compare(b[0].lo, iv.lo) > 0 {
-			iv.lo = b[0].lo
-		}
-		if compareEnds(b[0].hi, iv.hi) < 0 {
-			iv.hi = b[0].hi
-		}
-		if iv.hi == nil || bytes.Compare(iv.lo, iv.hi) < 0 {
-			out = append(out, iv)
-		}
-		if compareEnds(a[0].hi, b[0].hi) < 0 {
-			a = a[1:]
-		} else {
-			b = b[1:]
+		case bson.TypeEmbeddedDocument, bson.TypeBinary, bson.TypeObjectID, bson.TypeBoolean, bson.TypeDateTime,
+			bson.TypeTimestamp, bson.TypeRegex, bson.TypeMinKey:
+			ivs = append(ivs, kindOf(t))
+		default: // one of several with the same rank
+			exact = false
+			ivs = append(ivs, kindOf(t))
 		}
 	}
-	return out
+	return within(exact, ivs...)
 }
 
-// compareEnds compares upper ends, of which nil is the greatest.
-func compareEnds(a, b []byte) int {
+func (k fieldKind) size(n int64) bounds {
 	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
+	case !k.list:
+		return nothing()
+	case n == 0:
+		return within(false, emptyPoint())
 	default:
-		return bytes.Compare(a, b)
+		return unbound(true)
 	}
+}
+
+// elemMatch is for lists with an element of which several conditions hold. Those on fields of elements have paths of
+// their own: see conditions.
+func (k fieldKind) elemMatch(p *mql.ElemMatch) bounds {
+	if !k.list {
+		return nothing()
+	}
+	if p.Node != nil {
+		return within(false, kindOf(bson.TypeEmbeddedDocument), kindOf(bson.TypeArray))
+	}
+	return bounds{outer: k.element(p.Preds), present: true}
+}
+
+// element is the keys of single elements that preds hold for, all of them together, so they do intersect.
+func (k fieldKind) element(preds []mql.Pred) intervals {
+	out := everything()
+	for _, pred := range preds {
+		var ivs intervals
+		switch p := pred.(type) {
+		case *mql.Size, *mql.ElemMatch: // of a list in the list, which has one key
+			ivs = intervals{kindOf(bson.TypeArray)}
+		case *mql.All:
+			ivs = k.element(p.Preds)
+		case *mql.Not:
+			ivs = k.notElement(p.Preds)
+		default:
+			ivs = k.of(pred).outer
+		}
+		out = intersect(out, ivs)
+	}
+	return out
+}
+
+// notElement is the keys of single elements that not all of preds hold for.
+func (k fieldKind) notElement(preds []mql.Pred) intervals {
+	var out intervals
+	for _, pred := range preds {
+		switch pred.(type) {
+		case *mql.Cmp, *mql.In:
+			out = append(out, complement(k.of(pred).inner)...)
+		default:
+			return everything()
+		}
+	}
+	return union(out)
+}
+
+// all joins conditions that all hold for one path. Of a path with lists, different elements may satisfy them, so only
+// one counts, the tightest.
+func (k fieldKind) all(preds []mql.Pred) bounds {
+	out := bounds{outer: everything(), inner: everything(), exact: true}
+	for _, p := range preds {
+		b := k.of(p)
+		switch {
+		case !k.list:
+			out.outer = intersect(out.outer, b.outer)
+		case b.outer.tighter(out.outer):
+			out.outer = b.outer
+		}
+		out.inner = intersect(out.inner, b.inner)
+		out.present = out.present || b.present
+		out.exact = out.exact && b.exact
+	}
+	out.exact = out.exact && (!k.list || len(preds) == 1)
+	return out
+}
+
+// not is for documents of which not all of preds hold. Where there are lists, a document that preds don't hold for has
+// no entry at all that they would hold with.
+func (k fieldKind) not(preds []mql.Pred) bounds {
+	if !k.list {
+		b := k.all(preds)
+		out := bounds{outer: complement(b.inner), inner: complement(b.outer), exact: b.exact}
+		out.present = b.inner.has(nullPoint().lo)
+		return out
+	}
+	out := bounds{present: true}
+	for _, p := range preds {
+		b := k.of(p)
+		out.outer = append(out.outer, complement(b.inner)...)
+		out.present = out.present && b.inner.has(nullPoint().lo)
+	}
+	out.outer = union(out.outer)
+	return out
 }

@@ -61,10 +61,11 @@ func newCollection(name collectionName, id uint32, indexes *indexSet) *collectio
 	return c
 }
 
-// indexSet is the indexes of a collection. It is immutable.
+// indexSet is the indexes of a collection. It is immutable, but for the plans that queries on it remember.
 type indexSet struct {
 	all   []*index // by age; writers keep all of them up to date
 	ready []*index // by name; readers use these
+	plans planCache
 }
 
 func newIndexSet(all []*index, ready []*index) *indexSet {

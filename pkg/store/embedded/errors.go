@@ -38,6 +38,8 @@ var (
 	errIndexTaken    = errs.New(errs.Conflict, "index_exists", "an index of this name exists with another definition")
 	errDropped       = errs.New(errs.Conflict, "dropped", "the index was dropped while it was being built")
 	errSortMemory    = errs.New(errs.Limit, "sort_memory", "too many documents to sort: narrow the filter, ask for fewer, or add an index on the sort fields")
+	errSeenMemory    = errs.New(errs.Limit, "read_memory", "too many documents for the branches or lists of this filter: narrow it, or ask for fewer")
+	errValues        = errs.New(errs.Limit, "distinct_size", "more than 16 MiB of different values: narrow the filter")
 	errBatchSize     = errs.New(errs.Limit, "write_too_large", "too much for one atomic write: send fewer documents at once")
 )
 

@@ -1,12 +1,14 @@
 package embedded_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,7 +111,7 @@ func (o *oracle) change() {
 	switch {
 	case err != nil:
 		o.t.Fatal(err)
-	case errs.KindOf(results[0].Err) == errs.Invalid: // two lists in one index
+	case errs.KindOf(results[0].Err) == errs.Invalid, isDuplicate(results[0].Err): // two lists in one index
 	case results[0].Err != nil:
 		o.t.Fatal(results[0].Err)
 	case op.Kind == store.Delete:
@@ -117,6 +119,12 @@ func (o *oracle) change() {
 	default:
 		o.docs[id] = op.Doc
 	}
+}
+
+func isDuplicate(err error) bool {
+	var duplicate *store.DuplicateKeyError
+	var violation *store.ViolationError
+	return errors.As(err, &duplicate) || errors.As(err, &violation)
 }
 
 func (o *oracle) changeIndexes() {
@@ -132,21 +140,50 @@ func (o *oracle) changeIndexes() {
 		}
 	}
 	for range 3 {
-		def := index("", "a.b", "a.c")
-		if o.r.IntN(4) > 0 {
-			def = store.Index{Sparse: o.r.IntN(4) == 0}
-		}
-		for range 1 + o.r.IntN(3) {
-			path := []string{"a", "b", "c", "a.b", "a.c", "b.c", "b.b", "a.b.c", "a.0", "_id"}[o.r.IntN(10)]
-			if !slices.ContainsFunc(def.Keys, func(k store.IndexKey) bool { return k.Path == path }) {
-				def.Keys = append(def.Keys, store.IndexKey{Path: path, Desc: o.r.IntN(3) == 0})
-			}
-		}
-		def.Name = fmt.Sprint(def.Keys, def.Sparse)
-		if err := o.c.CreateIndex(o.t.Context(), def); err != nil && errs.KindOf(err) != errs.Invalid {
+		def := o.index()
+		if err := o.c.CreateIndex(o.t.Context(), def); err != nil && errs.KindOf(err) != errs.Invalid && !isDuplicate(err) {
 			o.t.Fatal(err)
 		}
 	}
+}
+
+func (o *oracle) index() store.Index {
+	def := index("", "a.b", "a.c")
+	if o.r.IntN(4) > 0 {
+		def = store.Index{}
+	}
+	for range 1 + o.r.IntN(3) {
+		path := []string{"a", "b", "c", "a.b", "a.c", "b.c", "b.b", "a.b.c", "a.0", "_id"}[o.r.IntN(10)]
+		if !slices.ContainsFunc(def.Keys, func(k store.IndexKey) bool { return k.Path == path }) {
+			def.Keys = append(def.Keys, store.IndexKey{Path: path, Desc: o.r.IntN(3) == 0})
+		}
+	}
+	switch o.r.IntN(6) {
+	case 0:
+		def.Sparse = true
+	case 1:
+		def.Partial = mql.MustCompile(o.partial())
+	}
+	if o.r.IntN(5) == 0 {
+		def.Unique = true
+		def.Keys = append(def.Keys, store.IndexKey{Path: "u", Desc: o.r.IntN(2) == 0}) // few fields are unique here
+	}
+	def.Name = fmt.Sprint(def.Keys, def.Sparse, def.Unique, def.Partial.Raw())
+	return def
+}
+
+// partial is mostly something that filters here imply.
+func (o *oracle) partial() bson.D {
+	if o.r.IntN(3) == 0 {
+		return mqltest.PartialFilter(o.r)
+	}
+	path := []string{"a", "b", "c", "a.b"}[o.r.IntN(4)]
+	return []bson.D{
+		{{Key: path, Value: bson.D{{Key: "$exists", Value: true}}}},
+		{{Key: path, Value: bson.D{{Key: "$gte", Value: 0}}}},
+		{{Key: path, Value: bson.D{{Key: "$type", Value: "number"}}}},
+		{{Key: path, Value: bson.D{{Key: "$in", Value: bson.A{0, 1, 1.5, 2}}}}},
+	}[o.r.IntN(4)]
 }
 
 func (o *oracle) query() {
@@ -157,6 +194,9 @@ func (o *oracle) query() {
 	}
 	want := o.matches(q)
 	if len(q.Sort) > 0 {
+		if slices.ContainsFunc(want, func(d bson.Raw) bool { _, err := q.Sort.AppendValues(nil, d); return err != nil }) {
+			return // refused, unless an index or a limit spares it the comparison
+		}
 		slices.SortFunc(want, q.Sort.Compare)
 		if len(want) > 0 && o.r.IntN(2) == 0 {
 			q.After = o.position(q.Sort, want)
@@ -199,53 +239,97 @@ func (o *oracle) matches(q store.Query) []bson.Raw {
 	return out
 }
 
-// filter makes half of the filters from conditions that indexes are for.
+// filter makes most of the filters from conditions that indexes are for.
 func (o *oracle) filter() *mql.Filter {
-	switch o.r.IntN(8) {
+	switch o.r.IntN(10) {
 	case 0:
 		return nil
 	case 1, 2, 3:
 		return mql.MustCompile(mqltest.Filter(o.r))
+	case 4, 5:
+		doc := o.conditions()
+		branches := bson.A{o.conditions(), o.conditions()}
+		if o.r.IntN(3) == 0 {
+			branches = append(branches, bson.D{{Key: "$or", Value: bson.A{o.conditions(), o.conditions()}}})
+		}
+		return mql.MustCompile(append(doc, bson.E{Key: []string{"$or", "$or", "$nor"}[o.r.IntN(3)], Value: branches}))
+	default:
+		return mql.MustCompile(o.conditions())
 	}
+}
+
+func (o *oracle) conditions() bson.D {
 	doc := bson.D{}
 	for _, path := range []string{"a", "b", "c", "a.b", "a.c", "_id"} {
 		if o.r.IntN(3) > 0 {
 			continue
 		}
-		ops := bson.D{o.operator(path)}
-		if second := o.operator(path); o.r.IntN(2) == 0 && second.Key != ops[0].Key {
-			ops = append(ops, second)
-		}
-		doc = append(doc, bson.E{Key: path, Value: ops})
+		doc = append(doc, bson.E{Key: path, Value: o.operators(path, 2)})
 	}
-	return mql.MustCompile(doc)
+	return doc
 }
 
-func (o *oracle) operator(path string) bson.E {
+func (o *oracle) operators(path string, depth int) bson.D {
+	ops := bson.D{o.operator(path, depth)}
+	if second := o.operator(path, depth); o.r.IntN(2) == 0 && second.Key != ops[0].Key {
+		ops = append(ops, second)
+	}
+	return ops
+}
+
+func (o *oracle) operator(path string, depth int) bson.E {
 	scalar := func() any {
 		if path == "_id" {
 			return o.r.IntN(80)
 		}
 		return o.scalar()
 	}
-	op := []string{"$eq", "$eq", "$gt", "$gte", "$lt", "$lte", "$in", "$exists"}[o.r.IntN(8)]
-	switch op {
-	case "$in":
-		return bson.E{Key: op, Value: bson.A{scalar(), scalar(), scalar()}}
-	case "$exists":
-		return bson.E{Key: op, Value: true}
-	default:
-		return bson.E{Key: op, Value: scalar()}
+	ops := []string{
+		"$eq", "$eq", "$gt", "$gte", "$lt", "$lte", "$in", "$in", "$exists", "$exists", "$ne", "$nin", "$type", "$regex",
+		"$eq list", "$gt list", "$all", "$size", "$elemMatch", "$elemMatch fields", "$not",
 	}
+	if depth == 0 {
+		ops = ops[:14]
+	}
+	op := ops[o.r.IntN(len(ops))]
+	name, _, _ := strings.Cut(op, " ")
+	var v any
+	switch op {
+	case "$in", "$nin", "$all", "$eq list", "$gt list":
+		list := bson.A{scalar(), scalar(), scalar()}[:o.r.IntN(4)]
+		if o.r.IntN(5) == 0 {
+			list = append(list, bson.A{scalar()})
+		}
+		if op == "$in" && o.r.IntN(5) == 0 {
+			list = append(list, bson.Regex{Pattern: "^a"})
+		}
+		v = list
+	case "$exists":
+		v = o.r.IntN(2) == 0
+	case "$type":
+		v = []string{"number", "int", "string", "null", "array", "object", "bool", "undefined", "objectId"}[o.r.IntN(9)]
+	case "$regex":
+		v = []string{"^a", "^ab", "b$", "^", "^a.*", "(?i)^a", "^é"}[o.r.IntN(7)]
+	case "$size":
+		v = o.r.IntN(3)
+	case "$not", "$elemMatch":
+		v = o.operators(path, depth-1)
+	case "$elemMatch fields":
+		v = bson.D{{Key: "b", Value: o.operators("b", depth-1)}, {Key: "c", Value: o.operators("c", depth-1)}}[:1+o.r.IntN(2)]
+	default:
+		v = scalar()
+	}
+	return bson.E{Key: name, Value: v}
 }
 
 func (o *oracle) sort() mql.Sort {
-	if o.r.IntN(2) == 0 {
+	if o.r.IntN(3) == 0 {
 		return mqltest.Sort(o.r)
 	}
 	var s mql.Sort
-	for _, i := range o.r.Perm(3)[:o.r.IntN(3)] {
-		s = append(s, mql.SortField{Path: []string{"a", "b", "c"}[i], Desc: o.r.IntN(2) == 0})
+	paths := []string{"a", "b", "c", "a.b", "a.c", "b.c"}
+	for _, i := range o.r.Perm(len(paths))[:o.r.IntN(3)] {
+		s = append(s, mql.SortField{Path: paths[i], Desc: o.r.IntN(2) == 0})
 	}
 	s = append(s, mql.SortField{Path: "_id", Desc: o.r.IntN(2) == 0})
 	if o.r.IntN(8) == 0 {

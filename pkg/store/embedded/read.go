@@ -3,9 +3,8 @@ package embedded
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -14,9 +13,6 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
-
-// checkEvery is how many keys are read between two looks at ctx.
-const checkEvery = 128
 
 // Get returns the document whose _id is id.
 func (c *Collection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
@@ -110,6 +106,7 @@ func (st *state) find(ctx context.Context, q store.Query, fn func(doc bson.Raw) 
 	if errors.Is(err, errStop) {
 		err = nil
 	}
+	r.learn()
 	return r.explain(), err
 }
 
@@ -132,27 +129,39 @@ func (st *state) count(ctx context.Context, filter *mql.Filter, limit int64) (n 
 	if st.coll == nil {
 		return 0, nil
 	}
+	if all, ok, err := st.countAll(filter, limit); ok || err != nil {
+		return all, err
+	}
 	r, err := st.startRead(ctx, store.Query{Filter: filter})
 	if err != nil {
 		return 0, err
 	}
 	defer closeInto(&err, r.close)
-	count := func() error {
-		n++
-		if n == limit {
-			return errStop
+	for limit <= 0 || n < limit {
+		ok, err := r.nextMatch()
+		if err != nil {
+			return 0, err
 		}
-		return nil
+		if !ok {
+			break
+		}
+		n++
 	}
-	if r.plan.exact {
-		err = r.keys(func([]byte) error { return count() })
-	} else {
-		err = r.documents(func(bson.Raw) error { return count() })
+	r.learn()
+	return n, nil
+}
+
+// countAll counts all documents without reading them, where that is what filter asks for.
+func (st *state) countAll(filter *mql.Filter, limit int64) (n int64, ok bool, err error) {
+	and, isAnd := filter.Root().(*mql.AndNode)
+	if !isAnd || len(and.Nodes) > 0 {
+		return 0, false, nil
 	}
-	if errors.Is(err, errStop) {
-		err = nil
+	total, err := readCounts(st.snap, st.coll.id)
+	if n = total.docs; limit > 0 {
+		n = min(n, limit)
 	}
-	return n, err
+	return n, true, err
 }
 
 // closeInto runs a deferred close whose failure must not hide, nor wrap, an earlier error.
@@ -162,210 +171,153 @@ func closeInto(err *error, closeFn func() error) {
 	}
 }
 
-// errStop ends a walk early; it never leaves this package.
+// errStop, from the function that find calls, ends a query early. It never leaves this package.
 var errStop = errors.New("stop")
 
 // read is one query on one state of a collection.
 type read struct {
-	ctx   context.Context //nolint:containedctx // lives as long as the call that made it
-	coll  *collection
-	query store.Query
-	plan  *plan
+	ctx    context.Context //nolint:containedctx // lives as long as the call that made it
+	coll   *collection
+	query  store.Query
+	filter *mql.Filter
+	snap   *pebble.Snapshot
+	plan   *plan
 
-	src  source
-	it   cursor // over the plan's ranges
-	seen map[string]struct{}
-	skip int64 // matches still to leave out
+	walks []walk // the plan's scans
+	turn  int    // the one that is read, inTurn
+	byKey heap[*walk]
+	heads heap[*head] // byValue
+	docs  fetcher
+	seen  *keySet // the _id of documents that came, if they may come again
+	skip  int64   // matches still to leave out
 
-	keysRead, docsRead int64
+	keysRead, docsRead, returned int64
+	// A trial ends after so many keys (0: none); cut tells that it did.
+	maxKeys int64
+	cut     bool
+	// What to remember of a choice between plans; shape is empty if there was none.
+	shape  string
+	planID planID
+	cache  *planCache
+
+	values []bson.RawValue // buffers
+	key    []byte
+	out    []byte
 }
 
 // startRead chooses a plan. The caller closes the read.
 func (st *state) startRead(ctx context.Context, q store.Query) (*read, error) {
-	r := &read{ctx: ctx, coll: st.coll, query: q, skip: max(q.Skip, 0), src: st.src}
-	p := planner{coll: st.coll, query: q, conds: conditionsOf(q.Filter)}
-	var err error
-	if r.plan, err = p.choose(st.indexes.ready, r.countUpTo); err == nil {
-		err = r.openIter()
-	}
+	r := &read{ctx: ctx, coll: st.coll, query: q, filter: q.Filter, skip: max(q.Skip, 0), snap: st.snap}
+	pl, err := st.choose(r)
 	if err != nil {
-		return nil, errors.Join(err, r.close())
+		return nil, err
 	}
-	if r.plan.multikey {
-		r.seen = map[string]struct{}{}
+	if err := r.start(pl); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
 }
 
-func (r *read) openIter() (err error) {
-	if len(r.plan.ranges) == 0 {
+// with is another read of the same, with a plan of its own.
+func (r *read) with(pl *plan) *read {
+	return &read{ctx: r.ctx, coll: r.coll, query: r.query, filter: r.filter, skip: r.skip, snap: r.snap, plan: pl}
+}
+
+func (r *read) start(pl *plan) error {
+	r.plan = pl
+	r.docs.coll = r.coll.id
+	if pl.repeats {
+		r.seen = newKeySet()
+	}
+	r.walks = make([]walk, len(pl.scans))
+	for i, s := range pl.scans {
+		r.walks[i].scan = s
+		if err := r.walks[i].open(r.snap); err != nil {
+			return err
+		}
+	}
+	switch pl.order {
+	case byKey:
+		return r.startByKey()
+	case byValue:
+		return r.startByValue()
+	default:
 		return nil
 	}
-	r.it, err = r.src.iterate(r.plan.ranges[0].lo, r.plan.ranges[len(r.plan.ranges)-1].hi)
-	return err
 }
 
 func (r *read) close() error {
-	if r.it != nil {
-		return r.it.Close()
+	err := r.docs.close()
+	for i := range r.walks {
+		err = errors.Join(err, r.walks[i].close())
 	}
-	return nil
-}
-
-// countUpTo counts the keys in ranges, up to probeKeys+1.
-func (r *read) countUpTo(ranges []keyRange) (n int, err error) {
-	it, err := r.src.iterate(ranges[0].lo, ranges[len(ranges)-1].hi)
-	if err != nil {
-		return 0, err
-	}
-	for _, rg := range ranges {
-		for ok := it.SeekGE(rg.lo); ok && n <= probeKeys && bytes.Compare(it.Key(), rg.hi) < 0; ok = it.Next() {
-			n++
-		}
-	}
-	return n, internal(errors.Join(it.Error(), it.Close()), "count keys")
+	return err
 }
 
 func (r *read) needsSort() bool { return len(r.query.Sort) > 0 && !r.plan.sorted }
 
+func (r *read) learn() {
+	if r.shape != "" {
+		r.cache.learn(r.shape, r.planID, r.keysRead)
+	}
+}
+
 func (r *read) explain() store.Explanation {
-	e := store.Explanation{KeysExamined: r.keysRead, DocsExamined: r.docsRead, SortInMemory: r.needsSort()}
-	switch {
-	case r.plan.index != nil:
-		e.Indexes = []string{r.plan.index.def.Name}
-	case len(r.plan.bound) > 0 || r.plan.sorted:
-		e.Indexes = []string{"_id"}
+	e := store.Explanation{
+		KeysExamined: r.keysRead, DocsExamined: r.docsRead, Returned: r.returned, SortInMemory: r.needsSort(),
+	}
+	for _, s := range r.plan.scans {
+		name := "_id"
+		switch {
+		case s.index != nil:
+			name = s.index.def.Name
+		case len(s.bound) == 0 && !r.plan.sorted:
+			continue
+		}
+		if !slices.Contains(e.Indexes, name) {
+			e.Indexes = append(e.Indexes, name)
+		}
 	}
 	return e
 }
 
-// keys calls fn for each key of the plan, in its order. The key is valid during the call.
-func (r *read) keys(fn func(key []byte) error) error {
-	if r.it == nil {
-		return nil
-	}
-	for i := range r.plan.ranges {
-		rg := r.plan.ranges[i]
-		if r.plan.reverse {
-			rg = r.plan.ranges[len(r.plan.ranges)-1-i]
-		}
-		if err := r.walk(rg, fn); err != nil {
-			return err
-		}
-	}
-	return internal(r.it.Error(), "read keys")
-}
-
-func (r *read) walk(rg keyRange, fn func(key []byte) error) error {
-	step := r.it.Next
-	var ok bool
-	if r.plan.reverse {
-		step, ok = r.it.Prev, r.it.SeekLT(rg.hi)
-	} else {
-		ok = r.it.SeekGE(rg.lo)
-	}
-	for ; ok; ok = step() {
-		key := r.it.Key()
-		if bytes.Compare(key, rg.lo) < 0 || bytes.Compare(key, rg.hi) >= 0 {
-			return nil
-		}
-		if r.keysRead%checkEvery == checkEvery-1 && r.ctx.Err() != nil {
-			return contextError(r.ctx)
-		}
-		r.keysRead++
-		if err := fn(key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// documents calls fn for each document that matches, in the plan's order. It is valid during the call.
-func (r *read) documents(fn func(doc bson.Raw) error) error {
-	return r.keys(func(key []byte) error {
-		value, err := r.it.ValueAndErr()
-		if err != nil {
-			return internal(err, "read a document")
-		}
-		if r.plan.index == nil {
-			return r.document(value, fn)
-		}
-		return r.fetch(key, value, fn)
-	})
-}
-
-// fetch gets the document of an index entry.
-func (r *read) fetch(key, value []byte, fn func(doc bson.Raw) error) (err error) {
-	id, err := entryID(key, value)
-	if err != nil {
-		return err
-	}
-	if r.seen != nil {
-		if _, again := r.seen[string(id)]; again {
-			return nil
-		}
-		r.seen[string(id)] = struct{}{}
-	}
-	if r.skipKey() {
-		return nil
-	}
-	stored, closer, err := r.src.get(docKey(r.coll.id, id))
-	if err != nil {
-		return internal(err, fmt.Sprintf("read the document of an entry of index %s", r.plan.index.def.Name))
-	}
-	defer closeInto(&err, closer.Close)
-	return r.document(stored, fn)
-}
-
-// skipKey counts off Query.Skip without reading documents, where every key is a match.
-func (r *read) skipKey() bool {
-	if r.skip == 0 || !r.plan.exact || r.needsSort() || (len(r.query.After) > 0 && !r.plan.seeked) {
-		return false
-	}
-	r.skip--
-	return true
-}
-
-func (r *read) document(stored []byte, fn func(doc bson.Raw) error) error {
-	r.docsRead++
-	doc, err := storedDoc(stored)
-	if err != nil {
-		return err
-	}
-	if !r.query.Filter.Match(doc) {
-		return nil
-	}
-	return fn(doc)
-}
-
-// entryID gives the key of the _id at the end of the key of an index entry.
-func entryID(key, value []byte) ([]byte, error) {
-	n, size := binary.Uvarint(value)
-	if size <= 0 || n > uint64(len(key)) {
-		return nil, internal(errors.New("damaged value"), "read an index entry")
-	}
-	return key[len(key)-int(n):], nil //nolint:gosec // bounded above
-}
-
 // stream passes on documents as they come.
 func (r *read) stream(fn func(doc bson.Raw) error) error {
-	var passed int64
 	check := len(r.query.After) > 0 && !r.plan.seeked && len(r.query.Sort) > 0
-	return r.documents(func(doc bson.Raw) error {
-		if check && r.query.Sort.CompareKeys(r.query.Sort.Key(doc), r.query.After) <= 0 {
-			return nil
+	for {
+		doc, ok, err := r.next()
+		if err != nil || !ok {
+			return err
+		}
+		if check {
+			if r.values, err = r.query.Sort.AppendValues(r.values[:0], doc); err != nil {
+				return err
+			}
+			if r.query.Sort.CompareKeys(r.values, r.query.After) <= 0 {
+				continue
+			}
 		}
 		if r.skip > 0 {
 			r.skip--
-			return nil
+			continue
 		}
-		if err := fn(doc); err != nil {
+		if err := r.pass(doc, fn); err != nil {
 			return err
 		}
-		passed++
-		if passed == r.query.Limit {
-			return errStop
+		if r.returned == r.query.Limit {
+			return nil
 		}
-		return nil
-	})
+	}
+}
+
+// pass gives a document to the caller.
+func (r *read) pass(doc bson.Raw, fn func(doc bson.Raw) error) (err error) {
+	r.returned++
+	if r.query.Project == nil {
+		return fn(doc)
+	}
+	if r.out, err = r.query.Project.Apply(r.out[:0], doc, r.filter); err != nil {
+		return err
+	}
+	return fn(r.out)
 }

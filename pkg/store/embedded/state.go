@@ -11,8 +11,7 @@ import (
 type state struct {
 	s       *Store
 	coll    *collection // nil: it does not exist
-	indexes *indexSet   // those that are complete in src
-	src     source      // what reads see: snap, or something over it
+	indexes *indexSet   // those that are complete in snap
 	snap    *pebble.Snapshot
 }
 
@@ -26,7 +25,6 @@ func (c *Collection) state() (*state, error) {
 		st.indexes = st.coll.indexes.Load()
 		st.snap = c.s.db.NewSnapshot()
 		if st.coll.indexes.Load() == st.indexes {
-			st.src = engineSource{st.snap}
 			return st, nil
 		}
 		if err := st.snap.Close(); err != nil {

@@ -36,9 +36,8 @@ func (s *Store) moment(database string) *moment {
 	defer s.commit.Unlock()
 	m := &moment{s: s, number: s.applied, snap: s.db.NewSnapshot(), position: s.position(database)}
 	m.states = map[string]*state{}
-	src := engineSource{m.snap}
 	for _, coll := range s.cat.of(database) {
-		m.states[coll.name.collection] = &state{s: s, coll: coll, indexes: coll.indexes.Load(), src: src, snap: m.snap}
+		m.states[coll.name.collection] = &state{s: s, coll: coll, indexes: coll.indexes.Load(), snap: m.snap}
 	}
 	return m
 }

@@ -43,14 +43,8 @@ type Store struct {
 	client        *mongo.Client
 	secret        redactor
 	selectTimeout time.Duration
-	txTime        time.Duration // how long a transaction may last
 
-	sharded  bool   // behind a router
-	identity string // of the replica set, as far as any user may know it
-
-	closing atomic.Bool     // Close has begun: what is heard of the servers means nothing more
-	life    context.Context //nolint:containedctx // ends when Close begins: views and running Watch calls end with it
-	end     context.CancelFunc
+	closing atomic.Bool // Close has begun: what is heard of the servers means nothing more
 
 	mu      sync.Mutex
 	closed  bool
@@ -82,8 +76,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{secret: secret, selectTimeout: o.SelectTimeout, txTime: transactionTime}
-	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s := &Store{secret: secret, selectTimeout: o.SelectTimeout}
 	journaled := true
 	majority := writeconcern.Majority()
 	majority.Journal = &journaled
@@ -97,7 +90,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: logPrimary(o.Logger, &s.closing)})
 	client, err := mongo.Connect(opts)
 	if err != nil {
-		s.end()
 		return nil, errs.New(errs.Invalid, "bad_store_uri", "the store's URI has an option that does not work here").With(secret.clean(err))
 	}
 	s.client = client
@@ -114,10 +106,9 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	setName, inSet := hello.Lookup("setName").StringValueOK()
+	_, inSet := hello.Lookup("setName").StringValueOK()
 	kind, _ := hello.Lookup("msg").StringValueOK()
-	s.sharded, s.identity = kind == "isdbgrid", setName
-	if !inSet && !s.sharded {
+	if !inSet && kind != "isdbgrid" {
 		return errs.New(errs.Unavailable, "standalone_server", "the MongoDB server is a standalone, which has no transactions: "+
 			"start mongod with --replSet rs0, and run rs.initiate() on it once")
 	}
@@ -175,7 +166,6 @@ func (s *Store) Close() error {
 	if was {
 		return nil
 	}
-	s.end()
 	s.running.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout) //nolint:forbidigo // no caller's ctx may cut it short
 	defer cancel()
@@ -185,20 +175,22 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// A scope is where an operation runs: in a session of its own, in a transaction or in a view. It runs fn with a ctx that
-// has the session, and turns what the driver fails with into the port's errors.
-type scope func(ctx context.Context, fn func(ctx context.Context) error) error
-
-// inSession is the scope of an operation that stands by itself: it keeps Close waiting, gives fn a session that sees everything the Store
+// inSession runs one operation of the port: it keeps Close waiting, gives fn a session that sees everything the Store
 // has seen, and turns what the driver fails with into the port's errors.
 func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) error) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.running.Done()
 	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errs.New(errs.Unavailable, "store_closed", "the service is stopping")
+	}
+	s.running.Add(1)
 	clusterTime, opTime := s.clusterTime, s.opTime
 	s.mu.Unlock()
+	defer s.running.Done()
+
+	if err := ctx.Err(); err != nil {
+		return contextError(err)
+	}
 	session, err := s.client.StartSession(options.Session().SetCausalConsistency(true))
 	if err != nil {
 		return s.translate(ctx, err)
@@ -215,20 +207,6 @@ func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) erro
 	err = fn(mongo.NewSessionContext(ctx, session))
 	s.observe(session)
 	return s.translate(ctx, err)
-}
-
-// begin keeps Close waiting for an operation, which says s.running.Done() at its end.
-func (s *Store) begin(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return contextError(err)
-	}
-	s.running.Add(1)
-	return nil
 }
 
 // observe moves the Store's time to that of a session that has done something.

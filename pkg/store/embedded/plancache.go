@@ -1,0 +1,122 @@
+package embedded
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+	"sync"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+const (
+	maxPlans = 500 // remembered for one set of indexes
+	// A remembered plan that reads more than so many times the keys that it was expected to is forgotten.
+	maxWorse = 10
+)
+
+// planCache remembers which plan was best for queries of a shape. It belongs to one set of indexes.
+type planCache struct {
+	mu    sync.Mutex
+	plans map[string]cachedPlan
+}
+
+type cachedPlan struct {
+	id   planID
+	keys int64 // read by the first query that ran with it
+}
+
+func (c *planCache) get(shape string) (planID, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cached, ok := c.plans[shape]
+	return cached.id, ok
+}
+
+// learn takes up how many keys a query has read.
+func (c *planCache) learn(shape string, id planID, keys int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cached, ok := c.plans[shape]
+	if ok && cached.id == id {
+		if keys > maxWorse*max(cached.keys, trialKeys/maxWorse) {
+			delete(c.plans, shape)
+		}
+		return
+	}
+	if len(c.plans) >= maxPlans {
+		clear(c.plans) // rather than to keep account of their use
+	}
+	if c.plans == nil {
+		c.plans = map[string]cachedPlan{}
+	}
+	c.plans[shape] = cachedPlan{id: id, keys: keys}
+}
+
+// shapeOf is a query without its constants: queries of one shape have the same plans to choose from. Sizes of lists and
+// pages count by their magnitude.
+func shapeOf(q *store.Query) string {
+	w := shapeWriter{}
+	w.node(q.Filter.Root())
+	for _, f := range q.Sort {
+		fmt.Fprintf(&w, ",%q%t", f.Path, f.Desc)
+	}
+	fmt.Fprintf(&w, ",%d,%t", bits.Len64(uint64(max(q.Limit, 0))), len(q.After) > 0) //nolint:gosec // not negative
+	return w.String()
+}
+
+type shapeWriter struct{ strings.Builder }
+
+func (w *shapeWriter) nodes(name string, nodes []mql.Node) {
+	w.WriteString(name)
+	for _, n := range nodes {
+		w.node(n)
+	}
+	w.WriteByte(')')
+}
+
+func (w *shapeWriter) node(n mql.Node) {
+	switch n := n.(type) {
+	case *mql.AndNode:
+		w.nodes("and(", n.Nodes)
+	case *mql.OrNode:
+		w.nodes("or(", n.Nodes)
+	case *mql.NorNode:
+		w.nodes("nor(", n.Nodes)
+	case *mql.Field:
+		fmt.Fprintf(w, "%q", n.Path)
+		w.preds("(", n.Preds)
+	}
+}
+
+func (w *shapeWriter) preds(name string, preds []mql.Pred) {
+	w.WriteString(name)
+	for _, p := range preds {
+		w.pred(p)
+	}
+	w.WriteByte(')')
+}
+
+func (w *shapeWriter) pred(p mql.Pred) {
+	switch p := p.(type) {
+	case *mql.Cmp:
+		fmt.Fprintf(w, "%s%d", p.Op, document.TypeOrder(p.Value.Type))
+	case *mql.In:
+		fmt.Fprintf(w, "$in%d,%d", bits.Len(uint(len(p.Values))), len(p.Regexes))
+	case *mql.Not:
+		w.preds("$not(", p.Preds)
+	case *mql.All:
+		w.preds("$all(", p.Preds)
+	case *mql.ElemMatch:
+		w.preds("$elemMatch(", p.Preds)
+		if p.Node != nil {
+			w.node(p.Node)
+		}
+	case *mql.Exists:
+		fmt.Fprintf(w, "$exists%t", p.Want)
+	default:
+		fmt.Fprintf(w, "%T", p)
+	}
+}

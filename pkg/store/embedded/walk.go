@@ -1,0 +1,172 @@
+package embedded
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// walk goes through the keys of a scan.
+type walk struct {
+	*scan
+	it     *pebble.Iterator
+	at     int // range, counted in the direction of the walk
+	inside bool
+}
+
+func (w *walk) open(snap *pebble.Snapshot) (err error) {
+	if len(w.ranges) > 0 {
+		w.it, err = iterate(snap, w.ranges[0].lo, w.ranges[len(w.ranges)-1].hi)
+	}
+	return err
+}
+
+func iterate(snap *pebble.Snapshot, lower, upper []byte) (*pebble.Iterator, error) {
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	return it, internal(err, "open an iterator")
+}
+
+func (w *walk) close() error {
+	if w.it == nil {
+		return nil
+	}
+	return internal(w.it.Close(), "close an iterator")
+}
+
+// next moves to the next key, which then is it.Key().
+func (w *walk) next() (ok bool, err error) {
+	switch {
+	case w.it == nil || w.at == len(w.ranges):
+		return false, nil
+	case !w.inside:
+		ok = w.enter()
+	case w.reverse:
+		ok = w.it.Prev()
+	default:
+		ok = w.it.Next()
+	}
+	// The iterator itself keeps to the first and the last end.
+	for ok && len(w.ranges) > 1 && w.passed() {
+		if w.at++; w.at == len(w.ranges) {
+			return false, nil
+		}
+		if !w.reached() {
+			ok = w.enter()
+		}
+	}
+	w.inside = ok
+	if !ok {
+		w.at = len(w.ranges)
+		return false, internal(w.it.Error(), "read keys")
+	}
+	return true, nil
+}
+
+func (w *walk) current() *keyRange {
+	if w.reverse {
+		return &w.ranges[len(w.ranges)-1-w.at]
+	}
+	return &w.ranges[w.at]
+}
+
+func (w *walk) enter() bool {
+	if w.reverse {
+		return w.it.SeekLT(w.current().hi)
+	}
+	return w.it.SeekGE(w.current().lo)
+}
+
+// passed says whether the key lies behind the current range.
+func (w *walk) passed() bool {
+	if w.reverse {
+		return bytes.Compare(w.it.Key(), w.current().lo) < 0
+	}
+	return bytes.Compare(w.it.Key(), w.current().hi) >= 0
+}
+
+// reached says whether the key lies in or behind the current range.
+func (w *walk) reached() bool {
+	if w.reverse {
+		return bytes.Compare(w.it.Key(), w.current().hi) < 0
+	}
+	return bytes.Compare(w.it.Key(), w.current().lo) >= 0
+}
+
+// id gives the key of the _id that the current key is for.
+func (w *walk) id(value []byte) ([]byte, error) {
+	if w.index == nil {
+		return w.it.Key()[len(w.prefix):], nil
+	}
+	return entryID(w.it.Key(), value)
+}
+
+// entryID gives the key of the _id at the end of the key of an index entry.
+func entryID(key, value []byte) ([]byte, error) {
+	n, size := binary.Uvarint(value)
+	if size <= 0 || n > uint64(len(key)) {
+		return nil, internal(errors.New("damaged value"), "read an index entry")
+	}
+	return key[len(key)-int(n):], nil //nolint:gosec // bounded above
+}
+
+// fetcher reads documents by the key of their _id. Often they come in the order of their keys, if with gaps: the next
+// one is then only a step away.
+type fetcher struct {
+	it    *pebble.Iterator
+	key   []byte // prefix, and the last _id
+	coll  uint32
+	valid bool
+	// luck is how many steps may fail before steps are given up for a while.
+	luck, rounds int
+}
+
+const fetcherLuck = 8
+
+// get gives the document, which is valid until the next call. name is of the index that led here.
+func (f *fetcher) get(snap *pebble.Snapshot, id []byte, name string) (value []byte, err error) {
+	if f.it == nil {
+		f.key = docPrefix(f.coll)
+		if f.it, err = iterate(snap, f.key, keyAfter(f.key)); err != nil {
+			return nil, err
+		}
+		f.luck = fetcherLuck
+	}
+	f.key = append(f.key[:5], id...)
+	if !f.step() {
+		if f.valid = f.it.SeekGE(f.key); !f.valid || !bytes.Equal(f.it.Key(), f.key) {
+			err := errors.Join(f.it.Error(), pebble.ErrNotFound)
+			return nil, internal(err, fmt.Sprintf("read the document of an entry of index %s", name))
+		}
+	}
+	value, err = f.it.ValueAndErr()
+	return value, internal(err, "read a document")
+}
+
+// step tries whether the document is the one behind the last.
+func (f *fetcher) step() bool {
+	if !f.valid || bytes.Compare(f.key, f.it.Key()) <= 0 {
+		return false
+	}
+	if f.luck == 0 {
+		if f.rounds++; f.rounds%64 != 0 {
+			return false
+		}
+		f.luck = 1
+	}
+	if f.valid = f.it.Next(); f.valid && bytes.Equal(f.it.Key(), f.key) {
+		f.luck = fetcherLuck
+		return true
+	}
+	f.luck--
+	return false
+}
+
+func (f *fetcher) close() error {
+	if f.it == nil {
+		return nil
+	}
+	return internal(f.it.Close(), "close an iterator")
+}
