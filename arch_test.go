@@ -35,7 +35,7 @@ var layers = []layer{
 		"store":                      "mql errs",
 		"store/embedded":             "store mql document errs",
 		"store/lease":                "store mql errs",
-		"store/mongo":                "store mql errs",
+		"store/mongo":                "store mql document errs",
 		"store/mongotest":            "",
 		"store/mongotest/startmongo": "store/mongotest",
 		"store/storetest":            "store mql mql/mqltest errs",

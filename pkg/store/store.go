@@ -87,8 +87,9 @@ type Collection interface {
 // Tx is a transaction. It must not be used after the call that was given it, nor by several goroutines at once.
 type Tx interface {
 	// Collection gives a handle on a collection within the transaction. Collections come into being as elsewhere, with
-	// the commit. Write results of kind errs.ErrNotFound and ErrStale leave a transaction as it is, any other ends
-	// it: what follows fails with ErrAborted, and Transact returns the first such error even if fn does not.
+	// the commit. Write results of kind errs.ErrNotFound and ErrStale leave a transaction as it is, but for those of an
+	// atomic Write of several ops. These and any other error of an op end it: what follows fails with ErrAborted, and
+	// Transact returns the first such error even if fn does not.
 	Collection(name string) TxCollection
 }
 

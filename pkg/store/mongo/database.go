@@ -15,7 +15,10 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-const maxCollectionName = 150 // bytes; the server allows 255 for database and collection together
+const (
+	maxCollectionName = 120 // bytes; the server allows 255 for database and collection together
+	bookkeeping       = "svc."
+)
 
 var databaseNames = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 
@@ -43,9 +46,14 @@ type database struct {
 
 // Collection gives a handle.
 func (d *database) Collection(name string) store.Collection {
+	return d.collection(name, d.store.inSession)
+}
+
+func (d *database) collection(name string, in scope) *collection {
 	return &collection{
 		database: d,
 		name:     name,
+		in:       in,
 		coll:     d.db.Collection(name),
 		local:    d.db.Collection(name, options.Collection().SetReadConcern(readconcern.Local())),
 		snapshot: d.db.Collection(name, options.Collection().SetReadConcern(readconcern.Snapshot())),
@@ -55,12 +63,42 @@ func (d *database) Collection(name string) store.Collection {
 // CollectionNames lists the collections that exist, sorted.
 func (d *database) CollectionNames(ctx context.Context) (names []string, err error) {
 	err = d.run(ctx, func(ctx context.Context) error {
-		names, err = d.db.ListCollectionNames(ctx, bson.D{{Key: "type", Value: "collection"}})
+		all, err := d.list(ctx)
+		names = visible(all)
 		return err
 	})
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "system.") })
-	slices.Sort(names)
 	return names, err
+}
+
+// list gives all collections but the server's own, with what tells a collection from another one of its name.
+func (d *database) list(ctx context.Context) (map[string]string, error) {
+	specs, err := d.db.ListCollectionSpecifications(ctx, bson.D{{Key: "type", Value: "collection"}})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]string, len(specs))
+	for _, spec := range specs {
+		if strings.HasPrefix(spec.Name, "system.") {
+			continue
+		}
+		all[spec.Name] = "exists"
+		if spec.UUID != nil {
+			all[spec.Name] = string(spec.UUID.Data)
+		}
+	}
+	return all, nil
+}
+
+// visible gives the names that are not for bookkeeping, sorted.
+func visible(all map[string]string) []string {
+	var names []string
+	for name := range all {
+		if !strings.HasPrefix(name, bookkeeping) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // DropCollection removes documents and indexes.
@@ -71,6 +109,45 @@ func (d *database) DropCollection(ctx context.Context, name string) error {
 		}
 		return d.db.Collection(name).Drop(ctx)
 	})
+}
+
+// RenameCollection gives a collection another name.
+func (d *database) RenameCollection(ctx context.Context, from, to string, replace bool) error {
+	return d.run(ctx, func(ctx context.Context) error {
+		for _, name := range []string{from, to} {
+			if err := checkCollectionName(name); err != nil {
+				return err
+			}
+		}
+		if from == to {
+			return d.renameToItself(ctx, from, replace)
+		}
+		err := d.store.client.Database("admin").RunCommand(ctx, bson.D{
+			{Key: "renameCollection", Value: d.name + "." + from}, {Key: "to", Value: d.name + "." + to},
+			{Key: "dropTarget", Value: replace}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
+		}).Err()
+		switch {
+		case hasCode(err, codeNamespaceNotFound):
+			return errs.ErrNotFound.With(d.store.secret.clean(err))
+		case hasCode(err, codeNamespaceExists):
+			return errCollectionExists
+		}
+		return err
+	})
+}
+
+// renameToItself is what the server refuses: nothing to do for a collection that is there and may be replaced.
+func (d *database) renameToItself(ctx context.Context, name string, replace bool) error {
+	all, err := d.list(ctx)
+	switch _, exists := all[name]; {
+	case err != nil:
+		return err
+	case !exists:
+		return errs.ErrNotFound
+	case !replace:
+		return errCollectionExists
+	}
+	return nil
 }
 
 // run is inSession for operations on this database.
@@ -87,14 +164,20 @@ func (d *database) run(ctx context.Context, fn func(ctx context.Context) error) 
 type collection struct {
 	database *database
 	name     string
+	in       scope
+	tx       *transaction      // that all of it belongs to; nil: none
+	view     *view             // that it is part of; nil: none
 	coll     *mongo.Collection // sees what a majority has
 	local    *mongo.Collection // sees what the primary has, as writes do
 	snapshot *mongo.Collection // sees one state for the life of a cursor
 }
 
-// run is inSession for operations on this collection.
+// run runs an operation on this collection in its scope.
 func (c *collection) run(ctx context.Context, fn func(ctx context.Context) error) error {
-	return c.database.run(ctx, func(ctx context.Context) error {
+	return c.in(ctx, func(ctx context.Context) error {
+		if err := checkDatabaseName(c.database.name); err != nil {
+			return err
+		}
 		if err := checkCollectionName(c.name); err != nil {
 			return err
 		}

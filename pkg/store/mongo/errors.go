@@ -19,18 +19,27 @@ import (
 const (
 	codeBadValue             = 2
 	codeNamespaceNotFound    = 26
+	codeNamespaceExists      = 48
 	codeIndexNotFound        = 27
+	codeCursorNotFound       = 43
 	codeMaxTimeExpired       = 50
 	codeCannotCreateIndex    = 67
 	codeInvalidIndexOptions  = 72
 	codeIndexOptionsConflict = 85
 	codeIndexKeySpecConflict = 86
 	codeParallelArrays       = 171
+	codeSnapshotTooOld       = 239
 	codeSnapshotUnavailable  = 246
+	codeNoSuchTransaction    = 251
+	codeTransactionTooLarge  = 257
+	codeInvalidResumeToken   = 260
 	codeInvalidIndexSpec     = 197
 	codeObjectTooLarge       = 10334
 	codeDuplicateKey         = 11000
 	codeOutOfDiskSpace       = 14031
+	codeDistinctTooLarge     = 17217
+	codeUpdateTooLarge       = 17419
+	codeUpsertTooLarge       = 17420
 	codeAmbiguousPath        = 16746
 )
 
@@ -77,8 +86,12 @@ func (s *Store) translate(ctx context.Context, err error) error {
 		return errNoAnswer
 	case hasCode(err, codeOutOfDiskSpace):
 		return errs.New(errs.Full, "store_full", "the database has no space left to write").With(s.secret.clean(err))
-	case hasCode(err, codeObjectTooLarge):
-		return errs.New(errs.TooLarge, "document_too_large", "the document is larger than 16 MB").With(s.secret.clean(err))
+	case hasCode(err, codeObjectTooLarge), hasCode(err, codeUpdateTooLarge), hasCode(err, codeUpsertTooLarge):
+		return errDocumentSize.With(s.secret.clean(err))
+	case hasCode(err, codeTransactionTooLarge):
+		return errTransactionSize.With(s.secret.clean(err))
+	case hasCode(err, codeDistinctTooLarge):
+		return errDistinctSize.With(s.secret.clean(err))
 	case hasCode(err, codeParallelArrays), hasCode(err, codeAmbiguousPath):
 		return errs.New(errs.Invalid, "parallel_arrays", "two fields of one index may not both be lists").With(s.secret.clean(err))
 	case hasCode(err, codeBadValue) && strings.Contains(err.Error(), "parallel arrays"):
@@ -86,11 +99,31 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	case isOutage(err):
 		return unavailable(s.secret.clean(err))
 	case hasLabel(err, "TransientTransactionError"): // it lost against others for as long as we tried
-		return errs.New(errs.Unavailable, "store_busy", "too many writes to the same records at once; try again").With(s.secret.clean(err))
+		return errBusy.With(s.secret.clean(err))
+	case hasCode(err, codeSnapshotTooOld), hasCode(err, codeSnapshotUnavailable), hasCode(err, codeCursorNotFound):
+		return errSnapshotGone.With(s.secret.clean(err))
 	default:
 		return s.secret.wrap(err, "mongodb")
 	}
 }
+
+// Errors that are always the same.
+var (
+	errClosed           = errs.New(errs.Unavailable, "store_closed", "the service is stopping")
+	errBusy             = errs.New(errs.Unavailable, "busy", "too many writes to the same records at once; try again")
+	errSnapshotGone     = errs.New(errs.Unavailable, "read_interrupted", "the read took too long, or a collection changed under it; try again")
+	errViewExpired      = errs.New(errs.Unavailable, "view_expired", "the view is too old, or one of its collections is gone: open a new one")
+	errViewClosed       = errs.New(errs.Unavailable, "view_closed", "the view is closed")
+	errTransactionTime  = errs.New(errs.Limit, "transaction_too_long", "a transaction lasts 60 seconds at most: do less in one")
+	errTransactionSize  = errs.New(errs.Limit, "transaction_too_large", "the writes of a transaction hold 16 MiB at most: do less in one")
+	errDistinctSize     = errs.New(errs.Limit, "distinct_too_large", "the different values take more than 16 MiB: narrow the filter")
+	errDocumentSize     = errs.New(errs.TooLarge, "document_too_large", "a document can have 16 MiB at most")
+	errCollectionExists = errs.New(errs.Conflict, "collection_exists", "a collection of this name exists")
+	errBadWrite         = errs.New(errs.Invalid, "bad_write", "this combination of options for a write makes no sense")
+	errBadID            = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
+	errBadDocument      = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON, or nested too deep")
+	errBadPosition      = errs.New(errs.Invalid, "bad_position", "the position does not belong to the feed of this database")
+)
 
 // callbackError carries an error of the caller's own function past translate.
 type callbackError struct{ err error }

@@ -9,7 +9,8 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// Explain runs q and tells how.
+// Explain runs q and tells how. In transactions and views it tells of the documents there are now, which is all that
+// the server can do.
 func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Explanation, err error) {
 	find := bson.D{{Key: "find", Value: c.name}, {Key: "filter", Value: rawFilter(afterFilter(q))}, {Key: "allowDiskUse", Value: true}}
 	if len(q.Sort) > 0 {
@@ -21,13 +22,17 @@ func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Expla
 	if q.Limit > 0 {
 		find = append(find, bson.E{Key: "limit", Value: q.Limit})
 	}
-	err = c.run(ctx, func(ctx context.Context) error {
+	if q.Project != nil && !projectsHere(q) {
+		find = append(find, bson.E{Key: "projection", Value: q.Project.Raw()})
+	}
+	err = c.database.collection(c.name, c.database.store.inSession).run(ctx, func(ctx context.Context) error {
 		reply, err := c.database.db.RunCommand(ctx, bson.D{{Key: "explain", Value: find}, {Key: "verbosity", Value: "executionStats"}}).Raw()
 		if err != nil {
 			return err
 		}
 		ex.KeysExamined, _ = reply.Lookup("executionStats", "totalKeysExamined").AsInt64OK()
 		ex.DocsExamined, _ = reply.Lookup("executionStats", "totalDocsExamined").AsInt64OK()
+		ex.Returned, _ = reply.Lookup("executionStats", "nReturned").AsInt64OK()
 		if plan, ok := reply.Lookup("queryPlanner", "winningPlan").DocumentOK(); ok {
 			readPlan(plan, &ex)
 		}
@@ -36,8 +41,8 @@ func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Expla
 	return ex, err
 }
 
-// readPlan walks the stages of a plan, which versions and deployments of the server nest differently, for the first
-// index and for a sort.
+// readPlan walks the stages of a plan, which versions and deployments of the server nest differently, for
+// indexes and for a sort.
 func readPlan(plan bson.Raw, ex *store.Explanation) {
 	elements, _ := plan.Elements()
 	for _, e := range elements {

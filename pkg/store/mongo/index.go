@@ -2,14 +2,17 @@ package mongo
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -19,28 +22,34 @@ const (
 	maxViolations = 5
 )
 
-// Indexes lists the indexes that are ready. Kinds that the port does not have (text, partial, …), which somebody made
+// Indexes lists the indexes that are ready. Kinds that the port does not have (text, collation, …), which somebody made
 // by other means, are not listed.
 func (c *collection) Indexes(ctx context.Context) (indexes []store.Index, err error) {
 	err = c.run(ctx, func(ctx context.Context) error {
-		// With includeBuildUUIDs, an index that is being built comes as {spec: …, buildUUID: …}.
-		cursor, err := c.database.db.RunCommandCursor(ctx, bson.D{{Key: "listIndexes", Value: c.name}, {Key: "includeBuildUUIDs", Value: true}})
-		if hasCode(err, codeNamespaceNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
-		for cursor.Next(ctx) {
-			if index, ok := readIndex(cursor.Current); ok {
+		return c.eachIndex(ctx, func(spec bson.Raw) {
+			if index, ok := readIndex(spec); ok {
 				indexes = append(indexes, index)
 			}
-		}
-		return cursor.Err()
+		})
 	})
 	slices.SortFunc(indexes, func(a, b store.Index) int { return strings.Compare(a.Name, b.Name) })
 	return indexes, err
+}
+
+// eachIndex calls fn for what the server says of each index. One that is being built comes as {spec: …, buildUUID: …}.
+func (c *collection) eachIndex(ctx context.Context, fn func(spec bson.Raw)) error {
+	cursor, err := c.database.db.RunCommandCursor(ctx, bson.D{{Key: "listIndexes", Value: c.name}, {Key: "includeBuildUUIDs", Value: true}})
+	if hasCode(err, codeNamespaceNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	for cursor.Next(ctx) {
+		fn(cursor.Current)
+	}
+	return cursor.Err()
 }
 
 // readIndex reads the server's description of an index; ok is false for those that the port does not know.
@@ -67,17 +76,41 @@ func readIndex(spec bson.Raw) (index store.Index, ok bool) {
 				}
 				index.Keys = append(index.Keys, store.IndexKey{Path: p.Key(), Desc: sign < 0})
 			}
+		case "expireAfterSeconds":
+			seconds, number := value.AsInt64OK()
+			if !number {
+				return index, false
+			}
+			index.ExpireAfter = time.Duration(seconds) * time.Second
+		case "partialFilterExpression":
+			if index.Partial = readPartial(value); index.Partial == nil {
+				return index, false
+			}
 		case "v", "ns", "background":
 		default:
 			return index, false
 		}
 	}
 	if n := len(index.Keys); n > 1 && index.Keys[n-1] == (store.IndexKey{Path: "_id", Desc: index.Keys[n-2].Desc}) {
-		if short := (store.Index{Keys: index.Keys[:n-1], Unique: index.Unique, Sparse: index.Sparse}); endsInID(short) {
+		short := index
+		if short.Keys = index.Keys[:n-1]; endsInID(short) {
 			index.Keys = short.Keys
 		}
 	}
 	return index, index.Name != primaryIndex && len(index.Keys) > 0
+}
+
+// readPartial gives nil for a filter that package mql does not know.
+func readPartial(value bson.RawValue) *mql.Filter {
+	var d bson.D
+	if value.Unmarshal(&d) != nil {
+		return nil
+	}
+	f, err := mql.Compile(d)
+	if err != nil {
+		return nil
+	}
+	return f
 }
 
 // CreateIndex builds an index and returns when a majority serves it.
@@ -86,15 +119,14 @@ func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
 		if err := checkIndex(index); err != nil {
 			return err
 		}
-		opts := options.Index().SetName(index.Name)
-		if index.Unique {
-			opts.SetUnique(true)
+		known, err := c.hasIndex(ctx, index.Name)
+		if err != nil {
+			return err
 		}
-		if index.Sparse {
-			opts.SetSparse(true)
+		_, err = c.coll.Indexes().CreateOne(ctx, indexModel(index))
+		if err != nil && (ctx.Err() != nil || hasCode(err, codeMaxTimeExpired)) && !known {
+			c.giveUpIndex(ctx, index.Name)
 		}
-		keys := serverKeys(index)
-		_, err := c.coll.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys, Options: opts})
 		if dup, key := duplicateKey(err); dup != nil {
 			return c.violation(ctx, index, key)
 		}
@@ -107,6 +139,43 @@ func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
 		}
 		return err
 	})
+}
+
+func indexModel(index store.Index) mongo.IndexModel {
+	opts := options.Index().SetName(index.Name)
+	if index.Unique {
+		opts.SetUnique(true)
+	}
+	if index.Sparse {
+		opts.SetSparse(true)
+	}
+	if index.Partial != nil {
+		opts.SetPartialFilterExpression(index.Partial.Raw())
+	}
+	if index.ExpireAfter > 0 {
+		opts.SetExpireAfterSeconds(int32(index.ExpireAfter / time.Second)) //nolint:gosec // checkIndex has looked
+	}
+	return mongo.IndexModel{Keys: serverKeys(index), Options: opts}
+}
+
+// hasIndex says whether there is an index of this name, or one is being built.
+func (c *collection) hasIndex(ctx context.Context, name string) (has bool, err error) {
+	err = c.eachIndex(ctx, func(spec bson.Raw) {
+		if inner, building := spec.Lookup("spec").DocumentOK(); building {
+			spec = inner
+		}
+		if n, _ := spec.Lookup("name").StringValueOK(); n == name {
+			has = true
+		}
+	})
+	return has, err
+}
+
+// giveUpIndex ends the build of an index that nobody waits for any more; the server would go on with it.
+func (c *collection) giveUpIndex(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	defer cancel()
+	_ = c.coll.Indexes().DropOne(ctx, name) // it may not have come to be
 }
 
 // serverKeys gives the keys that the server gets. An index that may hold a key twice ends in the id, as in the embedded
@@ -123,17 +192,24 @@ func serverKeys(index store.Index) bson.D {
 }
 
 // endsInID says whether the server's index has the id behind the keys that the port knows. In a sparse one it would
-// bring in the documents that have no other key.
+// bring in the documents that have no other key, and one that documents expire by has one key.
 func endsInID(index store.Index) bool {
-	return !index.Unique && !index.Sparse && !slices.ContainsFunc(index.Keys, func(k store.IndexKey) bool {
+	return !index.Unique && !index.Sparse && index.ExpireAfter == 0 && !slices.ContainsFunc(index.Keys, func(k store.IndexKey) bool {
 		return k.Path == "_id" || strings.HasPrefix(k.Path, "_id.")
 	})
 }
 
 // checkIndex refuses what the server would take for something else.
 func checkIndex(index store.Index) error {
-	if index.Name == "" || index.Name == "*" || index.Name == primaryIndex || index.Name == "_id" ||
+	if index.Name == "" || index.Name == "*" || strings.HasPrefix(index.Name, "_id") ||
 		strings.ContainsAny(index.Name, "\x00") || len(index.Keys) == 0 || len(index.Keys) > maxKeys {
+		return errBadIndex(index)
+	}
+	if index.Sparse && index.Partial != nil {
+		return errBadIndex(index)
+	}
+	if expire := index.ExpireAfter; expire != 0 &&
+		(len(index.Keys) != 1 || expire < 0 || expire%time.Second != 0 || expire/time.Second > math.MaxInt32) {
 		return errBadIndex(index)
 	}
 	if len(index.Keys) == 1 && index.Keys[0].Path == "_id" {
@@ -143,7 +219,8 @@ func checkIndex(index store.Index) error {
 }
 
 func errBadIndex(index store.Index) *errs.Error {
-	return errs.New(errs.Invalid, "bad_index", "index %q can't be built: it needs a name of its own and 1 to %d field paths", index.Name, maxKeys)
+	return errs.New(errs.Invalid, "bad_index", "index %q can't be built: it needs a name that does not begin with _id, 1 to %d field paths, "+
+		"a partial filter of comparisons, and only one path if documents expire by it", index.Name, maxKeys)
 }
 
 // violation finds documents that hold key, the first key that a unique index could not take twice.
@@ -180,6 +257,9 @@ func holding(index store.Index, key bson.Raw) bson.D {
 	}
 	if index.Sparse {
 		conds = append(conds, bson.D{{Key: "$or", Value: exist}})
+	}
+	if index.Partial != nil {
+		conds = append(conds, index.Partial.Raw())
 	}
 	return bson.D{{Key: "$and", Value: conds}}
 }

@@ -3,12 +3,14 @@ package mongo
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -22,37 +24,61 @@ const (
 
 // Get returns the document whose _id is id.
 func (c *collection) Get(ctx context.Context, id bson.RawValue) (doc bson.Raw, err error) {
-	err = c.run(ctx, func(ctx context.Context) error {
+	err = c.read(ctx, func(ctx context.Context) (bool, error) {
 		doc, err = c.coll.FindOne(ctx, where(id, nil)).Raw()
 		if errors.Is(err, mongo.ErrNoDocuments) {
-			return errs.ErrNotFound
+			return false, nil
 		}
-		return err
+		return true, err
 	})
+	if err == nil && doc == nil {
+		err = errs.ErrNotFound
+	}
 	return doc, err
 }
 
 // Find calls fn for each match in order.
 func (c *collection) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
-	return c.run(ctx, func(ctx context.Context) error {
+	var projected bson.Raw
+	return c.read(ctx, func(ctx context.Context) (found bool, err error) {
+		ctx = noDeadline{ctx}
 		cursor, err := retrySnapshot(ctx, func() (*mongo.Cursor, error) {
 			return c.snapshot.Find(ctx, rawFilter(afterFilter(q)), findOptions(q))
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
 		for cursor.Next(ctx) {
+			found = true
 			if err := ctx.Err(); err != nil { // Next does not look while it has documents left
-				return err
+				return found, err
 			}
-			if err := fn(cursor.Current); err != nil {
-				return &callbackError{err}
+			doc := cursor.Current
+			if projectsHere(q) {
+				if projected, err = q.Project.Apply(projected[:0], doc, q.Filter); err != nil {
+					return found, err
+				}
+				doc = projected
+			}
+			if err := fn(doc); err != nil {
+				return found, &callbackError{err}
 			}
 		}
-		return cursor.Err()
+		return found, cursor.Err()
 	})
 }
+
+// projectsHere says whether a projection is not left to the server: which element the position $ means depends on the
+// filter, and the server's filter has more in it (After), and has it in another form (rawFilter).
+func projectsHere(q store.Query) bool { return q.Project != nil && positional(q.Project.Raw()) }
+
+// noDeadline hides ctx's deadline from the driver, which otherwise does not close the connection when it has passed, but
+// waits for an answer for some seconds. Only when the connection is closed does the server stop looking for documents:
+// a query that has a cursor is not sent how long it may take.
+type noDeadline struct{ context.Context }
+
+func (noDeadline) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Count counts the matches up to limit.
 func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64) (n int64, err error) {
@@ -60,11 +86,48 @@ func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64)
 	if limit > 0 {
 		opts.SetLimit(limit)
 	}
-	err = c.run(ctx, func(ctx context.Context) error {
+	err = c.read(ctx, func(ctx context.Context) (bool, error) {
+		ctx = noDeadline{ctx}
 		n, err = retrySnapshot(ctx, func() (int64, error) { return c.snapshot.CountDocuments(ctx, rawFilter(filter), opts) })
-		return err
+		return n > 0, err
 	})
 	return n, err
+}
+
+// Distinct gives the different values that path has.
+func (c *collection) Distinct(ctx context.Context, path string, filter *mql.Filter) (values []bson.RawValue, err error) {
+	err = c.read(ctx, func(ctx context.Context) (bool, error) {
+		list, err := retrySnapshot(ctx, func() (bson.RawArray, error) { return c.distinct(ctx, path, filter) })
+		if err != nil {
+			return false, err
+		}
+		values, err = list.Values()
+		return len(values) > 0, err
+	})
+	slices.SortFunc(values, document.Compare)
+	return values, err
+}
+
+func (c *collection) distinct(ctx context.Context, path string, filter *mql.Filter) (bson.RawArray, error) {
+	from := c.snapshot
+	if c.database.store.sharded && c.view == nil && c.tx == nil {
+		from = c.coll // a sharded collection has no snapshot for it
+	}
+	return from.Distinct(ctx, path, rawFilter(filter)).Raw()
+}
+
+// read runs a read, which says whether it found anything. A view makes sure that there was nothing to find.
+func (c *collection) read(ctx context.Context, fn func(ctx context.Context) (found bool, err error)) error {
+	return c.run(ctx, func(ctx context.Context) error {
+		if c.view != nil && !c.view.had(c.name) {
+			return nil
+		}
+		found, err := fn(ctx)
+		if err == nil && !found && c.view != nil {
+			return c.view.stillHas(ctx, c.name)
+		}
+		return err
+	})
 }
 
 // retrySnapshot repeats a read that met a collection or an index made so lately that the snapshot is older.
@@ -97,6 +160,9 @@ func findOptions(q store.Query) *options.FindOptionsBuilder {
 	opts := options.Find().SetAllowDiskUse(true).SetBatchSize(maxBatch)
 	if len(q.Sort) > 0 {
 		opts.SetSort(sortDocument(q.Sort))
+	}
+	if q.Project != nil && !projectsHere(q) {
+		opts.SetProjection(q.Project.Raw())
 	}
 	if q.Skip > 0 {
 		opts.SetSkip(q.Skip)

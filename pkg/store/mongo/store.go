@@ -43,8 +43,14 @@ type Store struct {
 	client        *mongo.Client
 	secret        redactor
 	selectTimeout time.Duration
+	txTime        time.Duration // how long a transaction may last
 
-	closing atomic.Bool // Close has begun: what is heard of the servers means nothing more
+	sharded  bool   // behind a router
+	identity string // of the replica set, as far as any user may know it
+
+	closing atomic.Bool     // Close has begun: what is heard of the servers means nothing more
+	life    context.Context //nolint:containedctx // ends when Close begins: views and running Watch calls end with it
+	end     context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
@@ -76,7 +82,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{secret: secret, selectTimeout: o.SelectTimeout}
+	s := &Store{secret: secret, selectTimeout: o.SelectTimeout, txTime: transactionTime}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	journaled := true
 	majority := writeconcern.Majority()
 	majority.Journal = &journaled
@@ -90,6 +97,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: logPrimary(o.Logger, &s.closing)})
 	client, err := mongo.Connect(opts)
 	if err != nil {
+		s.end()
 		return nil, errs.New(errs.Invalid, "bad_store_uri", "the store's URI has an option that does not work here").With(secret.clean(err))
 	}
 	s.client = client
@@ -106,9 +114,10 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, inSet := hello.Lookup("setName").StringValueOK()
+	setName, inSet := hello.Lookup("setName").StringValueOK()
 	kind, _ := hello.Lookup("msg").StringValueOK()
-	if !inSet && kind != "isdbgrid" {
+	s.sharded, s.identity = kind == "isdbgrid", setName
+	if !inSet && !s.sharded {
 		return errs.New(errs.Unavailable, "standalone_server", "the MongoDB server is a standalone, which has no transactions: "+
 			"start mongod with --replSet rs0, and run rs.initiate() on it once")
 	}
@@ -166,6 +175,7 @@ func (s *Store) Close() error {
 	if was {
 		return nil
 	}
+	s.end()
 	s.running.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout) //nolint:forbidigo // no caller's ctx may cut it short
 	defer cancel()
@@ -175,22 +185,20 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// inSession runs one operation of the port: it keeps Close waiting, gives fn a session that sees everything the Store
+// A scope is where an operation runs: in a session of its own, in a transaction or in a view. It runs fn with a ctx that
+// has the session, and turns what the driver fails with into the port's errors.
+type scope func(ctx context.Context, fn func(ctx context.Context) error) error
+
+// inSession is the scope of an operation that stands by itself: it keeps Close waiting, gives fn a session that sees everything the Store
 // has seen, and turns what the driver fails with into the port's errors.
 func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) error) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return errs.New(errs.Unavailable, "store_closed", "the service is stopping")
+	if err := s.begin(ctx); err != nil {
+		return err
 	}
-	s.running.Add(1)
+	defer s.running.Done()
+	s.mu.Lock()
 	clusterTime, opTime := s.clusterTime, s.opTime
 	s.mu.Unlock()
-	defer s.running.Done()
-
-	if err := ctx.Err(); err != nil {
-		return contextError(err)
-	}
 	session, err := s.client.StartSession(options.Session().SetCausalConsistency(true))
 	if err != nil {
 		return s.translate(ctx, err)
@@ -207,6 +215,20 @@ func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) erro
 	err = fn(mongo.NewSessionContext(ctx, session))
 	s.observe(session)
 	return s.translate(ctx, err)
+}
+
+// begin keeps Close waiting for an operation, which says s.running.Done() at its end.
+func (s *Store) begin(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return contextError(err)
+	}
+	s.running.Add(1)
+	return nil
 }
 
 // observe moves the Store's time to that of a session that has done something.

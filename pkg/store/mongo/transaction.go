@@ -9,6 +9,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // How long and how often a transaction is tried again that lost against another one, or whose server went away.
@@ -19,15 +22,104 @@ const (
 	abortTimeout        = 5 * time.Second
 )
 
+// Limits of one transaction. The server's own for time is the same unless somebody changed it.
+const (
+	transactionTime  = 60 * time.Second
+	transactionBytes = 16 << 20
+)
+
+// transaction is one try of a Transact.
+type transaction struct {
+	database *database
+	session  *mongo.Session
+	deadline time.Time
+	bytes    int   // of what was written
+	ended    error // what it failed with: nothing can be done in it any more
+	cause    error // of ended, as the driver gave it; nil if it has another cause
+}
+
+// Transact runs fn in a transaction and commits if it returns nil.
+func (d *database) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
+	return d.run(ctx, func(ctx context.Context) error {
+		_, err := d.store.inTransaction(ctx, func(ctx context.Context) (bool, error) {
+			return d.try(ctx, fn)
+		})
+		return err
+	})
+}
+
+// try runs fn in the transaction of ctx's session, and says whether to commit it.
+func (d *database) try(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) (commit bool, err error) {
+	tx := &transaction{database: d, session: mongo.SessionFromContext(ctx), deadline: time.Now().Add(d.store.txTime)}
+	defer func() { tx.end(store.ErrAborted) }() // whoever uses it later is told
+	within, cancel := context.WithDeadlineCause(ctx, tx.deadline, errTransactionTime)
+	defer cancel()
+	err = fn(within, tx)
+	switch {
+	case hasLabel(tx.cause, "TransientTransactionError"):
+		return false, tx.cause
+	case tx.ended != nil:
+		return false, &callbackError{tx.ended}
+	case tx.late():
+		return false, errTransactionTime
+	case err != nil:
+		return false, &callbackError{err}
+	}
+	return true, nil
+}
+
+// Collection gives a handle on a collection within the transaction.
+func (tx *transaction) Collection(name string) store.TxCollection {
+	c := tx.database.collection(name, tx.in)
+	c.tx = tx
+	return c
+}
+
+// in is the scope of operations in the transaction. What the server or the driver fails with ends it, there and here.
+func (tx *transaction) in(ctx context.Context, fn func(ctx context.Context) error) error {
+	if tx.ended != nil {
+		return store.ErrAborted
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, tx.deadline, errTransactionTime)
+	defer cancel()
+	err := fn(mongo.NewSessionContext(ctx, tx.session))
+	translated := tx.database.store.translate(ctx, err)
+	var ours *errs.Error
+	var callback *callbackError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &callback):
+		return callback.err
+	case tx.late():
+		translated = errTransactionTime
+	case errors.As(err, &ours):
+		return err
+	default:
+		tx.cause = err
+	}
+	tx.end(translated)
+	return translated
+}
+
+// end says what the transaction failed with. Only the first error counts.
+func (tx *transaction) end(err error) {
+	if tx.ended == nil {
+		tx.ended = err
+	}
+}
+
+func (tx *transaction) late() bool { return !time.Now().Before(tx.deadline) }
+
 // inTransaction runs fn in a transaction of ctx's session, again if it lost against another one, and commits if fn
 // says so. fn may run several times and must not change anything else.
 //
 // The driver's WithTransaction is not used because its commit does not end with ctx.
-func (c *collection) inTransaction(ctx context.Context, fn func(ctx context.Context) (commit bool, err error)) (bool, error) {
+func (s *Store) inTransaction(ctx context.Context, fn func(ctx context.Context) (commit bool, err error)) (bool, error) {
 	session := mongo.SessionFromContext(ctx)
 	start := time.Now()
 	giveUp := start.Add(transactionPatience)
-	outage := start.Add(c.database.store.selectTimeout) // as long as any operation waits for a primary
+	outage := start.Add(s.selectTimeout) // as long as any operation waits for a primary
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		committed, err := tryTransaction(ctx, session, giveUp, fn)
 		if !hasLabel(err, "TransientTransactionError") || ctx.Err() != nil || time.Now().After(giveUp) ||
@@ -47,17 +139,25 @@ func tryTransaction(
 	if err := session.StartTransaction(options.Transaction().SetReadConcern(readconcern.Snapshot())); err != nil {
 		return false, err
 	}
-	commit, err := fn(ctx)
-	if err != nil || !commit {
-		abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
-		defer cancel()
-		_ = session.AbortTransaction(abort) // the server may have done so already; if it can't be told, it will by itself
+	commit := false
+	defer func() {
+		if !commit { // fn says so, or failed, or panics
+			abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+			defer cancel()
+			_ = session.AbortTransaction(abort) // the server may have done so already; if it can't be told, it will by itself
+		}
+	}()
+	if commit, err = fn(ctx); err != nil || !commit {
+		commit = false
 		return false, err
 	}
 	for {
 		err := session.CommitTransaction(ctx)
 		if !hasLabel(err, "UnknownTransactionCommitResult") || ctx.Err() != nil || time.Now().After(giveUp) {
 			return err == nil, err
+		}
+		if err := wait(ctx, rand.N(maxBackoff)); err != nil { //nolint:gosec // spreads retries, no secret
+			return false, err
 		}
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// Limits of one transaction of a non-atomic Write.
+// Limits of what is sent together in a Write that is not atomic.
 const (
 	maxChunkOps   = 256
 	maxChunkBytes = 16 << 20
@@ -22,23 +23,20 @@ const (
 
 // Write applies ops in order.
 //
-// A bulk write tells how many documents it matched, not which, so it can't give each op its result. It therefore runs
-// in a transaction that commits only if every op did what it should. If one did not, an atomic Write starts over op
-// by op to find it, and any other halves the ops until those that fail stand alone.
+// A bulk write tells how many documents it matched and changed, not which. It therefore runs in a transaction that
+// commits only if its sums leave no doubt about any op. If they do, an atomic Write starts over op by op, and any
+// other halves the ops until those with another outcome stand alone. Inserts need none of this: each has its own error.
 func (c *collection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
 	results := make([]store.Result, len(ops))
 	err := c.run(ctx, func(ctx context.Context) error {
-		if atomic && len(ops) > 1 {
+		switch {
+		case c.tx != nil:
+			return c.writeWithin(ctx, ops, results, atomic)
+		case atomic && (len(ops) > 1 || len(ops) == 1 && ops[0].Many):
 			return c.writeAtomic(ctx, ops, results)
+		default:
+			return c.writeChunks(ctx, ops, results)
 		}
-		for start := 0; start < len(ops); {
-			end := start + chunk(ops[start:])
-			if err := c.writeEach(ctx, ops[start:end], results[start:end]); err != nil {
-				return err
-			}
-			start = end
-		}
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -46,30 +44,77 @@ func (c *collection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]
 	return results, nil
 }
 
-// chunk gives how many of ops, which are not none, go into one transaction.
+// writeChunks writes ops of which each stands by itself, together where that is possible.
+func (c *collection) writeChunks(ctx context.Context, ops []store.Op, results []store.Result) error {
+	for start := 0; start < len(ops); {
+		end := start + chunk(ops[start:])
+		write := c.writeEach
+		if ops[start].Kind == store.Insert {
+			write = c.insertEach
+		}
+		if err := write(ctx, ops[start:end], results[start:end]); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// chunk gives how many of ops, which are not none, are sent together: inserts, other plain ones, or one that is neither.
 func chunk(ops []store.Op) int {
+	insert := ops[0].Kind == store.Insert
 	size := 0
 	for i, op := range ops {
-		size += len(op.Doc)
-		if i > 0 && (i == maxChunkOps || size > maxChunkBytes) {
+		size += sizeOf(op)
+		full := i == maxChunkOps || size > maxChunkBytes
+		if i > 0 && (full || !plain(op) || !plain(ops[0]) || insert != (op.Kind == store.Insert)) {
 			return i
 		}
 	}
 	return len(ops)
 }
 
+// plain says whether an op can be part of a bulk write.
+func plain(op store.Op) bool {
+	return check(op) == nil && !op.Many && len(op.Sort) == 0 && op.Return == store.ReturnNone
+}
+
+func sizeOf(op store.Op) int {
+	if op.Update != nil {
+		return len(op.Doc) + len(op.Update.Raw())
+	}
+	return len(op.Doc)
+}
+
+// insertEach inserts documents of which each has its own outcome.
+func (c *collection) insertEach(ctx context.Context, ops []store.Op, results []store.Result) error {
+	if len(ops) == 1 {
+		return c.oneByOne(ctx, ops, results)
+	}
+	docs := make([]bson.Raw, len(ops))
+	for i, op := range ops {
+		docs[i] = op.Doc
+	}
+	_, err := c.coll.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
+	var bulk mongo.BulkWriteException
+	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 {
+		return err
+	}
+	for _, e := range bulk.WriteErrors {
+		var err error
+		if results[e.Index].Err, err = c.opError(ctx, ops[e.Index], mongo.WriteException{WriteErrors: []mongo.WriteError{e.WriteError}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeEach writes ops of which each stands by itself.
 func (c *collection) writeEach(ctx context.Context, ops []store.Op, results []store.Result) error {
 	if len(ops) <= fewOps {
-		for i, op := range ops {
-			var err error
-			if results[i].Err, err = c.apply(ctx, op); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.oneByOne(ctx, ops, results)
 	}
-	done, err := c.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops) })
+	done, err := c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops, results) })
 	if done || err != nil {
 		return err
 	}
@@ -80,83 +125,220 @@ func (c *collection) writeEach(ctx context.Context, ops []store.Op, results []st
 	return c.writeEach(ctx, ops[half:], results[half:])
 }
 
+func (c *collection) oneByOne(ctx context.Context, ops []store.Op, results []store.Result) (err error) {
+	for i, op := range ops {
+		if results[i], err = c.apply(ctx, op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeAtomic writes all ops or none.
 func (c *collection) writeAtomic(ctx context.Context, ops []store.Op, results []store.Result) error {
-	done, err := c.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops) })
-	if done || err != nil {
-		return err
-	}
-	_, err = c.inTransaction(ctx, func(ctx context.Context) (bool, error) {
-		clear(results)
-		for i, op := range ops {
-			failed, err := c.apply(ctx, op)
-			if err != nil {
-				return false, err
-			}
-			if failed != nil {
-				for k := range results {
-					results[k].Err = store.ErrAborted
-				}
-				results[i].Err = failed
-				return false, nil
-			}
+	if allPlain(ops) {
+		done, err := c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops, results) })
+		if done || err != nil {
+			return err
 		}
-		return true, nil
+	}
+	_, err := c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) {
+		failed, err := c.untilFailure(ctx, ops, results)
+		if failed >= 0 {
+			abortOthers(results, failed)
+		}
+		return failed < 0 && err == nil, err
 	})
 	return err
 }
 
-// bulk writes ops, inside a transaction, and says whether every one did what it should.
-func (c *collection) bulk(ctx context.Context, ops []store.Op) (bool, error) {
-	var want mongo.BulkWriteResult
+func allPlain(ops []store.Op) bool {
+	for _, op := range ops {
+		if !plain(op) {
+			return false
+		}
+	}
+	return true
+}
+
+// untilFailure writes ops up to the first that fails, and says which that is; -1 if none does.
+func (c *collection) untilFailure(ctx context.Context, ops []store.Op, results []store.Result) (failed int, err error) {
+	clear(results)
+	for i, op := range ops {
+		if results[i], err = c.apply(ctx, op); err != nil {
+			return -1, err
+		}
+		if results[i].Err != nil {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+// abortOthers leaves of the results only the error of the op that failed.
+func abortOthers(results []store.Result, failed int) {
+	for i := range results {
+		if i == failed {
+			results[i] = store.Result{Err: results[i].Err}
+		} else {
+			results[i] = store.Result{Err: store.ErrAborted}
+		}
+	}
+}
+
+// bulk writes plain ops, inside a transaction, and says whether the sums tell what became of each.
+func (c *collection) bulk(ctx context.Context, ops []store.Op, results []store.Result) (bool, error) {
+	clear(results)
+	var inserts, changes, deletes int64
 	models := make([]mongo.WriteModel, len(ops))
 	for i, op := range ops {
+		models[i] = model(op)
 		switch op.Kind {
 		case store.Insert:
-			want.InsertedCount++
-			models[i] = &mongo.InsertOneModel{Document: op.Doc}
-		case store.Replace:
-			want.MatchedCount++
-			models[i] = &mongo.ReplaceOneModel{Filter: where(op.Doc.Lookup("_id"), op.If), Replacement: op.Doc}
+			inserts++
 		case store.Delete:
-			want.DeletedCount++
-			models[i] = &mongo.DeleteOneModel{Filter: where(op.ID, op.If)}
-		default:
-			return false, errUnknownKind()
+			deletes++
+		case store.Replace, store.Update:
+			changes++
 		}
 	}
 	got, err := c.coll.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(true))
 	if err != nil {
-		failed, err := c.opError(ctx, err)
+		failed, err := c.opError(ctx, ops[0], err)
 		return failed == nil && err == nil, err
 	}
-	return got.InsertedCount == want.InsertedCount && got.MatchedCount == want.MatchedCount && got.DeletedCount == want.DeletedCount, nil
+	changes -= int64(len(got.UpsertedIDs))
+	if got.InsertedCount != inserts || got.DeletedCount != deletes || got.MatchedCount != changes ||
+		got.ModifiedCount != 0 && got.ModifiedCount != changes {
+		return false, nil
+	}
+	for i, op := range ops {
+		id, upserted := got.UpsertedIDs[int64(i)]
+		switch {
+		case op.Kind == store.Insert:
+		case upserted:
+			if results[i].Upserted, err = idValue(id); err != nil {
+				return false, err
+			}
+		default:
+			results[i].Matched, results[i].Modified = 1, 1
+			if op.Kind != store.Delete && got.ModifiedCount == 0 {
+				results[i].Modified = 0
+			}
+		}
+	}
+	return true, nil
 }
 
-// apply writes one op. failed is the op's own error, err one of the store.
-func (c *collection) apply(ctx context.Context, op store.Op) (failed, err error) {
+func model(op store.Op) mongo.WriteModel {
+	filter, hint := selector(op)
 	switch op.Kind {
 	case store.Insert:
-		if _, err := c.coll.InsertOne(ctx, op.Doc); err != nil {
-			return c.opError(ctx, err)
-		}
-		return nil, nil
+		return &mongo.InsertOneModel{Document: op.Doc}
 	case store.Replace:
-		id := op.Doc.Lookup("_id")
-		result, err := c.coll.ReplaceOne(ctx, where(id, op.If), op.Doc)
-		if err != nil {
-			return c.opError(ctx, err)
-		}
-		return c.noMatch(ctx, result.MatchedCount, id, op.If)
+		return &mongo.ReplaceOneModel{Filter: filter, Replacement: op.Doc, Upsert: &op.Upsert, Hint: hint}
 	case store.Delete:
-		result, err := c.coll.DeleteOne(ctx, where(op.ID, op.If))
-		if err != nil {
-			return c.opError(ctx, err)
-		}
-		return c.noMatch(ctx, result.DeletedCount, op.ID, op.If)
+		return &mongo.DeleteOneModel{Filter: filter, Hint: hint}
 	default:
-		return nil, errUnknownKind()
+		return &mongo.UpdateOneModel{
+			Filter: filter, Update: rawUpdate(op.Update), ArrayFilters: arrayFilters(op.Update), Upsert: &op.Upsert, Hint: hint,
+		}
 	}
+}
+
+// writeWithin writes ops in a Transact. Only documents that are missing or do not meet a condition leave it as it is.
+func (c *collection) writeWithin(ctx context.Context, ops []store.Op, results []store.Result, atomic bool) error {
+	for _, op := range ops {
+		if c.tx.bytes += sizeOf(op); c.tx.bytes > transactionBytes {
+			c.tx.end(errTransactionSize)
+			return errTransactionSize
+		}
+	}
+	if atomic && len(ops) > 1 {
+		refused, err := c.foresee(ctx, ops, results)
+		if err != nil {
+			return err
+		}
+		if refused >= 0 {
+			abortOthers(results, refused)
+			return nil
+		}
+	}
+	for i, op := range ops {
+		var err error
+		if results[i], err = c.apply(ctx, op); err != nil {
+			return err
+		}
+		soft := errors.Is(results[i].Err, errs.ErrNotFound) || errors.Is(results[i].Err, store.ErrStale)
+		if results[i].Err == nil || soft && !atomic {
+			continue
+		}
+		if !soft || i > 0 { // the server can't take back a part of a transaction
+			c.tx.end(results[i].Err)
+		}
+		if atomic {
+			abortOthers(results, i)
+		} else {
+			abortRest(results, i)
+		}
+		return nil
+	}
+	return nil
+}
+
+// abortRest says of the ops behind the failed one that they were not written.
+func abortRest(results []store.Result, failed int) {
+	for i := failed + 1; i < len(results); i++ {
+		results[i].Err = store.ErrAborted
+	}
+}
+
+// foresee looks for the first of ops whose document is missing or does not meet its condition, before anything is
+// written; -1 is none. Nobody else can change the documents before the ops are written, or the transaction fails. Ops
+// behind one that may have written to their document are not looked at.
+func (c *collection) foresee(ctx context.Context, ops []store.Op, results []store.Result) (refused int, err error) {
+	var ids bson.A
+	wanted := map[string]int{} // by the key of the document's id
+	whole := false
+	for i, op := range ops {
+		id := idOf(op)
+		key := string(document.AppendKey(nil, id, false))
+		if _, twice := wanted[key]; twice || check(op) != nil || op.Filter != nil {
+			break
+		}
+		wanted[key] = i
+		ids = append(ids, id)
+		whole = whole || op.If != nil
+	}
+	opts := options.Find().SetBatchSize(maxBatch)
+	if !whole {
+		opts.SetProjection(bson.D{{Key: "_id", Value: 1}})
+	}
+	cursor, err := c.coll.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, opts)
+	if err != nil {
+		return -1, err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	found := map[int]error{}
+	for cursor.Next(ctx) {
+		i := wanted[string(document.AppendKey(nil, cursor.Current.Lookup("_id"), false))]
+		found[i] = nil
+		if !ops[i].If.Match(cursor.Current) {
+			found[i] = store.ErrStale
+		}
+	}
+	for i := range ids {
+		reason, ok := found[i]
+		if ops[i].Kind == store.Insert || ops[i].Upsert || ok && reason == nil {
+			continue
+		}
+		results[i].Err = reason
+		if !ok {
+			results[i].Err = errs.ErrNotFound
+		}
+		return i, cursor.Err()
+	}
+	return -1, cursor.Err()
 }
 
 // noMatch tells why a write matched no document: there is none with its id, or that does not meet the condition.
@@ -177,19 +359,4 @@ func (c *collection) noMatch(ctx context.Context, matched int64, id bson.RawValu
 	default:
 		return nil, err
 	}
-}
-
-// opError tells an error about one op's document (failed) from one of the store (err).
-func (c *collection) opError(ctx context.Context, cause error) (failed, err error) {
-	if dup, _ := duplicateKey(cause); dup != nil {
-		return dup, nil
-	}
-	if translated := c.database.store.translate(ctx, cause); errs.KindOf(translated) == errs.Invalid || errs.KindOf(translated) == errs.TooLarge {
-		return translated, nil
-	}
-	return nil, cause
-}
-
-func errUnknownKind() error {
-	return errs.Wrap(errors.New("a write of no known kind"), "mongodb")
 }

@@ -31,6 +31,9 @@ func testConcurrency(t *testing.T, s store.Store) {
 			})
 		}},
 		{"a counter loses no update", testCounter},
+		{"increments lose nothing", testIncrements},
+		{"one of many upserts inserts", testUpsertRace},
+		{"each takes another document", testQueue},
 		{"batches that cross each other", testCrossing},
 		{"readers see whole batches", testSnapshots},
 		{"an index built under writes", testBuildUnderWrites},
@@ -108,6 +111,129 @@ func testCounter(f *fixture) {
 	if got, want := f.contents(), doc(fmt.Sprintf(`{"_id":1,"n":%d}`, workers*increments)).String(); got != want {
 		f.t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// testIncrements adds to one document from many sides. Each value has to come back exactly once.
+func testIncrements(f *fixture) {
+	const workers, increments = 16, 25
+	f.given(`{"_id":1,"n":0}`)
+	seen := make([]atomic.Int64, workers*increments+1)
+	var g errgroup.Group
+	for w := range workers {
+		g.Go(func() error {
+			op := returning(store.ReturnAfter, "", change1(`{"$inc":{"n":1}}`))
+			if w%2 == 0 {
+				op = returning(store.ReturnAfter, "", by(`{"n":{"$gte":0}}`, "", change(`{"$inc":{"n":1}}`)))
+			}
+			last := int64(0)
+			for i := range increments {
+				results, err := f.Write(f.t.Context(), []store.Op{op}, i%5 == 0)
+				if err == nil {
+					err = results[0].Err
+				}
+				if err != nil {
+					return err
+				}
+				n := results[0].Doc.Lookup("n").AsInt64()
+				if n <= last || n > workers*increments {
+					return fmt.Errorf("worker %d: %d after %d", w, n, last)
+				}
+				last = n
+				seen[n].Add(1)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		f.t.Fatal(err)
+	}
+	for n := range seen {
+		if times := seen[n].Load(); n > 0 && times != 1 {
+			f.t.Errorf("%d came back %d times", n, times)
+		}
+	}
+}
+
+// testUpsertRace upserts one unique key from many sides: one document comes into being, and all count on it.
+func testUpsertRace(f *fixture) {
+	const racers = 64
+	f.index(unique(on("u")))
+	for round := range 3 {
+		where := filter(fmt.Sprintf(`{"u":%d}`, round))
+		op := store.Op{Kind: store.Update, Filter: where, Update: update(`{"$inc":{"n":1}}`), Upsert: true}
+		var inserted, found atomic.Int64
+		var g errgroup.Group
+		for i := range racers {
+			g.Go(func() error {
+				results, err := f.Write(f.t.Context(), []store.Op{op}, i%8 == 0)
+				if err == nil {
+					err = results[0].Err
+				}
+				if err != nil {
+					return err
+				}
+				found.Add(results[0].Matched)
+				if results[0].Upserted.Type != 0 {
+					inserted.Add(1)
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			f.t.Fatal(err)
+		}
+		if inserted.Load() != 1 || found.Load() != racers-1 {
+			f.t.Errorf("round %d: %d inserted, %d found", round, inserted.Load(), found.Load())
+		}
+		if n, err := f.Count(f.t.Context(), filter(fmt.Sprintf(`{"u":%d,"n":%d}`, round, racers)), 0); err != nil || n != 1 {
+			f.t.Errorf("round %d: the document does not count %d: %v", round, racers, err)
+		}
+	}
+}
+
+// testQueue takes documents in order from many sides: each goes to one.
+func testQueue(f *fixture) {
+	const n, workers = 60, 6
+	f.index(on("at"))
+	for i := range n {
+		f.given(fmt.Sprintf(`{"_id":%d,"at":%d}`, i, i))
+	}
+	take := returning(store.ReturnBefore, "", by(`{"at":{"$gte":0}}`, "at", change(`{"$unset":{"at":""},"$set":{"taken":true}}`)))
+	end := returning(store.ReturnBefore, "", by(`{"taken":true}`, "_id", store.Op{Kind: store.Delete}))
+	taken := make([]atomic.Int64, n)
+	var g errgroup.Group
+	for range workers {
+		g.Go(func() error {
+			for {
+				results, err := f.Write(f.t.Context(), []store.Op{take}, false)
+				if err == nil {
+					err = results[0].Err
+				}
+				if err != nil {
+					return err
+				}
+				if results[0].Doc == nil {
+					return nil
+				}
+				taken[results[0].Doc.Lookup("_id").AsInt64()].Add(1)
+				if results, err = f.Write(f.t.Context(), []store.Op{end}, false); err != nil {
+					return err
+				}
+				if results[0].Err != nil || results[0].Modified != 1 {
+					return fmt.Errorf("a document that was taken is not there: %s", result(results[0]))
+				}
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		f.t.Fatal(err)
+	}
+	for id := range taken {
+		if times := taken[id].Load(); times != 1 {
+			f.t.Errorf("document %d was taken %d times", id, times)
+		}
+	}
+	f.wantContents()
 }
 
 // testCrossing sends atomic batches over the same documents in opposite orders: all must come through, each whole.

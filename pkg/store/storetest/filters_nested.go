@@ -1,14 +1,10 @@
 package storetest
 
-import (
-	"github.com/svcctl/svc/pkg/store"
-)
-
 // nestedFilterGroups are about dotted paths, objects, and conditions that several fields share.
 func nestedFilterGroups() []filterGroup {
 	return []filterGroup{
 		{
-			name: "dotted paths", indexes: append(indexesOn("a.b"), on("a")),
+			name: "dotted paths", indexes: permutations("a.b", "a"),
 			docs: []string{
 				/* 0 */ `,"a":{"b":1}`, `,"a":{"b":null}`, `,"a":{"c":1}`, `,"a":5`, ``, `,"a":null`, `,"a":[]`, `,"a":[null]`,
 				/* 8 */ `,"a":[1,2]`, `,"a":[{"b":1},{}]`, `,"a":[{"c":1}]`, `,"a":[{"b":2},5]`, `,"a":[[{"b":1}]]`, `,"a":{"b":[1,3]}`,
@@ -43,7 +39,7 @@ func nestedFilterGroups() []filterGroup {
 				{`{"a.b":{"$all":[1,4]}}`, "14"},
 			},
 		}, {
-			name: "objects", indexes: indexesOn("a"),
+			name: "objects", indexes: permutations("a"),
 			docs: []string{
 				/* 0 */ `,"a":{"x":1,"y":2}`, `,"a":{"y":2,"x":1}`, `,"a":{"x":1.0,"y":2}`, `,"a":{"x":1}`, `,"a":{}`,
 				/* 5 */ `,"a":[{"x":1,"y":2}]`, `,"a":{"x":null}`, `,"a":{"x":{"z":[1,{"w":2}]}}`,
@@ -62,7 +58,7 @@ func nestedFilterGroups() []filterGroup {
 			},
 		}, {
 			name:    "lists of objects",
-			indexes: []store.Index{on("l.k"), on("l.k l.v"), on("-l.v l.k"), on("l.v o"), on("o l.k"), sparse(on("l.v")), on("o")},
+			indexes: append(permutations("l.k", "l.v"), on("l.v o"), on("o l.k"), on("o")),
 			docs: []string{
 				/* 0 */ `,"l":[{"k":"a","v":1},{"k":"b","v":2}],"o":1`, `,"l":[{"k":"a","v":2},{"k":"b","v":1}],"o":2`,
 				/* 2 */ `,"l":{"k":"a","v":2},"o":3`, `,"l":[{"k":"a"},{"v":2}],"o":1`, `,"o":2`, `,"l":[],"o":3`,
@@ -86,7 +82,7 @@ func nestedFilterGroups() []filterGroup {
 			},
 		}, {
 			name:    "logic",
-			indexes: []store.Index{on("a"), on("b"), on("a b"), on("a -b"), on("b a"), sparse(on("a b")), on("-a b c"), on("c")},
+			indexes: append(permutations("a", "b"), on("b a"), sparse(on("a b")), on("-a b c"), on("c")),
 			docs: []string{
 				/* 0 */ `,"a":1,"b":1,"c":1`, `,"a":1,"b":2,"c":2`, `,"a":1,"b":3`, `,"a":2,"b":1,"c":1`, `,"a":2,"b":2`,
 				/* 5 */ `,"a":2`, `,"b":2,"c":2`, `,"a":null,"b":null`, ``, `,"a":[1,2],"b":9,"c":9`, `,"a":3,"b":[1,3],"c":9`,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,12 +45,34 @@ func testIndexes(t *testing.T, s store.Store) {
 		f.wantIndexes(unique(on("a -b")))
 	})
 
+	t.Run("dates expire", func(t *testing.T) {
+		f := newFixture(t, s)
+		hour := on("at")
+		hour.ExpireAfter = time.Hour
+		day := on("until")
+		day.ExpireAfter = 24 * time.Hour
+		f.index(hour)
+		f.index(day)
+		f.index(hour)
+		f.wantIndexes(hour, day)
+		other := hour
+		other.ExpireAfter = time.Minute
+		if err := f.CreateIndex(t.Context(), other); errs.From(err) == nil || errs.From(err).Code != "index_exists" {
+			t.Errorf("another time: %v", err)
+		}
+		f.given(`{"_id":1,"at":{"$date":"2999-01-01T00:00:00Z"}}`, `{"_id":2,"at":"2000-01-01"}`, `{"_id":3}`)
+		if got := f.find(store.Query{Filter: filter(`{"at":{"$gte":{"$date":"2000-01-01T00:00:00Z"}}}`)}); got != "1" {
+			t.Errorf("found %s, want 1", got)
+		}
+	})
+
 	t.Run("one name, another definition", func(t *testing.T) {
 		f := newFixture(t, s)
 		f.given(`{"_id":1,"a":1}`)
 		f.index(store.Index{Name: "x", Keys: on("a b").Keys})
 		for _, other := range []store.Index{
 			on("a"), on("b a"), on("a -b"), on("a c"), on("a b c"), unique(on("a b")), sparse(on("a b")),
+			partial(on("a b"), `{"a":1}`),
 		} {
 			other.Name = "x"
 			err := f.CreateIndex(t.Context(), other)
@@ -131,9 +154,23 @@ func (f *fixture) wantIndexes(want ...store.Index) {
 	if len(got) == 0 && len(want) == 0 {
 		return
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		f.t.Errorf("indexes (-want +got):\n%s", diff)
+	if !slices.EqualFunc(want, got, store.Index.Equal) {
+		f.t.Errorf("indexes are %s, want %s", showIndexes(got), showIndexes(want))
 	}
+}
+
+func showIndexes(indexes []store.Index) string {
+	texts := make([]string, len(indexes))
+	for i, x := range indexes {
+		texts[i] = fmt.Sprintf("%s%v unique %v sparse %v", x.Name, x.Keys, x.Unique, x.Sparse)
+		if x.Partial != nil {
+			texts[i] += " where " + x.Partial.Raw().String()
+		}
+		if x.ExpireAfter != 0 {
+			texts[i] += " expires after " + x.ExpireAfter.String()
+		}
+	}
+	return strings.Join(texts, "; ")
 }
 
 // testViolations builds unique indexes on documents that share a key.

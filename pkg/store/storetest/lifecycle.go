@@ -14,7 +14,7 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// call is one method of the port with arguments that succeed on a working store.
+// call is one method of the port with arguments that succeed on a working store, or with Watch, go on until the end.
 type call struct {
 	name string
 	run  func(ctx context.Context) error
@@ -45,6 +45,36 @@ func (f *fixture) calls(database string) []call {
 		{"Indexes", func(ctx context.Context) error { _, err := f.Indexes(ctx); return err }},
 		{"CreateIndex", func(ctx context.Context) error { return f.CreateIndex(ctx, on("b")) }},
 		{"DropIndex", func(ctx context.Context) error { return f.DropIndex(ctx, "a") }},
+		{"Distinct", func(ctx context.Context) error { _, err := f.Distinct(ctx, "a", nil); return err }},
+		{"Stats", func(ctx context.Context) error { _, err := f.Stats(ctx); return err }},
+		{"Write by filter", func(ctx context.Context) error {
+			_, err := f.Write(ctx, []store.Op{many(by(`{}`, "", change(`{"$set":{"b":1}}`)))}, false)
+			return err
+		}},
+		{"Write and return", func(ctx context.Context) error {
+			_, err := f.Write(ctx, []store.Op{returning(store.ReturnAfter, "", by(`{}`, "", change(`{"$set":{"b":1}}`)))}, false)
+			return err
+		}},
+		{"Transact", func(ctx context.Context) error {
+			return f.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+				_, err := tx.Collection("things").Write(ctx, []store.Op{insert(`{"_id":10}`)}, false)
+				return err
+			})
+		}},
+		{"View", func(ctx context.Context) error {
+			v, err := f.db.View(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = v.Collection("things").Count(ctx, nil, 0)
+			return errors.Join(err, v.Close())
+		}},
+		{"Position", func(ctx context.Context) error { _, err := f.db.Position(ctx); return err }},
+		{"Watch", func(ctx context.Context) error {
+			return f.db.Watch(ctx, store.Watch{}, func(store.Event) error { return nil })
+		}},
+		{"Validate", func(ctx context.Context) error { return f.db.Validate(ctx, func(store.Problem) {}) }},
+		{"RenameCollection", func(ctx context.Context) error { return f.db.RenameCollection(ctx, "things", "others", false) }},
 		{"DropCollection", func(ctx context.Context) error { return f.db.DropCollection(ctx, "things") }},
 		{"DropDatabase", func(ctx context.Context) error { return f.store.DropDatabase(ctx, database) }},
 	}
@@ -74,6 +104,21 @@ func testCancellation(t *testing.T, s store.Store) {
 		t.Errorf("calls that ended before they started left %s", got)
 	}
 	f.wantIndexes(on("a"))
+
+	t.Run("in the middle of a transaction", func(t *testing.T) {
+		f := newFixture(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := f.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+			results, err := tx.Collection("things").Write(ctx, []store.Op{insert(`{"_id":1}`)}, false)
+			cancel()
+			return errors.Join(err, results[0].Err)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Transact: %v", err)
+		}
+		f.wantContents()
+		f.given(`{"_id":1}`) // nothing is held
+	})
 
 	t.Run("in the middle of a read", func(t *testing.T) {
 		const n = 2500
@@ -126,6 +171,28 @@ func testClose(t *testing.T, open func(t *testing.T) store.Store) {
 		}
 		if got := <-closed; got != "<nil> after 1200 documents" {
 			t.Errorf("Close came back with %s", got)
+		}
+	})
+
+	t.Run("ends views and watches", func(t *testing.T) {
+		s := open(t)
+		f := fixtureToClose(t, s, open)
+		after := f.position()
+		f.given(`{"_id":1,"a":1}`)
+		v := f.view()
+		started, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			ended <- f.db.Watch(t.Context(), store.Watch{After: after}, func(store.Event) error { close(started); return nil })
+		}()
+		<-started
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if err := <-ended; errs.KindOf(err) != errs.Unavailable {
+			t.Errorf("Watch ended with %v", err)
+		}
+		if _, err := v.Collection("things").Count(t.Context(), nil, 0); errs.KindOf(err) != errs.Unavailable {
+			t.Errorf("a view of a closed store: %v", err)
 		}
 	})
 

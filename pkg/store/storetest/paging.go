@@ -36,18 +36,12 @@ func testPaging(t *testing.T, s store.Store) {
 		"_id":     "",
 		"-_id":    "",
 	}
-	for _, index := range []string{"", "v", "-v", "v _id", "-v _id", "w v", "v.x", "w"} {
-		t.Run("index "+index, func(t *testing.T) {
-			f := f.in(t)
-			if index != "" {
-				f.index(on(index))
-				defer f.drop(on(index))
-			}
-			for order, want := range orders {
-				f.checkPages(order, want)
-			}
-		})
-	}
+	indexes := append(permutations("v"), on("v _id"), on("-v _id"), on("w v"), on("v.x"), on("w"))
+	f.underIndexes(t, indexes, func(f *fixture) {
+		for order, want := range orders {
+			f.checkPages(order, want)
+		}
+	})
 }
 
 // checkPages compares pages of several sizes with the whole, made total by _id where order does not end in it.

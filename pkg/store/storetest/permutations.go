@@ -1,0 +1,82 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// permutations gives no index, and then every kind of index that could have a say in an answer about paths, one at a
+// time: ascending, descending, sparse, partial, unique, and compound ones in which a path comes first or last.
+func permutations(paths ...string) []store.Index {
+	all := []store.Index{{}}
+	for _, path := range paths {
+		all = append(
+			all, on(path), on("-"+path), sparse(on(path)), unique(on(path)), unique(sparse(on(path))),
+			on(path+" other"), on("other "+path), on("-"+path+" -_id"), sparse(on(path+" other")),
+			partial(on(path), `{"`+path+`":{"$exists":true}}`), partial(on("-"+path), `{"`+path+`":{"$gt":1}}`),
+			partial(on(path), `{"$or":[{"`+path+`":{"$type":"string"}},{"`+path+`":{"$lte":2}}]}`),
+			partial(unique(on(path)), `{"other":{"$exists":true}}`),
+		)
+	}
+	if len(paths) > 1 {
+		all = append(all, on(strings.Join(paths, " ")), on("-"+strings.Join(paths, " ")), on(strings.Join(paths, " -")))
+	}
+	for i := range all {
+		all[i].Name = fmt.Sprintf("p%d", i)
+	}
+	return all
+}
+
+// underIndexes runs check under each of indexes: what it reads must not depend on them. Indexes that the documents do
+// not admit (unique ones, and those on two lists) are left out.
+func (f *fixture) underIndexes(t *testing.T, indexes []store.Index, check func(f *fixture)) {
+	t.Helper()
+	for _, index := range indexes {
+		t.Run(describeIndex(index), func(t *testing.T) {
+			f := f.in(t)
+			if len(index.Keys) > 0 {
+				if err := f.CreateIndex(t.Context(), index); err != nil {
+					if _, violated := asViolation(err); violated || outcome(err) == "invalid" {
+						return
+					}
+					t.Fatalf("CreateIndex: %v", err)
+				}
+				defer f.drop(index)
+			}
+			check(f)
+		})
+	}
+}
+
+func describeIndex(index store.Index) string {
+	if len(index.Keys) == 0 {
+		return "no index"
+	}
+	var words []string
+	for _, k := range index.Keys {
+		direction := ""
+		if k.Desc {
+			direction = "-"
+		}
+		words = append(words, direction+k.Path)
+	}
+	if index.Unique {
+		words = append(words, "unique")
+	}
+	if index.Sparse {
+		words = append(words, "sparse")
+	}
+	if index.Partial != nil {
+		words = append(words, "where", index.Partial.Raw().String())
+	}
+	return strings.Join(words, " ")
+}
+
+// partial limits an index to some documents.
+func partial(index store.Index, where string) store.Index {
+	index.Partial = filter(where)
+	return index
+}
