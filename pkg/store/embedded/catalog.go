@@ -235,6 +235,16 @@ func (c *catalog) remove(colls []*collection) {
 	}
 }
 
+// replace takes collections away and adds one, in one step.
+func (c *catalog) replace(gone []*collection, by *collection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, coll := range gone {
+		delete(c.collections, coll.name)
+	}
+	c.collections[by.name] = by
+}
+
 // sorted gives all collections by name.
 func (c *catalog) sorted() []*collection {
 	c.mu.RLock()
@@ -355,10 +365,14 @@ func (s *Store) dropCollections(colls []*collection) error {
 
 // drop adds that a collection goes with all that belongs to it, and tells of it.
 func (c *commit) drop(coll *collection) error {
-	docs, indexes := docPrefix(coll.id), collIndexPrefix(coll.id)
 	c.note(coll.name.database, change{kind: store.Dropped, name: coll.name.collection})
+	return errors.Join(c.batch.Delete(catalogKey(coll.name.database, coll.name.collection), nil), c.erase(coll))
+}
+
+// erase adds that all goes which belongs to a collection but for its name.
+func (c *commit) erase(coll *collection) error {
+	docs, indexes := docPrefix(coll.id), collIndexPrefix(coll.id)
 	return errors.Join(
-		c.batch.Delete(catalogKey(coll.name.database, coll.name.collection), nil),
 		c.batch.DeleteRange(docs, keyAfter(docs), nil),
 		c.batch.DeleteRange(indexes, keyAfter(indexes), nil),
 		c.batch.Delete(countsKey(coll.id), nil),

@@ -27,6 +27,7 @@ var (
 	errBadDoc        = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON")
 	errDocSize       = errs.New(errs.TooLarge, "document_too_large", "a document can have 16 MiB at most")
 	errBadName       = errs.New(errs.Invalid, "bad_name", "the name of the database or collection is not valid")
+	errNameTaken     = errs.New(errs.Conflict, "collection_exists", "a collection of this name exists: choose another name, or ask for it to be replaced")
 	errBadIndex      = errs.New(errs.Invalid, "bad_index", "an index needs a name and 1 to 32 different fields")
 	errBadExpiry     = errs.New(errs.Invalid, "bad_index", "an index that lets documents expire has one field, and a time in whole seconds up to 2147483647")
 	errSparsePartial = errs.New(errs.Invalid, "bad_index", "an index can't be both sparse and partial")

@@ -1,7 +1,11 @@
 package embedded
 
 import (
+	"context"
 	"slices"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -46,3 +50,32 @@ func HoldBuilds(s *Store) (release func()) {
 	s.building <- struct{}{}
 	return func() { <-s.building }
 }
+
+// Sweep lets documents expire and truncates feeds.
+func Sweep(ctx context.Context, s *Store) { s.sweep(ctx) }
+
+// ExpireFound does what a sweep does that has found a document to have expired.
+func ExpireFound(ctx context.Context, c store.Collection, name string, id bson.RawValue) error {
+	coll := c.(*Collection)
+	x := coll.currentIndexes().find(name)
+	e := expiry{s: coll.s, coll: coll.s.cat.get(coll.name), index: x, until: coll.s.opts.Now().Add(-x.def.ExpireAfter)}
+	return e.remove(ctx, []bson.RawValue{id})
+}
+
+// FeedSize is the bytes that are kept of a feed.
+func FeedSize(tb testing.TB, s *Store, database string) uint64 {
+	tb.Helper()
+	spans, err := s.feedSpans()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, span := range spans {
+		if span.feed == s.feeds.of(database) {
+			return span.size()
+		}
+	}
+	return 0
+}
+
+// Flush writes what is in memory to tables.
+func Flush(s *Store) error { return s.db.Flush() }

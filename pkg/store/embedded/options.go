@@ -14,6 +14,9 @@ const (
 	DefaultMemTableSize = 16 << 20
 	DefaultMinFree      = 64 << 20
 	DefaultBallast      = 16 << 20
+	DefaultFeedBytes    = 256 << 20
+	DefaultFeedAge      = 72 * time.Hour
+	DefaultSweepEvery   = time.Minute
 )
 
 // Options says where a store lives and what it may use. Sizes are in bytes; zero means the default.
@@ -46,7 +49,14 @@ type Options struct {
 	// so that what is in flight can be finished, and made again when there is room. Negative: none.
 	Ballast int64
 
-	// Now is the clock; nil is time.Now.
+	// FeedBytes and FeedAge bound what is kept of the feeds of all databases, for those who watch to go on from. Of a
+	// feed the last entry always stays.
+	FeedBytes int64
+	FeedAge   time.Duration
+	// SweepEvery is the time between two looks for documents that have expired and for feeds that are too large or
+	// too old.
+	SweepEvery time.Duration
+	// Now is the clock that these times go by; nil is time.Now.
 	Now func() time.Time
 }
 
@@ -72,6 +82,15 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.FeedBytes == 0 {
+		o.FeedBytes = DefaultFeedBytes
+	}
+	if o.FeedAge == 0 {
+		o.FeedAge = DefaultFeedAge
+	}
+	if o.SweepEvery == 0 {
+		o.SweepEvery = DefaultSweepEvery
 	}
 	if o.CacheSize == 0 {
 		o.CacheSize = DefaultCacheSize
@@ -101,6 +120,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MemTableSize < 256<<10 || o.MemTableSize > 1<<30 {
 		problems = append(problems, errors.New("the memory table must have 256 KiB to 1 GiB"))
+	}
+	if o.FeedBytes < 0 || o.FeedAge < 0 || o.SweepEvery < 0 {
+		problems = append(problems, errors.New("the size and age of feeds and the time between sweeps can't be negative"))
 	}
 	return errors.Join(problems...)
 }

@@ -1,11 +1,14 @@
 package embedded
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // counts is how much a collection holds. It is stored with each write that changes it, as it is then: so what a
@@ -46,4 +49,42 @@ func readCounts(r pebble.Reader, coll uint32) (c counts, err error) {
 	defer closeInto(&err, closer.Close)
 	c, err = decodeCounts(value)
 	return c, internal(err, fmt.Sprintf("read the counters of collection %d", coll))
+}
+
+// Stats tells how large the collection is.
+func (c *Collection) Stats(ctx context.Context) (_ store.Stats, err error) {
+	done, err := c.s.begin(ctx)
+	if err != nil {
+		return store.Stats{}, err
+	}
+	defer done()
+	out := store.Stats{IndexBytes: map[string]int64{}}
+	st, err := c.state()
+	if err != nil {
+		return out, err
+	}
+	defer closeInto(&err, st.close)
+	if st.coll == nil {
+		return out, nil
+	}
+	n, err := readCounts(st.snap, st.coll.id)
+	if err != nil {
+		return out, err
+	}
+	out.Documents, out.Bytes = n.docs, n.bytes
+	if out.DiskBytes, err = c.s.diskBytes(docPrefix(st.coll.id)); err != nil {
+		return out, err
+	}
+	for _, x := range st.indexes.ready {
+		if out.IndexBytes[x.def.Name], err = c.s.diskBytes(indexPrefix(st.coll.id, x.id)); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// diskBytes estimates the size of the keys that begin with prefix. What has not left memory yet is not in it.
+func (s *Store) diskBytes(prefix []byte) (int64, error) {
+	n, err := s.db.EstimateDiskUsage(prefix, keyAfter(prefix))
+	return int64(n), internal(err, "estimate the size on disk") //nolint:gosec // less than a disk
 }

@@ -154,7 +154,11 @@ func (s *Store) open() error {
 	if s.opts.ReadOnly {
 		return nil
 	}
-	return s.resumeBuilds()
+	if err := s.resumeBuilds(); err != nil {
+		return openError(s.opts.Dir, err)
+	}
+	s.background(s.sweeps)
+	return nil
 }
 
 func (s *Store) engineOptions() *pebble.Options {

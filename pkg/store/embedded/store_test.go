@@ -270,6 +270,12 @@ type space struct {
 	free atomic.Uint64
 }
 
+func newSpace() *space {
+	fs := &space{FS: vfs.NewMem()}
+	fs.free.Store(1 << 40)
+	return fs
+}
+
 func (s *space) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: s.free.Load(), TotalBytes: 1 << 40}, nil
 }
@@ -277,8 +283,7 @@ func (s *space) GetDiskUsage(string) (vfs.DiskUsage, error) {
 func (s *space) Unwrap() vfs.FS { return s.FS }
 
 func TestLittleSpace(t *testing.T) {
-	fs := &space{FS: vfs.NewMem()}
-	fs.free.Store(1 << 40)
+	fs := newSpace()
 	s := open(t, embedded.Options{Dir: "/store", FS: fs, Ballast: 1 << 20})
 	c := collection(s)
 	must(t, c, insert(t, bson.D{{Key: "_id", Value: 1}}))

@@ -11,17 +11,11 @@ import (
 
 // TODO(contracts): all of this file is to be replaced.
 
-func (d database) RenameCollection(ctx context.Context, from, to string, replace bool) error {
-	panic("not yet")
-}
-
 func (d database) Validate(ctx context.Context, report func(store.Problem)) error { panic("not yet") }
 
 func (c *Collection) Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
 	panic("not yet")
 }
-
-func (c *Collection) Stats(ctx context.Context) (store.Stats, error) { panic("not yet") }
 
 func (st *state) distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
 	panic("not yet")
