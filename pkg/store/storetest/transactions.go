@@ -176,7 +176,7 @@ func testOwnWrites(f *fixture) {
 				remove(`7`), insert(`{"_id":7,"a":6.5}`), insert(`{"_id":32}`), remove(`32`),
 			)
 			c.sees(store.Query{Filter: filter(`{"a":{"$gte":2,"$lt":8}}`), Sort: sortBy("a _id")}, "2 31 4 30 6 7")
-			c.sees(store.Query{Filter: filter(`{"a":{"$gte":2,"$lt":8}}`), Sort: sortBy("-a _id")}, "31 6 7 30 4 2")
+			c.sees(store.Query{Filter: filter(`{"a":{"$gte":2,"$lt":8}}`), Sort: sortBy("-a _id")}, "31 7 6 30 4 2")
 			c.sees(store.Query{Sort: sortBy("-a _id"), Limit: 4}, "5 31 19 18")
 			c.sees(store.Query{Sort: sortBy("a _id"), Skip: 2, Limit: 3}, "2 31 4")
 			c.sees(store.Query{Sort: sortBy("_id"), Limit: 6}, "0 1 2 4 5 6")
