@@ -57,6 +57,7 @@ type Store struct {
 	cancel context.CancelFunc
 
 	failed atomic.Pointer[error] // set once the engine can't go on
+	onDisk atomic.Uint64         // the engine's number of a batch that is: see damage.go
 
 	state struct {
 		sync.Mutex
@@ -134,6 +135,9 @@ func (s *Store) open() error {
 	if !s.opts.ReadOnly {
 		// Before the engine opens: it needs room to replay its log, and a full disk has eaten the ballast before.
 		s.disk.prepare()
+	}
+	if err := checkLogs(s.opts.Dir, s.opts.FS); err != nil {
+		return openError(s.opts.Dir, err)
 	}
 	err := guarded("open", func() (err error) {
 		s.db, err = pebble.Open(s.opts.Dir, s.engineOptions())
@@ -318,20 +322,23 @@ func (s *Store) write(fill func(b *pebble.Batch) error) error {
 
 // apply gives b its place in the log and makes it visible; wait must follow before anything is acknowledged.
 func (s *Store) apply(b *pebble.Batch) error {
-	return s.commitBatch(func() error { return s.db.ApplyNoSyncWait(b, pebble.Sync) })
+	return s.commitBatch(b, func() error { return s.db.ApplyNoSyncWait(b, pebble.Sync) })
 }
 
 // applyLazily applies b without asking for an fsync: it is durable with the next batch that does.
 func (s *Store) applyLazily(b *pebble.Batch) error {
-	return s.commitBatch(func() error { return s.db.Apply(b, pebble.NoSync) })
+	return s.commitBatch(b, func() error { return s.db.Apply(b, pebble.NoSync) })
 }
 
-func (s *Store) commitBatch(apply func() error) error {
+func (s *Store) commitBatch(b *pebble.Batch, apply func() error) error {
 	if s.failed.Load() != nil {
 		return errFailed.With(*s.failed.Load())
 	}
 	if s.opts.ReadOnly {
 		return errReadOnly
+	}
+	if err := s.noteOnDisk(b); err != nil {
+		return internal(err, "stage a note")
 	}
 	if err := guarded("commit", apply); err != nil {
 		return s.broken(err)
@@ -358,6 +365,7 @@ func (s *Store) wait(b *pebble.Batch) error {
 	if s.failed.Load() != nil {
 		return errFailed.With(*s.failed.Load())
 	}
+	s.knowOnDisk(b)
 	return nil
 }
 

@@ -41,7 +41,8 @@ func (s *Store) Validate(ctx context.Context) (err error) {
 	if err := v.strangers(); err != nil {
 		return err
 	}
-	return internal(errors.Join(v.findings...), "validate the store")
+	err = s.checkTables(ctx, func(file string, err error) { v.report("%s: %w", file, err) })
+	return errors.Join(err, internal(errors.Join(v.findings...), "validate the store"))
 }
 
 type validation struct {

@@ -1,0 +1,291 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The engine takes the first record of its log or manifest that is not whole for the end, as after a power cut, unless a
+// later block of the file proves that there was more. Damage there would lose acknowledged writes without a word. So
+// before the engine opens, logContent.damaged looks for what else proves it: every batch notes in the log which one was
+// known to be on disk before it. What can't be told from a power cut is damage to what was written last to the log of a
+// store that was not closed.
+
+// A log or manifest is a row of blocks of chunks, none of which crosses a block. A chunk is
+//
+//	checksum 4, length 2, type 1, [number of the log 4, [synced 8]], data
+//
+// with little-endian numbers. The types 1 to 4 have the short header and are for manifests, 5 to 8 have the number too,
+// and 9 to 12 everything: synced is up to where the log was on disk when the chunk was written. Of four types the first
+// two begin a record. The checksum is over the type and all behind it. A log that was closed ends in a chunk of type 5
+// with the number of the next log and without checksum and data.
+const (
+	logBlock   = 32 << 10
+	sectorSize = 512 // what a disk writes whole
+)
+
+// logContent is the content of a log or, with number 0, a manifest.
+type logContent struct {
+	data   []byte
+	number uint32
+}
+
+// piece is a chunk as its header tells it.
+type piece struct {
+	at, end int // in the file; end may be behind the block
+	header  int
+	kind    byte
+	synced  uint64
+	whole   bool // the checksum says so
+	trailer bool // the end of a log that was closed
+}
+
+// begins says whether a chunk begins a record: two kinds do, of the four that each header has.
+func (p piece) begins() bool { return p.kind%4 == 1 || p.kind%4 == 2 }
+
+// ends says whether a chunk ends its record.
+func (p piece) ends() bool { return p.kind%4 == 1 || p.kind%4 == 0 }
+
+// noteMark begins a note of what is on disk, the last thing in a batch.
+const noteMark = "on disk "
+
+// noteOnDisk adds to b which batch is known to be on disk. It goes to the log alone.
+func (s *Store) noteOnDisk(b *pebble.Batch) error {
+	return b.LogData(binary.LittleEndian.AppendUint64([]byte(noteMark), s.onDisk.Load()), nil)
+}
+
+// knowOnDisk keeps that b is on disk.
+func (s *Store) knowOnDisk(b *pebble.Batch) {
+	for n, now := uint64(b.SeqNum()), s.onDisk.Load(); n > now && !s.onDisk.CompareAndSwap(now, n); now = s.onDisk.Load() {
+	}
+}
+
+// batch gives the number of the batch that begins in p: the first 8 bytes of its data.
+func (l logContent) batch(p piece) uint64 {
+	if !p.begins() || p.end-p.at-p.header < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(l.data[p.at+p.header:])
+}
+
+// noted gives the number of the batch that p says is on disk; 0 if it says nothing.
+func (l logContent) noted(p piece) uint64 {
+	note := l.data[p.at+p.header : p.end]
+	if !p.ends() || len(note) < 8+len(noteMark) || string(note[len(note)-8-len(noteMark):len(note)-8]) != noteMark {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(note[len(note)-8:])
+}
+
+// pieceAt reads the chunk at an offset; ok is false if there can't be any.
+func (l logContent) pieceAt(at int) (c piece, ok bool) {
+	block := l.data[at:min(len(l.data), (at/logBlock+1)*logBlock)]
+	c = piece{at: at, header: 7}
+	if len(block) >= 11 && l.number != 0 && bytes.Equal(block[:7], []byte{6: 5}) && binary.LittleEndian.Uint32(block[7:]) == l.number+1 {
+		c.end, c.trailer, c.whole = at+11, true, true
+		return c, true
+	}
+	if len(block) < c.header {
+		return c, false
+	}
+	c.kind = block[6]
+	fits := c.kind >= 1 && c.kind <= 4
+	if l.number != 0 {
+		c.header = 19
+		if c.kind >= 5 && c.kind <= 8 {
+			c.header = 11
+		}
+		if len(block) < c.header {
+			return c, false
+		}
+		fits = c.kind >= 5 && c.kind <= 12 && binary.LittleEndian.Uint32(block[7:]) == l.number
+	}
+	if c.header == 19 {
+		c.synced = binary.LittleEndian.Uint64(block[11:])
+	}
+	c.end = at + c.header + int(binary.LittleEndian.Uint16(block[4:]))
+	c.whole = fits && c.end-at <= len(block) && checksum(block[6:c.end-at]) == binary.LittleEndian.Uint32(block)
+	return c, true
+}
+
+func checksum(data []byte) uint32 {
+	return cooked(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+func cooked(sum uint32) uint32 { return (sum>>15 | sum<<17) + 0xa282ead8 }
+
+// damaged gives the offset of the first chunk that is not whole but must have been.
+func (l logContent) damaged() (at int, yes bool) {
+	var missing uint64 // the batch that comes next, or is under way, has this number or a higher one; 0: not known
+	for at < len(l.data) {
+		c, ok := l.pieceAt(at)
+		switch {
+		case c.trailer:
+			return 0, false
+		case !ok || (len(l.data)-at >= 7 && bytes.Equal(l.data[at:at+7], make([]byte, 7)) && logBlock-at%logBlock < 19):
+			at = nextBlock(at) // the rest of a block was too small
+		case c.whole:
+			at = c.end
+			if c.begins() {
+				missing = l.batch(c)
+			}
+			if c.ends() && missing > 0 {
+				missing++
+			}
+		default:
+			return at, l.goesOn(c, missing) || l.longer(at) || l.written(c)
+		}
+	}
+	return 0, false
+}
+
+func nextBlock(at int) int { return (at/logBlock + 1) * logBlock }
+
+// goesOn says whether a chunk behind bad proves that bad was on disk: in a log it says so, in a manifest records are
+// synced one by one.
+func (l logContent) goesOn(bad piece, missing uint64) bool {
+	for at := bad.end; at < len(l.data); {
+		c, ok := l.pieceAt(at)
+		if !ok || !c.whole {
+			at = nextBlock(at)
+			continue
+		}
+		if c.trailer || (l.number == 0 && c.begins()) {
+			return true
+		}
+		if missing == 0 && c.begins() {
+			missing = l.batch(c)
+		}
+		if l.number != 0 && (c.synced > uint64(bad.at) || (missing > 0 && l.noted(c) >= missing)) { //nolint:gosec // an offset
+			return true
+		}
+		at = c.end
+	}
+	return false
+}
+
+// longer says whether the chunk at an offset is whole but for its length.
+func (l logContent) longer(at int) bool {
+	block := l.data[at:min(len(l.data), (at/logBlock+1)*logBlock)]
+	if len(block) < 7 || block[6] == 0 {
+		return false
+	}
+	if l.number != 0 && (len(block) < 11 || binary.LittleEndian.Uint32(block[7:]) != l.number) { // left by an older log
+		return false
+	}
+	want, table := binary.LittleEndian.Uint32(block), crc32.MakeTable(crc32.Castagnoli)
+	for sum, i := uint32(0), 6; i < len(block); i++ {
+		if sum = crc32.Update(sum, table, block[i:i+1]); i > 6 && cooked(sum) == want {
+			return true
+		}
+	}
+	return false
+}
+
+// written says whether all sectors of the last chunk of a manifest were: then it is not whole for another reason. Logs
+// are written over older ones, so of them it can't be told.
+func (l logContent) written(c piece) bool {
+	if l.number != 0 || c.kind < 1 || c.kind > 4 || c.end != len(l.data) {
+		return false
+	}
+	for at := c.at; at < c.end; at = (at/sectorSize + 1) * sectorSize {
+		if sector := l.data[at:min(c.end, (at/sectorSize+1)*sectorSize)]; len(bytes.Trim(sector, "\x00")) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// checkLogs refuses a store of which the manifest or the newest log is damaged: of older logs, the engine knows that
+// they must be whole.
+func checkLogs(dir string, fs vfs.FS) error {
+	found, err := pebble.Peek(dir, fs)
+	if err != nil || !found.Exists {
+		return err
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		return err
+	}
+	newest, number := "", uint64(0)
+	for _, name := range names {
+		text, isLog := strings.CutSuffix(name, ".log")
+		if n, err := strconv.ParseUint(text, 10, 32); isLog && err == nil && n >= number {
+			newest, number = name, n
+		}
+	}
+	if err := checkLog(fs, fs.PathJoin(dir, fs.PathBase(found.ManifestFilename)), 0); err != nil || newest == "" {
+		return err
+	}
+	return checkLog(fs, fs.PathJoin(dir, newest), uint32(number)) //nolint:gosec // parsed as 32 bits
+}
+
+func checkLog(fs vfs.FS, name string, number uint32) (err error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if at, yes := (logContent{data: data, number: number}).damaged(); yes {
+		return fmt.Errorf("%s is damaged at byte %d", name, at)
+	}
+	return nil
+}
+
+// checkTables compares every block of the engine's tables with its checksum, and calls report for those that differ.
+func (s *Store) checkTables(ctx context.Context, report func(file string, err error)) error {
+	levels, err := s.db.SSTables()
+	if err != nil {
+		return internal(err, "list tables")
+	}
+	opts := s.engineOptions()
+	opts.EnsureDefaults()
+	for _, tables := range levels {
+		for _, table := range tables {
+			if ctx.Err() != nil {
+				return contextError(ctx)
+			}
+			name := fmt.Sprintf("%s.sst", table.BackingSSTNum)
+			err := s.checkTable(ctx, s.opts.FS.PathJoin(s.opts.Dir, name), opts.MakeReaderOptions())
+			if oserror.IsNotExist(err) { // compacted away meanwhile
+				continue
+			}
+			if err != nil {
+				report(name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) checkTable(ctx context.Context, path string, opts sstable.ReaderOptions) (err error) {
+	f, err := s.opts.FS.Open(path)
+	if err != nil {
+		return err
+	}
+	var readable objstorage.Readable
+	if readable, err = sstable.NewSimpleReadable(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r, err := sstable.NewReader(ctx, readable, opts)
+	if err != nil {
+		return errors.Join(err, readable.Close())
+	}
+	return errors.Join(guarded("check", r.ValidateBlockChecksums), r.Close())
+}
