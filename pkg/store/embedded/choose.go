@@ -30,7 +30,7 @@ type planID struct {
 func (p *planner) candidates(ready []*index) []candidate {
 	out := []candidate{p.candidate(p.primary())}
 	for _, x := range ready {
-		if a, ok := p.secondary(x); ok {
+		if a, ok := p.secondary(x); ok && a.holdsAll() {
 			if c := p.candidate(a); len(c.bound) > 0 || c.sorted {
 				out = append(out, c)
 			}

@@ -385,7 +385,12 @@ func (c *txCollection) Distinct(ctx context.Context, path string, filter *mql.Fi
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	panic("not yet")
+	if len(c.docs) == 0 {
+		return c.st.distinct(ctx, path, filter)
+	}
+	d := newDistinct(path)
+	_, err := c.explain(ctx, store.Query{Filter: filter}, d.add)
+	return d.sorted(err)
 }
 
 // explain runs a query on the snapshot, without the documents that the transaction wrote, and merges those that it

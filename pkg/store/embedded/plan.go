@@ -79,23 +79,18 @@ func (p *planner) primary() *access {
 	return a
 }
 
-// secondary is x, if it has all documents that match.
+// secondary is x, if it can be used and has all documents that match, but for those that lack all of its fields.
 func (p *planner) secondary(x *index) (*access, bool) {
-	if x.positional {
+	if x.positional || (x.def.Partial != nil && !mql.Implies(p.query.Filter, x.def.Partial)) {
 		return nil, false
 	}
 	a := &access{index: x, keys: x.def.Keys, prefix: indexPrefix(p.coll.id, x.id), multikey: x.multikey.Load()}
 	a.bind(&p.conds)
-	return a, p.holdsAll(a)
+	return a, true
 }
 
 // holdsAll says whether an index that lacks documents lacks none that matches.
-func (p *planner) holdsAll(a *access) bool {
-	if a.index.def.Partial != nil && !mql.Implies(p.query.Filter, a.index.def.Partial) {
-		return false
-	}
-	return !a.index.def.Sparse || a.present
-}
+func (a *access) holdsAll() bool { return !a.index.def.Sparse || a.present }
 
 // unique says whether at most one document is found.
 func (a *access) unique() bool {

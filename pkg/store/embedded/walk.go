@@ -48,6 +48,14 @@ func (w *walk) next() (ok bool, err error) {
 	default:
 		ok = w.it.Next()
 	}
+	return w.settle(ok)
+}
+
+// seek moves to the first key that is not before key. It is for walks that are not backwards.
+func (w *walk) seek(key []byte) (ok bool, err error) { return w.settle(w.it.SeekGE(key)) }
+
+// settle sees that the key is in a range, if there is one.
+func (w *walk) settle(ok bool) (bool, error) {
 	// The iterator itself keeps to the first and the last end.
 	for ok && len(w.ranges) > 1 && w.passed() {
 		if w.at++; w.at == len(w.ranges) {

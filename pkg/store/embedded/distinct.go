@@ -1,0 +1,196 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+const (
+	maxDistinct = 16 << 20 // bytes of the values that Distinct gives, as in MongoDB
+	// maxLone is how many entries may be read for nothing, or tell a value that no other has, before an index is no
+	// longer searched from value to value.
+	maxLone = 1000
+)
+
+// Distinct gives the different values that path has in the matches.
+func (c *Collection) Distinct(ctx context.Context, path string, filter *mql.Filter) (_ []bson.RawValue, err error) {
+	done, err := c.s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	st, err := c.state()
+	if err != nil {
+		return nil, err
+	}
+	defer closeInto(&err, st.close)
+	return st.distinct(ctx, path, filter)
+}
+
+func (st *state) distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
+	if st.coll == nil {
+		return nil, nil
+	}
+	if a, ok := st.leading(path, filter); ok {
+		if d, ok, err := st.skim(ctx, a, path, filter); ok || err != nil {
+			return d.sorted(err)
+		}
+	}
+	d := newDistinct(path)
+	_, err := st.find(ctx, store.Query{Filter: filter}, d.add)
+	return d.sorted(err)
+}
+
+// distinct is a set of values.
+type distinct struct {
+	path   []string
+	seen   *keySet
+	values []bson.RawValue
+	size   int
+	key    []byte
+}
+
+func newDistinct(path string) *distinct {
+	return &distinct{path: strings.Split(path, "."), seen: newKeySet()}
+}
+
+// sorted gives the values, if there was no error.
+func (d *distinct) sorted(err error) ([]bson.RawValue, error) {
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(d.values, document.Compare)
+	return d.values, nil
+}
+
+// add takes up the values of a document.
+func (d *distinct) add(doc bson.Raw) error { return d.walk(doc, d.path) }
+
+// walk follows path from an object, or from a list taken as one: a number as a name picks an element of a list, any
+// other name is that of a field of its objects.
+func (d *distinct) walk(doc []byte, path []string) error {
+	v, found := lookup(doc, path[0])
+	if !found {
+		return nil
+	}
+	path = path[1:]
+	switch {
+	case len(path) == 0:
+		return d.leaf(v)
+	case v.Type == bson.TypeEmbeddedDocument, v.Type == bson.TypeArray && isPosition(path[0]):
+		return d.walk(v.Value, path)
+	case v.Type != bson.TypeArray:
+		return nil
+	}
+	for it := document.NewIter(v.Value); it.Next(); {
+		if it.Value().Type != bson.TypeEmbeddedDocument {
+			continue
+		}
+		if err := d.walk(it.Value().Value, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *distinct) leaf(v bson.RawValue) error {
+	if v.Type != bson.TypeArray {
+		return d.value(v)
+	}
+	for it := document.NewIter(v.Value); it.Next(); {
+		if err := d.value(it.Value()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *distinct) value(v bson.RawValue) error {
+	d.key = document.AppendKey(d.key[:0], v, false)
+	if added, err := d.seen.add(d.key); err != nil || !added {
+		return err
+	}
+	if d.size += len(v.Value); d.size > maxDistinct {
+		return errValues
+	}
+	d.values = append(d.values, bson.RawValue{Type: v.Type, Value: bytes.Clone(v.Value)})
+	return nil
+}
+
+// leading looks for an index that has the matches by the values of path: behind fields that are bound to single values,
+// and without lists.
+func (st *state) leading(path string, filter *mql.Filter) (*access, bool) {
+	p := planner{coll: st.coll, query: &store.Query{Filter: filter}, conds: conditionsOf(filter.Root())}
+	for _, x := range st.indexes.ready {
+		a, ok := p.secondary(x)
+		if !ok || !a.exact { // what a sparse index lacks has no value to tell
+			continue
+		}
+		i := slices.IndexFunc(a.keys, func(k store.IndexKey) bool { return k.Path == path })
+		if i >= 0 && (i == 0 || i <= a.points && a.single(i)) {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+// single says whether each of the first n fields is bound to one value.
+func (a *access) single(n int) bool {
+	for i := range n {
+		if a.fixed(i, false) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// skim reads one document for each value, and seeks the next value. ok is false if that is not worth while.
+func (st *state) skim(ctx context.Context, a *access, path string, filter *mql.Filter) (_ *distinct, ok bool, err error) {
+	d := newDistinct(path)
+	r := &read{ctx: ctx, coll: st.coll, filter: filter, snap: st.snap}
+	defer closeInto(&err, r.close)
+	if err := r.start(&plan{scans: []*scan{{access: a, ranges: a.ranges}}}); err != nil {
+		return d, false, err
+	}
+	field := slices.IndexFunc(a.keys, func(k store.IndexKey) bool { return k.Path == path })
+	group := slices.Clone(a.prefix)
+	for i := range field {
+		group = append(group, a.fixed(i, a.keys[i].Desc)...)
+	}
+	w, start := &r.walks[0], len(group)
+	lone := 0
+	more, err := r.advance(w)
+	for more && err == nil {
+		doc, matches, loadErr := r.load(w, nil)
+		if loadErr != nil {
+			return d, false, loadErr
+		}
+		v, found := document.Lookup(doc, path)
+		if !matches || !found {
+			lone++
+			more, err = r.advance(w)
+		} else {
+			if err := d.add(doc); err != nil {
+				return d, false, err
+			}
+			group = document.AppendKey(group[:start], v, a.keys[field].Desc)
+			if more, err = r.advance(w); more && err == nil && bytes.HasPrefix(w.it.Key(), group) {
+				more, err = w.seek(keyAfter(group))
+			} else {
+				lone++
+			}
+		}
+		if lone > maxLone {
+			return d, false, nil
+		}
+	}
+	return d, err == nil, err
+}
