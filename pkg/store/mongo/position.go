@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -76,9 +77,16 @@ func (d *database) place(p store.Position) (place, error) {
 	case kind == kindTime && len(rest) == 8:
 		// The increment counts operations of one second, so it does not overflow.
 		return place{time: bson.Timestamp{T: binary.BigEndian.Uint32(rest), I: binary.BigEndian.Uint32(rest[4:]) + 1}}, nil
-	case kind == kindToken && bson.Raw(rest).Validate() == nil:
+	case kind == kindToken && bson.Raw(rest).Validate() == nil && isToken(rest):
 		return place{token: rest}, nil
 	default:
 		return place{}, errBadPosition
 	}
+}
+
+// isToken says whether the server can have made a resume token: {_data: text in hex}.
+func isToken(token bson.Raw) bool {
+	data, _ := token.Lookup("_data").StringValueOK()
+	_, err := hex.DecodeString(data)
+	return data != "" && err == nil
 }

