@@ -68,6 +68,9 @@ func firstName(n Node, name string) (_ string, ok bool) {
 	var nodes []Node
 	switch n := n.(type) {
 	case *Field:
+		if !slices.ContainsFunc(n.Preds, hasPath) {
+			return name, true
+		}
 		first := n.segments[0].name
 		return first, name == "" || name == first
 	case *AndNode:
@@ -83,6 +86,18 @@ func firstName(n Node, name string) (_ string, ok bool) {
 		}
 	}
 	return name, true
+}
+
+// hasPath is false for an $all of nothing, of which a MongoDB server forgets the path.
+func hasPath(p Pred) bool {
+	switch p := p.(type) {
+	case *All:
+		return len(p.Preds) > 0
+	case *Not:
+		return slices.ContainsFunc(p.Preds, hasPath)
+	default:
+		return true
+	}
 }
 
 func (c *updateCompiler) addOperator(e bson.E) error {

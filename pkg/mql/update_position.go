@@ -69,12 +69,13 @@ func appendCondition(dst []condition, f *Field, p Pred) []condition {
 // conditionsOfOr takes an $or that stands for something else: of one branch for the branch, of equalities and regular
 // expressions on one path for an $in.
 func conditionsOfOr(dst []condition, n *OrNode) []condition {
-	if len(n.Nodes) == 1 {
-		return conditionsOf(dst, n.Nodes[0])
+	branches := possible(n)
+	if len(branches) == 1 {
+		return conditionsOf(dst, branches[0])
 	}
 	in := &In{}
 	var field *Field
-	for _, child := range n.Nodes {
+	for _, child := range branches {
 		branch := conditionsOf(nil, child)
 		if len(branch) != 1 || negates(child) || field != nil && branch[0].field.Path != field.Path {
 			return dst
@@ -108,7 +109,8 @@ func negates(n Node) bool {
 	case *AndNode:
 		return slices.ContainsFunc(n.Nodes, negates)
 	case *OrNode:
-		return len(n.Nodes) > 1 || negates(n.Nodes[0])
+		branches := possible(n)
+		return len(branches) != 1 || negates(branches[0])
 	case *Field:
 		return slices.ContainsFunc(n.Preds, func(p Pred) bool {
 			_, isAll := p.(*All)

@@ -51,14 +51,17 @@ func UpsertBase(f *Filter) (bson.Raw, error) {
 }
 
 func equalitiesOf(dst []equality, n Node) []equality {
+	if neverHolds(n) {
+		return dst
+	}
 	switch n := n.(type) {
 	case *AndNode:
 		for _, child := range n.Nodes {
 			dst = equalitiesOf(dst, child)
 		}
 	case *OrNode:
-		if len(n.Nodes) == 1 {
-			return equalitiesOf(dst, n.Nodes[0])
+		if branches := possible(n); len(branches) == 1 {
+			return equalitiesOf(dst, branches[0])
 		}
 	case *Field:
 		for _, p := range n.Preds {
@@ -66,6 +69,28 @@ func equalitiesOf(dst []equality, n Node) []equality {
 		}
 	}
 	return dst
+}
+
+// neverHolds says whether no document can match, as a MongoDB server sees it: by an $all of nothing.
+func neverHolds(n Node) bool {
+	switch n := n.(type) {
+	case *AndNode:
+		return slices.ContainsFunc(n.Nodes, neverHolds)
+	case *OrNode:
+		return len(possible(n)) == 0
+	case *Field:
+		return slices.ContainsFunc(n.Preds, func(p Pred) bool {
+			all, ok := p.(*All)
+			return ok && len(all.Preds) == 0
+		})
+	default:
+		return false
+	}
+}
+
+// possible gives the branches that may hold.
+func possible(n *OrNode) []Node {
+	return slices.DeleteFunc(slices.Clone(n.Nodes), neverHolds)
 }
 
 func appendEqualities(dst []equality, path string, p Pred) []equality {

@@ -13,7 +13,7 @@ import (
 const (
 	opMsg     = 2013
 	frameSize = 16 + 4 + 1
-	maxReply  = 1 << 20
+	maxReply  = 64 << 20
 )
 
 // command runs one admin command. It speaks the protocol itself, because a driver can't be told to wait for a server
@@ -23,6 +23,11 @@ func command(conn net.Conn, cmd bson.D) (bson.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
+	return roundTrip(conn, body)
+}
+
+// roundTrip sends a command and waits for its reply.
+func roundTrip(conn net.Conn, body []byte) (bson.Raw, error) {
 	msg := make([]byte, frameSize, frameSize+len(body))
 	binary.LittleEndian.PutUint32(msg, uint32(frameSize+len(body)))
 	binary.LittleEndian.PutUint32(msg[12:], opMsg)

@@ -1,0 +1,48 @@
+package mongotest
+
+import (
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Conn is a connection to the MongoDB of URI, for tests of packages that may not import a driver. It is not safe for
+// concurrent use.
+type Conn struct{ conn net.Conn }
+
+// Dial connects to the first host of URI, without TLS and credentials, until the test ends.
+func Dial(tb testing.TB) *Conn {
+	tb.Helper()
+	uri, err := url.Parse(URI(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	host, _, _ := strings.Cut(uri.Host, ",")
+	conn, err := new(net.Dialer).DialContext(tb.Context(), "tcp", host)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+	return &Conn{conn}
+}
+
+// Run runs a command on a database and gives the reply. A reply that says that the whole command has failed fails the
+// test; errors of single writes stand in the reply.
+func (c *Conn) Run(tb testing.TB, db string, cmd bson.D) bson.Raw {
+	tb.Helper()
+	body, err := bson.Marshal(append(cmd, bson.E{Key: "$db", Value: db}))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	reply, err := roundTrip(c.conn, body)
+	if err != nil {
+		tb.Fatalf("%s: %v", cmd[0].Key, err)
+	}
+	if ok, _ := reply.Lookup("ok").AsInt64OK(); ok != 1 {
+		tb.Fatalf("%s: %v", cmd[0].Key, reply)
+	}
+	return reply
+}
