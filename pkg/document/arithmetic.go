@@ -103,9 +103,35 @@ func decimalContext() apd.Context {
 }
 
 func appendDecimalResult(dst []byte, a, b bson.RawValue, op *arithmetic) []byte {
+	for _, v := range [...]bson.RawValue{a, b} {
+		if nan, ok := appendNaN(dst, v); ok {
+			return nan
+		}
+	}
 	c, x, y, d := decimalContext(), decimalOf(a), decimalOf(b), new(apd.Decimal)
 	_, _ = op.decimals(&c, d, x, y) // without traps there is no error
 	return appendDecimal(dst, d)
+}
+
+// appendNaN appends v as a decimal if it is a NaN. The bits that say which NaN it is are kept, as on a MongoDB server.
+func appendNaN(dst []byte, v bson.RawValue) ([]byte, bool) {
+	var high, low uint64
+	switch {
+	case v.Type == bson.TypeDouble && math.IsNaN(doubleOf(v.Value)):
+		b := math.Float64bits(doubleOf(v.Value))
+		payload := b & (1<<51 - 1)
+		high, low = b&(1<<63)|payload>>5, payload<<59
+	case v.Type == bson.TypeDecimal128 && len(v.Value) == 16 && v.Value[15]&0x7c == 0x7c:
+		high, low = binary.LittleEndian.Uint64(v.Value[8:])&(1<<63|1<<46-1), binary.LittleEndian.Uint64(v.Value)
+	default:
+		return dst, false
+	}
+	const e33, e33Low = 0x314dc6448d93, 0x38c15b0a00000000 // 10^33: no payload is larger
+	if p := high & (1<<46 - 1); p > e33 || p == e33 && low >= e33Low {
+		high, low = high&(1<<63), 0
+	}
+	dst = binary.LittleEndian.AppendUint64(dst, low)
+	return binary.LittleEndian.AppendUint64(dst, high|0x1f<<58), true
 }
 
 // decimalOf reads a number. A double counts with 15 significant digits, as on a MongoDB server.
