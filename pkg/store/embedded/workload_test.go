@@ -95,7 +95,8 @@ type kind struct {
 
 func (w *worker) kinds() []kind {
 	return []kind{
-		{8, w.single}, {8, w.atomic}, {4, w.loose}, {1, w.bulk}, {3, w.refused}, {1, w.drop},
+		{6, w.single}, {6, w.atomic}, {4, w.loose}, {1, w.bulk}, {3, w.refused}, {1, w.drop}, {6, w.change}, {3, w.many},
+		{6, w.transaction}, {4, w.mortal}, {2, w.rename},
 	}
 }
 
@@ -280,6 +281,9 @@ func readContents(tb testing.TB, db store.Database) (state, error) {
 			id, version := doc.Lookup("_id").AsInt64(), doc.Lookup("v").AsInt64()
 			if pad, _ := doc.Lookup("pad").StringValueOK(); pad != padding(version) || doc.Lookup("n").AsInt64() != version%5 {
 				tb.Errorf("%s/%d is torn: %v", name, id, doc)
+			}
+			if mortal, _ := doc.Lookup("mortal").BooleanOK(); mortal {
+				version = -version
 			}
 			found[key{name, id}] = version
 			return nil
