@@ -20,7 +20,7 @@ type Position []byte
 // Watch says what Database.Watch tells of.
 type Watch struct {
 	After       Position // nil: from now on
-	Collections []string // none: all, also those that don't exist yet
+	Collections []string // none: all, also those that don't exist yet. A rename is told for either name
 	// Documents asks for the document of each event, as it is when the event is told.
 	Documents bool
 	// OnIdle, if set, is called whenever all changes so far have been told, at least every 10 s or so: p stands for

@@ -15,8 +15,9 @@ type Writer interface {
 	// with Many each of its documents. The error return is for failures of the store as a whole; results are then
 	// nil, and ops that are not atomic may have been applied in part.
 	//
-	// An op that would leave a document as it is, to the byte, writes nothing and is in no feed. All of an op is one
-	// atomic step on its document: nobody writes between its look at the document and its write.
+	// An op that would leave a document as it is, to the byte, writes nothing and is in no feed; of a Replace whose Doc
+	// has no _id that is not promised. All of an op is one atomic step on its document: nobody writes between its look at
+	// the document and its write.
 	Write(ctx context.Context, ops []Op, atomic bool) ([]Result, error)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -262,7 +263,10 @@ func testFeedDrop(f *fixture) {
 	}
 	f.collection("new").given(`{"_id":3}`)
 	f.wantEvents(after, store.Watch{}, "things renamed to new", "new inserted 2", "other renamed to new", "new dropped", "new inserted 3")
-	f.wantEvents(after, store.Watch{Collections: []string{"new"}}, "new inserted 2", "new dropped", "new inserted 3")
+	f.wantEvents(
+		after, store.Watch{Collections: []string{"new"}},
+		"things renamed to new", "new inserted 2", "other renamed to new", "new dropped", "new inserted 3",
+	)
 	f.wantEvents(after, store.Watch{Collections: []string{"things"}}, "things renamed to new")
 }
 
@@ -292,11 +296,12 @@ func testFeedDropDatabase(f *fixture) {
 
 func testFeedTransactions(f *fixture) {
 	after := f.position()
+	var outside sync.Once
 	err := f.transact(func(tx *txFixture) error {
 		if err := tx.in("things").apply(insert(`{"_id":1}`)); err != nil {
 			return err
 		}
-		f.collection("other").mustWrite(insert(`{"_id":"outside"}`))
+		outside.Do(func() { f.collection("other").mustWrite(insert(`{"_id":"outside"}`)) }) // once: this may be tried again
 		return errors.Join(tx.in("other").apply(insert(`{"_id":2}`)), tx.in("things").apply(replace(`{"_id":1,"a":1}`), insert(`{"_id":3}`), remove(`3`)))
 	})
 	if err != nil {

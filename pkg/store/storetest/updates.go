@@ -43,7 +43,11 @@ func testUpdates(t *testing.T, s store.Store) {
 				f.index(index)
 			}
 			for i, c := range cases {
-				f.checkUpdate(i, c)
+				ways := []string{"by id", "before", "after"}
+				if len(index.Keys) > 0 { // one of them is enough there
+					ways = ways[i%3 : i%3+1]
+				}
+				f.checkUpdate(i, c, ways...)
 			}
 			f.checkIndex(index)
 		})
@@ -53,8 +57,9 @@ func testUpdates(t *testing.T, s store.Store) {
 	t.Run("unique", func(t *testing.T) { testUniqueUpdate(newFixture(t, s)) })
 }
 
-// checkUpdate runs c on three documents: by id, by filter with the document before, and by filter with the one after.
-func (f *fixture) checkUpdate(number int, c filteredCase) {
+// checkUpdate runs c on a document for each way: by id, by filter with the document before, or by filter with the one
+// after.
+func (f *fixture) checkUpdate(number int, c filteredCase, ways ...string) {
 	f.t.Helper()
 	u := update(c.update, c.arrayFilters...)
 	want := c.want
@@ -64,7 +69,7 @@ func (f *fixture) checkUpdate(number int, c filteredCase) {
 	case "invalid":
 		want = c.given
 	}
-	for way, name := range []string{"by id", "before", "after"} {
+	for way, name := range ways {
 		id := fmt.Sprintf(`{"_id":%d`, 3*number+way)
 		with := func(fields string) bson.Raw {
 			if fields == "" {

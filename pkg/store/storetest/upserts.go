@@ -131,7 +131,7 @@ func testUpsertReplace(f *fixture) {
 		replaceBy(`{"a":1,"_id":1}`, `{"b":1}`), // the _id of the filter; nothing else of it
 		replaceBy(`{"a":1}`, `{"_id":2,"b":2}`),
 		replaceBy(`{"b":2}`, `{"b":3}`),
-		replaceBy(`{"b":3}`, `{"b":3}`),
+		replaceBy(`{"b":3}`, `{"_id":2,"b":3}`),
 		replaceBy(`{"_id":1}`, `{"_id":1.0,"b":4}`), // equal ids, of which the new one stays
 		replaceBy(`{"_id":1}`, `{"_id":9}`),
 		replaceBy(`{"_id":5}`, `{"_id":6}`),
