@@ -8,9 +8,11 @@ GOLANGCI_VERSION := v2.15.0
 
 FUZZTIME ?= 30s
 SOAKTIME ?= 10m
+CASES    ?= 100000
+SEED     ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench fuzz soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench fuzz differ soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-8s %s\n", $$1, $$2}'
@@ -29,6 +31,9 @@ bench: build ## Measure the service: requests per second, latency, CPU, start, m
 
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
+
+differ: ## Compare the embedded store with a real MongoDB on CASES (100000) random calls, from SEED (1)
+	@$(GO) test ./pkg/store/storetest/differ -run '^TestDiffer$$' -count=1 -timeout 0 -v -args -cases $(CASES) -seed $(SEED)
 
 soak: ## Repeat the tests of the stores and of the doors, with the race detector, for SOAKTIME (10m)
 	@GO='$(GO)' sh scripts/soak.sh $(SOAKTIME)

@@ -39,6 +39,7 @@ var layers = []layer{
 		"store/mongotest":            "",
 		"store/mongotest/startmongo": "store/mongotest",
 		"store/storetest":            "store mql mql/mqltest errs",
+		"store/storetest/differ":     "store mql mql/mqltest document errs",
 		"mql/mqltest":                "mql",
 	}},
 	{"L2", rooms{

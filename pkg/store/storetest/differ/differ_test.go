@@ -1,0 +1,60 @@
+package differ_test
+
+import (
+	"context"
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/mongotest"
+	"github.com/svcctl/svc/pkg/store/storetest/differ"
+)
+
+var (
+	ops      = flag.Int("cases", 4000, "how many ops TestDiffer compares")
+	seed     = flag.Uint64("seed", 1, "the seed of TestDiffer")
+	failures = flag.Int("failures", 1, "how many differences end TestDiffer")
+)
+
+// TestDiffer compares the embedded store with a server.
+func TestDiffer(t *testing.T) {
+	local, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := local.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	run(t, differ.Config{Store: local})
+}
+
+// TestDifferLanguage compares package mql alone.
+func TestDifferLanguage(t *testing.T) { run(t, differ.Config{}) }
+
+func run(t *testing.T, config differ.Config) {
+	t.Helper()
+	config.Start = func(ctx context.Context) (string, error) {
+		server, err := mongotest.StartStandalone(ctx)
+		if err != nil {
+			return "", err
+		}
+		t.Cleanup(func() { _ = server.Stop() })
+		return server.URI, nil
+	}
+	config.Seed, config.Ops, config.Failures, config.Log = *seed, *ops, *failures, t.Logf
+	began := time.Now()
+	report, err := differ.Run(t.Context(), config)
+	if report != nil {
+		t.Logf("seed %d: %s", *seed, report)
+		t.Logf("%.0f a second", float64(report.Ops)/time.Since(began).Seconds())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Found) > 0 {
+		t.Error("it differs from the server")
+	}
+}

@@ -1,0 +1,235 @@
+package differ
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Config says what Run does.
+type Config struct {
+	Store store.Store // what is tested; nil: package mql alone, which only reads
+	// Start starts a server with nothing in it, and is called again if one has ended.
+	Start func(ctx context.Context) (uri string, err error)
+	Seed  uint64
+	Ops   int // how many to run, about
+	// Failures is how many differences end a run.
+	Failures int
+	// Log is told of what goes on, if it is not nil.
+	Log func(format string, args ...any)
+}
+
+// Report is what a run came to.
+type Report struct {
+	Ops     int            // run and compared
+	Skipped int            // not compared, as the server went down in the middle
+	Allowed map[string]int // deliberate differences, by their id
+	Refused int            // refused by both
+	Found   []string       // what differs, made small and ready to be read by Parse
+}
+
+// String is the report in some lines.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d ops compared, %d of them refused by both, %d skipped, %d differ", r.Ops, r.Refused, r.Skipped, len(r.Found))
+	for _, d := range Deliberate() {
+		if n := r.Allowed[d.ID]; n > 0 {
+			fmt.Fprintf(&b, "\n  %d deliberately: %s", n, d.ID)
+		}
+	}
+	for _, f := range r.Found {
+		fmt.Fprintf(&b, "\n\n%s", f)
+	}
+	return b.String()
+}
+
+// Run compares until Config.Ops are done, Config.Failures have been found, or ctx ends.
+func Run(ctx context.Context, config Config) (*Report, error) {
+	d := &duel{config: config, local: sideOf(config.Store), report: &Report{Allowed: map[string]int{}}}
+	if err := d.start(ctx); err != nil {
+		return nil, err
+	}
+	defer d.server.close()
+	for round := uint64(0); d.report.Ops < config.Ops && len(d.report.Found) < max(config.Failures, 1) && ctx.Err() == nil; round++ {
+		r := rand.New(rand.NewPCG(config.Seed, round)) //nolint:gosec // not for secrets
+		if err := d.round(ctx, d.generate(r)); err != nil {
+			return d.report, fmt.Errorf("round %d: %w", round, err)
+		}
+	}
+	return d.report, ctx.Err()
+}
+
+// side is one that is compared with the server.
+type side interface {
+	load(ctx context.Context, c *Case) error
+	run(ctx context.Context, op *Op) *Answer
+	dump(ctx context.Context) ([]bson.Raw, error)
+}
+
+func sideOf(s store.Store) side {
+	if s == nil {
+		return &reference{}
+	}
+	return newLocal(s, "differ")
+}
+
+// duel is a run.
+type duel struct {
+	config Config
+	local  side
+	server *server
+	report *Report
+}
+
+func (d *duel) start(ctx context.Context) error {
+	uri, err := d.config.Start(ctx)
+	if err != nil {
+		return err
+	}
+	d.server, err = dial(ctx, uri, "differ")
+	return err
+}
+
+func (d *duel) log(format string, args ...any) {
+	if d.config.Log != nil {
+		d.config.Log(format, args...)
+	}
+}
+
+// outcome is what both sides made of a case.
+type outcome struct {
+	ours, theirs         []*Answer
+	oursAfter, theirsEnd []bson.Raw
+	serverErr            error
+}
+
+// both runs a case on both sides at once.
+func (d *duel) both(ctx context.Context, c *Case) (*outcome, error) {
+	o := &outcome{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.theirs, o.theirsEnd, o.serverErr = d.server.run(c)
+	}()
+	err := d.local.load(ctx, c)
+	for i := 0; i < len(c.Ops) && err == nil; i++ {
+		o.ours = append(o.ours, d.local.run(ctx, &c.Ops[i]))
+	}
+	if err == nil {
+		o.oursAfter, err = d.local.dump(ctx)
+	}
+	<-done
+	return o, err
+}
+
+func (d *duel) round(ctx context.Context, c *Case) error {
+	o, err := d.both(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, c)
+	}
+	if o.serverErr != nil {
+		d.log("the server went down: %v\n%s", o.serverErr, c)
+		d.report.Skipped += len(c.Ops)
+		d.server.close()
+		return d.start(ctx)
+	}
+	d.report.Ops += len(c.Ops)
+	for i := range c.Ops {
+		kind := o.differs(c, i)
+		switch {
+		case kind == "":
+			if o.ours[i].Refused != "" {
+				d.report.Refused++
+			}
+			continue
+		case !strings.HasPrefix(kind, "deliberate "):
+			d.found(ctx, c, i, kind)
+			return nil
+		}
+		d.report.Allowed[strings.TrimPrefix(kind, "deliberate ")]++
+		if c.Ops[i].writes() { // what follows is on other documents
+			return nil
+		}
+	}
+	if kind := o.differs(c, len(c.Ops)); kind != "" {
+		d.found(ctx, c, len(c.Ops), kind)
+	}
+	return nil
+}
+
+// differs names the difference in an answer, or behind the last one in the documents that there are at the end.
+func (o *outcome) differs(c *Case, i int) string {
+	if i == len(c.Ops) {
+		if slices.EqualFunc(o.oursAfter, o.theirsEnd, equalRaw) {
+			return ""
+		}
+		return "state"
+	}
+	kind := difference(o.ours[i], o.theirs[i])
+	if kind == "" {
+		return ""
+	}
+	if id := deliberate(&c.Ops[i], o.ours[i], o.theirs[i]); id != "" {
+		return "deliberate " + id
+	}
+	return c.Ops[i].Kind + ": " + kind
+}
+
+// found makes a case that differs in an op small, and reports it.
+func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
+	d.log("found %q", kind)
+	small := *c
+	if at < len(c.Ops) {
+		small.Ops = slices.Clone(c.Ops[:at+1])
+		if !c.Ops[at].writes() {
+			small.Ops = slices.DeleteFunc(small.Ops[:at:at], func(op Op) bool { return !op.writes() })
+			small.Ops = append(small.Ops, c.Ops[at])
+		}
+	}
+	smallest := shrink(&small, func(c *Case) bool { return d.firstDifference(ctx, c) == kind })
+	o, err := d.both(ctx, smallest)
+	text := fmt.Sprintf("%s\n  case   %s", kind, smallest)
+	if err == nil && o.serverErr == nil {
+		for i := range smallest.Ops {
+			text += fmt.Sprintf("\n  op     %s\n  ours   %s\n  theirs %s", &smallest.Ops[i], o.ours[i], o.theirs[i])
+		}
+		text += fmt.Sprintf("\n  ours   %s\n  theirs %s", o.oursAfter, o.theirsEnd)
+	}
+	d.report.Found = append(d.report.Found, text)
+}
+
+// firstDifference is what a case comes to, for the shrinker.
+func (d *duel) firstDifference(ctx context.Context, c *Case) string {
+	o, err := d.both(ctx, c)
+	if err != nil {
+		return ""
+	}
+	if o.serverErr != nil {
+		d.server.close()
+		if err := d.start(ctx); err != nil {
+			d.log("the server does not start again: %v", err)
+		}
+		return ""
+	}
+	for i := range len(c.Ops) + 1 {
+		if kind := o.differs(c, i); kind != "" {
+			return kind
+		}
+	}
+	return ""
+}
+
+func (d *duel) generate(r *rand.Rand) *Case {
+	c := generateReads(r)
+	if d.config.Store == nil {
+		c.Indexes = nil
+		c.Ops = slices.DeleteFunc(c.Ops, func(op Op) bool { return op.Kind != Find && op.Kind != Count })
+	}
+	return c
+}
