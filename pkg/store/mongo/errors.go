@@ -122,6 +122,7 @@ var (
 	errBadWrite         = errs.New(errs.Invalid, "bad_write", "this combination of options for a write makes no sense")
 	errBadID            = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
 	errBadDocument      = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON, or nested too deep")
+	errOtherID          = errs.New(errs.Invalid, "update_failed", "the change can't be applied to the document: the _id can't be changed")
 	errBadPosition      = errs.New(errs.Invalid, "bad_position", "the position does not belong to the feed of this database")
 )
 

@@ -121,12 +121,19 @@ func (c *collection) changeByID(ctx context.Context, op store.Op) (store.Result,
 func byID(op store.Op, id bson.RawValue) (store.Op, error) {
 	op.ID, op.If = id, op.Filter
 	op.Filter, op.Sort, op.Upsert = nil, nil, false
-	if op.Kind == store.Replace {
+	if op.Kind != store.Replace {
+		return op, nil
+	}
+	switch own := op.Doc.Lookup("_id"); {
+	case own.Type == 0:
 		doc, err := withID(op.Doc, id)
 		op.Doc = doc
 		return op, err
+	case document.Compare(own, id) != 0:
+		return op, errOtherID
+	default:
+		return op, nil
 	}
-	return op, nil
 }
 
 func (c *collection) findOneAnd(ctx context.Context, op store.Op, filter, hint any, after bool) (bson.Raw, error) {

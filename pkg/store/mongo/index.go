@@ -71,7 +71,7 @@ func readIndex(spec bson.Raw) (index store.Index, ok bool) {
 			paths, _ := keys.Elements()
 			for _, p := range paths {
 				sign, number := p.Value().AsInt64OK()
-				if !number {
+				if !number || strings.Contains(p.Key(), "$") { // other kinds, and all fields
 					return index, false
 				}
 				index.Keys = append(index.Keys, store.IndexKey{Path: p.Key(), Desc: sign < 0})
@@ -205,8 +205,13 @@ func checkIndex(index store.Index) error {
 		strings.ContainsAny(index.Name, "\x00") || len(index.Keys) == 0 || len(index.Keys) > maxKeys {
 		return errBadIndex(index)
 	}
-	if index.Sparse && index.Partial != nil {
-		return errBadIndex(index)
+	if index.Partial != nil {
+		if index.Sparse {
+			return errBadIndex(index)
+		}
+		if err := mql.CheckPartial(index.Partial); err != nil {
+			return err
+		}
 	}
 	if expire := index.ExpireAfter; expire != 0 &&
 		(len(index.Keys) != 1 || expire < 0 || expire%time.Second != 0 || expire/time.Second > math.MaxInt32) {
