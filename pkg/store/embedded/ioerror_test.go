@@ -22,7 +22,7 @@ import (
 // the old one or not; and no error may leave the store worse than unable to write. IOERRORS is the number of calls tried
 // for each way to fail; 0 is all of them.
 func TestR4FailingDisk(t *testing.T) {
-	tries, seed := figure(t, "IOERRORS", 60, 15), seedOf(t)
+	tries, seed := figure(t, "IOERRORS", 12, 4), seedOf(t)
 	dry := &faultFS{FS: vfs.NewCrashableMem()}
 	failAt(t, dry, seed)
 	for _, way := range []fault{
@@ -113,7 +113,7 @@ func script(t *testing.T, s *embedded.Store, l *ledger, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	for i := range 120 {
 		err := w.step(t.Context())
-		for j, job := range jobs() {
+		for j, job := range jobs(false) {
 			if err == nil && i%20 == 5+j {
 				err = job(t.Context(), s, r)
 			}

@@ -78,7 +78,7 @@ func TestKillVictim(t *testing.T) {
 		w := newWorker(t, s.Database("db"), notes, i, cur, seed, round)
 		go func() { die(w.run(t.Context())) }()
 	}
-	for i, job := range jobs() {
+	for i, job := range jobs(true) {
 		r := rand.New(rand.NewPCG(seed, uint64(100+i)))
 		go func() {
 			for {
@@ -98,7 +98,7 @@ func die(err error) {
 }
 
 func killOptions(dir string) embedded.Options {
-	return embedded.Options{Dir: dir, Ballast: -1, MemTableSize: 512 << 10, CacheSize: 1 << 20, OnFatal: die}
+	return embedded.Options{Dir: dir, Ballast: -1, MemTableSize: 512 << 10, CacheSize: 1 << 20, FeedBytes: 64 << 10, OnFatal: die}
 }
 
 // TestR1Kill kills a process at random moments of its work with a store in a directory, again and again, and looks at
@@ -179,7 +179,9 @@ func (k *killer) check() {
 	s := open(k.t, opts)
 	k.slowest = max(k.slowest, time.Since(began))
 	defer validateAndClose(k.t, s)
-	if err := k.ledger.resolve(contents(k.t, s.Database("db")), k.ledger.settledSteps()); err != nil {
+	found := contents(k.t, s.Database("db"))
+	if err := k.ledger.resolve(found, k.ledger.settledSteps()); err != nil {
 		k.t.Error(err)
 	}
+	wantFollowed(k.t, s.Database("db"), found)
 }

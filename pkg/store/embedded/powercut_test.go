@@ -14,8 +14,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
 )
 
@@ -82,12 +85,13 @@ func (p *plug) round() {
 	if err := c.ledger.resolve(found, c.settled); err != nil {
 		p.t.Errorf("store %d: %v", p.seed, err)
 	}
+	wantFollowed(p.t, after.Database("db"), found)
 	p.fs, p.ledger = c.fs, c.ledger
 }
 
 // options are those of a store of which files are small, so that there are many of them.
 func (p *plug) options(fs *vfs.MemFS, inject errorfs.Injector) embedded.Options {
-	opts := embedded.Options{Dir: "/a/store", FS: fs, Ballast: -1, MemTableSize: 256 << 10, CacheSize: 1 << 20}
+	opts := embedded.Options{Dir: "/a/store", FS: fs, Ballast: -1, MemTableSize: 256 << 10, CacheSize: 1 << 20, FeedBytes: 16 << 10}
 	if inject != nil {
 		opts.FS = errorfs.Wrap(fs, inject)
 		opts.OnFatal = func(err error) { p.t.Errorf("the engine failed: %v", err) }
@@ -123,7 +127,7 @@ func (p *plug) work() cut {
 		w := newWorker(p.t, db, p.ledger, i, cloneState(j.base), p.r.Uint64(), p.generation)
 		wg.Go(func() { wantStopped(p.t, ctx, w.run(ctx)) })
 	}
-	for i, job := range jobs() {
+	for i, job := range jobs(true) {
 		r := rand.New(rand.NewPCG(p.seed, uint64(p.generation*100+i)))
 		wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
@@ -148,25 +152,46 @@ func wantStopped(t *testing.T, ctx context.Context, err error) {
 	}
 }
 
-// jobs are what goes on beside the writers.
-func jobs() []func(context.Context, *embedded.Store, *rand.Rand) error {
-	return []func(context.Context, *embedded.Store, *rand.Rand) error{changeIndexes}
+// job is something that goes on beside the writers.
+type job func(context.Context, *embedded.Store, *rand.Rand) error
+
+// jobs are all there are; those that go on until they are stopped only if they may.
+func jobs(endless bool) []job {
+	all := []job{changeIndexes, sweep}
+	if endless {
+		all = append(all, follow)
+	}
+	return all
 }
 
-// changeIndexes makes an index, and drops another.
+// sweep lets documents expire, and cuts feeds down to their size.
+func sweep(ctx context.Context, s *embedded.Store, _ *rand.Rand) error {
+	embedded.Sweep(ctx, s)
+	time.Sleep(time.Millisecond) // for the others
+	return nil
+}
+
+// follow lets the follower work for a while.
+func follow(ctx context.Context, s *embedded.Store, _ *rand.Rand) error {
+	f := follower{db: s.Database("db")}
+	return f.follow(ctx, false)
+}
+
+// changeIndexes makes an index of each kind, and drops another.
 func changeIndexes(ctx context.Context, s *embedded.Store, r *rand.Rand) error {
-	c := s.Database("db").Collection([]string{shared, "own0"}[r.IntN(2)])
-	i := r.IntN(4)
-	x := index(fmt.Sprint("x", i), []string{"n", "tags", "-n", "u"}[i], "v")
-	x.Sparse = i == 1
-	if i == 3 {
-		x.Keys, x.Unique = x.Keys[:1], true
-	}
-	err := c.CreateIndex(ctx, x)
-	if errs.From(err) != nil && errs.From(err).Code == "dropped" { // with its collection
+	c := s.Database("db").Collection([]string{shared, shared, "own0"}[r.IntN(3)])
+	pool := []store.Index{index("x0", "n", "v"), index("x1", "tags", "v"), index("x2", "-n", "v"), index("x3", "u"), index("x4", "v"), index("x5", "until")}
+	pool[1].Sparse, pool[3].Unique = true, true
+	pool[4].Partial = mql.MustCompile(bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: 3}}}})
+	pool[5].ExpireAfter = time.Second
+	err := c.CreateIndex(ctx, pool[r.IntN(len(pool))])
+	if e := errs.From(err); e != nil && e.Code == "dropped" { // with its collection
 		err = nil
 	}
-	return errors.Join(err, c.DropIndex(ctx, fmt.Sprint("x", r.IntN(4))))
+	if r.IntN(2) == 0 {
+		return err
+	}
+	return errors.Join(err, c.DropIndex(ctx, fmt.Sprint("x", r.IntN(len(pool)))))
 }
 
 func cloneState(s state) state {
