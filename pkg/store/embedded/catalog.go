@@ -304,7 +304,9 @@ func (c *catalog) create(b *pebble.Batch, name collectionName) (*collection, err
 	return coll, nil
 }
 
-func loadCatalog(db *pebble.DB) (_ *catalog, err error) {
+// loadCatalog reads the catalog. Counters that are damaged make no difference to documents: they are -1 then, until a
+// repair counts anew.
+func loadCatalog(db pebble.Reader) (_ *catalog, err error) {
 	c := &catalog{collections: map[collectionName]*collection{}, nextID: 1}
 	v, closer, err := db.Get(keyNextID())
 	switch {
@@ -337,7 +339,7 @@ func loadCatalog(db *pebble.DB) (_ *catalog, err error) {
 			return nil, fmt.Errorf("catalog: %v: %w", full, err)
 		}
 		if coll.counts, err = readCounts(db, coll.id); err != nil {
-			return nil, err
+			coll.counts = counts{docs: -1, bytes: -1}
 		}
 		c.collections[full] = coll
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/store"
@@ -79,3 +80,11 @@ func FeedSize(tb testing.TB, s *Store, database string) uint64 {
 
 // Flush writes what is in memory to tables.
 func Flush(s *Store) error { return s.db.Flush() }
+
+// Damage writes a raw key, or deletes it.
+func Damage(s *Store, key, value []byte) error {
+	if value == nil {
+		return s.db.Delete(key, pebble.Sync)
+	}
+	return s.db.Set(key, value, pebble.Sync)
+}

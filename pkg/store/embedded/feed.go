@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -176,20 +175,24 @@ func loadFeeds(db *pebble.DB) (_ *feeds, err error) {
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for ok := it.First(); ok; {
 		name, _, found := bytes.Cut(it.Key()[1:], []byte{0})
-		if !found {
-			return nil, fmt.Errorf("damaged key %x", it.Key())
+		if !found { // a stranger, which Validate tells of
+			ok = it.Next()
+			continue
 		}
-		database := string(name)
-		end := keyAfter(feedPrefix(database))
-		if !it.SeekLT(end) {
+		feed := f.of(string(name))
+		end := keyAfter(feed.prefix)
+		for last := it.SeekLT(end); last && bytes.HasPrefix(it.Key(), feed.prefix); last = it.Prev() {
+			_, seq, numbered := cutFeedKey(it.Key())
+			if !numbered {
+				continue
+			}
+			e, err := decodeEntry(it.Key(), it.Value())
+			if err != nil {
+				e.feedHead = feedHead{seq: seq} // numbers go on; who watches is told of the damage
+			}
+			feed.last, feed.durable = e.feedHead, e.feedHead
 			break
 		}
-		e, err := decodeEntry(it.Key(), it.Value())
-		if err != nil {
-			return nil, fmt.Errorf("key %x: %w", it.Key(), err)
-		}
-		feed := f.of(database)
-		feed.last, feed.durable = e.feedHead, e.feedHead
 		ok = it.SeekGE(end)
 	}
 	return f, it.Error()

@@ -2,6 +2,8 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -28,13 +30,22 @@ func open(tb testing.TB, opts embedded.Options) *embedded.Store {
 
 func validateAndClose(tb testing.TB, s *embedded.Store) {
 	tb.Helper()
-	err := s.Validate(context.WithoutCancel(tb.Context()))
+	err := validate(context.WithoutCancel(tb.Context()), s)
 	if err != nil && errs.KindOf(err) != errs.Unavailable { // closed before
 		tb.Errorf("Validate: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		tb.Errorf("Close: %v", err) // iterators that were not closed show here
 	}
+}
+
+// validate gives the problems of a store as one error.
+func validate(ctx context.Context, s *embedded.Store) error {
+	var problems []error
+	err := s.Validate(ctx, func(p store.Problem) {
+		problems = append(problems, fmt.Errorf("collection %q index %q: %s (repairable: %v)", p.Collection, p.Index, p.Text, p.Repairable))
+	}, nil)
+	return errors.Join(append(problems, err)...)
 }
 
 func collection(s *embedded.Store) store.Collection { return s.Database("db").Collection("things") }

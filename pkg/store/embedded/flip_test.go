@@ -199,7 +199,7 @@ func (f flipped) outcome(t *testing.T, want map[string]bson.Raw) string {
 	if err != nil {
 		return "not read"
 	}
-	if err := s.Validate(t.Context()); err != nil {
+	if err := validate(t.Context(), s); err != nil {
 		return "not valid"
 	}
 	same := func(a, b map[string]bson.Raw) bool {

@@ -41,7 +41,12 @@ type feedSpan struct {
 	first, last feedEntry
 }
 
-func (f feedSpan) size() uint64 { return f.last.total - f.first.total }
+func (f feedSpan) size() uint64 {
+	if f.last.total < f.first.total { // it went on behind a damaged entry
+		return 0
+	}
+	return f.last.total - f.first.total
+}
 
 // truncateFeeds removes what is older than the store's feeds are kept, and while they are too large together the
 // oldest of the largest one: a busy database does not take the history of the quiet ones.

@@ -9,130 +9,256 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store"
 )
 
-// maxFindings is how many problems Validate names.
-const maxFindings = 20
+// maxProblems is how many problems of one kind are named one by one; then their number is.
+const maxProblems = 20
 
-// Validate compares every index entry with the documents it should come from, in one state of the store, and looks
-// for keys that belong to nothing. It reads everything. The error names what it found, for the log.
-func (s *Store) Validate(ctx context.Context) (err error) {
+// Progress is how far a check or repair is: about Done of Total documents and index entries.
+type Progress struct{ Done, Total int64 }
+
+// Validate checks all that is stored, in one state of the store and beside writes: that it can be read, that documents
+// are BSON under their own _id, that index entries are those of the documents and the other way round, what is known of
+// lists in indexes, counters, feeds, and that no key belongs to nothing. It calls report for each problem, and progress,
+// unless it is nil, every now and then. The error return is for failures to check.
+func (s *Store) Validate(ctx context.Context, report func(store.Problem), progress func(Progress)) error {
+	return s.validate(ctx, "", report, progress)
+}
+
+// Validate checks what is stored of the database.
+func (d database) Validate(ctx context.Context, report func(store.Problem)) error {
+	if !databasePattern.MatchString(d.name) {
+		return errBadName
+	}
+	return d.s.validate(ctx, d.name, report, nil)
+}
+
+// validate checks one database, or with "" all there is.
+func (s *Store) validate(ctx context.Context, database string, report func(store.Problem), progress func(Progress)) (err error) {
 	done, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	// No index may come, change or go between looking at the catalog and at the data.
-	s.commit.Lock()
-	v := validation{ctx: ctx, snap: s.db.NewSnapshot(), known: map[string]bool{}}
-	colls := s.cat.sorted()
-	sets := make([]*indexSet, len(colls))
-	for i, c := range colls {
-		sets[i] = c.indexes.Load()
-	}
-	s.commit.Unlock()
-	defer closeInto(&err, v.snap.Close)
-
-	for i, c := range colls {
-		if err := v.collection(c, sets[i]); err != nil {
-			return err
-		}
-	}
-	if err := v.strangers(); err != nil {
+	snap := s.db.NewSnapshot()
+	defer closeInto(&err, snap.Close)
+	v := newValidation(ctx, snap, report, progress)
+	if err := v.run(database); err != nil || database != "" {
 		return err
 	}
-	err = s.checkTables(ctx, func(file string, err error) { v.report("%s: %w", file, err) })
-	return errors.Join(err, internal(errors.Join(v.findings...), "validate the store"))
+	if err := guarded("check the levels", func() error { return s.db.CheckLevels(nil) }); err != nil {
+		report(store.Problem{Text: "the tables do not fit together: " + err.Error()})
+	}
+	return nil
 }
 
+// validation is one run over one snapshot. It goes by the catalog of the snapshot, not by the one in memory: so no index
+// can come or go under it.
 type validation struct {
 	ctx      context.Context //nolint:containedctx // lives as long as the call that made it
 	snap     *pebble.Snapshot
-	known    map[string]bool // prefixes of documents and entries
-	findings []error
+	tell     func(store.Problem)
+	cat      *catalog
+	progress func(Progress)
+	at       Progress
+	faults   faults
 }
 
-func (v *validation) report(format string, args ...any) {
-	if len(v.findings) < maxFindings {
-		v.findings = append(v.findings, fmt.Errorf(format, args...))
-	}
+// faults is what can be made anew.
+type faults struct {
+	indexes   map[uint32]bool   // their entries
+	lists     map[uint32]uint32 // of indexes: multikey bits that are missing
+	counts    map[uint32]counts // of collections: what they are
+	feeds     map[string]uint64 // of databases: the entry to begin with
+	strangers []keyRange        // of keys that belong to nothing
+	nextID    uint32            // if that is too low: what it has to be
 }
 
-// each calls fn for all keys that begin with prefix.
-func (v *validation) each(prefix []byte, fn func(key, value []byte) error) (err error) {
-	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
-	if err != nil {
-		return internal(err, "open an iterator")
+func newValidation(ctx context.Context, snap *pebble.Snapshot, report func(store.Problem), progress func(Progress)) *validation {
+	return &validation{ctx: ctx, snap: snap, tell: report, progress: progress, faults: faults{
+		indexes: map[uint32]bool{}, lists: map[uint32]uint32{}, counts: map[uint32]counts{}, feeds: map[string]uint64{},
+	}}
+}
+
+func (v *validation) run(database string) (err error) {
+	if v.cat, err = loadCatalog(v.snap); err != nil {
+		v.tell(store.Problem{Text: "the catalog can't be read: " + err.Error()})
+		return nil
 	}
-	defer closeInto(&err, it.Close)
-	n := 0
-	for ok := it.First(); ok; ok = it.Next() {
-		if n++; n%checkEvery == 0 && v.ctx.Err() != nil {
-			return contextError(v.ctx)
-		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return internal(err, "read a value")
-		}
-		if err := fn(it.Key(), value); err != nil {
+	colls := v.cat.sorted()
+	if database != "" {
+		colls = v.cat.of(database)
+	}
+	for _, c := range colls {
+		v.at.Total += c.counts.docs * int64(1+len(c.indexes.Load().ready))
+	}
+	for _, c := range colls {
+		if err := v.collection(c); err != nil {
 			return err
 		}
 	}
-	return internal(it.Error(), "read keys")
+	if err := v.feeds(database); err != nil || database != "" {
+		return err
+	}
+	v.numbers()
+	if err := v.strangers(); err != nil || v.progress == nil {
+		return err
+	}
+	v.progress(v.at)
+	return nil
 }
 
-func (v *validation) collection(c *collection, set *indexSet) error {
+// each calls fn for all keys that begin with prefix. What can't be read it gives as damage.
+func (v *validation) each(prefix []byte, fn func(key, value []byte) error) (damage, err error) {
+	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
+	if err != nil {
+		return nil, internal(err, "open an iterator")
+	}
+	defer closeInto(&err, func() error { _ = it.Close(); return nil }) // it repeats what it said before
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := v.step(); err != nil {
+			return nil, err
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err, nil
+		}
+		if err := fn(it.Key(), value); err != nil {
+			return nil, err
+		}
+	}
+	return it.Error(), nil
+}
+
+func (v *validation) step() error {
+	if v.at.Done++; v.at.Done%checkEvery != 0 {
+		return nil
+	}
+	if v.progress != nil {
+		v.progress(v.at)
+	}
+	if v.ctx.Err() != nil {
+		return contextError(v.ctx)
+	}
+	return nil
+}
+
+// findings reports the problems of one collection, index or feed. Of one kind it names only some.
+type findings struct {
+	v    *validation
+	what store.Problem
+	n    map[string]int
+}
+
+func (v *validation) of(collection, index string) *findings {
+	return &findings{v: v, what: store.Problem{Collection: collection, Index: index}, n: map[string]int{}}
+}
+
+func (f *findings) add(repairable bool, format string, args ...any) {
+	if f.n[format]++; f.n[format] > maxProblems {
+		return
+	}
+	f.what.Repairable, f.what.Text = repairable, fmt.Sprintf(format, args...)
+	f.v.tell(f.what)
+}
+
+// end tells how many there are of those kinds of which not all were named.
+func (f *findings) end() {
+	for format, n := range f.n {
+		if n > maxProblems {
+			f.what.Text = fmt.Sprintf("%d more like: "+format, append([]any{n - maxProblems}, omitted(format)...)...)
+			f.v.tell(f.what)
+		}
+	}
+}
+
+// omitted stands for the arguments of a format.
+func omitted(format string) []any {
+	out := make([]any, bytes.Count([]byte(format), []byte{'%'}))
+	for i := range out {
+		out[i] = omission{}
+	}
+	return out
+}
+
+type omission struct{}
+
+func (omission) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("…")) }
+
+// checkedIndex is an index while the documents of its collection are walked.
+type checkedIndex struct {
+	*index
+	*findings
+	prefix []byte
+	want   int // entries that the documents have
+}
+
+func (v *validation) collection(c *collection) error {
+	var indexes []*checkedIndex
+	for _, x := range c.indexes.Load().ready {
+		indexes = append(indexes, &checkedIndex{
+			index: x, findings: v.of(c.name.collection, x.def.Name), prefix: indexPrefix(c.id, x.id),
+		})
+	}
+	found := v.of(c.name.collection, "")
+	defer found.end()
+	var n counts
 	prefix := docPrefix(c.id)
-	v.known[string(prefix)] = true
-	want := make([]int, len(set.all))
-	err := v.each(prefix, func(key, value []byte) error {
-		return v.document(c, set, key[len(prefix):], value, want)
+	damage, err := v.each(prefix, func(key, value []byte) error {
+		n.add(counts{docs: 1, bytes: int64(max(len(value)-1, 0))})
+		return v.document(found, indexes, key[len(prefix):], value)
 	})
 	if err != nil {
 		return err
 	}
-	for i, x := range set.all {
-		prefix := indexPrefix(c.id, x.id)
-		v.known[string(prefix)] = true
-		have := 0
-		if err := v.each(prefix, func(_, _ []byte) error { have++; return nil }); err != nil {
+	if damage != nil {
+		found.add(false, "the documents can't be read: %v", damage)
+		return nil // nothing else can be told
+	}
+	if n != c.counts {
+		found.add(true, "counted are %d documents with %d bytes, there are %d with %d", c.counts.docs, c.counts.bytes, n.docs, n.bytes)
+		v.faults.counts[c.id] = n
+	}
+	for _, x := range indexes {
+		if err := v.index(c, x); err != nil {
 			return err
-		}
-		if slices.Contains(set.ready, x) && have != want[i] {
-			v.report("%v index %s: %d entries for documents that give %d", c.name, x.def.Name, have, want[i])
 		}
 	}
 	return nil
 }
 
-// document checks one document and that its entries are there, and counts them.
-func (v *validation) document(c *collection, set *indexSet, id, stored []byte, want []int) error {
+// document checks one document, and that its index entries are there.
+func (v *validation) document(found *findings, indexes []*checkedIndex, id, stored []byte) error {
 	doc, err := storedDoc(stored)
 	if err == nil {
 		err = doc.Validate()
 	}
-	if err != nil {
-		v.report("%v document %x: %w", c.name, id, err)
+	switch {
+	case err != nil:
+		found.add(false, "the document with the key %x is damaged: %v", id, err)
 		return nil
+	case len(doc) > document.MaxSize:
+		found.add(false, "the document with the key %x has %d bytes", id, len(doc))
 	}
 	if own, _ := lookup(doc, "_id"); !bytes.Equal(idKey(own), id) {
-		v.report("%v document %x: stored under another _id", c.name, id)
+		found.add(false, "the document with the key %x has another _id: %v", id, own)
 	}
-	for i, x := range set.all {
-		if !slices.Contains(set.ready, x) {
-			continue
-		}
+	for _, x := range indexes {
 		e, err := x.entriesOf(doc)
 		if err != nil {
-			v.report("%v document %x index %s: %w", c.name, id, x.def.Name, err)
+			x.add(false, "the document with the key %x can't be in this index: %v", id, err)
 			continue
 		}
 		if flags := x.multikey.Load(); flags|e.multikey != flags {
-			v.report("%v document %x index %s: lists in %b, known are %b", c.name, id, x.def.Name, e.multikey, flags)
+			x.add(true, "the document with the key %x has lists in fields %b, known are %b", id, e.multikey, flags)
+			v.faults.lists[x.id] |= e.multikey
 		}
-		want[i] += len(e.keys)
+		x.want += len(e.keys)
 		for _, key := range e.keys {
-			if err := v.entry(c, x, key, id); err != nil {
+			if err := v.entry(x, key, id); err != nil {
 				return err
 			}
 		}
@@ -140,44 +266,268 @@ func (v *validation) document(c *collection, set *indexSet, id, stored []byte, w
 	return nil
 }
 
-func (v *validation) entry(c *collection, x *index, key, id []byte) error {
-	full := entryKey(indexPrefix(c.id, x.id), key, id)
-	value, closer, err := v.snap.Get(full)
-	if errors.Is(err, pebble.ErrNotFound) {
-		v.report("%v document %x index %s: entry %x is missing", c.name, id, x.def.Name, key)
+// entry checks that an entry is there.
+func (v *validation) entry(x *checkedIndex, key, id []byte) error {
+	value, closer, err := v.snap.Get(entryKey(x.prefix, key, id))
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		x.add(true, "the document with the key %x has no entry %x", id, key)
+		v.faults.indexes[x.id] = true
 		return nil
+	case err != nil:
+		return nil // the walk over the index meets it too
 	}
+	if n, size := binary.Uvarint(value); size != len(value) || n != uint64(len(id)) {
+		x.add(true, "the entry %x of the document with the key %x is damaged", key, id)
+		v.faults.indexes[x.id] = true
+	}
+	return internal(closer.Close(), "close a read")
+}
+
+// index checks that there are no entries but those of documents, and that a unique index is.
+func (v *validation) index(c *collection, x *checkedIndex) error {
+	defer x.end()
+	have := 0
+	var last, lastID []byte
+	damage, err := v.each(x.prefix, func(key, value []byte) error {
+		have++
+		id, err := entryID(key, value)
+		if err != nil || len(id) > len(key)-len(x.prefix) {
+			return nil // told already if it is a document's, else one too many
+		}
+		fields := key[:len(key)-len(id)]
+		if x.def.Unique && bytes.Equal(fields, last) && v.has(c, x, fields, id) && v.has(c, x, fields, lastID) {
+			x.add(false, "the documents with the keys %x and %x share %x", lastID, id, fields[len(x.prefix):])
+		}
+		last, lastID = append(last[:0], fields...), append(lastID[:0], id...)
+		return nil
+	})
 	if err != nil {
-		return internal(err, "read an entry")
+		return err
 	}
-	if n, _ := binary.Uvarint(value); n != uint64(len(id)) {
-		v.report("%v document %x index %s: entry %x is damaged", c.name, id, x.def.Name, key)
-	}
-	if err := closer.Close(); err != nil {
-		return internal(err, "read an entry")
-	}
-	if !x.def.Unique {
+	if damage != nil {
+		x.add(true, "the entries can't be read: %v", damage)
+		v.faults.indexes[x.id] = true
 		return nil
 	}
-	holder, err := holderOf(v.snap, c, x, key, id)
-	if holder != nil {
-		v.report("%v unique index %s: documents %x and %x share %x", c.name, x.def.Name, id, holder, key)
+	if have == x.want && !v.faults.indexes[x.id] {
+		return nil
 	}
+	v.faults.indexes[x.id] = true
+	return v.surplus(c, x)
+}
+
+// has says whether a document has the entry that begins with fields.
+func (v *validation) has(c *collection, x *checkedIndex, fields, id []byte) bool {
+	doc, err := getDoc(v.snap, docKey(c.id, id))
+	if err != nil || doc == nil {
+		return false
+	}
+	e, err := x.entriesOf(doc)
+	return err == nil && e.has(fields[len(x.prefix):])
+}
+
+// surplus names the entries that no document has.
+func (v *validation) surplus(c *collection, x *checkedIndex) error {
+	_, err := v.each(x.prefix, func(key, value []byte) error {
+		id, err := entryID(key, value)
+		if err != nil || len(id) > len(key)-len(x.prefix) {
+			x.add(true, "the entry %x is damaged", key[len(x.prefix):])
+			return nil
+		}
+		if !v.has(c, x, key[:len(key)-len(id)], id) {
+			x.add(true, "the entry %x is of no document", key[len(x.prefix):])
+		}
+		return nil
+	})
 	return err
 }
 
-// strangers looks for documents and entries of collections and indexes that don't exist.
-func (v *validation) strangers() error {
-	for space, length := range map[byte]int{spaceDocs: len(docPrefix(0)), spaceIndexes: len(indexPrefix(0, 0))} {
-		err := v.each([]byte{space}, func(key, _ []byte) error {
-			if len(key) < length || !v.known[string(key[:length])] {
-				v.report("key %x belongs to nothing", key)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+// feeds checks that each feed can be read and has no gaps.
+func (v *validation) feeds(database string) error {
+	prefix := []byte{spaceFeed}
+	if database != "" {
+		prefix = feedPrefix(database)
+	}
+	f := checkedFeed{v: v, findings: v.of("", "")}
+	damage, err := v.each(prefix, func(key, value []byte) error {
+		f.entry(key, value)
+		return nil
+	})
+	f.end()
+	if damage != nil {
+		f.add(false, "feeds can't be read: %v", damage)
+	}
+	f.findings.end()
+	return err
+}
+
+// checkedFeed walks through the entries of one feed after the other.
+type checkedFeed struct {
+	*findings
+	v       *validation
+	name    string
+	last    feedHead
+	damaged bool // the last entry is
+}
+
+func (f *checkedFeed) entry(key, value []byte) {
+	db, seq, ok := cutFeedKey(key)
+	if !ok {
+		f.add(true, "the key %x belongs to no feed", key)
+		f.v.faults.strangers = append(f.v.faults.strangers, single(key))
+		return
+	}
+	if db != f.name {
+		f.end()
+		f.name, f.last = db, feedHead{}
+	}
+	if f.damaged {
+		f.damaged = false
+		f.cut(seq, "entry %d of the feed of %s is damaged", f.last.seq, db)
+	}
+	if f.last.seq > 0 && seq != f.last.seq+1 {
+		f.cut(seq, "the feed of %s goes on with %d after %d", db, seq, f.last.seq)
+	}
+	e, err := decodeEntry(key, value)
+	f.damaged = err != nil
+	if !f.damaged && e.total <= f.last.total {
+		f.cut(seq, "the sizes of the feed of %s go down at entry %d", db, seq)
+	}
+	f.last = feedHead{seq: seq, total: e.total}
+}
+
+// cut tells of a problem that is gone when the feed begins with seq.
+func (f *checkedFeed) cut(seq uint64, format string, args ...any) {
+	f.add(true, format, args...)
+	f.v.faults.feeds[f.name] = seq
+}
+
+// end is behind the last entry of a feed.
+func (f *checkedFeed) end() {
+	if f.damaged {
+		f.add(false, "the last entry of the feed of %s, %d, is damaged", f.name, f.last.seq)
+	}
+	f.damaged = false
+}
+
+// cutFeedKey takes the key of an entry apart.
+func cutFeedKey(key []byte) (database string, seq uint64, ok bool) {
+	name, number, found := bytes.Cut(key[1:], []byte{0})
+	if !found || len(number) != 8 || !databasePattern.Match(name) {
+		return "", 0, false
+	}
+	return string(name), binary.BigEndian.Uint64(number), true
+}
+
+// numbers checks that collections and indexes have numbers of their own, and that they are not given again.
+func (v *validation) numbers() {
+	found := v.of("", "")
+	seen := map[uint32]bool{}
+	use := func(id uint32, who string) {
+		if seen[id] {
+			found.add(false, "%s has the number %d, as another one has", who, id)
+		}
+		seen[id] = true
+		if id >= v.cat.nextID {
+			found.add(true, "%s has the number %d, the next one to be given is %d", who, id, v.cat.nextID)
+			v.faults.nextID = max(v.faults.nextID, id+1)
 		}
 	}
+	for _, c := range v.cat.sorted() {
+		use(c.id, "collection "+c.name.String())
+		for _, x := range c.indexes.Load().all {
+			use(x.id, "index "+x.def.Name+" of "+c.name.String())
+		}
+	}
+}
+
+// strangers looks for keys that belong to nothing. It reads no others: it jumps over the prefixes that are known.
+func (v *validation) strangers() (err error) {
+	known := v.known()
+	it, err := v.snap.NewIter(nil)
+	if err != nil {
+		return internal(err, "open an iterator")
+	}
+	defer closeInto(&err, func() error { _ = it.Close(); return nil }) // it repeats what it said before
+	found := v.of("", "")
+	defer found.end()
+	for ok := it.First(); ok; {
+		if err := v.step(); err != nil {
+			return err
+		}
+		key := it.Key()
+		if k := known.of(key); k != nil {
+			if k.single {
+				ok = it.Next()
+			} else {
+				ok = it.SeekGE(keyAfter(k.prefix))
+			}
+			continue
+		}
+		rg := strangersLike(key)
+		found.add(true, "keys that begin with %x belong to nothing", rg.lo)
+		v.faults.strangers = append(v.faults.strangers, rg)
+		ok = it.SeekGE(rg.hi)
+	}
+	if err := it.Error(); err != nil {
+		found.add(false, "not all keys can be read: %v", err)
+	}
 	return nil
+}
+
+// knownKeys is the prefixes, and single keys, that there may be, in order. None begins another one.
+type knownKeys []knownKey
+
+type knownKey struct {
+	prefix []byte
+	single bool
+}
+
+func (v *validation) known() knownKeys {
+	known := knownKeys{
+		{keyVersion(), true}, {keyNextID(), true}, {keyStoreID(), true}, {catalogPrefix(), false}, {[]byte{spaceFeed}, false},
+	}
+	for _, c := range v.cat.sorted() {
+		known = append(known, knownKey{docPrefix(c.id), false}, knownKey{countsKey(c.id), true})
+		set := c.indexes.Load()
+		for _, x := range set.all {
+			known = append(known, knownKey{indexPrefix(c.id, x.id), false})
+			if !slices.Contains(set.ready, x) {
+				known = append(known, knownKey{buildKey(c.id, x.id), true})
+			}
+		}
+	}
+	slices.SortFunc(known, func(a, b knownKey) int { return bytes.Compare(a.prefix, b.prefix) })
+	return known
+}
+
+// of gives what key belongs to; nil if it is a stranger.
+func (k knownKeys) of(key []byte) *knownKey {
+	i, exact := slices.BinarySearchFunc(k, key, func(k knownKey, key []byte) int { return bytes.Compare(k.prefix, key) })
+	if !exact {
+		i--
+	}
+	if i < 0 || !bytes.HasPrefix(key, k[i].prefix) || (k[i].single && len(key) != len(k[i].prefix)) {
+		return nil
+	}
+	return &k[i]
+}
+
+// strangersLike is the keys of the same collection or index; of others it is the key alone.
+func strangersLike(key []byte) keyRange {
+	n := len(docPrefix(0))
+	if key[0] == spaceIndexes {
+		n = len(indexPrefix(0, 0))
+	}
+	if len(key) < n || (key[0] != spaceDocs && key[0] != spaceIndexes) {
+		return single(key)
+	}
+	prefix := bytes.Clone(key[:n])
+	return keyRange{lo: prefix, hi: keyAfter(prefix)}
+}
+
+// single is one key alone.
+func single(key []byte) keyRange {
+	return keyRange{lo: bytes.Clone(key), hi: append(bytes.Clone(key), 0)}
 }

@@ -1,0 +1,178 @@
+package embedded
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// repairBytes is how much a repair commits at once.
+const repairBytes = 4 << 20
+
+// Repair checks everything as Validate does, and makes anew what can be: index entries, what is known of lists in them,
+// and counters, from the documents; feeds begin behind what is damaged in them; keys that belong to nothing go.
+// Documents it never changes. It calls report for each problem found; what is not Repairable is still there afterwards.
+// Writes wait until it is done.
+func (s *Store) Repair(ctx context.Context, report func(store.Problem), progress func(Progress)) (err error) {
+	done, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if s.opts.ReadOnly {
+		return errReadOnly
+	}
+	if err := s.disk.check(); err != nil {
+		return err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	snap := s.db.NewSnapshot()
+	defer closeInto(&err, snap.Close)
+	v := newValidation(ctx, snap, report, progress)
+	if err := v.run(""); err != nil || v.cat == nil {
+		return err
+	}
+	r := repair{s: s, ctx: ctx, snap: snap, faults: v.faults}
+	for _, c := range s.cat.sorted() {
+		if err := r.collection(c); err != nil {
+			return err
+		}
+	}
+	return r.rest()
+}
+
+// repair makes anew what a validation has found to be wrong. It holds the commit mutex.
+type repair struct {
+	s      *Store
+	ctx    context.Context //nolint:containedctx // lives as long as the call that made it
+	snap   *pebble.Snapshot
+	faults faults
+}
+
+func (r *repair) collection(c *collection) error {
+	set := c.indexes.Load()
+	lists := false
+	for _, x := range set.ready {
+		if bits := r.faults.lists[x.id]; bits != 0 {
+			x.multikey.Or(bits)
+			lists = true
+		}
+		if r.faults.indexes[x.id] {
+			if err := r.index(c, x); err != nil {
+				return err
+			}
+		}
+	}
+	n, wrong := r.faults.counts[c.id]
+	if !wrong && !lists {
+		return nil
+	}
+	err := r.s.write(func(b *pebble.Batch) error {
+		if wrong {
+			if err := b.Set(countsKey(c.id), n.encode(), nil); err != nil {
+				return internal(err, "stage counters")
+			}
+		}
+		return c.put(b, set)
+	})
+	if err == nil && wrong {
+		c.counts = n
+	}
+	return err
+}
+
+// index makes the entries of an index anew. If it ends half way the index is marked as one that is being built, which
+// goes on when the store is opened again.
+func (r *repair) index(c *collection, x *index) error {
+	set := c.indexes.Load()
+	unready := newIndexSet(slices.Clone(set.all), slices.DeleteFunc(slices.Clone(set.ready), func(o *index) bool { return o == x }))
+	prefix := indexPrefix(c.id, x.id)
+	err := r.s.write(func(b *pebble.Batch) error {
+		return errors.Join(c.put(b, unready), b.DeleteRange(prefix, keyAfter(prefix), nil))
+	})
+	if err != nil {
+		return err
+	}
+	c.indexes.Store(unready)
+	if err := r.entries(c, x); err != nil {
+		return err
+	}
+	if err := r.s.write(func(b *pebble.Batch) error { return c.put(b, set) }); err != nil {
+		return err
+	}
+	c.indexes.Store(set)
+	return nil
+}
+
+func (r *repair) entries(c *collection, x *index) (err error) {
+	docs, prefix := docPrefix(c.id), indexPrefix(c.id, x.id)
+	it, err := r.snap.NewIter(&pebble.IterOptions{LowerBound: docs, UpperBound: keyAfter(docs)})
+	if err != nil {
+		return internal(err, "open an iterator")
+	}
+	defer closeInto(&err, it.Close)
+	b := r.s.db.NewBatch()
+	defer func() { _ = b.Close() }() // returns memory only
+	for ok := it.First(); ok; ok = it.Next() {
+		doc, err := storedDoc(it.Value())
+		if err != nil || bson.Raw(doc).Validate() != nil {
+			continue // told
+		}
+		e, err := x.entriesOf(doc)
+		if err != nil {
+			continue // told
+		}
+		for _, key := range e.keys {
+			if err := setEntry(b, prefix, key, it.Key()[len(docs):]); err != nil {
+				return internal(err, "stage an index entry")
+			}
+		}
+		if b.Len() < repairBytes {
+			continue
+		}
+		if r.ctx.Err() != nil {
+			return contextError(r.ctx)
+		}
+		if err := r.s.applyLazily(b); err != nil {
+			return err
+		}
+		_ = b.Close()
+		b = r.s.db.NewBatch()
+	}
+	if err := it.Error(); err != nil {
+		return internal(err, "read documents")
+	}
+	return r.s.applyLazily(b)
+}
+
+// rest repairs what belongs to no collection.
+func (r *repair) rest() error {
+	f := r.faults
+	if len(f.feeds) == 0 && len(f.strangers) == 0 && f.nextID == 0 {
+		return nil
+	}
+	return r.s.write(func(b *pebble.Batch) error {
+		var err error
+		for database, seq := range f.feeds {
+			prefix := feedPrefix(database)
+			// The last entry stays in any case: the numbers go on behind it.
+			seq = min(seq, r.s.feeds.of(database).end().seq)
+			err = errors.Join(err, b.DeleteRange(prefix, feedKey(prefix, seq), nil))
+		}
+		for _, rg := range f.strangers {
+			err = errors.Join(err, b.DeleteRange(rg.lo, rg.hi, nil))
+		}
+		if f.nextID != 0 {
+			r.s.cat.nextID = max(r.s.cat.nextID, f.nextID)
+			err = errors.Join(err, b.Set(keyNextID(), binary.BigEndian.AppendUint32(nil, r.s.cat.nextID), nil))
+		}
+		return internal(err, "repair")
+	})
+}
