@@ -142,7 +142,7 @@ func (w *writer) hit(p *pending) (ok bool, err error) {
 }
 
 // insert carries out an upsert that has found nothing. A key that is taken is no error if the document which has it
-// matches: it came in between, and is there to be written to.
+// matches: it came in between, and is the one to write to.
 func (w *writer) insert(p *pending) error {
 	if p.err != nil {
 		return p.err
@@ -167,10 +167,14 @@ func (w *writer) insert(p *pending) error {
 	if readErr != nil {
 		return readErr
 	}
-	if holder != nil && p.op.Filter.Match(holder) {
-		return errAgain
+	if holder == nil || !p.op.Filter.Match(holder) {
+		return err
 	}
-	return err
+	p.edit = edit{}
+	if p.work(holder); p.err != nil {
+		return p.err
+	}
+	return w.stage(&p.edit)
 }
 
 // manyWrite is an op on all documents that match its filter. They come from one snapshot, so each comes once, wherever
