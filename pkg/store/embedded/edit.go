@@ -201,12 +201,8 @@ func (p *pending) replacement(old bson.Raw) (bson.Raw, error) {
 // upsert makes the document to insert where there was none.
 func (p *pending) upsert(e *edit) (err error) {
 	if p.op.Kind == store.Replace {
-		e.new = p.doc
-		if id, given := lookup(p.doc, "_id"); !given {
-			if id = idIn(p.op.Filter); id.Type == 0 {
-				id = newID()
-			}
-			e.new = withID(id, p.doc)
+		if e.new, err = p.replacementOfNothing(); err != nil {
+			return err
 		}
 	} else if e.new, err = p.updated(); err != nil {
 		return err
@@ -218,6 +214,22 @@ func (p *pending) upsert(e *edit) (err error) {
 	e.id = idKey(id)
 	e.result.Upserted = bson.RawValue{Type: id.Type, Value: bytes.Clone(id.Value)}
 	return nil
+}
+
+// replacementOfNothing gives the document of a Replace with the _id that it or its filter has, or a new one.
+func (p *pending) replacementOfNothing() (bson.Raw, error) {
+	id, given := lookup(p.doc, "_id")
+	asked := idIn(p.op.Filter)
+	switch {
+	case given && asked.Type != 0 && document.Compare(id, asked) != 0:
+		return nil, errOtherID
+	case given:
+		return p.doc, nil
+	case asked.Type != 0:
+		return withID(asked, p.doc), nil
+	default:
+		return withID(newID(), p.doc), nil
+	}
 }
 
 // updated gives what an update makes of the equalities of its filter.

@@ -59,8 +59,8 @@ func (c *txCollection) current(id []byte) (bson.Raw, error) {
 	return getDoc(c.st.snap, docKey(c.st.coll.id, id))
 }
 
-// Write applies ops in order. The errors of ops that it knows end the transaction, but for those that say that there
-// is nothing to write to.
+// Write applies ops in order. Errors of ops end the transaction, but for those of single ops that say that there is
+// nothing to write to.
 func (c *txCollection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
@@ -70,25 +70,23 @@ func (c *txCollection) Write(ctx context.Context, ops []store.Op, atomic bool) (
 	}
 	results := make([]store.Result, len(ops))
 	work := c.t.s.pend(ops, results)
-	var undo journal
 	for i := range work {
 		if c.t.failed != nil {
 			results[i].Err = store.ErrAborted
 			continue
 		}
-		err := c.carryOut(ctx, &work[i], &undo)
+		err := c.carryOut(ctx, &work[i])
 		switch {
 		case err != nil && !concernsOp(err):
 			c.t.fail(err)
 			return nil, err
 		case err == nil:
 			continue
-		case !errors.Is(err, errs.ErrNotFound) && !errors.Is(err, store.ErrStale):
+		case atomic && len(ops) > 1 || !errors.Is(err, errs.ErrNotFound) && !errors.Is(err, store.ErrStale):
 			c.t.fail(err)
 		}
 		results[i] = store.Result{Err: err, Matched: results[i].Matched, Modified: results[i].Modified}
 		if atomic {
-			undo.run()
 			abort(work, i)
 			break
 		}
@@ -110,7 +108,7 @@ func concernsOp(err error) bool {
 }
 
 // carryOut does one op and fills in its result, unless it fails.
-func (c *txCollection) carryOut(ctx context.Context, p *pending, undo *journal) error {
+func (c *txCollection) carryOut(ctx context.Context, p *pending) error {
 	switch {
 	case p.bad != nil:
 		return p.bad
@@ -119,11 +117,11 @@ func (c *txCollection) carryOut(ctx context.Context, p *pending, undo *journal) 
 		if err != nil {
 			return err
 		}
-		return c.write(p, old, undo)
+		return c.write(p, old)
 	case p.op.Many:
 		return c.find(ctx, store.Query{Filter: p.op.Filter}, func(doc bson.Raw) error {
 			total := *p.result
-			if err := c.write(p, bytes.Clone(doc), undo); err != nil {
+			if err := c.write(p, bytes.Clone(doc)); err != nil {
 				return err
 			}
 			p.result.Matched += total.Matched
@@ -139,11 +137,11 @@ func (c *txCollection) carryOut(ctx context.Context, p *pending, undo *journal) 
 	if err != nil || first == nil && !p.op.Upsert {
 		return err
 	}
-	return c.write(p, first, undo)
+	return c.write(p, first)
 }
 
 // write does an op to the document that it has chosen (nil: there is none).
-func (c *txCollection) write(p *pending, old bson.Raw, undo *journal) error {
+func (c *txCollection) write(p *pending, old bson.Raw) error {
 	p.edit = edit{}
 	p.work(old)
 	if p.err != nil {
@@ -160,7 +158,7 @@ func (c *txCollection) write(p *pending, old bson.Raw, undo *journal) error {
 		}
 	}
 	if !e.same {
-		if err := c.put(&e, undo); err != nil {
+		if err := c.put(&e); err != nil {
 			return err
 		}
 	}
@@ -169,7 +167,7 @@ func (c *txCollection) write(p *pending, old bson.Raw, undo *journal) error {
 }
 
 // put claims a document and lays an edit of it over the snapshot.
-func (c *txCollection) put(e *edit, undo *journal) error {
+func (c *txCollection) put(e *edit) error {
 	if err := e.plan(c.st.indexes); err != nil {
 		return err
 	}
@@ -193,13 +191,11 @@ func (c *txCollection) put(e *edit, undo *journal) error {
 			return err
 		}
 	}
-	undo.add(c, e.id, o)
 	if c.docs == nil {
 		c.docs, c.keys = map[string]*overlaid{}, map[string][]byte{}
 	}
 	for _, intent := range wanted {
 		if intent[0] == 'k' {
-			undo.addKey(c, intent)
 			c.keys[intent] = e.id
 		}
 	}
@@ -287,38 +283,6 @@ func (c *txCollection) has(id []byte, x *index, key []byte) bool {
 	return err == nil && e.has(key)
 }
 
-// journal is how to take back what an atomic write did to the overlay.
-type journal []func()
-
-func (j *journal) add(c *txCollection, id []byte, o *overlaid) {
-	size := c.t.size
-	if o == nil {
-		*j = append(*j, func() {
-			delete(c.docs, string(id))
-			c.t.changed = c.t.changed[:len(c.t.changed)-1]
-			c.t.size = size
-		})
-		return
-	}
-	before := o.edit
-	*j = append(*j, func() { o.edit, c.t.size = before, size })
-}
-
-func (j *journal) addKey(c *txCollection, intent string) {
-	taker, taken := c.keys[intent]
-	*j = append(*j, func() {
-		if delete(c.keys, intent); taken {
-			c.keys[intent] = taker
-		}
-	})
-}
-
-func (j *journal) run() {
-	for _, undo := range slices.Backward(*j) {
-		undo()
-	}
-}
-
 // Get gives the document whose _id is id.
 func (c *txCollection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
 	if err := c.enter(ctx); err != nil {
@@ -389,8 +353,7 @@ func (c *txCollection) Distinct(ctx context.Context, path string, filter *mql.Fi
 		return c.st.distinct(ctx, path, filter)
 	}
 	d := newDistinct(path)
-	_, err := c.explain(ctx, store.Query{Filter: filter}, d.add)
-	return d.sorted(err)
+	return d.sorted(c.find(ctx, store.Query{Filter: filter}, d.add))
 }
 
 // explain runs a query on the snapshot, without the documents that the transaction wrote, and merges those that it
