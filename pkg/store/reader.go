@@ -28,8 +28,9 @@ type Reader interface {
 // Query says which documents Find returns, in which order.
 type Query struct {
 	Filter *mql.Filter // nil: all
-	// Sort is empty for any order. Callers who page append _id to make the order total. Of the fields at most one
-	// may be or lie in a list: what else happens is up to the adapter (errs.Invalid, or some order).
+	// Sort is empty for any order. Callers who page append _id to make the order total. A document with different
+	// lists in two fields of the sort is refused (errs.Invalid, code "parallel_sort") where the documents have to be
+	// sorted; it may pass where an index or an earlier field of the sort decides the order.
 	Sort mql.Sort
 	// After is the sort key (Sort.Key) of the last document of the page before: Find starts behind it.
 	// It has as many values as Sort has fields; empty: from the start.

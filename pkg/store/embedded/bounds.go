@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"strings"
 
@@ -181,7 +182,7 @@ func plain(t bson.Type) bool {
 func rangeBounds(op mql.Op, v bson.RawValue) bounds {
 	out, point := kindOf(v.Type), pointOf(v)
 	if bytes.Equal(out.lo, kindOf(bson.TypeDouble).lo) {
-		nan := pointOf(doubleValue(math.NaN()))
+		nan := pointOf(nan())
 		if bytes.Equal(point.lo, nan.lo) {
 			return nanBounds(op, nan)
 		}
@@ -208,9 +209,8 @@ func nanBounds(op mql.Op, nan interval) bounds {
 	return nothing()
 }
 
-func doubleValue(f float64) bson.RawValue {
-	t, v, _ := bson.MarshalValue(f) // can't fail: a double always encodes
-	return bson.RawValue{Type: t, Value: v}
+func nan() bson.RawValue {
+	return bson.RawValue{Type: bson.TypeDouble, Value: binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.NaN()))}
 }
 
 // in is for one of several values or regular expressions.
@@ -342,6 +342,9 @@ func (k fieldKind) notElement(preds []mql.Pred) intervals {
 // all joins conditions that all hold for one path. Of a path with lists, different elements may satisfy them, so only
 // one counts, the tightest.
 func (k fieldKind) all(preds []mql.Pred) bounds {
+	if len(preds) == 1 {
+		return k.of(preds[0])
+	}
 	out := bounds{outer: everything(), inner: everything(), exact: true}
 	for _, p := range preds {
 		b := k.of(p)

@@ -9,10 +9,16 @@ import (
 
 // conditions are the parts of a filter that a document has to satisfy all, by path.
 type conditions struct {
-	paths    map[string][]condition
+	paths    map[string]*pathConditions
 	ors      []*mql.OrNode // of which one branch each has to hold
 	complete bool          // paths is the whole filter
 	elems    int           // $elemMatch seen
+}
+
+// pathConditions are those on one path, with the bounds that were worked out from all of them: without lists and with.
+type pathConditions struct {
+	all    []condition
+	bounds [2]*pathBounds
 }
 
 // condition is one on the values of a path.
@@ -24,7 +30,7 @@ type condition struct {
 }
 
 func conditionsOf(root mql.Node) conditions {
-	c := conditions{paths: map[string][]condition{}, complete: true}
+	c := conditions{paths: map[string]*pathConditions{}, complete: true}
 	c.add(root, "", 0)
 	return c
 }
@@ -59,8 +65,13 @@ func (c *conditions) add(node mql.Node, prefix string, elem int) {
 
 func (c *conditions) field(path string, preds []mql.Pred, prefix string, elem int) {
 	first, _, _ := strings.Cut(path, ".")
+	on := c.paths[prefix+path]
+	if on == nil {
+		on = &pathConditions{}
+		c.paths[prefix+path] = on
+	}
 	for _, p := range preds {
-		c.paths[prefix+path] = append(c.paths[prefix+path], condition{pred: p, elem: elem, first: first})
+		on.all = append(on.all, condition{pred: p, elem: elem, first: first})
 		// An element that satisfies all of them satisfies each, so each holds for the joined path. That includes
 		// negations, as far as bounds go: what an element does not satisfy, it has no entry of.
 		if e, ok := p.(*mql.ElemMatch); ok && e.Node != nil {
@@ -93,31 +104,49 @@ func (c *conditions) not(node mql.Node, prefix string, elem int) {
 
 // with gives the conditions of c and those of node.
 func (c *conditions) with(node mql.Node) conditions {
-	out := conditions{paths: make(map[string][]condition, len(c.paths)+1), elems: c.elems}
-	for path, conds := range c.paths {
-		out.paths[path] = slices.Clip(conds)
+	out := conditions{paths: make(map[string]*pathConditions, len(c.paths)+1), elems: c.elems}
+	for path, on := range c.paths {
+		out.paths[path] = &pathConditions{all: slices.Clip(on.all)}
 	}
 	out.add(node, "", 0)
 	out.ors = nil
 	return out
 }
 
-// bounds joins the conditions on a path. Of those on a list that stand in different $elemMatch, or in none, only one
-// counts, which is given as well.
-func (k fieldKind) bounds(conds []condition) (bounds, *condition) {
+// pathBounds is what several conditions say about a path. Of a path with lists, used is the one that counts.
+type pathBounds struct {
+	bounds
+	used *condition
+}
+
+// on gives the bounds of all conditions on a path.
+func (k fieldKind) on(c *pathConditions) *pathBounds {
+	i := 0
+	if k.list {
+		i = 1
+	}
+	if c.bounds[i] == nil {
+		b := k.bounds(c.all)
+		c.bounds[i] = &b
+	}
+	return c.bounds[i]
+}
+
+// bounds joins conditions on a path. Of those on a list that stand in different $elemMatch, or in none, only one counts.
+func (k fieldKind) bounds(conds []condition) pathBounds {
 	preds := make([]mql.Pred, len(conds))
 	for i := range conds {
 		preds[i] = conds[i].pred
 	}
-	b := k.all(preds)
+	out := pathBounds{bounds: k.all(preds)}
 	if !k.list || len(conds) == 0 {
-		return b, nil
+		return out
 	}
-	used := &conds[0]
+	out.used = &conds[0]
 	for i := range conds[1:] {
-		if k.of(conds[i+1].pred).outer.tighter(k.of(used.pred).outer) {
-			used = &conds[i+1]
+		if k.of(conds[i+1].pred).outer.tighter(k.of(out.used.pred).outer) {
+			out.used = &conds[i+1]
 		}
 	}
-	return b, used
+	return out
 }

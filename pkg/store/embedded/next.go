@@ -25,16 +25,6 @@ func (r *read) next() (doc bson.Raw, ok bool, err error) {
 	}
 }
 
-// nextMatch is next for callers who need no document.
-func (r *read) nextMatch() (ok bool, err error) {
-	if r.plan.exact && !r.plan.repeats && r.plan.order != byValue {
-		w, err := r.nextKey()
-		return w != nil, err
-	}
-	_, ok, err = r.next()
-	return ok, err
-}
-
 // nextKey moves to the next key of the plan and gives the walk that is on it; nil at the end.
 func (r *read) nextKey() (*walk, error) {
 	if r.plan.order == byKey {

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -103,24 +104,30 @@ func (a *access) unique() bool {
 // bind turns conditions into ranges, field by field as long as the bounds are single values.
 func (a *access) bind(conds *conditions) {
 	a.ranges = []keyRange{{lo: a.prefix, hi: keyAfter(a.prefix), fixed: len(a.prefix)}}
-	a.exact = conds.complete && a.multikey == 0
+	exact := conds.complete && a.multikey == 0
+	sparse := a.index != nil && a.index.def.Sparse
 	open := true
 	for i, key := range a.keys {
 		on := conds.paths[key.Path]
-		if len(on) == 0 {
-			open = false
+		if open = open && on != nil; !open && !sparse {
+			break
+		}
+		if on == nil {
 			continue
 		}
-		kind := fieldKind{list: a.isList(i), dotted: slices.Contains([]byte(key.Path), '.')}
-		a.present = a.present || kind.presentIn(on)
-		b, used := kind.bounds(a.usable(i, on))
-		a.exact = a.exact && b.exact
-		if !open || b.outer.isEverything() || len(a.ranges)*len(b.outer) > maxRanges {
-			open = false
+		kind := fieldKind{list: a.isList(i), dotted: strings.Contains(key.Path, ".")}
+		b := kind.on(on)
+		a.present = a.present || b.present
+		if kind.list && len(a.lists) > 0 {
+			part := kind.bounds(a.usable(on.all))
+			b = &part
+		}
+		if open = open && !b.outer.isEverything() && len(a.ranges)*len(b.outer) <= maxRanges; !open {
 			continue
 		}
-		if used != nil {
-			a.lists = append(a.lists, used)
+		exact = exact && b.exact
+		if b.used != nil {
+			a.lists = append(a.lists, b.used)
 		}
 		a.bound = append(a.bound, b.outer)
 		a.extend(b.outer, key.Desc)
@@ -128,27 +135,20 @@ func (a *access) bind(conds *conditions) {
 			a.points++
 		}
 	}
-	a.exact = a.exact && len(a.bound) == len(conds.paths)
+	a.exact = exact && len(a.bound) == len(conds.paths)
 }
 
 func (a *access) isList(i int) bool { return a.multikey&(1<<i) != 0 }
 
-// usable gives the conditions that may bind field i together with those that are bound already. Two fields of one list
-// may be satisfied by different elements, unless the conditions are of one $elemMatch and lead apart at once.
-func (a *access) usable(i int, conds []condition) []condition {
-	if !a.isList(i) || len(a.lists) == 0 {
-		return conds
-	}
+// usable gives the conditions that may bind a field that leads to lists together with those that are bound already. Two
+// fields of one list may be satisfied by different elements, unless the conditions are of one $elemMatch and lead apart
+// at once.
+func (a *access) usable(conds []condition) []condition {
 	return slices.DeleteFunc(slices.Clone(conds), func(c condition) bool {
 		return c.elem == 0 || slices.ContainsFunc(a.lists, func(o *condition) bool {
 			return o.elem != c.elem || o.first == c.first
 		})
 	})
-}
-
-// presentIn says whether a document that meets conds can't lack the path.
-func (k fieldKind) presentIn(conds []condition) bool {
-	return slices.ContainsFunc(conds, func(c condition) bool { return k.of(c.pred).present })
 }
 
 // extend appends the intervals of one more field to ranges that are single values so far.

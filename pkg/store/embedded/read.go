@@ -137,8 +137,11 @@ func (st *state) count(ctx context.Context, filter *mql.Filter, limit int64) (n 
 		return 0, err
 	}
 	defer closeInto(&err, r.close)
+	if r.plan.exact && !r.plan.repeats && len(r.walks) == 1 {
+		return r.walks[0].count(ctx, limit)
+	}
 	for limit <= 0 || n < limit {
-		ok, err := r.nextMatch()
+		_, ok, err := r.next()
 		if err != nil {
 			return 0, err
 		}

@@ -137,7 +137,9 @@ func newReadBench(b *testing.B) *readBench {
 	}
 	cache := pebble.NewCache(embedded.DefaultCacheSize)
 	defer cache.Unref()
-	opts := &pebble.Options{Cache: cache, MemTableSize: embedded.DefaultMemTableSize}
+	opts := &pebble.Options{
+		Cache: cache, MemTableSize: embedded.DefaultMemTableSize, FormatMajorVersion: pebble.FormatWALSyncChunks,
+	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

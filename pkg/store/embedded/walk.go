@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -71,6 +72,27 @@ func (w *walk) settle(ok bool) (bool, error) {
 		return false, internal(w.it.Error(), "read keys")
 	}
 	return true, nil
+}
+
+// count counts the keys that are left, up to limit (0: all), of a walk that is not backwards.
+func (w *walk) count(ctx context.Context, limit int64) (n int64, err error) {
+	ok, err := w.next()
+	for ok && err == nil {
+		if n++; n == limit {
+			return n, nil
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return 0, contextError(ctx)
+		}
+		if w.at < len(w.ranges)-1 {
+			ok, err = w.next()
+			continue
+		}
+		if ok = w.it.Next(); !ok { // it keeps to the end of the last range itself
+			err = internal(w.it.Error(), "read keys")
+		}
+	}
+	return n, err
 }
 
 func (w *walk) current() *keyRange {
