@@ -3,7 +3,6 @@ package mql
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -139,11 +138,21 @@ func checkID(id bson.RawValue) error {
 	switch id.Type {
 	case bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
 		return failed("update: _id can't be of type %s", id.Type)
-	case bson.TypeEmbeddedDocument:
-		for it := document.NewIter(id.Value); it.Next(); {
-			if strings.HasPrefix(string(it.Key()), "$") {
-				return failed("update: the _id has a field %q: names in it can't begin with $", it.Key())
-			}
+	default:
+		return checkIDNames(id)
+	}
+}
+
+func checkIDNames(v bson.RawValue) error {
+	if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
+		return nil
+	}
+	for it := document.NewIter(v.Value); it.Next(); {
+		if bytes.HasPrefix(it.Key(), []byte{'$'}) {
+			return failed("update: the _id has a field %q: names in it can't begin with $", it.Key())
+		}
+		if err := checkIDNames(it.Value()); err != nil {
+			return err
 		}
 	}
 	return nil

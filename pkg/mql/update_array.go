@@ -122,7 +122,7 @@ func compilePushSort(op *updateOp, v any) (*pushSort, bson.RawValue, error) {
 	bad := badUpdate("update: $push %s: $sort needs 1, -1 or an object of paths with 1 or -1", op.path)
 	d, ok := v.(bson.D)
 	if !ok {
-		desc, ok := direction(v)
+		desc, ok := op.direction(v)
 		if !ok {
 			return nil, bson.RawValue{}, bad
 		}
@@ -130,7 +130,7 @@ func compilePushSort(op *updateOp, v any) (*pushSort, bson.RawValue, error) {
 	}
 	order, sent := &pushSort{}, make([]clause, len(d))
 	for i, e := range d {
-		desc, ok := direction(e.Value)
+		desc, ok := op.direction(e.Value)
 		if !ok || checkPath(e.Key) != nil {
 			return nil, bson.RawValue{}, bad
 		}
@@ -143,9 +143,12 @@ func compilePushSort(op *updateOp, v any) (*pushSort, bson.RawValue, error) {
 	return order, object(sent), nil
 }
 
-func direction(v any) (desc, ok bool) {
-	n, ok := integer(v)
-	return n == -1, ok && (n == 1 || n == -1)
+func (op *updateOp) direction(v any) (desc, ok bool) {
+	n, _, err := op.wholeNumber(bson.E{Key: "$sort", Value: v})
+	if err != nil || *n != 1 && *n != -1 {
+		return false, false
+	}
+	return *n == -1, true
 }
 
 func directionValue(desc bool) bson.RawValue {

@@ -1,7 +1,6 @@
 package mql
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -12,7 +11,7 @@ import (
 
 // condition is one predicate that all of a filter depends on.
 type condition struct {
-	rank  int
+	shape
 	field *Field
 	pred  Pred
 }
@@ -24,9 +23,7 @@ func (f *Filter) position(doc []byte) string {
 		return ""
 	}
 	conditions := conditionsOf(nil, f.root)
-	slices.SortStableFunc(conditions, func(a, b condition) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.field.Path, b.field.Path))
-	})
+	slices.SortStableFunc(conditions, func(a, b condition) int { return compareShapes(a.shape, b.shape) })
 	for _, c := range slices.Backward(conditions) {
 		w := locator{pred: c.pred, spread: spreads(c.pred)}
 		if at, ok := w.walk(doc, c.field.segments); ok && at >= 0 {
@@ -60,8 +57,8 @@ func appendCondition(dst []condition, f *Field, p Pred) []condition {
 		}
 		return dst
 	}
-	if rank := rankOf(p); rank > 0 {
-		dst = append(dst, condition{rank, f, p})
+	if rankOf(p) > 0 {
+		dst = append(dst, condition{shapeOf(f.Path, p), f, p})
 	}
 	return dst
 }
@@ -100,7 +97,7 @@ func conditionsOfOr(dst []condition, n *OrNode) []condition {
 		}
 	}
 	slices.SortStableFunc(in.Values, document.Compare)
-	return append(dst, condition{rankOf(in), field, in})
+	return append(dst, condition{shapeOf(field.Path, in), field, in})
 }
 
 // negates says whether there is something in n that conditionsOf leaves out.
@@ -121,23 +118,7 @@ func negates(n Node) bool {
 	}
 }
 
-// The order in which a MongoDB server looks at conditions. Negations have no rank.
-const (
-	rankElemMatchObject = iota + 1
-	rankElemMatchValue
-	rankSize
-	rankEq
-	rankLte
-	rankLt
-	rankGt
-	rankGte
-	rankRegex
-	rankMod
-	rankExists
-	rankIn
-	rankType
-)
-
+// rankOf is the place of p in the order of kinds; 0 for negations.
 func rankOf(p Pred) int {
 	switch p := p.(type) {
 	case *ElemMatch:

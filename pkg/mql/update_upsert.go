@@ -31,17 +31,17 @@ func UpsertBase(f *Filter) (bson.Raw, error) {
 			}
 			return 1
 		}
-		return slices.Compare(a.segs, b.segs)
+		return strings.Compare(a.path, b.path)
 	})
-	for i := 1; i < len(fields); i++ {
-		above, below := fields[i-1], fields[i]
-		if len(above.segs) <= len(below.segs) && slices.Equal(above.segs, below.segs[:len(above.segs)]) {
-			return nil, errs.New(errs.Invalid, "bad_upsert",
-				"upsert: the filter says what %s is and what %s is: leave one of them out", above.path, below.path)
+	for i, below := range fields {
+		for _, above := range fields[:i] {
+			if below.path == above.path || strings.HasPrefix(below.path, above.path+".") {
+				return nil, errs.New(errs.Invalid, "bad_upsert",
+					"upsert: the filter says what %s is and what %s is: leave one of them out", above.path, below.path)
+			}
 		}
 	}
-	clauses := nest(fields, 0)
-	base := encodeClauses(clauses)
+	base := encodeClauses(nest(fields, 0))
 	if id := field(base, "_id"); id.Type != 0 {
 		if err := checkID(id); err != nil {
 			return nil, err

@@ -82,7 +82,7 @@ func (c *arithmetic) apply(s *updating, op *updateOp, old bson.RawValue) (bson.T
 	if c.times {
 		combine = document.AppendProduct
 	}
-	t, out, ok := combine(s.out, old, c.by)
+	t, out, ok := combine(s.out, c.by, old) // in this order: of two NaN the first counts
 	if !ok {
 		return 0, kept, op.fail("the result is larger than an integer can be: use a decimal")
 	}
