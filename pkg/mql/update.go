@@ -73,7 +73,8 @@ type Applying struct {
 // errs.TooLarge where the document would be larger than document.MaxSize. The result never shares memory with u.
 //
 // The _id can't be changed, nor a field in it. With Insert, a document without one may be given one, which then is its
-// first field.
+// first field. The old path of a $rename is read in doc; a MongoDB server sees there the nulls that another operator of
+// the same update may have put into a list.
 func (u *Update) Apply(doc bson.Raw, a Applying) (bson.Raw, error) {
 	s := updating{doc: doc, Applying: &a, out: make([]byte, 0, len(doc)+len(u.raw)+16)}
 	if err := s.object(u.root, doc); err != nil {

@@ -105,7 +105,7 @@ func randomCase(t *testing.T, r *rand.Rand, id int32, total *outcomes) (serverCa
 	u, err := mql.CompileUpdate(c.update, c.filters)
 	filter := c.choose(t, r, id, u)
 	statement := bson.D{{Key: "q", Value: filter.Raw()}}
-	if err == nil && r.IntN(2) == 0 {
+	if err == nil && (r.IntN(2) == 0 || hasRegex(u)) { // a server reads regular expressions in its own way
 		statement = append(statement, bson.E{Key: "u", Value: u.Raw()})
 		statement = append(statement, arrayFilters(u.ArrayFilters())...)
 	} else {
