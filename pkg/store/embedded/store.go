@@ -49,7 +49,8 @@ type Store struct {
 	synced  atomic.Uint64 // those of them that are known to be on disk
 	// expiring is held while documents are deleted because they have expired, so that none is after its index or
 	// its collection has gone. It comes before commit.
-	expiring sync.Mutex
+	expiring    sync.Mutex
+	checkpoints sync.Mutex // held while one is made
 	// building holds a token while an index is built: one at a time.
 	building chan struct{}
 	// ctx is for what goes on in the background; Close ends it.

@@ -210,8 +210,7 @@ func (v *watcher) chunk(ctx context.Context, end feedHead) error {
 }
 
 func (v *watcher) wants(e *feedEntry) bool {
-	return len(v.watch.Collections) == 0 || slices.Contains(v.watch.Collections, e.name) ||
-		(e.kind == store.Renamed && slices.Contains(v.watch.Collections, e.to))
+	return len(v.watch.Collections) == 0 || slices.Contains(v.watch.Collections, e.name)
 }
 
 // read gives the next entries. A gap before one of them is where the feed was truncated.
