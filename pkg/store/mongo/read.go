@@ -113,7 +113,12 @@ func (c *collection) distinct(ctx context.Context, path string, filter *mql.Filt
 	if c.database.store.sharded && c.view == nil && c.tx == nil {
 		from = c.coll // a sharded collection has no snapshot for it
 	}
-	return from.Distinct(ctx, path, rawFilter(filter)).Raw()
+	// A condition that an index can't tell keeps the server from reading the values from its keys: those of lists and
+	// of missing fields are not what the documents have (seen on 6.0).
+	never := bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: "undefined"}}}}
+	return from.Distinct(ctx, path, bson.D{{Key: "$and", Value: bson.A{
+		rawFilter(filter), bson.D{{Key: "$nor", Value: bson.A{never}}},
+	}}}).Raw()
 }
 
 // read runs a read, which says whether it found anything. A view makes sure that there was nothing to find.

@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -246,22 +245,13 @@ func model(op store.Op) mongo.WriteModel {
 	}
 }
 
-// writeWithin writes ops in a Transact. Only documents that are missing or do not meet a condition leave it as it is.
+// writeWithin writes ops in a Transact. Documents that are missing or do not meet a condition leave it as it is, unless
+// others are to be written with them or not at all.
 func (c *collection) writeWithin(ctx context.Context, ops []store.Op, results []store.Result, atomic bool) error {
 	for _, op := range ops {
 		if c.tx.bytes += sizeOf(op); c.tx.bytes > transactionBytes {
 			c.tx.end(errTransactionSize)
 			return errTransactionSize
-		}
-	}
-	if atomic && len(ops) > 1 {
-		refused, err := c.foresee(ctx, ops, results)
-		if err != nil {
-			return err
-		}
-		if refused >= 0 {
-			abortOthers(results, refused)
-			return nil
 		}
 	}
 	for i, op := range ops {
@@ -273,7 +263,7 @@ func (c *collection) writeWithin(ctx context.Context, ops []store.Op, results []
 		if results[i].Err == nil || soft && !atomic {
 			continue
 		}
-		if !soft || i > 0 { // the server can't take back a part of a transaction
+		if !soft || len(ops) > 1 { // the server can't take back a part of a transaction
 			c.tx.end(results[i].Err)
 		}
 		if atomic {
@@ -291,54 +281,6 @@ func abortRest(results []store.Result, failed int) {
 	for i := failed + 1; i < len(results); i++ {
 		results[i].Err = store.ErrAborted
 	}
-}
-
-// foresee looks for the first of ops whose document is missing or does not meet its condition, before anything is
-// written; -1 is none. Nobody else can change the documents before the ops are written, or the transaction fails. Ops
-// behind one that may have written to their document are not looked at.
-func (c *collection) foresee(ctx context.Context, ops []store.Op, results []store.Result) (refused int, err error) {
-	var ids bson.A
-	wanted := map[string]int{} // by the key of the document's id
-	whole := false
-	for i, op := range ops {
-		id := idOf(op)
-		key := string(document.AppendKey(nil, id, false))
-		if _, twice := wanted[key]; twice || check(op) != nil || op.Filter != nil {
-			break
-		}
-		wanted[key] = i
-		ids = append(ids, id)
-		whole = whole || op.If != nil
-	}
-	opts := options.Find().SetBatchSize(maxBatch)
-	if !whole {
-		opts.SetProjection(bson.D{{Key: "_id", Value: 1}})
-	}
-	cursor, err := c.coll.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, opts)
-	if err != nil {
-		return -1, err
-	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
-	found := map[int]error{}
-	for cursor.Next(ctx) {
-		i := wanted[string(document.AppendKey(nil, cursor.Current.Lookup("_id"), false))]
-		found[i] = nil
-		if !ops[i].If.Match(cursor.Current) {
-			found[i] = store.ErrStale
-		}
-	}
-	for i := range ids {
-		reason, ok := found[i]
-		if ops[i].Kind == store.Insert || ops[i].Upsert || ok && reason == nil {
-			continue
-		}
-		results[i].Err = reason
-		if !ok {
-			results[i].Err = errs.ErrNotFound
-		}
-		return i, cursor.Err()
-	}
-	return -1, cursor.Err()
 }
 
 // noMatch tells why a write matched no document: there is none with its id, or that does not meet the condition.
