@@ -19,6 +19,7 @@ type commit struct {
 	reader  pebble.Reader // sees what is in batch, if that is more than one change
 	writers []*writer
 	ledger  ledger
+	first   writer // most commits have only one
 	number  uint64 // in the order of commits, once it is applied
 }
 
@@ -45,7 +46,11 @@ func (s *Store) newCommit(several bool) *commit {
 
 // writer adds a collection to the commit.
 func (c *commit) writer(name collectionName) *writer {
-	w := &writer{commit: c, name: name, coll: c.s.cat.get(name), indexes: noIndexes}
+	w := &c.first
+	if len(c.writers) > 0 {
+		w = &writer{}
+	}
+	*w = writer{commit: c, name: name, coll: c.s.cat.get(name), indexes: noIndexes}
 	if w.coll != nil {
 		w.indexes = w.coll.indexes.Load()
 	}

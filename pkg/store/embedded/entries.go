@@ -57,6 +57,7 @@ type entryField struct {
 type entryWalk struct {
 	index *index
 	out   entries
+	room  []byte // of the keys so far, and for more
 }
 
 // walk resolves the fields that are not done from doc on, and adds an entry for each combination found.
@@ -188,7 +189,12 @@ func ambiguous(list []byte, name string) bool {
 // emit adds the entry of one combination of values.
 func (w *entryWalk) emit(fields []entryField) {
 	missing := 0
-	key := make([]byte, 0, 16*len(fields))
+	// The keys of a document share memory. What it grows out of is still that of the keys before.
+	key := w.room
+	if key == nil {
+		key = make([]byte, 0, 32+32*len(fields))
+	}
+	start := len(key)
 	for i, f := range fields {
 		desc := w.index.def.Keys[i].Desc
 		switch {
@@ -206,5 +212,6 @@ func (w *entryWalk) emit(fields []entryField) {
 	if w.index.def.Sparse && missing == len(fields) {
 		return
 	}
-	w.out.keys = append(w.out.keys, key)
+	w.room = key
+	w.out.keys = append(w.out.keys, key[start:len(key):len(key)])
 }

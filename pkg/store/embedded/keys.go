@@ -65,7 +65,8 @@ func collIndexPrefix(coll uint32) []byte {
 }
 
 func indexPrefix(coll, index uint32) []byte {
-	return binary.BigEndian.AppendUint32(collIndexPrefix(coll), index)
+	key := append(make([]byte, 0, 32), spaceIndexes) // callers append keys to it
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(key, coll), index)
 }
 
 // feedPrefix begins the feed of a database, whose entries are ordered by number.

@@ -197,7 +197,10 @@ func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic boo
 
 // broken gives err if it is a failure of the store itself.
 func broken(err error) error {
-	if e := (*errs.Error)(nil); err != nil && errors.As(err, &e) && e.Kind == errs.Internal {
+	if err == nil {
+		return nil
+	}
+	if e := (*errs.Error)(nil); errors.As(err, &e) && e.Kind == errs.Internal {
 		return err
 	}
 	return nil
