@@ -40,6 +40,16 @@ func NewProgress(w io.Writer, bar bool, now func() time.Time, what, unit string,
 func (p *Progress) Add(items int, bytesDone int64) {
 	p.done += int64(items)
 	p.bytes = bytesDone
+	p.draw()
+}
+
+// Set sets how many items are through, of about how many. It is for what is not measured in bytes.
+func (p *Progress) Set(done, total int64) {
+	p.done, p.bytes, p.total = done, done, total
+	p.draw()
+}
+
+func (p *Progress) draw() {
 	t := p.now()
 	interval := lineInterval
 	if p.bar {

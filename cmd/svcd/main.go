@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/project"
 )
@@ -30,7 +31,7 @@ var version = ""
 // Exit codes.
 const (
 	exitFailed    = 1
-	exitUsage     = 2
+	exitUsage     = 2  // or check --store could not check
 	exitStoreLost = 70 // the embedded store could not write; a restart recovers it
 	exitInterrupt = 130
 )
@@ -59,10 +60,11 @@ func run() int {
 
 func exitCode(err error) int {
 	var usage *usageError
+	var not *notChecked
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &not):
 		return exitUsage
 	default:
 		return exitFailed
@@ -93,7 +95,9 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 		SilenceErrors: true,
 		Args:          noArgs,
 		RunE:          serve.RunE,
+		Version:       versionText(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
@@ -135,22 +139,42 @@ func serve(ctx context.Context, cfg app.Config) error {
 }
 
 func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
-	return &cobra.Command{
+	store, c := false, storeCheck{stdout: stdout, stderr: stderr}
+	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check the settings and the config of every registered project",
+		Short: "Check the settings and the config of every registered project, or the store",
 		Long: "Check the settings and the config of every registered project, without serving anything.\n" +
 			"The embedded store can be read by one process only: stop svcd first, or ask the running one\n" +
-			"with svcctl project status.",
-		Example: "  svcd check --data.dir ./data --projects.dir ./projects",
-		Args:    noArgs,
+			"with svcctl project status.\n\n" +
+			"With --store, check instead that everything in the store can be read and agrees: checksums, documents,\n" +
+			"index entries, counters, feeds. It reads all there is. --repair makes anew what is derived from\n" +
+			"documents; documents are never changed. MongoDB may go on serving meanwhile, and is repaired with its own tools.\n\n" +
+			"Exit codes of check --store: 0 all is well (or is after the repair), 1 there are problems, 2 it could not be checked.",
+		Example: "  svcd check --data.dir ./data --projects.dir ./projects\n" +
+			"  svcd check --store --data.dir ./data\n" +
+			"  svcd check --store --repair -o json --data.dir ./data",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !store && (c.repair || cmd.Flags().Changed("output")) {
+				return &usageError{errors.New("--repair and --output go with --store")}
+			}
+			if err := c.checkFormat(); err != nil {
+				return err
+			}
 			cfg, err := readSettings(cmd.Flags(), stderr)
 			if err != nil {
 				return &usageError{err}
 			}
+			if store {
+				return c.run(cmd.Context(), cfg)
+			}
 			return check(cmd.Context(), cfg, stdout)
 		},
 	}
+	cmd.Flags().BoolVar(&store, "store", false, "check the store instead")
+	cmd.Flags().BoolVar(&c.repair, "repair", false, "with --store: make anew what is derived from documents and damaged")
+	cmd.Flags().StringVarP(&c.format, "output", "o", output.FormatTable, "with --store: table or json")
+	return cmd
 }
 
 // check prints what is wrong, place by place, and a line for each project.

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 
-	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -211,12 +211,12 @@ func (l logContent) written(c piece) bool {
 
 // checkLogs refuses a store of which the manifest or the newest log is damaged: of older logs, the engine knows that
 // they must be whole.
-func checkLogs(dir string, fs vfs.FS) error {
-	found, err := pebble.Peek(dir, fs)
+func checkLogs(dir string, files vfs.FS) error {
+	found, err := pebble.Peek(dir, files)
 	if err != nil || !found.Exists {
 		return err
 	}
-	names, err := fs.List(dir)
+	names, err := files.List(dir)
 	if err != nil {
 		return err
 	}
@@ -227,14 +227,14 @@ func checkLogs(dir string, fs vfs.FS) error {
 			newest, number = name, n
 		}
 	}
-	if err := checkLog(fs, fs.PathJoin(dir, fs.PathBase(found.ManifestFilename)), 0); err != nil || newest == "" {
+	if err := checkLog(files, files.PathJoin(dir, files.PathBase(found.ManifestFilename)), 0); err != nil || newest == "" {
 		return err
 	}
-	return checkLog(fs, fs.PathJoin(dir, newest), uint32(number)) //nolint:gosec // parsed as 32 bits
+	return checkLog(files, files.PathJoin(dir, newest), uint32(number)) //nolint:gosec // parsed as 32 bits
 }
 
-func checkLog(fs vfs.FS, name string, number uint32) (err error) {
-	f, err := fs.Open(name)
+func checkLog(files vfs.FS, name string, number uint32) (err error) {
+	f, err := files.Open(name)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func checkLog(fs vfs.FS, name string, number uint32) (err error) {
 		return err
 	}
 	if at, yes := (logContent{data: data, number: number}).damaged(); yes {
-		return fmt.Errorf("%s is damaged at byte %d", name, at)
+		return &damageError{file: files.PathBase(name), at: at}
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (s *Store) checkTables(ctx context.Context, report func(file string, err er
 			}
 			name := fmt.Sprintf("%s.sst", table.BackingSSTNum)
 			err := s.checkTable(ctx, s.opts.FS.PathJoin(s.opts.Dir, name), opts.MakeReaderOptions())
-			if oserror.IsNotExist(err) { // compacted away meanwhile
+			if errors.Is(err, fs.ErrNotExist) { // compacted away meanwhile
 				continue
 			}
 			if err != nil {

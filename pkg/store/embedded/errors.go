@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/svcctl/svc/pkg/errs"
 )
 
@@ -67,7 +69,25 @@ func lockError(dir string, err error) error {
 		"the store in %s is in use by another process: stop that one first, or use another directory", dir).With(err)
 }
 
+// CodeDamaged is the code of the error for a store of which files are so damaged that it can't be opened.
+const CodeDamaged = "store_damaged"
+
+// damageError is proof that a file has changed since it was written.
+type damageError struct {
+	file string
+	at   int
+}
+
+func (e *damageError) Error() string { return fmt.Sprintf("%s is damaged at byte %d", e.file, e.at) }
+
 func openError(dir string, err error) error {
+	var damage *damageError
+	if errors.As(err, &damage) {
+		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: %s: restore a backup", dir, damage)
+	}
+	if errors.Is(err, pebble.ErrCorruption) {
+		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: files of it are damaged: restore a backup", dir).With(err)
+	}
 	return errs.New(errs.Unavailable, "store_open", "the store in %s can't be opened", dir).With(err)
 }
 
