@@ -10,7 +10,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,12 +27,29 @@ import (
 // asServer makes this test binary svcd.
 const asServer = "SVCD_TEST_MAIN"
 
+// fileLimit is how many KiB a file of that svcd can have.
+const fileLimit = "SVCD_TEST_FILE_KIB"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
+		limitFiles(os.Getenv(fileLimit))
 		main()
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// limitFiles keeps this process from writing files longer than that many KiB; "" sets no limit.
+func limitFiles(kib string) {
+	n, err := strconv.ParseUint(kib, 10, 32)
+	if err != nil {
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ) // a write then fails, as on a full disk
+	limit := syscall.Rlimit{Cur: n << 10, Max: n << 10}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		panic(err)
+	}
 }
 
 const (

@@ -22,8 +22,9 @@ type Progress struct{ Done, Total int64 }
 
 // Validate checks all that is stored, in one state of the store and beside writes: that it can be read, that documents
 // are BSON under their own _id, that index entries are those of the documents and the other way round, what is known of
-// lists in indexes, counters, feeds, and that no key belongs to nothing. It calls report for each problem, and progress,
-// unless it is nil, every now and then. The error return is for failures to check.
+// lists in indexes, counters, feeds, that no key belongs to nothing, and the checksums of all tables. It calls report for each
+// problem, which has the name of a collection behind that of its database (db/things), and progress, unless it is nil, every
+// now and then. The error return is for failures to check.
 func (s *Store) Validate(ctx context.Context, report func(store.Problem), progress func(Progress)) error {
 	return s.validate(ctx, "", report, progress)
 }
@@ -52,7 +53,9 @@ func (s *Store) validate(ctx context.Context, database string, report func(store
 	if err := guarded("check the levels", func() error { return s.db.CheckLevels(nil) }); err != nil {
 		report(store.Problem{Text: "the tables do not fit together: " + err.Error()})
 	}
-	return nil
+	return s.checkTables(ctx, func(file string, err error) {
+		report(store.Problem{Text: "the file " + file + " is damaged: " + err.Error()})
+	})
 }
 
 // validation is one run over one snapshot. It goes by the catalog of the snapshot, not by the one in memory: so no index
@@ -63,6 +66,7 @@ type validation struct {
 	tell     func(store.Problem)
 	cat      *catalog
 	progress func(Progress)
+	whole    bool // all databases
 	at       Progress
 	faults   faults
 }
@@ -88,8 +92,9 @@ func (v *validation) run(database string) (err error) {
 		v.tell(store.Problem{Text: "the catalog can't be read: " + err.Error()})
 		return nil
 	}
+	v.whole = database == ""
 	colls := v.cat.sorted()
-	if database != "" {
+	if !v.whole {
 		colls = v.cat.of(database)
 	}
 	for _, c := range colls {
@@ -109,6 +114,14 @@ func (v *validation) run(database string) (err error) {
 	}
 	v.progress(v.at)
 	return nil
+}
+
+// name is what problems call a collection: with its database, if all of them are checked.
+func (v *validation) name(c *collection) string {
+	if v.whole {
+		return c.name.database + "/" + c.name.collection
+	}
+	return c.name.collection
 }
 
 // each calls fn for all keys that begin with prefix. What can't be read it gives as damage.
@@ -200,10 +213,10 @@ func (v *validation) collection(c *collection) error {
 	var indexes []*checkedIndex
 	for _, x := range c.indexes.Load().ready {
 		indexes = append(indexes, &checkedIndex{
-			index: x, findings: v.of(c.name.collection, x.def.Name), prefix: indexPrefix(c.id, x.id),
+			index: x, findings: v.of(v.name(c), x.def.Name), prefix: indexPrefix(c.id, x.id),
 		})
 	}
-	found := v.of(c.name.collection, "")
+	found := v.of(v.name(c), "")
 	defer found.end()
 	var n counts
 	prefix := docPrefix(c.id)

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/store/mongotest"
+)
+
+// filled is a svcd that has some records and has been stopped.
+func filled(t *testing.T, env ...string) svcd {
+	t.Helper()
+	s := newSvcd(t, env...)
+	srv := s.start()
+	srv.register(t)
+	for i := range 50 {
+		rec := fmt.Sprintf(`{"title":"a title %d","n":%d}`, i, i)
+		if _, err := srv.CreateRecord(t.Context(), "blog", "articles", api.Record(rec)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, stderr, code := s.run("check", "--store"); env == nil && (code != exitUsage || !strings.Contains(stderr, "is in use by another process")) {
+		t.Errorf("beside a running svcd: code %d, %s", code, stderr)
+	}
+	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
+		t.Fatalf("code %d, %v, %s", code, err, log)
+	}
+	return s
+}
+
+func TestCheckStore(t *testing.T) {
+	s := filled(t)
+	for _, args := range [][]string{nil, {"--repair"}} {
+		stdout, stderr, code := s.run(append([]string{"check", "--store"}, args...)...)
+		if code != 0 || stdout != "store ok\n" {
+			t.Errorf("%v: code %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+	stdout, _, code := s.run("check", "--store", "-o", "json")
+	if code != 0 || stdout != "{\n  \"problems\": [],\n  \"repaired\": 0,\n  \"left\": 0\n}\n" {
+		t.Errorf("code %d, %s", code, stdout)
+	}
+}
+
+// A byte in a table or in the log that is another one is told by its file. Nothing is served of it, and no repair hides
+// it.
+func TestCheckDamagedStore(t *testing.T) {
+	s := filled(t)
+	log := newest(t, filepath.Join(s.dir, "data", "store", "*.log"))
+	data, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, []byte("a title 7"))
+	if at < 0 {
+		t.Fatal("the record is not in the log")
+	}
+	data[at] ^= 1
+	if err := os.WriteFile(log, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{nil, {"--repair"}} {
+		stdout, stderr, code := s.run(append([]string{"check", "--store", "-o=json"}, args...)...)
+		var r report
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitFailed || r.Left != 1 ||
+			!strings.Contains(r.Problems[0].Text, filepath.Base(log)+" is damaged at byte") ||
+			!strings.HasSuffix(stderr, "svcd: the store has problems (1): restore a backup of what can't be repaired\n") {
+			t.Errorf("%v: code %d, %v, %s%s", args, code, err, stdout, stderr)
+		}
+	}
+	if _, stderr, code := s.run("serve", "--api.port=1"); code != exitFailed || !strings.Contains(stderr, "is damaged at byte") {
+		t.Errorf("serve: code %d, %s", code, stderr)
+	}
+}
+
+func newest(t *testing.T, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	return files[len(files)-1]
+}
+
+// What keeps the store from being checked says nothing about it.
+func TestCheckStoreMistakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no store":        {[]string{"--store"}, "svcd: no store in DIR/data/store yet\n"},
+		"repair alone":    {[]string{"--repair"}, "svcd: --repair and --output go with --store\n"},
+		"output alone":    {[]string{"-o", "json"}, "svcd: --repair and --output go with --store\n"},
+		"unknown output":  {[]string{"--store", "-o", "yaml"}, "svcd: --output must be table or json\n"},
+		"repair MongoDB":  {[]string{"--store", "--repair", "--store.uri=mongodb://127.0.0.1:1"}, "svcd: MongoDB is repaired with its own tools, such as the command reIndex: only the embedded store can be repaired here\n"},
+		"MongoDB is away": {[]string{"--store", "--store.uri=mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, "svcd: MongoDB can't be reached: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSvcd(t)
+			stdout, stderr, code := s.run(append([]string{"check"}, tc.args...)...)
+			if stderr = strings.ReplaceAll(stderr, s.dir, "DIR"); code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, tc.want) {
+				t.Errorf("code %d, %s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestCheckMongoDB(t *testing.T) {
+	mongotest.URI(t) // says loudly when there is none
+	server, err := mongotest.Start(t.Context())
+	if err != nil {
+		t.Skipf("no MongoDB can be started here: %v", err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	s := filled(t, "STORE_URI="+server.URI)
+	if stdout, stderr, code := s.run("check", "--store"); code != 0 || stdout != "store ok\n" {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+}
+
+// A disk that is full for the log, here by a limit on the size of files, ends svcd with a line that says so; what it had
+// acknowledged is there when it is started again.
+func TestLogCantBeWritten(t *testing.T) {
+	s := filled(t)
+	limited := svcd{T: t, dir: s.dir, env: append([]string{fileLimit + "=400"}, s.env...)}
+	srv := limited.start()
+	acked := 0
+	for i := range 10000 {
+		rec := fmt.Sprintf(`{"title":"more %d","n":%d}`, i, i)
+		if _, err := srv.CreateRecord(t.Context(), "blog", "articles", api.Record(rec)); err != nil {
+			break
+		}
+		acked++
+	}
+	code, log, err := srv.stop(syscall.Signal(0))
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	if last := lines[len(lines)-1]; code != exitStoreLost || !strings.Contains(last, "the store can't go on; restart svcd to recover it") {
+		t.Errorf("code %d, %v, last line %s", code, err, last)
+	}
+	srv = s.start()
+	n := 0
+	for _, err := range srv.Records(t.Context(), "blog", "articles", client.Query{Limit: 1000}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n < 50+acked || n > 51+acked || acked == 0 {
+		t.Errorf("%d records, acknowledged were %d", n, 50+acked)
+	}
+	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
+		t.Errorf("code %d, %v, %s", code, err, log)
+	}
+	if stdout, stderr, code := s.run("check", "--store"); code != 0 || stdout != "store ok\n" {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+}
