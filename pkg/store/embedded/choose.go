@@ -197,9 +197,9 @@ func (r *read) try(plans []candidate, cache *planCache) (*plan, error) {
 	best, bestRate := 0, -1.0
 	limit := int64(trialKeys)
 	for i := range plans {
-		t := trial{read: r.with(plans[i].plan)}
+		t := trial{read: r.copy()}
 		t.maxKeys = limit
-		if err := t.run(); err != nil {
+		if err := t.run(plans[i].plan); err != nil {
 			return nil, err
 		}
 		switch {
@@ -222,8 +222,11 @@ type trial struct {
 	done    bool
 }
 
-func (t *trial) run() (err error) {
+func (t *trial) run(pl *plan) (err error) {
 	defer closeInto(&err, t.close)
+	if err := t.start(pl); err != nil {
+		return err
+	}
 	want := int64(trialResults)
 	if t.query.Limit > 0 {
 		want = min(want, t.query.Limit+t.skip)

@@ -76,7 +76,7 @@ func TestPlans(t *testing.T) {
 		},
 		{
 			name: "_id the wrong way", filter: bson.D{eq("kind", "k1")}, sort: sortBy("n", "_id"), limit: 5,
-			want: store.Explanation{Indexes: []string{"kind_n"}, KeysExamined: 25, DocsExamined: 25, SortInMemory: true},
+			want: store.Explanation{Indexes: []string{"n"}, KeysExamined: 18, DocsExamined: 18}, // less than 25 to sort
 		},
 		{
 			name: "equality and range", filter: bson.D{eq("kind", "k1"), op("n", "$lt", 20)},

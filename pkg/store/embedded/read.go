@@ -221,9 +221,9 @@ func (st *state) startRead(ctx context.Context, q store.Query) (*read, error) {
 	return r, nil
 }
 
-// with is another read of the same, with a plan of its own.
-func (r *read) with(pl *plan) *read {
-	return &read{ctx: r.ctx, coll: r.coll, query: r.query, filter: r.filter, skip: r.skip, snap: r.snap, plan: pl}
+// copy is another read of the same, not yet started.
+func (r *read) copy() *read {
+	return &read{ctx: r.ctx, coll: r.coll, query: r.query, filter: r.filter, skip: r.skip, snap: r.snap}
 }
 
 func (r *read) start(pl *plan) error {
