@@ -115,9 +115,13 @@ func (f *fixture) randomIndexes(r *rand.Rand) []string {
 	for _, i := range r.Perm(len(pool))[:r.IntN(4)] {
 		index := on(pool[i])
 		index.Name = fmt.Sprintf("r%d", i)
-		index.Sparse = r.IntN(3) == 0
+		if r.IntN(3) == 0 {
+			index.Sparse = true
+		} else if r.IntN(3) == 0 {
+			index.Partial = mql.MustCompile(mqltest.PartialFilter(r))
+		}
 		f.index(index)
-		names = append(names, fmt.Sprintf("%s (sparse %v)", pool[i], index.Sparse))
+		names = append(names, describeIndex(index))
 	}
 	return names
 }
@@ -166,16 +170,19 @@ func expected(docs []bson.Raw, q store.Query) []string {
 	return ids
 }
 
-// Differential does the same random work on two stores: documents, each store under indexes of its own, queries, then
-// batches of conditional writes under a unique index. Every answer has to be the same, to the byte. The seed is
-// logged; SEED repeats one, SOAK sets the number of rounds.
+// Differential does the same random work on two stores: documents, each store under indexes of its own, queries and
+// projections, then batches of conditional writes under a unique index, then updates, replacements and deletes by
+// filters. Every answer has to be the same, to the byte. The seed is logged; SEED repeats one, SOAK sets the number of
+// rounds.
 func Differential(t *testing.T, a, b store.Store) {
 	r := newRand(t)
 	for range rounds() {
 		d := &pair{t: t, a: newFixture(t, a), b: newFixture(t, b)}
 		d.fill(r)
 		d.compareQueries(r)
+		d.compareProjections(r)
 		d.compareWrites(r)
+		d.compareChanges(r)
 	}
 }
 
