@@ -219,7 +219,14 @@ func (p *pending) upsert(e *edit) (err error) {
 // replacementOfNothing gives the document of a Replace with the _id that it or its filter has, or a new one.
 func (p *pending) replacementOfNothing() (bson.Raw, error) {
 	id, given := lookup(p.doc, "_id")
-	asked := idIn(p.op.Filter)
+	var asked bson.RawValue
+	if p.op.Filter != nil {
+		base, err := mql.UpsertBase(p.op.Filter)
+		if err != nil {
+			return nil, err
+		}
+		asked, _ = lookup(base, "_id")
+	}
 	switch {
 	case given && asked.Type != 0 && document.Compare(id, asked) != 0:
 		return nil, errOtherID
@@ -255,26 +262,6 @@ func (p *pending) updated() (bson.Raw, error) {
 		return withID(id, doc), nil
 	}
 	return doc, nil
-}
-
-// idIn gives the _id that a filter asks for; its Type is 0 if it does not ask for one.
-func idIn(f *mql.Filter) bson.RawValue {
-	nodes := []mql.Node{f.Root()}
-	if and, ok := f.Root().(*mql.AndNode); ok {
-		nodes = and.Nodes
-	}
-	for _, n := range nodes {
-		field, ok := n.(*mql.Field)
-		if !ok || field.Path != "_id" {
-			continue
-		}
-		for _, pred := range field.Preds {
-			if id, ok := equality(pred); ok {
-				return id
-			}
-		}
-	}
-	return bson.RawValue{}
 }
 
 // equality gives the one value that pred asks for.

@@ -194,9 +194,12 @@ func newDocument(op store.Op) (doc bson.Raw, err error) {
 	} else {
 		doc = op.Doc
 	}
-	id := doc.Lookup("_id")
+	id, asked := doc.Lookup("_id"), base.Lookup("_id")
+	if id.Type != 0 && asked.Type != 0 && document.Compare(id, asked) != 0 {
+		return nil, errOtherID
+	}
 	if id.Type == 0 {
-		id = base.Lookup("_id")
+		id = asked
 	}
 	if id.Type == 0 {
 		if id, err = idValue(bson.NewObjectID()); err != nil {

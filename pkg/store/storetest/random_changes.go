@@ -125,12 +125,16 @@ func randomChange(r *rand.Rand) (store.Op, string) {
 	case 1:
 		op.Kind = store.Replace
 		op.Doc = randomDocument(r, r.IntN(24))
+		if r.IntN(3) > 0 {
+			op.Doc = withoutID(op.Doc)
+		}
 	default:
 		op.Update = randomUpdate(r)
 	}
 	switch upsert := mqltest.Upsert(r); {
 	case r.IntN(4) == 0 && op.Kind != store.Delete: // the filter names the _id, so that both stores insert the same
-		if f, err := mql.Compile(append(bson.D{id}, upsert...)); err == nil {
+		f, err := mql.Compile(append(bson.D{id}, upsert...))
+		if err == nil && (op.Kind == store.Replace && !op.Doc.Lookup("_id").IsZero() || namesID(f)) {
 			op.Filter, op.Upsert = f, true
 		}
 	case r.IntN(3) == 0 && op.Kind != store.Replace:
@@ -146,6 +150,24 @@ func randomChange(r *rand.Rand) (store.Op, string) {
 		}
 	}
 	return op, describeChange(op)
+}
+
+func withoutID(d bson.Raw) bson.Raw {
+	var fields bson.D
+	if err := bson.Unmarshal(d, &fields); err != nil {
+		panic(err)
+	}
+	raw, err := bson.Marshal(fields[1:])
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// namesID says that an upsert with f makes no _id of its own. One that can match nothing at all does.
+func namesID(f *mql.Filter) bool {
+	base, err := mql.UpsertBase(f)
+	return err != nil || !base.Lookup("_id").IsZero()
 }
 
 // ambiguous says whether a path names a position, which a MongoDB server does not sort by where it may be a name, too.
