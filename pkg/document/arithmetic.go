@@ -177,9 +177,9 @@ func decimalOfBits(high, low uint64) *apd.Decimal {
 	case high>>58&0x1f == 0x1e:
 		d.Form = apd.Infinite
 	case high>>61&3 == 3:
-		d.Exponent = int32(high>>47&(1<<14-1)) + bson.MinDecimal128Exp //nolint:gosec // 14 bits
+		d.Exponent = int32(high>>47&(1<<14-1)) + bson.MinDecimal128Exp
 	default:
-		d.Exponent = int32(high>>49&(1<<14-1)) + bson.MinDecimal128Exp //nolint:gosec // 14 bits
+		d.Exponent = int32(high>>49&(1<<14-1)) + bson.MinDecimal128Exp
 		var b [16]byte
 		binary.BigEndian.PutUint64(b[:], high&(1<<49-1))
 		binary.BigEndian.PutUint64(b[8:], low)
@@ -212,7 +212,7 @@ func appendDecimal(dst []byte, d *apd.Decimal) []byte {
 		exp = max(exp, bson.MinDecimal128Exp) // only a zero can be below
 		var b [16]byte
 		coef.FillBytes(b[:])
-		high = sign | uint64(exp-bson.MinDecimal128Exp)<<49 | binary.BigEndian.Uint64(b[:]) //nolint:gosec // not negative
+		high = sign | uint64(exp-bson.MinDecimal128Exp)<<49 | binary.BigEndian.Uint64(b[:])
 		low = binary.BigEndian.Uint64(b[8:])
 	default: // NaN
 	}

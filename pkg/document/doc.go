@@ -1,5 +1,5 @@
-// Package document is the value model of the service: BSON documents, their order, their index keys, their paths, and
-// JSON in and out.
+// Package document is the value model of the service: BSON documents, their order, their index keys, their paths, sums
+// and products of numbers, and JSON in and out.
 //
 // Two forms are used. Writes work on bson.D trees (nested documents are bson.D, lists bson.A), made by ParseJSON and
 // turned into bytes once, by Marshal. Reads work on bson.Raw as it comes from the store and go out through

@@ -386,12 +386,11 @@ func (s *updating) chosen(n *updateNode, v bson.RawValue) (*updateNode, error) {
 
 // wrap makes a document with v as its only field.
 func (s *updating) wrap(name string, v bson.RawValue) bson.Raw {
-	b := append(s.scratch[:0], 0, 0, 0, 0, byte(v.Type))
-	b = append(append(b, name...), 0)
-	b = append(append(b, v.Value...), 0)
-	binary.LittleEndian.PutUint32(b, uint32(len(b))) //nolint:gosec // far below 4 GB
-	s.scratch = b
-	return b
+	s.scratch = append(s.scratch[:0], 0, 0, 0, 0, byte(v.Type))
+	s.scratch = append(append(s.scratch, name...), 0)
+	s.scratch = append(append(s.scratch, v.Value...), 0)
+	binary.LittleEndian.PutUint32(s.scratch, uint32(len(s.scratch))) //nolint:gosec // far below 4 GB
+	return s.scratch
 }
 
 // kidsOf gives the kids of n, with what $ stands for among them.

@@ -85,7 +85,7 @@ func randomNumber(r *rand.Rand) any {
 		}
 		return math.Float64frombits(r.Uint64())
 	case 4:
-		return []float64{float64(n), float64(n) / 1000, 0.1, -0.0, math.Copysign(0, -1), 1e-310, 1e22, math.NaN(), math.Inf(1), math.Inf(-1), 2.5, 1e15 + 0.5}[r.IntN(12)]
+		return []float64{float64(n), float64(n) / 1000, 0.1, 1e-5, math.Copysign(0, -1), 1e-310, 1e22, math.NaN(), math.Inf(1), math.Inf(-1), 2.5, 1e15 + 0.5}[r.IntN(12)]
 	default:
 		return randomDecimal(r)
 	}

@@ -186,7 +186,7 @@ func (c *updateCompiler) addField(operator string, f bson.E, compile compileChan
 func (c *updateCompiler) add(op *updateOp) error {
 	n := c.root
 	for i, seg := range op.segs {
-		next := n
+		var next *updateNode
 		switch name, each := eachName(seg); {
 		case seg == "$":
 			next = n.position()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -118,7 +119,7 @@ func recompile(tb testing.TB, u *mql.Update) *mql.Update {
 
 // hasRegex is true at least where there is a regular expression.
 func hasRegex(u *mql.Update) bool {
-	for _, doc := range append(u.ArrayFilters(), u.Raw()) {
+	for _, doc := range slices.Concat(u.ArrayFilters(), []bson.Raw{u.Raw()}) {
 		if bytes.Contains(doc, []byte{byte(bson.TypeRegex)}) || bytes.Contains(doc, []byte("$regex")) {
 			return true
 		}

@@ -16,13 +16,9 @@ import (
 	"github.com/svcctl/svc/pkg/mql/mqltest"
 )
 
-func update(tb testing.TB, text string, filters ...string) *mql.Update {
+func update(tb testing.TB, text string) *mql.Update {
 	tb.Helper()
-	var arrayFilters []bson.D
-	for _, f := range filters {
-		arrayFilters = append(arrayFilters, parse(tb, f))
-	}
-	u, err := mql.CompileUpdate(parse(tb, text), arrayFilters)
+	u, err := mql.CompileUpdate(parse(tb, text), nil)
 	if err != nil {
 		tb.Fatalf("%s: %v", text, err)
 	}
@@ -201,8 +197,8 @@ func TestTouches(t *testing.T) {
 
 func TestUpsertBase(t *testing.T) {
 	for filter, want := range map[string]string{
-		`{}`: `{}`,
-		`{"b":1,"_id":5,"a.c":2,"a.b":null}`:                           `{"_id":5,"a":{"b":null,"c":2},"b":1}`,
+		`{}`:                                 `{}`,
+		`{"b":1,"_id":5,"a.c":2,"a.b":null}`: `{"_id":5,"a":{"b":null,"c":2},"b":1}`,
 		`{"a":{"$gt":1},"b":{"$in":[1]},"$or":[{"c":1}]}`:              `{"b":1,"c":1}`,
 		`{"$or":[{"a":1},{"b":1}],"c":{"$in":[1,2]}}`:                  `{}`,
 		`{"a":{"$all":[]},"b":1}`:                                      `{}`,

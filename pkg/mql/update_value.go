@@ -148,7 +148,7 @@ func (c *currentDate) apply(s *updating, _ *updateOp, _ bson.RawValue) (bson.Typ
 		s.out = binary.LittleEndian.AppendUint64(s.out, stamp)
 		return bson.TypeTimestamp, written, nil
 	}
-	s.out = binary.LittleEndian.AppendUint64(s.out, uint64(s.Now.UnixMilli())) //nolint:gosec // the same bits
+	s.out = binary.LittleEndian.AppendUint64(s.out, uint64(s.Now.UnixMilli()))
 	return bson.TypeDateTime, written, nil
 }
 
