@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -51,7 +52,8 @@ func isOutage(err error) bool {
 	}
 	var selection topology.ServerSelectionError
 	var connection topology.ConnectionError
-	if errors.As(err, &selection) || errors.As(err, &connection) {
+	var pool driver.RetryablePoolError // all connections were closed after the failure of one
+	if errors.As(err, &selection) || errors.As(err, &connection) || errors.As(err, &pool) {
 		return true
 	}
 	outage := []int{

@@ -1,11 +1,14 @@
 package mongo_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/svcctl/svc/pkg/store"
@@ -22,11 +25,7 @@ func TestStepDown(t *testing.T) {
 	t.Cleanup(func() { _ = server.Stop() })
 	s := open(t, server.URI)
 	c := s.Database("stepdown").Collection("things")
-	admin, err := driver.Connect(options.Client().ApplyURI(server.URI))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = admin.Disconnect(t.Context()) }()
+	admin := admin(t, server.URI)
 
 	const workers, each, stepDowns = 4, 60, 2
 	var g errgroup.Group
@@ -67,4 +66,137 @@ func stepDown(t *testing.T, admin *driver.Client) error {
 	t.Helper()
 	command := bson.D{{Key: "replSetStepDown", Value: 1}, {Key: "force", Value: true}}
 	return admin.Database("admin").RunCommand(t.Context(), command).Err()
+}
+
+// TestStepDownUnderTransactionsAndFeed makes the primary step down, and cuts all connections, under transactions that
+// count, changes of many documents, a view, and a Watch that has to tell of each change once and in order.
+func TestStepDownUnderTransactionsAndFeed(t *testing.T) {
+	server, err := mongotest.Start(t.Context(), mongotest.FailPoints())
+	if err != nil {
+		t.Skipf("NOT TESTED with a primary stepping down: %v", err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	s := open(t, server.URI)
+	db := s.Database("stepdown")
+	admin := admin(t, server.URI)
+	const counts, rounds = 80, 6
+	many := db.Collection("many")
+	for i := range 50 {
+		mustWrite(t, many, store.Op{Kind: store.Insert, Doc: number(t, i)})
+	}
+	mustWrite(t, db.Collection("count"), insertion(t, `{"_id":1,"n":0}`))
+	view, err := db.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer view.Close()
+
+	var g errgroup.Group
+	done := make(chan struct{})
+	g.Go(func() error { // each commit puts the count into a document of its own, too
+		defer close(done)
+		for range counts {
+			if err := db.Transact(t.Context(), func(ctx context.Context, tx store.Tx) error {
+				n, err := amount(ctx, tx.Collection("count"))
+				if err != nil {
+					return err
+				}
+				if _, err := tx.Collection("count").Write(ctx, []store.Op{replacement(t, fmt.Sprintf(`{"_id":1,"n":%d}`, n+1))}, false); err != nil {
+					return err
+				}
+				_, err = tx.Collection("log").Write(ctx, []store.Op{{Kind: store.Insert, Doc: number(t, int(n))}}, false)
+				return err
+			}); err != nil {
+				return fmt.Errorf("transaction: %w", err)
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for range 10 {
+			op := update(t, "", `{"$inc":{"n":1}}`)
+			op.Filter, op.Many = filter(t, `{"_id":{"$gte":0}}`), true
+			rs, err := many.Write(t.Context(), []store.Op{op}, false)
+			if err != nil {
+				return fmt.Errorf("many: %w", err)
+			}
+			if got := result(rs[0]); got != "50 50" {
+				return fmt.Errorf("many: %s", got)
+			}
+		}
+		return nil
+	})
+	var logged []int32
+	g.Go(func() error {
+		err := db.Watch(t.Context(), store.Watch{After: view.Position(), Collections: []string{"log"}}, func(e store.Event) error {
+			if logged = append(logged, e.ID.Int32()); len(logged) == counts {
+				return errEnough
+			}
+			return nil
+		})
+		if !errors.Is(err, errEnough) {
+			return fmt.Errorf("watch: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for i := range rounds {
+			if i%2 == 0 {
+				if err := stepDown(t, admin); err != nil {
+					return fmt.Errorf("stepping down: %w", err)
+				}
+			} else if err := cut(t, admin); err != nil {
+				return fmt.Errorf("cutting connections: %w", err)
+			}
+			select {
+			case <-done:
+				return nil
+			case <-time.After(300 * time.Millisecond):
+			}
+		}
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range logged {
+		if n != int32(i) {
+			t.Fatalf("told %v", logged)
+		}
+	}
+	if n, err := amount(t.Context(), db.Collection("count")); err != nil || n != counts {
+		t.Errorf("counted to %d, %v", n, err)
+	}
+	if n, err := many.Count(t.Context(), filter(t, `{"n":10}`), 0); err != nil || n != 50 {
+		t.Errorf("%d of 50 were incremented 10 times, %v", n, err)
+	}
+	if n, err := view.Collection("many").Count(t.Context(), filter(t, `{"n":null}`), 0); err != nil || n != 50 {
+		t.Errorf("the view has %d of 50 as they were, %v", n, err)
+	}
+}
+
+// cut makes the server close the connection at the next few commands, and forget to say that it has committed.
+func cut(t *testing.T, admin *driver.Client) error {
+	t.Helper()
+	return errors.Join(
+		failCommand(t, admin, 1, bson.D{{Key: "closeConnection", Value: true}, {Key: "failCommands", Value: bson.A{
+			"insert", "update", "find", "aggregate", "getMore",
+		}}}),
+		failCommand(t, admin, 1, bson.D{{Key: "failCommands", Value: bson.A{"commitTransaction"}}, {Key: "writeConcernError", Value: bson.D{
+			{Key: "code", Value: 91}, {Key: "errmsg", Value: "on purpose"}, {Key: "errorLabels", Value: bson.A{"RetryableWriteError"}},
+		}}}),
+	)
+}
+
+func failCommand(t *testing.T, admin *driver.Client, times int, data bson.D) error {
+	t.Helper()
+	err := admin.Database("admin").RunCommand(t.Context(), bson.D{
+		{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: times}}},
+		{Key: "data", Value: data},
+	}).Err()
+	if err != nil {
+		return err
+	}
+	time.Sleep(100 * time.Millisecond) // for somebody to run into it: the next one takes its place
+	return nil
 }

@@ -41,7 +41,6 @@ func (c *collection) Get(ctx context.Context, id bson.RawValue) (doc bson.Raw, e
 func (c *collection) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
 	var projected bson.Raw
 	return c.read(ctx, func(ctx context.Context) (found bool, err error) {
-		ctx = noDeadline{ctx}
 		cursor, err := retrySnapshot(ctx, func() (*mongo.Cursor, error) {
 			return c.snapshot.Find(ctx, rawFilter(afterFilter(q)), findOptions(q))
 		})
@@ -73,13 +72,6 @@ func (c *collection) Find(ctx context.Context, q store.Query, fn func(doc bson.R
 // filter, and the server's filter has more in it (After), and has it in another form (rawFilter).
 func projectsHere(q store.Query) bool { return q.Project != nil && positional(q.Project.Raw()) }
 
-// noDeadline hides ctx's deadline from the driver, which otherwise does not close the connection when it has passed, but
-// waits for an answer for some seconds. Only when the connection is closed does the server stop looking for documents:
-// a query that has a cursor is not sent how long it may take.
-type noDeadline struct{ context.Context }
-
-func (noDeadline) Deadline() (time.Time, bool) { return time.Time{}, false }
-
 // Count counts the matches up to limit.
 func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64) (n int64, err error) {
 	opts := options.Count()
@@ -87,7 +79,6 @@ func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64)
 		opts.SetLimit(limit)
 	}
 	err = c.read(ctx, func(ctx context.Context) (bool, error) {
-		ctx = noDeadline{ctx}
 		n, err = retrySnapshot(ctx, func() (int64, error) { return c.snapshot.CountDocuments(ctx, rawFilter(filter), opts) })
 		return n > 0, err
 	})

@@ -24,6 +24,7 @@ const (
 	defaultAppName       = "svc"
 	defaultSelectTimeout = 10 * time.Second
 	closeTimeout         = 5 * time.Second
+	killTimeout          = 2 * time.Second
 	minWireVersion       = 13 // MongoDB 5.0, the first with snapshot reads outside transactions
 )
 
@@ -191,7 +192,7 @@ type scope func(ctx context.Context, fn func(ctx context.Context) error) error
 
 // inSession is the scope of an operation that stands by itself: it keeps Close waiting, gives fn a session that sees everything the Store
 // has seen, and turns what the driver fails with into the port's errors.
-func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) error) error {
+func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) erro
 	if err != nil {
 		return s.translate(ctx, err)
 	}
-	defer session.EndSession(ctx)
+	defer func() { s.release(ctx, session, err) }()
 	if opTime != nil {
 		if err := session.AdvanceClusterTime(clusterTime); err != nil {
 			return s.translate(ctx, err)
@@ -229,6 +230,23 @@ func (s *Store) begin(ctx context.Context) error {
 	}
 	s.running.Add(1)
 	return nil
+}
+
+// release gives a session back. If ctx ended under its work, the server is told to stop that: it looks for whether
+// anybody waits for the result at some commands only, and knows deadlines of some only.
+func (s *Store) release(ctx context.Context, session *mongo.Session, err error) {
+	if err == nil || ctx.Err() == nil {
+		session.EndSession(ctx)
+		return
+	}
+	s.running.Add(1) // the caller is in running itself, so this is before Close has waited
+	go func() {
+		defer s.running.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+		defer cancel()
+		_ = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "killSessions", Value: bson.A{session.ID()}}}).Err()
+		session.EndSession(ctx)
+	}()
 }
 
 // observe moves the Store's time to that of a session that has done something.

@@ -40,17 +40,19 @@ type transaction struct {
 
 // Transact runs fn in a transaction and commits if it returns nil.
 func (d *database) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
-	return d.run(ctx, func(ctx context.Context) error {
-		_, err := d.store.inTransaction(ctx, func(ctx context.Context) (bool, error) {
-			return d.try(ctx, fn)
+	return d.run(ctx, func(inSession context.Context) error {
+		_, err := d.store.inTransaction(inSession, func(inSession context.Context) (bool, error) {
+			return d.try(ctx, mongo.SessionFromContext(inSession), fn) // fn may call the store beside the transaction, too
 		})
 		return err
 	})
 }
 
-// try runs fn in the transaction of ctx's session, and says whether to commit it.
-func (d *database) try(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) (commit bool, err error) {
-	tx := &transaction{database: d, session: mongo.SessionFromContext(ctx), deadline: time.Now().Add(d.store.txTime)}
+// try runs fn in the transaction of a session, and says whether to commit it.
+func (d *database) try(
+	ctx context.Context, session *mongo.Session, fn func(ctx context.Context, tx store.Tx) error,
+) (commit bool, err error) {
+	tx := &transaction{database: d, session: session, deadline: time.Now().Add(d.store.txTime)}
 	defer func() { tx.end(store.ErrAborted) }() // whoever uses it later is told
 	within, cancel := context.WithDeadlineCause(ctx, tx.deadline, errTransactionTime)
 	defer cancel()

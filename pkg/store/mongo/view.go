@@ -112,8 +112,8 @@ func (v *view) in(ctx context.Context, fn func(ctx context.Context) error) error
 	if err != nil {
 		return s.translate(ctx, err)
 	}
-	defer session.EndSession(context.WithoutCancel(ctx))
 	err = fn(mongo.NewSessionContext(reading, session))
+	s.release(reading, session, err)
 	switch {
 	case err != nil && ctx.Err() == nil && s.life.Err() != nil:
 		return errClosed

@@ -66,12 +66,16 @@ func Start(ctx context.Context, options ...Option) (*Server, error) {
 // Option changes how a server is started.
 type Option func(*settings)
 
+// FailPoints lets tests make commands fail (configureFailPoint).
+func FailPoints() Option { return func(s *settings) { s.failPoints = true } }
+
 func defaults() settings { return settings{oplogMB: 128, checkpoints: time.Minute} }
 
 type settings struct {
 	oplogMB     int
 	checkpoints time.Duration
 	secured     bool
+	failPoints  bool
 }
 
 // OplogMB is about how many MB of changes the server remembers.
@@ -128,6 +132,9 @@ func launchIn(ctx context.Context, dir string, s settings, flags []string) (*Ser
 	}
 	argv = append(argv, "--port", port, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", strconv.Itoa(s.oplogMB),
 		"--syncdelay", strconv.Itoa(int(s.checkpoints/time.Second)), "--setParameter", "diagnosticDataCollectionEnabled=false")
+	if s.failPoints {
+		flags = append(flags, "--setParameter", "enableTestCommands=1")
+	}
 	argv = append(argv, flags...)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{"-c", keeper, "sh", dir, stop}, argv...)...)
 	cmd.SysProcAttr = ownSession()
