@@ -12,10 +12,10 @@ CASES    ?= 100000
 SEED     ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench fuzz differ soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-store fuzz differ soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
 
 build: ## Build bin/svcd and bin/svcctl
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/svcd ./cmd/svcctl
@@ -28,6 +28,9 @@ test: ## Vet, lint where the linter is installed, and run all tests on both stor
 
 bench: build ## Measure the service: requests per second, latency, CPU, start, memory (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -svcd bin/svcd $(BENCHFLAGS)
+
+bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoDB doing the same work
+	@cd bench/store && $(GO) run . $(BENCHFLAGS)
 
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
