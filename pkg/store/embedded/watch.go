@@ -210,7 +210,8 @@ func (v *watcher) chunk(ctx context.Context, end feedHead) error {
 }
 
 func (v *watcher) wants(e *feedEntry) bool {
-	return len(v.watch.Collections) == 0 || slices.Contains(v.watch.Collections, e.name)
+	names := v.watch.Collections
+	return len(names) == 0 || slices.Contains(names, e.name) || e.kind == store.Renamed && slices.Contains(names, e.to)
 }
 
 // read gives the next entries. A gap before one of them is where the feed was truncated.
