@@ -2,6 +2,8 @@ package mql
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"slices"
 	"time"
 
@@ -29,7 +31,8 @@ type Update struct {
 // document and a pipeline among it, is errs.Invalid with code "bad_update" and a message that names operator and path.
 //
 // Refused though a MongoDB server takes it: a name in a path that begins with "$" and is no position, one list element
-// named in two ways (a.0 and a.00), and what would put a value deeper than 100 levels.
+// named in two ways (a.0 and a.00), two conditions of one kind in a $pull, and what would put a value deeper than 100
+// levels. Otherwise than on a server, $sort in a $push keeps equal elements in their order, however many there are.
 func CompileUpdate(doc bson.D, arrayFilters []bson.D) (*Update, error) {
 	c := updateCompiler{root: &updateNode{}}
 	for _, f := range arrayFilters {
@@ -76,7 +79,10 @@ type Applying struct {
 // first field. The old path of a $rename is read in doc; a MongoDB server sees there the nulls that another operator of
 // the same update may have put into a list.
 func (u *Update) Apply(doc bson.Raw, a Applying) (bson.Raw, error) {
-	s := updating{doc: doc, Applying: &a, out: make([]byte, 0, len(doc)+len(u.raw)+16)}
+	if len(doc) < 5 || int(binary.LittleEndian.Uint32(doc)) != len(doc) {
+		return nil, errs.Wrap(errors.New("the document is damaged"), "update")
+	}
+	s := updating{doc: doc, Applying: a, out: make([]byte, 0, len(doc)+len(u.raw)+16)}
 	if err := s.object(u.root, doc); err != nil {
 		return nil, err
 	}

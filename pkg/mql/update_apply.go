@@ -44,7 +44,7 @@ func (op *updateOp) fail(format string, args ...any) error {
 
 // updating is one run of Apply.
 type updating struct {
-	*Applying
+	Applying
 	doc       bson.Raw
 	out       []byte
 	changed   bool

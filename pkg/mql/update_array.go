@@ -36,7 +36,7 @@ func (op *updateOp) listed(old bson.RawValue) ([]bson.RawValue, error) {
 	if old.Type != bson.TypeArray {
 		return nil, op.fail("the value is %s, and this needs a list", typeName(old.Type))
 	}
-	var values []bson.RawValue
+	values := make([]bson.RawValue, 0, countOf(old.Value))
 	for it := document.NewIter(old.Value); it.Next(); {
 		values = append(values, it.Value())
 	}
@@ -159,15 +159,15 @@ func directionValue(desc bool) bson.RawValue {
 }
 
 func (c *push) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Type, verdict, error) {
+	if old.Type == bson.TypeArray && c.position == nil && c.slice == nil && c.sort == nil {
+		return s.appendList(old.Value, countOf(old.Value), c.values)
+	}
 	values, err := op.listed(old)
 	if err != nil {
 		return 0, kept, err
 	}
 	if old.Type != 0 && len(c.values) == 0 && c.sort == nil && len(values) == c.limit(len(values)) {
 		return 0, kept, nil
-	}
-	if c.position == nil && c.slice == nil && c.sort == nil && old.Type != 0 {
-		return s.appendList(old.Value, len(values), c.values)
 	}
 	at := len(values)
 	if c.position != nil {
@@ -185,8 +185,19 @@ func (c *push) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Type, v
 	return s.writeList(values)
 }
 
+func countOf(list []byte) int {
+	n := 0
+	for it := document.NewIter(list); it.Next(); {
+		n++
+	}
+	return n
+}
+
 // appendList writes a list with more values behind.
 func (s *updating) appendList(src []byte, count int, values []bson.RawValue) (bson.Type, verdict, error) {
+	if len(values) == 0 {
+		return 0, kept, nil
+	}
 	start := len(s.out)
 	s.out = append(s.out, src[:len(src)-1]...)
 	for i, v := range values {
@@ -285,9 +296,6 @@ func (c *addToSet) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Typ
 		return 0, kept, err
 	}
 	missing := slices.DeleteFunc(slices.Clone(c.values), func(v bson.RawValue) bool { return holdsValue(values, v) })
-	if len(missing) == 0 {
-		return 0, kept, nil
-	}
 	return s.appendList(old.Value, len(values), missing)
 }
 
