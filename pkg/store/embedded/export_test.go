@@ -1,9 +1,12 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -88,3 +91,32 @@ func Damage(s *Store, key, value []byte) error {
 	}
 	return s.db.Set(key, value, pebble.Sync)
 }
+
+// Limits are how long things may take; what is zero stays as it is.
+type Limits struct{ Transaction, Patience, View time.Duration }
+
+// SetLimits is to be called before the store is used.
+func SetLimits(s *Store, l Limits) {
+	s.limits = limits{
+		transaction: cmp.Or(l.Transaction, s.limits.transaction),
+		patience:    cmp.Or(l.Patience, s.limits.patience),
+		view:        cmp.Or(l.View, s.limits.view),
+	}
+}
+
+// WaitForWaiting returns when n writes wait for transactions.
+func WaitForWaiting(s *Store, n int64) {
+	for s.waiting.Load() != n {
+		runtime.Gosched()
+	}
+}
+
+// Held says how many documents and keys transactions hold.
+func Held(s *Store) int {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	return len(s.intents)
+}
+
+// Snapshots says how many snapshots of the engine are open.
+func Snapshots(s *Store) int { return s.db.Metrics().Snapshots.Count }
