@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"encoding/binary"
+	"time"
 )
 
 // intents is what open transactions write to: documents, and keys of unique indexes. Nobody else may write to them until
@@ -56,13 +57,15 @@ func (s *Store) heldBy(intent string, self *transaction) *transaction {
 	return nil
 }
 
-// await returns when t has ended.
-func (s *Store) await(ctx context.Context, t *transaction) error {
+// await returns when t has ended, or fails when giveUp comes.
+func (s *Store) await(ctx context.Context, t *transaction, giveUp <-chan time.Time) error {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
 	select {
 	case <-t.ended:
 		return nil
+	case <-giveUp:
+		return errTxConflict
 	case <-ctx.Done():
 		return contextError(ctx)
 	case <-s.state.closing:

@@ -36,50 +36,39 @@ func (d database) Transact(ctx context.Context, fn func(ctx context.Context, tx 
 		return err
 	}
 	defer done()
-	return d.s.transact(ctx, d.name, maxTransaction, fn)
+	return d.s.transact(ctx, d.name, maxTransaction, d.s.limits.patience, fn)
 }
 
-func (s *Store) transact(ctx context.Context, database string, limit int, fn func(ctx context.Context, tx store.Tx) error) error {
-	patience := time.NewTimer(s.limits.patience)
-	defer patience.Stop()
+// transact runs fn in transactions until one does not lose, or until patience has passed (0: as long as it takes).
+func (s *Store) transact(
+	ctx context.Context, database string, limit int, patience time.Duration, fn func(ctx context.Context, tx store.Tx) error,
+) error {
+	var giveUp <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		giveUp = timer.C
+	}
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		t := &transaction{s: s, database: database, limit: limit, ended: make(chan struct{})}
 		err := t.run(ctx, fn)
 		if !t.lost {
 			return err
 		}
+		if t.against != nil {
+			if err := s.await(ctx, t.against, giveUp); err != nil {
+				return err
+			}
+		}
 		select {
-		case <-patience.C:
+		case <-time.After(rand.N(backoff)): //nolint:gosec // spreads retries, no secret
+		case <-giveUp:
 			return errTxConflict
-		default:
-		}
-		if err := s.backOff(ctx, t.against, rand.N(backoff)); err != nil { //nolint:gosec // spreads retries, no secret
-			return err
-		}
-	}
-}
-
-// backOff waits until the transaction that was lost against has ended, or for a while, and then for d.
-func (s *Store) backOff(ctx context.Context, against *transaction, d time.Duration) error {
-	if against != nil {
-		timer := time.NewTimer(maxBackoff)
-		defer timer.Stop()
-		select {
-		case <-against.ended:
-		case <-timer.C:
 		case <-ctx.Done():
 			return contextError(ctx)
 		case <-s.state.closing:
 			return errClosed
 		}
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return contextError(ctx)
-	case <-s.state.closing:
-		return errClosed
 	}
 }
 
@@ -282,7 +271,7 @@ func (t *transaction) stage(b *commit) error {
 
 // writeInTransaction is an atomic Write whose ops have to find what those before them wrote.
 func (c *Collection) writeInTransaction(ctx context.Context, ops []store.Op) (results []store.Result, err error) {
-	err = c.s.transact(ctx, c.name.database, maxSearching, func(ctx context.Context, tx store.Tx) error {
+	err = c.s.transact(ctx, c.name.database, maxSearching, 0, func(ctx context.Context, tx store.Tx) error {
 		var err error
 		if results, err = tx.Collection(c.name.collection).Write(ctx, ops, true); err != nil {
 			return err

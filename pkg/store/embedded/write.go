@@ -114,7 +114,7 @@ func (c *Collection) writeByID(ctx context.Context, work []pending, atomic bool,
 			err = also(err, a.add(b))
 		}
 		if h, ok := err.(held); ok { //nolint:errorlint // never wrapped
-			err = c.s.await(ctx, h.by)
+			err = c.s.await(ctx, h.by, nil)
 		}
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ func (c *Collection) writeOne(ctx context.Context, p *pending, a *acks) error {
 			err = also(err, a.add(b))
 		}
 		if h, ok := err.(held); ok { //nolint:errorlint // never wrapped
-			err, again = c.s.await(ctx, h.by), true
+			err, again = c.s.await(ctx, h.by, nil), true
 		}
 		if err != nil || !again {
 			return err
@@ -230,7 +230,7 @@ func (m *manyWrite) flush(ctx context.Context) error {
 			err = also(err, m.acks.add(b))
 		}
 		if h, ok := err.(held); ok { //nolint:errorlint // never wrapped
-			err = m.c.s.await(ctx, h.by)
+			err = m.c.s.await(ctx, h.by, nil)
 		}
 		if err != nil {
 			return err
