@@ -67,6 +67,12 @@ func (s *Store) noteOnDisk(b *pebble.Batch) error {
 	return b.LogData(binary.LittleEndian.AppendUint64([]byte(noteMark), s.onDisk.Load()), nil)
 }
 
+// noteAll tells the log that all of it is on disk, before it is closed.
+func (s *Store) noteAll() error {
+	note := binary.LittleEndian.AppendUint64([]byte(noteMark), s.onDisk.Load())
+	return guarded("close the log", func() error { return s.db.LogData(note, pebble.Sync) })
+}
+
 // knowOnDisk keeps that b is on disk.
 func (s *Store) knowOnDisk(b *pebble.Batch) {
 	for n, now := uint64(b.SeqNum()), s.onDisk.Load(); n > now && !s.onDisk.CompareAndSwap(now, n); now = s.onDisk.Load() {
@@ -163,7 +169,10 @@ func (l logContent) goesOn(bad piece, missing uint64) bool {
 			at = nextBlock(at)
 			continue
 		}
-		if c.trailer || (l.number == 0 && c.begins()) {
+		if c.trailer {
+			return false // which is not synced before what is in front of it
+		}
+		if l.number == 0 && c.begins() {
 			return true
 		}
 		if missing == 0 && c.begins() {

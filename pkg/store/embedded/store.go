@@ -268,7 +268,10 @@ func (s *Store) release() error {
 	s.state.running.Wait()
 	var err error
 	if s.db != nil && s.failed.Load() == nil {
-		err = s.db.Close()
+		if !s.opts.ReadOnly && s.onDisk.Load() > 0 {
+			err = s.noteAll()
+		}
+		err = errors.Join(err, s.db.Close())
 	}
 	return internal(errors.Join(err, s.lock.Close()), "close the store")
 }
