@@ -164,3 +164,46 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("left %s", got)
 	}
 }
+
+// TestCreateIndexGivenUp ends the context of builds at different times. What is left behind is either a whole index, if
+// nobody was told otherwise, or nothing.
+func TestCreateIndexGivenUp(t *testing.T) {
+	t.Parallel()
+	uri := mongotest.URI(t)
+	s := open(t, uri)
+	name := "test_" + bson.NewObjectID().Hex()
+	t.Cleanup(func() { _ = s.DropDatabase(context.WithoutCancel(t.Context()), name) })
+	foreign := admin(t, uri).Database(name).Collection("c")
+	for batch := range 20 {
+		var docs []bson.D
+		for i := range 5000 {
+			docs = append(docs, bson.D{{Key: "_id", Value: batch*5000 + i}, {Key: "n", Value: (batch * 5000 * i) % 7919}})
+		}
+		if _, err := foreign.InsertMany(t.Context(), docs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := s.Database(name).Collection("c")
+	index := store.Index{Name: "n", Keys: []store.IndexKey{{Path: "n"}}}
+	for _, after := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond} {
+		for how, start := range map[string]func() (context.Context, context.CancelFunc){
+			"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), after) },
+			"cancel": func() (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(after, cancel)
+				return ctx, cancel
+			},
+		} {
+			ctx, cancel := start()
+			err := c.CreateIndex(ctx, index)
+			cancel()
+			got, listErr := c.Indexes(t.Context())
+			if listErr != nil || (err == nil) != (len(got) == 1) {
+				t.Errorf("%s after %v: %v, and then there are %+v, %v", how, after, err, got, listErr)
+			}
+			if err := c.DropIndex(t.Context(), index.Name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
