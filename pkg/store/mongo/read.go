@@ -3,14 +3,12 @@ package mongo
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -83,33 +81,6 @@ func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64)
 		return n > 0, err
 	})
 	return n, err
-}
-
-// Distinct gives the different values that path has.
-func (c *collection) Distinct(ctx context.Context, path string, filter *mql.Filter) (values []bson.RawValue, err error) {
-	err = c.read(ctx, func(ctx context.Context) (bool, error) {
-		list, err := retrySnapshot(ctx, func() (bson.RawArray, error) { return c.distinct(ctx, path, filter) })
-		if err != nil {
-			return false, err
-		}
-		values, err = list.Values()
-		return len(values) > 0, err
-	})
-	slices.SortFunc(values, document.Compare)
-	return values, err
-}
-
-func (c *collection) distinct(ctx context.Context, path string, filter *mql.Filter) (bson.RawArray, error) {
-	from := c.snapshot
-	if c.database.store.sharded && c.view == nil && c.tx == nil {
-		from = c.coll // a sharded collection has no snapshot for it
-	}
-	// A condition that an index can't tell keeps the server from reading the values from its keys: those of lists and
-	// of missing fields are not what the documents have (seen on 6.0).
-	never := bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: "undefined"}}}}
-	return from.Distinct(ctx, path, bson.D{{Key: "$and", Value: bson.A{
-		rawFilter(filter), bson.D{{Key: "$nor", Value: bson.A{never}}},
-	}}}).Raw()
 }
 
 // read runs a read, which says whether it found anything. A view makes sure that there was nothing to find.

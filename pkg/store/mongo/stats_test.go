@@ -1,11 +1,8 @@
 package mongo_test
 
 import (
-	"context"
 	"strings"
 	"testing"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -62,30 +59,5 @@ func TestValidateReports(t *testing.T) {
 		if text := strings.Join(got, " "); text != tt.want {
 			t.Errorf("%s: %s, want %s", name, text, tt.want)
 		}
-	}
-}
-
-// TestDistinctReadsNoIndexKeys has values that an index has and documents don't.
-func TestDistinctReadsNoIndexKeys(t *testing.T) {
-	t.Parallel()
-	_, db := database(t)
-	c := db.Collection("c")
-	mustWrite(t, c, insertion(t, `{"_id":1,"a":[]}`), insertion(t, `{"_id":2}`), insertion(t, `{"_id":3,"a":[[1],1]}`))
-	for _, index := range []string{"", "a"} {
-		if index != "" {
-			if err := c.CreateIndex(t.Context(), store.Index{Name: index, Keys: []store.IndexKey{{Path: index}}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := c.Distinct(t.Context(), "a", nil)
-		if err != nil || len(got) != 2 || got[0].Type != bson.TypeInt32 || got[1].Type != bson.TypeArray {
-			t.Errorf("with index %q: %v, %v", index, got, err)
-		}
-	}
-	big := insertion(t, `{"_id":4,"s":"`+strings.Repeat("x", 9<<20)+`"}`)
-	other := insertion(t, `{"_id":5,"s":"`+strings.Repeat("y", 9<<20)+`"}`)
-	mustWrite(t, c, big, other)
-	if _, err := c.Distinct(context.WithoutCancel(t.Context()), "s", nil); outcome(err) != "distinct_too_large" {
-		t.Errorf("of 18 MB: %v", err)
 	}
 }

@@ -1,0 +1,121 @@
+package mongo
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+)
+
+const maxDistinct = 16 << 20 // bytes of values, as a server has it
+
+// Distinct gives the different values that path has.
+func (c *collection) Distinct(ctx context.Context, path string, filter *mql.Filter) (values []bson.RawValue, err error) {
+	err = c.read(ctx, func(ctx context.Context) (bool, error) {
+		values, err = retrySnapshot(ctx, func() ([]bson.RawValue, error) {
+			if c.database.store.sharded {
+				return c.gather(ctx, path, filter)
+			}
+			return c.distinct(ctx, path, filter)
+		})
+		return len(values) > 0, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(values, document.Compare)
+	return values, nil
+}
+
+// distinct lets the server find the values.
+func (c *collection) distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
+	// A condition that an index can't tell keeps the server from reading the values from its keys: those of lists and
+	// of missing fields are not what the documents have (seen on 6.0).
+	never := bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: "undefined"}}}}
+	list, err := c.snapshot.Distinct(ctx, path, bson.D{{Key: "$and", Value: bson.A{
+		rawFilter(filter), bson.D{{Key: "$nor", Value: bson.A{never}}},
+	}}}).Raw()
+	if err != nil {
+		return nil, err
+	}
+	return list.Values()
+}
+
+// gather finds the values here. Routers have no snapshot for the command distinct, and no transaction.
+func (c *collection) gather(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
+	names := strings.Split(path, ".")
+	opts := options.Find().SetBatchSize(maxBatch).SetProjection(bson.D{{Key: names[0], Value: 1}})
+	cursor, err := c.snapshot.Find(ctx, rawFilter(filter), opts)
+	if err != nil {
+		return nil, err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	g := gatherer{seen: map[string]bool{}}
+	for cursor.Next(ctx) && g.size <= maxDistinct {
+		g.walk(cursor.Current, names)
+	}
+	if g.size > maxDistinct {
+		return nil, errDistinctSize
+	}
+	return g.values, cursor.Err()
+}
+
+// gatherer is a set of values.
+type gatherer struct {
+	seen   map[string]bool
+	key    []byte
+	values []bson.RawValue
+	size   int
+}
+
+// walk follows a path from an object, or from a list where the path picks one element.
+func (g *gatherer) walk(doc []byte, path []string) {
+	for it := document.NewIter(doc); it.Next(); {
+		if string(it.Key()) != path[0] {
+			continue
+		}
+		switch v := it.Value(); {
+		case len(path) == 1:
+			g.add(v)
+		case v.Type == bson.TypeEmbeddedDocument, v.Type == bson.TypeArray && isPosition(path[1]):
+			g.walk(v.Value, path[1:])
+		case v.Type == bson.TypeArray:
+			for each := document.NewIter(v.Value); each.Next(); {
+				if element := each.Value(); element.Type == bson.TypeEmbeddedDocument {
+					g.walk(element.Value, path[1:])
+				}
+			}
+		}
+		return
+	}
+}
+
+func isPosition(name string) bool {
+	return name == "0" || name != "" && name[0] != '0' && strings.Trim(name, "0123456789") == ""
+}
+
+// add takes up a value, of a list its elements.
+func (g *gatherer) add(v bson.RawValue) {
+	if v.Type != bson.TypeArray {
+		g.addOne(v)
+		return
+	}
+	for it := document.NewIter(v.Value); it.Next(); {
+		g.addOne(it.Value())
+	}
+}
+
+func (g *gatherer) addOne(v bson.RawValue) {
+	g.key = document.AppendKey(g.key[:0], v, false)
+	if g.seen[string(g.key)] {
+		return
+	}
+	g.seen[string(g.key)] = true
+	g.size += len(v.Value)
+	g.values = append(g.values, bson.RawValue{Type: v.Type, Value: slices.Clone(v.Value)})
+}
