@@ -123,8 +123,10 @@ func (d *database) RenameCollection(ctx context.Context, from, to string, replac
 			return d.renameToItself(ctx, from, replace)
 		}
 		err := d.store.client.Database("admin").RunCommand(ctx, bson.D{
-			{Key: "renameCollection", Value: d.name + "." + from}, {Key: "to", Value: d.name + "." + to},
-			{Key: "dropTarget", Value: replace}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
+			{Key: "renameCollection", Value: d.name + "." + from},
+			{Key: "to", Value: d.name + "." + to},
+			{Key: "dropTarget", Value: replace},
+			{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
 		}).Err()
 		switch {
 		case hasCode(err, codeNamespaceNotFound):

@@ -16,7 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
-// TestServerStopsWorking ends the contexts of slow reads, by a deadline and by cancelling. The server does not go on.
+// TestServerStopsWorking ends the contexts of slow reads, by a deadline and by cancel. The server does not go on.
 func TestServerStopsWorking(t *testing.T) {
 	t.Parallel()
 	uri := mongotest.URI(t)
@@ -69,9 +69,9 @@ func TestServerStopsWorking(t *testing.T) {
 			cancel()
 		}()
 		if err := read(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s, cancelled: %v", name, err)
+			t.Errorf("%s, given up: %v", name, err)
 		}
-		waitUntilIdle(t, admin, mark, name+", cancelled")
+		waitUntilIdle(t, admin, mark, name+", given up")
 		ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if err := read(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s, out of time: %v", name, err)
@@ -99,8 +99,11 @@ func working(t *testing.T, admin *driver.Client, mark string) int {
 	cursor, err := admin.Database("admin").Aggregate(t.Context(), bson.A{
 		bson.D{{Key: "$currentOp", Value: bson.D{}}},
 		bson.D{{Key: "$match", Value: bson.D{
-			{Key: "appName", Value: mark}, {Key: "active", Value: true}, {Key: "op", Value: bson.D{{Key: "$ne", Value: "none"}}},
-			{Key: "command.hello", Value: bson.D{{Key: "$exists", Value: false}}}, {Key: "command.isMaster", Value: bson.D{{Key: "$exists", Value: false}}},
+			{Key: "appName", Value: mark},
+			{Key: "active", Value: true},
+			{Key: "op", Value: bson.D{{Key: "$ne", Value: "none"}}},
+			{Key: "command.hello", Value: bson.D{{Key: "$exists", Value: false}}},
+			{Key: "command.isMaster", Value: bson.D{{Key: "$exists", Value: false}}},
 		}}},
 	})
 	if err != nil {

@@ -9,4 +9,4 @@ func (s *Store) SetTransactionTime(d time.Duration) { s.txTime = d }
 func (s *Store) SetSharded(sharded bool) { s.sharded = sharded }
 
 // ReportProblems reads an answer to the command validate.
-var ReportProblems = reportProblems //nolint:gochecknoglobals // an exported name for a function
+var ReportProblems = reportProblems

@@ -191,7 +191,8 @@ func cut(t *testing.T, admin *driver.Client) error {
 func failCommand(t *testing.T, admin *driver.Client, times int, data bson.D) error {
 	t.Helper()
 	err := admin.Database("admin").RunCommand(t.Context(), bson.D{
-		{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: times}}},
+		{Key: "configureFailPoint", Value: "failCommand"},
+		{Key: "mode", Value: bson.D{{Key: "times", Value: times}}},
 		{Key: "data", Value: data},
 	}).Err()
 	if err != nil {

@@ -93,14 +93,11 @@ func mustWrite(t *testing.T, w store.Writer, ops ...store.Op) {
 	}
 }
 
-// ids gives the ids that r finds, in their order.
-func ids(t *testing.T, r store.Reader, q store.Query) string {
+// ids gives the ids of all documents, in their order.
+func ids(t *testing.T, r store.Reader) string {
 	t.Helper()
 	var all []string
-	if len(q.Sort) == 0 {
-		q.Sort = mql.Sort{{Path: "_id"}}
-	}
-	err := r.Find(t.Context(), q, func(doc bson.Raw) error {
+	err := r.Find(t.Context(), store.Query{Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
 		all = append(all, name(doc.Lookup("_id")))
 		return nil
 	})

@@ -60,11 +60,14 @@ func TestIndexesReadBack(t *testing.T) {
 		t.Errorf("another partial filter: %v", err)
 	}
 	for _, bad := range []store.Index{
-		{Name: "_id_x", Keys: on("a")}, {Name: "x", Keys: on("a", "b"), ExpireAfter: time.Hour},
-		{Name: "x", Keys: on("a"), ExpireAfter: time.Millisecond}, {Name: "x", Keys: on("a"), ExpireAfter: -time.Second},
+		{Name: "_id_x", Keys: on("a")},
+		{Name: "x", Keys: on("a", "b"), ExpireAfter: time.Hour},
+		{Name: "x", Keys: on("a"), ExpireAfter: time.Millisecond},
+		{Name: "x", Keys: on("a"), ExpireAfter: -time.Second},
 		{Name: "x", Keys: on("a"), Sparse: true, Partial: filter(t, `{"e":2}`)},
 		{Name: "x", Keys: on("a"), Partial: filter(t, `{"e":{"$ne":2}}`)},
-		{Name: "x"}, {Keys: on("a")},
+		{Name: "x"},
+		{Keys: on("a")},
 	} {
 		if err := c.CreateIndex(t.Context(), bad); errs.KindOf(err) != errs.Invalid {
 			t.Errorf("%+v: %v", bad, err)
@@ -160,7 +163,7 @@ func TestExpiry(t *testing.T) {
 	if !errors.Is(err, errEnough) {
 		t.Errorf("Watch: %v", err)
 	}
-	if got := ids(t, c, store.Query{}); got != "2 3" {
+	if got := ids(t, c); got != "2 3" {
 		t.Errorf("left %s", got)
 	}
 }

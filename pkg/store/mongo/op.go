@@ -59,11 +59,12 @@ func checkID(id bson.RawValue) error {
 	switch id.Type {
 	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
 		return errBadID
+	default:
+		if id.Validate() != nil {
+			return errBadID
+		}
+		return nil
 	}
-	if id.Validate() != nil {
-		return errBadID
-	}
-	return nil
 }
 
 // idOf is the _id by which an op without Filter chooses its document.
@@ -138,7 +139,7 @@ func idValue(id any) (v bson.RawValue, err error) {
 // apply writes one op. The error return is for failures of the store.
 func (c *collection) apply(ctx context.Context, op store.Op) (store.Result, error) {
 	if err := check(op); err != nil {
-		return store.Result{Err: err}, nil
+		return store.Result{Err: err}, nil //nolint:nilerr // it is the op's own
 	}
 	var r store.Result
 	var err error
@@ -204,8 +205,7 @@ func (c *collection) opError(ctx context.Context, op store.Op, cause error) (fai
 		return dup, nil
 	}
 	translated := c.database.store.translate(ctx, cause)
-	switch errs.KindOf(translated) {
-	case errs.Invalid, errs.TooLarge:
+	if kind := errs.KindOf(translated); kind == errs.Invalid || kind == errs.TooLarge {
 		return translated, nil
 	}
 	if reason := refusal(cause); reason != "" && ctx.Err() == nil {

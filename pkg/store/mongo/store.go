@@ -239,14 +239,12 @@ func (s *Store) release(ctx context.Context, session *mongo.Session, err error) 
 		session.EndSession(ctx)
 		return
 	}
-	s.running.Add(1) // the caller is in running itself, so this is before Close has waited
-	go func() {
-		defer s.running.Done()
+	s.running.Go(func() { // the caller is in running itself: Close waits for this, too
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 		defer cancel()
 		_ = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "killSessions", Value: bson.A{session.ID()}}}).Err()
 		session.EndSession(ctx)
-	}()
+	})
 }
 
 // observe moves the Store's time to that of a session that has done something.

@@ -40,7 +40,7 @@ func TestView(t *testing.T) {
 	mustWrite(t, db.Collection("late"), insertion(t, `{"_id":"new"}`))
 
 	kept := v.Collection("kept")
-	if got := ids(t, kept, store.Query{}); got != "old" {
+	if got := ids(t, kept); got != "old" {
 		t.Errorf("finds %s", got)
 	}
 	if n, err := kept.Count(t.Context(), filter(t, `{"l":{"$gte":1}}`), 0); n != 1 || err != nil {
@@ -60,7 +60,7 @@ func TestView(t *testing.T) {
 			t.Errorf("%s has %d, %v", gone, n, err)
 		}
 	}
-	if got := ids(t, v.Collection("late"), store.Query{}) + ids(t, v.Collection("never"), store.Query{}); got != "" {
+	if got := ids(t, v.Collection("late")) + ids(t, v.Collection("never")); got != "" {
 		t.Errorf("collections that were not there have %s", got)
 	}
 	names, err := v.CollectionNames(t.Context())

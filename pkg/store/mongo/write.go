@@ -168,7 +168,7 @@ func (c *collection) untilFailure(ctx context.Context, ops []store.Op, results [
 			return -1, err
 		}
 		if results[i].Err != nil {
-			return i, nil
+			return i, nil //nolint:nilerr // it is in results
 		}
 	}
 	return -1, nil

@@ -3,6 +3,7 @@ package mongo_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -232,10 +233,10 @@ func TestBulkTellsOpsApart(t *testing.T) {
 	ops = nil
 	var want []string
 	for i := range 40 {
-		op, text := update(t, fmt.Sprint(i), `{"$set":{"n":1}}`), "1 1"
+		op, text := update(t, strconv.Itoa(i), `{"$set":{"n":1}}`), "1 1"
 		switch i {
 		case 7, 8:
-			op, text = update(t, fmt.Sprint(i), `{"$unset":{"n":1}}`), "1 0"
+			op, text = update(t, strconv.Itoa(i), `{"$unset":{"n":1}}`), "1 0"
 		case 20:
 			op, text = update(t, "100", `{"$set":{"n":1}}`), "0 0 not_found"
 		case 21:
