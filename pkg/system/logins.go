@@ -15,7 +15,6 @@ import (
 // Failures are the failed logins under one key.
 type Failures struct {
 	Key   string    `bson:"_id"`
-	Rev   int64     `bson:"_rev"`
 	Count int64     `bson:"count"`
 	Last  time.Time `bson:"last"`
 }
@@ -37,31 +36,31 @@ func (l *Logins) Get(ctx context.Context, key string) (Failures, error) {
 
 // Add counts a failure under key. Failures older than forget don't count any more.
 func (l *Logins) Add(ctx context.Context, key string, forget time.Duration) (Failures, error) {
-	var f Failures
-	err := retry(ctx, func() error {
-		old, err := l.Get(ctx, key)
-		if err != nil {
-			return err
+	now := l.now()
+	forgotten, err := mql.Compile(bson.D{{Key: "_id", Value: key}, {Key: "last", Value: bson.D{{Key: "$lt", Value: now.Add(-forget)}}}})
+	if err != nil {
+		return Failures{}, err
+	}
+	count, err := mql.CompileUpdate(bson.D{
+		{Key: "$inc", Value: bson.D{{Key: "count", Value: int64(1)}}},
+		{Key: "$max", Value: bson.D{{Key: "last", Value: now}}}, // of failures at once the last one counts, too
+	}, nil)
+	if err != nil {
+		return Failures{}, err
+	}
+	results, err := l.coll.Write(ctx, []store.Op{
+		{Kind: store.Delete, Filter: forgotten},
+		{Kind: store.Update, ID: stringValue(key), Update: count, Upsert: true, Return: store.ReturnAfter},
+	}, false)
+	if err != nil {
+		return Failures{}, err
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			return Failures{}, r.Err
 		}
-		now := l.now()
-		f = Failures{Key: key, Rev: old.Rev + 1, Count: old.Count + 1, Last: now}
-		if now.Sub(old.Last) > forget {
-			f.Count = 1
-		}
-		if old.Rev == 0 {
-			err = insert(ctx, l.coll, f)
-		} else {
-			var op store.Op
-			if op, err = replaceOp(f, old.Rev); err == nil {
-				err = write(ctx, l.coll, op)
-			}
-		}
-		if isDuplicate(err) || errors.Is(err, errs.ErrNotFound) {
-			return store.ErrStale // added or cleared meanwhile
-		}
-		return err
-	})
-	return f, err
+	}
+	return decode[Failures](results[1].Doc)
 }
 
 // Clear forgets the failures under key.
