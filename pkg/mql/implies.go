@@ -217,7 +217,7 @@ const maxPartialDepth = 4
 
 // CheckPartial refuses what a partial index can't have for its filter in MongoDB 6.0. It takes $eq, $gt, $gte, $lt,
 // $lte, $in, $type, $exists: true, $and and $or, the latter two up to four levels deep; the rest is errs.Invalid with
-// code "bad_partial_filter". A nil filter is none, and fine.
+// code "bad_partial_filter". So are regular expressions in $in, which MongoDB takes. A nil filter is none, and fine.
 func CheckPartial(f *Filter) error { return checkPartial(f.Root(), 1) }
 
 func badPartial(format string, args ...any) error {
@@ -263,8 +263,14 @@ func checkPartialField(f *Field, depth int) error {
 	}
 	for _, p := range f.Preds {
 		switch p := p.(type) {
-		case *Cmp, *In, *Type:
+		case *Cmp, *Type:
 			continue
+		case *In:
+			// As a server is sent it, it could not be read again: the filter of an index is stored.
+			if len(p.Regexes) == 0 {
+				continue
+			}
+			return badPartial("%s: the $in of a partial filter can't have regular expressions", f.Path)
 		case *Exists:
 			if p.Want {
 				continue

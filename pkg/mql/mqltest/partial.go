@@ -2,6 +2,7 @@ package mqltest
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -15,8 +16,11 @@ func partial(r *rand.Rand, depth int) bson.D {
 	}
 	name := pick(r, []string{"$eq", "$gt", "$gte", "$lt", "$lte", "$in", "$type", "$exists", "$exists"})
 	v := operand(r, name, 0)
-	if name == "$exists" {
+	switch name {
+	case "$exists":
 		v = true
+	case "$in":
+		v = slices.DeleteFunc(values(r), func(item any) bool { _, ok := item.(bson.Regex); return ok })
 	}
 	return bson.D{{Key: pick(r, []string{"a", "a", "a", "b", "c", "a.b", "a.0"}), Value: bson.D{{Key: name, Value: v}}}}
 }

@@ -39,6 +39,11 @@ func TestIndexesChangeNothing(t *testing.T) {
 			s := open(t, embedded.Options{InMemory: true})
 			m := &oracle{t: t, r: r, c: collection(s), docs: map[int]bson.Raw{}, lists: seed%2 == 0}
 			for range 4 {
+				m.paths = []string{"a", "b", "c", "a.b", "a.c", "b.c"}
+				if r.IntN(2) == 0 {
+					r.Shuffle(len(m.paths), func(i, j int) { m.paths[i], m.paths[j] = m.paths[j], m.paths[i] })
+					m.paths = m.paths[:1+r.IntN(3)]
+				}
 				for range 60 {
 					m.change()
 				}
@@ -57,6 +62,8 @@ type oracle struct {
 	r    *rand.Rand
 	c    store.Collection
 	docs map[int]bson.Raw
+	// paths are those that filters, sorts and indexes mostly have.
+	paths []string
 	// lists are in some documents. Without any, the bounds of indexes are tight and answer counts alone.
 	lists bool
 }
@@ -153,7 +160,10 @@ func (o *oracle) index() store.Index {
 		def = store.Index{}
 	}
 	for range 1 + o.r.IntN(3) {
-		path := []string{"a", "b", "c", "a.b", "a.c", "b.c", "b.b", "a.b.c", "a.0", "_id"}[o.r.IntN(10)]
+		path := o.paths[o.r.IntN(len(o.paths))]
+		if o.r.IntN(4) == 0 {
+			path = []string{"a", "a.b", "b.b", "a.b.c", "a.0", "_id"}[o.r.IntN(6)]
+		}
 		if !slices.ContainsFunc(def.Keys, func(k store.IndexKey) bool { return k.Path == path }) {
 			def.Keys = append(def.Keys, store.IndexKey{Path: path, Desc: o.r.IntN(3) == 0})
 		}
@@ -260,8 +270,8 @@ func (o *oracle) filter() *mql.Filter {
 
 func (o *oracle) conditions() bson.D {
 	doc := bson.D{}
-	for _, path := range []string{"a", "b", "c", "a.b", "a.c", "_id"} {
-		if o.r.IntN(3) > 0 {
+	for _, path := range append(slices.Clone(o.paths), "_id") {
+		if o.r.IntN(3) > 0 && (len(o.paths) > 2 || path == "_id") {
 			continue
 		}
 		doc = append(doc, bson.E{Key: path, Value: o.operators(path, 2)})
@@ -327,9 +337,8 @@ func (o *oracle) sort() mql.Sort {
 		return mqltest.Sort(o.r)
 	}
 	var s mql.Sort
-	paths := []string{"a", "b", "c", "a.b", "a.c", "b.c"}
-	for _, i := range o.r.Perm(len(paths))[:o.r.IntN(3)] {
-		s = append(s, mql.SortField{Path: paths[i], Desc: o.r.IntN(2) == 0})
+	for _, i := range o.r.Perm(len(o.paths))[:o.r.IntN(min(3, len(o.paths)+1))] {
+		s = append(s, mql.SortField{Path: o.paths[i], Desc: o.r.IntN(2) == 0})
 	}
 	s = append(s, mql.SortField{Path: "_id", Desc: o.r.IntN(2) == 0})
 	if o.r.IntN(8) == 0 {

@@ -384,7 +384,7 @@ func TestDistinct(t *testing.T) {
 	for seed := range uint64(10 * soak()) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := open(t, embedded.Options{InMemory: true})
-		o := &oracle{t: t, r: r, c: collection(s), docs: map[int]bson.Raw{}, lists: seed%2 == 0}
+		o := &oracle{t: t, r: r, c: collection(s), docs: map[int]bson.Raw{}, lists: seed%2 == 0, paths: []string{"a", "b", "c", "a.b"}}
 		for range 3 {
 			for range 60 {
 				o.change()
@@ -440,4 +440,17 @@ func (o *oracle) distinct(path string, f *mql.Filter) []bson.RawValue {
 	}
 	slices.SortFunc(out, document.Compare)
 	return slices.CompactFunc(out, func(a, b bson.RawValue) bool { return document.Compare(a, b) == 0 })
+}
+
+// TestListsInElements: of one $elemMatch, two fields that lead into a further list may be satisfied by different elements
+// of that one.
+func TestListsInElements(t *testing.T) {
+	s := open(t, embedded.Options{InMemory: true})
+	c := collection(s)
+	createIndex(t, c, index("pair", "l.x.b", "l.x.c"))
+	must(t, c, insert(t, parse(t, `{"_id":1,"l":[{"x":[{"b":1,"c":0},{"b":0,"c":2}]}]}`)))
+	q := store.Query{Filter: mql.MustCompile(parse(t, `{"l":{"$elemMatch":{"x.b":1,"x.c":2}}}`))}
+	if e, err := c.Explain(t.Context(), q); err != nil || e.Returned != 1 || len(e.Indexes) != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
 }
