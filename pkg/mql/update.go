@@ -63,9 +63,11 @@ func CompileUpdate(doc bson.D, arrayFilters []bson.D) (*Update, error) {
 type Applying struct {
 	// Filter is what chose the document: $ is the element that matched it. Of several conditions that an element of a
 	// list satisfies, the last decides, in this order whatever that of the filter: $elemMatch on objects, $elemMatch
-	// on values, $size, $eq, $lte, $lt, $gt, $gte, $regex, $mod, $exists, $in, $type; of the same kind by path; of the
-	// same path as in the filter. Conditions joined by $or or under $not, $ne, $nin and $nor never decide, but for an
-	// $or that stands for an $in.
+	// on values, $size, $eq, $lte, $lt, $gt, $gte, $regex, $mod, $exists, $in, $type; of the same kind by path; two
+	// $elemMatch on one path by what is in them, in the same way; and then as they stand in Filter.Raw, where several
+	// that an $all, or an object in an $and, holds together come behind single ones. Conditions joined by $or or under
+	// $not, $ne, $nin and $nor never decide, but for an $or that stands for an $in. This is what a MongoDB server does,
+	// whatever its plan; an update that depends on it is better written with an array filter.
 	Filter *Filter
 	Now    time.Time // for $currentDate
 	Insert bool      // the document is being inserted: $setOnInsert counts

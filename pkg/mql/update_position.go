@@ -16,15 +16,21 @@ type condition struct {
 	pred  Pred
 }
 
+// conditions is what has to hold together: the conditions among it, in a MongoDB server's order before it sorts them.
+type conditions struct {
+	list  []condition
+	count int // of expressions, negations included; what has several is moved behind what stands beside it
+}
+
 // position gives the name (the index) of the list element that f has matched in doc, "" if there is none: that of the
 // last condition that an element satisfies. Applying tells which is the last.
 func (f *Filter) position(doc []byte) string {
 	if f == nil {
 		return ""
 	}
-	conditions := conditionsOf(nil, f.root)
-	slices.SortStableFunc(conditions, func(a, b condition) int { return compareShapes(a.shape, b.shape) })
-	for _, c := range slices.Backward(conditions) {
+	all := conditionsOf(f.root).list
+	slices.SortStableFunc(all, func(a, b condition) int { return compareShapes(a.shape, b.shape) })
+	for _, c := range slices.Backward(all) {
 		w := locator{pred: c.pred, spread: spreads(c.pred)}
 		if at, ok := w.walk(doc, c.field.segments); ok && at >= 0 {
 			return strconv.Itoa(at)
@@ -33,89 +39,131 @@ func (f *Filter) position(doc []byte) string {
 	return ""
 }
 
-// conditionsOf collects what holds wherever n does, but for negations.
-func conditionsOf(dst []condition, n Node) []condition {
+// conditionsOf reads n as a server reads what encodeNode makes of it: as one object, or where a name comes twice, as an
+// $and of objects with one member each.
+func conditionsOf(n Node) conditions {
+	members := membersOf(nil, n)
+	var names []clause
+	for _, m := range members {
+		names = append(names, clause{name: m.name})
+	}
+	var parts []conditions
+	for _, m := range members {
+		if repeats(names) {
+			parts = append(parts, together(m.parts))
+		} else {
+			parts = append(parts, m.parts...)
+		}
+	}
+	return together(parts)
+}
+
+// together joins parts: those of one expression, and then those of several.
+func together(parts []conditions) conditions {
+	var all conditions
+	for _, several := range []bool{false, true} {
+		for _, part := range parts {
+			if (part.count > 1) == several {
+				all.list = append(all.list, part.list...)
+				all.count += part.count
+			}
+		}
+	}
+	return all
+}
+
+// filterMember is one member of an encoded filter.
+type filterMember struct {
+	name  string
+	parts []conditions
+}
+
+func membersOf(dst []filterMember, n Node) []filterMember {
 	switch n := n.(type) {
 	case *AndNode:
 		for _, child := range n.Nodes {
-			dst = conditionsOf(dst, child)
-		}
-	case *OrNode:
-		return conditionsOfOr(dst, n)
-	case *Field:
-		for _, p := range n.Preds {
-			dst = appendCondition(dst, n, p)
-		}
-	}
-	return dst
-}
-
-func appendCondition(dst []condition, f *Field, p Pred) []condition {
-	if all, ok := p.(*All); ok {
-		for _, child := range all.Preds {
-			dst = appendCondition(dst, f, child)
+			dst = membersOf(dst, child)
 		}
 		return dst
+	case *OrNode:
+		return append(dst, filterMember{"$or", []conditions{conditionsOfOr(n)}})
+	case *Field:
+		return membersOfField(dst, n)
+	default:
+		return append(dst, filterMember{"$nor", []conditions{{count: 1}}})
 	}
+}
+
+// membersOfField splits as encodeField does.
+func membersOfField(dst []filterMember, f *Field) []filterMember {
+	var ops []clause
+	member := filterMember{name: f.Path}
+	for _, p := range f.Preds {
+		op := encodePred(p)
+		if repeats(append(slices.Clip(ops), op)) {
+			dst = append(dst, member)
+			member, ops = filterMember{name: f.Path}, nil
+		}
+		ops = append(ops, op)
+		member.parts = append(member.parts, conditionsOfPred(f, p))
+	}
+	return append(dst, member)
+}
+
+func conditionsOfPred(f *Field, p Pred) conditions {
+	if all, ok := p.(*All); ok {
+		var parts []conditions
+		for _, child := range all.Preds {
+			parts = append(parts, conditionsOfPred(f, child))
+		}
+		return together(parts)
+	}
+	c := conditions{count: 1}
 	if rankOf(p) > 0 {
-		dst = append(dst, condition{shapeOf(f.Path, p), f, p})
+		c.list = []condition{{shapeOf(f.Path, p), f, p}}
 	}
-	return dst
+	return c
 }
 
 // conditionsOfOr takes an $or that stands for something else: of one branch for the branch, of equalities and regular
 // expressions on one path for an $in.
-func conditionsOfOr(dst []condition, n *OrNode) []condition {
+func conditionsOfOr(n *OrNode) conditions {
+	none := conditions{count: 1}
 	branches := possible(n)
 	if len(branches) == 1 {
-		return conditionsOf(dst, branches[0])
+		return conditionsOf(branches[0])
 	}
 	in := &In{}
 	var field *Field
 	for _, child := range branches {
-		branch := conditionsOf(nil, child)
-		if len(branch) != 1 || negates(child) || field != nil && branch[0].field.Path != field.Path {
-			return dst
+		branch := conditionsOf(child)
+		if branch.count != 1 || len(branch.list) != 1 || field != nil && branch.list[0].field.Path != field.Path {
+			return none
 		}
-		field = branch[0].field
-		switch p := branch[0].pred.(type) {
+		field = branch.list[0].field
+		switch p := branch.list[0].pred.(type) {
 		case *Cmp:
 			if p.Op != Eq || p.Value.Type == bson.TypeRegex {
-				return dst
+				return none
 			}
 			in.Values = append(in.Values, p.Value)
 		case *Regex:
 			in.Regexes = append(in.Regexes, p)
 		case *In:
 			if rankOf(p) == rankIn {
-				return dst
+				return none
 			}
 			in.Values = append(in.Values, p.Values...)
 			in.Regexes = append(in.Regexes, p.Regexes...)
 		default:
-			return dst
+			return none
 		}
 	}
-	slices.SortStableFunc(in.Values, document.Compare)
-	return append(dst, condition{shapeOf(field.Path, in), field, in})
-}
-
-// negates says whether there is something in n that conditionsOf leaves out.
-func negates(n Node) bool {
-	switch n := n.(type) {
-	case *AndNode:
-		return slices.ContainsFunc(n.Nodes, negates)
-	case *OrNode:
-		branches := possible(n)
-		return len(branches) != 1 || negates(branches[0])
-	case *Field:
-		return slices.ContainsFunc(n.Preds, func(p Pred) bool {
-			_, isAll := p.(*All)
-			return !isAll && rankOf(p) == 0
-		})
-	default:
-		return true
+	if field == nil {
+		return none
 	}
+	slices.SortStableFunc(in.Values, document.Compare)
+	return conditions{[]condition{{shapeOf(field.Path, in), field, in}}, 1}
 }
 
 // rankOf is the place of p in the order of kinds; 0 for negations.

@@ -92,8 +92,8 @@ func shapeOfNode(n Node) shape {
 		slices.SortStableFunc(shapes, compareShapes)
 		return joined(shapes)
 	case *OrNode:
-		if in := conditionsOfOr(nil, n); len(in) == 1 && len(possible(n)) > 1 {
-			return shape{rank: in[0].rank, path: in[0].path}
+		if in := conditionsOfOr(n).list; len(in) == 1 && len(possible(n)) > 1 {
+			return in[0].shape
 		}
 		branches := shapesOfNodes(possible(n))
 		if len(branches) == 1 {
