@@ -1,6 +1,7 @@
 #!/bin/sh
 # make soak: the tests in which much happens at once, again and again with the race detector for the time given in
-# minutes (10m), with new random seeds each time.
+# minutes (10m), with new random seeds each time; and in each round many faults of the embedded store: power cuts, kills,
+# failing calls, changed bytes. A failure prints the SEED that repeats it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 minutes=${1:-10m}
@@ -13,6 +14,12 @@ trap 'rm -rf "$bin"' EXIT
 while [ "$(date +%s)" -lt "$end" ]; do
 	round=$((round + 1))
 	echo "== round $round"
+	CUTS=500 KILLS=20 IOERRORS=20 FLIPS=200 LISTS=20 "${GO:-go}" test -count=1 -v -timeout 30m -run '^TestR[0-9]' ./pkg/store/embedded |
+		tee "$bin/log" | grep -E '^ +[a-z]+_test.go|^--- FAIL' || true
+	if grep -q -e '^--- FAIL' -e '^FAIL' -e '^panic' "$bin/log"; then
+		cat "$bin/log"
+		exit 1
+	fi
 	"$bin/startmongo" "${GO:-go}" test -race -count=1 -shuffle=on -timeout 9m ./pkg/store/... ./pkg/records/... \
 		./pkg/controller/... ./pkg/dirwatch/... ./controllers/... ./pkg/httpapi/... ./pkg/app/... || exit 1
 done
