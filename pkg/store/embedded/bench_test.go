@@ -83,9 +83,31 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func BenchmarkInsert(b *testing.B) {
+	benchWrite(b, 1000, func([]bson.RawValue, int) store.Op { return insert(b, article(b, bson.NewObjectID(), 1)) })
+}
+
+// BenchmarkUpdate changes a field with an index, by _id.
+func BenchmarkUpdate(b *testing.B) {
+	benchWrite(b, benchDocs, func(ids []bson.RawValue, n int) store.Op {
+		return store.Op{Kind: store.Update, ID: ids[n%len(ids)], Update: setTo("author", n)}
+	})
+}
+
+// BenchmarkUpdateByFilter does the same to a document that it has to find by another field.
+func BenchmarkUpdateByFilter(b *testing.B) {
+	benchWrite(b, benchDocs, func(_ []bson.RawValue, n int) store.Op {
+		n %= benchDocs
+		filter := mql.MustCompile(bson.D{{Key: "status", Value: []string{"draft", "published"}[n%2]}, {Key: "n", Value: n}})
+		return store.Op{Kind: store.Update, Filter: filter, Update: inc("times", 1)}
+	})
+}
+
+// benchWrite measures writes of single ops, from one and from many sides.
+func benchWrite(b *testing.B, docs int, op func(ids []bson.RawValue, n int) store.Op) {
+	b.Helper()
 	for _, parallel := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint("parallel ", parallel), func(b *testing.B) {
-			c, _ := benchStore(b, 1000)
+			c, ids := benchStore(b, docs)
 			var n atomic.Int64
 			work := make(chan store.Op)
 			done := make(chan error, parallel)
@@ -103,7 +125,7 @@ func BenchmarkInsert(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				select {
-				case work <- insert(b, article(b, bson.NewObjectID(), int(n.Add(1)))):
+				case work <- op(ids, int(n.Add(1))):
 				case err := <-done:
 					b.Fatal(err)
 				}

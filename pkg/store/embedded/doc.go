@@ -3,8 +3,13 @@
 //
 // A database is a prefix of the catalog, a collection a number, and a document one key (keys.go). Secondary index
 // entries are keys without a document; the planner (plan.go) turns a filter and a sort into ranges of them, and
-// every document it finds is matched against the whole filter again, so an index can only make a query faster. All
-// writes pass one mutex that decides and numbers them (write.go), and wait for their fsync together outside of it.
+// every document it finds is matched against the whole filter again, so an index can only make a query faster.
+//
+// What a write makes of its document is worked out outside of any lock, for the document as it is then (edit.go,
+// write_filter.go). One mutex decides writes and numbers them: an edit holds if its document is still the same
+// (commit.go). Their fsync they wait for together, outside of it. A transaction lays its documents over a snapshot
+// (overlay.go), claims what it writes to, so that others wait or lose (intents.go), and ends in one commit
+// (transaction.go). A view is a snapshot with the catalog and the place in the feed of its moment (view.go).
 //
 // Start reading at Open, then Collection.Write and Collection.Find. What does not live here: what filters and sorts
 // mean (pkg/mql), how values are ordered as bytes (pkg/document), and the promises the store makes (pkg/store).

@@ -264,23 +264,6 @@ func (p *pending) updated() (bson.Raw, error) {
 	return doc, nil
 }
 
-// equality gives the one value that pred asks for.
-func equality(pred mql.Pred) (bson.RawValue, bool) {
-	switch p := pred.(type) {
-	case *mql.Cmp:
-		return p.Value, p.Op == mql.Eq
-	case *mql.In:
-		if len(p.Values) == 1 && len(p.Regexes) == 0 {
-			return p.Values[0], true
-		}
-	case *mql.All:
-		if len(p.Preds) == 1 {
-			return equality(p.Preds[0])
-		}
-	}
-	return bson.RawValue{}, false
-}
-
 // answer fills in Result.Doc.
 func (p *pending) answer(e *edit) (err error) {
 	var doc bson.Raw

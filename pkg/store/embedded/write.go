@@ -41,8 +41,7 @@ func (c *Collection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]
 	}
 	results := make([]store.Result, len(ops))
 	var a acks
-	err = c.write(ctx, c.s.pend(ops, results), atomic, &a)
-	if err = also(err, a.wait()); err != nil {
+	if err := also(c.write(ctx, c.s.pend(ops, results), atomic, &a), a.wait()); err != nil {
 		return nil, err
 	}
 	return results, nil
