@@ -56,16 +56,23 @@ func (s *Store) checkpoint(dir string) error {
 	}
 	err := guarded("checkpoint", func() error { return s.db.Checkpoint(partial, pebble.WithFlushedWAL()) })
 	if err == nil {
+		err = cutLog(partial, fs)
+	}
+	if err == nil {
 		err = fs.Rename(partial, dir)
 	}
 	if err != nil {
 		return errors.Join(err, fs.RemoveAll(partial))
 	}
-	parent, err := fs.OpenDir(fs.PathDir(dir))
+	return syncDir(fs.PathDir(dir), fs)
+}
+
+func syncDir(dir string, fs vfs.FS) error {
+	f, err := fs.OpenDir(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func errCheckpointExists(dir string) error {

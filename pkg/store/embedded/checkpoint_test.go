@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -89,7 +90,7 @@ func TestCheckpointCrash(t *testing.T) {
 		var mu sync.Mutex
 		made := map[string]int64{} // and the count that was acknowledged before
 		wg.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
+			for i := 0; i < 15 && ctx.Err() == nil; i++ {
 				doc, err := collection(s).Get(ctx, value(t, "chain"))
 				if err != nil {
 					return
@@ -111,8 +112,14 @@ func TestCheckpointCrash(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(round), 5))
 		seen := 0
 		for crash := range 5 {
-			for range rng.IntN(30) {
+			for range 5 + rng.IntN(30) {
 				must(t, s.Database("pace").Collection("pace"), insert(t, bson.D{{Key: "_id", Value: bson.NewObjectID()}}))
+			}
+			for enough := false; !enough && !t.Failed(); {
+				mu.Lock()
+				enough = len(made) >= 2*crash
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
 			}
 			mu.Lock()
 			promised := map[string]int64{}

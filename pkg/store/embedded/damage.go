@@ -135,12 +135,22 @@ func cooked(sum uint32) uint32 { return (sum>>15 | sum<<17) + 0xa282ead8 }
 
 // damaged gives the offset of the first chunk that is not whole but must have been.
 func (l logContent) damaged() (at int, yes bool) {
-	var missing uint64 // the batch that comes next, or is under way, has this number or a higher one; 0: not known
+	at, missing := l.end()
+	if at == len(l.data) {
+		return 0, false
+	}
+	c, _ := l.pieceAt(at)
+	return at, l.goesOn(c, missing) || l.longer(at) || l.written(c)
+}
+
+// end gives the offset of the first chunk that is not whole; if there is none, of the end. The batch that comes next, or
+// is under way, has the number missing or a higher one; 0: not known.
+func (l logContent) end() (at int, missing uint64) {
 	for at < len(l.data) {
 		c, ok := l.pieceAt(at)
 		switch {
 		case c.trailer:
-			return 0, false
+			return len(l.data), 0
 		case !ok || (len(l.data)-at >= 7 && bytes.Equal(l.data[at:at+7], make([]byte, 7)) && logBlock-at%logBlock < 19):
 			at = nextBlock(at) // the rest of a block was too small
 		case c.whole:
@@ -152,10 +162,10 @@ func (l logContent) damaged() (at int, yes bool) {
 				missing++
 			}
 		default:
-			return at, l.goesOn(c, missing) || l.longer(at) || l.written(c)
+			return at, missing
 		}
 	}
-	return 0, false
+	return len(l.data), 0
 }
 
 func nextBlock(at int) int { return (at/logBlock + 1) * logBlock }
@@ -225,30 +235,73 @@ func checkLogs(dir string, files vfs.FS) error {
 	if err != nil || !found.Exists {
 		return err
 	}
-	names, err := files.List(dir)
-	if err != nil {
+	if err := checkLog(files, files.PathJoin(dir, files.PathBase(found.ManifestFilename)), 0); err != nil {
 		return err
 	}
-	newest, number := "", uint64(0)
-	for _, name := range names {
-		text, isLog := strings.CutSuffix(name, ".log")
-		if n, err := strconv.ParseUint(text, 10, 32); isLog && err == nil && n >= number {
-			newest, number = name, n
-		}
-	}
-	if err := checkLog(files, files.PathJoin(dir, files.PathBase(found.ManifestFilename)), 0); err != nil || newest == "" {
+	newest, number, err := newestLog(dir, files)
+	if err != nil || newest == "" {
 		return err
 	}
-	return checkLog(files, files.PathJoin(dir, newest), uint32(number)) //nolint:gosec // parsed as 32 bits
+	return checkLog(files, newest, number)
 }
 
-func checkLog(files vfs.FS, name string, number uint32) (err error) {
-	f, err := files.Open(name)
+// newestLog gives the path and the number of the last log in a directory; "" if there is none.
+func newestLog(dir string, files vfs.FS) (path string, number uint32, err error) {
+	names, err := files.List(dir)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, name := range names {
+		text, isLog := strings.CutSuffix(name, ".log")
+		if n, err := strconv.ParseUint(text, 10, 32); isLog && err == nil && uint32(n) >= number {
+			path, number = files.PathJoin(dir, name), uint32(n)
+		}
+	}
+	return path, number, nil
+}
+
+// cutLog takes from the newest log in a directory what is behind its last whole chunk. It is for a copy of a log that
+// was written to meanwhile: the copy may have what came later, but not what was before it.
+func cutLog(dir string, files vfs.FS) error {
+	path, number, err := newestLog(dir, files)
+	if err != nil || path == "" {
+		return err
+	}
+	data, err := readLog(files, path)
 	if err != nil {
 		return err
 	}
+	end, _ := logContent{data: data, number: number}.end()
+	if end == len(data) {
+		return nil
+	}
+	part := path + ".part"
+	f, err := files.Create(part, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data[:end])
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := files.Rename(part, path); err != nil {
+		return err
+	}
+	return syncDir(dir, files)
+}
+
+func readLog(files vfs.FS, name string) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
 	data, err := io.ReadAll(f)
-	if err := errors.Join(err, f.Close()); err != nil {
+	return data, errors.Join(err, f.Close())
+}
+
+func checkLog(files vfs.FS, name string, number uint32) error {
+	data, err := readLog(files, name)
+	if err != nil {
 		return err
 	}
 	if at, yes := (logContent{data: data, number: number}).damaged(); yes {
