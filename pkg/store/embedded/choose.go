@@ -146,8 +146,8 @@ func (pl *plan) empty() bool {
 	return !slices.ContainsFunc(pl.scans, func(s *scan) bool { return len(s.ranges) > 0 })
 }
 
-func (c *candidate) unique() bool {
-	return len(c.scans) == 1 && c.scans[0].access.unique()
+func (a *candidate) unique() bool {
+	return len(a.scans) == 1 && a.scans[0].access.unique()
 }
 
 // beats says whether a is better than b whatever the documents are: it reads a part of the same keys, and has the
@@ -196,7 +196,7 @@ func (r *read) try(plans []candidate, cache *planCache) (*plan, error) {
 	}
 	best, bestRate := 0, -1.0
 	limit := int64(trialKeys)
-	for i := range plans {
+	for i := 0; i < len(plans) && limit > 0; i++ {
 		t := trial{read: r.copy()}
 		t.maxKeys = limit
 		if err := t.run(plans[i].plan); err != nil {

@@ -30,7 +30,7 @@ func (s *keySet) add(key []byte) (added bool, err error) {
 	if len(s.keys)+len(key)+8*len(s.slots) > maxSortMemory {
 		return false, errSeenMemory
 	}
-	s.slots[i] = hash&^(1<<32-1) | uint64(len(s.keys)+1) //nolint:gosec // below maxSortMemory
+	s.slots[i] = hash&^(1<<32-1) | uint64(len(s.keys)+1)
 	s.used++
 	s.keys = binary.AppendUvarint(s.keys, uint64(len(key)))
 	s.keys = append(s.keys, key...)

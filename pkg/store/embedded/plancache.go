@@ -3,7 +3,6 @@ package embedded
 import (
 	"fmt"
 	"math/bits"
-	"strings"
 	"sync"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -61,62 +60,64 @@ func shapeOf(q *store.Query) string {
 	w := shapeWriter{}
 	w.node(q.Filter.Root())
 	for _, f := range q.Sort {
-		fmt.Fprintf(&w, ",%q%t", f.Path, f.Desc)
+		w.addf(",%q%t", f.Path, f.Desc)
 	}
-	fmt.Fprintf(&w, ",%d,%t", bits.Len64(uint64(max(q.Limit, 0))), len(q.After) > 0) //nolint:gosec // not negative
-	return w.String()
+	w.addf(",%d,%t", bits.Len64(uint64(max(q.Limit, 0))), len(q.After) > 0)
+	return string(w.out)
 }
 
-type shapeWriter struct{ strings.Builder }
+type shapeWriter struct{ out []byte }
+
+func (w *shapeWriter) addf(format string, args ...any) { w.out = fmt.Appendf(w.out, format, args...) }
 
 func (w *shapeWriter) nodes(name string, nodes []mql.Node) {
-	w.WriteString(name)
+	w.addf("%s(", name)
 	for _, n := range nodes {
 		w.node(n)
 	}
-	w.WriteByte(')')
+	w.addf(")")
 }
 
 func (w *shapeWriter) node(n mql.Node) {
 	switch n := n.(type) {
 	case *mql.AndNode:
-		w.nodes("and(", n.Nodes)
+		w.nodes("and", n.Nodes)
 	case *mql.OrNode:
-		w.nodes("or(", n.Nodes)
+		w.nodes("or", n.Nodes)
 	case *mql.NorNode:
-		w.nodes("nor(", n.Nodes)
+		w.nodes("nor", n.Nodes)
 	case *mql.Field:
-		fmt.Fprintf(w, "%q", n.Path)
-		w.preds("(", n.Preds)
+		w.addf("%q", n.Path)
+		w.preds("", n.Preds)
 	}
 }
 
 func (w *shapeWriter) preds(name string, preds []mql.Pred) {
-	w.WriteString(name)
+	w.addf("%s(", name)
 	for _, p := range preds {
 		w.pred(p)
 	}
-	w.WriteByte(')')
+	w.addf(")")
 }
 
 func (w *shapeWriter) pred(p mql.Pred) {
 	switch p := p.(type) {
 	case *mql.Cmp:
-		fmt.Fprintf(w, "%s%d", p.Op, document.TypeOrder(p.Value.Type))
+		w.addf("%s%d", p.Op, document.TypeOrder(p.Value.Type))
 	case *mql.In:
-		fmt.Fprintf(w, "$in%d,%d", bits.Len(uint(len(p.Values))), len(p.Regexes))
+		w.addf("$in%d,%d", bits.Len(uint(len(p.Values))), len(p.Regexes))
 	case *mql.Not:
-		w.preds("$not(", p.Preds)
+		w.preds("$not", p.Preds)
 	case *mql.All:
-		w.preds("$all(", p.Preds)
+		w.preds("$all", p.Preds)
 	case *mql.ElemMatch:
-		w.preds("$elemMatch(", p.Preds)
+		w.preds("$elemMatch", p.Preds)
 		if p.Node != nil {
 			w.node(p.Node)
 		}
 	case *mql.Exists:
-		fmt.Fprintf(w, "$exists%t", p.Want)
+		w.addf("$exists%t", p.Want)
 	default:
-		fmt.Fprintf(w, "%T", p)
+		w.addf("%T", p)
 	}
 }

@@ -141,8 +141,10 @@ func TestMergedOrder(t *testing.T) {
 		{"points of lists", mql.MustCompile(in("tags", 0, 1, 2, 5, 6)), sortBy("-n", "_id"), []string{"tags_n"}, 5 + 8},
 		{"branches", either(bson.D{{Key: "kind", Value: 1}}, bson.D{{Key: "kind", Value: 2}}), sortBy("n", "_id"), []string{"kind_n"}, 2 + 4},
 		{
-			"branches with duplicates", either(bson.D{{Key: "kind", Value: 1}}, in("kind", 1, 2), bson.D{{Key: "tags", Value: 1}}), sortBy("n"),
-			[]string{"kind_n", "tags_n"}, 0,
+			name:    "branches with duplicates",
+			filter:  either(bson.D{{Key: "kind", Value: 1}}, in("kind", 1, 2), bson.D{{Key: "tags", Value: 1}}),
+			sort:    sortBy("n"),
+			indexes: []string{"kind_n", "tags_n"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -368,8 +370,8 @@ func TestReadsEndWithContext(t *testing.T) {
 
 // endsLater is a context that ends when it has been asked a few times.
 type endsLater struct {
-	context.Context //nolint:containedctx // it is one
-	after           int
+	context.Context
+	after int
 }
 
 func (c *endsLater) Err() error {
