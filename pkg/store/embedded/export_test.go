@@ -120,3 +120,6 @@ func Held(s *Store) int {
 
 // Snapshots says how many snapshots of the engine are open.
 func Snapshots(s *Store) int { return s.db.Metrics().Snapshots.Count }
+
+// Dir is where a store is.
+func Dir(s *Store) string { return s.opts.Dir }

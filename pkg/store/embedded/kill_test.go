@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/svcctl/svc/pkg/store/embedded"
 )
 
@@ -184,4 +186,6 @@ func (k *killer) check() {
 		k.t.Error(err)
 	}
 	wantFollowed(k.t, s.Database("db"), found)
+	opts.FS = vfs.Default
+	wantCopies(k.t, opts)
 }

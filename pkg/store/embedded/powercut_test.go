@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,6 +87,7 @@ func (p *plug) round() {
 		p.t.Errorf("store %d: %v", p.seed, err)
 	}
 	wantFollowed(p.t, after.Database("db"), found)
+	wantCopies(p.t, p.options(c.fs, nil))
 	p.fs, p.ledger = c.fs, c.ledger
 }
 
@@ -157,7 +159,7 @@ type job func(context.Context, *embedded.Store, *rand.Rand) error
 
 // jobs are all there are; those that go on until they are stopped only if they may.
 func jobs(endless bool) []job {
-	all := []job{changeIndexes, sweep}
+	all := []job{changeIndexes, sweep, checkpoint}
 	if endless {
 		all = append(all, follow)
 	}
@@ -169,6 +171,38 @@ func sweep(ctx context.Context, s *embedded.Store, _ *rand.Rand) error {
 	embedded.Sweep(ctx, s)
 	time.Sleep(time.Millisecond) // for the others
 	return nil
+}
+
+// checkpoint copies the store.
+func checkpoint(ctx context.Context, s *embedded.Store, r *rand.Rand) error {
+	time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+	return s.Checkpoint(ctx, embedded.Dir(s)+fmt.Sprint("-copy-", r.Uint64()))
+}
+
+// wantCopies checks that copies that were made are stores, and removes them.
+func wantCopies(t *testing.T, opts embedded.Options) {
+	t.Helper()
+	parent := opts.FS.PathDir(opts.Dir)
+	names, err := opts.FS.List(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		dir := opts.FS.PathJoin(parent, name)
+		if dir == opts.Dir {
+			continue
+		}
+		if !strings.HasSuffix(name, ".partial") {
+			of := opts
+			of.Dir = dir
+			s := open(t, of)
+			wantFollowed(t, s.Database("db"), contents(t, s.Database("db")))
+			validateAndClose(t, s)
+		}
+		if err := opts.FS.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // follow lets the follower work for a while.
