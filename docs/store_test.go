@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store/storetest/differ"
 )
 
 // TestStoreDoc compiles the examples of store.md, and looks for the tests that it names.
@@ -41,6 +42,11 @@ func TestStoreDoc(t *testing.T) {
 	}
 	operators(t, string(text))
 	named(t, string(text))
+	for _, d := range differ.Deliberate() {
+		if id := "`" + d.ID + "`"; !strings.Contains(string(text), id) {
+			t.Errorf("the difference %s is not there", id)
+		}
+	}
 }
 
 // operators checks that what the table lists is taken: anything else is refused by name.

@@ -57,7 +57,11 @@ func (f *fixture) checkPages(order, want string) {
 		if where == "" && want != "" && whole != want {
 			f.t.Errorf("sort %q: got %s\nwant %s", order, whole, want)
 		}
-		for _, size := range []int64{1, 3, 100} {
+		sizes := []int64{1, 3, 100}
+		if where != "" {
+			sizes = sizes[1:2]
+		}
+		for _, size := range sizes {
 			if pages := f.pages(q, size); pages != whole {
 				f.t.Errorf("filter %s sort %q in pages of %d: got %s\nwant %s", where, order, size, pages, whole)
 			}
