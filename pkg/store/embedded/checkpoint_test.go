@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -57,7 +58,7 @@ func TestCheckpoint(t *testing.T) {
 	if d := cmp.Diff(events1, texts(events(t, copied.Database("db"), store.Watch{After: start}))); d != "" {
 		t.Errorf("the feed of the copy differs (-want +got):\n%s", d)
 	}
-	wantIndexed(t, collection(copied), "n", 1001)
+	wantIndexed(t, collection(copied), 1001)
 	must(t, collection(copied), insert(t, bson.D{{Key: "_id", Value: "in the copy alone"}}))
 	if n, err := collection(s).Count(t.Context(), nil, 0); n != 1002 || err != nil {
 		t.Errorf("the store has %d documents, %v", n, err)
@@ -122,10 +123,7 @@ func TestCheckpointCrash(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			mu.Lock()
-			promised := map[string]int64{}
-			for dir, n := range made {
-				promised[dir] = n
-			}
+			promised := maps.Clone(made)
 			mu.Unlock()
 			clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: crash * 25, RNG: rng})
 			names, err := clone.List("/")

@@ -253,7 +253,7 @@ func newestLog(dir string, files vfs.FS) (path string, number uint32, err error)
 	}
 	for _, name := range names {
 		text, isLog := strings.CutSuffix(name, ".log")
-		if n, err := strconv.ParseUint(text, 10, 32); isLog && err == nil && uint32(n) >= number {
+		if n, err := strconv.ParseUint(text, 10, 32); isLog && err == nil && n >= uint64(number) {
 			path, number = files.PathJoin(dir, name), uint32(n)
 		}
 	}

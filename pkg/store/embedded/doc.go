@@ -11,6 +11,11 @@
 // (overlay.go), claims what it writes to, so that others wait or lose (intents.go), and ends in one commit
 // (transaction.go). A view is a snapshot with the catalog and the place in the feed of its moment (view.go).
 //
+// A commit also has the changes for the feed of its database and the new counters (ledger.go, feed.go, stats.go), so that
+// no crash can part them from the documents; watch.go tells of what is on disk. In the background indexes are built
+// (build.go), documents expire (expire.go) and feeds are truncated (retention.go). validate.go checks all of it against
+// the documents, repair.go makes it anew, and checkpoint.go copies the store as it is.
+//
 // Start reading at Open, then Collection.Write and Collection.Find. What does not live here: what filters and sorts
 // mean (pkg/mql), how values are ordered as bytes (pkg/document), and the promises the store makes (pkg/store).
 package embedded

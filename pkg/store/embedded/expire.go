@@ -30,7 +30,7 @@ func (s *Store) expire(ctx context.Context) error {
 			if x.def.ExpireAfter == 0 {
 				continue
 			}
-			if s.disk.check() != nil {
+			if full := s.disk.check() != nil; full {
 				return nil
 			}
 			e := expiry{s: s, coll: coll, index: x, until: s.opts.Now().Add(-x.def.ExpireAfter)}

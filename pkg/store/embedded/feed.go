@@ -106,7 +106,7 @@ func (f *feed) entry(head *feedHead, c change, now uint64) (key, value []byte) {
 }
 
 // millis is a time as the feed keeps it.
-func millis(t time.Time) uint64 { return uint64(max(t.UnixMilli(), 0)) } //nolint:gosec // not negative
+func millis(t time.Time) uint64 { return uint64(max(t.UnixMilli(), 0)) }
 
 func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)

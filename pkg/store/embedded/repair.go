@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -122,7 +120,7 @@ func (r *repair) entries(c *collection, x *index) (err error) {
 	defer func() { _ = b.Close() }() // returns memory only
 	for ok := it.First(); ok; ok = it.Next() {
 		doc, err := storedDoc(it.Value())
-		if err != nil || bson.Raw(doc).Validate() != nil {
+		if err != nil || doc.Validate() != nil {
 			continue // told
 		}
 		e, err := x.entriesOf(doc)

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -28,10 +27,10 @@ func (s *Store) sweeps(ctx context.Context) {
 // sweep does it once. What fails is tried again with the next one.
 func (s *Store) sweep(ctx context.Context) {
 	if err := s.expire(ctx); err != nil && ctx.Err() == nil {
-		s.opts.Logger.Warn("store documents not expired", slog.Any("error", err))
+		s.opts.Logger.WarnContext(ctx, "store documents not expired", slog.Any("error", err))
 	}
 	if err := s.truncateFeeds(); err != nil && ctx.Err() == nil {
-		s.opts.Logger.Warn("store feeds not truncated", slog.Any("error", err))
+		s.opts.Logger.WarnContext(ctx, "store feeds not truncated", slog.Any("error", err))
 	}
 }
 
@@ -118,19 +117,23 @@ func (s *Store) firstEntry(f *feed) (e feedEntry, err error) {
 // truncateFeed removes entries up to the first that is to be kept, but for the last one. Entries behind one to keep are
 // kept too, so the place is found by halving.
 func (s *Store) truncateFeed(span *feedSpan, keep func(feedEntry) bool) error {
-	var broken error
-	n := sort.Search(int(span.last.seq-span.first.seq), func(i int) bool { //nolint:gosec // entries that are stored
-		e, err := s.feedEntryAt(span.feed, span.first.seq+uint64(i)) //nolint:gosec // not negative
-		if err != nil {
-			broken = err
-			return true
+	low, high := span.first.seq, span.last.seq
+	for low < high {
+		middle := low + (high-low)/2
+		e, err := s.feedEntryAt(span.feed, middle)
+		switch {
+		case err != nil:
+			return err
+		case keep(e):
+			high = middle
+		default:
+			low = middle + 1
 		}
-		return keep(e)
-	})
-	if broken != nil || n == 0 {
-		return broken
 	}
-	first, err := s.feedEntryAt(span.feed, span.first.seq+uint64(n)) //nolint:gosec // not negative
+	if low == span.first.seq {
+		return nil
+	}
+	first, err := s.feedEntryAt(span.feed, low)
 	if err != nil {
 		return err
 	}

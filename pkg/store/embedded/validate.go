@@ -88,10 +88,12 @@ func newValidation(ctx context.Context, snap *pebble.Snapshot, report func(store
 }
 
 func (v *validation) run(database string) (err error) {
-	if v.cat, err = loadCatalog(v.snap); err != nil {
-		v.tell(store.Problem{Text: "the catalog can't be read: " + err.Error()})
+	cat, damage := loadCatalog(v.snap)
+	if damage != nil {
+		v.tell(store.Problem{Text: "the catalog can't be read: " + damage.Error()})
 		return nil
 	}
+	v.cat = cat
 	v.whole = database == ""
 	colls := v.cat.sorted()
 	if !v.whole {
@@ -288,7 +290,7 @@ func (v *validation) entry(x *checkedIndex, key, id []byte) error {
 		v.faults.indexes[x.id] = true
 		return nil
 	case err != nil:
-		return nil // the walk over the index meets it too
+		return nil //nolint:nilerr // the walk over the index meets it too
 	}
 	if n, size := binary.Uvarint(value); size != len(value) || n != uint64(len(id)) {
 		x.add(true, "the entry %x of the document with the key %x is damaged", key, id)
@@ -306,7 +308,7 @@ func (v *validation) index(c *collection, x *checkedIndex) error {
 		have++
 		id, err := entryID(key, value)
 		if err != nil || len(id) > len(key)-len(x.prefix) {
-			return nil // told already if it is a document's, else one too many
+			return nil //nolint:nilerr // told already if it is a document's, else one too many
 		}
 		fields := key[:len(key)-len(id)]
 		if x.def.Unique && bytes.Equal(fields, last) && v.has(c, x, fields, id) && v.has(c, x, fields, lastID) {
@@ -346,7 +348,7 @@ func (v *validation) surplus(c *collection, x *checkedIndex) error {
 		id, err := entryID(key, value)
 		if err != nil || len(id) > len(key)-len(x.prefix) {
 			x.add(true, "the entry %x is damaged", key[len(x.prefix):])
-			return nil
+			return nil //nolint:nilerr // it is told
 		}
 		if !v.has(c, x, key[:len(key)-len(id)], id) {
 			x.add(true, "the entry %x is of no document", key[len(x.prefix):])
