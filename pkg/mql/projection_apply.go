@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 )
 
 // Apply appends to dst what p leaves of doc, which f has matched, and gives the extended slice. It fails with
@@ -14,8 +15,14 @@ import (
 // but for $elemMatch and $.
 func (p *Projection) Apply(dst []byte, doc bson.Raw, f *Filter) ([]byte, error) {
 	w := projecting{dst: dst, include: p.include}
+	if p.position {
+		w.at = f.position(doc)
+	}
 	start := w.open()
-	w.fields(doc, p.root, true)
+	w.fields(doc, p.root, nested{sliced: true, position: p.position})
+	if w.err != nil {
+		return dst, w.err
+	}
 	for _, last := range p.appends {
 		if v := field(doc, last.name); v.Type == bson.TypeArray {
 			w.elemMatch(last.name, v, last.elem)
@@ -29,6 +36,14 @@ func (p *Projection) Apply(dst []byte, doc bson.Raw, f *Filter) ([]byte, error) 
 type projecting struct {
 	dst     []byte
 	include bool
+	at      string // the index that $ stands for, if there is one
+	err     error
+}
+
+// nested is what still counts on the way down.
+type nested struct {
+	sliced   bool // $slice, which does not reach into lists that are elements of lists
+	position bool // $, which is for the outermost list on its path
 }
 
 // open begins an object or a list; close ends it.
@@ -54,12 +69,14 @@ func (w *projecting) index(t bson.Type, i int64) {
 	w.dst = append(w.dst, 0)
 }
 
-// fields writes what is left of an object's fields. With sliced, $slice counts: it does not reach into lists that are
-// elements of lists.
-func (w *projecting) fields(doc []byte, parts partition, sliced bool) {
+// fields writes what is left of an object's fields.
+func (w *projecting) fields(doc []byte, parts partition, in nested) {
 	for it := document.NewIter(doc); it.Next(); {
 		v, part := it.Value(), parts.find(it.Key())
 		switch {
+		case part != nil && part.position && in.position && v.Type == bson.TypeArray:
+			w.name(v.Type, it.Key())
+			w.matched(v.Value, part, in)
 		case part == nil:
 			if !w.include {
 				w.name(v.Type, it.Key())
@@ -68,13 +85,13 @@ func (w *projecting) fields(doc []byte, parts partition, sliced bool) {
 		case len(part.parts) > 0:
 			if w.leaves(v) {
 				w.name(v.Type, it.Key())
-				w.inside(v, part.parts, sliced)
+				w.inside(v, part.parts, nested{in.sliced, in.position && part.position})
 			}
 		case part.elem != nil:
 			if v.Type == bson.TypeArray {
 				w.elemMatch(part.name, v, part.elem)
 			}
-		case part.slice != nil && sliced && v.Type == bson.TypeArray:
+		case part.slice != nil && in.sliced && v.Type == bson.TypeArray:
 			w.name(v.Type, it.Key())
 			w.slice(v.Value, part.slice)
 		case w.include || part.slice != nil:
@@ -91,21 +108,21 @@ func (w *projecting) leaves(v bson.RawValue) bool {
 }
 
 // inside writes what is left of a value of which paths below are named.
-func (w *projecting) inside(v bson.RawValue, parts partition, sliced bool) {
+func (w *projecting) inside(v bson.RawValue, parts partition, in nested) {
 	switch v.Type {
 	case bson.TypeEmbeddedDocument:
 		start := w.open()
-		w.fields(v.Value, parts, sliced)
+		w.fields(v.Value, parts, in)
 		w.close(start)
 	case bson.TypeArray:
-		w.elements(v.Value, parts, sliced)
+		w.elements(v.Value, parts, in)
 	default:
 		w.dst = append(w.dst, v.Value...)
 	}
 }
 
 // elements does the same with each element of a list: a path leads into lists, and into lists in them.
-func (w *projecting) elements(list []byte, parts partition, sliced bool) {
+func (w *projecting) elements(list []byte, parts partition, in nested) {
 	start := w.open()
 	n := int64(0)
 	for it := document.NewIter(list); it.Next(); {
@@ -114,8 +131,26 @@ func (w *projecting) elements(list []byte, parts partition, sliced bool) {
 			continue
 		}
 		w.index(v.Type, n)
-		w.inside(v, parts, sliced && v.Type != bson.TypeArray)
+		w.inside(v, parts, nested{in.sliced && v.Type != bson.TypeArray, in.position})
 		n++
+	}
+	w.close(start)
+}
+
+// matched writes the element of a list that the filter has matched, in a list of one.
+func (w *projecting) matched(list []byte, p *part, in nested) {
+	v, ok := element(list, w.at)
+	if !ok || len(p.parts) > 0 && !w.leaves(v) {
+		w.err = errs.New(errs.Invalid, "projection_failed",
+			"projection: %s.$: the filter has matched no element of the list: it needs a condition on elements of it", p.name)
+		return
+	}
+	start := w.open()
+	w.index(v.Type, 0)
+	if len(p.parts) > 0 {
+		w.inside(v, p.parts, nested{in.sliced && v.Type != bson.TypeArray, false})
+	} else {
+		w.dst = append(w.dst, v.Value...)
 	}
 	w.close(start)
 }

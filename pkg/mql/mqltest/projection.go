@@ -19,6 +19,10 @@ func Projection(r *rand.Rand) bson.D {
 		p = append(p, bson.E{Key: "_id", Value: pick(r, []any{true, false, int64(1), int32(0)})})
 		r.Shuffle(len(p), func(i, j int) { p[i], p[j] = p[j], p[i] })
 	}
+	if r.IntN(8) == 0 {
+		path := pick(r, []string{"a", "b", "c", "a.b", "b.c", "a.b.c"}) + ".$"
+		p = append(p, bson.E{Key: path, Value: pick(r, []any{true, int32(1), style})})
+	}
 	if r.IntN(12) > 0 { // else a path may come twice
 		p = distinctPaths(p)
 	}
@@ -60,7 +64,8 @@ func distinctPaths(p bson.D) bson.D {
 	for _, e := range p {
 		collides := false
 		for _, o := range out {
-			collides = collides || strings.HasPrefix(e.Key+".", o.Key+".") || strings.HasPrefix(o.Key+".", e.Key+".")
+			one, other := strings.TrimSuffix(e.Key, ".$")+".", strings.TrimSuffix(o.Key, ".$")+"."
+			collides = collides || strings.HasPrefix(one, other) || strings.HasPrefix(other, one)
 		}
 		if !collides {
 			out = append(out, e)

@@ -110,6 +110,10 @@ func find(r *rand.Rand) Op {
 	}
 	if op.After == nil && r.IntN(3) == 0 {
 		op.Project = mqltest.Projection(r)
+		if r.IntN(10) == 0 {
+			op.Project = mutate(r, op.Project)
+		}
+		op.Project = plain(r, op.Project).(bson.D) //nolint:errcheck // it stays one
 	}
 	return op
 }
@@ -133,7 +137,13 @@ func order(r *rand.Rand) bson.D {
 
 // filter has only patterns that mean the same in RE2 and in the server's PCRE; package mql translates others, which
 // storetest.Differential is about.
-func filter(r *rand.Rand) bson.D { return plain(r, mqltest.Filter(r)).(bson.D) } //nolint:errcheck // it stays one
+func filter(r *rand.Rand) bson.D {
+	f := mqltest.Filter(r)
+	if r.IntN(10) == 0 {
+		f = mutate(r, f)
+	}
+	return plain(r, f).(bson.D) //nolint:errcheck // it stays one
+}
 
 func plain(r *rand.Rand, v any) any {
 	switch v := v.(type) {

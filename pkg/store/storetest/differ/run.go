@@ -175,7 +175,7 @@ func (o *outcome) differs(c *Case, i int) string {
 	if kind == "" {
 		return ""
 	}
-	if id := deliberate(&c.Ops[i], o.ours[i], o.theirs[i]); id != "" {
+	if id := deliberate(o.ours[i], o.theirs[i]); id != "" {
 		return "deliberate " + id
 	}
 	return c.Ops[i].Kind + ": " + kind
