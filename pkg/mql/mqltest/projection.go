@@ -21,6 +21,10 @@ func Projection(r *rand.Rand) bson.D {
 	}
 	if r.IntN(8) == 0 {
 		path := pick(r, []string{"a", "b", "c", "a.b", "b.c", "a.b.c"}) + ".$"
+		if strings.Contains(path, ".b") || strings.Contains(path, ".c") {
+			// Where b.c leads nowhere, a server looks for a c beside b.
+			p = nil
+		}
 		p = append(p, bson.E{Key: path, Value: pick(r, []any{true, int32(1), style})})
 	}
 	if r.IntN(12) > 0 { // else a path may come twice

@@ -48,6 +48,11 @@ func Deliberate() []Difference {
 			Why: "values and expressions in projections come with the aggregation language",
 		},
 		{
+			ID: "projection-position-elsewhere", // not generated
+			Why: "where b has no c, a server looks for the list of b.c.$ in a c beside b, and makes a b.c of it; here b.c " +
+				"leads nowhere",
+		},
+		{
 			ID: "sort-two-lists", theirs: "parallel arrays",
 			Why: "a server refuses to sort by two lists of one document; here it gives some order, as the port says",
 		},
