@@ -173,3 +173,92 @@ func pattern(r *rand.Rand) string {
 	pool := []string{"", "a", "^a", "^ab", "b", "^a.b", "[ab]", "^[^a]", "^(?:a|b)", "a+", `^a\z`, "é", `\d`, "^a|^b", "x?", `^\n`}
 	return pool[r.IntN(len(pool))]
 }
+
+// generateWrites makes a case with writes, and the indexes on both sides: they decide what is refused. A write of many
+// documents comes last, as which ones it has done before it fails is up to the order of the scan.
+func generateWrites(r *rand.Rand) *Case {
+	c := &Case{}
+	oneList := r.IntN(2) == 0
+	for i := range docsPerWrites {
+		c.Docs = append(c.Docs, document1(r, int32(i), oneList))
+	}
+	if r.IntN(3) > 0 { // they take long to make
+		for _, x := range indexes(r, oneList) {
+			x.Shared = true
+			c.Indexes = append(c.Indexes, x)
+		}
+	}
+	for range writesPerCase {
+		c.Ops = append(c.Ops, write(r))
+	}
+	last := write(r)
+	if last.Return == "" && last.Kind != Replace && last.Kind != Insert {
+		last.Many, last.Upsert, last.Filter = true, false, filter(r)
+	}
+	c.Ops = append(c.Ops, last)
+	return c
+}
+
+const (
+	docsPerWrites = 12
+	writesPerCase = 60
+)
+
+// write chooses one document: by its _id, or as the first in a total order.
+func write(r *rand.Rand) Op {
+	id := int32(r.IntN(docsPerWrites + 4)) //nolint:gosec // small; some are free
+	op := Op{Kind: [...]string{Insert, Update, Update, Update, Update, Update, Replace, Replace, Delete}[r.IntN(9)]}
+	if op.Kind == Insert {
+		op.Doc = mqltest.Doc(r, id)
+		return op
+	}
+	op.Filter = bson.D{{Key: "_id", Value: id}}
+	if r.IntN(2) == 0 {
+		op.Filter = bson.D{{Key: "$and", Value: bson.A{filter(r), op.Filter}}}
+	}
+	if r.IntN(3) == 0 {
+		modify(r, &op)
+	}
+	op.Upsert = op.Kind != Delete && r.IntN(4) == 0
+	switch op.Kind {
+	case Update:
+		op.Update, op.ArrayFilters = update(r)
+		if op.Upsert {
+			op.Filter = append(plain(r, mqltest.Upsert(r)).(bson.D), bson.E{Key: "_id", Value: id}) //nolint:errcheck // it stays one
+		}
+	case Replace:
+		op.Doc = mqltest.Doc(r, id)
+		if r.IntN(2) == 0 {
+			op.Doc = op.Doc[1:]
+		}
+	}
+	return op
+}
+
+// modify asks for the document.
+func modify(r *rand.Rand, op *Op) {
+	op.Return = "before"
+	if op.Kind != Delete && r.IntN(2) == 0 {
+		op.Return = "after"
+	}
+	if r.IntN(2) == 0 {
+		op.Filter, op.Sort = filter(r), order(r)
+	}
+	if r.IntN(2) == 0 {
+		op.Project = plain(r, mqltest.Projection(r)).(bson.D) //nolint:errcheck // it stays one
+	}
+}
+
+// update has no $currentDate: clocks differ.
+func update(r *rand.Rand) (bson.D, []bson.D) {
+	for {
+		u, filters := mqltest.Update(r)
+		if !slices.ContainsFunc(u, func(e bson.E) bool { return e.Key == "$currentDate" }) {
+			u = plain(r, u).(bson.D) //nolint:errcheck // it stays one
+			for i := range filters {
+				filters[i] = plain(r, filters[i]).(bson.D) //nolint:errcheck // as above
+			}
+			return u, filters
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -42,9 +43,6 @@ func (r *Report) String() string {
 		if n := r.Allowed[d.ID]; n > 0 {
 			fmt.Fprintf(&b, "\n  %d deliberately: %s", n, d.ID)
 		}
-	}
-	for _, f := range r.Found {
-		fmt.Fprintf(&b, "\n\n%s", f)
 	}
 	return b.String()
 }
@@ -134,7 +132,7 @@ func (d *duel) round(ctx context.Context, c *Case) error {
 		return fmt.Errorf("%w\n%s", err, c)
 	}
 	if o.serverErr != nil {
-		d.log("the server went down: %v\n%s", o.serverErr, c)
+		d.log("the server went down: %v in %.2000s", o.serverErr, c)
 		d.report.Skipped += len(c.Ops)
 		d.server.close()
 		return d.start(ctx)
@@ -181,18 +179,14 @@ func (o *outcome) differs(c *Case, i int) string {
 	return c.Ops[i].Kind + ": " + kind
 }
 
+// shrinkTime is for one difference; trials with indexes take long.
+const shrinkTime = 20 * time.Second
+
 // found makes a case that differs in an op small, and reports it.
 func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
-	d.log("found %q", kind)
-	small := *c
-	if at < len(c.Ops) {
-		small.Ops = slices.Clone(c.Ops[:at+1])
-		if !c.Ops[at].writes() {
-			small.Ops = slices.DeleteFunc(small.Ops[:at:at], func(op Op) bool { return !op.writes() })
-			small.Ops = append(small.Ops, c.Ops[at])
-		}
-	}
-	smallest := shrink(&small, func(c *Case) bool { return d.firstDifference(ctx, c) == kind })
+	small := d.alone(ctx, c, at, kind)
+	giveUp := time.Now().Add(shrinkTime)
+	smallest := shrink(small, func(c *Case) bool { return time.Now().Before(giveUp) && d.firstDifference(ctx, c) == kind })
 	o, err := d.both(ctx, smallest)
 	text := fmt.Sprintf("%s\n  case   %s", kind, smallest)
 	if err == nil && o.serverErr == nil {
@@ -201,7 +195,34 @@ func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
 		}
 		text += fmt.Sprintf("\n  ours   %s\n  theirs %s", o.oursAfter, o.theirsEnd)
 	}
+	d.log("%s", text)
 	d.report.Found = append(d.report.Found, text)
+}
+
+// alone is the op that differs on the documents that the server had before it, if it differs there, too.
+func (d *duel) alone(ctx context.Context, c *Case, at int, kind string) *Case {
+	if at == len(c.Ops) {
+		return c
+	}
+	before := *c
+	before.Ops = c.Ops[:at]
+	o, err := d.both(ctx, &before)
+	if err != nil || o.serverErr != nil {
+		return c
+	}
+	single := &Case{Indexes: c.Indexes, Ops: c.Ops[at : at+1]}
+	for _, raw := range o.theirsEnd {
+		var doc bson.D
+		if err := bson.Unmarshal(raw, &doc); err != nil {
+			return c
+		}
+		single.Docs = append(single.Docs, doc)
+	}
+	if d.firstDifference(ctx, single) == kind {
+		return single
+	}
+	before.Ops = c.Ops[:at+1]
+	return &before
 }
 
 // firstDifference is what a case comes to, for the shrinker.
@@ -226,10 +247,14 @@ func (d *duel) firstDifference(ctx context.Context, c *Case) string {
 }
 
 func (d *duel) generate(r *rand.Rand) *Case {
-	c := generateReads(r)
-	if d.config.Store == nil {
-		c.Indexes = nil
-		c.Ops = slices.DeleteFunc(c.Ops, func(op Op) bool { return op.Kind != Find && op.Kind != Count })
+	if d.config.Store != nil {
+		if r.IntN(2) == 0 {
+			return generateWrites(r)
+		}
+		return generateReads(r)
 	}
+	c := generateReads(r)
+	c.Indexes = nil
+	c.Ops = slices.DeleteFunc(c.Ops, func(op Op) bool { return op.Kind != Find && op.Kind != Count })
 	return c
 }
