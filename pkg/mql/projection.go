@@ -109,6 +109,10 @@ func (p partition) with(names []string, named namedPart) partition {
 // change it.
 func (p *Projection) Raw() bson.Raw { return p.raw }
 
+// Positional says whether p has the position $: what it stands for is known only of documents that the filter has
+// matched. A nil projection has none.
+func (p *Projection) Positional() bool { return p != nil && p.position }
+
 const (
 	idField  = "_id"
 	maxParts = 1000 // paths of a projection

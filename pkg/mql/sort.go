@@ -84,7 +84,11 @@ type sortCursor struct {
 	at    int // which field of the sort
 	value bson.RawValue
 	rest  string // of the path; "" at its end
+	outer []byte // the list that an index of the path has led through, the last one
 }
+
+// inside says whether the list that c is at is one of o's elements.
+func (c *sortCursor) inside(o *sortCursor) bool { return c.outer != nil && &c.outer[0] == &o.value.Value[0] }
 
 // descend follows the path up to its end or a list. done is false at a list, of which one element has to be chosen.
 func (c *sortCursor) descend() (done bool) {
@@ -98,7 +102,7 @@ func (c *sortCursor) descend() (done bool) {
 			if !ok {
 				return false
 			}
-			c.value, c.rest = v, rest
+			c.value, c.rest, c.outer = v, rest, c.value.Value
 			if rest == "" { // an element that is a list is not looked into, but counts as empty if it is
 				if v.Type == bson.TypeArray && isEmpty(v.Value) {
 					c.value = bson.RawValue{Type: bson.TypeUndefined}
@@ -138,16 +142,17 @@ func element(list []byte, name string) (bson.RawValue, bool) {
 // values of the element that sorts first; different lists, which it tells of, don't depend on each other.
 func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) (parallel bool) {
 	for len(cursors) > 0 {
-		list := cursors[0].value
+		first := cursors[0]
 		var same, others []sortCursor
 		for _, c := range cursors {
-			if &c.value.Value[0] == &list.Value[0] {
+			if &c.value.Value[0] == &first.value.Value[0] {
 				same = append(same, c)
-			} else {
-				others = append(others, c)
+				continue
 			}
+			others = append(others, c)
+			parallel = parallel || !c.inside(&first) && !first.inside(&c)
 		}
-		parallel = s.choose(key, list, same) || len(others) > 0 || parallel
+		parallel = s.choose(key, first.value, same) || parallel
 		cursors = others
 	}
 	return parallel

@@ -22,8 +22,17 @@ type equality struct {
 //
 // Equal to one value says an equality by itself, in $eq, in an $in or $all of one value, under $and, and in an $or of
 // one branch. A number in a path is the name of a field.
-func UpsertBase(f *Filter) (bson.Raw, error) {
+func UpsertBase(f *Filter) (bson.Raw, error) { return upsertBase(equalitiesOf(nil, f.Root())) }
+
+// UpsertID gives the _id that an upsert with filter f inserts where it replaces, which takes nothing else from the
+// filter. Its type is 0 if f does not say it. Errors are those of UpsertBase.
+func UpsertID(f *Filter) (bson.RawValue, error) {
 	fields := equalitiesOf(nil, f.Root())
+	base, err := upsertBase(slices.DeleteFunc(fields, func(e equality) bool { return e.segs[0] != idField }))
+	return field(base, idField), err
+}
+
+func upsertBase(fields []equality) (bson.Raw, error) {
 	slices.SortStableFunc(fields, func(a, b equality) int {
 		if id := a.segs[0] == "_id"; id != (b.segs[0] == "_id") {
 			if id {

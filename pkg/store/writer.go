@@ -62,7 +62,7 @@ type Op struct {
 	// equalities of Filter (or of ID). A document without _id gets a new ObjectID. Not with If or Many.
 	Upsert bool
 	// Return asks for the document before or after the write (find-and-modify), of which Project leaves the parts wanted
-	// (nil: all). Not with Many.
+	// (nil: all), without the position $ in what is asked for after. Not with Many.
 	Return  Returning
 	Project *mql.Projection
 }

@@ -100,6 +100,7 @@ func checkOp(op *store.Op) error {
 		op.Filter == nil && (op.Many || len(op.Sort) > 0),
 		op.Many && (op.Kind == store.Replace || len(op.Sort) > 0 || op.Return != store.ReturnNone),
 		op.Upsert && (!change || op.If != nil || op.Many),
+		op.Return == store.ReturnAfter && op.Project.Positional(), // the filter has matched the document before
 		op.Kind == store.Delete && op.Return == store.ReturnAfter:
 		return errBadOp
 	}
@@ -221,11 +222,10 @@ func (p *pending) replacementOfNothing() (bson.Raw, error) {
 	id, given := lookup(p.doc, "_id")
 	var asked bson.RawValue
 	if p.op.Filter != nil {
-		base, err := mql.UpsertBase(p.op.Filter)
-		if err != nil {
+		var err error
+		if asked, err = mql.UpsertID(p.op.Filter); err != nil {
 			return nil, err
 		}
-		asked, _ = lookup(base, "_id")
 	}
 	switch {
 	case given && asked.Type != 0 && document.Compare(id, asked) != 0:

@@ -3,6 +3,7 @@ package differ
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -108,7 +109,7 @@ func find(r *rand.Rand) Op {
 		op.Limit = r.Int64N(20)
 		op.Skip = max(0, r.Int64N(16)-8)
 	}
-	if op.After == nil && r.IntN(3) == 0 {
+	if op.After == nil && !hasIndex(op.Sort) && r.IntN(3) == 0 {
 		op.Project = mqltest.Projection(r)
 		if r.IntN(10) == 0 {
 			op.Project = mutate(r, op.Project)
@@ -116,6 +117,11 @@ func find(r *rand.Rand) Op {
 		op.Project = plain(r, op.Project).(bson.D) //nolint:errcheck // it stays one
 	}
 	return op
+}
+
+// hasIndex says whether a path of a sort has an index of a list in it.
+func hasIndex(sort bson.D) bool {
+	return slices.ContainsFunc(sort, func(e bson.E) bool { return strings.Contains(e.Key, ".0") })
 }
 
 func sign(desc bool) int32 {
@@ -244,7 +250,7 @@ func modify(r *rand.Rand, op *Op) {
 	if r.IntN(2) == 0 {
 		op.Filter, op.Sort = filter(r), order(r)
 	}
-	if r.IntN(2) == 0 {
+	if r.IntN(2) == 0 && !hasIndex(op.Sort) {
 		op.Project = plain(r, mqltest.Projection(r)).(bson.D) //nolint:errcheck // it stays one
 	}
 }

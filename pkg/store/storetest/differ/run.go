@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -169,12 +170,19 @@ func (o *outcome) differs(c *Case, i int) string {
 		}
 		return "state"
 	}
+	ours, theirs := o.ours[i].Upserted.Type, o.theirs[i].Upserted.Type
+	if ours == bson.TypeObjectID && theirs == ours {
+		return "deliberate " + newID
+	}
 	kind := difference(o.ours[i], o.theirs[i])
-	if kind == "" {
+	if kind == "" && (o.ours[i].Refused == "" || !c.Ops[i].writes()) {
 		return ""
 	}
 	if id := deliberate(o.ours[i], o.theirs[i]); id != "" {
 		return "deliberate " + id
+	}
+	if kind == "" {
+		return ""
 	}
 	return c.Ops[i].Kind + ": " + kind
 }
@@ -182,8 +190,14 @@ func (o *outcome) differs(c *Case, i int) string {
 // shrinkTime is for one difference; trials with indexes take long.
 const shrinkTime = 20 * time.Second
 
+// newID is for upserts whose _id each side has made up: nothing behind them can be compared.
+const newID = "upsert-new-id"
+
 // found makes a case that differs in an op small, and reports it.
 func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
+	if at == len(c.Ops) {
+		c, at = d.firstOp(ctx, c, kind)
+	}
 	small := d.alone(ctx, c, at, kind)
 	giveUp := time.Now().Add(shrinkTime)
 	smallest := shrink(small, func(c *Case) bool { return time.Now().Before(giveUp) && d.firstDifference(ctx, c) == kind })
@@ -199,11 +213,20 @@ func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
 	d.report.Found = append(d.report.Found, text)
 }
 
+// firstOp finds the op behind which the documents differ.
+func (d *duel) firstOp(ctx context.Context, c *Case, kind string) (*Case, int) {
+	n := sort.Search(len(c.Ops), func(n int) bool {
+		shorter := *c
+		shorter.Ops = c.Ops[:n]
+		return d.firstDifference(ctx, &shorter) == kind
+	})
+	shorter := *c
+	shorter.Ops = c.Ops[:n]
+	return &shorter, max(n-1, 0)
+}
+
 // alone is the op that differs on the documents that the server had before it, if it differs there, too.
 func (d *duel) alone(ctx context.Context, c *Case, at int, kind string) *Case {
-	if at == len(c.Ops) {
-		return c
-	}
 	before := *c
 	before.Ops = c.Ops[:at]
 	o, err := d.both(ctx, &before)

@@ -164,8 +164,11 @@ func dumping() bson.D { return finding(bson.D{{Key: "sort", Value: bson.D{{Key: 
 // finding asks for everything in one reply.
 func finding(args bson.D) bson.D {
 	return append(append(bson.D{{Key: "find", Value: collectionName}}, args...),
-		bson.E{Key: "batchSize", Value: 1 << 20}, bson.E{Key: "singleBatch", Value: true})
+		hint(), bson.E{Key: "batchSize", Value: 1 << 20}, bson.E{Key: "singleBatch", Value: true})
 }
+
+// hint keeps the server from its indexes: it gives less where a sparse one serves {a: {$lte: MaxKey}}, say.
+func hint() bson.E { return bson.E{Key: "hint", Value: bson.D{{Key: "$natural", Value: 1}}} }
 
 // orEmpty is for commands that need an object.
 func orEmpty(d bson.D) bson.D {
@@ -180,7 +183,7 @@ func (o *Op) command() bson.D {
 	case Find:
 		return finding(o.findArgs())
 	case Count:
-		return bson.D{{Key: "count", Value: collectionName}, {Key: "query", Value: orEmpty(o.Filter)}, {Key: "limit", Value: o.Limit}}
+		return bson.D{{Key: "count", Value: collectionName}, {Key: "query", Value: orEmpty(o.Filter)}, {Key: "limit", Value: o.Limit}, hint()}
 	case Distinct:
 		return bson.D{{Key: "distinct", Value: collectionName}, {Key: "key", Value: o.Path}, {Key: "query", Value: orEmpty(o.Filter)}}
 	case Insert:
@@ -195,12 +198,12 @@ func (o *Op) command() bson.D {
 			limit = 0
 		}
 		return bson.D{{Key: "delete", Value: collectionName}, {Key: "deletes", Value: bson.A{
-			bson.D{{Key: "q", Value: orEmpty(o.Filter)}, {Key: "limit", Value: limit}},
+			bson.D{{Key: "q", Value: orEmpty(o.Filter)}, {Key: "limit", Value: limit}, hint()},
 		}}}
 	}
 	u := bson.D{
 		{Key: "q", Value: orEmpty(o.Filter)}, {Key: "u", Value: o.change()}, {Key: "multi", Value: o.Many},
-		{Key: "upsert", Value: o.Upsert},
+		{Key: "upsert", Value: o.Upsert}, hint(),
 	}
 	if o.ArrayFilters != nil {
 		u = append(u, bson.E{Key: "arrayFilters", Value: o.ArrayFilters})
@@ -231,7 +234,7 @@ func (o *Op) findArgs() bson.D {
 }
 
 func (o *Op) findAndModify() bson.D {
-	c := bson.D{{Key: "findAndModify", Value: collectionName}, {Key: "query", Value: orEmpty(o.Filter)}}
+	c := bson.D{{Key: "findAndModify", Value: collectionName}, {Key: "query", Value: orEmpty(o.Filter)}, hint()}
 	if len(o.Sort) > 0 {
 		c = append(c, bson.E{Key: "sort", Value: o.Sort})
 	}

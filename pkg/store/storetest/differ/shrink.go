@@ -48,7 +48,9 @@ func fromD(v any) (*Case, bool) {
 	}
 	var c Case
 	err = bson.Unmarshal(b, &c)
-	return &c, err == nil && len(c.Ops) > 0
+	// An update of nothing is a replacement.
+	empty := slices.ContainsFunc(c.Ops, func(op Op) bool { return op.Kind == "" || op.Kind == Update && len(op.Update) == 0 })
+	return &c, err == nil && len(c.Ops) > 0 && !empty
 }
 
 // reductions gives v with one part less each: large parts first. What documents have as _id stays.
