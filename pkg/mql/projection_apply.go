@@ -16,7 +16,7 @@ import (
 func (p *Projection) Apply(dst []byte, doc bson.Raw, f *Filter) ([]byte, error) {
 	w := projecting{dst: dst, include: p.include}
 	if p.position {
-		w.at = f.position(doc)
+		w.at = f.positionAsGiven(doc)
 	}
 	start := w.open()
 	w.fields(doc, p.root, nested{sliced: true, position: p.position})

@@ -97,6 +97,44 @@ func TestProjection(t *testing.T) {
 	}
 }
 
+// What MongoDB 6.0.5 answers.
+func TestProjectionPosition(t *testing.T) {
+	const doc = `{"_id":0,"x":1,"a":[{"b":1,"c":2},5,[7]],"z":[1,2,3],"o":{"l":[{"c":1},{"c":2,"d":3}]}}`
+	tests := []struct{ filter, projection, want string }{ // without want it fails
+		{`{"a":5}`, `{"a.$":1}`, `{"_id":0,"a":[5]}`},
+		{`{"a":5}`, `{"z.$":1,"x":1}`, `{"_id":0,"x":1,"z":[2]}`},
+		{`{"a":5}`, `{"x.$":1}`, `{"_id":0,"x":1}`},
+		{`{"a":5}`, `{"q.$":1,"_id":0}`, `{}`},
+		{`{"a":5}`, `{"a.b.$":1}`, ``},
+		{`{"a.b":1}`, `{"a.b.$":1}`, `{"_id":0,"a":[{"b":1}]}`},
+		{`{"a.b":1,"z":2}`, `{"a.$":1}`, `{"_id":0,"a":[5]}`},
+		{`{"z":2,"a.b":1}`, `{"z.$":1}`, `{"_id":0,"z":[1]}`},
+		{`{"o.l.c":2}`, `{"o.l.$":1}`, `{"_id":0,"o":{"l":[{"c":2,"d":3}]}}`},
+		{`{"o.l.c":2}`, `{"o":{"l.d.$":1},"z":{"$slice":1}}`, `{"_id":0,"z":[1],"o":{"l":[{"d":3}]}}`},
+		{`{"x":1}`, `{"a.$":1}`, ``},
+		{`{"a":{"$ne":9}}`, `{"a.$":1}`, ``},
+	}
+	for _, test := range tests {
+		p := compileProjection(t, test.projection)
+		if !p.Positional() {
+			t.Errorf("%s is not positional", test.projection)
+		}
+		got, err := p.Apply(nil, raw(t, parse(t, doc)), compile(t, test.filter))
+		if test.want == "" {
+			if e := errs.From(err); e == nil || e.Kind != errs.Invalid || e.Code != "projection_failed" {
+				t.Errorf("%s of %s: got %v, want projection_failed", test.projection, test.filter, err)
+			}
+			continue
+		}
+		if err != nil || bson.Raw(got).String() != raw(t, parse(t, test.want)).String() {
+			t.Errorf("%s of %s: %s, %v, want %s", test.projection, test.filter, bson.Raw(got), err, test.want)
+		}
+	}
+	if compileProjection(t, `{"a":1}`).Positional() || (*mql.Projection)(nil).Positional() {
+		t.Error("positional without a $")
+	}
+}
+
 func TestCompileProjectionRefuses(t *testing.T) {
 	tests := []struct{ projection, want string }{
 		{`{"a":1,"x":0}`, "a is taken and x left out"},

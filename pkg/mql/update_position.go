@@ -30,7 +30,20 @@ func (f *Filter) position(doc []byte) string {
 	}
 	all := conditionsOf(f.root).list
 	slices.SortStableFunc(all, func(a, b condition) int { return compareShapes(a.shape, b.shape) })
-	for _, c := range slices.Backward(all) {
+	return lastElement(doc, all)
+}
+
+// positionAsGiven is position for a projection, for which the conditions are not sorted first: the last one in the
+// filter counts.
+func (f *Filter) positionAsGiven(doc []byte) string {
+	if f == nil {
+		return ""
+	}
+	return lastElement(doc, conditionsOf(f.root).list)
+}
+
+func lastElement(doc []byte, conditions []condition) string {
+	for _, c := range slices.Backward(conditions) {
 		w := locator{pred: c.pred, spread: spreads(c.pred)}
 		if at, ok := w.walk(doc, c.field.segments); ok && at >= 0 {
 			return strconv.Itoa(at)

@@ -33,6 +33,18 @@ func Deliberate() []Difference {
 			Why: "a server cuts off fractions, which hides mistakes",
 		},
 		{
+			ID: "filter-size", ours: "$size needs a whole number",
+			Why: "a server takes a decimal number, too",
+		},
+		{
+			ID: "filter-type", ours: "$type: there is no type",
+			Why: "a server takes a decimal number, too",
+		},
+		{
+			ID:  unchanged,
+			Why: "a write that leaves a document as it is, to the byte, changes nothing and is in no feed; a server counts some",
+		},
+		{
 			ID: "filter-exists", ours: "$exists needs true or false",
 			Why: "a server takes every value for true that is not false, 0 or null, \"false\" among them",
 		},
@@ -55,7 +67,7 @@ func Deliberate() []Difference {
 				"leads nowhere",
 		},
 		{
-			ID: "sort-after-projection", // not generated
+			ID:  "sort-after-projection", // not generated
 			Why: "a server that sorts by b.0.c and leaves out b.c leaves it out first, and then sorts by nothing",
 		},
 		{

@@ -73,6 +73,11 @@ func (m *reference) find(op *Op, docs []bson.Raw, filter *mql.Filter) (*Answer, 
 		return nil, err
 	}
 	sort := sortOf(op.Sort)
+	for _, d := range docs {
+		if _, err := sort.AppendValues(nil, d); err != nil {
+			return nil, err
+		}
+	}
 	if len(sort) > 0 {
 		slices.SortStableFunc(docs, sort.Compare)
 	}

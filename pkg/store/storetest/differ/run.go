@@ -152,7 +152,7 @@ func (d *duel) round(ctx context.Context, c *Case) error {
 			return nil
 		}
 		d.report.Allowed[strings.TrimPrefix(kind, "deliberate ")]++
-		if c.Ops[i].writes() { // what follows is on other documents
+		if c.Ops[i].writes() && kind != "deliberate "+unchanged { // what follows is on other documents
 			return nil
 		}
 	}
@@ -178,6 +178,9 @@ func (o *outcome) differs(c *Case, i int) string {
 	if kind == "" && (o.ours[i].Refused == "" || !c.Ops[i].writes()) {
 		return ""
 	}
+	if kind == "modified" && o.ours[i].Modified < o.theirs[i].Modified {
+		return "deliberate " + unchanged
+	}
 	if id := deliberate(o.ours[i], o.theirs[i]); id != "" {
 		return "deliberate " + id
 	}
@@ -192,6 +195,9 @@ const shrinkTime = 20 * time.Second
 
 // newID is for upserts whose _id each side has made up: nothing behind them can be compared.
 const newID = "upsert-new-id"
+
+// unchanged is for writes that change nothing, which are counted otherwise; what follows is compared.
+const unchanged = "unchanged-not-modified"
 
 // found makes a case that differs in an op small, and reports it.
 func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {

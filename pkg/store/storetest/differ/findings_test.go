@@ -1,0 +1,52 @@
+package differ_test
+
+// finding is a case that once differed, as Run prints it.
+type finding struct{ name, text string }
+
+func findings() []finding {
+	return []finding{
+		{
+			"an upsert that replaces takes only the _id from its filter",
+			`{"docs":[{"_id":{"$numberInt":"2"}}],"ops":[{"kind":"replace","filter":{"$and":[{"a.b.0":{},"a":"b"},{"_id":{"$numberInt":"7"}}]},"doc":{"c":true},"upsert":true}]}`,
+		},
+		{
+			"an upsert that replaces, with a filter that says one path twice",
+			`{"docs":[{"_id":{"$numberInt":"11"}}],"ops":[{"kind":"replace","filter":{"$and":[{"a.1":{},"$and":[{"a.1":{}}]},{"_id":{"$numberInt":"12"}}]},"doc":{"c":true},"upsert":true}]}`,
+		},
+		{
+			"the position of what is returned after a change",
+			`{"docs":[{"_id":{"$numberInt":"8"},"b":[{"$numberInt":"1"}]}],"ops":[{"kind":"replace","filter":{"b":{"$numberInt":"1"}},"project":{"b.$":true},"doc":{"b":[{"$numberInt":"1"}]},"return":"after"}]}`,
+		},
+		{
+			"a sort by a list and by what is in it",
+			`{"docs":[{"_id":{"$numberInt":"4"},"b":[[]]},{"_id":{"$numberInt":"5"},"b":[[{"c":{"$numberInt":"1"}}]]}],"ops":[{"kind":"find","sort":{"b":{"$numberInt":"-1"},"b.0.c":{"$numberInt":"-1"},"_id":{"$numberInt":"1"}}}]}`,
+		},
+		{
+			"a sort by two elements of a list that are lists",
+			`{"docs":[{"_id":{"$numberInt":"4"},"b":[[],[]]}],"ops":[{"kind":"find","sort":{"b.1.c":{"$numberInt":"1"},"b.0.c":{"$numberInt":"1"}}}]}`,
+		},
+		{
+			"the position of a scalar, of nothing and of an element that an inclusion drops",
+			`{"docs":[{"_id":{"$numberInt":"1"},"a":{"$numberInt":"5"}},{"_id":{"$numberInt":"2"},"a":[{"b":{"$numberInt":"1"}},{"$numberInt":"5"}]}],"ops":[` +
+				`{"kind":"find","filter":{"a":{"$numberInt":"5"},"_id":{"$numberInt":"1"}},"project":{"a.$":true}},` +
+				`{"kind":"find","filter":{"a":{"$numberInt":"5"}},"project":{"a.$":true,"x":true}},` +
+				`{"kind":"find","filter":{"a":{"$numberInt":"5"}},"project":{"x.$":true}},` +
+				`{"kind":"find","filter":{"a":{"$numberInt":"5"}},"project":{"a.b.$":true}},` +
+				`{"kind":"find","filter":{"a.b":{"$numberInt":"1"}},"project":{"a.b.$":true}},` +
+				`{"kind":"find","filter":{"_id":{"$numberInt":"2"}},"project":{"a.$":true}}]}`,
+		},
+		{
+			"the position is that of the last condition as the filter has them",
+			`{"docs":[{"_id":{"$numberInt":"5"},"a":[[false],[]]},{"_id":{"$numberInt":"17"},"a":[{"$numberDouble":"1.5"},[]]}],"ops":[` +
+				`{"kind":"find","filter":{"a":{"$type":"array"},"$and":[{"a":[]}],"_id":{"$numberInt":"5"}},"project":{"a.$":true}},` +
+				`{"kind":"find","filter":{"a":{"$mod":[{"$numberInt":"-1"},{"$numberInt":"0"}],"$gte":[]}},"project":{"a.$":true}}]}`,
+		},
+		{
+			"an $elemMatch comes last in an inclusion and stays in its place in an exclusion",
+			`{"docs":[{"_id":{"$numberInt":"1"},"a":[{"$numberInt":"1"},{"$numberInt":"2"}],"b":true,"c":{"$numberInt":"3"}}],"ops":[` +
+				`{"kind":"find","project":{"a":{"$elemMatch":{"$gt":{"$numberInt":"1"}}},"b":true}},` +
+				`{"kind":"find","project":{"a":{"$elemMatch":{"$gt":{"$numberInt":"1"}}},"b":false}},` +
+				`{"kind":"find","project":{"a":{"$elemMatch":{"$gt":{"$numberInt":"1"}}},"c":{"$slice":{"$numberInt":"1"}}}}]}`,
+		},
+	}
+}
