@@ -126,7 +126,7 @@ func (g *Golden) Check(ctx context.Context, s store.Store) string {
 			return fmt.Sprintf("%s: %s\nours   %s\ntheirs %s\nin %s", kind, op, ours, g.Answers[i], &g.Case)
 		}
 	}
-	if s == nil {
+	if s == nil || g.Case.halfDone(g.Answers) {
 		return ""
 	}
 	after, err := local.dump(ctx)
