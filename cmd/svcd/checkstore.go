@@ -16,11 +16,11 @@ import (
 	"github.com/svcctl/svc/pkg/app"
 )
 
-// notChecked is why a store could not be checked. It says nothing about the store.
-type notChecked struct{ err error }
+// notCheckedError is why a store could not be checked. It says nothing about the store.
+type notCheckedError struct{ err error }
 
-func (e *notChecked) Error() string { return e.err.Error() }
-func (e *notChecked) Unwrap() error { return e.err }
+func (e *notCheckedError) Error() string { return e.err.Error() }
+func (e *notCheckedError) Unwrap() error { return e.err }
 
 // storeCheck is a run of check --store.
 type storeCheck struct {
@@ -55,10 +55,10 @@ func (c storeCheck) run(ctx context.Context, cfg app.Config) error {
 	})
 	progress.Clear()
 	if err != nil {
-		return &notChecked{err}
+		return &notCheckedError{err}
 	}
 	if err := c.print(r); err != nil {
-		return &notChecked{err}
+		return &notCheckedError{err}
 	}
 	if r.Left == 0 {
 		return nil

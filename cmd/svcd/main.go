@@ -60,7 +60,7 @@ func run() int {
 
 func exitCode(err error) int {
 	var usage *usageError
-	var not *notChecked
+	var not *notCheckedError
 	switch {
 	case err == nil:
 		return 0

@@ -81,8 +81,7 @@ type damageError struct {
 func (e *damageError) Error() string { return fmt.Sprintf("%s is damaged at byte %d", e.file, e.at) }
 
 func openError(dir string, err error) error {
-	var damage *damageError
-	if errors.As(err, &damage) {
+	if damage, ok := errors.AsType[*damageError](err); ok {
 		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: %s: restore a backup", dir, damage)
 	}
 	if errors.Is(err, pebble.ErrCorruption) {

@@ -137,7 +137,7 @@ func (f *follower) resync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close()
 	f.ops = []store.Op{{Kind: store.Delete, Many: true, Filter: mql.MustCompile(bson.D{})}}
 	names, err := view.CollectionNames(ctx)
 	if err != nil {

@@ -26,8 +26,14 @@ func TestR4FailingDisk(t *testing.T) {
 	dry := &faultFS{FS: vfs.NewCrashableMem()}
 	failAt(t, dry, seed)
 	for _, way := range []fault{
-		{err: syscall.EIO}, {err: syscall.EIO, forGood: true}, {err: syscall.EIO, reads: true}, {err: syscall.EIO, reads: true, forGood: true},
-		{err: syscall.ENOSPC}, {err: syscall.ENOSPC, forGood: true}, {err: syscall.ENOSPC, short: true}, {err: syscall.EIO, short: true, forGood: true},
+		{err: syscall.EIO},
+		{err: syscall.EIO, forGood: true},
+		{err: syscall.EIO, reads: true},
+		{err: syscall.EIO, reads: true, forGood: true},
+		{err: syscall.ENOSPC},
+		{err: syscall.ENOSPC, forGood: true},
+		{err: syscall.ENOSPC, short: true},
+		{err: syscall.EIO, short: true, forGood: true},
 	} {
 		calls := dry.changes.Load()
 		if way.reads {

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -45,8 +45,9 @@ func (p *pipe) send(n note) {
 		panic(err)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, err := p.w.Write(append(line, '\n')); err != nil {
+	_, err = p.w.Write(append(line, '\n'))
+	p.mu.Unlock()
+	if err != nil {
 		os.Exit(1) // nobody is listening any more
 	}
 }
@@ -94,7 +95,7 @@ func TestKillVictim(t *testing.T) {
 // die ends the process that is to be killed, because something went wrong in it.
 func die(err error) {
 	if err != nil {
-		slog.Error("the store failed", "error", err)
+		fmt.Fprintln(os.Stderr, "the store failed:", err)
 		os.Exit(3)
 	}
 }

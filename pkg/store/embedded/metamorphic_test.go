@@ -186,24 +186,24 @@ func anyOps(r *rand.Rand) []store.Op {
 
 // anyOp makes an op whose outcome does not depend on the time or on chance.
 func anyOp(r *rand.Rand) store.Op {
-	id := int32(r.IntN(30)) //nolint:gosec // below 30
+	id := int32(r.IntN(30))
 	doc, err := bson.Marshal(mqltest.Doc(r, id))
 	if err != nil {
 		panic(err)
 	}
-	op := store.Op{Kind: store.OpKind(1 + r.IntN(4))} //nolint:gosec // below 5
+	op := store.Op{Kind: store.OpKind(1 + r.IntN(4))}
 	if op.Kind == store.Update {
 		op.Update = anyUpdate(r)
 	}
-	switch {
+	switch way := r.IntN(4); {
 	case op.Kind == store.Insert || (op.Kind == store.Replace && r.IntN(2) == 0):
 		op.Doc = doc
-	case r.IntN(2) == 0:
+	case way < 2:
 		op.ID = bson.Raw(doc).Lookup("_id")
 		if op.Kind == store.Replace {
 			op.Doc = doc
 		}
-	case r.IntN(2) == 0: // that one, or a new one
+	case way == 2: // that one, or a new one
 		op.Filter = mql.MustCompile(bson.D{{Key: "_id", Value: id}})
 		if op.Kind == store.Replace {
 			op.Doc = doc
@@ -220,7 +220,7 @@ func anyOp(r *rand.Rand) store.Op {
 		}
 	}
 	if !op.Many && op.Kind != store.Insert {
-		op.Return = store.Returning(r.IntN(3)) //nolint:gosec // below 3
+		op.Return = store.Returning(r.IntN(3))
 	}
 	return op
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -230,8 +231,6 @@ func changeIndexes(ctx context.Context, s *embedded.Store, r *rand.Rand) error {
 
 func cloneState(s state) state {
 	out := state{}
-	for k, v := range s {
-		out[k] = v
-	}
+	maps.Copy(out, s)
 	return out
 }

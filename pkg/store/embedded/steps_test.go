@@ -104,8 +104,13 @@ func (w *worker) mortal() (step, func(context.Context) error) {
 		until, e.Version = time.Now().Add(1000*time.Hour), version
 	}
 	doc := raw(w.tb, bson.D{
-		{Key: "_id", Value: id}, {Key: "v", Value: version}, {Key: "n", Value: version % 5}, {Key: "u", Value: fmt.Sprint("u", id)},
-		{Key: "until", Value: until}, {Key: "mortal", Value: e.Version < 0}, {Key: "pad", Value: padding(version)},
+		{Key: "_id", Value: id},
+		{Key: "v", Value: version},
+		{Key: "n", Value: version % 5},
+		{Key: "u", Value: fmt.Sprint("u", id)},
+		{Key: "until", Value: until},
+		{Key: "mortal", Value: e.Version < 0},
+		{Key: "pad", Value: padding(version)},
 	})
 	op := store.Op{Kind: store.Replace, Filter: byID(id), Doc: doc, Upsert: true}
 	return step{Effects: []effect{e}}, w.write(shared, []store.Op{op}, false)

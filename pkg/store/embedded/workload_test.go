@@ -95,8 +95,17 @@ type kind struct {
 
 func (w *worker) kinds() []kind {
 	return []kind{
-		{6, w.single}, {6, w.atomic}, {4, w.loose}, {1, w.bulk}, {3, w.refused}, {1, w.drop}, {6, w.change}, {3, w.many},
-		{6, w.transaction}, {4, w.mortal}, {2, w.rename},
+		{6, w.single},
+		{6, w.atomic},
+		{4, w.loose},
+		{1, w.bulk},
+		{3, w.refused},
+		{1, w.drop},
+		{6, w.change},
+		{3, w.many},
+		{6, w.transaction},
+		{4, w.mortal},
+		{2, w.rename},
 	}
 }
 
@@ -229,8 +238,7 @@ func (w *worker) refused() (step, func(context.Context) error) {
 		if err != nil {
 			return err
 		}
-		var dup *store.DuplicateKeyError
-		if !errors.As(results[bad].Err, &dup) {
+		if _, ok := errors.AsType[*store.DuplicateKeyError](results[bad].Err); !ok {
 			w.tb.Errorf("an insert of a document that exists: %+v", results)
 		}
 		return errRefused
