@@ -17,8 +17,10 @@ type opCase struct {
 	then   []string
 }
 
-var opDocs = []string{
-	`{"_id":1,"a":3,"b":"x"}`, `{"_id":2,"a":1,"b":"y"}`, `{"_id":3,"a":2,"b":"x"}`, `{"_id":4,"a":1,"b":"x"}`, `{"_id":5,"b":"z"}`,
+func opDocs() []string {
+	return []string{
+		`{"_id":1,"a":3,"b":"x"}`, `{"_id":2,"a":1,"b":"y"}`, `{"_id":3,"a":2,"b":"x"}`, `{"_id":4,"a":1,"b":"x"}`, `{"_id":5,"b":"z"}`,
+	}
 }
 
 // testFilterOps chooses documents by filters: the first in an order, all, the one before and after; and mixes those
@@ -36,10 +38,10 @@ func testFilterOps(t *testing.T, s store.Store) {
 			for _, c := range opCases() {
 				t.Run(c.name, func(t *testing.T) {
 					f := f.in(t)
-					f.given(opDocs...)
+					f.given(opDocs()...)
 					f.wantResults(c.atomic, c.ops, c.want...)
 					if len(c.then) == 1 && c.then[0] == "=" {
-						c.then = opDocs
+						c.then = opDocs()
 					}
 					f.wantContents(c.then...)
 					f.mustWrite(store.Op{Kind: store.Delete, Filter: filter(`{}`), Many: true})
@@ -76,7 +78,7 @@ func returning(which store.Returning, project string, op store.Op) store.Op {
 func change(u string) store.Op { return store.Op{Kind: store.Update, Update: update(u)} }
 
 func opCases() []opCase {
-	del := store.Op{Kind: store.Delete}
+	opDocs, del := opDocs(), store.Op{Kind: store.Delete}
 	setC := change(`{"$set":{"c":1}}`)
 	without := func(out ...int) []string {
 		var left []string

@@ -128,7 +128,7 @@ func testViews(t *testing.T, s store.Store) {
 		f.manyDocuments(1500)
 		v := f.view()
 		n := 0
-		err := v.Collection("things").Find(t.Context(), store.Query{}, func(d bson.Raw) error {
+		err := v.Collection("things").Find(t.Context(), store.Query{}, func(bson.Raw) error {
 			if n++; n == 1 {
 				f.mustWrite(store.Op{Kind: store.Delete, Filter: filter(`{"_id":{"$gte":10}}`), Many: true})
 			}
