@@ -89,7 +89,7 @@ type Tx interface {
 	// Collection gives a handle on a collection within the transaction. Collections come into being as elsewhere, with
 	// the commit. Write results of kind errs.ErrNotFound and ErrStale leave a transaction as it is, but for those of an
 	// atomic Write of several ops. These and any other error of an op end it: what follows fails with ErrAborted, and
-	// Transact returns the first such error even if fn does not.
+	// Transact returns the first such error, unless fn returns one of its own.
 	Collection(name string) TxCollection
 }
 
