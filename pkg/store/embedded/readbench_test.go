@@ -156,7 +156,9 @@ func newReadBench(b *testing.B) *readBench {
 	var ops []store.Op
 	for n, h := range r.Perm(readDocs) {
 		id := bson.NewObjectID()
-		doc := append(article(b, id, n), bson.E{Key: "h", Value: h}, bson.E{Key: "m", Value: h % 1000})
+		doc := article(b, id, n)
+		doc[len(doc)-1].Value = fmt.Sprintf("%0340d", n) // the body; with the rest 500 bytes
+		doc = append(doc, bson.E{Key: "h", Value: h}, bson.E{Key: "m", Value: h % 1000})
 		op := insert(b, doc)
 		rb.ids = append(rb.ids, value(b, id))
 		rb.keys = append(rb.keys, append([]byte("d"), id[:]...))
