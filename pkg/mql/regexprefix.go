@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Prefix is the literal text that everything begins with that r matches, for the bounds of a scan; "" if there is none,
-// as where r is not anchored or ignores case. exact says that r matches every text that begins with it.
-func (r *Regex) Prefix() (prefix string, exact bool) {
-	flags, _, _ := regexOptions(r.Options)
-	tree, err := syntax.Parse(r.Pattern, flags)
+// Prefix is the literal text that everything begins with that p matches, for the bounds of a scan; "" if there is none,
+// as where p is not anchored or ignores case. exact says that p matches every text that begins with it.
+func (p *Regex) Prefix() (prefix string, exact bool) {
+	flags, _, _ := regexOptions(p.Options)
+	tree, err := syntax.Parse(p.Pattern, flags)
 	if err != nil { // it did parse when it was compiled
 		return "", false
 	}

@@ -89,7 +89,7 @@ type sortCursor struct {
 
 // inside says whether the list that c is at is one of o's elements.
 func (c *sortCursor) inside(o *sortCursor) bool {
-	return c.outer != nil && &c.outer[0] == &o.value.Value[0]
+	return len(c.outer) > 0 && &c.outer[0] == &o.value.Value[0]
 }
 
 // descend follows the path up to its end or a list. done is false at a list, of which one element has to be chosen.

@@ -82,7 +82,7 @@ func indexes(r *rand.Rand, oneList bool) []Index {
 	return list
 }
 
-func direction(r *rand.Rand) int32 { return int32(1 - 2*r.IntN(2)) } //nolint:gosec // 1 or -1
+func direction(r *rand.Rand) int32 { return int32(1 - 2*r.IntN(2)) }
 
 func read(r *rand.Rand) Op {
 	switch r.IntN(8) {
@@ -101,7 +101,7 @@ func find(r *rand.Rand) Op {
 		for _, f := range mqltest.Sort(r) {
 			op.Sort = append(op.Sort, bson.E{Key: f.Path, Value: sign(f.Desc)})
 		}
-		op.After = int32(r.IntN(docsPerCase)) //nolint:gosec // small
+		op.After = int32(r.IntN(docsPerCase))
 	} else if r.IntN(3) > 0 {
 		op.Sort = order(r)
 	}
@@ -212,7 +212,7 @@ const (
 
 // write chooses one document: by its _id, or as the first in a total order.
 func write(r *rand.Rand) Op {
-	id := int32(r.IntN(docsPerWrites + 4)) //nolint:gosec // small; some are free
+	id := int32(r.IntN(docsPerWrites + 4)) // some are free
 	op := Op{Kind: [...]string{Insert, Update, Update, Update, Update, Update, Replace, Replace, Delete}[r.IntN(9)]}
 	if op.Kind == Insert {
 		op.Doc = mqltest.Doc(r, id)

@@ -41,7 +41,7 @@ func Record(ctx context.Context, config Config, named []Golden) ([]Golden, error
 		all = append(all, g)
 	}
 	for ops, round := 0, uint64(0); ops < config.Ops; round++ {
-		r := rand.New(rand.NewPCG(config.Seed, round)) //nolint:gosec // not for secrets
+		r := rand.New(rand.NewPCG(config.Seed, round))
 		g := Golden{Case: *d.generate(r)}
 		if err := d.record(ctx, &g); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func Record(ctx context.Context, config Config, named []Golden) ([]Golden, error
 func (d *duel) record(ctx context.Context, g *Golden) error {
 	for {
 		o, err := d.both(ctx, &g.Case)
-		if err = errors.Join(err, o.serverErr); err != nil {
+		if err := errors.Join(err, o.serverErr); err != nil {
 			return err
 		}
 		g.Answers, g.After = o.theirs, o.theirsEnd
@@ -101,7 +101,7 @@ func (a *Answer) brief(op *Op) *Answer {
 		short.Docs[i] = id
 	}
 	if len(op.Sort) == 0 {
-		slices.SortFunc(short.Docs, func(a, b bson.Raw) int { return slices.Compare(a, b) })
+		slices.SortFunc(short.Docs, slices.Compare)
 	}
 	return &short
 }

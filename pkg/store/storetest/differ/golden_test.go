@@ -22,7 +22,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	cases, err := differ.ReadGolden(file)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -56,7 +55,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	}
 	defer d.server.close()
 	for round := uint64(0); d.report.Ops < config.Ops && len(d.report.Found) < max(config.Failures, 1) && ctx.Err() == nil; round++ {
-		r := rand.New(rand.NewPCG(config.Seed, round)) //nolint:gosec // not for secrets
+		r := rand.New(rand.NewPCG(config.Seed, round))
 		if err := d.round(ctx, d.generate(r)); err != nil {
 			return d.report, fmt.Errorf("round %d: %w", round, err)
 		}
@@ -215,24 +214,30 @@ func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
 	giveUp := time.Now().Add(shrinkTime)
 	smallest := shrink(small, func(c *Case) bool { return time.Now().Before(giveUp) && d.firstDifference(ctx, c) == kind })
 	o, err := d.both(ctx, smallest)
-	text := fmt.Sprintf("%s\n  case   %s", kind, smallest)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n  case   %s", kind, smallest)
 	if err == nil && o.serverErr == nil {
 		for i := range smallest.Ops {
-			text += fmt.Sprintf("\n  op     %s\n  ours   %s\n  theirs %s", &smallest.Ops[i], o.ours[i], o.theirs[i])
+			fmt.Fprintf(&text, "\n  op     %s\n  ours   %s\n  theirs %s", &smallest.Ops[i], o.ours[i], o.theirs[i])
 		}
-		text += fmt.Sprintf("\n  ours   %s\n  theirs %s", o.oursAfter, o.theirsEnd)
+		fmt.Fprintf(&text, "\n  ours   %s\n  theirs %s", o.oursAfter, o.theirsEnd)
 	}
-	d.log("%s", text)
-	d.report.Found = append(d.report.Found, text)
+	d.log("%s", &text)
+	d.report.Found = append(d.report.Found, text.String())
 }
 
 // firstOp finds the op behind which the documents differ.
 func (d *duel) firstOp(ctx context.Context, c *Case, kind string) (*Case, int) {
-	n := sort.Search(len(c.Ops), func(n int) bool {
-		shorter := *c
-		shorter.Ops = c.Ops[:n]
-		return d.firstDifference(ctx, &shorter) == kind
-	})
+	lo, n := 0, len(c.Ops)
+	for lo < n {
+		shorter, mid := *c, (lo+n)/2
+		shorter.Ops = c.Ops[:mid]
+		if d.firstDifference(ctx, &shorter) == kind {
+			n = mid
+		} else {
+			lo = mid + 1
+		}
+	}
 	shorter := *c
 	shorter.Ops = c.Ops[:n]
 	return &shorter, max(n-1, 0)

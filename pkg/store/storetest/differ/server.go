@@ -55,7 +55,7 @@ func (s *server) exchange(commands []bson.D) ([]bson.Raw, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = binary.LittleEndian.AppendUint32(out, uint32(frameSize+len(body))) //nolint:gosec // a command is small
+		out = binary.LittleEndian.AppendUint32(out, uint32(frameSize+len(body)))
 		out = append(out, make([]byte, 8)...)
 		out = binary.LittleEndian.AppendUint32(out, opMsg)
 		out = append(out, 0, 0, 0, 0, 0)
@@ -202,8 +202,11 @@ func (o *Op) command() bson.D {
 		}}}
 	}
 	u := bson.D{
-		{Key: "q", Value: orEmpty(o.Filter)}, {Key: "u", Value: o.change()}, {Key: "multi", Value: o.Many},
-		{Key: "upsert", Value: o.Upsert}, hint(),
+		{Key: "q", Value: orEmpty(o.Filter)},
+		{Key: "u", Value: o.change()},
+		{Key: "multi", Value: o.Many},
+		{Key: "upsert", Value: o.Upsert},
+		hint(),
 	}
 	if o.ArrayFilters != nil {
 		u = append(u, bson.E{Key: "arrayFilters", Value: o.ArrayFilters})
