@@ -210,8 +210,15 @@ func newDocument(op store.Op) (doc bson.Raw, err error) {
 }
 
 func upsertBase(op store.Op) (bson.Raw, error) {
-	if op.Filter != nil {
+	switch {
+	case op.Filter != nil && op.Kind == store.Update:
 		return mql.UpsertBase(op.Filter)
+	case op.Filter != nil: // a replacement takes nothing else from the filter
+		id, err := mql.UpsertID(op.Filter)
+		if err != nil || id.Type == 0 {
+			return nil, err
+		}
+		return bson.Marshal(bson.D{{Key: "_id", Value: id}})
 	}
 	return bson.Marshal(bson.D{{Key: "_id", Value: idOf(op)}})
 }

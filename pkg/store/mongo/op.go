@@ -33,6 +33,9 @@ func check(op store.Op) error {
 	default:
 		return errBadWrite
 	}
+	if op.Return == store.ReturnAfter && op.Project.Positional() { // the filter has matched the document before
+		return errBadWrite
+	}
 	if !combines(op) {
 		return errBadWrite
 	}

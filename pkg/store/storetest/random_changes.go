@@ -149,6 +149,9 @@ func randomChange(r *rand.Rand) (store.Op, string) {
 		if r.IntN(2) == 0 {
 			op.Project = randomProjection(r)
 		}
+		if op.Return == store.ReturnAfter && op.Project.Positional() {
+			op.Return = store.ReturnBefore // the filter matches the document before
+		}
 	}
 	return op, describeChange(op)
 }
