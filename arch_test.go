@@ -279,6 +279,12 @@ func libraryOf(imported string) string {
 	return best
 }
 
+// notOurs says whether a directory holds no packages of this module.
+func notOurs(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod")) // a module of its own
+	return err == nil || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata"
+}
+
 // readPackages reads the imports and the doc comments of every package of the module.
 func readPackages(t *testing.T) []ours {
 	t.Helper()
@@ -287,7 +293,7 @@ func readPackages(t *testing.T) []ours {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata"):
+		case d.IsDir() && file != "." && notOurs(file, d.Name()):
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(file, ".go"):
 			return nil
