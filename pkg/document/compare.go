@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -203,9 +204,29 @@ func AppendKey(dst []byte, v bson.RawValue, desc bool) []byte {
 	dst = append(dst, byte(TypeOrder(v.Type))) //nolint:gosec // a rank is one byte
 	dst = appendPayload(dst, v)
 	if desc {
-		invert(dst[start:])
+		InvertKey(dst[start:])
 	}
 	return dst
+}
+
+// InvertKey turns the key of a value into that of the other direction, in place, and returns it.
+func InvertKey(key []byte) []byte {
+	for i := range key {
+		key[i] = ^key[i]
+	}
+	return key
+}
+
+// KeyAfter gives the smallest key behind all keys that begin with prefix; nil if there is none.
+func KeyAfter(prefix []byte) []byte {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			end := slices.Clone(prefix[:i+1])
+			end[i]++
+			return end
+		}
+	}
+	return nil
 }
 
 // AppendUndefinedKey appends the key that stands for an empty list in an index: it sorts just before null.

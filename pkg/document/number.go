@@ -248,7 +248,7 @@ func appendNumberKey(dst []byte, n *number) []byte {
 		dst = appendDigits(dst, n.digits[:n.count])
 	}
 	if n.class == classNegative {
-		invert(dst[start:])
+		InvertKey(dst[start:])
 	}
 	return dst
 }
@@ -264,12 +264,6 @@ func appendDigits(dst, digits []byte) []byte {
 		return append(dst, (digits[0]-'0'+1)<<4)
 	}
 	return append(dst, 0)
-}
-
-func invert(b []byte) {
-	for i := range b {
-		b[i] = ^b[i]
-	}
 }
 
 func int32Of(b []byte) int32 {

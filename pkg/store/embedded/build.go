@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -243,7 +244,7 @@ type builtDoc struct {
 func (b *build) collect(snap *pebble.Snapshot) (c *buildChunk, err error) {
 	c = &buildChunk{holders: map[string][]byte{}, seen: map[string]bool{}}
 	prefix := docPrefix(b.collID)
-	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: docKey(b.collID, b.next), UpperBound: keyAfter(prefix)})
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: docKey(b.collID, b.next), UpperBound: document.KeyAfter(prefix)})
 	if err != nil {
 		return nil, internal(err, "open an iterator")
 	}
@@ -276,7 +277,7 @@ func (b *build) collect(snap *pebble.Snapshot) (c *buildChunk, err error) {
 // newProbe looks for entries that are there; only a unique index needs it.
 func (b *build) newProbe(snap *pebble.Snapshot) (*pebble.Iterator, error) {
 	prefix := indexPrefix(b.collID, b.index.id)
-	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: document.KeyAfter(prefix)})
 	return it, internal(err, "open an iterator")
 }
 

@@ -17,8 +17,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
 // collectionName is the full name of a collection.
@@ -65,7 +67,7 @@ func newCollection(name collectionName, id uint32, indexes *indexSet) *collectio
 type indexSet struct {
 	all   []*index // by age; writers keep all of them up to date
 	ready []*index // by name; readers use these
-	plans planCache
+	plans plan.Cache
 }
 
 func newIndexSet(all []*index, ready []*index) *indexSet {
@@ -322,7 +324,7 @@ func loadCatalog(db pebble.Reader) (_ *catalog, err error) {
 		return nil, err
 	}
 	prefix := catalogPrefix()
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: document.KeyAfter(prefix)})
 	if err != nil {
 		return nil, err
 	}
@@ -375,9 +377,9 @@ func (c *commit) drop(coll *collection) error {
 func (c *commit) erase(coll *collection) error {
 	docs, indexes := docPrefix(coll.id), collIndexPrefix(coll.id)
 	return errors.Join(
-		c.batch.DeleteRange(docs, keyAfter(docs), nil),
-		c.batch.DeleteRange(indexes, keyAfter(indexes), nil),
+		c.batch.DeleteRange(docs, document.KeyAfter(docs), nil),
+		c.batch.DeleteRange(indexes, document.KeyAfter(indexes), nil),
 		c.batch.Delete(countsKey(coll.id), nil),
-		c.batch.DeleteRange(collBuildPrefix(coll.id), keyAfter(collBuildPrefix(coll.id)), nil),
+		c.batch.DeleteRange(collBuildPrefix(coll.id), document.KeyAfter(collBuildPrefix(coll.id)), nil),
 	)
 }

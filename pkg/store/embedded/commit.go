@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -187,7 +188,7 @@ func (x *index) duplicate() error {
 // holderOf gives the key of the _id of a document other than id that has an entry; nil if there is none.
 func holderOf(r pebble.Reader, coll *collection, x *index, key, id []byte) (holder []byte, err error) {
 	prefix := append(indexPrefix(coll.id, x.id), key...)
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: document.KeyAfter(prefix)})
 	if err != nil {
 		return nil, internal(err, "open an iterator")
 	}

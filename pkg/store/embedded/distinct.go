@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
 const (
@@ -39,8 +40,8 @@ func (st *state) distinct(ctx context.Context, path string, filter *mql.Filter) 
 	if st.coll == nil {
 		return nil, nil
 	}
-	if a, ok := st.leading(path, filter); ok {
-		if d, ok, err := st.skim(ctx, a, path, filter); ok || err != nil {
+	if values, ok := plan.ByValues(path, filter, st.planned()); ok {
+		if d, ok, err := st.skim(ctx, values, path, filter); ok || err != nil {
 			return d.sorted(err)
 		}
 	}
@@ -125,47 +126,15 @@ func (d *distinct) value(v bson.RawValue) error {
 	return nil
 }
 
-// leading looks for an index that has the matches by the values of path: behind fields that are bound to single values,
-// and without lists.
-func (st *state) leading(path string, filter *mql.Filter) (*access, bool) {
-	p := planner{coll: st.coll, query: &store.Query{Filter: filter}, conds: conditionsOf(filter.Root())}
-	for _, x := range st.indexes.ready {
-		a, ok := p.secondary(x)
-		if !ok || !a.exact { // what a sparse index lacks has no value to tell
-			continue
-		}
-		i := slices.IndexFunc(a.keys, func(k store.IndexKey) bool { return k.Path == path })
-		if i >= 0 && (i == 0 || i <= a.points && a.single(i)) {
-			return a, true
-		}
-	}
-	return nil, false
-}
-
-// single says whether each of the first n fields is bound to one value.
-func (a *access) single(n int) bool {
-	for i := range n {
-		if a.fixed(i, false) == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // skim reads one document for each value, and seeks the next value. ok is false if that is not worth while.
-func (st *state) skim(ctx context.Context, a *access, path string, filter *mql.Filter) (_ *distinct, ok bool, err error) {
+func (st *state) skim(ctx context.Context, values plan.Values, path string, filter *mql.Filter) (_ *distinct, ok bool, err error) {
 	d := newDistinct(path)
 	r := &read{ctx: ctx, coll: st.coll, filter: filter, snap: st.snap}
 	defer closeInto(&err, r.close)
-	if err := r.start(&plan{scans: []*scan{{access: a, ranges: a.ranges}}}); err != nil {
+	if err := r.start(&plan.Plan{Scans: []*plan.Scan{values.Scan}}); err != nil {
 		return d, false, err
 	}
-	field := slices.IndexFunc(a.keys, func(k store.IndexKey) bool { return k.Path == path })
-	group := slices.Clone(a.prefix)
-	for i := range field {
-		group = append(group, a.fixed(i, a.keys[i].Desc)...)
-	}
-	w, start := &r.walks[0], len(group)
+	w, group := &r.walks[0], values.Before
 	lone := 0
 	more, err := r.advance(w)
 	for more && err == nil {
@@ -181,9 +150,9 @@ func (st *state) skim(ctx context.Context, a *access, path string, filter *mql.F
 			if err := d.add(doc); err != nil {
 				return d, false, err
 			}
-			group = document.AppendKey(group[:start], v, a.keys[field].Desc)
+			group = document.AppendKey(group[:len(values.Before)], v, values.Desc)
 			if more, err = r.advance(w); more && err == nil && bytes.HasPrefix(w.it.Key(), group) {
-				more, err = w.seek(keyAfter(group))
+				more, err = w.seek(document.KeyAfter(group))
 			} else {
 				lone++
 			}

@@ -2,8 +2,9 @@
 // in Pebble.
 //
 // A database is a prefix of the catalog, a collection a number, and a document one key (keys.go). Secondary index
-// entries are keys without a document; the planner (plan.go) turns a filter and a sort into ranges of them, and
-// every document it finds is matched against the whole filter again, so an index can only make a query faster.
+// entries are keys without a document (entries.go); the planner (package plan) turns a filter and a sort into ranges of
+// them, and every document that is found there (walk.go, next.go) is matched against the whole filter again, so an index
+// can only make a query faster.
 //
 // What a write makes of its document is worked out outside of any lock, for the document as it is then (edit.go,
 // write_filter.go). One mutex decides writes and numbers them: an edit holds if its document is still the same

@@ -76,7 +76,7 @@ func (e *expiry) bounds() (lo, hi []byte) {
 		t, v, _ := bson.MarshalValue(d) // can't fail
 		return document.AppendKey(indexPrefix(e.coll.id, e.index.id), bson.RawValue{Type: t, Value: v}, desc)
 	}
-	return key(first), keyAfter(key(last))
+	return key(first), document.KeyAfter(key(last))
 }
 
 // expired gives the _ids of some documents that have expired, and where to go on; nil if that is all.

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -168,7 +169,7 @@ func takeText(from, to *[]byte) bool {
 func loadFeeds(db *pebble.DB) (_ *feeds, err error) {
 	f := &feeds{m: map[string]*feed{}}
 	space := []byte{spaceFeed}
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: keyAfter(space)})
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: document.KeyAfter(space)})
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func loadFeeds(db *pebble.DB) (_ *feeds, err error) {
 			continue
 		}
 		feed := f.of(string(name))
-		end := keyAfter(feed.prefix)
+		end := document.KeyAfter(feed.prefix)
 		for last := it.SeekLT(end); last && bytes.HasPrefix(it.Key(), feed.prefix); last = it.Prev() {
 			_, seq, numbered := cutFeedKey(it.Key())
 			if !numbered {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -168,7 +169,7 @@ func (s *Store) removeIndex(coll *collection, x *index) error {
 	return s.write(func(b *pebble.Batch) error {
 		prefix := indexPrefix(coll.id, x.id)
 		return errors.Join(
-			b.DeleteRange(prefix, keyAfter(prefix), nil),
+			b.DeleteRange(prefix, document.KeyAfter(prefix), nil),
 			b.Delete(buildKey(coll.id, x.id), nil),
 			coll.put(b, set),
 		)

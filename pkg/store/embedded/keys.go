@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -94,23 +93,3 @@ func collBuildPrefix(coll uint32) []byte {
 
 // idKey is the key of an _id within its collection.
 func idKey(id bson.RawValue) []byte { return document.AppendKey(make([]byte, 0, 16), id, false) }
-
-// invert turns the key of an ascending field into that of a descending one, in place.
-func invert(key []byte) []byte {
-	for i := range key {
-		key[i] = ^key[i]
-	}
-	return key
-}
-
-// keyAfter gives the smallest key behind all keys that begin with prefix; nil if there is none.
-func keyAfter(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			end := slices.Clone(prefix[:i+1])
-			end[i]++
-			return end
-		}
-	}
-	return nil
-}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
 // checkEvery is how many keys are read between two looks at ctx.
@@ -11,7 +13,7 @@ const checkEvery = 128
 
 // next gives the next document that matches, in the plan's order. It is valid until the call after.
 func (r *read) next() (doc bson.Raw, ok bool, err error) {
-	if r.plan.order == byValue {
+	if r.plan.Order == plan.ByValue {
 		return r.nextByValue()
 	}
 	for {
@@ -27,7 +29,7 @@ func (r *read) next() (doc bson.Raw, ok bool, err error) {
 
 // nextKey moves to the next key of the plan and gives the walk that is on it; nil at the end.
 func (r *read) nextKey() (*walk, error) {
-	if r.plan.order == byKey {
+	if r.plan.Order == plan.ByKey {
 		return r.nextByKey()
 	}
 	for r.turn < len(r.walks) {
@@ -65,7 +67,7 @@ func (r *read) load(w *walk, seen *keySet) (doc bson.Raw, ok bool, err error) {
 		return nil, false, internal(err, "read a key")
 	}
 	var id []byte
-	if seen != nil || w.index != nil {
+	if seen != nil || w.Index != nil {
 		if id, err = w.id(value); err != nil {
 			return nil, false, err
 		}
@@ -75,11 +77,11 @@ func (r *read) load(w *walk, seen *keySet) (doc bson.Raw, ok bool, err error) {
 			return nil, false, err
 		}
 	}
-	if w.index != nil {
+	if w.Index != nil {
 		if r.skipKey() {
 			return nil, false, nil
 		}
-		if value, err = r.docs.get(r.snap, id, w.index.def.Name); err != nil {
+		if value, err = r.docs.get(r.snap, id, w.Index.Def.Name); err != nil {
 			return nil, false, err
 		}
 	}
@@ -92,7 +94,7 @@ func (r *read) load(w *walk, seen *keySet) (doc bson.Raw, ok bool, err error) {
 
 // skipKey counts off Query.Skip without reading documents, where every key is a match.
 func (r *read) skipKey() bool {
-	if r.skip == 0 || !r.plan.exact || r.needsSort() || (len(r.query.After) > 0 && !r.plan.seeked) {
+	if r.skip == 0 || !r.plan.Exact || r.needsSort() || (len(r.query.After) > 0 && !r.plan.Seeked) {
 		return false
 	}
 	r.skip--
@@ -102,8 +104,8 @@ func (r *read) skipKey() bool {
 // startByKey puts each walk on its first key.
 func (r *read) startByKey() error {
 	r.byKey.less = func(a, b *walk) bool {
-		x, y := a.it.Key()[a.ranges[0].fixed:], b.it.Key()[b.ranges[0].fixed:]
-		if a.reverse {
+		x, y := a.it.Key()[a.Ranges[0].Fixed:], b.it.Key()[b.Ranges[0].Fixed:]
+		if a.Reverse {
 			x, y = y, x
 		}
 		return bytes.Compare(x, y) < 0

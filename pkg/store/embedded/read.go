@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
 // Get returns the document whose _id is id.
@@ -137,7 +138,7 @@ func (st *state) count(ctx context.Context, filter *mql.Filter, limit int64) (n 
 		return 0, err
 	}
 	defer closeInto(&err, r.close)
-	if r.plan.exact && !r.plan.repeats && len(r.walks) == 1 {
+	if r.plan.Exact && !r.plan.Repeats && len(r.walks) == 1 {
 		return r.walks[0].count(ctx, limit)
 	}
 	for limit <= 0 || n < limit {
@@ -184,7 +185,7 @@ type read struct {
 	query  store.Query
 	filter *mql.Filter
 	snap   *pebble.Snapshot
-	plan   *plan
+	plan   *plan.Plan
 
 	walks []walk // the plan's scans
 	turn  int    // the one that is read, inTurn
@@ -200,8 +201,8 @@ type read struct {
 	cut     bool
 	// What to remember of a choice between plans; shape is empty if there was none.
 	shape  string
-	planID planID
-	cache  *planCache
+	planID plan.ID
+	cache  *plan.Cache
 
 	values []bson.RawValue // buffers
 	key    []byte
@@ -226,23 +227,23 @@ func (r *read) copy() *read {
 	return &read{ctx: r.ctx, coll: r.coll, query: r.query, filter: r.filter, skip: r.skip, snap: r.snap}
 }
 
-func (r *read) start(pl *plan) error {
+func (r *read) start(pl *plan.Plan) error {
 	r.plan = pl
 	r.docs.coll = r.coll.id
-	if pl.repeats {
+	if pl.Repeats {
 		r.seen = newKeySet()
 	}
-	r.walks = make([]walk, len(pl.scans))
-	for i, s := range pl.scans {
-		r.walks[i].scan = s
+	r.walks = make([]walk, len(pl.Scans))
+	for i, s := range pl.Scans {
+		r.walks[i].Scan = s
 		if err := r.walks[i].open(r.snap); err != nil {
 			return err
 		}
 	}
-	switch pl.order {
-	case byKey:
+	switch pl.Order {
+	case plan.ByKey:
 		return r.startByKey()
-	case byValue:
+	case plan.ByValue:
 		return r.startByValue()
 	default:
 		return nil
@@ -257,11 +258,11 @@ func (r *read) close() error {
 	return err
 }
 
-func (r *read) needsSort() bool { return len(r.query.Sort) > 0 && !r.plan.sorted }
+func (r *read) needsSort() bool { return len(r.query.Sort) > 0 && !r.plan.Sorted }
 
 func (r *read) learn() {
 	if r.shape != "" {
-		r.cache.learn(r.shape, r.planID, r.keysRead)
+		r.cache.Learn(r.shape, r.planID, r.keysRead)
 	}
 }
 
@@ -269,12 +270,12 @@ func (r *read) explain() store.Explanation {
 	e := store.Explanation{
 		KeysExamined: r.keysRead, DocsExamined: r.docsRead, Returned: r.returned, SortInMemory: r.needsSort(),
 	}
-	for _, s := range r.plan.scans {
+	for _, s := range r.plan.Scans {
 		name := "_id"
 		switch {
-		case s.index != nil:
-			name = s.index.def.Name
-		case len(s.bound) == 0 && !r.plan.sorted:
+		case s.Index != nil:
+			name = s.Index.Def.Name
+		case !s.Bounded && !r.plan.Sorted:
 			continue
 		}
 		if !slices.Contains(e.Indexes, name) {
@@ -286,7 +287,7 @@ func (r *read) explain() store.Explanation {
 
 // stream passes on documents as they come.
 func (r *read) stream(fn func(doc bson.Raw) error) error {
-	check := len(r.query.After) > 0 && !r.plan.seeked && len(r.query.Sort) > 0
+	check := len(r.query.After) > 0 && !r.plan.Seeked && len(r.query.Sort) > 0
 	for {
 		doc, ok, err := r.next()
 		if err != nil || !ok {

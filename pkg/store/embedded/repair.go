@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -93,7 +94,7 @@ func (r *repair) index(c *collection, x *index) error {
 	unready := newIndexSet(slices.Clone(set.all), slices.DeleteFunc(slices.Clone(set.ready), func(o *index) bool { return o == x }))
 	prefix := indexPrefix(c.id, x.id)
 	err := r.s.write(func(b *pebble.Batch) error {
-		return errors.Join(c.put(b, unready), b.DeleteRange(prefix, keyAfter(prefix), nil))
+		return errors.Join(c.put(b, unready), b.DeleteRange(prefix, document.KeyAfter(prefix), nil))
 	})
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (r *repair) index(c *collection, x *index) error {
 
 func (r *repair) entries(c *collection, x *index) (err error) {
 	docs, prefix := docPrefix(c.id), indexPrefix(c.id, x.id)
-	it, err := r.snap.NewIter(&pebble.IterOptions{LowerBound: docs, UpperBound: keyAfter(docs)})
+	it, err := r.snap.NewIter(&pebble.IterOptions{LowerBound: docs, UpperBound: document.KeyAfter(docs)})
 	if err != nil {
 		return internal(err, "open an iterator")
 	}
@@ -165,7 +166,7 @@ func (r *repair) rest() error {
 			err = errors.Join(err, b.DeleteRange(prefix, feedKey(prefix, seq), nil))
 		}
 		for _, rg := range f.strangers {
-			err = errors.Join(err, b.DeleteRange(rg.lo, rg.hi, nil))
+			err = errors.Join(err, b.DeleteRange(rg.Start, rg.End, nil))
 		}
 		if f.nextID != 0 {
 			r.s.cat.nextID = max(r.s.cat.nextID, f.nextID)

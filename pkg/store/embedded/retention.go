@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // sweeps lets documents expire and truncates feeds, over and over, until the store closes.
@@ -101,7 +103,7 @@ func (s *Store) feedSpans() ([]feedSpan, error) {
 }
 
 func (s *Store) firstEntry(f *feed) (e feedEntry, err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: f.prefix, UpperBound: keyAfter(f.prefix)})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: f.prefix, UpperBound: document.KeyAfter(f.prefix)})
 	if err != nil {
 		return e, internal(err, "open an iterator")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -85,6 +86,6 @@ func (c *Collection) Stats(ctx context.Context) (_ store.Stats, err error) {
 
 // diskBytes estimates the size of the keys that begin with prefix. What has not left memory yet is not in it.
 func (s *Store) diskBytes(prefix []byte) (int64, error) {
-	n, err := s.db.EstimateDiskUsage(prefix, keyAfter(prefix))
+	n, err := s.db.EstimateDiskUsage(prefix, document.KeyAfter(prefix))
 	return int64(n), internal(err, "estimate the size on disk") //nolint:gosec // less than a disk
 }

@@ -77,7 +77,7 @@ type faults struct {
 	lists     map[uint32]uint32 // of indexes: multikey bits that are missing
 	counts    map[uint32]counts // of collections: what they are
 	feeds     map[string]uint64 // of databases: the entry to begin with
-	strangers []keyRange        // of keys that belong to nothing
+	strangers []pebble.KeyRange // of keys that belong to nothing
 	nextID    uint32            // if that is too low: what it has to be
 }
 
@@ -128,7 +128,7 @@ func (v *validation) name(c *collection) string {
 
 // each calls fn for all keys that begin with prefix. What can't be read it gives as damage.
 func (v *validation) each(prefix []byte, fn func(key, value []byte) error) (damage, err error) {
-	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: keyAfter(prefix)})
+	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: document.KeyAfter(prefix)})
 	if err != nil {
 		return nil, internal(err, "open an iterator")
 	}
@@ -476,14 +476,14 @@ func (v *validation) strangers() (err error) {
 			if k.single {
 				ok = it.Next()
 			} else {
-				ok = it.SeekGE(keyAfter(k.prefix))
+				ok = it.SeekGE(document.KeyAfter(k.prefix))
 			}
 			continue
 		}
 		rg := strangersLike(key)
-		found.add(true, "keys that begin with %x belong to nothing", rg.lo)
+		found.add(true, "keys that begin with %x belong to nothing", rg.Start)
 		v.faults.strangers = append(v.faults.strangers, rg)
-		ok = it.SeekGE(rg.hi)
+		ok = it.SeekGE(rg.End)
 	}
 	if err := it.Error(); err != nil {
 		found.add(false, "not all keys can be read: %v", err)
@@ -530,7 +530,7 @@ func (k knownKeys) of(key []byte) *knownKey {
 }
 
 // strangersLike is the keys of the same collection or index; of others it is the key alone.
-func strangersLike(key []byte) keyRange {
+func strangersLike(key []byte) pebble.KeyRange {
 	n := len(docPrefix(0))
 	if key[0] == spaceIndexes {
 		n = len(indexPrefix(0, 0))
@@ -539,10 +539,10 @@ func strangersLike(key []byte) keyRange {
 		return single(key)
 	}
 	prefix := bytes.Clone(key[:n])
-	return keyRange{lo: prefix, hi: keyAfter(prefix)}
+	return pebble.KeyRange{Start: prefix, End: document.KeyAfter(prefix)}
 }
 
 // single is one key alone.
-func single(key []byte) keyRange {
-	return keyRange{lo: bytes.Clone(key), hi: append(bytes.Clone(key), 0)}
+func single(key []byte) pebble.KeyRange {
+	return pebble.KeyRange{Start: bytes.Clone(key), End: append(bytes.Clone(key), 0)}
 }

@@ -8,19 +8,23 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
 // walk goes through the keys of a scan.
 type walk struct {
-	*scan
+	*plan.Scan
+
 	it     *pebble.Iterator
 	at     int // range, counted in the direction of the walk
 	inside bool
 }
 
 func (w *walk) open(snap *pebble.Snapshot) (err error) {
-	if len(w.ranges) > 0 {
-		w.it, err = iterate(snap, w.ranges[0].lo, w.ranges[len(w.ranges)-1].hi)
+	if len(w.Ranges) > 0 {
+		w.it, err = iterate(snap, w.Ranges[0].Lo, w.Ranges[len(w.Ranges)-1].Hi)
 	}
 	return err
 }
@@ -40,11 +44,11 @@ func (w *walk) close() error {
 // next moves to the next key, which then is it.Key().
 func (w *walk) next() (ok bool, err error) {
 	switch {
-	case w.it == nil || w.at == len(w.ranges):
+	case w.it == nil || w.at == len(w.Ranges):
 		return false, nil
 	case !w.inside:
 		ok = w.enter()
-	case w.reverse:
+	case w.Reverse:
 		ok = w.it.Prev()
 	default:
 		ok = w.it.Next()
@@ -58,8 +62,8 @@ func (w *walk) seek(key []byte) (ok bool, err error) { return w.settle(w.it.Seek
 // settle sees that the key is in a range, if there is one.
 func (w *walk) settle(ok bool) (bool, error) {
 	// The iterator itself keeps to the first and the last end.
-	for ok && len(w.ranges) > 1 && w.passed() {
-		if w.at++; w.at == len(w.ranges) {
+	for ok && len(w.Ranges) > 1 && w.passed() {
+		if w.at++; w.at == len(w.Ranges) {
 			return false, nil
 		}
 		if !w.reached() {
@@ -68,7 +72,7 @@ func (w *walk) settle(ok bool) (bool, error) {
 	}
 	w.inside = ok
 	if !ok {
-		w.at = len(w.ranges)
+		w.at = len(w.Ranges)
 		return false, internal(w.it.Error(), "read keys")
 	}
 	return true, nil
@@ -84,7 +88,7 @@ func (w *walk) count(ctx context.Context, limit int64) (n int64, err error) {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return 0, contextError(ctx)
 		}
-		if w.at < len(w.ranges)-1 {
+		if w.at < len(w.Ranges)-1 {
 			ok, err = w.next()
 			continue
 		}
@@ -95,40 +99,40 @@ func (w *walk) count(ctx context.Context, limit int64) (n int64, err error) {
 	return n, err
 }
 
-func (w *walk) current() *keyRange {
-	if w.reverse {
-		return &w.ranges[len(w.ranges)-1-w.at]
+func (w *walk) current() *plan.Range {
+	if w.Reverse {
+		return &w.Ranges[len(w.Ranges)-1-w.at]
 	}
-	return &w.ranges[w.at]
+	return &w.Ranges[w.at]
 }
 
 func (w *walk) enter() bool {
-	if w.reverse {
-		return w.it.SeekLT(w.current().hi)
+	if w.Reverse {
+		return w.it.SeekLT(w.current().Hi)
 	}
-	return w.it.SeekGE(w.current().lo)
+	return w.it.SeekGE(w.current().Lo)
 }
 
 // passed says whether the key lies behind the current range.
 func (w *walk) passed() bool {
-	if w.reverse {
-		return bytes.Compare(w.it.Key(), w.current().lo) < 0
+	if w.Reverse {
+		return bytes.Compare(w.it.Key(), w.current().Lo) < 0
 	}
-	return bytes.Compare(w.it.Key(), w.current().hi) >= 0
+	return bytes.Compare(w.it.Key(), w.current().Hi) >= 0
 }
 
 // reached says whether the key lies in or behind the current range.
 func (w *walk) reached() bool {
-	if w.reverse {
-		return bytes.Compare(w.it.Key(), w.current().hi) < 0
+	if w.Reverse {
+		return bytes.Compare(w.it.Key(), w.current().Hi) < 0
 	}
-	return bytes.Compare(w.it.Key(), w.current().lo) >= 0
+	return bytes.Compare(w.it.Key(), w.current().Lo) >= 0
 }
 
 // id gives the key of the _id that the current key is for.
 func (w *walk) id(value []byte) ([]byte, error) {
-	if w.index == nil {
-		return w.it.Key()[len(w.prefix):], nil
+	if w.Index == nil {
+		return w.it.Key()[len(w.Prefix):], nil
 	}
 	return entryID(w.it.Key(), value)
 }
@@ -159,7 +163,7 @@ const fetcherLuck = 8
 func (f *fetcher) get(snap *pebble.Snapshot, id []byte, name string) (value []byte, err error) {
 	if f.it == nil {
 		f.key = docPrefix(f.coll)
-		if f.it, err = iterate(snap, f.key, keyAfter(f.key)); err != nil {
+		if f.it, err = iterate(snap, f.key, document.KeyAfter(f.key)); err != nil {
 			return nil, err
 		}
 		f.luck = fetcherLuck

@@ -1,4 +1,4 @@
-package embedded
+package plan
 
 import (
 	"bytes"
@@ -8,21 +8,20 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// plan makes the plan that walks a: in the order of the query, if its keys can be had so, beginning behind the query's
-// position.
-func (p *planner) plan(a *access) *plan {
-	pl := &plan{exact: a.exact, repeats: a.repeats()}
-	if len(p.query.Sort) > 0 {
-		for _, order := range []order{inTurn, byKey} {
-			w := orderWalk{access: a, query: p.query, order: order, seekable: len(p.query.After) > 0}
-			if w.walk() {
-				w.apply(pl)
-				return pl
-			}
+// inOrder fills in the scans of pl that walk a in the order of the query, if there are such: beginning behind the
+// query's position.
+func (p *planner) inOrder(pl *Plan, a *access) bool {
+	if len(p.query.Sort) == 0 {
+		return false
+	}
+	for _, order := range []Order{InTurn, ByKey} {
+		w := orderWalk{access: a, query: p.query, order: order, seekable: len(p.query.After) > 0}
+		if w.walk() {
+			w.apply(pl)
+			return true
 		}
 	}
-	pl.scans = []*scan{{access: a, ranges: a.ranges}}
-	return pl
+	return false
 }
 
 // orderWalk goes through the fields of a sort and of an index side by side. A field that is bound to one value does
@@ -31,7 +30,7 @@ func (p *planner) plan(a *access) *plan {
 type orderWalk struct {
 	*access
 	query *store.Query
-	order order
+	order Order
 
 	next     int // field of the index
 	matched  bool
@@ -42,7 +41,7 @@ type orderWalk struct {
 }
 
 func (o *orderWalk) walk() bool {
-	if o.order == byKey {
+	if o.order == ByKey {
 		if len(o.ranges) > maxMerge || o.points == 0 {
 			return false
 		}
@@ -120,37 +119,37 @@ func (o *orderWalk) match(i int, desc bool) bool {
 }
 
 // apply fills in the plan that o has found.
-func (o *orderWalk) apply(pl *plan) {
-	pl.sorted, pl.order = true, o.order
+func (o *orderWalk) apply(pl *Plan) {
+	pl.Sorted, pl.Order = true, o.order
 	ranges := o.ranges
 	if o.seekable {
 		// Of several keys of a document, some may be behind the position though the document is not.
-		pl.seeked = !o.lists
+		pl.Seeked = !o.lists
 		ranges = o.behind()
 	}
-	if o.order == inTurn {
-		pl.scans = []*scan{{access: o.access, ranges: ranges, reverse: o.reverse}}
+	if o.order == InTurn {
+		pl.Scans = []*Scan{o.scan(ranges, o.reverse)}
 		return
 	}
 	for i := range ranges {
-		pl.scans = append(pl.scans, &scan{access: o.access, ranges: ranges[i : i+1], reverse: o.reverse})
+		pl.Scans = append(pl.Scans, o.scan(ranges[i:i+1], o.reverse))
 	}
 }
 
 // behind is what is left of the ranges behind the position.
-func (o *orderWalk) behind() []keyRange {
-	var rest []keyRange
+func (o *orderWalk) behind() []Range {
+	var rest []Range
 	for _, r := range o.ranges {
 		position := join(o.prefix, o.position)
-		if o.order == byKey {
-			position = join(r.lo[:r.fixed], o.position)
+		if o.order == ByKey {
+			position = join(r.Lo[:r.Fixed], o.position)
 		}
 		if o.reverse {
-			r.hi = slices.MinFunc([][]byte{r.hi, position}, bytes.Compare)
+			r.Hi = slices.MinFunc([][]byte{r.Hi, position}, bytes.Compare)
 		} else {
-			r.lo = slices.MaxFunc([][]byte{r.lo, keyAfter(position)}, bytes.Compare)
+			r.Lo = slices.MaxFunc([][]byte{r.Lo, document.KeyAfter(position)}, bytes.Compare)
 		}
-		if bytes.Compare(r.lo, r.hi) < 0 {
+		if bytes.Compare(r.Lo, r.Hi) < 0 {
 			rest = append(rest, r)
 		}
 	}

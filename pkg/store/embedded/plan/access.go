@@ -1,63 +1,21 @@
-package embedded
+package plan
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
 
-const (
-	maxRanges = 10_000 // of keys, for one query; fields that would make it more are left to the filter
-	maxMerge  = 200    // ranges that are read side by side, to have their keys in one order
-)
-
-// plan is one way to find the documents of a query. All ways find the same: what a plan leaves out is decided by
-// matching the filter against each document.
-type plan struct {
-	scans []*scan
-	order order
-	// sorted: documents come in the order asked for.
-	sorted bool
-	// seeked: scans begin behind Query.After. Else each document has to be compared with it.
-	seeked bool
-	// exact: each key of the scans is a document that matches.
-	exact bool
-	// repeats: documents may come more than once.
-	repeats bool
-}
-
-// order is how the scans of a plan are put together.
-type order uint8
-
-const (
-	inTurn  order = iota // one after the other
-	byKey                // merged by what is behind scan.fixed in their keys
-	byValue              // merged by the sort key of their documents
-)
-
-// scan walks the keys of one index, or the documents by _id.
-type scan struct {
-	*access
-	ranges  []keyRange
-	reverse bool // walk backwards
-}
-
-// keyRange is the engine's keys from lo to before hi. The first fixed bytes are the same for all of them: the fields
-// that are bound to single values.
-type keyRange struct {
-	lo, hi []byte
-	fixed  int
-}
-
 // access is an index with what a filter says about its keys.
 type access struct {
-	index    *index // nil: the documents themselves, by _id
+	index    *Index // nil: the documents themselves, by _id
 	keys     []store.IndexKey
-	prefix   []byte     // what comes before the fields in a key
-	multikey uint32     // fields that may lead to lists
-	ranges   []keyRange // sorted, disjoint, of whole engine keys
+	prefix   []byte  // what comes before the fields in a key
+	multikey uint32  // fields that may lead to lists
+	ranges   []Range // sorted, disjoint, of whole keys
 
 	bound   []intervals // the leading fields that are bound, in ascending order
 	points  int         // how many of them to single values
@@ -66,46 +24,44 @@ type access struct {
 	exact   bool // what is in the ranges is what matches
 }
 
-// planner finds plans for one query on one state of a collection.
-type planner struct {
-	coll  *collection
-	query *store.Query
-	conds conditions
-}
-
 // primary is the documents, by _id.
 func (p *planner) primary() *access {
-	a := &access{keys: []store.IndexKey{{Path: "_id"}}, prefix: docPrefix(p.coll.id)}
+	a := &access{keys: []store.IndexKey{{Path: "_id"}}, prefix: p.docs}
 	a.bind(&p.conds)
 	return a
 }
 
-// secondary is x, if it can be used and has all documents that match, but for those that lack all of its fields.
-func (p *planner) secondary(x *index) (*access, bool) {
-	if x.positional || (x.def.Partial != nil && !mql.Implies(p.query.Filter, x.def.Partial)) {
+// secondary is x, if it has all documents that match, but for those that lack all of its fields.
+func (p *planner) secondary(x *Index) (*access, bool) {
+	if x.Def.Partial != nil && !mql.Implies(p.query.Filter, x.Def.Partial) {
 		return nil, false
 	}
-	a := &access{index: x, keys: x.def.Keys, prefix: indexPrefix(p.coll.id, x.id), multikey: x.multikey.Load()}
+	a := &access{index: x, keys: x.Def.Keys, prefix: x.Prefix, multikey: x.Multikey}
 	a.bind(&p.conds)
 	return a, true
 }
 
+// scan walks ranges of a.
+func (a *access) scan(ranges []Range, reverse bool) *Scan {
+	return &Scan{Index: a.index, Prefix: a.prefix, Ranges: ranges, Reverse: reverse, Bounded: len(a.bound) > 0}
+}
+
 // holdsAll says whether an index that lacks documents lacks none that matches.
-func (a *access) holdsAll() bool { return !a.index.def.Sparse || a.present }
+func (a *access) holdsAll() bool { return !a.index.Def.Sparse || a.present }
 
 // unique says whether at most one document is found.
 func (a *access) unique() bool {
 	if a.points < len(a.keys) || len(a.ranges) != 1 {
 		return false
 	}
-	return a.index == nil || a.index.def.Unique
+	return a.index == nil || a.index.Def.Unique
 }
 
 // bind turns conditions into ranges, field by field as long as the bounds are single values.
 func (a *access) bind(conds *conditions) {
-	a.ranges = []keyRange{{lo: a.prefix, hi: keyAfter(a.prefix), fixed: len(a.prefix)}}
+	a.ranges = []Range{{Lo: a.prefix, Hi: document.KeyAfter(a.prefix), Fixed: len(a.prefix)}}
 	exact := conds.complete && a.multikey == 0
-	sparse := a.index != nil && a.index.def.Sparse
+	sparse := a.index != nil && a.index.Def.Sparse
 	open := true
 	for i, key := range a.keys {
 		on := conds.paths[key.Path]
@@ -153,19 +109,19 @@ func (a *access) usable(conds []condition) []condition {
 
 // extend appends the intervals of one more field to ranges that are single values so far.
 func (a *access) extend(ivs intervals, desc bool) {
-	out := make([]keyRange, 0, len(a.ranges)*len(ivs))
+	out := make([]Range, 0, len(a.ranges)*len(ivs))
 	for _, r := range a.ranges {
 		for i := range ivs {
 			iv := ivs[i]
 			if desc {
 				iv = ivs[len(ivs)-1-i].inverted()
 			}
-			next := keyRange{lo: join(r.lo, iv.lo), hi: r.hi, fixed: len(r.lo)}
+			next := Range{Lo: join(r.Lo, iv.lo), Hi: r.Hi, Fixed: len(r.Lo)}
 			if iv.hi != nil {
-				next.hi = join(r.lo, iv.hi)
+				next.Hi = join(r.Lo, iv.hi)
 			}
 			if iv.point {
-				next.fixed = len(next.lo)
+				next.Fixed = len(next.Lo)
 			}
 			out = append(out, next)
 		}

@@ -1,4 +1,4 @@
-package embedded
+package plan
 
 import (
 	"fmt"
@@ -12,35 +12,39 @@ import (
 
 const (
 	maxPlans = 500 // remembered for one set of indexes
-	// A remembered plan that reads more than so many times the keys that it was expected to is forgotten.
+	// A remembered plan is forgotten once it reads more than so many times the keys that it was expected to: those that
+	// the first query read, or fewKeys if they were less.
 	maxWorse = 10
+	fewKeys  = 100
 )
 
-// planCache remembers which plan was best for queries of a shape. It belongs to one set of indexes.
-type planCache struct {
+// Cache remembers which plan was best for queries of a shape. It belongs to one set of indexes. The zero value is ready,
+// and methods are safe for concurrent use.
+type Cache struct {
 	mu    sync.Mutex
-	plans map[string]cachedPlan
+	plans map[string]cached
 }
 
-type cachedPlan struct {
-	id   planID
+type cached struct {
+	id   ID
 	keys int64 // read by the first query that ran with it
 }
 
-func (c *planCache) get(shape string) (planID, bool) {
+// Get gives the plan that was best for a shape; ok is false if none is known.
+func (c *Cache) Get(shape string) (id ID, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cached, ok := c.plans[shape]
-	return cached.id, ok
+	known, ok := c.plans[shape]
+	return known.id, ok
 }
 
-// learn takes up how many keys a query has read.
-func (c *planCache) learn(shape string, id planID, keys int64) {
+// Learn takes up how many keys a query of a shape has read with the plan id.
+func (c *Cache) Learn(shape string, id ID, keys int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cached, ok := c.plans[shape]
-	if ok && cached.id == id {
-		if keys > maxWorse*max(cached.keys, trialKeys/maxWorse) {
+	known, ok := c.plans[shape]
+	if ok && known.id == id {
+		if keys > maxWorse*max(known.keys, fewKeys) {
 			delete(c.plans, shape)
 		}
 		return
@@ -49,14 +53,14 @@ func (c *planCache) learn(shape string, id planID, keys int64) {
 		clear(c.plans) // rather than to keep account of their use
 	}
 	if c.plans == nil {
-		c.plans = map[string]cachedPlan{}
+		c.plans = map[string]cached{}
 	}
-	c.plans[shape] = cachedPlan{id: id, keys: keys}
+	c.plans[shape] = cached{id: id, keys: keys}
 }
 
-// shapeOf is a query without its constants: queries of one shape have the same plans to choose from. Sizes of lists and
+// Shape is a query without its constants: queries of one shape have the same plans to choose from. Sizes of lists and
 // pages count by their magnitude.
-func shapeOf(q *store.Query) string {
+func Shape(q *store.Query) string {
 	w := shapeWriter{}
 	w.node(q.Filter.Root())
 	for _, f := range q.Sort {

@@ -1,8 +1,10 @@
-package embedded
+package plan
 
 import (
 	"bytes"
 	"slices"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // interval is the keys from lo to before hi, of one field in ascending order. A nil hi is no end.
@@ -15,13 +17,13 @@ type interval struct {
 func (iv interval) inverted() interval {
 	out := interval{point: iv.point}
 	if len(iv.lo) > 0 {
-		out.hi = keyAfter(invert(slices.Clone(iv.lo)))
+		out.hi = document.KeyAfter(document.InvertKey(slices.Clone(iv.lo)))
 	}
 	if iv.hi != nil {
-		out.lo = keyAfter(invert(slices.Clone(iv.hi)))
+		out.lo = document.KeyAfter(document.InvertKey(slices.Clone(iv.hi)))
 	}
 	if iv.point {
-		out.lo = invert(slices.Clone(iv.lo))
+		out.lo = document.InvertKey(slices.Clone(iv.lo))
 	}
 	return out
 }

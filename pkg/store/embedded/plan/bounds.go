@@ -1,4 +1,4 @@
-package embedded
+package plan
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ type fieldKind struct {
 
 func pointOf(v bson.RawValue) interval {
 	key := document.AppendKey(nil, v, false)
-	return interval{lo: key, hi: keyAfter(key), point: true}
+	return interval{lo: key, hi: document.KeyAfter(key), point: true}
 }
 
 // kindOf is all keys of values that compare with those of type t.
@@ -247,7 +247,7 @@ func (k fieldKind) regex(p *mql.Regex) bounds {
 func textsWith(prefix string) interval {
 	lo := kindOf(bson.TypeString).lo
 	lo = append(lo, strings.ReplaceAll(prefix, "\x00", "\x00\xff")...) // as document.AppendKey does
-	return interval{lo: lo, hi: keyAfter(lo)}
+	return interval{lo: lo, hi: document.KeyAfter(lo)}
 }
 
 func (k fieldKind) exists(want bool) bounds {
