@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -31,6 +32,8 @@ type settings struct {
 	docs    int
 	seconds float64
 	crash   bool
+	only    *regexp.Regexp // which operations to measure; the others are left out
+	profile string         // a directory for CPU profiles
 }
 
 func main() {
@@ -42,9 +45,14 @@ func main() {
 	flag.IntVar(&o.docs, "docs", 100_000, "documents")
 	flag.Float64Var(&o.seconds, "seconds", 3, "seconds for each operation")
 	flag.BoolVar(&o.crash, "crash", false, "write to the engine and die")
+	only := flag.String("only", "", "measure only operations whose name matches this regular expression; files is memory, checkpoint and open")
+	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of each operation to this directory")
 	engines := flag.String("engines", "embedded,pebble,sqlite,mongod", "engines to measure, in this order")
 	flag.Parse()
-	err := func() error {
+	err := func() (err error) {
+		if o.only, err = regexp.Compile(*only); err != nil {
+			return err
+		}
 		switch {
 		case o.crash:
 			return crash(ctx, o)
@@ -81,7 +89,7 @@ func measure(ctx context.Context, o settings) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{engine: e, docs: articles(0, o.docs), seconds: o.seconds}
+	b := &bench{engine: e, docs: articles(0, o.docs), seconds: o.seconds, only: o.only, profile: o.profile}
 	start := time.Now()
 	if err := e.load(ctx, b.docs); err != nil {
 		return fmt.Errorf("load: %w", err)
@@ -90,7 +98,7 @@ func measure(ctx context.Context, o settings) error {
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	if o.engine != "mongod" {
+	if o.engine != "mongod" && o.only.MatchString("files") {
 		if err := b.files(ctx, o); err != nil {
 			return err
 		}
@@ -211,7 +219,7 @@ func compare(ctx context.Context, o settings, engines []string) error {
 			return err
 		}
 		cmd := exec.CommandContext(ctx, self, "-engine", name, "-dir", dir, "-docs", strconv.Itoa(o.docs),
-			"-seconds", strconv.FormatFloat(o.seconds, 'f', -1, 64))
+			"-seconds", strconv.FormatFloat(o.seconds, 'f', -1, 64), "-only", o.only.String(), "-profile", o.profile)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err := errors.Join(err, os.RemoveAll(dir)); err != nil {

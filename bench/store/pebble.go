@@ -9,13 +9,15 @@ import (
 	"math"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store/embedded"
 )
 
 // pebbleEngine is the least that an engine on Pebble can do: keys made by hand for these documents, no query language,
-// no plans, no checks of what is written. What the embedded store takes longer than this is what its generality costs.
+// no plans, no checks of what is written. It has the embedded store's settings of the engine. What the embedded store takes longer than this is what its generality costs.
 //
 // Keys: d id -> document; k kind seq id, s seq id, r rnd id, c score id -> nothing; f sequence -> id (the feed).
 type pebbleEngine struct {
@@ -24,9 +26,15 @@ type pebbleEngine struct {
 }
 
 func openPebble(dir string) (*pebbleEngine, error) {
-	cache := pebble.NewCache(64 << 20)
-	defer cache.Unref()
-	db, err := pebble.Open(dir, &pebble.Options{Cache: cache, MemTableSize: 16 << 20, Logger: quiet{}})
+	opts := &pebble.Options{
+		CacheSize: embedded.DefaultCacheSize, MemTableSize: embedded.DefaultMemTableSize, MemTableStopWritesThreshold: 4,
+		FormatMajorVersion: pebble.FormatWALSyncChunks, Logger: quiet{},
+	}
+	for i := range opts.Levels {
+		l := &opts.Levels[i]
+		l.BlockSize, l.IndexBlockSize, l.FilterPolicy = 16<<10, 256<<10, bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(dir, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +56,8 @@ type bench struct {
 	engine  engine
 	docs    []article
 	seconds float64 // for each operation
+	only    *regexp.Regexp
+	profile string
 	figures []figure
 	next    int // sequence number of the next insert
 }
@@ -82,6 +89,9 @@ func (b *bench) run(ctx context.Context) error {
 		{"top 20, unindexed", "110 ms", 20, func() (int, error) { return b.engine.top(ctx) }},
 	}
 	for _, op := range reads {
+		if !b.only.MatchString(op.name) {
+			continue
+		}
 		f, err := b.repeat(op.name, func() error {
 			got, err := op.run()
 			if err == nil && op.want > 0 && got != op.want {
@@ -126,12 +136,18 @@ func (b *bench) writes(ctx context.Context) error {
 		{"update, 1 writer", "450 µs", 1, update},
 		{"update, 64 writers", "", 64, update},
 	} {
+		if !b.only.MatchString(op.name) {
+			continue
+		}
 		f, err := b.together(op.name, op.writers, op.run)
 		if err != nil {
 			return err
 		}
 		f.Target = op.target
 		b.figures = append(b.figures, f)
+	}
+	if !b.only.MatchString("index build") {
+		return nil
 	}
 	return b.builds(ctx, update)
 }
@@ -187,7 +203,12 @@ func (b *bench) repeat(name string, op func() error) (figure, error) {
 }
 
 // together runs op on several goroutines for a while.
-func (b *bench) together(name string, goroutines int, op func() error) (figure, error) {
+func (b *bench) together(name string, goroutines int, op func() error) (_ figure, err error) {
+	stop, err := b.startProfile(name)
+	if err != nil {
+		return figure{}, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	end := time.Now().Add(time.Duration(b.seconds * float64(time.Second)))
 	took := make([][]time.Duration, goroutines)
 	failed := make([]error, goroutines)
@@ -215,6 +236,25 @@ func (b *bench) together(name string, goroutines int, op func() error) (figure, 
 	return figure{
 		Op: name, P50: micros(all[len(all)/2]), Max: micros(all[len(all)-1]),
 		Rate: float64(len(all)) / elapsed.Seconds(),
+	}, nil
+}
+
+// startProfile begins the CPU profile of an operation, if profiles are wanted.
+func (b *bench) startProfile(name string) (stop func() error, err error) {
+	if b.profile == "" {
+		return func() error { return nil }, nil
+	}
+	name = strings.NewReplacer(" ", "-", ",", "").Replace(fmt.Sprintf("%T-%s.prof", b.engine, name)[len("*main."):])
+	f, err := os.Create(filepath.Join(b.profile, name))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
 	}, nil
 }
 

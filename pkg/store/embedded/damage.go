@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -295,8 +294,13 @@ func readLog(files vfs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(f)
-	return data, errors.Join(err, f.Close())
+	var data bytes.Buffer
+	info, err := f.Stat()
+	if err == nil {
+		data.Grow(int(info.Size()) + bytes.MinRead)
+		_, err = data.ReadFrom(f)
+	}
+	return data.Bytes(), errors.Join(err, f.Close())
 }
 
 func checkLog(files vfs.FS, name string, number uint32) error {

@@ -11,7 +11,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultCacheSize    = 64 << 20
-	DefaultMemTableSize = 16 << 20
+	DefaultMemTableSize = 8 << 20
 	DefaultMinFree      = 64 << 20
 	DefaultBallast      = 16 << 20
 	DefaultFeedBytes    = 256 << 20
@@ -39,7 +39,7 @@ type Options struct {
 	// not call the store. It is required, except with InMemory.
 	OnFatal func(err error)
 
-	// CacheSize bounds the cache of table blocks. It fills with use; nothing is reserved.
+	// CacheSize bounds the cache of table blocks together with the table of recent writes. It fills with use.
 	CacheSize int64
 	// MemTableSize is what the table of recent writes grows to before it is flushed. It starts at 256 KiB.
 	MemTableSize uint64

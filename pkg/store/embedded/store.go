@@ -28,6 +28,12 @@ import (
 // going back one release stays possible.
 const formatMajorVersion = pebble.FormatWALSyncChunks
 
+// Sizes of the blocks of tables, before they are compressed.
+const (
+	blockSize      = 16 << 10
+	indexBlockSize = 256 << 10
+)
+
 // Store is a store in one directory. Open makes it.
 type Store struct {
 	opts  Options
@@ -178,9 +184,13 @@ func (s *Store) engineOptions() *pebble.Options {
 		FormatMajorVersion:          formatMajorVersion,
 		ReadOnly:                    s.opts.ReadOnly,
 	}
-	// Inserts ask for keys that are not there: the filter answers without reading a block.
 	for i := range o.Levels {
-		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		l := &o.Levels[i]
+		// Inserts ask for keys that are not there: the filter answers without reading a block.
+		l.FilterPolicy = bloom.FilterPolicy(10)
+		// Every block that is read costs a look into the cache, so they are larger than the engine's 4 KiB, and a
+		// table has one index block rather than two levels of them.
+		l.BlockSize, l.IndexBlockSize = blockSize, indexBlockSize
 	}
 	return o
 }
@@ -269,11 +279,33 @@ func (s *Store) release() error {
 	var err error
 	if s.db != nil && s.failed.Load() == nil {
 		if !s.opts.ReadOnly && s.onDisk.Load() > 0 {
-			err = s.noteAll()
+			err = errors.Join(s.flush(), s.noteAll())
 		}
 		err = errors.Join(err, s.db.Close())
 	}
 	return internal(errors.Join(err, s.lock.Close()), "close the store")
+}
+
+// flushPatience is how long Close waits for recent writes to reach tables. A disk that is full makes it wait in vain.
+const flushPatience = 5 * time.Second
+
+// flush writes the recent writes to tables, so that opening the store has no log to replay. Without it they are still
+// in the log.
+func (s *Store) flush() error {
+	if s.disk.full.Load() {
+		return nil
+	}
+	return guarded("flush", func() error {
+		done, err := s.db.AsyncFlush()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-done:
+		case <-time.After(flushPatience):
+		}
+		return nil
+	})
 }
 
 // begin registers an operation; done ends it.
