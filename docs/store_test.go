@@ -24,7 +24,7 @@ func TestStoreDoc(t *testing.T) {
 		"projection": func(d bson.D) error { _, err := mql.CompileProjection(d); return err },
 		"update":     func(d bson.D) error { _, err := mql.CompileUpdate(d, nil); return err },
 	}
-	blocks := regexp.MustCompile("(?ms)```json (refused )?(\\w+)\n(.*?)^```").FindAllStringSubmatch(string(text), -1)
+	blocks := regexp.MustCompile("(?ms)^```json (refused )?(\\w+)$\n(.*?)\n```$").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 6 {
 		t.Fatalf("%d blocks of examples", len(blocks))
 	}

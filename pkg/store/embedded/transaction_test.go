@@ -33,7 +33,7 @@ func add(tb testing.TB, ctx context.Context, w store.Writer, id any, by int) err
 }
 
 // number is what add has made of document 1.
-func number(tb testing.TB, r store.Reader, ctx context.Context) int64 {
+func number(ctx context.Context, tb testing.TB, r store.Reader) int64 {
 	tb.Helper()
 	d, err := r.Get(ctx, value(tb, 1))
 	if err != nil {
@@ -113,7 +113,7 @@ func TestWritesWaitForTransactions(t *testing.T) {
 				if err := <-result; !w.want(err) {
 					t.Errorf("%s, atomic %v, commit %v: %v", name, atomic, commit, err)
 				}
-				if n := number(t, c, t.Context()); w.op.Kind == store.Update && (n == 11) != commit {
+				if n := number(t.Context(), t, c); w.op.Kind == store.Update && (n == 11) != commit {
 					t.Errorf("%s, atomic %v, commit %v: n is %d", name, atomic, commit, n)
 				}
 				wantIdle(t, s)
@@ -141,7 +141,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 		}
 		return nil
 	})
-	if n := number(t, c, t.Context()); err != nil || n != 1 {
+	if n := number(t.Context(), t, c); err != nil || n != 1 {
 		t.Errorf("n is %d, %v", n, err)
 	}
 }
@@ -165,16 +165,16 @@ func TestLoserRunsAgain(t *testing.T) {
 				s.Database("db").RenameCollection(t.Context(), "moved", "things", false))
 		},
 	} {
-		before := number(t, c, t.Context())
+		before := number(t.Context(), t, c)
 		runs := 0
 		err := transact(t.Context(), s, func(ctx context.Context, tx store.TxCollection) error {
 			runs++
-			n := number(t, tx, ctx)
+			n := number(ctx, t, tx)
 			if runs == 1 {
 				if err := first(); err != nil {
 					return err
 				}
-				if again := number(t, tx, ctx); again != n {
+				if again := number(ctx, t, tx); again != n {
 					t.Errorf("%s: read %d, then %d", name, n, again)
 				}
 			}
@@ -185,7 +185,7 @@ func TestLoserRunsAgain(t *testing.T) {
 			}
 			return nil // even if the write failed
 		})
-		if n := number(t, c, t.Context()); err != nil || runs != 2 || n != before+11 {
+		if n := number(t.Context(), t, c); err != nil || runs != 2 || n != before+11 {
 			t.Errorf("%s: %d runs, n went from %d to %d, %v", name, runs, before, n, err)
 		}
 		wantIdle(t, s)
@@ -212,7 +212,7 @@ func TestTransactionGivesUp(t *testing.T) {
 		}
 		return nil
 	})
-	if n := number(t, c, t.Context()); err != nil || n != 1 || runs == 0 {
+	if n := number(t.Context(), t, c); err != nil || n != 1 || runs == 0 {
 		t.Errorf("%d runs, n is %d, %v", runs, n, err)
 	}
 	wantIdle(t, s)
@@ -239,7 +239,7 @@ func TestTransactionExpires(t *testing.T) {
 		}
 		return nil
 	})
-	if n := number(t, c, t.Context()); errs.KindOf(err) != errs.Limit || n != 10 {
+	if n := number(t.Context(), t, c); errs.KindOf(err) != errs.Limit || n != 10 {
 		t.Errorf("n is %d, %v", n, err)
 	}
 	wantIdle(t, s)

@@ -97,7 +97,8 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	case hasCode(err, codeParallelArrays), hasCode(err, codeAmbiguousPath):
 		return errs.New(errs.Invalid, "parallel_arrays", "two fields of one index may not both be lists").With(s.secret.clean(err))
 	case hasCode(err, codeBadValue) && strings.Contains(err.Error(), "parallel arrays"):
-		return errs.New(errs.Invalid, "parallel_arrays", "two fields of one sort may not both be lists").With(s.secret.clean(err))
+		return errs.New(errs.Invalid, "parallel_sort",
+			"can't sort by two fields that hold different lists in one document: sort by one of them").With(s.secret.clean(err))
 	case isOutage(err):
 		return unavailable(s.secret.clean(err))
 	case hasLabel(err, "TransientTransactionError"): // it lost against others for as long as we tried
