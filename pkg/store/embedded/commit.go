@@ -73,10 +73,13 @@ func (w *writer) stored(id []byte) (bson.Raw, error) {
 	return getDoc(w.reader, docKey(w.coll.id, id))
 }
 
-// unchanged says whether a document is want, to the byte (nil: there is none).
-func (w *writer) unchanged(id []byte, want bson.Raw) (bool, error) {
+// unchanged says whether a document is want, to the byte (nil: there is none), as it was when it was seen.
+func (w *writer) unchanged(id []byte, want bson.Raw, when seen) (bool, error) {
 	if w.coll == nil {
 		return want == nil, nil
+	}
+	if w.untouched(id, when) {
+		return true, nil
 	}
 	return sameDoc(w.reader, docKey(w.coll.id, id), want)
 }
@@ -134,6 +137,7 @@ func (w *writer) put(e *edit) error {
 			}
 		}
 	}
+	w.touch(e.id)
 	w.tell(e.old, e.new)
 	if e.new == nil {
 		return internal(w.batch.Delete(docKey(w.coll.id, e.id), nil), "stage a delete")
@@ -261,8 +265,7 @@ func (c *commit) apply() error {
 	if err := c.s.apply(c.batch); err != nil {
 		return err
 	}
-	c.s.applied++
-	c.number = c.s.applied
+	c.number = c.s.applied.Add(1)
 	for _, w := range c.writers {
 		if w.created {
 			c.s.cat.add(w.coll)

@@ -27,6 +27,7 @@ type pending struct {
 	edit edit
 	err  error
 	done bool // they are worked out
+	seen seen // that document
 }
 
 // edit is what an op makes of one document.

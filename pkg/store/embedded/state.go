@@ -13,6 +13,7 @@ type state struct {
 	coll    *collection // nil: it does not exist
 	indexes *indexSet   // those that are complete in snap
 	snap    *pebble.Snapshot
+	seen    seen // what is read here; only set if it is the collection as it is now
 }
 
 // state gives the collection as it is now. The caller closes it.
@@ -23,6 +24,7 @@ func (c *Collection) state() (*state, error) {
 	}
 	for { // until the indexes are those of the snapshot
 		st.indexes = st.coll.indexes.Load()
+		st.seen = c.s.seen(st.coll)
 		st.snap = c.s.db.NewSnapshot()
 		if st.coll.indexes.Load() == st.indexes {
 			return st, nil

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -51,7 +52,8 @@ type Store struct {
 	// commit is held while a write is decided and given its place in the log. Only changes of the catalog, which
 	// are rare, hold it over their fsync.
 	commit  sync.Mutex
-	applied uint64        // commits so far
+	applied atomic.Uint64 // commits so far that are visible; it moves under the mutex
+	touched touched
 	synced  atomic.Uint64 // those of them that are known to be on disk
 	// expiring is held while documents are deleted because they have expired, so that none is after its index or
 	// its collection has gone. It comes before commit.
@@ -99,7 +101,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		}
 		opts.Dir = dir
 	}
-	s := &Store{opts: opts, building: make(chan struct{}, 1)}
+	s := &Store{opts: opts, building: make(chan struct{}, 1), touched: touched{seed: maphash.MakeSeed()}}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.state.closing = make(chan struct{})
 	s.state.views = map[*view]struct{}{}

@@ -34,7 +34,7 @@ func (s *Store) moment(database string) *moment {
 	// Under the mutex the catalog, the feed and the documents stand still.
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	m := &moment{s: s, number: s.applied, snap: s.db.NewSnapshot(), position: s.position(database)}
+	m := &moment{s: s, number: s.applied.Load(), snap: s.db.NewSnapshot(), position: s.position(database)}
 	m.states = map[string]*state{}
 	for _, coll := range s.cat.of(database) {
 		m.states[coll.name.collection] = &state{s: s, coll: coll, indexes: coll.indexes.Load(), snap: m.snap}

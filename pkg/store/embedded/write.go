@@ -131,8 +131,9 @@ func (c *Collection) workAhead(work []pending) error {
 		if p.bad != nil {
 			continue
 		}
+		p.seen = c.s.seen(coll)
 		var old bson.Raw
-		if coll != nil && p.op.Kind != store.Insert { // that nothing is there need not be looked up twice
+		if coll != nil {
 			var err error
 			if old, err = getDoc(c.s.db, docKey(coll.id, p.id)); err != nil {
 				return err
@@ -227,7 +228,7 @@ func (w *writer) decide(p *pending) error {
 	if t := w.s.heldDoc(w.name, p.id, w.self); t != nil {
 		return held{t}
 	}
-	same, err := w.unchanged(p.id, p.edit.old)
+	same, err := w.unchanged(p.id, p.edit.old, p.seen)
 	if err != nil {
 		return err
 	}

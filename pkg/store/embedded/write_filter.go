@@ -42,7 +42,7 @@ func (c *Collection) tryOne(ctx context.Context, p *pending, try int) (b *commit
 	if try > 0 {
 		limit = candidates
 	}
-	docs, indexes, err := c.search(ctx, p.op, limit)
+	docs, indexes, err := c.search(ctx, p, limit)
 	if err != nil {
 		return nil, false, err
 	}
@@ -81,17 +81,18 @@ func (c *Collection) tryOne(ctx context.Context, p *pending, try int) (b *commit
 // errAgain says that what a search gave is of no use any more; it never leaves this package.
 var errAgain = errors.New("again")
 
-// search gives copies of the first documents that an op's filter matches, and the indexes of that moment.
-func (c *Collection) search(ctx context.Context, op *store.Op, limit int64) (docs []bson.Raw, _ *indexSet, err error) {
+// search gives copies of the first documents that the filter of p matches, and the indexes of that moment.
+func (c *Collection) search(ctx context.Context, p *pending, limit int64) (docs []bson.Raw, _ *indexSet, err error) {
 	st, err := c.state()
 	if err != nil {
 		return nil, nil, err
 	}
+	p.seen = st.seen
 	if st.coll == nil {
 		return nil, noIndexes, nil
 	}
 	defer closeInto(&err, st.close)
-	_, err = st.find(ctx, store.Query{Filter: op.Filter, Sort: op.Sort, Limit: limit}, func(doc bson.Raw) error {
+	_, err = st.find(ctx, store.Query{Filter: p.op.Filter, Sort: p.op.Sort, Limit: limit}, func(doc bson.Raw) error {
 		docs = append(docs, bytes.Clone(doc))
 		return nil
 	})
@@ -124,7 +125,7 @@ func (w *writer) hit(p *pending) (ok bool, err error) {
 	if t := w.s.heldDoc(w.name, id, w.self); t != nil {
 		return false, held{t}
 	}
-	same, err := w.unchanged(id, p.edit.old)
+	same, err := w.unchanged(id, p.edit.old, p.seen)
 	if err != nil {
 		return false, err
 	}
@@ -150,7 +151,7 @@ func (w *writer) insert(p *pending) error {
 	if t := w.s.heldDoc(w.name, p.edit.id, w.self); t != nil {
 		return held{t}
 	}
-	free, err := w.unchanged(p.edit.id, nil)
+	free, err := w.unchanged(p.edit.id, nil, seen{}) // it was not looked for by its _id
 	if err != nil {
 		return err
 	}
@@ -202,6 +203,7 @@ func (c *Collection) writeMany(ctx context.Context, p *pending, a *acks) (err er
 		return err
 	}
 	defer closeInto(&err, st.close)
+	p.seen = st.seen
 	_, err = st.find(ctx, store.Query{Filter: p.op.Filter}, func(doc bson.Raw) error {
 		m.p.edit = edit{}
 		m.p.workAhead(bytes.Clone(doc), st.indexes)
