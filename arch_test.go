@@ -32,7 +32,7 @@ var layers = []layer{
 		"fieldtype":                  "document errs",
 		"schema":                     "fieldtype schedule errs",
 		"access":                     "schema mql document errs",
-		"store":                      "mql errs",
+		"store":                      "mql document errs",
 		"store/embedded":             "store store/embedded/plan mql document errs",
 		"store/embedded/plan":        "store mql document",
 		"store/lease":                "store mql errs",

@@ -55,12 +55,13 @@ func (s Sort) Key(doc bson.Raw) []bson.RawValue {
 func (s Sort) AppendValues(dst []bson.RawValue, doc bson.Raw) ([]bson.RawValue, error) {
 	dst, parallel := s.appendValues(dst, doc)
 	if parallel {
-		return dst, errParallelSort
+		return dst, ErrParallelSort
 	}
 	return dst, nil
 }
 
-var errParallelSort = errs.New(errs.Invalid, "parallel_sort",
+// ErrParallelSort is for documents with different lists in two fields of a sort.
+var ErrParallelSort = errs.New(errs.Invalid, "parallel_sort",
 	"can't sort by two fields that hold different lists in one document: sort by one of them")
 
 func (s Sort) appendValues(dst []bson.RawValue, doc bson.Raw) (_ []bson.RawValue, parallel bool) {

@@ -17,7 +17,7 @@ import (
 // it says otherwise. What a method is given it does not keep.
 type Store interface {
 	// Database gives a handle; the database comes into being with its first document. name is
-	// [a-z0-9_-]{1,60}. The handle is cheap and never nil.
+	// [a-z0-9_-]{1,60}, but not admin, config or local. The handle is cheap and never nil.
 	Database(name string) Database
 	// DropDatabase removes a database with everything in it. Dropping one that does not exist is no error.
 	DropDatabase(ctx context.Context, name string) error
@@ -35,8 +35,8 @@ type Store interface {
 // Collections whose names begin with "svc." are for bookkeeping (SavePosition, package store/lease): CollectionNames
 // leaves them out, and Watch does not tell of them.
 type Database interface {
-	// Collection gives a handle; the collection comes into being with its first document or index. A name has 1
-	// to 120 bytes without NUL and "$".
+	// Collection gives a handle; the collection comes into being with its first document or index. A name has 1 to 120
+	// bytes without NUL, space and "$", does not begin with "system." or a dot, and does not end with a dot.
 	Collection(name string) Collection
 	// CollectionNames lists the collections that exist, sorted.
 	CollectionNames(ctx context.Context) ([]string, error)

@@ -153,7 +153,7 @@ func (b *build) run() error {
 // ended is why ctx did.
 func (b *build) ended() error {
 	if b.s.ctx.Err() != nil {
-		return errClosed
+		return store.ErrClosed
 	}
 	return errDropped
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,14 +25,11 @@ import (
 // collectionName is the full name of a collection.
 type collectionName struct{ database, collection string }
 
-var databasePattern = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
-
 func (n collectionName) check() error {
-	if !databasePattern.MatchString(n.database) || n.collection == "" || len(n.collection) > 120 ||
-		strings.ContainsAny(n.collection, "$\x00") {
-		return errBadName
+	if err := store.CheckDatabaseName(n.database); err != nil {
+		return err
 	}
-	return nil
+	return store.CheckCollectionName(n.collection)
 }
 
 func (n collectionName) compare(o collectionName) int {
@@ -276,7 +272,7 @@ func (c *catalog) in(database string) []*collection {
 func (c *catalog) names(database string) []string {
 	out := []string{}
 	for _, coll := range c.in(database) {
-		if !isInternal(coll.name.collection) {
+		if !store.IsBookkeeping(coll.name.collection) {
 			out = append(out, coll.name.collection)
 		}
 	}

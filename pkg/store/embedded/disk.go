@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/svcctl/svc/pkg/store"
 )
 
 const ballastName = "BALLAST"
@@ -93,7 +95,7 @@ func (d *disk) check() error {
 		d.opts.Logger.Error("store disk is nearly full: refusing writes", slog.Uint64("free_bytes", use.AvailBytes))
 	}
 	if full {
-		return errFull
+		return store.ErrFull
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (d *distinct) value(v bson.RawValue) error {
 		return err
 	}
 	if d.size += len(v.Value); d.size > maxDistinct {
-		return errValues
+		return store.ErrDistinctSize
 	}
 	d.values = append(d.values, bson.RawValue{Type: v.Type, Value: bytes.Clone(v.Value)})
 	return nil

@@ -12,8 +12,6 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-var errOtherID = errs.New(errs.Invalid, "immutable_id", "the _id of a document can't be changed")
-
 // pending is an op that is being carried out.
 type pending struct {
 	op     *store.Op
@@ -63,61 +61,16 @@ func (s *Store) pend(ops []store.Op, results []store.Result) []pending {
 }
 
 func (p *pending) prepare(s *Store) error {
-	op := p.op
-	if err := checkOp(op); err != nil {
+	if err := p.op.Check(); err != nil {
 		return err
 	}
-	id := op.ID
-	if op.Kind == store.Insert || op.Kind == store.Replace {
-		if len(op.Doc) > document.MaxSize {
-			return errDocSize
-		}
-		if err := op.Doc.Validate(); err != nil {
-			return errBadDoc.With(err)
-		}
-		p.doc = s.stored(op.Doc)
-		id, _ = lookup(p.doc, "_id")
+	if p.op.Kind == store.Insert || p.op.Kind == store.Replace {
+		p.doc = s.stored(p.op.Doc)
 	}
-	if op.Filter != nil && (id.Type == 0 || op.Kind != store.Replace) {
-		return nil
-	}
-	if err := checkID(id); err != nil {
-		return err
-	}
-	if op.Filter == nil {
-		p.id = idKey(id)
+	if p.op.Filter == nil {
+		p.id = idKey(p.op.TargetID())
 	}
 	return nil
-}
-
-// checkOp refuses what store.Op says does not go together.
-func checkOp(op *store.Op) error {
-	change := op.Kind == store.Replace || op.Kind == store.Update
-	switch {
-	case op.Kind < store.Insert || op.Kind > store.Update,
-		(op.Kind == store.Update) != (op.Update != nil),
-		op.Kind == store.Insert && (op.Filter != nil || op.If != nil),
-		op.Filter != nil && op.If != nil,
-		op.Filter == nil && (op.Many || len(op.Sort) > 0),
-		op.Many && (op.Kind == store.Replace || len(op.Sort) > 0 || op.Return != store.ReturnNone),
-		op.Upsert && (!change || op.If != nil || op.Many),
-		op.Return == store.ReturnAfter && op.Project.Positional(), // the filter has matched the document before
-		op.Kind == store.Delete && op.Return == store.ReturnAfter:
-		return errBadOp
-	}
-	return nil
-}
-
-func checkID(id bson.RawValue) error {
-	switch id.Type {
-	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
-		return errBadID
-	default:
-		if id.Validate() != nil {
-			return errBadID
-		}
-		return nil
-	}
 }
 
 // work works out the edit for old, the document that the op has chosen (nil: there is none).
@@ -147,7 +100,7 @@ func (p *pending) apply(e *edit) error {
 		return err
 	}
 	if len(e.new) > document.MaxSize {
-		return errDocSize
+		return store.ErrDocumentSize
 	}
 	return p.answer(e)
 }
@@ -195,7 +148,7 @@ func (p *pending) replacement(old bson.Raw) (bson.Raw, error) {
 		return withID(oldID, p.doc), nil
 	}
 	if document.Compare(id, oldID) != 0 {
-		return nil, errOtherID
+		return nil, store.ErrOtherID
 	}
 	return p.doc, nil
 }
@@ -210,7 +163,7 @@ func (p *pending) upsert(e *edit) (err error) {
 		return err
 	}
 	id, _ := lookup(e.new, "_id")
-	if err := checkID(id); err != nil {
+	if err := store.CheckID(id); err != nil {
 		return err
 	}
 	e.id = idKey(id)
@@ -230,7 +183,7 @@ func (p *pending) replacementOfNothing() (bson.Raw, error) {
 	}
 	switch {
 	case given && asked.Type != 0 && document.Compare(id, asked) != 0:
-		return nil, errOtherID
+		return nil, store.ErrOtherID
 	case given:
 		return p.doc, nil
 	case asked.Type != 0:

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // entries are the keys that one document has in one index: the joined keys of its fields, without the prefix of the
@@ -78,7 +79,7 @@ func (w *entryWalk) walk(doc []byte, fields []entryField) error {
 			continue
 		}
 		if len(list) > 0 && &list[0] != &value.Value[0] {
-			return errParallel
+			return store.ErrParallelLists
 		}
 		list, f.rest = value.Value, rest
 		inList |= 1 << i
@@ -131,7 +132,7 @@ func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue
 		for v.Type == bson.TypeArray && len(path) > 0 && isPosition(path[0]) {
 			w.out.multikey |= 1 << field
 			if ambiguous(v.Value, path[0]) {
-				return bson.RawValue{}, nil, errAmbiguous
+				return bson.RawValue{}, nil, store.ErrAmbiguousPath
 			}
 			if v, found = at(v.Value, path[0]); !found {
 				return bson.RawValue{}, nil, nil

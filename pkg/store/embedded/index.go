@@ -3,20 +3,13 @@ package embedded
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/svcctl/svc/pkg/document"
-	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
-
-// maxExpireAfter is what MongoDB takes, in seconds.
-const maxExpireAfter = math.MaxInt32 * time.Second
 
 // Indexes lists the indexes that are ready, by name.
 func (c *Collection) Indexes(ctx context.Context) ([]store.Index, error) {
@@ -42,7 +35,7 @@ func (c *Collection) CreateIndex(ctx context.Context, def store.Index) error {
 		return err
 	}
 	defer done()
-	if err := errors.Join(c.name.check(), checkIndex(def)); err != nil {
+	if err := errors.Join(c.name.check(), def.Check()); err != nil {
 		return err
 	}
 	if err := c.s.disk.check(); err != nil {
@@ -60,29 +53,6 @@ func (c *Collection) CreateIndex(ctx context.Context, def store.Index) error {
 	}
 }
 
-func checkIndex(def store.Index) error {
-	if def.Name == "" || strings.HasPrefix(def.Name, "_id") || len(def.Keys) == 0 || len(def.Keys) > 32 {
-		return errBadIndex
-	}
-	for i, k := range def.Keys {
-		same := func(o store.IndexKey) bool { return o.Path == k.Path }
-		if slices.Contains(strings.Split(k.Path, "."), "") || strings.ContainsRune(k.Path, 0) ||
-			slices.ContainsFunc(def.Keys[:i], same) {
-			return errBadIndex
-		}
-	}
-	switch e := def.ExpireAfter; {
-	case e < 0, e%time.Second != 0, e > maxExpireAfter, e > 0 && len(def.Keys) != 1:
-		return errBadExpiry
-	case def.Partial == nil:
-		return nil
-	case def.Sparse:
-		return errSparsePartial
-	default:
-		return mql.CheckPartial(def.Partial)
-	}
-}
-
 // joinBuild adds the caller to those who wait for the build of an index, which it marks and starts if there is none. It
 // gives nil if an equal index is ready.
 func (c *Collection) joinBuild(def store.Index) (*build, error) {
@@ -92,7 +62,7 @@ func (c *Collection) joinBuild(def store.Index) (*build, error) {
 	if coll != nil {
 		if old := coll.indexes.Load().find(def.Name); old != nil {
 			if !old.def.Equal(def) {
-				return nil, errIndexTaken
+				return nil, store.ErrIndexExists
 			}
 			if old.build != nil {
 				old.build.waiters++

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"time"
+
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // intents is what open transactions write to: documents, and keys of unique indexes. Nobody else may write to them until
@@ -65,11 +67,11 @@ func (s *Store) await(ctx context.Context, t *transaction, giveUp <-chan time.Ti
 	case <-t.ended:
 		return nil
 	case <-giveUp:
-		return errTxConflict
+		return store.ErrBusy
 	case <-ctx.Done():
 		return contextError(ctx)
 	case <-s.state.closing:
-		return errClosed
+		return store.ErrClosed
 	}
 }
 
@@ -78,7 +80,7 @@ func (s *Store) claim(t *transaction, wanted []string) (other *transaction, err 
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if t.over {
-		return nil, errTxOver
+		return nil, store.ErrTransactionTime
 	}
 	for _, intent := range wanted {
 		if other := s.heldBy(intent, t); other != nil {

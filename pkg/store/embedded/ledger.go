@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"bytes"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -45,15 +44,12 @@ func (w *writer) log(kind store.EventKind, id bson.RawValue) {
 
 // note takes up a change. All of a commit are of one database.
 func (c *commit) note(database string, what change) {
-	if isInternal(what.name) && (what.to == "" || isInternal(what.to)) {
+	if store.IsBookkeeping(what.name) && (what.to == "" || store.IsBookkeeping(what.to)) {
 		return
 	}
 	c.ledger.feed = c.s.feeds.of(database)
 	c.ledger.changes = append(c.ledger.changes, what)
 }
-
-// isInternal says whether a collection is for bookkeeping: not listed, and not in the feed.
-func isInternal(name string) bool { return strings.HasPrefix(name, "svc.") }
 
 // count takes up how many documents and bytes of them w's collection gains; negative if it loses some.
 func (w *writer) count(docs, bytes int64) {

@@ -211,7 +211,7 @@ func (c *txCollection) put(e *edit) error {
 		o.edit = edit{id: o.edit.id, old: o.edit.old, new: bytes.Clone(e.new)}
 	}
 	if c.t.size > c.t.limit {
-		return errTxSize
+		return store.ErrTransactionSize
 	}
 	return nil
 }
@@ -288,7 +288,7 @@ func (c *txCollection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, err
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	if checkID(id) != nil {
+	if store.CheckID(id) != nil {
 		return nil, errs.ErrNotFound
 	}
 	doc, err := c.current(idKey(id))

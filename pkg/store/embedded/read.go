@@ -22,7 +22,7 @@ func (c *Collection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error
 		return nil, err
 	}
 	defer done()
-	if err := checkID(id); err != nil {
+	if err := store.CheckID(id); err != nil {
 		return nil, errs.ErrNotFound // nothing can have such an _id
 	}
 	coll := c.s.cat.get(c.name)

@@ -32,7 +32,7 @@ func (d database) RenameCollection(ctx context.Context, from, to string, replace
 	}
 	target := d.s.cat.get(name)
 	if target == coll || (target != nil && !replace) {
-		return errNameTaken
+		return store.ErrCollectionExists
 	}
 	return d.s.rename(coll, name, target)
 }

@@ -5,6 +5,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // state is one collection at one moment: all that a read looks at.
@@ -44,7 +45,7 @@ func (st *state) close() error {
 
 // get gives a copy of the document whose _id is id, or errs.ErrNotFound.
 func (st *state) get(id bson.RawValue) (bson.Raw, error) {
-	if checkID(id) != nil || st.coll == nil {
+	if store.CheckID(id) != nil || st.coll == nil {
 		return nil, errs.ErrNotFound
 	}
 	doc, err := getDoc(st.snap, docKey(st.coll.id, idKey(id)))

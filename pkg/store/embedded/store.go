@@ -269,7 +269,7 @@ func (s *Store) Close() error {
 	s.state.Unlock()
 	s.cancel()
 	for _, v := range views {
-		_ = v.end(errClosed) // an error of a snapshot's end shows when the engine closes
+		_ = v.end(store.ErrClosed) // an error of a snapshot's end shows when the engine closes
 	}
 	s.state.running.Wait()
 	return s.release()
@@ -321,7 +321,7 @@ func (s *Store) begin(ctx context.Context) (done func(), err error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	if s.state.closed {
-		return nil, errClosed
+		return nil, store.ErrClosed
 	}
 	s.state.running.Add(1)
 	return s.state.running.Done, nil

@@ -19,12 +19,6 @@ const (
 	maxBackoff     = 100 * time.Millisecond
 )
 
-var (
-	errTxConflict = errs.New(errs.Unavailable, "busy", "others write to the same documents all the time: try again")
-	errTxOver     = errs.New(errs.Limit, "transaction_too_long", "the transaction took too long: do less in one")
-	errTxSize     = errs.New(errs.Limit, "transaction_too_large", "the transaction writes too much: do less in one")
-)
-
 // Transact runs fn in a transaction.
 //
 // A transaction reads a snapshot, with its own writes over it (overlay.go). Before it writes to a document, it claims it:
@@ -63,11 +57,11 @@ func (s *Store) transact(
 		select {
 		case <-time.After(rand.N(backoff)): //nolint:gosec // spreads retries, no secret
 		case <-giveUp:
-			return errTxConflict
+			return store.ErrBusy
 		case <-ctx.Done():
 			return contextError(ctx)
 		case <-s.state.closing:
-			return errClosed
+			return store.ErrClosed
 		}
 	}
 }
@@ -98,11 +92,11 @@ type transaction struct {
 var _ store.Tx = (*transaction)(nil)
 
 func (t *transaction) run(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
-	timed, cancel := context.WithTimeoutCause(ctx, t.s.limits.transaction, errTxOver)
+	timed, cancel := context.WithTimeoutCause(ctx, t.s.limits.transaction, store.ErrTransactionTime)
 	defer cancel()
 	inner, cut := context.WithCancelCause(timed)
 	defer cut(nil)
-	defer context.AfterFunc(t.s.ctx, func() { cut(errClosed) })()
+	defer context.AfterFunc(t.s.ctx, func() { cut(store.ErrClosed) })()
 	t.ctx = inner
 	// Others do not wait for a transaction that can't be committed any more.
 	defer context.AfterFunc(inner, t.end)()
@@ -142,7 +136,7 @@ func (t *transaction) usable(ctx context.Context) error {
 	case t.failed != nil:
 		return store.ErrAborted
 	case t.returned:
-		return errTxOver
+		return store.ErrTransactionTime
 	case t.ctx.Err() != nil:
 		return t.cause()
 	case ctx.Err() != nil:
@@ -170,8 +164,8 @@ func (t *transaction) fail(err error) {
 // lose ends t because of what others have written or are about to.
 func (t *transaction) lose(against *transaction) error {
 	t.lost, t.against = true, against
-	t.fail(errTxConflict)
-	return errTxConflict
+	t.fail(store.ErrBusy)
+	return store.ErrBusy
 }
 
 // Collection gives a handle on a collection within the transaction.

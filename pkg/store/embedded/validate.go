@@ -30,8 +30,8 @@ func (s *Store) Validate(ctx context.Context, report func(store.Problem), progre
 
 // Validate checks what is stored of the database.
 func (d database) Validate(ctx context.Context, report func(store.Problem)) error {
-	if !databasePattern.MatchString(d.name) {
-		return errBadName
+	if err := store.CheckDatabaseName(d.name); err != nil {
+		return err
 	}
 	return d.s.validate(ctx, d.name, report, nil)
 }

@@ -3,6 +3,8 @@ package embedded
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // feeds checks that each feed can be read and has no gaps.
@@ -76,7 +78,7 @@ func (f *checkedFeed) end() {
 // cutFeedKey takes the key of an entry apart.
 func cutFeedKey(key []byte) (database string, seq uint64, ok bool) {
 	name, number, found := bytes.Cut(key[1:], []byte{0})
-	if !found || len(number) != 8 || !databasePattern.Match(name) {
+	if !found || len(number) != 8 || store.CheckDatabaseName(string(name)) != nil {
 		return "", 0, false
 	}
 	return string(name), binary.BigEndian.Uint64(number), true

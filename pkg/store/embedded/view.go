@@ -10,14 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
-)
-
-var (
-	errViewOver   = errs.New(errs.Unavailable, "view_expired", "this view of the store is too old: open a new one")
-	errViewClosed = errs.New(errs.Unavailable, "view_closed", "this view of the store is closed")
 )
 
 // moment is all collections of a database at one point in time.
@@ -91,11 +85,11 @@ func (d database) View(ctx context.Context) (store.View, error) {
 	d.s.state.Lock()
 	defer d.s.state.Unlock()
 	if d.s.state.closed {
-		return nil, errors.Join(errClosed, v.end(errClosed))
+		return nil, errors.Join(store.ErrClosed, v.end(store.ErrClosed))
 	}
 	d.s.state.views[v] = struct{}{}
 	v.timer = time.AfterFunc(d.s.limits.view, func() {
-		_ = v.end(errViewOver) // an error of a snapshot's end has nobody to go to
+		_ = v.end(store.ErrViewExpired) // an error of a snapshot's end has nobody to go to
 		v.forget()
 	})
 	return v, nil
@@ -122,7 +116,7 @@ func (v *view) begin(ctx context.Context) (done func(), err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.ended == nil && v.s.opts.Now().Sub(v.opened) > v.s.limits.view {
-		err = errViewOver // its timer is by another clock, and may be late
+		err = store.ErrViewExpired // its timer is by another clock, and may be late
 	}
 	if err = errors.Join(v.ended, err); err != nil {
 		running()
@@ -162,7 +156,7 @@ func (v *view) freeLocked() error {
 func (v *view) Close() error {
 	v.timer.Stop()
 	v.forget()
-	return v.end(errViewClosed)
+	return v.end(store.ErrViewClosed)
 }
 
 func (v *view) forget() {
@@ -183,7 +177,7 @@ func (v *view) CollectionNames(ctx context.Context) ([]string, error) {
 	defer done()
 	names := []string{}
 	for name := range v.m.states {
-		if !isInternal(name) {
+		if !store.IsBookkeeping(name) {
 			names = append(names, name)
 		}
 	}

@@ -51,7 +51,7 @@ func nameHash(name string) uint64 {
 func (s *Store) decodePosition(database string, p store.Position) (at feedHead, err error) {
 	if len(p) != positionSize || p[0] != positionVersion || !bytes.Equal(p[1:9], s.id[:]) ||
 		binary.BigEndian.Uint64(p[9:]) != nameHash(database) {
-		return at, errBadPosition
+		return at, store.ErrBadPosition
 	}
 	at.seq = binary.BigEndian.Uint64(p[17:])
 	at.time = binary.BigEndian.Uint64(p[25:])
@@ -66,8 +66,8 @@ func (d database) Position(ctx context.Context) (store.Position, error) {
 		return nil, err
 	}
 	defer done()
-	if !databasePattern.MatchString(d.name) {
-		return nil, errBadName
+	if err := store.CheckDatabaseName(d.name); err != nil {
+		return nil, err
 	}
 	at, _ := d.s.feeds.of(d.name).onDisk(false)
 	return d.s.encodePosition(d.name, at), nil
@@ -80,8 +80,8 @@ func (d database) Watch(ctx context.Context, w store.Watch, fn func(store.Event)
 		return err
 	}
 	defer done()
-	if !databasePattern.MatchString(d.name) {
-		return errBadName
+	if err := store.CheckDatabaseName(d.name); err != nil {
+		return err
 	}
 	v := watcher{s: d.s, database: d.name, feed: d.s.feeds.of(d.name), watch: w, tell: fn}
 	if w.After == nil {
@@ -172,7 +172,7 @@ func (v *watcher) alive(ctx context.Context) error {
 	}
 	select {
 	case <-v.s.state.closing:
-		return errClosed
+		return store.ErrClosed
 	default:
 		return nil
 	}

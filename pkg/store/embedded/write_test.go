@@ -44,7 +44,7 @@ func one(ctx context.Context, w store.Writer, op store.Op) (store.Result, error)
 func TestManyMeetsEachDocumentOnce(t *testing.T) {
 	s := open(t, embedded.Options{InMemory: true})
 	for _, atomic := range []bool{false, true} {
-		c := s.Database("db").Collection(fmt.Sprint("atomic ", atomic))
+		c := s.Database("db").Collection(fmt.Sprint("atomic-", atomic))
 		createIndex(t, c, index("n", "n"))
 		createIndex(t, c, index("l", "l"))
 		const docs = 450

@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,29 +13,6 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
 )
-
-const (
-	maxCollectionName = 120 // bytes; the server allows 255 for database and collection together
-	bookkeeping       = "svc."
-)
-
-var databaseNames = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
-
-// checkDatabaseName refuses what the port does not allow, and the server's own databases.
-func checkDatabaseName(name string) error {
-	if !databaseNames.MatchString(name) || name == "admin" || name == "local" || name == "config" {
-		return errs.New(errs.Invalid, "bad_name", "%q can't be the name of a database", name)
-	}
-	return nil
-}
-
-func checkCollectionName(name string) error {
-	if name == "" || len(name) > maxCollectionName || strings.ContainsAny(name, "$ \x00") ||
-		strings.HasPrefix(name, "system.") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
-		return errs.New(errs.Invalid, "bad_name", "%q can't be the name of a collection", name)
-	}
-	return nil
-}
 
 type database struct {
 	store *Store
@@ -93,7 +69,7 @@ func (d *database) list(ctx context.Context) (map[string]string, error) {
 func visible(all map[string]string) []string {
 	var names []string
 	for name := range all {
-		if !strings.HasPrefix(name, bookkeeping) {
+		if !store.IsBookkeeping(name) {
 			names = append(names, name)
 		}
 	}
@@ -104,7 +80,7 @@ func visible(all map[string]string) []string {
 // DropCollection removes documents and indexes.
 func (d *database) DropCollection(ctx context.Context, name string) error {
 	return d.run(ctx, func(ctx context.Context) error {
-		if err := checkCollectionName(name); err != nil {
+		if err := store.CheckCollectionName(name); err != nil {
 			return err
 		}
 		return d.db.Collection(name).Drop(ctx)
@@ -115,7 +91,7 @@ func (d *database) DropCollection(ctx context.Context, name string) error {
 func (d *database) RenameCollection(ctx context.Context, from, to string, replace bool) error {
 	return d.run(ctx, func(ctx context.Context) error {
 		for _, name := range []string{from, to} {
-			if err := checkCollectionName(name); err != nil {
+			if err := store.CheckCollectionName(name); err != nil {
 				return err
 			}
 		}
@@ -132,7 +108,7 @@ func (d *database) RenameCollection(ctx context.Context, from, to string, replac
 		case hasCode(err, codeNamespaceNotFound):
 			return errs.ErrNotFound.With(d.store.secret.clean(err))
 		case hasCode(err, codeNamespaceExists):
-			return errCollectionExists
+			return store.ErrCollectionExists
 		}
 		return err
 	})
@@ -147,7 +123,7 @@ func (d *database) renameToItself(ctx context.Context, name string, replace bool
 	case !exists:
 		return errs.ErrNotFound
 	case !replace:
-		return errCollectionExists
+		return store.ErrCollectionExists
 	}
 	return nil
 }
@@ -155,7 +131,7 @@ func (d *database) renameToItself(ctx context.Context, name string, replace bool
 // run is inSession for operations on this database.
 func (d *database) run(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.store.inSession(ctx, func(ctx context.Context) error {
-		if err := checkDatabaseName(d.name); err != nil {
+		if err := store.CheckDatabaseName(d.name); err != nil {
 			return err
 		}
 		return fn(ctx)
@@ -177,10 +153,10 @@ type collection struct {
 // run runs an operation on this collection in its scope.
 func (c *collection) run(ctx context.Context, fn func(ctx context.Context) error) error {
 	return c.in(ctx, func(ctx context.Context) error {
-		if err := checkDatabaseName(c.database.name); err != nil {
+		if err := store.CheckDatabaseName(c.database.name); err != nil {
 			return err
 		}
-		if err := checkCollectionName(c.name); err != nil {
+		if err := store.CheckCollectionName(c.name); err != nil {
 			return err
 		}
 		return fn(ctx)

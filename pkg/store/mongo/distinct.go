@@ -10,6 +10,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 const maxDistinct = 16 << 20 // bytes of values, as a server has it
@@ -60,7 +61,7 @@ func (c *collection) gather(ctx context.Context, path string, filter *mql.Filter
 		g.walk(cursor.Current, names)
 	}
 	if g.size > maxDistinct {
-		return nil, errDistinctSize
+		return nil, store.ErrDistinctSize
 	}
 	return g.values, cursor.Err()
 }

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -87,22 +88,23 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded) && hasDeadline(ctx):
 		return errNoAnswer
 	case hasCode(err, codeOutOfDiskSpace):
-		return errs.New(errs.Full, "store_full", "the database has no space left to write").With(s.secret.clean(err))
+		return store.ErrFull.With(s.secret.clean(err))
 	case hasCode(err, codeObjectTooLarge), hasCode(err, codeUpdateTooLarge), hasCode(err, codeUpsertTooLarge):
-		return errDocumentSize.With(s.secret.clean(err))
+		return store.ErrDocumentSize.With(s.secret.clean(err))
 	case hasCode(err, codeTransactionTooLarge):
-		return errTransactionSize.With(s.secret.clean(err))
+		return store.ErrTransactionSize.With(s.secret.clean(err))
 	case hasCode(err, codeDistinctTooLarge):
-		return errDistinctSize.With(s.secret.clean(err))
-	case hasCode(err, codeParallelArrays), hasCode(err, codeAmbiguousPath):
-		return errs.New(errs.Invalid, "parallel_arrays", "two fields of one index may not both be lists").With(s.secret.clean(err))
+		return store.ErrDistinctSize.With(s.secret.clean(err))
+	case hasCode(err, codeParallelArrays):
+		return store.ErrParallelLists.With(s.secret.clean(err))
+	case hasCode(err, codeAmbiguousPath):
+		return store.ErrAmbiguousPath.With(s.secret.clean(err))
 	case hasCode(err, codeBadValue) && strings.Contains(err.Error(), "parallel arrays"):
-		return errs.New(errs.Invalid, "parallel_sort",
-			"can't sort by two fields that hold different lists in one document: sort by one of them").With(s.secret.clean(err))
+		return mql.ErrParallelSort.With(s.secret.clean(err))
 	case isOutage(err):
 		return unavailable(s.secret.clean(err))
 	case hasLabel(err, "TransientTransactionError"): // it lost against others for as long as we tried
-		return errBusy.With(s.secret.clean(err))
+		return store.ErrBusy.With(s.secret.clean(err))
 	case hasCode(err, codeSnapshotTooOld), hasCode(err, codeSnapshotUnavailable), hasCode(err, codeCursorNotFound):
 		return errSnapshotGone.With(s.secret.clean(err))
 	default:
@@ -110,24 +112,7 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	}
 }
 
-// Errors that are always the same.
-var (
-	errClosed           = errs.New(errs.Unavailable, "store_closed", "the service is stopping")
-	errBusy             = errs.New(errs.Unavailable, "busy", "too many writes to the same records at once; try again")
-	errSnapshotGone     = errs.New(errs.Unavailable, "read_interrupted", "the read took too long, or a collection changed under it; try again")
-	errViewExpired      = errs.New(errs.Unavailable, "view_expired", "the view is too old, or one of its collections is gone: open a new one")
-	errViewClosed       = errs.New(errs.Unavailable, "view_closed", "the view is closed")
-	errTransactionTime  = errs.New(errs.Limit, "transaction_too_long", "a transaction lasts 60 seconds at most: do less in one")
-	errTransactionSize  = errs.New(errs.Limit, "transaction_too_large", "the writes of a transaction hold 16 MiB at most: do less in one")
-	errDistinctSize     = errs.New(errs.Limit, "distinct_too_large", "the different values take more than 16 MiB: narrow the filter")
-	errDocumentSize     = errs.New(errs.TooLarge, "document_too_large", "a document can have 16 MiB at most")
-	errCollectionExists = errs.New(errs.Conflict, "collection_exists", "a collection of this name exists")
-	errBadWrite         = errs.New(errs.Invalid, "bad_write", "this combination of options for a write makes no sense")
-	errBadID            = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
-	errBadDocument      = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON, or nested too deep")
-	errOtherID          = errs.New(errs.Invalid, "update_failed", "the change can't be applied to the document: the _id can't be changed")
-	errBadPosition      = errs.New(errs.Invalid, "bad_position", "the position does not belong to the feed of this database")
-)
+var errSnapshotGone = errs.New(errs.Unavailable, "read_interrupted", "the read took too long, or a collection changed under it; try again")
 
 // callbackError carries an error of the caller's own function past translate.
 type callbackError struct{ err error }

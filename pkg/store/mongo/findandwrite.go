@@ -130,7 +130,7 @@ func byID(op store.Op, id bson.RawValue) (store.Op, error) {
 		op.Doc = doc
 		return op, err
 	case document.Compare(own, id) != 0:
-		return op, errOtherID
+		return op, store.ErrOtherID
 	default:
 		return op, nil
 	}
@@ -196,7 +196,7 @@ func newDocument(op store.Op) (doc bson.Raw, err error) {
 	}
 	id, asked := doc.Lookup("_id"), base.Lookup("_id")
 	if id.Type != 0 && asked.Type != 0 && document.Compare(id, asked) != 0 {
-		return nil, errOtherID
+		return nil, store.ErrOtherID
 	}
 	if id.Type == 0 {
 		id = asked
@@ -220,7 +220,7 @@ func upsertBase(op store.Op) (bson.Raw, error) {
 		}
 		return bson.Marshal(bson.D{{Key: "_id", Value: id}})
 	}
-	return bson.Marshal(bson.D{{Key: "_id", Value: idOf(op)}})
+	return bson.Marshal(bson.D{{Key: "_id", Value: op.TargetID()}})
 }
 
 // chosenBy is the filter that op's document matched.

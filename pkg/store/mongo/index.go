@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,14 +10,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
 
 const (
 	primaryIndex  = "_id_" // the server's own, which the port does not list
-	maxKeys       = 32
 	maxViolations = 5
 )
 
@@ -116,7 +113,7 @@ func readPartial(value bson.RawValue) *mql.Filter {
 // CreateIndex builds an index and returns when a majority serves it.
 func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
 	return c.run(ctx, func(ctx context.Context) error {
-		if err := checkIndex(index); err != nil {
+		if err := index.Check(); err != nil {
 			return err
 		}
 		known, err := c.hasIndex(ctx, index.Name)
@@ -132,10 +129,9 @@ func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
 		}
 		switch {
 		case hasCode(err, codeIndexOptionsConflict), hasCode(err, codeIndexKeySpecConflict):
-			return errs.New(errs.Conflict, "index_exists",
-				"index %s exists with another definition, or its definition under another name", index.Name).With(err)
+			return store.ErrIndexExists.With(err)
 		case hasCode(err, codeCannotCreateIndex), hasCode(err, codeInvalidIndexSpec), hasCode(err, codeInvalidIndexOptions):
-			return errBadIndex(index).With(err)
+			return store.ErrBadIndex.With(err)
 		}
 		return err
 	})
@@ -153,7 +149,7 @@ func indexModel(index store.Index) mongo.IndexModel {
 		opts.SetPartialFilterExpression(index.Partial.Raw())
 	}
 	if index.ExpireAfter > 0 {
-		opts.SetExpireAfterSeconds(int32(index.ExpireAfter / time.Second)) //nolint:gosec // checkIndex has looked
+		opts.SetExpireAfterSeconds(int32(index.ExpireAfter / time.Second)) //nolint:gosec // Check has looked
 	}
 	return mongo.IndexModel{Keys: serverKeys(index), Options: opts}
 }
@@ -185,7 +181,7 @@ func serverKeys(index store.Index) bson.D {
 	for _, k := range index.Keys {
 		keys = append(keys, bson.E{Key: k.Path, Value: direction(k.Desc)})
 	}
-	if endsInID(index) && len(keys) < maxKeys {
+	if endsInID(index) && len(keys) < store.MaxIndexKeys {
 		keys = append(keys, bson.E{Key: "_id", Value: direction(index.Keys[len(index.Keys)-1].Desc)})
 	}
 	return keys
@@ -197,35 +193,6 @@ func endsInID(index store.Index) bool {
 	return !index.Unique && !index.Sparse && index.ExpireAfter == 0 && !slices.ContainsFunc(index.Keys, func(k store.IndexKey) bool {
 		return k.Path == "_id" || strings.HasPrefix(k.Path, "_id.")
 	})
-}
-
-// checkIndex refuses what the server would take for something else.
-func checkIndex(index store.Index) error {
-	if index.Name == "" || index.Name == "*" || strings.HasPrefix(index.Name, "_id") ||
-		strings.ContainsAny(index.Name, "\x00") || len(index.Keys) == 0 || len(index.Keys) > maxKeys {
-		return errBadIndex(index)
-	}
-	if index.Partial != nil {
-		if index.Sparse {
-			return errBadIndex(index)
-		}
-		if err := mql.CheckPartial(index.Partial); err != nil {
-			return err
-		}
-	}
-	if expire := index.ExpireAfter; expire != 0 &&
-		(len(index.Keys) != 1 || expire < 0 || expire%time.Second != 0 || expire/time.Second > math.MaxInt32) {
-		return errBadIndex(index)
-	}
-	if len(index.Keys) == 1 && index.Keys[0].Path == "_id" {
-		return errBadIndex(index)
-	}
-	return nil
-}
-
-func errBadIndex(index store.Index) *errs.Error {
-	return errs.New(errs.Invalid, "bad_index", "index %q can't be built: it needs a name that does not begin with _id, 1 to %d field paths, "+
-		"a partial filter of comparisons, and only one path if documents expire by it", index.Name, maxKeys)
 }
 
 // violation finds documents that hold key, the first key that a unique index could not take twice.

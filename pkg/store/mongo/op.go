@@ -9,74 +9,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
-
-// check refuses ops that the server is not to see: it would take some of them for something else.
-func check(op store.Op) error {
-	switch op.Kind {
-	case store.Insert, store.Replace:
-		if len(op.Doc) > document.MaxSize {
-			return errDocumentSize
-		}
-		if err := op.Doc.Validate(); err != nil {
-			return errBadDocument.With(err)
-		}
-	case store.Update:
-		if op.Update == nil {
-			return errBadWrite
-		}
-	case store.Delete:
-	default:
-		return errBadWrite
-	}
-	if op.Return == store.ReturnAfter && op.Project.Positional() { // the filter has matched the document before
-		return errBadWrite
-	}
-	if !combines(op) {
-		return errBadWrite
-	}
-	if op.Filter != nil && op.Kind != store.Insert {
-		if op.Kind == store.Replace && op.Doc.Lookup("_id").Type != 0 {
-			return checkID(op.Doc.Lookup("_id"))
-		}
-		return nil
-	}
-	return checkID(idOf(op))
-}
-
-// combines says whether the options of an op go together.
-func combines(op store.Op) bool {
-	byFilter := op.Filter != nil
-	changes := op.Kind == store.Replace || op.Kind == store.Update
-	return (!byFilter || op.Kind != store.Insert && op.If == nil) &&
-		(len(op.Sort) == 0 || byFilter && !op.Many) &&
-		(!op.Many || byFilter && op.Kind != store.Replace && !op.Upsert && op.Return == store.ReturnNone) &&
-		(!op.Upsert || changes && op.If == nil)
-}
-
-func checkID(id bson.RawValue) error {
-	switch id.Type {
-	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
-		return errBadID
-	default:
-		if id.Validate() != nil {
-			return errBadID
-		}
-		return nil
-	}
-}
-
-// idOf is the _id by which an op without Filter chooses its document.
-func idOf(op store.Op) bson.RawValue {
-	if op.Kind == store.Insert || op.Kind == store.Replace {
-		return op.Doc.Lookup("_id")
-	}
-	return op.ID
-}
 
 // selector is what the server chooses the document of an op by. hint is nil, or keeps it from an index (see rawFilter).
 func selector(op store.Op) (filter, hint any) {
@@ -96,7 +32,7 @@ func selector(op store.Op) (filter, hint any) {
 	if op.Filter != nil {
 		return raw, hint
 	}
-	byID := bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: idOf(op)}}}}
+	byID := bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: op.TargetID()}}}}
 	if cond == nil {
 		return byID, nil
 	}
@@ -141,7 +77,7 @@ func idValue(id any) (v bson.RawValue, err error) {
 
 // apply writes one op. The error return is for failures of the store.
 func (c *collection) apply(ctx context.Context, op store.Op) (store.Result, error) {
-	if err := check(op); err != nil {
+	if err := op.Check(); err != nil {
 		return store.Result{Err: err}, nil //nolint:nilerr // it is the op's own
 	}
 	var r store.Result
@@ -167,7 +103,7 @@ func (c *collection) apply(ctx context.Context, op store.Op) (store.Result, erro
 		return store.Result{Err: failed}, err
 	}
 	if op.Kind != store.Insert && op.Filter == nil && r.Upserted.Type == 0 {
-		r.Err, err = c.noMatch(ctx, r.Matched, idOf(op), op.If)
+		r.Err, err = c.noMatch(ctx, r.Matched, op.TargetID(), op.If)
 	}
 	return r, err
 }
@@ -214,7 +150,7 @@ func (c *collection) opError(ctx context.Context, op store.Op, cause error) (fai
 	if reason := refusal(cause); reason != "" && ctx.Err() == nil {
 		cause = c.database.store.secret.clean(cause)
 		if op.Kind == store.Insert {
-			return errBadDocument.With(cause), nil
+			return store.ErrBadDocument.With(cause), nil
 		}
 		return errs.New(errs.Invalid, "update_failed", "the change can't be applied to the document: %s", reason).With(cause), nil
 	}

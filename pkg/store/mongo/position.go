@@ -70,7 +70,7 @@ func (d *database) place(p store.Position) (place, error) {
 		return place{}, nil
 	}
 	if len(p) < positionHeader || p[0] != positionVersion || !bytes.Equal(p[1:1+identitySize], d.identity()) {
-		return place{}, errBadPosition
+		return place{}, store.ErrBadPosition
 	}
 	rest := []byte(p[positionHeader:])
 	switch kind := p[positionHeader-1]; {
@@ -80,7 +80,7 @@ func (d *database) place(p store.Position) (place, error) {
 	case kind == kindToken && bson.Raw(rest).Validate() == nil && isToken(rest):
 		return place{token: rest}, nil
 	default:
-		return place{}, errBadPosition
+		return place{}, store.ErrBadPosition
 	}
 }
 

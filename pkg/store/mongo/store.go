@@ -144,7 +144,7 @@ func (s *Store) Database(name string) store.Database {
 // DropDatabase removes a database with everything in it.
 func (s *Store) DropDatabase(ctx context.Context, name string) error {
 	return s.inSession(ctx, func(ctx context.Context) error {
-		if err := checkDatabaseName(name); err != nil {
+		if err := store.CheckDatabaseName(name); err != nil {
 			return err
 		}
 		return s.client.Database(name).Drop(ctx)
@@ -223,7 +223,7 @@ func (s *Store) begin(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return errClosed
+		return store.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
 		return contextError(err)

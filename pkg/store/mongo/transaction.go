@@ -54,7 +54,7 @@ func (d *database) try(
 ) (commit bool, err error) {
 	tx := &transaction{database: d, session: session, deadline: time.Now().Add(d.store.txTime)}
 	defer func() { tx.end(store.ErrAborted) }() // whoever uses it later is told
-	within, cancel := context.WithDeadlineCause(ctx, tx.deadline, errTransactionTime)
+	within, cancel := context.WithDeadlineCause(ctx, tx.deadline, store.ErrTransactionTime)
 	defer cancel()
 	err = fn(within, tx)
 	switch {
@@ -63,7 +63,7 @@ func (d *database) try(
 	case tx.ended != nil:
 		return false, &callbackError{tx.ended}
 	case tx.late():
-		return false, errTransactionTime
+		return false, store.ErrTransactionTime
 	case err != nil:
 		return false, &callbackError{err}
 	}
@@ -82,7 +82,7 @@ func (tx *transaction) in(ctx context.Context, fn func(ctx context.Context) erro
 	if tx.ended != nil {
 		return store.ErrAborted
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, tx.deadline, errTransactionTime)
+	ctx, cancel := context.WithDeadlineCause(ctx, tx.deadline, store.ErrTransactionTime)
 	defer cancel()
 	err := fn(mongo.NewSessionContext(ctx, tx.session))
 	translated := tx.database.store.translate(ctx, err)
@@ -94,7 +94,7 @@ func (tx *transaction) in(ctx context.Context, fn func(ctx context.Context) erro
 	case errors.As(err, &callback):
 		return callback.err
 	case tx.late():
-		translated = errTransactionTime
+		translated = store.ErrTransactionTime
 	case errors.As(err, &ours):
 		return err
 	default:

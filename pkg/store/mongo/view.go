@@ -42,7 +42,7 @@ func (d *database) View(ctx context.Context) (store.View, error) {
 			}
 			before = v.collections
 		}
-		return errBusy
+		return store.ErrBusy
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (d *database) View(ctx context.Context) (store.View, error) {
 // majority has what came before it.
 func (d *database) now(ctx context.Context) (bson.Timestamp, error) {
 	session := mongo.SessionFromContext(ctx)
-	err := d.db.Collection(bookkeeping+"now").FindOne(ctx, bson.D{}).Err()
+	err := d.db.Collection("svc.now").FindOne(ctx, bson.D{}).Err()
 	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
 		return bson.Timestamp{}, err
 	}
@@ -103,7 +103,7 @@ func (v *view) in(ctx context.Context, fn func(ctx context.Context) error) error
 	}
 	defer s.running.Done()
 	if v.life.Err() != nil {
-		return errViewClosed
+		return store.ErrViewClosed
 	}
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,11 +116,11 @@ func (v *view) in(ctx context.Context, fn func(ctx context.Context) error) error
 	s.release(reading, session, err)
 	switch {
 	case err != nil && ctx.Err() == nil && s.life.Err() != nil:
-		return errClosed
+		return store.ErrClosed
 	case err != nil && ctx.Err() == nil && v.life.Err() != nil:
-		return errViewClosed
+		return store.ErrViewClosed
 	case hasCode(err, codeSnapshotTooOld), hasCode(err, codeSnapshotUnavailable):
-		return errViewExpired.With(s.secret.clean(err))
+		return store.ErrViewExpired.With(s.secret.clean(err))
 	default:
 		return s.translate(ctx, err)
 	}
@@ -137,7 +137,7 @@ func (v *view) stillHas(ctx context.Context, name string) error {
 	return v.database.store.inSession(ctx, func(ctx context.Context) error {
 		now, err := v.database.list(ctx)
 		if err == nil && now[name] != v.collections[name] {
-			return errViewExpired
+			return store.ErrViewExpired
 		}
 		return err
 	})

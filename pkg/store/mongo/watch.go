@@ -50,14 +50,14 @@ func (d *database) Watch(ctx context.Context, watch store.Watch, fn func(store.E
 		case errors.As(err, &callback):
 			return callback.err
 		case d.store.life.Err() != nil:
-			return errClosed
+			return store.ErrClosed
 		case ctx.Err() != nil:
 			return contextError(ctx.Err())
 		case err == nil: // the database was dropped: the stream ends, and another one tells what comes behind
 		case isHistoryLost(err):
 			return store.ErrHistoryLost.With(d.store.secret.clean(err))
 		case hasCode(err, codeInvalidResumeToken):
-			return errBadPosition.With(d.store.secret.clean(err))
+			return store.ErrBadPosition.With(d.store.secret.clean(err))
 		case !isBroken(err) || time.Since(w.alive) > d.store.selectTimeout:
 			return d.store.translate(ctx, err)
 		}

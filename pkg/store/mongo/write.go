@@ -75,7 +75,7 @@ func chunk(ops []store.Op) int {
 
 // plain says whether an op can be part of a bulk write.
 func plain(op store.Op) bool {
-	return check(op) == nil && !op.Many && len(op.Sort) == 0 && op.Return == store.ReturnNone
+	return op.Check() == nil && !op.Many && len(op.Sort) == 0 && op.Return == store.ReturnNone
 }
 
 func sizeOf(op store.Op) int {
@@ -250,8 +250,8 @@ func model(op store.Op) mongo.WriteModel {
 func (c *collection) writeWithin(ctx context.Context, ops []store.Op, results []store.Result, atomic bool) error {
 	for _, op := range ops {
 		if c.tx.bytes += sizeOf(op); c.tx.bytes > transactionBytes {
-			c.tx.end(errTransactionSize)
-			return errTransactionSize
+			c.tx.end(store.ErrTransactionSize)
+			return store.ErrTransactionSize
 		}
 	}
 	for i, op := range ops {

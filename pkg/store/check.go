@@ -1,0 +1,121 @@
+package store
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+)
+
+// What every adapter refuses, before it looks at what is stored.
+
+// MaxIndexKeys is how many keys an index can have.
+const MaxIndexKeys = 32
+
+var databaseName = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
+
+// CheckDatabaseName refuses what can't be the name of a database (ErrBadName).
+func CheckDatabaseName(name string) error {
+	if !databaseName.MatchString(name) || name == "admin" || name == "local" || name == "config" {
+		return ErrBadName
+	}
+	return nil
+}
+
+// CheckCollectionName refuses what can't be the name of a collection (ErrBadName).
+func CheckCollectionName(name string) error {
+	if name == "" || len(name) > 120 || strings.ContainsAny(name, "$ \x00") ||
+		strings.HasPrefix(name, "system.") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
+		return ErrBadName
+	}
+	return nil
+}
+
+// IsBookkeeping says whether a collection is one that is not listed, and that no feed tells of.
+func IsBookkeeping(collection string) bool { return strings.HasPrefix(collection, "svc.") }
+
+// CheckID refuses what can't be an _id (ErrBadID).
+func CheckID(id bson.RawValue) error {
+	switch id.Type {
+	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
+		return ErrBadID
+	default:
+		if id.Validate() != nil {
+			return ErrBadID
+		}
+		return nil
+	}
+}
+
+// Check refuses an op whose parts don't go together, or can't be stored (ErrBadWrite, ErrBadDocument, ErrDocumentSize,
+// ErrBadID).
+func (o *Op) Check() error {
+	if !o.combines() {
+		return ErrBadWrite
+	}
+	if o.Kind == Insert || o.Kind == Replace {
+		if len(o.Doc) > document.MaxSize {
+			return ErrDocumentSize
+		}
+		if err := o.Doc.Validate(); err != nil {
+			return ErrBadDocument.With(err)
+		}
+	}
+	id := o.TargetID()
+	if o.Filter != nil && (id.Type == 0 || o.Kind != Replace) {
+		return nil
+	}
+	return CheckID(id)
+}
+
+// TargetID is the _id that the op names: that of Doc of an Insert or Replace, else ID. Its Type is 0 if there is none.
+func (o *Op) TargetID() bson.RawValue {
+	if o.Kind == Insert || o.Kind == Replace {
+		id, _ := document.Lookup(o.Doc, "_id")
+		return id
+	}
+	return o.ID
+}
+
+func (o *Op) combines() bool {
+	changes := o.Kind == Replace || o.Kind == Update
+	switch {
+	case o.Kind < Insert || o.Kind > Update,
+		(o.Kind == Update) != (o.Update != nil),
+		o.Kind == Insert && (o.Filter != nil || o.If != nil),
+		o.Filter != nil && o.If != nil,
+		o.Filter == nil && (o.Many || len(o.Sort) > 0),
+		o.Many && (o.Kind == Replace || len(o.Sort) > 0 || o.Return != ReturnNone),
+		o.Upsert && (!changes || o.If != nil || o.Many),
+		o.Return == ReturnAfter && o.Project.Positional(), // the filter has matched the document before
+		o.Return == ReturnAfter && o.Kind == Delete:
+		return false
+	}
+	return true
+}
+
+// Check refuses a definition that no index can have (ErrBadIndex, or what mql.CheckPartial says).
+func (i Index) Check() error {
+	if i.Name == "" || i.Name == "*" || strings.HasPrefix(i.Name, "_id") || strings.ContainsRune(i.Name, 0) ||
+		len(i.Keys) == 0 || len(i.Keys) > MaxIndexKeys || (len(i.Keys) == 1 && i.Keys[0].Path == "_id") {
+		return ErrBadIndex
+	}
+	for n, k := range i.Keys {
+		same := func(o IndexKey) bool { return o.Path == k.Path }
+		if slices.Contains(strings.Split(k.Path, "."), "") || strings.ContainsRune(k.Path, 0) || slices.ContainsFunc(i.Keys[:n], same) {
+			return ErrBadIndex
+		}
+	}
+	switch e := i.ExpireAfter; {
+	case e < 0, e%time.Second != 0, e > math.MaxInt32*time.Second, e > 0 && len(i.Keys) != 1, i.Sparse && i.Partial != nil:
+		return ErrBadIndex
+	default:
+		return mql.CheckPartial(i.Partial)
+	}
+}
