@@ -100,6 +100,14 @@ func (o *Op) combines() bool {
 	return true
 }
 
+// Check refuses a query whose After does not fit its Sort (ErrBadPage).
+func (q *Query) Check() error {
+	if len(q.After) > 0 && len(q.After) != len(q.Sort) {
+		return ErrBadPage
+	}
+	return nil
+}
+
 // Check refuses a definition that no index can have (ErrBadIndex, or what mql.CheckPartial says).
 func (i Index) Check() error {
 	if i.Name == "" || i.Name == "*" || strings.HasPrefix(i.Name, "_id") || strings.ContainsRune(i.Name, 0) ||

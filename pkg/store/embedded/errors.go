@@ -23,7 +23,6 @@ var (
 	errReadOnly   = errs.New(errs.Unavailable, "store_read_only", "the store was opened to be read only")
 	errBadOptions = errs.New(errs.Invalid, "store_options", "the settings of the store are not valid")
 	errBuildPanic = errs.New(errs.Internal, "internal", "the build of the index failed")
-	errBadPage    = errs.New(errs.Invalid, "bad_position", "the position to go on from does not belong to this sort order")
 	errDropped    = errs.New(errs.Conflict, "dropped", "the index was dropped while it was being built")
 	errSortMemory = errs.New(errs.Limit, "sort_memory", "too many documents to sort: narrow the filter, ask for fewer, or add an index on the sort fields")
 	errSeenMemory = errs.New(errs.Limit, "read_memory", "too many documents for the branches or lists of this filter: narrow it, or ask for fewer")

@@ -362,6 +362,9 @@ func (c *txCollection) explain(ctx context.Context, q store.Query, fn func(doc b
 	if len(c.docs) == 0 {
 		return c.st.find(ctx, q, fn)
 	}
+	if err := q.Check(); err != nil {
+		return store.Explanation{}, err
+	}
 	m := merge{q: q, fn: fn, skip: max(q.Skip, 0), own: c.matches(q)}
 	inner := q
 	inner.Skip, inner.Project = 0, nil

@@ -79,9 +79,6 @@ func (c *Collection) find(ctx context.Context, q store.Query, fn func(doc bson.R
 		return store.Explanation{}, err
 	}
 	defer done()
-	if len(q.After) > 0 && len(q.After) != len(q.Sort) {
-		return store.Explanation{}, errBadPage
-	}
 	st, err := c.state()
 	if err != nil {
 		return store.Explanation{}, err
@@ -91,8 +88,8 @@ func (c *Collection) find(ctx context.Context, q store.Query, fn func(doc bson.R
 }
 
 func (st *state) find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) (_ store.Explanation, err error) {
-	if st.coll == nil {
-		return store.Explanation{}, nil
+	if err := q.Check(); err != nil || st.coll == nil {
+		return store.Explanation{}, err
 	}
 	r, err := st.startRead(ctx, q)
 	if err != nil {

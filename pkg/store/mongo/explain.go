@@ -12,6 +12,9 @@ import (
 // Explain runs q and tells how. In transactions and views it tells of the documents there are now, which is all that
 // the server can do.
 func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Explanation, err error) {
+	if err := q.Check(); err != nil {
+		return ex, err
+	}
 	find := bson.D{{Key: "find", Value: c.name}, {Key: "filter", Value: rawFilter(afterFilter(q))}, {Key: "allowDiskUse", Value: true}}
 	if len(q.Sort) > 0 {
 		find = append(find, bson.E{Key: "sort", Value: sortDocument(q.Sort)})

@@ -24,7 +24,7 @@ const upsertTries = 10
 // before, of which package mql makes the other as the server does. An upsert looks first and then inserts: only so is
 // it known which of both it did.
 func (c *collection) findAndWrite(ctx context.Context, op store.Op) (r store.Result, err error) {
-	if op.Project != nil && positional(op.Project.Raw()) && !mongo.SessionFromContext(ctx).TransactionRunning() {
+	if op.Project.Positional() && !mongo.SessionFromContext(ctx).TransactionRunning() {
 		// The projection may fail, and then nothing may have been written.
 		_, err = c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) {
 			r, err = c.findAndWrite(ctx, op)

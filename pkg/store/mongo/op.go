@@ -39,7 +39,7 @@ func selector(op store.Op) (filter, hint any) {
 	return bson.D{{Key: "$and", Value: bson.A{byID, raw}}}, hint
 }
 
-// positional says whether a name in an update or a projection has the position $ in it.
+// positional says whether a name in an update has the position $ in it.
 func positional(raw bson.Raw) bool {
 	elements, _ := raw.Elements()
 	for _, e := range elements {

@@ -37,6 +37,9 @@ func (c *collection) Get(ctx context.Context, id bson.RawValue) (doc bson.Raw, e
 
 // Find calls fn for each match in order.
 func (c *collection) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
+	if err := q.Check(); err != nil {
+		return err
+	}
 	var projected bson.Raw
 	return c.read(ctx, func(ctx context.Context) (found bool, err error) {
 		cursor, err := retrySnapshot(ctx, func() (*mongo.Cursor, error) {
@@ -68,7 +71,7 @@ func (c *collection) Find(ctx context.Context, q store.Query, fn func(doc bson.R
 
 // projectsHere says whether a projection is not left to the server: which element the position $ means depends on the
 // filter, and the server's filter has more in it (After), and has it in another form (rawFilter).
-func projectsHere(q store.Query) bool { return q.Project != nil && positional(q.Project.Raw()) }
+func projectsHere(q store.Query) bool { return q.Project.Positional() }
 
 // Count counts the matches up to limit.
 func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64) (n int64, err error) {

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"ops by filter", testFilterOps},
 		{"indexes", testIndexes},
 		{"violations", testViolations},
+		{"refusals", testRefusals},
 		{"partial indexes", testPartialIndexes},
 		{"databases", testDatabases},
 		{"rename", testRename},
