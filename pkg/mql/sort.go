@@ -50,7 +50,7 @@ func (s Sort) Key(doc bson.Raw) []bson.RawValue {
 }
 
 // AppendValues appends to dst what Key gives. It fails with errs.Invalid, code "parallel_sort", where two fields of the
-// sort lead to or into different lists of doc, which MongoDB refuses to sort. It does not allocate if dst has room,
+// sort lead to or through different lists of doc, which MongoDB refuses to sort. It does not allocate if dst has room,
 // but for lists.
 func (s Sort) AppendValues(dst []bson.RawValue, doc bson.Raw) ([]bson.RawValue, error) {
 	dst, parallel := s.appendValues(dst, doc)
@@ -66,18 +66,47 @@ var ErrParallelSort = errs.New(errs.Invalid, "parallel_sort",
 
 func (s Sort) appendValues(dst []bson.RawValue, doc bson.Raw) (_ []bson.RawValue, parallel bool) {
 	start := len(dst)
-	var inLists []sortCursor
+	var lists sortLists
 	for i := range s {
 		c := sortCursor{at: i, value: bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}, rest: s[i].Path}
-		if !c.descend() {
-			inLists = append(inLists, c)
-		}
+		done := c.descend()
 		dst = append(dst, c.value)
+		lists.add(c, done)
 	}
-	if inLists != nil {
-		parallel = s.spread(dst[start:], inLists)
+	if lists.open != nil {
+		parallel = s.spread(dst[start:], lists.open)
 	}
-	return dst, parallel
+	return dst, parallel || lists.parallel
+}
+
+// sortLists collects the cursors of one object that have met lists.
+type sortLists struct {
+	met, open []sortCursor // open: those that stop at a list
+	parallel  bool
+}
+
+func (l *sortLists) add(c sortCursor, done bool) {
+	if !done {
+		l.open = append(l.open, c)
+		c.through = append(c.through, c.value.Value)
+	}
+	if c.through == nil {
+		return
+	}
+	for i := range l.met {
+		l.parallel = l.parallel || apart(l.met[i].through, c.through)
+	}
+	l.met = append(l.met, c)
+}
+
+// apart says whether two paths part at different lists. One that goes on in a list behind the end of the other does not.
+func apart(a, b [][]byte) bool {
+	for i := range min(len(a), len(b)) {
+		if &a[i][0] != &b[i][0] {
+			return true
+		}
+	}
+	return false
 }
 
 // sortCursor is how far the path of one sort field has been followed.
@@ -85,12 +114,8 @@ type sortCursor struct {
 	at    int // which field of the sort
 	value bson.RawValue
 	rest  string // of the path; "" at its end
-	outer []byte // the list that an index of the path has led through, the last one
-}
-
-// inside says whether the list that c is at is one of o's elements.
-func (c *sortCursor) inside(o *sortCursor) bool {
-	return len(c.outer) > 0 && &c.outer[0] == &o.value.Value[0]
+	// through is the lists that indexes of the path have led through, from the outside.
+	through [][]byte
 }
 
 // descend follows the path up to its end or a list. done is false at a list, of which one element has to be chosen.
@@ -105,7 +130,8 @@ func (c *sortCursor) descend() (done bool) {
 			if !ok {
 				return false
 			}
-			c.value, c.rest, c.outer = v, rest, c.value.Value
+			c.through = append(c.through, c.value.Value)
+			c.value, c.rest = v, rest
 			if rest == "" { // an element that is a list is not looked into, but counts as empty if it is
 				if v.Type == bson.TypeArray && isEmpty(v.Value) {
 					c.value = bson.RawValue{Type: bson.TypeUndefined}
@@ -142,7 +168,7 @@ func element(list []byte, name string) (bson.RawValue, bool) {
 }
 
 // spread fills in the fields that lead to lists. Those in one list go through its elements together and keep the
-// values of the element that sorts first; different lists, which it tells of, don't depend on each other.
+// values of the element that sorts first; different lists don't depend on each other. It tells of such in the elements.
 func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) (parallel bool) {
 	for len(cursors) > 0 {
 		first := cursors[0]
@@ -153,7 +179,6 @@ func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) (parallel bool) 
 				continue
 			}
 			others = append(others, c)
-			parallel = parallel || !c.inside(&first) && !first.inside(&c)
 		}
 		parallel = s.choose(key, first.value, same) || parallel
 		cursors = others
@@ -186,21 +211,21 @@ func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCurs
 
 // enter gives the values of one element. A list in a list is not entered.
 func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCursor) (parallel bool) {
-	var inLists []sortCursor
+	var lists sortLists
 	for _, c := range cursors {
-		c.value = element
+		c.value, c.through = element, nil
 		switch {
 		case c.rest == "":
 			key[c.at] = element
 		case element.Type != bson.TypeEmbeddedDocument:
 			key[c.at] = bson.RawValue{Type: bson.TypeNull}
-		case c.descend():
-			key[c.at] = c.value
 		default:
-			inLists = append(inLists, c)
+			done := c.descend()
+			key[c.at] = c.value
+			lists.add(c, done)
 		}
 	}
-	return s.spread(key, inLists)
+	return s.spread(key, lists.open) || lists.parallel
 }
 
 func (s Sort) before(a, b []bson.RawValue, cursors []sortCursor) bool {

@@ -11,7 +11,7 @@ import (
 
 // Answer is what an op came to. Both sides give it in the same form.
 type Answer struct {
-	// Refused is "" or why it came to nothing: "duplicate" or "refused".
+	// Refused is "" or why it came to nothing: one of the reasons below.
 	Refused string `bson:"refused,omitempty"`
 	// Docs is what a Find found. Where the order is not total it is sorted by its bytes.
 	Docs []bson.Raw `bson:"docs,omitempty"`
@@ -23,6 +23,10 @@ type Answer struct {
 	Upserted bson.RawValue `bson:"upserted,omitempty"`
 	Doc      bson.Raw      `bson:"doc,omitempty"`
 
+	Parts []*Answer `bson:"parts,omitempty"` // of a Batch that was done
+	// Failed is the op of a Batch for which all of it was refused.
+	Failed int `bson:"failed,omitempty"`
+
 	// Detail says more of a refusal; it is not compared.
 	Detail string `bson:"-"`
 }
@@ -31,6 +35,8 @@ type Answer struct {
 const (
 	refused   = "refused"
 	duplicate = "duplicate"
+	notFound  = "not found"
+	stale     = "stale"  // there is the document, but If does not match it
 	broken    = "broken" // an error that is no refusal: always a difference
 )
 
@@ -45,6 +51,8 @@ func difference(ours, theirs *Answer) string {
 		return "only ours refused"
 	case ours.Refused != theirs.Refused:
 		return "refused otherwise"
+	case ours.Failed != theirs.Failed || len(ours.Parts) != len(theirs.Parts):
+		return "failed elsewhere"
 	case ours.Count != theirs.Count:
 		return "count"
 	case ours.Modified != theirs.Modified:
@@ -57,9 +65,13 @@ func difference(ours, theirs *Answer) string {
 		return "values"
 	case ours.Upserted.Type != theirs.Upserted.Type || !bytes.Equal(ours.Upserted.Value, theirs.Upserted.Value):
 		return "upserted"
-	default:
-		return ""
 	}
+	for i := range ours.Parts {
+		if kind := difference(ours.Parts[i], theirs.Parts[i]); kind != "" {
+			return "part: " + kind
+		}
+	}
+	return ""
 }
 
 func equalRaw(a, b bson.Raw) bool { return bytes.Equal(a, b) }

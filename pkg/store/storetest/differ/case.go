@@ -32,6 +32,7 @@ const (
 	Update   = "update"
 	Replace  = "replace"
 	Delete   = "delete"
+	Batch    = "batch" // several writes, all or none
 )
 
 // Op is one call. Which fields count depends on Kind.
@@ -51,6 +52,12 @@ type Op struct {
 	ArrayFilters []bson.D `bson:"arrayFilters,omitempty"`
 	Many         bool     `bson:"many,omitempty"`
 	Upsert       bool     `bson:"upsert,omitempty"`
+	// ID chooses the document by its _id, which has to exist unless the op is an Upsert; If is a condition on it. Without,
+	// Filter chooses. A Replace goes by the _id of its Doc then.
+	ID any    `bson:"id,omitempty"`
+	If bson.D `bson:"if,omitempty"`
+	// Batch is what a Batch does: writes that choose by Filter, and inserts.
+	Batch []Op `bson:"batch,omitempty"`
 	// Return is "before" or "after" where the document is wanted, which makes it a find-and-modify.
 	Return string `bson:"return,omitempty"`
 }

@@ -7,97 +7,138 @@ type Difference struct {
 	ID  string // as docs/store.md names it
 	Why string
 
-	// ours is in the text of a refusal that a server does not give, theirs in that of one that only a server gives, and
-	// both in that of a server where both refuse.
-	ours, theirs, both string
+	// ours is in the text of our refusal, theirs in that of the server; where both are empty neither refuses. A side
+	// without a text does not refuse, or for that reason.
+	ours, theirs string
+	// holds says whether Why is the reason of a difference with these texts.
+	holds func(*situation) bool
 }
 
-// Deliberate lists the differences that are no findings. What is on the list is still run: only the answers are not
-// compared.
+const (
+	unchanged = "unchanged-not-modified"
+	newID     = "upsert-new-id"
+)
+
+// Deliberate lists the differences that are no findings. What is on the list is still run and looked at, but does not
+// count as compared.
 func Deliberate() []Difference {
-	return []Difference{
+	return append(refusals(), []Difference{
 		{
-			ID: "filter-paths", ours: "is not a field path",
-			Why: "empty names and names with $ lead nowhere in records, which may not have them; a server looks for them",
+			ID:    unchanged,
+			Why:   "a write that leaves a document as it is, to the byte, changes nothing and is in no feed; a server counts some",
+			holds: (*situation).changedLess,
 		},
 		{
-			ID: "filter-values", ours: "is not supported here",
-			Why: "an object in a filter may have no name with $ but operators where they belong; a server compares with it",
+			ID:    newID,
+			Why:   "the _id of what an upsert inserts is a new one on each side where the filter does not say it",
+			holds: (*situation).onlyNewID,
 		},
-		{
-			ID: "filter-operator-twice", ours: "is given twice",
-			Why: "a server lets the second one count as well; in most languages one of them is lost without a word",
-		},
-		{
-			ID: "filter-mod", ours: "$mod needs a list of two whole numbers",
-			Why: "a server cuts off fractions, which hides mistakes",
-		},
-		{
-			ID: "filter-size", ours: "$size needs a whole number",
-			Why: "a server takes a decimal number, too",
-		},
-		{
-			ID: "filter-type", ours: "$type: there is no type",
-			Why: "a server takes a decimal number, too",
-		},
-		{
-			ID:  unchanged,
-			Why: "a write that leaves a document as it is, to the byte, changes nothing and is in no feed; a server counts some",
-		},
-		{
-			ID: "filter-exists", ours: "$exists needs true or false",
-			Why: "a server takes every value for true that is not false, 0 or null, \"false\" among them",
-		},
-		{
-			ID: "filter-all", ours: "$all takes values or $elemMatch, no other operators",
-			Why: "a server does not read what stands beside an $elemMatch in $all",
-		},
-		{
-			ID: "projection-slice", ours: "$slice needs a whole number",
-			Why: "a server cuts off fractions, and takes a list first as an expression",
-		},
-		{
-			ID: "projection-expressions", ours: "values and expressions are not supported here",
-			Why: "values and expressions in projections come with the aggregation language",
-		},
-		{ID: newID, Why: "the _id of what an upsert inserts is a new one on each side where the filter does not say it"},
 		{
 			ID: "projection-position-elsewhere", // not generated
 			Why: "where b has no c, a server looks for the list of b.c.$ in a c beside b, and makes a b.c of it; here b.c " +
 				"leads nowhere",
+			holds: never,
 		},
 		{
-			ID:  "sort-after-projection", // not generated
-			Why: "a server that sorts by b.0.c and leaves out b.c leaves it out first, and then sorts by nothing",
+			ID:    "sort-after-projection", // not generated
+			Why:   "a server that sorts by b.0.c and leaves out b.c leaves it out first, and then sorts by nothing",
+			holds: never,
 		},
 		{
-			ID: "modify-then-project", both: "during findAndModify :: caused by :: positional operator",
+			ID: "modify-then-project", theirs: writtenFirst,
 			Why: "a server has written the document when it finds that the $ of the projection has no element; here nothing " +
 				"is written",
+			holds: (*situation).onlyProjectionFails,
 		},
 		{
-			ID: "index-two-lists", both: "E11000",
-			Why: "where a document has both a key that is taken and lists that an index can't take, either may be what is said",
+			ID:    "index-two-lists",
+			Why:   "where a document has both a key that is taken and lists that an index can't take, either may be what is said",
+			holds: (*situation).twoRefusals,
 		},
 		{
 			ID: "sort-two-lists", theirs: "parallel arrays",
-			Why: "a server refuses to sort by two lists of one document; here it gives some order, as the port says",
+			Why:   "a server refuses to sort by two lists of one document; here an index may have the order, and else it is refused",
+			holds: (*situation).sortedByIndex,
 		},
 		{
 			ID: "sort-ambiguous-name", theirs: "Ambiguous field name",
 			Why: "a server refuses to sort by a.0 where a is a list of objects that have a field 0; here the name is the " +
 				"index, as in filters",
+			holds: (*situation).sortsAmbiguousName,
+		},
+	}...)
+}
+
+func never(*situation) bool { return false }
+
+// refusals are what only we refuse.
+func refusals() []Difference {
+	return []Difference{
+		{
+			ID: "filter-paths", ours: "is not a field path",
+			Why:   "empty names and names with $ lead nowhere in records, which may not have them; a server looks for them",
+			holds: func(s *situation) bool { return s.op.anyField(func(key string, _ any) bool { return noPath(key) }) },
+		},
+		{
+			ID: "filter-values", ours: "is not supported here",
+			Why:   "an object in a filter may have no name with $ but operators where they belong; a server compares with it",
+			holds: func(s *situation) bool { return s.op.anyFilter(misplacedName) },
+		},
+		{
+			ID: "filter-operator-twice", ours: "is given twice",
+			Why:   "a server lets the second one count as well; in most languages one of them is lost without a word",
+			holds: func(s *situation) bool { return s.op.anyFilter(nameTwice) },
+		},
+		{
+			ID: "filter-mod", ours: "$mod needs a list of two whole numbers",
+			Why:   "a server cuts off fractions, which hides mistakes",
+			holds: operandIs("$mod", func(v any) bool { return !wholeNumbers(v, 2) }),
+		},
+		{
+			ID: "filter-size", ours: "$size needs a whole number",
+			Why:   "a server takes a decimal number, too",
+			holds: operandIs("$size", isDecimal),
+		},
+		{
+			ID: "filter-type", ours: "$type: there is no type",
+			Why:   "a server takes a decimal number, too",
+			holds: operandIs("$type", hasDecimal),
+		},
+		{
+			ID: "filter-exists", ours: "$exists needs true or false",
+			Why:   "a server takes every value for true that is not false, 0 or null, \"false\" among them",
+			holds: operandIs("$exists", func(v any) bool { _, is := v.(bool); return !is }),
+		},
+		{
+			ID: "filter-all", ours: "$all takes values or $elemMatch, no other operators",
+			Why:   "a server does not read what stands beside an $elemMatch in $all",
+			holds: operandIs("$all", besideElemMatch),
+		},
+		{
+			ID: "projection-slice", ours: "$slice needs a whole number",
+			Why:   "a server cuts off fractions, and takes a list first as an expression",
+			holds: operandIs("$slice", func(v any) bool { return !wholeNumbers(v, 0) }),
+		},
+		{
+			ID: "projection-expressions", ours: "projection: ",
+			Why:   "values and expressions in projections come with the aggregation language",
+			holds: func(s *situation) bool { return hasExpression(s.op.Project) },
 		},
 	}
 }
 
-// deliberate gives the id of the difference that explains two answers, or "".
-func deliberate(ours, theirs *Answer) string {
+// explanation gives the id of the difference that explains a situation, or "".
+func (s *situation) explanation() string {
+	ours, theirs := s.ours, s.theirs
+	if ours.Refused == broken || theirs.Refused == broken {
+		return ""
+	}
 	for _, d := range Deliberate() {
-		switch {
-		case d.ours != "" && ours.Refused == refused && theirs.Refused != refused && strings.Contains(ours.Detail, d.ours),
-			d.theirs != "" && ours.Refused == "" && strings.Contains(theirs.Detail, d.theirs),
-			d.both != "" && ours.Refused == refused && strings.Contains(theirs.Detail, d.both):
+		if d.ours != "" && (ours.Refused != refused || theirs.Refused == refused || !strings.Contains(ours.Detail, d.ours)) ||
+			d.theirs != "" && !strings.Contains(theirs.Detail, d.theirs) {
+			continue
+		}
+		if d.holds(s) {
 			return d.ID
 		}
 	}

@@ -16,6 +16,7 @@ import (
 var (
 	ops      = flag.Int("cases", 4000, "how many ops TestDiffer compares")
 	seed     = flag.Uint64("seed", 1, "the seed of TestDiffer")
+	workers  = flag.Int("workers", 2, "how many servers TestDiffer compares with at once")
 	failures = flag.Int("failures", 1, "how many differences end TestDiffer")
 )
 
@@ -42,7 +43,7 @@ func openEmbedded(t *testing.T) store.Store {
 // starter starts a server of its own, as one that goes down takes others' tests along.
 func starter(t *testing.T) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		server, err := mongotest.StartStandalone(ctx)
+		server, err := mongotest.Start(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -53,7 +54,7 @@ func starter(t *testing.T) func(context.Context) (string, error) {
 
 func run(t *testing.T, config differ.Config) {
 	t.Helper()
-	if server, err := mongotest.StartStandalone(t.Context()); err != nil {
+	if server, err := mongotest.Start(t.Context()); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("NO MONGODB TO TEST WITH, and CI=true: %v", err)
 		}
@@ -62,7 +63,7 @@ func run(t *testing.T, config differ.Config) {
 		t.Fatal(err)
 	}
 	config.Start = starter(t)
-	config.Seed, config.Ops, config.Failures, config.Log = *seed, *ops, *failures, t.Logf
+	config.Seed, config.Ops, config.Workers, config.Failures, config.Log = *seed, *ops, *workers, *failures, t.Logf
 	began := time.Now()
 	report, err := differ.Run(t.Context(), config)
 	if report != nil {

@@ -15,23 +15,31 @@ const (
 	opsPerCase  = 80
 )
 
-// Generate makes a case with some reads of one collection.
-func generateReads(r *rand.Rand) *Case {
+// generateReads makes a case with some reads of one collection; ofIndexes makes its indexes.
+func generateReads(r, ofIndexes *rand.Rand) *Case {
 	c := &Case{}
-	// An index on several fields takes no document with lists in two of them, and then they differ in what they hold.
-	oneList := r.IntN(2) == 0
+	oneList := ofIndexes.IntN(2) == 0
 	for i := range docsPerCase {
 		c.Docs = append(c.Docs, document1(r, int32(i), oneList))
 	}
-	c.Indexes = indexes(r, oneList)
+	c.Indexes = indexes(ofIndexes)
+	for i := range c.Indexes {
+		x := &c.Indexes[i]
+		// Those that refuse documents have to be on both sides.
+		x.Shared = x.Unique || len(x.Keys) > 1 && !oneList
+	}
 	for range opsPerCase {
 		c.Ops = append(c.Ops, read(r))
 	}
 	return c
 }
 
-func document1(r *rand.Rand, id int32, oneList bool) bson.D {
-	d := mqltest.Doc(r, id)
+// document1 makes a document; with oneList, one that every index takes.
+func document1(r *rand.Rand, id any, oneList bool) bson.D {
+	d := spice(r, mqltest.Doc(r, id), true).(bson.D) //nolint:errcheck // it stays one
+	if r.IntN(10) == 0 {
+		r.Shuffle(len(d), func(i, j int) { d[i], d[j] = d[j], d[i] }) // the _id comes anywhere
+	}
 	if !oneList {
 		return d
 	}
@@ -54,17 +62,17 @@ func hasList(v any) bool {
 	}
 }
 
-func indexes(r *rand.Rand, oneList bool) []Index {
+func indexes(r *rand.Rand) []Index {
 	var list []Index
-	single := []string{"a", "b", "c", "a.b", "b.c", "a.b.c"}
+	paths := []string{"a", "b", "c", "a.b", "a.c", "b.c", "a.b.c"}
 	for range r.IntN(4) {
-		n := 1
-		if oneList {
-			n += r.IntN(3)
-		}
 		x := Index{}
-		for _, i := range r.Perm(len(single))[:n] {
-			x.Keys = append(x.Keys, bson.E{Key: single[i], Value: direction(r)})
+		if r.IntN(8) == 0 {
+			x.Keys = bson.D{{Key: "a.b", Value: direction(r)}, {Key: "a.c", Value: direction(r)}}
+		} else {
+			for _, i := range r.Perm(len(paths))[:1+r.IntN(2)*r.IntN(3)] {
+				x.Keys = append(x.Keys, bson.E{Key: paths[i], Value: direction(r)})
+			}
 		}
 		switch r.IntN(5) {
 		case 0:
@@ -72,7 +80,7 @@ func indexes(r *rand.Rand, oneList bool) []Index {
 		case 1:
 			x.Partial = mqltest.PartialFilter(r)
 		case 2:
-			x.Unique, x.Shared = true, true
+			x.Unique = true
 			x.Sparse = r.IntN(2) == 0
 		}
 		if !slices.ContainsFunc(list, func(o Index) bool { return slices.Equal(o.Keys, x.Keys) }) {
@@ -148,7 +156,11 @@ func filter(r *rand.Rand) bson.D {
 	if r.IntN(10) == 0 {
 		f = mutate(r, f)
 	}
-	return plain(r, f).(bson.D) //nolint:errcheck // it stays one
+	return known(r, f)
+}
+
+func known(r *rand.Rand, d bson.D) bson.D {
+	return spice(r, plain(r, d), false).(bson.D) //nolint:errcheck // it stays one
 }
 
 func plain(r *rand.Rand, v any) any {
@@ -178,93 +190,4 @@ func plain(r *rand.Rand, v any) any {
 func pattern(r *rand.Rand) string {
 	pool := []string{"", "a", "^a", "^ab", "b", "^a.b", "[ab]", "^[^a]", "^(?:a|b)", "a+", `^a\z`, "é", `\d`, "^a|^b", "x?", `^\n`}
 	return pool[r.IntN(len(pool))]
-}
-
-// generateWrites makes a case with writes, and the indexes on both sides: they decide what is refused. A write of many
-// documents comes last, as which ones it has done before it fails is up to the order of the scan.
-func generateWrites(r *rand.Rand) *Case {
-	c := &Case{}
-	oneList := r.IntN(2) == 0
-	for i := range docsPerWrites {
-		c.Docs = append(c.Docs, document1(r, int32(i), oneList))
-	}
-	if r.IntN(3) > 0 { // they take long to make
-		for _, x := range indexes(r, oneList) {
-			x.Shared = true
-			c.Indexes = append(c.Indexes, x)
-		}
-	}
-	for range writesPerCase {
-		c.Ops = append(c.Ops, write(r))
-	}
-	last := write(r)
-	if last.Return == "" && last.Kind != Replace && last.Kind != Insert {
-		last.Many, last.Upsert, last.Filter = true, false, filter(r)
-	}
-	c.Ops = append(c.Ops, last)
-	return c
-}
-
-const (
-	docsPerWrites = 12
-	writesPerCase = 60
-)
-
-// write chooses one document: by its _id, or as the first in a total order.
-func write(r *rand.Rand) Op {
-	id := int32(r.IntN(docsPerWrites + 4)) // some are free
-	op := Op{Kind: [...]string{Insert, Update, Update, Update, Update, Update, Replace, Replace, Delete}[r.IntN(9)]}
-	if op.Kind == Insert {
-		op.Doc = mqltest.Doc(r, id)
-		return op
-	}
-	op.Filter = bson.D{{Key: "_id", Value: id}}
-	if r.IntN(2) == 0 {
-		op.Filter = bson.D{{Key: "$and", Value: bson.A{filter(r), op.Filter}}}
-	}
-	if r.IntN(3) == 0 {
-		modify(r, &op)
-	}
-	op.Upsert = op.Kind != Delete && r.IntN(4) == 0
-	switch op.Kind {
-	case Update:
-		op.Update, op.ArrayFilters = update(r)
-		if op.Upsert {
-			op.Filter = append(plain(r, mqltest.Upsert(r)).(bson.D), bson.E{Key: "_id", Value: id}) //nolint:errcheck // it stays one
-		}
-	case Replace:
-		op.Doc = mqltest.Doc(r, id)
-		if r.IntN(2) == 0 {
-			op.Doc = op.Doc[1:]
-		}
-	}
-	return op
-}
-
-// modify asks for the document.
-func modify(r *rand.Rand, op *Op) {
-	op.Return = "before"
-	if op.Kind != Delete && r.IntN(2) == 0 {
-		op.Return = "after"
-	}
-	if r.IntN(2) == 0 {
-		op.Filter, op.Sort = filter(r), order(r)
-	}
-	if r.IntN(2) == 0 && !hasIndex(op.Sort) {
-		op.Project = plain(r, mqltest.Projection(r)).(bson.D) //nolint:errcheck // it stays one
-	}
-}
-
-// update has no $currentDate: clocks differ.
-func update(r *rand.Rand) (bson.D, []bson.D) {
-	for {
-		u, filters := mqltest.Update(r)
-		if !slices.ContainsFunc(u, func(e bson.E) bool { return e.Key == "$currentDate" }) {
-			u = plain(r, u).(bson.D) //nolint:errcheck // it stays one
-			for i := range filters {
-				filters[i] = plain(r, filters[i]).(bson.D) //nolint:errcheck // as above
-			}
-			return u, filters
-		}
-	}
 }

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -28,11 +26,11 @@ type Golden struct {
 // Record makes golden cases of the named ones and of random ones, config.Ops calls in all. Deliberate differences are
 // left out; any other is an error.
 func Record(ctx context.Context, config Config, named []Golden) ([]Golden, error) {
-	d := &duel{config: config, local: sideOf(config.Store), report: &Report{Allowed: map[string]int{}}}
+	d := newDuel(config, "differ")
+	defer d.close()
 	if err := d.start(ctx); err != nil {
 		return nil, err
 	}
-	defer d.server.close()
 	var all []Golden
 	for _, g := range named {
 		if err := d.record(ctx, &g); err != nil {
@@ -41,8 +39,7 @@ func Record(ctx context.Context, config Config, named []Golden) ([]Golden, error
 		all = append(all, g)
 	}
 	for ops, round := 0, uint64(0); ops < config.Ops; round++ {
-		r := rand.New(rand.NewPCG(config.Seed, round))
-		g := Golden{Case: *d.generate(r)}
+		g := Golden{Case: *d.generate(round)}
 		if err := d.record(ctx, &g); err != nil {
 			return nil, err
 		}
@@ -56,10 +53,10 @@ func Record(ctx context.Context, config Config, named []Golden) ([]Golden, error
 func (d *duel) record(ctx context.Context, g *Golden) error {
 	for {
 		o, err := d.both(ctx, &g.Case)
-		if err := errors.Join(err, o.serverErr); err != nil {
+		if err != nil {
 			return err
 		}
-		g.Answers, g.After = o.theirs, o.theirsEnd
+		g.Answers, g.After = o.theirs, o.theirsAfter
 		at := -1
 		for i := 0; i < len(g.Case.Ops) && at < 0; i++ {
 			if o.differs(&g.Case, i) != "" {
@@ -73,7 +70,7 @@ func (d *duel) record(ctx context.Context, g *Golden) error {
 			g.brief()
 			return nil
 		}
-		if kind := o.differs(&g.Case, at); !strings.HasPrefix(kind, "deliberate ") {
+		if s, err := d.lookAt(ctx, &g.Case, at, o); err != nil || s.explanation() == "" {
 			return fmt.Errorf("%s: %s and %s in %s", &g.Case.Ops[at], o.ours[at], o.theirs[at], &g.Case)
 		}
 		g.Case.Ops = slices.Delete(slices.Clone(g.Case.Ops), at, at+1)
@@ -112,7 +109,7 @@ func (g *Golden) Check(ctx context.Context, s store.Store) string {
 	if s == nil && slices.ContainsFunc(g.Case.Indexes, refuses) {
 		return ""
 	}
-	local := sideOf(s)
+	local := sideOf(s, "differ")
 	if err := local.load(ctx, &g.Case); err != nil {
 		return err.Error()
 	}
@@ -130,6 +127,9 @@ func (g *Golden) Check(ctx context.Context, s store.Store) string {
 		return ""
 	}
 	after, err := local.dump(ctx)
+	if g.Case.dated() {
+		after = timeless(after)
+	}
 	if err != nil || !slices.EqualFunc(after, g.After, equalRaw) {
 		return fmt.Sprintf("documents at the end: %v\nours   %s\ntheirs %s\nin %s", err, after, g.After, &g.Case)
 	}

@@ -110,6 +110,10 @@ func refusal(err error) *Answer {
 	switch kind := errs.KindOf(err); {
 	case errors.As(err, &taken):
 		return &Answer{Refused: duplicate, Detail: err.Error()}
+	case errors.Is(err, store.ErrStale):
+		return &Answer{Refused: stale, Detail: err.Error()}
+	case errors.Is(err, errs.ErrNotFound):
+		return &Answer{Refused: notFound, Detail: err.Error()}
 	case kind == errs.Invalid || kind == errs.TooLarge || kind == errs.Limit:
 		return &Answer{Refused: refused, Detail: err.Error()}
 	default:
@@ -118,6 +122,12 @@ func refusal(err error) *Answer {
 }
 
 func (l *local) answer(ctx context.Context, op *Op) (*Answer, error) {
+	if op.Kind == Batch {
+		return l.batch(ctx, op)
+	}
+	if op.writes() {
+		return l.write(ctx, op)
+	}
 	filter, err := mql.Compile(op.Filter)
 	if err != nil {
 		return nil, err
@@ -128,11 +138,9 @@ func (l *local) answer(ctx context.Context, op *Op) (*Answer, error) {
 	case Count:
 		n, err := l.coll.Count(ctx, filter, op.Limit)
 		return &Answer{Count: n}, err
-	case Distinct:
+	default:
 		values, err := l.coll.Distinct(ctx, op.Path, filter)
 		return &Answer{Values: values}, err
-	default:
-		return l.write(ctx, op, filter)
 	}
 }
 
@@ -178,8 +186,8 @@ func (l *local) query(ctx context.Context, op *Op, filter *mql.Filter) (*Answer,
 	return &Answer{Docs: docs}, err
 }
 
-func (l *local) write(ctx context.Context, op *Op, filter *mql.Filter) (*Answer, error) {
-	w, err := writeOp(op, filter)
+func (l *local) write(ctx context.Context, op *Op) (*Answer, error) {
+	w, err := writeOp(op)
 	if err != nil {
 		return nil, err
 	}
@@ -187,22 +195,56 @@ func (l *local) write(ctx context.Context, op *Op, filter *mql.Filter) (*Answer,
 	if err != nil {
 		return nil, err
 	}
-	r := results[0]
+	return outcomeOf(op, &results[0])
+}
+
+func outcomeOf(op *Op, r *store.Result) (*Answer, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	a := &Answer{Count: r.Matched, Modified: r.Modified, Upserted: r.Upserted, Doc: r.Doc}
-	if op.Kind == Insert {
+	if op.Kind == Insert || op.Return != "" { // a server does not tell
 		a.Modified = 0
-	}
-	if op.Return != "" {
-		a.Modified = 0 // a server does not tell
 	}
 	return a, nil
 }
 
-func writeOp(op *Op, filter *mql.Filter) (w store.Op, err error) {
-	w = store.Op{Filter: filter, Sort: sortOf(op.Sort), Many: op.Many, Upsert: op.Upsert}
+// batch does several writes or none.
+func (l *local) batch(ctx context.Context, op *Op) (*Answer, error) {
+	ops := make([]store.Op, len(op.Batch))
+	for i := range op.Batch {
+		var err error
+		if ops[i], err = writeOp(&op.Batch[i]); err != nil {
+			a := refusal(err)
+			a.Failed = i
+			return a, nil
+		}
+	}
+	results, err := l.coll.Write(ctx, ops, true)
+	if err != nil {
+		return nil, err
+	}
+	all := &Answer{}
+	for i := range results {
+		part, err := outcomeOf(&op.Batch[i], &results[i])
+		switch {
+		case errors.Is(err, store.ErrAborted):
+			continue
+		case err != nil:
+			a := refusal(err)
+			a.Failed = i
+			return a, nil
+		}
+		all.Parts = append(all.Parts, part)
+	}
+	if len(all.Parts) != len(results) {
+		return nil, fmt.Errorf("a batch was done in part: %d of %d", len(all.Parts), len(results))
+	}
+	return all, nil
+}
+
+func writeOp(op *Op) (w store.Op, err error) {
+	w = store.Op{Sort: sortOf(op.Sort), Many: op.Many, Upsert: op.Upsert}
 	if w.Project, err = projectionOf(op.Project); err != nil {
 		return w, err
 	}
@@ -212,9 +254,12 @@ func writeOp(op *Op, filter *mql.Filter) (w store.Op, err error) {
 	case "after":
 		w.Return = store.ReturnAfter
 	}
+	if err := choose(op, &w); err != nil {
+		return w, err
+	}
 	switch op.Kind {
 	case Insert:
-		w.Kind, w.Filter = store.Insert, nil
+		w.Kind = store.Insert
 		w.Doc, err = document.Marshal(op.Doc)
 	case Replace:
 		w.Kind = store.Replace
@@ -226,4 +271,23 @@ func writeOp(op *Op, filter *mql.Filter) (w store.Op, err error) {
 		w.Update, err = mql.CompileUpdate(op.Update, op.ArrayFilters)
 	}
 	return w, err
+}
+
+// choose says which document is meant.
+func choose(op *Op, w *store.Op) (err error) {
+	switch {
+	case op.Kind == Insert:
+		return nil
+	case op.ID == nil:
+		w.Filter, err = mql.Compile(op.Filter)
+		return err
+	case op.Kind != Replace:
+		if w.ID, err = document.MarshalValue(op.ID); err != nil {
+			return err
+		}
+	}
+	if op.If != nil {
+		w.If, err = mql.Compile(op.If)
+	}
+	return err
 }

@@ -2,10 +2,12 @@ package differ
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -16,11 +18,14 @@ import (
 // Config says what Run does.
 type Config struct {
 	Store store.Store // what is tested; nil: package mql alone, which only reads
-	// Start starts a server with nothing in it, and is called again if one has ended.
+	// Start starts a server with nothing in it, a member of a replica set. It is called for each worker, and again if a
+	// server has ended.
 	Start func(ctx context.Context) (uri string, err error)
 	Seed  uint64
-	Ops   int // how many to run, about
-	// Failures is how many differences end a run.
+	Ops   int // how many to compare, or some more
+	// Workers is how many compare at once, each with a server; 0: one. The cases are the same.
+	Workers int
+	// Failures is how many differences end a run, about.
 	Failures int
 	// Log is told of what goes on, if it is not nil.
 	Log func(format string, args ...any)
@@ -28,17 +33,18 @@ type Config struct {
 
 // Report is what a run came to.
 type Report struct {
-	Ops     int            // run and compared
-	Skipped int            // not compared, as the server went down in the middle
-	Allowed map[string]int // deliberate differences, by their id
-	Refused int            // refused by both
+	Ops     int            // compared, and the same on both sides
+	Refused int            // of them, refused by both
+	Allowed map[string]int // deliberate differences, by their id; not among Ops
+	Crashed int            // rounds not compared to their end, as the server went down
 	Found   []string       // what differs, made small and ready to be read by Parse
 }
 
 // String is the report in some lines.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d ops compared, %d of them refused by both, %d skipped, %d differ", r.Ops, r.Refused, r.Skipped, len(r.Found))
+	fmt.Fprintf(&b, "%d ops compared, %d of them refused by both, %d differ; %d rounds given up as the server crashed",
+		r.Ops, r.Refused, len(r.Found), r.Crashed)
 	for _, d := range Deliberate() {
 		if n := r.Allowed[d.ID]; n > 0 {
 			fmt.Fprintf(&b, "\n  %d deliberately: %s", n, d.ID)
@@ -47,20 +53,51 @@ func (r *Report) String() string {
 	return b.String()
 }
 
+func (r *Report) add(o *Report) {
+	r.Ops += o.Ops
+	r.Refused += o.Refused
+	r.Crashed += o.Crashed
+	r.Found = append(r.Found, o.Found...)
+	for id, n := range o.Allowed {
+		r.Allowed[id] += n
+	}
+}
+
+func newReport() *Report { return &Report{Allowed: map[string]int{}} }
+
+// roundsPerBlock rounds have the same indexes, which take a server long to make.
+const roundsPerBlock = 10
+
 // Run compares until Config.Ops are done, Config.Failures have been found, or ctx ends.
 func Run(ctx context.Context, config Config) (*Report, error) {
-	d := &duel{config: config, local: sideOf(config.Store), report: &Report{Allowed: map[string]int{}}}
-	if err := d.start(ctx); err != nil {
-		return nil, err
+	var (
+		mu     sync.Mutex
+		total  = newReport()
+		blocks uint64
+		wait   sync.WaitGroup
+		failed error
+	)
+	next := func(done *Report, err error) (block uint64, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		total.add(done)
+		failed = errors.Join(failed, err)
+		blocks++
+		return blocks - 1, failed == nil && total.Ops < config.Ops && len(total.Found) < max(config.Failures, 1) && ctx.Err() == nil
 	}
-	defer d.server.close()
-	for round := uint64(0); d.report.Ops < config.Ops && len(d.report.Found) < max(config.Failures, 1) && ctx.Err() == nil; round++ {
-		r := rand.New(rand.NewPCG(config.Seed, round))
-		if err := d.round(ctx, d.generate(r)); err != nil {
-			return d.report, fmt.Errorf("round %d: %w", round, err)
-		}
+	for i := range max(config.Workers, 1) {
+		wait.Go(func() {
+			d := newDuel(config, fmt.Sprintf("differ%d", i))
+			defer d.close()
+			err := d.start(ctx)
+			for block, more := next(d.report, err); more; block, more = next(d.report, err) {
+				d.report = newReport()
+				err = d.block(ctx, block)
+			}
+		})
 	}
-	return d.report, ctx.Err()
+	wait.Wait()
+	return total, errors.Join(failed, ctx.Err())
 }
 
 // side is one that is compared with the server.
@@ -70,19 +107,23 @@ type side interface {
 	dump(ctx context.Context) ([]bson.Raw, error)
 }
 
-func sideOf(s store.Store) side {
+func sideOf(s store.Store, database string) side {
 	if s == nil {
 		return &reference{}
 	}
-	return newLocal(s, "differ")
+	return newLocal(s, database)
 }
 
-// duel is a run.
+// duel is the work of one worker.
 type duel struct {
 	config Config
 	local  side
 	server *server
 	report *Report
+}
+
+func newDuel(config Config, database string) *duel {
+	return &duel{config: config, local: sideOf(config.Store, database), report: newReport()}
 }
 
 func (d *duel) start(ctx context.Context) error {
@@ -94,26 +135,47 @@ func (d *duel) start(ctx context.Context) error {
 	return err
 }
 
+func (d *duel) close() {
+	if d.server != nil {
+		d.server.close()
+	}
+}
+
 func (d *duel) log(format string, args ...any) {
 	if d.config.Log != nil {
 		d.config.Log(format, args...)
 	}
 }
 
+func (d *duel) block(ctx context.Context, block uint64) error {
+	for i := range uint64(roundsPerBlock) {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // Run says so
+		}
+		if err := d.round(ctx, d.generate(block*roundsPerBlock+i)); err != nil {
+			return fmt.Errorf("round %d: %w", block*roundsPerBlock+i, err)
+		}
+	}
+	return nil
+}
+
 // outcome is what both sides made of a case.
 type outcome struct {
-	ours, theirs         []*Answer
-	oursAfter, theirsEnd []bson.Raw
-	serverErr            error
+	ours, theirs           []*Answer
+	oursAfter, theirsAfter []bson.Raw
 }
+
+// errCrashed says that the server went down.
+var errCrashed = errors.New("the server went down")
 
 // both runs a case on both sides at once.
 func (d *duel) both(ctx context.Context, c *Case) (*outcome, error) {
 	o := &outcome{}
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	go func() {
-		defer close(done)
-		o.theirs, o.theirsEnd, o.serverErr = d.server.run(c)
+		var err error
+		o.theirs, o.theirsAfter, err = d.server.run(c)
+		done <- err
 	}()
 	err := d.local.load(ctx, c)
 	for i := 0; i < len(c.Ops) && err == nil; i++ {
@@ -122,43 +184,73 @@ func (d *duel) both(ctx context.Context, c *Case) (*outcome, error) {
 	if err == nil {
 		o.oursAfter, err = d.local.dump(ctx)
 	}
-	<-done
-	return o, err
+	crash := <-done
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, c)
+	}
+	if crash != nil {
+		d.log("the server went down: %v in %.2000s", crash, c)
+		d.server.close()
+		if err := d.start(ctx); err != nil {
+			return nil, err
+		}
+		return nil, errCrashed
+	}
+	if c.dated() {
+		o.oursAfter, o.theirsAfter = timeless(o.oursAfter), timeless(o.theirsAfter)
+	}
+	return o, nil
 }
 
+// round compares a case. Where a write differs on purpose it goes on from the documents of our side.
 func (d *duel) round(ctx context.Context, c *Case) error {
+	var err error
+	for c != nil && err == nil {
+		c, err = d.stretch(ctx, c)
+	}
+	if errors.Is(err, errCrashed) {
+		d.report.Crashed++
+		return nil
+	}
+	return err
+}
+
+// stretch compares a case up to a write behind which the sides have different documents, and gives what is left then.
+func (d *duel) stretch(ctx context.Context, c *Case) (*Case, error) {
 	o, err := d.both(ctx, c)
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, c)
+		return nil, err
 	}
-	if o.serverErr != nil {
-		d.log("the server went down: %v in %.2000s", o.serverErr, c)
-		d.report.Skipped += len(c.Ops)
-		d.server.close()
-		return d.start(ctx)
-	}
-	d.report.Ops += len(c.Ops)
 	for i := range c.Ops {
 		kind := o.differs(c, i)
-		switch {
-		case kind == "":
+		if kind == "" {
+			d.report.Ops++
 			if o.ours[i].Refused != "" {
 				d.report.Refused++
 			}
 			continue
-		case !strings.HasPrefix(kind, "deliberate "):
-			d.found(ctx, c, i, kind)
-			return nil
 		}
-		d.report.Allowed[strings.TrimPrefix(kind, "deliberate ")]++
-		if c.Ops[i].writes() && kind != "deliberate "+unchanged { // what follows is on other documents
-			return nil
+		s, err := d.lookAt(ctx, c, i, o)
+		if err != nil {
+			return nil, err
+		}
+		id := s.explanation()
+		if s.err != nil {
+			return nil, s.err
+		}
+		if id == "" {
+			d.found(ctx, c, i, kind)
+			return nil, nil //nolint:nilnil // nothing is left
+		}
+		d.report.Allowed[id]++
+		if c.Ops[i].writes() {
+			return s.rest(), nil
 		}
 	}
 	if kind := o.differs(c, len(c.Ops)); kind != "" {
 		d.found(ctx, c, len(c.Ops), kind)
 	}
-	return nil
+	return nil, nil //nolint:nilnil // nothing is left
 }
 
 // halfDone says whether the last op is a write of many documents that failed: which ones it had done is up to the order
@@ -171,39 +263,25 @@ func (c *Case) halfDone(answers []*Answer) bool {
 // differs names the difference in an answer, or behind the last one in the documents that there are at the end.
 func (o *outcome) differs(c *Case, i int) string {
 	if i == len(c.Ops) {
-		if c.halfDone(o.theirs) || slices.EqualFunc(o.oursAfter, o.theirsEnd, equalRaw) {
+		if c.halfDone(o.theirs) || slices.EqualFunc(o.oursAfter, o.theirsAfter, equalRaw) {
 			return ""
 		}
 		return "state"
 	}
-	ours, theirs := o.ours[i].Upserted.Type, o.theirs[i].Upserted.Type
-	if ours == bson.TypeObjectID && theirs == ours {
-		return "deliberate " + newID
+	if kind := difference(o.ours[i], o.theirs[i]); kind != "" {
+		return c.Ops[i].Kind + ": " + kind
 	}
-	kind := difference(o.ours[i], o.theirs[i])
-	if kind == "" && (o.ours[i].Refused == "" || !c.Ops[i].writes()) {
-		return ""
+	if c.Ops[i].Return != "" && strings.Contains(o.theirs[i].Detail, writtenFirst) {
+		return c.Ops[i].Kind + ": refused when it was written"
 	}
-	if kind == "modified" && o.ours[i].Modified < o.theirs[i].Modified {
-		return "deliberate " + unchanged
-	}
-	if id := deliberate(o.ours[i], o.theirs[i]); id != "" {
-		return "deliberate " + id
-	}
-	if kind == "" {
-		return ""
-	}
-	return c.Ops[i].Kind + ": " + kind
+	return ""
 }
+
+// writtenFirst is in the text of a refusal behind which the server has written.
+const writtenFirst = "during findAndModify :: caused by :: positional operator"
 
 // shrinkTime is for one difference; trials with indexes take long.
 const shrinkTime = 20 * time.Second
-
-// newID is for upserts whose _id each side has made up: nothing behind them can be compared.
-const newID = "upsert-new-id"
-
-// unchanged is for writes that change nothing, which are counted otherwise; what follows is compared.
-const unchanged = "unchanged-not-modified"
 
 // found makes a case that differs in an op small, and reports it.
 func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
@@ -216,11 +294,11 @@ func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {
 	o, err := d.both(ctx, smallest)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n  case   %s", kind, smallest)
-	if err == nil && o.serverErr == nil {
+	if err == nil {
 		for i := range smallest.Ops {
 			fmt.Fprintf(&text, "\n  op     %s\n  ours   %s\n  theirs %s", &smallest.Ops[i], o.ours[i], o.theirs[i])
 		}
-		fmt.Fprintf(&text, "\n  ours   %s\n  theirs %s", o.oursAfter, o.theirsEnd)
+		fmt.Fprintf(&text, "\n  ours   %s\n  theirs %s", o.oursAfter, o.theirsAfter)
 	}
 	d.log("%s", &text)
 	d.report.Found = append(d.report.Found, text.String())
@@ -248,17 +326,10 @@ func (d *duel) alone(ctx context.Context, c *Case, at int, kind string) *Case {
 	before := *c
 	before.Ops = c.Ops[:at]
 	o, err := d.both(ctx, &before)
-	if err != nil || o.serverErr != nil {
+	if err != nil {
 		return c
 	}
-	single := &Case{Indexes: c.Indexes, Ops: c.Ops[at : at+1]}
-	for _, raw := range o.theirsEnd {
-		var doc bson.D
-		if err := bson.Unmarshal(raw, &doc); err != nil {
-			return c
-		}
-		single.Docs = append(single.Docs, doc)
-	}
+	single := &Case{Docs: documents(o.theirsAfter), Indexes: c.Indexes, Ops: c.Ops[at : at+1]}
 	if d.firstDifference(ctx, single) == kind {
 		return single
 	}
@@ -266,35 +337,48 @@ func (d *duel) alone(ctx context.Context, c *Case, at int, kind string) *Case {
 	return &before
 }
 
-// firstDifference is what a case comes to, for the shrinker.
+func documents(list []bson.Raw) []bson.D {
+	docs := make([]bson.D, len(list))
+	for i, raw := range list {
+		if err := bson.Unmarshal(raw, &docs[i]); err != nil {
+			panic(err) // a store gave it
+		}
+	}
+	return docs
+}
+
+// firstDifference is what a case comes to that is not on purpose, for the shrinker.
 func (d *duel) firstDifference(ctx context.Context, c *Case) string {
 	o, err := d.both(ctx, c)
 	if err != nil {
 		return ""
 	}
-	if o.serverErr != nil {
-		d.server.close()
-		if err := d.start(ctx); err != nil {
-			d.log("the server does not start again: %v", err)
-		}
-		return ""
-	}
 	for i := range len(c.Ops) + 1 {
-		if kind := o.differs(c, i); kind != "" {
-			return kind
+		kind := o.differs(c, i)
+		if kind == "" {
+			continue
 		}
+		if i < len(c.Ops) {
+			if s, err := d.lookAt(ctx, c, i, o); err != nil || s.explanation() != "" {
+				return ""
+			}
+		}
+		return kind
 	}
 	return ""
 }
 
-func (d *duel) generate(r *rand.Rand) *Case {
+// generate makes the case of a round: the same in every run with the same seed.
+func (d *duel) generate(round uint64) *Case {
+	r := rand.New(rand.NewPCG(d.config.Seed, round))
+	ofBlock := rand.New(rand.NewPCG(^d.config.Seed, round/roundsPerBlock))
 	if d.config.Store != nil {
 		if r.IntN(2) == 0 {
-			return generateWrites(r)
+			return generateWrites(r, ofBlock)
 		}
-		return generateReads(r)
+		return generateReads(r, ofBlock)
 	}
-	c := generateReads(r)
+	c := generateReads(r, ofBlock)
 	c.Indexes = nil
 	c.Ops = slices.DeleteFunc(c.Ops, func(op Op) bool { return op.Kind != Find && op.Kind != Count })
 	return c
