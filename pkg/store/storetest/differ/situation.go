@@ -1,0 +1,239 @@
+package differ
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+)
+
+// situation is an op whose answers differ, on the documents that were there before it. The checks run it again in other
+// ways.
+type situation struct {
+	ctx          context.Context //nolint:containedctx // it lives for one look
+	d            *duel
+	op           *Op
+	ours, theirs *Answer
+	c            *Case    // the op alone on the documents that there were
+	o            *outcome // of c
+	left         []Op     // behind it
+	err          error    // of running it again
+}
+
+// lookAt makes sure that the sides have the same documents before the op, and runs it alone on those.
+func (d *duel) lookAt(ctx context.Context, c *Case, at int, o *outcome) (*situation, error) {
+	s := &situation{ctx: ctx, d: d, op: &c.Ops[at], ours: o.ours[at], theirs: o.theirs[at], left: c.Ops[at+1:]}
+	before := *c
+	before.Ops = c.Ops[:at]
+	b, err := d.both(ctx, &before)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.EqualFunc(b.oursAfter, b.theirsAfter, equalRaw) {
+		s.ours = &Answer{Refused: broken, Detail: "the documents differ before it"}
+		return s, nil
+	}
+	s.c = &Case{Docs: documents(b.oursAfter), Indexes: c.Indexes, Ops: []Op{*s.op}}
+	s.o, err = d.both(ctx, s.c)
+	if err != nil {
+		return nil, err
+	}
+	if now := s.o.differs(s.c, 0); now != o.differs(c, at) {
+		s.ours = &Answer{Refused: broken, Detail: "alone it comes to: " + now}
+	}
+	return s, nil
+}
+
+// rest is what is left behind the op, on the documents of our side.
+func (s *situation) rest() *Case {
+	if len(s.left) == 0 {
+		return nil
+	}
+	return &Case{Docs: documents(s.o.oursAfter), Indexes: s.c.Indexes, Ops: s.left}
+}
+
+// again runs the op with changes.
+func (s *situation) again(change func(*Case)) *outcome {
+	c := *s.c
+	c.Ops = slices.Clone(c.Ops)
+	change(&c)
+	o, err := s.d.both(s.ctx, &c)
+	if err != nil {
+		s.err = err
+		refusal := []*Answer{{Refused: broken}}
+		return &outcome{ours: refusal, theirs: refusal}
+	}
+	return o
+}
+
+// changedLess says whether we count fewer changes, as many as there are documents that are another now, and all else is
+// the same.
+func (s *situation) changedLess() bool {
+	if s.op.Kind == Batch {
+		return s.partsExplained(unchanged) && slices.EqualFunc(s.o.oursAfter, s.o.theirsAfter, equalRaw)
+	}
+	if s.ours.Refused != "" || s.theirs.Refused != "" {
+		return false
+	}
+	same := *s.ours
+	same.Modified = s.theirs.Modified
+	if s.ours.Modified >= s.theirs.Modified || difference(&same, s.theirs) != "" || len(s.c.Docs) != len(s.o.oursAfter) {
+		return false
+	}
+	changed := int64(0)
+	for i, d := range s.c.Docs {
+		raw, err := document.Marshal(d)
+		if err != nil {
+			return false
+		}
+		if !equalRaw(raw, s.o.oursAfter[i]) {
+			changed++
+		}
+	}
+	return changed == s.ours.Modified && slices.EqualFunc(s.o.oursAfter, s.o.theirsAfter, equalRaw)
+}
+
+// partsExplained says whether the ops of a batch that both did differ for one reason only.
+func (s *situation) partsExplained(id string) bool {
+	if s.ours.Refused != "" || s.theirs.Refused != "" {
+		return false
+	}
+	one := s.again(func(c *Case) { c.Ops = s.op.Batch })
+	c := &Case{Docs: s.c.Docs, Indexes: s.c.Indexes, Ops: s.op.Batch}
+	for i := range one.ours {
+		if one.differs(c, i) == "" {
+			continue
+		}
+		part, err := s.d.lookAt(s.ctx, c, i, one)
+		if err != nil || part.explanation() != id {
+			return false
+		}
+	}
+	return s.err == nil
+}
+
+// onlyNewID says whether both made an ObjectID, and all else is the same.
+func (s *situation) onlyNewID() bool {
+	if s.op.Kind == Batch {
+		return s.partsExplained(newID)
+	}
+	ours, theirs := s.o.ours[0], s.o.theirs[0]
+	if ours.Upserted.Type != bson.TypeObjectID || theirs.Upserted.Type != bson.TypeObjectID {
+		return false
+	}
+	mine, other := *ours, *theirs
+	mine.Upserted, other.Upserted = bson.RawValue{}, bson.RawValue{}
+	mine.Doc, other.Doc = withoutID(mine.Doc), withoutID(other.Doc)
+	return difference(&mine, &other) == "" && slices.EqualFunc(
+		without(s.o.oursAfter, ours.Upserted), without(s.o.theirsAfter, theirs.Upserted), equalRaw)
+}
+
+// without takes the _id from one document, which comes last then.
+func without(docs []bson.Raw, id bson.RawValue) []bson.Raw {
+	var list []bson.Raw
+	var last bson.Raw
+	for _, d := range docs {
+		if d.Lookup("_id").Equal(id) {
+			last = withoutID(d)
+		} else {
+			list = append(list, d)
+		}
+	}
+	return append(list, last)
+}
+
+// withoutID has a null for an _id that is an ObjectID.
+func withoutID(doc bson.Raw) bson.Raw {
+	if doc == nil || doc.Lookup("_id").Type != bson.TypeObjectID {
+		return doc
+	}
+	d := documents([]bson.Raw{doc})[0]
+	for i := range d {
+		if d[i].Key == "_id" {
+			d[i].Value = nil
+		}
+	}
+	raw, err := document.Marshal(d)
+	if err != nil {
+		return doc
+	}
+	return raw
+}
+
+// onlyProjectionFails says whether we refuse for the position, too, and the op is the same on both without a projection.
+func (s *situation) onlyProjectionFails() bool {
+	if !s.op.writes() || s.ours.Refused != refused || !strings.Contains(s.ours.Detail, "has matched no element") {
+		return false
+	}
+	o := s.again(func(c *Case) { c.Ops[0].Project = nil })
+	return o.ours[0].Refused == "" && o.differs(s.c, 0) == "" && slices.EqualFunc(o.oursAfter, o.theirsAfter, equalRaw) &&
+		slices.EqualFunc(s.o.theirsAfter, o.theirsAfter, equalRaw) // it did write
+}
+
+// ofIndex says whether a document was refused for an index that can't take it.
+func (a *Answer) ofIndex() bool {
+	texts := []string{"an index can't span two lists", "an index path names both", "cannot index parallel arrays", "Ambiguous field name"}
+	return a.Refused == refused && slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(a.Detail, t) })
+}
+
+// twoRefusals says whether one side names a taken key and the other two lists, and each of the two is true: with one of
+// the indexes alone both sides say the one, with another both say the other.
+func (s *situation) twoRefusals() bool {
+	lists, taken := (*Answer).ofIndex, func(a *Answer) bool { return a.Refused == duplicate }
+	if !(lists(s.ours) && taken(s.theirs) || taken(s.ours) && lists(s.theirs)) {
+		return false
+	}
+	isTaken, hasLists := false, false
+	for i := range s.c.Indexes {
+		o := s.again(func(c *Case) { c.Indexes = c.Indexes[i : i+1] })
+		isTaken = isTaken || taken(o.ours[0]) && taken(o.theirs[0])
+		hasLists = hasLists || lists(o.ours[0]) && lists(o.theirs[0])
+	}
+	if !isTaken { // of the _id
+		o := s.again(func(c *Case) { c.Indexes = nil })
+		isTaken = taken(o.ours[0]) && taken(o.theirs[0])
+	}
+	return isTaken && hasLists
+}
+
+// sortedByIndex says whether we refuse the sort, too, where no index has it, of the documents that the server sorts.
+func (s *situation) sortedByIndex() bool {
+	o := s.again(func(c *Case) {
+		c.Indexes = nil
+		if op := &c.Ops[0]; op.After != nil {
+			op.Filter, op.After, op.Skip, op.Limit = op.orAfter(), nil, 0, 0
+		}
+	})
+	return s.ours.Refused == "" && o.ours[0].Refused == refused && strings.Contains(o.ours[0].Detail, "different lists in one document")
+}
+
+func (s *situation) sortsAmbiguousName() bool {
+	return s.ours.Refused == "" && slices.ContainsFunc(s.op.Sort, func(e bson.E) bool {
+		return slices.ContainsFunc(s.c.Docs, func(d bson.D) bool { return ambiguous(d, strings.Split(e.Key, ".")) })
+	})
+}
+
+// ambiguous says whether a path leads through a list by a number that is a name in an object of the list, too.
+func ambiguous(v any, path []string) bool {
+	if len(path) == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case bson.D:
+		return slices.ContainsFunc(v, func(e bson.E) bool { return e.Key == path[0] && ambiguous(e.Value, path[1:]) })
+	case bson.A:
+		for i, item := range v {
+			d, isObject := item.(bson.D)
+			if isNumber(path[0]) && isObject && slices.ContainsFunc(d, func(e bson.E) bool { return e.Key == path[0] }) {
+				return true
+			}
+			if path[0] == indexText(i) && ambiguous(item, path[1:]) || isObject && ambiguous(d, path) {
+				return true
+			}
+		}
+	}
+	return false
+}
