@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -52,15 +51,18 @@ func (st *state) distinct(ctx context.Context, path string, filter *mql.Filter) 
 
 // distinct is a set of values.
 type distinct struct {
-	path   []string
+	path   string
 	seen   *keySet
 	values []bson.RawValue
 	size   int
 	key    []byte
+	each   func(v bson.RawValue) error // value
 }
 
 func newDistinct(path string) *distinct {
-	return &distinct{path: strings.Split(path, "."), seen: newKeySet()}
+	d := &distinct{path: path, seen: newKeySet()}
+	d.each = d.value
+	return d
 }
 
 // sorted gives the values, if there was no error.
@@ -73,46 +75,7 @@ func (d *distinct) sorted(err error) ([]bson.RawValue, error) {
 }
 
 // add takes up the values of a document.
-func (d *distinct) add(doc bson.Raw) error { return d.walk(doc, d.path) }
-
-// walk follows path from an object, or from a list taken as one: a number as a name picks an element of a list, any
-// other name is that of a field of its objects.
-func (d *distinct) walk(doc []byte, path []string) error {
-	v, found := lookup(doc, path[0])
-	if !found {
-		return nil
-	}
-	path = path[1:]
-	switch {
-	case len(path) == 0:
-		return d.leaf(v)
-	case v.Type == bson.TypeEmbeddedDocument, v.Type == bson.TypeArray && isPosition(path[0]):
-		return d.walk(v.Value, path)
-	case v.Type != bson.TypeArray:
-		return nil
-	}
-	for it := document.NewIter(v.Value); it.Next(); {
-		if it.Value().Type != bson.TypeEmbeddedDocument {
-			continue
-		}
-		if err := d.walk(it.Value().Value, path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *distinct) leaf(v bson.RawValue) error {
-	if v.Type != bson.TypeArray {
-		return d.value(v)
-	}
-	for it := document.NewIter(v.Value); it.Next(); {
-		if err := d.value(it.Value()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (d *distinct) add(doc bson.Raw) error { return mql.EachValue(doc, d.path, d.each) }
 
 func (d *distinct) value(v bson.RawValue) error {
 	d.key = document.AppendKey(d.key[:0], v, false)

@@ -17,6 +17,20 @@
 // (build.go), documents expire (expire.go) and feeds are truncated (retention.go). validate.go checks all of it against
 // the documents, repair.go makes it anew, and checkpoint.go copies the store as it is.
 //
+// # Locks
+//
+// Store.commit is the mutex above. It guards all that a commit decides or numbers: changes of the catalog (which readers
+// see through atomics, catalog.mu and their snapshot), counters, the ends of feeds, intents and the end of transactions,
+// touched, and builds, as far as their fields say so. Under it nothing waits for a transaction, and for an fsync
+// only a change of the catalog or a Repair. Before it may come Store.expiring (expiry against drops and renames) or the token of
+// Store.building (one build at a time). Whoever holds one of the others, catalog.mu, feeds.mu, feed.mu, stamps.mu, disk.mu
+// and that of a plan.Cache, takes no further one; Store.state comes before view.mu. Store.checkpoints is by itself.
+//
+// # Goroutines
+//
+// What outlives a call is started by Store.background, and Close ends it and waits: the sweeps, and one for each build.
+// Transactions and views have a timer besides, which they or Close stop.
+//
 // Start reading at Open, then Collection.Write and Collection.Find. What does not live here: what filters and sorts
 // mean (pkg/mql), how values are ordered as bytes (pkg/document), and the promises the store makes (pkg/store).
 package embedded

@@ -49,19 +49,18 @@ func (c *collection) distinct(ctx context.Context, path string, filter *mql.Filt
 
 // gather finds the values here. Routers have no snapshot for the command distinct, and no transaction.
 func (c *collection) gather(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
-	names := strings.Split(path, ".")
-	opts := options.Find().SetBatchSize(maxBatch).SetProjection(bson.D{{Key: names[0], Value: 1}})
+	first, _, _ := strings.Cut(path, ".")
+	opts := options.Find().SetBatchSize(maxBatch).SetProjection(bson.D{{Key: first, Value: 1}})
 	cursor, err := c.snapshot.Find(ctx, rawFilter(filter), opts)
 	if err != nil {
 		return nil, err
 	}
 	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
 	g := gatherer{seen: map[string]bool{}}
-	for cursor.Next(ctx) && g.size <= maxDistinct {
-		g.walk(cursor.Current, names)
-	}
-	if g.size > maxDistinct {
-		return nil, store.ErrDistinctSize
+	for cursor.Next(ctx) {
+		if err := mql.EachValue(cursor.Current, path, g.add); err != nil {
+			return nil, err
+		}
 	}
 	return g.values, cursor.Err()
 }
@@ -74,49 +73,16 @@ type gatherer struct {
 	size   int
 }
 
-// walk follows a path from an object, or from a list where the path picks one element.
-func (g *gatherer) walk(doc []byte, path []string) {
-	for it := document.NewIter(doc); it.Next(); {
-		if string(it.Key()) != path[0] {
-			continue
-		}
-		switch v := it.Value(); {
-		case len(path) == 1:
-			g.add(v)
-		case v.Type == bson.TypeEmbeddedDocument, v.Type == bson.TypeArray && isPosition(path[1]):
-			g.walk(v.Value, path[1:])
-		case v.Type == bson.TypeArray:
-			for each := document.NewIter(v.Value); each.Next(); {
-				if element := each.Value(); element.Type == bson.TypeEmbeddedDocument {
-					g.walk(element.Value, path[1:])
-				}
-			}
-		}
-		return
-	}
-}
-
-func isPosition(name string) bool {
-	return name == "0" || name != "" && name[0] != '0' && strings.Trim(name, "0123456789") == ""
-}
-
-// add takes up a value, of a list its elements.
-func (g *gatherer) add(v bson.RawValue) {
-	if v.Type != bson.TypeArray {
-		g.addOne(v)
-		return
-	}
-	for it := document.NewIter(v.Value); it.Next(); {
-		g.addOne(it.Value())
-	}
-}
-
-func (g *gatherer) addOne(v bson.RawValue) {
+// add takes up a value.
+func (g *gatherer) add(v bson.RawValue) error {
 	g.key = document.AppendKey(g.key[:0], v, false)
 	if g.seen[string(g.key)] {
-		return
+		return nil
 	}
 	g.seen[string(g.key)] = true
-	g.size += len(v.Value)
+	if g.size += len(v.Value); g.size > maxDistinct {
+		return store.ErrDistinctSize
+	}
 	g.values = append(g.values, bson.RawValue{Type: v.Type, Value: slices.Clone(v.Value)})
+	return nil
 }
