@@ -34,6 +34,12 @@ func Deliberate() []Difference {
 			holds: (*situation).onlyNewID,
 		},
 		{
+			ID: "filter-stored-regex",
+			Why: "a regular expression of a filter is rewritten, and is equal to a stored one as it is then; a server takes it as it " +
+				"came",
+			holds: (*situation).onlyStoredRegex,
+		},
+		{
 			ID: "projection-position-elsewhere", // not generated
 			Why: "where b has no c, a server looks for the list of b.c.$ in a c beside b, and makes a b.c of it; here b.c " +
 				"leads nowhere",

@@ -173,6 +173,56 @@ func (s *situation) onlyProjectionFails() bool {
 		slices.EqualFunc(s.o.theirsAfter, o.theirsAfter, equalRaw) // it did write
 }
 
+// onlyStoredRegex says whether a filter has a regular expression, and the sides are the same where none is stored.
+func (s *situation) onlyStoredRegex() bool {
+	isRegex := func(key string, v any) bool { return key == "$regex" || hasRegex(v) }
+	if !s.op.anyField(isRegex) || !slices.ContainsFunc(s.c.Docs, func(d bson.D) bool { return hasRegex(d) }) {
+		return false
+	}
+	docs := make([]bson.D, len(s.c.Docs))
+	for i, d := range s.c.Docs {
+		docs[i] = withoutRegex(d).(bson.D) //nolint:errcheck // it stays one
+	}
+	c := *s.c
+	o := s.again(func(again *Case) { again.Docs = docs; c = *again })
+	return o.differs(&c, 0) == "" && slices.EqualFunc(o.oursAfter, o.theirsAfter, equalRaw)
+}
+
+func hasRegex(v any) bool {
+	switch v := v.(type) {
+	case bson.Regex:
+		return true
+	case bson.A:
+		return slices.ContainsFunc(v, hasRegex)
+	case bson.D:
+		return slices.ContainsFunc(v, func(e bson.E) bool { return hasRegex(e.Value) })
+	default:
+		return false
+	}
+}
+
+// withoutRegex has other values in the place of regular expressions.
+func withoutRegex(v any) any {
+	switch v := v.(type) {
+	case bson.Regex:
+		return bson.Timestamp{T: 7}
+	case bson.A:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = withoutRegex(out[i])
+		}
+		return out
+	case bson.D:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i].Value = withoutRegex(out[i].Value)
+		}
+		return out
+	default:
+		return v
+	}
+}
+
 // ofIndex says whether a document was refused for an index that can't take it.
 func (a *Answer) ofIndex() bool {
 	texts := []string{"an index can't span two lists", "an index path names both", "cannot index parallel arrays", "Ambiguous field name"}
