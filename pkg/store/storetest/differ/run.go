@@ -68,6 +68,9 @@ func newReport() *Report { return &Report{Allowed: map[string]int{}} }
 // roundsPerBlock rounds have the same indexes, which take a server long to make.
 const roundsPerBlock = 10
 
+// progress is after how many ops a run tells how far it is.
+const progress = 50_000
+
 // Run compares until Config.Ops are done, Config.Failures have been found, or ctx ends.
 func Run(ctx context.Context, config Config) (*Report, error) {
 	var (
@@ -80,7 +83,11 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	next := func(done *Report, err error) (block uint64, more bool) {
 		mu.Lock()
 		defer mu.Unlock()
+		before := total.Ops
 		total.add(done)
+		if total.Ops/progress > before/progress && config.Log != nil {
+			config.Log("%d compared", total.Ops)
+		}
 		failed = errors.Join(failed, err)
 		blocks++
 		return blocks - 1, failed == nil && total.Ops < config.Ops && len(total.Found) < max(config.Failures, 1) && ctx.Err() == nil
