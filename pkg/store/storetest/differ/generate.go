@@ -26,7 +26,7 @@ func generateReads(r, ofIndexes *rand.Rand) *Case {
 	for i := range c.Indexes {
 		x := &c.Indexes[i]
 		// Those that refuse documents have to be on both sides.
-		x.Shared = x.Unique || len(x.Keys) > 1 && !oneList
+		x.Shared = x.Unique || len(x.Keys) > 1
 	}
 	for range opsPerCase {
 		c.Ops = append(c.Ops, read(r))
