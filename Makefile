@@ -36,7 +36,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
 
 differ: ## Compare the embedded store with a real MongoDB on CASES (100000) random calls, from SEED (1)
-	@$(GO) test ./pkg/store/storetest/differ -run '^TestDiffer$$' -count=1 -timeout 0 -v -args -cases $(CASES) -seed $(SEED)
+	@$(GO) test ./pkg/store/storetest/differ -run '^TestDiffer$$' -count=1 -timeout 0 -v -args -cases $(CASES) -seed $(SEED) -workers 2
 
 crash: ## Kill a process 200 times and cut the power 5000 times while the embedded store is written to; nothing may be lost
 	CUTS=5000 KILLS=200 $(GO) test -count=1 -v -timeout 2h -run '^TestR(1Kill|2PowerCut)$$' ./pkg/store/embedded
