@@ -64,19 +64,21 @@ func (c storeCheck) run(ctx context.Context, cfg app.Config) error {
 		return nil
 	}
 	hint := "restore a backup of what can't be repaired"
-	if !c.repair && repairable(r) {
+	if damaged, repairable := r.kinds(); !c.repair && repairable {
 		hint = "stop svcd and run svcd check --store --repair"
+		if damaged {
+			hint += "; that does not mend what is damaged: restore a backup for that"
+		}
 	}
 	return fmt.Errorf("the store has problems (%d): %s", r.Left, hint)
 }
 
-func repairable(r report) bool {
+// kinds says whether there are problems that no repair helps, and such that one does.
+func (r report) kinds() (damaged, repairable bool) {
 	for _, p := range r.Problems {
-		if p.Repairable {
-			return true
-		}
+		damaged, repairable = damaged || !p.Repairable, repairable || p.Repairable
 	}
-	return false
+	return damaged, repairable
 }
 
 func (c storeCheck) print(r report) error {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha512"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -50,9 +52,8 @@ func TestCheckStore(t *testing.T) {
 	}
 }
 
-// A byte in a table or in the log that is another one is told by its file. Nothing is served of it, and no repair hides
-// it.
-func TestCheckDamagedStore(t *testing.T) {
+// A byte in the log that is another one is told by its file. Nothing is served of it, and no repair hides it.
+func TestCheckDamagedLog(t *testing.T) {
 	s := filled(t)
 	log := newest(t, filepath.Join(s.dir, "data", "store", "*.log"))
 	data, err := os.ReadFile(log)
@@ -78,6 +79,63 @@ func TestCheckDamagedStore(t *testing.T) {
 	}
 	if _, stderr, code := s.run("serve", "--api.port=1"); code != exitFailed || !strings.Contains(stderr, "is damaged at byte") {
 		t.Errorf("serve: code %d, %s", code, stderr)
+	}
+}
+
+// So is one in a table. What is elsewhere is served, and svcd does not end.
+func TestCheckDamagedTable(t *testing.T) {
+	s := filled(t)
+	title := func(i int) string { // compression leaves it as it is
+		sum := sha512.Sum512([]byte{byte(i)})
+		return base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	srv := s.start()
+	for i := range 200 {
+		if _, err := srv.CreateRecord(t.Context(), "blog", "articles", api.Record(`{"title":"`+title(i)+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 { // what is in the log at a start goes to a table
+		if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
+			t.Fatalf("code %d, %v, %s", code, err, log)
+		}
+		if i == 0 {
+			srv = s.start()
+		}
+	}
+	table := newest(t, filepath.Join(s.dir, "data", "store", "*.sst"))
+	data, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, []byte(title(100)))
+	if at < 0 {
+		t.Fatal("the record is not in the table")
+	}
+	data[at] ^= 1
+	if err := os.WriteFile(table, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := s.run("check", "--store")
+	if code != exitFailed || !strings.Contains(stdout, "the documents can't be read: "+filepath.Base(table)+" is damaged") ||
+		!strings.Contains(stderr, "restore a backup") || strings.Contains(stdout+stderr, "stack trace") {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+	srv = s.start()
+	for range 2 {
+		if _, err := srv.ListProjects(t.Context(), client.Query{}); err != nil {
+			t.Error(err)
+		}
+		for _, err := range srv.Records(t.Context(), "blog", "articles", client.Query{}) {
+			if err == nil {
+				t.Error("a damaged record is served")
+			}
+			break
+		}
+	}
+	code, log, err := srv.stop(syscall.SIGTERM)
+	if code != 0 || err != nil || strings.Count(log, "a file of the store is damaged") != 1 || strings.Contains(log, "stack trace") {
+		t.Errorf("code %d, %v, %s", code, err, log)
 	}
 }
 

@@ -238,10 +238,14 @@ func (a *App) ready(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if err := a.store.Ping(ctx); err != nil {
+	switch err := a.store.Ping(ctx); {
+	case err == nil:
+		return nil
+	case errs.From(err).Kind == errs.Full:
+		return []string{"the disk of the store is full or nearly so: writes are refused, reads go on"}
+	default:
 		return []string{"the store can't be reached"}
 	}
-	return nil
 }
 
 // Run serves until ctx ends, then finishes what is in flight within the grace time and releases everything.

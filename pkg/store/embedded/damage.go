@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"log/slog"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -312,6 +314,26 @@ func checkLog(files vfs.FS, name string, number uint32) error {
 		return &damageError{file: files.PathBase(name), at: at}
 	}
 	return nil
+}
+
+// tableDamaged logs that a read has met a table with a wrong checksum: once for each file. The read fails, and what is
+// elsewhere can be read and written still; the engine by itself would end the process, again and again.
+func (s *Store) tableDamaged(info pebble.DataCorruptionInfo) {
+	file := s.opts.FS.PathBase(info.Path)
+	if _, before := s.told.LoadOrStore(file, true); before || s.failed.Load() != nil {
+		return
+	}
+	s.opts.Logger.Error("a file of the store is damaged: restore a backup; svcd check --store tells what is in the file",
+		slog.String("file", file), slog.String("error", info.Details.Error()))
+}
+
+// damageText is what is wrong, in one line and with the file that is damaged if that is known.
+func damageText(err error) string {
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return filepath.Base(info.Path) + " is damaged"
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
 }
 
 // checkTables compares every block of the engine's tables with its checksum, and calls report for those that differ.

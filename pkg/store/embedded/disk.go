@@ -92,7 +92,8 @@ func (d *disk) check() error {
 	if was := d.full.Swap(full); was && !full {
 		d.opts.Logger.Info("store disk has room again", slog.Uint64("free_bytes", use.AvailBytes))
 	} else if full && !was {
-		d.opts.Logger.Error("store disk is nearly full: refusing writes", slog.Uint64("free_bytes", use.AvailBytes))
+		d.opts.Logger.Error("store disk is nearly full: refusing writes",
+			slog.Uint64("free_bytes", use.AvailBytes), slog.Uint64("needed_bytes", d.opts.MinFree))
 	}
 	if full {
 		return store.ErrFull

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -67,6 +68,9 @@ func openError(dir string, err error) error {
 	if damage, ok := errors.AsType[*damageError](err); ok {
 		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: %s: restore a backup", dir, damage)
 	}
+	if pebble.ExtractDataCorruptionInfo(err) != nil {
+		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: %s: restore a backup", dir, damageText(err))
+	}
 	if errors.Is(err, pebble.ErrCorruption) {
 		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: files of it are damaged: restore a backup", dir).With(err)
 	}
@@ -79,8 +83,9 @@ func errNoStore(dir string) error {
 
 func errLayout(dir string, found []byte) error {
 	return errs.New(errs.Unavailable, "store_version",
-		"the store in %s was written by another version of this program: use that version, or restore a backup made by it", dir).
-		With(fmt.Errorf("layout %s, want %d", hex.EncodeToString(found), layoutVersion))
+		"the store in %s was written by another version of this program (layout %s, this one has %d): go on with that version, "+
+			"or export what is there with it, start this one with an empty directory, and import it",
+		dir, cmp.Or(strings.TrimLeft(hex.EncodeToString(found), "0"), "0"), layoutVersion)
 }
 
 // engineLogger gives the engine's log to slog. The engine says Fatalf when its log or manifest can't be written,

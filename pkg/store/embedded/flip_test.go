@@ -187,7 +187,9 @@ func readFile(t *testing.T, fs vfs.FS, name string) []byte {
 // outcome says what happens to whoever uses the store.
 func (f flipped) outcome(t *testing.T, want map[string]bson.Raw) string {
 	t.Helper()
-	s, err := embedded.Open(t.Context(), embedded.Options{Dir: "/store", FS: f.fs, Ballast: -1, OnFatal: func(error) {}})
+	s, err := embedded.Open(t.Context(), embedded.Options{Dir: "/store", FS: f.fs, Ballast: -1, OnFatal: func(err error) {
+		t.Errorf("%s, byte %d: the process would end: %v", f.name, f.offset, err)
+	}})
 	if err != nil {
 		if e := errs.From(err); e == nil || e.Kind != errs.Unavailable {
 			t.Errorf("%s, byte %d: Open: %v", f.name, f.offset, err)

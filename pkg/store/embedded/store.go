@@ -67,6 +67,7 @@ type Store struct {
 
 	failed atomic.Pointer[error] // set once the engine can't go on
 	onDisk atomic.Uint64         // the engine's number of a batch that is: see damage.go
+	told   sync.Map              // names of damaged files that were logged
 
 	state struct {
 		sync.Mutex
@@ -185,6 +186,7 @@ func (s *Store) engineOptions() *pebble.Options {
 		MaxOpenFiles:                500,
 		FormatMajorVersion:          formatMajorVersion,
 		ReadOnly:                    s.opts.ReadOnly,
+		EventListener:               &pebble.EventListener{DataCorruption: s.tableDamaged},
 	}
 	for i := range o.Levels {
 		l := &o.Levels[i]

@@ -50,10 +50,10 @@ func (s *Store) validate(ctx context.Context, database string, report func(store
 		return err
 	}
 	if err := guarded("check the levels", func() error { return s.db.CheckLevels(nil) }); err != nil {
-		report(store.Problem{Text: "the tables do not fit together: " + err.Error()})
+		report(store.Problem{Text: "the tables do not fit together: " + damageText(err)})
 	}
 	return s.checkTables(ctx, func(file string, err error) {
-		report(store.Problem{Text: "the file " + file + " is damaged: " + err.Error()})
+		report(store.Problem{Text: "the file " + file + " is damaged: " + damageText(err)})
 	})
 }
 
@@ -89,7 +89,7 @@ func newValidation(ctx context.Context, snap *pebble.Snapshot, report func(store
 func (v *validation) run(database string) (err error) {
 	cat, damage := loadCatalog(v.snap)
 	if damage != nil {
-		v.tell(store.Problem{Text: "the catalog can't be read: " + damage.Error()})
+		v.tell(store.Problem{Text: "the catalog can't be read: " + damageText(damage)})
 		return nil //nolint:nilerr // it is told, and without it nothing else can be
 	}
 	v.cat = cat
@@ -229,7 +229,7 @@ func (v *validation) collection(c *collection) error {
 		return err
 	}
 	if damage != nil {
-		found.add(false, "the documents can't be read: %v", damage)
+		found.add(false, "the documents can't be read: %s", damageText(damage))
 		return nil // nothing else can be told
 	}
 	if n != c.counts {
@@ -320,7 +320,7 @@ func (v *validation) index(c *collection, x *checkedIndex) error {
 		return err
 	}
 	if damage != nil {
-		x.add(true, "the entries can't be read: %v", damage)
+		x.add(true, "the entries can't be read: %s", damageText(damage))
 		v.faults.indexes[x.id] = true
 		return nil
 	}

@@ -20,7 +20,7 @@ func (v *validation) feeds(database string) error {
 	})
 	f.end()
 	if damage != nil {
-		f.add(false, "feeds can't be read: %v", damage)
+		f.add(false, "feeds can't be read: %s", damageText(damage))
 	}
 	f.findings.end()
 	return err

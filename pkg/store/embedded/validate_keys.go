@@ -60,7 +60,7 @@ func (v *validation) strangers() (err error) {
 		ok = it.SeekGE(rg.End)
 	}
 	if err := it.Error(); err != nil {
-		found.add(false, "not all keys can be read: %v", err)
+		found.add(false, "not all keys can be read: %s", damageText(err))
 	}
 	return nil
 }
