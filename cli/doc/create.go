@@ -23,7 +23,7 @@ func newCreate(st *command.State, runF func(context.Context, *createOptions) err
 		Short: "Create a record",
 		Long: `Create a record from JSON or YAML. What the service sets itself (id, createdAt, …) is left out, so that the copy of a
 record that was read can be created. For many records, see svcctl doc import.`,
-		Example: `  svcctl doc create blog authors --data '{"name": "Ann Lee", "slug": "ann-lee"}'
+		Example: `  svcctl doc create blog authors --data '{"name": "Ann Lee", "slug": "ann-lee", "email": "ann@mail.example"}'
   svcctl doc create blog articles -f article.yaml`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),

@@ -201,7 +201,7 @@ func TestLogCantBeWritten(t *testing.T) {
 	}
 	code, log, err := srv.stop(syscall.Signal(0))
 	lines := strings.Split(strings.TrimSpace(log), "\n")
-	if last := lines[len(lines)-1]; code != exitStoreLost || !strings.Contains(last, "the store can't go on; restart svcd to recover it") {
+	if last := lines[len(lines)-1]; code != exitStoreLost || !strings.Contains(last, "see that its disk works and has room, then restart svcd") {
 		t.Errorf("code %d, %v, last line %s", code, err, last)
 	}
 	srv = s.start()

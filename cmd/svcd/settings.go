@@ -176,6 +176,8 @@ func (r *reader) config(stderr io.Writer) app.Config {
 	}
 	if s := cfg.StoreURI; s != "" && !strings.HasPrefix(s, "embedded:") && !strings.HasPrefix(s, "mongodb://") && !strings.HasPrefix(s, "mongodb+srv://") {
 		r.fail("store.uri", "must begin with embedded:, mongodb:// or mongodb+srv://")
+	} else if s == "embedded:" {
+		r.fail("store.uri", "has no directory: embedded:/var/lib/svc/store")
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(r.oneOf("log.level", "debug", "info", "warn", "error"))); err != nil {
@@ -183,7 +185,7 @@ func (r *reader) config(stderr io.Writer) app.Config {
 	}
 	cfg.Logger = newLogger(stderr, level, r.oneOf("log.format", "auto", "text", "json"))
 	cfg.OnFatal = func(err error) {
-		cfg.Logger.Error("the store can't go on; restart svcd to recover it", "error", err)
+		cfg.Logger.Error("the store can't write and has to stop: see that its disk works and has room, then restart svcd; all that was acknowledged is there", "error", err)
 		os.Exit(exitStoreLost)
 	}
 	return cfg

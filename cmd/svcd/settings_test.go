@@ -204,6 +204,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		}},
 		{"network", "", map[string]string{"API_TRUSTED_PROXIES": "10.0.0.0/8,proxy"}, []string{`setting api.trustedProxies: "proxy" is no network such as 10.0.0.0/8`}},
 		{"map", "", map[string]string{"API_FRONTS": "www.example.com"}, []string{`setting api.fronts: "www.example.com" is no pair such as www.example.com=blog`}},
+		{"store without a directory", "", map[string]string{"STORE_URI": "embedded:"}, []string{`setting store.uri: has no directory: embedded:/var/lib/svc/store`}},
 		{"store", "", map[string]string{"STORE_URI": "postgres://u:hunter2@h"}, []string{`setting store.uri: must begin with embedded:, mongodb:// or mongodb+srv://`}},
 		{"short secret", "", map[string]string{"AUTH_JWT_SECRET": "hunter2"}, []string{`setting auth.jwtSecret: is 7 bytes long, it must be 32 or more`}},
 		{"secret twice", "", map[string]string{"ADMIN_TOKEN": "hunter2", "ADMIN_TOKEN_FILE": empty}, []string{`setting admin.tokenFile: give either admin.token or admin.tokenFile`}},

@@ -115,7 +115,7 @@ func openStore(ctx context.Context, cfg Config, readOnly bool) (store.Store, err
 	}
 	st, err := mongo.Open(ctx, mongo.Options{URI: cfg.StoreURI, Logger: cfg.Logger})
 	if e := errs.From(err); e != nil && e.Code == "store_unavailable" {
-		return nil, fmt.Errorf("MongoDB can't be reached: check that it runs, and the setting store.uri: %w", err)
+		return nil, fmt.Errorf("MongoDB can't be reached: check that it runs, that its replica set was initiated (rs.initiate()), and the setting store.uri with its user and password: %w", err)
 	} else if err != nil {
 		return nil, err
 	}

@@ -38,10 +38,7 @@ func (c *Collection) CreateIndex(ctx context.Context, def store.Index) error {
 	if err := errors.Join(c.name.check(), def.Check()); err != nil {
 		return err
 	}
-	if err := c.s.disk.check(); err != nil {
-		return err
-	}
-	b, err := c.joinBuild(def)
+	b, err := c.joinBuild(def, c.s.disk.check())
 	if err != nil || b == nil {
 		return err
 	}
@@ -54,8 +51,8 @@ func (c *Collection) CreateIndex(ctx context.Context, def store.Index) error {
 }
 
 // joinBuild adds the caller to those who wait for the build of an index, which it marks and starts if there is none. It
-// gives nil if an equal index is ready.
-func (c *Collection) joinBuild(def store.Index) (*build, error) {
+// gives nil if an equal index is ready. full is why nothing new can be written, if that is so.
+func (c *Collection) joinBuild(def store.Index, full error) (*build, error) {
 	c.s.commit.Lock()
 	defer c.s.commit.Unlock()
 	coll := c.s.cat.get(c.name)
@@ -69,6 +66,9 @@ func (c *Collection) joinBuild(def store.Index) (*build, error) {
 			}
 			return old.build, nil
 		}
+	}
+	if full != nil {
+		return nil, full
 	}
 	coll, x, err := c.s.markIndex(c.name, coll, def)
 	if err != nil {

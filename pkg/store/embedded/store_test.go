@@ -287,6 +287,7 @@ func TestLittleSpace(t *testing.T) {
 	s := open(t, embedded.Options{Dir: "/store", FS: fs, Ballast: 1 << 20})
 	c := collection(s)
 	must(t, c, insert(t, bson.D{{Key: "_id", Value: 1}}))
+	createIndex(t, c, index("there", "a"))
 
 	fs.free.Store(embedded.DefaultMinFree - 1)
 	if _, err := c.Write(t.Context(), []store.Op{insert(t, bson.D{{Key: "_id", Value: 2}})}, false); errs.KindOf(err) != errs.Full {
@@ -294,6 +295,9 @@ func TestLittleSpace(t *testing.T) {
 	}
 	if err := c.CreateIndex(t.Context(), index("n", "n")); errs.KindOf(err) != errs.Full {
 		t.Errorf("CreateIndex with little space: %v", err)
+	}
+	if err := c.CreateIndex(t.Context(), index("there", "a")); err != nil { // or the service could not start
+		t.Errorf("CreateIndex of one that is there: %v", err)
 	}
 	if err := s.Ping(t.Context()); errs.KindOf(err) != errs.Full {
 		t.Errorf("Ping with little space: %v", err)
