@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// engineFS is the file system as the engine is given it. It mends two of its habits.
+// engineFS is the file system as the engine is given it. It mends three of its habits.
 //
 // The engine makes a file (a manifest), then a marker that names it, removes the marker before that, and only then syncs
 // the directory. A file system that does not keep such changes in order could be left, by a power cut, with a marker
@@ -17,12 +19,19 @@ import (
 //
 // And when its log, or its directory, can't be written, the engine ends the process, in places with nothing but a "fatal error" of the Go
 // runtime. So failed is told before the engine is.
+//
+// And when a table can't be written, as on a full disk, the engine tries again at once, and for ever. So each failure in
+// a row takes longer to tell.
 type engineFS struct {
 	vfs.FS
 
 	dir    string // of the store
 	failed func(error)
+	tables *atomic.Int32 // calls for tables that have failed in a row
 }
+
+// A table that can't be written fails after minTablePause, and each further one after twice that, up to maxTablePause.
+const minTablePause, maxTablePause = 5 * time.Millisecond, time.Second
 
 // Unwrap gives the file system below, for the engine.
 func (e engineFS) Unwrap() vfs.FS { return e.FS }
@@ -32,6 +41,12 @@ func (e engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		return nil, err
 	}
 	f, err := e.FS.Create(name, category)
+	if strings.HasSuffix(name, ".sst") {
+		if e.slow(err) != nil {
+			return nil, err
+		}
+		return table{File: f, fs: e}, nil
+	}
 	return e.log(name, f, err)
 }
 
@@ -83,6 +98,36 @@ func (e engineFS) tell(err error) error {
 		e.failed(fmt.Errorf("write to the disk: %w", err))
 	}
 	return err
+}
+
+// slow gives back what became of a call for a table; if it failed, after a while. The engine holds no locks meanwhile.
+func (e engineFS) slow(err error) error {
+	if err != nil {
+		time.Sleep(min(minTablePause<<min(e.tables.Add(1)-1, 16), maxTablePause))
+	}
+	return err
+}
+
+// table is a table that is written.
+type table struct {
+	vfs.File
+
+	fs engineFS
+}
+
+func (f table) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.fs.slow(err)
+}
+
+func (f table) Sync() error     { return f.synced(f.File.Sync()) }
+func (f table) SyncData() error { return f.synced(f.File.SyncData()) }
+
+func (f table) synced(err error) error {
+	if err == nil {
+		f.fs.tables.Store(0)
+	}
+	return f.fs.slow(err)
 }
 
 // watched is a file that must not fail.

@@ -55,6 +55,9 @@ func HoldBuilds(s *Store) (release func()) {
 	return func() { <-s.building }
 }
 
+// StartFlush begins to write what is in memory to tables; the channel is closed when it is there.
+func StartFlush(s *Store) (<-chan struct{}, error) { return s.db.AsyncFlush() }
+
 // Sweep lets documents expire and truncates feeds.
 func Sweep(ctx context.Context, s *Store) { s.sweep(ctx) }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -191,4 +192,43 @@ func TestFullDisk(t *testing.T) {
 	if n, err := collection(recovered).Count(t.Context(), nil, 0); err != nil || n != int64(done)+1 {
 		t.Errorf("%d documents after a crash, %v, want %d", n, err, done+1)
 	}
+}
+
+// TestTablesFailSlowly: when tables can't be written, the engine tries again for ever, but less and less often; and it goes
+// on when they can.
+func TestTablesFailSlowly(t *testing.T) {
+	const tries = 6
+	var full atomic.Bool
+	var failed atomic.Int32
+	enough := make(chan struct{})
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !full.Load() || !strings.HasSuffix(op.Path, ".sst") || op.Kind != errorfs.OpCreate {
+			return nil
+		}
+		if failed.Add(1) == tries {
+			close(enough)
+		}
+		return syscall.EIO
+	}))
+	s := open(t, embedded.Options{Dir: "/store", FS: fs, Ballast: -1})
+	c := collection(s)
+	must(t, c, insert(t, bson.D{{Key: "_id", Value: 0}}))
+	full.Store(true)
+	since := time.Now()
+	flushed, err := embedded.StartFlush(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-enough
+	// 5, 10, 20, 40 and 80 ms lie between six tries.
+	if took := time.Since(since); took < 155*time.Millisecond {
+		t.Errorf("%d tries took %v", tries, took)
+	}
+	if _, err := c.Get(t.Context(), value(t, 0)); err != nil {
+		t.Errorf("a read meanwhile: %v", err)
+	}
+	must(t, c, insert(t, bson.D{{Key: "_id", Value: 1}}))
+	full.Store(false)
+	<-flushed
+	validateAndClose(t, s)
 }

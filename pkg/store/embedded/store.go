@@ -177,7 +177,7 @@ func (s *Store) open() error {
 
 func (s *Store) engineOptions() *pebble.Options {
 	o := &pebble.Options{
-		FS:                          engineFS{FS: s.disk.fs, dir: s.opts.Dir, failed: s.fail},
+		FS:                          engineFS{FS: s.disk.fs, dir: s.opts.Dir, failed: s.fail, tables: new(atomic.Int32)},
 		Lock:                        s.lock,
 		Logger:                      engineLogger{s: s},
 		CacheSize:                   s.opts.CacheSize,
