@@ -21,10 +21,23 @@ import (
 // other databases: the suite makes its own, with names of their own, and drops them.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	s := open(t)
-	for _, section := range []struct {
-		name string
-		run  func(t *testing.T, s store.Store)
-	}{
+	for _, section := range []section{
+		{"indexes", testIndexes},
+		{"databases", testDatabases},
+		{"rename", testRename},
+		{"bookkeeping", testBookkeeping},
+		{"stats", testStats},
+		{"transactions", testTransactions},
+		{"views", testViews},
+		{"feed", testFeed},
+		{"cancellation", testCancellation},
+		{"concurrency", testConcurrency},
+	} {
+		t.Run(section.name, func(t *testing.T) { section.run(t, s) })
+	}
+	t.Run("close", func(t *testing.T) { testClose(t, open) })
+	// These wait for the disk more than anything else, and none of them looks at time.
+	for _, section := range []section{
 		{"documents", testDocuments},
 		{"writes", testWrites},
 		{"unique", testUnique},
@@ -39,23 +52,20 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"updates", testUpdates},
 		{"upserts", testUpserts},
 		{"ops by filter", testFilterOps},
-		{"indexes", testIndexes},
 		{"violations", testViolations},
 		{"refusals", testRefusals},
 		{"partial indexes", testPartialIndexes},
-		{"databases", testDatabases},
-		{"rename", testRename},
-		{"bookkeeping", testBookkeeping},
-		{"stats", testStats},
-		{"transactions", testTransactions},
-		{"views", testViews},
-		{"feed", testFeed},
-		{"cancellation", testCancellation},
-		{"concurrency", testConcurrency},
 	} {
-		t.Run(section.name, func(t *testing.T) { section.run(t, s) })
+		t.Run(section.name, func(t *testing.T) {
+			t.Parallel()
+			section.run(t, s)
+		})
 	}
-	t.Run("close", func(t *testing.T) { testClose(t, open) })
+}
+
+type section struct {
+	name string
+	run  func(t *testing.T, s store.Store)
 }
 
 // fixture is an empty collection in a database of its own.
