@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 const (
 	buildDocs     = 500  // documents that are indexed in one step, at most
 	buildEntries  = 2000 // and about as many entries
+	buildTurn     = 16   // documents that are read in one go, before others have their turn
 	buildChanged  = 1000 // documents that may have changed meanwhile; else the step is taken anew
 	maxViolations = 5
 )
@@ -160,7 +162,9 @@ func (b *build) ended() error {
 
 func (b *build) make() error {
 	var snap *pebble.Snapshot
+	batch := b.s.db.NewBatch()
 	defer func() {
+		_ = batch.Close() // returns memory only
 		if snap != nil {
 			_ = snap.Close() // a snapshot has no failure of its own
 		}
@@ -172,7 +176,7 @@ func (b *build) make() error {
 			return false, errDropped
 		}
 		if c != nil {
-			if ok, err = b.commit(c); err != nil {
+			if ok, err = b.commit(c, batch); err != nil {
 				return false, err
 			}
 			_ = snap.Close()
@@ -194,6 +198,9 @@ func (b *build) make() error {
 		}
 		if len(c.violators) > 0 {
 			return &store.ViolationError{Index: b.index.def.Name, IDs: c.violators}
+		}
+		if err := b.stage(c, batch); err != nil {
+			return err
 		}
 		ok, err := commit(c)
 		if err != nil {
@@ -270,6 +277,9 @@ func (b *build) collect(snap *pebble.Snapshot) (c *buildChunk, err error) {
 		if b.ctx.Err() != nil {
 			return nil, b.ended()
 		}
+		if len(c.docs)%buildTurn == 0 {
+			runtime.Gosched() // else those who can go on wait for as long as a goroutine may run
+		}
 	}
 	return c, internal(it.Error(), "read documents")
 }
@@ -336,15 +346,30 @@ func (c *buildChunk) violated(id []byte, doc bson.Raw) {
 	c.violators = append(c.violators, v)
 }
 
-// commit puts the entries of c into the index, and how far the build is. Documents that were written to since the
+// stage puts the entries of c into a batch.
+func (b *build) stage(c *buildChunk, batch *pebble.Batch) error {
+	batch.Reset()
+	prefix := indexPrefix(b.collID, b.index.id)
+	for _, d := range c.docs {
+		for _, key := range d.keys {
+			if err := setEntry(batch, prefix, key, d.id); err != nil {
+				return internal(err, "stage an index entry")
+			}
+		}
+	}
+	return nil
+}
+
+// commit applies a batch with the entries of c, and how far the build is. Documents that were written to since the
 // snapshot are taken as they are now; if those are too many to do so while writers wait, ok is false. The caller holds
 // the commit mutex. The batch need not be durable: what is lost of it in a crash is built again.
-func (b *build) commit(c *buildChunk) (ok bool, err error) {
+func (b *build) commit(c *buildChunk, batch *pebble.Batch) (ok bool, err error) {
 	if len(b.index.changed) > buildChanged {
 		return false, nil
 	}
+	again := false
 	for id := range b.index.changed {
-		c.forget([]byte(id))
+		again = c.forget([]byte(id)) || again
 	}
 	for id := range b.index.changed {
 		if err := b.recheck(c, []byte(id)); err != nil {
@@ -354,14 +379,9 @@ func (b *build) commit(c *buildChunk) (ok bool, err error) {
 	if len(c.violators) > 0 {
 		return false, &store.ViolationError{Index: b.index.def.Name, IDs: c.violators}
 	}
-	batch := b.s.db.NewBatch()
-	defer batch.Close() //nolint:errcheck // returns memory only
-	prefix := indexPrefix(b.collID, b.index.id)
-	for _, d := range c.docs {
-		for _, key := range d.keys {
-			if err := setEntry(batch, prefix, key, d.id); err != nil {
-				return false, internal(err, "stage an index entry")
-			}
+	if again {
+		if err := b.stage(c, batch); err != nil {
+			return false, err
 		}
 	}
 	b.index.multikey.Or(c.multikey)
@@ -377,11 +397,11 @@ func (c *buildChunk) find(id []byte) (i int, found bool) {
 	return slices.BinarySearchFunc(c.docs, id, func(d builtDoc, id []byte) int { return bytes.Compare(d.id, id) })
 }
 
-// forget takes away what was worked out for a document.
-func (c *buildChunk) forget(id []byte) {
+// forget takes away what was worked out for a document; ok says that there was something.
+func (c *buildChunk) forget(id []byte) (ok bool) {
 	i, found := c.find(id)
 	if !found {
-		return
+		return false
 	}
 	for _, key := range c.docs[i].keys {
 		if bytes.Equal(c.holders[string(key)], id) {
@@ -389,6 +409,7 @@ func (c *buildChunk) forget(id []byte) {
 		}
 	}
 	c.docs[i].keys = nil
+	return true
 }
 
 // recheck takes a document as it is now. Writers have seen to its entries but for those that it has in common with what
