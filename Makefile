@@ -10,6 +10,8 @@ FUZZTIME ?= 30s
 SOAKTIME ?= 10m
 CASES    ?= 100000
 SEED     ?= 1
+CUTS     ?= 5000
+KILLS    ?= 200
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test bench bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
@@ -38,8 +40,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 differ: ## Compare the embedded store with a real MongoDB on CASES (100000) random calls, from SEED (1)
 	@$(GO) test ./pkg/store/storetest/differ -run '^TestDiffer$$' -count=1 -timeout 0 -v -args -cases $(CASES) -seed $(SEED) -workers 2
 
-crash: ## Kill a process 200 times and cut the power 5000 times while the embedded store is written to; nothing may be lost
-	CUTS=5000 KILLS=200 $(GO) test -count=1 -v -timeout 2h -run '^TestR(1Kill|2PowerCut)$$' ./pkg/store/embedded
+crash: ## Kill a process KILLS (200) times and cut the power CUTS (5000) times while the embedded store is written to; nothing may be lost
+	CUTS=$(CUTS) KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 2h -run '^TestR(1Kill|2PowerCut)$$' ./pkg/store/embedded
 
 soak: ## Repeat the tests of the stores and of the doors, with the race detector, for SOAKTIME (10m)
 	@GO='$(GO)' sh scripts/soak.sh $(SOAKTIME)
