@@ -104,7 +104,7 @@ func integer(v any) (int64, bool) {
 	case int64:
 		return v, true
 	case float64:
-		return int64(v), v == math.Trunc(v) && math.Abs(v) < 1<<53
+		return int64(v), v == math.Trunc(v) && v >= -1<<63 && v < 1<<63
 	default:
 		return 0, false
 	}

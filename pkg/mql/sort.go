@@ -1,6 +1,7 @@
 package mql
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -73,40 +74,52 @@ func (s Sort) appendValues(dst []bson.RawValue, doc bson.Raw) (_ []bson.RawValue
 		dst = append(dst, c.value)
 		lists.add(c, done)
 	}
-	if lists.open != nil {
-		parallel = s.spread(dst[start:], lists.open)
-	}
-	return dst, parallel || lists.parallel
+	return dst, s.spread(dst[start:], &lists)
 }
 
-// sortLists collects the cursors of one object that have met lists.
+// sortLists is which lists the paths of one object lead to or through, each from the outside inward.
 type sortLists struct {
-	met, open []sortCursor // open: those that stop at a list
-	parallel  bool
+	met      [][][]byte
+	open     []sortCursor // those that stop at a list
+	parallel bool         // two of met part: they lead into different lists beside each other
 }
 
 func (l *sortLists) add(c sortCursor, done bool) {
+	met := c.through
 	if !done {
 		l.open = append(l.open, c)
-		c.through = append(c.through, c.value.Value)
+		met = append(met, c.value.Value)
 	}
-	if c.through == nil {
+	if met == nil {
 		return
 	}
-	for i := range l.met {
-		l.parallel = l.parallel || apart(l.met[i].through, c.through)
+	for _, o := range l.met {
+		n := min(len(o), len(met))
+		l.parallel = l.parallel || leads(o[:n], met) < n
 	}
-	l.met = append(l.met, c)
+	l.met = append(l.met, met)
 }
 
-// apart says whether two paths part at different lists. One that goes on in a list behind the end of the other does not.
-func apart(a, b [][]byte) bool {
-	for i := range min(len(a), len(b)) {
-		if &a[i][0] != &b[i][0] {
-			return true
+// beyond gives what is met behind the list that a cursor is at.
+func (l *sortLists) beyond(c *sortCursor) [][][]byte {
+	var beyond [][][]byte
+	for _, met := range l.met {
+		n := len(c.through)
+		if len(met) > n+1 && leads(c.through, met) == n && &met[n][0] == &c.value.Value[0] {
+			beyond = append(beyond, met[n+1:])
 		}
 	}
-	return false
+	return beyond
+}
+
+// leads says how many lists two paths have in common from the outside; a is not the longer one.
+func leads(a, b [][]byte) int {
+	for i := range a {
+		if &a[i][0] != &b[i][0] {
+			return i
+		}
+	}
+	return len(a)
 }
 
 // sortCursor is how far the path of one sort field has been followed.
@@ -133,8 +146,11 @@ func (c *sortCursor) descend() (done bool) {
 			c.through = append(c.through, c.value.Value)
 			c.value, c.rest = v, rest
 			if rest == "" { // an element that is a list is not looked into, but counts as empty if it is
-				if v.Type == bson.TypeArray && isEmpty(v.Value) {
-					c.value = bson.RawValue{Type: bson.TypeUndefined}
+				if v.Type == bson.TypeArray {
+					c.through = append(c.through, v.Value)
+					if isEmpty(v.Value) {
+						c.value = bson.RawValue{Type: bson.TypeUndefined}
+					}
 				}
 				return true
 			}
@@ -169,8 +185,9 @@ func element(list []byte, name string) (bson.RawValue, bool) {
 
 // spread fills in the fields that lead to lists. Those in one list go through its elements together and keep the
 // values of the element that sorts first; different lists don't depend on each other. It tells of such in the elements.
-func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) (parallel bool) {
-	for len(cursors) > 0 {
+func (s Sort) spread(key []bson.RawValue, lists *sortLists) (parallel bool) {
+	parallel = lists.parallel
+	for cursors := lists.open; len(cursors) > 0; {
 		first := cursors[0]
 		var same, others []sortCursor
 		for _, c := range cursors {
@@ -180,17 +197,17 @@ func (s Sort) spread(key []bson.RawValue, cursors []sortCursor) (parallel bool) 
 			}
 			others = append(others, c)
 		}
-		parallel = s.choose(key, first.value, same) || parallel
+		parallel = s.choose(key, first.value, same, lists.beyond(&first)) || parallel
 		cursors = others
 	}
 	return parallel
 }
 
-func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCursor) (parallel bool) {
+func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCursor, beyond [][][]byte) (parallel bool) {
 	try := make([]bson.RawValue, len(s))
 	first := true
 	for it := document.NewIter(list.Value); it.Next(); first = false {
-		parallel = s.enter(try, it.Value(), cursors) || parallel
+		parallel = s.enter(try, it.Value(), cursors, beyond) || parallel
 		if first || s.before(try, key, cursors) {
 			for _, c := range cursors {
 				key[c.at] = try[c.at]
@@ -209,9 +226,9 @@ func (s Sort) choose(key []bson.RawValue, list bson.RawValue, cursors []sortCurs
 	return false
 }
 
-// enter gives the values of one element. A list in a list is not entered.
-func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCursor) (parallel bool) {
-	var lists sortLists
+// enter gives the values of one element. A list in a list is not entered. beyond is what other paths have met in the list.
+func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCursor, beyond [][][]byte) (parallel bool) {
+	lists := sortLists{met: slices.Clip(beyond)}
 	for _, c := range cursors {
 		c.value, c.through = element, nil
 		switch {
@@ -225,7 +242,7 @@ func (s Sort) enter(key []bson.RawValue, element bson.RawValue, cursors []sortCu
 			lists.add(c, done)
 		}
 	}
-	return s.spread(key, lists.open) || lists.parallel
+	return s.spread(key, &lists)
 }
 
 func (s Sort) before(a, b []bson.RawValue, cursors []sortCursor) bool {
