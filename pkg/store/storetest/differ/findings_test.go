@@ -48,5 +48,17 @@ func findings() []finding {
 				`{"kind":"find","project":{"a":{"$elemMatch":{"$gt":{"$numberInt":"1"}}},"b":false}},` +
 				`{"kind":"find","project":{"a":{"$elemMatch":{"$gt":{"$numberInt":"1"}}},"c":{"$slice":{"$numberInt":"1"}}}}]}`,
 		},
+		{
+			"a sort through lists by a position, beside other lists",
+			`{"docs":[{"_id":{"$numberInt":"1"},"a":[[]],"b":[]},{"_id":{"$numberInt":"2"},"a":[[],{"b":[]}]}],"ops":[` +
+				`{"kind":"find","filter":{"b":[]},"sort":{"b":{"$numberInt":"1"},"a.0":{"$numberInt":"1"}}},` +
+				`{"kind":"find","filter":{"a.b":[]},"sort":{"a.0":{"$numberInt":"1"},"a.b.c":{"$numberInt":"1"}}},` +
+				`{"kind":"find","filter":{"a.b":[]},"sort":{"a.0":{"$numberInt":"1"},"b.c":{"$numberInt":"1"}}}]}`,
+		},
+		{
+			"a $mod by a whole number that is large and a double",
+			`{"docs":[{"_id":{"$numberInt":"1"},"a":{"$numberInt":"1"}}],"ops":[` +
+				`{"kind":"find","filter":{"a":{"$mod":[{"$numberDouble":"9.007199254740992E+15"},{"$numberLong":"1"}]}}}]}`,
+		},
 	}
 }

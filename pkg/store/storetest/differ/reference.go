@@ -18,6 +18,9 @@ type reference struct{ docs []bson.Raw }
 func (m *reference) load(_ context.Context, c *Case) error {
 	m.docs = m.docs[:0]
 	for _, d := range c.Docs {
+		if at := slices.IndexFunc(d, func(e bson.E) bool { return e.Key == "_id" }); at > 0 { // stores put it first
+			d = slices.Concat(d[at:at+1], d[:at], d[at+1:])
+		}
 		raw, err := document.Marshal(d)
 		if err != nil {
 			return err

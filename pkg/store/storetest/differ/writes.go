@@ -39,8 +39,8 @@ func generateWrites(r, ofIndexes *rand.Rand) *Case {
 	case r.IntN(3) == 0:
 		last = Op{Kind: Update, Filter: last.Filter, ID: last.ID, If: last.If, Upsert: last.ID == nil && r.IntN(4) == 0}
 		last.Update, last.ArrayFilters = update(r, true)
-		if last.Filter == nil && last.ID == nil {
-			last.Filter = bson.D{{Key: "_id", Value: int32(1)}}
+		if last.ID == nil { // one document, whichever order they are in
+			last.Filter = bson.D{{Key: "_id", Value: int32(r.IntN(docsPerWrites))}}
 		}
 	case last.ID == nil && last.Return == "" && last.Kind != Replace && last.Kind != Insert:
 		last.Many, last.Upsert, last.Filter = true, false, filter(r)
