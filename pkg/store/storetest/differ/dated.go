@@ -28,14 +28,16 @@ func timeless(docs []bson.Raw) []bson.Raw {
 // zeroDates changes an object or list in place.
 func zeroDates(doc []byte) {
 	for it := document.NewIter(doc); it.Next(); {
-		switch v := it.Value(); v.Type {
-		case bson.TypeEmbeddedDocument, bson.TypeArray:
+		v := it.Value()
+		if v.Type == bson.TypeEmbeddedDocument || v.Type == bson.TypeArray {
 			zeroDates(v.Value)
-		case bson.TypeDateTime:
-			at := time.UnixMilli(int64(binary.LittleEndian.Uint64(v.Value)))
-			if since := time.Since(at); since < 24*time.Hour && since > -24*time.Hour {
-				clear(v.Value)
-			}
+		}
+		if v.Type != bson.TypeDateTime {
+			continue
+		}
+		at := time.UnixMilli(int64(binary.LittleEndian.Uint64(v.Value)))
+		if since := time.Since(at); since < 24*time.Hour && since > -24*time.Hour {
+			clear(v.Value)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func starter(t *testing.T) func(context.Context) (string, error) {
 	}
 }
 
-func startServer(t *testing.T, ctx context.Context) (string, error) { //nolint:revive // the test comes first
+func startServer(t *testing.T, ctx context.Context) (string, error) {
 	t.Helper()
 	server, err := mongotest.Start(ctx)
 	if err != nil {

@@ -33,9 +33,15 @@ type server struct {
 }
 
 // indexed is a collection of the server that is used again for cases with the same indexes: those take long to make.
-type indexed struct{ indexes, name string }
+type indexed struct {
+	indexes, name string
+	uses          int
+}
 
-const maxCollections = 8
+const (
+	maxCollections = 8
+	maxUses        = 12 // then what has been deleted, which a scan goes through for minutes, costs more than a new one
+)
 
 func dial(ctx context.Context, uri, database string) (*server, error) {
 	u, err := url.Parse(uri)
@@ -49,7 +55,8 @@ func dial(ctx context.Context, uri, database string) (*server, error) {
 	s := &server{database: database, conn: conn, in: bufio.NewReaderSize(conn, 1<<16)}
 	// Nothing has to survive the server: nobody waits for its disk.
 	replies, err := s.exchange([]bson.D{{
-		{Key: "setDefaultRWConcern", Value: 1}, {Key: "defaultWriteConcern", Value: bson.D{{Key: "w", Value: 1}}},
+		{Key: "setDefaultRWConcern", Value: 1},
+		{Key: "defaultWriteConcern", Value: bson.D{{Key: "w", Value: 1}}},
 		{Key: "$db", Value: "admin"},
 	}})
 	if err == nil {
@@ -152,8 +159,14 @@ func (s *server) loading(c *Case) (name string, commands []bson.D) {
 	indexes := sharedIndexes(c)
 	key := text(bson.D{{Key: "indexes", Value: indexes}})
 	at := slices.IndexFunc(s.collections, func(x indexed) bool { return x.indexes == key })
+	if at >= 0 && s.collections[at].uses == maxUses {
+		commands = append(commands, bson.D{{Key: "drop", Value: s.collections[at].name}})
+		s.collections = slices.Delete(s.collections, at, at+1)
+		at = -1
+	}
 	if at >= 0 {
 		used := s.collections[at]
+		used.uses++
 		s.collections = append(slices.Delete(s.collections, at, at+1), used)
 		name = used.name
 		commands = append(commands, bson.D{{Key: "delete", Value: name}, {Key: "deletes", Value: bson.A{
@@ -166,7 +179,7 @@ func (s *server) loading(c *Case) (name string, commands []bson.D) {
 		}
 		s.made++
 		name = fmt.Sprintf("%s%d", collectionName, s.made)
-		s.collections = append(s.collections, indexed{key, name})
+		s.collections = append(s.collections, indexed{key, name, 1})
 		commands = append(commands, bson.D{{Key: "create", Value: name}})
 		if len(indexes) > 0 {
 			commands = append(commands, bson.D{{Key: "createIndexes", Value: name}, {Key: "indexes", Value: indexes}})

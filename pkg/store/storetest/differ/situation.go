@@ -233,7 +233,7 @@ func (a *Answer) ofIndex() bool {
 // the indexes alone both sides say the one, with another both say the other.
 func (s *situation) twoRefusals() bool {
 	lists, taken := (*Answer).ofIndex, func(a *Answer) bool { return a.Refused == duplicate }
-	if !(lists(s.ours) && taken(s.theirs) || taken(s.ours) && lists(s.theirs)) {
+	if oneOfEach := lists(s.ours) && taken(s.theirs) || taken(s.ours) && lists(s.theirs); !oneOfEach {
 		return false
 	}
 	isTaken, hasLists := false, false
