@@ -40,6 +40,11 @@ func Deliberate() []Difference {
 			holds: (*situation).onlyStoredRegex,
 		},
 		{
+			ID: "projection-skipped", theirs: "positional operator",
+			Why:   "a server looks for the position of documents that are skipped, too",
+			holds: (*situation).onlySkipped,
+		},
+		{
 			ID: "projection-position-elsewhere", // not generated
 			Why: "where b has no c, a server looks for the list of b.c.$ in a c beside b, and makes a b.c of it; here b.c " +
 				"leads nowhere",

@@ -163,9 +163,21 @@ func withoutID(doc bson.Raw) bson.Raw {
 	return raw
 }
 
+// onlySkipped says whether we refuse, too, if nothing is skipped.
+func (s *situation) onlySkipped() bool {
+	if s.op.Kind != Find || s.op.Skip == 0 || s.ours.Refused != "" {
+		return false
+	}
+	o := s.again(func(c *Case) { c.Ops[0].Skip, c.Ops[0].Limit = 0, 0 })
+	return o.ours[0].Refused == refused && strings.Contains(o.ours[0].Detail, noElement) && o.differs(s.c, 0) == ""
+}
+
+// noElement is in the text of our refusal of a position.
+const noElement = "has matched no element"
+
 // onlyProjectionFails says whether we refuse for the position, too, and the op is the same on both without a projection.
 func (s *situation) onlyProjectionFails() bool {
-	if !s.op.writes() || s.ours.Refused != refused || !strings.Contains(s.ours.Detail, "has matched no element") {
+	if !s.op.writes() || s.ours.Refused != refused || !strings.Contains(s.ours.Detail, noElement) {
 		return false
 	}
 	o := s.again(func(c *Case) { c.Ops[0].Project = nil })
