@@ -56,9 +56,9 @@ func Deliberate() []Difference {
 			holds: never,
 		},
 		{
-			ID: "modify-then-project", theirs: writtenFirst,
-			Why: "a server has written the document when it finds that the $ of the projection has no element; here nothing " +
-				"is written",
+			ID: "modify-then-project",
+			Why: "a server has written the document, or refused to, when it finds that the $ of the projection has no element; " +
+				"here nothing is written",
 			holds: (*situation).onlyProjectionFails,
 		},
 		{

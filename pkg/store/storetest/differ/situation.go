@@ -177,12 +177,17 @@ const noElement = "has matched no element"
 
 // onlyProjectionFails says whether we refuse for the position, too, and the op is the same on both without a projection.
 func (s *situation) onlyProjectionFails() bool {
-	if !s.op.writes() || s.ours.Refused != refused || !strings.Contains(s.ours.Detail, noElement) {
+	if !s.op.writes() || s.theirs.Refused == "" || s.ours.Refused != refused || !strings.Contains(s.ours.Detail, noElement) {
 		return false
 	}
 	o := s.again(func(c *Case) { c.Ops[0].Project = nil })
-	return o.ours[0].Refused == "" && o.differs(s.c, 0) == "" && slices.EqualFunc(o.oursAfter, o.theirsAfter, equalRaw) &&
-		slices.EqualFunc(s.o.theirsAfter, o.theirsAfter, equalRaw) // it did write
+	if o.differs(s.c, 0) != "" || !slices.EqualFunc(o.oursAfter, o.theirsAfter, equalRaw) {
+		return false
+	}
+	if o.theirs[0].Refused != "" {
+		return o.theirs[0].Refused == s.theirs.Refused
+	}
+	return strings.Contains(s.theirs.Detail, writtenFirst) && slices.EqualFunc(s.o.theirsAfter, o.theirsAfter, equalRaw)
 }
 
 // onlyStoredRegex says whether a filter has a regular expression, and the sides are the same where none is stored.
