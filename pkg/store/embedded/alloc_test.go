@@ -15,6 +15,9 @@ import (
 // TestAllocations compares queries that pass many documents with such that pass few: what each document costs must
 // be nothing. Rarely, the engine itself allocates when it loads a block.
 func TestAllocations(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
 	const few, many = 200, 2000
 	c := collection(open(t, embedded.Options{InMemory: true}))
 	createIndex(t, c, index("n", "n"))

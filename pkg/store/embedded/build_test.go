@@ -86,12 +86,12 @@ func TestViolationAfterCrash(t *testing.T) {
 // TestBuildCrash builds indexes while others write, and pulls the plug at random moments: the builds go on, and what they
 // make is what the documents say.
 func TestBuildCrash(t *testing.T) {
-	for round := range 2 * soak() {
+	for round := range soak() {
 		fs := vfs.NewCrashableMem()
 		opts := embedded.Options{Dir: "/store", FS: fs, Ballast: -1, MemTableSize: 256 << 10}
 		s := open(t, opts)
 		c := collection(s)
-		const docs = 4000
+		const docs = 600
 		fill(t, c, docs)
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -120,12 +120,12 @@ func TestBuildCrash(t *testing.T) {
 		})
 		rng := rand.New(rand.NewPCG(uint64(round), 99))
 		resumed := 0
-		for crash := range 10 {
+		for crash := range 6 {
 			for range rng.IntN(20) {
 				must(t, s.Database("pace").Collection("pace"), insert(t, bson.D{{Key: "_id", Value: bson.NewObjectID()}}))
 			}
 			after := opts
-			after.FS = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: crash * 11, RNG: rng})
+			after.FS = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: crash * 20, RNG: rng})
 			recovered := open(t, after)
 			rc := collection(recovered)
 			for _, name := range embedded.Building(rc) {
