@@ -187,6 +187,22 @@ func regexParts(b []byte) (pattern, options []byte) {
 	return b[:p], b[p+1 : p+1+o]
 }
 
+// TooDeep says whether objects and lists are nested deeper in doc than a document may be that is stored. It looks no
+// deeper than that, whatever doc is.
+func TooDeep(doc bson.Raw) bool { return deeper(doc, maxNesting-1) }
+
+func deeper(doc []byte, levels int) bool {
+	for it := NewIter(doc); it.Next(); {
+		if t := it.val.Type; t != bson.TypeEmbeddedDocument && t != bson.TypeArray {
+			continue
+		}
+		if levels == 0 || deeper(it.val.Value, levels-1) {
+			return true
+		}
+	}
+	return false
+}
+
 // wellFormed says whether v is one whole value, checked at every depth.
 func wellFormed(v bson.RawValue, depth int) bool {
 	if depth > maxNesting || valueLen(v.Type, v.Value) != len(v.Value) {

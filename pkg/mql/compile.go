@@ -1,6 +1,7 @@
 package mql
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +34,18 @@ func Compile(doc bson.D) (*Filter, error) {
 
 // bad makes the error of this package.
 func bad(format string, args ...any) error {
-	return errs.New(errs.Invalid, "bad_filter", format, args...)
+	return refusal("bad_filter", format, args)
+}
+
+// maxMessage is the length of a message in bytes: names from outside may be megabytes long.
+const maxMessage = 1000
+
+func refusal(code, format string, args []any) error {
+	message := fmt.Sprintf(format, args...)
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return errs.New(errs.Invalid, code, "%s", message)
 }
 
 // readable cuts a name from outside to what a person can read.

@@ -11,7 +11,7 @@ import (
 
 // badProjection makes the error of CompileProjection.
 func badProjection(format string, args ...any) error {
-	return errs.New(errs.Invalid, "bad_projection", format, args...)
+	return refusal("bad_projection", format, args)
 }
 
 // projectionCompiler collects what a projection names, in its order.

@@ -112,12 +112,12 @@ func (u *Update) Touches(path string) bool { return u.paths.Touches(path) }
 
 // badUpdate makes the error of what does not compile.
 func badUpdate(format string, args ...any) error {
-	return errs.New(errs.Invalid, "bad_update", format, args...)
+	return refusal("bad_update", format, args)
 }
 
 // failed makes the error of what can't be applied.
 func failed(format string, args ...any) error {
-	return errs.New(errs.Invalid, "update_failed", format, args...)
+	return refusal("update_failed", format, args)
 }
 
 func tooLarge(n int) error {

@@ -276,18 +276,29 @@ func (s *updating) list(n *updateNode, src []byte) error {
 			}
 		}
 	}
+	places := make(map[int]*updateKid, len(kids))
+	var twice map[int]bool
+	for i := range kids {
+		if places[kids[i].index] != nil {
+			if twice == nil {
+				twice = map[int]bool{}
+			}
+			twice[kids[i].index] = true
+		}
+		places[kids[i].index] = &kids[i]
+	}
 	start := s.open()
 	count := 0
 	for it := document.NewIter(src); it.Next(); count++ {
-		i := indexOfElement(kids, count, 0)
-		if i < 0 {
+		kid := places[count]
+		if kid == nil {
 			s.copyElement(&it)
 			continue
 		}
-		if indexOfElement(kids, count, i+1) >= 0 {
+		if twice[count] {
 			return failed("update: %s: element %d of the list is named in two ways", n.path(), count)
 		}
-		if err := s.element(kids[i].node, it.Key(), it.Value(), true); err != nil {
+		if err := s.element(kid.node, it.Key(), it.Value(), true); err != nil {
 			return err
 		}
 	}
@@ -305,15 +316,6 @@ func (s *updating) list(n *updateNode, src []byte) error {
 	}
 	s.close(start)
 	return nil
-}
-
-func indexOfElement(kids []updateKid, index, from int) int {
-	for i := from; i < len(kids); i++ {
-		if kids[i].index == index {
-			return i
-		}
-	}
-	return -1
 }
 
 func (s *updating) copyElement(it *document.Iter) {

@@ -274,17 +274,58 @@ func compileAddToSet(op *updateOp, v any) (change, bson.RawValue, error) {
 	if err != nil {
 		return nil, bson.RawValue{}, err
 	}
-	c := &addToSet{}
+	c, seen := &addToSet{}, newValueSet(nil, len(given))
 	for _, v := range given {
-		if !holdsValue(c.values, v) {
+		if seen.add(v) {
 			c.values = append(c.values, v)
 		}
 	}
 	return c, object([]clause{{"$each", list(c.values)}}), nil
 }
 
-func holdsValue(values []bson.RawValue, v bson.RawValue) bool {
-	return slices.ContainsFunc(values, func(o bson.RawValue) bool { return document.Compare(o, v) == 0 })
+// valueSet is a set of values. Values that compare as equal are one.
+type valueSet struct {
+	few  []bson.RawValue // compared one by one
+	keys map[string]struct{}
+	key  []byte
+}
+
+// fewValues is how many are compared one by one: beyond, lists and values of thousands would take minutes.
+const fewValues = 16
+
+// newValueSet makes a set of values, to be asked for or grown about uses times.
+func newValueSet(values []bson.RawValue, uses int) *valueSet {
+	s := &valueSet{few: values}
+	if len(values) > fewValues || len(values) == 0 && uses > fewValues {
+		s.few, s.keys = nil, make(map[string]struct{}, max(len(values), uses))
+		for _, v := range values {
+			s.add(v)
+		}
+	}
+	return s
+}
+
+// has says whether v is in the set.
+func (s *valueSet) has(v bson.RawValue) bool {
+	if s.keys == nil {
+		return slices.ContainsFunc(s.few, func(o bson.RawValue) bool { return document.Compare(o, v) == 0 })
+	}
+	s.key = document.AppendKey(s.key[:0], v, false)
+	_, ok := s.keys[string(s.key)]
+	return ok
+}
+
+// add puts v in, and says whether it is new.
+func (s *valueSet) add(v bson.RawValue) bool {
+	if s.has(v) {
+		return false
+	}
+	if s.keys == nil {
+		s.few = append(s.few, v)
+	} else {
+		s.keys[string(s.key)] = struct{}{}
+	}
+	return true
 }
 
 func (c *addToSet) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Type, verdict, error) {
@@ -295,7 +336,11 @@ func (c *addToSet) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Typ
 	if err != nil {
 		return 0, kept, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(c.values), func(v bson.RawValue) bool { return holdsValue(values, v) })
+	in := &valueSet{few: values}
+	if len(c.values) > fewValues {
+		in = newValueSet(values, len(c.values))
+	}
+	missing := slices.DeleteFunc(slices.Clone(c.values), in.has)
 	return s.appendList(old.Value, len(values), missing)
 }
 
@@ -360,7 +405,11 @@ func (c *pull) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Type, v
 	if err != nil {
 		return 0, kept, err
 	}
-	left := slices.DeleteFunc(slices.Clone(values), func(v bson.RawValue) bool { return c.pulls(s, v) })
+	listed := &valueSet{few: c.values}
+	if len(c.values) > fewValues && len(values) > fewValues {
+		listed = newValueSet(c.values, 0)
+	}
+	left := slices.DeleteFunc(slices.Clone(values), func(v bson.RawValue) bool { return c.pulls(s, v, listed) })
 	if len(left) == len(values) {
 		return 0, kept, nil
 	}
@@ -368,7 +417,7 @@ func (c *pull) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Type, v
 }
 
 // pulls decides for one element.
-func (c *pull) pulls(s *updating, v bson.RawValue) bool {
+func (c *pull) pulls(s *updating, v bson.RawValue, listed *valueSet) bool {
 	switch {
 	case c.node != nil:
 		return v.Type == bson.TypeEmbeddedDocument && c.node.match(v.Value)
@@ -381,7 +430,7 @@ func (c *pull) pulls(s *updating, v bson.RawValue) bool {
 		}
 		return true
 	default:
-		return holdsValue(c.values, v)
+		return listed.has(v)
 	}
 }
 

@@ -2,10 +2,10 @@ package store
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -18,11 +18,17 @@ import (
 // MaxIndexKeys is how many keys an index can have.
 const MaxIndexKeys = 32
 
-var databaseName = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
+// MaxIndexes is how many indexes a collection can have beside the one on _id.
+const MaxIndexes = 63
 
 // CheckDatabaseName refuses what can't be the name of a database (ErrBadName).
 func CheckDatabaseName(name string) error {
-	if !databaseName.MatchString(name) || name == "admin" || name == "local" || name == "config" {
+	ok := name != "" && len(name) <= 60 && name != "admin" && name != "local" && name != "config"
+	for i := 0; ok && i < len(name); i++ { // every operation comes by here: no regular expression
+		c := name[i]
+		ok = 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+	}
+	if !ok {
 		return ErrBadName
 	}
 	return nil
@@ -30,7 +36,7 @@ func CheckDatabaseName(name string) error {
 
 // CheckCollectionName refuses what can't be the name of a collection (ErrBadName).
 func CheckCollectionName(name string) error {
-	if name == "" || len(name) > 120 || strings.ContainsAny(name, "$ \x00") ||
+	if name == "" || len(name) > 120 || strings.ContainsAny(name, "$ \x00") || !utf8.ValidString(name) ||
 		strings.HasPrefix(name, "system.") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
 		return ErrBadName
 	}
@@ -62,6 +68,9 @@ func (o *Op) Check() error {
 	if o.Kind == Insert || o.Kind == Replace {
 		if len(o.Doc) > document.MaxSize {
 			return ErrDocumentSize
+		}
+		if document.TooDeep(o.Doc) {
+			return ErrBadDocument
 		}
 		if err := o.Doc.Validate(); err != nil {
 			return ErrBadDocument.With(err)
@@ -110,13 +119,14 @@ func (q *Query) Check() error {
 
 // Check refuses a definition that no index can have (ErrBadIndex, or what mql.CheckPartial says).
 func (i Index) Check() error {
-	if i.Name == "" || i.Name == "*" || strings.HasPrefix(i.Name, "_id") || strings.ContainsRune(i.Name, 0) ||
+	if !plainText(i.Name) || i.Name == "*" || strings.HasPrefix(i.Name, "_id") ||
 		len(i.Keys) == 0 || len(i.Keys) > MaxIndexKeys || (len(i.Keys) == 1 && i.Keys[0].Path == "_id") {
 		return ErrBadIndex
 	}
 	for n, k := range i.Keys {
 		same := func(o IndexKey) bool { return o.Path == k.Path }
-		if slices.Contains(strings.Split(k.Path, "."), "") || strings.ContainsRune(k.Path, 0) || slices.ContainsFunc(i.Keys[:n], same) {
+		bad := func(name string) bool { return name == "" || name[0] == '$' }
+		if !plainText(k.Path) || slices.ContainsFunc(strings.Split(k.Path, "."), bad) || slices.ContainsFunc(i.Keys[:n], same) {
 			return ErrBadIndex
 		}
 	}
@@ -126,4 +136,8 @@ func (i Index) Check() error {
 	default:
 		return mql.CheckPartial(i.Partial)
 	}
+}
+
+func plainText(s string) bool {
+	return s != "" && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }

@@ -33,7 +33,7 @@ var (
 	ErrBadWrite     = errs.New(errs.Invalid, "bad_write", "the parts of this write don't go together")
 	ErrBadID        = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
 	ErrOtherID      = errs.New(errs.Invalid, "update_failed", "the _id of a document can't be changed")
-	ErrBadDocument  = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON, or nested too deep")
+	ErrBadDocument  = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON, or nested more than 100 levels deep")
 	ErrDocumentSize = errs.New(errs.TooLarge, "document_too_large", "a document can have 16 MiB at most")
 
 	ErrCollectionExists = errs.New(errs.Conflict, "collection_exists", "a collection of this name exists: choose another name, or ask for it to be replaced")

@@ -79,7 +79,7 @@ func (t *trial) run(pl *plan.Plan) (err error) {
 	}
 	want := int64(trialResults)
 	if t.query.Limit > 0 {
-		want = min(want, t.query.Limit+t.skip)
+		want = min(want, atMost(t.query.Limit, t.skip))
 	}
 	sorts := t.needsSort()
 	for {

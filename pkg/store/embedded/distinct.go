@@ -22,7 +22,7 @@ const (
 
 // Distinct gives the different values that path has in the matches.
 func (c *Collection) Distinct(ctx context.Context, path string, filter *mql.Filter) (_ []bson.RawValue, err error) {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}

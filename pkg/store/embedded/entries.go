@@ -59,7 +59,12 @@ type entryWalk struct {
 	index *index
 	out   entries
 	room  []byte // of the keys so far, and for more
+	size  int    // of the keys
 }
+
+// maxEntries bounds the bytes of the keys that a document has in one index: a long text beside a long list would have
+// gigabytes.
+const maxEntries = 64 << 20
 
 // walk resolves the fields that are not done from doc on, and adds an entry for each combination found.
 func (w *entryWalk) walk(doc []byte, fields []entryField) error {
@@ -85,8 +90,7 @@ func (w *entryWalk) walk(doc []byte, fields []entryField) error {
 		inList |= 1 << i
 	}
 	if list == nil {
-		w.emit(fields)
-		return nil
+		return w.emit(fields)
 	}
 	w.out.multikey |= inList
 	return w.expand(list, inList, fields)
@@ -188,7 +192,7 @@ func ambiguous(list []byte, name string) bool {
 }
 
 // emit adds the entry of one combination of values.
-func (w *entryWalk) emit(fields []entryField) {
+func (w *entryWalk) emit(fields []entryField) error {
 	missing := 0
 	// The keys of a document share memory. What it grows out of is still that of the keys before.
 	key := w.room
@@ -211,8 +215,12 @@ func (w *entryWalk) emit(fields []entryField) {
 		key = document.AppendKey(key, f.value, desc)
 	}
 	if w.index.def.Sparse && missing == len(fields) {
-		return
+		return nil
 	}
 	w.room = key
 	w.out.keys = append(w.out.keys, key[start:len(key):len(key)])
+	if w.size += len(key) - start; w.size > maxEntries {
+		return errEntries
+	}
+	return nil
 }

@@ -25,6 +25,7 @@ const (
 
 // expire deletes the documents whose time has come, in the way that all writes go. On a full disk it does nothing.
 func (s *Store) expire(ctx context.Context) error {
+	var failed error
 	for _, coll := range s.cat.sorted() {
 		for _, x := range coll.indexes.Load().ready {
 			if x.def.ExpireAfter == 0 {
@@ -35,11 +36,14 @@ func (s *Store) expire(ctx context.Context) error {
 			}
 			e := expiry{s: s, coll: coll, index: x, until: s.opts.Now().Add(-x.def.ExpireAfter)}
 			if err := e.run(ctx); err != nil && !errors.Is(err, errDropped) {
-				return err
+				failed = errors.Join(failed, err) // a transaction that holds a document here delays nothing elsewhere
+			}
+			if ctx.Err() != nil {
+				return failed
 			}
 		}
 	}
-	return nil
+	return failed
 }
 
 // expiry deletes the documents of one collection that have a date up to until.

@@ -13,7 +13,7 @@ import (
 
 // Indexes lists the indexes that are ready, by name.
 func (c *Collection) Indexes(ctx context.Context) ([]store.Index, error) {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +30,12 @@ func (c *Collection) Indexes(ctx context.Context) ([]store.Index, error) {
 // CreateIndex builds an index while reads and writes go on, or joins a build of the same one. If ctx ends and nobody
 // else waits for the build, it is removed. An end of the process lets it go on when the store is opened again.
 func (c *Collection) CreateIndex(ctx context.Context, def store.Index) error {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := errors.Join(c.name.check(), def.Check()); err != nil {
+	if err := def.Check(); err != nil {
 		return err
 	}
 	b, err := c.joinBuild(def, c.s.disk.check())
@@ -65,6 +65,9 @@ func (c *Collection) joinBuild(def store.Index, full error) (*build, error) {
 				old.build.waiters++
 			}
 			return old.build, nil
+		}
+		if len(coll.indexes.Load().all) >= store.MaxIndexes {
+			return nil, errIndexes
 		}
 	}
 	if full != nil {
@@ -109,7 +112,7 @@ func (s *Store) markIndex(name collectionName, coll *collection, def store.Index
 
 // DropIndex removes an index, be it ready or not.
 func (c *Collection) DropIndex(ctx context.Context, name string) error {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ func (c *txCollection) enter(ctx context.Context) error {
 	if err := c.t.usable(ctx); err != nil {
 		return err
 	}
+	if err := c.name.check(); err != nil {
+		return err
+	}
 	if c.st == nil {
 		if c.t.m == nil {
 			c.t.m = c.t.s.moment(c.t.database)
@@ -65,7 +68,7 @@ func (c *txCollection) Write(ctx context.Context, ops []store.Op, atomic bool) (
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.name.check(), c.t.s.disk.check()); err != nil {
+	if err := c.t.s.disk.check(); err != nil {
 		return nil, err
 	}
 	results := make([]store.Result, len(ops))
@@ -335,7 +338,7 @@ func (c *txCollection) Count(ctx context.Context, filter *mql.Filter, limit int6
 	}
 	upTo := limit
 	if upTo > 0 {
-		upTo += int64(len(c.docs))
+		upTo = atMost(upTo, int64(len(c.docs)))
 	}
 	n, err := c.st.count(ctx, filter, upTo)
 	if n += more; limit > 0 {
@@ -369,7 +372,7 @@ func (c *txCollection) explain(ctx context.Context, q store.Query, fn func(doc b
 	inner := q
 	inner.Skip, inner.Project = 0, nil
 	if q.Limit > 0 { // as many may be needed, if all that the transaction wrote come first and are left out
-		inner.Limit += m.skip + int64(len(c.docs))
+		inner.Limit = atMost(q.Limit, atMost(m.skip, int64(len(c.docs))))
 	}
 	e, err := c.st.find(ctx, inner, func(doc bson.Raw) error {
 		if c.docs[string(idOf(doc))] != nil {

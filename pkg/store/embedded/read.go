@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -17,7 +18,7 @@ import (
 
 // Get returns the document whose _id is id.
 func (c *Collection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (c *Collection) Explain(ctx context.Context, q store.Query) (store.Explanat
 }
 
 func (c *Collection) find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) (_ store.Explanation, err error) {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return store.Explanation{}, err
 	}
@@ -108,9 +109,17 @@ func (st *state) find(ctx context.Context, q store.Query, fn func(doc bson.Raw) 
 	return r.explain(), err
 }
 
+// atMost is a + b, neither of them negative, or the largest number if that is beyond it.
+func atMost(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
 // Count counts the matches.
 func (c *Collection) Count(ctx context.Context, filter *mql.Filter, limit int64) (n int64, err error) {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return 0, err
 	}

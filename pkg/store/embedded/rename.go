@@ -10,13 +10,13 @@ import (
 
 // RenameCollection gives a collection another name. Nothing but its entry in the catalog is written anew.
 func (d database) RenameCollection(ctx context.Context, from, to string, replace bool) error {
-	done, err := d.s.begin(ctx)
+	done, err := d.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	name := collectionName{database: d.name, collection: to}
-	if err := name.check(); err != nil {
+	if err := errors.Join(store.CheckCollectionName(from), name.check()); err != nil {
 		return err
 	}
 	if err := d.s.disk.check(); err != nil {

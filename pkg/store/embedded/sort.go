@@ -21,7 +21,7 @@ type sortItem struct{ key, doc []byte }
 func (r *read) sortAll(fn func(doc bson.Raw) error) error {
 	s := sorter{read: r}
 	if r.query.Limit > 0 {
-		s.keep = int(min(r.skip+r.query.Limit, 1<<40))
+		s.keep = int(min(atMost(r.skip, r.query.Limit), 1<<40))
 	}
 	if err := s.collect(); err != nil {
 		return err
@@ -109,6 +109,12 @@ func (s *sorter) holdFirst(doc bson.Raw) {
 	}
 	s.size += len(s.key) + len(doc) - len(item.key) - len(item.doc)
 	item.key, item.doc = append(item.key[:0], s.key...), append(item.doc[:0], doc...)
+	if cap(item.doc) > 2*len(doc)+1024 { // what is held is counted by its length
+		item.doc = bytes.Clone(doc)
+	}
+	if cap(item.key) > 2*len(s.key)+1024 {
+		item.key = bytes.Clone(s.key)
+	}
 	s.last.fix()
 }
 

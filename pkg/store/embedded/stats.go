@@ -54,7 +54,7 @@ func readCounts(r pebble.Reader, coll uint32) (c counts, err error) {
 
 // Stats tells how large the collection is.
 func (c *Collection) Stats(ctx context.Context) (_ store.Stats, err error) {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return store.Stats{}, err
 	}

@@ -419,7 +419,7 @@ func (s *Store) Database(name string) store.Database { return database{s: s, nam
 
 // DropDatabase removes a database with everything in it.
 func (s *Store) DropDatabase(ctx context.Context, name string) error {
-	done, err := s.begin(ctx)
+	done, err := database{s: s, name: name}.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -436,6 +436,14 @@ type database struct {
 	name string
 }
 
+// begin registers an operation on the database; done ends it.
+func (d database) begin(ctx context.Context) (done func(), err error) {
+	if err := store.CheckDatabaseName(d.name); err != nil {
+		return nil, err
+	}
+	return d.s.begin(ctx)
+}
+
 // Collection gives a handle on a collection.
 func (d database) Collection(name string) store.Collection {
 	return &Collection{s: d.s, name: collectionName{database: d.name, collection: name}}
@@ -443,7 +451,7 @@ func (d database) Collection(name string) store.Collection {
 
 // CollectionNames lists the collections that exist, sorted.
 func (d database) CollectionNames(ctx context.Context) ([]string, error) {
-	done, err := d.s.begin(ctx)
+	done, err := d.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -453,7 +461,10 @@ func (d database) CollectionNames(ctx context.Context) ([]string, error) {
 
 // DropCollection removes documents and indexes.
 func (d database) DropCollection(ctx context.Context, name string) error {
-	done, err := d.s.begin(ctx)
+	if err := store.CheckCollectionName(name); err != nil {
+		return err
+	}
+	done, err := d.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -476,3 +487,11 @@ type Collection struct {
 }
 
 var _ store.Collection = (*Collection)(nil)
+
+// begin registers an operation on the collection; done ends it.
+func (c *Collection) begin(ctx context.Context) (done func(), err error) {
+	if err := c.name.check(); err != nil {
+		return nil, err
+	}
+	return c.s.begin(ctx)
+}

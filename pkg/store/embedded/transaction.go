@@ -25,7 +25,7 @@ const (
 // from then on nobody else can write to it (intents.go). If somebody else has claimed it, or has changed it since the
 // snapshot, the transaction has lost and is tried again.
 func (d database) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
-	done, err := d.s.begin(ctx)
+	done, err := d.begin(ctx)
 	if err != nil {
 		return err
 	}

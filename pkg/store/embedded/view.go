@@ -72,7 +72,7 @@ func (s *Store) sync(number uint64) error {
 // View opens a read view. What it shows is on disk before it is given out: what was read from it (an export, a search
 // index) is never ahead of what the store has after a crash.
 func (d database) View(ctx context.Context) (store.View, error) {
-	done, err := d.s.begin(ctx)
+	done, err := d.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -186,16 +186,26 @@ func (v *view) CollectionNames(ctx context.Context) ([]string, error) {
 }
 
 // Collection gives a handle on a collection as it was.
-func (v *view) Collection(name string) store.Reader { return viewCollection{v: v, st: v.m.state(name)} }
+func (v *view) Collection(name string) store.Reader {
+	return viewCollection{v: v, name: name, st: v.m.state(name)}
+}
 
 // viewCollection is a collection in a view.
 type viewCollection struct {
-	v  *view
-	st *state
+	v    *view
+	name string
+	st   *state
+}
+
+func (c viewCollection) begin(ctx context.Context) (done func(), err error) {
+	if err := store.CheckCollectionName(c.name); err != nil {
+		return nil, err
+	}
+	return c.v.begin(ctx)
 }
 
 func (c viewCollection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
-	done, err := c.v.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +214,7 @@ func (c viewCollection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, er
 }
 
 func (c viewCollection) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
-	done, err := c.v.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -214,7 +224,7 @@ func (c viewCollection) Find(ctx context.Context, q store.Query, fn func(doc bso
 }
 
 func (c viewCollection) Count(ctx context.Context, filter *mql.Filter, limit int64) (int64, error) {
-	done, err := c.v.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -223,7 +233,7 @@ func (c viewCollection) Count(ctx context.Context, filter *mql.Filter, limit int
 }
 
 func (c viewCollection) Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
-	done, err := c.v.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +242,7 @@ func (c viewCollection) Distinct(ctx context.Context, path string, filter *mql.F
 }
 
 func (c viewCollection) Explain(ctx context.Context, q store.Query) (store.Explanation, error) {
-	done, err := c.v.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return store.Explanation{}, err
 	}

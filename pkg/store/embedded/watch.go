@@ -61,28 +61,22 @@ func (s *Store) decodePosition(database string, p store.Position) (at feedHead, 
 
 // Position is the end of the database's feed.
 func (d database) Position(ctx context.Context) (store.Position, error) {
-	done, err := d.s.begin(ctx)
+	done, err := d.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if err := store.CheckDatabaseName(d.name); err != nil {
-		return nil, err
-	}
 	at, _ := d.s.feeds.of(d.name).onDisk(false)
 	return d.s.encodePosition(d.name, at), nil
 }
 
 // Watch tells of the changes behind w.After, and then of those that come, until ctx ends.
 func (d database) Watch(ctx context.Context, w store.Watch, fn func(store.Event) error) error {
-	done, err := d.s.begin(ctx)
+	done, err := d.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := store.CheckDatabaseName(d.name); err != nil {
-		return err
-	}
 	v := watcher{s: d.s, database: d.name, feed: d.s.feeds.of(d.name), watch: w, tell: fn}
 	if w.After == nil {
 		v.at, _ = v.feed.onDisk(false)

@@ -20,14 +20,11 @@ const (
 // document as it is before, and decided under the commit mutex if the document still is that one. Nothing is
 // acknowledged before its fsync, which many calls share.
 func (c *Collection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
-	done, err := c.s.begin(ctx)
+	done, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if err := c.name.check(); err != nil {
-		return nil, err
-	}
 	if err := c.s.disk.check(); err != nil {
 		return nil, err
 	}

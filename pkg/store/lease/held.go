@@ -19,13 +19,15 @@ type Lease struct {
 	id     bson.RawValue
 	name   string
 	token  int64
+	key    string
 	ttl    time.Duration
 
 	mu      sync.Mutex
 	renewed time.Time // before the last renewal that succeeded
 }
 
-// Token is the number of this holding. Every later one of the same lease has a larger one, after a release too.
+// Token is the number of this holding. Every later one of the same lease has a larger one, after a release too, unless
+// the database is dropped.
 func (l *Lease) Token() int64 { return l.token }
 
 // Renew says that the holder is alive. It fails with ErrLost if somebody else has taken over, or after a Release.
@@ -54,7 +56,7 @@ func (l *Lease) beat() store.Op {
 }
 
 func (l *Lease) ours() *mql.Filter {
-	return mql.MustCompile(bson.D{{Key: "token", Value: l.token}, {Key: "holder", Value: l.leases.holder}})
+	return mql.MustCompile(bson.D{{Key: "token", Value: l.token}, {Key: "holder", Value: l.leases.holder}, {Key: "key", Value: l.key}})
 }
 
 // Release gives the lease back, so that others need not wait for its time to pass. It fails with ErrLost if it was
@@ -98,9 +100,11 @@ func (l *Lease) Keep(ctx context.Context, fn func(ctx context.Context) error) er
 			cancel(ErrLost)
 		}
 	})
-	err := fn(ctx)
-	cancel(context.Canceled)
-	renewer.Wait()
+	err := func() error {
+		defer renewer.Wait()
+		defer cancel(context.Canceled) // also if fn panics: nobody would hold what is renewed for ever
+		return fn(ctx)
+	}()
 	if errors.Is(context.Cause(ctx), ErrLost) {
 		return ErrLost
 	}

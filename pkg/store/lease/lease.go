@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
@@ -15,9 +16,10 @@ import (
 
 // collectionName is where leases are. One document each:
 //
-//	{_id: name, token: long, beat: long, holder: text, ttl: long}
+//	{_id: name, token: long, beat: long, holder: text, key: text, ttl: long}
 //
-// token grows with each holder, beat with each renewal by one; holder is "" after a release; ttl is in milliseconds. A
+// token grows with each holder, beat with each renewal by one; holder is "" after a release; key is drawn for each
+// holding: when a database is dropped and made anew, tokens come again, and keys do not; ttl is in milliseconds. A
 // document stays after a release, so that no token comes again.
 const collectionName = "svc.leases"
 
@@ -49,6 +51,7 @@ type Leases struct {
 // sighting is a state of a lease that somebody else holds, and since when it has been like that for us.
 type sighting struct {
 	token, beat int64
+	key         string
 	since       time.Time
 }
 
@@ -65,9 +68,10 @@ func New(db store.Database, holder string, clock Clock) *Leases {
 // fails with ErrHeld: call it again until it succeeds, at most ttl apart, because how long a lease has been silent is
 // known only from calls before. A lease that this process holds already is held like any other. ttl is at least 1 ms.
 func (l *Leases) Acquire(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
-	if name == "" || ttl < time.Millisecond {
-		return nil, errs.New(errs.Invalid, "bad_lease", "a lease needs a name and a time of at least 1 ms")
+	if name == "" || l.holder == "" || ttl < time.Millisecond {
+		return nil, errs.New(errs.Invalid, "bad_lease", "a lease needs a name, a holder and a time of at least 1 ms")
 	}
+	ttl = ttl.Truncate(time.Millisecond) // as others read it
 	id, err := rawValue(name)
 	if err != nil {
 		return nil, err
@@ -95,6 +99,7 @@ type state struct {
 	Token  int64  `bson:"token"`
 	Beat   int64  `bson:"beat"`
 	Holder string `bson:"holder"`
+	Key    string `bson:"key"`
 	TTL    int64  `bson:"ttl"` // ms
 }
 
@@ -109,8 +114,8 @@ func (l *Leases) left(name string, s state, asked time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, ok := l.seen[name]
-	if !ok || before.token != s.Token || before.beat != s.Beat {
-		l.seen[name] = sighting{token: s.Token, beat: s.Beat, since: l.clock.Now()}
+	if !ok || before.token != s.Token || before.beat != s.Beat || before.key != s.Key {
+		l.seen[name] = sighting{token: s.Token, beat: s.Beat, key: s.Key, since: l.clock.Now()}
 		return s.ttl()
 	}
 	return s.ttl() - asked.Sub(before.since)
@@ -124,12 +129,13 @@ func held(left time.Duration) error {
 
 // take makes the lease ours unless it has changed since it was as s says (the zero state: unless it exists).
 func (l *Leases) take(ctx context.Context, name string, id bson.RawValue, ttl time.Duration, s state) (*Lease, error) {
-	began := l.clock.Now()
+	began, key := l.clock.Now(), rand.Text()
 	doc, err := bson.Marshal(bson.D{
 		{Key: "_id", Value: name},
 		{Key: "token", Value: s.Token + 1},
 		{Key: "beat", Value: int64(0)},
 		{Key: "holder", Value: l.holder},
+		{Key: "key", Value: key},
 		{Key: "ttl", Value: ttl.Milliseconds()},
 	})
 	if err != nil {
@@ -138,7 +144,7 @@ func (l *Leases) take(ctx context.Context, name string, id bson.RawValue, ttl ti
 	op := store.Op{Kind: store.Insert, Doc: doc}
 	if s.Token > 0 {
 		op.Kind = store.Replace
-		op.If = mql.MustCompile(bson.D{{Key: "token", Value: s.Token}, {Key: "beat", Value: s.Beat}, {Key: "holder", Value: s.Holder}})
+		op.If = mql.MustCompile(bson.D{{Key: "token", Value: s.Token}, {Key: "beat", Value: s.Beat}, {Key: "holder", Value: s.Holder}, {Key: "key", Value: s.Key}})
 	}
 	results, err := l.coll.Write(ctx, []store.Op{op}, false)
 	if err != nil {
@@ -148,7 +154,7 @@ func (l *Leases) take(ctx context.Context, name string, id bson.RawValue, ttl ti
 	switch err := results[0].Err; {
 	case err == nil:
 		l.forget(name)
-		return &Lease{leases: l, id: id, name: name, token: s.Token + 1, ttl: ttl, renewed: began}, nil
+		return &Lease{leases: l, id: id, name: name, token: s.Token + 1, key: key, ttl: ttl, renewed: began}, nil
 	case taken, errors.Is(err, store.ErrStale), errors.Is(err, errs.ErrNotFound):
 		return nil, held(ttl) // somebody was faster, or has renewed it at the last moment
 	default:

@@ -106,6 +106,8 @@ func TestLeases(t *testing.T) {
 				{"keep renews", testKeep},
 				{"keep ends when the lease is lost", testKeepLost},
 				{"keep ends when renewing fails for too long", testKeepOutage},
+				{"keep ends with a panic", testKeepPanic},
+				{"a holding ends with its database", testDropped},
 				{"refusals", testRefusals},
 			} {
 				t.Run(c.name, func(t *testing.T) {
@@ -540,5 +542,50 @@ func testRefusals(t *testing.T, db store.Database) {
 	held := acquire(t, l)
 	if err := held.Renew(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Renew with a canceled context: %v", err)
+	}
+}
+
+// testKeepPanic checks that nothing goes on renewing what a panic has ended.
+func testKeepPanic(t *testing.T, db store.Database) {
+	c := newClock()
+	a, b := lease.New(db, "a", c), lease.New(db, "b", c)
+	mine := acquire(t, a)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is lost")
+			}
+		}()
+		_ = mine.Keep(t.Context(), func(context.Context) error {
+			<-c.waiting
+			panic("at work")
+		})
+	}()
+	wantHeld(t, b)
+	c.move(ttl)
+	acquire(t, b)
+}
+
+// testDropped checks that a holding is over when its database is dropped, though tokens begin anew with the next one.
+func testDropped(t *testing.T, db store.Database) {
+	c := newClock()
+	a, same := lease.New(db, "a", c), lease.New(db, "a", c)
+	before := acquire(t, a)
+	if err := db.DropCollection(t.Context(), "svc.leases"); err != nil {
+		t.Fatal(err)
+	}
+	after := acquire(t, same)
+	if err := before.Renew(t.Context()); !errors.Is(err, lease.ErrLost) {
+		t.Errorf("Renew of a lease from before: %v", err)
+	}
+	err := db.Transact(t.Context(), func(ctx context.Context, tx store.Tx) error { return before.Fence(ctx, tx) })
+	if !errors.Is(err, lease.ErrLost) {
+		t.Errorf("Fence of a lease from before: %v", err)
+	}
+	if err := before.Release(t.Context()); !errors.Is(err, lease.ErrLost) {
+		t.Errorf("Release of a lease from before: %v", err)
+	}
+	if err := after.Renew(t.Context()); err != nil {
+		t.Errorf("Renew: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -22,7 +23,7 @@ func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Expla
 	if q.Skip > 0 {
 		find = append(find, bson.E{Key: "skip", Value: q.Skip})
 	}
-	if q.Limit > 0 {
+	if q.Limit > 0 && q.Limit <= math.MaxInt64-max(q.Skip, 0) {
 		find = append(find, bson.E{Key: "limit", Value: q.Limit})
 	}
 	if q.Project != nil && !projectsHere(q) {

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -137,7 +138,7 @@ func findOptions(q store.Query) *options.FindOptionsBuilder {
 	if q.Skip > 0 {
 		opts.SetSkip(q.Skip)
 	}
-	if q.Limit > 0 {
+	if q.Limit > 0 && q.Limit <= math.MaxInt64-max(q.Skip, 0) { // the server adds them up
 		opts.SetLimit(q.Limit)
 		if q.Limit < maxBatch {
 			opts.SetBatchSize(int32(q.Limit) + 1) // the server keeps a cursor open for a batch that is just full

@@ -54,6 +54,11 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"ops by filter", testFilterOps},
 		{"violations", testViolations},
 		{"refusals", testRefusals},
+		{"names", testNames},
+		{"page ends", testPageEnds},
+		{"depth", testDepth},
+		{"bad indexes", testBadIndexes},
+		{"large filters", testLargeFilters},
 		{"partial indexes", testPartialIndexes},
 	} {
 		t.Run(section.name, func(t *testing.T) {

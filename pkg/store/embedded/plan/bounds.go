@@ -320,7 +320,9 @@ func (k fieldKind) element(preds []mql.Pred) intervals {
 		default:
 			ivs = k.of(pred).outer
 		}
-		out = intersect(out, ivs)
+		if next := intersect(out, ivs); len(next) <= max(maxSplit, len(out), len(ivs)) {
+			out = next
+		}
 	}
 	return out
 }
@@ -350,16 +352,29 @@ func (k fieldKind) all(preds []mql.Pred) bounds {
 		b := k.of(p)
 		switch {
 		case !k.list:
-			out.outer = intersect(out.outer, b.outer)
+			out.narrow(b)
 		case b.outer.tighter(out.outer):
 			out.outer = b.outer
 		}
-		out.inner = intersect(out.inner, b.inner)
+		if out.inner = intersect(out.inner, b.inner); len(out.inner) > maxSplit {
+			out.inner = nil // less than what matches is right, too, and what is left out comes to nothing here
+		}
 		out.present = out.present || b.present
 		out.exact = out.exact && b.exact
 	}
 	out.exact = out.exact && (!k.list || len(preds) == 1)
 	return out
+}
+
+// narrow takes up another condition on the same value. One that would only cut what is there into more pieces is left to
+// the filter: each of thousands of $ne would cost as much as all before it.
+func (b *bounds) narrow(by bounds) {
+	outer := intersect(b.outer, by.outer)
+	if len(outer) > maxSplit && len(outer) > len(b.outer) && len(outer) > len(by.outer) {
+		b.exact = false
+		return
+	}
+	b.outer = outer
 }
 
 // not is for documents of which not all of preds hold. Where there are lists, a document that preds don't hold for has

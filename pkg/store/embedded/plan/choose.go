@@ -49,7 +49,7 @@ func (p *planner) plans() []*Plan {
 			}
 		}
 	}
-	for i, or := range p.conds.ors {
+	for i, or := range p.conds.ors[:min(len(p.conds.ors), maxOrs)] {
 		if pl := p.either(or); pl != nil {
 			pl.ID.or = i + 1
 			out = append(out, pl)
@@ -87,12 +87,11 @@ func (p *planner) either(or *mql.OrNode) *Plan {
 		if len(best.bound) == 0 {
 			return nil
 		}
-		out.Scans = append(out.Scans, best.Scans...)
+		if out.Scans = append(out.Scans, best.Scans...); len(out.Scans) > maxMerge {
+			return nil
+		}
 		out.Sorted = out.Sorted && best.Sorted
 		out.Seeked = out.Seeked && best.Seeked
-	}
-	if len(out.Scans) > maxMerge {
-		return nil
 	}
 	if out.Sorted {
 		out.Order = ByValue

@@ -5,6 +5,8 @@ import "github.com/svcctl/svc/pkg/store"
 const (
 	maxRanges = 10_000 // of keys, for one query; fields that would make it more are left to the filter
 	maxMerge  = 200    // ranges that are read side by side, to have their keys in one order
+	maxSplit  = 200    // pieces that negations may cut the keys of a field into
+	maxOrs    = 4      // $or side by side for whose branches plans are made
 )
 
 // Index describes an index whose entries are complete. Paths with a number for a name are not to be given: they may mean
