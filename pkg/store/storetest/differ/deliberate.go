@@ -40,6 +40,16 @@ func Deliberate() []Difference {
 			holds: (*situation).onlyStoredRegex,
 		},
 		{
+			ID:    "position-of-rewritten",
+			Why:   "of several conditions on lists the last one says where $ is: in the filter as it is rewritten, with $and joined",
+			holds: (*situation).sameRewritten,
+		},
+		{
+			ID:    "distinct-of-index",
+			Why:   "a server gives a null where an index has one for a missing field; here an index never changes an answer",
+			holds: (*situation).sameWithoutIndex,
+		},
+		{
 			ID: "projection-skipped", theirs: "positional operator",
 			Why:   "a server looks for the position of documents that are skipped, too",
 			holds: (*situation).onlySkipped,

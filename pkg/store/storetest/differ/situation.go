@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
 )
 
 // situation is an op whose answers differ, on the documents that were there before it. The checks run it again in other
@@ -161,6 +162,29 @@ func withoutID(doc bson.Raw) bson.Raw {
 		return doc
 	}
 	return raw
+}
+
+// sameWithoutIndex says whether a distinct is the same where there are no indexes, and ours with them.
+func (s *situation) sameWithoutIndex() bool {
+	if s.op.Kind != Distinct {
+		return false
+	}
+	o := s.again(func(c *Case) { c.Indexes = nil })
+	return o.differs(s.c, 0) == "" && difference(s.ours, o.ours[0]) == ""
+}
+
+// sameRewritten says whether a $ is the same if the server is given the filter as package mql rewrites it.
+func (s *situation) sameRewritten() bool {
+	positional := func(key string, _ any) bool {
+		return strings.HasSuffix(key, ".$") || strings.Contains(key, ".$.")
+	}
+	f, err := mql.Compile(s.op.Filter)
+	if err != nil || !anyField(s.op.Project, positional) && !anyField(s.op.Update, positional) {
+		return false
+	}
+	o := s.again(func(c *Case) { c.Ops[0].Filter = documents([]bson.Raw{f.Raw()})[0] })
+	return o.differs(s.c, 0) == "" && difference(s.ours, o.ours[0]) == "" &&
+		slices.EqualFunc(o.oursAfter, o.theirsAfter, equalRaw)
 }
 
 // onlySkipped says whether we refuse, too, if nothing is skipped.
