@@ -302,7 +302,7 @@ func (s *situation) sortedByIndex() bool {
 }
 
 func (s *situation) sortsAmbiguousName() bool {
-	return s.ours.Refused == "" && slices.ContainsFunc(s.op.Sort, func(e bson.E) bool {
+	return s.ours.Refused != refused && slices.ContainsFunc(s.op.Sort, func(e bson.E) bool {
 		return slices.ContainsFunc(s.c.Docs, func(d bson.D) bool { return ambiguous(d, strings.Split(e.Key, ".")) })
 	})
 }
