@@ -225,7 +225,7 @@ func TestMistakes(t *testing.T) {
 		{"data.dir", []string{"--api.port=1", "--data.dir=file/data"}, 1, `svcd: mkdir file: not a directory: set data.dir to a directory that svcd may write`},
 		{"store directory", []string{"--api.port=1", "--store.uri=embedded:file"}, 1, `svcd: the store in DIR/file can't be opened: mkdir DIR/file: not a directory: svcd must be able to write there; data.dir and store.uri name the place`},
 		{"store URI", []string{"--api.port=1", "--store.uri=mongodb://u:hunter@2@h"}, 1, `svcd: the store's URI is not a MongoDB connection string: expected mongodb://[user:password@]host[:port][,…]/[?options], with user and password percent-encoded`},
-		{"no MongoDB", []string{"--api.port=1", "--store.uri=mongodb://u:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=100"}, 1, `svcd: MongoDB can't be reached: check that it runs, and the setting store.uri: `},
+		{"no MongoDB", []string{"--api.port=1", "--store.uri=mongodb://u:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=100"}, 1, `svcd: MongoDB can't be reached: check that it runs, that its replica set was initiated (rs.initiate()), and the setting store.uri with its user and password: `},
 		{"empty token file", []string{"--api.port=1", "--admin.tokenFile=file"}, 2, `svcd: setting admin.tokenFile: file is empty`},
 		{"check: no projects.dir", []string{"check", "--projects.dir=nowhere"}, 1, `svcd: open nowhere: no such file or directory: set projects.dir to the directory that holds the projects' config files`},
 	} {
