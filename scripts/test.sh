@@ -29,4 +29,4 @@ bin=$(mktemp -d) || exit 1
 trap 'rm -rf "$bin"' EXIT
 "$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
 # shellcheck disable=SC2086
-"$bin/startmongo" "$go" test $race -timeout 9m ${TESTFLAGS:-} $pkgs
+"$bin/startmongo" "$go" test $race -timeout 30m ${TESTFLAGS:-} $pkgs
