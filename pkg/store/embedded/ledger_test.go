@@ -207,7 +207,7 @@ func figure(tb testing.TB, name string, normal, short int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
 	}
-	if testing.Short() {
+	if testing.Short() || raceDetector { // which takes ten times as long
 		return short
 	}
 	return normal
