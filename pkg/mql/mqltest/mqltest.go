@@ -8,6 +8,7 @@ package mqltest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -24,6 +25,31 @@ func Doc(r *rand.Rand, id any) bson.D {
 		}
 	}
 	return doc
+}
+
+// OneList removes fields of a document until only one of them has lists in it, at any depth. Every index takes such a
+// document; MongoDB refuses sorts and indexes on two lists.
+func OneList(doc bson.D) bson.D {
+	lists := false
+	return slices.DeleteFunc(doc, func(field bson.E) bool {
+		if !hasList(field.Value) {
+			return false
+		}
+		also := lists
+		lists = true
+		return also
+	})
+}
+
+func hasList(v any) bool {
+	switch v := v.(type) {
+	case bson.A:
+		return true
+	case bson.D:
+		return slices.ContainsFunc(v, func(e bson.E) bool { return hasList(e.Value) })
+	default:
+		return false
+	}
 }
 
 // Value makes a value of at most depth levels of objects and lists.

@@ -40,26 +40,10 @@ func document1(r *rand.Rand, id any, oneList bool) bson.D {
 	if r.IntN(10) == 0 {
 		r.Shuffle(len(d), func(i, j int) { d[i], d[j] = d[j], d[i] }) // the _id comes anywhere
 	}
-	if !oneList {
-		return d
+	if oneList {
+		d = mqltest.OneList(d)
 	}
-	lists := false
-	return slices.DeleteFunc(d, func(e bson.E) bool {
-		also := lists && hasList(e.Value)
-		lists = lists || hasList(e.Value)
-		return also
-	})
-}
-
-func hasList(v any) bool {
-	switch v := v.(type) {
-	case bson.A:
-		return true
-	case bson.D:
-		return slices.ContainsFunc(v, func(e bson.E) bool { return hasList(e.Value) })
-	default:
-		return false
-	}
+	return d
 }
 
 func indexes(r *rand.Rand) []Index {
