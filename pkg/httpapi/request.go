@@ -25,6 +25,7 @@ type request struct {
 	server     *Server
 	id         string
 	unread     bool // some of the body may still be to come
+	lingers    bool // the answer went out before the body had come
 	query      url.Values
 	pretty     bool
 	principal  *access.Principal

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -153,13 +154,14 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 			Request: hr, server: s, id: requestID(hr.Header.Get(api.HeaderRequestID)),
 			unread: hr.Body != nil && hr.Body != http.NoBody,
 		}
-		rec := &recorder{ResponseWriter: w, begin: func() { s.limitRest(w, r) }}
+		rec := &recorder{ResponseWriter: w, begin: func() { s.beginRest(w, r) }}
 		rec.Header().Set(api.HeaderRequestID, r.id)
 		defer func() {
 			if p := recover(); p != nil {
 				s.panicked(rec, r, p)
 			}
 			s.finish(rec, r, time.Since(start))
+			s.endRest(rec, r)
 		}()
 		if err := s.dispatch(rec, r, rt); err != nil {
 			s.fail(rec, r, err)
@@ -167,17 +169,49 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 	}
 }
 
-// restGrace is the time in which what is left of a body must come once the answer is there.
-const restGrace = 5 * time.Second
+// What is left of a body that an answer does without, such as a refusal, must come within restGrace. Up to restAtOnce
+// bytes are read before the answer, and the connection serves on. Of more, up to restMax are read after it.
+const (
+	restGrace  = 5 * time.Second
+	restAtOnce = 256 << 10
+	restMax    = 64 << 20
+)
 
-// limitRest bounds the wait for the rest of a body that an answer does without, such as a refusal: the server reads it
-// before it sends the answer.
-func (s *Server) limitRest(w http.ResponseWriter, r *request) {
+// beginRest prepares an answer that goes out while some of the body may still be to come: it bounds the wait for it, and
+// says that the connection ends where there is too much of it.
+func (s *Server) beginRest(w http.ResponseWriter, r *request) {
 	if !r.unread {
 		return
 	}
 	if err := supported(http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.restGrace))); err != nil {
 		s.log.DebugContext(r.Context(), "no deadline for the rest of a body", "request_id", r.id, "error", err)
+	}
+	if r.Header.Get("Expect") != "" { // reading would ask for the body
+		return
+	}
+	if r.ContentLength < 0 {
+		_, err := io.CopyN(io.Discard, r.Body, restAtOnce)
+		r.lingers = err == nil
+	} else {
+		r.lingers = r.ContentLength > restAtOnce
+	}
+	if r.lingers {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// endRest reads on after such an answer, so that who is still sending gets to read it: closing the connection at once
+// would reset it, and the answer with it (RFC 9112, section 9.6).
+func (s *Server) endRest(w http.ResponseWriter, r *request) {
+	if !r.lingers {
+		return
+	}
+	err := supported(http.NewResponseController(w).Flush())
+	if err == nil {
+		_, err = io.CopyN(io.Discard, r.Body, restMax)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.log.DebugContext(r.Context(), "the rest of a body did not come", "request_id", r.id, "error", err)
 	}
 }
 

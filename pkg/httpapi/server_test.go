@@ -189,6 +189,7 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	const claim, chunked = "Content-Length: 900\r\n", "Transfer-Encoding: chunked\r\n"
 	for _, tt := range []struct{ name, request, want string }{
 		{"denied", "POST /api/v1/_/door/items HTTP/1.1\r\n" + claim, "403"},
+		{"denied, large", "POST /api/v1/_/door/items HTTP/1.1\r\nContent-Length: 9000000\r\n", "403"},
 		{"denied, chunked", "POST /api/v1/_/door/items HTTP/1.1\r\n" + chunked, "403"},
 		{"no route", "POST /nope HTTP/1.1\r\n" + claim, "404"},
 		{"no project", "POST /api/v1/_/none/items HTTP/1.1\r\n" + chunked, "404"},
@@ -460,6 +461,40 @@ func TestMe(t *testing.T) {
 	} {
 		if _, got := d.do(t, "GET", "/api/v1/me", "", tt.show...); got != tt.want {
 			t.Errorf("%v: %s", tt.show, got)
+		}
+	}
+}
+
+// Whoever sends a large body to its end, and only then reads, gets the refusal and not a reset connection.
+func TestRefusalsOfLargeBodies(t *testing.T) {
+	d := newDoor(t, nil)
+	const size = 8 << 20 // beyond what the sockets hold
+	for name, send := range map[string]struct{ headers, body string }{
+		"known":   {"Content-Length: " + strconv.Itoa(size), strings.Repeat("x", size)},
+		"chunked": {"Transfer-Encoding: chunked", strings.Repeat("10000\r\n"+strings.Repeat("x", 1<<16)+"\r\n", size>>16) + "0\r\n\r\n"},
+	} {
+		for want, headers := range map[string]string{
+			"403": "Content-Type: application/json", "413": "Token: writer\r\nContent-Type: application/json",
+		} {
+			t.Run(name+" "+want, func(t *testing.T) {
+				conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", d.web.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				request := "POST /api/v1/_/door/items HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + send.headers + "\r\n\r\n" + send.body
+				if _, err := io.WriteString(conn, request); err != nil {
+					t.Fatal(err)
+				}
+				res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				if got := strconv.Itoa(res.StatusCode); got != want || !res.Close {
+					t.Errorf("%s, closes %v", got, res.Close)
+				}
+			})
 		}
 	}
 }
