@@ -67,7 +67,7 @@ func appendDocument(dst []byte, doc bson.D, level int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return closeDocument(dst, start), nil
+	return Close(dst, start), nil
 }
 
 func appendList[T any](dst []byte, list []T, level int) ([]byte, error) {
@@ -82,7 +82,7 @@ func appendList[T any](dst []byte, list []T, level int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return closeDocument(dst, start), nil
+	return Close(dst, start), nil
 }
 
 func open(dst []byte, level int) (int, []byte, error) {
@@ -90,12 +90,6 @@ func open(dst []byte, level int) (int, []byte, error) {
 		return 0, nil, errs.New(errs.Invalid, "too_deep", "objects and lists are nested more than %d levels deep", maxNesting)
 	}
 	return len(dst), append(dst, 0, 0, 0, 0), nil
-}
-
-func closeDocument(dst []byte, start int) []byte {
-	dst = append(dst, 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start)) //nolint:gosec // checked by checkSize
-	return dst
 }
 
 // appendElement writes the value of an element whose type byte is at dst[at].

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // clause is one member of an encoded filter.
@@ -168,14 +170,9 @@ func repeats(clauses []clause) bool {
 func encodeClauses(clauses []clause) bson.Raw {
 	b := make([]byte, 4, 64)
 	for _, c := range clauses {
-		b = append(b, byte(c.value.Type))
-		b = append(b, c.name...)
-		b = append(b, 0)
-		b = append(b, c.value.Value...)
+		b = document.AppendElement(b, c.name, c.value)
 	}
-	b = append(b, 0)
-	binary.LittleEndian.PutUint32(b, uint32(len(b))) //nolint:gosec // a filter is far below 4 GB
-	return b
+	return document.Close(b, 0)
 }
 
 func object(clauses []clause) bson.RawValue {

@@ -1,7 +1,6 @@
 package mql
 
 import (
-	"encoding/binary"
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -53,8 +52,7 @@ func (w *projecting) open() (start int) {
 }
 
 func (w *projecting) close(start int) {
-	w.dst = append(w.dst, 0)
-	binary.LittleEndian.PutUint32(w.dst[start:], uint32(len(w.dst)-start)) //nolint:gosec // below the size of a document
+	w.dst = document.Close(w.dst, start)
 }
 
 func (w *projecting) name(t bson.Type, name []byte) {
@@ -79,8 +77,7 @@ func (w *projecting) fields(doc []byte, parts partition, in nested) {
 			w.matched(v.Value, part, in)
 		case part == nil:
 			if !w.include {
-				w.name(v.Type, it.Key())
-				w.dst = append(w.dst, v.Value...)
+				w.dst = document.AppendElement(w.dst, it.Key(), v)
 			}
 		case len(part.parts) > 0:
 			if w.leaves(v) {
@@ -95,8 +92,7 @@ func (w *projecting) fields(doc []byte, parts partition, in nested) {
 			w.name(v.Type, it.Key())
 			w.slice(v.Value, part.slice)
 		case w.include || part.slice != nil:
-			w.name(v.Type, it.Key())
-			w.dst = append(w.dst, v.Value...)
+			w.dst = document.AppendElement(w.dst, it.Key(), v)
 		}
 	}
 }

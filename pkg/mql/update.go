@@ -140,7 +140,7 @@ func (s *updating) checkID() (bson.Raw, error) {
 	if err := checkID(after); err != nil {
 		return nil, err
 	}
-	return idFirst(s.out), nil
+	return document.IDFirst(s.out), nil
 }
 
 func checkID(id bson.RawValue) error {
@@ -165,20 +165,4 @@ func checkIDNames(v bson.RawValue) error {
 		}
 	}
 	return nil
-}
-
-// idFirst moves _id to the front.
-func idFirst(doc bson.Raw) bson.Raw {
-	pos := 4
-	for it := document.NewIter(doc); it.Next(); {
-		n := 2 + len(it.Key()) + len(it.Value().Value)
-		if string(it.Key()) == "_id" {
-			out := append(make([]byte, 0, len(doc)), doc[:4]...)
-			out = append(out, doc[pos:pos+n]...)
-			out = append(out, doc[4:pos]...)
-			return append(out, doc[pos+n:]...)
-		}
-		pos += n
-	}
-	return doc
 }

@@ -1,7 +1,6 @@
 package mql
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -126,8 +125,7 @@ func (s *updating) open() int {
 }
 
 func (s *updating) close(start int) {
-	s.out = append(s.out, 0)
-	binary.LittleEndian.PutUint32(s.out[start:], uint32(len(s.out)-start)) //nolint:gosec // far below 4 GB
+	s.out = document.Close(s.out, start)
 }
 
 // header begins an element whose type is not known yet.
@@ -319,9 +317,7 @@ func (s *updating) list(n *updateNode, src []byte) error {
 }
 
 func (s *updating) copyElement(it *document.Iter) {
-	v := it.Value()
-	s.out = append(append(append(s.out, byte(v.Type)), it.Key()...), 0)
-	s.out = append(s.out, v.Value...)
+	s.out = document.AppendElement(s.out, it.Key(), it.Value())
 }
 
 // createElement pads a list of count elements with nulls and writes the element behind. It gives the new count.
@@ -388,10 +384,8 @@ func (s *updating) chosen(n *updateNode, v bson.RawValue) (*updateNode, error) {
 
 // wrap makes a document with v as its only field.
 func (s *updating) wrap(name string, v bson.RawValue) bson.Raw {
-	s.scratch = append(s.scratch[:0], 0, 0, 0, 0, byte(v.Type))
-	s.scratch = append(append(s.scratch, name...), 0)
-	s.scratch = append(append(s.scratch, v.Value...), 0)
-	binary.LittleEndian.PutUint32(s.scratch, uint32(len(s.scratch))) //nolint:gosec // far below 4 GB
+	s.scratch = append(s.scratch[:0], 0, 0, 0, 0)
+	s.scratch = document.Close(document.AppendElement(s.scratch, name, v), 0)
 	return s.scratch
 }
 

@@ -145,7 +145,7 @@ func (p *pending) replacement(old bson.Raw) (bson.Raw, error) {
 	oldID, _ := lookup(old, "_id")
 	id, given := lookup(p.doc, "_id")
 	if !given {
-		return withID(oldID, p.doc), nil
+		return document.WithID(p.doc, oldID), nil
 	}
 	if document.Compare(id, oldID) != 0 {
 		return nil, store.ErrOtherID
@@ -187,9 +187,9 @@ func (p *pending) replacementOfNothing() (bson.Raw, error) {
 	case given:
 		return p.doc, nil
 	case asked.Type != 0:
-		return withID(asked, p.doc), nil
+		return document.WithID(p.doc, asked), nil
 	default:
-		return withID(newID(), p.doc), nil
+		return document.WithID(p.doc, newID()), nil
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *pending) replacementOfNothing() (bson.Raw, error) {
 func (p *pending) updated() (bson.Raw, error) {
 	var base bson.Raw
 	if p.op.Filter == nil {
-		base = withID(p.op.ID, emptyDoc)
+		base = document.WithID(emptyDoc, p.op.ID)
 	} else {
 		var err error
 		if base, err = mql.UpsertBase(p.op.Filter); err != nil {
@@ -208,14 +208,10 @@ func (p *pending) updated() (bson.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, found := lookup(doc, "_id")
-	if !found {
-		id = newID()
+	if _, found := lookup(doc, "_id"); !found {
+		return document.WithID(doc, newID()), nil
 	}
-	if it := document.NewIter(doc); !found || !it.Next() || string(it.Key()) != "_id" {
-		return withID(id, doc), nil
-	}
-	return doc, nil
+	return document.IDFirst(doc), nil
 }
 
 // answer fills in Result.Doc.

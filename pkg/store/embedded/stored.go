@@ -26,7 +26,7 @@ func (s *Store) stored(doc bson.Raw) bson.Raw {
 	out := make(bson.Raw, 4, len(doc))
 	id, found := lookup(doc, "_id")
 	if found {
-		out = appendField(out, []byte("_id"), id)
+		out = document.AppendElement(out, "_id", id)
 	}
 	for it := document.NewIter(doc); it.Next(); {
 		v := it.Value()
@@ -36,34 +36,9 @@ func (s *Store) stored(doc bson.Raw) bson.Raw {
 		case isEmptyTimestamp(v):
 			v.Value = s.stamps.next(s.opts.Now())
 		}
-		out = appendField(out, it.Key(), v)
+		out = document.AppendElement(out, it.Key(), v)
 	}
-	return closeDoc(out)
-}
-
-// withID gives doc with an _id, in place of its own if it has one.
-func withID(id bson.RawValue, doc bson.Raw) bson.Raw {
-	out := make(bson.Raw, 4, len(doc)+len(id.Value)+5)
-	out = appendField(out, []byte("_id"), id)
-	for it := document.NewIter(doc); it.Next(); {
-		if string(it.Key()) != "_id" {
-			out = appendField(out, it.Key(), it.Value())
-		}
-	}
-	return closeDoc(out)
-}
-
-func appendField(dst, name []byte, v bson.RawValue) []byte {
-	dst = append(dst, byte(v.Type))
-	dst = append(dst, name...)
-	dst = append(dst, 0)
-	return append(dst, v.Value...)
-}
-
-func closeDoc(doc bson.Raw) bson.Raw {
-	doc = append(doc, 0)
-	binary.LittleEndian.PutUint32(doc, uint32(len(doc))) //nolint:gosec // not far above document.MaxSize
-	return doc
+	return document.Close(out, 0)
 }
 
 func newID() bson.RawValue {

@@ -126,9 +126,8 @@ func byID(op store.Op, id bson.RawValue) (store.Op, error) {
 	}
 	switch own := op.Doc.Lookup("_id"); {
 	case own.Type == 0:
-		doc, err := withID(op.Doc, id)
-		op.Doc = doc
-		return op, err
+		op.Doc = document.WithID(op.Doc, id)
+		return op, nil
 	case document.Compare(own, id) != 0:
 		return op, store.ErrOtherID
 	default:
@@ -171,9 +170,9 @@ func change(op store.Op, doc bson.Raw) (bson.Raw, error) {
 	switch op.Kind {
 	case store.Replace:
 		if op.Doc.Lookup("_id").Type != 0 {
-			return idFirst(op.Doc), nil
+			return document.IDFirst(op.Doc), nil
 		}
-		return withID(op.Doc, doc.Lookup("_id"))
+		return document.WithID(op.Doc, doc.Lookup("_id")), nil
 	case store.Update:
 		return op.Update.Apply(doc, mql.Applying{Filter: chosenBy(op), Now: time.Now()})
 	default:
@@ -206,7 +205,7 @@ func newDocument(op store.Op) (doc bson.Raw, err error) {
 			return nil, err
 		}
 	}
-	return withID(doc, id)
+	return document.WithID(doc, id), nil
 }
 
 func upsertBase(op store.Op) (bson.Raw, error) {
@@ -237,27 +236,4 @@ func show(doc bson.Raw, op store.Op) (bson.Raw, error) {
 		return doc, nil
 	}
 	return op.Project.Apply(nil, doc, chosenBy(op))
-}
-
-// idFirst gives doc as the server keeps it: with the _id in front.
-func idFirst(doc bson.Raw) bson.Raw {
-	if it := document.NewIter(doc); it.Next() && string(it.Key()) == "_id" {
-		return doc
-	}
-	moved, err := withID(doc, doc.Lookup("_id"))
-	if err != nil {
-		return doc
-	}
-	return moved
-}
-
-// withID gives doc with id in front, in place of the one that it may have.
-func withID(doc bson.Raw, id bson.RawValue) (bson.Raw, error) {
-	d := bson.D{{Key: "_id", Value: id}}
-	for it := document.NewIter(doc); it.Next(); {
-		if name := string(it.Key()); name != "_id" {
-			d = append(d, bson.E{Key: name, Value: it.Value()})
-		}
-	}
-	return bson.Marshal(d)
 }

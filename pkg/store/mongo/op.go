@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -86,7 +87,7 @@ func (c *collection) apply(ctx context.Context, op store.Op) (store.Result, erro
 	case op.Kind == store.Insert:
 		_, err = c.coll.InsertOne(ctx, op.Doc)
 		if err == nil && op.Return == store.ReturnAfter {
-			r.Doc, err = show(idFirst(op.Doc), op)
+			r.Doc, err = show(document.IDFirst(op.Doc), op)
 		}
 	case op.Many && mongo.SessionFromContext(ctx).TransactionRunning():
 		filter, hint := selector(op)
