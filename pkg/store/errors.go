@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -15,6 +17,29 @@ var (
 	// ErrHistoryLost is for positions in the feed that are too old.
 	ErrHistoryLost = errs.New(errs.Conflict, "history_lost", "the changes since then are no longer kept: read everything anew")
 )
+
+// ErrCanceled and ErrDeadline are what Ended gives. They wrap what ctx.Err() says.
+var (
+	ErrCanceled = &errs.Error{
+		Kind: errs.Unavailable, Code: "canceled", Message: "the operation was canceled", Cause: context.Canceled,
+	}
+	ErrDeadline = &errs.Error{
+		Kind: errs.Timeout, Code: "timeout", Message: "the operation took too long: try again", Cause: context.DeadlineExceeded,
+	}
+)
+
+// Ended gives the error of a method whose ctx has ended, and nil as long as it has not. Adapters ask it before they begin,
+// and wherever they stop because of ctx, so that the error is the same in all of them.
+func Ended(ctx context.Context) error {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return ErrCanceled
+	default:
+		return ErrDeadline
+	}
+}
 
 // Errors of the port's methods that are the same in every adapter.
 var (

@@ -8,7 +8,8 @@ import (
 // those of a Tx, which belong to the call that was given it.
 //
 // Errors: every method returns errs kinds only. A store that can't be reached is errs.Unavailable, a full disk is
-// errs.Full, ctx ending is ctx.Err() (wrapped). No error text of an engine is public.
+// errs.Full, ctx ending is ErrCanceled or ErrDeadline (see Ended), which wrap ctx.Err(). A deadline that passes while a
+// store does not answer at all is errs.Unavailable, and wraps it, too. No error text of an engine is public.
 //
 // Cancellation: reads stop soon after ctx ends, in the server too where there is one. A write whose ctx ends before it
 // starts is not applied; one that has started either is applied whole or not at all, and the caller can't tell which.

@@ -113,7 +113,7 @@ func (b *build) leave(ctx context.Context) error {
 	if last {
 		<-b.done
 	}
-	return errors.Join(contextError(ctx), err)
+	return errors.Join(store.Ended(ctx), err)
 }
 
 // has says whether the index still exists, and follows its collection to another name. The caller holds the commit

@@ -17,6 +17,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/objstorage"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // The engine takes the first record of its log or manifest that is not whole for the end, as after a power cut, unless a
@@ -347,7 +349,7 @@ func (s *Store) checkTables(ctx context.Context, report func(file string, err er
 	for _, tables := range levels {
 		for _, table := range tables {
 			if ctx.Err() != nil {
-				return contextError(ctx)
+				return store.Ended(ctx)
 			}
 			name := fmt.Sprintf("%s.sst", table.BackingSSTNum)
 			err := s.checkTable(ctx, s.opts.FS.PathJoin(s.opts.Dir, name), opts.MakeReaderOptions())

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"cmp"
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -38,10 +37,6 @@ func internal(err error, doing string) error {
 		return nil
 	}
 	return errs.Wrap(err, doing)
-}
-
-func contextError(ctx context.Context) error {
-	return fmt.Errorf("store: %w", ctx.Err())
 }
 
 // lockError tells that somebody else has the lock from that it could not be asked for.

@@ -69,7 +69,7 @@ func (s *Store) await(ctx context.Context, t *transaction, giveUp <-chan time.Ti
 	case <-giveUp:
 		return store.ErrBusy
 	case <-ctx.Done():
-		return contextError(ctx)
+		return store.Ended(ctx)
 	case <-s.state.closing:
 		return store.ErrClosed
 	}

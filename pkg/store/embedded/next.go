@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
@@ -55,7 +56,7 @@ func (r *read) advance(w *walk) (ok bool, err error) {
 		return false, err
 	}
 	if r.keysRead++; r.keysRead%checkEvery == 0 && r.ctx.Err() != nil {
-		return false, contextError(r.ctx)
+		return false, store.Ended(r.ctx)
 	}
 	return true, nil
 }

@@ -137,7 +137,7 @@ func (r *repair) entries(c *collection, x *index) (err error) {
 			continue
 		}
 		if r.ctx.Err() != nil {
-			return contextError(r.ctx)
+			return store.Ended(r.ctx)
 		}
 		if err := r.s.applyLazily(b); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 const (
@@ -31,7 +32,7 @@ func (r *read) sortAll(fn func(doc bson.Raw) error) error {
 	}
 	for i, item := range s.items[min(int(r.skip), len(s.items)):] {
 		if i%checkEvery == checkEvery-1 && r.ctx.Err() != nil {
-			return contextError(r.ctx)
+			return store.Ended(r.ctx)
 		}
 		if err := r.pass(item.doc, fn); err != nil {
 			return err
@@ -131,7 +132,7 @@ func (s *sorter) sort() error {
 		return bytes.Compare(a.key, b.key)
 	})
 	if ended {
-		return contextError(s.ctx)
+		return store.Ended(s.ctx)
 	}
 	return nil
 }

@@ -314,8 +314,8 @@ func (s *Store) flush() error {
 
 // begin registers an operation; done ends it.
 func (s *Store) begin(ctx context.Context) (done func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, contextError(ctx)
+	if err := store.Ended(ctx); err != nil {
+		return nil, err
 	}
 	if s.failed.Load() != nil {
 		return nil, errFailed.With(*s.failed.Load())

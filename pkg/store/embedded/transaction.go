@@ -59,7 +59,7 @@ func (s *Store) transact(
 		case <-giveUp:
 			return store.ErrBusy
 		case <-ctx.Done():
-			return contextError(ctx)
+			return store.Ended(ctx)
 		case <-s.state.closing:
 			return store.ErrClosed
 		}
@@ -140,7 +140,7 @@ func (t *transaction) usable(ctx context.Context) error {
 	case t.ctx.Err() != nil:
 		return t.cause()
 	case ctx.Err() != nil:
-		return contextError(ctx)
+		return store.Ended(ctx)
 	default:
 		return nil
 	}
@@ -151,7 +151,7 @@ func (t *transaction) cause() error {
 	if e := (*errs.Error)(nil); errors.As(context.Cause(t.ctx), &e) {
 		return e
 	}
-	return contextError(t.ctx)
+	return store.Ended(t.ctx)
 }
 
 // fail ends t with err.

@@ -155,7 +155,7 @@ func (v *validation) step() error {
 		v.progress(v.at)
 	}
 	if v.ctx.Err() != nil {
-		return contextError(v.ctx)
+		return store.Ended(v.ctx)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
@@ -86,7 +87,7 @@ func (w *walk) count(ctx context.Context, limit int64) (n int64, err error) {
 			return n, nil
 		}
 		if n%checkEvery == 0 && ctx.Err() != nil {
-			return 0, contextError(ctx)
+			return 0, store.Ended(ctx)
 		}
 		if w.at < len(w.Ranges)-1 {
 			ok, err = w.next()

@@ -159,7 +159,7 @@ func (v *watcher) run(ctx context.Context) error {
 
 func (v *watcher) alive(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return contextError(ctx)
+		return store.Ended(ctx)
 	}
 	if v.s.failed.Load() != nil {
 		return errFailed.With(*v.s.failed.Load())

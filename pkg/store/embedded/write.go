@@ -156,7 +156,7 @@ func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic boo
 	c.s.commit.Lock()
 	defer c.s.commit.Unlock()
 	if ctx.Err() != nil { // it may have taken long to get here
-		return nil, 0, contextError(ctx)
+		return nil, 0, store.Ended(ctx)
 	}
 	w := c.s.newCommit(len(work) > 1).writer(c.name)
 	var waits error

@@ -60,7 +60,7 @@ func (c *Collection) tryOne(ctx context.Context, p *pending, try int) (b *commit
 		defer c.s.commit.Unlock()
 	}
 	if ctx.Err() != nil {
-		return nil, false, contextError(ctx)
+		return nil, false, store.Ended(ctx)
 	}
 	w := c.s.newCommit(false).writer(c.name)
 	err = w.one(p, docs)
@@ -250,7 +250,7 @@ func (m *manyWrite) commit(ctx context.Context) (*commit, error) {
 	m.c.s.commit.Lock()
 	defer m.c.s.commit.Unlock()
 	if ctx.Err() != nil {
-		return nil, contextError(ctx)
+		return nil, store.Ended(ctx)
 	}
 	w := m.c.s.newCommit(true).writer(m.c.name)
 	var waits error

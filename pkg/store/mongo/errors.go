@@ -82,9 +82,9 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	case errors.As(err, &violation):
 		return err
 	case hasCode(err, codeMaxTimeExpired): // the server was at work on it
-		return contextError(context.DeadlineExceeded)
+		return store.ErrDeadline
 	case errors.Is(ctx.Err(), context.Canceled):
-		return contextError(ctx.Err())
+		return store.ErrCanceled
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded) && hasDeadline(ctx):
 		return errNoAnswer
 	case hasCode(err, codeOutOfDiskSpace):
@@ -128,11 +128,6 @@ func unavailable(cause error) error {
 var errNoAnswer = &errs.Error{
 	Kind: errs.Unavailable, Code: "store_unavailable", Message: "the database does not answer; try again later",
 	Cause: context.DeadlineExceeded,
-}
-
-// contextError wraps the end of the caller's context, as the port asks.
-func contextError(err error) error {
-	return &errs.Error{Kind: errs.Timeout, Code: "ended", Message: "the operation was given up before it was done", Cause: err}
 }
 
 func hasDeadline(ctx context.Context) bool {

@@ -220,13 +220,13 @@ func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) erro
 
 // begin keeps Close waiting for an operation, which says s.running.Done() at its end.
 func (s *Store) begin(ctx context.Context) error {
+	if err := store.Ended(ctx); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return store.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return contextError(err)
 	}
 	s.running.Add(1)
 	return nil

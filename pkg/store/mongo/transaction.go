@@ -60,7 +60,7 @@ func (d *database) try(
 	switch {
 	case hasLabel(tx.cause, "TransientTransactionError"):
 		return false, tx.cause
-	case tx.ended != nil:
+	case tx.ended != nil && (err == nil || errors.Is(err, store.ErrAborted)):
 		return false, &callbackError{tx.ended}
 	case tx.late():
 		return false, store.ErrTransactionTime

@@ -52,7 +52,7 @@ func (d *database) Watch(ctx context.Context, watch store.Watch, fn func(store.E
 		case d.store.life.Err() != nil:
 			return store.ErrClosed
 		case ctx.Err() != nil:
-			return contextError(ctx.Err())
+			return store.Ended(ctx)
 		case err == nil: // the database was dropped: the stream ends, and another one tells what comes behind
 		case isHistoryLost(err):
 			return store.ErrHistoryLost.With(d.store.secret.clean(err))
@@ -64,8 +64,8 @@ func (d *database) Watch(ctx context.Context, watch store.Watch, fn func(store.E
 		if w.alive.After(answered) {
 			backoff = firstReopen
 		}
-		if err := wait(ctx, rand.N(backoff)); err != nil { //nolint:gosec // spreads retries, no secret
-			return contextError(err)
+		if wait(ctx, rand.N(backoff)) != nil { //nolint:gosec // spreads retries, no secret
+			return store.Ended(ctx)
 		}
 	}
 }

@@ -80,6 +80,21 @@ func (f *fixture) calls(database string) []call {
 	}
 }
 
+// reads is every method of a Reader.
+func reads(of string, r store.Reader) []call {
+	return []call{
+		{of + ".Get", func(ctx context.Context) error { _, err := r.Get(ctx, value(`1`)); return err }},
+		{of + ".Find", func(ctx context.Context) error {
+			return r.Find(ctx, store.Query{}, func(bson.Raw) error { return nil })
+		}},
+		{of + ".Count", func(ctx context.Context) error { _, err := r.Count(ctx, nil, 0); return err }},
+		{of + ".Distinct", func(ctx context.Context) error { _, err := r.Distinct(ctx, "a", nil); return err }},
+		{of + ".Explain", func(ctx context.Context) error { _, err := r.Explain(ctx, store.Query{}); return err }},
+	}
+}
+
+var errGivenUp = errors.New("given up")
+
 func testCancellation(t *testing.T, s store.Store) {
 	name := databaseName(t, s)
 	db := s.Database(name)
@@ -92,12 +107,47 @@ func testCancellation(t *testing.T, s store.Store) {
 	cancel()
 	expired, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
-	for _, c := range f.calls(name) {
-		if err := c.run(canceled); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with a canceled context: %v", c.name, err)
+	check := func(c call) {
+		t.Helper()
+		for _, ended := range []struct {
+			ctx  context.Context
+			want *errs.Error
+		}{{canceled, store.ErrCanceled}, {expired, store.ErrDeadline}} {
+			if err := c.run(ended.ctx); !errors.Is(err, ended.want) || !errors.Is(err, ended.ctx.Err()) {
+				t.Errorf("%s, its context has ended with %v: %v", c.name, ended.ctx.Err(), err)
+			}
 		}
-		if err := c.run(expired); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s after its deadline: %v", c.name, err)
+	}
+	for _, c := range f.calls(name) {
+		check(c)
+	}
+	v, err := db.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(reads("View", v.Collection("things")), call{"View.CollectionNames", func(ctx context.Context) error {
+		_, err := v.CollectionNames(ctx)
+		return err
+	}}) {
+		check(c)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	for i := range append(reads("Tx", nil), call{}) { // each in a transaction of its own, which it ends
+		err := db.Transact(t.Context(), func(_ context.Context, tx store.Tx) error {
+			things := tx.Collection("things")
+			c := append(reads("Tx", things), call{"Tx.Write", func(ctx context.Context) error {
+				_, err := things.Write(ctx, []store.Op{insert(`{"_id":11}`)}, false)
+				return err
+			}})[i]
+			if err := c.run(canceled); !errors.Is(err, store.ErrCanceled) || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s with a canceled context: %v", c.name, err)
+			}
+			return errGivenUp
+		})
+		if !errors.Is(err, errGivenUp) {
+			t.Errorf("Transact: %v", err)
 		}
 	}
 	if got := f.contents(); got != before {
