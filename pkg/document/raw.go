@@ -203,7 +203,10 @@ func deeper(doc []byte, levels int) bool {
 	return false
 }
 
-// wellFormed says whether v is one whole value, checked at every depth.
+// WellFormed says whether v is one whole value of its type, to the last byte and at every depth, and nested no deeper
+// than a document may be.
+func WellFormed(v bson.RawValue) bool { return wellFormed(v, 0) }
+
 func wellFormed(v bson.RawValue, depth int) bool {
 	if depth > maxNesting || valueLen(v.Type, v.Value) != len(v.Value) {
 		return false
@@ -217,6 +220,8 @@ func wellFormed(v bson.RawValue, depth int) bool {
 			}
 		}
 		return it.Valid()
+	case bson.TypeBoolean:
+		return v.Value[0] <= 1 // servers take no other
 	default:
 		return true
 	}

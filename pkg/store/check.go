@@ -52,7 +52,7 @@ func CheckID(id bson.RawValue) error {
 	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
 		return ErrBadID
 	default:
-		if id.Validate() != nil {
+		if !document.WellFormed(id) {
 			return ErrBadID
 		}
 		return nil
@@ -109,10 +109,16 @@ func (o *Op) combines() bool {
 	return true
 }
 
-// Check refuses a query whose After does not fit its Sort (ErrBadPage).
+// Check refuses a query whose After does not fit its Sort, or has a value in it that is none (ErrBadPage). The zero
+// value stands for null.
 func (q *Query) Check() error {
 	if len(q.After) > 0 && len(q.After) != len(q.Sort) {
 		return ErrBadPage
+	}
+	for _, v := range q.After {
+		if missing := v.Type == 0 && len(v.Value) == 0; !missing && !document.WellFormed(v) {
+			return ErrBadPage
+		}
 	}
 	return nil
 }

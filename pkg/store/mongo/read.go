@@ -24,6 +24,9 @@ const (
 // Get returns the document whose _id is id.
 func (c *collection) Get(ctx context.Context, id bson.RawValue) (doc bson.Raw, err error) {
 	err = c.read(ctx, func(ctx context.Context) (bool, error) {
+		if store.CheckID(id) != nil { // nothing can have such an _id
+			return false, nil
+		}
 		doc, err = c.coll.FindOne(ctx, where(id, nil)).Raw()
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			return false, nil

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -123,7 +124,33 @@ func (f *fixture) refusedPositions() {
 	f.refused("that of another database", err, "bad_position")
 	w.After = store.Position("nonsense")
 	f.refused("nonsense", f.db.Watch(f.t.Context(), w, func(store.Event) error { return nil }), "bad_position")
-	err = f.Find(f.t.Context(), store.Query{Sort: sortBy("a _id"), After: []bson.RawValue{{Type: bson.TypeNull}}},
-		func(bson.Raw) error { return nil })
-	f.refused("one value for two fields", err, "bad_position")
+	one := value(`1`)
+	for what, after := range map[string][]bson.RawValue{
+		"one value for two fields":   {one},
+		"three values":               {one, one, one},
+		"a number that is cut":       {{Type: bson.TypeInt32, Value: []byte{1}}, one},
+		"a number with more":         {{Type: bson.TypeInt32, Value: make([]byte, 8)}, one},
+		"a text without an end":      {one, {Type: bson.TypeString, Value: []byte{2, 0, 0, 0, 'x', 'x'}}},
+		"a text of a negative size":  {one, {Type: bson.TypeString, Value: []byte{255, 255, 255, 255, 'x', 0}}},
+		"a damaged object":           {{Type: bson.TypeEmbeddedDocument, Value: []byte{9, 0, 0, 0, 16, 'a', 0, 1, 0}}, one},
+		"a list with a damaged item": {{Type: bson.TypeArray, Value: []byte{10, 0, 0, 0, 2, '0', 0, 9, 0, 0}}, one},
+		"neither true nor false":     {{Type: bson.TypeBoolean, Value: []byte{2}}, one},
+		"an unknown type":            {{Type: 0x60, Value: []byte{1}}, one},
+		"bytes without a type":       {{Value: []byte{1}}, one},
+		"a deep object":              {{Type: bson.TypeEmbeddedDocument, Value: nested(200)}, one},
+	} {
+		q := store.Query{Sort: sortBy("a _id"), After: after}
+		f.refused("Find after "+what, f.Find(f.t.Context(), q, func(bson.Raw) error { return nil }), "bad_position")
+		_, err := f.Explain(f.t.Context(), q)
+		f.refused("Explain after "+what, err, "bad_position")
+		for _, id := range after { // nothing can have such an _id
+			if _, err := f.Get(f.t.Context(), id); err != nil && outcome(err) != "missing" {
+				f.t.Errorf("Get with %s: %v", what, err)
+			}
+		}
+		err = f.db.Transact(f.t.Context(), func(ctx context.Context, tx store.Tx) error {
+			return tx.Collection("things").Find(ctx, q, func(bson.Raw) error { return nil })
+		})
+		f.refused("Find in a transaction after "+what, err, "bad_position")
+	}
 }
