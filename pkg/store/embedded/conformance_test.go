@@ -14,3 +14,8 @@ func TestConformance(t *testing.T) {
 		return open(t, embedded.Options{InMemory: true})
 	})
 }
+
+func TestHistory(t *testing.T) {
+	s := open(t, embedded.Options{InMemory: true, FeedBytes: 1})
+	storetest.RunHistory(t, s, func() { embedded.Sweep(t.Context(), s) })
+}

@@ -2,6 +2,7 @@ package mongo_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -15,6 +16,20 @@ func TestConformance(t *testing.T) {
 		t.Helper()
 		return open(t, uri)
 	})
+}
+
+// TestHistory needs a server of its own, with the smallest oplog there can be.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("writes hundreds of MB")
+	}
+	server, err := mongotest.Start(t.Context(), mongotest.OplogMB(1), mongotest.CheckpointEvery(time.Second))
+	if err != nil {
+		t.Skipf("NOT TESTED with a small oplog: %v", err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	storetest.RunHistory(t, open(t, server.URI), nil)
 }
 
 func open(t *testing.T, uri string) *mongo.Store {

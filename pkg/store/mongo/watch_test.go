@@ -3,7 +3,6 @@ package mongo_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -152,47 +151,4 @@ func TestWatchGivesBackErrors(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("an ended context: %v", err)
 	}
-}
-
-// TestWatchSaysThatHistoryIsLost fills a small oplog until the server gives up what a position needs.
-func TestWatchSaysThatHistoryIsLost(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("writes tens of MB")
-	}
-	server, err := mongotest.Start(t.Context(), mongotest.OplogMB(1), mongotest.CheckpointEvery(time.Second))
-	if err != nil {
-		t.Skipf("NOT TESTED with a small oplog: %v", err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
-	s := open(t, server.URI)
-	db := s.Database("history")
-	start, err := db.Position(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustWrite(t, db.Collection("c"), insertion(t, `{"_id":"first"}`))
-	token := events(t, db, store.Watch{After: start})[0].Position
-	text := strings.Repeat("x", 1<<20)
-	for i := range 1000 {
-		op := replacement(t, fmt.Sprintf(`{"_id":1,"n":%d,"s":%q}`, i, text))
-		if i == 0 {
-			op.Kind = store.Insert
-		}
-		mustWrite(t, db.Collection("c"), op)
-		if i%20 != 19 {
-			continue
-		}
-		for _, p := range []store.Position{start, token} {
-			err = db.Watch(t.Context(), store.Watch{After: p, OnIdle: func(store.Position) error { return errEnough }},
-				func(store.Event) error { return nil })
-			if !errors.Is(err, store.ErrHistoryLost) && !errors.Is(err, errEnough) {
-				t.Fatalf("Watch: %v", err)
-			}
-		}
-		if errors.Is(err, store.ErrHistoryLost) {
-			return
-		}
-	}
-	t.Error("1 GB did not make a server with an oplog of 1 MB forget")
 }
