@@ -18,6 +18,12 @@ import (
 // MaxIndexKeys is how many keys an index can have.
 const MaxIndexKeys = 32
 
+// MaxSortFields is how many fields a sort can have.
+const MaxSortFields = 32
+
+// maxPathNames is how many names a path can have: documents are no deeper.
+const maxPathNames = 100
+
 // MaxIndexes is how many indexes a collection can have beside the one on _id.
 const MaxIndexes = 63
 
@@ -59,11 +65,40 @@ func CheckID(id bson.RawValue) error {
 	}
 }
 
-// Check refuses an op whose parts don't go together, or can't be stored (ErrBadWrite, ErrBadDocument, ErrDocumentSize,
-// ErrBadID).
+// CheckPath refuses what can't lead to a field (ErrBadPath).
+func CheckPath(path string) error {
+	if !plainText(path) || strings.Count(path, ".") >= maxPathNames {
+		return ErrBadPath
+	}
+	for more := true; more; {
+		var name string
+		if name, path, more = strings.Cut(path, "."); name == "" || name[0] == '$' {
+			return ErrBadPath
+		}
+	}
+	return nil
+}
+
+func checkSort(s mql.Sort) error {
+	if len(s) > MaxSortFields {
+		return ErrBadSort
+	}
+	for i := range s {
+		if CheckPath(s[i].Path) != nil {
+			return ErrBadSort
+		}
+	}
+	return nil
+}
+
+// Check refuses an op whose parts don't go together, or can't be stored (ErrBadWrite, ErrBadSort, ErrBadDocument,
+// ErrDocumentSize, ErrBadID).
 func (o *Op) Check() error {
 	if !o.combines() {
 		return ErrBadWrite
+	}
+	if err := checkSort(o.Sort); err != nil {
+		return err
 	}
 	if o.Kind == Insert || o.Kind == Replace {
 		if len(o.Doc) > document.MaxSize {
@@ -109,8 +144,8 @@ func (o *Op) combines() bool {
 	return true
 }
 
-// Check refuses a query whose After does not fit its Sort, or has a value in it that is none (ErrBadPage). The zero
-// value stands for null.
+// Check refuses a query by what can't be sorted by (ErrBadSort), and one whose After does not fit its Sort, or has a
+// value in it that is none (ErrBadPage). The zero value stands for null.
 func (q *Query) Check() error {
 	if len(q.After) > 0 && len(q.After) != len(q.Sort) {
 		return ErrBadPage
@@ -120,7 +155,7 @@ func (q *Query) Check() error {
 			return ErrBadPage
 		}
 	}
-	return nil
+	return checkSort(q.Sort)
 }
 
 // Check refuses a definition that no index can have (ErrBadIndex, or what mql.CheckPartial says).
@@ -131,8 +166,7 @@ func (i Index) Check() error {
 	}
 	for n, k := range i.Keys {
 		same := func(o IndexKey) bool { return o.Path == k.Path }
-		bad := func(name string) bool { return name == "" || name[0] == '$' }
-		if !plainText(k.Path) || slices.ContainsFunc(strings.Split(k.Path, "."), bad) || slices.ContainsFunc(i.Keys[:n], same) {
+		if CheckPath(k.Path) != nil || slices.ContainsFunc(i.Keys[:n], same) {
 			return ErrBadIndex
 		}
 	}

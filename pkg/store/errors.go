@@ -55,6 +55,8 @@ var (
 	ErrBadName      = errs.New(errs.Invalid, "bad_name", "the name of the database or collection is not valid")
 	ErrBadPosition  = errs.New(errs.Invalid, "bad_position", "the position in the feed is not one that this store gave for this database")
 	ErrBadPage      = errs.New(errs.Invalid, "bad_position", "the position to go on from does not belong to this sort order")
+	ErrBadSort      = errs.New(errs.Invalid, "bad_sort", "a sort has 32 fields at most, and each is the path of a field")
+	ErrBadPath      = errs.New(errs.Invalid, "bad_path", "this is not the path of a field: no name in it is empty or begins with $")
 	ErrBadWrite     = errs.New(errs.Invalid, "bad_write", "the parts of this write don't go together")
 	ErrBadID        = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
 	ErrOtherID      = errs.New(errs.Invalid, "update_failed", "the _id of a document can't be changed")

@@ -19,7 +19,7 @@ type Reader interface {
 	Count(ctx context.Context, filter *mql.Filter, limit int64) (int64, error)
 	// Distinct gives the different values that path has in the matches, in document.Compare order. Of a list it
 	// gives the elements (one level), and of values that are equal (1 and 1.0) any one. More than 16 MiB of
-	// values are errs.Limit.
+	// values are errs.Limit; what can't be a path is errs.Invalid (code "bad_path").
 	Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error)
 	// Explain tells how Find would run q, by running it.
 	Explain(ctx context.Context, q Query) (Explanation, error)
@@ -28,7 +28,7 @@ type Reader interface {
 // Query says which documents Find returns, in which order.
 type Query struct {
 	Filter *mql.Filter // nil: all
-	// Sort is empty for any order. Callers who page append _id to make the order total. A document with different
+	// Sort has up to 32 fields; empty for any order. Callers who page append _id to make it total. A document with different
 	// lists in two fields of the sort is refused (errs.Invalid, code "parallel_sort") where the documents have to be
 	// sorted; it may pass where an index or an earlier field of the sort decides the order.
 	Sort mql.Sort

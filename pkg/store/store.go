@@ -45,7 +45,7 @@ type Database interface {
 	DropCollection(ctx context.Context, name string) error
 	// RenameCollection gives a collection with its documents and indexes another name, in one step. A collection
 	// that has that name gives errs.Conflict with code "collection_exists", or with replace is dropped in the same
-	// step. One that does not exist is errs.ErrNotFound.
+	// step; with replace, its own name changes nothing. One that does not exist is errs.ErrNotFound.
 	RenameCollection(ctx context.Context, from, to string, replace bool) error
 
 	// Transact runs fn in a transaction over collections of this database and commits it if fn returns nil. All

@@ -36,8 +36,8 @@ func (c *Collection) Distinct(ctx context.Context, path string, filter *mql.Filt
 }
 
 func (st *state) distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
-	if st.coll == nil {
-		return nil, nil
+	if err := store.CheckPath(path); err != nil || st.coll == nil {
+		return nil, err
 	}
 	if values, ok := plan.ByValues(path, filter, st.planned()); ok {
 		if d, ok, err := st.skim(ctx, values, path, filter); ok || err != nil {

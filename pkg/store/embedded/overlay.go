@@ -355,6 +355,9 @@ func (c *txCollection) Distinct(ctx context.Context, path string, filter *mql.Fi
 	if len(c.docs) == 0 {
 		return c.st.distinct(ctx, path, filter)
 	}
+	if err := store.CheckPath(path); err != nil {
+		return nil, err
+	}
 	d := newDistinct(path)
 	return d.sorted(c.find(ctx, store.Query{Filter: filter}, d.add))
 }

@@ -31,8 +31,11 @@ func (d database) RenameCollection(ctx context.Context, from, to string, replace
 		return errs.ErrNotFound
 	}
 	target := d.s.cat.get(name)
-	if target == coll || (target != nil && !replace) {
+	switch {
+	case target != nil && !replace:
 		return store.ErrCollectionExists
+	case target == coll:
+		return nil
 	}
 	return d.s.rename(coll, name, target)
 }

@@ -17,6 +17,9 @@ const maxDistinct = 16 << 20 // bytes of values, as a server has it
 
 // Distinct gives the different values that path has.
 func (c *collection) Distinct(ctx context.Context, path string, filter *mql.Filter) (values []bson.RawValue, err error) {
+	if err := store.CheckPath(path); err != nil {
+		return nil, err
+	}
 	err = c.read(ctx, func(ctx context.Context) (bool, error) {
 		values, err = retrySnapshot(ctx, func() ([]bson.RawValue, error) {
 			if c.database.store.sharded {

@@ -149,6 +149,56 @@ func testPageEnds(t *testing.T, s store.Store) {
 	}
 }
 
+// testBadPaths checks that sorts and paths that can't be are refused by every read and write, and the longest are taken.
+func testBadPaths(t *testing.T, s store.Store) {
+	f := newFixture(t, s)
+	f.given(`{"_id":1}`)
+	longest := make(mql.Sort, store.MaxSortFields)
+	for i := range longest {
+		longest[i].Path = fmt.Sprint("f", i)
+	}
+	deepest := strings.Repeat("a.", 99) + "a"
+	for _, c := range []struct {
+		sort mql.Sort
+		ok   bool
+	}{
+		{longest, true}, {append(longest[:len(longest):len(longest)], mql.SortField{Path: "g"}), false},
+		{mql.Sort{{Path: deepest}}, true}, {mql.Sort{{Path: deepest + ".a"}}, false},
+		{mql.Sort{{Path: "a"}, {Path: ""}}, false}, {mql.Sort{{Path: "a..b"}}, false}, {mql.Sort{{Path: "a."}}, false},
+		{mql.Sort{{Path: ".a"}}, false}, {mql.Sort{{Path: "$a"}}, false}, {mql.Sort{{Path: "a.$b"}}, false},
+		{mql.Sort{{Path: "a.$"}}, false}, {mql.Sort{{Path: "a\x00b"}}, false}, {mql.Sort{{Path: "\xff"}}, false},
+	} {
+		check := func(what string, err error) {
+			t.Helper()
+			if c.ok && err != nil || !c.ok && errs.KindOf(err) != errs.Invalid {
+				t.Errorf("%s by %.40q: %v", what, fmt.Sprint(c.sort), err)
+			}
+		}
+		q := store.Query{Sort: c.sort}
+		check("find", f.Find(t.Context(), q, func(bson.Raw) error { return nil }))
+		_, err := f.Explain(t.Context(), q)
+		check("explain", err)
+		op := store.Op{Kind: store.Update, Filter: filter(`{}`), Sort: c.sort, Update: update(`{"$inc":{"n":1}}`)}
+		for _, returning := range []store.Returning{store.ReturnNone, store.ReturnAfter} {
+			op.Return = returning
+			results, err := f.Write(t.Context(), []store.Op{op}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("update", results[0].Err)
+		}
+		if len(c.sort) == 1 {
+			_, err := f.Distinct(t.Context(), c.sort[0].Path, nil)
+			check("distinct", err)
+			err = f.db.Transact(t.Context(), func(ctx context.Context, tx store.Tx) error {
+				_, err := tx.Collection("things").Distinct(ctx, c.sort[0].Path, nil)
+				return err
+			})
+			check("distinct in a transaction", err)
+		}
+	}
+}
+
 // testDepth checks that documents that go too deep are refused, and that those which do not stay.
 func testDepth(t *testing.T, s store.Store) {
 	f := newFixture(t, s)

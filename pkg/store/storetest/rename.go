@@ -69,6 +69,19 @@ func testRename(t *testing.T, s store.Store) {
 		f.collection("other").wantContents(`{"_id":1}`)
 	})
 
+	t.Run("onto itself", func(t *testing.T) {
+		f := newFixture(t, s)
+		f.index(on("a"))
+		f.given(`{"_id":1}`)
+		if err := f.db.RenameCollection(t.Context(), "things", "things", false); !asConflict(err, "collection_exists") {
+			t.Errorf("without replace: %v", err)
+		}
+		f.rename("things", "things", true)
+		f.wantCollections("things")
+		f.wantContents(`{"_id":1}`)
+		f.wantIndexes(on("a"))
+	})
+
 	t.Run("a swap by a third name", func(t *testing.T) {
 		f := newFixture(t, s)
 		for i := range 3 {

@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"refusals", testRefusals},
 		{"names", testNames},
 		{"page ends", testPageEnds},
+		{"bad paths", testBadPaths},
 		{"depth", testDepth},
 		{"bad indexes", testBadIndexes},
 		{"large filters", testLargeFilters},
