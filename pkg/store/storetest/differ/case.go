@@ -60,6 +60,8 @@ type Op struct {
 	Batch []Op `bson:"batch,omitempty"`
 	// Return is "before" or "after" where the document is wanted, which makes it a find-and-modify.
 	Return string `bson:"return,omitempty"`
+
+	planned bool // the server may take any plan, and not only a scan
 }
 
 // writes says whether the op may change documents.

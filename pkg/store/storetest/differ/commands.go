@@ -48,17 +48,17 @@ func (o *Op) replies() int {
 }
 
 func dumping(coll string) bson.D {
-	return finding(coll, bson.D{{Key: "sort", Value: bson.D{{Key: "_id", Value: 1}}}})
-}
-
-// finding asks for everything in one reply.
-func finding(coll string, args bson.D) bson.D {
-	return append(append(bson.D{{Key: "find", Value: coll}}, args...),
-		hint(), bson.E{Key: "batchSize", Value: 1 << 20}, bson.E{Key: "singleBatch", Value: true})
+	all := Op{Kind: Find, Sort: bson.D{{Key: "_id", Value: 1}}}
+	return all.command(coll)
 }
 
 // hint keeps the server from its indexes: it gives less where a sparse one serves {a: {$lte: MaxKey}}, say.
-func hint() bson.E { return bson.E{Key: "hint", Value: bson.D{{Key: "$natural", Value: 1}}} }
+func (o *Op) hint() bson.E {
+	if o.planned {
+		return bson.E{Key: "hint", Value: bson.D{}}
+	}
+	return bson.E{Key: "hint", Value: bson.D{{Key: "$natural", Value: 1}}}
+}
 
 // orEmpty is for commands that need an object.
 func orEmpty(d bson.D) bson.D {
@@ -71,9 +71,10 @@ func orEmpty(d bson.D) bson.D {
 func (o *Op) command(coll string) bson.D {
 	switch o.Kind {
 	case Find:
-		return finding(coll, o.findArgs())
+		return append(append(bson.D{{Key: "find", Value: coll}}, o.findArgs()...),
+			o.hint(), bson.E{Key: "batchSize", Value: 1 << 20}, bson.E{Key: "singleBatch", Value: true}) // all in one reply
 	case Count:
-		return bson.D{{Key: "count", Value: coll}, {Key: "query", Value: orEmpty(o.Filter)}, {Key: "limit", Value: o.Limit}, hint()}
+		return bson.D{{Key: "count", Value: coll}, {Key: "query", Value: orEmpty(o.Filter)}, {Key: "limit", Value: o.Limit}, o.hint()}
 	case Distinct:
 		return bson.D{{Key: "distinct", Value: coll}, {Key: "key", Value: o.Path}, {Key: "query", Value: orEmpty(o.Filter)}}
 	case Insert:
@@ -88,7 +89,7 @@ func (o *Op) command(coll string) bson.D {
 			limit = 0
 		}
 		return bson.D{{Key: "delete", Value: coll}, {Key: "deletes", Value: bson.A{
-			bson.D{{Key: "q", Value: o.query()}, {Key: "limit", Value: limit}, hint()},
+			bson.D{{Key: "q", Value: o.query()}, {Key: "limit", Value: limit}, o.hint()},
 		}}}
 	}
 	u := bson.D{
@@ -96,7 +97,7 @@ func (o *Op) command(coll string) bson.D {
 		{Key: "u", Value: o.change()},
 		{Key: "multi", Value: o.Many},
 		{Key: "upsert", Value: o.Upsert},
-		hint(),
+		o.hint(),
 	}
 	if o.ArrayFilters != nil {
 		u = append(u, bson.E{Key: "arrayFilters", Value: o.ArrayFilters})
@@ -144,7 +145,7 @@ func (o *Op) findArgs() bson.D {
 }
 
 func (o *Op) findAndModify(coll string) bson.D {
-	c := bson.D{{Key: "findAndModify", Value: coll}, {Key: "query", Value: o.query()}, hint()}
+	c := bson.D{{Key: "findAndModify", Value: coll}, {Key: "query", Value: o.query()}, o.hint()}
 	if len(o.Sort) > 0 {
 		c = append(c, bson.E{Key: "sort", Value: o.Sort})
 	}

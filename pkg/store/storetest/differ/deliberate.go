@@ -14,10 +14,7 @@ type Difference struct {
 	holds func(*situation) bool
 }
 
-const (
-	unchanged = "unchanged-not-modified"
-	newID     = "upsert-new-id"
-)
+const unchanged = "unchanged-not-modified"
 
 // Deliberate lists the differences that are no findings. What is on the list is still run and looked at, but does not
 // count as compared.
@@ -27,11 +24,6 @@ func Deliberate() []Difference {
 			ID:    unchanged,
 			Why:   "a write that leaves a document as it is, to the byte, changes nothing and is in no feed; a server counts some",
 			holds: (*situation).changedLess,
-		},
-		{
-			ID:    newID,
-			Why:   "the _id of what an upsert inserts is a new one on each side where the filter does not say it",
-			holds: (*situation).onlyNewID,
 		},
 		{
 			ID: "filter-stored-regex",

@@ -87,4 +87,7 @@ func run(t *testing.T, config differ.Config) {
 	if len(report.Found) > 0 {
 		t.Error("it differs from the server")
 	}
+	if least := 1000; report.Disagrees*1000 > max(report.Ops, least) {
+		t.Error("more than one in a thousand ops could not be compared: the server disagrees with itself too often")
+	}
 }

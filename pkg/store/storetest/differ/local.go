@@ -202,7 +202,7 @@ func outcomeOf(op *Op, r *store.Result) (*Answer, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	a := &Answer{Count: r.Matched, Modified: r.Modified, Upserted: r.Upserted, Doc: r.Doc}
+	a := &Answer{Count: r.Matched, Modified: r.Modified, Upserted: clone(r.Upserted), Doc: slices.Clone(r.Doc)}
 	if op.Kind == Insert || op.Return != "" { // a server does not tell
 		a.Modified = 0
 	}

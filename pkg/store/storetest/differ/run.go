@@ -36,8 +36,10 @@ type Report struct {
 	Ops     int            // compared, and the same on both sides
 	Refused int            // of them, refused by both
 	Allowed map[string]int // deliberate differences, by their id; not among Ops
-	Crashed int            // rounds not compared to their end, as the server went down
-	Found   []string       // what differs, made small and ready to be read by Parse
+	// Disagrees is how many ops a server answers in several ways, of which ours is one (serverDisagrees); not among Ops.
+	Disagrees int
+	Crashed   int      // rounds not compared to their end, as the server went down
+	Found     []string // what differs, made small and ready to be read by Parse
 }
 
 // String is the report in some lines.
@@ -45,6 +47,8 @@ func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d ops compared, %d of them refused by both, %d differ; %d rounds given up as the server crashed",
 		r.Ops, r.Refused, len(r.Found), r.Crashed)
+	fmt.Fprintf(&b, "\n  %d (%.4f %%) not compared, as the server disagrees with itself", r.Disagrees,
+		100*float64(r.Disagrees)/float64(max(r.Ops, 1)))
 	for _, d := range Deliberate() {
 		if n := r.Allowed[d.ID]; n > 0 {
 			fmt.Fprintf(&b, "\n  %d deliberately: %s", n, d.ID)
@@ -57,6 +61,7 @@ func (r *Report) add(o *Report) {
 	r.Ops += o.Ops
 	r.Refused += o.Refused
 	r.Crashed += o.Crashed
+	r.Disagrees += o.Disagrees
 	r.Found = append(r.Found, o.Found...)
 	for id, n := range o.Allowed {
 		r.Allowed[id] += n
@@ -203,9 +208,8 @@ func (d *duel) both(ctx context.Context, c *Case) (*outcome, error) {
 		}
 		return nil, errCrashed
 	}
-	if c.dated() {
-		o.oursAfter, o.theirsAfter = timeless(o.oursAfter), timeless(o.theirsAfter)
-	}
+	c.settle(o.ours, o.oursAfter)
+	c.settle(o.theirs, o.theirsAfter)
 	return o, nil
 }
 
@@ -245,11 +249,18 @@ func (d *duel) stretch(ctx context.Context, c *Case) (*Case, error) {
 		if s.err != nil {
 			return nil, s.err
 		}
-		if id == "" {
+		switch {
+		case id != "":
+			d.report.Allowed[id]++
+		case s.serverDisagrees():
+			d.report.Disagrees++
+			d.log("the server disagrees with itself: %s on %s", s.op, s.c)
+		case s.err != nil:
+			return nil, s.err
+		default:
 			d.found(ctx, c, i, kind)
 			return nil, nil //nolint:nilnil // nothing is left
 		}
-		d.report.Allowed[id]++
 		if c.Ops[i].writes() {
 			return s.rest(), nil
 		}
@@ -366,7 +377,7 @@ func (d *duel) firstDifference(ctx context.Context, c *Case) string {
 			continue
 		}
 		if i < len(c.Ops) {
-			if s, err := d.lookAt(ctx, c, i, o); err != nil || s.explanation() != "" {
+			if s, err := d.lookAt(ctx, c, i, o); err != nil || s.explanation() != "" || s.serverDisagrees() {
 				return ""
 			}
 		}

@@ -74,7 +74,7 @@ func (s *situation) again(change func(*Case)) *outcome {
 // the same.
 func (s *situation) changedLess() bool {
 	if s.op.Kind == Batch {
-		return s.partsExplained(unchanged) && slices.EqualFunc(s.o.oursAfter, s.o.theirsAfter, equalRaw)
+		return s.partsUnchanged() && slices.EqualFunc(s.o.oursAfter, s.o.theirsAfter, equalRaw)
 	}
 	if s.ours.Refused != "" || s.theirs.Refused != "" {
 		return false
@@ -97,8 +97,8 @@ func (s *situation) changedLess() bool {
 	return changed == s.ours.Modified && slices.EqualFunc(s.o.oursAfter, s.o.theirsAfter, equalRaw)
 }
 
-// partsExplained says whether the ops of a batch that both did differ for one reason only.
-func (s *situation) partsExplained(id string) bool {
+// partsUnchanged says whether the ops of a batch that both did differ only in that.
+func (s *situation) partsUnchanged() bool {
 	if s.ours.Refused != "" || s.theirs.Refused != "" {
 		return false
 	}
@@ -109,59 +109,11 @@ func (s *situation) partsExplained(id string) bool {
 			continue
 		}
 		part, err := s.d.lookAt(s.ctx, c, i, one)
-		if err != nil || part.explanation() != id {
+		if err != nil || part.explanation() != unchanged {
 			return false
 		}
 	}
 	return s.err == nil
-}
-
-// onlyNewID says whether both made an ObjectID, and all else is the same.
-func (s *situation) onlyNewID() bool {
-	if s.op.Kind == Batch {
-		return s.partsExplained(newID)
-	}
-	ours, theirs := s.o.ours[0], s.o.theirs[0]
-	if ours.Upserted.Type != bson.TypeObjectID || theirs.Upserted.Type != bson.TypeObjectID {
-		return false
-	}
-	mine, other := *ours, *theirs
-	mine.Upserted, other.Upserted = bson.RawValue{}, bson.RawValue{}
-	mine.Doc, other.Doc = withoutID(mine.Doc), withoutID(other.Doc)
-	return difference(&mine, &other) == "" && slices.EqualFunc(
-		without(s.o.oursAfter, ours.Upserted), without(s.o.theirsAfter, theirs.Upserted), equalRaw)
-}
-
-// without takes the _id from one document, which comes last then.
-func without(docs []bson.Raw, id bson.RawValue) []bson.Raw {
-	var list []bson.Raw
-	var last bson.Raw
-	for _, d := range docs {
-		if d.Lookup("_id").Equal(id) {
-			last = withoutID(d)
-		} else {
-			list = append(list, d)
-		}
-	}
-	return append(list, last)
-}
-
-// withoutID has a null for an _id that is an ObjectID.
-func withoutID(doc bson.Raw) bson.Raw {
-	if doc == nil || doc.Lookup("_id").Type != bson.TypeObjectID {
-		return doc
-	}
-	d := documents([]bson.Raw{doc})[0]
-	for i := range d {
-		if d[i].Key == "_id" {
-			d[i].Value = nil
-		}
-	}
-	raw, err := document.Marshal(d)
-	if err != nil {
-		return doc
-	}
-	return raw
 }
 
 // sameWithoutIndex says whether a distinct is the same where there are no indexes, and ours with them.
