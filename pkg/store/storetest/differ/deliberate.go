@@ -1,6 +1,10 @@
 package differ
 
-import "strings"
+import (
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
 
 // Difference is something that the store does otherwise than the server, on purpose.
 type Difference struct {
@@ -126,6 +130,16 @@ func refusals() []Difference {
 			ID: "filter-all", ours: "$all takes values or $elemMatch, no other operators",
 			Why:   "a server does not read what stands beside an $elemMatch in $all",
 			holds: operandIs("$all", besideElemMatch),
+		},
+		{
+			ID: "filter-types", ours: "can't be compared with",
+			Why:   "symbols, code and undefined are no values to look for: no record holds them",
+			holds: func(s *situation) bool { return s.op.anyFilter(func(d bson.D) bool { return anyValue(d, isOldType) }) },
+		},
+		{
+			ID: "text-utf8", ours: "a text is not valid UTF-8",
+			Why:   "a server looks for texts and stores them whatever their bytes are; JSON can't say such a text",
+			holds: func(s *situation) bool { return s.op.anyValue(isBadText) },
 		},
 		{
 			ID: "projection-slice", ours: "$slice needs a whole number",

@@ -140,6 +140,9 @@ func filter(r *rand.Rand) bson.D {
 	if r.IntN(10) == 0 {
 		f = mutate(r, f)
 	}
+	if r.IntN(200) == 0 {
+		f = append(f, bson.E{Key: "d", Value: badText})
+	}
 	return known(r, f)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -41,6 +42,38 @@ func anyField(v any, is func(key string, v any) bool) bool {
 	default:
 		return false
 	}
+}
+
+// anyValue asks about everything that is not an object or a list, at any depth.
+func anyValue(v any, is func(any) bool) bool {
+	switch v := v.(type) {
+	case bson.D:
+		return slices.ContainsFunc(v, func(e bson.E) bool { return anyValue(e.Value, is) })
+	case bson.A:
+		return slices.ContainsFunc(v, func(v any) bool { return anyValue(v, is) })
+	default:
+		return is(v)
+	}
+}
+
+func (o *Op) anyValue(is func(any) bool) bool {
+	in := func(d bson.D) bool { return anyValue(d, is) }
+	return in(o.Doc) || in(o.Update) || in(o.Project) || o.anyFilter(in) ||
+		slices.ContainsFunc(o.Batch, func(part Op) bool { return part.anyValue(is) })
+}
+
+func isOldType(v any) bool {
+	switch v.(type) {
+	case bson.Symbol, bson.JavaScript, bson.Undefined:
+		return true
+	default:
+		return false
+	}
+}
+
+func isBadText(v any) bool {
+	s, isText := v.(string)
+	return isText && !utf8.ValidString(s)
 }
 
 // anyFilter asks about the op's filters, the operands of $pull among them.

@@ -299,7 +299,7 @@ func (o *outcome) differs(c *Case, i int) string {
 const writtenFirst = "during findAndModify :: caused by :: positional operator"
 
 // shrinkTime is for one difference; trials with indexes take long.
-const shrinkTime = 20 * time.Second
+const shrinkTime = 10 * time.Second
 
 // found makes a case that differs in an op small, and reports it.
 func (d *duel) found(ctx context.Context, c *Case, at int, kind string) {

@@ -80,6 +80,9 @@ func write(r *rand.Rand) Op {
 	if r.IntN(4) == 0 {
 		byID(r, &op, id)
 	}
+	if op.Kind == Replace && r.IntN(100) == 0 {
+		op.Doc = append(op.Doc, bson.E{Key: "d", Value: badText})
+	}
 	return op
 }
 
