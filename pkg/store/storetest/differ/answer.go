@@ -23,7 +23,7 @@ type Answer struct {
 	Upserted bson.RawValue `bson:"upserted,omitempty"`
 	Doc      bson.Raw      `bson:"doc,omitempty"`
 
-	Parts []*Answer `bson:"parts,omitempty"` // of a Batch that was done
+	Parts []*Answer `bson:"parts,omitempty"` // of an Each, and of a Batch that was done
 	// Failed is the op of a Batch for which all of it was refused.
 	Failed int `bson:"failed,omitempty"`
 

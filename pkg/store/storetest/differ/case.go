@@ -33,6 +33,7 @@ const (
 	Replace  = "replace"
 	Delete   = "delete"
 	Batch    = "batch" // several writes, all or none
+	Each     = "each"  // several writes, each by itself
 )
 
 // Op is one call. Which fields count depends on Kind.
@@ -56,7 +57,7 @@ type Op struct {
 	// Filter chooses. A Replace goes by the _id of its Doc then.
 	ID any    `bson:"id,omitempty"`
 	If bson.D `bson:"if,omitempty"`
-	// Batch is what a Batch does: writes that choose by Filter, and inserts.
+	// Batch is what a Batch or Each does: writes.
 	Batch []Op `bson:"batch,omitempty"`
 	// Return is "before" or "after" where the document is wanted, which makes it a find-and-modify.
 	Return string `bson:"return,omitempty"`

@@ -2,44 +2,56 @@ package differ
 
 import "go.mongodb.org/mongo-driver/v2/bson"
 
-// commands are those of an op. A batch is a transaction of the server; what chooses by _id counts those first, so that
-// it can be told whether there was one.
-func (s *server) commands(coll string, o *Op) []bson.D {
+// commands are those of an op, but for the end of a batch. What chooses by _id looks for that first, so that it can be
+// told whether there was one.
+func (o *Op) commands(coll string) []bson.D {
+	var commands []bson.D
 	switch {
-	case o.Kind == Batch:
-		return s.transact(coll, o)
+	case o.Kind == Batch || o.Kind == Each:
+		for i := range o.Batch {
+			commands = append(commands, o.Batch[i].commands(coll)...)
+		}
 	case o.ID != nil && !o.Upsert:
-		exists := Op{Kind: Count, Filter: bson.D{{Key: "_id", Value: o.ID}}}
-		return []bson.D{exists.command(coll), o.command(coll)}
+		exists := Op{Kind: Find, Filter: bson.D{{Key: "_id", Value: o.ID}}}
+		commands = append(commands, exists.command(coll), o.command(coll))
 	default:
-		return []bson.D{o.command(coll)}
+		commands = append(commands, o.command(coll))
 	}
+	return commands
 }
 
-func (s *server) transact(coll string, o *Op) []bson.D {
-	s.transaction++
-	in := bson.D{
+// transaction has what the commands of one say beside what they do.
+type transaction int64
+
+func (t transaction) begin(commands []bson.D) {
+	for i := range commands {
+		commands[i] = append(commands[i], t.fields()...)
+	}
+	commands[0] = append(commands[0], bson.E{Key: "startTransaction", Value: true})
+}
+
+// end is its last command.
+func (t transaction) end(name string) bson.D {
+	return append(append(bson.D{{Key: name, Value: 1}}, t.fields()...), bson.E{Key: "$db", Value: "admin"})
+}
+
+func (t transaction) fields() bson.D {
+	return bson.D{
 		{Key: "lsid", Value: bson.D{{Key: "id", Value: bson.Binary{Subtype: bson.TypeBinaryUUID, Data: []byte("differ's session")}}}},
-		{Key: "txnNumber", Value: s.transaction},
+		{Key: "txnNumber", Value: int64(t)},
 		{Key: "autocommit", Value: false},
 	}
-	var commands []bson.D
-	for i := range o.Batch {
-		c := append(o.Batch[i].command(coll), in...)
-		if i == 0 {
-			c = append(c, bson.E{Key: "startTransaction", Value: true})
-		}
-		commands = append(commands, c)
-	}
-	commit := append(bson.D{{Key: "commitTransaction", Value: 1}}, in...)
-	return append(commands, append(commit, bson.E{Key: "$db", Value: "admin"}))
 }
 
-// replies is how many commands an op is.
+// replies is how many commands an op is, but for the end of a batch.
 func (o *Op) replies() int {
 	switch {
-	case o.Kind == Batch:
-		return len(o.Batch) + 1
+	case o.Kind == Batch || o.Kind == Each:
+		n := 0
+		for i := range o.Batch {
+			n += o.Batch[i].replies()
+		}
+		return n
 	case o.ID != nil && !o.Upsert:
 		return 2
 	default:

@@ -57,9 +57,20 @@ func Deliberate() []Difference {
 			holds: never,
 		},
 		{
-			ID:    "sort-after-projection", // not generated
-			Why:   "a server that sorts by b.0.c and leaves out b.c leaves it out first, and then sorts by nothing",
+			ID: "index-position", // not generated
+			Why: "an index on a.0 and on other paths in a takes a list of lists on a server, depending on what is in those; here it is " +
+				"refused as two lists",
 			holds: never,
+		},
+		{
+			ID:    "names-with-dots", // not generated
+			Why:   "a distinct by a.b.c finds a name b.c in a on a server; here a path never leads to it",
+			holds: never,
+		},
+		{
+			ID:    "sort-after-projection",
+			Why:   "a server may project first and sort then, by what is left; here a sort sees the whole document",
+			holds: (*situation).projectsFirst,
 		},
 		{
 			ID: "modify-then-project",
@@ -159,6 +170,9 @@ func (s *situation) explanation() string {
 	ours, theirs := s.ours, s.theirs
 	if ours.Refused == broken || theirs.Refused == broken {
 		return ""
+	}
+	if s.op.Kind == Each {
+		return s.parts()
 	}
 	for _, d := range Deliberate() {
 		if d.ours != "" && (ours.Refused != refused || theirs.Refused == refused || !strings.Contains(ours.Detail, d.ours)) ||

@@ -48,14 +48,20 @@ func document1(r *rand.Rand, id any, oneList bool) bson.D {
 
 func indexes(r *rand.Rand) []Index {
 	var list []Index
-	paths := []string{"a", "b", "c", "a.b", "a.c", "b.c", "a.b.c"}
+	paths := []string{"a", "b", "c", "a.b", "a.c", "b.c", "a.b.c", "c.b", "_id"}
 	for range r.IntN(4) {
 		x := Index{}
-		if r.IntN(8) == 0 {
+		switch r.IntN(16) {
+		case 0, 1:
 			x.Keys = bson.D{{Key: "a.b", Value: direction(r)}, {Key: "a.c", Value: direction(r)}}
-		} else {
+		case 2: // alone: index-position
+			x.Keys = bson.D{{Key: []string{"a.0", "b.0.c", "a.b.0", "a.1"}[r.IntN(4)], Value: direction(r)}}
+		default:
 			for _, i := range r.Perm(len(paths))[:1+r.IntN(2)*r.IntN(3)] {
 				x.Keys = append(x.Keys, bson.E{Key: paths[i], Value: direction(r)})
+			}
+			if x.Keys[0].Key == "_id" { // there is one
+				x.Keys[0].Key = "d"
 			}
 		}
 		switch r.IntN(5) {
@@ -63,6 +69,7 @@ func indexes(r *rand.Rand) []Index {
 			x.Sparse = true
 		case 1:
 			x.Partial = mqltest.PartialFilter(r)
+			x.Unique = r.IntN(3) == 0
 		case 2:
 			x.Unique = true
 			x.Sparse = r.IntN(2) == 0

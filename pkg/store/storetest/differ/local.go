@@ -122,7 +122,7 @@ func refusal(err error) *Answer {
 }
 
 func (l *local) answer(ctx context.Context, op *Op) (*Answer, error) {
-	if op.Kind == Batch {
+	if op.Kind == Batch || op.Kind == Each {
 		return l.batch(ctx, op)
 	}
 	if op.writes() {
@@ -209,7 +209,7 @@ func outcomeOf(op *Op, r *store.Result) (*Answer, error) {
 	return a, nil
 }
 
-// batch does several writes or none.
+// batch does several writes.
 func (l *local) batch(ctx context.Context, op *Op) (*Answer, error) {
 	ops := make([]store.Op, len(op.Batch))
 	for i := range op.Batch {
@@ -220,7 +220,7 @@ func (l *local) batch(ctx context.Context, op *Op) (*Answer, error) {
 			return a, nil
 		}
 	}
-	results, err := l.coll.Write(ctx, ops, true)
+	results, err := l.coll.Write(ctx, ops, op.Kind == Batch)
 	if err != nil {
 		return nil, err
 	}
@@ -228,12 +228,14 @@ func (l *local) batch(ctx context.Context, op *Op) (*Answer, error) {
 	for i := range results {
 		part, err := outcomeOf(&op.Batch[i], &results[i])
 		switch {
-		case errors.Is(err, store.ErrAborted):
+		case op.Kind == Batch && errors.Is(err, store.ErrAborted):
 			continue
 		case err != nil:
-			a := refusal(err)
-			a.Failed = i
-			return a, nil
+			part = refusal(err)
+		}
+		if err != nil && op.Kind == Batch {
+			part.Failed = i
+			return part, nil
 		}
 		all.Parts = append(all.Parts, part)
 	}

@@ -13,7 +13,7 @@ import (
 // Indexes that change what there is are no other way: sparse and partial ones may give less on a server, and unique ones
 // refuse documents.
 func (s *situation) serverDisagrees() bool {
-	if s.ours.Refused == broken || s.theirs.Refused == broken || s.op.Kind == Batch || s.o.differs(s.c, 0) == "" {
+	if s.ours.Refused == broken || s.theirs.Refused == broken || len(s.op.Batch) > 0 || s.o.differs(s.c, 0) == "" {
 		return false
 	}
 	if !s.op.writes() {

@@ -29,10 +29,29 @@ func failure(reply bson.Raw) (code int64, text string) {
 	return code, text
 }
 
-// readAll makes the answer of the replies to an op.
-func (o *Op) readAll(replies []bson.Raw) *Answer {
+// readAll makes the answers of the replies to all ops, and gives the reply behind them.
+func (c *Case) readAll(replies []bson.Raw) ([]*Answer, bson.Raw) {
+	answers := make([]*Answer, len(c.Ops))
+	for i := range answers {
+		op := &c.Ops[i]
+		n := op.replies()
+		answers[i] = op.readParts(replies[:n])
+		replies = replies[n:]
+		if op.Kind != Batch {
+			continue
+		}
+		if code, text := failure(replies[0]); code != 0 && answers[i].Refused == "" {
+			answers[i] = &Answer{Refused: broken, Detail: fmt.Sprintf("commit: %d %s", code, text)}
+		}
+		replies = replies[1:]
+	}
+	return answers, replies[0]
+}
+
+// readParts makes the answer of the replies to an op, but for the end of a batch.
+func (o *Op) readParts(replies []bson.Raw) *Answer {
 	switch {
-	case o.Kind == Batch:
+	case o.Kind == Batch || o.Kind == Each:
 		return o.readBatch(replies)
 	case len(replies) == 1:
 		return o.read(replies[0])
@@ -41,7 +60,7 @@ func (o *Op) readAll(replies []bson.Raw) *Answer {
 	if a.Refused != "" || a.Count > 0 || len(a.Doc) > 0 {
 		return a
 	}
-	if n, _ := replies[0].Lookup("n").AsInt64OK(); n == 0 {
+	if len(batch(replies[0])) == 0 {
 		return &Answer{Refused: notFound}
 	}
 	return &Answer{Refused: stale}
@@ -50,15 +69,14 @@ func (o *Op) readAll(replies []bson.Raw) *Answer {
 func (o *Op) readBatch(replies []bson.Raw) *Answer {
 	all := &Answer{}
 	for i := range o.Batch {
-		part := o.Batch[i].read(replies[i])
-		if part.Refused != "" {
+		n := o.Batch[i].replies()
+		part := o.Batch[i].readParts(replies[:n])
+		replies = replies[n:]
+		if part.Refused != "" && o.Kind == Batch {
 			part.Failed = i
 			return part
 		}
 		all.Parts = append(all.Parts, part)
-	}
-	if code, text := failure(replies[len(replies)-1]); code != 0 {
-		return &Answer{Refused: broken, Detail: fmt.Sprintf("commit: %d %s", code, text)}
 	}
 	return all
 }

@@ -29,7 +29,7 @@ type server struct {
 	in          *bufio.Reader
 	collections []indexed // the last used one is the last
 	made        int
-	transaction int64
+	transaction transaction
 }
 
 // indexed is a collection of the server that is used again for cases with the same indexes: those take long to make.
@@ -125,31 +125,47 @@ func (s *server) read() (bson.Raw, error) {
 // run does a whole case and gives an answer to each op, and the documents there are then.
 func (s *server) run(c *Case) ([]*Answer, []bson.Raw, error) {
 	name, commands := s.loading(c)
-	first := len(commands)
+	loading := len(commands)
+	var replies []bson.Raw
+	send := func() error {
+		more, err := s.exchange(commands)
+		replies, commands = append(replies, more...), nil
+		return err
+	}
 	for i := range c.Ops {
-		commands = append(commands, s.commands(name, &c.Ops[i])...)
+		op := &c.Ops[i]
+		ofOp := op.commands(name)
+		if op.Kind == Batch {
+			s.transaction++
+			s.transaction.begin(ofOp)
+		}
+		commands = append(commands, ofOp...)
+		if op.Kind != Batch {
+			continue
+		}
+		if err := send(); err != nil {
+			return nil, nil, err
+		}
+		// Nothing that is stale or not found ends the transaction by itself.
+		end := "commitTransaction"
+		if op.readParts(replies[len(replies)-op.replies():]).Refused != "" {
+			end = "abortTransaction"
+		}
+		commands = append(commands, s.transaction.end(end))
 	}
 	commands = append(commands, dumping(name))
-	replies, err := s.exchange(commands)
-	if err != nil {
+	if err := send(); err != nil {
 		return nil, nil, err
 	}
-	for _, reply := range replies[:first] {
+	for _, reply := range replies[:loading] {
 		// That documents are refused shows in what the collection holds then.
 		code, text := failure(reply)
 		if refusing := reply.Lookup("writeErrors").Type != 0; code != 0 && !refusing {
 			return nil, nil, fmt.Errorf("loading: %d %s", code, text)
 		}
 	}
-	answers := make([]*Answer, len(c.Ops))
-	replies = replies[first:]
-	for i := range answers {
-		op := &c.Ops[i]
-		n := op.replies()
-		answers[i] = op.readAll(replies[:n])
-		replies = replies[n:]
-	}
-	return answers, batch(replies[0]), nil
+	answers, last := c.readAll(replies[loading:])
+	return answers, batch(last), nil
 }
 
 const codeDuplicate = 11000

@@ -99,21 +99,33 @@ func (s *situation) changedLess() bool {
 
 // partsUnchanged says whether the ops of a batch that both did differ only in that.
 func (s *situation) partsUnchanged() bool {
-	if s.ours.Refused != "" || s.theirs.Refused != "" {
-		return false
-	}
+	return s.ours.Refused == "" && s.theirs.Refused == "" && s.parts() == unchanged
+}
+
+// parts explains the ops that differ of several: the id of the last explanation, or "".
+func (s *situation) parts() string {
 	one := s.again(func(c *Case) { c.Ops = s.op.Batch })
 	c := &Case{Docs: s.c.Docs, Indexes: s.c.Indexes, Ops: s.op.Batch}
+	id := ""
 	for i := range one.ours {
 		if one.differs(c, i) == "" {
 			continue
 		}
 		part, err := s.d.lookAt(s.ctx, c, i, one)
-		if err != nil || part.explanation() != unchanged {
-			return false
+		if err != nil {
+			s.err = err
+			return ""
+		}
+		if id = part.explanation(); id == "" || part.writesOtherwise() {
+			return id
 		}
 	}
-	return s.err == nil
+	return id
+}
+
+// writesOtherwise says whether the documents differ then.
+func (s *situation) writesOtherwise() bool {
+	return !slices.EqualFunc(s.o.oursAfter, s.o.theirsAfter, equalRaw)
 }
 
 // sameWithoutIndex says whether a distinct is the same where there are no indexes, and ours with them.
@@ -146,6 +158,17 @@ func (s *situation) onlySkipped() bool {
 	}
 	o := s.again(func(c *Case) { c.Ops[0].Skip, c.Ops[0].Limit = 0, 0 })
 	return o.ours[0].Refused == refused && strings.Contains(o.ours[0].Detail, noElement) && o.differs(s.c, 0) == ""
+}
+
+// projectsFirst says whether the sort is the same without the projection, and the projection without the sort.
+func (s *situation) projectsFirst() bool {
+	if s.op.Kind != Find || len(s.op.Sort) == 0 || s.op.Project == nil {
+		return false
+	}
+	sorted := s.again(func(c *Case) { c.Ops[0].Project = nil })
+	projected := s.again(func(c *Case) { c.Ops[0].Sort, c.Ops[0].Skip, c.Ops[0].Limit = nil, 0, 0 })
+	return difference(sorted.ours[0], sorted.theirs[0]) == "" && difference(projected.ours[0], projected.theirs[0]) == "" &&
+		sorted.ours[0].Refused == "" && len(s.ours.Docs) == len(sorted.ours[0].Docs)
 }
 
 // noElement is in the text of our refusal of a position.

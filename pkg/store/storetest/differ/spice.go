@@ -121,7 +121,7 @@ func rareType(r *rand.Rand, stored bool) any {
 
 // rareName makes an object with a name that no path leads to.
 func rareName(r *rand.Rand) any {
-	name := []string{"", "b.c", "b.", ".", "$b", "b$", "$", "é", "\U0001F600", "\uFFFF", "b ", "00", "-1", "B"}[r.IntN(14)]
+	name := []string{"", "x.y", "x.", ".", "$b", "b$", "$", "é", "\U0001F600", "\uFFFF", "b ", "00", "-1", "B"}[r.IntN(14)]
 	return bson.D{{Key: name, Value: mqltest.Value(r, 1)}, {Key: "b", Value: mqltest.Scalar(r)}}
 }
 

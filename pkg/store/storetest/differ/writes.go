@@ -102,13 +102,13 @@ func byID(r *rand.Rand, op *Op, id int32) {
 	}
 }
 
-// together makes a batch: all of it is done or nothing. What does not compile is for ops that stand alone, as we refuse it
-// before anything is done.
+// together makes several writes. What does not compile is for ops that stand alone, as we refuse it before anything is
+// done, and so is what differs on purpose for a sort or projection.
 func together(r *rand.Rand) Op {
-	op := Op{Kind: Batch}
+	op := Op{Kind: [...]string{Batch, Each}[r.IntN(2)]}
 	for range 2 + r.IntN(3) {
 		part := write(r)
-		for part.ID != nil || part.Return != "" || !compiles(&part) {
+		for part.Sort != nil || part.Project != nil || !compiles(&part) {
 			part = write(r)
 		}
 		op.Batch = append(op.Batch, part)
