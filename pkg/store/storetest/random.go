@@ -52,7 +52,7 @@ func testRandomQueries(t *testing.T, s store.Store) {
 	for range rounds() {
 		f := newFixture(t, s)
 		docs := f.randomDocuments(r)
-		indexes := f.randomIndexes(r)
+		indexes := f.randomIndexes(r, slices.Concat(onePath, twoPaths))
 		for range randomQueries {
 			q, text := randomQuery(r, docs)
 			if diff := cmp.Diff(expected(docs, q), strings.Fields(f.find(q))); diff != "" {
@@ -88,11 +88,16 @@ func randomDocument(r *rand.Rand, id int) bson.Raw {
 	return raw
 }
 
-// randomIndexes makes up to three indexes.
-func (f *fixture) randomIndexes(r *rand.Rand) []string {
+// Indexes on onePath take any document, those on twoPaths only what randomDocument makes. The names are as in on.
+var (
+	onePath  = []string{"a", "-a", "b", "a.b", "-a.b", "b.c", "a.b.c", "c", "a _id", "-a _id", "a.b -_id", "_id a", "a x"}
+	twoPaths = []string{"x b", "a b", "b -a", "-a.b b.c", "c a"}
+)
+
+// randomIndexes makes up to three of the indexes that pool names, and describes them.
+func (f *fixture) randomIndexes(r *rand.Rand, pool []string) []string {
 	f.t.Helper()
-	pool := []string{"a", "-a", "b", "a.b", "-a.b", "b.c", "a.b.c", "c", "a _id", "-a _id", "a.b -_id", "_id a", "a x", "x b", "a b", "b -a", "-a.b b.c", "c a"}
-	var names []string
+	var texts []string
 	for _, i := range r.Perm(len(pool))[:r.IntN(4)] {
 		index := on(pool[i])
 		index.Name = fmt.Sprintf("r%d", i)
@@ -101,21 +106,15 @@ func (f *fixture) randomIndexes(r *rand.Rand) []string {
 		} else if r.IntN(3) == 0 {
 			index.Partial = mql.MustCompile(mqltest.PartialFilter(r))
 		}
-		if f.addIndex(index) {
-			names = append(names, describeIndex(index))
+		err := f.CreateIndex(f.t.Context(), index)
+		switch {
+		case err == nil:
+			texts = append(texts, describeIndex(index))
+		case !asConflict(err, "index_exists"): // an equal one of another name, which a store may refuse
+			f.t.Fatalf("CreateIndex(%s): %v", describeIndex(index), err)
 		}
 	}
-	return names
-}
-
-// addIndex creates an index, unless an equal one of another name is there: a store may refuse that.
-func (f *fixture) addIndex(index store.Index) bool {
-	f.t.Helper()
-	err := f.CreateIndex(f.t.Context(), index)
-	if err != nil && !asConflict(err, "index_exists") {
-		f.t.Fatalf("CreateIndex(%s): %v", describeIndex(index), err)
-	}
-	return err == nil
+	return texts
 }
 
 // randomQuery makes a query with a total order, and its text.
@@ -192,7 +191,8 @@ func (p *pair) fill(r *rand.Rand) {
 	for _, d := range p.docs {
 		p.b.mustWrite(store.Op{Kind: store.Insert, Doc: d})
 	}
-	p.aIndexes, p.bIndexes = p.a.randomIndexes(r), p.b.randomIndexes(r)
+	pool := slices.Concat(onePath, twoPaths)
+	p.aIndexes, p.bIndexes = p.a.randomIndexes(r, pool), p.b.randomIndexes(r, pool)
 }
 
 func (p *pair) compareQueries(r *rand.Rand) {

@@ -48,7 +48,7 @@ func (f *fixture) documentsOrError(q store.Query) []string {
 }
 
 // compareChanges updates, replaces and deletes by filters, each store under indexes of its own, of which those that are
-// unique or on two fields are none: they would have to be the same.
+// unique or on two paths are none: they would have to be the same.
 func (p *pair) compareChanges(r *rand.Rand) {
 	p.t.Helper()
 	a, b := newFixture(p.t, p.a.store), newFixture(p.t, p.b.store)
@@ -57,7 +57,7 @@ func (p *pair) compareChanges(r *rand.Rand) {
 		a.mustWrite(d)
 		b.mustWrite(d)
 	}
-	aIndexes, bIndexes := a.simpleIndexes(r), b.simpleIndexes(r)
+	aIndexes, bIndexes := a.randomIndexes(r, onePath), b.randomIndexes(r, onePath)
 	var done []string
 	for i := range randomChanges {
 		op, text := randomChange(r)
@@ -85,26 +85,6 @@ func (f *fixture) change(op store.Op, atomic bool) string {
 		f.t.Fatalf("Write: %v", err)
 	}
 	return result(results[0])
-}
-
-// simpleIndexes makes up to three indexes that take any document.
-func (f *fixture) simpleIndexes(r *rand.Rand) []string {
-	f.t.Helper()
-	pool := []string{"a", "-a", "b", "a.b", "-a.b", "b.c", "a.b.c", "c", "a _id", "-a _id", "a.b -_id", "_id a", "a x"}
-	var texts []string
-	for _, i := range r.Perm(len(pool))[:r.IntN(4)] {
-		index := on(pool[i])
-		index.Name = fmt.Sprintf("s%d", i)
-		if r.IntN(3) == 0 {
-			index.Sparse = true
-		} else if r.IntN(2) == 0 {
-			index.Partial = mql.MustCompile(mqltest.PartialFilter(r))
-		}
-		if f.addIndex(index) {
-			texts = append(texts, describeIndex(index))
-		}
-	}
-	return texts
 }
 
 // randomChange makes an op that chooses its document by a filter or an _id, and its text.
