@@ -22,12 +22,14 @@ func testConcurrency(t *testing.T, s store.Store) {
 		run  func(f *fixture)
 	}{
 		{"one of many inserts with one id wins", func(f *fixture) {
-			f.race(func(int) string { return `"round":true` }, "dup _id[_id]", func(round, _ int) string { return strconv.Itoa(round) })
+			f.race(15, 16, "dup _id[_id]", func(round, i int) error {
+				return f.apply(insert(fmt.Sprintf(`{"_id":%d,"by":%d}`, round, i)), i%2 == 0)
+			})
 		}},
 		{"one of many inserts with one unique value wins", func(f *fixture) {
 			f.index(unique(on("u")))
-			f.race(func(round int) string { return fmt.Sprintf(`"u":%d`, round) }, "dup u[u]", func(round, i int) string {
-				return fmt.Sprintf(`"%d/%d"`, round, i)
+			f.race(15, 16, "dup u[u]", func(round, i int) error {
+				return f.apply(insert(fmt.Sprintf(`{"_id":"%d/%d","u":%d}`, round, i, round)), i%2 == 0)
 			})
 		}},
 		{"a counter loses no update", testCounter},
@@ -45,26 +47,17 @@ func testConcurrency(t *testing.T, s store.Store) {
 	}
 }
 
-// race lets goroutines insert documents of which only one can stay, in several rounds.
-func (f *fixture) race(fields func(round int) string, refusal string, id func(round, i int) string) {
-	const rounds, racers = 15, 16
+// race lets racers do at once what only one of them can do, in several rounds: the others get refusal. The one leaves a
+// document behind.
+func (f *fixture) race(rounds, racers int, refusal string, attempt func(round, i int) error) {
+	f.t.Helper()
 	for round := range rounds {
 		outcomes := make([]string, racers)
-		var g errgroup.Group
+		var g sync.WaitGroup
 		for i := range racers {
-			op := insert(fmt.Sprintf(`{"_id":%s,%s}`, id(round, i), fields(round)))
-			atomic := i%2 == 0 // both ways of writing exclude each other
-			g.Go(func() error {
-				results, err := f.Write(f.t.Context(), []store.Op{op}, atomic)
-				if err == nil {
-					outcomes[i] = outcome(results[0].Err)
-				}
-				return err
-			})
+			g.Go(func() { outcomes[i] = outcome(attempt(round, i)) })
 		}
-		if err := g.Wait(); err != nil {
-			f.t.Fatal(err)
-		}
+		g.Wait()
 		counts := map[string]int{}
 		for _, o := range outcomes {
 			counts[o]++
@@ -73,9 +66,19 @@ func (f *fixture) race(fields func(round int) string, refusal string, id func(ro
 			f.t.Fatalf("round %d: %v", round, counts)
 		}
 	}
-	if n, err := f.Count(f.t.Context(), nil, 0); err != nil || n != rounds {
+	if n, err := f.Count(f.t.Context(), nil, 0); err != nil || n != int64(rounds) {
 		f.t.Errorf("%d documents (%v), want %d", n, err, rounds)
 	}
+}
+
+// apply writes one op, and gives what it came to as an error: of the call, or of the op. Atomically or not, which
+// have to exclude each other.
+func (f *fixture) apply(op store.Op, atomic bool) error {
+	results, err := f.Write(f.t.Context(), []store.Op{op}, atomic)
+	if err != nil {
+		return err
+	}
+	return results[0].Err
 }
 
 // testCounter increments one document from many sides, by conditional replaces.
@@ -92,14 +95,11 @@ func testCounter(f *fixture) {
 				}
 				n := d.Lookup("n").AsInt64()
 				op := when(fmt.Sprintf(`{"n":%d}`, n), replace(fmt.Sprintf(`{"_id":1,"n":%d}`, n+1)))
-				results, err := f.Write(f.t.Context(), []store.Op{op}, done%4 == 0)
-				switch {
-				case err != nil:
-					return err
-				case results[0].Err == nil:
+				switch err := f.apply(op, done%4 == 0); {
+				case err == nil:
 					done++
-				case !errors.Is(results[0].Err, store.ErrStale):
-					return results[0].Err
+				case !errors.Is(err, store.ErrStale):
+					return err
 				}
 			}
 			return nil
@@ -337,12 +337,8 @@ func testBuildUnderWrites(f *fixture) {
 				case 2:
 					op = store.Op{Kind: store.Insert, Doc: numbered(n+i, i%7)}
 				}
-				results, err := f.Write(f.t.Context(), []store.Op{op}, false)
-				if err != nil {
+				if err := f.apply(op, false); err != nil {
 					return err
-				}
-				if results[0].Err != nil {
-					return results[0].Err
 				}
 			}
 			return nil
@@ -372,10 +368,7 @@ func testUniqueBuildUnderWrites(f *fixture) {
 		var inserted, built error
 		var g sync.WaitGroup
 		g.Go(func() {
-			results, err := f.Write(f.t.Context(), []store.Op{insert(fmt.Sprintf(`{"_id":"%d/b","u":%d}`, round, round))}, false)
-			if inserted = err; err == nil {
-				inserted = results[0].Err
-			}
+			inserted = f.apply(insert(fmt.Sprintf(`{"_id":"%d/b","u":%d}`, round, round)), false)
 		})
 		g.Go(func() { built = f.CreateIndex(f.t.Context(), unique(on("u"))) })
 		g.Wait()

@@ -26,29 +26,22 @@ func opDocs() []string {
 // testFilterOps chooses documents by filters: the first in an order, all, the one before and after; and mixes those
 // with ops by _id.
 func testFilterOps(t *testing.T, s store.Store) {
-	for _, index := range permutations("a", "b") {
-		if index.Unique {
-			index.Keys = append(index.Keys, store.IndexKey{Path: "_id"})
+	cases := opCases()
+	f := newFixture(t, s)
+	f.underIndexes(t, admitting(permutations("a", "b")), func(f *fixture) {
+		for _, c := range cases {
+			f.t.Run(c.name, func(t *testing.T) {
+				f := f.in(t)
+				f.given(opDocs()...)
+				f.wantResults(c.atomic, c.ops, c.want...)
+				if len(c.then) == 1 && c.then[0] == "=" {
+					c.then = opDocs()
+				}
+				f.wantContents(c.then...)
+				f.empty()
+			})
 		}
-		t.Run(describeIndex(index), func(t *testing.T) {
-			f := newFixture(t, s)
-			if len(index.Keys) > 0 {
-				f.index(index)
-			}
-			for _, c := range opCases() {
-				t.Run(c.name, func(t *testing.T) {
-					f := f.in(t)
-					f.given(opDocs()...)
-					f.wantResults(c.atomic, c.ops, c.want...)
-					if len(c.then) == 1 && c.then[0] == "=" {
-						c.then = opDocs()
-					}
-					f.wantContents(c.then...)
-					f.mustWrite(store.Op{Kind: store.Delete, Filter: filter(`{}`), Many: true})
-				})
-			}
-		})
-	}
+	})
 	t.Run("many documents", func(t *testing.T) {
 		for _, atomic := range []bool{false, true} {
 			testManyDocuments(newFixture(t, s), atomic)
@@ -62,6 +55,12 @@ func testFilterOps(t *testing.T, s store.Store) {
 func by(where, order string, op store.Op) store.Op {
 	op.Filter, op.Sort = filter(where), sortBy(order)
 	return op
+}
+
+// empty deletes all documents.
+func (f *fixture) empty() {
+	f.t.Helper()
+	f.mustWrite(many(store.Op{Kind: store.Delete, Filter: filter(`{}`)}))
 }
 
 func many(op store.Op) store.Op {

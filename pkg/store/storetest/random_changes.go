@@ -57,7 +57,7 @@ func (p *pair) compareChanges(r *rand.Rand) {
 		a.mustWrite(d)
 		b.mustWrite(d)
 	}
-	aIndexes, bIndexes := a.randomIndexes(r, onePath), b.randomIndexes(r, onePath)
+	aIndexes, bIndexes := a.randomIndexes(r, simpleIndex()), b.randomIndexes(r, simpleIndex())
 	var done []string
 	for i := range randomChanges {
 		op, text := randomChange(r)

@@ -136,33 +136,11 @@ func testTxCrossing(f *fixture) {
 // testTxRace inserts one unique value from transactions and from outside: one of them has it.
 func testTxRace(f *fixture) {
 	f.index(unique(on("u")))
-	for round := range 5 {
-		const racers = 8
-		outcomes := make([]string, racers)
-		var g errgroup.Group
-		for i := range racers {
-			op := insert(fmt.Sprintf(`{"_id":"%d/%d","u":%d}`, round, i, round))
-			g.Go(func() error {
-				if i%2 == 0 {
-					outcomes[i] = outcome(f.transact(func(tx *txFixture) error { return tx.in("things").apply(op) }))
-					return nil
-				}
-				results, err := f.Write(f.t.Context(), []store.Op{op}, false)
-				if err == nil {
-					outcomes[i] = outcome(results[0].Err)
-				}
-				return err
-			})
+	f.race(5, 8, "dup u[u]", func(round, i int) error {
+		op := insert(fmt.Sprintf(`{"_id":"%d/%d","u":%d}`, round, i, round))
+		if i%2 == 0 {
+			return f.transact(func(tx *txFixture) error { return tx.in("things").apply(op) })
 		}
-		if err := g.Wait(); err != nil {
-			f.t.Fatal(err)
-		}
-		counts := map[string]int{}
-		for _, o := range outcomes {
-			counts[o]++
-		}
-		if counts["ok"] != 1 || counts["dup u[u]"] != racers-1 {
-			f.t.Fatalf("round %d: %v", round, counts)
-		}
-	}
+		return f.apply(op, false)
+	})
 }

@@ -12,20 +12,11 @@ import (
 // testUpserts inserts by updates and replacements where there is nothing to write to. What is inserted is made of what the
 // filter says is equal, by name, and nothing else of it.
 func testUpserts(t *testing.T, s store.Store) {
-	for _, index := range permutations("a", "d.e") {
-		if index.Unique {
-			index.Keys = append(index.Keys, store.IndexKey{Path: "_id"})
+	newFixture(t, s).underIndexes(t, admitting(permutations("a", "d.e")), func(f *fixture) {
+		for _, c := range upsertCases() {
+			f.checkUpsert(c)
 		}
-		t.Run(describeIndex(index), func(t *testing.T) {
-			f := newFixture(t, s)
-			if len(index.Keys) > 0 {
-				f.index(index)
-			}
-			for _, c := range upsertCases() {
-				f.checkUpsert(c)
-			}
-		})
-	}
+	})
 	t.Run("by id", func(t *testing.T) { testUpsertByID(newFixture(t, s)) })
 	t.Run("replace", func(t *testing.T) { testUpsertReplace(newFixture(t, s)) })
 	t.Run("unique", func(t *testing.T) { testUpsertUnique(newFixture(t, s)) })
