@@ -20,7 +20,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
 		cat "$bin/log"
 		exit 1
 	fi
-	"$bin/startmongo" "${GO:-go}" test -race -count=1 -shuffle=on -timeout 9m ./pkg/store/... ./pkg/records/... \
+	SOAK=4 "$bin/startmongo" "${GO:-go}" test -race -count=1 -shuffle=on -timeout 30m ./pkg/store/... ./pkg/records/... \
 		./pkg/controller/... ./pkg/dirwatch/... ./controllers/... ./pkg/httpapi/... ./pkg/app/... || exit 1
 done
 echo "$round rounds passed"

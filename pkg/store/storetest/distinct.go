@@ -51,12 +51,12 @@ func testDistinct(t *testing.T, s store.Store) {
 	t.Run("too much", func(t *testing.T) {
 		f := newFixture(t, s)
 		for i := range 18 {
-			f.given(fmt.Sprintf(`{"_id":%d,"a":"%d%s"}`, i, i, strings.Repeat("x", 1<<20)))
+			f.mustWrite(large(i, 0, 1<<20+i))
 		}
-		if got, err := f.Distinct(t.Context(), "a", nil); errs.KindOf(err) != errs.Limit {
+		if got, err := f.Distinct(t.Context(), "pad", nil); errs.KindOf(err) != errs.Limit {
 			t.Errorf("%d values of 1 MiB: %v", len(got), err)
 		}
-		if got, err := f.Distinct(t.Context(), "a", filter(`{"_id":{"$lt":10}}`)); err != nil || len(got) != 10 {
+		if got, err := f.Distinct(t.Context(), "pad", filter(`{"_id":{"$lt":10}}`)); err != nil || len(got) != 10 {
 			t.Errorf("%d of 10 values of 1 MiB: %v", len(got), err)
 		}
 	})

@@ -143,5 +143,5 @@ func everyType(t *testing.T) []bson.Raw {
 
 // numbered makes the document {_id: i, n: n, text: …}.
 func numbered(i, n int) bson.Raw {
-	return doc(fmt.Sprintf(`{"_id":%d,"n":%d,"text":"document number %d"}`, i, n, i))
+	return marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "n", Value: int32(n)}, {Key: "text", Value: fmt.Sprintf("document number %d", i)}})
 }

@@ -98,7 +98,7 @@ func testFindError(t *testing.T, s store.Store) {
 
 // testFindMany reads more documents, and more bytes, than an adapter keeps at once.
 func testFindMany(t *testing.T, s store.Store) {
-	const n = 3000
+	const n = 2000 // 20 MB
 	f := newFixture(t, s)
 	f.manyDocuments(n)
 	for _, q := range []store.Query{{Sort: sortBy("-_id")}, {Sort: sortBy("-n")}, {Sort: sortBy("-n"), Limit: n - 1}} {
@@ -123,13 +123,12 @@ func testFindMany(t *testing.T, s store.Store) {
 // manyDocuments inserts n documents of 10 KB with _id and n from 0 up.
 func (f *fixture) manyDocuments(n int) {
 	f.t.Helper()
-	pad := strings.Repeat("x", 10_000)
 	for at := 0; at < n; at += 500 {
-		var docs []string
+		var ops []store.Op
 		for i := at; i < min(n, at+500); i++ {
-			docs = append(docs, fmt.Sprintf(`{"_id":%d,"n":%d,"pad":%q}`, i, i, pad))
+			ops = append(ops, large(i, i, 10_000))
 		}
-		f.given(docs...)
+		f.mustWrite(ops...)
 	}
 }
 

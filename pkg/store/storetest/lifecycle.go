@@ -171,7 +171,7 @@ func testCancellation(t *testing.T, s store.Store) {
 	})
 
 	t.Run("in the middle of a read", func(t *testing.T) {
-		const n = 2500
+		const n = 2000
 		f := newFixture(t, s)
 		f.manyDocuments(n)
 		for _, q := range []store.Query{{}, {Sort: sortBy("-n")}} {

@@ -24,7 +24,7 @@ const (
 	randomBatches = 40  // in each round
 )
 
-// rounds gives how many rounds a random test does: one with -short, a few, or the number in SOAK.
+// rounds gives how many rounds a random test does: one with -short, two, or the number in SOAK.
 func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil { // the setting of whoever runs the tests
 		return n
@@ -32,7 +32,7 @@ func rounds() int {
 	if testing.Short() {
 		return 1
 	}
-	return 4
+	return 2
 }
 
 // newRand logs the seed of a random test; SEED repeats one.

@@ -240,10 +240,12 @@ func result(r store.Result) string {
 
 // The helpers below make values from Extended JSON. They panic, because a mistake there is one in the suite.
 
-func doc(json string) bson.Raw {
-	raw, err := bson.Marshal(parse(json))
+func doc(json string) bson.Raw { return marshal(parse(json)) }
+
+func marshal(d bson.D) bson.Raw {
+	raw, err := bson.Marshal(d)
 	if err != nil {
-		panic(fmt.Sprintf("%s: %v", json, err))
+		panic(fmt.Sprintf("%v: %v", d, err))
 	}
 	return raw
 }
@@ -281,6 +283,12 @@ func parse(json string) bson.D {
 		panic(fmt.Sprintf("%s: %v", json, err))
 	}
 	return d
+}
+
+// large inserts a document with size bytes in the field pad. JSON would take many times as long.
+func large(id, n, size int) store.Op {
+	pad := strings.Repeat("x", size)
+	return store.Op{Kind: store.Insert, Doc: marshal(bson.D{{Key: "_id", Value: int32(id)}, {Key: "n", Value: int32(n)}, {Key: "pad", Value: pad}})}
 }
 
 func insert(json string) store.Op  { return store.Op{Kind: store.Insert, Doc: doc(json)} }

@@ -438,7 +438,7 @@ func testTxLimits(f *fixture) {
 	err := f.transact(func(tx *txFixture) error {
 		c := tx.in("things")
 		for i := range 20 {
-			if err := c.apply(insert(fmt.Sprintf(`{"_id":%d,"pad":%q}`, i, strings.Repeat("x", 1<<20)))); err != nil {
+			if err := c.apply(large(i, 0, 1<<20)); err != nil {
 				return err
 			}
 		}
@@ -452,7 +452,7 @@ func testTxLimits(f *fixture) {
 	}
 	err = f.transact(func(tx *txFixture) error {
 		for i := range 12 {
-			if err := tx.in("things").apply(insert(fmt.Sprintf(`{"_id":%d,"pad":%q}`, i, strings.Repeat("x", 1<<20)))); err != nil {
+			if err := tx.in("things").apply(large(i, 0, 1<<20)); err != nil {
 				return err
 			}
 		}

@@ -295,9 +295,9 @@ func testCurrentDate(f *fixture) {
 
 // testTooLarge lets a document grow beyond 16 MiB.
 func testTooLarge(f *fixture) {
-	f.given(fmt.Sprintf(`{"_id":1,"a":[%q]}`, strings.Repeat("x", 9<<20)))
-	push := update(fmt.Sprintf(`{"$push":{"a":%q}}`, strings.Repeat("y", 9<<20)))
-	results, err := f.Write(f.t.Context(), []store.Op{{Kind: store.Update, ID: value(`1`), Update: push}}, false)
+	f.mustWrite(large(1, 0, 9<<20))
+	set := mql.MustCompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "more", Value: strings.Repeat("y", 9<<20)}}}})
+	results, err := f.Write(f.t.Context(), []store.Op{{Kind: store.Update, ID: value(`1`), Update: set}}, false)
 	if err != nil {
 		f.t.Fatal(err)
 	}
