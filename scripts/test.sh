@@ -25,14 +25,14 @@ else
 	echo 'tested without the race detector: it needs a C compiler and CGO_ENABLED=1' >&2
 fi
 
+bin=$(mktemp -d) || exit 1
+trap 'rm -rf "$bin"' EXIT
+"$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
+
 # MongoDB waits for a disk at every write: its data is in memory where there is room. GOTMPDIR has what go builds, and
 # the directories of single tests.
 if [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'NR == 2 {print $4}')" -gt 4000000 ]; then
 	export GOTMPDIR="${GOTMPDIR:-${TMPDIR:-/tmp}}" TMPDIR=/dev/shm
 fi
-
-bin=$(mktemp -d) || exit 1
-trap 'rm -rf "$bin"' EXIT
-"$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
 # shellcheck disable=SC2086
 "$bin/startmongo" "$go" test $race -timeout 30m ${TESTFLAGS:-} $pkgs

@@ -291,7 +291,7 @@ func bulkAnswer(res records.BulkResult, err error) string {
 func TestNonInterference(t *testing.T) {
 	n, seed := 2000, uint64(time.Now().UnixNano())
 	if v, err := strconv.Atoi(os.Getenv("SOAK")); err == nil { // how long to try, set by who runs it
-		n = v
+		n = 500 * v
 	}
 	if v, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
 		seed = v
