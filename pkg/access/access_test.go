@@ -109,7 +109,44 @@ func env(tb testing.TB) access.Env {
 	if len(problems) > 0 {
 		tb.Fatal(problems)
 	}
-	return access.Env{Now: noon, AdminTokens: tokens, OrgID: orgID}
+	return access.Env{Now: noon, Namespace: "shop", Collection: "items", AdminTokens: tokens, OrgID: orgID}
+}
+
+// pat is a personal access token with scopes, of the user that change makes.
+func pat(scopes []string, change func(*access.Principal)) *access.Principal {
+	return user(func(p *access.Principal) {
+		p.Kind, p.Cap = access.KindPAT, scopes
+		if change != nil {
+			change(p)
+		}
+	})
+}
+
+// A personal access token has what both its scopes and its owner's rights give, and nothing that no scope gives.
+func TestRightsOfPersonalAccessTokens(t *testing.T) {
+	admin := func(p *access.Principal) { p.IsAdmin = true }
+	for _, tt := range []struct {
+		name  string
+		who   *access.Principal
+		right string
+		want  bool
+	}{
+		{"admin's", pat([]string{access.UserRead}, admin), access.UserRead, true},
+		{"beyond its scopes", pat([]string{access.UserRead}, admin), access.UserUpdate, false},
+		{"no scope's", pat([]string{access.ProjectCreate, access.ProjectRead}, admin), access.ProjectCreate, false},
+		{"everything", pat(access.Scopes(), admin), access.OrgCreate, false},
+		{"owner has it", pat([]string{access.UserRead}, func(p *access.Principal) { p.Scopes = []string{access.UserRead} }), access.UserRead, true},
+		{"owner lacks it", pat([]string{access.UserRead}, nil), access.UserRead, false},
+		{"wildcard of the owner", pat([]string{"namespace.a.b.read"}, func(p *access.Principal) { p.Scopes = []string{"namespace.a"} }), "namespace.a.b.read", true},
+		{"wildcard beyond the owner", pat([]string{"namespace.a"}, func(p *access.Principal) { p.Scopes = []string{"namespace.a.b.read"} }), "namespace.a.c.read", false},
+	} {
+		if got := tt.who.Has(tt.right); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+		if tt.who.Full() {
+			t.Errorf("%s: full", tt.name)
+		}
+	}
 }
 
 func TestDecideWhoMayDoWhat(t *testing.T) {
@@ -122,14 +159,23 @@ func TestDecideWhoMayDoWhat(t *testing.T) {
 	}{
 		{"anonymous", access.Anonymous(), "get"},
 		{"user", user(nil), "get put"},
-		{"user of the org", user(func(p *access.Principal) { p.OrgIDs = []string{"x", orgID} }), "get put"},
-		{"user of another org", user(func(p *access.Principal) { p.OrgIDs = []string{"x"}; p.Teams = []string{"editors"} }), ""},
+		{"user of the org", user(func(p *access.Principal) { p.Limited, p.OrgIDs = true, []string{"x", orgID} }), "get put"},
+		{"user of another org", user(func(p *access.Principal) { p.Limited, p.OrgIDs, p.Teams = true, []string{"x"}, []string{"editors"} }), ""},
 		{"user with a team", user(func(p *access.Principal) { p.Teams = []string{"none", "editors"} }), "get post put"},
 		{"user without an id", user(func(p *access.Principal) { p.ID = "" }), ""},
 		{"user without an id, admin", user(func(p *access.Principal) { p.ID = ""; p.IsAdmin = true }), ""},
 		{"user with every scope", user(func(p *access.Principal) { p.Scopes = access.Scopes() }), "get put"},
 		{"admin user", user(func(p *access.Principal) { p.IsAdmin = true }), "get post put delete"},
 		{"admin", &access.Principal{Kind: access.KindAdmin}, "get post put delete"},
+		{"pat of an admin", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.IsAdmin = true }), "get post put delete"},
+		{"pat of an admin, to read", pat([]string{"namespace.shop.items.read"}, func(p *access.Principal) { p.IsAdmin = true }), "get"},
+		{"pat of an admin, of another project", pat([]string{"namespace.sho", "namespace.shop.other.read"}, func(p *access.Principal) { p.IsAdmin = true }), ""},
+		{"pat of an admin, without scopes", pat(nil, func(p *access.Principal) { p.IsAdmin = true }), ""},
+		{"pat, owner with the scopes", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.Scopes = []string{"namespace.shop"} }), "get put"},
+		{"pat, owner with one of them", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.Scopes = []string{"namespace.shop.items.update"} }), "put"},
+		{"pat, owner without", pat([]string{"namespace.shop"}, nil), ""},
+		{"pat, owner of another org", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.Scopes, p.Limited, p.OrgIDs = p.Cap, true, []string{"x"} }), ""},
+		{"pat without an owner", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.ID, p.IsAdmin = "", true }), ""},
 		{"collection token", token("plain-token"), "post"},
 		{"hashed collection token", token("hashed-token"), "delete"},
 		{"project admin token", token("admin-token"), "get post put delete"},

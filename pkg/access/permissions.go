@@ -41,6 +41,8 @@ func (m Method) String() string {
 // Env is what a decision needs to know besides the caller. Now must be set.
 type Env struct {
 	Now         time.Time
+	Namespace   string       // of the project
+	Collection  string       // whose permissions are asked
 	AdminTokens *AdminTokens // the project's
 	OrgID       string       // the org of the project in hex, "" for none
 }
@@ -109,7 +111,8 @@ func Compile(spec *schema.Permissions, hidden, readonly []string, cast Cast) (*P
 // Decide says what a caller may do with a method, or errs.ErrDenied. It is pure: the same arguments give the same
 // answer. Of a user, all sets that fit and allow the method count together: the rights, projections and records of
 // any of them, but without the fields that one of them hides or makes readonly. So no field is ever shown on a record
-// that the caller sees only through a set that hides it.
+// that the caller sees only through a set that hides it. A personal access token may do what its owner may, where its
+// scopes and its owner's rights name the collection, too.
 func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
 	if p == nil || pr == nil || m < Get || m > Delete {
 		return Grant{}, errs.ErrDenied
@@ -122,6 +125,8 @@ func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
 		return p.public.grant(pr, m, env)
 	case KindUser:
 		return p.decideUser(pr, m, env)
+	case KindPAT:
+		return p.decidePAT(pr, m, env)
 	case KindToken:
 		return p.decideToken(pr, m, env)
 	default: // KindAdmin is full
@@ -142,10 +147,20 @@ func (p *Permissions) decideToken(pr *Principal, m Method, env Env) (Grant, erro
 	return Grant{}, errs.ErrDenied
 }
 
+func (p *Permissions) decidePAT(pr *Principal, m Method, env Env) (Grant, error) {
+	switch {
+	case !pr.isUser() || !pr.Has(RecordRight(env.Namespace, env.Collection, m)):
+		return Grant{}, errs.ErrDenied
+	case pr.IsAdmin:
+		return adminGrant(nil, true), nil
+	}
+	return p.decideUser(pr, m, env)
+}
+
 // decideUser unites the set user, if the user belongs to the project's org or has no org limit, and those of the
 // user's teams.
 func (p *Permissions) decideUser(pr *Principal, m Method, env Env) (Grant, error) {
-	if !pr.isUser() || !inOrg(pr, env) {
+	if !pr.isUser() || !pr.InOrg(env.OrgID) {
 		return Grant{}, errs.ErrDenied
 	}
 	union, err := p.user.grant(pr, m, env)
@@ -167,10 +182,6 @@ func (p *Permissions) decideUser(pr *Principal, m Method, env Env) (Grant, error
 		}
 	}
 	return union, err
-}
-
-func inOrg(pr *Principal, env Env) bool {
-	return len(pr.OrgIDs) == 0 || env.OrgID != "" && slices.Contains(pr.OrgIDs, env.OrgID)
 }
 
 // adminGrant is everything, except for what is readonly.

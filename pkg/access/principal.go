@@ -14,38 +14,63 @@ type Kind string
 const (
 	KindAnonymous Kind = "anonymous" // no credential
 	KindUser      Kind = "user"      // a logged-in user, who is active
+	KindPAT       Kind = "pat"       // a personal access token of an active user
 	KindToken     Kind = "token"     // a Token header: a collection token or a project admin token, as the project says
 	KindAdmin     Kind = "admin"     // the server admin token
 )
 
-// Principal is who is calling. It is made once for a request and not changed; only active users become one.
+// Principal is who is calling. It is made once for a request and not changed; only active users become one, by a
+// session or by one of their personal access tokens.
 type Principal struct {
 	Kind      Kind
-	ID        string   // of a user: 24 hex digits
+	ID        string   // of a user, also behind a personal access token: 24 hex digits
 	Name      string   // for logs and the audit log
 	IsAdmin   bool     // of a user: may do everything
 	Scopes    []string // of a user: own and their teams' scopes together
-	OrgIDs    []string // of a user, in hex; empty is no org limit
+	Limited   bool     // of a user: only has to do with the orgs of OrgIDs
+	OrgIDs    []string // of a user: the active orgs they belong to, in hex
 	TeamIDs   []string // of a user, in hex
 	Teams     []string // of a user: the slugs of the teams, which permission sets name
+	TokenID   string   // of a personal access token: its id, 24 hex digits
+	Cap       []string // of a personal access token: its scopes, without which its owner's rights are nothing
 	TokenHash [32]byte // of a token: SHA-256 of the header's value
 }
 
 // Anonymous is a caller without a credential.
 func Anonymous() *Principal { return &Principal{Kind: KindAnonymous} }
 
-// Full says that the caller may do everything: the server admin token, and users who are admins.
+// Full says that the caller may do everything: the server admin token, and users who are admins. A personal access
+// token never may, whoever owns it.
 func (p *Principal) Full() bool {
 	if p == nil {
 		return false
 	}
-	return p.Kind == KindAdmin || p.isUser() && p.IsAdmin
+	return p.Kind == KindAdmin || p.Kind == KindUser && p.isUser() && p.IsAdmin
 }
 
-func (p *Principal) isUser() bool { return p.Kind == KindUser && p.ID != "" }
+// isUser says that there is a user behind the caller.
+func (p *Principal) isUser() bool { return (p.Kind == KindUser || p.Kind == KindPAT) && p.ID != "" }
+
+// IsUser says that the caller is the user with an id, whatever they came with.
+func (p *Principal) IsUser(id string) bool { return p != nil && p.isUser() && p.ID == id }
+
+// InOrg says whether the caller has to do with what belongs to an org; orgID is in hex, "" for what belongs to none. Who
+// is limited to orgs has nothing to do with that.
+func (p *Principal) InOrg(orgID string) bool {
+	switch {
+	case p == nil:
+		return false
+	case p.Kind == KindAdmin:
+		return true
+	case !p.isUser():
+		return false
+	}
+	return p.IsAdmin || !p.Limited || orgID != "" && slices.Contains(p.OrgIDs, orgID)
+}
 
 // Has says whether the caller has a right: a system right such as ProjectRead, or a right inside a project such as
-// "namespace.blog.articles.read". Nobody has a right that doesn't exist.
+// "namespace.blog.articles.read". Nobody has a right that doesn't exist. A personal access token has those of its scopes
+// that its owner has, too.
 func (p *Principal) Has(right string) bool {
 	if p == nil {
 		return false
@@ -57,7 +82,15 @@ func (p *Principal) Has(right string) bool {
 	if !grantable || !p.isUser() {
 		return false
 	}
-	if slices.Contains(p.Scopes, right) {
+	if p.Kind == KindPAT && !Covers(p.Cap, right) {
+		return false
+	}
+	return p.IsAdmin || Covers(p.Scopes, right)
+}
+
+// Covers says whether scopes give a right: by its name, or as namespace.<ns> for all that is in it.
+func Covers(scopes []string, right string) bool {
+	if slices.Contains(scopes, right) {
 		return true
 	}
 	rest, ok := strings.CutPrefix(right, namespacePrefix)
@@ -65,7 +98,7 @@ func (p *Principal) Has(right string) bool {
 		return false
 	}
 	namespace, _, _ := strings.Cut(rest, ".")
-	return slices.Contains(p.Scopes, namespacePrefix+namespace)
+	return slices.Contains(scopes, namespacePrefix+namespace)
 }
 
 // Require is nil if the caller has a system right, else the denial to answer with. The rights of a project's admin

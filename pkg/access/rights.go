@@ -72,3 +72,9 @@ func ValidScope(scope string) bool {
 	}
 	return false
 }
+
+// RecordRight is the right that a method on a collection's records takes, as scopes name it.
+func RecordRight(namespace, collection string, m Method) string {
+	verb := map[Method]string{Get: "read", Post: "create", Put: "update", Delete: "delete"}[m]
+	return namespacePrefix + namespace + "." + collection + "." + verb
+}

@@ -52,18 +52,89 @@ type User struct {
 }
 
 // UserWrite is the body of POST /user and PUT /user/<id>: a nil member takes its default on create (Active is true)
-// and stays as it is on update.
+// and stays as it is on update. The tag validator of this struct and those below has the rules that the service checks,
+// and that GET /_meta shows.
 type UserWrite struct {
-	Username *string   `json:"username,omitempty"`
-	Email    *string   `json:"email,omitempty"`
-	Name     *string   `json:"name,omitempty"`
-	Password *string   `json:"password,omitempty"`
+	Username *string   `json:"username,omitempty" validator:"required,max=64"`
+	Email    *string   `json:"email,omitempty" validator:"email,max=254"`
+	Name     *string   `json:"name,omitempty" validator:"max=100"`
+	Password *string   `json:"password,omitempty" validator:"required,min=8,max=1024"` // bytes
 	IsAdmin  *bool     `json:"isAdmin,omitempty"`
 	Active   *bool     `json:"active,omitempty"`
-	Language *string   `json:"language,omitempty"`
-	Scopes   *[]string `json:"scopes,omitempty"`
-	OrgIDs   *[]string `json:"orgIds,omitempty"`
-	TeamIDs  *[]string `json:"teamIds,omitempty"`
+	Language *string   `json:"language,omitempty" validator:"max=100"`
+	Scopes   *[]string `json:"scopes,omitempty" validator:"maxItems=1000"`
+	OrgIDs   *[]string `json:"orgIds,omitempty" validator:"maxItems=1000"`
+	TeamIDs  *[]string `json:"teamIds,omitempty" validator:"maxItems=1000"`
+}
+
+// Org is an organization as it is read.
+type Org struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Slug        string `json:"slug"`
+	Description string `json:"description"`
+	Active      bool   `json:"active"`
+	CreatedAt   Time   `json:"createdAt"`
+	UpdatedAt   Time   `json:"updatedAt"`
+}
+
+// OrgWrite is the body of POST /org and PUT /org/<id>, as UserWrite is.
+type OrgWrite struct {
+	Name        *string `json:"name,omitempty" validator:"required,min=1,max=100"`
+	Slug        *string `json:"slug,omitempty" validator:"slug,max=64"` // default: made from Name
+	Description *string `json:"description,omitempty" validator:"max=1000"`
+	Active      *bool   `json:"active,omitempty"`
+}
+
+// Team is a team as it is read.
+type Team struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Slug        string   `json:"slug"`
+	OrgID       string   `json:"orgId"` // "": of no org
+	Description string   `json:"description"`
+	Scopes      []string `json:"scopes"`
+	CreatedAt   Time     `json:"createdAt"`
+	UpdatedAt   Time     `json:"updatedAt"`
+}
+
+// TeamWrite is the body of POST /team and PUT /team/<id>, as UserWrite is.
+type TeamWrite struct {
+	Name        *string   `json:"name,omitempty" validator:"required,min=1,max=100"`
+	Slug        *string   `json:"slug,omitempty" validator:"slug,max=64"` // default: made from Name
+	OrgID       *string   `json:"orgId,omitempty"`
+	Description *string   `json:"description,omitempty" validator:"max=1000"`
+	Scopes      *[]string `json:"scopes,omitempty" validator:"maxItems=1000"`
+}
+
+// Token is a personal access token as it is read.
+type Token struct {
+	ID         string   `json:"id"`
+	UserID     string   `json:"userId"`
+	Name       string   `json:"name"`
+	Scopes     []string `json:"scopes"`
+	ExpiresAt  Time     `json:"expiresAt"`  // null: never
+	LastUsedAt Time     `json:"lastUsedAt"` // null: never yet
+	CreatedAt  Time     `json:"createdAt"`
+	UpdatedAt  Time     `json:"updatedAt"`
+	Token      string   `json:"token,omitempty"` // the secret, only in the answer to its creation
+}
+
+// TokenWrite is the body of POST /token and PUT /token/<id>, as UserWrite is.
+type TokenWrite struct {
+	Name      *string   `json:"name,omitempty" validator:"required,min=1,max=100"`
+	Scopes    *[]string `json:"scopes,omitempty" validator:"required,maxItems=1000"`
+	ExpiresAt *Time     `json:"expiresAt,omitempty"` // default: auth.patDefaultTTL from now; null is never
+}
+
+// MetaField is one entry of GET /_meta: a member that a model takes.
+type MetaField struct {
+	Name      string      `json:"name"`
+	Type      string      `json:"type"` // the Go type
+	Kind      string      `json:"kind"` // the Go kind
+	Validator string      `json:"validator,omitempty"`
+	SliceOf   string      `json:"sliceOf,omitempty"`  // of a list: the type of its elements
+	StructOf  []MetaField `json:"structOf,omitempty"` // of an object: its members
 }
 
 // Version is the body of GET /version.

@@ -18,6 +18,19 @@ const (
 
 	RouteUsers         = "/user"
 	RouteUser          = "/user/{id}"
+	RouteOrgs          = "/org"
+	RouteOrg           = "/org/{id}"
+	RouteTeams         = "/team"
+	RouteTeam          = "/team/{id}"
+	RouteTokens        = "/token"
+	RouteToken         = "/token/{id}"
+	RouteTokenScopes   = "/token/_scopes"
+	RouteMeta          = "/_meta"
+	RouteModelMeta     = "/_meta/{model}"
+	RouteAudit         = "/audit"
+	RouteAuditVerify   = "/audit/verify"
+	RouteShutdown      = "/admin/shutdown"
+	RouteRotateKeys    = "/admin/keys/rotate"
 	RouteProjects      = "/project"
 	RouteProject       = "/project/{id}"
 	RouteProjectStatus = "/project/{id}/status"
@@ -26,9 +39,11 @@ const (
 	RouteRecord      = "/_/{project}/{collection}/{id}"
 	RouteRecordCount = "/_/{project}/{collection}/_count"
 
-	RouteReload      = "/_/{project}/_/admin/reload"
-	RouteCollections = "/_/{project}/_/collections"
-	RouteCollection  = "/_/{project}/_/collections/{collection}"
+	RouteReload        = "/_/{project}/_/admin/reload"
+	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
+	RouteProjectAudit  = "/_/{project}/_/audit"
+	RouteCollections   = "/_/{project}/_/collections"
+	RouteCollection    = "/_/{project}/_/collections/{collection}"
 )
 
 // Routes on the service root, without Prefix.

@@ -15,6 +15,7 @@ import (
 type Project struct {
 	ID         string // hex id of the registration
 	Namespace  string
+	OrgID      string // of the registration: the org that it belongs to in hex, "" for none
 	Generation int64 // grows by one with each config that is swapped in
 
 	Revision    string // sha256 in hex over all files of the config and what was substituted in them

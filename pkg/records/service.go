@@ -71,10 +71,17 @@ func (s *Service) collection(c *Call) store.Collection {
 // grant gives what the caller may do with method, or errs.ErrDenied.
 func (s *Service) grant(c *Call, m access.Method) (access.Grant, error) {
 	if c.decided.method != m {
-		g, err := c.Collection.Permissions.Decide(c.Principal, m, access.Env{Now: s.now(), AdminTokens: c.Project.AdminTokens})
+		g, err := c.Collection.Permissions.Decide(c.Principal, m, s.env(c))
 		c.decided = decision{method: m, grant: g, err: err}
 	}
 	return c.decided.grant, c.decided.err
+}
+
+func (s *Service) env(c *Call) access.Env {
+	return access.Env{
+		Now: s.now(), Namespace: c.Project.Namespace, Collection: c.Collection.Name,
+		AdminTokens: c.Project.AdminTokens, OrgID: c.Project.OrgID,
+	}
 }
 
 // MayOperate is nil if the caller has a system right on a project: by their own rights, or by an admin token of the
