@@ -44,17 +44,18 @@ var layers = []layer{
 		"mql/mqltest":                "mql",
 	}},
 	{"L2", rooms{
-		"project": "schema fieldtype mql access document errs",
+		"query":   "fieldtype store mql document errs",
+		"project": "query schema fieldtype mql access document errs",
 	}},
 	{"L3", rooms{
 		"system": "store access mql document errs",
 		"auth":   "system access errs",
 	}},
 	{"L4", rooms{
-		"records": "project access fieldtype mql store document errs",
+		"records": "project query access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "records auth system project schema fieldtype access status api document errs",
+		"httpapi":      "records query auth system project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller status dirwatch project schema system store api errs",

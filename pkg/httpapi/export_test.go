@@ -9,7 +9,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/query"
 )
 
 // StatusOf is the table from kinds of errors to statuses.
@@ -38,12 +38,12 @@ func Routes() []Route {
 func SetRestGrace(s *Server, d time.Duration) { s.restGrace = d }
 
 // ListParams reads a URL's query as the list of records does.
-func ListParams(rawQuery string) (records.ListParams, error) {
-	query, err := parseQuery(rawQuery)
+func ListParams(rawQuery string) (query.Params, error) {
+	values, err := parseQuery(rawQuery)
 	if err != nil {
-		return records.ListParams{}, err
+		return query.Params{}, err
 	}
-	return (&request{query: query}).listParams()
+	return (&request{query: values}).listParams()
 }
 
 // ReadBody reads a request's body.

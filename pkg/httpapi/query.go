@@ -15,7 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
-	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/query"
 )
 
 // maxQueryParameters bounds how many parameters a URL may carry; more are refused before they are parsed.
@@ -109,8 +109,8 @@ func (r *request) integer(name string) (*int64, error) {
 }
 
 // listParams reads the parameters of a list.
-func (r *request) listParams() (records.ListParams, error) {
-	var p records.ListParams
+func (r *request) listParams() (query.Params, error) {
+	var p query.Params
 	var err error
 	for name, dst := range map[string]*string{
 		api.ParamSort: &p.Sort, api.ParamSelect: &p.Select, api.ParamProjection: &p.Projection, api.ParamAfter: &p.After,
@@ -137,24 +137,24 @@ func (r *request) listParams() (records.ListParams, error) {
 }
 
 // filter reads the filter in either form: filter={…JSON…}, or filter[status]=published&filter[views][gte]=10.
-func (r *request) filter() (records.Where, error) {
+func (r *request) filter() (query.Where, error) {
 	whole := r.query[api.ParamFilter]
 	short, size, err := r.shortFilter()
 	switch {
 	case err != nil:
-		return records.Where{}, err
+		return query.Where{}, err
 	case len(whole) > 1, len(whole) == 1 && len(short) > 0:
-		return records.Where{}, errs.New(errs.Invalid, "bad_filter", "give one filter: either filter={…} or filter[field]=value")
+		return query.Where{}, errs.New(errs.Invalid, "bad_filter", "give one filter: either filter={…} or filter[field]=value")
 	case len(whole) == 1 && strings.TrimSpace(whole[0]) != "":
 		doc, err := document.ParseJSON([]byte(whole[0]))
 		if err != nil {
 			e := *errs.From(err)
 			e.Message = "filter: " + e.Message
-			return records.Where{}, &e
+			return query.Where{}, &e
 		}
-		return records.Where{Filter: doc, Bytes: len(whole[0])}, nil
+		return query.Where{Filter: doc, Bytes: len(whole[0])}, nil
 	}
-	return records.Where{Filter: short, Bytes: size}, nil
+	return query.Where{Filter: short, Bytes: size}, nil
 }
 
 // hasFilter tells whether the request names a filter, even an empty one.

@@ -15,6 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
 )
 
@@ -154,11 +155,14 @@ func limits(config *schema.Project, col *schema.Collection) Limits {
 		q = schema.DefaultQueryLimits()
 	}
 	out := Limits{
-		DefaultLimit: q.DefaultLimit, MaxLimit: q.MaxLimit, MaxOffset: q.MaxOffset,
-		MaxTime: q.MaxTime.Std(), MaxFilterBytes: q.MaxFilterBytes, MaxFilterDepth: q.MaxFilterDepth,
-		MaxFilterClauses: q.MaxFilterClauses, MaxInValues: q.MaxInValues, MaxSortFields: q.MaxSortFields,
+		List: query.Limits{
+			DefaultLimit: q.DefaultLimit, MaxLimit: q.MaxLimit, MaxOffset: q.MaxOffset,
+			MaxFilterBytes: q.MaxFilterBytes, MaxFilterDepth: q.MaxFilterDepth,
+			MaxFilterClauses: q.MaxFilterClauses, MaxInValues: q.MaxInValues, MaxSortFields: q.MaxSortFields, Regex: q.Regex,
+		},
+		MaxTime:    q.MaxTime.Std(),
 		MaxLookups: q.MaxLookups, MaxLookupDepth: q.MaxLookupDepth, MaxPipelineStages: q.MaxPipelineStages,
-		AllowAggregate: q.AllowAggregate, Regex: q.Regex,
+		AllowAggregate: q.AllowAggregate,
 	}
 	for _, upload := range []*schema.Upload{col.Upload, config.Upload} { // the most specific wins
 		if upload != nil && upload.MaxBodySize > 0 && out.MaxBodySize == 0 {

@@ -138,7 +138,7 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(mql.Sort{{Path: "createdAt", Desc: true}, {Path: "title"}}, c.DefaultSort); diff != "" {
 		t.Error(diff)
 	}
-	if c.Limits.MaxLimit != 50 || c.Limits.MaxOffset != 10000 || c.Limits.MaxTime.Seconds() != 2 || c.Limits.MaxBodySize != 2_000_000 {
+	if c.Limits.List.MaxLimit != 50 || c.Limits.List.MaxOffset != 10000 || c.Limits.MaxTime.Seconds() != 2 || c.Limits.MaxBodySize != 2_000_000 {
 		t.Errorf("limits = %+v", c.Limits)
 	}
 	for _, path := range []string{"email", "seo.secret"} {

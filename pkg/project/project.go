@@ -7,6 +7,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
 )
 
@@ -16,7 +17,7 @@ type Project struct {
 	ID         string // hex id of the registration
 	Namespace  string
 	OrgID      string // of the registration: the org that it belongs to in hex, "" for none
-	Generation int64 // grows by one with each config that is swapped in
+	Generation int64  // grows by one with each config that is swapped in
 
 	Revision    string // sha256 in hex over all files of the config and what was substituted in them
 	Config      *schema.Project
@@ -69,14 +70,12 @@ type Projection struct {
 
 // Limits bounds queries; see schema.QueryLimits for the members.
 type Limits struct {
-	DefaultLimit, MaxLimit, MaxOffset             int
+	List query.Limits
+
 	MaxTime                                       time.Duration
-	MaxFilterBytes, MaxFilterDepth                int
-	MaxFilterClauses, MaxInValues, MaxSortFields  int
 	MaxLookups, MaxLookupDepth, MaxPipelineStages int
 	AllowAggregate                                *bool
-	Regex                                         string // anchored, any or off
-	MaxBodySize                                   int64  // bytes of a request body; 0: the server's limit
+	MaxBodySize                                   int64 // bytes of a request body; 0: the server's limit
 }
 
 // Bulk bounds bulk writes.

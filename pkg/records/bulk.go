@@ -13,6 +13,7 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -99,7 +100,7 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 }
 
 // BulkUpdate merges body into every record that the filter finds.
-func (s *Service) BulkUpdate(ctx context.Context, c *Call, where Where, body bson.D) (BulkResult, error) {
+func (s *Service) BulkUpdate(ctx context.Context, c *Call, where query.Where, body bson.D) (BulkResult, error) {
 	return s.bulkWrite(ctx, c, access.Put, where, func(g access.Grant, raw bson.Raw) (store.Op, error) {
 		next, err := s.changed(ctx, c, g, raw, Change{Mode: Merge, Body: body})
 		return store.Op{Kind: store.Replace, Doc: next, If: unchanged(raw)}, err
@@ -107,7 +108,7 @@ func (s *Service) BulkUpdate(ctx context.Context, c *Call, where Where, body bso
 }
 
 // BulkDelete removes every record that the filter finds.
-func (s *Service) BulkDelete(ctx context.Context, c *Call, where Where) (BulkResult, error) {
+func (s *Service) BulkDelete(ctx context.Context, c *Call, where query.Where) (BulkResult, error) {
 	return s.bulkWrite(ctx, c, access.Delete, where, func(_ access.Grant, raw bson.Raw) (store.Op, error) {
 		return store.Op{Kind: store.Delete, ID: raw.Lookup("_id"), If: unchanged(raw)}, nil
 	})
@@ -117,7 +118,7 @@ func (s *Service) BulkDelete(ctx context.Context, c *Call, where Where) (BulkRes
 // chunk (mode continue) or all at once (mode atomic). A record that changes in between is read again; one that then
 // no longer matches the filter is left alone, and in mode atomic was never matched. When the store fails after some
 // records are written, the others have its error, and the whole has none.
-func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where Where, op func(access.Grant, bson.Raw) (store.Op, error)) (BulkResult, error) {
+func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where query.Where, op func(access.Grant, bson.Raw) (store.Op, error)) (BulkResult, error) {
 	g, match, err := s.bulkFilter(c, m, where)
 	if err != nil {
 		return BulkResult{}, err
@@ -159,7 +160,7 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 
 // bulkFilter gives the records that a bulk write may touch: those that the caller may both write and read, since the
 // answer counts them.
-func (s *Service) bulkFilter(c *Call, m access.Method, where Where) (access.Grant, *mql.Filter, error) {
+func (s *Service) bulkFilter(c *Call, m access.Method, where query.Where) (access.Grant, *mql.Filter, error) {
 	g, err := s.bulkGrant(c, m)
 	if err != nil {
 		return g, nil, err
@@ -169,8 +170,8 @@ func (s *Service) bulkFilter(c *Call, m access.Method, where Where) (access.Gran
 		return g, nil, err
 	}
 	r := newResolver(c, read)
-	r.hidden = r.hidden.Union(g.Hidden)
-	f, err := r.filter(where)
+	r.Hidden = r.Hidden.Union(g.Hidden)
+	f, err := r.Filter(where)
 	return g, mql.And(read.Filter, g.Filter, f), err
 }
 

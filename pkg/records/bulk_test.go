@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -169,7 +170,7 @@ func TestBulkUpdateAndDelete(t *testing.T) {
 func (w *world) numbers() string {
 	w.t.Helper()
 	var out []string
-	page, err := w.service.List(w.t.Context(), w.call("admin"), records.ListParams{Sort: "id"})
+	page, err := w.service.List(w.t.Context(), w.call("admin"), query.Params{Sort: "id"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

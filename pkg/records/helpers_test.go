@@ -19,6 +19,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -152,12 +153,12 @@ func doc(t testing.TB, text string) bson.D {
 	return d
 }
 
-func where(t testing.TB, text string) records.Where {
+func where(t testing.TB, text string) query.Where {
 	t.Helper()
 	if text == "" {
-		return records.Where{}
+		return query.Where{}
 	}
-	return records.Where{Filter: doc(t, text), Bytes: len(text)}
+	return query.Where{Filter: doc(t, text), Bytes: len(text)}
 }
 
 // put stores a document as it is, past all rules, and gives its id.

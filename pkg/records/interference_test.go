@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -193,7 +194,7 @@ func (g *generator) paths(sign string) string {
 }
 
 func (g *generator) request() request {
-	where := records.Where{Filter: g.filter(2)}
+	where := query.Where{Filter: g.filter(2)}
 	g.last = where.Filter
 	id := pick(g, g.ids...)
 	body := pick(g, `{"name": "z"}`, `{"n": 3}`, `{"secret": "x"}`, `{"seo": null}`, `{"seo": {"title": "q"}}`, `{"parts": []}`,
@@ -235,7 +236,7 @@ func (g *generator) request() request {
 		}
 	default:
 		limit := int64(pick(g, 0, 1, 3, 10, 100))
-		p := records.ListParams{
+		p := query.Params{
 			Where: where, Sort: g.paths("-"), Select: g.paths(""), Count: g.IntN(2) == 0, Limit: &limit, Offset: int64(pick(g, 0, 0, 5)),
 		}
 		if g.IntN(4) == 0 {
@@ -246,7 +247,7 @@ func (g *generator) request() request {
 }
 
 // pages is a list and the page that follows it.
-func pages(w *world, c *records.Call, p records.ListParams) string {
+func pages(w *world, c *records.Call, p query.Params) string {
 	var out strings.Builder
 	for range 2 {
 		page, err := w.service.List(w.t.Context(), c, p)

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -30,18 +31,18 @@ func TestQueryLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		regex  string
-		params records.ListParams
+		params query.Params
 		filter string
 		want   string
 	}{
 		{name: "default limit", want: "ok 2 more"},
-		{name: "no items", params: records.ListParams{Limit: n(0)}, want: "ok 0"},
-		{name: "limit", params: records.ListParams{Limit: n(4)}, want: "ok 4 more"},
-		{name: "above the highest limit", params: records.ListParams{Limit: n(5)}, want: "query_limit: limit is 5, the highest allowed is 4"},
-		{name: "negative limit", params: records.ListParams{Limit: n(-1)}, want: "bad_parameter: limit and offset can't be negative"},
-		{name: "negative offset", params: records.ListParams{Offset: -1}, want: "bad_parameter: limit and offset can't be negative"},
-		{name: "offset", params: records.ListParams{Offset: 6}, want: "ok 0"},
-		{name: "above the highest offset", params: records.ListParams{Offset: 7}, want: "query_limit: offset is 7, the highest allowed is 6; use after with the next cursor of a page"},
+		{name: "no items", params: query.Params{Limit: n(0)}, want: "ok 0"},
+		{name: "limit", params: query.Params{Limit: n(4)}, want: "ok 4 more"},
+		{name: "above the highest limit", params: query.Params{Limit: n(5)}, want: "query_limit: limit is 5, the highest allowed is 4"},
+		{name: "negative limit", params: query.Params{Limit: n(-1)}, want: "bad_parameter: limit and offset can't be negative"},
+		{name: "negative offset", params: query.Params{Offset: -1}, want: "bad_parameter: limit and offset can't be negative"},
+		{name: "offset", params: query.Params{Offset: 6}, want: "ok 0"},
+		{name: "above the highest offset", params: query.Params{Offset: 7}, want: "query_limit: offset is 7, the highest allowed is 6; use after with the next cursor of a page"},
 		{name: "filter bytes", filter: `{"name": "` + strings.Repeat("x", 200) + `"}`, want: "query_limit: filter is 212 bytes long, the limit is 200"},
 		{name: "filter depth", filter: nested(2), want: "ok 1"},
 		{name: "filter too deep", filter: nested(3), want: "query_limit: filter is nested 4 deep, the limit is 3"},
@@ -49,14 +50,14 @@ func TestQueryLimits(t *testing.T) {
 		{name: "too many clauses", filter: `{"n": {"$gt": 0, "$lt": 9, "$ne": 5}, "name": "x", "a": null, "b": 1}`, want: "query_limit: filter has 6 clauses, the limit is 5"},
 		{name: "values", filter: `{"n": {"$in": [1, 2, 3, 4]}}`, want: "ok 2 more"},
 		{name: "too many values", filter: `{"n": {"$nin": [1, 2, 3, 4, 5]}}`, want: "query_limit: filter lists 5 values, the limit is 4"},
-		{name: "sort fields", params: records.ListParams{Sort: "n,-name"}, want: "ok 2 more"},
-		{name: "too many sort fields", params: records.ListParams{Sort: "n,name,id"}, want: "query_limit: sort names 3 fields, the limit is 2"},
-		{name: "sort twice by one", params: records.ListParams{Sort: "n,-n"}, want: "bad_sort: sort names n twice"},
-		{name: "sort twice by the id", params: records.ListParams{Sort: "id,_id"}, want: "bad_sort: sort names _id twice"},
-		{name: "sort by nothing", params: records.ListParams{Sort: "n,"}, want: "bad_sort: sort must look like -publishedAt,title"},
-		{name: "sort by signs", params: records.ListParams{Sort: "--n"}, want: "bad_sort: sort must look like -publishedAt,title"},
-		{name: "sort by 2", params: records.ListParams{Sort: `{"n": 2}`}, want: "bad_sort: sort: n must be 1 or -1"},
-		{name: "sort that is no JSON", params: records.ListParams{Sort: `{"n": 1`}, want: "*"},
+		{name: "sort fields", params: query.Params{Sort: "n,-name"}, want: "ok 2 more"},
+		{name: "too many sort fields", params: query.Params{Sort: "n,name,id"}, want: "query_limit: sort names 3 fields, the limit is 2"},
+		{name: "sort twice by one", params: query.Params{Sort: "n,-n"}, want: "bad_sort: sort names n twice"},
+		{name: "sort twice by the id", params: query.Params{Sort: "id,_id"}, want: "bad_sort: sort names _id twice"},
+		{name: "sort by nothing", params: query.Params{Sort: "n,"}, want: "bad_sort: sort must look like -publishedAt,title"},
+		{name: "sort by signs", params: query.Params{Sort: "--n"}, want: "bad_sort: sort must look like -publishedAt,title"},
+		{name: "sort by 2", params: query.Params{Sort: `{"n": 2}`}, want: "bad_sort: sort: n must be 1 or -1"},
+		{name: "sort that is no JSON", params: query.Params{Sort: `{"n": 1`}, want: "*"},
 
 		{name: "regex", filter: `{"name": {"$regex": "x"}}`, want: "ok 0"},
 		{name: "regex too long", filter: `{"name": {"$regex": "` + strings.Repeat("x", 257) + `"}}`, want: "*"},
@@ -146,7 +147,7 @@ func TestDefaultLimits(t *testing.T) {
 			if strings.HasPrefix(tt.want, "query_limit: filter is") {
 				size = 8312
 			}
-			_, err = w.service.List(t.Context(), w.call("alice"), records.ListParams{Where: records.Where{Filter: tt.filter, Bytes: size}})
+			_, err = w.service.List(t.Context(), w.call("alice"), query.Params{Where: query.Where{Filter: tt.filter, Bytes: size}})
 			if got := show(err); got != tt.want && (tt.want != "" || errs.KindOf(err) != errs.Invalid || err == nil) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
@@ -160,8 +161,8 @@ func TestMaxTime(t *testing.T) {
 		slow := &slowStore{Store: s}
 		w.service = records.New(slow, w.now)
 		id := w.put(`{"n": 1}`)
-		_, listErr := w.service.List(t.Context(), w.call("alice"), records.ListParams{})
-		_, countErr := w.service.Count(t.Context(), w.call("alice"), records.Where{})
+		_, listErr := w.service.List(t.Context(), w.call("alice"), query.Params{})
+		_, countErr := w.service.Count(t.Context(), w.call("alice"), query.Where{})
 		_, getErr := w.service.Get(t.Context(), w.call("alice"), id, records.GetParams{})
 		_, bulkErr := w.service.BulkDelete(t.Context(), w.call("alice"), where(t, `{"n": 1}`))
 		for i, err := range []error{listErr, countErr, getErr, bulkErr} {
@@ -189,7 +190,7 @@ func TestPaging(t *testing.T) {
 		for _, sort := range []string{"", "n", "-n", "n,-name", "-id", "id", "-n,id", "tags", "-tags,n", "name,-n", "data", "-at"} {
 			for _, limit := range []int64{1, 4, 23, 24} {
 				var got []string
-				p := records.ListParams{Sort: sort, Limit: &limit}
+				p := query.Params{Sort: sort, Limit: &limit}
 				for page := 0; ; page++ {
 					res, err := w.service.List(t.Context(), w.call("alice"), p)
 					if err != nil {
@@ -207,7 +208,7 @@ func TestPaging(t *testing.T) {
 					p.After = res.Next
 				}
 				high := int64(100)
-				all, err := w.service.List(t.Context(), w.call("alice"), records.ListParams{Sort: sort, Limit: &high})
+				all, err := w.service.List(t.Context(), w.call("alice"), query.Params{Sort: sort, Limit: &high})
 				if err != nil {
 					t.Fatal(show(err))
 				}
@@ -232,7 +233,7 @@ func TestPagesAreStable(t *testing.T) {
 			ids[strconv.Itoa(i)] = w.put(fmt.Sprintf(`{"n": %d, "on": true, "_rev": 1}`, i))
 		}
 		limit := int64(4)
-		p := records.ListParams{Sort: "n", Limit: &limit}
+		p := query.Params{Sort: "n", Limit: &limit}
 		first, err := w.service.List(t.Context(), w.call("alice"), p)
 		if err != nil || names(t, first) != "0 1 2 3" {
 			t.Fatal(names(t, first), err)
@@ -257,7 +258,7 @@ func TestCursors(t *testing.T) {
 		w := newWorld(t, s, queried)
 		six(w)
 		limit := int64(1)
-		page, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Sort: "n", Limit: &limit})
+		page, err := w.service.List(t.Context(), w.call("public"), query.Params{Sort: "n", Limit: &limit})
 		if err != nil {
 			t.Fatal(show(err))
 		}
@@ -270,7 +271,7 @@ func TestCursors(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := func(sort, cursor string) error {
-			_, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Sort: sort, After: cursor})
+			_, err := w.service.List(t.Context(), w.call("public"), query.Params{Sort: sort, After: cursor})
 			return err
 		}
 		const bad = "bad_cursor: after must be the next cursor of a page of the same sort"
@@ -346,7 +347,7 @@ func TestCursorsOfLongValues(t *testing.T) {
 		w.put(`{"name": "` + strings.Repeat("x", n) + `", "on": true}`)
 	}
 	one, all := int64(1), int64(10)
-	p := records.ListParams{Sort: "name", Limit: &one}
+	p := query.Params{Sort: "name", Limit: &one}
 	const long = "sort_value_too_long: there is a next page, but a value of name is too long to page by: sort by something shorter"
 	for _, want := range []string{"ok", "ok", long} {
 		page, err := w.service.List(t.Context(), w.call("public"), p)
@@ -361,12 +362,12 @@ func TestCursorsOfLongValues(t *testing.T) {
 		}
 		p.After = page.Next
 	}
-	for _, p := range []records.ListParams{{Sort: "name", Limit: &all}, {Sort: "-name", Limit: &one, Offset: 3}} {
+	for _, p := range []query.Params{{Sort: "name", Limit: &all}, {Sort: "-name", Limit: &one, Offset: 3}} {
 		if page, err := w.service.List(t.Context(), w.call("public"), p); err != nil || page.HasMore {
 			t.Error(show(err))
 		}
 	}
-	if _, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Sort: "n,-name", Limit: &one}); show(err) != long {
+	if _, err := w.service.List(t.Context(), w.call("public"), query.Params{Sort: "n,-name", Limit: &one}); show(err) != long {
 		t.Error(show(err))
 	}
 }
@@ -384,13 +385,13 @@ func TestCount(t *testing.T) {
 				t.Errorf("%s %s: %d, want %d %v", tt.who, tt.filter, n, tt.want, err)
 			}
 			limit := int64(1)
-			page, err := w.service.List(t.Context(), w.call(tt.who), records.ListParams{Where: where(t, tt.filter), Count: true, Limit: &limit})
+			page, err := w.service.List(t.Context(), w.call(tt.who), query.Params{Where: where(t, tt.filter), Count: true, Limit: &limit})
 			if err != nil || page.Total != tt.want {
 				t.Errorf("%s %s: total %d, want %d %v", tt.who, tt.filter, page.Total, tt.want, err)
 			}
 		}
-		_, countErr := w.service.Count(t.Context(), w.call("public"), records.Where{})
-		_, listErr := w.service.List(t.Context(), w.call("public"), records.ListParams{Count: true})
+		_, countErr := w.service.Count(t.Context(), w.call("public"), query.Where{})
+		_, listErr := w.service.List(t.Context(), w.call("public"), query.Params{Count: true})
 		if !errors.Is(countErr, errs.ErrDenied) || !errors.Is(listErr, errs.ErrDenied) {
 			t.Error(countErr, listErr)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -255,7 +256,7 @@ func TestHiddenSystemField(t *testing.T) {
 				t.Errorf("%s: %s", body, show(err))
 			}
 		}
-		_, err := w.service.List(t.Context(), w.call("token:blind"), records.ListParams{Where: where(t, `{"createdBy": "`+alice.Hex()+`"}`)})
+		_, err := w.service.List(t.Context(), w.call("token:blind"), query.Params{Where: where(t, `{"createdBy": "`+alice.Hex()+`"}`)})
 		if show(err) != "unknown_field: unknown field: createdBy" {
 			t.Error(show(err))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -132,7 +133,7 @@ func TestFilter(t *testing.T) {
 			{"alice", `{"n": {"$in": 1}}`, "bad_filter: filter: n: $in needs a list"},
 			{"alice", `{"n": {"$eq": 1, "x": 2}}`, `bad_filter: filter: n: operator "x" is not supported here`},
 		} {
-			page, err := w.service.List(t.Context(), w.call(tt.who), records.ListParams{Where: where(t, tt.filter)})
+			page, err := w.service.List(t.Context(), w.call(tt.who), query.Params{Where: where(t, tt.filter)})
 			got := show(err)
 			if err == nil {
 				got = names(t, page)
@@ -191,7 +192,7 @@ func TestHiddenPaths(t *testing.T) {
 			{`{"parts": {"$elemMatch": {"sku": "b", "sub.b": 2}}}`, "2"},
 			{`{"data.x.y": 1}`, "3"},
 		} {
-			page, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Where: where(t, tt.filter)})
+			page, err := w.service.List(t.Context(), w.call("public"), query.Params{Where: where(t, tt.filter)})
 			got := show(err)
 			if err == nil {
 				got = names(t, page)
@@ -216,7 +217,7 @@ func TestHiddenPaths(t *testing.T) {
 			{"", "nope", unknown("nope")},
 			{"seo.title", "seo,parts,data", "ok"},
 		} {
-			_, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Sort: tt.sort, Select: tt.sel})
+			_, err := w.service.List(t.Context(), w.call("public"), query.Params{Sort: tt.sort, Select: tt.sel})
 			if got := show(err); got != tt.want {
 				t.Errorf("sort %q select %q\ngot  %s\nwant %s", tt.sort, tt.sel, got, tt.want)
 			}
@@ -264,7 +265,7 @@ func TestSelect(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%s select %q projection %q\ngot  %s\nwant %s", tt.who, tt.sel, tt.projection, got, tt.want)
 			}
-			page, err := w.service.List(t.Context(), w.call(tt.who), records.ListParams{
+			page, err := w.service.List(t.Context(), w.call(tt.who), query.Params{
 				Where: where(t, `{"n": 1}`), Select: tt.sel, Projection: tt.projection,
 			})
 			listed := show(err)
@@ -304,8 +305,8 @@ func TestUntypedValues(t *testing.T) {
 			{"at", "$gt", u("soon"), ""},
 			{"id", "$eq", u("zz"), ""},
 		} {
-			page, err := w.service.List(t.Context(), w.call("alice"), records.ListParams{
-				Where: records.Where{Filter: bson.D{{Key: tt.path, Value: bson.D{{Key: tt.op, Value: tt.value}}}}},
+			page, err := w.service.List(t.Context(), w.call("alice"), query.Params{
+				Where: query.Where{Filter: bson.D{{Key: tt.path, Value: bson.D{{Key: tt.op, Value: tt.value}}}}},
 			})
 			got := show(err)
 			if err == nil {
@@ -336,7 +337,7 @@ collections:
 			ids = append(ids, w.create("public", `{"n": 1}`))
 		}
 		for sort, want := range map[string][]string{"n": ids, "-n": {ids[2], ids[1], ids[0]}} {
-			page, err := w.service.List(t.Context(), w.call("public"), records.ListParams{Sort: sort})
+			page, err := w.service.List(t.Context(), w.call("public"), query.Params{Sort: sort})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -365,7 +366,7 @@ collections:
 		}
 		seen, after := 0, ""
 		for range 5 {
-			page, err := w.service.List(t.Context(), w.call("public"), records.ListParams{After: after})
+			page, err := w.service.List(t.Context(), w.call("public"), query.Params{After: after})
 			if err != nil {
 				t.Fatal(err)
 			}

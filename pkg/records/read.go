@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -25,7 +26,7 @@ type Page struct {
 }
 
 // List gives the records that match, within the caller's read right.
-func (s *Service) List(ctx context.Context, c *Call, p ListParams) (*Page, error) {
+func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, error) {
 	g, err := s.grant(c, access.Get)
 	if err != nil {
 		return nil, err
@@ -34,15 +35,15 @@ func (s *Service) List(ctx context.Context, c *Call, p ListParams) (*Page, error
 		return nil, errs.ErrDenied
 	}
 	r := newResolver(c, g)
-	q, err := r.query(p, c.Collection.DefaultSort)
+	q, err := r.Query(p, c.Collection.DefaultSort)
 	if err != nil {
 		return nil, err
 	}
-	sel, err := r.parseSelect(c, g, p.Select, p.Projection)
+	sel, err := selected(c, g, p.Select, p.Projection)
 	if err != nil {
 		return nil, err
 	}
-	view, err := sel.view(g)
+	view, err := sel.View(g.Hidden)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (s *Service) find(ctx context.Context, c *Call, q store.Query, view *docume
 	if err != nil && !errors.Is(err, errPageFull) || !page.HasMore {
 		return page, err
 	}
-	page.Next, err = encodeCursor(q.Sort, page.Items[len(page.Items)-1].raw)
+	page.Next, err = query.EncodeCursor(q.Sort, page.Items[len(page.Items)-1].raw)
 	return page, err
 }
 
@@ -104,11 +105,11 @@ func (s *Service) Get(ctx context.Context, c *Call, id string, p GetParams) (Rec
 	if err != nil {
 		return Record{}, err
 	}
-	sel, err := newResolver(c, g).parseSelect(c, g, p.Select, p.Projection)
+	sel, err := selected(c, g, p.Select, p.Projection)
 	if err != nil {
 		return Record{}, err
 	}
-	view, err := sel.view(g)
+	view, err := sel.View(g.Hidden)
 	if err != nil {
 		return Record{}, err
 	}
@@ -134,7 +135,7 @@ func (s *Service) readable(ctx context.Context, c *Call, g access.Grant, id bson
 }
 
 // Count gives the number of records that match, within the caller's read right.
-func (s *Service) Count(ctx context.Context, c *Call, where Where) (int64, error) {
+func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64, error) {
 	g, err := s.grant(c, access.Get)
 	if err != nil {
 		return 0, err
@@ -142,7 +143,7 @@ func (s *Service) Count(ctx context.Context, c *Call, where Where) (int64, error
 	if !g.Count {
 		return 0, errs.ErrDenied
 	}
-	f, err := newResolver(c, g).filter(where)
+	f, err := newResolver(c, g).Filter(where)
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +159,7 @@ func (s *Service) shape(c *Call, doc bson.Raw) (*Record, error) {
 	if !ok || !g.Filter.Match(doc) {
 		return nil, nil //nolint:nilnil // "may not read it" is an answer, not an error
 	}
-	view, err := selection{}.view(g)
+	view, err := query.Selection{}.View(g.Hidden)
 	if err != nil {
 		return nil, err
 	}

@@ -1,43 +1,45 @@
-package records
+package query
 
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
-	"github.com/svcctl/svc/pkg/project"
 )
 
-// resolver checks every field path that a caller names, wherever it comes from, against the collection's fields and
-// the caller's hidden fields. A path hidden from the caller is answered exactly like one that does not exist.
-type resolver struct {
-	tree   *fieldtype.Tree
-	hidden *document.PathSet
-	limits project.Limits
+// Limits bound what one list may ask for.
+type Limits struct {
+	DefaultLimit, MaxLimit, MaxOffset            int // items
+	MaxFilterBytes, MaxFilterDepth               int
+	MaxFilterClauses, MaxInValues, MaxSortFields int
+	Regex                                        string // anchored, any or off
 }
 
-func newResolver(c *Call, g access.Grant) resolver {
-	return resolver{tree: c.Collection.Tree, hidden: g.Hidden, limits: c.Collection.Limits}
+// Resolver checks every field path that a caller names, wherever it comes from, against the fields that there are and
+// those hidden from the caller. A path hidden from the caller is answered exactly like one that does not exist.
+type Resolver struct {
+	Tree   *fieldtype.Tree
+	Hidden *document.PathSet // nil: none
+	Limits Limits
 }
 
-// path gives the stored path of a field that the caller may name, and the field.
-func (r resolver) path(p string) (string, *fieldtype.Field, error) {
-	f, ok := r.tree.Resolve(p)
+// Path gives the stored path of a field that the caller may name, and the field.
+func (r Resolver) Path(p string) (string, *fieldtype.Field, error) {
+	f, ok := r.Tree.Resolve(p)
 	if p == "id" {
 		p = "_id"
 	}
-	if !ok || r.hidden.Covers(p) {
+	if !ok || r.Hidden.Covers(p) {
 		return "", nil, fieldtype.UnknownField(p)
 	}
 	return p, f, nil
 }
 
 // comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there.
-func (r resolver) comparable(stored, op string) error {
-	if !r.hidden.Touches(stored) {
+func (r Resolver) comparable(stored, op string) error {
+	if !r.Hidden.Touches(stored) {
 		return nil
 	}
 	switch op {
@@ -47,10 +49,10 @@ func (r resolver) comparable(stored, op string) error {
 	return errs.New(errs.Invalid, "not_comparable", "%s can't be compared as a whole: name one of its fields", stored)
 }
 
-// filter casts and compiles a caller's filter. nil is everything.
-func (r resolver) filter(w Where) (*mql.Filter, error) {
-	if w.Bytes > r.limits.MaxFilterBytes {
-		return nil, limitError("filter is %d bytes long, the limit is %d", w.Bytes, r.limits.MaxFilterBytes)
+// Filter casts and compiles a caller's filter. nil is everything.
+func (r Resolver) Filter(w Where) (*mql.Filter, error) {
+	if w.Bytes > r.Limits.MaxFilterBytes {
+		return nil, limitError("filter is %d bytes long, the limit is %d", w.Bytes, r.Limits.MaxFilterBytes)
 	}
 	if len(w.Filter) == 0 {
 		return nil, nil //nolint:nilnil // a nil filter means everything, by the contract of mql
@@ -67,7 +69,7 @@ func (r resolver) filter(w Where) (*mql.Filter, error) {
 		return nil, err
 	}
 	cast, err := mql.Rewrite(mql.StoredID(doc), func(path, op string, v any) (any, error) {
-		stored, f, err := r.path(path)
+		stored, f, err := r.Path(path)
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +89,8 @@ func (r resolver) filter(w Where) (*mql.Filter, error) {
 }
 
 // measure holds the filter against the collection's queryLimits.
-func (r resolver) measure(doc bson.D) error {
-	m, l := mql.Measure(doc), r.limits
+func (r Resolver) measure(doc bson.D) error {
+	m, l := mql.Measure(doc), r.Limits
 	switch {
 	case m.Depth > l.MaxFilterDepth:
 		return limitError("filter is nested %d deep, the limit is %d", m.Depth, l.MaxFilterDepth)
