@@ -46,3 +46,18 @@ func TestAppendElementAndClose(t *testing.T) {
 		t.Errorf("%x, want %x", out, want)
 	}
 }
+
+func TestOperatorName(t *testing.T) {
+	for want, v := range map[string]any{
+		"":   bson.D{{Key: "a", Value: "$b"}, {Key: "a$", Value: bson.A{1, bson.D{{Key: "", Value: nil}}}}},
+		"$a": bson.D{{Key: "b", Value: 1}, {Key: "$a", Value: bson.D{{Key: "$b", Value: 1}}}},
+		"$b": bson.A{1, bson.A{bson.D{{Key: "a", Value: bson.D{{Key: "$b", Value: 1}}}}}},
+	} {
+		if got := document.OperatorName(value(t, v)); string(got) != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+	if got := document.OperatorName(value(t, "$a")); got != nil {
+		t.Errorf("a text: %q", got)
+	}
+}

@@ -227,6 +227,22 @@ func wellFormed(v bson.RawValue, depth int) bool {
 	}
 }
 
+// OperatorName gives the first name in v, at any depth, that begins with "$" as operators do; nil if there is none.
+func OperatorName(v bson.RawValue) []byte {
+	if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
+		return nil
+	}
+	for it := NewIter(v.Value); it.Next(); {
+		if bytes.HasPrefix(it.key, []byte{'$'}) {
+			return it.key
+		}
+		if name := OperatorName(it.val); name != nil {
+			return name
+		}
+	}
+	return nil
+}
+
 // Lookup walks a dotted path. In a list only an index ("0", "12", not "012") leads on: it does not look into each
 // element as a filter does. The value aliases doc.
 func Lookup(doc bson.Raw, path string) (bson.RawValue, bool) {

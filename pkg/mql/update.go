@@ -147,22 +147,9 @@ func checkID(id bson.RawValue) error {
 	switch id.Type {
 	case bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
 		return failed("update: _id can't be of type %s", id.Type)
-	default:
-		return checkIDNames(id)
 	}
-}
-
-func checkIDNames(v bson.RawValue) error {
-	if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
-		return nil
-	}
-	for it := document.NewIter(v.Value); it.Next(); {
-		if bytes.HasPrefix(it.Key(), []byte{'$'}) {
-			return failed("update: the _id has a field %q: names in it can't begin with $", it.Key())
-		}
-		if err := checkIDNames(it.Value()); err != nil {
-			return err
-		}
+	if name := document.OperatorName(id); name != nil {
+		return failed("update: the _id has a field %q: names in it can't begin with $", name)
 	}
 	return nil
 }

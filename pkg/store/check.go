@@ -57,12 +57,11 @@ func CheckID(id bson.RawValue) error {
 	switch id.Type {
 	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
 		return ErrBadID
-	default:
-		if !document.WellFormed(id) {
-			return ErrBadID
-		}
-		return nil
 	}
+	if !document.WellFormed(id) || document.OperatorName(id) != nil {
+		return ErrBadID
+	}
+	return nil
 }
 
 // CheckPath refuses what can't lead to a field (ErrBadPath).
@@ -104,11 +103,8 @@ func (o *Op) Check() error {
 		if len(o.Doc) > document.MaxSize {
 			return ErrDocumentSize
 		}
-		if document.TooDeep(o.Doc) {
-			return ErrBadDocument
-		}
-		if err := o.Doc.Validate(); err != nil {
-			return ErrBadDocument.With(err)
+		if err := o.checkDoc(); err != nil {
+			return err
 		}
 	}
 	id := o.TargetID()
@@ -116,6 +112,25 @@ func (o *Op) Check() error {
 		return nil
 	}
 	return CheckID(id)
+}
+
+func (o *Op) checkDoc() error {
+	if document.TooDeep(o.Doc) || !document.WellFormed(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: o.Doc}) {
+		return ErrBadDocument
+	}
+	hasID := false
+	for it := document.NewIter(o.Doc); it.Next(); {
+		switch name := it.Key(); {
+		case string(name) == "_id":
+			if hasID {
+				return ErrBadDocument
+			}
+			hasID = true
+		case o.Kind == Replace && len(name) > 0 && name[0] == '$': // a server takes it for an update
+			return ErrBadDocument
+		}
+	}
+	return nil
 }
 
 // TargetID is the _id that the op names: that of Doc of an Insert or Replace, else ID. Its Type is 0 if there is none.

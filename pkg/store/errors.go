@@ -58,9 +58,9 @@ var (
 	ErrBadSort      = errs.New(errs.Invalid, "bad_sort", "a sort has 32 fields at most, and each is the path of a field")
 	ErrBadPath      = errs.New(errs.Invalid, "bad_path", "this is not the path of a field: no name in it is empty or begins with $")
 	ErrBadWrite     = errs.New(errs.Invalid, "bad_write", "the parts of this write don't go together")
-	ErrBadID        = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined")
+	ErrBadID        = errs.New(errs.Invalid, "bad_id", "an _id can't be missing, a list, a regular expression or undefined, and no name in it begins with $")
 	ErrOtherID      = errs.New(errs.Invalid, "update_failed", "the _id of a document can't be changed")
-	ErrBadDocument  = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON, or nested more than 100 levels deep")
+	ErrBadDocument  = errs.New(errs.Invalid, "bad_document", "the document is not valid BSON, has two _id, is nested more than 100 levels deep, or replaces another and has a field that begins with $")
 	ErrDocumentSize = errs.New(errs.TooLarge, "document_too_large", "a document can have 16 MiB at most")
 
 	ErrCollectionExists = errs.New(errs.Conflict, "collection_exists", "a collection of this name exists: choose another name, or ask for it to be replaced")

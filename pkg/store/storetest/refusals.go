@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,13 @@ func (f *fixture) refusedOps() {
 		"no _id":                     {"bad_id", insert(`{"a":1}`)},
 		"delete of nothing":          {"bad_id", store.Op{Kind: store.Delete}},
 		"list for an _id":            {"bad_id", store.Op{Kind: store.Insert, Doc: list}},
+		"an operator in the _id":     {"bad_id", insert(`{"_id":{"a":[{"$b":1}]}}`)},
 		"damaged document":           {"bad_document", store.Op{Kind: store.Insert, Doc: one[:len(one)-2]}},
+		"more than a document":       {"bad_document", store.Op{Kind: store.Insert, Doc: append(slices.Clone(doc(`{"_id":9}`)), 0)}},
+		"two _id":                    {"bad_document", insert(`{"_id":9,"a":1,"_id":8}`)},
+		"an operator in a replace":   {"bad_document", store.Op{Kind: store.Replace, Doc: doc(`{"_id":1,"$a":1}`)}},
+		"an operator for another":    {"bad_document", by(`{"_id":1}`, "", store.Op{Kind: store.Replace, Doc: doc(`{"$a":1}`)})},
+		"an operator, upserted":      {"bad_document", by(`{"_id":9}`, "", store.Op{Kind: store.Replace, Doc: doc(`{"a":1,"$a":1}`), Upsert: true})},
 		"large document":             {"document_too_large", store.Op{Kind: store.Insert, Doc: large}},
 		"another _id by an update":   {"update_failed", store.Op{Kind: store.Update, ID: id, Update: update(`{"$set":{"_id":2}}`)}},
 		"another _id by a replace":   {"update_failed", by(`{"_id":1}`, "", store.Op{Kind: store.Replace, Doc: doc(`{"_id":2}`)})},
