@@ -38,7 +38,7 @@ func IDFirst(doc bson.Raw) bson.Raw {
 	if it := NewIter(doc); it.Next() && string(it.key) == "_id" {
 		return doc
 	}
-	id, found := field(doc, "_id")
+	id, found := Field(doc, "_id")
 	if !found {
 		return doc
 	}

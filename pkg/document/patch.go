@@ -156,7 +156,7 @@ func (p *patcher) remove(path []string) *errs.Error {
 				return slices.Delete(slices.Clone(c), i, i+1)
 			}
 		case bson.A:
-			if i, ok := listIndex(seg); ok && i < len(c) {
+			if i := ListIndex(seg); i >= 0 && i < len(c) {
 				return slices.Delete(slices.Clone(c), i, i+1)
 			}
 		}
@@ -184,7 +184,7 @@ func (p *patcher) applyValue(name string, path []string, value any) *errs.Error 
 	}
 	return p.edit(path, func(parent any, seg string) any {
 		if list, ok := parent.(bson.A); ok {
-			i, _ := listIndex(seg)
+			i := ListIndex(seg)
 			return withElement(list, i, value)
 		}
 		return withField(parent.(bson.D), seg, value) //nolint:errcheck // get has found the value in it
@@ -204,7 +204,7 @@ func (p *patcher) add(path []string, value any) *errs.Error {
 			if seg == "-" {
 				return append(slices.Clip(c), value)
 			}
-			if i, ok := listIndex(seg); ok && i <= len(c) {
+			if i := ListIndex(seg); i >= 0 && i <= len(c) {
 				return slices.Insert(slices.Clone(c), i, value)
 			}
 		}
@@ -256,7 +256,7 @@ func (p *patcher) edit(path []string, change func(parent any, seg string) any) *
 		case bson.D:
 			cur = withField(c, path[i], cur)
 		case bson.A:
-			at, _ := listIndex(path[i])
+			at := ListIndex(path[i])
 			cur = withElement(c, at, cur)
 		}
 	}

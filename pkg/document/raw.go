@@ -253,9 +253,9 @@ func Lookup(doc bson.Raw, path string) (bson.RawValue, bool) {
 		var ok bool
 		switch cur.Type {
 		case bson.TypeEmbeddedDocument:
-			cur, ok = field(cur.Value, seg)
+			cur, ok = Field(cur.Value, seg)
 		case bson.TypeArray:
-			cur, ok = element(cur.Value, seg)
+			cur, ok = Element(cur.Value, ListIndex(seg))
 		default: // a scalar has nothing in it
 		}
 		if !ok {
@@ -265,18 +265,36 @@ func Lookup(doc bson.Raw, path string) (bson.RawValue, bool) {
 	return cur, true
 }
 
-func field(doc []byte, name string) (bson.RawValue, bool) {
-	for it := NewIter(doc); it.Next(); {
-		if string(it.key) == name {
-			return it.val, true
+// Field gives the value of the first field of that name in a document or an object, or the zero value. The value aliases
+// doc. It does not allocate.
+func Field(doc []byte, name string) (v bson.RawValue, found bool) {
+	n, ok := docLen(doc)
+	if !ok {
+		return bson.RawValue{}, false
+	}
+	// As Iter does, but what is passed over is not taken apart: filters spend most of their time here.
+	for rest := doc[4 : n-1]; len(rest) > 0; {
+		end := bytes.IndexByte(rest[1:], 0)
+		if end < 0 {
+			break
 		}
+		t, body := bson.Type(rest[0]), rest[end+2:]
+		size := valueLen(t, body)
+		if size < 0 {
+			break
+		}
+		if string(rest[1:end+1]) == name {
+			return bson.RawValue{Type: t, Value: body[:size:size]}, true
+		}
+		rest = body[size:]
 	}
 	return bson.RawValue{}, false
 }
 
-func element(list []byte, seg string) (bson.RawValue, bool) {
-	index, ok := listIndex(seg)
-	if !ok {
+// Element gives the element at an index of a list, or the zero value; there is none below 0. The value aliases list. It
+// does not allocate.
+func Element(list []byte, index int) (v bson.RawValue, found bool) {
+	if index < 0 {
 		return bson.RawValue{}, false
 	}
 	for it := NewIter(list); it.Next(); index-- {
@@ -287,17 +305,18 @@ func element(list []byte, seg string) (bson.RawValue, bool) {
 	return bson.RawValue{}, false
 }
 
-// listIndex reads a path segment as an index: digits without a leading zero, small enough for a list of MaxSize.
-func listIndex(seg string) (int, bool) {
-	if seg == "" || len(seg) > 8 || (seg[0] == '0' && len(seg) > 1) {
-		return 0, false
+// ListIndex reads a name of a path as the index of a list element: digits without a leading zero, no more of them than
+// a list of MaxSize can have. -1 if it is none.
+func ListIndex(name string) int {
+	if name == "" || len(name) > 8 || (name[0] == '0' && len(name) > 1) {
+		return -1
 	}
 	n := 0
-	for i := range len(seg) {
-		if seg[i] < '0' || seg[i] > '9' {
-			return 0, false
+	for i := range len(name) {
+		if name[i] < '0' || name[i] > '9' {
+			return -1
 		}
-		n = n*10 + int(seg[i]-'0')
+		n = n*10 + int(name[i]-'0')
 	}
-	return n, true
+	return n
 }

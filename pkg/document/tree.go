@@ -30,7 +30,7 @@ func child(container any, seg string) (any, bool) {
 			return c[i].Value, true
 		}
 	case bson.A:
-		if i, ok := listIndex(seg); ok && i < len(c) {
+		if i := ListIndex(seg); i >= 0 && i < len(c) {
 			return c[i], true
 		}
 	}
@@ -58,11 +58,11 @@ func setIn(container any, path string, v any) any {
 	case bson.D:
 		return withField(c, seg, v)
 	case bson.A:
-		i, ok := listIndex(seg)
+		i := ListIndex(seg)
 		switch {
-		case ok && i < len(c):
+		case i >= 0 && i < len(c):
 			return withElement(c, i, v)
-		case ok && i == len(c):
+		case i == len(c):
 			return append(slices.Clip(c), v)
 		}
 		return c
@@ -108,7 +108,7 @@ func unsetIn(container any, path string) any {
 		i := indexOf(c, seg)
 		return slices.Delete(slices.Clone(c), i, i+1)
 	case bson.A:
-		i, _ := listIndex(seg)
+		i := ListIndex(seg)
 		if more {
 			return withElement(c, i, unsetIn(old, rest))
 		}

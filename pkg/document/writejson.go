@@ -19,7 +19,7 @@ import (
 // binaries base64. Only what v shows is written. Of damaged bytes, what comes before the damage is written.
 func AppendJSON(dst []byte, doc bson.Raw, v *View) []byte {
 	m := v.root()
-	id, hasID := field(doc, "_id")
+	id, hasID := Field(doc, "_id")
 	dst = append(dst, '{')
 	start := len(dst)
 	if hasID {

@@ -158,7 +158,15 @@ func encodeElemMatch(p *ElemMatch) bson.RawValue {
 	return bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: encodeNode(p.Node)}
 }
 
+// repeats says whether a name comes twice.
 func repeats(clauses []clause) bool {
+	if len(clauses) > fewNames {
+		names := make(map[string]struct{}, len(clauses))
+		for _, c := range clauses {
+			names[c.name] = struct{}{}
+		}
+		return len(names) < len(clauses)
+	}
 	for i, c := range clauses {
 		if slices.ContainsFunc(clauses[:i], func(o clause) bool { return o.name == c.name }) {
 			return true
@@ -166,6 +174,9 @@ func repeats(clauses []clause) bool {
 	}
 	return false
 }
+
+// fewNames is how many names are compared one by one: among thousands, from outside, that would take minutes.
+const fewNames = 16
 
 func encodeClauses(clauses []clause) bson.Raw {
 	b := make([]byte, 4, 64)

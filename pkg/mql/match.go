@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -41,6 +40,9 @@ func (n *NorNode) match(doc []byte) bool {
 }
 
 func (f *Field) match(doc []byte) bool {
+	if v, ok := single(doc, f.segments); ok {
+		return allHold(f.Preds, v)
+	}
 	for _, p := range f.Preds {
 		if !p.holds(doc, f.segments) {
 			return false
@@ -49,33 +51,39 @@ func (f *Field) match(doc []byte) bool {
 	return true
 }
 
+// single gives the value at the end of a path that meets no list, so that one look at the document is enough for all
+// predicates: what they hold for is this value. It is the zero value if there is none.
+func single(doc []byte, path []segment) (v bson.RawValue, ok bool) {
+	for i := range path {
+		v, _ = document.Field(doc, path[i].name)
+		switch {
+		case v.Type == bson.TypeArray:
+			return v, false
+		case i == len(path)-1:
+			return v, true
+		case v.Type != bson.TypeEmbeddedDocument:
+			return bson.RawValue{}, true
+		}
+		doc = v.Value
+	}
+	return v, true
+}
+
 // newField splits the path once.
 func newField(path string, preds ...Pred) *Field {
 	names := strings.Split(path, ".")
 	f := &Field{Path: path, Preds: preds, segments: make([]segment, len(names))}
 	for i, name := range names {
-		f.segments[i] = segment{name: name, index: listIndex(name)}
+		f.segments[i] = segment{name: name, index: document.ListIndex(name)}
 	}
 	return f
-}
-
-// listIndex reads a name as a list index: digits without a leading zero. -1 if it is none.
-func listIndex(name string) int {
-	if len(name) > 9 || (len(name) > 1 && name[0] == '0') || strings.Trim(name, "0123456789") != "" {
-		return -1
-	}
-	n, err := strconv.Atoi(name)
-	if err != nil {
-		return -1
-	}
-	return n
 }
 
 // walk offers p the values that path leads to from doc, until one satisfies it. Lists on the way are entered one
 // level deep; a name that is an index also picks that element. A list at the end is offered element by element if
 // spread is set, and then as a whole.
 func walk(doc []byte, path []segment, p Pred, spread bool) bool {
-	v := field(doc, path[0].name)
+	v, _ := document.Field(doc, path[0].name)
 	if len(path) == 1 {
 		return leaf(v, p, spread)
 	}
@@ -126,16 +134,6 @@ func leaf(v bson.RawValue, p Pred, spread bool) bool {
 		}
 	}
 	return p.one(v)
-}
-
-// field is the value of a name in an object, or the zero value.
-func field(doc []byte, name string) bson.RawValue {
-	for it := document.NewIter(doc); it.Next(); {
-		if string(it.Key()) == name {
-			return it.Value()
-		}
-	}
-	return bson.RawValue{}
 }
 
 func (c *Cmp) holds(doc []byte, path []segment) bool { return walk(doc, path, c, true) }

@@ -1,6 +1,7 @@
 package mql
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -27,17 +28,31 @@ type part struct {
 	position bool
 }
 
-// partition is the named parts of an object.
+// partition is the named parts of an object, sorted by name.
 type partition []*part
 
-// find does not allocate for its conversion of name.
+// find gives the part of a name, or nil. It does not allocate for its conversions of name.
 func (p partition) find(name []byte) *part {
-	for _, part := range p {
+	low, high := 0, len(p)
+	for high-low > 8 {
+		if mid := (low + high) / 2; p[mid].name > string(name) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	for _, part := range p[low:high] {
 		if part.name == string(name) {
 			return part
 		}
 	}
 	return nil
+}
+
+// insert adds a part whose name is new.
+func (p partition) insert(n *part) partition {
+	i, _ := slices.BinarySearchFunc(p, n.name, func(o *part, name string) int { return strings.Compare(o.name, name) })
+	return slices.Insert(p, i, n)
 }
 
 // slice is the elements of a list that $slice leaves: limit behind the first skip, or, with skip below 0, from that
@@ -74,7 +89,7 @@ func CompileProjection(doc bson.D) (*Projection, error) {
 		}
 	}
 	if p.include && !c.namesID() {
-		p.root = append(p.root, &part{name: idField})
+		p.root = p.root.insert(&part{name: idField})
 	}
 	p.raw = c.encode()
 	return p, nil
@@ -94,7 +109,7 @@ func (p partition) with(names []string, named namedPart) partition {
 	child := p.find([]byte(names[0]))
 	if child == nil {
 		child = &part{name: names[0]}
-		p = append(p, child)
+		p = p.insert(child)
 	}
 	child.position = child.position || named.position
 	if len(names) > 1 {

@@ -23,7 +23,7 @@ func (p *Projection) Apply(dst []byte, doc bson.Raw, f *Filter) ([]byte, error) 
 		return dst, w.err
 	}
 	for _, last := range p.appends {
-		if v := field(doc, last.name); v.Type == bson.TypeArray {
+		if v, _ := document.Field(doc, last.name); v.Type == bson.TypeArray {
 			w.elemMatch(last.name, v, last.elem)
 		}
 	}
@@ -135,7 +135,7 @@ func (w *projecting) elements(list []byte, parts partition, in nested) {
 
 // matched writes the element of a list that the filter has matched, in a list of one.
 func (w *projecting) matched(list []byte, p *part, in nested) {
-	v, ok := element(list, w.at)
+	v, ok := document.Element(list, document.ListIndex(w.at))
 	if !ok || len(p.parts) > 0 && !w.leaves(v) {
 		w.err = errs.New(errs.Invalid, "projection_failed",
 			"projection: %s.$: the filter has matched no element of the list: it needs a condition on elements of it", p.name)

@@ -137,9 +137,10 @@ func (c *sortCursor) descend() (done bool) {
 		name, rest, _ := strings.Cut(c.rest, ".")
 		switch c.value.Type {
 		case bson.TypeEmbeddedDocument:
-			c.value, c.rest = field(c.value.Value, name), rest
+			c.value, _ = document.Field(c.value.Value, name)
+			c.rest = rest
 		case bson.TypeArray:
-			v, ok := element(c.value.Value, name)
+			v, ok := document.Element(c.value.Value, document.ListIndex(name))
 			if !ok {
 				return false
 			}
@@ -167,20 +168,6 @@ func (c *sortCursor) descend() (done bool) {
 func isEmpty(list []byte) bool {
 	it := document.NewIter(list)
 	return !it.Next()
-}
-
-// element picks from a list by a name that is an index.
-func element(list []byte, name string) (bson.RawValue, bool) {
-	index := listIndex(name)
-	if index < 0 {
-		return bson.RawValue{}, false
-	}
-	for it := document.NewIter(list); it.Next(); index-- {
-		if index == 0 {
-			return it.Value(), true
-		}
-	}
-	return bson.RawValue{}, false
 }
 
 // spread fills in the fields that lead to lists. Those in one list go through its elements together and keep the

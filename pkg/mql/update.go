@@ -20,6 +20,7 @@ type Update struct {
 	filters []bson.Raw
 	raw     bson.Raw
 	paths   *document.PathSet
+	renames [][]string // both ends of each $rename
 }
 
 // CompileUpdate checks an update and makes it runnable. Only these operators are taken:
@@ -31,7 +32,7 @@ type Update struct {
 // document and a pipeline among it, is errs.Invalid with code "bad_update" and a message that names operator and path.
 //
 // Refused though a MongoDB server takes it: a name in a path that begins with "$" and is no position, one list element
-// named in two ways (a.0 and a.00), two conditions of one kind in a $pull, and what would put a value deeper than 100
+// named in two ways (a.0 and a.00), two conditions of one kind in a $pull, more than 32 paths in a $sort, and what would put a value deeper than 100
 // levels. Otherwise than on a server, $sort in a $push keeps equal elements in their order, however many there are.
 func CompileUpdate(doc bson.D, arrayFilters []bson.D) (*Update, error) {
 	c := updateCompiler{root: &updateNode{}}
@@ -84,7 +85,7 @@ func (u *Update) Apply(doc bson.Raw, a Applying) (bson.Raw, error) {
 	if len(doc) < 5 || int(binary.LittleEndian.Uint32(doc)) != len(doc) {
 		return nil, errs.Wrap(errors.New("the document is damaged"), "update")
 	}
-	s := updating{doc: doc, Applying: a, out: make([]byte, 0, len(doc)+len(u.raw)+16)}
+	s := updating{doc: doc, Applying: a, renames: u.renames, out: make([]byte, 0, len(doc)+len(u.raw)+16)}
 	if err := s.object(u.root, doc); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,8 @@ func tooLarge(n int) error {
 
 // checkID compares the _id before and after, and puts a new one first.
 func (s *updating) checkID() (bson.Raw, error) {
-	before, after := field(s.doc, "_id"), field(s.out, "_id")
+	before, _ := document.Field(s.doc, idField)
+	after, _ := document.Field(s.out, idField)
 	if before.Type != 0 {
 		if s.changedID || before.Type != after.Type || !bytes.Equal(before.Value, after.Value) {
 			return nil, failed("update: the _id of a document can't be changed: leave it out of the update")

@@ -51,6 +51,8 @@ type updating struct {
 	located   bool   // at is known
 	at        string // name of the element that $ stands for; "" if there is none
 	scratch   []byte // the document that an array filter looks at
+	renames   [][]string
+	found     *found // for those of many
 }
 
 // object writes what n makes of an object. Fields that n does not name are copied, in runs.
@@ -69,7 +71,7 @@ func (s *updating) object(n *updateNode, src []byte) error {
 	for it := document.NewIter(src); left > 0 && it.Next(); {
 		at := pos
 		pos += 2 + len(it.Key()) + len(it.Value().Value)
-		i := indexOfKid(kids, it.Key())
+		i := indexOfKid(kids, it.Key(), n.at == nil)
 		if i < 0 || seen[i] {
 			continue
 		}
@@ -95,8 +97,9 @@ func (s *updating) object(n *updateNode, src []byte) error {
 	return nil
 }
 
-func indexOfKid(kids []updateKid, name []byte) int {
-	if len(kids) > 8 {
+// indexOfKid finds a name among kids. Those with what $ stands for are not sorted as the others are.
+func indexOfKid(kids []updateKid, name []byte, sorted bool) int {
+	if sorted && len(kids) > 8 {
 		low, high := 0, len(kids)
 		for low < high {
 			mid := (low + high) / 2

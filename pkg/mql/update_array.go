@@ -118,8 +118,11 @@ func (op *updateOp) wholeNumber(e bson.E) (*int64, bson.RawValue, error) {
 	return &n, whole, nil
 }
 
+// maxSortKeys is how many paths a $sort may have: each of them is looked up for every comparison.
+const maxSortKeys = 32
+
 func compilePushSort(op *updateOp, v any) (*pushSort, bson.RawValue, error) {
-	bad := badUpdate("update: $push %s: $sort needs 1, -1 or an object of paths with 1 or -1", op.path)
+	bad := badUpdate("update: $push %s: $sort needs 1, -1 or an object of up to %d paths with 1 or -1", op.path, maxSortKeys)
 	d, ok := v.(bson.D)
 	if !ok {
 		desc, ok := op.direction(v)
@@ -137,7 +140,7 @@ func compilePushSort(op *updateOp, v any) (*pushSort, bson.RawValue, error) {
 		order.by = append(order.by, SortField{Path: e.Key, Desc: desc})
 		sent[i] = clause{e.Key, directionValue(desc)}
 	}
-	if len(d) == 0 || repeats(sent) {
+	if len(d) == 0 || len(d) > maxSortKeys || repeats(sent) {
 		return nil, bson.RawValue{}, bad
 	}
 	return order, object(sent), nil
@@ -250,7 +253,7 @@ func valueAt(v bson.RawValue, path string) bson.RawValue {
 		if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
 			return bson.RawValue{}
 		}
-		v = field(v.Value, name)
+		v, _ = document.Field(v.Value, name)
 	}
 	return v
 }

@@ -14,10 +14,12 @@ import (
 // updateCompiler collects what CompileUpdate has understood.
 type updateCompiler struct {
 	root    *updateNode
-	filters []arrayFilter
-	ops     []clause // operators with their fields, for Raw
-	fields  []clause // of the operator at hand
-	paths   []string // without positions and indexes
+	filters []*arrayFilter
+	byName  map[string]*arrayFilter
+	ops     []clause   // operators with their fields, for Raw
+	fields  []clause   // of the operator at hand
+	paths   []string   // without positions and indexes
+	renames [][]string // both ends of each $rename
 }
 
 type arrayFilter struct {
@@ -27,7 +29,8 @@ type arrayFilter struct {
 }
 
 func (c *updateCompiler) finish() *Update {
-	u := &Update{root: c.root, raw: encodeClauses(c.ops), paths: document.NewPathSet(c.paths...)}
+	c.root.sort()
+	u := &Update{root: c.root, renames: c.renames, raw: encodeClauses(c.ops), paths: document.NewPathSet(c.paths...)}
 	for _, f := range c.filters {
 		u.filters = append(u.filters, f.filter.Raw())
 	}
@@ -46,22 +49,18 @@ func (c *updateCompiler) addFilter(doc bson.D) error {
 		return badUpdate("update: all paths of an array filter have to begin with one name, the one that stands in $[name]")
 	case name[0] < 'a' || name[0] > 'z' || strings.Trim(name, letters) != "":
 		return badUpdate("update: array filter %q: such a name consists of letters and digits, the first a small letter", name)
-	case c.filter(name) != nil:
+	case c.byName[name] != nil:
 		return badUpdate("update: there are two array filters %q: join them with $and", name)
 	}
-	c.filters = append(c.filters, arrayFilter{name: name, filter: f})
+	if c.byName == nil {
+		c.byName = map[string]*arrayFilter{}
+	}
+	c.byName[name] = &arrayFilter{name: name, filter: f}
+	c.filters = append(c.filters, c.byName[name])
 	return nil
 }
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-
-func (c *updateCompiler) filter(name string) *arrayFilter {
-	i := slices.IndexFunc(c.filters, func(f arrayFilter) bool { return f.name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.filters[i]
-}
 
 // firstName is the name that all paths of a filter begin with; ok is false if they differ.
 func firstName(n Node, name string) (_ string, ok bool) {
@@ -193,14 +192,15 @@ func (c *updateCompiler) add(op *updateOp) error {
 		case each && name == "":
 			next = n.elements("", nil)
 		case each:
-			f := c.filter(name)
+			f := c.byName[name]
 			if f == nil {
 				return badUpdate("update: %s %s: there is no array filter %q", op.name, op.path, cut(name))
 			}
 			f.used = true
 			next = n.elements(name, f.filter)
 		default:
-			if next = n.kid(seg); next != nil && n.twice(seg) {
+			var twice bool
+			if next, twice = n.kid(seg); twice {
 				return badUpdate("update: %s %s: another path names the same element with other zeros", op.name, op.path)
 			}
 		}
@@ -215,12 +215,6 @@ func (c *updateCompiler) add(op *updateOp) error {
 	n.op = op
 	c.paths = append(c.paths, withoutIndexes(op.segs))
 	return nil
-}
-
-// twice says whether a name has another name of the same index beside it.
-func (n *updateNode) twice(name string) bool {
-	index := updateIndex(name)
-	return index >= 0 && slices.ContainsFunc(n.kids, func(k updateKid) bool { return k.index == index && k.name != name })
 }
 
 func conflict(op *updateOp, at int) error {

@@ -60,9 +60,10 @@ func conditionsOf(n Node) conditions {
 	for _, m := range members {
 		names = append(names, clause{name: m.name})
 	}
+	twice := repeats(names)
 	var parts []conditions
 	for _, m := range members {
-		if repeats(names) {
+		if twice {
 			parts = append(parts, together(m.parts))
 		} else {
 			parts = append(parts, m.parts...)
@@ -232,7 +233,7 @@ type locator struct {
 }
 
 func (w *locator) walk(doc []byte, path []segment) (at int, ok bool) {
-	v := field(doc, path[0].name)
+	v, _ := document.Field(doc, path[0].name)
 	if len(path) == 1 {
 		return w.leaf(v)
 	}

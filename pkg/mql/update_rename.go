@@ -39,6 +39,7 @@ func (c *updateCompiler) addRename(op *updateOp, move *rename) error {
 		return err
 	}
 	op.change = renamed{}
+	c.renames = append(c.renames, op.segs, to.segs)
 	if err := c.add(op); err != nil {
 		return err
 	}
@@ -53,11 +54,11 @@ func (renamed) apply(_ *updating, _ *updateOp, old bson.RawValue) (bson.Type, ve
 }
 
 func (c *rename) apply(s *updating, op *updateOp, _ bson.RawValue) (bson.Type, verdict, error) {
-	v, err := c.source(s.doc, op)
+	v, err := c.source(s, op)
 	if err != nil || v.Type == 0 {
 		return 0, kept, err
 	}
-	if throughList(s.doc, op.segs) {
+	if throughList(s, op.segs) {
 		return 0, kept, op.fail("the new path leads into a list, where nothing can be moved to")
 	}
 	if len(op.segs)+depthOf(v) > maxStored {
@@ -68,16 +69,16 @@ func (c *rename) apply(s *updating, op *updateOp, _ bson.RawValue) (bson.Type, v
 }
 
 // source is the value to move; its type is 0 if there is none.
-func (c *rename) source(doc bson.Raw, op *updateOp) (bson.RawValue, error) {
-	v := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}
+func (c *rename) source(s *updating, op *updateOp) (bson.RawValue, error) {
+	v := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: s.doc}
 	inList := false
 	for i, name := range c.from {
 		switch {
 		case v.Type == bson.TypeEmbeddedDocument:
-			v = field(v.Value, name)
+			v = s.field(v.Value, name)
 		case v.Type == bson.TypeArray && updateIndex(name) >= 0:
 			inList = true
-			v = elementAt(v.Value, updateIndex(name))
+			v = s.item(v.Value, updateIndex(name))
 		default:
 			return v, op.fail("the old path leads through %s at %s", typeName(v.Type), strings.Join(c.from[:i], "."))
 		}
@@ -92,8 +93,8 @@ func (c *rename) source(doc bson.Raw, op *updateOp) (bson.RawValue, error) {
 }
 
 // throughList says whether a list is above the end of a path.
-func throughList(doc bson.Raw, path []string) bool {
-	v := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}
+func throughList(s *updating, path []string) bool {
+	v := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: s.doc}
 	for _, name := range path {
 		if v.Type == bson.TypeArray {
 			return true
@@ -101,17 +102,74 @@ func throughList(doc bson.Raw, path []string) bool {
 		if v.Type != bson.TypeEmbeddedDocument {
 			return false
 		}
-		v = field(v.Value, name)
+		v = s.field(v.Value, name)
 	}
 	return false
 }
 
-// elementAt is an element of a list, or the zero value.
-func elementAt(list []byte, index int) bson.RawValue {
-	for it := document.NewIter(list); it.Next(); index-- {
-		if index == 0 {
-			return it.Value()
+// found is what the paths of many $rename lead to. Each object and list on the way is read once for all of them, not
+// once for each.
+type found struct {
+	names   map[string]struct{} // of the paths
+	indexes map[int]struct{}    // those that are indexes
+	fields  map[*byte]map[string]bson.RawValue
+	items   map[*byte]map[int]bson.RawValue
+}
+
+// field gives the value of a field of an object in the document, or the zero value.
+func (s *updating) field(doc []byte, name string) bson.RawValue {
+	if len(s.renames) <= fewNames {
+		v, _ := document.Field(doc, name)
+		return v
+	}
+	f := s.paths()
+	values, ok := f.fields[&doc[0]]
+	if !ok {
+		values = map[string]bson.RawValue{}
+		for it := document.NewIter(doc); it.Next(); {
+			key := string(it.Key())
+			if _, wanted := f.names[key]; wanted && values[key].Type == 0 { // of fields of one name the first counts
+				values[key] = it.Value()
+			}
+		}
+		f.fields[&doc[0]] = values
+	}
+	return values[name]
+}
+
+// item gives an element of a list in the document, or the zero value.
+func (s *updating) item(list []byte, index int) bson.RawValue {
+	if len(s.renames) <= fewNames {
+		v, _ := document.Element(list, index)
+		return v
+	}
+	f := s.paths()
+	values, ok := f.items[&list[0]]
+	if !ok {
+		values = map[int]bson.RawValue{}
+		it := document.NewIter(list)
+		for i := 0; it.Next(); i++ {
+			if _, wanted := f.indexes[i]; wanted {
+				values[i] = it.Value()
+			}
+		}
+		f.items[&list[0]] = values
+	}
+	return values[index]
+}
+
+func (s *updating) paths() *found {
+	if s.found != nil {
+		return s.found
+	}
+	s.found = &found{
+		map[string]struct{}{}, map[int]struct{}{}, map[*byte]map[string]bson.RawValue{}, map[*byte]map[int]bson.RawValue{},
+	}
+	for _, path := range s.renames {
+		for _, name := range path {
+			s.found.names[name] = struct{}{}
+			s.found.indexes[updateIndex(name)] = struct{}{}
 		}
 	}
-	return bson.RawValue{}
+	return s.found
 }

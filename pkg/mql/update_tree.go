@@ -10,9 +10,17 @@ import (
 // fields of an object (or elements of a list by index) has kids or at; one for the elements of a list has each.
 type updateNode struct {
 	op   *updateOp
-	kids []updateKid  // sorted by before
+	kids []updateKid  // sorted by before, once the update is compiled
 	at   *updateNode  // where the position $ is
 	each []updateEach // $[] and $[name]
+
+	names *kidNames // of many kids, while the update is compiled
+}
+
+// kidNames finds kids by name and by index.
+type kidNames struct {
+	nodes   map[string]*updateNode
+	indexes map[int]string
 }
 
 type updateKid struct {
@@ -57,21 +65,66 @@ func (n *updateNode) isEmpty() bool {
 	return n.op == nil && n.at == nil && len(n.kids) == 0 && len(n.each) == 0
 }
 
-// find is the place of a name among the kids.
-func (n *updateNode) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(n.kids, name, func(k updateKid, name string) int { return before(k.name, name) })
+// kid gives the node of a name, made if need be; nil where that would be a conflict. twice says whether it has another
+// name of the same index beside it.
+func (n *updateNode) kid(name string) (node *updateNode, twice bool) {
+	if n.op != nil || len(n.each) > 0 {
+		return nil, false
+	}
+	index := updateIndex(name)
+	node, twice = n.lookup(name, index)
+	if node == nil {
+		node = &updateNode{}
+		n.kids = append(n.kids, updateKid{name, index, node})
+		n.names.add(name, index, node)
+	}
+	return node, twice
 }
 
-// kid gives the node of a name, made if need be; nil where that would be a conflict.
-func (n *updateNode) kid(name string) *updateNode {
-	if n.op != nil || len(n.each) > 0 {
-		return nil
+func (n *updateNode) lookup(name string, index int) (node *updateNode, twice bool) {
+	if n.names == nil && len(n.kids) >= fewNames {
+		n.names = &kidNames{map[string]*updateNode{}, map[int]string{}}
+		for _, k := range n.kids {
+			n.names.add(k.name, k.index, k.node)
+		}
 	}
-	i, ok := n.find(name)
-	if !ok {
-		n.kids = slices.Insert(n.kids, i, updateKid{name, updateIndex(name), &updateNode{}})
+	if n.names != nil {
+		other, ok := n.names.indexes[index]
+		return n.names.nodes[name], ok && other != name
 	}
-	return n.kids[i].node
+	for _, k := range n.kids {
+		if k.name == name {
+			node = k.node
+		} else if k.index == index && index >= 0 {
+			twice = true
+		}
+	}
+	return node, twice
+}
+
+func (s *kidNames) add(name string, index int, node *updateNode) {
+	if s == nil {
+		return
+	}
+	s.nodes[name] = node
+	if index >= 0 {
+		s.indexes[index] = name
+	}
+}
+
+// sort puts the kids in order, at every depth.
+func (n *updateNode) sort() {
+	n.names = nil
+	slices.SortFunc(n.kids, func(a, b updateKid) int { return before(a.name, b.name) })
+	for _, kid := range n.kids {
+		kid.node.sort()
+	}
+	if n.at != nil {
+		n.at.sort()
+	}
+	for _, e := range n.each {
+		e.node.sort()
+	}
 }
 
 // position gives the node of $.
@@ -102,14 +155,9 @@ func merged(a, b *updateNode) (n *updateNode, ok bool) {
 	if a.op != nil || b.op != nil || (len(a.each) > 0) != (len(b.each) > 0) {
 		return nil, false
 	}
-	n = &updateNode{kids: slices.Clone(a.kids), at: a.at, each: slices.Clone(a.each)}
-	for _, kid := range b.kids {
-		i, exists := n.find(kid.name)
-		if !exists {
-			n.kids = slices.Insert(n.kids, i, kid)
-		} else if n.kids[i].node, ok = merged(n.kids[i].node, kid.node); !ok {
-			return nil, false
-		}
+	n = &updateNode{at: a.at, each: slices.Clone(a.each)}
+	if n.kids, ok = mergedKids(a.kids, b.kids); !ok {
+		return nil, false
 	}
 	for _, e := range b.each {
 		i := slices.IndexFunc(n.each, func(o updateEach) bool { return o.name == e.name })
@@ -126,4 +174,23 @@ func merged(a, b *updateNode) (n *updateNode, ok bool) {
 		return n, ok
 	}
 	return n, true
+}
+
+func mergedKids(a, b []updateKid) (kids []updateKid, ok bool) {
+	kids = make([]updateKid, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := before(a[0].name, b[0].name); {
+		case c < 0:
+			kids, a = append(kids, a[0]), a[1:]
+		case c > 0:
+			kids, b = append(kids, b[0]), b[1:]
+		default:
+			kid := a[0]
+			if kid.node, ok = merged(a[0].node, b[0].node); !ok {
+				return nil, false
+			}
+			kids, a, b = append(kids, kid), a[1:], b[1:]
+		}
+	}
+	return append(append(kids, a...), b...), true
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 )
 
@@ -29,7 +30,8 @@ func UpsertBase(f *Filter) (bson.Raw, error) { return upsertBase(equalitiesOf(ni
 func UpsertID(f *Filter) (bson.RawValue, error) {
 	fields := equalitiesOf(nil, f.Root())
 	base, err := upsertBase(slices.DeleteFunc(fields, func(e equality) bool { return e.segs[0] != idField }))
-	return field(base, idField), err
+	id, _ := document.Field(base, idField)
+	return id, err
 }
 
 func upsertBase(fields []equality) (bson.Raw, error) {
@@ -42,16 +44,21 @@ func upsertBase(fields []equality) (bson.Raw, error) {
 		}
 		return strings.Compare(a.path, b.path)
 	})
-	for i, below := range fields {
-		for _, above := range fields[:i] {
-			if below.path == above.path || strings.HasPrefix(below.path, above.path+".") {
+	paths := make(map[string]struct{}, len(fields))
+	for _, below := range fields {
+		for i := range len(below.path) + 1 {
+			if i < len(below.path) && below.path[i] != '.' {
+				continue
+			}
+			if _, ok := paths[below.path[:i]]; ok {
 				return nil, errs.New(errs.Invalid, "bad_upsert",
-					"upsert: the filter says what %s is and what %s is: leave one of them out", above.path, below.path)
+					"upsert: the filter says what %s is and what %s is: leave one of them out", below.path[:i], below.path)
 			}
 		}
+		paths[below.path] = struct{}{}
 	}
 	base := encodeClauses(nest(fields, 0))
-	if id := field(base, "_id"); id.Type != 0 {
+	if id, found := document.Field(base, idField); found {
 		if err := checkID(id); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func EachValue(doc bson.Raw, path string, fn func(v bson.RawValue) error) error 
 // eachValue follows path from an object, or from a list taken as one.
 func eachValue(doc []byte, path string, fn func(v bson.RawValue) error) error {
 	name, rest, more := strings.Cut(path, ".")
-	v := field(doc, name)
+	v, _ := document.Field(doc, name)
 	switch {
 	case v.Type == 0:
 		return nil

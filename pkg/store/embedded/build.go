@@ -342,7 +342,7 @@ func (c *buildChunk) violated(id []byte, doc bson.Raw) {
 		return
 	}
 	c.seen[string(id)] = true
-	v, _ := lookup(doc, "_id")
+	v, _ := document.Field(doc, "_id")
 	c.violators = append(c.violators, v)
 }
 

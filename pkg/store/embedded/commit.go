@@ -238,15 +238,15 @@ func setDoc(b *pebble.Batch, coll uint32, id []byte, doc bson.Raw) error {
 func (w *writer) tell(before, after bson.Raw) {
 	switch {
 	case before == nil:
-		id, _ := lookup(after, "_id")
+		id, _ := document.Field(after, "_id")
 		w.log(store.Inserted, id)
 		w.count(1, int64(len(after)))
 	case after == nil:
-		id, _ := lookup(before, "_id")
+		id, _ := document.Field(before, "_id")
 		w.log(store.Deleted, id)
 		w.count(-1, -int64(len(before)))
 	default:
-		id, _ := lookup(after, "_id")
+		id, _ := document.Field(after, "_id")
 		w.log(store.Updated, id)
 		w.count(0, int64(len(after)-len(before)))
 	}

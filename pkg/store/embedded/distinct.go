@@ -92,7 +92,7 @@ func (d *distinct) value(v bson.RawValue) error {
 // skim reads one document for each value, and seeks the next value. ok is false if that is not worth while.
 func (st *state) skim(ctx context.Context, values plan.Values, path string, filter *mql.Filter) (_ *distinct, ok bool, err error) {
 	d := newDistinct(path)
-	r := &read{ctx: ctx, coll: st.coll, filter: filter, snap: st.snap}
+	r := st.newRead(ctx, store.Query{Filter: filter})
 	defer closeInto(&err, r.close)
 	if err := r.start(&plan.Plan{Scans: []*plan.Scan{values.Scan}}); err != nil {
 		return d, false, err

@@ -124,7 +124,7 @@ func (p *pending) change(e *edit) (err error) {
 		e.result.Modified = 1
 	}
 	if e.id == nil {
-		id, _ := lookup(e.old, "_id")
+		id, _ := document.Field(e.old, "_id")
 		e.id = idKey(id)
 	}
 	return nil
@@ -142,8 +142,8 @@ func (p *pending) replacement(old bson.Raw) (bson.Raw, error) {
 	if p.op.Filter == nil {
 		return p.doc, nil
 	}
-	oldID, _ := lookup(old, "_id")
-	id, given := lookup(p.doc, "_id")
+	oldID, _ := document.Field(old, "_id")
+	id, given := document.Field(p.doc, "_id")
 	if !given {
 		return document.WithID(p.doc, oldID), nil
 	}
@@ -162,7 +162,7 @@ func (p *pending) upsert(e *edit) (err error) {
 	} else if e.new, err = p.updated(); err != nil {
 		return err
 	}
-	id, _ := lookup(e.new, "_id")
+	id, _ := document.Field(e.new, "_id")
 	if err := store.CheckID(id); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (p *pending) upsert(e *edit) (err error) {
 
 // replacementOfNothing gives the document of a Replace with the _id that it or its filter has, or a new one.
 func (p *pending) replacementOfNothing() (bson.Raw, error) {
-	id, given := lookup(p.doc, "_id")
+	id, given := document.Field(p.doc, "_id")
 	var asked bson.RawValue
 	if p.op.Filter != nil {
 		var err error
@@ -208,7 +208,7 @@ func (p *pending) updated() (bson.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, found := lookup(doc, "_id"); !found {
+	if _, found := document.Field(doc, "_id"); !found {
 		return document.WithID(doc, newID()), nil
 	}
 	return document.IDFirst(doc), nil

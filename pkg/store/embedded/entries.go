@@ -3,7 +3,6 @@ package embedded
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -128,7 +127,7 @@ func (w *entryWalk) element(v bson.RawValue, empty bool, inList uint32, fields [
 // a name picks an element of a list, unless elements have fields of that name.
 func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue, []string, error) {
 	for {
-		v, found := lookup(doc, path[0])
+		v, found := document.Field(doc, path[0])
 		if !found {
 			return bson.RawValue{}, nil, nil
 		}
@@ -138,7 +137,7 @@ func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue
 			if ambiguous(v.Value, path[0]) {
 				return bson.RawValue{}, nil, store.ErrAmbiguousPath
 			}
-			if v, found = at(v.Value, path[0]); !found {
+			if v, found = document.Element(v.Value, document.ListIndex(path[0])); !found {
 				return bson.RawValue{}, nil, nil
 			}
 			path = path[1:]
@@ -153,37 +152,11 @@ func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue
 	}
 }
 
-func lookup(doc []byte, name string) (bson.RawValue, bool) {
-	if doc == nil {
-		return bson.RawValue{}, false
-	}
-	for it := document.NewIter(doc); it.Next(); {
-		if string(it.Key()) == name {
-			return it.Value(), true
-		}
-	}
-	return bson.RawValue{}, false
-}
-
-func at(list []byte, position string) (bson.RawValue, bool) {
-	n, err := strconv.Atoi(position)
-	if err != nil || strconv.Itoa(n) != position {
-		return bson.RawValue{}, false
-	}
-	it := document.NewIter(list)
-	for range n + 1 {
-		if !it.Next() {
-			return bson.RawValue{}, false
-		}
-	}
-	return it.Value(), true
-}
-
 // ambiguous says whether an element of list has a field of that name.
 func ambiguous(list []byte, name string) bool {
 	for it := document.NewIter(list); it.Next(); {
 		if v := it.Value(); v.Type == bson.TypeEmbeddedDocument {
-			if _, found := lookup(v.Value, name); found {
+			if _, found := document.Field(v.Value, name); found {
 				return true
 			}
 		}

@@ -102,7 +102,7 @@ func (e *expiry) expired(from, end []byte) (ids []bson.RawValue, next []byte, er
 		if err != nil {
 			return nil, nil, err
 		}
-		if id, found := lookup(doc, "_id"); found { // else it has gone since
+		if id, found := document.Field(doc, "_id"); found { // else it has gone since
 			ids = append(ids, id)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/svcctl/svc/pkg/store/embedded/plan"
 )
 
-// checkEvery is how many keys are read between two looks at ctx.
+// checkEvery is how many keys are passed between two looks at ctx where nothing is done with each.
 const checkEvery = 128
 
 // next gives the next document that matches, in the plan's order. It is valid until the call after.
@@ -55,7 +55,8 @@ func (r *read) advance(w *walk) (ok bool, err error) {
 	if ok, err = w.next(); !ok {
 		return false, err
 	}
-	if r.keysRead++; r.keysRead%checkEvery == 0 && r.ctx.Err() != nil {
+	r.keysRead++
+	if r.ctx.Err() != nil { // an atomic load: cheap beside a document, which may take long to match
 		return false, store.Ended(r.ctx)
 	}
 	return true, nil

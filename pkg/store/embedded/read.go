@@ -215,9 +215,14 @@ type read struct {
 	out    []byte
 }
 
+// newRead makes a read that has no plan yet. The caller closes it.
+func (st *state) newRead(ctx context.Context, q store.Query) *read {
+	return &read{ctx: ctx, coll: st.coll, query: q, filter: q.Filter, skip: max(q.Skip, 0), snap: st.snap}
+}
+
 // startRead chooses a plan. The caller closes the read.
 func (st *state) startRead(ctx context.Context, q store.Query) (*read, error) {
-	r := &read{ctx: ctx, coll: st.coll, query: q, filter: q.Filter, skip: max(q.Skip, 0), snap: st.snap}
+	r := st.newRead(ctx, q)
 	pl, err := st.choose(r)
 	if err != nil {
 		return nil, err

@@ -30,8 +30,8 @@ func (r *read) sortAll(fn func(doc bson.Raw) error) error {
 	if err := s.sort(); err != nil {
 		return err
 	}
-	for i, item := range s.items[min(int(r.skip), len(s.items)):] {
-		if i%checkEvery == checkEvery-1 && r.ctx.Err() != nil {
+	for _, item := range s.items[min(int(r.skip), len(s.items)):] {
+		if r.ctx.Err() != nil {
 			return store.Ended(r.ctx)
 		}
 		if err := r.pass(item.doc, fn); err != nil {

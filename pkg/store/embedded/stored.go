@@ -24,7 +24,7 @@ func (s *Store) stored(doc bson.Raw) bson.Raw {
 		return doc
 	}
 	out := make(bson.Raw, 4, len(doc))
-	id, found := lookup(doc, "_id")
+	id, found := document.Field(doc, "_id")
 	if found {
 		out = document.AppendElement(out, "_id", id)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -288,6 +289,6 @@ var errRollback = errors.New("roll back")
 
 // idOf gives the key of a document's _id.
 func idOf(doc bson.Raw) []byte {
-	id, _ := lookup(doc, "_id")
+	id, _ := document.Field(doc, "_id")
 	return idKey(id)
 }

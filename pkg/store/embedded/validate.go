@@ -257,7 +257,7 @@ func (v *validation) document(found *findings, indexes []*checkedIndex, id, stor
 	case len(doc) > document.MaxSize:
 		found.add(false, "the document with the key %x has %d bytes", id, len(doc))
 	}
-	if own, _ := lookup(doc, "_id"); !bytes.Equal(idKey(own), id) {
+	if own, _ := document.Field(doc, "_id"); !bytes.Equal(idKey(own), id) {
 		found.add(false, "the document with the key %x has another _id: %v", id, own)
 	}
 	for _, x := range indexes {

@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -119,7 +120,7 @@ func (w *writer) one(p *pending, docs []bson.Raw) error {
 func (w *writer) hit(p *pending) (ok bool, err error) {
 	id := p.edit.id
 	if id == nil {
-		v, _ := lookup(p.edit.old, "_id")
+		v, _ := document.Field(p.edit.old, "_id")
 		id = idKey(v)
 	}
 	if t := w.s.heldDoc(w.name, id, w.self); t != nil {
