@@ -9,16 +9,16 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 )
 
-// condition is one predicate that all of a filter depends on.
-type condition struct {
+// decider is one predicate that all of a filter depends on, so that it may decide what $ is.
+type decider struct {
 	shape
 	field *Field
 	pred  Pred
 }
 
-// conditions is what has to hold together: the conditions among it, in a MongoDB server's order before it sorts them.
-type conditions struct {
-	list  []condition
+// deciders is what has to hold together: the deciders among it, in a MongoDB server's order before it sorts them.
+type deciders struct {
+	list  []decider
 	count int // of expressions, negations included; what has several is moved behind what stands beside it
 }
 
@@ -28,8 +28,8 @@ func (f *Filter) position(doc []byte) string {
 	if f == nil {
 		return ""
 	}
-	all := conditionsOf(f.root).list
-	slices.SortStableFunc(all, func(a, b condition) int { return compareShapes(a.shape, b.shape) })
+	all := decidersOf(f.root).list
+	slices.SortStableFunc(all, func(a, b decider) int { return compareShapes(a.shape, b.shape) })
 	return lastElement(doc, all)
 }
 
@@ -39,11 +39,11 @@ func (f *Filter) positionAsGiven(doc []byte) string {
 	if f == nil {
 		return ""
 	}
-	return lastElement(doc, conditionsOf(f.root).list)
+	return lastElement(doc, decidersOf(f.root).list)
 }
 
-func lastElement(doc []byte, conditions []condition) string {
-	for _, c := range slices.Backward(conditions) {
+func lastElement(doc []byte, all []decider) string {
+	for _, c := range slices.Backward(all) {
 		w := locator{pred: c.pred, spread: spreads(c.pred)}
 		if at, ok := w.walk(doc, c.field.segments); ok && at >= 0 {
 			return strconv.Itoa(at)
@@ -52,16 +52,16 @@ func lastElement(doc []byte, conditions []condition) string {
 	return ""
 }
 
-// conditionsOf reads n as a server reads what encodeNode makes of it: as one object, or where a name comes twice, as an
+// decidersOf reads n as a server reads what encodeNode makes of it: as one object, or where a name comes twice, as an
 // $and of objects with one member each.
-func conditionsOf(n Node) conditions {
+func decidersOf(n Node) deciders {
 	members := membersOf(nil, n)
 	var names []clause
 	for _, m := range members {
 		names = append(names, clause{name: m.name})
 	}
 	twice := repeats(names)
-	var parts []conditions
+	var parts []deciders
 	for _, m := range members {
 		if twice {
 			parts = append(parts, together(m.parts))
@@ -73,8 +73,8 @@ func conditionsOf(n Node) conditions {
 }
 
 // together joins parts: those of one expression, and then those of several.
-func together(parts []conditions) conditions {
-	var all conditions
+func together(parts []deciders) deciders {
+	var all deciders
 	for _, several := range []bool{false, true} {
 		for _, part := range parts {
 			if (part.count > 1) == several {
@@ -89,7 +89,7 @@ func together(parts []conditions) conditions {
 // filterMember is one member of an encoded filter.
 type filterMember struct {
 	name  string
-	parts []conditions
+	parts []deciders
 }
 
 func membersOf(dst []filterMember, n Node) []filterMember {
@@ -100,11 +100,11 @@ func membersOf(dst []filterMember, n Node) []filterMember {
 		}
 		return dst
 	case *OrNode:
-		return append(dst, filterMember{"$or", []conditions{conditionsOfOr(n)}})
+		return append(dst, filterMember{"$or", []deciders{decidersOfOr(n)}})
 	case *Field:
 		return membersOfField(dst, n)
 	default:
-		return append(dst, filterMember{"$nor", []conditions{{count: 1}}})
+		return append(dst, filterMember{"$nor", []deciders{{count: 1}}})
 	}
 }
 
@@ -119,38 +119,38 @@ func membersOfField(dst []filterMember, f *Field) []filterMember {
 			member, ops = filterMember{name: f.Path}, nil
 		}
 		ops = append(ops, op)
-		member.parts = append(member.parts, conditionsOfPred(f, p))
+		member.parts = append(member.parts, decidersOfPred(f, p))
 	}
 	return append(dst, member)
 }
 
-func conditionsOfPred(f *Field, p Pred) conditions {
+func decidersOfPred(f *Field, p Pred) deciders {
 	if all, ok := p.(*All); ok {
-		var parts []conditions
+		var parts []deciders
 		for _, child := range all.Preds {
-			parts = append(parts, conditionsOfPred(f, child))
+			parts = append(parts, decidersOfPred(f, child))
 		}
 		return together(parts)
 	}
-	c := conditions{count: 1}
+	c := deciders{count: 1}
 	if rankOf(p) > 0 {
-		c.list = []condition{{shapeOf(f.Path, p), f, p}}
+		c.list = []decider{{shapeOf(f.Path, p), f, p}}
 	}
 	return c
 }
 
-// conditionsOfOr takes an $or that stands for something else: of one branch for the branch, of equalities and regular
+// decidersOfOr takes an $or that stands for something else: of one branch for the branch, of equalities and regular
 // expressions on one path for an $in.
-func conditionsOfOr(n *OrNode) conditions {
-	none := conditions{count: 1}
+func decidersOfOr(n *OrNode) deciders {
+	none := deciders{count: 1}
 	branches := possible(n)
 	if len(branches) == 1 {
-		return conditionsOf(branches[0])
+		return decidersOf(branches[0])
 	}
 	in := &In{}
 	var field *Field
 	for _, child := range branches {
-		branch := conditionsOf(child)
+		branch := decidersOf(child)
 		if branch.count != 1 || len(branch.list) != 1 || field != nil && branch.list[0].field.Path != field.Path {
 			return none
 		}
@@ -177,7 +177,7 @@ func conditionsOfOr(n *OrNode) conditions {
 		return none
 	}
 	slices.SortStableFunc(in.Values, document.Compare)
-	return conditions{[]condition{{shapeOf(field.Path, in), field, in}}, 1}
+	return deciders{[]decider{{shapeOf(field.Path, in), field, in}}, 1}
 }
 
 // rankOf is the place of p in the order of kinds; 0 for negations.

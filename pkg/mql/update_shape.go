@@ -92,7 +92,7 @@ func shapeOfNode(n Node) shape {
 		slices.SortStableFunc(shapes, compareShapes)
 		return joined(shapes)
 	case *OrNode:
-		if in := conditionsOfOr(n).list; len(in) == 1 && len(possible(n)) > 1 {
+		if in := decidersOfOr(n).list; len(in) == 1 && len(possible(n)) > 1 {
 			return in[0].shape
 		}
 		branches := shapesOfNodes(possible(n))

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/bits"
+	"strconv"
 	"sync"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -74,10 +75,11 @@ type shapeWriter struct{ out []byte }
 
 func (w *shapeWriter) addf(format string, args ...any) { w.out = fmt.Appendf(w.out, format, args...) }
 
-func (w *shapeWriter) nodes(name string, nodes []mql.Node) {
+// group writes what an operator joins.
+func group[T any](w *shapeWriter, name string, items []T, write func(item T)) {
 	w.addf("%s(", name)
-	for _, n := range nodes {
-		w.node(n)
+	for _, item := range items {
+		write(item)
 	}
 	w.addf(")")
 }
@@ -85,23 +87,14 @@ func (w *shapeWriter) nodes(name string, nodes []mql.Node) {
 func (w *shapeWriter) node(n mql.Node) {
 	switch n := n.(type) {
 	case *mql.AndNode:
-		w.nodes("and", n.Nodes)
+		group(w, "and", n.Nodes, w.node)
 	case *mql.OrNode:
-		w.nodes("or", n.Nodes)
+		group(w, "or", n.Nodes, w.node)
 	case *mql.NorNode:
-		w.nodes("nor", n.Nodes)
+		group(w, "nor", n.Nodes, w.node)
 	case *mql.Field:
-		w.addf("%q", n.Path)
-		w.preds("", n.Preds)
+		group(w, strconv.Quote(n.Path), n.Preds, w.pred)
 	}
-}
-
-func (w *shapeWriter) preds(name string, preds []mql.Pred) {
-	w.addf("%s(", name)
-	for _, p := range preds {
-		w.pred(p)
-	}
-	w.addf(")")
 }
 
 func (w *shapeWriter) pred(p mql.Pred) {
@@ -111,11 +104,11 @@ func (w *shapeWriter) pred(p mql.Pred) {
 	case *mql.In:
 		w.addf("$in%d,%d", bits.Len(uint(len(p.Values))), len(p.Regexes))
 	case *mql.Not:
-		w.preds("$not", p.Preds)
+		group(w, "$not", p.Preds, w.pred)
 	case *mql.All:
-		w.preds("$all", p.Preds)
+		group(w, "$all", p.Preds, w.pred)
 	case *mql.ElemMatch:
-		w.preds("$elemMatch", p.Preds)
+		group(w, "$elemMatch", p.Preds, w.pred)
 		if p.Node != nil {
 			w.node(p.Node)
 		}

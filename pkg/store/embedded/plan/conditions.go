@@ -142,10 +142,10 @@ func (k fieldKind) bounds(conds []condition) pathBounds {
 	if !k.list || len(conds) == 0 {
 		return out
 	}
-	out.used = &conds[0]
-	for i := range conds[1:] {
-		if k.of(conds[i+1].pred).outer.tighter(k.of(out.used.pred).outer) {
-			out.used = &conds[i+1]
+	var tightest intervals
+	for i := range conds {
+		if outer := k.of(conds[i].pred).outer; i == 0 || outer.tighter(tightest) {
+			out.used, tightest = &conds[i], outer
 		}
 	}
 	return out
