@@ -25,12 +25,22 @@ const (
 )
 
 // keeper runs the server given as its arguments and outlives this process just long enough to end it: its standard
-// input is a pipe from here, which the kernel closes however this process ends. Then it removes the data, too.
+// input is a pipe from here, which the kernel closes however this process ends. Then it removes the data, too. Until then
+// each line it reads is the name of a signal for the server, or says to start it again.
 const keeper = `
 dir=$1; stop=$2; shift 2
-"$@" >"$dir/log" 2>&1 </dev/null &
-server=$!
-read -r _
+start() {
+	"$@" >>"$dir/log" 2>&1 </dev/null &
+	server=$!
+}
+start "$@"
+while read -r order; do
+	case $order in
+	start) start "$@" ;;
+	*) kill -s "$order" $server ;;
+	esac
+	[ "$order" != KILL ] || wait $server 2>/dev/null
+done
 eval "$stop"
 kill -9 $server 2>/dev/null
 wait $server 2>/dev/null
@@ -44,7 +54,7 @@ type Server struct {
 	addr   string
 	dir    string
 	keeper *exec.Cmd
-	pipe   io.Closer
+	pipe   io.WriteCloser
 
 	secrets *secrets // nil: anybody may do anything
 }
@@ -60,7 +70,7 @@ func Start(ctx context.Context, options ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return server.whenReady(server.initiate(ctx))
+	return server.whenReady(server.initiate(ctx, server.addr))
 }
 
 // Option changes how a server is started.
@@ -188,8 +198,8 @@ func dial(ctx context.Context, addr string) (net.Conn, error) {
 	}
 }
 
-// initiate waits for the server, makes it a replica set of one, and waits until it takes writes.
-func (s *Server) initiate(ctx context.Context) error {
+// initiate waits for the server, makes it the first of a replica set, and waits until it takes writes.
+func (s *Server) initiate(ctx context.Context, addrs ...string) error {
 	conn, err := dial(ctx, s.addr)
 	if err != nil {
 		return err
@@ -201,12 +211,7 @@ func (s *Server) initiate(ctx context.Context) error {
 	if err := conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}
-	config := bson.D{
-		{Key: "_id", Value: replicaSet},
-		{Key: "members", Value: bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: s.addr}}}},
-		{Key: "settings", Value: bson.D{{Key: "electionTimeoutMillis", Value: 1000}}}, // tests let it step down
-	}
-	if err := mustCommand(conn, bson.D{{Key: "replSetInitiate", Value: config}}); err != nil {
+	if err := mustCommand(conn, bson.D{{Key: "replSetInitiate", Value: config(addrs)}}); err != nil {
 		return err
 	}
 	for {
@@ -225,6 +230,23 @@ func (s *Server) initiate(ctx context.Context) error {
 	}
 	s.URI = s.secrets.uri(s.addr, replicaSet)
 	return mustCommand(conn, s.secrets.createUser()) // the server allows the first one to whoever is on its machine
+}
+
+// config is that of a replica set, whose first member becomes primary first.
+func config(addrs []string) bson.D {
+	members := bson.A{}
+	for i, addr := range addrs {
+		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: addr}})
+	}
+	patience := 1000 // tests let it step down
+	if len(addrs) > 1 {
+		patience = 2500 // others than tests should not make a busy machine elect all the time
+	}
+	return bson.D{
+		{Key: "_id", Value: replicaSet},
+		{Key: "members", Value: members},
+		{Key: "settings", Value: bson.D{{Key: "electionTimeoutMillis", Value: patience}, {Key: "heartbeatIntervalMillis", Value: 500}}},
+	}
 }
 
 func mustCommand(conn net.Conn, cmd bson.D) error {
