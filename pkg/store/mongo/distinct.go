@@ -58,7 +58,7 @@ func (c *collection) gather(ctx context.Context, path string, filter *mql.Filter
 	if err != nil {
 		return nil, err
 	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	defer closeCursor(ctx, cursor)
 	g := gatherer{seen: map[string]bool{}}
 	for cursor.Next(ctx) {
 		if err := mql.EachValue(cursor.Current, path, g.add); err != nil {

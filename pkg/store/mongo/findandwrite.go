@@ -26,7 +26,7 @@ const upsertTries = 10
 func (c *collection) findAndWrite(ctx context.Context, op store.Op) (r store.Result, err error) {
 	if op.Project.Positional() && !mongo.SessionFromContext(ctx).TransactionRunning() {
 		// The projection may fail, and then nothing may have been written.
-		_, err = c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) {
+		_, err = c.database.inTransaction(ctx, func(ctx context.Context) (bool, error) {
 			r, err = c.findAndWrite(ctx, op)
 			return err == nil, err
 		})

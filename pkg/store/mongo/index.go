@@ -42,7 +42,7 @@ func (c *collection) eachIndex(ctx context.Context, fn func(spec bson.Raw)) erro
 	if err != nil {
 		return err
 	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	defer closeCursor(ctx, cursor)
 	for cursor.Next(ctx) {
 		fn(cursor.Current)
 	}
@@ -167,11 +167,14 @@ func (c *collection) hasIndex(ctx context.Context, name string) (has bool, err e
 	return has, err
 }
 
-// giveUpIndex ends the build of an index that nobody waits for any more; the server would go on with it.
+// giveUpIndex lets the build of an index end that nobody waits for any more; the server would go on with it.
 func (c *collection) giveUpIndex(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
-	defer cancel()
-	_ = c.coll.Indexes().DropOne(ctx, name) // it may not have come to be
+	ctx = mongo.NewSessionContext(context.WithoutCancel(ctx), nil) // its session ends meanwhile
+	c.database.store.running.Go(func() {                           // the caller is in running itself: Close waits for this, too
+		ctx, cancel := context.WithTimeout(ctx, abortTimeout)
+		defer cancel()
+		_ = c.coll.Indexes().DropOne(ctx, name) // it may not have come to be
+	})
 }
 
 // serverKeys gives the keys that the server gets. An index that may hold a key twice ends in the id, as in the embedded
@@ -203,7 +206,7 @@ func (c *collection) violation(ctx context.Context, index store.Index, key bson.
 	if err != nil {
 		return err
 	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	defer closeCursor(ctx, cursor)
 	for cursor.Next(ctx) {
 		id := cursor.Current.Lookup("_id")
 		id.Value = slices.Clone(id.Value)

@@ -21,7 +21,7 @@ func (c *collection) writeMany(ctx context.Context, op store.Op) (r store.Result
 	if err != nil {
 		return r, err
 	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	defer closeCursor(ctx, cursor)
 	var ids []bson.RawValue
 	for more := true; more && r.Err == nil; {
 		if more = cursor.Next(ctx); more {
@@ -47,7 +47,7 @@ func (c *collection) writeThese(ctx context.Context, op store.Op, ids []bson.Raw
 		hint = primaryIndex
 	}
 	var these store.Result
-	_, err := c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) {
+	_, err := c.database.inTransaction(ctx, func(ctx context.Context) (bool, error) {
 		err := c.changeMany(ctx, op, filter, hint, &these)
 		return err == nil, err
 	})

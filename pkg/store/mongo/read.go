@@ -52,7 +52,7 @@ func (c *collection) Find(ctx context.Context, q store.Query, fn func(doc bson.R
 		if err != nil {
 			return false, err
 		}
-		defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+		defer closeCursor(ctx, cursor)
 		for cursor.Next(ctx) {
 			found = true
 			if err := ctx.Err(); err != nil { // Next does not look while it has documents left

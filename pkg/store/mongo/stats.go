@@ -21,7 +21,7 @@ func (c *collection) Stats(ctx context.Context) (stats store.Stats, err error) {
 		if err != nil {
 			return err
 		}
-		defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+		defer closeCursor(ctx, cursor)
 		for cursor.Next(ctx) {
 			addStats(&stats, cursor.Current)
 		}

@@ -53,6 +53,8 @@ type Store struct {
 	life    context.Context //nolint:containedctx // ends when Close begins: views and running Watch calls end with it
 	end     context.CancelFunc
 
+	turns sync.Map // by database, see turnOf
+
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup // added to only under mu while not closed
@@ -204,7 +206,7 @@ func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) erro
 	if err != nil {
 		return s.translate(ctx, err)
 	}
-	defer func() { s.release(ctx, session, err) }()
+	defer s.release(ctx, session)
 	if opTime != nil {
 		if err := session.AdvanceClusterTime(clusterTime); err != nil {
 			return s.translate(ctx, err)
@@ -234,8 +236,8 @@ func (s *Store) begin(ctx context.Context) error {
 
 // release gives a session back. If ctx ended under its work, the server is told to stop that: it looks for whether
 // anybody waits for the result at some commands only, and knows deadlines of some only.
-func (s *Store) release(ctx context.Context, session *mongo.Session, err error) {
-	if err == nil || ctx.Err() == nil {
+func (s *Store) release(ctx context.Context, session *mongo.Session) {
+	if ctx.Err() == nil {
 		session.EndSession(ctx)
 		return
 	}
@@ -245,6 +247,17 @@ func (s *Store) release(ctx context.Context, session *mongo.Session, err error) 
 		_ = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "killSessions", Value: bson.A{session.ID()}}}).Err()
 		session.EndSession(ctx)
 	})
+}
+
+// closeCursor lets the server forget a cursor or a stream. If ctx has ended, release does that with the whole session, and
+// nobody waits for a server that may not answer. What can't be closed expires.
+func closeCursor(ctx context.Context, cursor interface{ Close(ctx context.Context) error }) {
+	if ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	defer cancel()
+	_ = cursor.Close(ctx)
 }
 
 // observe moves the Store's time to that of a session that has done something.

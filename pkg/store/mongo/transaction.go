@@ -19,6 +19,7 @@ const (
 	transactionPatience = 30 * time.Second
 	firstBackoff        = 2 * time.Millisecond
 	maxBackoff          = 200 * time.Millisecond
+	turnPatience        = time.Second // for the turn to try again
 	abortTimeout        = 5 * time.Second
 )
 
@@ -41,7 +42,7 @@ type transaction struct {
 // Transact runs fn in a transaction and commits if it returns nil.
 func (d *database) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
 	return d.run(ctx, func(inSession context.Context) error {
-		_, err := d.store.inTransaction(inSession, func(inSession context.Context) (bool, error) {
+		_, err := d.inTransaction(inSession, func(inSession context.Context) (bool, error) {
 			return d.try(ctx, mongo.SessionFromContext(inSession), fn) // fn may call the store beside the transaction, too
 		})
 		return err
@@ -116,21 +117,58 @@ func (tx *transaction) late() bool { return !time.Now().Before(tx.deadline) }
 // inTransaction runs fn in a transaction of ctx's session, again if it lost against another one, and commits if fn
 // says so. fn may run several times and must not change anything else.
 //
+// Those that have lost take turns: each in its order, and only one at a time, so that of many that want one document all
+// get it. Otherwise they would be in each other's way, and lose again and again against those that have just come.
+//
 // The driver's WithTransaction is not used because its commit does not end with ctx.
-func (s *Store) inTransaction(ctx context.Context, fn func(ctx context.Context) (commit bool, err error)) (bool, error) {
+func (d *database) inTransaction(ctx context.Context, fn func(ctx context.Context) (commit bool, err error)) (bool, error) {
 	session := mongo.SessionFromContext(ctx)
 	start := time.Now()
 	giveUp := start.Add(transactionPatience)
-	outage := start.Add(s.selectTimeout) // as long as any operation waits for a primary
+	outage := start.Add(d.store.selectTimeout) // as long as any operation waits for a primary
+	turn, ours := d.store.turnOf(d.name), false
+	defer func() {
+		if ours {
+			<-turn
+		}
+	}()
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		committed, err := tryTransaction(ctx, session, giveUp, fn)
 		if !hasLabel(err, "TransientTransactionError") || ctx.Err() != nil || time.Now().After(giveUp) ||
 			isOutage(err) && time.Now().After(outage) {
 			return committed && err == nil, err
 		}
-		if err := wait(ctx, rand.N(backoff)); err != nil { //nolint:gosec // spreads retries, no secret
+		if ours {
+			err = wait(ctx, rand.N(backoff)) //nolint:gosec // spreads retries, no secret
+		} else {
+			ours, err = await(ctx, turn)
+		}
+		if err != nil {
 			return false, err
 		}
+	}
+}
+
+// turnOf gives what those transactions of a database hold, one after the other, that have lost.
+func (s *Store) turnOf(database string) chan struct{} {
+	turn, ok := s.turns.Load(database)
+	if !ok {
+		turn, _ = s.turns.LoadOrStore(database, make(chan struct{}, 1))
+	}
+	return turn.(chan struct{}) //nolint:errcheck // nothing else is in it
+}
+
+// await waits for a turn, but not long: whoever has it may be about something else.
+func await(ctx context.Context, turn chan<- struct{}) (ours bool, err error) {
+	timer := time.NewTimer(turnPatience)
+	defer timer.Stop()
+	select {
+	case turn <- struct{}{}:
+		return true, nil
+	case <-timer.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
 }
 
@@ -144,9 +182,11 @@ func tryTransaction(
 	commit := false
 	defer func() {
 		if !commit { // fn says so, or failed, or panics
-			abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+			abort, cancel := context.WithTimeout(ctx, abortTimeout)
 			defer cancel()
-			_ = session.AbortTransaction(abort) // the server may have done so already; if it can't be told, it will by itself
+			// The server may have done so already. If ctx ends, release does, without anybody waiting for that; if the server
+			// can't be told, it will by itself.
+			_ = session.AbortTransaction(abort)
 		}
 	}()
 	if commit, err = fn(ctx); err != nil || !commit {

@@ -113,7 +113,7 @@ func (v *view) in(ctx context.Context, fn func(ctx context.Context) error) error
 		return s.translate(ctx, err)
 	}
 	err = fn(mongo.NewSessionContext(reading, session))
-	s.release(reading, session, err)
+	s.release(reading, session)
 	switch {
 	case err != nil && ctx.Err() == nil && s.life.Err() != nil:
 		return store.ErrClosed

@@ -81,7 +81,7 @@ func (w *watcher) follow(ctx context.Context) (broken error) {
 			broken = err
 			return err
 		}
-		defer stream.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a stream that can't be closed expires
+		defer closeCursor(ctx, stream)
 		broken = w.read(ctx, stream)
 		return broken
 	})
@@ -251,7 +251,7 @@ func (w *watcher) documents(ctx context.Context, name string, ids bson.A) (map[s
 	if err != nil {
 		return nil, err
 	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a cursor that can't be closed expires
+	defer closeCursor(ctx, cursor)
 	for cursor.Next(ctx) {
 		docs[string(document.AppendKey(nil, cursor.Current.Lookup("_id"), false))] = slices.Clone(cursor.Current)
 	}

@@ -113,7 +113,7 @@ func (c *collection) writeEach(ctx context.Context, ops []store.Op, results []st
 	if len(ops) <= fewOps {
 		return c.oneByOne(ctx, ops, results)
 	}
-	done, err := c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops, results) })
+	done, err := c.database.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops, results) })
 	if done || err != nil {
 		return err
 	}
@@ -136,12 +136,12 @@ func (c *collection) oneByOne(ctx context.Context, ops []store.Op, results []sto
 // writeAtomic writes all ops or none.
 func (c *collection) writeAtomic(ctx context.Context, ops []store.Op, results []store.Result) error {
 	if allPlain(ops) {
-		done, err := c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops, results) })
+		done, err := c.database.inTransaction(ctx, func(ctx context.Context) (bool, error) { return c.bulk(ctx, ops, results) })
 		if done || err != nil {
 			return err
 		}
 	}
-	_, err := c.database.store.inTransaction(ctx, func(ctx context.Context) (bool, error) {
+	_, err := c.database.inTransaction(ctx, func(ctx context.Context) (bool, error) {
 		failed, err := c.untilFailure(ctx, ops, results)
 		if failed >= 0 {
 			abortOthers(results, failed)
