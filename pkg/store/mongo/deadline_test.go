@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
 	"github.com/svcctl/svc/pkg/store/mongotest"
@@ -29,12 +30,8 @@ func TestServerStopsWorking(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	db := databaseOn(t, s)
 	c := db.Collection("c")
-	var ops []store.Op
-	for i := range 3000 {
-		ops = append(ops, insertion(t, fmt.Sprintf(`{"_id":%d,"s":%q}`, i, strings.Repeat("ab", 500))))
-	}
-	mustWrite(t, c, ops...)
-	slow := filter(t, `{"s":{"$regex":"(a|b|ab)*(b|a|ba)*(ab|a|b)*c$"}}`) // backtracks for minutes
+	mustWrite(t, c, slowDocuments(t)...)
+	slow := slowFilter(t)
 	reads := map[string]func(ctx context.Context) error{
 		"find": func(ctx context.Context) error {
 			return c.Find(ctx, store.Query{Filter: slow}, func(bson.Raw) error { return nil })
@@ -79,6 +76,21 @@ func TestServerStopsWorking(t *testing.T) {
 		cancel()
 		waitUntilIdle(t, admin, mark, name+", out of time")
 	}
+}
+
+// slowFilter looks at slowDocuments for minutes.
+func slowFilter(t *testing.T) *mql.Filter {
+	t.Helper()
+	return filter(t, `{"s":{"$regex":"(a|b|ab)*(b|a|ba)*(ab|a|b)*c$"}}`)
+}
+
+func slowDocuments(t *testing.T) []store.Op {
+	t.Helper()
+	var ops []store.Op
+	for i := range 3000 {
+		ops = append(ops, insertion(t, fmt.Sprintf(`{"_id":"slow %d","s":%q}`, i, strings.Repeat("ab", 500))))
+	}
+	return ops
 }
 
 func waitUntilIdle(t *testing.T, admin *driver.Client, mark, what string) {

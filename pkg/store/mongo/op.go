@@ -81,24 +81,14 @@ func (c *collection) apply(ctx context.Context, op store.Op) (store.Result, erro
 	if err := op.Check(); err != nil {
 		return store.Result{Err: err}, nil //nolint:nilerr // it is the op's own
 	}
-	var r store.Result
-	var err error
-	switch {
-	case op.Kind == store.Insert:
-		_, err = c.coll.InsertOne(ctx, op.Doc)
-		if err == nil && op.Return == store.ReturnAfter {
-			r.Doc, err = show(document.IDFirst(op.Doc), op)
-		}
-	case op.Many && mongo.SessionFromContext(ctx).TransactionRunning():
-		filter, hint := selector(op)
-		err = c.changeMany(ctx, op, filter, hint, &r)
-	case op.Many:
+	if op.Many && !mongo.SessionFromContext(ctx).TransactionRunning() {
 		return c.writeMany(ctx, op)
-	case op.Filter != nil && (len(op.Sort) > 0 || c.database.store.sharded), op.Return != store.ReturnNone:
-		r, err = c.findAndWrite(ctx, op)
-	default:
-		r, err = c.writeOne(ctx, op)
 	}
+	var r store.Result
+	err := c.database.store.withSlot(ctx, func() (err error) {
+		r, err = c.send(ctx, op)
+		return err
+	})
 	if err != nil {
 		failed, err := c.opError(ctx, op, err)
 		return store.Result{Err: failed}, err
@@ -107,6 +97,26 @@ func (c *collection) apply(ctx context.Context, op store.Op) (store.Result, erro
 		r.Err, err = c.noMatch(ctx, r.Matched, op.TargetID(), op.If)
 	}
 	return r, err
+}
+
+// send writes one op in the way that fits it.
+func (c *collection) send(ctx context.Context, op store.Op) (r store.Result, err error) {
+	switch {
+	case op.Kind == store.Insert:
+		_, err = c.coll.InsertOne(ctx, op.Doc)
+		if err == nil && op.Return == store.ReturnAfter {
+			r.Doc, err = show(document.IDFirst(op.Doc), op)
+		}
+		return r, err
+	case op.Many:
+		filter, hint := selector(op)
+		err = c.changeMany(ctx, op, filter, hint, &r)
+		return r, err
+	case op.Filter != nil && (len(op.Sort) > 0 || c.database.store.sharded), op.Return != store.ReturnNone:
+		return c.findAndWrite(ctx, op)
+	default:
+		return c.writeOne(ctx, op)
+	}
 }
 
 // writeOne changes one document.

@@ -53,7 +53,8 @@ type Store struct {
 	life    context.Context //nolint:containedctx // ends when Close begins: views and running Watch calls end with it
 	end     context.CancelFunc
 
-	turns sync.Map // by database, see turnOf
+	turns sync.Map      // by database, see turnOf
+	slots chan struct{} // see withSlot; nil: no limit
 
 	mu      sync.Mutex
 	closed  bool
@@ -98,6 +99,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		SetRetryWrites(true).
 		SetRetryReads(true).
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: logPrimary(o.Logger, &s.closing)})
+	s.slots = limitWaiting(opts)
 	client, err := mongo.Connect(opts)
 	if err != nil {
 		s.end()

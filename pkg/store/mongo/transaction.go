@@ -181,13 +181,12 @@ func tryTransaction(
 	}
 	commit := false
 	defer func() {
-		if !commit { // fn says so, or failed, or panics
-			abort, cancel := context.WithTimeout(ctx, abortTimeout)
-			defer cancel()
-			// The server may have done so already. If ctx ends, release does, without anybody waiting for that; if the server
-			// can't be told, it will by itself.
-			_ = session.AbortTransaction(abort)
-		}
+		if commit || ctx.Err() != nil { // release ends the transaction, without anybody waiting for that
+			return
+		} // fn says so, or failed, or panics
+		abort, cancel := context.WithTimeout(ctx, abortTimeout)
+		defer cancel()
+		_ = session.AbortTransaction(abort) // the server may have done so already; if it can't be told, it will by itself
 	}()
 	if commit, err = fn(ctx); err != nil || !commit {
 		commit = false

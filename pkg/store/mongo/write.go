@@ -94,7 +94,10 @@ func (c *collection) insertEach(ctx context.Context, ops []store.Op, results []s
 	for i, op := range ops {
 		docs[i] = op.Doc
 	}
-	_, err := c.coll.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
+	err := c.database.store.withSlot(ctx, func() error {
+		_, err := c.coll.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
+		return err
+	})
 	var bulk mongo.BulkWriteException
 	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 {
 		return err
