@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -126,3 +127,28 @@ func Snapshots(s *Store) int { return s.db.Metrics().Snapshots.Count }
 
 // Dir is where a store is.
 func Dir(s *Store) string { return s.opts.Dir }
+
+// Entries gives the whole keys that doc has in an index, and which of the index's fields led to lists.
+func Entries(def store.Index, doc bson.Raw) (keys [][]byte, multikey uint32, err error) {
+	entries, err := newIndex(1, def).entriesOf(doc)
+	if err != nil {
+		return nil, 0, err
+	}
+	id, _ := document.Field(doc, "_id")
+	for _, key := range entries.keys {
+		keys = append(keys, append(append(IndexPrefix(), key...), idKey(id)...))
+	}
+	return keys, entries.multikey, nil
+}
+
+// DocKey and IndexPrefix are where a collection and an index are.
+func DocKey(doc bson.Raw) []byte {
+	id, _ := document.Field(doc, "_id")
+	return append(DocPrefix(), idKey(id)...)
+}
+
+// DocPrefix begins the keys of DocKey.
+func DocPrefix() []byte { return docPrefix(1) }
+
+// IndexPrefix begins the keys of Entries.
+func IndexPrefix() []byte { return indexPrefix(1, 1) }
