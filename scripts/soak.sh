@@ -1,7 +1,7 @@
 #!/bin/sh
 # make soak: the tests in which much happens at once, again and again with the race detector for the time given in
 # minutes (10m), with new random seeds each time; and in each round many faults of the embedded store: power cuts, kills,
-# failing calls, changed bytes. A failure prints the SEED that repeats it.
+# failing calls, changed bytes; and of a MongoDB of three: elections, kills, servers that hang. A failure prints the SEED that repeats it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 minutes=${1:-10m}

@@ -7,7 +7,8 @@
 //
 // A Write sends what it can together, in transactions whose sums leave no doubt about each op (write.go); an op that
 // gives a document back asks the server for the one before, and package mql makes the other (findandwrite.go).
-// Transactions are the server's, tried again while they lose against others. A View is a time of the cluster that all
+// Transactions are the server's, tried again while they lose against others, and then in turns (transaction.go). Plain
+// writes, which wait for transactions, leave connections for their commits (slots.go). A View is a time of the cluster that all
 // its reads ask for; servers keep five minutes of that (minSnapshotHistoryWindowInSeconds), and nothing of collections
 // that were dropped or renamed meanwhile: reading those is an error, never empty. Watch is a change stream on the
 // database, opened again where it broke.

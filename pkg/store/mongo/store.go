@@ -25,7 +25,8 @@ const (
 	defaultSelectTimeout = 10 * time.Second
 	closeTimeout         = 5 * time.Second
 	killTimeout          = 2 * time.Second
-	minWireVersion       = 13 // MongoDB 5.0, the first with snapshot reads outside transactions
+	aliveTimeout         = 5 * time.Second // for connecting, and between signs of life; a server without any is given up after twice that
+	minWireVersion       = 13              // MongoDB 5.0, the first with snapshot reads outside transactions
 )
 
 // Options say which MongoDB to use and how. Only URI is needed.
@@ -99,6 +100,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		SetRetryWrites(true).
 		SetRetryReads(true).
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: logPrimary(o.Logger, &s.closing)})
+	// The driver's own 30 s and 10 s leave calls without a deadline waiting for a server that hangs.
+	if opts.ConnectTimeout == nil {
+		opts.SetConnectTimeout(aliveTimeout)
+	}
+	if opts.HeartbeatInterval == nil {
+		opts.SetHeartbeatInterval(aliveTimeout)
+	}
 	s.slots = limitWaiting(opts)
 	client, err := mongo.Connect(opts)
 	if err != nil {
