@@ -88,7 +88,7 @@ func TestImpliesIsSound(t *testing.T) {
 	for i := range docs {
 		docs[i] = raw(t, mqltest.Doc(r, i))
 	}
-	pairs, proven, matches := 40_000, 0, 0
+	pairs, proven, matches := 15_000, 0, 0
 	if testing.Short() {
 		pairs = 5_000
 	}

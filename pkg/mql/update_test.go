@@ -241,7 +241,7 @@ func TestUpsertBase(t *testing.T) {
 func TestUpdateTwice(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	applied := 0
-	for range 20_000 {
+	for range 8_000 {
 		doc, filters := mqltest.Update(r)
 		if !idempotent(doc) {
 			continue

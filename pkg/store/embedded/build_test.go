@@ -126,7 +126,7 @@ func TestBuildCrash(t *testing.T) {
 			}
 			after := opts
 			after.FS = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: crash * 20, RNG: rng})
-			recovered := open(t, after)
+			recovered := start(t, after)
 			rc := collection(recovered)
 			for _, name := range embedded.Building(rc) {
 				resumed++

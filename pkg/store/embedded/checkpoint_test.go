@@ -135,7 +135,7 @@ func TestCheckpointCrash(t *testing.T) {
 					continue
 				}
 				dir := "/" + name
-				copied := open(t, embedded.Options{Dir: dir, FS: clone, Ballast: -1})
+				copied := start(t, embedded.Options{Dir: dir, FS: clone, Ballast: -1})
 				doc, err := collection(copied).Get(t.Context(), value(t, "chain"))
 				if err != nil || doc.Lookup("n").AsInt64() < promised[dir] {
 					t.Errorf("%s has %v, %v, want %d at least", dir, doc, err, promised[dir])

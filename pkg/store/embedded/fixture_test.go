@@ -17,6 +17,15 @@ import (
 // open opens a store, and at the end of t checks that its indexes are what its documents say, and closes it.
 func open(tb testing.TB, opts embedded.Options) *embedded.Store {
 	tb.Helper()
+	s := start(tb, opts)
+	tb.Cleanup(func() { validateAndClose(tb, s) })
+	return s
+}
+
+// start opens a store that the caller closes with validateAndClose: those of a loop, with their files, would add up until
+// the end of the test.
+func start(tb testing.TB, opts embedded.Options) *embedded.Store {
+	tb.Helper()
 	if opts.OnFatal == nil {
 		opts.OnFatal = func(err error) { tb.Errorf("the engine failed: %v", err) }
 	}
@@ -24,7 +33,6 @@ func open(tb testing.TB, opts embedded.Options) *embedded.Store {
 	if err != nil {
 		tb.Fatalf("Open: %v", err)
 	}
-	tb.Cleanup(func() { validateAndClose(tb, s) })
 	return s
 }
 

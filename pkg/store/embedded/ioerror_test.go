@@ -23,7 +23,7 @@ import (
 // the old one or not; and no error may leave the store worse than unable to write. IOERRORS is the number of calls tried
 // for each way to fail; 0 is all of them.
 func TestR4FailingDisk(t *testing.T) {
-	tries, seed := figure(t, "IOERRORS", 12, 4), seedOf(t)
+	tries, seed := figure(t, "IOERRORS", 12, 3), seedOf(t)
 	dry := &faultFS{FS: vfs.NewCrashableMem()}
 	failAt(t, dry, seed)
 	for _, way := range []fault{
@@ -94,7 +94,7 @@ func failAt(t *testing.T, fs *faultFS, seed uint64) {
 	alone := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(seed, 3))})
 	fs.off.Store(true) // what is left of the old process may come to rest
 	for _, left := range []vfs.FS{down, alone} {
-		after := open(t, embedded.Options{Dir: "/store", FS: left, Ballast: -1})
+		after := start(t, embedded.Options{Dir: "/store", FS: left, Ballast: -1})
 		found := contents(t, after.Database("db"))
 		if err := l.clone().resolve(found, settled); err != nil {
 			t.Error(err)

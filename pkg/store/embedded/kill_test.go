@@ -179,7 +179,7 @@ func (k *killer) check() {
 	opts := killOptions(k.dir)
 	opts.OnFatal = nil
 	began := time.Now()
-	s := open(k.t, opts)
+	s := start(k.t, opts)
 	k.slowest = max(k.slowest, time.Since(began))
 	defer validateAndClose(k.t, s)
 	found := contents(k.t, s.Database("db"))

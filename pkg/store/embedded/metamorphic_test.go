@@ -62,7 +62,7 @@ type variant struct {
 
 func newVariant(t *testing.T, opts embedded.Options, r *rand.Rand) *variant {
 	t.Helper()
-	return &variant{t: t, opts: opts, r: r, s: open(t, opts)}
+	return &variant{t: t, opts: opts, r: r, s: start(t, opts)}
 }
 
 // disturb closes and opens the store, or looks at it through a copy or without the right to write.
@@ -81,15 +81,15 @@ func (v *variant) disturb() {
 		}
 		opts := v.opts
 		opts.Dir = dir
-		other = open(v.t, opts)
+		other = start(v.t, opts)
 	case 1:
 		validateAndClose(v.t, v.s)
 		opts := v.opts
 		opts.ReadOnly = true
-		other = open(v.t, opts)
+		other = start(v.t, opts)
 	default:
 		validateAndClose(v.t, v.s)
-		v.s = open(v.t, v.opts)
+		v.s = start(v.t, v.opts)
 	}
 	if other == nil {
 		other = v.s
@@ -101,7 +101,7 @@ func (v *variant) disturb() {
 		validateAndClose(v.t, other)
 	}
 	if _, err := v.s.Database("db").CollectionNames(v.t.Context()); err != nil { // it was closed to be read
-		v.s = open(v.t, v.opts)
+		v.s = start(v.t, v.opts)
 	}
 }
 

@@ -33,7 +33,7 @@ func soak() int {
 // TestIndexesChangeNothing runs random queries on random documents with random indexes, and compares what comes with
 // what package mql says of the documents, which knows no indexes.
 func TestIndexesChangeNothing(t *testing.T) {
-	for seed := range uint64(40 * soak()) {
+	for seed := range uint64(figure(t, "SEEDS", 40, 12) * soak()) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := open(t, embedded.Options{InMemory: true})

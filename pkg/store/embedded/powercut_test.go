@@ -42,7 +42,7 @@ const cutsPerStore = 20
 // are at work, keeps some of what was not synced, and looks at what a new process finds. It then goes on with that.
 // CUTS is the number of cuts.
 func TestR2PowerCut(t *testing.T) {
-	cuts, seed := figure(t, "CUTS", 200, 40), seedOf(t)
+	cuts, seed := figure(t, "CUTS", 200, 20), seedOf(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	began, acked := time.Now(), 0
 	for done := 0; done < cuts; done += cutsPerStore {
@@ -81,7 +81,7 @@ type cut struct {
 func (p *plug) round() {
 	p.generation++
 	c := p.work()
-	after := open(p.t, p.options(c.fs, nil))
+	after := start(p.t, p.options(c.fs, nil))
 	defer validateAndClose(p.t, after)
 	found := contents(p.t, after.Database("db"))
 	if err := c.ledger.resolve(found, c.settled); err != nil {
@@ -196,7 +196,7 @@ func wantCopies(t *testing.T, opts embedded.Options) {
 		if !strings.HasSuffix(name, ".partial") {
 			of := opts
 			of.Dir = dir
-			s := open(t, of)
+			s := start(t, of)
 			wantFollowed(t, s.Database("db"), contents(t, s.Database("db")))
 			validateAndClose(t, s)
 		}

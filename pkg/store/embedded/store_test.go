@@ -236,11 +236,13 @@ func TestUniqueRace(t *testing.T) {
 // TestUniqueBuildRace builds a unique index while others insert: either it fails for a violation, or it holds.
 func TestUniqueBuildRace(t *testing.T) {
 	for round := range 10 {
-		s := open(t, embedded.Options{InMemory: true})
+		s := start(t, embedded.Options{InMemory: true})
 		c := collection(s)
+		var ops []store.Op
 		for i := range 2000 {
-			must(t, c, insert(t, bson.D{{Key: "_id", Value: i}, {Key: "n", Value: i}}))
+			ops = append(ops, insert(t, bson.D{{Key: "_id", Value: i}, {Key: "n", Value: i}}))
 		}
+		must(t, c, ops...)
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for i := range 200 {
@@ -261,6 +263,7 @@ func TestUniqueBuildRace(t *testing.T) {
 		if violation != nil && (len(violation.IDs) < 2 || len(violation.IDs) > 5) {
 			t.Errorf("violated by %v", violation.IDs)
 		}
+		validateAndClose(t, s)
 	}
 }
 

@@ -217,7 +217,7 @@ func TestValidateBesideWrites(t *testing.T) {
 			}
 		}
 	})
-	for n := int64(0); n < 500; {
+	for n := int64(0); n < 200; {
 		var err error
 		if n, err = c.Count(t.Context(), nil, 0); err != nil {
 			t.Fatal(err)

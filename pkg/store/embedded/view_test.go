@@ -135,11 +135,7 @@ func TestViewIsDurable(t *testing.T) {
 			return nil
 		})
 	}
-	rounds := 10
-	if testing.Short() {
-		rounds = 3
-	}
-	for range rounds {
+	for range figure(t, "VIEWS", 10, 3) {
 		v := openView(t, s)
 		clone := fs.CrashClone(vfs.CrashCloneCfg{})
 		var seen []bson.RawValue
@@ -153,12 +149,13 @@ func TestViewIsDurable(t *testing.T) {
 		}
 		crashed := opts
 		crashed.FS = clone
-		after := open(t, crashed)
+		after := start(t, crashed)
 		for _, id := range seen {
 			if _, err := collection(after).Get(t.Context(), id); err != nil {
 				t.Errorf("document %v, which the view has: %v", id, err)
 			}
 		}
+		validateAndClose(t, after)
 	}
 	stop.Store(true)
 	if err := g.Wait(); err != nil {
