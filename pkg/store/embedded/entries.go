@@ -124,7 +124,7 @@ func (w *entryWalk) element(v bson.RawValue, empty bool, inList uint32, fields [
 }
 
 // descend follows path until it ends or meets a list, which it gives together with the path that is left. A number as
-// a name picks an element of a list, unless elements have fields of that name.
+// a name picks an element of a list; if there is none at that position, it is the name of a field of the elements.
 func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue, []string, error) {
 	for {
 		v, found := document.Field(doc, path[0])
@@ -134,13 +134,14 @@ func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue
 		path = path[1:]
 		for v.Type == bson.TypeArray && len(path) > 0 && isPosition(path[0]) {
 			w.out.multikey |= 1 << field
+			item, found := document.Element(v.Value, document.ListIndex(path[0]))
+			if !found { // it can only be a name then
+				return v, path, nil
+			}
 			if ambiguous(v.Value, path[0]) {
 				return bson.RawValue{}, nil, store.ErrAmbiguousPath
 			}
-			if v, found = document.Element(v.Value, document.ListIndex(path[0])); !found {
-				return bson.RawValue{}, nil, nil
-			}
-			path = path[1:]
+			v, path = item, path[1:]
 		}
 		if v.Type == bson.TypeArray || len(path) == 0 {
 			return v, path, nil

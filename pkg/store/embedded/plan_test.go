@@ -229,6 +229,10 @@ func TestParallelArrays(t *testing.T) {
 	if got := code(bson.D{{Key: "_id", Value: 5}, {Key: "e", Value: bson.A{bson.D{{Key: "0", Value: 1}}}}}); got != "ambiguous_path" {
 		t.Errorf("position and field of one name: %s", got)
 	}
+	createIndex(t, c, index("f1", "f.1"))
+	if got := code(bson.D{{Key: "_id", Value: 6}, {Key: "f", Value: bson.A{bson.D{{Key: "1", Value: 7}}}}}); got != "<nil>" {
+		t.Errorf("a field of the name of a position that the list does not have: %s", got)
+	}
 }
 
 // TestRefusedWrites are ops that no document can come of; the ops beside them stand.

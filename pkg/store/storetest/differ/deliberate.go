@@ -58,8 +58,8 @@ func Deliberate() []Difference {
 		},
 		{
 			ID: "index-position", // not generated
-			Why: "an index on a.0 and on other paths in a takes a list of lists on a server, depending on what is in those; here it is " +
-				"refused as two lists",
+			Why: "an index on a.0 has the elements of a list there, as on any path; a server has that list as one value, for unique " +
+				"indexes and for the rule that only one list may be in an index",
 			holds: never,
 		},
 		{

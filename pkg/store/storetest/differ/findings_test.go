@@ -60,5 +60,22 @@ func findings() []finding {
 			`{"docs":[{"_id":{"$numberInt":"1"},"a":{"$numberInt":"1"}}],"ops":[` +
 				`{"kind":"find","filter":{"a":{"$mod":[{"$numberDouble":"9.007199254740992E+15"},{"$numberLong":"1"}]}}}]}`,
 		},
+		{
+			"an index on a position that a list does not have",
+			`{"docs":[{"_id":{"$numberInt":"3"},"a":[{"1":null}]},{"_id":{"$numberInt":"4"},"a":[{"1":{"$numberInt":"7"}}]}],"indexes":[{"keys":{"a.1":{"$numberInt":"1"}},"shared":true}],"ops":[` +
+				`{"kind":"find","filter":{"a.1":{"$numberInt":"7"}}},{"kind":"find","filter":{"a.1":null}},{"kind":"distinct","path":"a.1"}]}`,
+		},
+		{
+			"a condition beside the _id, in a batch",
+			`{"docs":[{"_id":{"$numberInt":"1"},"a":{"$numberInt":"1"}}],"ops":[` +
+				`{"kind":"batch","batch":[{"kind":"update","id":{"$numberInt":"1"},"update":{"$set":{"b":true}}},{"kind":"update","id":{"$numberInt":"1"},"if":{"a":{"$numberInt":"2"}},"update":{"$set":{"c":true}}}]},` +
+				`{"kind":"each","batch":[{"kind":"update","id":{"$numberInt":"1"},"update":{"$set":{"b":true}}},{"kind":"update","id":{"$numberInt":"1"},"if":{"a":{"$numberInt":"2"}},"update":{"$set":{"c":true}}},{"kind":"delete","id":{"$numberInt":"9"}}]}]}`,
+		},
+		{
+			"what a store makes up itself",
+			`{"docs":[{"_id":{"$numberInt":"1"},"a":{"$timestamp":{"t":0,"i":0}},"b":[{"$timestamp":{"t":0,"i":0}}]}],"ops":[` +
+				`{"kind":"update","filter":{"a":{"$numberInt":"5"}},"update":{"$set":{"b":{"$timestamp":{"t":0,"i":0}}}},"upsert":true},` +
+				`{"kind":"replace","filter":{"a":{"$numberInt":"6"}},"doc":{"b":{"$timestamp":{"t":0,"i":0}}},"upsert":true,"return":"after"}]}`,
+		},
 	}
 }

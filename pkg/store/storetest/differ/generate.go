@@ -26,12 +26,17 @@ func generateReads(r, ofIndexes *rand.Rand) *Case {
 	for i := range c.Indexes {
 		x := &c.Indexes[i]
 		// Those that refuse documents have to be on both sides.
-		x.Shared = x.Unique || len(x.Keys) > 1
+		x.Shared = x.refuses()
 	}
 	for range opsPerCase {
 		c.Ops = append(c.Ops, read(r))
 	}
 	return c
+}
+
+// refuses says whether there are documents that an index does not take.
+func (x *Index) refuses() bool {
+	return x.Unique || len(x.Keys) > 1 || hasPosition(x.Keys) // a.0 is ambiguous where a holds {"0": 1}
 }
 
 // document1 makes a document; with oneList, one that every index takes.
@@ -74,6 +79,9 @@ func indexes(r *rand.Rand) []Index {
 			x.Unique = true
 			x.Sparse = r.IntN(2) == 0
 		}
+		if len(x.Keys) == 1 && hasPosition(x.Keys) {
+			x.Unique = false // index-position
+		}
 		if !slices.ContainsFunc(list, func(o Index) bool { return slices.Equal(o.Keys, x.Keys) }) {
 			list = append(list, x)
 		}
@@ -108,7 +116,10 @@ func find(r *rand.Rand) Op {
 		op.Limit = r.Int64N(20)
 		op.Skip = max(0, r.Int64N(16)-8)
 	}
-	if op.After == nil && !hasIndex(op.Sort) && r.IntN(3) == 0 {
+	if op.After != nil && r.IntN(4) == 0 {
+		op.Project = bson.D{{Key: mqltest.Path(r), Value: r.IntN(2) == 0}} // the page is found by the _id
+	}
+	if op.After == nil && !hasPosition(op.Sort) && r.IntN(3) == 0 {
 		op.Project = mqltest.Projection(r)
 		if r.IntN(10) == 0 {
 			op.Project = mutate(r, op.Project)
@@ -118,9 +129,9 @@ func find(r *rand.Rand) Op {
 	return op
 }
 
-// hasIndex says whether a path of a sort has an index of a list in it.
-func hasIndex(sort bson.D) bool {
-	return slices.ContainsFunc(sort, func(e bson.E) bool { return strings.Contains(e.Key, ".0") })
+// hasPosition says whether a path of a sort or an index leads through a position of a list.
+func hasPosition(sort bson.D) bool {
+	return slices.ContainsFunc(sort, func(e bson.E) bool { return strings.ContainsAny(e.Key, "01") })
 }
 
 func sign(desc bool) int32 {

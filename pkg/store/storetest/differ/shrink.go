@@ -53,7 +53,7 @@ func fromD(v any) (*Case, bool) {
 	return &c, err == nil && len(c.Ops) > 0 && !empty
 }
 
-// reductions gives v with one part less each: large parts first. What documents have as _id stays.
+// reductions gives v with one part less each: large parts first.
 func reductions(v any) func(yield func(any) bool) {
 	return func(yield func(any) bool) {
 		switch v := v.(type) {
@@ -84,9 +84,13 @@ func reduceList(v bson.A, yield func(any) bool) {
 	}
 }
 
+// stays says whether a field is never left out: what documents have as _id, and what says which op it is and that the
+// server has an index, too.
+func stays(name string) bool { return name == "_id" || name == "kind" || name == "shared" }
+
 func reduceObject(v bson.D, yield func(any) bool) {
 	for i := range v {
-		if v[i].Key != "_id" && !yield(slices.Delete(slices.Clone(v), i, i+1)) {
+		if !stays(v[i].Key) && !yield(slices.Delete(slices.Clone(v), i, i+1)) {
 			return
 		}
 	}

@@ -166,7 +166,10 @@ func (s *situation) projectsFirst() bool {
 		return false
 	}
 	sorted := s.again(func(c *Case) { c.Ops[0].Project = nil })
-	projected := s.again(func(c *Case) { c.Ops[0].Sort, c.Ops[0].Skip, c.Ops[0].Limit = nil, 0, 0 })
+	projected := s.again(func(c *Case) {
+		op := &c.Ops[0]
+		op.Sort, op.After, op.Skip, op.Limit = nil, nil, 0, 0
+	})
 	return difference(sorted.ours[0], sorted.theirs[0]) == "" && difference(projected.ours[0], projected.theirs[0]) == "" &&
 		sorted.ours[0].Refused == "" && len(s.ours.Docs) == len(sorted.ours[0].Docs)
 }

@@ -3,6 +3,7 @@ package differ
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -67,6 +68,10 @@ func write(r *rand.Rand) Op {
 	op.Upsert = op.Kind != Delete && r.IntN(4) == 0
 	switch op.Kind {
 	case Update:
+		if r.IntN(12) == 0 {
+			positional(r, &op)
+			break
+		}
 		op.Update, op.ArrayFilters = update(r, false)
 		if op.Upsert {
 			op.Filter = append(known(r, mqltest.Upsert(r)), bson.E{Key: "_id", Value: id})
@@ -84,6 +89,35 @@ func write(r *rand.Rand) Op {
 		op.Doc = append(op.Doc, bson.E{Key: "d", Value: badText})
 	}
 	return op
+}
+
+// positional changes the element of a list that the filter matches, or elements that are deep in lists.
+func positional(r *rand.Rand, op *Op) {
+	path := []string{"a", "b", "a.b"}[r.IntN(3)]
+	value := mqltest.Value(r, 1)
+	if r.IntN(2) == 0 {
+		on := filter(r)
+		for i := range on {
+			if !strings.HasPrefix(on[i].Key, "$") {
+				on[i].Key = []string{"b", "c", "0", "b.c"}[r.IntN(4)]
+			}
+		}
+		op.Filter = append(bson.D{{Key: path, Value: bson.D{{Key: "$elemMatch", Value: on}}}}, op.Filter...)
+		op.Update = bson.D{{Key: "$set", Value: bson.D{{Key: path + []string{".$", ".$.b", ".$.0"}[r.IntN(3)], Value: value}}}}
+		return
+	}
+	deep := []string{".$[]", ".$[x]", ".$[x].b", ".$[].b.$[x]", ".$[x].$[]", ".$[x].b.$[].c", ".$[].$[x].0"}[r.IntN(7)]
+	op.Update = bson.D{{Key: []string{"$set", "$unset", "$max", "$push"}[r.IntN(4)], Value: bson.D{{Key: path + deep, Value: value}}}}
+	if !strings.Contains(deep, "x") {
+		return
+	}
+	on := filter(r)
+	for i := range on {
+		if !strings.HasPrefix(on[i].Key, "$") {
+			on[i].Key = []string{"x", "x.b", "x.c", "x.b.c", "x.0"}[r.IntN(5)]
+		}
+	}
+	op.ArrayFilters = []bson.D{on}
 }
 
 // sameNumber is mostly the number as it is.
@@ -130,7 +164,7 @@ func modify(r *rand.Rand, op *Op) {
 	if r.IntN(2) == 0 {
 		op.Filter, op.Sort = filter(r), order(r)
 	}
-	if r.IntN(2) == 0 && !hasIndex(op.Sort) {
+	if r.IntN(2) == 0 && !hasPosition(op.Sort) {
 		op.Project = plain(r, mqltest.Projection(r)).(bson.D) //nolint:errcheck // it stays one
 	}
 }
