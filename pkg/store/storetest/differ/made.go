@@ -109,7 +109,7 @@ func (m *made) times(doc []byte) {
 }
 
 func (m *made) value(v bson.RawValue) {
-	switch v.Type {
+	switch v.Type { //nolint:exhaustive // nothing else is made
 	case bson.TypeEmbeddedDocument, bson.TypeArray:
 		m.times(v.Value)
 	case bson.TypeTimestamp:
@@ -117,7 +117,7 @@ func (m *made) value(v bson.RawValue) {
 			clear(v.Value)
 		}
 	case bson.TypeDateTime:
-		if m.dates && isNow(time.UnixMilli(int64(binary.LittleEndian.Uint64(v.Value)))) { //nolint:gosec // the same bits
+		if m.dates && isNow(time.UnixMilli(int64(binary.LittleEndian.Uint64(v.Value)))) {
 			clear(v.Value)
 		}
 	}

@@ -113,9 +113,14 @@ func rareType(r *rand.Rand, stored bool) any {
 		return []any{bson.Symbol("a"), bson.Symbol(""), bson.Undefined{}, bson.JavaScript("a"), bson.JavaScript("b")}[r.IntN(5)]
 	}
 	return []any{
-		bson.Timestamp{}, bson.Timestamp{I: 1},
-		bson.Timestamp{T: math.MaxUint32, I: math.MaxUint32}, bson.NilObjectID, bson.ObjectID{0: 0xFF, 11: 0xFF},
-		bson.Binary{Subtype: 2, Data: []byte("a")}, bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}, bson.Binary{Subtype: 6, Data: []byte{1}},
+		bson.Timestamp{},
+		bson.Timestamp{I: 1},
+		bson.Timestamp{T: math.MaxUint32, I: math.MaxUint32},
+		bson.NilObjectID,
+		bson.ObjectID{0: 0xFF, 11: 0xFF},
+		bson.Binary{Subtype: 2, Data: []byte("a")},
+		bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")},
+		bson.Binary{Subtype: 6, Data: []byte{1}},
 	}[r.IntN(8)]
 }
 
