@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	buildDocs     = 500  // documents that are indexed in one step, at most
-	buildEntries  = 2000 // and about as many entries
-	buildTurn     = 16   // documents that are read in one go, before others have their turn
-	buildChanged  = 1000 // documents that may have changed meanwhile; else the step is taken anew
+	buildDocs     = 500     // documents that are indexed in one step, at most
+	buildEntries  = 2000    // and about as many entries
+	buildBytes    = 4 << 20 // and about as many bytes of documents
+	buildTurn     = 16      // documents that are read in one go, before others have their turn
+	buildChanged  = 1000    // documents that may have changed meanwhile; else the step is taken anew
 	maxViolations = 5
 )
 
@@ -36,6 +37,7 @@ type build struct {
 	ctx    context.Context //nolint:containedctx // ends with the store, or when the index is dropped
 	cancel context.CancelFunc
 	next   []byte // key of the _id to go on with
+	docs   int    // for the next step: fewer while too much changes during one
 
 	// Guarded by the commit mutex.
 	coll    *collection
@@ -46,7 +48,7 @@ type build struct {
 }
 
 func newBuild(s *Store, coll *collection, x *index) *build {
-	b := &build{s: s, coll: coll, collID: coll.id, index: x, done: make(chan struct{})}
+	b := &build{s: s, coll: coll, collID: coll.id, index: x, docs: buildDocs, done: make(chan struct{})}
 	b.ctx, b.cancel = context.WithCancel(s.ctx)
 	x.build = b
 	return b
@@ -207,8 +209,10 @@ func (b *build) make() error {
 			return err
 		}
 		if !ok { // too much has changed
+			b.docs = max(b.docs/4, 1)
 			continue
 		}
+		b.docs = min(b.docs*2, buildDocs)
 		if c.end == nil {
 			return b.finish()
 		}
@@ -236,6 +240,7 @@ type buildChunk struct {
 	docs      []builtDoc // by id
 	end       []byte     // id of the document behind them; nil: there is none
 	entries   int
+	bytes     int
 	multikey  uint32
 	holders   map[string][]byte // in a unique index, the id for each key
 	violators []bson.RawValue
@@ -263,7 +268,7 @@ func (b *build) collect(snap *pebble.Snapshot) (c *buildChunk, err error) {
 	defer closeInto(&err, taken.Close)
 	for ok := it.First(); ok; ok = it.Next() {
 		id := bytes.Clone(it.Key()[len(prefix):])
-		if len(c.docs) == buildDocs || c.entries >= buildEntries {
+		if len(c.docs) == b.docs || c.entries >= buildEntries || c.bytes >= buildBytes {
 			c.end = id
 			break
 		}
@@ -271,6 +276,7 @@ func (b *build) collect(snap *pebble.Snapshot) (c *buildChunk, err error) {
 		if err != nil {
 			return nil, internal(err, "read a document")
 		}
+		c.bytes += len(value)
 		if err := b.document(c, snap, taken, id, value); err != nil {
 			return nil, err
 		}
@@ -364,7 +370,7 @@ func (b *build) stage(c *buildChunk, batch *pebble.Batch) error {
 // snapshot are taken as they are now; if those are too many to do so while writers wait, ok is false. The caller holds
 // the commit mutex. The batch need not be durable: what is lost of it in a crash is built again.
 func (b *build) commit(c *buildChunk, batch *pebble.Batch) (ok bool, err error) {
-	if len(b.index.changed) > buildChanged {
+	if len(b.index.changed) > buildChanged && b.docs > 1 {
 		return false, nil
 	}
 	again := false
@@ -461,7 +467,7 @@ func (b *build) finish() error {
 		return err
 	}
 	b.index.changed, b.index.build = nil, nil
-	b.coll.indexes.Store(set)
+	b.s.cat.setIndexes(b.coll, set)
 	return nil
 }
 

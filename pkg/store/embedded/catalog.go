@@ -210,7 +210,12 @@ func (s *collectionSpec) collection(name collectionName) (*collection, error) {
 type catalog struct {
 	mu          sync.RWMutex
 	collections map[collectionName]*collection
-	nextID      uint32 // guarded by the commit mutex
+	databases   map[string]*members // the same
+	nextID      uint32              // guarded by the commit mutex
+}
+
+func newCatalog() *catalog {
+	return &catalog{collections: map[collectionName]*collection{}, databases: map[string]*members{}, nextID: 1}
 }
 
 func (c *catalog) get(name collectionName) *collection {
@@ -220,27 +225,37 @@ func (c *catalog) get(name collectionName) *collection {
 }
 
 func (c *catalog) add(coll *collection) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.collections[coll.name] = coll
+	c.replace(nil, coll)
 }
 
-func (c *catalog) remove(colls []*collection) {
+// setIndexes gives a collection that is in the catalog other indexes.
+func (c *catalog) setIndexes(coll *collection, set *indexSet) {
+	coll.indexes.Store(set)
+	c.add(coll)
+}
+
+// removeAll takes away all collections of a database.
+func (c *catalog) removeAll(database string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, coll := range colls {
-		delete(c.collections, coll.name)
+	for m := range c.databases[database].all() {
+		delete(c.collections, m.coll.name)
 	}
+	delete(c.databases, database)
 }
 
-// replace takes collections away and adds one, in one step.
+// replace takes collections of a database away and adds one (nil: none), in one step.
 func (c *catalog) replace(gone []*collection, by *collection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, coll := range gone {
 		delete(c.collections, coll.name)
+		c.databases[coll.name.database] = c.databases[coll.name.database].with(coll.name.collection, member{})
 	}
-	c.collections[by.name] = by
+	if by != nil {
+		c.collections[by.name] = by
+		c.databases[by.name.database] = c.databases[by.name.database].with(by.name.collection, member{by, by.indexes.Load()})
+	}
 }
 
 // sorted gives all collections by name.
@@ -250,32 +265,20 @@ func (c *catalog) sorted() []*collection {
 	return slices.SortedFunc(maps.Values(c.collections), func(a, b *collection) int { return a.name.compare(b.name) })
 }
 
-// of gives the collections of a database in no order.
-func (c *catalog) of(database string) []*collection {
+// members gives the collections of a database as they are now.
+func (c *catalog) members(database string) *members {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var out []*collection
-	for name, coll := range c.collections {
-		if name.database == database {
-			out = append(out, coll)
-		}
-	}
-	return out
+	return c.databases[database]
 }
 
 // in gives the collections of a database by name.
 func (c *catalog) in(database string) []*collection {
-	return slices.DeleteFunc(c.sorted(), func(coll *collection) bool { return coll.name.database != database })
-}
-
-// names lists the collections of a database, without those for bookkeeping, sorted.
-func (c *catalog) names(database string) []string {
-	out := []string{}
-	for _, coll := range c.in(database) {
-		if !store.IsBookkeeping(coll.name.collection) {
-			out = append(out, coll.name.collection)
-		}
+	var out []*collection
+	for m := range c.members(database).all() {
+		out = append(out, m.coll)
 	}
+	slices.SortFunc(out, func(a, b *collection) int { return a.name.compare(b.name) })
 	return out
 }
 
@@ -305,7 +308,7 @@ func (c *catalog) create(b *pebble.Batch, name collectionName) (*collection, err
 // loadCatalog reads the catalog. Counters that are damaged make no difference to documents: they are -1 then, until a
 // repair counts anew.
 func loadCatalog(db pebble.Reader) (_ *catalog, err error) {
-	c := &catalog{collections: map[collectionName]*collection{}, nextID: 1}
+	c := newCatalog()
 	v, closer, err := db.Get(keyNextID())
 	switch {
 	case err == nil && len(v) == 4:
@@ -340,42 +343,63 @@ func loadCatalog(db pebble.Reader) (_ *catalog, err error) {
 			coll.counts = counts{docs: -1, bytes: -1}
 		}
 		c.collections[full] = coll
+		if c.databases[full.database] == nil {
+			c.databases[full.database] = &members{}
+		}
+		c.databases[full.database].set(full.collection, member{coll, coll.indexes.Load()})
 	}
 	return c, it.Error()
 }
 
-// dropCollections removes collections of one database with everything in them, in one step. The caller holds the commit
-// mutex.
+// dropCollections removes one collection, or all of one database, with everything in them, in one step. The caller holds
+// the commit mutex.
 func (s *Store) dropCollections(colls []*collection) error {
 	if len(colls) == 0 {
 		return nil
 	}
 	b := s.newCommit(false)
 	for _, c := range colls {
-		if err := b.drop(c); err != nil {
+		b.note(c.name.database, change{kind: store.Dropped, name: c.name.collection})
+		if err := b.batch.Delete(catalogKey(c.name.database, c.name.collection), nil); err != nil {
 			return errors.Join(internal(err, "drop a collection"), b.discard())
 		}
+	}
+	if err := b.erase(colls); err != nil {
+		return errors.Join(internal(err, "drop a collection"), b.discard())
 	}
 	if err := b.apply(); err != nil {
 		return err
 	}
-	s.cat.remove(colls)
+	if len(colls) == 1 {
+		s.cat.replace(colls, nil)
+	} else {
+		s.cat.removeAll(colls[0].name.database)
+	}
 	return b.wait()
 }
 
-// drop adds that a collection goes with all that belongs to it, and tells of it.
-func (c *commit) drop(coll *collection) error {
-	c.note(coll.name.database, change{kind: store.Dropped, name: coll.name.collection})
-	return errors.Join(c.batch.Delete(catalogKey(coll.name.database, coll.name.collection), nil), c.erase(coll))
-}
-
-// erase adds that all goes which belongs to a collection but for its name.
-func (c *commit) erase(coll *collection) error {
-	docs, indexes := docPrefix(coll.id), collIndexPrefix(coll.id)
-	return errors.Join(
-		c.batch.DeleteRange(docs, document.KeyAfter(docs), nil),
-		c.batch.DeleteRange(indexes, document.KeyAfter(indexes), nil),
-		c.batch.Delete(countsKey(coll.id), nil),
-		c.batch.DeleteRange(collBuildPrefix(coll.id), document.KeyAfter(collBuildPrefix(coll.id)), nil),
-	)
+// erase adds that all goes which belongs to collections but for their names. Ranges of keys are dear, as the engine
+// works out anew after each how they overlap: so there is one for all collections with numbers in a row, and none where
+// there is nothing.
+func (c *commit) erase(colls []*collection) error {
+	colls = slices.SortedFunc(slices.Values(colls), func(a, b *collection) int { return cmp.Compare(a.id, b.id) })
+	var err error
+	for len(colls) > 0 && err == nil {
+		n, indexed := 0, false
+		for n < len(colls) && colls[n].id == colls[0].id+uint32(n) { //nolint:gosec // collections have numbers of 32 bits
+			indexed = indexed || len(colls[n].indexes.Load().all) > 0
+			err = errors.Join(err, c.batch.Delete(countsKey(colls[n].id), nil))
+			n++
+		}
+		first, last := colls[0].id, colls[n-1].id
+		err = errors.Join(err, c.batch.DeleteRange(docPrefix(first), document.KeyAfter(docPrefix(last)), nil))
+		if indexed {
+			err = errors.Join(err,
+				c.batch.DeleteRange(collIndexPrefix(first), document.KeyAfter(collIndexPrefix(last)), nil),
+				c.batch.DeleteRange(collBuildPrefix(first), document.KeyAfter(collBuildPrefix(last)), nil),
+			)
+		}
+		colls = colls[n:]
+	}
+	return err
 }

@@ -10,7 +10,7 @@
 // write_filter.go). One mutex decides writes and numbers them: an edit holds if its document is still the same
 // (commit.go). Their fsync they wait for together, outside of it. A transaction lays its documents over a snapshot
 // (overlay.go), claims what it writes to, so that others wait or lose (intents.go), and ends in one commit
-// (transaction.go). A view is a snapshot with the catalog and the place in the feed of its moment (view.go).
+// (transaction.go). A view is a snapshot with the catalog (members.go) and the place in the feed of its moment (view.go).
 //
 // A commit also has the changes for the feed of its database and the new counters (ledger.go, feed.go, stats.go), so that
 // no crash can part them from the documents; watch.go tells of what is on disk. In the background indexes are built

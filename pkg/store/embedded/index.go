@@ -105,8 +105,7 @@ func (s *Store) markIndex(name collectionName, coll *collection, def store.Index
 	if err != nil {
 		return nil, nil, err
 	}
-	coll.indexes.Store(set)
-	s.cat.add(coll)
+	s.cat.setIndexes(coll, set)
 	return coll, x, nil
 }
 
@@ -135,7 +134,7 @@ func (c *Collection) DropIndex(ctx context.Context, name string) error {
 // removeIndex takes an index away, ready or not. The caller holds the commit mutex.
 func (s *Store) removeIndex(coll *collection, x *index) error {
 	set := coll.indexes.Load().without(x)
-	coll.indexes.Store(set) // before the entries go: see collection.indexes
+	s.cat.setIndexes(coll, set) // before the entries go: see collection.indexes
 	if x.build != nil {
 		x.build.cancel()
 	}

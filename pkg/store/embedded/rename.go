@@ -51,7 +51,7 @@ func (s *Store) rename(coll *collection, name collectionName, target *collection
 	)
 	gone := []*collection{coll}
 	if target != nil {
-		err = errors.Join(err, b.erase(target))
+		err = errors.Join(err, b.erase([]*collection{target}))
 		gone = append(gone, target)
 	}
 	if err != nil {

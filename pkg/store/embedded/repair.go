@@ -99,14 +99,14 @@ func (r *repair) index(c *collection, x *index) error {
 	if err != nil {
 		return err
 	}
-	c.indexes.Store(unready)
+	r.s.cat.setIndexes(c, unready)
 	if err := r.entries(c, x); err != nil {
 		return err
 	}
 	if err := r.s.write(func(b *pebble.Batch) error { return c.put(b, set) }); err != nil {
 		return err
 	}
-	c.indexes.Store(set)
+	r.s.cat.setIndexes(c, set)
 	return nil
 }
 

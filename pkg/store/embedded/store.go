@@ -79,11 +79,12 @@ type Store struct {
 	limits limits
 }
 
-// limits is how long things may take.
+// limits is how long things may take, and how large they may be.
 type limits struct {
 	transaction time.Duration // from its begin to its commit
 	patience    time.Duration // for which a transaction is tried again that loses against others
 	view        time.Duration // for which a view can be read
+	commit      int           // bytes of one commit, about
 }
 
 var _ store.Store = (*Store)(nil)
@@ -106,7 +107,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.state.closing = make(chan struct{})
 	s.state.views = map[*view]struct{}{}
-	s.limits = limits{transaction: time.Minute, patience: 30 * time.Second, view: 5 * time.Minute}
+	s.limits = limits{transaction: time.Minute, patience: 30 * time.Second, view: 5 * time.Minute, commit: maxAtomic}
 	s.disk = newDisk(&s.opts)
 
 	if err := s.place(); err != nil {
@@ -456,7 +457,7 @@ func (d database) CollectionNames(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	return d.s.cat.names(d.name), nil
+	return d.s.cat.members(d.name).names(), nil
 }
 
 // DropCollection removes documents and indexes.

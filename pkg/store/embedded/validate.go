@@ -96,7 +96,7 @@ func (v *validation) run(database string) (err error) {
 	v.whole = database == ""
 	colls := v.cat.sorted()
 	if !v.whole {
-		colls = v.cat.of(database)
+		colls = v.cat.in(database)
 	}
 	for _, c := range colls {
 		v.at.Total += c.counts.docs * int64(1+len(c.indexes.Load().ready))

@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +18,7 @@ type moment struct {
 	s        *Store
 	number   uint64 // of the last commit in it
 	snap     *pebble.Snapshot
-	states   map[string]*state
+	members  *members
 	position store.Position
 }
 
@@ -28,18 +27,15 @@ func (s *Store) moment(database string) *moment {
 	// Under the mutex the catalog, the feed and the documents stand still.
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	m := &moment{s: s, number: s.applied.Load(), snap: s.db.NewSnapshot(), position: s.position(database)}
-	m.states = map[string]*state{}
-	for _, coll := range s.cat.of(database) {
-		m.states[coll.name.collection] = &state{s: s, coll: coll, indexes: coll.indexes.Load(), snap: m.snap}
+	return &moment{
+		s: s, number: s.applied.Load(), snap: s.db.NewSnapshot(), members: s.cat.members(database), position: s.position(database),
 	}
-	return m
 }
 
 // state gives a collection as it was. The caller does not close it.
 func (m *moment) state(name string) *state {
-	if st := m.states[name]; st != nil {
-		return st
+	if c := m.members.get(name); c.coll != nil {
+		return &state{s: m.s, coll: c.coll, indexes: c.indexes, snap: m.snap}
 	}
 	return &state{s: m.s, indexes: noIndexes}
 }
@@ -88,6 +84,8 @@ func (d database) View(ctx context.Context) (store.View, error) {
 		return nil, errors.Join(store.ErrClosed, v.end(store.ErrClosed))
 	}
 	d.s.state.views[v] = struct{}{}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	v.timer = time.AfterFunc(d.s.limits.view, func() {
 		_ = v.end(store.ErrViewExpired) // an error of a snapshot's end has nobody to go to
 		v.forget()
@@ -100,10 +98,10 @@ type view struct {
 	s      *Store
 	m      *moment
 	opened time.Time
-	timer  *time.Timer
 
 	mu      sync.Mutex
-	ended   error // why it is no longer read; nil while it is
+	timer   *time.Timer // nil until the view is given out
+	ended   error       // why it is no longer read; nil while it is
 	readers int
 }
 
@@ -140,6 +138,9 @@ func (v *view) end(why error) error {
 		return nil
 	}
 	v.ended = why
+	if v.timer != nil {
+		v.timer.Stop() // it would hold all of a closed store
+	}
 	return v.freeLocked()
 }
 
@@ -154,7 +155,6 @@ func (v *view) freeLocked() error {
 
 // Close releases the view.
 func (v *view) Close() error {
-	v.timer.Stop()
 	v.forget()
 	return v.end(store.ErrViewClosed)
 }
@@ -175,14 +175,7 @@ func (v *view) CollectionNames(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	names := []string{}
-	for name := range v.m.states {
-		if !store.IsBookkeeping(name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
+	return v.m.members.names(), nil
 }
 
 // Collection gives a handle on a collection as it was.
