@@ -101,6 +101,9 @@ func (w *writer) stage(e *edit) error {
 	if e.same {
 		return nil
 	}
+	if err := w.room(); err != nil {
+		return err
+	}
 	if e.indexes != w.indexes {
 		if err := e.plan(w.indexes); err != nil {
 			return err
@@ -115,6 +118,14 @@ func (w *writer) stage(e *edit) error {
 		return err
 	}
 	return w.put(e)
+}
+
+// room refuses a commit that has become too large; the engine itself would panic, at 4 GiB.
+func (w *writer) room() error {
+	if w.batch.Len() > w.s.limits.commit {
+		return errBatchSize
+	}
+	return nil
 }
 
 // put adds the document of an edit and its new entries.

@@ -237,6 +237,7 @@ func (p *pending) answer(e *edit) (err error) {
 // plan works out what the edit changes in the indexes of set.
 func (e *edit) plan(set *indexSet) error {
 	e.indexes, e.moves = nil, e.moves[:0]
+	size := 0
 	for i, x := range set.all {
 		if e.update != nil && !x.touchedBy(e.update) {
 			continue
@@ -251,6 +252,9 @@ func (e *edit) plan(set *indexSet) error {
 		if e.new != nil {
 			if after, err = x.entriesOf(e.new); err != nil {
 				return err
+			}
+			if size += after.size; size > maxEntries {
+				return errEntries
 			}
 		}
 		m := move{at: i, index: x, multikey: after.multikey}

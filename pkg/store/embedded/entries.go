@@ -15,6 +15,7 @@ import (
 type entries struct {
 	keys     [][]byte
 	multikey uint32 // which key paths led to or through a list
+	size     int    // bytes of the keys before those that come twice are taken out
 }
 
 // has says whether key is one of them.
@@ -58,11 +59,10 @@ type entryWalk struct {
 	index *index
 	out   entries
 	room  []byte // of the keys so far, and for more
-	size  int    // of the keys
 }
 
-// maxEntries bounds the bytes of the keys that a document has in one index: a long text beside a long list would have
-// gigabytes.
+// maxEntries bounds the bytes of the keys that a document has in one index, and in all of them when it is written: a long
+// text beside a long list would have gigabytes.
 const maxEntries = 64 << 20
 
 // walk resolves the fields that are not done from doc on, and adds an entry for each combination found.
@@ -193,7 +193,7 @@ func (w *entryWalk) emit(fields []entryField) error {
 	}
 	w.room = key
 	w.out.keys = append(w.out.keys, key[start:len(key):len(key)])
-	if w.size += len(key) - start; w.size > maxEntries {
+	if w.out.size += len(key) - start; w.out.size > maxEntries {
 		return errEntries
 	}
 	return nil

@@ -26,7 +26,7 @@ var (
 	errDropped    = errs.New(errs.Conflict, "dropped", "the index was dropped while it was being built")
 	errSortMemory = errs.New(errs.Limit, "sort_memory", "too many documents to sort: narrow the filter, ask for fewer, or add an index on the sort fields")
 	errSeenMemory = errs.New(errs.Limit, "read_memory", "too many documents for the branches or lists of this filter: narrow it, or ask for fewer")
-	errEntries    = errs.New(errs.TooLarge, "index_entries", "the document has more than 64 MiB of entries in an index: shorten its lists, or what is indexed beside them")
+	errEntries    = errs.New(errs.TooLarge, "index_entries", "the document has more than 64 MiB of entries in its indexes: shorten its lists, or what is indexed beside them")
 	errIndexes    = errs.New(errs.Invalid, "bad_index", "a collection has 63 indexes at most beside the one on _id: drop one first")
 	errBatchSize  = errs.New(errs.Limit, "write_too_large", "too much for one atomic write: send fewer documents at once")
 )

@@ -96,8 +96,11 @@ func Damage(s *Store, key, value []byte) error {
 	return s.db.Set(key, value, pebble.Sync)
 }
 
-// Limits are how long things may take; what is zero stays as it is.
-type Limits struct{ Transaction, Patience, View time.Duration }
+// Limits are how long things may take, and how large a commit may be; what is zero stays as it is.
+type Limits struct {
+	Transaction, Patience, View time.Duration
+	Commit                      int
+}
 
 // SetLimits is to be called before the store is used.
 func SetLimits(s *Store, l Limits) {
@@ -105,6 +108,7 @@ func SetLimits(s *Store, l Limits) {
 		transaction: cmp.Or(l.Transaction, s.limits.transaction),
 		patience:    cmp.Or(l.Patience, s.limits.patience),
 		view:        cmp.Or(l.View, s.limits.view),
+		commit:      cmp.Or(l.Commit, s.limits.commit),
 	}
 }
 
@@ -152,3 +156,14 @@ func DocPrefix() []byte { return docPrefix(1) }
 
 // IndexPrefix begins the keys of Entries.
 func IndexPrefix() []byte { return indexPrefix(1, 1) }
+
+// Commits says how many commits there were since the store was opened.
+func Commits(s *Store) uint64 { return s.applied.Load() }
+
+// ReadFeed reads a feed from its beginning as a watcher does that has learned that it ends at an entry, when it has gone
+// on since.
+func ReadFeed(s *Store, database string, end uint64) error {
+	v := watcher{s: s, database: database, feed: s.feeds.of(database)}
+	_, err := v.read(feedHead{seq: end})
+	return err
+}

@@ -252,6 +252,9 @@ func (t *transaction) stage(b *commit) error {
 			continue
 		}
 		w := writers[o.in]
+		if err := w.room(); err != nil {
+			return err
+		}
 		for i := range o.edit.moves {
 			if err := w.checkUnique(&o.edit.moves[i], o.edit.id); err != nil {
 				return err

@@ -13,7 +13,8 @@ import (
 const (
 	chunkOps   = 100       // ops that are decided together at most, unless they are atomic
 	chunkBytes = 4 << 20   // and bytes of their documents
-	maxAtomic  = 512 << 20 // bytes of documents in one atomic write
+	aheadBytes = 32 << 20  // of documents, for which edits are worked out ahead
+	maxAtomic  = 512 << 20 // bytes of documents in one atomic write, and of what it makes of them
 )
 
 // Write applies ops in order and returns one Result for each. What an op makes of its document is worked out on the
@@ -101,11 +102,18 @@ func chunk(work []pending) int {
 
 // writeByID applies ops that choose their document by its _id.
 func (c *Collection) writeByID(ctx context.Context, work []pending, atomic bool, a *acks) error {
-	if err := c.workAhead(work); err != nil {
-		return err
-	}
-	for len(work) > 0 {
-		b, n, err := c.commitChunk(ctx, work, atomic)
+	for ahead := 0; len(work) > 0; {
+		if ahead == 0 {
+			var err error
+			if ahead, err = c.workAhead(work); err != nil {
+				return err
+			}
+		}
+		some := work
+		if !atomic {
+			some = work[:ahead]
+		}
+		b, n, err := c.commitChunk(ctx, some, atomic)
 		if b != nil {
 			err = also(err, a.add(b))
 		}
@@ -115,30 +123,31 @@ func (c *Collection) writeByID(ctx context.Context, work []pending, atomic bool,
 		if err != nil {
 			return err
 		}
-		work = work[n:]
+		work, ahead = work[n:], ahead-n
 	}
 	return nil
 }
 
-// workAhead works out edits while nobody waits for it.
-func (c *Collection) workAhead(work []pending) error {
+// workAhead works out edits while nobody waits for it, until their documents are many bytes, and says how many.
+func (c *Collection) workAhead(work []pending) (n int, err error) {
 	coll, indexes := c.s.cat.get(c.name), c.currentIndexes()
-	for i := range work {
-		p := &work[i]
+	size := 0
+	for ; n < len(work) && size < aheadBytes; n++ {
+		p := &work[n]
 		if p.bad != nil {
 			continue
 		}
 		p.seen = c.s.seen(coll)
 		var old bson.Raw
 		if coll != nil {
-			var err error
 			if old, err = getDoc(c.s.db, docKey(coll.id, p.id)); err != nil {
-				return err
+				return n, err
 			}
 		}
 		p.workAhead(old, indexes)
+		size += len(p.edit.old) + len(p.edit.new)
 	}
-	return nil
+	return n, nil
 }
 
 // workAhead works out the edit and what it changes in indexes. An error in the latter shows again when it is staged, if
@@ -160,7 +169,7 @@ func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic boo
 	}
 	w := c.s.newCommit(len(work) > 1).writer(c.name)
 	var waits error
-	for ; settled < len(work); settled++ {
+	for ; settled < len(work) && (atomic || w.batch.Len() < chunkBytes); settled++ {
 		p := &work[settled]
 		err := p.bad
 		if err == nil {
@@ -170,7 +179,7 @@ func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic boo
 			waits = h
 			break
 		}
-		if broken(err) != nil {
+		if broken(err) != nil || errors.Is(err, errBatchSize) {
 			return nil, 0, also(err, w.discard())
 		}
 		p.settle(err)

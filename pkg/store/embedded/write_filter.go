@@ -255,7 +255,7 @@ func (m *manyWrite) commit(ctx context.Context) (*commit, error) {
 	}
 	w := m.c.s.newCommit(true).writer(m.c.name)
 	var waits error
-	for m.next < len(m.batch) && waits == nil && m.total.Err == nil {
+	for m.next < len(m.batch) && waits == nil && m.total.Err == nil && w.batch.Len() < chunkBytes {
 		m.p.edit, m.p.err = m.batch[m.next].edit, m.batch[m.next].err
 		ok, err := w.hit(m.p)
 		if h, isHeld := err.(held); isHeld { //nolint:errorlint // never wrapped
