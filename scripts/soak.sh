@@ -14,7 +14,7 @@ trap 'rm -rf "$bin"' EXIT
 while [ "$(date +%s)" -lt "$end" ]; do
 	round=$((round + 1))
 	echo "== round $round"
-	CUTS=500 KILLS=20 IOERRORS=20 FLIPS=200 LISTS=20 "${GO:-go}" test -count=1 -v -timeout 30m -run '^TestR[0-9]' ./pkg/store/embedded |
+	CUTS=500 KILLS=20 IOERRORS=20 FLIPS=200 LISTS=20 TURMOIL=50 "${GO:-go}" test -count=1 -v -timeout 30m -run '^TestR[0-9]' ./pkg/store/embedded |
 		tee "$bin/log" | grep -E '^ +[a-z]+_test.go|^--- FAIL' || true
 	if grep -q -e '^--- FAIL' -e '^FAIL' -e '^panic' "$bin/log"; then
 		cat "$bin/log"

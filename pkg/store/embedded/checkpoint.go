@@ -33,14 +33,14 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 			return checkpointError(dir, err)
 		}
 	}
+	s.checkpoints.Lock()
+	defer s.checkpoints.Unlock()
 	switch _, err := s.opts.FS.Stat(dir); {
 	case err == nil:
 		return errCheckpointExists(dir)
 	case !errors.Is(err, fs.ErrNotExist):
 		return checkpointError(dir, err)
 	}
-	s.checkpoints.Lock()
-	defer s.checkpoints.Unlock()
 	if err := s.checkpoint(dir); err != nil {
 		return checkpointError(dir, err)
 	}

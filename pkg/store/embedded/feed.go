@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -36,7 +37,8 @@ func (f *feeds) of(database string) *feed {
 
 // feed is the end of a database's feed.
 type feed struct {
-	prefix []byte
+	prefix   []byte
+	watchers atomic.Int64 // calls of Watch
 
 	mu      sync.Mutex
 	last    feedHead      // the last entry that is visible; moved under the commit mutex

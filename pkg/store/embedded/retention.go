@@ -31,7 +31,7 @@ func (s *Store) sweep(ctx context.Context) {
 	if err := s.expire(ctx); err != nil && ctx.Err() == nil {
 		s.opts.Logger.WarnContext(ctx, "store documents not expired", slog.Any("error", err))
 	}
-	if err := s.truncateFeeds(); err != nil && ctx.Err() == nil {
+	if err := s.truncateFeeds(ctx); err != nil && ctx.Err() == nil {
 		s.opts.Logger.WarnContext(ctx, "store feeds not truncated", slog.Any("error", err))
 	}
 }
@@ -51,7 +51,7 @@ func (f feedSpan) size() uint64 {
 
 // truncateFeeds removes what is older than the store's feeds are kept, and while they are too large together the
 // oldest of the largest one: a busy database does not take the history of the quiet ones.
-func (s *Store) truncateFeeds() error {
+func (s *Store) truncateFeeds(ctx context.Context) error {
 	spans, err := s.feedSpans()
 	if err != nil {
 		return err
@@ -59,7 +59,10 @@ func (s *Store) truncateFeeds() error {
 	oldest := millis(s.opts.Now().Add(-s.opts.FeedAge))
 	var total uint64
 	for i := range spans {
-		err := s.truncateFeed(&spans[i], func(e feedEntry) bool { return e.time >= oldest })
+		first, err := s.firstSince(ctx, &spans[i], oldest)
+		if err == nil {
+			err = s.cutFeed(&spans[i], first)
+		}
 		if err != nil {
 			return err
 		}
@@ -73,7 +76,10 @@ func (s *Store) truncateFeeds() error {
 			return nil
 		}
 		before, excess := spans[i], total-limit
-		err := s.truncateFeed(&spans[i], func(e feedEntry) bool { return e.total-before.first.total >= excess })
+		first, err := s.firstBehind(&spans[i], excess)
+		if err == nil {
+			err = s.cutFeed(&spans[i], first)
+		}
 		if err != nil {
 			return err
 		}
@@ -116,28 +122,52 @@ func (s *Store) firstEntry(f *feed) (e feedEntry, err error) {
 	return e, internal(err, "read the feed")
 }
 
-// truncateFeed removes entries up to the first that is to be kept, but for the last one. Entries behind one to keep are
-// kept too, so the place is found by halving.
-func (s *Store) truncateFeed(span *feedSpan, keep func(feedEntry) bool) error {
+// firstSince finds the first entry that is not older than a time, or the last one. Times may go down where the clock was
+// set back: what is behind an entry that stays stays too.
+func (s *Store) firstSince(ctx context.Context, span *feedSpan, oldest uint64) (e feedEntry, err error) {
+	if e = span.first; e.time >= oldest || e.seq >= span.last.seq {
+		return e, nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{
+		LowerBound: feedKey(span.feed.prefix, e.seq+1), UpperBound: feedKey(span.feed.prefix, span.last.seq+1),
+	})
+	if err != nil {
+		return e, internal(err, "open an iterator")
+	}
+	defer closeInto(&err, it.Close)
+	for ok := it.First(); ok; ok = it.Next() {
+		if e, err = decodeEntry(it.Key(), it.Value()); err != nil || e.time >= oldest {
+			return e, internal(err, "read the feed")
+		}
+		if e.seq%checkEvery == 0 && ctx.Err() != nil {
+			return e, contextError(ctx)
+		}
+	}
+	return e, internal(it.Error(), "read the feed")
+}
+
+// firstBehind finds the first entry with so many bytes before it, or the last one, by halving: totals only go up.
+func (s *Store) firstBehind(span *feedSpan, size uint64) (feedEntry, error) {
 	low, high := span.first.seq, span.last.seq
 	for low < high {
 		middle := low + (high-low)/2
 		e, err := s.feedEntryAt(span.feed, middle)
 		switch {
 		case err != nil:
-			return err
-		case keep(e):
+			return e, err
+		case e.total-span.first.total >= size:
 			high = middle
 		default:
 			low = middle + 1
 		}
 	}
-	if low == span.first.seq {
+	return s.feedEntryAt(span.feed, low)
+}
+
+// cutFeed removes the entries before first.
+func (s *Store) cutFeed(span *feedSpan, first feedEntry) error {
+	if first.seq == span.first.seq {
 		return nil
-	}
-	first, err := s.feedEntryAt(span.feed, low)
-	if err != nil {
-		return err
 	}
 	b := s.db.NewBatch()
 	defer b.Close() //nolint:errcheck // returns memory only

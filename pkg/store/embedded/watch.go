@@ -21,6 +21,9 @@ const (
 	watchBytes = 4 << 20 // and bytes of their documents
 	idleEvery  = 10 * time.Second
 
+	fewWatchers = 10                     // of a feed: so many look at each commit
+	watcherTime = 200 * time.Microsecond // of all time, for each look of a watcher among many
+
 	positionVersion = 1
 	positionSize    = 1 + 8 + 8 + 3*8
 )
@@ -132,6 +135,9 @@ func (v *watcher) check() (err error) {
 func (v *watcher) run(ctx context.Context) error {
 	idle := time.NewTicker(idleEvery)
 	defer idle.Stop()
+	v.feed.watchers.Add(1)
+	defer v.feed.watchers.Add(-1)
+	var looked time.Time
 	for {
 		if err := v.alive(ctx); err != nil {
 			return err
@@ -154,6 +160,22 @@ func (v *watcher) run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-v.s.state.closing:
 		}
+		v.pause(ctx, looked)
+		looked = time.Now()
+	}
+}
+
+// pause waits until it is time to look again. Watchers that are many look less often, and find more each time: else all
+// of them would look at each commit, and leave no time for the next.
+func (v *watcher) pause(ctx context.Context, looked time.Time) {
+	n := v.feed.watchers.Load()
+	if n <= fewWatchers {
+		return
+	}
+	select {
+	case <-time.After(time.Until(looked.Add(time.Duration(n) * watcherTime))):
+	case <-ctx.Done():
+	case <-v.s.state.closing:
 	}
 }
 
@@ -237,6 +259,9 @@ func (v *watcher) read(end feedHead) (entries []feedEntry, err error) {
 		return nil, internal(err, "read the feed")
 	}
 	if len(entries) == 0 { // the last entry always stays
+		if now, _ := v.feed.onDisk(false); now.seq > end.seq { // but this is not the last one any more
+			return nil, store.ErrHistoryLost
+		}
 		return nil, internal(errors.New("the end is missing"), "read the feed")
 	}
 	return entries, nil
