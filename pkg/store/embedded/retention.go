@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // sweeps lets documents expire and truncates feeds, over and over, until the store closes.
@@ -140,7 +141,7 @@ func (s *Store) firstSince(ctx context.Context, span *feedSpan, oldest uint64) (
 			return e, internal(err, "read the feed")
 		}
 		if e.seq%checkEvery == 0 && ctx.Err() != nil {
-			return e, contextError(ctx)
+			return e, store.Ended(ctx)
 		}
 	}
 	return e, internal(it.Error(), "read the feed")
