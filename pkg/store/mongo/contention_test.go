@@ -18,7 +18,9 @@ import (
 func TestContention(t *testing.T) {
 	t.Parallel()
 	const writers, each = 32, 6
-	ops := func(t *testing.T) []store.Op { return []store.Op{update(t, "1", `{"$inc":{"n":1}}`), update(t, "2", `{"$inc":{"n":1}}`)} }
+	ops := func(t *testing.T) []store.Op {
+		return []store.Op{update(t, "1", `{"$inc":{"n":1}}`), update(t, "2", `{"$inc":{"n":1}}`)}
+	}
 	for name, write := range map[string]func(ctx context.Context, t *testing.T, db store.Database) error{
 		"transactions": func(ctx context.Context, t *testing.T, db store.Database) error {
 			return db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {

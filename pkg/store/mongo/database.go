@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -98,12 +99,7 @@ func (d *database) RenameCollection(ctx context.Context, from, to string, replac
 		if from == to {
 			return d.renameToItself(ctx, from, replace)
 		}
-		err := d.store.client.Database("admin").RunCommand(ctx, bson.D{
-			{Key: "renameCollection", Value: d.name + "." + from},
-			{Key: "to", Value: d.name + "." + to},
-			{Key: "dropTarget", Value: replace},
-			{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
-		}).Err()
+		err := d.rename(ctx, from, to, replace)
 		switch {
 		case hasCode(err, codeNamespaceNotFound):
 			return errs.ErrNotFound.With(d.store.secret.clean(err))
@@ -112,6 +108,25 @@ func (d *database) RenameCollection(ctx context.Context, from, to string, replac
 		}
 		return err
 	})
+}
+
+// rename waits while an index of the collection is built, which the server does not.
+func (d *database) rename(ctx context.Context, from, to string, replace bool) error {
+	giveUp := time.Now().Add(transactionPatience)
+	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		err := d.store.client.Database("admin").RunCommand(ctx, bson.D{
+			{Key: "renameCollection", Value: d.name + "." + from},
+			{Key: "to", Value: d.name + "." + to},
+			{Key: "dropTarget", Value: replace},
+			{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
+		}).Err()
+		if !hasCode(err, codeIndexBuilding) || time.Now().After(giveUp) {
+			return err
+		}
+		if err := wait(ctx, backoff); err != nil {
+			return err
+		}
+	}
 }
 
 // renameToItself is what the server refuses: nothing to do for a collection that is there and may be replaced.

@@ -35,9 +35,11 @@ const (
 	codeNoSuchTransaction    = 251
 	codeTransactionTooLarge  = 257
 	codeInvalidResumeToken   = 260
+	codePlanKilled           = 175 // the collection was dropped or renamed under it
 	codeInvalidIndexSpec     = 197
 	codeObjectTooLarge       = 10334
 	codeDuplicateKey         = 11000
+	codeIndexBuilding        = 12587
 	codeOutOfDiskSpace       = 14031
 	codeDistinctTooLarge     = 17217
 	codeUpdateTooLarge       = 17419
@@ -64,6 +66,13 @@ func isOutage(err error) bool {
 		133, 13388, // routers with an outdated view
 	}
 	return slices.ContainsFunc(mongo.ErrorCodes(err), func(code int) bool { return slices.Contains(outage, code) })
+}
+
+// isBusy says whether err means that something else is done to the same collection just now: an index is built, or what
+// was begun was ended for that.
+func isBusy(err error) bool {
+	busy := []int{112, 117, 276, 12586, codeIndexBuilding} // write conflict, conflicting operation, index build aborted, database in use
+	return slices.ContainsFunc(mongo.ErrorCodes(err), func(code int) bool { return slices.Contains(busy, code) })
 }
 
 // translate gives the port's error for one of the driver. Errors that are the port's already pass.
@@ -103,9 +112,10 @@ func (s *Store) translate(ctx context.Context, err error) error {
 		return mql.ErrParallelSort.With(s.secret.clean(err))
 	case isOutage(err):
 		return unavailable(s.secret.clean(err))
-	case hasLabel(err, "TransientTransactionError"): // it lost against others for as long as we tried
+	case hasLabel(err, "TransientTransactionError"), isBusy(err): // it lost against others for as long as we tried
 		return store.ErrBusy.With(s.secret.clean(err))
-	case hasCode(err, codeSnapshotTooOld), hasCode(err, codeSnapshotUnavailable), hasCode(err, codeCursorNotFound):
+	case hasCode(err, codeSnapshotTooOld), hasCode(err, codeSnapshotUnavailable), hasCode(err, codeCursorNotFound),
+		hasCode(err, codePlanKilled):
 		return errSnapshotGone.With(s.secret.clean(err))
 	default:
 		return s.secret.wrap(err, "mongodb")
