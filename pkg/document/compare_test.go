@@ -57,7 +57,7 @@ func checkKeys(t *testing.T, a, b bson.RawValue) {
 
 func TestKeysOfRandomValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	values := make([]bson.RawValue, 700)
+	values := make([]bson.RawValue, 400)
 	for i := range values {
 		values[i] = rawOf(t, randomValue(r, 2))
 	}
@@ -79,7 +79,7 @@ func TestKeysJoinToTuples(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	values := pool(t)
 	directions := [][]bool{{false, false}, {false, true}, {true, false}, {true, true}}
-	for range 200_000 {
+	for range 60_000 {
 		desc := directions[r.IntN(len(directions))]
 		var keys [2][]byte
 		var tuples [2][2]bson.RawValue
@@ -163,7 +163,7 @@ func TestNumbersCompareExactly(t *testing.T) {
 		}
 	}
 	last := number()
-	for range 30_000 {
+	for range 10_000 {
 		a, b := number(), last
 		last = a
 		if f, ok := a.(float64); ok { // and against its own neighborhood

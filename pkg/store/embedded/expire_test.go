@@ -132,7 +132,8 @@ func TestRename(t *testing.T) {
 	}
 	rename("none", "c", false, errs.ErrNotFound.Code)
 	rename("a", "b", false, "collection_exists")
-	rename("a", "a", true, "collection_exists")
+	rename("a", "a", false, "collection_exists")
+	rename("a", "a", true, "")
 	rename("a", "", true, "bad_name")
 	rename("a", "x$y", true, "bad_name")
 	rename("a", strings.Repeat("x", 121), true, "bad_name")
