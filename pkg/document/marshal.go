@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -261,19 +262,11 @@ func appendRaw(dst []byte, v bson.RawValue, level int) (bson.Type, []byte, error
 // Unmarshal decodes a document; objects inside become bson.D, lists bson.A, dates bson.DateTime. Nothing of the
 // result aliases raw. Bytes that are not BSON are errs.Internal.
 func Unmarshal(raw bson.Raw) (bson.D, error) {
-	v, err := UnmarshalValue(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw})
-	if err != nil {
-		return nil, err
+	v := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}
+	if !WellFormed(v) {
+		return nil, errs.Wrap(errors.New("the document is damaged"), "unmarshal")
 	}
-	return v.(bson.D), nil //nolint:errcheck // the type follows from TypeEmbeddedDocument
-}
-
-// UnmarshalValue decodes one value as Unmarshal does those inside a document.
-func UnmarshalValue(v bson.RawValue) (any, error) {
-	if !wellFormed(v, 0) {
-		return nil, errs.Wrap(fmt.Errorf("value of type %#x is damaged", byte(v.Type)), "unmarshal")
-	}
-	return decode(v), nil
+	return decode(v).(bson.D), nil //nolint:errcheck // the type follows from TypeEmbeddedDocument
 }
 
 func decode(v bson.RawValue) any {

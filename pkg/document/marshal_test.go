@@ -118,15 +118,15 @@ func TestMarshalOtherGoTypes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			raw, err := document.MarshalValue(test.give)
+			raw, err := document.Marshal(bson.D{{Key: "v", Value: test.give}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := document.UnmarshalValue(raw)
+			got, err := document.Unmarshal(raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, got[0].Value); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -15,15 +15,6 @@ func newFilter(root Node) *Filter {
 	return &Filter{root: root, raw: encodeNode(root)}
 }
 
-// MustCompile is Compile for filters that are constants of the program; it panics if doc does not compile.
-func MustCompile(doc bson.D) *Filter {
-	f, err := Compile(doc)
-	if err != nil {
-		panic(err)
-	}
-	return f
-}
-
 // Match says whether doc satisfies f, as MongoDB 6.0 would. It does not allocate, but for regular expressions.
 func (f *Filter) Match(doc bson.Raw) bool {
 	return f == nil || f.root.match(doc)

@@ -6,9 +6,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Visit is called by Rewrite for one comparison: path is the full dotted path from the top of the document, op the
+// visit is called by Rewrite for one comparison: path is the full dotted path from the top of the document, op the
 // operator and v its constant. It returns what takes the constant's place, or an error that ends the walk.
-type Visit func(path, op string, v any) (any, error)
+type visit func(path, op string, v any) (any, error)
 
 // Rewrite walks a filter that is not yet compiled and returns a copy with the constants that fn gives. fn sees every
 // path that the filter reads, at any depth, so rights can be decided and values be cast in it:
@@ -24,7 +24,7 @@ func Rewrite(doc bson.D, fn func(path, op string, v any) (any, error)) (bson.D, 
 	return rewriteDoc(doc, "", 0, fn)
 }
 
-func rewriteDoc(doc bson.D, prefix string, depth int, fn Visit) (bson.D, error) {
+func rewriteDoc(doc bson.D, prefix string, depth int, fn visit) (bson.D, error) {
 	if depth > maxNesting {
 		return nil, bad("filter: nested deeper than %d levels", maxNesting)
 	}
@@ -39,7 +39,7 @@ func rewriteDoc(doc bson.D, prefix string, depth int, fn Visit) (bson.D, error) 
 	return out, nil
 }
 
-func rewriteClause(e bson.E, prefix string, depth int, fn Visit) (any, error) {
+func rewriteClause(e bson.E, prefix string, depth int, fn visit) (any, error) {
 	if e.Key == "" || e.Key[0] != '$' {
 		if err := checkPath(e.Key); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func rewriteClause(e bson.E, prefix string, depth int, fn Visit) (any, error) {
 	return out, nil
 }
 
-func rewriteOperand(v any, path string, depth int, fn Visit) (any, error) {
+func rewriteOperand(v any, path string, depth int, fn visit) (any, error) {
 	if re, ok := v.(bson.Regex); ok {
 		return fn(path, "$regex", re)
 	}
@@ -73,7 +73,7 @@ func rewriteOperand(v any, path string, depth int, fn Visit) (any, error) {
 	return bson.D{{Key: "$eq", Value: v}}, err
 }
 
-func rewriteOperators(ops bson.D, path string, depth int, fn Visit) (bson.D, error) {
+func rewriteOperators(ops bson.D, path string, depth int, fn visit) (bson.D, error) {
 	if depth > maxNesting {
 		return nil, bad("filter: nested deeper than %d levels", maxNesting)
 	}
@@ -88,7 +88,7 @@ func rewriteOperators(ops bson.D, path string, depth int, fn Visit) (bson.D, err
 	return out, nil
 }
 
-func rewriteOperator(e bson.E, path string, depth int, fn Visit) (any, error) {
+func rewriteOperator(e bson.E, path string, depth int, fn visit) (any, error) {
 	switch e.Key {
 	case "$options":
 		return e.Value, nil
@@ -108,7 +108,7 @@ func rewriteOperator(e bson.E, path string, depth int, fn Visit) (any, error) {
 	}
 }
 
-func rewriteList(e bson.E, path string, depth int, fn Visit) (any, error) {
+func rewriteList(e bson.E, path string, depth int, fn visit) (any, error) {
 	items, ok := asList(e.Value)
 	if !ok {
 		return nil, bad("filter: %s: %s needs a list", path, e.Key)
@@ -136,7 +136,7 @@ func rewriteList(e bson.E, path string, depth int, fn Visit) (any, error) {
 	return out, nil
 }
 
-func rewriteElemMatch(v any, path string, depth int, fn Visit) (any, error) {
+func rewriteElemMatch(v any, path string, depth int, fn visit) (any, error) {
 	d, ok := v.(bson.D)
 	if !ok {
 		return nil, bad("filter: %s: $elemMatch needs an object", path)

@@ -12,11 +12,6 @@ import (
 // A number as a name picks an element of a list, any other name is that of a field of its objects; of a list at the end
 // the elements are values (one level). Values alias doc.
 func EachValue(doc bson.Raw, path string, fn func(v bson.RawValue) error) error {
-	return eachValue(doc, path, fn)
-}
-
-// eachValue follows path from an object, or from a list taken as one.
-func eachValue(doc []byte, path string, fn func(v bson.RawValue) error) error {
 	name, rest, more := strings.Cut(path, ".")
 	v, _ := document.Field(doc, name)
 	switch {
@@ -25,7 +20,7 @@ func eachValue(doc []byte, path string, fn func(v bson.RawValue) error) error {
 	case !more && v.Type != bson.TypeArray:
 		return fn(v)
 	case v.Type == bson.TypeEmbeddedDocument, v.Type == bson.TypeArray && more && startsWithNumber(rest):
-		return eachValue(v.Value, rest, fn)
+		return EachValue(v.Value, rest, fn) // a list is taken as an object with its indexes for names
 	case v.Type != bson.TypeArray:
 		return nil
 	}
@@ -36,7 +31,7 @@ func eachValue(doc []byte, path string, fn func(v bson.RawValue) error) error {
 		case !more:
 			err = fn(element)
 		case element.Type == bson.TypeEmbeddedDocument:
-			err = eachValue(element.Value, rest, fn)
+			err = EachValue(element.Value, rest, fn)
 		}
 		if err != nil {
 			return err

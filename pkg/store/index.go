@@ -26,10 +26,12 @@ type Indexer interface {
 
 // Index is the definition of an index.
 type Index struct {
-	Name   string
-	Keys   []IndexKey // 1 to 32; behind them an index has the _id, in the last one's direction, which is not named
-	Unique bool       // no two documents have one key; a missing field counts as null (as in MongoDB)
-	Sparse bool       // documents that lack all key fields are not in the index; not with Partial
+	Name string
+	// Keys are 1 to 32. Behind them an index has the _id, in the last one's direction, which is not named; in MongoDB not
+	// one that is unique, sparse or has ExpireAfter.
+	Keys   []IndexKey
+	Unique bool // no two documents have one key; a missing field counts as null (as in MongoDB)
+	Sparse bool // documents that lack all key fields are not in the index; not with Partial
 	// Partial leaves documents that do not match out of the index, and out of what Unique means; nil: none. It takes
 	// $eq, $gt, $gte, $lt, $lte, $in, $type, $exists: true, $and and $or.
 	Partial *mql.Filter

@@ -4,7 +4,7 @@
 // A database is a prefix of the catalog, a collection a number, and a document one key (keys.go). Secondary index
 // entries are keys without a document (entries.go); the planner (package plan) turns a filter and a sort into ranges of
 // them, and every document that is found there (walk.go, next.go) is matched against the whole filter again, so an index
-// can only make a query faster.
+// can only make a query faster. Only counts and skips trust ranges alone, where the planner says that they are exact.
 //
 // What a write makes of its document is worked out outside of any lock, for the document as it is then (edit.go,
 // write_filter.go). One mutex decides writes and numbers them: an edit holds if its document is still the same

@@ -13,11 +13,10 @@ import (
 //
 //	01 00                           -> version of this layout, 4 bytes
 //	01 01                           -> next number for a collection or index, 4 bytes
-//	01 03                           -> id of the store, 8 random bytes
 //	01 02 database 00 collection    -> collectionSpec (BSON)
+//	01 03                           -> id of the store, 8 random bytes
 //	02 coll4 KS(_id)                -> 00, document (BSON)
 //	03 coll4 idx4 KS(k1..kn) KS(_id)-> length of KS(_id), uvarint
-//
 //	04 database 00 seq8             -> entry of the database's feed (feed.go)
 //	05 coll4                        -> counts: documents and their bytes, two varints
 //	07 coll4 idx4                   -> progress of a build: multikey bits, 4 bytes, and KS(_id) to go on with

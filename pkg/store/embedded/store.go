@@ -258,8 +258,8 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // Close waits for running operations and then closes the files; a build of an index is cut short, and so are
-// transactions and views. An engine that has
-// failed is left as it is: what it holds in memory must not reach the disk any more.
+// transactions and views. An engine that has failed is left as it is: what it holds in memory must not reach the disk
+// any more.
 func (s *Store) Close() error {
 	s.state.Lock()
 	if s.state.closed {
