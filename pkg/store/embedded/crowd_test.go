@@ -240,3 +240,29 @@ func TestCheckpointsInOnePlace(t *testing.T) {
 		t.Errorf("%d copies were made", made.Load())
 	}
 }
+
+// What a transaction is doing when its time is up ends with an error of its context; the caller is told of the reason.
+func TestTransactionCutShort(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(s *embedded.Store)
+		want error
+	}{
+		"time is up": {func(*embedded.Store) {}, store.ErrTransactionTime},
+		"closed":     {func(s *embedded.Store) { go s.Close() }, store.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, embedded.Options{InMemory: true})
+			if errors.Is(tc.want, store.ErrTransactionTime) {
+				embedded.SetLimits(s, embedded.Limits{Transaction: 20 * time.Millisecond})
+			}
+			err := s.Database("db").Transact(t.Context(), func(ctx context.Context, _ store.Tx) error {
+				tc.end(s)
+				<-ctx.Done()
+				return store.Ended(ctx)
+			})
+			if !errors.Is(err, tc.want) {
+				t.Errorf("Transact: %v", err)
+			}
+		})
+	}
+}

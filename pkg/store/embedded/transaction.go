@@ -95,9 +95,9 @@ var _ store.Tx = (*transaction)(nil)
 func (t *transaction) run(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
 	timed, cancel := context.WithTimeoutCause(ctx, t.s.limits.transaction, store.ErrTransactionTime)
 	defer cancel()
-	inner, cut := context.WithCancelCause(timed)
-	defer cut(nil)
-	defer context.AfterFunc(t.s.ctx, func() { cut(store.ErrClosed) })()
+	inner, cancelInner := context.WithCancelCause(timed)
+	defer cancelInner(nil)
+	defer context.AfterFunc(t.s.ctx, func() { cancelInner(store.ErrClosed) })()
 	t.ctx = inner
 	// Others do not wait for a transaction that can't be committed any more.
 	defer context.AfterFunc(inner, t.end)()
@@ -105,13 +105,16 @@ func (t *transaction) run(ctx context.Context, fn func(ctx context.Context, tx s
 
 	err := fn(inner, t)
 	t.returned = true
-	switch {
-	case t.failed != nil && (err == nil || errors.Is(err, store.ErrAborted)):
-		return t.failed
-	case err != nil:
-		return err
-	default:
+	if t.failed != nil && (err == nil || errors.Is(err, store.ErrAborted)) {
+		err = t.failed
+	}
+	switch cut := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded); {
+	case err == nil:
 		return t.commit()
+	case cut && ctx.Err() == nil && inner.Err() != nil: // not by the caller: time is up, or the store closes
+		return t.cause()
+	default:
+		return err
 	}
 }
 
