@@ -160,13 +160,13 @@ func TestCheckpointCrash(t *testing.T) {
 // Where files can't be linked they are copied; where they can't be copied either, nothing stays.
 func TestCheckpointElsewhere(t *testing.T) {
 	mem := vfs.NewMem()
-	full := false
+	fails := "nothing" // what can't be written there
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		elsewhere := strings.HasPrefix(op.Path, "/elsewhere")
 		switch {
 		case op.Kind == errorfs.OpLink:
 			return syscall.EXDEV
-		case full && elsewhere && strings.HasSuffix(op.Path, ".sst") && op.Kind == errorfs.OpCreate:
+		case elsewhere && strings.HasSuffix(op.Path, fails) && (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpFileWrite):
 			return errors.New("no more")
 		}
 		return nil
@@ -180,9 +180,10 @@ func TestCheckpointElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCount(t, open(t, embedded.Options{Dir: "/elsewhere/a", FS: mem, Ballast: -1}), 10)
-	full = true
-	if err := s.Checkpoint(t.Context(), "/elsewhere/b"); errs.KindOf(err) != errs.Unavailable {
-		t.Errorf("got %v", err)
+	for _, fails = range []string{".sst", ".log"} {
+		if err := s.Checkpoint(t.Context(), "/elsewhere/b"); errs.KindOf(err) != errs.Unavailable {
+			t.Errorf("without %s: %v", fails, err)
+		}
 	}
 	if names, err := mem.List("/elsewhere"); err != nil || len(names) != 1 {
 		t.Errorf("there are %v, %v", names, err)

@@ -263,8 +263,8 @@ func newestLog(dir string, files vfs.FS) (path string, number uint32, err error)
 	return path, number, nil
 }
 
-// cutLog takes from the newest log in a directory what is behind its last whole chunk. It is for a copy of a log that
-// was written to meanwhile: the copy may have what came later, but not what was before it.
+// cutLog takes from the newest log in a directory what is behind its last whole chunk, if that would pass for damage. It
+// is for a copy of a log that was written to meanwhile: the copy may have what came later, but not what was before it.
 func cutLog(dir string, files vfs.FS) error {
 	path, number, err := newestLog(dir, files)
 	if err != nil || path == "" {
@@ -274,8 +274,8 @@ func cutLog(dir string, files vfs.FS) error {
 	if err != nil {
 		return err
 	}
-	end, _ := logContent{data: data, number: number}.end()
-	if end == len(data) {
+	end, damaged := logContent{data: data, number: number}.damaged()
+	if !damaged { // else it would be written twice for what an older log has left behind its end
 		return nil
 	}
 	part := path + ".part"

@@ -22,6 +22,9 @@ import (
 //
 // And when a table can't be written, as on a full disk, the engine tries again at once, and for ever. So each failure in
 // a row takes longer to tell.
+//
+// All this is for the store's own directory: a copy that can't be made is no harm to the store, and has no marker that
+// counts before it is whole.
 type engineFS struct {
 	vfs.FS
 
@@ -36,7 +39,15 @@ const minTablePause, maxTablePause = 5 * time.Millisecond, time.Second
 // Unwrap gives the file system below, for the engine.
 func (e engineFS) Unwrap() vfs.FS { return e.FS }
 
+// own says whether a file is the store's.
+func (e engineFS) own(name string) bool {
+	return e.FS.PathDir(name) == e.FS.PathDir(e.FS.PathJoin(e.dir, "file"))
+}
+
 func (e engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if !e.own(name) {
+		return e.FS.Create(name, category)
+	}
 	if err := e.syncBefore(name); err != nil {
 		return nil, err
 	}
@@ -72,7 +83,7 @@ func (e engineFS) OpenDir(name string) (vfs.File, error) {
 
 // syncBefore syncs the directory that a marker comes to, or goes from.
 func (e engineFS) syncBefore(name string) error {
-	if !strings.HasPrefix(e.FS.PathBase(name), "marker.") {
+	if !strings.HasPrefix(e.FS.PathBase(name), "marker.") || !e.own(name) {
 		return nil
 	}
 	dir, err := e.FS.OpenDir(e.FS.PathDir(name))
