@@ -390,14 +390,21 @@ func (d *duel) firstDifference(ctx context.Context, c *Case) string {
 func (d *duel) generate(round uint64) *Case {
 	r := rand.New(rand.NewPCG(d.config.Seed, round))
 	ofBlock := rand.New(rand.NewPCG(^d.config.Seed, round/roundsPerBlock))
-	if d.config.Store != nil {
-		if r.IntN(2) == 0 {
-			return generateWrites(r, ofBlock)
-		}
-		return generateReads(r, ofBlock)
+	c := generateAny(r, ofBlock, d.config.Store != nil)
+	if r.IntN(4) == 0 {
+		theme(r, c)
 	}
-	c := generateReads(r, ofBlock)
+	if d.config.Store != nil {
+		return c
+	}
 	c.Indexes = nil
 	c.Ops = slices.DeleteFunc(c.Ops, func(op Op) bool { return op.Kind != Find && op.Kind != Count })
 	return c
+}
+
+func generateAny(r, ofBlock *rand.Rand, writes bool) *Case {
+	if writes && r.IntN(2) == 0 {
+		return generateWrites(r, ofBlock)
+	}
+	return generateReads(r, ofBlock)
 }

@@ -68,14 +68,7 @@ func write(r *rand.Rand) Op {
 	op.Upsert = op.Kind != Delete && r.IntN(4) == 0
 	switch op.Kind {
 	case Update:
-		if r.IntN(12) == 0 {
-			positional(r, &op)
-			break
-		}
-		op.Update, op.ArrayFilters = update(r, false)
-		if op.Upsert {
-			op.Filter = append(known(r, mqltest.Upsert(r)), bson.E{Key: "_id", Value: id})
-		}
+		change(r, &op, id)
 	case Replace:
 		op.Doc = document1(r, id, false)
 		if r.IntN(2) == 0 {
@@ -89,6 +82,21 @@ func write(r *rand.Rand) Op {
 		op.Doc = append(op.Doc, bson.E{Key: "d", Value: badText})
 	}
 	return op
+}
+
+// change says what an update does.
+func change(r *rand.Rand, op *Op, id int32) {
+	switch r.IntN(12) {
+	case 0:
+		positional(r, op)
+	case 1:
+		pushes(r, op)
+	default:
+		op.Update, op.ArrayFilters = update(r, false)
+		if op.Upsert {
+			op.Filter = append(known(r, mqltest.Upsert(r)), bson.E{Key: "_id", Value: id})
+		}
+	}
 }
 
 // positional changes the element of a list that the filter matches, or elements that are deep in lists.
