@@ -386,7 +386,7 @@ func (c *commit) erase(colls []*collection) error {
 	var err error
 	for len(colls) > 0 && err == nil {
 		n, indexed := 0, false
-		for n < len(colls) && colls[n].id == colls[0].id+uint32(n) { //nolint:gosec // collections have numbers of 32 bits
+		for n < len(colls) && colls[n].id == colls[0].id+uint32(n) {
 			indexed = indexed || len(colls[n].indexes.Load().all) > 0
 			err = errors.Join(err, c.batch.Delete(countsKey(colls[n].id), nil))
 			n++

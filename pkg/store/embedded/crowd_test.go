@@ -248,7 +248,7 @@ func TestTransactionCutShort(t *testing.T) {
 		want error
 	}{
 		"time is up": {func(*embedded.Store) {}, store.ErrTransactionTime},
-		"closed":     {func(s *embedded.Store) { go s.Close() }, store.ErrClosed},
+		"closed":     {func(s *embedded.Store) { go func() { _ = s.Close() }() }, store.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, embedded.Options{InMemory: true})

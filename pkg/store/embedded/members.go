@@ -66,7 +66,7 @@ func (m *members) all() iter.Seq[member] {
 		if m == nil {
 			return
 		}
-		for _, part := range m.parts {
+		for _, part := range &m.parts {
 			for _, coll := range part {
 				if !yield(coll) {
 					return

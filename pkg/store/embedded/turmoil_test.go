@@ -126,7 +126,7 @@ func (m *turmoil) act(do actor, r *rand.Rand) {
 	for {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(m.t.Context()))
 		if r.IntN(4) == 0 {
-			ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(3000))*time.Microsecond) //nolint:govet // ends below
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(3000))*time.Microsecond)
 		}
 		err := do(ctx, r)
 		cancel()
