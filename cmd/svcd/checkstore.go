@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -16,7 +19,10 @@ import (
 	"github.com/svcctl/svc/pkg/app"
 )
 
-// notCheckedError is why a store could not be checked. It says nothing about the store.
+// errInterrupted is the end of a check by a signal.
+var errInterrupted = errors.New("interrupted")
+
+// notCheckedError is why a check could not be made. It says nothing about what was to be checked.
 type notCheckedError struct{ err error }
 
 func (e *notCheckedError) Error() string { return e.err.Error() }
@@ -32,16 +38,22 @@ type storeCheck struct {
 
 // report is what it prints, as JSON.
 type report struct {
-	Problems []app.StoreProblem `json:"problems"`
-	Repaired int                `json:"repaired"`
-	Left     int                `json:"left"` // problems that are there still
+	Databases   []string           `json:"databases"`   // that were checked
+	Collections int                `json:"collections"` // in them
+	Problems    []app.StoreProblem `json:"problems"`
+	Repaired    int                `json:"repaired"`
+	Left        int                `json:"left"`            // problems that are there still
+	Error       string             `json:"error,omitempty"` // why it could not be checked, or not to the end
 }
 
 func (c storeCheck) run(ctx context.Context, cfg app.Config) error {
-	r := report{Problems: []app.StoreProblem{}}
+	r := report{Databases: []string{}, Problems: []app.StoreProblem{}}
 	f, ok := c.stderr.(*os.File)
 	progress := output.NewProgress(c.stderr, ok && term.IsTerminal(int(f.Fd())), time.Now, "checking", "keys", 0)
-	err := app.CheckStore(ctx, cfg, app.StoreCheck{
+	if !cfg.Logger.Enabled(ctx, slog.LevelDebug) { // what is found is printed: the store's log says it once more
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	has, err := app.CheckStore(ctx, cfg, app.StoreCheck{
 		Repair: c.repair,
 		Report: func(p app.StoreProblem) {
 			r.Problems = append(r.Problems, p)
@@ -54,14 +66,16 @@ func (c storeCheck) run(ctx context.Context, cfg app.Config) error {
 		Progress: progress.Set,
 	})
 	progress.Clear()
+	r.Databases, r.Collections = append(r.Databases, has.Databases...), has.Collections
 	if err != nil {
-		return &notCheckedError{err}
+		err = notChecked(ctx, err)
+		r.Error = err.Error()
 	}
-	if err := c.print(r); err != nil {
-		return &notCheckedError{err}
+	if printErr := c.print(r); printErr != nil && err == nil {
+		err = &notCheckedError{printErr}
 	}
-	if r.Left == 0 {
-		return nil
+	if err != nil || r.Left == 0 {
+		return err
 	}
 	hint := "restore a backup of what can't be repaired"
 	if damaged, repairable := r.kinds(); !c.repair && repairable {
@@ -71,6 +85,14 @@ func (c storeCheck) run(ctx context.Context, cfg app.Config) error {
 		}
 	}
 	return fmt.Errorf("the store has problems (%d): %s", r.Left, hint)
+}
+
+// notChecked is what a check ends with that could not be made, or was interrupted.
+func notChecked(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return &notCheckedError{err}
 }
 
 // kinds says whether there are problems that no repair helps, and such that one does.
@@ -87,27 +109,51 @@ func (c storeCheck) print(r report) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.stdout.Write(append(data, '\n'))
-		return err
+		return write(c.stdout, string(data)+"\n")
 	}
-	if len(r.Problems) == 0 {
-		_, err := fmt.Fprintln(c.stdout, "store ok")
-		return err
-	}
-	table := output.NewTable("COLLECTION", "INDEX", "STATE", "PROBLEM")
-	for _, p := range r.Problems {
-		state := "damaged"
-		switch {
-		case p.Repaired:
-			state = "repaired"
-		case p.Repairable:
-			state = "repairable"
+	var text strings.Builder
+	if len(r.Problems) > 0 {
+		table := output.NewTable("COLLECTION", "INDEX", "STATE", "PROBLEM")
+		for _, p := range r.Problems {
+			state := "damaged"
+			switch {
+			case p.Repaired:
+				state = "repaired"
+			case p.Repairable:
+				state = "repairable"
+			}
+			table.Row(cmp.Or(p.Collection, "-"), cmp.Or(p.Index, "-"), state, p.Text)
 		}
-		table.Row(cmp.Or(p.Collection, "-"), cmp.Or(p.Index, "-"), state, p.Text)
+		if err := (output.Printer{W: &text, Format: output.FormatTable}).Print(output.Result{Table: table}); err != nil {
+			return err
+		}
 	}
-	err := output.Printer{W: c.stdout, Format: output.FormatTable}.Print(output.Result{Table: table})
-	if err == nil && r.Left == 0 {
-		_, err = fmt.Fprintf(c.stdout, "repaired, store ok\n")
+	if r.Left == 0 && r.Error == "" {
+		if r.Repaired > 0 {
+			text.WriteString("repaired, ")
+		}
+		text.WriteString("store ok: " + r.contents() + "\n")
+	}
+	return write(c.stdout, text.String())
+}
+
+// contents is what was checked, in words.
+func (r report) contents() string {
+	where := fmt.Sprintf("%d databases", len(r.Databases))
+	if n := len(r.Databases); n > 0 && n <= 5 {
+		where = strings.Join(r.Databases, ", ")
+	}
+	if r.Collections == 0 {
+		return "it is empty, with no collection in " + where
+	}
+	return fmt.Sprintf("%d collections in %s", r.Collections, where)
+}
+
+// write writes to stdout. That nobody reads to the end (| head -1) is no failure of a check.
+func write(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
@@ -29,8 +30,11 @@ func filled(t *testing.T, env ...string) svcd {
 			t.Fatal(err)
 		}
 	}
-	if _, stderr, code := s.run("check", "--store"); env == nil && (code != exitUsage || !strings.Contains(stderr, "is in use by another process")) {
-		t.Errorf("beside a running svcd: code %d, %s", code, stderr)
+	inUse := fmt.Sprintf("is in use by another process (pid %d): stop that one first, or use another directory\n", srv.cmd.Process.Pid)
+	for _, args := range [][]string{{"check"}, {"check", "--store"}, {"check", "--store", "--repair"}} {
+		if _, stderr, code := s.run(args...); env == nil && (code != exitUsage || !strings.HasSuffix(stderr, inUse)) {
+			t.Errorf("%v beside a running svcd: code %d, %s", args, code, stderr)
+		}
 	}
 	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
 		t.Fatalf("code %d, %v, %s", code, err, log)
@@ -42,13 +46,77 @@ func TestCheckStore(t *testing.T) {
 	s := filled(t)
 	for _, args := range [][]string{nil, {"--repair"}} {
 		stdout, stderr, code := s.run(append([]string{"check", "--store"}, args...)...)
-		if code != 0 || stdout != "store ok\n" {
+		if code != 0 || !strings.HasPrefix(stdout, "store ok: ") || !strings.HasSuffix(stdout, " collections in svc, svc_blog\n") || stderr != "" {
 			t.Errorf("%v: code %d, %s%s", args, code, stdout, stderr)
 		}
 	}
 	stdout, _, code := s.run("check", "--store", "-o", "json")
-	if code != 0 || stdout != "{\n  \"problems\": [],\n  \"repaired\": 0,\n  \"left\": 0\n}\n" {
-		t.Errorf("code %d, %s", code, stdout)
+	var r report
+	if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil || len(r.Databases) != 2 || r.Collections == 0 || r.Error != "" {
+		t.Errorf("code %d, %v, %s", code, err, stdout)
+	}
+}
+
+// What was left out can't be put back: files that are missing are no new store, and nothing is made, or deleted, in their place.
+func TestCheckMissingFile(t *testing.T) {
+	s := filled(t)
+	dir := filepath.Join(s.dir, "data", "store")
+	if err := os.Remove(newest(t, filepath.Join(dir, "marker.manifest.*"))); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "can't be opened: the file marker.manifest.* is missing: restore a backup\n"
+	for _, args := range [][]string{{"check", "--store"}, {"check", "--store", "--repair"}, {"serve", "--api.port=1"}} {
+		stdout, stderr, code := s.run(args...)
+		if code != exitFailed || !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%v: code %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+	if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
+		t.Errorf("there were %v, now are %v (%v)", before, after, err)
+	}
+}
+
+// A reader that goes away does not end a check, nor change what it says by its exit code.
+func TestCheckIntoClosedPipe(t *testing.T) {
+	s := filled(t)
+	for _, args := range [][]string{{"check"}, {"check", "--store"}, {"check", "--store", "--repair", "-o=json"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		cmd := s.command(nil, nil, args...)
+		cmd.Stdout, cmd.Stderr = w, w
+		if err := cmd.Run(); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		_ = w.Close()
+	}
+}
+
+// A signal ends a check with a code of its own; what -o json prints is JSON then, too.
+func TestCheckInterrupted(t *testing.T) {
+	for _, format := range []string{"table", "json"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var stdout, stderr bytes.Buffer
+		cmd := newRootCmd(&stdout, &stderr)
+		s := filled(t)
+		cmd.SetArgs([]string{"check", "--store", "-o", format, "--data.dir", filepath.Join(s.dir, "data")})
+		err := cmd.ExecuteContext(ctx)
+		if exitCode(err) != exitInterrupt || err.Error() != "interrupted" {
+			t.Errorf("%v, %s", err, &stderr)
+		}
+		var r report
+		if format == "json" && (json.Unmarshal(stdout.Bytes(), &r) != nil || r.Error != "interrupted") {
+			t.Errorf("it prints %s", &stdout)
+		}
 	}
 }
 
@@ -157,6 +225,7 @@ func TestCheckStoreMistakes(t *testing.T) {
 		want string
 	}{
 		"no store":        {[]string{"--store"}, "svcd: no store in DIR/data/store yet\n"},
+		"repair no store": {[]string{"--store", "--repair"}, "svcd: no store in DIR/data/store yet\n"},
 		"repair alone":    {[]string{"--repair"}, "svcd: --repair and --output go with --store\n"},
 		"output alone":    {[]string{"-o", "json"}, "svcd: --repair and --output go with --store\n"},
 		"unknown output":  {[]string{"--store", "-o", "yaml"}, "svcd: --output must be table or json\n"},
@@ -182,7 +251,7 @@ func TestCheckMongoDB(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = server.Stop() })
 	s := filled(t, "STORE_URI="+server.URI)
-	if stdout, stderr, code := s.run("check", "--store"); code != 0 || stdout != "store ok\n" {
+	if stdout, stderr, code := s.run("check", "--store"); code != 0 || !strings.HasPrefix(stdout, "store ok: ") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
 }
@@ -220,7 +289,7 @@ func TestLogCantBeWritten(t *testing.T) {
 	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
 		t.Errorf("code %d, %v, %s", code, err, log)
 	}
-	if stdout, stderr, code := s.run("check", "--store"); code != 0 || stdout != "store ok\n" {
+	if stdout, stderr, code := s.run("check", "--store"); code != 0 || !strings.HasPrefix(stdout, "store ok: ") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
 }

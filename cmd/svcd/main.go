@@ -31,7 +31,7 @@ var version = ""
 // Exit codes.
 const (
 	exitFailed    = 1
-	exitUsage     = 2  // or check --store could not check
+	exitUsage     = 2  // or check could not check
 	exitStoreLost = 70 // the embedded store could not write; a restart recovers it
 	exitInterrupt = 130
 )
@@ -66,6 +66,8 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &usage), errors.As(err, &not):
 		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitInterrupt
 	default:
 		return exitFailed
 	}
@@ -149,7 +151,8 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 			"With --store, check instead that everything in the store can be read and agrees: checksums, documents,\n" +
 			"index entries, counters, feeds. It reads all there is. --repair makes anew what is derived from\n" +
 			"documents; documents are never changed. MongoDB may go on serving meanwhile, and is repaired with its own tools.\n\n" +
-			"Exit codes of check --store: 0 all is well (or is after the repair), 1 there are problems, 2 it could not be checked.",
+			"Exit codes: 0 all is well (or is after the repair), 1 there are problems, 2 it could not be checked: a mistake in the\n" +
+			"command line or the settings, or the store is in use, is away or is not there; 130 interrupted.",
 		Example: "  svcd check --data.dir ./data --projects.dir ./projects\n" +
 			"  svcd check --store --data.dir ./data\n" +
 			"  svcd check --store --repair -o json --data.dir ./data",
@@ -161,6 +164,7 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 			if err := c.checkFormat(); err != nil {
 				return err
 			}
+			signal.Ignore(syscall.SIGPIPE) // a reader that goes away must not end a repair: see write
 			cfg, err := readSettings(cmd.Flags(), stderr)
 			if err != nil {
 				return &usageError{err}
@@ -181,11 +185,10 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 	results, err := app.Check(ctx, cfg)
 	if errors.Is(err, app.ErrNoStore) {
-		_, err = fmt.Fprintf(stdout, "%v: nothing is registered\nsettings ok\n", err)
-		return err
+		return write(stdout, fmt.Sprintf("%v: nothing is registered\nsettings ok\n", err))
 	}
 	if err != nil {
-		return err
+		return notChecked(ctx, err)
 	}
 	var report strings.Builder
 	failed := 0
@@ -209,8 +212,7 @@ func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 	} else {
 		err = fmt.Errorf("%d of %d registered projects have errors", failed, len(results))
 	}
-	_, writeErr := io.WriteString(stdout, report.String())
-	return errors.Join(err, writeErr)
+	return errors.Join(err, write(stdout, report.String()))
 }
 
 func newVersionCmd(stdout io.Writer) *cobra.Command {

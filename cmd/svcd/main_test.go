@@ -223,11 +223,11 @@ func TestMistakes(t *testing.T) {
 		{"no settings file", []string{"--config=svc.yaml"}, 2, `svcd: settings file: open svc.yaml: no such file or directory`},
 		{"port taken", []string{"--api.port=" + port}, 1, `svcd: listen tcp 127.0.0.1:` + port + `: bind: address already in use: stop the program that uses the port, or set another api.port`},
 		{"data.dir", []string{"--api.port=1", "--data.dir=file/data"}, 1, `svcd: mkdir file: not a directory: set data.dir to a directory that svcd may write`},
-		{"store directory", []string{"--api.port=1", "--store.uri=embedded:file"}, 1, `svcd: the store in DIR/file can't be opened: mkdir DIR/file: not a directory: svcd must be able to write there; data.dir and store.uri name the place`},
+		{"store directory", []string{"--api.port=1", "--store.uri=embedded:file"}, 1, `svcd: the store in DIR/file can't be opened: mkdir DIR/file: not a directory: svcd must be able to read and write there; data.dir and store.uri name the place`},
 		{"store URI", []string{"--api.port=1", "--store.uri=mongodb://u:hunter@2@h"}, 1, `svcd: the store's URI is not a MongoDB connection string: expected mongodb://[user:password@]host[:port][,…]/[?options], with user and password percent-encoded`},
 		{"no MongoDB", []string{"--api.port=1", "--store.uri=mongodb://u:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=100"}, 1, `svcd: MongoDB can't be reached: check that it runs, that its replica set was initiated (rs.initiate()), and the setting store.uri with its user and password: `},
 		{"empty token file", []string{"--api.port=1", "--admin.tokenFile=file"}, 2, `svcd: setting admin.tokenFile: file is empty`},
-		{"check: no projects.dir", []string{"check", "--projects.dir=nowhere"}, 1, `svcd: open nowhere: no such file or directory: set projects.dir to the directory that holds the projects' config files`},
+		{"check: no projects.dir", []string{"check", "--projects.dir=nowhere"}, 2, `svcd: open nowhere: no such file or directory: set projects.dir to the directory that holds the projects' config files`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -314,7 +314,7 @@ func TestCheck(t *testing.T) {
 
 	srv := s.start()
 	srv.register(t)
-	if _, stderr, code := s.run("check"); code != 1 || !strings.Contains(stderr, "is in use by another process") {
+	if _, stderr, code := s.run("check"); code != 2 || !strings.Contains(stderr, "is in use by another process") {
 		t.Errorf("beside a running svcd: code %d, %s", code, stderr)
 	}
 	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {

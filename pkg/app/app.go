@@ -90,7 +90,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	if err := checkProjectsDir(cfg.ProjectsDir); err != nil {
 		cfg.Logger.WarnContext(ctx, "no project can be loaded", "error", err)
 	}
-	st, err := openStore(ctx, cfg, false)
+	st, err := openStore(ctx, cfg, embedded.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +101,14 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	return a, nil
 }
 
-// openStore opens the store that the settings name. An embedded one that is only to be read is left as it is, and has to
-// be there.
-func openStore(ctx context.Context, cfg Config, readOnly bool) (store.Store, error) {
+// openStore opens the store that the settings name. how says whether an embedded one is only to be read, or has to be
+// there.
+func openStore(ctx context.Context, cfg Config, how embedded.Options) (store.Store, error) {
 	if dir, ok := cfg.embeddedDir(); ok {
-		st, err := embedded.Open(ctx, embedded.Options{Dir: dir, ReadOnly: readOnly, Logger: cfg.Logger, OnFatal: cfg.OnFatal})
+		how.Dir, how.Logger, how.OnFatal = dir, cfg.Logger, cfg.OnFatal
+		st, err := embedded.Open(ctx, how)
 		if e := errs.From(err); e != nil && e.Code == "store_open" {
-			return nil, fmt.Errorf("%w: svcd must be able to write there; data.dir and store.uri name the place", err)
+			return nil, fmt.Errorf("%w: svcd must be able to read and write there; data.dir and store.uri name the place", err)
 		} else if err != nil {
 			return nil, err
 		}

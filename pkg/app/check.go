@@ -25,7 +25,7 @@ func Check(ctx context.Context, cfg Config) (results []CheckResult, err error) {
 	if err := checkProjectsDir(cfg.ProjectsDir); err != nil {
 		return nil, err
 	}
-	st, err := openStore(ctx, cfg, true)
+	st, err := openStore(ctx, cfg, embedded.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

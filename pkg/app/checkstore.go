@@ -39,24 +39,31 @@ type StoreCheck struct {
 	Progress func(done, total int64)
 }
 
-// CheckStore validates everything in the store that the settings name. It changes nothing, unless it is to repair. Nobody
-// else may have an embedded store open. Where svcd has never run on one, the error is ErrNoStore; one that is too
-// damaged to be opened is a problem, not an error.
-func CheckStore(ctx context.Context, cfg Config, check StoreCheck) (err error) {
+// StoreContents is what a store was found to have.
+type StoreContents struct {
+	Databases   []string // that were checked; of MongoDB also such as have no collections yet
+	Collections int      // in all of them
+}
+
+// CheckStore validates everything in the store that the settings name, and tells what there is. It changes nothing, unless it
+// is to repair. Nobody else may have an embedded store open. Where svcd has never run on one, the error is ErrNoStore; one
+// that is too damaged to be opened is a problem, not an error.
+func CheckStore(ctx context.Context, cfg Config, check StoreCheck) (has StoreContents, err error) {
 	if _, ok := cfg.embeddedDir(); !ok && check.Repair {
-		return ErrCantRepair
+		return has, ErrCantRepair
 	}
-	st, err := openStore(ctx, cfg, !check.Repair)
+	st, err := openStore(ctx, cfg, embedded.Options{ReadOnly: !check.Repair, Existing: true})
 	if e := errs.From(err); e != nil && e.Code == embedded.CodeDamaged {
 		check.Report(StoreProblem{Text: e.Message})
-		return nil
+		return has, nil
 	}
 	if err != nil {
-		return err
+		return has, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if own, ok := st.(*embedded.Store); ok {
-		return checkEmbedded(ctx, own, check)
+		has.Databases, has.Collections = own.Contents()
+		return has, checkEmbedded(ctx, own, check)
 	}
 	return checkDatabases(ctx, st, cfg, check)
 }
@@ -79,24 +86,29 @@ func checkEmbedded(ctx context.Context, st *embedded.Store, check StoreCheck) er
 }
 
 // checkDatabases asks each database that belongs to the service. There may be others on the server.
-func checkDatabases(ctx context.Context, st store.Store, cfg Config, check StoreCheck) error {
+func checkDatabases(ctx context.Context, st store.Store, cfg Config, check StoreCheck) (has StoreContents, err error) {
 	projects, err := system.New(st, system.Options{Now: cfg.Now}).Projects.All(ctx)
 	if err != nil {
-		return err
+		return has, err
 	}
-	names := []string{system.DatabaseName}
+	has.Databases = []string{system.DatabaseName}
 	for _, p := range projects {
-		names = append(names, project.DatabaseName(p.Namespace))
+		has.Databases = append(has.Databases, project.DatabaseName(p.Namespace))
 	}
-	for i, name := range names {
-		check.Progress(int64(i), int64(len(names)))
-		err := st.Database(name).Validate(ctx, func(p store.Problem) {
+	for i, name := range has.Databases {
+		check.Progress(int64(i), int64(len(has.Databases)))
+		collections, err := st.Database(name).CollectionNames(ctx)
+		if err != nil {
+			return has, err
+		}
+		has.Collections += len(collections)
+		err = st.Database(name).Validate(ctx, func(p store.Problem) {
 			p.Collection = name + "/" + p.Collection
 			check.Report(newStoreProblem(p))
 		})
 		if err != nil {
-			return err
+			return has, err
 		}
 	}
-	return nil
+	return has, nil
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -235,8 +236,11 @@ func (l logContent) written(c piece) bool {
 // they must be whole.
 func checkLogs(dir string, files vfs.FS) error {
 	found, err := pebble.Peek(dir, files)
-	if err != nil || !found.Exists {
+	if err != nil {
 		return err
+	}
+	if !found.Exists {
+		return checkUnused(dir, files)
 	}
 	if err := checkLog(files, files.PathJoin(dir, files.PathBase(found.ManifestFilename)), 0); err != nil {
 		return err
@@ -246,6 +250,21 @@ func checkLogs(dir string, files vfs.FS) error {
 		return err
 	}
 	return checkLog(files, newest, number)
+}
+
+// checkUnused refuses a directory in which the engine sees no store, and would begin a new one, although there are files of
+// one. The marker that tells which manifest counts is made before any of them.
+func checkUnused(dir string, files vfs.FS) error {
+	names, err := files.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log") {
+			return &damageError{text: "the file marker.manifest.* is missing"}
+		}
+	}
+	return nil
 }
 
 // newestLog gives the path and the number of the last log in a directory; "" if there is none.
@@ -313,7 +332,7 @@ func checkLog(files vfs.FS, name string, number uint32) error {
 		return err
 	}
 	if at, yes := (logContent{data: data, number: number}).damaged(); yes {
-		return &damageError{file: files.PathBase(name), at: at}
+		return &damageError{text: fmt.Sprintf("%s is damaged at byte %d", files.PathBase(name), at)}
 	}
 	return nil
 }
@@ -338,6 +357,16 @@ func damageText(err error) string {
 	return text
 }
 
+var blockAt = regexp.MustCompile(`block (\d+)/`)
+
+// damagedBlock says where in a table the error of a checksum is: " at byte 4711", or what else is wrong with it.
+func damagedBlock(err error) string {
+	if m := blockAt.FindStringSubmatch(err.Error()); m != nil {
+		return " at byte " + m[1]
+	}
+	return ": " + damageText(err)
+}
+
 // checkTables compares every block of the engine's tables with its checksum, and calls report for those that differ.
 func (s *Store) checkTables(ctx context.Context, report func(file string, err error)) error {
 	levels, err := s.db.SSTables()
@@ -350,6 +379,9 @@ func (s *Store) checkTables(ctx context.Context, report func(file string, err er
 		for _, table := range tables {
 			if ctx.Err() != nil {
 				return store.Ended(ctx)
+			}
+			if table.Virtual { // a part of a file, all of which was read: the rest may be damaged (see repair.cut)
+				continue
 			}
 			name := fmt.Sprintf("%s.sst", table.BackingSSTNum)
 			err := s.checkTable(ctx, s.opts.FS.PathJoin(s.opts.Dir, name), opts.MakeReaderOptions())

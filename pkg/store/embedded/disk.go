@@ -2,12 +2,14 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -95,10 +97,24 @@ func (d *disk) check() error {
 		d.opts.Logger.Error("store disk is nearly full: refusing writes",
 			slog.Uint64("free_bytes", use.AvailBytes), slog.Uint64("needed_bytes", d.opts.MinFree))
 	}
-	if full {
+	switch {
+	case !full:
+		return nil
+	case err != nil || use.AvailBytes >= d.opts.MinFree: // a write has failed
 		return store.ErrFull
+	default:
+		return errs.New(store.ErrFull.Kind, store.ErrFull.Code,
+			"not written: the disk of the store has %s free, and %s are kept free: make room and try again",
+			inMiB(use.AvailBytes), inMiB(d.opts.MinFree))
 	}
-	return nil
+}
+
+// inMiB gives a size in whole MiB, or in bytes if it has less than one.
+func inMiB(n uint64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
 }
 
 // makeDir makes the directory so that it outlives a crash.

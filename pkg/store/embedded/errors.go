@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/svcctl/svc/pkg/errs"
 )
@@ -40,38 +43,81 @@ func internal(err error, doing string) error {
 }
 
 // lockError tells that somebody else has the lock from that it could not be asked for.
-func lockError(dir string, err error) error {
+func lockError(opts *Options, err error) error {
+	const text = "the store in %s is in use by another process%s: stop that one first, or use another directory"
 	var path *fs.PathError
-	held := errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || strings.Contains(err.Error(), "lock held")
-	if !held || errors.As(err, &path) {
-		return openError(dir, err)
+	switch {
+	case errors.As(err, &path):
+		return openError(opts.Dir, err)
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
+		who := ""
+		if pid := lockHolder(opts.FS.PathJoin(opts.Dir, lockName)); opts.FS == vfs.Default && pid > 0 {
+			who = fmt.Sprintf(" (pid %d)", pid)
+		}
+		return errs.New(errs.Unavailable, codeInUse, text, opts.Dir, who)
+	case strings.Contains(err.Error(), "lock held"):
+		return errs.New(errs.Unavailable, codeInUse, text, opts.Dir, "") // this process itself
+	default:
+		return openError(opts.Dir, err)
 	}
-	return errs.New(errs.Unavailable, "store_in_use",
-		"the store in %s is in use by another process: stop that one first, or use another directory", dir).With(err)
 }
 
-// CodeDamaged is the code of the error for a store of which files are so damaged that it can't be opened.
+// CodeDamaged is the code of the error for a store of which files are so damaged, or missing, that it can't be opened.
 const CodeDamaged = "store_damaged"
 
-// damageError is proof that a file has changed since it was written.
-type damageError struct {
-	file string
-	at   int
-}
+const codeInUse = "store_in_use"
 
-func (e *damageError) Error() string { return fmt.Sprintf("%s is damaged at byte %d", e.file, e.at) }
+// lockName is the file that the engine locks in the directory.
+const lockName = "LOCK"
+
+// damageError is proof that a file is not as it was written: "000007.log is damaged at byte 14", "000009.sst is missing".
+type damageError struct{ text string }
+
+func (e *damageError) Error() string { return e.text }
 
 func openError(dir string, err error) error {
-	if damage, ok := errors.AsType[*damageError](err); ok {
-		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: %s: restore a backup", dir, damage)
-	}
-	if pebble.ExtractDataCorruptionInfo(err) != nil {
-		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: %s: restore a backup", dir, damageText(err))
-	}
-	if errors.Is(err, pebble.ErrCorruption) {
-		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: files of it are damaged: restore a backup", dir).With(err)
+	if what := damageIn(err); what != "" {
+		return errs.New(errs.Unavailable, CodeDamaged, "the store in %s can't be opened: %s: restore a backup", dir, what)
 	}
 	return errs.New(errs.Unavailable, "store_open", "the store in %s can't be opened", dir).With(err)
+}
+
+// What the engine says of tables that are not as its manifest has them.
+var (
+	wrongSize    = regexp.MustCompile(`(\d+): object size mismatch .*: (\d+) \(disk\) != (\d+) \(MANIFEST\)`)
+	missingTable = regexp.MustCompile(`file (\d+) \(type sstable\) unknown`)
+)
+
+// damageIn tells, in words, what is wrong with the files of a store that the engine does not open; "" if it is something
+// else, such as a right that is missing.
+func damageIn(err error) string {
+	if damage, ok := errors.AsType[*damageError](err); ok {
+		return damage.text
+	}
+	if pebble.ExtractDataCorruptionInfo(err) != nil {
+		return damageText(err)
+	}
+	if errors.Is(err, pebble.ErrDBNotPristine) { // it looks like a store of an older format
+		return "a file marker.format-version.* is missing"
+	}
+	var found []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if m := wrongSize.FindStringSubmatch(line); m != nil {
+			found = append(found, fmt.Sprintf("%s.sst has %s bytes instead of %s", m[1], m[2], m[3]))
+		} else if m := missingTable.FindStringSubmatch(line); m != nil {
+			found = append(found, m[1]+".sst is missing")
+		}
+	}
+	if len(found) > 0 {
+		return strings.Join(found, ", ")
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		return filepath.Base(path.Path) + " is missing"
+	}
+	if errors.Is(err, pebble.ErrCorruption) {
+		return damageText(err)
+	}
+	return ""
 }
 
 func errNoStore(dir string) error {
@@ -94,7 +140,9 @@ func (l engineLogger) Infof(format string, args ...any) {
 }
 
 func (l engineLogger) Errorf(format string, args ...any) {
-	l.s.opts.Logger.Error("store engine", slog.String("text", fmt.Sprintf(format, args...)))
+	// Behind an error of a damaged file is a line that is of use to the engine's own code only.
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n<corruption detail carrier>", "")
+	l.s.opts.Logger.Error("store engine", slog.String("text", text))
 }
 
 func (l engineLogger) Fatalf(format string, args ...any) {

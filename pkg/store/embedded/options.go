@@ -28,6 +28,8 @@ type Options struct {
 	// ReadOnly opens a store that is there and changes nothing on disk; writes are refused. A directory without a store
 	// is refused (ErrNoStore).
 	ReadOnly bool
+	// Existing refuses a directory without a store (ErrNoStore), too.
+	Existing bool
 	// FS is the file system that Dir is on; nil means the disk, or memory with InMemory.
 	FS vfs.FS
 	// Logger gets what the engine reports; nil discards it.

@@ -1,9 +1,11 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -17,7 +19,8 @@ const repairBytes = 4 << 20
 // Repair checks everything as Validate does, and makes anew what can be: index entries, what is known of lists in them,
 // and counters, from the documents; feeds begin behind what is damaged in them; keys that belong to nothing go.
 // Documents it never changes. It calls report for each problem found; what is not Repairable is still there afterwards.
-// Writes wait until it is done.
+// It is for a store that nobody else uses (svcd check --store --repair, which the lock keeps from a store in use): every
+// write waits until it is done.
 func (s *Store) Repair(ctx context.Context, report func(store.Problem), progress func(Progress)) (err error) {
 	done, err := s.begin(ctx)
 	if err != nil {
@@ -58,16 +61,18 @@ type repair struct {
 func (r *repair) collection(c *collection) error {
 	set := c.indexes.Load()
 	lists := false
+	var bad []*index
 	for _, x := range set.ready {
 		if bits := r.faults.lists[x.id]; bits != 0 {
 			x.multikey.Or(bits)
 			lists = true
 		}
 		if r.faults.indexes[x.id] {
-			if err := r.index(c, x); err != nil {
-				return err
-			}
+			bad = append(bad, x)
 		}
+	}
+	if err := r.indexes(c, bad); err != nil {
+		return err
 	}
 	n, wrong := r.faults.counts[c.id]
 	if !wrong && !lists {
@@ -87,26 +92,63 @@ func (r *repair) collection(c *collection) error {
 	return err
 }
 
-// index makes the entries of an index anew. If it ends half way the index is marked as one that is being built, which
-// goes on when the store is opened again.
-func (r *repair) index(c *collection, x *index) error {
+// indexes makes the entries of indexes anew. If it ends half way they are marked as being built, which goes on when the
+// store is opened again. All old entries go before the first new one comes: indexes side by side may share a damaged block.
+func (r *repair) indexes(c *collection, bad []*index) error {
+	if len(bad) == 0 {
+		return nil
+	}
 	set := c.indexes.Load()
-	unready := newIndexSet(slices.Clone(set.all), slices.DeleteFunc(slices.Clone(set.ready), func(o *index) bool { return o == x }))
-	prefix := indexPrefix(c.id, x.id)
+	isBad := func(x *index) bool { return slices.Contains(bad, x) }
+	unready := newIndexSet(slices.Clone(set.all), slices.DeleteFunc(slices.Clone(set.ready), isBad))
 	err := r.s.write(func(b *pebble.Batch) error {
-		return errors.Join(c.put(b, unready), b.DeleteRange(prefix, document.KeyAfter(prefix), nil))
+		err := c.put(b, unready)
+		for _, x := range bad {
+			prefix := indexPrefix(c.id, x.id)
+			err = errors.Join(err, b.DeleteRange(prefix, document.KeyAfter(prefix), nil))
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	r.s.cat.setIndexes(c, unready)
-	if err := r.entries(c, x); err != nil {
+	if err := r.cut(c, set.all); err != nil {
 		return err
+	}
+	for _, x := range bad {
+		if err := r.entries(c, x); err != nil {
+			return err
+		}
 	}
 	if err := r.s.write(func(b *pebble.Batch) error { return c.put(b, set) }); err != nil {
 		return err
 	}
 	r.s.cat.setIndexes(c, set)
+	return nil
+}
+
+// cut takes entries that can't be read out of the tables, so that neither a read nor a compaction meets their blocks again:
+// of a table, what is before and behind them goes on being used. Indexes side by side are cut out as one.
+func (r *repair) cut(c *collection, all []*index) error {
+	all = slices.SortedFunc(slices.Values(all), func(a, b *index) int { return cmp.Compare(a.id, b.id) })
+	for i := 0; i < len(all); i++ {
+		if !r.faults.unreadable[all[i].id] {
+			continue
+		}
+		first := i
+		for i+1 < len(all) && r.faults.unreadable[all[i+1].id] {
+			i++
+		}
+		span := pebble.KeyRange{Start: indexPrefix(c.id, all[first].id), End: document.KeyAfter(indexPrefix(c.id, all[i].id))}
+		err := guarded("cut out an index", func() error { return r.s.db.Excise(r.ctx, span) })
+		if r.ctx.Err() != nil {
+			return store.Ended(r.ctx)
+		}
+		if err != nil { // what is beside the entries is damaged, too
+			r.s.opts.Logger.Warn("damaged entries not cut out", slog.String("index", all[i].def.Name), slog.Any("error", err))
+		}
+	}
 	return nil
 }
 

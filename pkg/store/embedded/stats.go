@@ -89,3 +89,18 @@ func (s *Store) diskBytes(prefix []byte) (int64, error) {
 	n, err := s.db.EstimateDiskUsage(prefix, document.KeyAfter(prefix))
 	return int64(n), internal(err, "estimate the size on disk") //nolint:gosec // less than a disk
 }
+
+// Contents tells what there is: the names of the databases, sorted, and the number of collections in all of them, those for
+// bookkeeping left out.
+func (s *Store) Contents() (databases []string, collections int) {
+	for _, c := range s.cat.sorted() { // by database
+		if store.IsBookkeeping(c.name.collection) {
+			continue
+		}
+		if n := len(databases); n == 0 || databases[n-1] != c.name.database {
+			databases = append(databases, c.name.database)
+		}
+		collections++
+	}
+	return databases, collections
+}

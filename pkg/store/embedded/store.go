@@ -113,9 +113,13 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := s.place(); err != nil {
 		return nil, err
 	}
-	lock, err := pebble.LockDirectory(opts.Dir, s.opts.FS)
+	var locks vfs.FS = s.opts.FS
+	if opts.ReadOnly {
+		locks = readerFS{FS: locks}
+	}
+	lock, err := pebble.LockDirectory(opts.Dir, locks)
 	if err != nil {
-		return nil, lockError(opts.Dir, err)
+		return nil, lockError(&opts, err)
 	}
 	s.lock = lock
 	if err := s.open(); err != nil {
@@ -126,7 +130,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 
 // place makes the store's directory or, if nothing is to be made, sees that there is a store.
 func (s *Store) place() error {
-	if !s.opts.ReadOnly {
+	if !s.opts.ReadOnly && !s.opts.Existing {
 		if err := s.disk.makeDir(); err != nil {
 			return openError(s.opts.Dir, err)
 		}
@@ -134,12 +138,17 @@ func (s *Store) place() error {
 	}
 	found, err := pebble.Peek(s.opts.Dir, s.opts.FS)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !found.Exists:
+	case errors.Is(err, fs.ErrNotExist):
 		return errNoStore(s.opts.Dir)
 	case err != nil:
 		return openError(s.opts.Dir, err)
+	case found.Exists:
+		return nil
 	}
-	return nil
+	if err := checkUnused(s.opts.Dir, s.opts.FS); err != nil {
+		return openError(s.opts.Dir, err)
+	}
+	return errNoStore(s.opts.Dir)
 }
 
 func (s *Store) open() error {
@@ -206,7 +215,7 @@ func (s *Store) checkLayout() error {
 	if err != nil {
 		return openError(s.opts.Dir, err)
 	}
-	if version == nil && s.opts.ReadOnly { // it was ended before it had begun
+	if version == nil && (s.opts.ReadOnly || s.opts.Existing) { // it was ended before it had begun
 		return errNoStore(s.opts.Dir)
 	}
 	if version == nil {

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -49,11 +50,13 @@ func (s *Store) validate(ctx context.Context, database string, report func(store
 	if err := v.run(database); err != nil || database != "" {
 		return err
 	}
-	if err := guarded("check the levels", func() error { return s.db.CheckLevels(nil) }); err != nil {
+	err = guarded("check the levels", func() error { return s.db.CheckLevels(nil) })
+	if err != nil && pebble.ExtractDataCorruptionInfo(err) == nil { // of a damaged table checkTables tells
 		report(store.Problem{Text: "the tables do not fit together: " + damageText(err)})
 	}
 	return s.checkTables(ctx, func(file string, err error) {
-		report(store.Problem{Text: "the file " + file + " is damaged: " + damageText(err)})
+		// If all that can't be read is entries of indexes, nothing of the file is needed once they are made anew.
+		report(store.Problem{Text: "the file " + file + " is damaged" + damagedBlock(err), Repairable: len(v.faults.unreadable) > 0 && !v.lost})
 	})
 }
 
@@ -66,24 +69,33 @@ type validation struct {
 	cat      *catalog
 	progress func(Progress)
 	whole    bool // all databases
+	lost     bool // a problem was found that is not repairable
 	at       Progress
 	faults   faults
 }
 
 // faults is what can be made anew.
 type faults struct {
-	indexes   map[uint32]bool   // their entries
-	lists     map[uint32]uint32 // of indexes: multikey bits that are missing
-	counts    map[uint32]counts // of collections: what they are
-	feeds     map[string]uint64 // of databases: the entry to begin with
-	strangers []pebble.KeyRange // of keys that belong to nothing
-	nextID    uint32            // if that is too low: what it has to be
+	indexes map[uint32]bool // their entries
+	// of indexes: those of which entries can't be read
+	unreadable map[uint32]bool
+	lists      map[uint32]uint32 // of indexes: multikey bits that are missing
+	counts     map[uint32]counts // of collections: what they are
+	feeds      map[string]uint64 // of databases: the entry to begin with
+	strangers  []pebble.KeyRange // of keys that belong to nothing
+	nextID     uint32            // if that is too low: what it has to be
 }
 
 func newValidation(ctx context.Context, snap *pebble.Snapshot, report func(store.Problem), progress func(Progress)) *validation {
-	return &validation{ctx: ctx, snap: snap, tell: report, progress: progress, faults: faults{
-		indexes: map[uint32]bool{}, lists: map[uint32]uint32{}, counts: map[uint32]counts{}, feeds: map[string]uint64{},
+	v := &validation{ctx: ctx, snap: snap, progress: progress, faults: faults{
+		indexes: map[uint32]bool{}, unreadable: map[uint32]bool{}, lists: map[uint32]uint32{},
+		counts: map[uint32]counts{}, feeds: map[string]uint64{},
 	}}
+	v.tell = func(p store.Problem) {
+		v.lost = v.lost || !p.Repairable
+		report(p)
+	}
+	return v
 }
 
 func (v *validation) run(database string) (err error) {
@@ -207,7 +219,8 @@ type checkedIndex struct {
 	*index
 	*findings
 	prefix []byte
-	want   int // entries that the documents have
+	want   int   // entries that the documents have
+	damage error // why some can't be read
 }
 
 func (v *validation) collection(c *collection) error {
@@ -261,6 +274,9 @@ func (v *validation) document(found *findings, indexes []*checkedIndex, id, stor
 		found.add(false, "the document with the key %x has another _id: %v", id, own)
 	}
 	for _, x := range indexes {
+		if x.damage != nil { // to meet it again for each document takes long
+			continue
+		}
 		e, err := x.entriesOf(doc)
 		if err != nil {
 			x.add(false, "the document with the key %x can't be in this index: %v", id, err)
@@ -289,7 +305,8 @@ func (v *validation) entry(x *checkedIndex, key, id []byte) error {
 		v.faults.indexes[x.id] = true
 		return nil
 	case err != nil:
-		return nil //nolint:nilerr // the walk over the index meets it too
+		x.damage = err
+		return nil
 	}
 	if n, size := binary.Uvarint(value); size != len(value) || n != uint64(len(id)) {
 		x.add(true, "the entry %x of the document with the key %x is damaged", key, id)
@@ -319,9 +336,9 @@ func (v *validation) index(c *collection, x *checkedIndex) error {
 	if err != nil {
 		return err
 	}
-	if damage != nil {
+	if damage = cmp.Or(x.damage, damage); damage != nil {
 		x.add(true, "the entries can't be read: %s", damageText(damage))
-		v.faults.indexes[x.id] = true
+		v.faults.indexes[x.id], v.faults.unreadable[x.id] = true, true
 		return nil
 	}
 	if have == x.want && !v.faults.indexes[x.id] {

@@ -32,58 +32,76 @@ func (v *validation) numbers() {
 }
 
 // strangers looks for keys that belong to nothing. It reads no others: it jumps over the prefixes that are known.
-func (v *validation) strangers() (err error) {
+func (v *validation) strangers() error {
 	known := v.known()
-	it, err := v.snap.NewIter(nil)
-	if err != nil {
-		return internal(err, "open an iterator")
-	}
-	defer closeInto(&err, func() error { _ = it.Close(); return nil }) // it repeats what it said before
 	found := v.of("", "")
 	defer found.end()
-	for ok := it.First(); ok; {
-		if err := v.step(); err != nil {
+	for from := []byte(nil); ; {
+		at, damage, err := v.strangersFrom(from, known, found)
+		if err != nil || damage == nil {
 			return err
 		}
-		key := it.Key()
-		if k := known.of(key); k != nil {
-			if k.single {
-				ok = it.Next()
-			} else {
-				ok = it.SeekGE(document.KeyAfter(k.prefix))
-			}
-			continue
+		// An index that can't be read may share a block with the keys beside it: on behind it.
+		if from = known.behindUnreadable(at); from == nil {
+			found.add(false, "not all keys can be read: %s", damageText(damage))
+			return nil
 		}
-		rg := strangersLike(key)
-		found.add(true, "keys that begin with %x belong to nothing", rg.Start)
-		v.faults.strangers = append(v.faults.strangers, rg)
-		ok = it.SeekGE(rg.End)
 	}
-	if err := it.Error(); err != nil {
-		found.add(false, "not all keys can be read: %s", damageText(err))
+}
+
+// strangersFrom looks from a key on. at is where it was when it met damage.
+func (v *validation) strangersFrom(from []byte, known knownKeys, found *findings) (at []byte, damage, err error) {
+	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: from})
+	if err != nil {
+		return nil, nil, internal(err, "open an iterator")
 	}
-	return nil
+	defer closeInto(&err, func() error { _ = it.Close(); return nil }) // it repeats what it said before
+	at = from
+	for ok := it.First(); ok; {
+		if err := v.step(); err != nil {
+			return nil, nil, err
+		}
+		key := it.Key()
+		k := known.of(key)
+		switch {
+		case k == nil:
+			rg := strangersLike(key)
+			found.add(true, "keys that begin with %x belong to nothing", rg.Start)
+			v.faults.strangers = append(v.faults.strangers, rg)
+			at = rg.End
+			ok = it.SeekGE(at)
+		case k.single:
+			at = append(at[:0:0], key...)
+			ok = it.Next()
+		default:
+			at = document.KeyAfter(k.prefix)
+			ok = it.SeekGE(at)
+		}
+	}
+	return at, it.Error(), nil
 }
 
 // knownKeys is the prefixes, and single keys, that there may be, in order. None begins another one.
 type knownKeys []knownKey
 
 type knownKey struct {
-	prefix []byte
-	single bool
+	prefix     []byte
+	single     bool
+	unreadable bool // an index of which entries can't be read
 }
 
 func (v *validation) known() knownKeys {
 	known := knownKeys{
-		{keyVersion(), true}, {keyNextID(), true}, {keyStoreID(), true}, {catalogPrefix(), false}, {[]byte{spaceFeed}, false},
+		{prefix: keyVersion(), single: true}, {prefix: keyNextID(), single: true}, {prefix: keyStoreID(), single: true},
+		{prefix: catalogPrefix()}, {prefix: []byte{spaceFeed}},
 	}
 	for _, c := range v.cat.sorted() {
-		known = append(known, knownKey{docPrefix(c.id), false}, knownKey{countsKey(c.id), true})
+		known = append(known, knownKey{prefix: docPrefix(c.id)}, knownKey{prefix: countsKey(c.id), single: true})
 		set := c.indexes.Load()
 		for _, x := range set.all {
-			known = append(known, knownKey{indexPrefix(c.id, x.id), false})
+			known = append(known, knownKey{prefix: indexPrefix(c.id, x.id), unreadable: v.faults.unreadable[x.id]})
 			if !slices.Contains(set.ready, x) {
-				known = append(known, knownKey{buildKey(c.id, x.id), true})
+				known = append(known, knownKey{prefix: buildKey(c.id, x.id), single: true})
 			}
 		}
 	}
@@ -101,6 +119,16 @@ func (k knownKeys) of(key []byte) *knownKey {
 		return nil
 	}
 	return &k[i]
+}
+
+// behindUnreadable gives the end of the first unreadable index that ends behind a key; nil if there is none.
+func (k knownKeys) behindUnreadable(key []byte) []byte {
+	for i := range k {
+		if end := document.KeyAfter(k[i].prefix); k[i].unreadable && bytes.Compare(end, key) > 0 {
+			return end
+		}
+	}
+	return nil
 }
 
 // strangersLike is the keys of the same collection or index; of others it is the key alone.
