@@ -48,7 +48,7 @@ var layers = []layer{
 		"project": "query schema fieldtype mql access document errs",
 	}},
 	{"L3", rooms{
-		"system": "store access mql document errs",
+		"system": "query fieldtype store access mql document api errs",
 		"auth":   "system access errs",
 	}},
 	{"L4", rooms{

@@ -110,24 +110,6 @@ func (c *Control) resolve(_ context.Context, configFile string) (string, error) 
 	return p.Namespace, nil
 }
 
-// Get reads a registration.
-func (c *Control) Get(ctx context.Context, id string) (system.Project, error) {
-	return c.Projects.Get(ctx, id)
-}
-
-// ByNamespace reads a registration.
-func (c *Control) ByNamespace(ctx context.Context, namespace string) (system.Project, error) {
-	return c.Projects.ByNamespace(ctx, namespace)
-}
-
-// List reads one page of registrations.
-func (c *Control) List(ctx context.Context, q system.PageQuery) (system.Page[system.Project], error) {
-	return c.Projects.List(ctx, q)
-}
-
-// Count counts the registrations.
-func (c *Control) Count(ctx context.Context) (int64, error) { return c.Projects.Count(ctx) }
-
 // Indexes tells how each index of a collection stands: declared ones, and those made by other hands.
 func (c *Control) Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error) {
 	coll, ok := p.Collections[collection]

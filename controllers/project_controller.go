@@ -58,7 +58,7 @@ type refusedError struct{ error }
 func (e *refusedError) Unwrap() error { return e.error }
 
 func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool) error {
-	reg, err := r.Projects.Get(ctx, id)
+	reg, err := r.Projects.ByID(ctx, id)
 	switch {
 	case errors.Is(err, errs.ErrNotFound):
 		return r.forget(ctx, id)
@@ -67,6 +67,11 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 	case !reg.Enabled:
 		r.disable(id)
 		return nil
+	}
+	if served := r.current(reg); served != nil && served.OrgID != reg.OrgID { // who may reach it is not the files' affair
+		moved := *served
+		moved.OrgID = reg.OrgID
+		r.Registry.Set(&moved)
 	}
 	if r.Watch == WatchOff && !asked && r.current(reg) != nil {
 		return nil
@@ -123,7 +128,7 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, p *pr
 
 // swap makes p what is served, in one step, and has its indexes looked at.
 func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *project.Project, number int64) error {
-	p.ID, p.Generation = reg.ID.Hex(), number
+	p.ID, p.OrgID, p.Generation = reg.ID.Hex(), reg.OrgID, number
 	r.Registry.Set(p)
 	r.Board.SetServed(p.ID, number, p.Revision)
 	r.Board.Set(p.ID, status.Condition{

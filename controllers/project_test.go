@@ -62,7 +62,7 @@ func TestRegistration(t *testing.T) {
 	if state.ObservedGeneration != 1 || state.Revision != p.Revision || len(state.Problems) != 0 {
 		t.Errorf("state: %+v", state)
 	}
-	reg, err := w.ByNamespace(t.Context(), "blog")
+	reg, err := w.Projects.ByNamespace(t.Context(), "blog")
 	if err != nil || reg.ID.Hex() != id {
 		t.Errorf("%+v, %v", reg, err)
 	}
@@ -105,8 +105,8 @@ func TestBadConfigsAreNotRecorded(t *testing.T) {
 			t.Errorf("%s: the store was written: %v", file, calls)
 		}
 	}
-	if n, err := w.Count(t.Context()); n != 0 || err != nil || len(w.Board.Keys()) > 0 {
-		t.Errorf("%d registrations, %v, board %v", n, err, w.Board.Keys())
+	if all, err := w.Projects.All(t.Context()); len(all) != 0 || err != nil || len(w.Board.Keys()) > 0 {
+		t.Errorf("%d registrations, %v, board %v", len(all), err, w.Board.Keys())
 	}
 }
 
@@ -135,8 +135,8 @@ func TestOneOfManyRegistersANamespace(t *testing.T) {
 				t.Errorf("got %v, want a conflict", err)
 			}
 		}
-		if n, err := worlds[0].Count(t.Context()); succeeded != 1 || n != 1 || err != nil {
-			t.Errorf("%d succeeded, %d are recorded, %v", succeeded, n, err)
+		if all, err := worlds[0].Projects.All(t.Context()); succeeded != 1 || len(all) != 1 || err != nil {
+			t.Errorf("%d succeeded, %d are recorded, %v", succeeded, len(all), err)
 		}
 	})
 }

@@ -68,6 +68,9 @@ func (p *Principal) InOrg(orgID string) bool {
 	return p.IsAdmin || !p.Limited || orgID != "" && slices.Contains(p.OrgIDs, orgID)
 }
 
+// Foreign says that the caller is limited to other orgs than the one of orgID: what belongs to it isn't there for them.
+func (p *Principal) Foreign(orgID string) bool { return p != nil && p.isUser() && !p.InOrg(orgID) }
+
 // Has says whether the caller has a right: a system right such as ProjectRead, or a right inside a project such as
 // "namespace.blog.articles.read". Nobody has a right that doesn't exist. A personal access token has those of its scopes
 // that its owner has, too.

@@ -56,6 +56,15 @@ const (
 // UserPath is the path of one user.
 func UserPath(id string) string { return fill(RouteUser, id) }
 
+// OrgPath is the path of one organization.
+func OrgPath(id string) string { return fill(RouteOrg, id) }
+
+// TeamPath is the path of one team.
+func TeamPath(id string) string { return fill(RouteTeam, id) }
+
+// TokenPath is the path of one personal access token.
+func TokenPath(id string) string { return fill(RouteToken, id) }
+
 // ProjectPath is the path of one registration; id is its hex id.
 func ProjectPath(id string) string { return fill(RouteProject, id) }
 

@@ -11,9 +11,10 @@ type ProjectRegistration struct {
 
 // ProjectUpdate is the body of PUT /project/<id>: a nil member stays as it is.
 type ProjectUpdate struct {
-	Name        *string `json:"name,omitempty"`
-	Description *string `json:"description,omitempty"`
-	ConfigFile  *string `json:"configFile,omitempty"`
+	Name        *string `json:"name,omitempty" validator:"max=100"` // default: the namespace
+	Description *string `json:"description,omitempty" validator:"max=1000"`
+	ConfigFile  *string `json:"configFile,omitempty" validator:"required,max=4096"`
+	OrgID       *string `json:"orgId,omitempty"` // "": of no org
 	Enabled     *bool   `json:"enabled,omitempty"`
 }
 
@@ -24,6 +25,7 @@ type Project struct {
 	Description string `json:"description"`
 	ConfigFile  string `json:"configFile"`
 	Enabled     bool   `json:"enabled"`
+	OrgID       string `json:"orgId"` // "": of no org
 	Namespace   string `json:"namespace"`
 	CreatedAt   Time   `json:"createdAt"`
 	UpdatedAt   Time   `json:"updatedAt"`

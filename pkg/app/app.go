@@ -180,7 +180,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: records.New(a.store, cfg.Now), Registry: registry, Auth: authn, Users: models.Users,
+		Records: records.New(a.store, cfg.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Projects: models.Projects,
 		Control: a.control, Status: board, Ready: a.ready, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,

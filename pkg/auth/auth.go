@@ -64,7 +64,7 @@ func New(ctx context.Context, opts Options) (*Auth, error) {
 		log:       opts.Logger,
 		now:       opts.Now,
 		tokens:    tokens,
-		users:     newUserCache(opts.System.Users, opts.Now),
+		users:     newUserCache(opts.System, opts.Now),
 		decoy:     opts.Hasher.decoy(),
 		adminSet:  opts.AdminToken != "",
 		adminHash: sha256.Sum256([]byte(opts.AdminToken)),
@@ -132,7 +132,7 @@ func (a *Auth) session(ctx context.Context, token string) (*access.Principal, er
 	if err != nil {
 		return nil, err
 	}
-	u, err := a.users.user(ctx, c.Subject)
+	u, err := a.users.get(ctx, c.Subject)
 	switch k := errs.KindOf(err); {
 	case err != nil && (k == errs.NotFound || k == errs.Invalid):
 		return nil, errs.ErrDenied
@@ -144,12 +144,16 @@ func (a *Auth) session(ctx context.Context, token string) (*access.Principal, er
 	return principal(u), nil
 }
 
-func principal(u system.User) *access.Principal {
+func principal(u member) *access.Principal {
 	return &access.Principal{
 		Kind:    access.KindUser,
 		ID:      u.ID.Hex(),
 		Name:    u.Username,
 		IsAdmin: u.IsAdmin,
-		Scopes:  u.Scopes,
+		Scopes:  u.standing.Scopes,
+		Limited: u.standing.Limited,
+		OrgIDs:  u.standing.OrgIDs,
+		TeamIDs: u.standing.TeamIDs,
+		Teams:   u.standing.Teams,
 	}
 }

@@ -16,10 +16,18 @@ const (
 	cacheSize = 10_000
 )
 
-// userCache spares a read of the user on each request. A change in this process empties the entry at once.
+// member is a user with what their teams and orgs give.
+type member struct {
+	system.User
+
+	standing system.Standing
+}
+
+// userCache spares reads of the user and what they belong to on each request. A change of the user in this process
+// empties the entry at once, one of a team or an org all of them.
 type userCache struct {
-	get func(ctx context.Context, id string) (system.User, error)
-	now func() time.Time
+	read func(ctx context.Context, id string) (member, error)
+	now  func() time.Time
 
 	mu      sync.Mutex
 	entries map[string]cached
@@ -27,28 +35,38 @@ type userCache struct {
 }
 
 type cached struct {
-	user system.User
-	at   time.Time
+	member member
+	at     time.Time
 }
 
-func newUserCache(users *system.Users, now func() time.Time) *userCache {
-	c := &userCache{get: users.Get, now: now, entries: map[string]cached{}}
-	users.OnChange(c.drop)
+func newUserCache(models *system.System, now func() time.Time) *userCache {
+	c := &userCache{now: now, entries: map[string]cached{}}
+	c.read = func(ctx context.Context, id string) (member, error) {
+		u, err := models.Users.ByID(ctx, id)
+		if err != nil {
+			return member{}, err
+		}
+		st, err := models.Users.Standing(ctx, u)
+		return member{User: u, standing: st}, err
+	}
+	models.Users.OnChange(c.drop)
+	models.Teams.OnChange(c.dropAll)
+	models.Orgs.OnChange(c.dropAll)
 	return c
 }
 
-func (c *userCache) user(ctx context.Context, id string) (system.User, error) {
+func (c *userCache) get(ctx context.Context, id string) (member, error) {
 	c.mu.Lock()
 	began := c.now()
 	e, ok := c.entries[id]
 	epoch := c.epoch
 	c.mu.Unlock()
 	if age := began.Sub(e.at); ok && age >= 0 && age < cacheTTL {
-		return e.user, nil
+		return e.member, nil
 	}
-	u, err := c.get(ctx, id)
+	m, err := c.read(ctx, id)
 	if err != nil {
-		return system.User{}, err
+		return member{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,9 +74,9 @@ func (c *userCache) user(ctx context.Context, id string) (system.User, error) {
 		if len(c.entries) >= cacheSize {
 			clear(c.entries)
 		}
-		c.entries[id] = cached{user: u, at: began}
+		c.entries[id] = cached{member: m, at: began}
 	}
-	return u, nil
+	return m, nil
 }
 
 func (c *userCache) drop(id string) {
@@ -66,4 +84,11 @@ func (c *userCache) drop(id string) {
 	defer c.mu.Unlock()
 	c.epoch++
 	delete(c.entries, id)
+}
+
+func (c *userCache) dropAll(string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch++
+	clear(c.entries)
 }

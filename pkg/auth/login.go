@@ -99,7 +99,7 @@ func (a *Auth) caller(ctx context.Context, p *access.Principal) (system.User, er
 	if p == nil || p.Kind != access.KindUser {
 		return system.User{}, errs.ErrDenied
 	}
-	return a.system.Users.Get(ctx, p.ID)
+	return a.system.Users.ByID(ctx, p.ID)
 }
 
 func (a *Auth) confirm(ctx context.Context, username, password, addr string) error {

@@ -52,7 +52,7 @@ func TestLogin(t *testing.T) {
 	if want := f.clock.now().Add(12 * time.Hour); !session.ExpiresAt.Equal(want) {
 		t.Errorf("expires at %s, want %s", session.ExpiresAt, want)
 	}
-	u, err := f.system.Users.Get(t.Context(), f.user.ID.Hex())
+	u, err := f.system.Users.ByID(t.Context(), f.user.ID.Hex())
 	if err != nil || !u.LastLoginAt.Equal(f.clock.now()) {
 		t.Errorf("user is %+v, %v", u, err)
 	}
@@ -82,7 +82,7 @@ func TestFailuresLookAlike(t *testing.T) {
 	}
 	// What stands in for the hash of an unknown user costs as much as a real one.
 	costs := func(hash string) []string { return strings.Split(hash, "$")[:4] }
-	u, err := f.system.Users.Get(t.Context(), f.user.ID.Hex())
+	u, err := f.system.Users.ByID(t.Context(), f.user.ID.Hex())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestHashesFollowTheCosts(t *testing.T) {
 	f := newAuth(t)
 	f = f.another(func(f *fixture) { f.params.Time = 2 })
 	f.want("with an old hash", "ok", f.try("ann", password, addr))
-	u, err := f.system.Users.Get(t.Context(), f.user.ID.Hex())
+	u, err := f.system.Users.ByID(t.Context(), f.user.ID.Hex())
 	if err != nil || !strings.Contains(u.PasswordHash, ",t=2,") {
 		t.Errorf("hash is %q, %v; want the new costs", u.PasswordHash, err)
 	}

@@ -54,6 +54,16 @@ POST   /user: user.create
 GET    /user/{id}: user.read
 PUT    /user/{id}: user.update
 DELETE /user/{id}: user.delete
+GET    /org: org.read
+POST   /org: org.create
+GET    /org/{id}: org.read
+PUT    /org/{id}: org.update
+DELETE /org/{id}: org.delete
+GET    /team: team.read
+POST   /team: team.create
+GET    /team/{id}: team.read
+PUT    /team/{id}: team.update
+DELETE /team/{id}: team.delete
 GET    /project: project.read
 POST   /project: project.create
 GET    /project/{id}: project.read
@@ -115,12 +125,15 @@ func TestEveryRouteHasAClientMethod(t *testing.T) {
 	}
 }
 
-// callAll calls every method of a client that takes a context, with an "x" in the place of each text.
-func callAll(t *testing.T, c *client.Client) {
+// callAll calls every method of a client and its models that takes a context, with an "x" in the place of each text.
+func callAll(t *testing.T, c any) {
 	t.Helper()
 	v := reflect.ValueOf(c)
 	for i := range v.NumMethod() {
 		m, name := v.Method(i), v.Type().Method(i).Name
+		if m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && strings.HasPrefix(m.Type().Out(0).Name(), "Model[") {
+			callAll(t, m.Call(nil)[0].Interface())
+		}
 		if m.Type().NumIn() == 0 || m.Type().In(0) != reflect.TypeFor[context.Context]() || name == "Do" {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func (s *Server) listProjects(w http.ResponseWriter, r *request) error {
-	return listModel(w, r, s.cfg.Control.List, s.cfg.Control.Count, projectOut)
+	return listModel(w, r, s.cfg.Projects.List, projectOut)
 }
 
 func (s *Server) registerProject(w http.ResponseWriter, r *request) error {
@@ -27,7 +27,7 @@ func (s *Server) registerProject(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getProject(w http.ResponseWriter, r *request) error {
-	p, err := s.cfg.Control.Get(r.Context(), r.param("id"))
+	p, err := s.cfg.Projects.Get(r.Context(), r.principal, r.param("id"))
 	if err != nil {
 		return err
 	}
@@ -57,12 +57,12 @@ func (s *Server) unregisterProject(w http.ResponseWriter, r *request) error {
 func projectOut(p system.Project) api.Project {
 	return api.Project{
 		ID: p.ID.Hex(), Name: p.Name, Description: p.Description, ConfigFile: p.ConfigFile, Enabled: p.Enabled,
-		Namespace: p.Namespace, CreatedAt: api.Time{Time: p.CreatedAt}, UpdatedAt: api.Time{Time: p.UpdatedAt},
+		OrgID: p.OrgID, Namespace: p.Namespace, CreatedAt: api.Time{Time: p.CreatedAt}, UpdatedAt: api.Time{Time: p.UpdatedAt},
 	}
 }
 
 func (s *Server) projectStatus(w http.ResponseWriter, r *request) error {
-	p, err := s.cfg.Control.Get(r.Context(), r.param("id"))
+	p, err := s.cfg.Projects.Get(r.Context(), r.principal, r.param("id"))
 	if err != nil {
 		return err
 	}

@@ -105,8 +105,14 @@ func (r *request) authenticate() error {
 	if err != nil {
 		return err
 	}
-	r.principal, err = r.server.cfg.Auth.Authenticate(r.Context(), c)
-	return err
+	if r.principal, err = r.server.cfg.Auth.Authenticate(r.Context(), c); err != nil {
+		return err
+	}
+	if r.project != nil && r.principal.Foreign(r.project.OrgID) {
+		r.project = nil
+		return errs.ErrProjectNotFound
+	}
+	return nil
 }
 
 // inProject finds the project of the path. A namespace that is not served is not found, whatever else is asked of it;
@@ -124,14 +130,14 @@ func (r *request) inProject(kind rightKind) error {
 
 // standIn stands in for a registered project that has no generation to serve.
 func (r *request) standIn(namespace string) (*project.Project, error) {
-	reg, err := r.server.cfg.Control.ByNamespace(r.Context(), namespace)
+	reg, err := r.server.cfg.Projects.ByNamespace(r.Context(), namespace)
 	switch {
 	case errors.Is(err, errs.ErrNotFound), err == nil && !reg.Enabled:
 		return nil, errs.ErrProjectNotFound
 	case err != nil:
 		return nil, err
 	}
-	return &project.Project{ID: reg.ID.Hex(), Namespace: reg.Namespace}, nil
+	return &project.Project{ID: reg.ID.Hex(), Namespace: reg.Namespace, OrgID: reg.OrgID}, nil
 }
 
 // admit finds out who is calling and holds them against the right of the route. Those who may not operate a project

@@ -44,8 +44,8 @@ func routes() []route {
 	sys := func(name string) right { return right{kind: rightSystem, name: name} }
 	prj := func(name string) right { return right{kind: rightProject, name: name} }
 	rec := func(m access.Method) right { return right{kind: rightRecords, method: m} }
-	page := []string{api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamCount}
-	list := append([]string{api.ParamFilter, api.ParamSort, api.ParamSelect, api.ParamProjection}, page...)
+	page := []string{api.ParamFilter, api.ParamSort, api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamCount}
+	list := append([]string{api.ParamSelect, api.ParamProjection}, page...)
 	one := []string{api.ParamSelect, api.ParamProjection}
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace}
 	return []route{
@@ -60,6 +60,18 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteUser, right: sys(access.UserRead), handle: (*Server).getUser},
 		{method: "PUT", pattern: api.RouteUser, right: sys(access.UserUpdate), handle: (*Server).updateUser},
 		{method: "DELETE", pattern: api.RouteUser, right: sys(access.UserDelete), handle: (*Server).deleteUser},
+
+		{method: "GET", pattern: api.RouteOrgs, right: sys(access.OrgRead), handle: (*Server).listOrgs, query: page},
+		{method: "POST", pattern: api.RouteOrgs, right: sys(access.OrgCreate), handle: (*Server).createOrg},
+		{method: "GET", pattern: api.RouteOrg, right: sys(access.OrgRead), handle: (*Server).getOrg},
+		{method: "PUT", pattern: api.RouteOrg, right: sys(access.OrgUpdate), handle: (*Server).updateOrg},
+		{method: "DELETE", pattern: api.RouteOrg, right: sys(access.OrgDelete), handle: (*Server).deleteOrg},
+
+		{method: "GET", pattern: api.RouteTeams, right: sys(access.TeamRead), handle: (*Server).listTeams, query: page},
+		{method: "POST", pattern: api.RouteTeams, right: sys(access.TeamCreate), handle: (*Server).createTeam},
+		{method: "GET", pattern: api.RouteTeam, right: sys(access.TeamRead), handle: (*Server).getTeam},
+		{method: "PUT", pattern: api.RouteTeam, right: sys(access.TeamUpdate), handle: (*Server).updateTeam},
+		{method: "DELETE", pattern: api.RouteTeam, right: sys(access.TeamDelete), handle: (*Server).deleteTeam},
 
 		{method: "GET", pattern: api.RouteProjects, right: sys(access.ProjectRead), handle: (*Server).listProjects, query: page},
 		{method: "POST", pattern: api.RouteProjects, right: sys(access.ProjectCreate), handle: (*Server).registerProject},

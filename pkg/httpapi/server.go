@@ -32,11 +32,6 @@ import (
 type Control interface {
 	// Register loads a config file, records the registration and waits until its project is served.
 	Register(ctx context.Context, body bson.D) (system.Project, error)
-	// Get, List and Count read registrations.
-	Get(ctx context.Context, id string) (system.Project, error)
-	List(ctx context.Context, q system.PageQuery) (system.Page[system.Project], error)
-	Count(ctx context.Context) (int64, error)
-	ByNamespace(ctx context.Context, namespace string) (system.Project, error)
 	// Update changes a registration and waits until that shows.
 	Update(ctx context.Context, id string, body bson.D) (system.Project, error)
 	// Unregister ends a registration. The data stays.
@@ -54,6 +49,9 @@ type Config struct {
 	Registry   *project.Registry
 	Auth       *auth.Auth
 	Users      *system.Users
+	Orgs       *system.Orgs
+	Teams      *system.Teams
+	Projects   *system.Projects
 	Control    Control
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is

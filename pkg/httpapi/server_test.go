@@ -60,23 +60,8 @@ type door struct {
 // control reads registrations, and knows of one broken index. reloadErr is what a reload answers.
 type control struct {
 	httpapi.Control
-	*system.Projects
 
 	reloadErr error
-}
-
-func (c control) Count(ctx context.Context) (int64, error) { return c.Projects.Count(ctx) }
-
-func (c control) Get(ctx context.Context, id string) (system.Project, error) {
-	return c.Projects.Get(ctx, id)
-}
-
-func (c control) List(ctx context.Context, q system.PageQuery) (system.Page[system.Project], error) {
-	return c.Projects.List(ctx, q)
-}
-
-func (c control) ByNamespace(ctx context.Context, namespace string) (system.Project, error) {
-	return c.Projects.ByNamespace(ctx, namespace)
 }
 
 func (c control) Update(context.Context, string, bson.D) (system.Project, error) {
@@ -117,8 +102,8 @@ func newDoor(t *testing.T, reloadErr error) *door {
 	registry.Set(loadProject(t, doorConfig))
 	registerer := prometheus.NewRegistry()
 	server, err := httpapi.New(httpapi.Config{
-		Records: records.New(st, time.Now), Registry: registry, Auth: authn, Users: models.Users,
-		Control: control{Projects: models.Projects, reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
+		Records: records.New(st, time.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Projects: models.Projects,
+		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
 		Ready: func(context.Context) []string { return nil }, Logger: log, Registerer: registerer, Gatherer: registerer,
 		MaxBodySize: 1 << 20,
 	})

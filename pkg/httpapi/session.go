@@ -6,7 +6,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
@@ -72,13 +71,14 @@ func (s *Server) logout(w http.ResponseWriter, r *request) error {
 func (s *Server) me(w http.ResponseWriter, r *request) error {
 	p := r.principal
 	me := api.Me{Kind: string(p.Kind), ID: p.ID, IsAdmin: p.Full(), Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{}}
-	if p.Kind == access.KindUser {
-		u, err := s.cfg.Users.Get(r.Context(), p.ID)
+	if p.ID != "" {
+		u, err := s.cfg.Users.ByID(r.Context(), p.ID)
 		if err != nil {
 			return err
 		}
 		me.Username, me.Email, me.Name, me.Language = u.Username, u.Email, u.Name, u.Language
-		me.Scopes = append(me.Scopes, u.Scopes...)
+		me.Scopes = append(me.Scopes, p.Scopes...)
+		me.OrgIDs, me.TeamIDs = append(me.OrgIDs, p.OrgIDs...), append(me.TeamIDs, p.TeamIDs...)
 	}
 	return r.json(w, http.StatusOK, me)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func (s *Server) listUsers(w http.ResponseWriter, r *request) error {
-	return listModel(w, r, s.cfg.Users.List, s.cfg.Users.Count, userOut)
+	return listModel(w, r, s.cfg.Users.List, userOut)
 }
 
 func (s *Server) createUser(w http.ResponseWriter, r *request) error {
@@ -25,7 +25,7 @@ func (s *Server) createUser(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getUser(w http.ResponseWriter, r *request) error {
-	u, err := s.cfg.Users.Get(r.Context(), r.param("id"))
+	u, err := s.cfg.Users.Get(r.Context(), r.principal, r.param("id"))
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) deleteUser(w http.ResponseWriter, r *request) error {
 func userOut(u system.User) api.User {
 	return api.User{
 		ID: u.ID.Hex(), Username: u.Username, Email: u.Email, Name: u.Name, IsAdmin: u.IsAdmin, Active: u.Active,
-		Language: u.Language, Scopes: append([]string{}, u.Scopes...), OrgIDs: []string{}, TeamIDs: []string{},
+		Language: u.Language, Scopes: append([]string{}, u.Scopes...), OrgIDs: append([]string{}, u.OrgIDs...), TeamIDs: append([]string{}, u.TeamIDs...),
 		CreatedAt: api.Time{Time: u.CreatedAt}, UpdatedAt: api.Time{Time: u.UpdatedAt}, LastLoginAt: api.Time{Time: u.LastLoginAt},
 	}
 }

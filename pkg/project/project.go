@@ -12,7 +12,7 @@ import (
 )
 
 // Project is one project compiled from its config files. It is immutable but for the fields that its maker fills in
-// before it goes into a Registry: ID and Generation.
+// before it goes into a Registry: ID, OrgID and Generation.
 type Project struct {
 	ID         string // hex id of the registration
 	Namespace  string

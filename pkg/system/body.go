@@ -1,41 +1,89 @@
 package system
 
 import (
+	"context"
 	"fmt"
 	"net/mail"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 )
 
-// Limits of what the models hold, in bytes unless said otherwise.
+// Limits of passwords, in bytes. The longest is bounded since hashing takes time that grows with it.
 const (
-	MinPassword    = 8
-	MaxPassword    = 1024 // hashing takes time that grows with it
-	maxUsername    = 64
-	maxName        = 100 // characters
-	maxEmail       = 254
-	maxDescription = 1000 // characters
-	maxConfigFile  = 4096
-	maxScopes      = 1000
+	MinPassword = 8
+	MaxPassword = 1024
 )
+
+// maxSlug is the length of a slug that is made from a name.
+const maxSlug = 64
 
 var (
 	usernamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]*$`)
+	slugPattern     = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	languagePattern = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
 )
 
 // body takes the members of a request body one by one and collects every problem with them.
 type body struct {
 	doc      bson.D
+	rules    map[string]rules // by member, from the struct that the body is of
+	required []string         // members that must be given
 	known    []string
 	problems []errs.FieldError
+}
+
+// rules are those of a member, from its tag validator. GET /_meta shows the same tags.
+type rules struct {
+	required, email, slug bool
+	min, max, maxItems    int // characters and items; 0: no rule
+}
+
+// newBody reads a body that has the form of a struct of pkg/api. On create, what is required must be given.
+func newBody(doc bson.D, form any, create bool) *body {
+	b := &body{doc: doc, rules: map[string]rules{}}
+	t := reflect.TypeOf(form)
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		r := rulesOf(t.Field(i).Tag)
+		b.rules[name] = r
+		if create && r.required {
+			b.required = append(b.required, name)
+		}
+	}
+	return b
+}
+
+func rulesOf(tag reflect.StructTag) rules {
+	var r rules
+	for rule := range strings.SplitSeq(tag.Get("validator"), ",") {
+		rule, arg, _ := strings.Cut(rule, "=")
+		n, _ := strconv.Atoi(arg) // a test reads every tag
+		switch rule {
+		case "required":
+			r.required = true
+		case "email":
+			r.email = true
+		case "slug":
+			r.slug = true
+		case "min":
+			r.min = n
+		case "max":
+			r.max = n
+		case "maxItems":
+			r.maxItems = n
+		}
+	}
+	return r
 }
 
 func (b *body) problem(path, rule, format string, args ...any) {
@@ -54,27 +102,43 @@ func (b *body) lookup(name string) (any, bool) {
 }
 
 // text takes a string member into dst; null empties it.
-func (b *body) text(name string, dst *string, maxChars int) bool {
+func (b *body) text(name string, dst *string) bool {
 	v, ok := b.lookup(name)
 	if !ok {
 		return false
 	}
+	r := b.rules[name]
 	s, isString := v.(string)
-	switch {
-	case v == nil:
-		s = ""
-	case !isString:
+	switch n := utf8.RuneCountInString(s); {
+	case v != nil && !isString:
 		b.problem(name, "type", "must be a string")
 		return false
-	case utf8.RuneCountInString(s) > maxChars:
-		b.problem(name, "max", "must be at most %d characters long", maxChars)
+	case s == "" && r.required:
+		b.problem(name, "required", "must not be empty")
+		return false
+	case r.max > 0 && n > r.max:
+		b.problem(name, "max", "must be at most %d characters long", r.max)
+		return false
+	case s != "" && n < r.min:
+		b.problem(name, "min", "must be at least %d characters long", r.min)
 		return false
 	case strings.ContainsFunc(s, isControl):
 		b.problem(name, "pattern", "must not contain control characters")
 		return false
+	case r.slug && s != "" && !slugPattern.MatchString(s):
+		b.problem(name, "slug", "must be a slug: lower-case letters, digits and single hyphens between them")
+		return false
+	case r.email && s != "" && !isEmail(s):
+		b.problem(name, "email", "must be an e-mail address")
+		return false
 	}
 	*dst = s
 	return true
+}
+
+func isEmail(s string) bool {
+	a, err := mail.ParseAddress(s)
+	return err == nil && a.Address == s
 }
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
@@ -96,7 +160,7 @@ func (b *body) flag(name string, dst *bool, def bool) {
 }
 
 func (b *body) username(dst *string) {
-	if !b.text("username", dst, maxUsername) {
+	if !b.text("username", dst) {
 		return
 	}
 	*dst = FoldUsername(*dst)
@@ -105,17 +169,8 @@ func (b *body) username(dst *string) {
 	}
 }
 
-func (b *body) email(dst *string) {
-	if !b.text("email", dst, maxEmail) || *dst == "" {
-		return
-	}
-	if a, err := mail.ParseAddress(*dst); err != nil || a.Address != *dst {
-		b.problem("email", "email", "must be an e-mail address")
-	}
-}
-
 func (b *body) language(dst *string) {
-	if b.text("language", dst, maxName) && *dst != "" && !languagePattern.MatchString(*dst) {
+	if b.text("language", dst) && *dst != "" && !languagePattern.MatchString(*dst) {
 		b.problem("language", "pattern", "must be a language tag such as en or de-AT")
 	}
 }
@@ -147,7 +202,18 @@ func CheckPassword(password string) string {
 }
 
 func (b *body) scopes(dst *[]string) {
-	v, ok := b.lookup("scopes")
+	b.list("scopes", dst, "scope names", func(s string) string {
+		if access.ValidScope(s) {
+			return ""
+		}
+		return "is no scope"
+	})
+}
+
+// list takes a list of strings into dst, in order and each once; null empties it. check says what is wrong with an
+// item, "" for nothing.
+func (b *body) list(name string, dst *[]string, of string, check func(string) string) {
+	v, ok := b.lookup(name)
 	if !ok {
 		return
 	}
@@ -155,48 +221,67 @@ func (b *body) scopes(dst *[]string) {
 		*dst = []string{}
 		return
 	}
-	list, isList := v.(bson.A)
+	given, isList := v.(bson.A)
 	if !isList {
-		b.problem("scopes", "type", "must be a list of scope names")
+		b.problem(name, "type", "must be a list of %s", of)
 		return
 	}
-	if len(list) > maxScopes {
-		b.problem("scopes", "maxItems", "must have at most %d items", maxScopes)
+	if most := b.rules[name].maxItems; len(given) > most {
+		b.problem(name, "maxItems", "must have at most %d items", most)
 		return
 	}
-	scopes := make([]string, 0, len(list))
-	for i, v := range list {
+	items := make([]string, 0, len(given))
+	for i, v := range given {
 		s, _ := v.(string)
-		if !access.ValidScope(s) {
-			b.problem(fmt.Sprintf("scopes.%d", i), "oneof", "is no scope")
+		if wrong := check(s); wrong != "" {
+			b.problem(fmt.Sprintf("%s.%d", name, i), "oneof", "%s", wrong)
 			continue
 		}
-		scopes = append(scopes, s)
+		items = append(items, s)
 	}
-	slices.Sort(scopes)
-	*dst = slices.Compact(scopes)
+	slices.Sort(items)
+	*dst = slices.Compact(items)
 }
 
-// require reports a member that is not given.
-func (b *body) require(name string) {
-	if _, ok := b.lookup(name); !ok {
-		b.problem(name, "required", "is required")
-	}
+// ids takes a list of ids into dst.
+func (b *body) ids(name string, dst *[]string) {
+	b.list(name, dst, "ids", func(s string) string {
+		if _, err := document.ParseID(s); err != nil || s != strings.ToLower(s) {
+			return "must be an id of 24 hex digits in lower case"
+		}
+		return ""
+	})
 }
 
-// notEmpty reports a member that is given as null or "".
-func (b *body) notEmpty(name string) {
-	if v, ok := b.lookup(name); ok && (v == nil || v == "") {
-		b.problem(name, "required", "must not be empty")
+// exists reports those of ids, which a member gives, that are not there. Ids that were there before are not looked up
+// again when the member isn't given.
+func (b *body) exists(ctx context.Context, name string, ids []string, lookup func(context.Context, []string) (found, active []string, err error)) error {
+	if v, given := b.lookup(name); !given || v == nil || v == "" {
+		return nil
 	}
+	found, _, err := lookup(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !slices.Contains(found, id) {
+			b.problem(name, "exists", "there is none with the id %q", id)
+		}
+	}
+	return nil
 }
 
 // done reports every problem, unknown members included.
 func (b *body) done() error {
+	for _, name := range b.required {
+		if _, given := b.lookup(name); !given {
+			b.problem(name, "required", "is required")
+		}
+	}
 	for _, e := range b.doc {
 		switch {
 		case slices.Contains(b.known, e.Key):
-		case slices.Contains([]string{"id", "_id", "createdAt", "updatedAt", "lastLoginAt", "namespace"}, e.Key):
+		case slices.Contains([]string{"id", "_id", "createdAt", "updatedAt", "lastLoginAt", "lastUsedAt", "namespace", "userId"}, e.Key):
 			b.problem(e.Key, "readonly", "is set by the service")
 		default:
 			b.problem(e.Key, "unknown", "unknown field")

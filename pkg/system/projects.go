@@ -6,9 +6,12 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -20,6 +23,7 @@ type Project struct {
 	Name        string        `bson:"name"`      // the namespace when none was given
 	Description string        `bson:"description"`
 	ConfigFile  string        `bson:"configFile"` // path as the service sees it
+	OrgID       string        `bson:"orgId"`      // in hex; "": of no org
 	Enabled     bool          `bson:"enabled"`
 	CreatedAt   time.Time     `bson:"createdAt"`
 	UpdatedAt   time.Time     `bson:"updatedAt"`
@@ -30,15 +34,17 @@ type Resolver func(ctx context.Context, configFile string) (namespace string, er
 
 // Projects are the registrations.
 type Projects struct {
-	coll store.Collection
+	model[Project]
+
 	now  func() time.Time
+	orgs *Orgs
 }
 
 // Create registers a project from a request body, after resolve has accepted its config file.
 func (ps *Projects) Create(ctx context.Context, doc bson.D, resolve Resolver) (Project, error) {
 	now := ps.now()
 	p := Project{ID: bson.NewObjectID(), Rev: 1, Enabled: true, CreatedAt: now, UpdatedAt: now}
-	if err := parseProject(&p, doc, true); err != nil {
+	if err := ps.parse(ctx, &p, doc, true); err != nil {
 		return Project{}, err
 	}
 	ns, err := resolve(ctx, p.ConfigFile)
@@ -58,27 +64,34 @@ func (ps *Projects) Create(ctx context.Context, doc bson.D, resolve Resolver) (P
 	return p, nil
 }
 
-// Get reads a registration by id, or gives errs.ErrNotFound.
-func (ps *Projects) Get(ctx context.Context, id string) (Project, error) {
-	oid, err := document.ParseID(id)
+// Get reads a registration that the caller may see, or gives errs.ErrNotFound.
+func (ps *Projects) Get(ctx context.Context, by *access.Principal, id string) (Project, error) {
+	p, err := ps.byID(ctx, id)
+	if err == nil {
+		err = seen(by.InOrg(p.OrgID))
+	}
 	if err != nil {
 		return Project{}, err
 	}
-	return get[Project](ctx, ps.coll, idValue(oid))
+	return p, nil
 }
+
+// ByID reads a registration, whoever asks, or gives errs.ErrNotFound.
+func (ps *Projects) ByID(ctx context.Context, id string) (Project, error) { return ps.byID(ctx, id) }
 
 // ByNamespace reads a registration by namespace, or gives errs.ErrNotFound.
 func (ps *Projects) ByNamespace(ctx context.Context, namespace string) (Project, error) {
 	return first[Project](ctx, ps.coll, bson.D{{Key: "namespace", Value: namespace}})
 }
 
-// List reads one page of registrations.
-func (ps *Projects) List(ctx context.Context, q PageQuery) (Page[Project], error) {
-	return page[Project](ctx, ps.coll, q)
+// List reads one page of the registrations that the caller may see: those of their orgs, or all without a limit to orgs.
+func (ps *Projects) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Project], error) {
+	var orgs []string
+	if by != nil {
+		orgs = by.OrgIDs
+	}
+	return ps.list(ctx, visible(by, anyOf("orgId", orgs)), params)
 }
-
-// Count counts the registrations.
-func (ps *Projects) Count(ctx context.Context) (int64, error) { return ps.coll.Count(ctx, nil, 0) }
 
 // All reads every registration.
 func (ps *Projects) All(ctx context.Context) ([]Project, error) {
@@ -98,7 +111,7 @@ func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve R
 	if err != nil {
 		return Project{}, err
 	}
-	if err := parseProject(&Project{}, doc, false); err != nil {
+	if err := ps.parse(ctx, &Project{}, doc, false); err != nil {
 		return Project{}, err
 	}
 	var p Project
@@ -108,7 +121,7 @@ func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve R
 			return err
 		}
 		p = old
-		if err := parseProject(&p, doc, false); err != nil {
+		if err := ps.parse(ctx, &p, doc, false); err != nil {
 			return err
 		}
 		if p.ConfigFile != old.ConfigFile {
@@ -139,23 +152,23 @@ func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve R
 
 // Delete ends a registration and gives back what it was. The project's data stays.
 func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
-	p, err := ps.Get(ctx, id)
+	p, err := ps.byID(ctx, id)
 	if err != nil {
 		return Project{}, err
 	}
 	return p, write(ctx, ps.coll, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
 }
 
-// parseProject takes a body into p. It reports every problem at once.
-func parseProject(p *Project, doc bson.D, create bool) error {
-	b := &body{doc: doc}
-	b.text("name", &p.Name, maxName)
-	b.text("description", &p.Description, maxDescription)
-	b.text("configFile", &p.ConfigFile, maxConfigFile)
+// parse takes a body into p. It reports every problem at once.
+func (ps *Projects) parse(ctx context.Context, p *Project, doc bson.D, create bool) error {
+	b := newBody(doc, api.ProjectUpdate{}, create)
+	b.text("name", &p.Name)
+	b.text("description", &p.Description)
+	b.text("configFile", &p.ConfigFile)
+	b.text("orgId", &p.OrgID)
 	b.flag("enabled", &p.Enabled, true)
-	if create {
-		b.require("configFile")
+	if err := b.exists(ctx, "orgId", []string{p.OrgID}, ps.orgs.existing); err != nil {
+		return err
 	}
-	b.notEmpty("configFile")
 	return b.done()
 }

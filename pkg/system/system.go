@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -30,6 +31,8 @@ type Options struct {
 // System is the system models of one store. It and its parts are safe for concurrent use.
 type System struct {
 	Users    *Users
+	Orgs     *Orgs
+	Teams    *Teams
 	Projects *Projects
 	Secrets  *Secrets
 	Logins   *Logins
@@ -37,13 +40,27 @@ type System struct {
 	Generations *Generations
 }
 
+// The collections of the models that others refer to.
+const (
+	usersName    = "users"
+	orgsName     = "orgs"
+	teamsName    = "teams"
+	projectsName = "projects"
+)
+
 // New makes the models over st. Call EnsureIndexes before the first write.
 func New(st store.Store, opts Options) *System {
 	db := st.Database(DatabaseName)
 	now := func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) } // what a date in the store can hold
+	orgs := newOrgs(db, now)
+	teams := newTeams(db, orgs, now)
 	return &System{
-		Users:    &Users{coll: db.Collection("users"), now: now, hash: opts.HashPassword},
-		Projects: &Projects{coll: db.Collection("projects"), now: now},
+		Users: &Users{
+			model: newModel[User](db.Collection(usersName), api.User{}), now: now, hash: opts.HashPassword, orgs: orgs, teams: teams,
+		},
+		Orgs:     orgs,
+		Teams:    teams,
+		Projects: &Projects{model: newModel[Project](db.Collection(projectsName), api.Project{}), now: now, orgs: orgs},
 		Secrets:  &Secrets{coll: db.Collection("secrets"), now: now},
 		Logins:   &Logins{coll: db.Collection("login_failures"), now: now},
 
@@ -59,7 +76,13 @@ func (s *System) EnsureIndexes(ctx context.Context) error {
 		unique bool
 	}{
 		{s.Users.coll, "username", true},
+		{s.Users.coll, "orgIds", false},
+		{s.Users.coll, "teamIds", false},
+		{s.Orgs.coll, "slug", true},
+		{s.Teams.coll, "slug", true},
+		{s.Teams.coll, "orgId", false},
 		{s.Projects.coll, "namespace", true},
+		{s.Projects.coll, "orgId", false},
 		{s.Logins.coll, "last", false},
 	} {
 		err := want.coll.CreateIndex(ctx, store.Index{
@@ -72,55 +95,6 @@ func (s *System) EnsureIndexes(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// PageQuery says which page of a list to read.
-type PageQuery struct {
-	After  string // Next of the page before, "" from the start
-	Limit  int64
-	Offset int64 // how many to leave out, behind After
-}
-
-// Page is one page of a list, in the order of creation.
-type Page[T any] struct {
-	Items   []T
-	HasMore bool   // there are records behind the last item
-	Next    string // After of the next page; "" at the end
-}
-
-var errBadCursor = errs.New(errs.Invalid, "bad_cursor", "after must be the next cursor of a page of the same list")
-
-// page reads one page. It asks for one record more than the page holds, to know whether there is a next one.
-func page[T any](ctx context.Context, coll store.Collection, pq PageQuery) (Page[T], error) {
-	p := Page[T]{Items: []T{}}
-	if pq.Limit == 0 {
-		return p, nil
-	}
-	q := store.Query{Sort: mql.Sort{{Path: "_id"}}, Skip: pq.Offset, Limit: pq.Limit + 1}
-	if pq.After != "" {
-		id, err := bson.ObjectIDFromHex(pq.After)
-		if err != nil {
-			return p, errBadCursor
-		}
-		q.After = []bson.RawValue{idValue(id)}
-	}
-	last := ""
-	err := coll.Find(ctx, q, func(doc bson.Raw) error {
-		if int64(len(p.Items)) == pq.Limit {
-			p.HasMore, p.Next = true, last
-			return nil
-		}
-		item, err := decode[T](doc)
-		if err != nil {
-			return err
-		}
-		if id, ok := doc.Lookup("_id").ObjectIDOK(); ok {
-			last = id.Hex()
-		}
-		p.Items = append(p.Items, item)
-		return nil
-	})
-	return p, err
 }
 
 // get reads the record with an id.

@@ -126,7 +126,7 @@ func (f *fixture) user(name string, more ...bson.E) system.User {
 
 func (f *fixture) reload(u system.User) system.User {
 	f.Helper()
-	u, err := f.Users.Get(f.Context(), u.ID.Hex())
+	u, err := f.Users.ByID(f.Context(), u.ID.Hex())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -182,10 +182,10 @@ func TestIDs(t *testing.T) {
 	ctx := t.Context()
 	unknown := bson.NewObjectID().Hex()
 	for name, call := range map[string]func(id string) error{
-		"user get":       func(id string) error { _, err := f.Users.Get(ctx, id); return err },
+		"user get":       func(id string) error { _, err := f.Users.ByID(ctx, id); return err },
 		"user update":    func(id string) error { _, err := f.Users.Update(ctx, admin, id, bson.D{}); return err },
 		"user delete":    func(id string) error { return f.Users.Delete(ctx, admin, id) },
-		"project get":    func(id string) error { _, err := f.Projects.Get(ctx, id); return err },
+		"project get":    func(id string) error { _, err := f.Projects.ByID(ctx, id); return err },
 		"project update": func(id string) error { _, err := f.Projects.Update(ctx, id, bson.D{}, nil); return err },
 		"project delete": func(id string) error { _, err := f.Projects.Delete(ctx, id); return err },
 	} {

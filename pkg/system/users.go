@@ -5,14 +5,15 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -32,6 +33,8 @@ type User struct {
 	Active       bool          `bson:"active"`
 	Language     string        `bson:"language"`
 	Scopes       []string      `bson:"scopes"`
+	OrgIDs       []string      `bson:"orgIds"`  // in hex; empty: no limit to orgs
+	TeamIDs      []string      `bson:"teamIds"` // in hex
 	// TokenVersion is carried by session tokens; those with another one are void.
 	TokenVersion int64     `bson:"tokenVersion"`
 	CreatedAt    time.Time `bson:"createdAt"`
@@ -46,40 +49,31 @@ func (u User) LogValue() slog.Value {
 
 // Users are the users of the service.
 type Users struct {
-	coll store.Collection
-	now  func() time.Time
-	hash func(ctx context.Context, password string) (string, error)
+	model[User]
+	listeners
 
-	mu        sync.Mutex
-	listeners []func(id string)
+	now   func() time.Time
+	hash  func(ctx context.Context, password string) (string, error)
+	orgs  *Orgs
+	teams *Teams
 }
 
-// OnChange registers fn to be called with the id of each user that this process changes or deletes, before the change
-// is answered.
-func (us *Users) OnChange(fn func(id string)) {
-	us.mu.Lock()
-	defer us.mu.Unlock()
-	us.listeners = append(us.listeners, fn)
-}
-
-func (us *Users) changed(id bson.ObjectID) {
-	us.mu.Lock()
-	listeners := us.listeners
-	us.mu.Unlock()
-	for _, fn := range listeners {
-		fn(id.Hex())
-	}
-}
-
-// Create adds a user from a request body, on behalf of by.
+// Create adds a user from a request body, on behalf of by. Of a caller who is limited to orgs, the user gets the orgs
+// when the body has none.
 func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (User, error) {
 	now := us.now()
-	u := User{ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, CreatedAt: now, UpdatedAt: now}
-	password, err := parseUser(&u, doc, true)
+	u := User{
+		ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{},
+		CreatedAt: now, UpdatedAt: now,
+	}
+	if !unlimited(by) && by != nil {
+		u.OrgIDs = slices.Clone(by.OrgIDs)
+	}
+	password, err := us.parse(ctx, &u, doc, true)
 	if err != nil {
 		return User{}, err
 	}
-	if err := mayChange(by, User{}, u, false); err != nil {
+	if err := mayGive(by, User{}, u); err != nil {
 		return User{}, err
 	}
 	if u.PasswordHash, err = us.hash(ctx, password); err != nil {
@@ -91,27 +85,35 @@ func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 	return u, nil
 }
 
-// Get reads a user by id, or gives errs.ErrNotFound.
-func (us *Users) Get(ctx context.Context, id string) (User, error) {
-	oid, err := document.ParseID(id)
+// Get reads a user that the caller may see, or gives errs.ErrNotFound.
+func (us *Users) Get(ctx context.Context, by *access.Principal, id string) (User, error) {
+	u, err := us.byID(ctx, id)
+	if err == nil {
+		err = seen(maySeeUser(by, u))
+	}
 	if err != nil {
 		return User{}, err
 	}
-	return get[User](ctx, us.coll, idValue(oid))
+	return u, nil
 }
+
+// ByID reads a user, whoever asks, or gives errs.ErrNotFound.
+func (us *Users) ByID(ctx context.Context, id string) (User, error) { return us.byID(ctx, id) }
 
 // ByUsername reads a user by name in any case, or gives errs.ErrNotFound.
 func (us *Users) ByUsername(ctx context.Context, username string) (User, error) {
 	return first[User](ctx, us.coll, bson.D{{Key: "username", Value: FoldUsername(username)}})
 }
 
-// List reads one page of users.
-func (us *Users) List(ctx context.Context, q PageQuery) (Page[User], error) {
-	return page[User](ctx, us.coll, q)
+// List reads one page of the users that the caller may see: those who share an org with them and they themselves, or all
+// without a limit to orgs.
+func (us *Users) List(ctx context.Context, by *access.Principal, params query.Params) (Page[User], error) {
+	var orgs, self []string
+	if by != nil {
+		orgs, self = by.OrgIDs, []string{by.ID}
+	}
+	return us.list(ctx, visible(by, anyOf("orgIds", orgs), anyOf("_id", self)), params)
 }
-
-// Count counts the users.
-func (us *Users) Count(ctx context.Context) (int64, error) { return us.coll.Count(ctx, nil, 0) }
 
 // Update changes the members of a user that a request body gives, on behalf of by; null resets one. A new password or
 // a deactivation makes the user's session tokens void.
@@ -121,12 +123,15 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 		return User{}, err
 	}
 	// Checked and hashed once, before the loop that may repeat.
+	if _, err := us.Get(ctx, by, id); err != nil {
+		return User{}, err
+	}
 	var given User
-	password, err := parseUser(&given, doc, false)
+	password, err := us.parse(ctx, &given, doc, false)
 	if err != nil {
 		return User{}, err
 	}
-	if password != "" && by != nil && by.Kind == access.KindUser && by.ID == oid.Hex() {
+	if password != "" && by.IsUser(oid.Hex()) {
 		return User{}, errs.Validation([]errs.FieldError{{
 			Path: "password", Rule: "readonly", Message: "change your own password at /me/password, which asks for the present one",
 		}})
@@ -139,10 +144,10 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 	}
 	return us.mutate(ctx, oid, func(u *User) error {
 		old := *u
-		if _, err := parseUser(u, doc, false); err != nil {
+		if _, err := us.parse(ctx, u, doc, false); err != nil {
 			return err
 		}
-		if err := mayChange(by, old, *u, hash != ""); err != nil {
+		if err := us.mayChange(ctx, by, old, *u, hash != ""); err != nil {
 			return err
 		}
 		if hash != "" {
@@ -201,7 +206,10 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 		if err != nil {
 			return err
 		}
-		if err := mayChange(by, u, u, true); err != nil {
+		if err := seen(maySeeUser(by, u)); err != nil {
+			return err
+		}
+		if err := us.mayChange(ctx, by, u, u, true); err != nil {
 			return err
 		}
 		at, err := atRev(u.Rev)
@@ -210,7 +218,7 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 		}
 		return us.apply(ctx, u, User{}, store.Op{Kind: store.Delete, ID: idValue(oid), If: at})
 	})
-	us.changed(oid)
+	us.changed(oid.Hex())
 	return err
 }
 
@@ -233,7 +241,7 @@ func (us *Users) mutate(ctx context.Context, id bson.ObjectID, fn func(*User) er
 		}
 		return us.apply(ctx, old, u, op)
 	})
-	us.changed(id) // also after an error, when nobody knows what was written
+	us.changed(id.Hex()) // also after an error, when nobody knows what was written
 	if err != nil {
 		return User{}, conflict(err, u)
 	}
@@ -277,46 +285,24 @@ func conflict(err error, u User) error {
 	return err
 }
 
-// parseUser takes a body into u and gives the new password. It reports every problem at once.
-func parseUser(u *User, doc bson.D, create bool) (string, error) {
-	b := &body{doc: doc}
+// parse takes a body into u and gives the new password. It reports every problem at once.
+func (us *Users) parse(ctx context.Context, u *User, doc bson.D, create bool) (string, error) {
+	b := newBody(doc, api.UserWrite{}, create)
 	b.username(&u.Username)
-	b.email(&u.Email)
-	b.text("name", &u.Name, maxName)
+	b.text("email", &u.Email)
+	b.text("name", &u.Name)
 	b.flag("isAdmin", &u.IsAdmin, false)
 	b.flag("active", &u.Active, true)
 	b.language(&u.Language)
 	b.scopes(&u.Scopes)
+	b.ids("orgIds", &u.OrgIDs)
+	b.ids("teamIds", &u.TeamIDs)
 	password := b.password()
-	if create {
-		b.require("username")
-		b.require("password")
+	if err := b.exists(ctx, "orgIds", u.OrgIDs, us.orgs.existing); err != nil {
+		return "", err
 	}
-	b.notEmpty("username")
+	if err := b.exists(ctx, "teamIds", u.TeamIDs, us.teams.existing); err != nil {
+		return "", err
+	}
 	return password, b.done()
-}
-
-// mayChange says whether by may turn old into next. Administrators may do everything. Others, who have got this far by a
-// user.* right, can give nobody rights, and can't touch who has rights that they lack: with a new password they would
-// have them. credentials: the change takes over or ends the account.
-func mayChange(by *access.Principal, old, next User, credentials bool) error {
-	if by == nil {
-		return errs.ErrDenied
-	}
-	if by.Full() {
-		return nil
-	}
-	if old.IsAdmin || next.IsAdmin || !slices.Equal(old.Scopes, next.Scopes) {
-		return errs.ErrDenied
-	}
-	self := by.Kind == access.KindUser && by.ID == old.ID.Hex()
-	if self && !credentials && old.Active == next.Active {
-		return nil
-	}
-	for _, s := range old.Scopes {
-		if !by.Has(s) {
-			return errs.ErrDenied
-		}
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -39,6 +40,7 @@ func TestUserLifecycle(t *testing.T) {
 	diff(t, "created", system.User{
 		ID: u.ID, Rev: 1, Username: "ann.lee@example.org", Email: "ann@example.org", Name: "Ann Lee",
 		PasswordHash: "hash of correct horse", Active: true, Language: "de-AT", Scopes: []string{"namespace.blog", "project.read"},
+		OrgIDs: []string{}, TeamIDs: []string{},
 		CreatedAt: created, UpdatedAt: created,
 	}, u)
 
@@ -72,7 +74,7 @@ func TestUserLifecycle(t *testing.T) {
 	if err := f.Users.Delete(ctx, admin, u.ID.Hex()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.Users.Get(ctx, u.ID.Hex())
+	_, err = f.Users.ByID(ctx, u.ID.Hex())
 	wantError(t, err, errs.ErrNotFound)
 	_, err = f.Users.ByUsername(ctx, "ann.lee@example.org")
 	wantError(t, err, errs.ErrNotFound)
@@ -87,7 +89,7 @@ func TestUserBodiesAreValidated(t *testing.T) {
 		want []string
 	}{
 		"empty":            {`{}`, []string{"username:required", "password:required"}},
-		"null":             {`{"username": null, "password": null}`, []string{"password:type", "username:required"}},
+		"null":             {`{"username": null, "password": null}`, []string{"username:required", "password:type"}},
 		"types":            {`{"username": 1, "password": {"$ne": 1}, "email": [], "isAdmin": "true", "active": 0, "scopes": "project.read"}`, []string{"username:type", "email:type", "isAdmin:type", "active:type", "scopes:type", "password:type"}},
 		"username chars":   {`{"username": "a b", "password": "12345678"}`, []string{"username:pattern"}},
 		"username script":  {`{"username": "аdmin", "password": "12345678"}`, []string{"username:pattern"}},
@@ -109,8 +111,8 @@ func TestUserBodiesAreValidated(t *testing.T) {
 			}
 		})
 	}
-	if n, err := f.Users.Count(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d users, %v; want only the first", n, err)
+	if p, err := f.Users.List(t.Context(), admin, query.Params{}); len(p.Items) != 1 || err != nil {
+		t.Errorf("%d users, %v; want only the first", len(p.Items), err)
 	}
 	for json, want := range map[string]string{
 		`{"username": ""}`:    "username:required",
@@ -277,23 +279,27 @@ func TestNobodyRaisesTheirOwnRights(t *testing.T) {
 		return err
 	}
 	for name, err := range map[string]error{
-		"make an admin":             create(by, `{"username": "x1", "password": "12345678", "isAdmin": true}`),
-		"give scopes on create":     create(by, `{"username": "x2", "password": "12345678", "scopes": ["user.read"]}`),
-		"become admin":              update(by, me, `{"isAdmin": true}`),
-		"give oneself scopes":       update(by, me, `{"scopes": ["server.shutdown"]}`),
-		"give others scopes":        update(by, weak, `{"scopes": ["user.read"]}`),
-		"take an admin's password":  update(by, root, `{"password": "12345678"}`),
-		"rename an admin":           update(by, root, `{"name": "x"}`),
-		"take a stronger one's":     update(by, strong, `{"password": "12345678"}`),
-		"strip a stronger one":      update(by, strong, `{"scopes": []}`),
-		"delete a stronger one":     f.Users.Delete(ctx, by, strong.ID.Hex()),
-		"delete an admin":           f.Users.Delete(ctx, by, root.ID.Hex()),
+		"make an admin":            create(by, `{"username": "x1", "password": "12345678", "isAdmin": true}`),
+		"give scopes on create":    create(by, `{"username": "x2", "password": "12345678", "scopes": ["user.read"]}`),
+		"become admin":             update(by, me, `{"isAdmin": true}`),
+		"give oneself scopes":      update(by, me, `{"scopes": ["server.shutdown"]}`),
+		"give others scopes":       update(by, weak, `{"scopes": ["user.read"]}`),
+		"take an admin's password": update(by, root, `{"password": "12345678"}`),
+		"rename an admin":          update(by, root, `{"name": "x"}`),
+		"take a stronger one's":    update(by, strong, `{"password": "12345678"}`),
+		"strip a stronger one":     update(by, strong, `{"scopes": []}`),
+		"delete a stronger one":    f.Users.Delete(ctx, by, strong.ID.Hex()),
+		"delete an admin":          f.Users.Delete(ctx, by, root.ID.Hex()),
+		"anonymous gives an admin": create(access.Anonymous(), `{"username": "x3", "password": "12345678", "isAdmin": true}`),
+	} {
+		t.Run(name, func(t *testing.T) { wantError(t, err, errs.ErrDenied) })
+	}
+	for name, err := range map[string]error{ // whom they can't see at all
 		"nobody":                    update(nil, weak, `{"name": "x"}`),
-		"anonymous gives an admin":  create(access.Anonymous(), `{"username": "x3", "password": "12345678", "isAdmin": true}`),
 		"token takes stronger's":    update(&access.Principal{Kind: access.KindToken}, strong, `{"password": "12345678"}`),
 		"user without id as itself": update(&access.Principal{Kind: access.KindUser}, strong, `{"name": "x"}`),
 	} {
-		t.Run(name, func(t *testing.T) { wantError(t, err, errs.ErrDenied) })
+		t.Run(name, func(t *testing.T) { wantError(t, err, errs.ErrNotFound) })
 	}
 	wantProblems(t, update(by, me, `{"password": "12345678"}`), "password:readonly")
 	_, err := f.Users.Update(ctx, by, strings.ToUpper(me.ID.Hex()), body(t, `{"password": "12345678"}`)) // the same id
@@ -323,30 +329,35 @@ func TestUserPages(t *testing.T) {
 	for _, name := range []string{"c", "a", "b"} {
 		f.user(name)
 	}
+	page := func(limit int64, after string, offset int64) query.Params {
+		return query.Params{Limit: &limit, After: after, Offset: offset}
+	}
 	next := func(n int64) string {
-		p, err := f.Users.List(t.Context(), system.PageQuery{Limit: n})
+		p, err := f.Users.List(t.Context(), admin, page(n, "", 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p.Next
 	}
 	for name, tc := range map[string]struct {
-		q    system.PageQuery
-		want []string
-		more bool
+		params query.Params
+		want   []string
+		more   bool
 	}{
-		"all":              {system.PageQuery{Limit: 10}, []string{"c", "a", "b"}, false},
-		"exact":            {system.PageQuery{Limit: 3}, []string{"c", "a", "b"}, false},
-		"first":            {system.PageQuery{Limit: 2}, []string{"c", "a"}, true},
-		"second":           {system.PageQuery{Limit: 2, Offset: 2}, []string{"b"}, false},
-		"behind":           {system.PageQuery{Limit: 2, Offset: 3}, nil, false},
-		"none":             {system.PageQuery{}, nil, false},
-		"after the first":  {system.PageQuery{Limit: 1, After: next(1)}, []string{"a"}, true},
-		"after the second": {system.PageQuery{Limit: 1, After: next(2)}, []string{"b"}, false},
-		"after, offset":    {system.PageQuery{Limit: 1, After: next(1), Offset: 1}, []string{"b"}, false},
+		"all":              {query.Params{}, []string{"c", "a", "b"}, false},
+		"exact":            {page(3, "", 0), []string{"c", "a", "b"}, false},
+		"first":            {page(2, "", 0), []string{"c", "a"}, true},
+		"second":           {page(2, "", 2), []string{"b"}, false},
+		"behind":           {page(2, "", 3), nil, false},
+		"none":             {page(0, "", 0), nil, false},
+		"after the first":  {page(1, next(1), 0), []string{"a"}, true},
+		"after the second": {page(1, next(2), 0), []string{"b"}, false},
+		"after, offset":    {page(1, next(1), 1), []string{"b"}, false},
+		"sorted":           {query.Params{Sort: "-username"}, []string{"c", "b", "a"}, false},
+		"filtered":         {query.Params{Where: query.Where{Filter: bson.D{{Key: "username", Value: bson.D{{Key: "$gt", Value: "a"}}}}}}, []string{"c", "b"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := f.Users.List(t.Context(), tc.q)
+			p, err := f.Users.List(t.Context(), admin, tc.params)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -360,8 +371,13 @@ func TestUserPages(t *testing.T) {
 			}
 		})
 	}
+	for _, hidden := range []string{"passwordHash", "tokenVersion", "password"} {
+		if _, err := f.Users.List(t.Context(), admin, query.Params{Sort: hidden}); err == nil || err.Error() != "unknown field: "+hidden {
+			t.Errorf("sorted by %s: %v", hidden, err)
+		}
+	}
 	for _, bad := range []string{"x", "650102030405060708090a0", "{}"} {
-		_, err := f.Users.List(t.Context(), system.PageQuery{Limit: 1, After: bad})
+		_, err := f.Users.List(t.Context(), admin, page(1, bad, 0))
 		if e := errs.From(err); e == nil || e.Code != "bad_cursor" {
 			t.Errorf("%q: %v", bad, err)
 		}

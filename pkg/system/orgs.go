@@ -1,0 +1,224 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Org is an organization: its users have to do with its projects, teams and users alone.
+type Org struct {
+	ID          bson.ObjectID `bson:"_id"`
+	Rev         int64         `bson:"_rev"` // grows with each write
+	Name        string        `bson:"name"`
+	Slug        string        `bson:"slug"`
+	Description string        `bson:"description"`
+	Active      bool          `bson:"active"` // an inactive one gives its users nothing
+	CreatedAt   time.Time     `bson:"createdAt"`
+	UpdatedAt   time.Time     `bson:"updatedAt"`
+}
+
+// Orgs are the organizations.
+type Orgs struct {
+	model[Org]
+	listeners
+
+	now func() time.Time
+	// what an org can't be deleted for
+	users, teams, projects store.Collection
+}
+
+func newOrgs(db store.Database, now func() time.Time) *Orgs {
+	return &Orgs{
+		model: newModel[Org](db.Collection(orgsName), api.Org{}), now: now,
+		users: db.Collection(usersName), teams: db.Collection(teamsName), projects: db.Collection(projectsName),
+	}
+}
+
+// Create adds an org from a request body. Only administrators may.
+func (os *Orgs) Create(ctx context.Context, by *access.Principal, doc bson.D) (Org, error) {
+	if !by.Full() {
+		return Org{}, errs.ErrDenied
+	}
+	now := os.now()
+	o := Org{ID: bson.NewObjectID(), Rev: 1, Active: true, CreatedAt: now, UpdatedAt: now}
+	if err := parseOrg(&o, doc, true); err != nil {
+		return Org{}, err
+	}
+	return o, slugTaken(insert(ctx, os.coll, o), o.Slug)
+}
+
+// Get reads an org that the caller may see, or gives errs.ErrNotFound.
+func (os *Orgs) Get(ctx context.Context, by *access.Principal, id string) (Org, error) {
+	o, err := os.byID(ctx, id)
+	if err == nil {
+		err = seen(maySeeOrg(by, o.ID.Hex()))
+	}
+	if err != nil {
+		return Org{}, err
+	}
+	return o, nil
+}
+
+func maySeeOrg(by *access.Principal, id string) bool {
+	return unlimited(by) || by != nil && slices.Contains(by.OrgIDs, id)
+}
+
+// List reads one page of the orgs that the caller may see: their own, or all without a limit to orgs.
+func (os *Orgs) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Org], error) {
+	var own []string
+	if by != nil {
+		own = by.OrgIDs
+	}
+	return os.list(ctx, visible(by, anyOf("_id", own)), params)
+}
+
+// Update changes the members of an org that a request body gives. Only administrators may.
+func (os *Orgs) Update(ctx context.Context, by *access.Principal, id string, doc bson.D) (Org, error) {
+	if !by.Full() {
+		return Org{}, errs.ErrDenied
+	}
+	var o Org
+	err := retry(ctx, func() error {
+		old, err := os.byID(ctx, id)
+		if err != nil {
+			return err
+		}
+		o = old
+		if err := parseOrg(&o, doc, false); err != nil {
+			return err
+		}
+		o.Rev++
+		o.UpdatedAt = os.now()
+		op, err := replaceOp(o, old.Rev)
+		if err != nil {
+			return err
+		}
+		return slugTaken(write(ctx, os.coll, op), o.Slug)
+	})
+	os.changed(o.ID.Hex())
+	if err != nil {
+		return Org{}, err
+	}
+	return o, nil
+}
+
+// Delete removes an org that nothing belongs to. Only administrators may.
+func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) (Org, error) {
+	if !by.Full() {
+		return Org{}, errs.ErrDenied
+	}
+	o, err := os.byID(ctx, id)
+	if err != nil {
+		return Org{}, err
+	}
+	var held []string
+	for _, h := range []struct {
+		coll       store.Collection
+		path, noun string
+	}{{os.users, "orgIds", "users"}, {os.teams, "orgId", "teams"}, {os.projects, "orgId", "projects"}} {
+		f, err := mql.Compile(bson.D{{Key: h.path, Value: o.ID.Hex()}})
+		if err != nil {
+			return Org{}, err
+		}
+		n, err := h.coll.Count(ctx, f, 0)
+		if err != nil {
+			return Org{}, err
+		}
+		if n > 0 {
+			held = append(held, fmt.Sprintf("%d %s", n, h.noun))
+		}
+	}
+	if len(held) > 0 {
+		return Org{}, errs.New(errs.Conflict, "org_in_use", "the organization still has %s: move or delete them first", strings.Join(held, ", "))
+	}
+	err = write(ctx, os.coll, store.Op{Kind: store.Delete, ID: idValue(o.ID)})
+	os.changed(o.ID.Hex())
+	return o, err
+}
+
+// existing gives those of ids that are orgs, and of them those that are active.
+func (os *Orgs) existing(ctx context.Context, ids []string) (found, active []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	err = os.each(ctx, ids, func(o Org) {
+		found = append(found, o.ID.Hex())
+		if o.Active {
+			active = append(active, o.ID.Hex())
+		}
+	})
+	return found, active, err
+}
+
+func parseOrg(o *Org, doc bson.D, create bool) error {
+	b := newBody(doc, api.OrgWrite{}, create)
+	b.text("name", &o.Name)
+	b.text("slug", &o.Slug)
+	b.text("description", &o.Description)
+	b.flag("active", &o.Active, true)
+	if o.Slug == "" {
+		o.Slug = Slug(o.Name)
+	}
+	return b.done()
+}
+
+// slugTaken is the 409 for a slug that is there already.
+func slugTaken(err error, slug string) error {
+	if isDuplicate(err) {
+		return taken("slug", slug)
+	}
+	return err
+}
+
+// Slug makes a slug of a name: its letters and digits in lower case, with hyphens between words. Of other letters than
+// a-z nothing is left.
+func Slug(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return strings.Trim(b.String()[:min(b.Len(), maxSlug)], "-")
+}
+
+// byID reads a record, or gives errs.ErrNotFound.
+func (m model[T]) byID(ctx context.Context, id string) (T, error) {
+	oid, err := document.ParseID(id)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return get[T](ctx, m.coll, idValue(oid))
+}
+
+// each reads the records with ids, in the order of their creation. Those that are not there are left out.
+func (m model[T]) each(ctx context.Context, ids []string, fn func(T)) error {
+	f, err := mql.Compile(anyOf("_id", ids))
+	if err != nil {
+		return err
+	}
+	return m.coll.Find(ctx, store.Query{Filter: f, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
+		v, err := decode[T](doc)
+		if err == nil {
+			fn(v)
+		}
+		return err
+	})
+}

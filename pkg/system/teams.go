@@ -1,0 +1,170 @@
+package system
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Team is a group of users. They have its scopes beside their own, and the permission sets that name it.
+type Team struct {
+	ID          bson.ObjectID `bson:"_id"`
+	Rev         int64         `bson:"_rev"` // grows with each write
+	Name        string        `bson:"name"`
+	Slug        string        `bson:"slug"`  // what permission sets name
+	OrgID       string        `bson:"orgId"` // in hex; "": of no org
+	Description string        `bson:"description"`
+	Scopes      []string      `bson:"scopes"`
+	CreatedAt   time.Time     `bson:"createdAt"`
+	UpdatedAt   time.Time     `bson:"updatedAt"`
+}
+
+// Teams are the teams.
+type Teams struct {
+	model[Team]
+	listeners
+
+	now   func() time.Time
+	db    store.Database
+	orgs  *Orgs
+	users store.Collection
+}
+
+func newTeams(db store.Database, orgs *Orgs, now func() time.Time) *Teams {
+	return &Teams{
+		model: newModel[Team](db.Collection(teamsName), api.Team{}), now: now,
+		db: db, orgs: orgs, users: db.Collection(usersName),
+	}
+}
+
+// Create adds a team from a request body. Only administrators may.
+func (ts *Teams) Create(ctx context.Context, by *access.Principal, doc bson.D) (Team, error) {
+	if !by.Full() {
+		return Team{}, errs.ErrDenied
+	}
+	now := ts.now()
+	t := Team{ID: bson.NewObjectID(), Rev: 1, Scopes: []string{}, CreatedAt: now, UpdatedAt: now}
+	if err := ts.parse(ctx, &t, doc, true); err != nil {
+		return Team{}, err
+	}
+	return t, slugTaken(insert(ctx, ts.coll, t), t.Slug)
+}
+
+// Get reads a team that the caller may see, or gives errs.ErrNotFound.
+func (ts *Teams) Get(ctx context.Context, by *access.Principal, id string) (Team, error) {
+	t, err := ts.byID(ctx, id)
+	if err == nil {
+		err = seen(maySeeTeam(by, t))
+	}
+	if err != nil {
+		return Team{}, err
+	}
+	return t, nil
+}
+
+func maySeeTeam(by *access.Principal, t Team) bool {
+	return by.InOrg(t.OrgID) || by != nil && slices.Contains(by.TeamIDs, t.ID.Hex())
+}
+
+// List reads one page of the teams that the caller may see: those of their orgs, or all without a limit to orgs, and
+// their own.
+func (ts *Teams) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Team], error) {
+	var orgs, own []string
+	if by != nil {
+		orgs, own = by.OrgIDs, by.TeamIDs
+	}
+	return ts.list(ctx, visible(by, anyOf("orgId", orgs), anyOf("_id", own)), params)
+}
+
+// Update changes the members of a team that a request body gives. Only administrators may.
+func (ts *Teams) Update(ctx context.Context, by *access.Principal, id string, doc bson.D) (Team, error) {
+	if !by.Full() {
+		return Team{}, errs.ErrDenied
+	}
+	var t Team
+	err := retry(ctx, func() error {
+		old, err := ts.byID(ctx, id)
+		if err != nil {
+			return err
+		}
+		t = old
+		if err := ts.parse(ctx, &t, doc, false); err != nil {
+			return err
+		}
+		t.Rev++
+		t.UpdatedAt = ts.now()
+		op, err := replaceOp(t, old.Rev)
+		if err != nil {
+			return err
+		}
+		return slugTaken(write(ctx, ts.coll, op), t.Slug)
+	})
+	ts.changed(t.ID.Hex())
+	if err != nil {
+		return Team{}, err
+	}
+	return t, nil
+}
+
+// Delete removes a team, also from its users. Only administrators may.
+func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) (Team, error) {
+	if !by.Full() {
+		return Team{}, errs.ErrDenied
+	}
+	t, err := ts.byID(ctx, id)
+	if err != nil {
+		return Team{}, err
+	}
+	members, err := mql.Compile(bson.D{{Key: "teamIds", Value: t.ID.Hex()}})
+	if err != nil {
+		return Team{}, err
+	}
+	leave, err := mql.CompileUpdate(bson.D{
+		{Key: "$pull", Value: bson.D{{Key: "teamIds", Value: t.ID.Hex()}}},
+		{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}},
+	}, nil)
+	if err != nil {
+		return Team{}, err
+	}
+	// A user who is put into the team meanwhile keeps the id of a team that gives nothing.
+	err = write(ctx, ts.users, store.Op{Kind: store.Update, Filter: members, Update: leave, Many: true})
+	if err == nil {
+		err = write(ctx, ts.coll, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+	}
+	ts.changed(t.ID.Hex())
+	return t, err
+}
+
+// existing gives those of ids that are teams.
+func (ts *Teams) existing(ctx context.Context, ids []string) (found, active []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	err = ts.each(ctx, ids, func(t Team) { found = append(found, t.ID.Hex()) })
+	return found, found, err
+}
+
+func (ts *Teams) parse(ctx context.Context, t *Team, doc bson.D, create bool) error {
+	b := newBody(doc, api.TeamWrite{}, create)
+	b.text("name", &t.Name)
+	b.text("slug", &t.Slug)
+	b.text("description", &t.Description)
+	b.text("orgId", &t.OrgID)
+	b.scopes(&t.Scopes)
+	if t.Slug == "" {
+		t.Slug = Slug(t.Name)
+	}
+	if err := b.exists(ctx, "orgId", []string{t.OrgID}, ts.orgs.existing); err != nil {
+		return err
+	}
+	return b.done()
+}
