@@ -37,6 +37,9 @@ const (
 // ParamWait makes a reload answer when it is done.
 const ParamWait = "wait"
 
+// ParamAll makes a logout void personal access tokens, too.
+const ParamAll = "all"
+
 // Media types.
 const (
 	MediaJSON       = "application/json"

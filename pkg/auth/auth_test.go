@@ -361,7 +361,7 @@ func TestRevocation(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return f.Logout(f.Context(), p)
+			return f.Logout(f.Context(), p, false)
 		},
 		"password change": func(f *fixture) error {
 			p := &access.Principal{Kind: access.KindUser, ID: f.user.ID.Hex()}
@@ -434,7 +434,7 @@ func TestARevocationDuringAReadIsNotForgotten(t *testing.T) {
 	token := f.login("ann")
 	f.store.mu.Lock()
 	f.store.after = func() {
-		if err := f.system.Users.RevokeTokens(t.Context(), f.user.ID); err != nil {
+		if err := f.system.Users.RevokeTokens(t.Context(), f.user.ID, false); err != nil {
 			t.Error(err)
 		}
 	}

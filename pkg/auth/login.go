@@ -85,13 +85,13 @@ func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current,
 	return a.tokens.sign(ctx, u)
 }
 
-// Logout makes all session tokens of the calling user void.
-func (a *Auth) Logout(ctx context.Context, p *access.Principal) error {
+// Logout makes all session tokens of the calling user void, and with pats the personal access tokens, too.
+func (a *Auth) Logout(ctx context.Context, p *access.Principal, pats bool) error {
 	u, err := a.caller(ctx, p)
 	if err != nil {
 		return err
 	}
-	return a.system.Users.RevokeTokens(ctx, u.ID)
+	return a.system.Users.RevokeTokens(ctx, u.ID, pats)
 }
 
 // caller gives the user behind a principal.

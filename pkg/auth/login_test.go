@@ -226,7 +226,7 @@ func TestChangePassword(t *testing.T) {
 		if _, err := f.ChangePassword(ctx, p, password, "another one", addr); !errors.Is(err, errs.ErrDenied) {
 			t.Errorf("%+v: %v, want permission denied", p, err)
 		}
-		if err := f.Logout(ctx, p); !errors.Is(err, errs.ErrDenied) {
+		if err := f.Logout(ctx, p, false); !errors.Is(err, errs.ErrDenied) {
 			t.Errorf("logout of %+v: %v, want permission denied", p, err)
 		}
 	}

@@ -97,6 +97,7 @@ func TestRoutes(t *testing.T) {
 			`POST /api/v1/login {"username":"ann","password":"pw"}`,
 		},
 		{"logout", func(ctx context.Context, c *client.Client) error { return c.Logout(ctx) }, `POST /api/v1/logout`},
+		{"logout of all", func(ctx context.Context, c *client.Client) error { return c.LogoutAll(ctx) }, `POST /api/v1/logout?all=true`},
 		{"me", func(ctx context.Context, c *client.Client) error { _, err := c.Me(ctx); return err }, `GET /api/v1/me`},
 		{
 			"password", func(ctx context.Context, c *client.Client) error { return c.ChangePassword(ctx, "a", "b") },

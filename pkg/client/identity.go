@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 
 	"github.com/svcctl/svc/pkg/api"
 )
@@ -18,7 +19,15 @@ func (c *Client) Login(ctx context.Context, username, password string) (*api.Log
 	return &out, err
 }
 
-// Logout revokes the client's JWT.
+// LogoutAll is Logout, and revokes the user's personal access tokens, too.
+func (c *Client) LogoutAll(ctx context.Context) error {
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: api.Prefix + api.RouteLogout, query: url.Values{api.ParamAll: {"true"}},
+	})
+	return err
+}
+
+// Logout revokes all JWTs of the client's user.
 func (c *Client) Logout(ctx context.Context) error {
 	_, err := c.do(ctx, call{method: http.MethodPost, path: api.Prefix + api.RouteLogout})
 	return err

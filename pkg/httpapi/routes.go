@@ -51,7 +51,7 @@ func routes() []route {
 	return []route{
 		{method: "GET", pattern: api.RouteVersion, right: anyone, handle: (*Server).version},
 		{method: "POST", pattern: api.RouteLogin, right: anyone, handle: (*Server).login},
-		{method: "POST", pattern: api.RouteLogout, right: user, handle: (*Server).logout},
+		{method: "POST", pattern: api.RouteLogout, right: user, handle: (*Server).logout, query: []string{api.ParamAll}},
 		{method: "GET", pattern: api.RouteMe, right: right{kind: rightCredential}, handle: (*Server).me},
 		{method: "PUT", pattern: api.RouteMePassword, right: user, handle: (*Server).changePassword},
 

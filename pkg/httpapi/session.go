@@ -59,8 +59,13 @@ func (s *Server) session(w http.ResponseWriter, r *request, session auth.Session
 	return r.json(w, http.StatusOK, api.LoginResponse{Token: session.Token, ExpiresAt: api.Time{Time: session.ExpiresAt}})
 }
 
+// logout ends all sessions of the caller, and with all=true what their personal access tokens open, too.
 func (s *Server) logout(w http.ResponseWriter, r *request) error {
-	if err := s.cfg.Auth.Logout(r.Context(), r.principal); err != nil {
+	all, err := r.boolean(api.ParamAll)
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Auth.Logout(r.Context(), r.principal, all); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -36,10 +36,12 @@ type User struct {
 	OrgIDs       []string      `bson:"orgIds"`  // in hex; empty: no limit to orgs
 	TeamIDs      []string      `bson:"teamIds"` // in hex
 	// TokenVersion is carried by session tokens; those with another one are void.
-	TokenVersion int64     `bson:"tokenVersion"`
-	CreatedAt    time.Time `bson:"createdAt"`
-	UpdatedAt    time.Time `bson:"updatedAt"`
-	LastLoginAt  time.Time `bson:"lastLoginAt,omitempty"` // zero: never
+	TokenVersion int64 `bson:"tokenVersion"`
+	// PATVersion is the same for personal access tokens. A logout leaves it, unless it is one of everything.
+	PATVersion  int64     `bson:"patVersion"`
+	CreatedAt   time.Time `bson:"createdAt"`
+	UpdatedAt   time.Time `bson:"updatedAt"`
+	LastLoginAt time.Time `bson:"lastLoginAt,omitempty"` // zero: never
 }
 
 // LogValue keeps all but the identity of a user out of logs.
@@ -116,7 +118,7 @@ func (us *Users) List(ctx context.Context, by *access.Principal, params query.Pa
 }
 
 // Update changes the members of a user that a request body gives, on behalf of by; null resets one. A new password or
-// a deactivation makes the user's session tokens void.
+// a deactivation makes the user's session tokens and personal access tokens void.
 func (us *Users) Update(ctx context.Context, by *access.Principal, id string, doc bson.D) (User, error) {
 	oid, err := document.ParseID(id)
 	if err != nil {
@@ -154,14 +156,21 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 			u.PasswordHash = hash
 		}
 		if hash != "" || old.Active && !u.Active {
-			u.TokenVersion++
+			u.revoke()
 		}
 		u.UpdatedAt = us.now()
 		return nil
 	})
 }
 
-// SetPassword gives a user a new password, whose length the caller has checked, and makes its session tokens void.
+// revoke makes all session tokens and personal access tokens void.
+func (u *User) revoke() {
+	u.TokenVersion++
+	u.PATVersion++
+}
+
+// SetPassword gives a user a new password, whose length the caller has checked, and makes its session tokens and
+// personal access tokens void.
 func (us *Users) SetPassword(ctx context.Context, id bson.ObjectID, password string) (User, error) {
 	hash, err := us.hash(ctx, password)
 	if err != nil {
@@ -169,16 +178,19 @@ func (us *Users) SetPassword(ctx context.Context, id bson.ObjectID, password str
 	}
 	return us.mutate(ctx, id, func(u *User) error {
 		u.PasswordHash = hash
-		u.TokenVersion++
+		u.revoke()
 		u.UpdatedAt = us.now()
 		return nil
 	})
 }
 
-// RevokeTokens makes a user's session tokens void.
-func (us *Users) RevokeTokens(ctx context.Context, id bson.ObjectID) error {
+// RevokeTokens makes a user's session tokens void, and with pats the personal access tokens, too.
+func (us *Users) RevokeTokens(ctx context.Context, id bson.ObjectID, pats bool) error {
 	_, err := us.mutate(ctx, id, func(u *User) error {
 		u.TokenVersion++
+		if pats {
+			u.PATVersion++
+		}
 		return nil
 	})
 	return err

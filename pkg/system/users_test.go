@@ -202,18 +202,18 @@ func TestConcurrentUpdatesAllCount(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := f.Users.RevokeTokens(t.Context(), u.ID); err != nil {
+			if err := f.Users.RevokeTokens(t.Context(), u.ID, true); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if got := f.reload(u); got.TokenVersion != 8 || got.Rev != 9 {
-		t.Errorf("version %d, revision %d; want 8 and 9", got.TokenVersion, got.Rev)
+	if got := f.reload(u); got.TokenVersion != 8 || got.PATVersion != 8 || got.Rev != 9 {
+		t.Errorf("versions %d and %d, revision %d; want 8, 8 and 9", got.TokenVersion, got.PATVersion, got.Rev)
 	}
 }
 
-func TestTokenVersion(t *testing.T) {
+func TestTokenVersions(t *testing.T) {
 	f := newSystem(t)
 	f.user("root", isAdmin)
 	for name, tc := range map[string]struct {
@@ -229,15 +229,23 @@ func TestTokenVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := f.user("u" + bson.NewObjectID().Hex())
 			got, err := f.Users.Update(t.Context(), admin, u.ID.Hex(), body(t, tc.json))
-			if err != nil || got.TokenVersion != tc.want {
-				t.Errorf("version %d, %v; want %d", got.TokenVersion, err, tc.want)
+			if err != nil || got.TokenVersion != tc.want || got.PATVersion != tc.want {
+				t.Errorf("versions %d and %d, %v; want %d", got.TokenVersion, got.PATVersion, err, tc.want)
 			}
 		})
 	}
 	u := f.user("ann")
 	u, err := f.Users.SetPassword(t.Context(), u.ID, "another one")
-	if err != nil || u.TokenVersion != 1 || u.PasswordHash != "hash of another one" {
+	if err != nil || u.TokenVersion != 1 || u.PATVersion != 1 || u.PasswordHash != "hash of another one" {
 		t.Errorf("after SetPassword: %+v, %v", u, err)
+	}
+	for i, pats := range []bool{false, true} { // a logout leaves personal access tokens, unless it is of everything
+		if err := f.Users.RevokeTokens(t.Context(), u.ID, pats); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.reload(u); got.TokenVersion != u.TokenVersion+int64(i)+1 || got.PATVersion != u.PATVersion+int64(i) {
+			t.Errorf("after a logout, all %v: versions %d and %d", pats, got.TokenVersion, got.PATVersion)
+		}
 	}
 }
 
@@ -248,7 +256,7 @@ func TestOnChange(t *testing.T) {
 	u := f.user("ann")
 	var got []string
 	f.Users.OnChange(func(id string) { got = append(got, id) })
-	if err := f.Users.RevokeTokens(ctx, u.ID); err != nil {
+	if err := f.Users.RevokeTokens(ctx, u.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Users.Update(ctx, admin, u.ID.Hex(), body(t, `{"name": "x"}`)); err != nil {
