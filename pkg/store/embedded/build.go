@@ -315,7 +315,9 @@ func (b *build) document(c *buildChunk, snap *pebble.Snapshot, taken *pebble.Ite
 	for _, key := range e.keys {
 		holder := c.holders[string(key)]
 		if holder == nil {
-			holder = b.holder(taken, key, id)
+			if holder, err = holderOf(taken, append(indexPrefix(b.collID, b.index.id), key...), id); err != nil {
+				return err
+			}
 		}
 		if holder == nil {
 			c.holders[string(key)] = id
@@ -327,17 +329,6 @@ func (b *build) document(c *buildChunk, snap *pebble.Snapshot, taken *pebble.Ite
 		}
 		c.violated(holder, first)
 		c.violated(id, bytes.Clone(doc))
-	}
-	return internal(taken.Error(), "look for a key")
-}
-
-// holder gives the id of another document that has an entry; nil if there is none.
-func (b *build) holder(taken *pebble.Iterator, key, id []byte) []byte {
-	prefix := append(indexPrefix(b.collID, b.index.id), key...)
-	for ok := taken.SeekGE(prefix); ok && bytes.HasPrefix(taken.Key(), prefix); ok = taken.Next() {
-		if other := taken.Key()[len(prefix):]; !bytes.Equal(other, id) {
-			return bytes.Clone(other)
-		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 
@@ -180,7 +181,7 @@ func (w *writer) checkUnique(m *move, id []byte) error {
 		if t := w.s.heldKey(w.name, m.index, key, w.self); t != nil {
 			return held{t}
 		}
-		holder, err := holderOf(w.reader, w.coll, m.index, key, id)
+		holder, err := holderIn(w.reader, w.coll, m.index, key, id)
 		if err != nil {
 			return err
 		}
@@ -200,20 +201,25 @@ func (x *index) duplicate() error {
 	return dup
 }
 
-// holderOf gives the key of the _id of a document other than id that has an entry; nil if there is none.
-func holderOf(r pebble.Reader, coll *collection, x *index, key, id []byte) (holder []byte, err error) {
+// holderIn gives the key of the _id of a document other than id that has an entry; nil if there is none.
+func holderIn(r pebble.Reader, coll *collection, x *index, key, id []byte) (holder []byte, err error) {
 	prefix := append(indexPrefix(coll.id, x.id), key...)
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: document.KeyAfter(prefix)})
 	if err != nil {
 		return nil, internal(err, "open an iterator")
 	}
-	for ok := it.First(); ok; ok = it.Next() {
+	defer closeInto(&err, it.Close)
+	return holderOf(it, prefix, id)
+}
+
+// holderOf is holderIn by an iterator that is there: prefix is that of the key's entries.
+func holderOf(it *pebble.Iterator, prefix, id []byte) ([]byte, error) {
+	for ok := it.SeekGE(prefix); ok && bytes.HasPrefix(it.Key(), prefix); ok = it.Next() {
 		if other := it.Key()[len(prefix):]; !bytes.Equal(other, id) {
-			holder = bytes.Clone(other)
-			break
+			return bytes.Clone(other), nil
 		}
 	}
-	return holder, internal(errors.Join(it.Error(), it.Close()), "look for a key")
+	return nil, internal(it.Error(), "look for a key")
 }
 
 func entryKey(prefix, key, id []byte) []byte {
@@ -319,6 +325,27 @@ func (c *commit) finish() (applied bool, err error) {
 	return true, c.apply()
 }
 
+// commit lets decide stage writes to c under the commit mutex, and applies them unless it says not to keep them or fails.
+// The caller waits for the commit, which is nil if nothing was written. Where several writes are staged, each sees those
+// before it.
+func (c *Collection) commit(ctx context.Context, several bool, decide func(w *writer) (keep bool, err error)) (*commit, error) {
+	c.s.commit.Lock()
+	defer c.s.commit.Unlock()
+	if ctx.Err() != nil { // it may have taken long to get here
+		return nil, store.Ended(ctx)
+	}
+	w := c.s.newCommit(several).writer(c.name)
+	keep, err := decide(w)
+	if err != nil || !keep {
+		return nil, also(err, w.discard())
+	}
+	applied, err := w.finish()
+	if err != nil || !applied {
+		return nil, err
+	}
+	return w.commit, nil
+}
+
 // acks is commits that are applied but may not be on disk yet.
 type acks struct{ open []*commit }
 
@@ -333,6 +360,19 @@ func (a *acks) add(c *commit) error {
 	first := a.open[0]
 	a.open = append(a.open[:0], a.open[1:]...)
 	return first.wait()
+}
+
+// take adds a commit (nil: none) whose making ended with err. If that was because a transaction is in the way, it waits
+// for its end, and the rest has to be tried again.
+func (a *acks) take(ctx context.Context, c *commit, err error) (again bool, _ error) {
+	if c != nil {
+		err = also(err, a.add(c))
+	}
+	h, ok := err.(held) //nolint:errorlint // never wrapped
+	if !ok {
+		return false, err
+	}
+	return true, h.by.s.await(ctx, h.by, nil)
 }
 
 // wait returns when all of them are on disk.

@@ -17,6 +17,11 @@ type held struct{ by *transaction }
 
 func (held) Error() string { return "held by a transaction" }
 
+func isHeld(err error) bool {
+	_, ok := err.(held) //nolint:errorlint // never wrapped
+	return ok
+}
+
 // docIntent and keyIntent name what is held. A collection goes by its name: it may not exist yet.
 func docIntent(name collectionName, id []byte) string {
 	key := make([]byte, 0, len(name.database)+len(name.collection)+3+len(id))

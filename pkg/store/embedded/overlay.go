@@ -258,11 +258,11 @@ func (c *txCollection) checkUnique(m *move, id []byte) error {
 		if taker := c.keys[keyIntent(c.name, m.index, key)]; taker != nil && !bytes.Equal(taker, id) && c.has(taker, m.index, key) {
 			return m.index.duplicate()
 		}
-		before, err := holderOf(c.st.snap, c.st.coll, m.index, key, id)
+		before, err := holderIn(c.st.snap, c.st.coll, m.index, key, id)
 		if err != nil {
 			return err
 		}
-		now, err := holderOf(c.t.s.db, c.st.coll, m.index, key, id)
+		now, err := holderIn(c.t.s.db, c.st.coll, m.index, key, id)
 		if err != nil {
 			return err
 		}

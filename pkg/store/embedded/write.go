@@ -114,13 +114,7 @@ func (c *Collection) writeByID(ctx context.Context, work []pending, atomic bool,
 			some = work[:ahead]
 		}
 		b, n, err := c.commitChunk(ctx, some, atomic)
-		if b != nil {
-			err = also(err, a.add(b))
-		}
-		if h, ok := err.(held); ok { //nolint:errorlint // never wrapped
-			err = c.s.await(ctx, h.by, nil)
-		}
-		if err != nil {
+		if _, err := a.take(ctx, b, err); err != nil {
 			return err
 		}
 		work, ahead = work[n:], ahead-n
@@ -161,44 +155,40 @@ func (p *pending) workAhead(old bson.Raw, indexes *indexSet) {
 
 // commitChunk decides ops and makes their effects visible, in one batch, and says how many are settled. The caller waits
 // for it; it is nil if nothing was written. The error is held if the op behind those settled has to wait.
-func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic bool) (_ *commit, settled int, err error) {
-	c.s.commit.Lock()
-	defer c.s.commit.Unlock()
-	if ctx.Err() != nil { // it may have taken long to get here
-		return nil, 0, store.Ended(ctx)
-	}
-	w := c.s.newCommit(len(work) > 1).writer(c.name)
+func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic bool) (b *commit, settled int, err error) {
 	var waits error
-	for ; settled < len(work) && (atomic || w.batch.Len() < chunkBytes); settled++ {
-		p := &work[settled]
-		err := p.bad
-		if err == nil {
-			err = w.decide(p)
+	b, err = c.commit(ctx, len(work) > 1, func(w *writer) (keep bool, err error) {
+		for settled < len(work) && waits == nil && (atomic || w.batch.Len() < chunkBytes) {
+			p := &work[settled]
+			err := p.bad
+			if err == nil {
+				err = w.decide(p)
+			}
+			switch {
+			case isHeld(err):
+				waits = err
+				continue
+			case broken(err) != nil || errors.Is(err, errBatchSize):
+				return false, err
+			}
+			p.settle(err)
+			if atomic && err != nil {
+				abort(work, settled)
+				settled = len(work)
+				return false, nil
+			}
+			settled++
 		}
-		if h, ok := err.(held); ok { //nolint:errorlint // never wrapped
-			waits = h
-			break
+		if atomic && waits != nil {
+			settled = 0
+			return false, nil
 		}
-		if broken(err) != nil || errors.Is(err, errBatchSize) {
-			return nil, 0, also(err, w.discard())
-		}
-		p.settle(err)
-		if atomic && err != nil {
-			abort(work, settled)
-			return nil, len(work), w.discard()
-		}
+		return true, nil
+	})
+	if err == nil {
+		err = waits
 	}
-	if atomic && waits != nil {
-		return nil, 0, also(waits, w.discard())
-	}
-	applied, err := w.finish()
-	if err != nil {
-		return nil, 0, err
-	}
-	if !applied {
-		return nil, settled, waits
-	}
-	return w.commit, settled, waits
+	return b, settled, err
 }
 
 // broken gives err if it is a failure of the store itself.

@@ -229,13 +229,7 @@ func (c *Collection) writeMany(ctx context.Context, p *pending, a *acks) (err er
 func (m *manyWrite) flush(ctx context.Context) error {
 	for m.next < len(m.batch) {
 		b, err := m.commit(ctx)
-		if b != nil {
-			err = also(err, m.acks.add(b))
-		}
-		if h, ok := err.(held); ok { //nolint:errorlint // never wrapped
-			err = m.c.s.await(ctx, h.by, nil)
-		}
-		if err != nil {
+		if _, err := m.acks.take(ctx, b, err); err != nil {
 			return err
 		}
 		if m.total.Err != nil {
@@ -248,38 +242,29 @@ func (m *manyWrite) flush(ctx context.Context) error {
 
 // commit writes documents up to one that has to wait (held) or that fails, and goes behind them.
 func (m *manyWrite) commit(ctx context.Context) (*commit, error) {
-	m.c.s.commit.Lock()
-	defer m.c.s.commit.Unlock()
-	if ctx.Err() != nil {
-		return nil, store.Ended(ctx)
-	}
-	w := m.c.s.newCommit(true).writer(m.c.name)
 	var waits error
-	for m.next < len(m.batch) && waits == nil && m.total.Err == nil && w.batch.Len() < chunkBytes {
-		m.p.edit, m.p.err = m.batch[m.next].edit, m.batch[m.next].err
-		ok, err := w.hit(m.p)
-		if h, isHeld := err.(held); isHeld { //nolint:errorlint // never wrapped
-			waits = h
-			continue
+	b, err := m.c.commit(ctx, true, func(w *writer) (keep bool, err error) {
+		for m.next < len(m.batch) && m.total.Err == nil && w.batch.Len() < chunkBytes {
+			m.p.edit, m.p.err = m.batch[m.next].edit, m.batch[m.next].err
+			ok, err := w.hit(m.p)
+			switch {
+			case isHeld(err):
+				waits = err
+				return true, nil
+			case broken(err) != nil:
+				return false, err
+			case err != nil:
+				m.total.Err = err
+			case ok:
+				m.total.Matched++
+				m.total.Modified += m.p.edit.result.Modified
+			}
+			m.next++
 		}
-		if broken(err) != nil {
-			return nil, also(err, w.discard())
-		}
-		m.next++
-		switch {
-		case err != nil:
-			m.total.Err = err
-		case ok:
-			m.total.Matched++
-			m.total.Modified += m.p.edit.result.Modified
-		}
+		return true, nil
+	})
+	if err == nil {
+		err = waits
 	}
-	applied, err := w.finish()
-	if err != nil {
-		return nil, err
-	}
-	if !applied {
-		return nil, waits
-	}
-	return w.commit, waits
+	return b, err
 }
