@@ -51,6 +51,7 @@ type collection struct {
 	// Guarded by the commit mutex.
 	counts  counts      // with all commits that are applied
 	renamed *collection // what it is now
+	chases  []*chase    // that are under way
 }
 
 func newCollection(name collectionName, id uint32, indexes *indexSet) *collection {

@@ -150,6 +150,7 @@ func (w *writer) put(e *edit) error {
 		}
 	}
 	w.touch(e.id)
+	w.coll.chased(e.id)
 	w.tell(e.old, e.new)
 	if e.new == nil {
 		return internal(w.batch.Delete(docKey(w.coll.id, e.id), nil), "stage a delete")

@@ -8,9 +8,10 @@
 //
 // What a write makes of its document is worked out outside of any lock, for the document as it is then (edit.go,
 // write_filter.go). One mutex decides writes and numbers them: an edit holds if its document is still the same
-// (commit.go). Their fsync they wait for together, outside of it. A transaction lays its documents over a snapshot
-// (overlay.go), claims what it writes to, so that others wait or lose (intents.go), and ends in one commit
-// (transaction.go). A view is a snapshot with the catalog (members.go) and the place in the feed of its moment (view.go).
+// (commit.go). Their fsync they wait for together, outside of it. An op whose document others keep taking away chases it
+// without stopping them (chase.go). A transaction lays its documents over a snapshot (overlay.go), claims what it writes
+// to, so that others wait or lose (intents.go), and ends in one commit (transaction.go). A view is a snapshot with the
+// catalog (members.go) and the place in the feed of its moment (view.go).
 //
 // A commit also has the changes for the feed of its database and the new counters (ledger.go, feed.go, stats.go), so that
 // no crash can part them from the documents; watch.go tells of what is on disk. In the background indexes are built
@@ -21,7 +22,7 @@
 //
 // Store.commit is the mutex above. It guards all that a commit decides or numbers: changes of the catalog (which readers
 // see through atomics, catalog.mu and their snapshot), counters, the ends of feeds, intents and the end of transactions,
-// touched, and builds, as far as their fields say so. Under it nothing waits for a transaction, and for an fsync
+// touched, chases and builds, as far as their fields say so. Under it nothing waits for a transaction, and for an fsync
 // only a change of the catalog or a Repair. Before it may come Store.expiring (expiry against drops and renames) or the token of
 // Store.building (one build at a time). Whoever holds one of the others, catalog.mu, feeds.mu, feed.mu, stamps.mu, disk.mu
 // and that of a plan.Cache, takes no further one; Store.state comes before view.mu. Store.checkpoints is by itself.

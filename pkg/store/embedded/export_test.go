@@ -85,6 +85,14 @@ func FeedSize(tb testing.TB, s *Store, database string) uint64 {
 	return 0
 }
 
+// Chased says whether somebody chases a document of c.
+func Chased(c store.Collection) bool {
+	coll := c.(*Collection)
+	coll.s.commit.Lock()
+	defer coll.s.commit.Unlock()
+	return len(coll.s.cat.get(coll.name).chases) > 0
+}
+
 // Flush writes what is in memory to tables.
 func Flush(s *Store) error { return s.db.Flush() }
 

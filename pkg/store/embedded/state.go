@@ -19,7 +19,7 @@ type state struct {
 
 // state gives the collection as it is now. The caller closes it.
 func (c *Collection) state() (*state, error) {
-	st := &state{s: c.s, coll: c.s.cat.get(c.name)}
+	st := &state{s: c.s, coll: c.s.cat.get(c.name), indexes: noIndexes}
 	if st.coll == nil {
 		return st, nil
 	}

@@ -11,109 +11,79 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-const (
-	candidates   = 8  // documents that a search gives at most, once the first one was lost to somebody else
-	patientTries = 16 // searches that may be in vain before one is made while nobody can write
-)
-
-// writeOne carries out an op on the first document that matches its filter. The document is looked for on a snapshot;
-// if by the time of the commit none of those found matches any more, it is looked for again.
+// writeOne carries out an op on the first document that matches its filter. The document is looked for on a snapshot; if
+// by the time of the commit it does not match any more, others are written to all the time, and a chase looks for it.
 func (c *Collection) writeOne(ctx context.Context, p *pending, a *acks) error {
-	for try := 0; ; try++ {
-		b, again, err := c.tryOne(ctx, p, try)
-		if b != nil {
-			err = also(err, a.add(b))
-		}
-		if h, ok := err.(held); ok { //nolint:errorlint // never wrapped
-			err, again = c.s.await(ctx, h.by, nil), true
-		}
-		if err != nil || !again {
+	find := c.tryOne
+	for limit := firstCandidates; ; {
+		b, err := find(ctx, p)
+		again, err := a.take(ctx, b, err)
+		if lost := errors.Is(err, errAgain); !again && !lost {
 			return err
+		} else if lost {
+			limit *= 2
+			find = func(ctx context.Context, p *pending) (*commit, error) { return c.chase(ctx, p, limit) }
 		}
 	}
-}
-
-func (c *Collection) tryOne(ctx context.Context, p *pending, try int) (b *commit, again bool, err error) {
-	locked := try >= patientTries
-	if locked {
-		c.s.commit.Lock()
-		defer c.s.commit.Unlock()
-	}
-	limit := int64(1)
-	if try > 0 {
-		limit = candidates
-	}
-	docs, indexes, err := c.search(ctx, p, limit)
-	if err != nil {
-		return nil, false, err
-	}
-	switch {
-	case len(docs) > 0:
-		p.workAhead(docs[0], indexes)
-	case p.op.Upsert:
-		p.workAhead(nil, indexes)
-	default:
-		*p.result = store.Result{}
-		return nil, false, nil
-	}
-	if !locked {
-		c.s.commit.Lock()
-		defer c.s.commit.Unlock()
-	}
-	if ctx.Err() != nil {
-		return nil, false, store.Ended(ctx)
-	}
-	w := c.s.newCommit(false).writer(c.name)
-	err = w.one(p, docs)
-	if errors.Is(err, errAgain) {
-		return nil, true, w.discard()
-	}
-	if _, ok := err.(held); ok || broken(err) != nil { //nolint:errorlint // never wrapped
-		return nil, false, also(err, w.discard())
-	}
-	p.settle(err)
-	applied, err := w.finish()
-	if err != nil || !applied {
-		return nil, false, err
-	}
-	return w.commit, false, nil
 }
 
 // errAgain says that what a search gave is of no use any more; it never leaves this package.
 var errAgain = errors.New("again")
 
-// search gives copies of the first documents that the filter of p matches, and the indexes of that moment.
-func (c *Collection) search(ctx context.Context, p *pending, limit int64) (docs []bson.Raw, _ *indexSet, err error) {
+func (c *Collection) tryOne(ctx context.Context, p *pending) (b *commit, err error) {
 	st, err := c.state()
 	if err != nil {
-		return nil, nil, err
-	}
-	p.seen = st.seen
-	if st.coll == nil {
-		return nil, noIndexes, nil
+		return nil, err
 	}
 	defer closeInto(&err, st.close)
+	docs, err := st.search(ctx, p, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(docs) == 0 {
+		return c.writeNone(ctx, p, st.indexes)
+	}
+	p.workAhead(docs[0], st.indexes)
+	return c.commit(ctx, false, func(w *writer) (keep bool, err error) {
+		ok, err := w.hit(p)
+		if err == nil && !ok {
+			err = errAgain
+		}
+		return p.settleUnless(err)
+	})
+}
+
+// writeNone is an op that has found nothing: no error, or a document to insert.
+func (c *Collection) writeNone(ctx context.Context, p *pending, indexes *indexSet) (*commit, error) {
+	if !p.op.Upsert {
+		*p.result = store.Result{}
+		return nil, nil
+	}
+	p.edit = edit{}
+	p.workAhead(nil, indexes)
+	return c.commit(ctx, false, func(w *writer) (keep bool, err error) { return p.settleUnless(w.insert(p)) })
+}
+
+// settleUnless settles the op, unless err says that it can't be yet or that the store has failed.
+func (p *pending) settleUnless(err error) (keep bool, _ error) {
+	if errors.Is(err, errAgain) || isHeld(err) || broken(err) != nil {
+		return false, err
+	}
+	p.settle(err)
+	return true, nil
+}
+
+// search gives copies of the first documents that the filter of p matches.
+func (st *state) search(ctx context.Context, p *pending, limit int64) (docs []bson.Raw, err error) {
+	p.seen = st.seen
+	if st.coll == nil {
+		return nil, nil
+	}
 	_, err = st.find(ctx, store.Query{Filter: p.op.Filter, Sort: p.op.Sort, Limit: limit}, func(doc bson.Raw) error {
 		docs = append(docs, bytes.Clone(doc))
 		return nil
 	})
-	return docs, st.indexes, err
-}
-
-// one carries out an op on the first of docs that still matches, or inserts a document if a search has found none.
-func (w *writer) one(p *pending, docs []bson.Raw) error {
-	if len(docs) == 0 {
-		return w.insert(p)
-	}
-	for i, doc := range docs {
-		if i > 0 {
-			p.work(doc)
-		}
-		if ok, err := w.hit(p); err != nil || ok {
-			return err
-		}
-	}
-	return errAgain
+	return docs, err
 }
 
 // hit carries out an op on the document of its edit, if it still matches.
