@@ -151,7 +151,7 @@ func (w *writer) put(e *edit) error {
 	}
 	w.touch(e.id)
 	w.coll.chased(e.id)
-	w.tell(e.old, e.new)
+	w.tell(e)
 	if e.new == nil {
 		return internal(w.batch.Delete(docKey(w.coll.id, e.id), nil), "stage a delete")
 	}
@@ -252,21 +252,21 @@ func setDoc(b *pebble.Batch, coll uint32, id []byte, doc bson.Raw) error {
 	return op.Finish()
 }
 
-// tell takes up for the feed and the counters that a document became another one; nil is none.
-func (w *writer) tell(before, after bson.Raw) {
+// tell takes up an edit for the feed and the counters.
+func (w *writer) tell(e *edit) {
 	switch {
-	case before == nil:
-		id, _ := document.Field(after, "_id")
+	case e.old == nil:
+		id, _ := document.Field(e.new, "_id")
 		w.log(store.Inserted, id)
-		w.count(1, int64(len(after)))
-	case after == nil:
-		id, _ := document.Field(before, "_id")
+		w.count(1, int64(len(e.new)))
+	case e.new == nil:
+		id, _ := document.Field(e.old, "_id")
 		w.log(store.Deleted, id)
-		w.count(-1, -int64(len(before)))
+		w.count(-1, -int64(e.before))
 	default:
-		id, _ := document.Field(after, "_id")
+		id, _ := document.Field(e.new, "_id")
 		w.log(store.Updated, id)
-		w.count(0, int64(len(after)-len(before)))
+		w.count(0, int64(len(e.new)-e.before))
 	}
 }
 

@@ -32,6 +32,7 @@ type pending struct {
 type edit struct {
 	id     []byte       // key of the _id
 	old    bson.Raw     // nil: there is none
+	before int          // length of old
 	new    bson.Raw     // nil: it goes
 	same   bool         // nothing changes
 	update *mql.Update  // what made new of old, if anything did
@@ -75,7 +76,7 @@ func (p *pending) prepare(s *Store) error {
 
 // work works out the edit for old, the document that the op has chosen (nil: there is none).
 func (p *pending) work(old bson.Raw) {
-	p.edit = edit{id: p.id, old: old, moves: p.edit.moves[:0]}
+	p.edit = edit{id: p.id, old: old, before: len(old), moves: p.edit.moves[:0]}
 	p.err = p.apply(&p.edit)
 	p.done = true
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -22,14 +23,35 @@ type txCollection struct {
 	keys map[string][]byte    // intents of unique keys, with the key of the _id of the document that took each last
 }
 
-// overlaid is a document that the transaction wrote. The old one of its edit is that of the snapshot.
+// overlaid is a document that the transaction wrote. The old one of its edit is that of the snapshot, of which only the
+// _id is kept.
 type overlaid struct {
 	in   *txCollection
 	edit edit
+	gone bool // nothing is left of what the transaction did to it
 }
 
-// gone says that the transaction left nothing of what it did to the document.
-func (o *overlaid) gone() bool { return bytes.Equal(o.edit.old, o.edit.new) }
+// old gives the document as it is in the snapshot; nil if there is none.
+func (o *overlaid) old() (bson.Raw, error) {
+	if o.edit.old == nil {
+		return nil, nil
+	}
+	return getDoc(o.in.st.snap, docKey(o.in.st.coll.id, o.edit.id))
+}
+
+// plan works out what the edit changes in the indexes, if it was not yet.
+func (o *overlaid) plan() error {
+	if o.gone || o.edit.indexes == o.in.st.indexes {
+		return nil
+	}
+	id := o.edit.old
+	var err error
+	if o.edit.old, err = o.old(); err == nil {
+		err = o.edit.plan(o.in.st.indexes)
+	}
+	o.edit.old = id
+	return err
+}
 
 // overhead is about what an overlaid document takes beside its bytes.
 const overhead = 256
@@ -203,17 +225,26 @@ func (c *txCollection) put(e *edit) error {
 		}
 	}
 	c.t.size += len(e.new)
+	e.new = bytes.Clone(e.new) // a Replace's may be the caller's
 	if o == nil {
-		e.new = bytes.Clone(e.new) // a Replace's may be the caller's
 		o = &overlaid{in: c, edit: *e}
+		if e.old != nil {
+			id, _ := document.Field(e.old, "_id")
+			o.edit.old = document.WithID(emptyDoc, id)
+		}
 		c.docs[string(e.id)] = o
 		c.t.changed = append(c.t.changed, o)
-		c.t.size += len(e.id) + len(e.old) + overhead
+		c.t.beside += len(e.id) + overhead
 	} else {
 		c.t.size -= len(o.edit.new)
-		o.edit = edit{id: o.edit.id, old: o.edit.old, new: bytes.Clone(e.new)}
+		old, err := o.old()
+		if err != nil {
+			return err
+		}
+		o.edit = edit{id: o.edit.id, old: o.edit.old, before: o.edit.before, new: e.new}
+		o.gone = bytes.Equal(old, e.new)
 	}
-	if c.t.size > c.t.limit {
+	if c.t.size > c.t.limit || c.t.beside > c.t.limit {
 		return store.ErrTransactionSize
 	}
 	return nil
@@ -329,7 +360,11 @@ func (c *txCollection) Count(ctx context.Context, filter *mql.Filter, limit int6
 	}
 	var more int64
 	for _, o := range c.docs {
-		if o.edit.old != nil && filter.Match(o.edit.old) {
+		old, err := o.old()
+		if err != nil {
+			return 0, err
+		}
+		if old != nil && filter.Match(old) {
 			more--
 		}
 		if o.edit.new != nil && filter.Match(o.edit.new) {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxTransaction = 16 << 20  // bytes that a transaction may hold
+	maxTransaction = 16 << 20  // bytes of documents that a transaction may write
 	maxSearching   = 128 << 20 // the same for an atomic write that searches
 	firstBackoff   = time.Millisecond
 	maxBackoff     = 100 * time.Millisecond
@@ -77,7 +77,8 @@ type transaction struct {
 	m       *moment // nil until the first read or write
 	colls   map[string]*txCollection
 	changed []*overlaid // in the order in which they were first written
-	size    int
+	size    int         // bytes of them
+	beside  int         // bytes that they take besides
 
 	failed   error        // the error that ended it
 	lost     bool         // that error is a conflict, so it is to be tried again
@@ -191,10 +192,8 @@ func (t *transaction) commit() error {
 		return t.cause()
 	}
 	for _, o := range t.changed {
-		if !o.gone() && o.edit.indexes != o.in.st.indexes {
-			if err := o.edit.plan(o.in.st.indexes); err != nil {
-				return err
-			}
+		if err := o.plan(); err != nil {
+			return err
 		}
 	}
 	if len(t.changed) == 0 {
@@ -243,7 +242,7 @@ func (t *transaction) stage(b *commit) error {
 		writers[c] = w
 	}
 	for _, o := range t.changed {
-		if o.gone() {
+		if o.gone {
 			continue
 		}
 		if err := writers[o.in].unindex(&o.edit); err != nil {
@@ -251,7 +250,7 @@ func (t *transaction) stage(b *commit) error {
 		}
 	}
 	for _, o := range t.changed {
-		if o.gone() {
+		if o.gone {
 			continue
 		}
 		w := writers[o.in]

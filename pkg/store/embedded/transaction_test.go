@@ -277,6 +277,63 @@ func TestTransactionSize(t *testing.T) {
 	wantIdle(t, s)
 }
 
+// What counts is the bytes of the documents as the transaction leaves them, up to the limit to the byte, and not those
+// that were there before.
+func TestTransactionSizeBoundary(t *testing.T) {
+	const limit = 16 << 20
+	s := open(t, embedded.Options{InMemory: true})
+	c := collection(s)
+	createIndex(t, c, index("n", "n"))
+	sized := func(id, n, size int) bson.Raw { // a document of a size
+		doc := func(pad int) bson.Raw {
+			return raw(t, bson.D{{Key: "_id", Value: id}, {Key: "n", Value: n}, {Key: "pad", Value: strings.Repeat("x", pad)}})
+		}
+		return doc(size - len(doc(0)))
+	}
+	for _, tt := range []struct {
+		name  string
+		sizes []int
+		ok    bool
+	}{
+		{"one of the limit", []int{limit}, true},
+		{"two of the limit", []int{limit - 1<<20, 1 << 20}, true},
+		{"one byte more", []int{limit - 1<<20, 1<<20 + 1}, false},
+	} {
+		for round := range 3 { // inserted, replaced, and each one twice
+			err := transact(t.Context(), s, func(ctx context.Context, tx store.TxCollection) error {
+				for i, size := range tt.sizes {
+					for n := range 1 + round/2 {
+						op := store.Op{Kind: store.Replace, Doc: sized(i, round+n, size), Upsert: true}
+						if _, err := one(ctx, tx, op); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+			if tt.ok != (err == nil) || err != nil && errs.KindOf(err) != errs.Limit {
+				t.Errorf("%s, round %d: %v", tt.name, round, err)
+			}
+		}
+	}
+	err := transact(t.Context(), s, func(ctx context.Context, tx store.TxCollection) error {
+		for i := range 2 {
+			if _, err := one(ctx, tx, store.Op{Kind: store.Delete, ID: value(t, i)}); err != nil {
+				return err
+			}
+			if n, err := tx.Count(ctx, nil, 0); err != nil || n != int64(1-i) {
+				t.Errorf("%d documents are left, %v", n, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	wantIdle(t, s)
+	validateAndClose(t, s)
+}
+
 func TestTransactionPanics(t *testing.T) {
 	s := open(t, embedded.Options{InMemory: true})
 	c := collection(s)
