@@ -175,13 +175,13 @@ func (c *Collection) commitChunk(ctx context.Context, work []pending, atomic boo
 			if atomic && err != nil {
 				abort(work, settled)
 				settled = len(work)
-				return false, nil
+				return false, nil //nolint:nilerr // it is settled
 			}
 			settled++
 		}
 		if atomic && waits != nil {
 			settled = 0
-			return false, nil
+			return false, nil //nolint:nilerr // commitChunk gives waits
 		}
 		return true, nil
 	})
