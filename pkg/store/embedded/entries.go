@@ -25,7 +25,7 @@ func (e entries) has(key []byte) bool {
 }
 
 // entriesOf makes the entries of a document as MongoDB does: a missing field counts as null, an empty list as
-// undefined (before null), and a list gives one entry for each element. Two keys of an index may lead to or through
+// undefined (before null), and a list gives one entry for each element, unless the path ends at its position in another list. Two keys of an index may lead to or through
 // the same list, which is then walked once for both, but not to two different lists. A document that a partial index
 // leaves out has none.
 func (x *index) entriesOf(doc bson.Raw) (entries, error) {
@@ -35,9 +35,9 @@ func (x *index) entriesOf(doc bson.Raw) (entries, error) {
 	w := entryWalk{index: x}
 	fields := make([]entryField, len(x.paths))
 	for i, path := range x.paths {
-		fields[i].rest = path
+		fields[i] = entryField{from: bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}, rest: path}
 	}
-	if err := w.walk(doc, fields); err != nil {
+	if err := w.walk(fields); err != nil {
 		return entries{}, err
 	}
 	if len(w.out.keys) > 1 {
@@ -47,12 +47,14 @@ func (x *index) entriesOf(doc bson.Raw) (entries, error) {
 	return w.out, nil
 }
 
-// entryField is what is known of one key field: its value, or the path that is left.
+// entryField is what is known of one key field: its value, or the path that is left, from a value on.
 type entryField struct {
-	rest  []string
-	done  bool
-	value bson.RawValue // missing: zero
-	empty bool          // the value is an empty list's
+	from   bson.RawValue
+	rest   []string
+	picked bool // from is the element of a list at a position that the path names
+	done   bool
+	value  bson.RawValue // missing: zero
+	empty  bool          // the value is an empty list's
 }
 
 type entryWalk struct {
@@ -65,8 +67,8 @@ type entryWalk struct {
 // text beside a long list would have gigabytes.
 const maxEntries = 64 << 20
 
-// walk resolves the fields that are not done from doc on, and adds an entry for each combination found.
-func (w *entryWalk) walk(doc []byte, fields []entryField) error {
+// walk resolves the fields that are not done, and adds an entry for each combination found.
+func (w *entryWalk) walk(fields []entryField) error {
 	var list []byte // the list that some fields lead to
 	var inList uint32
 	for i := range fields {
@@ -74,10 +76,7 @@ func (w *entryWalk) walk(doc []byte, fields []entryField) error {
 		if f.done {
 			continue
 		}
-		value, rest, err := w.descend(i, doc, f.rest)
-		if err != nil {
-			return err
-		}
+		value, rest := descend(f.from, f.rest)
 		if value.Type != bson.TypeArray {
 			f.value, f.done = value, true
 			continue
@@ -85,6 +84,7 @@ func (w *entryWalk) walk(doc []byte, fields []entryField) error {
 		if len(list) > 0 && &list[0] != &value.Value[0] {
 			return store.ErrParallelLists
 		}
+		f.picked = f.picked && len(f.rest) == 0 // it is the list that was picked
 		list, f.rest = value.Value, rest
 		inList |= 1 << i
 	}
@@ -95,8 +95,25 @@ func (w *entryWalk) walk(doc []byte, fields []entryField) error {
 	return w.expand(list, inList, fields)
 }
 
-// expand walks on from each element of list, for the fields whose bits are set.
+// expand walks on from each element of list, for the fields whose bits are set. Those that go by a position have the
+// same element each time: where there are no others, once is enough.
 func (w *entryWalk) expand(list []byte, inList uint32, fields []entryField) error {
+	for i := range fields {
+		f := &fields[i]
+		if inList&(1<<i) == 0 {
+			continue
+		}
+		found, err := f.pick(list)
+		if err != nil {
+			return err
+		}
+		if found {
+			inList &^= 1 << i
+		}
+	}
+	if inList == 0 {
+		return w.walk(fields)
+	}
 	elements := 0
 	for it := document.NewIter(list); it.Next(); elements++ {
 		if err := w.element(it.Value(), false, inList, fields); err != nil {
@@ -109,48 +126,61 @@ func (w *entryWalk) expand(list []byte, inList uint32, fields []entryField) erro
 	return w.element(bson.RawValue{}, true, inList, fields)
 }
 
+// pick says whether a field that leads to a list goes on by a position in it, or ends at it after it was picked itself:
+// it is a value of its own then. A number as a name is that of a field of the elements if there is none at that position.
+func (f *entryField) pick(list []byte) (bool, error) {
+	if len(f.rest) == 0 {
+		if !f.picked {
+			return false, nil
+		}
+		it := document.NewIter(list)
+		f.value, f.empty, f.done = bson.RawValue{Type: bson.TypeArray, Value: list}, !it.Next(), true
+		return true, nil
+	}
+	if !isPosition(f.rest[0]) {
+		return false, nil
+	}
+	item, found := document.Element(list, document.ListIndex(f.rest[0]))
+	if !found {
+		return false, nil
+	}
+	if ambiguous(list, f.rest[0]) {
+		return false, store.ErrAmbiguousPath
+	}
+	f.from, f.rest, f.picked = item, f.rest[1:], true
+	return true, nil
+}
+
 func (w *entryWalk) element(v bson.RawValue, empty bool, inList uint32, fields []entryField) error {
 	next := slices.Clone(fields)
 	for i := range next {
-		if inList&(1<<i) != 0 && len(next[i].rest) == 0 {
-			next[i].value, next[i].empty, next[i].done = v, empty, true
+		f := &next[i]
+		switch {
+		case inList&(1<<i) == 0:
+		case len(f.rest) == 0:
+			f.value, f.empty, f.done = v, empty, true
+		case v.Type == bson.TypeEmbeddedDocument:
+			f.from, f.picked = v, false
+		default: // of anything but an object, all fields are missing
+			f.done = true
 		}
 	}
-	var doc []byte // of anything but an object, all fields are missing
-	if v.Type == bson.TypeEmbeddedDocument {
-		doc = v.Value
-	}
-	return w.walk(doc, next)
+	return w.walk(next)
 }
 
-// descend follows path until it ends or meets a list, which it gives together with the path that is left. A number as
-// a name picks an element of a list; if there is none at that position, it is the name of a field of the elements.
-func (w *entryWalk) descend(field int, doc []byte, path []string) (bson.RawValue, []string, error) {
-	for {
-		v, found := document.Field(doc, path[0])
-		if !found {
-			return bson.RawValue{}, nil, nil
-		}
-		path = path[1:]
-		for v.Type == bson.TypeArray && len(path) > 0 && isPosition(path[0]) {
-			w.out.multikey |= 1 << field
-			item, found := document.Element(v.Value, document.ListIndex(path[0]))
-			if !found { // it can only be a name then
-				return v, path, nil
-			}
-			if ambiguous(v.Value, path[0]) {
-				return bson.RawValue{}, nil, store.ErrAmbiguousPath
-			}
-			v, path = item, path[1:]
-		}
-		if v.Type == bson.TypeArray || len(path) == 0 {
-			return v, path, nil
-		}
+// descend follows path until it ends or meets a list, which it gives together with the path that is left.
+func descend(v bson.RawValue, path []string) (bson.RawValue, []string) {
+	for len(path) > 0 && v.Type != bson.TypeArray {
 		if v.Type != bson.TypeEmbeddedDocument {
-			return bson.RawValue{}, nil, nil
+			return bson.RawValue{}, nil
 		}
-		doc = v.Value
+		next, found := document.Field(v.Value, path[0])
+		if !found {
+			return bson.RawValue{}, nil
+		}
+		v, path = next, path[1:]
 	}
+	return v, path
 }
 
 // ambiguous says whether an element of list has a field of that name.

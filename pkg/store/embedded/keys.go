@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	layoutVersion = 2
+	layoutVersion = 3
 	docHeader     = 0 // how the rest of a stored document is encoded: as it is
 )
 

@@ -229,6 +229,13 @@ func TestParallelArrays(t *testing.T) {
 	if got := code(bson.D{{Key: "_id", Value: 5}, {Key: "e", Value: bson.A{bson.D{{Key: "0", Value: 1}}}}}); got != "ambiguous_path" {
 		t.Errorf("position and field of one name: %s", got)
 	}
+	createIndex(t, c, index("g", "g.0", "g.1.0"))
+	if got := code(bson.D{{Key: "_id", Value: 7}, {Key: "g", Value: bson.A{list, list}}}); got != "parallel_arrays" {
+		t.Errorf("lists at two positions of a list: %s", got)
+	}
+	if got := code(bson.D{{Key: "_id", Value: 8}, {Key: "g", Value: bson.A{list, 1}}}); got != "<nil>" {
+		t.Errorf("a list at one of two positions of a list: %s", got)
+	}
 	createIndex(t, c, index("f1", "f.1"))
 	if got := code(bson.D{{Key: "_id", Value: 6}, {Key: "f", Value: bson.A{bson.D{{Key: "1", Value: 7}}}}}); got != "<nil>" {
 		t.Errorf("a field of the name of a position that the list does not have: %s", got)

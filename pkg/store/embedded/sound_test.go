@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/store/embedded/plan"
@@ -146,4 +147,41 @@ func sorted(pl *plan.Plan, q store.Query, all []foundKey) error {
 		last = f.doc
 	}
 	return nil
+}
+
+// TestPickedLists: a list that a position picks at the end of a path is one key, as in MongoDB; elsewhere each element is.
+func TestPickedLists(t *testing.T) {
+	for _, tt := range []struct {
+		path  string
+		a     any
+		keys  []any
+		empty bool // the key is that of an empty list
+	}{
+		{path: "a.1", a: bson.A{0, bson.A{1, 2}}, keys: []any{bson.A{1, 2}}},
+		{path: "a.1", a: bson.A{0, bson.A{}}, empty: true},
+		{path: "a.1", a: bson.A{0, bson.A{bson.A{}}}, keys: []any{bson.A{bson.A{}}}},
+		{path: "a.0.0", a: bson.A{bson.A{bson.A{6}}}, keys: []any{bson.A{6}}},
+		{path: "a.1.x", a: bson.A{0, bson.A{bson.D{{Key: "x", Value: 1}}, bson.D{{Key: "x", Value: 2}}}}, keys: []any{1, 2}},
+		{path: "a.0.b", a: bson.A{bson.D{{Key: "b", Value: bson.A{1, 2}}}}, keys: []any{1, 2}},
+		{path: "a.0", a: bson.D{{Key: "0", Value: bson.A{1, 2}}}, keys: []any{1, 2}},
+	} {
+		doc := raw(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: tt.a}})
+		got, _, err := embedded.Entries(index("x", tt.path), doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want [][]byte
+		for _, v := range tt.keys {
+			want = append(want, document.AppendKey(embedded.IndexPrefix(), value(t, v), false))
+		}
+		if tt.empty {
+			want = append(want, document.AppendUndefinedKey(embedded.IndexPrefix(), false))
+		}
+		for i := range want {
+			want[i] = document.AppendKey(want[i], value(t, 1), false)
+		}
+		if !slices.EqualFunc(got, want, bytes.Equal) {
+			t.Errorf("%s of %v: %x, want %x", tt.path, tt.a, got, want)
+		}
+	}
 }

@@ -57,12 +57,6 @@ func Deliberate() []Difference {
 			holds: never,
 		},
 		{
-			ID: "index-position", // not generated
-			Why: "an index on a.0 has the elements of a list there, as on any path; a server has that list as one value, for unique " +
-				"indexes and for the rule that only one list may be in an index",
-			holds: never,
-		},
-		{
 			ID:    "names-with-dots", // not generated
 			Why:   "a distinct by a.b.c finds a name b.c in a on a server; here a path never leads to it",
 			holds: never,

@@ -66,6 +66,16 @@ func findings() []finding {
 				`{"kind":"find","filter":{"a.1":{"$numberInt":"7"}}},{"kind":"find","filter":{"a.1":null}},{"kind":"distinct","path":"a.1"}]}`,
 		},
 		{
+			"a unique index on a position where there are lists",
+			`{"docs":[{"_id":{"$numberInt":"1"},"a":[{"$numberInt":"0"},[{"$numberInt":"1"},{"$numberInt":"2"}]]}],` +
+				`"indexes":[{"keys":{"a.1":{"$numberInt":"1"},"a":{"$numberInt":"1"}},"unique":true,"shared":true},{"keys":{"a.1":{"$numberInt":"-1"}},"unique":true,"shared":true}],"ops":[` +
+				`{"kind":"insert","doc":{"_id":{"$numberInt":"2"},"a":[{"$numberInt":"3"},[{"$numberInt":"2"},{"$numberInt":"1"}]]}},` +
+				`{"kind":"insert","doc":{"_id":{"$numberInt":"3"},"a":[{"$numberInt":"4"},[{"$numberInt":"1"},{"$numberInt":"2"}]]}},` +
+				`{"kind":"insert","doc":{"_id":{"$numberInt":"4"},"a":[{"$numberInt":"5"},[]]}},` +
+				`{"kind":"insert","doc":{"_id":{"$numberInt":"5"},"a":[{"$numberInt":"6"},{"$numberInt":"1"}]}},` +
+				`{"kind":"find","filter":{"a.1":{"$gte":{"$minKey":1}}},"sort":{"a.1":{"$numberInt":"1"}}}]}`,
+		},
+		{
 			"a condition beside the _id, in a batch",
 			`{"docs":[{"_id":{"$numberInt":"1"},"a":{"$numberInt":"1"}}],"ops":[` +
 				`{"kind":"batch","batch":[{"kind":"update","id":{"$numberInt":"1"},"update":{"$set":{"b":true}}},{"kind":"update","id":{"$numberInt":"1"},"if":{"a":{"$numberInt":"2"}},"update":{"$set":{"c":true}}}]},` +

@@ -59,8 +59,8 @@ func indexes(r *rand.Rand) []Index {
 		switch r.IntN(16) {
 		case 0, 1:
 			x.Keys = bson.D{{Key: "a.b", Value: direction(r)}, {Key: "a.c", Value: direction(r)}}
-		case 2: // alone: index-position
-			x.Keys = bson.D{{Key: []string{"a.0", "b.0.c", "a.b.0", "a.1"}[r.IntN(4)], Value: direction(r)}}
+		case 2:
+			x.Keys = positions(r)
 		default:
 			for _, i := range r.Perm(len(paths))[:1+r.IntN(2)*r.IntN(3)] {
 				x.Keys = append(x.Keys, bson.E{Key: paths[i], Value: direction(r)})
@@ -79,14 +79,26 @@ func indexes(r *rand.Rand) []Index {
 			x.Unique = true
 			x.Sparse = r.IntN(2) == 0
 		}
-		if len(x.Keys) == 1 && hasPosition(x.Keys) {
-			x.Unique = false // index-position
-		}
 		if !slices.ContainsFunc(list, func(o Index) bool { return slices.Equal(o.Keys, x.Keys) }) {
 			list = append(list, x)
 		}
 	}
 	return list
+}
+
+// positions are the keys of an index with one that leads through a position of a list, alone or beside others.
+func positions(r *rand.Rand) bson.D {
+	paths := []string{"a.0", "b.0.c", "a.b.0", "a.1", "a.0.0", "a.0.b", "a.1.0"}
+	keys := bson.D{{Key: paths[r.IntN(len(paths))], Value: direction(r)}}
+	if r.IntN(2) == 0 {
+		return keys
+	}
+	others := []string{"a.b", "a", "b", "b.c", "a.0", "a.1", "d"}
+	if other := others[r.IntN(len(others))]; other != keys[0].Key {
+		keys = append(keys, bson.E{Key: other, Value: direction(r)})
+		r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	}
+	return keys
 }
 
 func direction(r *rand.Rand) int32 { return int32(1 - 2*r.IntN(2)) }
