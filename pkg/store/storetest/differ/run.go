@@ -265,10 +265,24 @@ func (d *duel) stretch(ctx context.Context, c *Case) (*Case, error) {
 			return s.rest(), nil
 		}
 	}
+	return nil, d.end(ctx, c, o)
+}
+
+// end compares the documents that there are behind a case: where its last write was done by half, those before that.
+func (d *duel) end(ctx context.Context, c *Case, o *outcome) error {
+	if c.halfDone(o.theirs) {
+		before := *c
+		before.Ops = c.Ops[:len(c.Ops)-1]
+		c = &before
+		var err error
+		if o, err = d.both(ctx, c); err != nil {
+			return err
+		}
+	}
 	if kind := o.differs(c, len(c.Ops)); kind != "" {
 		d.found(ctx, c, len(c.Ops), kind)
 	}
-	return nil, nil //nolint:nilnil // nothing is left
+	return nil
 }
 
 // halfDone says whether the last op is a write of many documents that failed: which ones it had done is up to the order

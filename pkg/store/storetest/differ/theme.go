@@ -73,18 +73,37 @@ func onTheme(r *rand.Rand, v any, pool []any) any {
 	}
 }
 
-// pushes puts values into a list of scalars, which most updates do not meet.
-func pushes(r *rand.Rand, op *Op) {
+// pushes puts values into a list, mostly of scalars, which most updates do not meet.
+func pushes(r *rand.Rand, op *Op, id int32) {
+	if op.Sort == nil {
+		op.Filter = bson.D{{Key: "_id", Value: id}}
+	}
 	each := bson.A{mqltest.Scalar(r), mqltest.Scalar(r)}[:1+r.IntN(2)]
 	push := bson.D{{Key: "$each", Value: each}}
 	for _, e := range []bson.E{
-		{Key: "$position", Value: int32(r.IntN(9) - 4)},
-		{Key: "$slice", Value: int32(r.IntN(11) - 5)},
+		{Key: "$position", Value: []int32{-1, -1, -2, -2, -3, -6, 0, 1, 2, 5}[r.IntN(10)]},
+		{Key: "$slice", Value: int32(r.IntN(13) - 6)},
 		{Key: "$sort", Value: direction(r)},
 	} {
-		if r.IntN(3) == 0 {
+		if r.IntN(3) == 0 || e.Key == "$position" && r.IntN(2) == 0 {
 			push = append(push, e)
 		}
 	}
 	op.Update = bson.D{{Key: "$push", Value: bson.D{{Key: []string{"a", "b", "c"}[r.IntN(3)], Value: push}}}}
+}
+
+// withLists puts lists of three scalars and more in the place of some fields.
+func withLists(r *rand.Rand, d bson.D) bson.D {
+	out := slices.Clone(d)
+	for i, e := range out {
+		if e.Key == "_id" || r.IntN(4) > 0 {
+			continue
+		}
+		var list bson.A
+		for range 3 + r.IntN(3) {
+			list = append(list, mqltest.Scalar(r))
+		}
+		out[i].Value = list
+	}
+	return out
 }

@@ -22,7 +22,13 @@ func generateWrites(r, ofIndexes *rand.Rand) *Case {
 	c := &Case{}
 	oneList := ofIndexes.IntN(2) == 0
 	for i := range docsPerWrites {
-		c.Docs = append(c.Docs, document1(r, int32(i), oneList))
+		d := document1(r, int32(i), oneList)
+		if r.IntN(3) == 0 {
+			if d = withLists(r, d); oneList {
+				d = mqltest.OneList(d)
+			}
+		}
+		c.Docs = append(c.Docs, d)
 	}
 	for _, x := range indexes(ofIndexes) {
 		x.Shared = true
@@ -90,7 +96,7 @@ func change(r *rand.Rand, op *Op, id int32) {
 	case 0:
 		positional(r, op)
 	case 1:
-		pushes(r, op)
+		pushes(r, op, id)
 	default:
 		op.Update, op.ArrayFilters = update(r, false)
 		if op.Upsert {
