@@ -103,7 +103,10 @@ func encode(t *testing.T, doc bson.D) bson.Raw {
 func TestManyRenames(t *testing.T) {
 	doc := encode(t, bson.D{
 		{Key: "a", Value: bson.D{{Key: "x", Value: 1}, {Key: "y", Value: bson.A{bson.D{{Key: "z", Value: 2}}}}}},
-		{Key: "b", Value: 3}, {Key: "b", Value: 4}, {Key: "l", Value: bson.A{1, 2}}, {Key: "s", Value: "text"},
+		{Key: "b", Value: 3},
+		{Key: "b", Value: 4},
+		{Key: "l", Value: bson.A{1, 2}},
+		{Key: "s", Value: "text"},
 	})
 	for _, tt := range []struct {
 		from, to string

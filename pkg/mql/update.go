@@ -146,7 +146,7 @@ func (s *updating) checkID() (bson.Raw, error) {
 }
 
 func checkID(id bson.RawValue) error {
-	switch id.Type {
+	switch id.Type { //nolint:exhaustive // all others can
 	case bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
 		return failed("update: _id can't be of type %s", id.Type)
 	}

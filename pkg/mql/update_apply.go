@@ -277,17 +277,7 @@ func (s *updating) list(n *updateNode, src []byte) error {
 			}
 		}
 	}
-	places := make(map[int]*updateKid, len(kids))
-	var twice map[int]bool
-	for i := range kids {
-		if places[kids[i].index] != nil {
-			if twice == nil {
-				twice = map[int]bool{}
-			}
-			twice[kids[i].index] = true
-		}
-		places[kids[i].index] = &kids[i]
-	}
+	places, twice := byIndex(kids)
 	start := s.open()
 	count := 0
 	for it := document.NewIter(src); it.Next(); count++ {
@@ -317,6 +307,22 @@ func (s *updating) list(n *updateNode, src []byte) error {
 	}
 	s.close(start)
 	return nil
+}
+
+// byIndex gives the kid of each index, and the indexes that more than one has.
+func byIndex(kids []updateKid) (places map[int]*updateKid, twice map[int]bool) {
+	places = make(map[int]*updateKid, len(kids))
+	for i := range kids {
+		index := kids[i].index
+		if places[index] != nil {
+			if twice == nil {
+				twice = map[int]bool{}
+			}
+			twice[index] = true
+		}
+		places[index] = &kids[i]
+	}
+	return places, twice
 }
 
 func (s *updating) copyElement(it *document.Iter) {

@@ -54,7 +54,7 @@ func IsBookkeeping(collection string) bool { return strings.HasPrefix(collection
 
 // CheckID refuses what can't be an _id (ErrBadID).
 func CheckID(id bson.RawValue) error {
-	switch id.Type {
+	switch id.Type { //nolint:exhaustive // all others can
 	case 0, bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
 		return ErrBadID
 	}

@@ -102,7 +102,7 @@ func (v *validation) run(database string) (err error) {
 	cat, damage := loadCatalog(v.snap)
 	if damage != nil {
 		v.tell(store.Problem{Text: "the catalog can't be read: " + damageText(damage)})
-		return nil //nolint:nilerr // it is told, and without it nothing else can be
+		return nil // without it nothing else can be told
 	}
 	v.cat = cat
 	v.whole = database == ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,7 +132,7 @@ func eachBetween(t *testing.T, c store.Collection) func(ctx context.Context, don
 	return func(ctx context.Context, done, tried int64) error {
 		var all []error
 		for i := range group {
-			n, err := number64(ctx, c, value(t, fmt.Sprint(i)))
+			n, err := number64(ctx, c, value(t, strconv.Itoa(i)))
 			all = append(all, err, between(fmt.Sprint("the count of ", i), n, done, tried))
 		}
 		return errors.Join(all...)
@@ -143,7 +144,7 @@ func countingBoth(t *testing.T, c store.Collection) *ledger {
 	t.Helper()
 	var ops []store.Op
 	for i := range group {
-		ops = append(ops, update(t, fmt.Sprint(i), `{"$inc":{"n":1}}`))
+		ops = append(ops, update(t, strconv.Itoa(i), `{"$inc":{"n":1}}`))
 	}
 	each := eachBetween(t, c)
 	return &ledger{name: "count together", step: func(ctx context.Context, _ int) error {
@@ -303,7 +304,7 @@ func viewing(db store.Database) *ledger {
 		if err != nil {
 			return err
 		}
-		defer view.Close() //nolint:errcheck // only read
+		defer view.Close()
 		logged, err := view.Collection("log").Count(ctx, nil, 0)
 		if err != nil {
 			return err

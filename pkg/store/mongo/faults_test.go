@@ -131,7 +131,7 @@ type attack struct {
 	watched *watched
 	running sync.WaitGroup
 	stop    context.CancelFunc
-	life    context.Context //nolint:containedctx // of the clients
+	life    context.Context // of the clients
 
 	mu      sync.Mutex
 	acked   int

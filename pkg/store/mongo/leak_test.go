@@ -43,7 +43,7 @@ func TestNothingStaysOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer view.Close() //nolint:errcheck // only read
+	defer view.Close()
 	many := update(t, "", `{"$set":{"n":1}}`)
 	many.Filter, many.Many = filter(t, `{}`), true
 

@@ -25,7 +25,7 @@ const (
 func (c *collection) Get(ctx context.Context, id bson.RawValue) (doc bson.Raw, err error) {
 	err = c.read(ctx, func(ctx context.Context) (bool, error) {
 		if store.CheckID(id) != nil { // nothing can have such an _id
-			return false, nil
+			return false, nil //nolint:nilerr // it is not found
 		}
 		doc, err = c.coll.FindOne(ctx, where(id, nil)).Raw()
 		if errors.Is(err, mongo.ErrNoDocuments) {

@@ -259,11 +259,13 @@ func (s *Store) release(ctx context.Context, session *mongo.Session) {
 	})
 }
 
+type closer interface {
+	Close(ctx context.Context) error
+}
+
 // closeCursor lets the server forget a cursor or a stream. If ctx has ended, release does that with the whole session, and
 // nobody waits for a server that may not answer. What can't be closed expires.
-func closeCursor(ctx context.Context, cursor interface {
-	Close(ctx context.Context) error
-}) {
+func closeCursor(ctx context.Context, cursor closer) {
 	if ctx.Err() != nil {
 		return
 	}

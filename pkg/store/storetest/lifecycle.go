@@ -110,7 +110,7 @@ func testCancellation(t *testing.T, s store.Store) {
 	check := func(c call) {
 		t.Helper()
 		for _, ended := range []struct {
-			ctx  context.Context
+			ctx  context.Context //nolint:containedctx // it is what is tested
 			want *errs.Error
 		}{{canceled, store.ErrCanceled}, {expired, store.ErrDeadline}} {
 			if err := c.run(ended.ctx); !errors.Is(err, ended.want) || !errors.Is(err, ended.ctx.Err()) {

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"strings"
@@ -129,7 +130,7 @@ func TestChoose(t *testing.T) {
 				got = append(got, describe(pl))
 			}
 			var want []string
-			for _, line := range strings.Split(tt.want, "\n") {
+			for line := range strings.SplitSeq(tt.want, "\n") {
 				want = append(want, strings.TrimSpace(line))
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -176,7 +177,7 @@ func indexes(t *testing.T, text string) []plan.Index {
 		for _, f := range sortBy(words[0]) {
 			def.Keys = append(def.Keys, store.IndexKey{Path: f.Path, Desc: f.Desc})
 		}
-		x := plan.Index{ID: uint32(len(out) + 1), Def: def, Prefix: []byte{2, byte(len(out) + 1)}} //nolint:gosec // few
+		x := plan.Index{ID: uint32(len(out) + 1), Def: def, Prefix: []byte{2, byte(len(out) + 1)}}
 		for i := 1; i < len(words); i++ {
 			switch words[i] {
 			case "unique":
@@ -226,16 +227,16 @@ func describe(pl *plan.Plan) string {
 		}
 		scans = append(scans, name+": "+strings.Join(ranges, " "))
 	}
-	out := strings.Join(scans, map[plan.Order]string{plan.InTurn: " then ", plan.ByKey: " merged ", plan.ByValue: " by value "}[pl.Order])
+	parts := []string{strings.Join(scans, map[plan.Order]string{plan.InTurn: " then ", plan.ByKey: " merged ", plan.ByValue: " by value "}[pl.Order])}
 	for _, flag := range []struct {
 		set  bool
 		name string
 	}{{pl.Sorted, "sorted"}, {pl.Seeked, "seeked"}, {pl.Exact, "exact"}, {pl.Repeats, "repeats"}} {
 		if flag.set {
-			out += "; " + flag.name
+			parts = append(parts, flag.name)
 		}
 	}
-	return out
+	return strings.Join(parts, "; ")
 }
 
 func describeRange(prefix []byte, r plan.Range) string {
@@ -265,7 +266,7 @@ func spell(key []byte) string {
 			n--
 		}
 		if n == 0 {
-			return strings.Join(append(words, fmt.Sprintf("%x", key)), ",")
+			return strings.Join(append(words, hex.EncodeToString(key)), ",")
 		}
 		words, key = append(words, known[string(key[:n])]), key[n:]
 	}
@@ -290,10 +291,16 @@ func spellings() map[string]string {
 		t    bson.Type
 		name string
 	}{
-		{bson.TypeInt32, "numbers"}, {bson.TypeString, "texts"}, {bson.TypeEmbeddedDocument, "objects"}, {bson.TypeArray, "lists"},
-		{bson.TypeBoolean, "bools"}, {bson.TypeDateTime, "dates"}, {bson.TypeRegex, "regexes"}, {bson.TypeObjectID, "oids"},
+		{bson.TypeInt32, "numbers"},
+		{bson.TypeString, "texts"},
+		{bson.TypeEmbeddedDocument, "objects"},
+		{bson.TypeArray, "lists"},
+		{bson.TypeBoolean, "bools"},
+		{bson.TypeDateTime, "dates"},
+		{bson.TypeRegex, "regexes"},
+		{bson.TypeObjectID, "oids"},
 	} {
-		name([]byte{byte(document.TypeOrder(kind.t))}, kind.name) //nolint:gosec // a byte
+		name([]byte{byte(document.TypeOrder(kind.t))}, kind.name)
 	}
 	for _, text := range []string{"a", "ab"} {
 		key := document.AppendKey(nil, value(text), false)
