@@ -16,6 +16,9 @@ const (
 	HeaderRetryAfter    = "Retry-After"
 )
 
+// CookieSession is the cookie that holds the JWT of a login, for browsers.
+const CookieSession = "svc_session"
+
 // ParamToken is the query parameter that carries a collection token, for testing only.
 const ParamToken = "token"
 

@@ -142,7 +142,7 @@ func TestCaching(t *testing.T) {
 	} {
 		got := s.do("GET", "/api/v1/_/shop/items", tt.show)
 		vary := strings.Join(got.header.Values("Vary"), ", ")
-		if got.header.Get("Cache-Control") != tt.want || !strings.Contains(vary, "Token, X-Auth-Token, X-Admin-Token, Authorization") {
+		if got.header.Get("Cache-Control") != tt.want || !strings.Contains(vary, "Token, X-Auth-Token, X-Admin-Token, Authorization, Cookie") {
 			t.Errorf("%q, %q", got.header.Get("Cache-Control"), vary)
 		}
 	}

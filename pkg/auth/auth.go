@@ -78,6 +78,7 @@ type Credentials struct {
 	Bearer     string // header Authorization, without "Bearer ": the admin token again
 	Token      string // header Token: a collection token or a project's admin token
 	TokenQuery string // query parameter token: the same, for testing
+	Cookie     string // a session token, which counts only where there is nothing else: browsers send cookies always
 }
 
 var errTwoCredentials = errs.New(errs.Invalid, "two_credentials",
@@ -102,6 +103,8 @@ func (a *Auth) Authenticate(ctx context.Context, c Credentials) (*access.Princip
 		return a.session(ctx, c.XAuthToken)
 	case admin != "":
 		return a.admin(admin)
+	case c.Cookie != "" && token == "":
+		return a.session(ctx, c.Cookie)
 	case token != "":
 		return &access.Principal{Kind: access.KindToken, Name: "token", TokenHash: sha256.Sum256([]byte(token))}, nil
 	}

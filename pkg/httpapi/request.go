@@ -24,6 +24,7 @@ type request struct {
 
 	server     *Server
 	id         string
+	byCookie   bool // the session cookie is the credential
 	unread     bool // some of the body may still be to come
 	lingers    bool // the answer went out before the body had come
 	query      url.Values
@@ -99,13 +100,27 @@ func (r *request) credentials() (auth.Credentials, error) {
 	return c, nil
 }
 
-// authenticate finds out who is calling.
-func (r *request) authenticate() error {
+// authenticate finds out who is calling. A session cookie that is not valid is taken from the browser, which would go
+// on sending it.
+func (r *request) authenticate(h http.Header, noCookie bool) error {
 	c, err := r.credentials()
 	if err != nil {
 		return err
 	}
+	if c == (auth.Credentials{}) && !noCookie {
+		if c.Cookie, err = r.cookie(); err != nil {
+			return err
+		}
+		if r.byCookie = c.Cookie != ""; r.byCookie {
+			if err := r.sameOrigin(); err != nil {
+				return err
+			}
+		}
+	}
 	if r.principal, err = r.server.cfg.Auth.Authenticate(r.Context(), c); err != nil {
+		if r.byCookie && errs.KindOf(err) == errs.Denied {
+			r.clearCookie(h)
+		}
 		return err
 	}
 	if r.project != nil && r.principal.Foreign(r.project.OrgID) {
@@ -142,10 +157,10 @@ func (r *request) standIn(namespace string) (*project.Project, error) {
 
 // admit finds out who is calling and holds them against the right of the route. Those who may not operate a project
 // that is not served are not told that it is registered.
-func (r *request) admit(h http.Header, need right) error {
-	err := r.authenticate()
+func (r *request) admit(h http.Header, rt route) error {
+	err := r.authenticate(h, rt.noCookie)
 	if err == nil {
-		err = r.allowed(need)
+		err = r.allowed(rt.right)
 	}
 	if kind := errs.KindOf(err); err != nil && r.unserved && (kind == errs.Denied || kind == errs.Invalid) {
 		r.project = nil

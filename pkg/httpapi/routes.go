@@ -35,6 +35,7 @@ type route struct {
 	right    right
 	query    []string // the parameters it has, beside those of every route
 	handle   handler
+	noCookie bool // the session cookie is not read: the route gives a new one
 	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
 }
 
@@ -50,7 +51,7 @@ func routes() []route {
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace}
 	return []route{
 		{method: "GET", pattern: api.RouteVersion, right: anyone, handle: (*Server).version},
-		{method: "POST", pattern: api.RouteLogin, right: anyone, handle: (*Server).login},
+		{method: "POST", pattern: api.RouteLogin, right: anyone, handle: (*Server).login, noCookie: true},
 		{method: "POST", pattern: api.RouteLogout, right: user, handle: (*Server).logout, query: []string{api.ParamAll}},
 		{method: "GET", pattern: api.RouteMe, right: right{kind: rightCredential}, handle: (*Server).me},
 		{method: "PUT", pattern: api.RouteMePassword, right: user, handle: (*Server).changePassword},

@@ -235,7 +235,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 			w.Header().Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
 		}
 	}
-	if err := r.admit(w.Header(), rt.right); err != nil {
+	if err := r.admit(w.Header(), rt); err != nil {
 		return err
 	}
 	if err := r.known(rt); err != nil {
@@ -255,7 +255,7 @@ func keepPrivate(h http.Header, p *access.Principal) {
 	}
 }
 
-const credentialHeaders = api.HeaderToken + ", " + api.HeaderAuthToken + ", " + api.HeaderAdminToken + ", " + api.HeaderAuthorization
+const credentialHeaders = api.HeaderToken + ", " + api.HeaderAuthToken + ", " + api.HeaderAdminToken + ", " + api.HeaderAuthorization + ", Cookie"
 
 // allowed holds the caller against the right of the route.
 func (r *request) allowed(need right) error {

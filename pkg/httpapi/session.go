@@ -53,9 +53,10 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 	return s.session(w, r, session)
 }
 
-// session answers with a new session token.
+// session answers with a new session token, for browsers as a cookie, too.
 func (s *Server) session(w http.ResponseWriter, r *request, session auth.Session) error {
 	w.Header().Set("Cache-Control", "no-store")
+	http.SetCookie(w, r.sessionCookie(session))
 	return r.json(w, http.StatusOK, api.LoginResponse{Token: session.Token, ExpiresAt: api.Time{Time: session.ExpiresAt}})
 }
 
@@ -68,6 +69,7 @@ func (s *Server) logout(w http.ResponseWriter, r *request) error {
 	if err := s.cfg.Auth.Logout(r.Context(), r.principal, all); err != nil {
 		return err
 	}
+	r.clearCookie(w.Header())
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
