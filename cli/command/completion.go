@@ -72,7 +72,7 @@ func (st *State) namespaces(ctx context.Context) []string {
 		return nil
 	}
 	var names []string
-	for p, err := range c.Projects(ctx, client.Query{}) {
+	for p, err := range c.Projects().All(ctx, client.Query{}) {
 		if err != nil {
 			break
 		}

@@ -35,7 +35,7 @@ func runEnable(ctx context.Context, st *command.State, namespace string, enabled
 	if err != nil {
 		return err
 	}
-	if p, err = c.UpdateProject(ctx, p.ID, api.ProjectUpdate{Enabled: &enabled}); err != nil {
+	if p, err = c.Projects().Update(ctx, p.ID, api.ProjectWrite{Enabled: &enabled}); err != nil {
 		return err
 	}
 	return show(st, p)

@@ -29,7 +29,7 @@ func runList(ctx context.Context, st *command.State) error {
 		return err
 	}
 	return command.List[api.Project]{
-		Items: c.Projects(ctx, client.Query{}),
+		Items: c.Projects().All(ctx, client.Query{}),
 		None:  "no projects yet: svcctl project register CONFIGFILE makes one known",
 		Name:  func(p api.Project) string { return "project/" + p.Namespace },
 		Table: table,

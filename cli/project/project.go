@@ -25,7 +25,7 @@ func find(ctx context.Context, st *command.State, namespace string) (*client.Cli
 	if err != nil {
 		return nil, nil, err
 	}
-	for p, err := range c.Projects(ctx, client.Query{}) {
+	for p, err := range c.Projects().All(ctx, client.Query{}) {
 		if err != nil {
 			return nil, nil, err
 		}

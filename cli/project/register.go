@@ -87,8 +87,8 @@ func runRegister(ctx context.Context, opts *registerOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.RegisterProject(ctx, api.ProjectRegistration{
-		Name: opts.Name, Description: opts.Description, ConfigFile: opts.ConfigFile, Enabled: !opts.Disabled,
+	p, err := c.Projects().Create(ctx, api.ProjectWrite{
+		Name: &opts.Name, Description: &opts.Description, ConfigFile: &opts.ConfigFile, Enabled: new(!opts.Disabled),
 	})
 	if err != nil {
 		return err

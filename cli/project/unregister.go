@@ -45,7 +45,7 @@ func runUnregister(ctx context.Context, opts *unregisterOptions) error {
 	if err := opts.st.Confirm(opts.Yes, fmt.Sprintf("Unregister project %s at %s?", p.Namespace, c.Server())); err != nil {
 		return err
 	}
-	if _, err := c.UnregisterProject(ctx, p.ID); err != nil {
+	if _, err := c.Projects().Delete(ctx, p.ID); err != nil {
 		return err
 	}
 	opts.st.Notef("project %s is unregistered; its data stays", p.Namespace)

@@ -55,7 +55,7 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 		return err
 	}
 	opts.Write.Password = &password
-	u, err := c.CreateUser(ctx, opts.Write)
+	u, err := c.Users().Create(ctx, opts.Write)
 	if err != nil {
 		return err
 	}

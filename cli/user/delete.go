@@ -31,7 +31,7 @@ func runDelete(ctx context.Context, st *command.State, name string, yes bool) er
 	if err := st.Confirm(yes, fmt.Sprintf("Delete user %s at %s?", u.Username, c.Server())); err != nil {
 		return err
 	}
-	if _, err := c.DeleteUser(ctx, u.ID); err != nil {
+	if _, err := c.Users().Delete(ctx, u.ID); err != nil {
 		return err
 	}
 	st.Notef("user %s is deleted", u.Username)

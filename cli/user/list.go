@@ -28,7 +28,7 @@ func runList(ctx context.Context, st *command.State) error {
 		return err
 	}
 	return command.List[api.User]{
-		Items: c.Users(ctx, client.Query{}),
+		Items: c.Users().All(ctx, client.Query{}),
 		None:  "no users that you may see: svcctl user create makes one",
 		Name:  func(u api.User) string { return "user/" + u.Username },
 		Table: table,

@@ -58,7 +58,7 @@ func runPasswd(ctx context.Context, opts *passwdOptions) error {
 	if err != nil {
 		return err
 	}
-	if u, err = c.UpdateUser(ctx, u.ID, api.UserWrite{Password: &password}); err != nil {
+	if u, err = c.Users().Update(ctx, u.ID, api.UserWrite{Password: &password}); err != nil {
 		return err
 	}
 	if opts.Password.Generate {

@@ -55,7 +55,7 @@ func runUpdate(ctx context.Context, opts *updateOptions) error {
 	if err != nil {
 		return err
 	}
-	if u, err = c.UpdateUser(ctx, u.ID, opts.Write); err != nil {
+	if u, err = c.Users().Update(ctx, u.ID, opts.Write); err != nil {
 		return err
 	}
 	return show(opts.st, u)

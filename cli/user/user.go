@@ -25,7 +25,7 @@ func find(ctx context.Context, st *command.State, name string) (*client.Client, 
 	if err != nil {
 		return nil, nil, err
 	}
-	for u, err := range c.Users(ctx, client.Query{}) {
+	for u, err := range c.Users().All(ctx, client.Query{}) {
 		if err != nil {
 			return nil, nil, err
 		}

@@ -193,7 +193,7 @@ func TestCheckDamagedTable(t *testing.T) {
 	}
 	srv = s.start()
 	for range 2 {
-		if _, err := srv.ListProjects(t.Context(), client.Query{}); err != nil {
+		if _, err := srv.Projects().List(t.Context(), client.Query{}); err != nil {
 			t.Error(err)
 		}
 		for _, err := range srv.Records(t.Context(), "blog", "articles", client.Query{}) {

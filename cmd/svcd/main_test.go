@@ -167,7 +167,7 @@ func (s *server) stop(sig os.Signal) (code int, log string, err error) {
 
 func (s *server) register(t *testing.T) {
 	t.Helper()
-	_, err := s.RegisterProject(t.Context(), api.ProjectRegistration{ConfigFile: "blog", Enabled: true})
+	_, err := s.Projects().Create(t.Context(), api.ProjectWrite{ConfigFile: new("blog")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,6 +127,11 @@ type TokenWrite struct {
 	ExpiresAt *Time     `json:"expiresAt,omitempty"` // default: auth.patDefaultTTL from now; null is never
 }
 
+// Meta is the body of GET /_meta: by the model's name, what may be written of it.
+type Meta struct {
+	Models map[string][]MetaField `json:"models"`
+}
+
 // MetaField is one entry of GET /_meta: a member that a model takes.
 type MetaField struct {
 	Name      string      `json:"name"`

@@ -65,6 +65,9 @@ func TeamPath(id string) string { return fill(RouteTeam, id) }
 // TokenPath is the path of one personal access token.
 func TokenPath(id string) string { return fill(RouteToken, id) }
 
+// ModelMetaPath is the path of the metadata of one system model.
+func ModelMetaPath(model string) string { return fill(RouteModelMeta, model) }
+
 // ProjectPath is the path of one registration; id is its hex id.
 func ProjectPath(id string) string { return fill(RouteProject, id) }
 

@@ -1,16 +1,8 @@
 package api
 
-// ProjectRegistration is the body of POST /project. ConfigFile is the path of the project's entry file as the service
-// sees it: absolute, or relative to the service's projects directory.
-type ProjectRegistration struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	ConfigFile  string `json:"configFile"`
-	Enabled     bool   `json:"enabled"`
-}
-
-// ProjectUpdate is the body of PUT /project/<id>: a nil member stays as it is.
-type ProjectUpdate struct {
+// ProjectWrite is the body of POST /project and PUT /project/<id>, as UserWrite is (Enabled is true by default). ConfigFile
+// is the path of the project's entry file as the service sees it: absolute, or relative to its projects directory.
+type ProjectWrite struct {
 	Name        *string `json:"name,omitempty" validator:"max=100"` // default: the namespace
 	Description *string `json:"description,omitempty" validator:"max=1000"`
 	ConfigFile  *string `json:"configFile,omitempty" validator:"required,max=4096"`

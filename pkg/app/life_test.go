@@ -142,7 +142,7 @@ func newClient(t *testing.T, addr string) *client.Client {
 
 func (i *instance) register(t *testing.T) string {
 	t.Helper()
-	p, err := i.RegisterProject(t.Context(), api.ProjectRegistration{ConfigFile: "blog", Enabled: true})
+	p, err := i.Projects().Create(t.Context(), api.ProjectWrite{ConfigFile: new("blog")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestProjectLife(t *testing.T) {
 		if again, err := svc.Reload(t.Context(), "blog"); err != nil || again.Generation != 3 {
 			t.Errorf("generation %+v, %v; want 3 still", again, err)
 		}
-		if _, err := svc.UnregisterProject(t.Context(), id); err != nil {
+		if _, err := svc.Projects().Delete(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := svc.CountRecords(t.Context(), "blog", "articles", ""); !client.IsStatus(err, 404) {
@@ -313,7 +313,7 @@ func TestTwoInstancesOnOneDirectory(t *testing.T) {
 	if again, err := os.ReadFile(app.AdminTokenFile(cfg.DataDir)); err != nil || !bytes.Equal(again, generated) {
 		t.Errorf("the admin token has changed, %v", err)
 	}
-	if _, err := first.ListProjects(t.Context(), client.Query{}); !client.IsStatus(err, 403) { // it answers
+	if _, err := first.Projects().List(t.Context(), client.Query{}); !client.IsStatus(err, 403) { // it answers
 		t.Error(err)
 	}
 }
@@ -345,7 +345,7 @@ func TestTwoInstancesOnOneMongoDB(t *testing.T) {
 			return ""
 		})
 	}
-	if _, err := b.UnregisterProject(t.Context(), id); err != nil {
+	if _, err := b.Projects().Delete(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() string {
@@ -376,10 +376,10 @@ func TestGeneratedAdminToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.ListProjects(t.Context(), client.Query{}); err != nil {
+		if _, err := c.Projects().List(t.Context(), client.Query{}); err != nil {
 			t.Error(err)
 		}
-		if _, err := svc.ListProjects(t.Context(), client.Query{}); !client.IsStatus(err, 403) {
+		if _, err := svc.Projects().List(t.Context(), client.Query{}); !client.IsStatus(err, 403) {
 			t.Errorf("another token: %v", err)
 		}
 		svc.stop()
@@ -437,7 +437,7 @@ func TestProjectsDirectoryMayComeLater(t *testing.T) {
 	if !strings.Contains(log.String(), "set projects.dir to the directory") {
 		t.Errorf("no warning: %s", log.String())
 	}
-	if _, err := svc.RegisterProject(t.Context(), api.ProjectRegistration{ConfigFile: "blog", Enabled: true}); !client.IsStatus(err, 503) {
+	if _, err := svc.Projects().Create(t.Context(), api.ProjectWrite{ConfigFile: new("blog")}); !client.IsStatus(err, 503) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.Check(t.Context(), cfg); err == nil {

@@ -55,6 +55,11 @@ func TestRoutes(t *testing.T) {
 		{"PUT", "/api/v1/me/password", []option{text(`{}`)}, denied, ""},
 		{"PUT", "/api/v1/me/password", []option{session(session1), text(`{"currentPassword": "x", "newPassword": "` + password + `3"}`)}, "403 login_failed: wrong username or password", ""},
 
+		{"GET", "/api/v1/_meta", nil, "200", `{"models":{"org":[{"name":"name",`},
+		{"GET", "/api/v1/_meta/team", nil, "200", `{"name":"scopes","type":"[]string","kind":"slice","validator":"maxItems=1000","sliceOf":"string"}`},
+		{"GET", "/api/v1/_meta/none", nil, "404 model_not_found: *", ""},
+		{"GET", "/api/v1/_meta?limit=1", nil, "400 unknown_parameter: *", ""},
+
 		{"GET", "/api/v1/user", nil, denied, ""},
 		{"GET", "/api/v1/user?limit=1&count=true", []option{admin}, "200", `"total":1`},
 		{"GET", "/api/v1/user?limit=1001", []option{admin}, "400 query_limit: limit is 1001, the highest allowed is 1000", ""},

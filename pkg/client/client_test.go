@@ -106,43 +106,43 @@ func TestRoutes(t *testing.T) {
 		{"ready", func(ctx context.Context, c *client.Client) error { return c.Ready(ctx) }, `GET /readyz`},
 		{"health", func(ctx context.Context, c *client.Client) error { return c.Health(ctx) }, `GET /healthz`},
 		{"users", func(ctx context.Context, c *client.Client) error {
-			_, err := c.ListUsers(ctx, client.Query{Limit: 5, Count: true})
+			_, err := c.Users().List(ctx, client.Query{Limit: 5, Count: true})
 			return err
 		}, `GET /api/v1/user?count=true&limit=5`},
 		{
-			"user get", func(ctx context.Context, c *client.Client) error { _, err := c.GetUser(ctx, "u1"); return err },
+			"user get", func(ctx context.Context, c *client.Client) error { _, err := c.Users().Get(ctx, "u1"); return err },
 			`GET /api/v1/user/u1`,
 		},
 		{"user create", func(ctx context.Context, c *client.Client) error {
-			_, err := c.CreateUser(ctx, api.UserWrite{Username: &name})
+			_, err := c.Users().Create(ctx, api.UserWrite{Username: &name})
 			return err
 		}, `POST /api/v1/user {"username":"New"}`},
 		{"user update", func(ctx context.Context, c *client.Client) error {
-			_, err := c.UpdateUser(ctx, "u1", api.UserWrite{Name: &name})
+			_, err := c.Users().Update(ctx, "u1", api.UserWrite{Name: &name})
 			return err
 		}, `PUT /api/v1/user/u1 {"name":"New"}`},
 		{
-			"user delete", func(ctx context.Context, c *client.Client) error { _, err := c.DeleteUser(ctx, "u1"); return err },
+			"user delete", func(ctx context.Context, c *client.Client) error { _, err := c.Users().Delete(ctx, "u1"); return err },
 			`DELETE /api/v1/user/u1`,
 		},
 		{"projects", func(ctx context.Context, c *client.Client) error {
-			_, err := c.ListProjects(ctx, client.Query{})
+			_, err := c.Projects().List(ctx, client.Query{})
 			return err
 		}, `GET /api/v1/project`},
 		{"register", func(ctx context.Context, c *client.Client) error {
-			_, err := c.RegisterProject(ctx, api.ProjectRegistration{Name: "Blog", ConfigFile: "blog/project.yaml", Enabled: true})
+			_, err := c.Projects().Create(ctx, api.ProjectWrite{Name: new("Blog"), ConfigFile: new("blog/project.yaml"), Enabled: new(true)})
 			return err
-		}, `POST /api/v1/project {"name":"Blog","description":"","configFile":"blog/project.yaml","enabled":true}`},
+		}, `POST /api/v1/project {"name":"Blog","configFile":"blog/project.yaml","enabled":true}`},
 		{
-			"project get", func(ctx context.Context, c *client.Client) error { _, err := c.GetProject(ctx, "p1"); return err },
+			"project get", func(ctx context.Context, c *client.Client) error { _, err := c.Projects().Get(ctx, "p1"); return err },
 			`GET /api/v1/project/p1`,
 		},
 		{"project update", func(ctx context.Context, c *client.Client) error {
-			_, err := c.UpdateProject(ctx, "p1", api.ProjectUpdate{Name: &name})
+			_, err := c.Projects().Update(ctx, "p1", api.ProjectWrite{Name: &name})
 			return err
 		}, `PUT /api/v1/project/p1 {"name":"New"}`},
 		{"unregister", func(ctx context.Context, c *client.Client) error {
-			_, err := c.UnregisterProject(ctx, "p1")
+			_, err := c.Projects().Delete(ctx, "p1")
 			return err
 		}, `DELETE /api/v1/project/p1`},
 		{
@@ -415,7 +415,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 			return err
 		}, 1},
 		"update a user": {func(ctx context.Context, c *client.Client) error {
-			_, err := c.UpdateUser(ctx, "1", api.UserWrite{})
+			_, err := c.Users().Update(ctx, "1", api.UserWrite{})
 			return err
 		}, 1},
 	} {

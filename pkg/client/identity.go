@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"iter"
 	"net/http"
 	"net/url"
 
@@ -75,40 +74,16 @@ func (c *Client) Metrics(ctx context.Context) (*http.Response, error) {
 	})
 }
 
-// ListUsers gives one page of users.
-func (c *Client) ListUsers(ctx context.Context, q Query) (*api.List[api.User], error) {
-	return list[api.User](ctx, c, api.Prefix+api.RouteUsers, q)
-}
-
-// Users yields all users that the caller may see.
-func (c *Client) Users(ctx context.Context, q Query) iter.Seq2[api.User, error] {
-	return all[api.User](ctx, c, api.Prefix+api.RouteUsers, q)
-}
-
-// GetUser reads a user by id.
-func (c *Client) GetUser(ctx context.Context, id string) (*api.User, error) {
-	var out api.User
-	_, err := c.do(ctx, call{method: http.MethodGet, path: api.UserPath(id), out: &out})
+// Meta says what each system model takes.
+func (c *Client) Meta(ctx context.Context) (*api.Meta, error) {
+	var out api.Meta
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.Prefix + api.RouteMeta, out: &out})
 	return &out, err
 }
 
-// CreateUser makes a user.
-func (c *Client) CreateUser(ctx context.Context, u api.UserWrite) (*api.User, error) {
-	var out api.User
-	_, err := c.do(ctx, call{method: http.MethodPost, path: api.Prefix + api.RouteUsers, in: u, out: &out})
-	return &out, err
-}
-
-// UpdateUser changes the members of u that are set.
-func (c *Client) UpdateUser(ctx context.Context, id string, u api.UserWrite) (*api.User, error) {
-	var out api.User
-	_, err := c.do(ctx, call{method: http.MethodPut, path: api.UserPath(id), in: u, out: &out})
-	return &out, err
-}
-
-// DeleteUser removes a user.
-func (c *Client) DeleteUser(ctx context.Context, id string) (*api.DeleteResult, error) {
-	var out api.DeleteResult
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: api.UserPath(id), out: &out})
-	return &out, err
+// ModelMeta says what one system model takes: user, project, org, team or token.
+func (c *Client) ModelMeta(ctx context.Context, model string) ([]api.MetaField, error) {
+	var out []api.MetaField
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.ModelMetaPath(model), out: &out})
+	return out, err
 }

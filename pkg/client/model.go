@@ -15,6 +15,17 @@ type Model[T, W any] struct {
 	path   string
 }
 
+// Users are those who may log in.
+func (c *Client) Users() Model[api.User, api.UserWrite] {
+	return Model[api.User, api.UserWrite]{client: c, path: api.Prefix + api.RouteUsers}
+}
+
+// Projects are the registrations. To create one waits until its config has been loaded; to delete one makes the service
+// forget the project, whose data stays.
+func (c *Client) Projects() Model[api.Project, api.ProjectWrite] {
+	return Model[api.Project, api.ProjectWrite]{client: c, path: api.Prefix + api.RouteProjects}
+}
+
 // Orgs are the organizations.
 func (c *Client) Orgs() Model[api.Org, api.OrgWrite] {
 	return Model[api.Org, api.OrgWrite]{client: c, path: api.Prefix + api.RouteOrgs}

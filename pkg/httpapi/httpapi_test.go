@@ -49,6 +49,8 @@ POST   /login: anyone
 POST   /logout: login
 GET    /me: credential
 PUT    /me/password: login
+GET    /_meta: anyone
+GET    /_meta/{model}: anyone
 GET    /user: user.read
 POST   /user: user.create
 GET    /user/{id}: user.read

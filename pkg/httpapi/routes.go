@@ -56,6 +56,9 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteMe, right: right{kind: rightCredential}, handle: (*Server).me},
 		{method: "PUT", pattern: api.RouteMePassword, right: user, handle: (*Server).changePassword},
 
+		{method: "GET", pattern: api.RouteMeta, right: anyone, handle: (*Server).meta},
+		{method: "GET", pattern: api.RouteModelMeta, right: anyone, handle: (*Server).modelMeta},
+
 		{method: "GET", pattern: api.RouteUsers, right: sys(access.UserRead), handle: (*Server).listUsers, query: page},
 		{method: "POST", pattern: api.RouteUsers, right: sys(access.UserCreate), handle: (*Server).createUser},
 		{method: "GET", pattern: api.RouteUser, right: sys(access.UserRead), handle: (*Server).getUser},

@@ -293,7 +293,7 @@ func TestListsOfSystemModels(t *testing.T) {
 	}
 	for _, q := range []client.Query{{}, {Limit: 1}, {Limit: 115}, {Limit: 230}, {Limit: 50, Count: true}} {
 		i := 0
-		for u, err := range c.Users(t.Context(), q) {
+		for u, err := range c.Users().All(t.Context(), q) {
 			if err != nil || i >= n || "user/"+u.Username != users[i] {
 				t.Fatalf("%+v: %d is %s, %v", q, i, u.Username, err)
 			}

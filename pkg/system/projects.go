@@ -161,7 +161,7 @@ func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
 
 // parse takes a body into p. It reports every problem at once.
 func (ps *Projects) parse(ctx context.Context, p *Project, doc bson.D, create bool) error {
-	b := newBody(doc, api.ProjectUpdate{}, create)
+	b := newBody(doc, api.ProjectWrite{}, create)
 	b.text("name", &p.Name)
 	b.text("description", &p.Description)
 	b.text("configFile", &p.ConfigFile)
