@@ -168,8 +168,9 @@ func (s *situation) explanation() string {
 	if s.op.Kind == Each {
 		return s.parts()
 	}
+	theyRefuse := theirs.Refused == refused && !strings.Contains(theirs.Detail, writtenFirst)
 	for _, d := range Deliberate() {
-		if d.ours != "" && (ours.Refused != refused || theirs.Refused == refused || !strings.Contains(ours.Detail, d.ours)) ||
+		if d.ours != "" && (ours.Refused != refused || theyRefuse || !strings.Contains(ours.Detail, d.ours)) ||
 			d.theirs != "" && !strings.Contains(theirs.Detail, d.theirs) {
 			continue
 		}
