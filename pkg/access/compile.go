@@ -2,7 +2,6 @@ package access
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ func (c *compiler) compileToken(p *Permissions, key string, spec schema.Permissi
 	if key == "" || reservedToken(key, hash) {
 		return
 	}
-	path := "token:" + hashPrefix + hex.EncodeToString(hash[:4]) + "…"
+	path := shortToken(hash)
 	if p.tokens[hash] != nil {
 		c.problem(path, "the same token is declared twice, plain and by its hash; keep one of them")
 		return

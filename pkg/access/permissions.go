@@ -114,56 +114,80 @@ func Compile(spec *schema.Permissions, hidden, readonly []string, cast Cast) (*P
 // that the caller sees only through a set that hides it. A personal access token may do what its owner may, where its
 // scopes and its owner's rights name the collection, too.
 func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
+	return p.decide(pr, m, env, nil)
+}
+
+func (p *Permissions) decide(pr *Principal, m Method, env Env, t *trace) (Grant, error) {
 	if p == nil || pr == nil || m < Get || m > Delete {
+		t.refuse("credential", "there is nobody, nothing or no method to decide about")
 		return Grant{}, errs.ErrDenied
 	}
 	if pr.Full() {
+		t.allow("administrator", "administrators and the server admin token may do everything")
 		return adminGrant(nil, true), nil
 	}
 	switch pr.Kind {
 	case KindAnonymous:
-		return p.public.grant(pr, m, env)
+		return p.public.grant(pr, m, env, t, "public")
 	case KindUser:
-		return p.decideUser(pr, m, env)
+		return p.decideUser(pr, m, env, t)
 	case KindPAT:
-		return p.decidePAT(pr, m, env)
+		return p.decidePAT(pr, m, env, t)
 	case KindToken:
-		return p.decideToken(pr, m, env)
+		return p.decideToken(pr, m, env, t)
 	default: // KindAdmin is full
+		t.refuse("credential", "the credential is of no known kind")
 		return Grant{}, errs.ErrDenied
 	}
 }
 
-func (p *Permissions) decideToken(pr *Principal, m Method, env Env) (Grant, error) {
+func (p *Permissions) decideToken(pr *Principal, m Method, env Env, t *trace) (Grant, error) {
 	if pr.TokenHash == [32]byte{} {
+		t.refuse("credential", "the token is empty")
 		return Grant{}, errs.ErrDenied
 	}
 	if s := p.tokens[pr.TokenHash]; s != nil {
-		return s.grant(pr, m, env)
+		return s.grant(pr, m, env, t, t.tokenName(pr.TokenHash))
 	}
-	if t, ok := env.AdminTokens.Match(pr.TokenHash, env.Now); ok && t.Has(AdminCollections) {
+	token, ok := env.AdminTokens.Match(pr.TokenHash, env.Now)
+	switch {
+	case ok && token.Has(AdminCollections):
+		t.allow("project admin token", "the project's admin token ", token.Name, " has the right collections")
 		return adminGrant(p.readonly, false), nil
+	case ok:
+		t.refuse("project admin token", "the project's admin token ", token.Name, " lacks the right collections")
+	default:
+		t.refuse("credential", "neither the collection nor the project has this token, or it has expired")
 	}
 	return Grant{}, errs.ErrDenied
 }
 
-func (p *Permissions) decidePAT(pr *Principal, m Method, env Env) (Grant, error) {
+func (p *Permissions) decidePAT(pr *Principal, m Method, env Env, t *trace) (Grant, error) {
+	right := RecordRight(env.Namespace, env.Collection, m)
 	switch {
-	case !pr.isUser() || !pr.Has(RecordRight(env.Namespace, env.Collection, m)):
+	case !pr.isUser():
+		t.refuse("credential", "the token has no owner")
 		return Grant{}, errs.ErrDenied
-	case pr.IsAdmin:
+	case !pr.Has(right):
+		t.refuse("scopes", "the token's scopes and its owner's rights don't both give ", right)
+		return Grant{}, errs.ErrDenied
+	}
+	t.allow("scopes", "the token's scopes and its owner's rights give ", right)
+	if pr.IsAdmin {
+		t.allow("administrator", "the token's owner is an administrator")
 		return adminGrant(nil, true), nil
 	}
-	return p.decideUser(pr, m, env)
+	return p.decideUser(pr, m, env, t)
 }
 
 // decideUser unites the set user, if the user belongs to the project's org or has no org limit, and those of the
 // user's teams.
-func (p *Permissions) decideUser(pr *Principal, m Method, env Env) (Grant, error) {
+func (p *Permissions) decideUser(pr *Principal, m Method, env Env, t *trace) (Grant, error) {
 	if !pr.isUser() || !pr.InOrg(env.OrgID) {
+		t.refuse("org", "the user is limited to organizations, and the project belongs to none of them: it isn't there for them")
 		return Grant{}, errs.ErrDenied
 	}
-	union, err := p.user.grant(pr, m, env)
+	union, err := p.user.grant(pr, m, env, t, "user")
 	if len(p.teams) == 0 {
 		return union, err
 	}
@@ -172,7 +196,7 @@ func (p *Permissions) decideUser(pr *Principal, m Method, env Env) (Grant, error
 		if s == nil {
 			continue
 		}
-		g, teamErr := s.grant(pr, m, env)
+		g, teamErr := s.grant(pr, m, env, t, t.setName("team:", slug))
 		switch {
 		case teamErr != nil:
 		case err != nil:
@@ -192,18 +216,21 @@ func adminGrant(readonly *document.PathSet, admin bool) Grant {
 	}
 }
 
-// grant is what the set alone gives.
-func (s *set) grant(pr *Principal, m Method, env Env) (Grant, error) {
+// grant is what the set alone gives. name is what a trace calls it.
+func (s *set) grant(pr *Principal, m Method, env Env, t *trace, name string) (Grant, error) {
 	if s == nil || !s.rights[m].Allow {
+		t.refuse(name, "the set ", name, " does not allow ", m.String())
 		return Grant{}, errs.ErrDenied
 	}
 	r, filter := s.rights[m], s.filter
 	if s.bound != nil {
 		var err error
 		if filter, err = s.bound.bind(pr, env); err != nil {
+			t.refuse(name, "the filter of the set ", name, " has a variable without a value")
 			return Grant{}, errs.ErrDenied.With(err)
 		}
 	}
+	t.allow(name, "the set ", name, " allows ", m.String())
 	return Grant{
 		Bulk: r.Bulk, Count: r.Count, Facet: r.Facet, Lookup: r.Lookup, Aggregate: r.Aggregate,
 		Filter: filter, Hidden: s.hidden, Readonly: s.readonly,
