@@ -63,8 +63,9 @@ var layers = []layer{
 	{"L6", rooms{
 		"app": "httpapi records auth system project schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
-		"/cli": "/cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/output /cli/project /cli/user " +
+		"/cli": "/cli/access /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/output /cli/project /cli/user " +
 			"client api",
+		"/cli/access":     "/cli/command /cli/output api",
 		"/cli/auth":       "/cli/command /cli/output /cli/settings api",
 		"/cli/collection": "/cli/command /cli/output api",
 		"/cli/command":    "/cli/output /cli/settings client api",

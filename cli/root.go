@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/svcctl/svc/cli/access"
 	"github.com/svcctl/svc/cli/auth"
 	"github.com/svcctl/svc/cli/collection"
 	"github.com/svcctl/svc/cli/command"
@@ -68,7 +69,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
-		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), user.NewCmd(st),
+		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), user.NewCmd(st), access.NewCmd(st),
 		newAPI(st), newVersion(st), newCompletion(st),
 	)
 	completeFlags(root, st)

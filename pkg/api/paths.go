@@ -92,6 +92,9 @@ func RecordCountPath(namespace, collection string) string {
 // ReloadPath is the path that reloads a project's config.
 func ReloadPath(namespace string) string { return fill(RouteReload, namespace) }
 
+// AccessExplainPath is the path that explains who may do what with a project's records.
+func AccessExplainPath(namespace string) string { return fill(RouteAccessExplain, namespace) }
+
 // CollectionsPath is the path of the descriptions of a project's collections.
 func CollectionsPath(namespace string) string { return fill(RouteCollections, namespace) }
 

@@ -93,6 +93,10 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/api/v1/_/shop/_/admin/reload", []option{admin}, "202", `"generation":`},
 		{"POST", "/api/v1/_/shop/_/admin/reload?wait=true", []option{token(projectToken)}, "200", `"conditions":`},
 		{"POST", "/api/v1/_/none/_/admin/reload", []option{admin}, noProject, ""},
+		{"POST", "/api/v1/_/shop/_/admin/access/explain", []option{admin, text(`{"principal": {"kind": "anonymous"}, "method": "get", "collection": "items"}`)}, "200", `"rule":"public"`},
+		{"POST", "/api/v1/_/shop/_/admin/access/explain", []option{admin, text(`[]`)}, "400 bad_json: *", ""},
+		{"POST", "/api/v1/_/shop/_/admin/access/explain", []option{session(session1), text(`{}`)}, denied, ""},
+		{"POST", "/api/v1/_/none/_/admin/access/explain", []option{admin, text(`{}`)}, noProject, ""},
 
 		{"GET", "/api/v1/_/shop/_/collections", nil, denied, ""},
 		{"GET", "/api/v1/_/shop/_/collections", []option{admin}, "200", `"name":"items2"`},

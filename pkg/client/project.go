@@ -43,3 +43,10 @@ func (c *Client) DescribeCollection(ctx context.Context, namespace, collection s
 	_, err := c.do(ctx, call{method: http.MethodGet, path: api.CollectionPath(namespace, collection), out: &out})
 	return &out, err
 }
+
+// ExplainAccess says what somebody may do with the records of a project, and why.
+func (c *Client) ExplainAccess(ctx context.Context, namespace string, r api.ExplainRequest) (*api.Explanation, error) {
+	var out api.Explanation
+	_, err := c.do(ctx, call{method: http.MethodPost, path: api.AccessExplainPath(namespace), in: r, out: &out})
+	return &out, err
+}

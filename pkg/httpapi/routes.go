@@ -84,6 +84,7 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteProject, right: sys(access.ProjectDelete), handle: (*Server).unregisterProject},
 		{method: "GET", pattern: api.RouteProjectStatus, right: sys(access.ProjectRead), handle: (*Server).projectStatus},
 		{method: "POST", pattern: api.RouteReload, right: prj(access.ProjectReload), handle: (*Server).reload, query: []string{api.ParamWait}},
+		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 
 		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections},
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection},

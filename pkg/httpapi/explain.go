@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/http"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// explainAccess says what somebody may do with a collection's records, and why.
+func (s *Server) explainAccess(w http.ResponseWriter, r *request) error {
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	q, m, err := parseExplain(body)
+	if err != nil {
+		return err
+	}
+	c, ok := r.project.Collections[q.Collection]
+	if !ok {
+		return errs.ErrCollectionNotFound
+	}
+	who, active, err := s.explained(r.Context(), r.principal, &q.Principal)
+	if err != nil {
+		return err
+	}
+	r.inCollection(c)
+	x := access.Explanation{Err: errs.ErrDenied, Steps: []access.Step{{
+		Rule: "credential", Reason: "the user is not active: whatever they show is refused",
+	}}}
+	if active {
+		x = s.cfg.Records.Explain(r.call(), who, m)
+	}
+	out := explanationOut(q, x)
+	if q.ID != "" {
+		visible, err := s.cfg.Records.Reaches(r.Context(), r.call(), x, q.ID)
+		if err != nil {
+			return err
+		}
+		out.Record = &api.ExplainRecord{ID: q.ID, Visible: visible}
+	}
+	return r.json(w, http.StatusOK, out)
+}
+
+// explained gives the caller that a body names, and fills in what it leaves out. Whoever asks about a user other than
+// themselves has to be allowed to read them; one that they can't see is not there.
+func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.ExplainPrincipal) (who *access.Principal, active bool, err error) {
+	switch p.Kind {
+	case api.ExplainAnonymous:
+		return access.Anonymous(), true, nil
+	case api.ExplainAdmin:
+		return &access.Principal{Kind: access.KindAdmin}, true, nil
+	case api.ExplainToken:
+		hash, err := hex.DecodeString(p.TokenHash)
+		if err != nil || len(hash) != 32 {
+			return nil, false, errs.Validation([]errs.FieldError{{
+				Path: "principal.tokenHash", Rule: "format", Message: "must be the SHA-256 of the token, as 64 hex digits",
+			}})
+		}
+		return &access.Principal{Kind: access.KindToken, TokenHash: [32]byte(hash)}, true, nil
+	}
+	id := p.ID
+	if id == "" {
+		if u, err := s.cfg.Users.ByUsername(ctx, p.Username); err == nil {
+			id = u.ID.Hex()
+		} else if !errors.Is(err, errs.ErrNotFound) {
+			return nil, false, err
+		}
+	}
+	if !by.IsUser(id) && !by.Has(access.UserRead) {
+		return nil, false, errs.ErrDenied
+	}
+	if id == "" {
+		return nil, false, errs.ErrNotFound
+	}
+	u, err := s.cfg.Users.Get(ctx, by, id)
+	if err != nil {
+		return nil, false, err
+	}
+	p.ID, p.Username = u.ID.Hex(), u.Username
+	return s.cfg.Auth.PrincipalOf(ctx, p.ID)
+}
+
+// parseExplain reads the body of a request to explain.
+func parseExplain(body bson.D) (q api.ExplainRequest, m access.Method, err error) {
+	var problems []errs.FieldError
+	problem := func(path, rule, message string) {
+		problems = append(problems, errs.FieldError{Path: path, Rule: rule, Message: message})
+	}
+	texts := func(doc bson.D, prefix string, into map[string]*string) {
+		for _, e := range doc {
+			to, known := into[e.Key]
+			text, ok := e.Value.(string)
+			switch {
+			case !known:
+				problem(prefix+e.Key, "unknown", "unknown field")
+			case !ok:
+				problem(prefix+e.Key, "type", "must be a string")
+			default:
+				*to = text
+			}
+		}
+	}
+	rest := make(bson.D, 0, len(body))
+	for _, e := range body {
+		principal, ok := e.Value.(bson.D)
+		switch {
+		case e.Key != "principal":
+			rest = append(rest, e)
+		case !ok:
+			problem("principal", "type", "must be an object")
+		default:
+			texts(principal, "principal.", map[string]*string{
+				"kind": &q.Principal.Kind, "id": &q.Principal.ID, "username": &q.Principal.Username, "tokenHash": &q.Principal.TokenHash,
+			})
+		}
+	}
+	texts(rest, "", map[string]*string{"method": &q.Method, "collection": &q.Collection, "id": &q.ID})
+	for m = access.Delete; m >= access.Get && m.String() != q.Method; m-- {
+	}
+	if m < access.Get {
+		problem("method", "oneof", "must be get, post, put or delete")
+	}
+	if q.Collection == "" {
+		problem("collection", "required", "is required")
+	}
+	if q.ID != "" && m == access.Post {
+		problem("id", "unknown", "a post makes a record, and has none to look at: leave id out")
+	}
+	if message := principalProblem(q.Principal); message != "" {
+		problem("principal", "oneof", message)
+	}
+	if len(problems) > 0 {
+		return q, m, errs.Validation(problems)
+	}
+	return q, m, nil
+}
+
+// principalProblem says what is wrong with a principal, "" for nothing: each kind takes its own members.
+func principalProblem(p api.ExplainPrincipal) string {
+	named := 0
+	for _, text := range []string{p.ID, p.Username, p.TokenHash} {
+		if text != "" {
+			named++
+		}
+	}
+	switch p.Kind {
+	case api.ExplainAnonymous, api.ExplainAdmin:
+		if named > 0 {
+			return "takes no id, username or tokenHash with the kind " + p.Kind
+		}
+	case api.ExplainUser:
+		if named != 1 || p.TokenHash != "" {
+			return "takes either id or username with the kind user"
+		}
+	case api.ExplainToken:
+		if named != 1 || p.TokenHash == "" {
+			return "takes tokenHash with the kind token"
+		}
+	default:
+		return "must have a kind: anonymous, user, token or admin"
+	}
+	return ""
+}
+
+// explanationOut is the wire form of an explanation.
+func explanationOut(q api.ExplainRequest, x access.Explanation) api.Explanation {
+	out := api.Explanation{
+		Principal: q.Principal, Method: q.Method, Collection: q.Collection,
+		Allowed: x.Err == nil, Rule: x.Rule(), Reason: x.Reason(), Steps: make([]api.ExplainStep, 0, len(x.Steps)),
+	}
+	for _, step := range x.Steps {
+		out.Steps = append(out.Steps, api.ExplainStep(step))
+	}
+	if !out.Allowed {
+		return out
+	}
+	g := x.Grant
+	out.Grant = &api.ExplainGrant{Bulk: g.Bulk, Count: g.Count, Facet: g.Facet, Lookup: g.Lookup, Aggregate: g.Aggregate}
+	if !g.AllProjections {
+		names := append([]string{}, g.Projections...)
+		out.Grant.Projections = &names
+	}
+	if g.Filter != nil {
+		out.Filter = document.AppendJSONValue(nil, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: g.Filter.Raw()}, nil)
+	}
+	out.Hidden, out.Readonly = g.Hidden.Paths(), g.Readonly.Paths()
+	return out
+}
