@@ -76,7 +76,7 @@ func TestSessionCookie(t *testing.T) {
 		"beside a wrong one":       {options(byCookie("x"), session(c.Value)), "200"},
 		"the admin token in it":    {byCookie(adminToken), denied},
 		"a collection token in it": {byCookie(collectionToken), denied},
-		"twice, the same":          {options(byCookie(c.Value), byCookie(c.Value)), "200"},
+		"twice, the same":          {options(byCookie(c.Value), byCookie(c.Value)), "200"}, //nolint:gocritic // as it says
 		"twice":                    {options(byCookie(c.Value), byCookie("x")), "400 two_credentials: the cookie svc_session is given more than once"},
 	} {
 		if got := me(tt.show); got != tt.want {

@@ -15,7 +15,7 @@ const headerForwardedProto = "X-Forwarded-Proto"
 // sessionCookie gives a browser a session: the token itself, out of reach of scripts, and not sent along with what other
 // sites ask for, but for links to here.
 func (r *request) sessionCookie(session auth.Session) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure wherever the browser speaks TLS
 		Name: api.CookieSession, Value: session.Token, Path: "/", Expires: session.ExpiresAt,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.encrypted(),
 	}
@@ -23,7 +23,7 @@ func (r *request) sessionCookie(session auth.Session) *http.Cookie {
 
 // clearCookie takes the session cookie from the browser.
 func (r *request) clearCookie(h http.Header) {
-	c := r.sessionCookie(auth.Session{})
+	c := r.sessionCookie(auth.Session{}) //nolint:gosec // as the one that it clears
 	c.MaxAge = -1
 	h.Add("Set-Cookie", c.String())
 }

@@ -41,8 +41,7 @@ func (s *Server) modelMeta(w http.ResponseWriter, r *request) error {
 // out, so it is described by what it points to.
 func metaOf(t reflect.Type) []api.MetaField {
 	out := make([]api.MetaField, 0, t.NumField())
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		ft := f.Type
 		if ft.Kind() == reflect.Pointer {

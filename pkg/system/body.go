@@ -52,9 +52,9 @@ type rules struct {
 func newBody(doc bson.D, form any, create bool) *body {
 	b := &body{doc: doc, rules: map[string]rules{}}
 	t := reflect.TypeOf(form)
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		r := rulesOf(t.Field(i).Tag)
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		r := rulesOf(f.Tag)
 		b.rules[name] = r
 		if create && r.required {
 			b.required = append(b.required, name)

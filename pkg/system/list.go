@@ -45,13 +45,13 @@ func newModel[T any](coll store.Collection, readAs any) model[T] {
 // fieldsOf makes the fields of a struct of pkg/api, by their names in JSON, which are those in the store.
 func fieldsOf(t reflect.Type) *fieldtype.Tree {
 	var fields []*fieldtype.Field
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if fieldtype.IsSystem(name) { // every tree has them
 			continue
 		}
 		kind := "string"
-		switch t.Field(i).Type {
+		switch f.Type {
 		case reflect.TypeFor[bool]():
 			kind = "boolean"
 		case reflect.TypeFor[[]string]():

@@ -15,7 +15,7 @@ import (
 // lockHolder gives the number of the process that has the lock on a file; 0 if it is not known here, as of one in
 // another container. This process must not have the lock: it would lose it.
 func lockHolder(path string) int {
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // the lock of the store
 	if err != nil {
 		return 0
 	}
@@ -36,7 +36,7 @@ func (r readerFS) Lock(name string) (io.Closer, error) {
 	if _, cant := errors.AsType[*fs.PathError](err); !cant || r.FS != vfs.Default {
 		return lock, err
 	}
-	f, err := os.Open(name)
+	f, err := os.Open(name) //nolint:gosec // the lock of the store
 	if errors.Is(err, fs.ErrNotExist) {
 		return io.NopCloser(nil), nil // nobody has it, and nobody can make it
 	}

@@ -113,7 +113,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := s.place(); err != nil {
 		return nil, err
 	}
-	var locks vfs.FS = s.opts.FS
+	locks := s.opts.FS
 	if opts.ReadOnly {
 		locks = readerFS{FS: locks}
 	}

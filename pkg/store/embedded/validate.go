@@ -306,7 +306,7 @@ func (v *validation) entry(x *checkedIndex, key, id []byte) error {
 		return nil
 	case err != nil:
 		x.damage = err
-		return nil
+		return nil //nolint:nilerr // it is told with the index
 	}
 	if n, size := binary.Uvarint(value); size != len(value) || n != uint64(len(id)) {
 		x.add(true, "the entry %x of the document with the key %x is damaged", key, id)

@@ -92,8 +92,11 @@ type knownKey struct {
 
 func (v *validation) known() knownKeys {
 	known := knownKeys{
-		{prefix: keyVersion(), single: true}, {prefix: keyNextID(), single: true}, {prefix: keyStoreID(), single: true},
-		{prefix: catalogPrefix()}, {prefix: []byte{spaceFeed}},
+		{prefix: keyVersion(), single: true},
+		{prefix: keyNextID(), single: true},
+		{prefix: keyStoreID(), single: true},
+		{prefix: catalogPrefix()},
+		{prefix: []byte{spaceFeed}},
 	}
 	for _, c := range v.cat.sorted() {
 		known = append(known, knownKey{prefix: docPrefix(c.id)}, knownKey{prefix: countsKey(c.id), single: true})
