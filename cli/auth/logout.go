@@ -12,19 +12,23 @@ import (
 
 // NewLogout makes svcctl logout.
 func NewLogout(st *command.State) *cobra.Command {
-	return &cobra.Command{
+	all := false
+	cmd := &cobra.Command{
 		Use:   "logout",
 		Short: "End the login of the current context",
 		Long: `Revoke the token of the login at the service, and remove it from the contexts file. When the service can't be
-reached, the token is removed from the file all the same, and stays valid at the service until it ends.`,
+reached, the token is removed from the file all the same, and stays valid at the service until it ends. All logins of the
+user end with it; with --all, their personal access tokens, too.`,
 		Example:           `  svcctl logout`,
 		Args:              command.Args(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), st) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), st, all) },
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "end your personal access tokens, too")
+	return cmd
 }
 
-func runLogout(ctx context.Context, st *command.State) error {
+func runLogout(ctx context.Context, st *command.State, all bool) error {
 	c, err := st.Client()
 	if err != nil {
 		return err
@@ -37,7 +41,11 @@ func runLogout(ctx context.Context, st *command.State) error {
 		}
 	}
 	name := user.Name
-	revoked := c.Logout(ctx)
+	revoke := c.Logout
+	if all {
+		revoke = c.LogoutAll
+	}
+	revoked := revoke(ctx)
 	if err := st.UpdateSettings(func(f *settings.File) error {
 		if u, ok := f.User(name); ok {
 			*u = settings.User{Name: u.Name, Username: u.Username}

@@ -56,6 +56,8 @@ func settings() []setting {
 		{"auth.jwtSecret", "string", "generated", "Signs logins; 32 bytes or more. Without one it is made once and kept in the store."},
 		{"auth.jwtSecretFile", "string", "", "A file with the secret that signs logins."},
 		{"auth.jwtTTL", "duration", "12h", "How long a login lasts."},
+		{"auth.patDefaultTTL", "duration", "90d", "How long a personal access token lasts that is made without an end."},
+		{"auth.patMaxTTL", "duration", "366d", "How long one may last at most; 0 lets it last for ever, by expiresAt null."},
 		{"store.uri", "string", "embedded:<data.dir>/store", "The store: embedded:<directory>, mongodb://… or mongodb+srv://…."},
 		{"data.dir", "string", "./data", "Directory of the embedded store and of generated secrets."},
 		{"projects.dir", "string", "./projects", "Directory that every registered config file is inside."},
@@ -160,6 +162,8 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		AdminToken:     r.secret("admin.token", "admin.tokenFile"),
 		JWTSecret:      []byte(r.secret("auth.jwtSecret", "auth.jwtSecretFile")),
 		JWTTTL:         r.duration("auth.jwtTTL"),
+		PATDefaultTTL:  r.duration("auth.patDefaultTTL"),
+		PATMaxTTL:      r.durationOrNone("auth.patMaxTTL"),
 		StoreURI:       r.text("store.uri"),
 		DataDir:        filepath.Clean(r.text("data.dir")),
 		ProjectsDir:    filepath.Clean(r.text("projects.dir")),
@@ -284,6 +288,14 @@ func (r *reader) duration(key string) time.Duration {
 		r.fail(key, "%q is no duration such as 1m30s (a number alone is milliseconds)", r.text(key))
 	}
 	return d
+}
+
+// durationOrNone reads a duration of which 0 is none.
+func (r *reader) durationOrNone(key string) time.Duration {
+	if r.text(key) == "0" {
+		return 0
+	}
+	return r.duration(key)
 }
 
 func (r *reader) boolean(key string) bool {

@@ -44,7 +44,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := app.Config{
-		Host: "127.0.0.1", MaxBodySize: 32 << 20, JWTTTL: 12 * time.Hour, DataDir: "data", ProjectsDir: "projects",
+		Host: "127.0.0.1", MaxBodySize: 32 << 20, JWTTTL: 12 * time.Hour, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 366 * 24 * time.Hour, DataDir: "data", ProjectsDir: "projects",
 		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(),
 	}
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")
@@ -91,7 +91,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	}
 	want := app.Config{
 		SecretFiles: []string{secret, secret},
-		Host:        "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, JWTTTL: 90 * time.Second, DataDir: "/d", ProjectsDir: "/p",
+		Host:        "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, JWTTTL: 90 * time.Second, PATDefaultTTL: 24 * time.Hour, PATMaxTTL: 0, DataDir: "/d", ProjectsDir: "/p",
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
@@ -100,7 +100,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	text := map[string]string{
 		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "api.adminHosts": "admin.example.com, b",
 		"api.fronts": "www.example.com=blog, shop = shop", "api.trustedProxies": "10.0.0.0/8,::1", "admin.tokenFile": secret,
-		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "store.uri": "embedded:/s", "data.dir": "/d", "projects.dir": "/p/",
+		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "data.dir": "/d", "projects.dir": "/p/",
 		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.grace": "1500",
 	}
 	env := map[string]string{}
@@ -126,7 +126,7 @@ api:
   fronts: {www.example.com: blog, shop: shop}
   trustedProxies: [10.0.0.0/8, "::1"]
 admin: {tokenFile: ` + secret + `}
-auth: {jwtSecretFile: ` + secret + `, jwtTTL: 90000}
+auth: {jwtSecretFile: ` + secret + `, jwtTTL: 90000, patDefaultTTL: 24h, patMaxTTL: 0}
 store.uri: embedded:/s
 data: {dir: /d}
 projects: {dir: /p, watch: notify}

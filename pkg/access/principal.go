@@ -22,18 +22,19 @@ const (
 // Principal is who is calling. It is made once for a request and not changed; only active users become one, by a
 // session or by one of their personal access tokens.
 type Principal struct {
-	Kind      Kind
-	ID        string   // of a user, also behind a personal access token: 24 hex digits
-	Name      string   // for logs and the audit log
-	IsAdmin   bool     // of a user: may do everything
-	Scopes    []string // of a user: own and their teams' scopes together
-	Limited   bool     // of a user: only has to do with the orgs of OrgIDs
-	OrgIDs    []string // of a user: the active orgs they belong to, in hex
-	TeamIDs   []string // of a user, in hex
-	Teams     []string // of a user: the slugs of the teams, which permission sets name
-	TokenID   string   // of a personal access token: its id, 24 hex digits
-	Cap       []string // of a personal access token: its scopes, without which its owner's rights are nothing
-	TokenHash [32]byte // of a token: SHA-256 of the header's value
+	Kind       Kind
+	ID         string   // of a user, also behind a personal access token: 24 hex digits
+	Name       string   // for logs and the audit log
+	IsAdmin    bool     // of a user: may do everything
+	Scopes     []string // of a user: own and their teams' scopes together
+	Limited    bool     // of a user: only has to do with the orgs of OrgIDs
+	OrgIDs     []string // of a user: the active orgs they belong to, in hex
+	TeamIDs    []string // of a user, in hex
+	Teams      []string // of a user: the slugs of the teams, which permission sets name
+	PATVersion int64    // of a user: personal access tokens that were made with another one are void
+	TokenID    string   // of a personal access token: its id, 24 hex digits
+	Cap        []string // of a personal access token: its scopes, without which its owner's rights are nothing
+	TokenHash  [32]byte // of a token: SHA-256 of the header's value
 }
 
 // Anonymous is a caller without a credential.
@@ -89,6 +90,30 @@ func (p *Principal) Has(right string) bool {
 		return false
 	}
 	return p.IsAdmin || Covers(p.Scopes, right)
+}
+
+// Effective gives the scopes that the caller can use now: a user's own, and those of a personal access token that its
+// owner has, too. Of an administrator's, that is all of them.
+func (p *Principal) Effective() []string {
+	switch {
+	case p == nil:
+		return nil
+	case p.Kind != KindPAT:
+		return p.Scopes
+	}
+	var out []string
+	for _, s := range p.Cap {
+		if p.Has(s) {
+			out = append(out, s)
+		}
+	}
+	for _, s := range p.Scopes { // narrower ones below the token's namespace.<ns>
+		if p.Has(s) {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Covers says whether scopes give a right: by its name, or as namespace.<ns> for all that is in it.

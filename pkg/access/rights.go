@@ -73,6 +73,34 @@ func ValidScope(scope string) bool {
 	return false
 }
 
+// Place is a project and its collections, as far as they are known.
+type Place struct {
+	Namespace   string
+	Collections []string
+}
+
+// Grantable lists the scopes that a user may give a personal access token now: those that they have, among Scopes and
+// what the places make possible. It is sorted.
+func Grantable(p *Principal, places []Place) []string {
+	all := Scopes()
+	for _, place := range places {
+		all = append(all, namespacePrefix+place.Namespace)
+		for _, c := range place.Collections {
+			for _, m := range []Method{Get, Post, Put, Delete} {
+				all = append(all, RecordRight(place.Namespace, c, m))
+			}
+		}
+	}
+	out := []string{}
+	for _, s := range all {
+		if p.Has(s) {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // RecordRight is the right that a method on a collection's records takes, as scopes name it.
 func RecordRight(namespace, collection string, m Method) string {
 	verb := map[Method]string{Get: "read", Post: "create", Put: "update", Delete: "delete"}[m]

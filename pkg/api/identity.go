@@ -12,8 +12,9 @@ type LoginResponse struct {
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
-// Me is the body of GET /me: who the credentials of the request say that the caller is. Kind is "user", "admin" (the
-// server admin token) or "anonymous".
+// Me is the body of GET /me: who the credentials of the request say that the caller is. Kind is "user", "pat" (a
+// personal access token; the rest is of its owner, but Scopes are what the token can do now), "admin" (the server admin
+// token) or "token".
 type Me struct {
 	Kind      string   `json:"kind"`
 	ID        string   `json:"id,omitempty"`
@@ -117,7 +118,7 @@ type Token struct {
 	LastUsedAt Time     `json:"lastUsedAt"` // null: never yet
 	CreatedAt  Time     `json:"createdAt"`
 	UpdatedAt  Time     `json:"updatedAt"`
-	Token      string   `json:"token,omitempty"` // the secret, only in the answer to its creation
+	Token      string   `json:"token,omitempty" store:"-"` // the value, only in the answer to its creation
 }
 
 // TokenWrite is the body of POST /token and PUT /token/<id>, as UserWrite is.

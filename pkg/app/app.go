@@ -54,6 +54,8 @@ type Config struct {
 	JWTSecret  []byte // empty: generated, in the store
 	JWTTTL     time.Duration
 
+	PATDefaultTTL, PATMaxTTL time.Duration // 0: no end
+
 	StoreURI      string // "": embedded:<DataDir>/store
 	DataDir       string
 	ProjectsDir   string
@@ -76,6 +78,7 @@ type App struct {
 	store    store.Store
 	manager  *controller.Manager
 	control  *controllers.Control
+	auth     *auth.Auth
 	server   *http.Server
 	listener net.Listener
 	stopping atomic.Bool
@@ -155,7 +158,9 @@ func (a *App) wire(ctx context.Context) error {
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	hasher := auth.NewHasher(auth.DefaultParams(), max(1, runtime.GOMAXPROCS(0)/2)) // logins leave cores for the rest
-	models := system.New(a.store, system.Options{HashPassword: hasher.Hash, Now: cfg.Now})
+	models := system.New(a.store, system.Options{
+		HashPassword: hasher.Hash, Now: cfg.Now, PATDefaultTTL: cfg.PATDefaultTTL, PATMaxTTL: cfg.PATMaxTTL,
+	})
 	if err := models.EnsureIndexes(ctx); err != nil {
 		return err
 	}
@@ -166,6 +171,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.auth = authn
 	a.manager, err = controller.New(controller.Options{Logger: cfg.Logger, Registerer: registerer})
 	if err != nil {
 		return err
@@ -180,7 +186,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: records.New(a.store, cfg.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Projects: models.Projects,
+		Records: records.New(a.store, cfg.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
 		Control: a.control, Status: board, Ready: a.ready, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
@@ -269,6 +275,7 @@ func (a *App) Run(ctx context.Context) error {
 		a.cfg.Logger.WarnContext(ctx, "requests were cut off at the end of the grace time", "error", shutdownErr)
 		err = errors.Join(err, a.server.Close())
 	}
+	a.auth.Close(grace)
 	stopWork()
 	return errors.Join(err, <-managed, a.store.Close())
 }

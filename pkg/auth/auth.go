@@ -36,7 +36,8 @@ type Auth struct {
 	log    *slog.Logger
 	now    func() time.Time
 	tokens *tokens
-	users  *userCache
+	users  *cache[member]
+	pats   *pats
 	decoy  string // verified for users that don't exist
 
 	adminSet  bool
@@ -46,7 +47,7 @@ type Auth struct {
 	pruned time.Time // when old failures were last removed
 }
 
-// New makes an Auth. It reads the signing keys from the store, or puts the first one there.
+// New makes an Auth. It reads the keys of tokens from the store, or puts the first ones there. Close ends it.
 func New(ctx context.Context, opts Options) (*Auth, error) {
 	if opts.System == nil || opts.Hasher == nil || opts.Logger == nil || opts.Now == nil {
 		return nil, errors.New("auth needs the system models, a hasher, a logger and a clock")
@@ -58,6 +59,10 @@ func New(ctx context.Context, opts Options) (*Auth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session tokens: %w", err)
 	}
+	pats, err := newPATs(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("personal access tokens: %w", err)
+	}
 	return &Auth{
 		system:    opts.System,
 		hasher:    opts.Hasher,
@@ -65,6 +70,7 @@ func New(ctx context.Context, opts Options) (*Auth, error) {
 		now:       opts.Now,
 		tokens:    tokens,
 		users:     newUserCache(opts.System, opts.Now),
+		pats:      pats,
 		decoy:     opts.Hasher.decoy(),
 		adminSet:  opts.AdminToken != "",
 		adminHash: sha256.Sum256([]byte(opts.AdminToken)),
@@ -73,9 +79,9 @@ func New(ctx context.Context, opts Options) (*Auth, error) {
 
 // Credentials are what a request carries, as it came; "" for what it does not.
 type Credentials struct {
-	XAuthToken string // header X-Auth-Token: a session token
+	XAuthToken string // header X-Auth-Token: a session token or a personal access token
 	AdminToken string // header X-Admin-Token
-	Bearer     string // header Authorization, without "Bearer ": the admin token again
+	Bearer     string // header Authorization, without "Bearer ": the admin token or a personal access token again
 	Token      string // header Token: a collection token or a project's admin token
 	TokenQuery string // query parameter token: the same, for testing
 	Cookie     string // a session token, which counts only where there is nothing else: browsers send cookies always
@@ -88,19 +94,26 @@ var errTwoCredentials = errs.New(errs.Invalid, "two_credentials",
 // "two_credentials", and one that is wrong, expired or revoked is errs.ErrDenied, whatever was asked for. A Token is only
 // passed on as a hash: its project knows whether it is good.
 func (a *Auth) Authenticate(ctx context.Context, c Credentials) (*access.Principal, error) {
-	admin, ok1 := same(c.AdminToken, c.Bearer)
+	bearer, pat := c.Bearer, ""
+	if isPAT(bearer) {
+		bearer, pat = "", bearer
+	}
+	admin, ok1 := same(c.AdminToken, bearer)
 	token, ok2 := same(c.Token, c.TokenQuery)
+	user, ok3 := same(c.XAuthToken, pat)
 	given := 0
-	for _, v := range []string{c.XAuthToken, admin, token} {
+	for _, v := range []string{user, admin, token} {
 		if v != "" {
 			given++
 		}
 	}
 	switch {
-	case !ok1 || !ok2 || given > 1:
+	case !ok1 || !ok2 || !ok3 || given > 1:
 		return nil, errTwoCredentials
-	case c.XAuthToken != "":
-		return a.session(ctx, c.XAuthToken)
+	case isPAT(user):
+		return a.pat(ctx, user)
+	case user != "":
+		return a.session(ctx, user)
 	case admin != "":
 		return a.admin(admin)
 	case c.Cookie != "" && token == "":
@@ -135,16 +148,28 @@ func (a *Auth) session(ctx context.Context, token string) (*access.Principal, er
 	if err != nil {
 		return nil, err
 	}
-	u, err := a.users.get(ctx, c.Subject)
-	switch k := errs.KindOf(err); {
-	case err != nil && (k == errs.NotFound || k == errs.Invalid):
-		return nil, errs.ErrDenied
-	case err != nil:
+	u, err := a.activeUser(ctx, c.Subject)
+	if err != nil {
 		return nil, err
-	case !u.Active || u.TokenVersion != c.Version:
+	}
+	if u.TokenVersion != c.Version {
 		return nil, errs.ErrDenied
 	}
 	return principal(u), nil
+}
+
+// activeUser gives the user that a token is of. One who is gone or not active is errs.ErrDenied.
+func (a *Auth) activeUser(ctx context.Context, id string) (member, error) {
+	u, err := a.users.get(ctx, id)
+	switch k := errs.KindOf(err); {
+	case err != nil && (k == errs.NotFound || k == errs.Invalid):
+		return member{}, errs.ErrDenied
+	case err != nil:
+		return member{}, err
+	case !u.Active:
+		return member{}, errs.ErrDenied
+	}
+	return u, nil
 }
 
 func principal(u member) *access.Principal {
@@ -158,5 +183,7 @@ func principal(u member) *access.Principal {
 		OrgIDs:  u.standing.OrgIDs,
 		TeamIDs: u.standing.TeamIDs,
 		Teams:   u.standing.Teams,
+
+		PATVersion: u.PATVersion,
 	}
 }

@@ -23,24 +23,25 @@ type member struct {
 	standing system.Standing
 }
 
-// userCache spares reads of the user and what they belong to on each request. A change of the user in this process
-// empties the entry at once, one of a team or an org all of them.
-type userCache struct {
-	read func(ctx context.Context, id string) (member, error)
+// cache spares reads of what callers show on each request: the users and what they belong to, and personal access
+// tokens. A change in this process empties what it touches at once.
+type cache[V any] struct {
+	read func(ctx context.Context, id string) (V, error)
 	now  func() time.Time
 
 	mu      sync.Mutex
-	entries map[string]cached
+	entries map[string]cached[V]
 	epoch   uint64 // grows with each change: what was read before one is not kept
 }
 
-type cached struct {
-	member member
-	at     time.Time
+type cached[V any] struct {
+	value V
+	at    time.Time
 }
 
-func newUserCache(models *system.System, now func() time.Time) *userCache {
-	c := &userCache{now: now, entries: map[string]cached{}}
+// newUserCache keeps users by id. A change of a user drops them, one of a team or an org everybody.
+func newUserCache(models *system.System, now func() time.Time) *cache[member] {
+	c := &cache[member]{now: now, entries: map[string]cached[member]{}}
 	c.read = func(ctx context.Context, id string) (member, error) {
 		u, err := models.Users.ByID(ctx, id)
 		if err != nil {
@@ -55,18 +56,19 @@ func newUserCache(models *system.System, now func() time.Time) *userCache {
 	return c
 }
 
-func (c *userCache) get(ctx context.Context, id string) (member, error) {
+func (c *cache[V]) get(ctx context.Context, id string) (V, error) {
 	c.mu.Lock()
 	began := c.now()
 	e, ok := c.entries[id]
 	epoch := c.epoch
 	c.mu.Unlock()
 	if age := began.Sub(e.at); ok && age >= 0 && age < cacheTTL {
-		return e.member, nil
+		return e.value, nil
 	}
-	m, err := c.read(ctx, id)
+	v, err := c.read(ctx, id)
 	if err != nil {
-		return member{}, err
+		var zero V
+		return zero, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,19 +76,19 @@ func (c *userCache) get(ctx context.Context, id string) (member, error) {
 		if len(c.entries) >= cacheSize {
 			clear(c.entries)
 		}
-		c.entries[id] = cached{member: m, at: began}
+		c.entries[id] = cached[V]{value: v, at: began}
 	}
-	return m, nil
+	return v, nil
 }
 
-func (c *userCache) drop(id string) {
+func (c *cache[V]) drop(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++
 	delete(c.entries, id)
 }
 
-func (c *userCache) dropAll(string) {
+func (c *cache[V]) dropAll(string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++

@@ -24,3 +24,15 @@ func (a *Auth) Decoy() string { return a.decoy }
 
 // AddrKey is the key under which failures from an address are counted.
 func AddrKey(addr string) string { return addrKey(addr) }
+
+// OnVerify calls fn with each value of a personal access token that is compared, and what with.
+func (a *Auth) OnVerify(fn func(value string, stored []byte)) {
+	verify := a.pats.verify
+	a.pats.verify = func(ctx context.Context, value string, stored []byte) (bool, error) {
+		fn(value, stored)
+		return verify(ctx, value, stored)
+	}
+}
+
+// NotedUses waits for the uses of personal access tokens that are being written.
+func (a *Auth) NotedUses() { a.pats.writes.Wait() }

@@ -36,6 +36,18 @@ func (c *Client) Teams() Model[api.Team, api.TeamWrite] {
 	return Model[api.Team, api.TeamWrite]{client: c, path: api.Prefix + api.RouteTeams}
 }
 
+// Tokens are the personal access tokens. Create gives the token's value with it, and nothing gives it again.
+func (c *Client) Tokens() Model[api.Token, api.TokenWrite] {
+	return Model[api.Token, api.TokenWrite]{client: c, path: api.Prefix + api.RouteTokens}
+}
+
+// TokenScopes lists the scopes that the logged-in user may give a token now.
+func (c *Client) TokenScopes(ctx context.Context) ([]string, error) {
+	var out []string
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.Prefix + api.RouteTokenScopes, out: &out})
+	return out, err
+}
+
 func (m Model[T, W]) one(id string) string { return m.path + "/" + url.PathEscape(id) }
 
 // List gives one page.

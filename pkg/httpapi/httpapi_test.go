@@ -66,6 +66,12 @@ POST   /team: team.create
 GET    /team/{id}: team.read
 PUT    /team/{id}: team.update
 DELETE /team/{id}: team.delete
+GET    /token: login
+POST   /token: login
+GET    /token/_scopes: login
+GET    /token/{id}: login
+PUT    /token/{id}: login
+DELETE /token/{id}: login
 GET    /project: project.read
 POST   /project: project.create
 GET    /project/{id}: project.read

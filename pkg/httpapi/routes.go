@@ -20,7 +20,7 @@ const (
 	rightNobody     rightKind = iota
 	rightPublic               // anyone, with no credential or a valid one
 	rightCredential           // anyone with a credential
-	rightLogin                // a logged-in user
+	rightLogin                // a logged-in user by their session: no personal access token
 	rightSystem               // the named right, for a user, or the server admin token
 	rightProject              // the named right on the project of the path; a project admin token may have it too
 	rightRecords              // the collection's permission sets decide (pkg/records)
@@ -76,6 +76,13 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteTeam, right: sys(access.TeamRead), handle: (*Server).getTeam},
 		{method: "PUT", pattern: api.RouteTeam, right: sys(access.TeamUpdate), handle: (*Server).updateTeam},
 		{method: "DELETE", pattern: api.RouteTeam, right: sys(access.TeamDelete), handle: (*Server).deleteTeam},
+
+		{method: "GET", pattern: api.RouteTokens, right: user, handle: (*Server).listTokens, query: page},
+		{method: "POST", pattern: api.RouteTokens, right: user, handle: (*Server).createToken},
+		{method: "GET", pattern: api.RouteTokenScopes, right: user, handle: (*Server).tokenScopes},
+		{method: "GET", pattern: api.RouteToken, right: user, handle: (*Server).getToken},
+		{method: "PUT", pattern: api.RouteToken, right: user, handle: (*Server).updateToken},
+		{method: "DELETE", pattern: api.RouteToken, right: user, handle: (*Server).deleteToken},
 
 		{method: "GET", pattern: api.RouteProjects, right: sys(access.ProjectRead), handle: (*Server).listProjects, query: page},
 		{method: "POST", pattern: api.RouteProjects, right: sys(access.ProjectCreate), handle: (*Server).registerProject},

@@ -51,6 +51,7 @@ type Config struct {
 	Users      *system.Users
 	Orgs       *system.Orgs
 	Teams      *system.Teams
+	Tokens     *system.Tokens
 	Projects   *system.Projects
 	Control    Control
 	Status     *status.Board

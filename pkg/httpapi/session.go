@@ -84,8 +84,15 @@ func (s *Server) me(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		me.Username, me.Email, me.Name, me.Language = u.Username, u.Email, u.Name, u.Language
-		me.Scopes = append(me.Scopes, p.Scopes...)
+		me.Scopes = append(me.Scopes, p.Effective()...)
 		me.OrgIDs, me.TeamIDs = append(me.OrgIDs, p.OrgIDs...), append(me.TeamIDs, p.TeamIDs...)
+	}
+	if p.TokenID != "" {
+		t, err := s.cfg.Tokens.ByID(r.Context(), p.TokenID)
+		if err != nil {
+			return err
+		}
+		me.ExpiresAt = api.Time{Time: t.ExpiresAt}
 	}
 	return r.json(w, http.StatusOK, me)
 }

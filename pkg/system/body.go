@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -157,6 +158,26 @@ func (b *body) flag(name string, dst *bool, def bool) {
 	default:
 		b.problem(name, "type", "must be true or false")
 	}
+}
+
+// date takes an instant into dst; null makes it zero.
+func (b *body) date(name string, dst *time.Time) bool {
+	v, ok := b.lookup(name)
+	if !ok {
+		return false
+	}
+	if v == nil {
+		*dst = time.Time{}
+		return true
+	}
+	s, _ := v.(string)
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		b.problem(name, "type", "must be a time such as 2030-01-31T12:00:00Z, or null")
+		return false
+	}
+	*dst = at.UTC().Truncate(time.Millisecond)
+	return true
 }
 
 func (b *body) username(dst *string) {

@@ -1,5 +1,5 @@
-// Package system keeps the models that belong to the service itself and not to a project: users, the registrations of
-// projects, the secrets that the service made for itself, and the count of failed logins. They live in the database
+// Package system keeps the models that belong to the service itself and not to a project: users, organizations, teams, the
+// registrations of projects, personal access tokens, the secrets that the service made for itself, and the count of failed logins. They live in the database
 // "svc" of the store.
 //
 // Each model takes bodies as documents, refuses what it does not know, reports all problems at once, and gives typed

@@ -47,7 +47,7 @@ func fieldsOf(t reflect.Type) *fieldtype.Tree {
 	var fields []*fieldtype.Field
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if fieldtype.IsSystem(name) { // every tree has them
+		if fieldtype.IsSystem(name) || f.Tag.Get("store") == "-" { // every tree has them; or nothing stored has it
 			continue
 		}
 		kind := "string"

@@ -49,6 +49,30 @@ type keyring struct {
 
 const keyringName = "jwt"
 
+// tokenKeyName is the key of the hashes of personal access tokens. It can't be replaced: what a token was is nowhere, so
+// that no other hash of it can be made.
+const tokenKeyName = "pat"
+
+type hashKey struct {
+	Name string `bson:"_id"`
+	Key  []byte `bson:"key"`
+}
+
+// tokenKey gives the key of the hashes of personal access tokens. The first call ever makes it.
+func (s *Secrets) tokenKey(ctx context.Context) ([]byte, error) {
+	kept, err := get[hashKey](ctx, s.coll, stringValue(tokenKeyName))
+	if !errors.Is(err, errs.ErrNotFound) {
+		return kept.Key, err
+	}
+	made := hashKey{Name: tokenKeyName, Key: make([]byte, secretSize)}
+	_, _ = rand.Read(made.Key) // it never fails
+	err = insert(ctx, s.coll, made)
+	if isDuplicate(err) { // another instance was first
+		made, err = get[hashKey](ctx, s.coll, stringValue(tokenKeyName))
+	}
+	return made.Key, err
+}
+
 // SigningKeys gives the keys of session tokens, the one that signs first. The first call ever generates it; of several
 // instances that start at once, all get the same.
 func (s *Secrets) SigningKeys(ctx context.Context) ([]SigningKey, error) {

@@ -26,6 +26,10 @@ type Options struct {
 	HashPassword func(ctx context.Context, password string) (string, error)
 	// Now is the clock. Required.
 	Now func() time.Time
+	// PATDefaultTTL is how long a personal access token lasts that is made without an end; 0 is as long as it may.
+	PATDefaultTTL time.Duration
+	// PATMaxTTL is how long one may last; 0: for ever.
+	PATMaxTTL time.Duration
 }
 
 // System is the system models of one store. It and its parts are safe for concurrent use.
@@ -34,6 +38,7 @@ type System struct {
 	Orgs     *Orgs
 	Teams    *Teams
 	Projects *Projects
+	Tokens   *Tokens
 	Secrets  *Secrets
 	Logins   *Logins
 
@@ -46,6 +51,7 @@ const (
 	orgsName     = "orgs"
 	teamsName    = "teams"
 	projectsName = "projects"
+	tokensName   = "tokens"
 )
 
 // New makes the models over st. Call EnsureIndexes before the first write.
@@ -54,14 +60,20 @@ func New(st store.Store, opts Options) *System {
 	now := func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) } // what a date in the store can hold
 	orgs := newOrgs(db, now)
 	teams := newTeams(db, orgs, now)
+	secrets := &Secrets{coll: db.Collection("secrets"), now: now}
+	tokens := &Tokens{
+		model: newModel[Token](db.Collection(tokensName), api.Token{}), now: now,
+		secrets: secrets, defaultTTL: opts.PATDefaultTTL, maxTTL: opts.PATMaxTTL,
+	}
 	return &System{
 		Users: &Users{
-			model: newModel[User](db.Collection(usersName), api.User{}), now: now, hash: opts.HashPassword, orgs: orgs, teams: teams,
+			model: newModel[User](db.Collection(usersName), api.User{}), now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
 		},
 		Orgs:     orgs,
 		Teams:    teams,
 		Projects: &Projects{model: newModel[Project](db.Collection(projectsName), api.Project{}), now: now, orgs: orgs},
-		Secrets:  &Secrets{coll: db.Collection("secrets"), now: now},
+		Tokens:   tokens,
+		Secrets:  secrets,
 		Logins:   &Logins{coll: db.Collection("login_failures"), now: now},
 
 		Generations: &Generations{coll: db.Collection("generations"), now: now},
@@ -83,6 +95,7 @@ func (s *System) EnsureIndexes(ctx context.Context) error {
 		{s.Teams.coll, "orgId", false},
 		{s.Projects.coll, "namespace", true},
 		{s.Projects.coll, "orgId", false},
+		{s.Tokens.coll, "userId", false},
 		{s.Logins.coll, "last", false},
 	} {
 		err := want.coll.CreateIndex(ctx, store.Index{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -58,6 +59,8 @@ type Users struct {
 	hash  func(ctx context.Context, password string) (string, error)
 	orgs  *Orgs
 	teams *Teams
+
+	tokens *Tokens
 }
 
 // Create adds a user from a request body, on behalf of by. Of a caller who is limited to orgs, the user gets the orgs
@@ -207,7 +210,7 @@ func (us *Users) LoggedIn(ctx context.Context, id bson.ObjectID, from, rehash st
 	})
 }
 
-// Delete removes a user on behalf of by. Its session tokens are void with it.
+// Delete removes a user on behalf of by. All tokens of theirs are void with them.
 func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) error {
 	oid, err := document.ParseID(id)
 	if err != nil {
@@ -231,15 +234,18 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 		return us.apply(ctx, u, User{}, store.Op{Kind: store.Delete, ID: idValue(oid), If: at})
 	})
 	us.changed(oid.Hex())
-	return err
+	if err != nil {
+		return err
+	}
+	return us.tokens.forget(ctx, oid.Hex(), math.MaxInt64)
 }
 
 // mutate applies fn to the user as it is when the write happens.
 func (us *Users) mutate(ctx context.Context, id bson.ObjectID, fn func(*User) error) (User, error) {
-	var u User
+	var u, old User
 	err := retry(ctx, func() error {
-		old, err := get[User](ctx, us.coll, idValue(id))
-		if err != nil {
+		var err error
+		if old, err = get[User](ctx, us.coll, idValue(id)); err != nil {
 			return err
 		}
 		u = old
@@ -257,7 +263,10 @@ func (us *Users) mutate(ctx context.Context, id bson.ObjectID, fn func(*User) er
 	if err != nil {
 		return User{}, conflict(err, u)
 	}
-	return u, nil
+	if u.PATVersion != old.PATVersion { // they are void already: this only clears up
+		err = us.tokens.forget(ctx, id.Hex(), u.PATVersion)
+	}
+	return u, err
 }
 
 // apply writes op, which turns old into next. When that takes an administrator away, another one is written with it, as

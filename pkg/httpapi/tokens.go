@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+func (s *Server) listTokens(w http.ResponseWriter, r *request) error {
+	return listModel(w, r, s.cfg.Tokens.List, tokenOut)
+}
+
+// createToken makes a token. Its value is in this answer and nowhere else.
+func (s *Server) createToken(w http.ResponseWriter, r *request) error {
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	grantable, err := s.grantable(r)
+	if err != nil {
+		return err
+	}
+	t, value, err := s.cfg.Tokens.Create(r.Context(), r.principal, body, grantable)
+	if err != nil {
+		return err
+	}
+	out := tokenOut(t)
+	out.Token = value
+	w.Header().Set(api.HeaderLocation, api.TokenPath(out.ID))
+	w.Header().Set("Cache-Control", "no-store")
+	return r.json(w, http.StatusCreated, out)
+}
+
+func (s *Server) getToken(w http.ResponseWriter, r *request) error {
+	t, err := s.cfg.Tokens.Get(r.Context(), r.principal, r.param("id"))
+	if err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, tokenOut(t))
+}
+
+func (s *Server) updateToken(w http.ResponseWriter, r *request) error {
+	body, err := r.object(w)
+	if err != nil {
+		return err
+	}
+	grantable, err := s.grantable(r)
+	if err != nil {
+		return err
+	}
+	t, err := s.cfg.Tokens.Update(r.Context(), r.principal, r.param("id"), body, grantable)
+	if err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, tokenOut(t))
+}
+
+func (s *Server) deleteToken(w http.ResponseWriter, r *request) error {
+	id := r.param("id")
+	if _, err := s.cfg.Tokens.Delete(r.Context(), r.principal, id); err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, api.DeleteResult{ID: id})
+}
+
+// tokenScopes lists what the caller may give a token now.
+func (s *Server) tokenScopes(w http.ResponseWriter, r *request) error {
+	grantable, err := s.grantable(r)
+	if err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, grantable)
+}
+
+func (s *Server) grantable(r *request) ([]string, error) {
+	projects, err := s.cfg.Projects.All(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	var places []access.Place
+	for _, p := range projects {
+		if r.principal.Foreign(p.OrgID) {
+			continue
+		}
+		place := access.Place{Namespace: p.Namespace}
+		if served, err := s.cfg.Registry.Get(p.Namespace); err == nil { // else its collections are not known
+			place.Collections = slices.Sorted(maps.Keys(served.Collections))
+		}
+		places = append(places, place)
+	}
+	return access.Grantable(r.principal, places), nil
+}
+
+func tokenOut(t system.Token) api.Token {
+	return api.Token{
+		ID: t.ID.Hex(), UserID: t.UserID, Name: t.Name, Scopes: append([]string{}, t.Scopes...),
+		ExpiresAt: api.Time{Time: t.ExpiresAt}, LastUsedAt: api.Time{Time: t.LastUsedAt},
+		CreatedAt: api.Time{Time: t.CreatedAt}, UpdatedAt: api.Time{Time: t.UpdatedAt},
+	}
+}

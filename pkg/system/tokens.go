@@ -1,0 +1,231 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Token is a personal access token. Its value is not kept, only a keyed hash of it.
+type Token struct {
+	ID         bson.ObjectID `bson:"_id"`
+	Rev        int64         `bson:"_rev"` // grows with each write
+	UserID     string        `bson:"userId"`
+	Name       string        `bson:"name"`
+	Scopes     []string      `bson:"scopes"`
+	ExpiresAt  time.Time     `bson:"expiresAt,omitempty"`  // zero: never
+	LastUsedAt time.Time     `bson:"lastUsedAt,omitempty"` // zero: never yet
+	Hash       []byte        `bson:"hash" json:"-"`
+	// PATVersion is its owner's when it was made; with another one, it is void.
+	PATVersion int64     `bson:"patVersion"`
+	CreatedAt  time.Time `bson:"createdAt"`
+	UpdatedAt  time.Time `bson:"updatedAt"`
+}
+
+// LogValue keeps the hash of a token out of logs.
+func (t Token) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", t.ID.Hex()), slog.String("userId", t.UserID))
+}
+
+// Tokens are the personal access tokens.
+type Tokens struct {
+	model[Token]
+	listeners
+
+	now                func() time.Time
+	secrets            *Secrets
+	defaultTTL, maxTTL time.Duration
+
+	mu      sync.Mutex
+	hashKey []byte // once it has been read
+}
+
+// Create adds a token of the calling user from a request body and gives its value, which nobody can get again. Its
+// scopes have to be among grantable.
+func (ts *Tokens) Create(ctx context.Context, by *access.Principal, doc bson.D, grantable []string) (Token, string, error) {
+	if by == nil || by.Kind != access.KindUser || by.ID == "" {
+		return Token{}, "", errs.ErrDenied
+	}
+	now := ts.now()
+	t := Token{
+		ID: bson.NewObjectID(), Rev: 1, UserID: by.ID, Scopes: []string{}, PATVersion: by.PATVersion,
+		ExpiresAt: ts.defaultExpiry(now), CreatedAt: now, UpdatedAt: now,
+	}
+	if err := ts.parse(&t, doc, true, grantable); err != nil {
+		return Token{}, "", err
+	}
+	value := newTokenValue(t.ID)
+	var err error
+	if t.Hash, err = ts.HashOf(ctx, value); err != nil {
+		return Token{}, "", err
+	}
+	if err := insert(ctx, ts.coll, t); err != nil {
+		return Token{}, "", err
+	}
+	ts.changed(t.ID.Hex())
+	return t, value, nil
+}
+
+// Get reads a token that the caller may see, or gives errs.ErrNotFound.
+func (ts *Tokens) Get(ctx context.Context, by *access.Principal, id string) (Token, error) {
+	t, err := ts.byID(ctx, id)
+	if err == nil {
+		err = seen(by.Full() || by.IsUser(t.UserID))
+	}
+	if err != nil {
+		return Token{}, err
+	}
+	return t, nil
+}
+
+// ByID reads a token, whoever asks, or gives errs.ErrNotFound.
+func (ts *Tokens) ByID(ctx context.Context, id string) (Token, error) { return ts.byID(ctx, id) }
+
+// List reads one page of the tokens that the caller may see: their own, or all for administrators.
+func (ts *Tokens) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Token], error) {
+	only := nothing()
+	switch {
+	case by.Full():
+		only = nil
+	case by != nil && by.ID != "":
+		only = bson.D{{Key: "userId", Value: by.ID}}
+	}
+	return ts.list(ctx, only, params)
+}
+
+// Update changes the members of a token that a request body gives. Only its owner may; scopes that are given have to be
+// among grantable, also those that it has already.
+func (ts *Tokens) Update(ctx context.Context, by *access.Principal, id string, doc bson.D, grantable []string) (Token, error) {
+	var t Token
+	err := retry(ctx, func() error {
+		old, err := ts.Get(ctx, by, id)
+		if err != nil {
+			return err
+		}
+		if !by.IsUser(old.UserID) {
+			return errs.ErrDenied
+		}
+		t = old
+		if err := ts.parse(&t, doc, false, grantable); err != nil {
+			return err
+		}
+		t.Rev++
+		t.UpdatedAt = ts.now()
+		op, err := replaceOp(t, old.Rev)
+		if err != nil {
+			return err
+		}
+		return write(ctx, ts.coll, op)
+	})
+	if t.ID.IsZero() {
+		return Token{}, err
+	}
+	ts.changed(t.ID.Hex()) // also after an error, when nobody knows what was written
+	if err != nil {
+		return Token{}, err
+	}
+	return t, nil
+}
+
+// Delete revokes a token that the caller may see.
+func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) (Token, error) {
+	t, err := ts.Get(ctx, by, id)
+	if err != nil {
+		return Token{}, err
+	}
+	err = write(ctx, ts.coll, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+	ts.changed(t.ID.Hex())
+	return t, err
+}
+
+// Used notes the use of a token, unless one has been noted less than every ago, by whichever instance.
+func (ts *Tokens) Used(ctx context.Context, id bson.ObjectID, every time.Duration) error {
+	now := ts.now()
+	due, err := mql.Compile(bson.D{{Key: "lastUsedAt", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: now.Add(-every)}}}}}})
+	if err != nil {
+		return err
+	}
+	note, err := mql.CompileUpdate(bson.D{
+		{Key: "$set", Value: bson.D{{Key: "lastUsedAt", Value: now}}},
+		{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}},
+	}, nil)
+	if err != nil {
+		return err
+	}
+	err = write(ctx, ts.coll, store.Op{Kind: store.Update, ID: idValue(id), Update: note, If: due})
+	if errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// forget removes a user's tokens that are void: those of an earlier version than the one they have now.
+func (ts *Tokens) forget(ctx context.Context, userID string, version int64) error {
+	void, err := mql.Compile(bson.D{{Key: "userId", Value: userID}, {Key: "patVersion", Value: bson.D{{Key: "$lt", Value: version}}}})
+	if err != nil {
+		return err
+	}
+	return write(ctx, ts.coll, store.Op{Kind: store.Delete, Filter: void, Many: true})
+}
+
+// defaultExpiry is when a token expires whose body does not say.
+func (ts *Tokens) defaultExpiry(now time.Time) time.Time {
+	ttl := ts.defaultTTL
+	if ttl <= 0 || ts.maxTTL > 0 && ttl > ts.maxTTL {
+		ttl = ts.maxTTL
+	}
+	if ttl <= 0 {
+		return time.Time{}
+	}
+	return now.Add(ttl)
+}
+
+// parse takes a body into t. It reports every problem at once.
+func (ts *Tokens) parse(t *Token, doc bson.D, create bool, grantable []string) error {
+	b := newBody(doc, api.TokenWrite{}, create)
+	b.text("name", &t.Name)
+	b.list("scopes", &t.Scopes, "scope names", func(s string) string {
+		switch {
+		case !access.ValidScope(s):
+			return "is no scope"
+		case !slices.Contains(grantable, s):
+			return "is no scope that you may grant: GET /token/_scopes lists them"
+		}
+		return ""
+	})
+	if b.date("expiresAt", &t.ExpiresAt) {
+		if wrong := ts.wrongExpiry(t.ExpiresAt); wrong != "" {
+			b.problem("expiresAt", "expiry", "%s", wrong)
+		}
+	}
+	return b.done()
+}
+
+// wrongExpiry says what is wrong with the end of a token, "" when nothing is.
+func (ts *Tokens) wrongExpiry(at time.Time) string {
+	now := ts.now()
+	switch {
+	case at.IsZero() && ts.maxTTL > 0:
+		return fmt.Sprintf("can't be null: a token lasts at most %s (auth.patMaxTTL)", ts.maxTTL)
+	case at.IsZero():
+		return ""
+	case !at.After(now):
+		return "must be in the future"
+	case ts.maxTTL > 0 && at.After(now.Add(ts.maxTTL)):
+		return fmt.Sprintf("a token lasts at most %s (auth.patMaxTTL)", ts.maxTTL)
+	}
+	return ""
+}
