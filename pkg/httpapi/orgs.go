@@ -45,11 +45,11 @@ func (s *Server) updateOrg(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) deleteOrg(w http.ResponseWriter, r *request) error {
-	id := r.param("id")
-	if _, err := s.cfg.Orgs.Delete(r.Context(), r.principal, id); err != nil {
+	o, err := s.cfg.Orgs.Delete(r.Context(), r.principal, r.param("id"))
+	if err != nil {
 		return err
 	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: id})
+	return r.json(w, http.StatusOK, api.DeleteResult{ID: o.ID.Hex()})
 }
 
 func orgOut(o system.Org) api.Org {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/schema"
@@ -47,7 +48,7 @@ func (s *Server) updateProject(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) unregisterProject(w http.ResponseWriter, r *request) error {
-	id := r.param("id")
+	id := strings.ToLower(r.param("id"))
 	if err := s.cfg.Control.Unregister(r.Context(), id); err != nil {
 		return err
 	}

@@ -159,6 +159,9 @@ func (r *request) standIn(namespace string) (*project.Project, error) {
 // that is not served are not told that it is registered.
 func (r *request) admit(h http.Header, rt route) error {
 	err := r.authenticate(h, rt.noCookie)
+	if errors.Is(err, errs.ErrProjectNotFound) { // of a foreign org: as if it were not there, headers included
+		return err
+	}
 	if err == nil {
 		err = r.allowed(rt.right)
 	}

@@ -232,11 +232,12 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 		if err := r.inProject(rt.right.kind); err != nil {
 			return err
 		}
-		if !r.unserved {
-			w.Header().Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
-		}
 	}
-	if err := r.admit(w.Header(), rt); err != nil {
+	err = r.admit(w.Header(), rt)
+	if r.project != nil && !r.unserved {
+		w.Header().Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.known(rt); err != nil {
@@ -361,7 +362,10 @@ func (s *Server) servedNamespace(r *request) error {
 		return nil
 	}
 	namespace, _, _ := strings.Cut(rest, "/")
-	_, err := s.cfg.Registry.Get(namespace)
+	p, err := s.cfg.Registry.Get(namespace)
+	if err == nil && r.principal.Foreign(p.OrgID) {
+		return errs.ErrProjectNotFound
+	}
 	return err
 }
 

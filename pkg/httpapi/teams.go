@@ -45,11 +45,11 @@ func (s *Server) updateTeam(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) deleteTeam(w http.ResponseWriter, r *request) error {
-	id := r.param("id")
-	if _, err := s.cfg.Teams.Delete(r.Context(), r.principal, id); err != nil {
+	t, err := s.cfg.Teams.Delete(r.Context(), r.principal, r.param("id"))
+	if err != nil {
 		return err
 	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: id})
+	return r.json(w, http.StatusOK, api.DeleteResult{ID: t.ID.Hex()})
 }
 
 func teamOut(t system.Team) api.Team {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/system"
@@ -45,7 +46,7 @@ func (s *Server) updateUser(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) deleteUser(w http.ResponseWriter, r *request) error {
-	id := r.param("id")
+	id := strings.ToLower(r.param("id"))
 	if err := s.cfg.Users.Delete(r.Context(), r.principal, id); err != nil {
 		return err
 	}

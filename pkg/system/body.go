@@ -137,6 +137,16 @@ func (b *body) text(name string, dst *string) bool {
 	return true
 }
 
+// slugFrom makes a slug that is not given of a name.
+func (b *body) slugFrom(slug *string, name string) {
+	if *slug != "" || name == "" {
+		return
+	}
+	if *slug = Slug(name); *slug == "" {
+		b.problem("slug", "required", "can't be made of a name without letters a-z and digits: give one")
+	}
+}
+
 func isEmail(s string) bool {
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s
@@ -274,17 +284,18 @@ func (b *body) ids(name string, dst *[]string) {
 	})
 }
 
-// exists reports those of ids, which a member gives, that are not there. Ids that were there before are not looked up
-// again when the member isn't given.
-func (b *body) exists(ctx context.Context, name string, ids []string, lookup func(context.Context, []string) (found, active []string, err error)) error {
-	if v, given := b.lookup(name); !given || v == nil || v == "" {
-		return nil
-	}
-	found, _, err := lookup(ctx, ids)
+// lookup gives those of ids that are there, as far as somebody may know.
+type lookup func(ctx context.Context, ids []string) (seen []string, err error)
+
+// exists reports those of ids that are new and not there. Those that a record had before may stay, whatever they lead
+// to; "" is none.
+func (b *body) exists(ctx context.Context, name string, old, ids []string, look lookup) error {
+	added := slices.DeleteFunc(missing(old, ids), func(id string) bool { return id == "" })
+	found, err := look(ctx, added)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	for _, id := range added {
 		if !slices.Contains(found, id) {
 			b.problem(name, "exists", "there is none with the id %q", id)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
@@ -39,7 +40,9 @@ type model[T any] struct {
 }
 
 func newModel[T any](coll store.Collection, readAs any) model[T] {
-	return model[T]{coll: coll, resolver: query.Resolver{Tree: fieldsOf(reflect.TypeOf(readAs)), Limits: listLimits}}
+	return model[T]{coll: coll, resolver: query.Resolver{
+		Tree: fieldsOf(reflect.TypeOf(readAs)), Hidden: document.NewPathSet("_rev", "createdBy", "updatedBy"), Limits: listLimits,
+	}}
 }
 
 // fieldsOf makes the fields of a struct of pkg/api, by their names in JSON, which are those in the store.

@@ -115,7 +115,8 @@ func (os *Orgs) Update(ctx context.Context, by *access.Principal, id string, doc
 	return o, nil
 }
 
-// Delete removes an org that nothing belongs to. Only administrators may.
+// Delete removes an org that nothing belongs to. Only administrators may. What comes to belong to it at the same moment
+// keeps an id that leads nowhere, which gives nothing and limits all the same.
 func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) (Org, error) {
 	if !by.Full() {
 		return Org{}, errs.ErrDenied
@@ -149,18 +150,26 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) (Or
 	return o, err
 }
 
-// existing gives those of ids that are orgs, and of them those that are active.
-func (os *Orgs) existing(ctx context.Context, ids []string) (found, active []string, err error) {
-	if len(ids) == 0 {
-		return nil, nil, nil
-	}
+// active gives those of ids that are orgs and active.
+func (os *Orgs) active(ctx context.Context, ids []string) (active []string, err error) {
 	err = os.each(ctx, ids, func(o Org) {
-		found = append(found, o.ID.Hex())
 		if o.Active {
 			active = append(active, o.ID.Hex())
 		}
 	})
-	return found, active, err
+	return active, err
+}
+
+// seenBy looks up which orgs a caller may name: those that they may see.
+func (os *Orgs) seenBy(by *access.Principal) lookup {
+	return func(ctx context.Context, ids []string) (seen []string, err error) {
+		err = os.each(ctx, ids, func(o Org) {
+			if maySeeOrg(by, o.ID.Hex()) {
+				seen = append(seen, o.ID.Hex())
+			}
+		})
+		return seen, err
+	}
 }
 
 func parseOrg(o *Org, doc bson.D, create bool) error {
@@ -169,9 +178,7 @@ func parseOrg(o *Org, doc bson.D, create bool) error {
 	b.text("slug", &o.Slug)
 	b.text("description", &o.Description)
 	b.flag("active", &o.Active, true)
-	if o.Slug == "" {
-		o.Slug = Slug(o.Name)
-	}
+	b.slugFrom(&o.Slug, o.Name)
 	return b.done()
 }
 
@@ -210,6 +217,9 @@ func (m model[T]) byID(ctx context.Context, id string) (T, error) {
 
 // each reads the records with ids, in the order of their creation. Those that are not there are left out.
 func (m model[T]) each(ctx context.Context, ids []string, fn func(T)) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	f, err := mql.Compile(anyOf("_id", ids))
 	if err != nil {
 		return err

@@ -159,15 +159,16 @@ func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
 	return p, write(ctx, ps.coll, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
 }
 
-// parse takes a body into p. It reports every problem at once.
+// parse takes a body into p. It reports every problem at once. Only administrators get here, who see every org.
 func (ps *Projects) parse(ctx context.Context, p *Project, doc bson.D, create bool) error {
+	org := p.OrgID
 	b := newBody(doc, api.ProjectWrite{}, create)
 	b.text("name", &p.Name)
 	b.text("description", &p.Description)
 	b.text("configFile", &p.ConfigFile)
 	b.text("orgId", &p.OrgID)
 	b.flag("enabled", &p.Enabled, true)
-	if err := b.exists(ctx, "orgId", []string{p.OrgID}, ps.orgs.existing); err != nil {
+	if err := b.exists(ctx, "orgId", []string{org}, []string{p.OrgID}, ps.orgs.seenBy(&access.Principal{Kind: access.KindAdmin})); err != nil {
 		return err
 	}
 	return b.done()

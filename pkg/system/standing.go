@@ -21,7 +21,7 @@ type Standing struct {
 func (us *Users) Standing(ctx context.Context, u User) (Standing, error) {
 	st := Standing{Scopes: slices.Clone(u.Scopes), Limited: len(u.OrgIDs) > 0}
 	var err error
-	if _, st.OrgIDs, err = us.orgs.existing(ctx, u.OrgIDs); err != nil || len(u.TeamIDs) == 0 {
+	if st.OrgIDs, err = us.orgs.active(ctx, u.OrgIDs); err != nil || len(u.TeamIDs) == 0 {
 		return st, err
 	}
 	var teams []Team
@@ -34,7 +34,7 @@ func (us *Users) Standing(ctx context.Context, u User) (Standing, error) {
 			orgs = append(orgs, t.OrgID)
 		}
 	}
-	_, active, err := us.orgs.existing(ctx, orgs)
+	active, err := us.orgs.active(ctx, orgs)
 	if err != nil {
 		return st, err
 	}
@@ -74,6 +74,15 @@ func (us *Users) mayChange(ctx context.Context, by *access.Principal, old, next 
 	return holds(by, old, st)
 }
 
+// teamsOf are the teams that a caller may give, and whose users they may change: their own. A personal access token has
+// none, since no scope of it stands for what a team's permission set allows.
+func teamsOf(by *access.Principal) []string {
+	if by.Kind == access.KindPAT {
+		return nil
+	}
+	return by.TeamIDs
+}
+
 // mayGive says whether by may give a user what next has and old has not. Rights are an administrator's to give; orgs
 // and teams are given by those who are in them. Nobody who is limited to orgs makes somebody who isn't.
 func mayGive(by *access.Principal, old, next User) error {
@@ -84,7 +93,7 @@ func mayGive(by *access.Principal, old, next User) error {
 		return errs.ErrDenied
 	case !unlimited(by) && (len(next.OrgIDs) == 0 || !within(by.OrgIDs, changed(old.OrgIDs, next.OrgIDs))):
 		return errs.ErrDenied
-	case !within(by.TeamIDs, missing(old.TeamIDs, next.TeamIDs)):
+	case !within(teamsOf(by), missing(old.TeamIDs, next.TeamIDs)):
 		return errs.ErrDenied
 	}
 	return nil
@@ -97,7 +106,7 @@ func holds(by *access.Principal, u User, st Standing) error {
 			return errs.ErrDenied
 		}
 	}
-	if !within(by.TeamIDs, u.TeamIDs) || !unlimited(by) && (len(u.OrgIDs) == 0 || !within(by.OrgIDs, u.OrgIDs)) {
+	if !within(teamsOf(by), u.TeamIDs) || !unlimited(by) && (len(u.OrgIDs) == 0 || !within(by.OrgIDs, u.OrgIDs)) {
 		return errs.ErrDenied
 	}
 	return nil

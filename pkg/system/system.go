@@ -176,7 +176,7 @@ func replaceOp(v any, rev int64) (store.Op, error) {
 func atRev(rev int64) (*mql.Filter, error) { return mql.Compile(bson.D{{Key: "_rev", Value: rev}}) }
 
 // write applies ops together. Its error is that of the op which failed.
-func write(ctx context.Context, coll store.Collection, ops ...store.Op) error {
+func write(ctx context.Context, coll store.Writer, ops ...store.Op) error {
 	results, err := coll.Write(ctx, ops, true)
 	if err != nil {
 		return err

@@ -33,16 +33,14 @@ type Teams struct {
 	model[Team]
 	listeners
 
-	now   func() time.Time
-	db    store.Database
-	orgs  *Orgs
-	users store.Collection
+	now  func() time.Time
+	db   store.Database
+	orgs *Orgs
 }
 
 func newTeams(db store.Database, orgs *Orgs, now func() time.Time) *Teams {
 	return &Teams{
-		model: newModel[Team](db.Collection(teamsName), api.Team{}), now: now,
-		db: db, orgs: orgs, users: db.Collection(usersName),
+		model: newModel[Team](db.Collection(teamsName), api.Team{}), now: now, db: db, orgs: orgs,
 	}
 }
 
@@ -53,7 +51,7 @@ func (ts *Teams) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 	}
 	now := ts.now()
 	t := Team{ID: bson.NewObjectID(), Rev: 1, Scopes: []string{}, CreatedAt: now, UpdatedAt: now}
-	if err := ts.parse(ctx, &t, doc, true); err != nil {
+	if err := ts.parse(ctx, by, &t, doc, true); err != nil {
 		return Team{}, err
 	}
 	return t, slugTaken(insert(ctx, ts.coll, t), t.Slug)
@@ -97,7 +95,7 @@ func (ts *Teams) Update(ctx context.Context, by *access.Principal, id string, do
 			return err
 		}
 		t = old
-		if err := ts.parse(ctx, &t, doc, false); err != nil {
+		if err := ts.parse(ctx, by, &t, doc, false); err != nil {
 			return err
 		}
 		t.Rev++
@@ -135,35 +133,39 @@ func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) (T
 	if err != nil {
 		return Team{}, err
 	}
-	// A user who is put into the team meanwhile keeps the id of a team that gives nothing.
-	err = write(ctx, ts.users, store.Op{Kind: store.Update, Filter: members, Update: leave, Many: true})
-	if err == nil {
-		err = write(ctx, ts.coll, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
-	}
+	// A user who is put into the team at the same moment keeps an id that leads nowhere, which gives nothing.
+	err = ts.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+		if err := write(ctx, tx.Collection(usersName), store.Op{Kind: store.Update, Filter: members, Update: leave, Many: true}); err != nil {
+			return err
+		}
+		return write(ctx, tx.Collection(teamsName), store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+	})
 	ts.changed(t.ID.Hex())
 	return t, err
 }
 
-// existing gives those of ids that are teams.
-func (ts *Teams) existing(ctx context.Context, ids []string) (found, active []string, err error) {
-	if len(ids) == 0 {
-		return nil, nil, nil
+// seenBy looks up which teams a caller may name: those that they may see.
+func (ts *Teams) seenBy(by *access.Principal) lookup {
+	return func(ctx context.Context, ids []string) (seen []string, err error) {
+		err = ts.each(ctx, ids, func(t Team) {
+			if maySeeTeam(by, t) {
+				seen = append(seen, t.ID.Hex())
+			}
+		})
+		return seen, err
 	}
-	err = ts.each(ctx, ids, func(t Team) { found = append(found, t.ID.Hex()) })
-	return found, found, err
 }
 
-func (ts *Teams) parse(ctx context.Context, t *Team, doc bson.D, create bool) error {
+func (ts *Teams) parse(ctx context.Context, by *access.Principal, t *Team, doc bson.D, create bool) error {
+	org := t.OrgID
 	b := newBody(doc, api.TeamWrite{}, create)
 	b.text("name", &t.Name)
 	b.text("slug", &t.Slug)
 	b.text("description", &t.Description)
 	b.text("orgId", &t.OrgID)
 	b.scopes(&t.Scopes)
-	if t.Slug == "" {
-		t.Slug = Slug(t.Name)
-	}
-	if err := b.exists(ctx, "orgId", []string{t.OrgID}, ts.orgs.existing); err != nil {
+	b.slugFrom(&t.Slug, t.Name)
+	if err := b.exists(ctx, "orgId", []string{org}, []string{t.OrgID}, ts.orgs.seenBy(by)); err != nil {
 		return err
 	}
 	return b.done()

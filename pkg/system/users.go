@@ -74,7 +74,7 @@ func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 	if !unlimited(by) && by != nil {
 		u.OrgIDs = slices.Clone(by.OrgIDs)
 	}
-	password, err := us.parse(ctx, &u, doc, true)
+	password, err := us.parse(ctx, by, &u, doc, true)
 	if err != nil {
 		return User{}, err
 	}
@@ -128,11 +128,11 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 		return User{}, err
 	}
 	// Checked and hashed once, before the loop that may repeat.
-	if _, err := us.Get(ctx, by, id); err != nil {
+	given, err := us.Get(ctx, by, id)
+	if err != nil {
 		return User{}, err
 	}
-	var given User
-	password, err := us.parse(ctx, &given, doc, false)
+	password, err := us.parse(ctx, by, &given, doc, false)
 	if err != nil {
 		return User{}, err
 	}
@@ -149,7 +149,7 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 	}
 	return us.mutate(ctx, oid, func(u *User) error {
 		old := *u
-		if _, err := us.parse(ctx, u, doc, false); err != nil {
+		if _, err := us.parse(ctx, by, u, doc, false); err != nil {
 			return err
 		}
 		if err := us.mayChange(ctx, by, old, *u, hash != ""); err != nil {
@@ -307,7 +307,8 @@ func conflict(err error, u User) error {
 }
 
 // parse takes a body into u and gives the new password. It reports every problem at once.
-func (us *Users) parse(ctx context.Context, u *User, doc bson.D, create bool) (string, error) {
+func (us *Users) parse(ctx context.Context, by *access.Principal, u *User, doc bson.D, create bool) (string, error) {
+	orgs, teams := u.OrgIDs, u.TeamIDs
 	b := newBody(doc, api.UserWrite{}, create)
 	b.username(&u.Username)
 	b.text("email", &u.Email)
@@ -319,10 +320,10 @@ func (us *Users) parse(ctx context.Context, u *User, doc bson.D, create bool) (s
 	b.ids("orgIds", &u.OrgIDs)
 	b.ids("teamIds", &u.TeamIDs)
 	password := b.password()
-	if err := b.exists(ctx, "orgIds", u.OrgIDs, us.orgs.existing); err != nil {
+	if err := b.exists(ctx, "orgIds", orgs, u.OrgIDs, us.orgs.seenBy(by)); err != nil {
 		return "", err
 	}
-	if err := b.exists(ctx, "teamIds", u.TeamIDs, us.teams.existing); err != nil {
+	if err := b.exists(ctx, "teamIds", teams, u.TeamIDs, us.teams.seenBy(by)); err != nil {
 		return "", err
 	}
 	return password, b.done()
