@@ -42,6 +42,7 @@ type hooked struct {
 	store.Store
 	mu     sync.Mutex
 	before func()
+	inTx   func(coll string) error // called before each write of a transaction, while it is set
 }
 
 func (h *hooked) Database(name string) store.Database {
@@ -55,6 +56,45 @@ type hookedDatabase struct {
 
 func (d hookedDatabase) Collection(name string) store.Collection {
 	return hookedCollection{d.Database.Collection(name), d.h}
+}
+
+func (d hookedDatabase) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
+	d.h.mu.Lock()
+	before := d.h.inTx
+	d.h.mu.Unlock()
+	if before == nil {
+		return d.Database.Transact(ctx, fn)
+	}
+	return d.Database.Transact(ctx, func(ctx context.Context, tx store.Tx) error { return fn(ctx, hookedTx{tx, before}) })
+}
+
+type hookedTx struct {
+	store.Tx
+	before func(coll string) error
+}
+
+func (tx hookedTx) Collection(name string) store.TxCollection {
+	return hookedTxCollection{tx.Tx.Collection(name), name, tx.before}
+}
+
+type hookedTxCollection struct {
+	store.TxCollection
+	name   string
+	before func(coll string) error
+}
+
+func (c hookedTxCollection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
+	if err := c.before(c.name); err != nil {
+		return nil, err
+	}
+	return c.TxCollection.Write(ctx, ops, atomic)
+}
+
+// inTransaction sets what happens before each write of a transaction; its error is the write's.
+func (h *hooked) inTransaction(before func(coll string) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.inTx = before
 }
 
 type hookedCollection struct {
