@@ -7,32 +7,12 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/query"
 )
 
 // StatusOf is the table from kinds of errors to statuses.
 var StatusOf = statusOf
-
-// Route is one row of the table of routes.
-type Route struct {
-	Method, Pattern string
-	Right           string // "" if nobody has it
-}
-
-// Routes is the table of routes.
-func Routes() []Route {
-	var out []Route
-	for _, rt := range routes() {
-		right := map[rightKind]string{
-			rightPublic: "anyone", rightCredential: "credential", rightLogin: "login", rightSystem: rt.right.name, rightProject: "project " + rt.right.name,
-			rightRecords: "records " + rt.right.method.String(),
-		}[rt.right.kind]
-		out = append(out, Route{Method: rt.method, Pattern: api.Prefix + rt.pattern, Right: right})
-	}
-	return out
-}
 
 // SetRestGrace changes the time in which the rest of a body must come.
 func SetRestGrace(s *Server, d time.Duration) { s.restGrace = d }

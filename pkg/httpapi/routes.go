@@ -19,7 +19,7 @@ type rightKind uint8
 const (
 	rightNobody     rightKind = iota
 	rightPublic               // anyone, with no credential or a valid one
-	rightCredential           // anyone with a credential
+	rightCredential           // anyone with a credential that the service itself knows: no Token
 	rightLogin                // a logged-in user by their session: no personal access token
 	rightSystem               // the named right, for a user, or the server admin token
 	rightProject              // the named right on the project of the path; a project admin token may have it too
@@ -106,4 +106,38 @@ func routes() []route {
 		{method: "PATCH", pattern: api.RouteRecord, right: rec(access.Put), handle: (*Server).patchRecord},
 		{method: "DELETE", pattern: api.RouteRecord, right: rec(access.Delete), handle: (*Server).deleteRecord},
 	}
+}
+
+// Route is one row of the table of routes, for tests and tools that go through all of them.
+type Route struct {
+	Method, Pattern string
+	Right           string // "" if nobody has it
+}
+
+// Routes tells of every route of the API, and what it needs.
+func Routes() []Route {
+	var out []Route
+	for _, rt := range routes() {
+		out = append(out, Route{Method: rt.method, Pattern: api.Prefix + rt.pattern, Right: rt.right.String()})
+	}
+	return out
+}
+
+func (r right) String() string {
+	switch r.kind {
+	case rightPublic:
+		return "anyone"
+	case rightCredential:
+		return "credential"
+	case rightLogin:
+		return "login"
+	case rightSystem:
+		return r.name
+	case rightProject:
+		return "project " + r.name
+	case rightRecords:
+		return "records " + r.method.String()
+	case rightNobody:
+	}
+	return ""
 }

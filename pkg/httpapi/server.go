@@ -266,7 +266,7 @@ func (r *request) allowed(need right) error {
 	case rightPublic:
 		return nil
 	case rightCredential:
-		if p.Kind != access.KindAnonymous {
+		if p.Kind != access.KindAnonymous && p.Kind != access.KindToken { // whether a Token is good, only a project knows
 			return nil
 		}
 	case rightLogin:
