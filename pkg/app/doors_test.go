@@ -182,6 +182,7 @@ type doors struct {
 
 	callers map[string]option
 	ids     map[string]string // by placeholder
+	owners  map[string]string // sessions of those who have personal access tokens
 	n       int
 }
 
@@ -210,12 +211,13 @@ func newDoors(t *testing.T, uri string) *doors {
 		c.StoreURI = uri
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
-	d := &doors{service: s, ids: map[string]string{}}
+	d := &doors{service: s, ids: map[string]string{}, owners: map[string]string{}}
 	ahead.Store(int64(-24 * time.Hour))
 	_, expired := s.user("expired", map[string]any{"isAdmin": true})
 	s.user("owner", map[string]any{"isAdmin": true})
 	_, patExpired := d.pat("owner", map[string]any{"expiresAt": time.Now().Add(-23 * time.Hour)})
 	ahead.Store(0)
+	clear(d.owners)
 
 	for _, suffix := range []string{"", "2"} {
 		d.ids["org"+suffix] = d.made("org", map[string]any{"name": "Org" + suffix})
@@ -290,7 +292,10 @@ func (d *doors) pat(owner string, more map[string]any) (id, value string) {
 	d.t.Helper()
 	body := map[string]any{"name": "pat", "scopes": []string{"project.read"}}
 	maps.Copy(body, more)
-	res := d.do("POST", "/api/v1/token", session(d.login(owner)), json1(body))
+	if d.owners[owner] == "" {
+		d.owners[owner] = d.login(owner)
+	}
+	res := d.do("POST", "/api/v1/token", session(d.owners[owner]), json1(body))
 	res.want(d.t, http.StatusCreated)
 	return res.field("id"), res.field("token")
 }
