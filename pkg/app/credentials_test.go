@@ -143,27 +143,4 @@ collections:
 	}
 }
 
-// Collections named like system models are something else than those.
-func TestCollectionsDontAliasSystemModels(t *testing.T) {
-	s := run(t, nil)
-	s.register("svc", `
-namespace: svc
-collections:
-  - {name: user, permissions: {public: {methods: {get: true, post: true, delete: {bulk: true}}}, user: {methods: {}}}}
-  - {name: project, permissions: {public: {methods: {get: true, post: true, delete: {bulk: true}}}, user: {methods: {}}}}
-`)
-	s.user("ann", nil)
-	before := s.contents()
-	for _, c := range []string{"user", "project"} {
-		if got := s.do("GET", "/api/v1/_/svc/"+c); !strings.Contains(got.body, `"items":[]`) {
-			t.Errorf("%s: %s", c, got.body)
-		}
-		s.do("POST", "/api/v1/_/svc/"+c, text(`{"username": "eve", "isAdmin": true}`)).want(t, http.StatusCreated)
-		s.do("DELETE", "/api/v1/_/svc/"+c+"?filter={}", noop).want(t, http.StatusOK)
-	}
-	if s.contents() != before {
-		t.Error("the system models have changed")
-	}
-}
-
 func noop(*http.Request) {}

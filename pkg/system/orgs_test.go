@@ -223,4 +223,3 @@ func TestOrgUpdatesDontGetLost(t *testing.T) {
 	_, err = w.Teams.Update(t.Context(), admin, w.teams["far"], bson.D{{Key: "name", Value: "ours"}})
 	wantError(t, err, errs.ErrNotFound)
 }
-

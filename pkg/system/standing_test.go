@@ -156,7 +156,7 @@ func (w *world) restore(u system.User) {
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	w := newWorld(t)
 	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // for a test
+	r := rand.New(rand.NewPCG(seed, 5))
 	defer func() {
 		if t.Failed() {
 			t.Log("seed", seed)
