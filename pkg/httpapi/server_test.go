@@ -442,7 +442,7 @@ func TestMe(t *testing.T) {
 		{nil, "403 permission_denied: permission denied"},
 		{[]string{"X-Admin-Token", adminToken}, "200"},
 		{[]string{"X-Admin-Token", "wrong"}, "403 permission_denied: permission denied"},
-		{[]string{"Token", "writer"}, "200"},
+		{[]string{"Token", "writer"}, "403 permission_denied: permission denied"}, // only a project could judge it
 	} {
 		if _, got := d.do(t, "GET", "/api/v1/me", "", tt.show...); got != tt.want {
 			t.Errorf("%v: %s", tt.show, got)
