@@ -63,7 +63,7 @@ var layers = []layer{
 	{"L6", rooms{
 		"app": "httpapi records auth system project schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
-		"/cli": "/cli/access /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/output /cli/project /cli/user " +
+		"/cli": "/cli/access /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/output /cli/project /cli/server /cli/user " +
 			"client api",
 		"/cli/access":     "/cli/command /cli/output api",
 		"/cli/auth":       "/cli/command /cli/output /cli/settings api",
@@ -74,6 +74,7 @@ var layers = []layer{
 		"/cli/index":      "/cli/command /cli/output api",
 		"/cli/output":     "",
 		"/cli/project":    "/cli/command /cli/output client api project schema errs",
+		"/cli/server":     "/cli/command /cli/output",
 		"/cli/settings":   "/cli/output",
 		"/cli/user":       "/cli/command /cli/output client api",
 	}},

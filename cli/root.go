@@ -15,6 +15,7 @@ import (
 	"github.com/svcctl/svc/cli/doc"
 	"github.com/svcctl/svc/cli/index"
 	"github.com/svcctl/svc/cli/project"
+	"github.com/svcctl/svc/cli/server"
 	"github.com/svcctl/svc/cli/user"
 )
 
@@ -69,7 +70,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
-		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), user.NewCmd(st), access.NewCmd(st),
+		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), user.NewCmd(st), access.NewCmd(st), server.NewCmd(st),
 		newAPI(st), newVersion(st), newCompletion(st),
 	)
 	completeFlags(root, st)

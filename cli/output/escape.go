@@ -87,6 +87,19 @@ func unsafeRune(r rune) bool {
 	return false
 }
 
+// EscapeJSONWriter passes JSON text through with the unsafe characters in its strings as \u escapes. No write may end inside
+// a character; those of a logger don't.
+func EscapeJSONWriter(w io.Writer) io.Writer { return escapeJSONWriter{w} }
+
+type escapeJSONWriter struct{ w io.Writer }
+
+func (e escapeJSONWriter) Write(p []byte) (int, error) {
+	if _, err := e.w.Write(escapeJSON(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // EscapeWriter passes text through to a terminal with its control characters, but for line breaks and tabs, escaped.
 // It is for streams that must not be buffered whole; a character split between two writes comes out as escaped bytes.
 func EscapeWriter(w io.Writer) io.Writer { return escapeWriter{w} }

@@ -52,7 +52,7 @@ func run() int {
 	err := newRootCmd(os.Stdout, os.Stderr).ExecuteContext(ctx)
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			fmt.Fprintln(os.Stderr, "svcd:", line)
+			fmt.Fprintln(os.Stderr, "svcd:", output.Escape(line))
 		}
 	}
 	return exitCode(err)
@@ -212,7 +212,7 @@ func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 	} else {
 		err = fmt.Errorf("%d of %d registered projects have errors", failed, len(results))
 	}
-	return errors.Join(err, write(stdout, report.String()))
+	return errors.Join(err, write(stdout, output.EscapeLines(report.String())))
 }
 
 func newVersionCmd(stdout io.Writer) *cobra.Command {
@@ -236,7 +236,8 @@ func versionText() string {
 	return "dev"
 }
 
-// newLogger writes text on a terminal and JSON elsewhere, unless log.format says which.
+// newLogger writes text on a terminal and JSON elsewhere, unless log.format says which. What a terminal would obey is
+// escaped in both.
 func newLogger(w io.Writer, level slog.Level, format string) *slog.Logger {
 	if format == "auto" {
 		format = "json"
@@ -248,5 +249,5 @@ func newLogger(w io.Writer, level slog.Level, format string) *slog.Logger {
 	if format == "text" {
 		return slog.New(slog.NewTextHandler(w, opts))
 	}
-	return slog.New(slog.NewJSONHandler(w, opts))
+	return slog.New(slog.NewJSONHandler(output.EscapeJSONWriter(w), opts))
 }

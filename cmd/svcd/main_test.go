@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
@@ -292,6 +293,25 @@ func TestLogFormats(t *testing.T) {
 		if isJSON := json.Unmarshal(out.Bytes(), &line) == nil; isJSON == (format == "text") || !strings.Contains(out.String(), "hello") ||
 			strings.Contains(out.String(), "unseen") {
 			t.Errorf("%s: %s", format, out.String())
+		}
+	}
+}
+
+// S28: a log holds nothing that a terminal would obey, whatever is logged and in whatever form; what was logged can
+// be told from it.
+func TestS28LogsAreEscaped(t *testing.T) {
+	const evil = "a\x1b[31mb\nlevel=ERROR\r\x07\x7f\u009b2J\u202ec\u2028d\ufeff"
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		log := newLogger(&out, slog.LevelInfo, format)
+		log.InfoContext(t.Context(), evil, evil, evil, "error", errors.New(evil), slog.Group("g", "k", evil), "list", []string{evil})
+		line, rest, _ := strings.Cut(out.String(), "\n")
+		if rest != "" || strings.IndexFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' }) >= 0 {
+			t.Errorf("%s: %q", format, out.String())
+		}
+		var got map[string]any
+		if format == "json" && (json.Unmarshal(out.Bytes(), &got) != nil || got["msg"] != evil || got["error"] != evil) {
+			t.Errorf("the meaning is lost: %q", got)
 		}
 	}
 }

@@ -53,6 +53,9 @@ func settings() []setting {
 		{"api.trustedProxies", "list", "", "Networks whose Forwarded or X-Forwarded-For is believed, such as 10.0.0.0/8."},
 		{"admin.token", "string", "generated", "The server admin token. Without one it is made at the first start and kept in <data.dir>/admin.token."},
 		{"admin.tokenFile", "string", "", "A file with the server admin token."},
+		{"admin.user", "string", "", "Name of an administrator who is made at the start when there is no user at all; with admin.password."},
+		{"admin.password", "string", "", "Its password, 8 to 1024 bytes. When there are users, it changes nothing."},
+		{"admin.passwordFile", "string", "", "A file with its password."},
 		{"auth.jwtSecret", "string", "generated", "Signs logins; 32 bytes or more. Without one it is made once and kept in the store."},
 		{"auth.jwtSecretFile", "string", "", "A file with the secret that signs logins."},
 		{"auth.jwtTTL", "duration", "12h", "How long a login lasts."},
@@ -160,6 +163,8 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		Fronts:         r.pairs("api.fronts"),
 		TrustedProxies: r.networks("api.trustedProxies"),
 		AdminToken:     r.secret("admin.token", "admin.tokenFile"),
+		AdminUser:      r.text("admin.user"),
+		AdminPassword:  r.secret("admin.password", "admin.passwordFile"),
 		JWTSecret:      []byte(r.secret("auth.jwtSecret", "auth.jwtSecretFile")),
 		JWTTTL:         r.duration("auth.jwtTTL"),
 		PATDefaultTTL:  r.duration("auth.patDefaultTTL"),
@@ -175,6 +180,9 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		Env:            configEnv,
 	}
 	cfg.SecretFiles = r.secretFiles
+	if (cfg.AdminUser == "") != (cfg.AdminPassword == "") {
+		r.fail("admin.user", "goes with admin.password or admin.passwordFile: give both or neither")
+	}
 	if n := len(cfg.JWTSecret); n > 0 && n < 32 {
 		r.fail("auth.jwtSecret", "is %d bytes long, it must be 32 or more", n)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,8 +91,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := app.Config{
-		SecretFiles: []string{secret, secret},
-		Host:        "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, JWTTTL: 90 * time.Second, PATDefaultTTL: 24 * time.Hour, PATMaxTTL: 0, DataDir: "/d", ProjectsDir: "/p",
+		SecretFiles: []string{secret, secret, secret}, AdminUser: "root", AdminPassword: strings.Repeat("s", 32),
+		Host: "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, JWTTTL: 90 * time.Second, PATDefaultTTL: 24 * time.Hour, PATMaxTTL: 0, DataDir: "/d", ProjectsDir: "/p",
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
@@ -100,6 +101,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	text := map[string]string{
 		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "api.adminHosts": "admin.example.com, b",
 		"api.fronts": "www.example.com=blog, shop = shop", "api.trustedProxies": "10.0.0.0/8,::1", "admin.tokenFile": secret,
+		"admin.user": "root", "admin.passwordFile": secret,
 		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "data.dir": "/d", "projects.dir": "/p/",
 		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.grace": "1500",
 	}
@@ -108,7 +110,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	for _, s := range settings() {
 		v, ok := text[s.key]
 		if !ok {
-			if s.key != "admin.token" && s.key != "auth.jwtSecret" { // their files stand for them
+			if !slices.Contains([]string{"admin.token", "admin.password", "auth.jwtSecret"}, s.key) { // their files stand for them
 				t.Errorf("%s is not tried", s.key)
 			}
 			continue
@@ -125,7 +127,7 @@ api:
   adminHosts: [admin.example.com, b]
   fronts: {www.example.com: blog, shop: shop}
   trustedProxies: [10.0.0.0/8, "::1"]
-admin: {tokenFile: ` + secret + `}
+admin: {tokenFile: ` + secret + `, user: root, passwordFile: ` + secret + `}
 auth: {jwtSecretFile: ` + secret + `, jwtTTL: 90000, patDefaultTTL: 24h, patMaxTTL: 0}
 store.uri: embedded:/s
 data: {dir: /d}
@@ -193,6 +195,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"port", "", map[string]string{"API_PORT": "80a"}, []string{`setting api.port: "80a" is no port`}},
 		{"port, space", "", map[string]string{"API_PORT": " 80"}, []string{`setting api.port: " 80" is no port`}},
 		{"port, too high", "", map[string]string{"API_PORT": "65536"}, []string{`setting api.port: "65536" is no port`}},
+		{"first administrator without a password", "", map[string]string{"ADMIN_USER": "root"}, []string{`setting admin.user: goes with admin.password or admin.passwordFile: give both or neither`}},
+		{"password of nobody", "", map[string]string{"ADMIN_PASSWORD": "secret-of-root"}, []string{`setting admin.user: goes with admin.password or admin.passwordFile: give both or neither`}},
 		{"size", "", map[string]string{"API_UPLOAD_MAX_BODY_SIZE": "big"}, []string{`setting api.upload.maxBodySize: "big" is no size such as 32MiB`}},
 		{"size, zero", "", map[string]string{"API_UPLOAD_MAX_BODY_SIZE": "0"}, []string{`setting api.upload.maxBodySize: "0" is no size such as 32MiB`}},
 		{"duration", "", map[string]string{"AUTH_JWT_TTL": "-1s"}, []string{`setting auth.jwtTTL: "-1s" is no duration such as 1m30s (a number alone is milliseconds)`}},

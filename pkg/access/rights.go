@@ -31,6 +31,7 @@ const (
 	TeamCreate    = "team.create"
 	TeamUpdate    = "team.update"
 	TeamDelete    = "team.delete"
+	KeysRotate    = "keys.rotate"
 )
 
 // Scopes lists the system rights that can be granted. Besides them there are, for each project, namespace.<ns> (all of
@@ -46,6 +47,7 @@ func Scopes() []string {
 func adminOnly() []string {
 	return []string{
 		ProjectCreate, ProjectUpdate, ProjectDelete, OrgCreate, OrgUpdate, OrgDelete, TeamCreate, TeamUpdate, TeamDelete,
+		KeysRotate,
 	}
 }
 

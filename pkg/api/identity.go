@@ -35,6 +35,12 @@ type PasswordChange struct {
 	NewPassword     string `json:"newPassword"`
 }
 
+// SigningKey is the answer to POST /admin/keys/rotate: the key that signs JWTs from now on.
+type SigningKey struct {
+	ID        string `json:"id"` // the member kid of their headers
+	CreatedAt Time   `json:"createdAt"`
+}
+
 // User is a user as it is read. The password is never part of it.
 type User struct {
 	ID          string   `json:"id"`

@@ -51,8 +51,11 @@ type Config struct {
 	MetricsPublic  bool
 
 	AdminToken string // "": generated, in <DataDir>/admin.token
-	JWTSecret  []byte // empty: generated, in the store
-	JWTTTL     time.Duration
+	// AdminUser and AdminPassword are of the user that is made when there is none; "": none is made.
+	AdminUser, AdminPassword string
+
+	JWTSecret []byte // empty: generated, in the store
+	JWTTTL    time.Duration
 
 	PATDefaultTTL, PATMaxTTL time.Duration // 0: no end
 
@@ -82,6 +85,7 @@ type App struct {
 	server   *http.Server
 	listener net.Listener
 	stopping atomic.Bool
+	stop     chan struct{} // has Run end as the end of its context does; holds one, so that who asks need not wait
 }
 
 // New opens the store, wires everything and listens; it serves nothing yet. Close or Run releases what it holds. Its
@@ -97,7 +101,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, store: st}
+	a := &App{cfg: cfg, store: st, stop: make(chan struct{}, 1)}
 	if err := a.wire(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -172,6 +176,9 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	a.auth = authn
+	if err := cfg.firstAdmin(ctx, models.Users); err != nil {
+		return err
+	}
 	a.manager, err = controller.New(controller.Options{Logger: cfg.Logger, Registerer: registerer})
 	if err != nil {
 		return err
@@ -187,7 +194,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	door, err := httpapi.New(httpapi.Config{
 		Records: records.New(a.store, cfg.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
-		Control: a.control, Status: board, Ready: a.ready, Logger: cfg.Logger,
+		Control: a.control, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
@@ -255,7 +262,15 @@ func (a *App) ready(ctx context.Context) []string {
 	}
 }
 
-// Run serves until ctx ends, then finishes what is in flight within the grace time and releases everything.
+// shutdown has Run end.
+func (a *App) shutdown() {
+	select {
+	case a.stop <- struct{}{}:
+	default: // somebody else has asked
+	}
+}
+
+// Run serves until ctx ends or a caller of the API has it stop, then finishes what is in flight within the grace time and releases everything.
 func (a *App) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -266,6 +281,7 @@ func (a *App) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
+	case <-a.stop:
 	case err = <-served: // the listener broke
 	}
 	a.stopping.Store(true)

@@ -54,6 +54,13 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/api/v1/me", []option{admin}, "200", `"kind":"admin"`},
 		{"PUT", "/api/v1/me/password", []option{text(`{}`)}, denied, ""},
 		{"PUT", "/api/v1/me/password", []option{session(session1), text(`{"currentPassword": "x", "newPassword": "` + password + `3"}`)}, "403 login_failed: wrong username or password", ""},
+		{"POST", "/api/v1/logout?all=maybe", []option{session(session1)}, "400 bad_parameter: all must be true or false", ""},
+		{"POST", "/api/v1/admin/keys/rotate", nil, denied, ""},
+		{"POST", "/api/v1/admin/keys/rotate", []option{session(session1)}, denied, ""},
+		{"POST", "/api/v1/admin/keys/rotate", []option{token(projectToken)}, "403 permission_denied: permission denied: admin token lacks permission keys.rotate", ""},
+		{"POST", "/api/v1/admin/keys/rotate", []option{admin}, "200", `"id":"`},
+		{"POST", "/api/v1/admin/shutdown", []option{session(session1)}, denied, ""},
+		{"POST", "/api/v1/admin/shutdown", []option{token(projectToken)}, "403 permission_denied: permission denied: admin token lacks permission server.shutdown", ""},
 
 		{"GET", "/api/v1/_meta", nil, "200", `{"models":{"org":[{"name":"name",`},
 		{"GET", "/api/v1/_meta/team", nil, "200", `{"name":"scopes","type":"[]string","kind":"slice","validator":"maxItems=1000","sliceOf":"string"}`},

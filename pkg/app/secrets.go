@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/svcctl/svc/pkg/system"
 )
 
 // AdminTokenFile is where a generated server admin token is kept.
@@ -41,6 +43,21 @@ func adminToken(ctx context.Context, cfg Config) (string, error) {
 	}
 	cfg.Logger.InfoContext(ctx, "server admin token generated", "file", path)
 	return token, nil
+}
+
+// firstAdmin makes the administrator of the settings, if there is no user at all.
+func (cfg Config) firstAdmin(ctx context.Context, users *system.Users) error {
+	if cfg.AdminUser == "" {
+		return nil
+	}
+	made, err := users.CreateFirst(ctx, cfg.AdminUser, cfg.AdminPassword)
+	if err != nil {
+		return fmt.Errorf("the first administrator, of admin.user and admin.password, can't be made: %w", err)
+	}
+	if made {
+		cfg.Logger.InfoContext(ctx, "first administrator made", "username", system.FoldUsername(cfg.AdminUser))
+	}
+	return nil
 }
 
 // privateFiles are the files with secrets of the service.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -24,6 +25,9 @@ const (
 	keysFresh = time.Minute
 	// keysPause is the shortest time between two looks for a key that a token names and nobody here knows.
 	keysPause = time.Second
+	// signsOn bounds how long another instance may sign with a key that has been retired: it has yet to notice, and its
+	// clock may differ.
+	signsOn = keysFresh + time.Minute
 )
 
 // claims are what a session token says.
@@ -64,7 +68,7 @@ func newTokens(ctx context.Context, secrets *system.Secrets, secret []byte, ttl 
 		}
 		key := system.NewSigningKey(secret, now())
 		t.configured = &key
-		t.ring, err = secrets.Adopt(ctx, secret, ttl)
+		t.ring, err = secrets.Adopt(ctx, secret, ttl+signsOn)
 	} else {
 		t.ring, err = secrets.SigningKeys(ctx)
 	}
@@ -103,6 +107,23 @@ func (t *tokens) signer(ctx context.Context) (system.SigningKey, error) {
 	if err != nil {
 		return system.SigningKey{}, err
 	}
+	return ring[0], nil
+}
+
+// errConfigured refuses to rotate keys where the settings say which one signs.
+var errConfigured = errs.New(errs.Conflict, "secret_in_settings",
+	"the secret that signs logins stands in the settings: change auth.jwtSecret (or its file) there, and restart")
+
+// rotate makes a new key sign from now on.
+func (t *tokens) rotate(ctx context.Context) (system.SigningKey, error) {
+	if t.configured != nil {
+		return system.SigningKey{}, errConfigured
+	}
+	ring, err := t.secrets.Rotate(ctx, t.ttl+signsOn)
+	if err != nil {
+		return system.SigningKey{}, err
+	}
+	t.set(ring)
 	return ring[0], nil
 }
 

@@ -97,6 +97,8 @@ func TestRoutes(t *testing.T) {
 			`POST /api/v1/login {"username":"ann","password":"pw"}`,
 		},
 		{"logout", func(ctx context.Context, c *client.Client) error { return c.Logout(ctx) }, `POST /api/v1/logout`},
+		{"rotate", func(ctx context.Context, c *client.Client) error { _, err := c.RotateKeys(ctx); return err }, `POST /api/v1/admin/keys/rotate`},
+		{"shutdown", func(ctx context.Context, c *client.Client) error { return c.Shutdown(ctx) }, `POST /api/v1/admin/shutdown`},
 		{"logout of all", func(ctx context.Context, c *client.Client) error { return c.LogoutAll(ctx) }, `POST /api/v1/logout?all=true`},
 		{"me", func(ctx context.Context, c *client.Client) error { _, err := c.Me(ctx); return err }, `GET /api/v1/me`},
 		{

@@ -67,6 +67,19 @@ func (c *Client) Health(ctx context.Context) error {
 	return err
 }
 
+// RotateKeys makes a new key sign JWTs; those that older ones signed stay good.
+func (c *Client) RotateKeys(ctx context.Context) (*api.SigningKey, error) {
+	var out api.SigningKey
+	_, err := c.do(ctx, call{method: http.MethodPost, path: api.Prefix + api.RouteRotateKeys, out: &out})
+	return &out, err
+}
+
+// Shutdown has the service stop, which goes on after the answer.
+func (c *Client) Shutdown(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodPost, path: api.Prefix + api.RouteShutdown})
+	return err
+}
+
 // Metrics opens the service's metrics, as text. The caller closes the body.
 func (c *Client) Metrics(ctx context.Context) (*http.Response, error) {
 	return c.Do(ctx, Request{

@@ -51,6 +51,8 @@ GET    /me: credential
 PUT    /me/password: login
 GET    /_meta: anyone
 GET    /_meta/{model}: anyone
+POST   /admin/keys/rotate: keys.rotate
+POST   /admin/shutdown: server.shutdown
 GET    /user: user.read
 POST   /user: user.create
 GET    /user/{id}: user.read

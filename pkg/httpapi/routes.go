@@ -58,6 +58,8 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteMeta, right: anyone, handle: (*Server).meta},
 		{method: "GET", pattern: api.RouteModelMeta, right: anyone, handle: (*Server).modelMeta},
+		{method: "POST", pattern: api.RouteRotateKeys, right: sys(access.KeysRotate), handle: (*Server).rotateKeys},
+		{method: "POST", pattern: api.RouteShutdown, right: sys(access.ServerShutdown), handle: (*Server).shutdown},
 
 		{method: "GET", pattern: api.RouteUsers, right: sys(access.UserRead), handle: (*Server).listUsers, query: page},
 		{method: "POST", pattern: api.RouteUsers, right: sys(access.UserCreate), handle: (*Server).createUser},

@@ -56,6 +56,7 @@ type Config struct {
 	Control    Control
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
+	Shutdown   func()                             // has the service stop, and doesn't wait for it
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer

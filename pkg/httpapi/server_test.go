@@ -104,7 +104,7 @@ func newDoor(t *testing.T, reloadErr error) *door {
 	server, err := httpapi.New(httpapi.Config{
 		Records: records.New(st, time.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Projects: models.Projects,
 		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
-		Ready: func(context.Context) []string { return nil }, Logger: log, Registerer: registerer, Gatherer: registerer,
+		Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,
 		MaxBodySize: 1 << 20,
 	})
 	if err != nil {

@@ -100,6 +100,12 @@ func (s *Secrets) Adopt(ctx context.Context, secret []byte, keep time.Duration) 
 	})
 }
 
+// Rotate generates a new key that signs. Older keys stay as long as tokens live that they signed, which is keep.
+func (s *Secrets) Rotate(ctx context.Context, keep time.Duration) ([]SigningKey, error) {
+	key := s.generate()
+	return s.change(ctx, func(keys []SigningKey) []SigningKey { return s.push(keys, key, keep) })
+}
+
 func (s *Secrets) generate() SigningKey {
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // it never fails

@@ -52,6 +52,7 @@ const (
 	teamsName    = "teams"
 	projectsName = "projects"
 	tokensName   = "tokens"
+	secretsName  = "secrets"
 )
 
 // New makes the models over st. Call EnsureIndexes before the first write.
@@ -60,14 +61,14 @@ func New(st store.Store, opts Options) *System {
 	now := func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) } // what a date in the store can hold
 	orgs := newOrgs(db, now)
 	teams := newTeams(db, orgs, now)
-	secrets := &Secrets{coll: db.Collection("secrets"), now: now}
+	secrets := &Secrets{coll: db.Collection(secretsName), now: now}
 	tokens := &Tokens{
 		model: newModel[Token](db.Collection(tokensName), api.Token{}), now: now,
 		secrets: secrets, defaultTTL: opts.PATDefaultTTL, maxTTL: opts.PATMaxTTL,
 	}
 	return &System{
 		Users: &Users{
-			model: newModel[User](db.Collection(usersName), api.User{}), now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
+			model: newModel[User](db.Collection(usersName), api.User{}), db: db, now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
 		},
 		Orgs:     orgs,
 		Teams:    teams,
@@ -155,7 +156,7 @@ func encode(v any) (bson.Raw, error) {
 }
 
 // insert adds a record.
-func insert(ctx context.Context, coll store.Collection, v any) error {
+func insert(ctx context.Context, coll store.Writer, v any) error {
 	doc, err := encode(v)
 	if err != nil {
 		return err

@@ -1,0 +1,2 @@
+// Package server holds svcctl server: what is done to the service as a whole.
+package server

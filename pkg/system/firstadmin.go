@@ -1,0 +1,60 @@
+package system
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// firstAdminName is a document that those who make the first user write, so that they meet.
+const firstAdminName = "first-admin"
+
+// CreateFirst makes an administrator if there is no user at all, and says whether it did. Of several instances that do so
+// at once, one does.
+func (us *Users) CreateFirst(ctx context.Context, username, password string) (made bool, err error) {
+	if some, err := us.exist(ctx, us.coll); some || err != nil { // nearly every start
+		return false, err
+	}
+	now := us.now()
+	u := User{
+		ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{},
+		CreatedAt: now, UpdatedAt: now,
+	}
+	password, err = us.parse(ctx, &u, bson.D{
+		{Key: "username", Value: username}, {Key: "password", Value: password}, {Key: "isAdmin", Value: true},
+	}, true)
+	if err != nil {
+		return false, err
+	}
+	if u.PasswordHash, err = us.hash(ctx, password); err != nil {
+		return false, err
+	}
+	mark, err := mql.CompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "userId", Value: u.ID}}}}, nil)
+	if err != nil {
+		return false, err
+	}
+	err = us.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+		made = false
+		// Who comes second to this document is tried again, and then sees the user of who came first.
+		op := store.Op{Kind: store.Update, ID: stringValue(firstAdminName), Update: mark, Upsert: true}
+		if err := write(ctx, tx.Collection(secretsName), op); err != nil {
+			return err
+		}
+		users := tx.Collection(usersName)
+		if some, err := us.exist(ctx, users); some || err != nil {
+			return err
+		}
+		made = true
+		return insert(ctx, users, u)
+	})
+	return made && err == nil, err
+}
+
+// exist says whether there is any user.
+func (us *Users) exist(ctx context.Context, users store.Reader) (bool, error) {
+	n, err := users.Count(ctx, nil, 1)
+	return n > 0, err
+}
