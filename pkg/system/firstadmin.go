@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -23,7 +24,7 @@ func (us *Users) CreateFirst(ctx context.Context, username, password string) (ma
 		ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{},
 		CreatedAt: now, UpdatedAt: now,
 	}
-	password, err = us.parse(ctx, &u, bson.D{
+	password, err = us.parse(ctx, &access.Principal{Kind: access.KindAdmin}, &u, bson.D{
 		{Key: "username", Value: username}, {Key: "password", Value: password}, {Key: "isAdmin", Value: true},
 	}, true)
 	if err != nil {
