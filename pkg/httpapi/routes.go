@@ -113,7 +113,9 @@ func routes() []route {
 // Route is one row of the table of routes, for tests and tools that go through all of them.
 type Route struct {
 	Method, Pattern string
-	Right           string // "" if nobody has it
+	// Right is what it takes: "anyone", "credential" (any), "login" (a session), the name of a system right, "project"
+	// and the name of a right on the project, or "records" and a method of permission sets. "" lets nobody in.
+	Right string
 }
 
 // Routes tells of every route of the API, and what it needs.
