@@ -107,14 +107,15 @@ func (c *counting) reads() int {
 type fixture struct {
 	*testing.T
 	*auth.Auth
-	system *system.System
-	store  *counting
-	clock  *clock
-	log    *bytes.Buffer
-	opts   auth.Options
-	params auth.Params
-	hasher *auth.Hasher
-	user   system.User // "ann", with the password above
+	system   *system.System
+	store    *counting
+	clock    *clock
+	log      *bytes.Buffer
+	opts     auth.Options
+	params   auth.Params
+	hasher   *auth.Hasher
+	parallel int         // hashes at once; 0 is 1
+	user     system.User // "ann", with the password above
 }
 
 func newAuth(t *testing.T, change ...func(*fixture)) *fixture {
@@ -148,7 +149,7 @@ func newAuth(t *testing.T, change ...func(*fixture)) *fixture {
 // start makes the parts anew, as a restart does.
 func (f *fixture) start() {
 	f.Helper()
-	f.hasher = auth.NewHasher(f.params, 1)
+	f.hasher = auth.NewHasher(f.params, max(1, f.parallel))
 	f.system = system.New(f.store, system.Options{Now: f.clock.now, HashPassword: f.hasher.Hash})
 	opts := f.opts
 	opts.System, opts.Hasher, opts.Now = f.system, f.hasher, f.clock.now

@@ -11,6 +11,18 @@ func Canonical(s string) (string, error) {
 // Acquire takes a slot of the hasher.
 func (h *Hasher) Acquire(ctx context.Context) (func(), error) { return h.acquire(ctx) }
 
+// WatchDerive has fn called around each time that a key is made of a password, with what it costs.
+func (h *Hasher) WatchDerive(fn func(p Params) (done func())) {
+	inner := h.derive
+	h.derive = func(p Params, password string, salt []byte, size uint32) []byte {
+		defer fn(p)()
+		return inner(p, password, salt, size)
+	}
+}
+
+// MaxQueued is how many may wait for a hash.
+const MaxQueued = maxQueued
+
 // Queued is how many hash or wait for it.
 func (h *Hasher) Queued() int { return len(h.queue) }
 

@@ -37,7 +37,7 @@ type Session struct {
 // name and a deactivated user get one answer after the same time. Failures are counted by user and by address: from the
 // fourth on there is a growing delay, in which every try is errs.Throttled with RetryAfter, and does not count.
 func (a *Auth) Login(ctx context.Context, username, password, addr string) (Session, error) {
-	release, err := a.admit(ctx, username, addr)
+	release, err := a.admit(ctx, username, password, addr)
 	if err != nil {
 		return Session{}, err
 	}
@@ -107,7 +107,7 @@ func (a *Auth) caller(ctx context.Context, p *access.Principal) (system.User, er
 }
 
 func (a *Auth) confirm(ctx context.Context, username, password, addr string) error {
-	release, err := a.admit(ctx, username, addr)
+	release, err := a.admit(ctx, username, password, addr)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,14 @@ func (a *Auth) confirm(ctx context.Context, username, password, addr string) err
 }
 
 // admit waits for the right to hash, unless there is a delay. It looks twice, so that those who were let wait together
-// are not let guess together.
-func (a *Auth) admit(ctx context.Context, username, addr string) (release func(), err error) {
+// are not let guess together. When too many wait already, it doesn't look at all: a flood costs the store nothing.
+func (a *Auth) admit(ctx context.Context, username, password, addr string) (release func(), err error) {
+	if len(password) > system.MaxPassword {
+		return nil, errs.New(errs.Invalid, "bad_password", "a password has at most %d bytes", system.MaxPassword)
+	}
+	if a.hasher.full() {
+		return nil, errCrowded()
+	}
 	if err := a.delayed(ctx, username, addr); err != nil {
 		return nil, err
 	}
@@ -134,9 +140,6 @@ func (a *Auth) admit(ctx context.Context, username, addr string) (release func()
 
 // verify gives the active user that has this name and password, and keeps count of failures.
 func (a *Auth) verify(ctx context.Context, username, password, addr string) (u system.User, outdated bool, err error) {
-	if len(password) > system.MaxPassword {
-		return u, false, errs.New(errs.Invalid, "bad_password", "a password has at most %d bytes", system.MaxPassword)
-	}
 	hash := a.decoy
 	u, err = a.system.Users.ByUsername(ctx, username)
 	switch {

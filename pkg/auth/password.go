@@ -44,7 +44,11 @@ type Hasher struct {
 	params Params
 	slots  chan struct{}
 	queue  chan struct{}
+	derive deriver
 }
+
+// deriver makes the key of a password, which is the work.
+type deriver func(p Params, password string, salt []byte, size uint32) []byte
 
 // NewHasher makes a Hasher that runs up to parallel hashes at once.
 func NewHasher(params Params, parallel int) *Hasher {
@@ -53,6 +57,7 @@ func NewHasher(params Params, parallel int) *Hasher {
 		params: params,
 		slots:  make(chan struct{}, parallel),
 		queue:  make(chan struct{}, parallel+maxQueued),
+		derive: derive,
 	}
 }
 
@@ -71,9 +76,7 @@ func (h *Hasher) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case h.queue <- struct{}{}:
 	default:
-		e := errs.New(errs.Throttled, "too_many_logins", "too many logins at once; try again in a moment")
-		e.RetryAfter = time.Second
-		return nil, e
+		return nil, errCrowded()
 	}
 	select {
 	case h.slots <- struct{}{}:
@@ -84,10 +87,19 @@ func (h *Hasher) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// full says whether as many wait as may.
+func (h *Hasher) full() bool { return len(h.queue) == cap(h.queue) }
+
+func errCrowded() error {
+	e := errs.New(errs.Throttled, "too_many_logins", "too many logins at once; try again in a moment")
+	e.RetryAfter = time.Second
+	return e
+}
+
 func (h *Hasher) hash(password string) string {
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // it never fails
-	return encodePHC(phc{Params: h.params, salt: salt, key: derive(h.params, password, salt, keySize)})
+	return encodePHC(phc{Params: h.params, salt: salt, key: h.derive(h.params, password, salt, keySize)})
 }
 
 // decoy is a hash that no password has and that takes as long to verify as a real one.
@@ -103,7 +115,7 @@ func (h *Hasher) verify(stored, password string) (ok, outdated bool, err error) 
 	if err != nil {
 		return false, false, err
 	}
-	key := derive(p.Params, password, p.salt, uint32(len(p.key))) //nolint:gosec // parsePHC bounds it
+	key := h.derive(p.Params, password, p.salt, uint32(len(p.key))) //nolint:gosec // parsePHC bounds it
 	return subtle.ConstantTimeCompare(key, p.key) == 1, p.Params != h.params || len(p.key) != keySize, nil
 }
 

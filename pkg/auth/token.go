@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -133,7 +134,7 @@ var errToken = errors.New("session token is not valid")
 // read checks a token and gives its claims. Its error is errToken, or one of the store.
 func (t *tokens) read(ctx context.Context, token string) (claims, error) {
 	var c claims
-	if len(token) > maxToken {
+	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // which base64 would skip
 		return c, errToken
 	}
 	var storeErr error

@@ -25,6 +25,10 @@ const (
 // maxSystemBody bounds the bodies of requests that are not for records, which anyone may send to log in.
 const maxSystemBody = 1 << 20
 
+// maxSmallBody is enough for two passwords of the greatest length, escaped: logins are the one thing that everybody may
+// send a body for.
+const maxSmallBody = 16 << 10
+
 // mediaType gives the request's media type and refuses one that the route does not read. Requiring JSON also keeps
 // plain web forms from writing.
 func (r *request) mediaType(allowed ...string) (string, error) {
@@ -133,6 +137,9 @@ func (r *request) object(w http.ResponseWriter) (bson.D, error) {
 func (r *request) maxBody() int64 {
 	limit := r.server.cfg.MaxBodySize
 	if r.collection == nil { // logins and models of the system are small
+		if r.small {
+			return min(limit, maxSmallBody)
+		}
 		return min(limit, maxSystemBody)
 	}
 	if r.collection != nil && r.collection.Limits.MaxBodySize > 0 {

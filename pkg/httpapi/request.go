@@ -26,6 +26,7 @@ type request struct {
 	id         string
 	byCookie   bool // the session cookie is the credential
 	unread     bool // some of the body may still be to come
+	small      bool // the body holds a few short strings
 	lingers    bool // the answer went out before the body had come
 	query      url.Values
 	pretty     bool

@@ -13,6 +13,7 @@ import (
 
 // strings reads a body that has exactly the named members, each a string.
 func (r *request) strings(w http.ResponseWriter, names ...string) (map[string]string, error) {
+	r.small = true
 	body, err := r.object(w)
 	if err != nil {
 		return nil, err
