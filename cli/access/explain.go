@@ -24,7 +24,8 @@ the fields that are hidden from them or that they can't write. With --id, also w
 have to be able to read yourself. It takes the right project.read, and user.read for users other than you.
 
 --as is public (no credential), user:NAME, token:VALUE (a collection token or an admin token of the project; only its
-hash is sent; token:sha256:HEX gives the hash alone) or admin (the server admin token).`,
+hash is sent; token:sha256:HEX gives the hash alone), pat:ID (a personal access token of yours) or
+admin (the server admin token).`,
 		Example: `  svcctl access explain blog articles --as public
   svcctl access explain blog articles --as user:ann --method put --id 65f0c2a1b3d4e5f60718293a`,
 		Args:              command.PlaceArgs(1),
@@ -38,10 +39,10 @@ hash is sent; token:sha256:HEX gives the hash alone) or admin (the server admin 
 			return runExplain(ctx, st, namespace, q)
 		}),
 	}
-	cmd.Flags().StringVar(&as, "as", "public", "who: public, user:NAME, token:VALUE or admin")
+	cmd.Flags().StringVar(&as, "as", "public", "who: public, user:NAME, token:VALUE, pat:ID or admin")
 	cmd.Flags().StringVar(&q.Method, "method", "get", "what: get, post, put or delete")
 	cmd.Flags().StringVar(&q.ID, "id", "", "the id of a record")
-	for flag, values := range map[string][]string{"as": {"public", "user:", "token:", "admin"}, "method": {"get", "post", "put", "delete"}} {
+	for flag, values := range map[string][]string{"as": {"public", "user:", "token:", "pat:", "admin"}, "method": {"get", "post", "put", "delete"}} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic(err) // the flags are above
 		}
@@ -59,6 +60,8 @@ func parseAs(as string) (api.ExplainPrincipal, error) {
 		return api.ExplainPrincipal{Kind: api.ExplainAdmin}, nil
 	case kind == "user" && value != "":
 		return api.ExplainPrincipal{Kind: api.ExplainUser, Username: value}, nil
+	case kind == "pat" && value != "":
+		return api.ExplainPrincipal{Kind: api.ExplainPAT, ID: value}, nil
 	case kind == "token" && value != "":
 		hash, hashed := strings.CutPrefix(value, "sha256:")
 		if !hashed {
@@ -67,7 +70,7 @@ func parseAs(as string) (api.ExplainPrincipal, error) {
 		}
 		return api.ExplainPrincipal{Kind: api.ExplainToken, TokenHash: hash}, nil
 	}
-	return api.ExplainPrincipal{}, command.Usagef("--as must be public, user:NAME, token:VALUE or admin")
+	return api.ExplainPrincipal{}, command.Usagef("--as must be public, user:NAME, token:VALUE, pat:ID or admin")
 }
 
 func runExplain(ctx context.Context, st *command.State, namespace string, q api.ExplainRequest) error {

@@ -13,6 +13,7 @@ type ExplainRequest struct {
 const (
 	ExplainAnonymous = "anonymous" // who has no credential
 	ExplainUser      = "user"      // by ID or Username
+	ExplainPAT       = "pat"       // a personal access token, by ID
 	ExplainToken     = "token"     // a collection token or an admin token of the project, by TokenHash
 	ExplainAdmin     = "admin"     // the server admin token
 )

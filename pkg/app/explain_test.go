@@ -5,9 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/pkg/app"
 )
 
 const explainPath = "/api/v1/_/team/_/admin/access/explain"
@@ -37,7 +41,10 @@ func hashOf(token string) string {
 }
 
 func TestExplainAccess(t *testing.T) {
-	s := run(t, nil)
+	var ahead atomic.Int64 // of the clock
+	s := run(t, func(c *app.Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
 	s.register("team", teamConfig)
 	ann, annToken := s.user("ann", nil)
 	bob, bobToken := s.user("bob", nil)
@@ -53,6 +60,10 @@ func TestExplainAccess(t *testing.T) {
 		return `{"principal": ` + who + `, "collection": "notes"` + more + `}`
 	}
 	byName := func(name string) string { return `{"kind": "user", "username": "` + name + `"}` }
+	pat := s.do("POST", "/api/v1/token", session(manager), json1(map[string]any{
+		"name": "p", "scopes": []string{"project.read"}, "expiresAt": time.Now().Add(time.Hour),
+	})).field("id")
+	byPAT := `{"kind": "pat", "id": "` + pat + `"}`
 	byToken := func(value string) string { return `{"kind": "token", "tokenHash": "` + hashOf(value) + `"}` }
 	const nobody = `{"kind": "anonymous"}`
 	get, put, post := `, "method": "get"`, `, "method": "put"`, `, "method": "post"`
@@ -114,7 +125,11 @@ func TestExplainAccess(t *testing.T) {
 		{"another method", admin, ask(nobody, `, "method": "GET"`), "400 validation_failed: method: must be get, post, put or delete"},
 		{"an operator", admin, ask(`{"kind": "user", "username": {"$gt": ""}}`, get), "400 validation_failed: principal.username: must be a string (and 1 more)"},
 		{"an unknown member", admin, ask(`{"kind": "user", "token": "x"}`, get), "400 validation_failed: principal.token: unknown field (and 1 more)"},
-		{"an unknown kind", admin, ask(`{"kind": "root"}`, get), "400 validation_failed: principal: must have a kind: anonymous, user, token or admin"},
+		{"an unknown kind", admin, ask(`{"kind": "root"}`, get), "400 validation_failed: principal: must have a kind: anonymous, user, pat, token or admin"},
+		{"a pat without its scope", session(manager), ask(byPAT, get), `{"principal": {"kind": "pat", "id": "` + pat + `"}, "method": "get", "collection": "notes",
+			"allowed": false, "rule": "scopes", "reason": "the token's scopes and its owner's rights don't both give namespace.team.notes.read"}`},
+		{"somebody else's pat", session(reader), ask(byPAT, get), notFound},
+		{"a pat by name", admin, ask(`{"kind": "pat", "username": "p"}`, get), "400 validation_failed: principal: takes id with the kind pat"},
 		{"a user without a name", admin, ask(`{"kind": "user"}`, get), "400 validation_failed: principal: takes either id or username with the kind user"},
 		{"no hash", admin, ask(`{"kind": "token", "tokenHash": "abc"}`, get), "400 validation_failed: principal.tokenHash: must be the SHA-256 of the token, as 64 hex digits"},
 		{"anyone by name", admin, ask(`{"kind": "anonymous", "username": "ann"}`, get), "400 validation_failed: principal: takes no id, username or tokenHash with the kind anonymous"},
@@ -155,5 +170,11 @@ func TestExplainAccess(t *testing.T) {
 		if read := s.do("GET", "/api/v1/_/team/notes/"+note, show); (read.status == http.StatusOK) != x.Record.Visible {
 			t.Errorf("%s: a read is %s, explained as %s", who, read, explained.body)
 		}
+	}
+
+	ahead.Store(int64(2 * time.Hour))
+	over := s.do("POST", explainPath, admin, text(ask(byPAT, get)))
+	if over.field("rule") != "credential" || over.field("reason") != "the token has expired or was revoked, or its owner is not active: it is refused" {
+		t.Errorf("a pat that is over: %s", over.body)
 	}
 }

@@ -90,20 +90,29 @@ func (a *Auth) pat(ctx context.Context, value string) (*access.Principal, error)
 	if err != nil {
 		return nil, err
 	}
-	if !good || t.ID != id || !t.ExpiresAt.IsZero() && !a.now().Before(t.ExpiresAt) {
+	if !good || t.ID != id {
 		return nil, errs.ErrDenied
 	}
 	u, err := a.activeUser(ctx, t.UserID)
 	if err != nil {
 		return nil, err
 	}
-	if u.PATVersion != t.PATVersion {
+	if !a.takes(u, t) {
 		return nil, errs.ErrDenied
 	}
 	a.pats.used(id, t.LastUsedAt)
+	return principalOfPAT(u, t), nil
+}
+
+// takes says that a token of a user is neither over nor revoked.
+func (a *Auth) takes(u member, t system.Token) bool {
+	return u.Active && u.PATVersion == t.PATVersion && (t.ExpiresAt.IsZero() || a.now().Before(t.ExpiresAt))
+}
+
+func principalOfPAT(u member, t system.Token) *access.Principal {
 	p := principal(u)
-	p.Kind, p.TokenID, p.Cap = access.KindPAT, id.Hex(), t.Scopes
-	return p, nil
+	p.Kind, p.TokenID, p.Cap = access.KindPAT, t.ID.Hex(), t.Scopes
+	return p
 }
 
 // used notes the use of a token beside the request that it came with.

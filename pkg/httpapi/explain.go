@@ -34,7 +34,7 @@ func (s *Server) explainAccess(w http.ResponseWriter, r *request) error {
 	}
 	r.inCollection(c)
 	x := access.Explanation{Err: errs.ErrDenied, Steps: []access.Step{{
-		Rule: "credential", Reason: "the user is not active: whatever they show is refused",
+		Rule: "credential", Reason: refusals()[q.Principal.Kind],
 	}}}
 	if active {
 		x = s.cfg.Records.Explain(r.call(), who, m)
@@ -50,8 +50,17 @@ func (s *Server) explainAccess(w http.ResponseWriter, r *request) error {
 	return r.json(w, http.StatusOK, out)
 }
 
+// refusals say why a caller of a kind is refused, whatever they ask for.
+func refusals() map[string]string {
+	return map[string]string{
+		api.ExplainUser: "the user is not active: whatever they show is refused",
+		api.ExplainPAT:  "the token has expired or was revoked, or its owner is not active: it is refused",
+	}
+}
+
 // explained gives the caller that a body names, and fills in what it leaves out. Whoever asks about a user other than
-// themselves has to be allowed to read them; one that they can't see is not there.
+// themselves has to be allowed to read them; one that they can't see is not there. Tokens are their owner's to ask about,
+// and administrators'.
 func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.ExplainPrincipal) (who *access.Principal, active bool, err error) {
 	switch p.Kind {
 	case api.ExplainAnonymous:
@@ -66,6 +75,12 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 			}})
 		}
 		return &access.Principal{Kind: access.KindToken, TokenHash: [32]byte(hash)}, true, nil
+	case api.ExplainPAT:
+		t, err := s.cfg.Tokens.Get(ctx, by, p.ID)
+		if err != nil {
+			return nil, false, err
+		}
+		return s.cfg.Auth.PrincipalOfToken(ctx, t)
 	}
 	id := p.ID
 	if id == "" {
@@ -161,12 +176,16 @@ func principalProblem(p api.ExplainPrincipal) string {
 		if named != 1 || p.TokenHash != "" {
 			return "takes either id or username with the kind user"
 		}
+	case api.ExplainPAT:
+		if named != 1 || p.ID == "" {
+			return "takes id with the kind pat"
+		}
 	case api.ExplainToken:
 		if named != 1 || p.TokenHash == "" {
 			return "takes tokenHash with the kind token"
 		}
 	default:
-		return "must have a kind: anonymous, user, token or admin"
+		return "must have a kind: anonymous, user, pat, token or admin"
 	}
 	return ""
 }
