@@ -63,8 +63,8 @@ var layers = []layer{
 	{"L6", rooms{
 		"app": "httpapi records auth system project schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
-		"/cli": "/cli/access /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/output /cli/project /cli/server /cli/user " +
-			"client api",
+		"/cli": "/cli/access /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
+			"/cli/server /cli/team /cli/user client api",
 		"/cli/access":     "/cli/command /cli/output api",
 		"/cli/auth":       "/cli/command /cli/output /cli/settings api",
 		"/cli/collection": "/cli/command /cli/output api",
@@ -72,10 +72,12 @@ var layers = []layer{
 		"/cli/config":     "/cli/command /cli/output /cli/settings",
 		"/cli/doc":        "/cli/command /cli/output client api",
 		"/cli/index":      "/cli/command /cli/output api",
+		"/cli/org":        "/cli/command /cli/output client api",
 		"/cli/output":     "",
 		"/cli/project":    "/cli/command /cli/output client api project schema errs",
 		"/cli/server":     "/cli/command /cli/output",
 		"/cli/settings":   "/cli/output",
+		"/cli/team":       "/cli/command /cli/output client api",
 		"/cli/user":       "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{

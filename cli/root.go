@@ -14,8 +14,10 @@ import (
 	"github.com/svcctl/svc/cli/config"
 	"github.com/svcctl/svc/cli/doc"
 	"github.com/svcctl/svc/cli/index"
+	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/project"
 	"github.com/svcctl/svc/cli/server"
+	"github.com/svcctl/svc/cli/team"
 	"github.com/svcctl/svc/cli/user"
 )
 
@@ -70,7 +72,8 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
-		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), user.NewCmd(st), access.NewCmd(st), server.NewCmd(st),
+		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st),
+		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), access.NewCmd(st), server.NewCmd(st),
 		newAPI(st), newVersion(st), newCompletion(st),
 	)
 	completeFlags(root, st)

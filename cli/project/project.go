@@ -15,7 +15,7 @@ import (
 // NewCmd makes svcctl project.
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("project", "Register projects, and see how they do",
-		newList(st), newGet(st), newStatus(st, nil), newRegister(st, nil), newUnregister(st, nil), newEnable(st, true),
+		newList(st), newGet(st), newStatus(st, nil), newRegister(st, nil), newUpdate(st, nil), newUnregister(st, nil), newEnable(st, true),
 		newEnable(st, false), newReload(st, nil), newValidate(st, nil), newSchema(st))
 }
 
@@ -41,9 +41,9 @@ func find(ctx context.Context, st *command.State, namespace string) (*client.Cli
 
 // table lists registrations.
 func table(st *command.State, projects ...api.Project) *output.Table {
-	t := output.NewTable("NAMESPACE", "NAME", "ENABLED", "AGE", "CONFIG FILE", "+ID", "+DESCRIPTION")
+	t := output.NewTable("NAMESPACE", "NAME", "ENABLED", "AGE", "CONFIG FILE", "+ID", "+ORG ID", "+DESCRIPTION")
 	for _, p := range projects {
-		t.Row(p.Namespace, p.Name, p.Enabled, output.Age(st.Now(), p.CreatedAt.Time), p.ConfigFile, p.ID, p.Description)
+		t.Row(p.Namespace, p.Name, p.Enabled, output.Age(st.Now(), p.CreatedAt.Time), p.ConfigFile, p.ID, p.OrgID, p.Description)
 	}
 	return t
 }

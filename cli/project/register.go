@@ -16,6 +16,7 @@ type registerOptions struct {
 	ConfigFile  string
 	Name        string
 	Description string
+	Org         string // slug or id
 	Disabled    bool
 }
 
@@ -56,6 +57,8 @@ An invalid config is refused with all its problems; svcctl project validate find
 	cmd.Flags().StringVarP(&opts.ConfigFile, "file", "f", "", "the config file, in place of the argument")
 	cmd.Flags().StringVar(&opts.Name, "name", "", "name for people (default: the name of the project's directory)")
 	cmd.Flags().StringVar(&opts.Description, "description", "", "what the project is for")
+	cmd.Flags().StringVar(&opts.Org, "org", "", "organization that it belongs to, by slug or id (default: none)")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"org": command.CompleteFlag(st.CompleteOrgs)})
 	cmd.Flags().BoolVar(&opts.Disabled, "disabled", false, "register it, but don't serve it yet")
 	return cmd
 }
@@ -87,8 +90,12 @@ func runRegister(ctx context.Context, opts *registerOptions) error {
 	if err != nil {
 		return err
 	}
+	org, err := command.OrgID(ctx, c, opts.Org)
+	if err != nil {
+		return err
+	}
 	p, err := c.Projects().Create(ctx, api.ProjectWrite{
-		Name: &opts.Name, Description: &opts.Description, ConfigFile: &opts.ConfigFile, Enabled: new(!opts.Disabled),
+		Name: &opts.Name, Description: &opts.Description, ConfigFile: &opts.ConfigFile, OrgID: &org, Enabled: new(!opts.Disabled),
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ func newCreate(st *command.State, runF func(context.Context, *createOptions) err
 		Long: `Create a user. The password is asked for, read from a file or stdin, or made up and printed with --generate. The first
 user is made with the server's admin token.`,
 		Example: `  svcctl user create ann --admin --generate --admin-token-file data/admin.token
+  svcctl user create ben --org acme --team editors --generate
   svcctl user create ci --scope project.read,project.reload --password-file /run/secrets/ci`,
 		Args:              command.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -39,7 +40,7 @@ user is made with the server's admin token.`,
 			return runCreate(cmd.Context(), opts)
 		},
 	}
-	p.register(cmd)
+	p.register(st, cmd)
 	opts.Password.Register(cmd, true)
 	return cmd
 }
@@ -48,6 +49,9 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 	st := opts.st
 	c, err := st.Client()
 	if err != nil {
+		return err
+	}
+	if err := resolve(ctx, c, &opts.Write); err != nil {
 		return err
 	}
 	password, err := opts.Password.Read(st, "Password for "+opts.Username, true)

@@ -24,9 +24,10 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 	cmd := &cobra.Command{
 		Use:   "update USERNAME",
 		Short: "Change a user",
-		Long: `Change a user: what the flags give is set, the rest stays. --scope replaces all scopes. For the password, see svcctl
+		Long: `Change a user: what the flags give is set, the rest stays. --scope, --org and --team replace all there were. For the password, see svcctl
 user passwd.`,
 		Example: `  svcctl user update ann --email ann@example.com
+  svcctl user update ann --org acme --team editors,reviewers
   svcctl user update ci --active=false`,
 		Args:              command.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -45,7 +46,7 @@ user passwd.`,
 			return runUpdate(cmd.Context(), opts)
 		},
 	}
-	p.register(cmd)
+	p.register(st, cmd)
 	cmd.Flags().StringVar(&name, "username", "", "new username")
 	return cmd
 }
@@ -53,6 +54,9 @@ user passwd.`,
 func runUpdate(ctx context.Context, opts *updateOptions) error {
 	c, u, err := find(ctx, opts.st, opts.Username)
 	if err != nil {
+		return err
+	}
+	if err := resolve(ctx, c, &opts.Write); err != nil {
 		return err
 	}
 	if u, err = c.Users().Update(ctx, u.ID, opts.Write); err != nil {

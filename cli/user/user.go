@@ -40,13 +40,13 @@ func find(ctx context.Context, st *command.State, name string) (*client.Client, 
 }
 
 func table(st *command.State, users ...api.User) *output.Table {
-	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "SCOPES", "+ID")
+	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "SCOPES", "+ID", "+ORG IDS", "+TEAM IDS")
 	for _, u := range users {
 		last := output.Age(st.Now(), u.LastLoginAt.Time)
 		if last != "" {
 			last += " ago"
 		}
-		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), u.ID)
+		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), u.ID, strings.Join(u.OrgIDs, ", "), strings.Join(u.TeamIDs, ", "))
 	}
 	return t
 }
@@ -59,37 +59,22 @@ func show(st *command.State, u *api.User) error {
 type profile struct {
 	Email, Name, Language string
 	Admin, Active         bool
-	Scopes                []string
+	Scopes, Orgs, Teams   []string
 }
 
-func (p *profile) register(cmd *cobra.Command) {
+func (p *profile) register(st *command.State, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Email, "email", "", "e-mail address")
 	cmd.Flags().StringVar(&p.Name, "name", "", "name for people")
 	cmd.Flags().StringVar(&p.Language, "language", "", "language code, such as en")
 	cmd.Flags().BoolVar(&p.Admin, "admin", false, "may do everything")
 	cmd.Flags().BoolVar(&p.Active, "active", true, "may log in")
 	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right to give, such as project.read or project.reload (repeat, or separate by commas; docs/security.md lists them)")
-	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
-		panic(err) // the flag is above
-	}
-}
-
-// scopes are those that the tab key offers: what this version of the service acts on.
-func scopes() []string {
-	return []string{
-		"project.read\tlist projects, their status and collections", "project.reload\treload projects",
-		"user.read\tlist users", "user.create\tcreate users", "user.update\tchange users and passwords", "user.delete\tdelete users",
-	}
-}
-
-// completeScopes completes the last of the scopes that commas separate.
-func completeScopes(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	before := prefix[:strings.LastIndexByte(prefix, ',')+1]
-	out := scopes()
-	for i := range out {
-		out[i] = before + out[i]
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	cmd.Flags().StringSliceVar(&p.Orgs, "org", nil, `organization to be in, by slug or id (repeat, or separate by commas; "": no limit to organizations)`)
+	cmd.Flags().StringSliceVar(&p.Teams, "team", nil, `team to be in, by slug or id (repeat, or separate by commas; "": none)`)
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
+		"scope": command.CompleteFlag(command.CompleteScopes),
+		"org":   command.CompleteFlag(st.CompleteOrgs), "team": command.CompleteFlag(st.CompleteTeams),
+	})
 }
 
 func (p *profile) write(changed func(string) bool) api.UserWrite {
@@ -101,10 +86,31 @@ func (p *profile) write(changed func(string) bool) api.UserWrite {
 		"admin":    func() { w.IsAdmin = &p.Admin },
 		"active":   func() { w.Active = &p.Active },
 		"scope":    func() { w.Scopes = &p.Scopes },
+		"org":      func() { w.OrgIDs = &p.Orgs },
+		"team":     func() { w.TeamIDs = &p.Teams },
 	} {
 		if changed(flag) {
 			set()
 		}
 	}
 	return w
+}
+
+// resolve puts the ids of organizations and teams in the place of their slugs.
+func resolve(ctx context.Context, c *client.Client, w *api.UserWrite) error {
+	if w.OrgIDs != nil {
+		ids, err := command.OrgIDs(ctx, c, *w.OrgIDs)
+		if err != nil {
+			return err
+		}
+		w.OrgIDs = &ids
+	}
+	if w.TeamIDs != nil {
+		ids, err := command.TeamIDs(ctx, c, *w.TeamIDs)
+		if err != nil {
+			return err
+		}
+		w.TeamIDs = &ids
+	}
+	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 )
 
@@ -26,6 +25,11 @@ func TestParse(t *testing.T) {
 			Username: "ann", Password: command.Password{File: "f"},
 			Write: api.UserWrite{Username: &ann, Email: &mail, Scopes: &scopes},
 		}},
+		{"create ann --org acme,beta --team editors --generate", createOptions{
+			Username: "ann", Password: command.Password{Generate: true},
+			Write: api.UserWrite{Username: &ann, OrgIDs: &[]string{"acme", "beta"}, TeamIDs: &[]string{"editors"}},
+		}},
+		{"update bob --org=", updateOptions{Username: "bob", Write: api.UserWrite{OrgIDs: &[]string{}}}},
 		{"create ann --generate --password-stdin", nil},
 		{"create", nil},
 		{"update bob --active=false --username ann", updateOptions{Username: "bob", Write: api.UserWrite{Username: &ann, Active: &no}}},
@@ -63,20 +67,4 @@ func TestParse(t *testing.T) {
 
 func keep[T any](to *any) func(context.Context, *T) error {
 	return func(_ context.Context, opts *T) error { *to = *opts; return nil }
-}
-
-// The tab key offers what the service takes, behind what is there already.
-func TestCompleteScopes(t *testing.T) {
-	t.Parallel()
-	offered, _ := completeScopes(nil, nil, "user.read,pro")
-	for _, line := range offered {
-		scope, _, _ := strings.Cut(line, "\t")
-		rest, ok := strings.CutPrefix(scope, "user.read,")
-		if !ok || !access.ValidScope(rest) {
-			t.Errorf("%q is no scope behind what was typed", line)
-		}
-	}
-	if len(offered) == 0 {
-		t.Error("none is offered")
-	}
 }

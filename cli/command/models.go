@@ -1,0 +1,157 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// FindOrg reads an organization by slug or id.
+func FindOrg(ctx context.Context, c *client.Client, ref string) (*api.Org, error) {
+	return findBySlug(ctx, c.Orgs(), "org", ref)
+}
+
+// FindTeam reads a team by slug or id.
+func FindTeam(ctx context.Context, c *client.Client, ref string) (*api.Team, error) {
+	return findBySlug(ctx, c.Teams(), "team", ref)
+}
+
+func findBySlug[T, W any](ctx context.Context, m client.Model[T, W], noun, ref string) (*T, error) {
+	if isID(ref) {
+		return m.Get(ctx, ref)
+	}
+	filter, err := json.Marshal(map[string]string{"slug": ref})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the %s: %w", noun, err)
+	}
+	page, err := m.List(ctx, client.Query{Filter: string(filter), Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Items) == 0 {
+		return nil, &Error{
+			Exit: ExitNotFound, Code: "not_found", Message: fmt.Sprintf("%s not found: %s", noun, ref),
+			Hint: "svcctl " + noun + " list shows those that you may see",
+		}
+	}
+	return &page.Items[0], nil
+}
+
+// isID says that a reference is an id: 24 hex digits.
+func isID(ref string) bool {
+	return len(ref) == 24 && strings.Trim(strings.ToLower(ref), "0123456789abcdef") == ""
+}
+
+// OrgID gives the id of an organization that is named by slug or id; "" is none.
+func OrgID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	if ref == "" || isID(ref) {
+		return strings.ToLower(ref), nil
+	}
+	o, err := FindOrg(ctx, c, ref)
+	if err != nil {
+		return "", err
+	}
+	return o.ID, nil
+}
+
+// OrgIDs gives the ids of organizations, as OrgID does.
+func OrgIDs(ctx context.Context, c *client.Client, refs []string) ([]string, error) {
+	ids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		id, err := OrgID(ctx, c, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// TeamIDs gives the ids of teams that are named by slug or id.
+func TeamIDs(ctx context.Context, c *client.Client, refs []string) ([]string, error) {
+	ids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		if isID(ref) {
+			ids = append(ids, strings.ToLower(ref))
+			continue
+		}
+		t, err := FindTeam(ctx, c, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, t.ID)
+	}
+	return ids, nil
+}
+
+// CompleteOrgs completes the slug of an organization.
+func (st *State) CompleteOrgs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return completeSlugs(st, cmd, args, (*client.Client).Orgs, func(o api.Org) string { return o.Slug + "\t" + o.Name })
+}
+
+// CompleteTeams completes the slug of a team.
+func (st *State) CompleteTeams(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return completeSlugs(st, cmd, args, (*client.Client).Teams, func(t api.Team) string { return t.Slug + "\t" + t.Name })
+}
+
+// CompleteFlag completes the last of the values that commas separate in a flag.
+func CompleteFlag(complete CompleteFunc) CompleteFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
+		out, directive := complete(cmd, nil, prefix[len(before):])
+		for i := range out {
+			out[i] = before + out[i]
+		}
+		return out, directive
+	}
+}
+
+func completeSlugs[T, W any](st *State, cmd *cobra.Command, args []string, model func(*client.Client) client.Model[T, W], line func(T) string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	if len(args) > 0 || st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	c, err := st.Client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for item, err := range model(c).All(ctx, client.Query{}) {
+		if err != nil {
+			break
+		}
+		out = append(out, line(item))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// scopes are those that the tab key offers: what this version of the service acts on.
+func scopes() []string {
+	return []string{
+		"project.read\tlist projects, their status and collections", "project.reload\treload projects",
+		"user.read\tlist users", "user.create\tcreate users", "user.update\tchange users and passwords", "user.delete\tdelete users",
+		"org.read\tlist organizations", "team.read\tlist teams",
+	}
+}
+
+// CompleteScopes completes a scope.
+func CompleteScopes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return scopes(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteFlags says how the values of a command's flags are completed. Flags that are not there are a mistake of the
+// program, which the test of the tree finds.
+func CompleteFlags(cmd *cobra.Command, flags map[string]CompleteFunc) {
+	for flag, complete := range flags {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err)
+		}
+	}
+}

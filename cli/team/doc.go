@@ -1,0 +1,2 @@
+// Package team holds svcctl team: groups of users who share rights.
+package team

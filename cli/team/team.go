@@ -1,0 +1,73 @@
+package team
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// NewCmd makes svcctl team.
+func NewCmd(st *command.State) *cobra.Command {
+	return command.Group("team", "Manage teams, whose users share rights",
+		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st))
+}
+
+func table(st *command.State, teams ...api.Team) *output.Table {
+	t := output.NewTable("SLUG", "NAME", "SCOPES", "AGE", "+ID", "+ORG ID", "+DESCRIPTION")
+	for _, x := range teams {
+		t.Row(x.Slug, x.Name, strings.Join(x.Scopes, ", "), output.Age(st.Now(), x.CreatedAt.Time), x.ID, x.OrgID, x.Description)
+	}
+	return t
+}
+
+func show(st *command.State, t *api.Team) error {
+	return st.Printer().Print(output.Result{Value: t, Table: table(st, *t), Names: []string{"team/" + t.Slug}})
+}
+
+// profile are the flags that create and update share. One that was not given leaves its member nil.
+type profile struct {
+	Slug, Description string
+	Org               string // slug or id; "" is none
+	Scopes            []string
+}
+
+func (p *profile) register(st *command.State, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.Slug, "slug", "", "short name, as in the permission set team:<slug> (default: made of the name)")
+	cmd.Flags().StringVar(&p.Description, "description", "", "what it is for")
+	cmd.Flags().StringVar(&p.Org, "org", "", `organization that it belongs to, by slug or id ("": none)`)
+	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right of all its users, such as project.read (repeat, or separate by commas; docs/security.md lists them)")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"org": command.CompleteFlag(st.CompleteOrgs), "scope": command.CompleteFlag(command.CompleteScopes)})
+}
+
+func (p *profile) write(changed func(string) bool) api.TeamWrite {
+	var w api.TeamWrite
+	if changed("slug") {
+		w.Slug = &p.Slug
+	}
+	if changed("description") {
+		w.Description = &p.Description
+	}
+	if changed("org") {
+		w.OrgID = &p.Org
+	}
+	if changed("scope") {
+		w.Scopes = &p.Scopes
+	}
+	return w
+}
+
+// resolve puts the id of the organization in the place of its slug.
+func resolve(ctx context.Context, c *client.Client, w *api.TeamWrite) error {
+	if w.OrgID == nil {
+		return nil
+	}
+	id, err := command.OrgID(ctx, c, *w.OrgID)
+	w.OrgID = &id
+	return err
+}
