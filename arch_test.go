@@ -64,7 +64,7 @@ var layers = []layer{
 		"app": "httpapi records auth system project schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
 		"/cli": "/cli/access /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
-			"/cli/server /cli/team /cli/user client api",
+			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":     "/cli/command /cli/output api",
 		"/cli/auth":       "/cli/command /cli/output /cli/settings api",
 		"/cli/collection": "/cli/command /cli/output api",
@@ -78,6 +78,7 @@ var layers = []layer{
 		"/cli/server":     "/cli/command /cli/output",
 		"/cli/settings":   "/cli/output",
 		"/cli/team":       "/cli/command /cli/output client api",
+		"/cli/token":      "/cli/command /cli/output client api",
 		"/cli/user":       "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{

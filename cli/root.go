@@ -18,6 +18,7 @@ import (
 	"github.com/svcctl/svc/cli/project"
 	"github.com/svcctl/svc/cli/server"
 	"github.com/svcctl/svc/cli/team"
+	"github.com/svcctl/svc/cli/token"
 	"github.com/svcctl/svc/cli/user"
 )
 
@@ -73,7 +74,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st),
-		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), access.NewCmd(st), server.NewCmd(st),
+		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), server.NewCmd(st),
 		newAPI(st), newVersion(st), newCompletion(st),
 	)
 	completeFlags(root, st)

@@ -37,7 +37,7 @@ type Token struct {
 
 // LogValue keeps the hash of a token out of logs.
 func (t Token) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("id", t.ID.Hex()), slog.String("userId", t.UserID))
+	return slog.GroupValue(slog.String("id", t.ID.Hex()), slog.String("user_id", t.UserID))
 }
 
 // Tokens are the personal access tokens.

@@ -105,8 +105,10 @@ func TestTokenBodies(t *testing.T) {
 		{`{"name": "", "scopes": ["project.reload", "project.create", "nope", "project.read", 5]}`, false, "name:required scopes.0:oneof scopes.1:oneof scopes.2:oneof scopes.4:oneof"},
 		{`{"name": "` + strings.Repeat("é", 100) + `", "scopes": ["project.read"]}`, false, "never"},
 		{`{"name": "` + strings.Repeat("é", 101) + `", "scopes": "project.read"}`, false, "name:max scopes:type"},
-		{`{"name": "n", "scopes": [], "userId": "x", "lastUsedAt": null, "hash": "", "patVersion": 9, "Name": "x", "token": "x"}`, false,
-			"userId:readonly lastUsedAt:readonly hash:unknown patVersion:unknown Name:unknown token:unknown"},
+		{
+			`{"name": "n", "scopes": [], "userId": "x", "lastUsedAt": null, "hash": "", "patVersion": 9, "Name": "x", "token": "x"}`, false,
+			"userId:readonly lastUsedAt:readonly hash:unknown patVersion:unknown Name:unknown token:unknown",
+		},
 	} {
 		models := f.System
 		if tc.bounded {

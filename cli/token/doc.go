@@ -1,0 +1,2 @@
+// Package token holds svcctl token: personal access tokens for programs.
+package token

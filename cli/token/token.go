@@ -1,0 +1,131 @@
+package token
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// NewCmd makes svcctl token.
+func NewCmd(st *command.State) *cobra.Command {
+	return command.Group("token", "Manage personal access tokens",
+		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newScopes(st))
+}
+
+// find reads a token by name or id. It gives the client that it asked, too.
+func find(ctx context.Context, st *command.State, name string) (*client.Client, *api.Token, error) {
+	c, err := st.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []api.Token
+	for t, err := range c.Tokens().All(ctx, client.Query{}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if t.ID == name {
+			return c, &t, nil
+		}
+		if t.Name == name {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil, &command.Error{
+			Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("token not found: %s", name),
+			Hint: "svcctl token list shows those that you may see",
+		}
+	case 1:
+		return c, &found[0], nil
+	}
+	return nil, nil, command.Usagef("%d tokens are named %s: give the id of one; svcctl token list -o wide shows them", len(found), name)
+}
+
+func table(st *command.State, tokens ...api.Token) *output.Table {
+	t := output.NewTable("NAME", "SCOPES", "EXPIRES", "LAST USED", "+ID", "+USER")
+	for _, tok := range tokens {
+		used := output.Age(st.Now(), tok.LastUsedAt.Time)
+		if used != "" {
+			used += " ago"
+		}
+		t.Row(tok.Name, strings.Join(tok.Scopes, ", "), expires(tok), used, tok.ID, tok.UserID)
+	}
+	return t
+}
+
+func expires(t api.Token) string {
+	if t.ExpiresAt.IsZero() {
+		return "never"
+	}
+	return t.ExpiresAt.UTC().Format(time.DateOnly)
+}
+
+func show(st *command.State, t *api.Token) error {
+	return st.Printer().Print(output.Result{Value: t, Table: table(st, *t), Names: []string{"token/" + t.ID}})
+}
+
+// flags are those that create and update share.
+type flags struct {
+	Scopes  []string
+	Expires string
+}
+
+func (f *flags) register(cmd *cobra.Command, st *command.State) {
+	cmd.Flags().StringSliceVar(&f.Scopes, "scope", nil, "right to give, such as project.read or namespace.blog.articles.read (repeat, or separate by commas; svcctl token scopes lists yours)")
+	cmd.Flags().StringVar(&f.Expires, "expires", "", "when it ends: in 12h, 30d or 8w, at 2030-01-31 or a time in RFC 3339, or never (default: as the service says)")
+	for flag, complete := range map[string]command.CompleteFunc{
+		"scope":   st.CompleteScopes,
+		"expires": cobra.FixedCompletions([]string{"7d", "30d", "90d", "365d", "never"}, cobra.ShellCompDirectiveNoFileComp),
+	} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err) // the flags are above
+		}
+	}
+}
+
+// write gives the members that the flags say. nil is the service's default, or no change.
+func (f *flags) write(changed func(string) bool, now time.Time) (w api.TokenWrite, err error) {
+	if changed("scope") {
+		w.Scopes = &f.Scopes
+	}
+	if changed("expires") {
+		at, err := parseExpires(f.Expires, now)
+		if err != nil {
+			return w, err
+		}
+		w.ExpiresAt = &api.Time{Time: at}
+	}
+	return w, nil
+}
+
+// parseExpires reads --expires. The zero time is never.
+func parseExpires(s string, now time.Time) (time.Time, error) {
+	if s == "never" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	for unit, days := range map[string]int{"d": 1, "w": 7} {
+		if n, err := strconv.ParseUint(strings.TrimSuffix(s, unit), 10, 16); err == nil && strings.HasSuffix(s, unit) {
+			return now.UTC().AddDate(0, 0, int(n)*days), nil
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return time.Time{}, command.Usagef("--expires %s: want a time from now such as 12h, 30d or 8w, a date such as 2030-01-31, or never", s)
+	}
+	return now.UTC().Add(d), nil
+}

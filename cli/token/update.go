@@ -1,0 +1,64 @@
+package token
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+type updateOptions struct {
+	st    *command.State
+	Token string
+	Write api.TokenWrite
+}
+
+func newUpdate(st *command.State, runF func(context.Context, *updateOptions) error) *cobra.Command {
+	opts := &updateOptions{st: st}
+	var (
+		f    flags
+		name string
+	)
+	cmd := &cobra.Command{
+		Use:   "update NAME|ID",
+		Short: "Change a token of yours",
+		Long:  `Change a token of yours: what the flags give is set, the rest stays. --scope replaces all scopes.`,
+		Example: `  svcctl token update deploy --expires 90d
+  svcctl token update deploy --scope project.read`,
+		Args:              command.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Token = args[0]
+			var err error
+			if opts.Write, err = f.write(cmd.Flags().Changed, st.Now()); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("name") {
+				opts.Write.Name = &name
+			}
+			if opts.Write == (api.TokenWrite{}) {
+				return command.Usagef("what is the change? svcctl token update --help lists the flags")
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runUpdate(cmd.Context(), opts)
+		},
+	}
+	f.register(cmd, st)
+	cmd.Flags().StringVar(&name, "name", "", "new name")
+	return cmd
+}
+
+func runUpdate(ctx context.Context, opts *updateOptions) error {
+	c, t, err := find(ctx, opts.st, opts.Token)
+	if err != nil {
+		return err
+	}
+	if t, err = c.Tokens().Update(ctx, t.ID, opts.Write); err != nil {
+		return err
+	}
+	return show(opts.st, t)
+}
