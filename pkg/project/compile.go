@@ -111,6 +111,27 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 		out.DefaultSort = paths.sort(col.Meta.DefaultSort, at+".meta.defaultSort")
 	}
 	out.Permissions = c.permissions(col, hidden, readonly, out.Tree, at+".permissions")
+	out.Audit = paths.audit(config, col, hidden, at)
+	return out
+}
+
+// audit compiles a collection's audit, or else the project's, which holds for every collection without its own.
+func (p *paths) audit(config *schema.Project, col *schema.Collection, hidden []string, at string) *Audit {
+	a := col.Audit
+	if a != nil {
+		p.list(a.ExcludeFields, at+".audit.excludeFields")
+	} else {
+		a = config.Audit // its paths may be those of other collections
+	}
+	if a == nil || !a.Enabled {
+		return nil
+	}
+	out := &Audit{Secret: document.NewPathSet(slices.Concat(hidden, a.ExcludeFields)...), Retention: a.Retention.Std()}
+	for _, m := range []access.Method{access.Post, access.Put, access.Delete} {
+		if slices.Contains(a.Methods, m.String()) {
+			out.Methods = append(out.Methods, m)
+		}
+	}
 	return out
 }
 

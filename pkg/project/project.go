@@ -44,6 +44,14 @@ type Collection struct {
 	Hidden      *document.PathSet // hidden from everyone but project admins: the collection's own and its fields'
 	Readonly    *document.PathSet
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
+	Audit       *Audit                        // nil: writes are not logged
+}
+
+// Audit says which writes of a collection go to the audit log.
+type Audit struct {
+	Methods   []access.Method
+	Secret    *document.PathSet // paths whose values are left out of entries: hidden ones and excludeFields
+	Retention time.Duration     // 0: for ever
 }
 
 // Index is one index to have, with the same meaning as the store's.

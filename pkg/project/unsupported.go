@@ -26,10 +26,6 @@ var notYet = []unsupported{
 	{"hooks", func(w *walk) {
 		w.collections(func(c *schema.Collection, at string) { w.add(c.Hooks != nil, at+".hooks") })
 	}},
-	{"audit.enabled", func(w *walk) {
-		w.add(w.p.Audit != nil && w.p.Audit.Enabled, "audit.enabled")
-		w.collections(func(c *schema.Collection, at string) { w.add(c.Audit != nil && c.Audit.Enabled, at+".audit.enabled") })
-	}},
 	{"an enabled snapshot profile", func(w *walk) {
 		for i, s := range w.p.Snapshots {
 			w.add(s.Enabled, "snapshots["+strconv.Itoa(i)+"].enabled")

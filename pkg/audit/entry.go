@@ -1,0 +1,110 @@
+package audit
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+)
+
+// Kind says what an entry is about.
+type Kind string
+
+// The kinds of entries.
+const (
+	System  Kind = "system"  // a system model, a login, an operation of the service
+	Records Kind = "records" // a record of a project's collection
+)
+
+// What entries tell of. Create, Update and Delete have the states before and after.
+const (
+	OpCreate      = "create"
+	OpUpdate      = "update"
+	OpDelete      = "delete"
+	OpLogin       = "login"
+	OpLoginFailed = "login_failed" // a password was checked and found wrong
+	OpLogout      = "logout"
+	OpPassword    = "password" // users change their own password
+	OpReload      = "reload"
+)
+
+// Entry is one entry of a log.
+type Entry struct {
+	ID         bson.ObjectID `bson:"_id"`
+	At         time.Time     `bson:"at"`
+	Kind       Kind          `bson:"kind"`
+	Op         string        `bson:"op"`
+	Namespace  string        `bson:"namespace,omitempty"`
+	Collection string        `bson:"collection,omitempty"` // or the model, such as "users"
+	RecordID   string        `bson:"recordId,omitempty"`
+	Actor      Actor         `bson:"actor"`
+	TokenID    string        `bson:"tokenId,omitempty"` // of the personal access token that was used
+	RequestID  string        `bson:"requestId,omitempty"`
+	Address    string        `bson:"address,omitempty"`
+	Before     bson.Raw      `bson:"before,omitempty"`
+	After      bson.Raw      `bson:"after,omitempty"`
+	Expires    time.Time     `bson:"expires,omitempty"` // zero: never
+
+	// The place in the chain, which the sealer gives. Seq is 0 until then, and 1 for the first entry ever.
+	Seq  int64  `bson:"seq"`
+	Prev string `bson:"prev,omitempty"` // the hash of the entry before
+	Hash string `bson:"hash,omitempty"` // SHA-256 of the entry without this, in hex
+
+	// View says what of Before and After a reader may see; nil is all.
+	View *document.View `bson:"-"`
+}
+
+// Actor is who did it.
+type Actor struct {
+	Kind string `bson:"kind"` // as access.Kind, or "service" for what nobody asked for
+	ID   string `bson:"id,omitempty"`
+	Name string `bson:"name,omitempty"`
+}
+
+// UserActor is a user who has just shown a password, and has no principal yet.
+func UserActor(id, name string) Actor {
+	return Actor{Kind: string(access.KindUser), ID: id, Name: name}
+}
+
+// Caller is who makes a request, and how. The door puts it on the request's context; entries that are written on behalf
+// of the request have it.
+type Caller struct {
+	Actor     Actor
+	TokenID   string
+	RequestID string
+	Address   string
+}
+
+// NewCaller describes a principal.
+func NewCaller(p *access.Principal, requestID, address string) Caller {
+	c := Caller{RequestID: requestID, Address: address}
+	if p == nil {
+		return c
+	}
+	c.Actor = Actor{Kind: string(p.Kind), ID: p.ID, Name: p.Name}
+	c.TokenID = p.TokenID
+	if p.Kind == access.KindToken { // named as configs name it: by the beginning of its hash
+		c.Actor.ID = hex.EncodeToString(p.TokenHash[:4])
+	}
+	return c
+}
+
+type callerKey struct{}
+
+// With gives a context whose entries are by a caller.
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// caller gives the context's caller: the service itself when there is none.
+func caller(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	if c.Actor.Kind == "" {
+		c.Actor.Kind = "service"
+	}
+	return c
+}

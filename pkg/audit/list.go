@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// maxTime is how long a list may take: a reader who may see few of many entries lets many be looked at.
+const maxTime = 10 * time.Second
+
+var errTooSlow = errs.New(errs.Invalid, "query_too_slow", "the list takes too long: narrow the filter, for example by at")
+
+// Page is one page of a list.
+type Page struct {
+	Items         []Entry
+	Limit, Offset int64
+	HasMore       bool   // there are entries behind the last item
+	Next          string // Params.After of the next page; "" at the end
+	Total         *int64 // how many match, if that was asked for
+}
+
+// Reader says what somebody may see of an entry: it takes out what they may not, and gives false when nothing is left.
+type Reader func(e *Entry) bool
+
+// resolver knows what lists can be filtered and sorted by. What changed is not among it: what readers may see of that
+// differs from entry to entry.
+func resolver() query.Resolver {
+	str, _ := fieldtype.ByName("string")
+	date, _ := fieldtype.ByName("date")
+	object, _ := fieldtype.ByName("object")
+	field := func(prefix, name string) *fieldtype.Field {
+		return &fieldtype.Field{Name: name, Path: prefix + name, Type: str}
+	}
+	fields := []*fieldtype.Field{
+		{Name: "at", Path: "at", Type: date},
+		{Name: "actor", Path: "actor", Type: object, Sub: fieldtype.NewTree([]*fieldtype.Field{
+			field("actor.", "kind"), field("actor.", "id"), field("actor.", "name"),
+		}, true)},
+	}
+	for _, name := range []string{"kind", "op", "namespace", "collection", "recordId", "tokenId", "requestId", "address"} {
+		fields = append(fields, field("", name))
+	}
+	return query.Resolver{Tree: fieldtype.NewTree(fields, true), Limits: query.Limits{
+		DefaultLimit: 100, MaxLimit: 1000, MaxOffset: 10_000,
+		MaxFilterBytes: 8192, MaxFilterDepth: 8, MaxFilterClauses: 100, MaxInValues: 1000, MaxSortFields: 8, Regex: "any",
+	}}
+}
+
+// List reads the page that params ask for, newest first unless they say otherwise. see is who reads; nil sees all.
+// Entries that a reader may not see are as if they were not there, for offset and count as well.
+func (l *Log) List(ctx context.Context, params query.Params, see Reader) (*Page, error) {
+	q, err := resolver().Query(params, mql.Sort{{Path: "at", Desc: true}, {Path: "_id", Desc: true}})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errTooSlow)
+	defer cancel()
+	page := &Page{Items: []Entry{}, Limit: q.Limit, Offset: q.Skip}
+	if err = l.page(ctx, q, see, page); err == nil && params.Count {
+		var n int64
+		n, err = l.count(ctx, q.Filter, see)
+		page.Total = &n
+	}
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errTooSlow) {
+		return nil, errTooSlow.With(err)
+	}
+	return page, err
+}
+
+// errPageFull ends the reading of a page.
+var errPageFull = errors.New("page full")
+
+// maxPageSize bounds the bytes of a page, as stored. A page that is cut by it says that there is more.
+const maxPageSize = 32 << 20
+
+func (l *Log) page(ctx context.Context, q store.Query, see Reader, page *Page) error {
+	skip := q.Skip
+	if q.Skip, q.Limit = 0, 0; page.Limit == 0 { // these count what the reader sees
+		return nil
+	}
+	var last bson.Raw
+	size := 0
+	err := l.entries.Find(ctx, q, func(doc bson.Raw) error {
+		e, ok := seen(doc, see)
+		if !ok {
+			return nil
+		}
+		if skip > 0 {
+			skip--
+			return nil
+		}
+		if size += len(doc); int64(len(page.Items)) == page.Limit || size > maxPageSize && len(page.Items) > 0 {
+			page.HasMore = true
+			return errPageFull
+		}
+		page.Items = append(page.Items, e)
+		last = append(last[:0], doc...)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) || !page.HasMore {
+		return err
+	}
+	page.Next, err = query.EncodeCursor(q.Sort, last)
+	return err
+}
+
+func (l *Log) count(ctx context.Context, filter *mql.Filter, see Reader) (n int64, err error) {
+	err = l.entries.Find(ctx, store.Query{Filter: filter}, func(doc bson.Raw) error {
+		if _, ok := seen(doc, see); ok {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// seen gives an entry as a reader sees it; ok is false when they don't. One that can't be read at all was put there by
+// other hands: Verify names it.
+func seen(doc bson.Raw, see Reader) (e Entry, ok bool) {
+	if err := bson.Unmarshal(bytes.Clone(doc), &e); err != nil {
+		return e, false
+	}
+	return e, see == nil || see(&e)
+}
