@@ -53,7 +53,7 @@ var layers = []layer{
 		"auth":   "system access errs",
 	}},
 	{"L4", rooms{
-		"records": "project query access fieldtype mql store document errs",
+		"records": "project audit query access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
 		"httpapi":      "records query auth system project schema fieldtype access status api document errs",

@@ -113,7 +113,6 @@ func refused() map[string][]mark {
 		"cors":                          {{at: "Project.cors"}, {at: "Collection.cors"}},
 		"hook":                          {{at: "Project.hook"}},
 		"hooks":                         {{at: "Collection.hooks"}},
-		"audit.enabled":                 {{at: "Audit.enabled", what: "`true`"}},
 		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
 		"search":                        {{at: "Collection.search"}},
 		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},
@@ -139,7 +138,6 @@ func idle() []string {
 		"QueryLimits.allowAggregate", "QueryLimits.maxLookups", "QueryLimits.maxLookupDepth", "QueryLimits.maxPipelineStages",
 		"Upload.allowedMimeTypes", "Collection.uploadPath", "Collection.defaultLanguage", "Collection.languageOverride",
 		"Index.defaultLanguage", "Index.languageOverride", "Index.renamedFrom", "Project.snapshotPath", "Project.snapshots",
-		"Project.audit", "Collection.audit",
 	}
 }
 
@@ -333,7 +331,7 @@ error. An unknown key is an error that names the nearest known one. All problems
 Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a hook that never
 runs, or a hidden field that shows, would be worse than a config that does not load:
 
-- of a project: jobs, actions, assets, cors, hooks, the audit log (enabled), snapshot profiles (enabled);
+- of a project: jobs, actions, assets, cors, hooks, snapshot profiles (enabled);
 - of a collection: hooks, cors, search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
 - of a field: the types ` + "`file` and `file[]`, `readonly` and `hidden` by an expression, the rule `script`, `renamedFrom`," + ` relations to
   another project;
@@ -341,7 +339,7 @@ runs, or a hidden field that shows, would be worse than a config that does not l
 
 A few are **accepted without effect**, so that configs can be shared with a later version: the rights ` + "`lookup`, `aggregate` and `facet`" + `
 of a method, sets ` + "`team:…`" + ` (there are no teams to be in), ` + "`allowAggregate`, `maxLookups`, `maxLookupDepth` and `maxPipelineStages`," + `
-` + "`upload.allowedMimeTypes`, `uploadPath`," + ` languages of text, snapshot profiles and the audit log as long as they are not enabled.
+` + "`upload.allowedMimeTypes`, `uploadPath`," + ` languages of text, and snapshot profiles as long as they are not enabled.
 What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
 
 Below, keys are marked with **Not in this version: refused.** and *No effect yet.*

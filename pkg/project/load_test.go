@@ -246,7 +246,6 @@ actions: [{name: a}]
 assets: [{name: a, path: b}]
 cors: {}
 hook: {}
-audit: {enabled: true}
 snapshots: [{name: off}, {name: on, enabled: true}]
 collections:
   - name: a
@@ -257,7 +256,6 @@ collections:
     renamedFrom: b
     cors: {}
     hooks: {}
-    audit: {enabled: true}
     imageFilter: {thumb: []}
     search: [{name: s, mode: text}]
     meta: {i18n: {languages: [en]}, singleton: true}
@@ -282,12 +280,12 @@ collections:
 		got = append(got, x.Path+" "+thing)
 	}
 	want := []string{
-		"jobs jobs", "actions actions", "assets assets", "cors cors", "hook hook", "audit.enabled audit.enabled",
+		"jobs jobs", "actions actions", "assets assets", "cors cors", "hook hook",
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].permissions.user.filter a filter made by a script",
 		"collections[0].permissions.token:***.filter a filter made by a script",
 		"collections[0].renamedFrom renaming a collection",
-		"collections[0].cors cors", "collections[0].hooks hooks", "collections[0].audit.enabled audit.enabled",
+		"collections[0].cors cors", "collections[0].hooks hooks",
 		"collections[0].imageFilter imageFilter", "collections[0].search search", "collections[0].meta.i18n i18n",
 		"collections[0].meta.singleton meta.singleton",
 		"collections[0].indexes[0].key[1] a text index",

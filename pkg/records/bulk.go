@@ -80,7 +80,7 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	b := batch{c: c, grant: g, items: res.Items}
 	for i, raw := range raws {
 		if raw != nil {
-			b.add(i, store.Op{Kind: store.Insert, Doc: raw})
+			b.add(i, change{Op: store.Op{Kind: store.Insert, Doc: raw}})
 		}
 	}
 	if err := s.commit(ctx, &b); err != nil {
@@ -242,7 +242,7 @@ func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err erro
 		}
 		op, err := w.op(w.grant, raw)
 		if w.items[i].Err = err; err == nil {
-			b.add(i, op)
+			b.add(i, change{Op: op, before: raw})
 		} else if ctx.Err() != nil {
 			return nil, err
 		}
@@ -291,11 +291,11 @@ type batch struct {
 	c     *Call
 	grant access.Grant
 	items []Item
-	ops   []store.Op
+	ops   []change
 	at    []int // ops[k] is for items[at[k]]
 }
 
-func (b *batch) add(item int, op store.Op) {
+func (b *batch) add(item int, op change) {
 	b.ops = append(b.ops, op)
 	b.at = append(b.at, item)
 }
@@ -316,7 +316,7 @@ func (s *Service) commit(ctx context.Context, b *batch) error {
 	}
 	for start := 0; start < len(b.ops); start += chunk {
 		end := min(start+chunk, len(b.ops))
-		results, err := s.collection(b.c).Write(ctx, b.ops[start:end], b.atomic())
+		results, err := s.apply(ctx, b.c, b.ops[start:end], b.atomic())
 		if err != nil && start == 0 {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -61,6 +62,7 @@ func opened(t *testing.T, s store.Store, err error) store.Store {
 type world struct {
 	t       *testing.T
 	store   store.Store
+	logs    *audit.Logs
 	service *records.Service
 	project *project.Project
 	now     func() time.Time // a second later each time
@@ -81,7 +83,8 @@ func newWorld(t *testing.T, s store.Store, config string) *world {
 	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config)}
 	var ticks atomic.Int64
 	w.now = func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Second) }
-	w.service = records.New(s, w.now)
+	w.logs = audit.New(audit.Options{Store: s, Now: w.now, SystemDatabase: w.database()})
+	w.service = records.New(s, w.now, w.logs)
 	t.Cleanup(func() {
 		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database()); err != nil {
 			t.Error(err)

@@ -159,7 +159,7 @@ func TestMaxTime(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections("name: items\nqueryLimits: {maxTime: 1ms}\n"+open))
 		slow := &slowStore{Store: s}
-		w.service = records.New(slow, w.now)
+		w.service = records.New(slow, w.now, w.logs)
 		id := w.put(`{"n": 1}`)
 		_, listErr := w.service.List(t.Context(), w.call("alice"), query.Params{})
 		_, countErr := w.service.Count(t.Context(), w.call("alice"), query.Where{})

@@ -72,7 +72,7 @@ func TestBulkWhenTheStoreFails(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				broken := records.New(&failing{Store: w.store, writes: tt.writes}, w.now)
+				broken := records.New(&failing{Store: w.store, writes: tt.writes}, w.now, w.logs)
 				var res records.BulkResult
 				var err error
 				switch verb {

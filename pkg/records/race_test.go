@@ -50,7 +50,7 @@ func meddled(t *testing.T, s store.Store, config string, times int, change func(
 	m := &meddler{Store: s}
 	w := newWorld(t, s, config)
 	quiet := *w
-	w.service = records.New(m, quiet.now)
+	w.service = records.New(m, quiet.now, quiet.logs)
 	m.before = func() {
 		if times > 0 {
 			times--

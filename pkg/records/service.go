@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -18,11 +19,13 @@ import (
 type Service struct {
 	store store.Store
 	now   func() time.Time
+	logs  *audit.Logs
 }
 
-// New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do.
-func New(s store.Store, now func() time.Time) *Service {
-	return &Service{store: s, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) }}
+// New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do. logs take the
+// entries of collections whose writes are logged.
+func New(s store.Store, now func() time.Time, logs *audit.Logs) *Service {
+	return &Service{store: s, logs: logs, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) }}
 }
 
 // Call says on which collection a verb runs and for whom. Project and Collection are of one generation: a reload

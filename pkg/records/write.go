@@ -33,7 +33,7 @@ func (s *Service) Create(ctx context.Context, c *Call, body bson.D) (Written, er
 	if err != nil {
 		return Written{}, err
 	}
-	if err := s.write(ctx, c, g, store.Op{Kind: store.Insert, Doc: raw}); err != nil {
+	if err := s.write(ctx, c, g, nil, store.Op{Kind: store.Insert, Doc: raw}); err != nil {
 		return Written{}, err
 	}
 	return s.written(c, raw)
@@ -138,7 +138,7 @@ func (s *Service) update(ctx context.Context, c *Call, g access.Grant, id bson.O
 		if err != nil {
 			return nil, err
 		}
-		err = s.write(ctx, c, g, store.Op{Kind: store.Replace, Doc: next, If: unchanged(current)})
+		err = s.write(ctx, c, g, current, store.Op{Kind: store.Replace, Doc: next, If: unchanged(current)})
 		if !errors.Is(err, store.ErrStale) {
 			return next, err
 		}
@@ -311,7 +311,7 @@ func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64
 		if !fits(current, ifRev) {
 			return errStale
 		}
-		err = s.write(ctx, c, g, store.Op{Kind: store.Delete, ID: idValue(oid), If: unchanged(current)})
+		err = s.write(ctx, c, g, current, store.Op{Kind: store.Delete, ID: idValue(oid), If: unchanged(current)})
 		if !errors.Is(err, store.ErrStale) {
 			return err
 		}
@@ -319,9 +319,9 @@ func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64
 	return errBusyRecord
 }
 
-// write carries out one operation.
-func (s *Service) write(ctx context.Context, c *Call, g access.Grant, op store.Op) error {
-	results, err := s.collection(c).Write(ctx, []store.Op{op}, false)
+// write carries out one operation. before is the record that it changes or deletes.
+func (s *Service) write(ctx context.Context, c *Call, g access.Grant, before bson.Raw, op store.Op) error {
+	results, err := s.apply(ctx, c, []change{{Op: op, before: before}}, false)
 	if err != nil {
 		return err
 	}

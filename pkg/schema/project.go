@@ -96,7 +96,7 @@ type HookHTTP struct {
 type Audit struct {
 	Enabled       bool     `cfg:"enabled" doc:"Whether writes are recorded."`
 	Methods       []string `cfg:"methods" enum:"post,put,delete" default:"post,put,delete" doc:"Which writes."`
-	ExcludeFields []string `cfg:"excludeFields" doc:"Field paths left out of entries."`
+	ExcludeFields []string `cfg:"excludeFields" doc:"Field paths whose values are left out of entries, as those of hidden fields are."`
 	Retention     Duration `cfg:"retention" doc:"How long entries are kept, such as 90d; forever when absent."`
 }
 

@@ -1,0 +1,223 @@
+package records
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// change is one operation, and the record as it was before.
+type change struct {
+	store.Op
+
+	before bson.Raw // nil for an Insert
+}
+
+// apply carries out operations as store.Writer.Write does, together with their entries where writes are logged.
+func (s *Service) apply(ctx context.Context, c *Call, changes []change, atomic bool) ([]store.Result, error) {
+	if len(changes) == 0 || !logged(c.Collection.Audit, changes[0].Kind) {
+		return s.collection(c).Write(ctx, operations(changes), atomic)
+	}
+	results, err := s.applyLogged(ctx, c, changes)
+	switch {
+	case atomic || len(changes) == 1:
+		return results, err
+	case err != nil && errs.KindOf(err) != errs.Limit: // too much for one transaction is not too much for many
+		return nil, err
+	case err == nil && !slices.ContainsFunc(results, failed):
+		return results, nil
+	}
+	// Each by itself: one that fails would take the others with it.
+	results = make([]store.Result, len(changes))
+	for i := range changes {
+		one, err := s.applyLogged(ctx, c, changes[i:i+1])
+		switch {
+		case err == nil:
+			results[i] = one[0]
+		case i == 0:
+			return nil, err
+		default: // some are written
+			results[i].Err = err
+		}
+	}
+	return results, nil
+}
+
+func operations(changes []change) []store.Op {
+	ops := make([]store.Op, len(changes))
+	for i := range changes {
+		ops[i] = changes[i].Op
+	}
+	return ops
+}
+
+func failed(r store.Result) bool { return r.Err != nil }
+
+// applyLogged carries out operations and writes their entries, all or none.
+func (s *Service) applyLogged(ctx context.Context, c *Call, changes []change) ([]store.Result, error) {
+	entries := make([]audit.Entry, len(changes))
+	for i, ch := range changes {
+		var err error
+		if entries[i], err = s.entry(c, ch); err != nil {
+			return nil, err
+		}
+	}
+	var results []store.Result
+	refused := false // by the operations, which results tell of
+	log := s.logs.Of(project.DatabaseName(c.Project.Namespace))
+	err := log.Write(ctx, func(ctx context.Context, tx store.Tx) (err error) {
+		refused = false
+		results, err = tx.Collection(c.Collection.Name).Write(ctx, operations(changes), true)
+		if i := slices.IndexFunc(results, failed); err == nil && i >= 0 {
+			refused, err = true, results[i].Err
+		}
+		return err
+	}, entries...)
+	if refused {
+		return results, nil
+	}
+	return results, err
+}
+
+// entry describes a change for the audit log.
+func (s *Service) entry(c *Call, ch change) (audit.Entry, error) {
+	e := audit.Entry{Kind: audit.Records, Namespace: c.Project.Namespace, Collection: c.Collection.Name}
+	switch ch.Kind {
+	case store.Insert:
+		e.Op = audit.OpCreate
+	case store.Delete:
+		e.Op = audit.OpDelete
+	default:
+		e.Op = audit.OpUpdate
+	}
+	config := c.Collection.Audit
+	if config.Retention > 0 {
+		e.Expires = s.now().Add(config.Retention)
+	}
+	var err error
+	if e.Before, err = audit.State(ch.before, config.Secret); err != nil {
+		return e, err
+	}
+	e.After, err = audit.State(ch.Doc, config.Secret)
+	if whole := ch.before; whole != nil {
+		e.RecordID = idOf(whole).Hex()
+	} else {
+		e.RecordID = idOf(ch.Doc).Hex()
+	}
+	return e, err
+}
+
+// logged says whether writes of a kind go to the audit log.
+func logged(a *project.Audit, kind store.OpKind) bool {
+	if a == nil {
+		return false
+	}
+	switch kind {
+	case store.Insert:
+		return slices.Contains(a.Methods, access.Post)
+	case store.Delete:
+		return slices.Contains(a.Methods, access.Delete)
+	default:
+		return slices.Contains(a.Methods, access.Put)
+	}
+}
+
+// Audit lists the entries about a project's records that the caller may see: those of collections that they may read,
+// with the states that their filter admits, without what is hidden from them. An entry neither of whose states they may
+// read is not there for them.
+func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Principal, params query.Params) (*audit.Page, error) {
+	log := s.logs.Of(project.DatabaseName(p.Namespace))
+	if who.Full() {
+		return log.List(ctx, params, nil)
+	}
+	views := make(map[string]*auditView, len(p.Collections))
+	for name, c := range p.Collections {
+		v, err := s.auditView(&Call{Project: p, Collection: c, Principal: who})
+		if err != nil {
+			return nil, err
+		}
+		views[name] = v
+	}
+	return log.List(ctx, params, func(e *audit.Entry) bool {
+		v := views[e.Collection]
+		return v != nil && v.see(e)
+	})
+}
+
+// auditView is what a reader may see of the entries of one collection.
+type auditView struct {
+	filter *mql.Filter
+	asks   []string // the fields that filter looks at
+	view   *document.View
+}
+
+// auditView gives nil for a collection that the caller may not read.
+func (s *Service) auditView(c *Call) (*auditView, error) {
+	g, ok := s.readGrant(c)
+	if !ok {
+		return nil, nil //nolint:nilnil // no view is an answer
+	}
+	view, err := query.Selection{}.View(g.Hidden)
+	return &auditView{filter: g.Filter, asks: fieldsOf(g.Filter.Root()), view: view}, err
+}
+
+// see takes out of an entry what the reader may not see.
+func (v *auditView) see(e *audit.Entry) bool {
+	for _, state := range []*bson.Raw{&e.Before, &e.After} {
+		if !v.admits(*state) {
+			*state = nil
+		}
+	}
+	e.View = v.view
+	e.Seq, e.Prev, e.Hash = 0, "", "" // a hash covers what is hidden, which could be guessed with it
+	return e.Before != nil || e.After != nil
+}
+
+// admits says whether the reader's filter lets a state through. One that lacks what the filter asks for, because that is
+// redacted or the whole was too large, can't be held against it.
+func (v *auditView) admits(state bson.Raw) bool {
+	if state == nil || v.filter == nil {
+		return true
+	}
+	if _, err := state.LookupErr(audit.Omitted); err == nil {
+		return false
+	}
+	for _, name := range v.asks {
+		if bytes.Contains(state.Lookup(name).Value, []byte(audit.Redacted)) {
+			return false
+		}
+	}
+	return v.filter.Match(state)
+}
+
+// fieldsOf lists the fields of records that a condition looks at.
+func fieldsOf(n mql.Node) (names []string) {
+	var nodes []mql.Node
+	switch n := n.(type) {
+	case *mql.AndNode:
+		nodes = n.Nodes
+	case *mql.OrNode:
+		nodes = n.Nodes
+	case *mql.NorNode:
+		nodes = n.Nodes
+	case *mql.Field:
+		name, _, _ := strings.Cut(n.Path, ".")
+		names = append(names, name)
+	}
+	for _, n := range nodes {
+		names = append(names, fieldsOf(n)...)
+	}
+	return names
+}
