@@ -49,24 +49,25 @@ var layers = []layer{
 		"audit":   "query fieldtype access store store/lease mql document errs",
 	}},
 	{"L3", rooms{
-		"system": "query fieldtype store access mql document api errs",
-		"auth":   "system access errs",
+		"system": "audit query fieldtype store access mql document api errs",
+		"auth":   "system audit access errs",
 	}},
 	{"L4", rooms{
 		"records": "project audit query access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "records query auth system project schema fieldtype access status api document errs",
+		"httpapi":      "records query auth system audit project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi records auth system project schema status controller /controllers dirwatch store " +
+		"app": "httpapi records auth system audit project schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
-		"/cli": "/cli/access /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
+		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":     "/cli/command /cli/output api",
+		"/cli/audit":      "/cli/command /cli/output client api",
 		"/cli/auth":       "/cli/command /cli/output /cli/settings api",
 		"/cli/collection": "/cli/command /cli/output api",
 		"/cli/command":    "/cli/output /cli/settings client api",

@@ -96,14 +96,14 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
-		StoreURI: "embedded:/s", Watch: "notify", ShutdownGrace: 1500 * time.Millisecond, Version: versionText(),
+		StoreURI: "embedded:/s", Watch: "notify", ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
 	}
 	text := map[string]string{
 		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "api.adminHosts": "admin.example.com, b",
 		"api.fronts": "www.example.com=blog, shop = shop", "api.trustedProxies": "10.0.0.0/8,::1", "admin.tokenFile": secret,
 		"admin.user": "root", "admin.passwordFile": secret,
 		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "data.dir": "/d", "projects.dir": "/p/",
-		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.grace": "1500",
+		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.grace": "1500", "audit.retention": "2d",
 	}
 	env := map[string]string{}
 	var lines, flags []string

@@ -32,6 +32,7 @@ const (
 	TeamUpdate    = "team.update"
 	TeamDelete    = "team.delete"
 	KeysRotate    = "keys.rotate"
+	AuditVerify   = "audit.verify"
 )
 
 // Scopes lists the system rights that can be granted. Besides them there are, for each project, namespace.<ns> (all of
@@ -47,7 +48,7 @@ func Scopes() []string {
 func adminOnly() []string {
 	return []string{
 		ProjectCreate, ProjectUpdate, ProjectDelete, OrgCreate, OrgUpdate, OrgDelete, TeamCreate, TeamUpdate, TeamDelete,
-		KeysRotate,
+		KeysRotate, AuditVerify,
 	}
 }
 

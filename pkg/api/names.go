@@ -40,6 +40,9 @@ const (
 // ParamWait makes a reload answer when it is done.
 const ParamWait = "wait"
 
+// ParamProject names a project.
+const ParamProject = "project"
+
 // ParamAll makes a logout void personal access tokens, too.
 const ParamAll = "all"
 

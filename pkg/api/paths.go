@@ -103,6 +103,9 @@ func CollectionPath(namespace, collection string) string {
 	return fill(RouteCollection, namespace, collection)
 }
 
+// ProjectAuditPath is the path of the audit log of a project's records.
+func ProjectAuditPath(namespace string) string { return fill(RouteProjectAudit, namespace) }
+
 // fill puts Prefix before route and values, escaped, in the place of its {names}, in order. A value that a server
 // would read as a step in the path ("", ".", "..") is kept from being one by escaping its dots.
 func fill(route string, values ...string) string {

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
@@ -65,6 +66,8 @@ type Config struct {
 	Watch         controllers.WatchMode
 	Resync        time.Duration // how often all registrations are looked at again; 0: controllers.DefaultResync
 	ShutdownGrace time.Duration
+	// AuditRetention is how long entries about the service itself are kept in the audit log; 0: for ever.
+	AuditRetention time.Duration
 
 	Version string
 	Logger  *slog.Logger
@@ -84,6 +87,8 @@ type App struct {
 	auth     *auth.Auth
 	server   *http.Server
 	listener net.Listener
+	logs     *audit.Logs
+	audited  func(ctx context.Context) ([]string, error) // the databases that have logs
 	stopping atomic.Bool
 	stop     chan struct{} // has Run end as the end of its context does; holds one, so that who asks need not wait
 }
@@ -162,12 +167,16 @@ func (a *App) wire(ctx context.Context) error {
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	hasher := auth.NewHasher(auth.DefaultParams(), max(1, runtime.GOMAXPROCS(0)/2)) // logins leave cores for the rest
+	a.logs = audit.New(audit.Options{
+		Store: a.store, Now: cfg.Now, Logger: cfg.Logger, Holder: holder(), SystemDatabase: system.DatabaseName, SystemRetention: cfg.AuditRetention,
+	})
 	models := system.New(a.store, system.Options{
-		HashPassword: hasher.Hash, Now: cfg.Now, PATDefaultTTL: cfg.PATDefaultTTL, PATMaxTTL: cfg.PATMaxTTL,
+		HashPassword: hasher.Hash, Now: cfg.Now, PATDefaultTTL: cfg.PATDefaultTTL, PATMaxTTL: cfg.PATMaxTTL, Audit: a.logs,
 	})
 	if err := models.EnsureIndexes(ctx); err != nil {
 		return err
 	}
+	a.audited = auditedDatabases(models.Projects)
 	authn, err := auth.New(ctx, auth.Options{
 		System: models, Hasher: hasher, Logger: cfg.Logger, Now: cfg.Now,
 		JWTSecret: cfg.JWTSecret, JWTTTL: cfg.JWTTTL, AdminToken: adminToken,
@@ -193,7 +202,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: records.New(a.store, cfg.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
+		Records: records.New(a.store, cfg.Now, a.logs), System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
 		Control: a.control, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
@@ -206,6 +215,27 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	return a.listen(ctx, door)
+}
+
+// auditedDatabases lists where audit logs are: beside the system models, in the database of every registered project.
+func auditedDatabases(projects *system.Projects) func(ctx context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		names := []string{system.DatabaseName}
+		all, err := projects.All(ctx)
+		for _, p := range all {
+			names = append(names, project.DatabaseName(p.Namespace))
+		}
+		return names, err
+	}
+}
+
+// holder names this process to people who look at the leases in the store.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "svcd"
+	}
+	return host + ":" + strconv.Itoa(os.Getpid())
 }
 
 // Limits of a connection (rows S55 and R14 of the fault list in docs/security.md). Bodies have limits of their own in
@@ -274,7 +304,8 @@ func (a *App) shutdown() {
 func (a *App) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	managed, served := make(chan error, 1), make(chan error, 1)
+	managed, served, sealed := make(chan error, 1), make(chan error, 1), make(chan struct{})
+	go func() { a.logs.Run(work, a.audited); close(sealed) }()
 	go func() { managed <- a.manager.Start(work) }()
 	go func() { served <- a.server.Serve(a.listener) }()
 
@@ -293,7 +324,9 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.auth.Close(grace)
 	stopWork()
-	return errors.Join(err, <-managed, a.store.Close())
+	err = errors.Join(err, <-managed)
+	<-sealed
+	return errors.Join(err, a.store.Close())
 }
 
 // Close releases what New holds, for an App that is not run.

@@ -99,6 +99,17 @@ func TestRoutes(t *testing.T) {
 		{"DELETE", "/api/v1/token/" + unknownID, []option{session(session1)}, notFound, ""},
 		{"DELETE", "/api/v1/token/" + unknownID, nil, denied, ""},
 
+		{"GET", "/api/v1/audit", nil, denied, ""},
+		{"GET", "/api/v1/audit?filter[op]=login_failed&limit=1", []option{admin}, "200", `"op":"login_failed","collection":"users"`},
+		{"GET", "/api/v1/audit?filter[after]=1", []option{admin}, "400 unknown_field: unknown field: after", ""},
+		{"GET", "/api/v1/audit/verify", nil, denied, ""},
+		{"GET", "/api/v1/audit/verify", []option{admin}, "200", `{"ok":true,`},
+		{"GET", "/api/v1/audit/verify?project=shop", []option{admin}, "200", `{"ok":true,"entries":0,`},
+		{"GET", "/api/v1/audit/verify?project=none", []option{admin}, noProject, ""},
+		{"GET", "/api/v1/_/shop/_/audit", []option{token(projectToken)}, "403 permission_denied: permission denied: admin token lacks permission audit.read", ""},
+		{"GET", "/api/v1/_/shop/_/audit", []option{admin}, "200", `{"items":[],"limit":100,`},
+		{"GET", "/api/v1/_/none/_/audit", []option{admin}, noProject, ""},
+
 		{"GET", "/api/v1/project", nil, denied, ""},
 		{"GET", "/api/v1/project", []option{admin}, "200", `"namespace":"shop"`},
 		{"POST", "/api/v1/project", []option{writer, text(`{}`)}, "403 permission_denied: permission denied: admin token lacks permission project.create", ""},

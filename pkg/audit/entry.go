@@ -100,6 +100,14 @@ func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
+// WithActor gives a context whose entries are by somebody else than its caller, in the same request: who logs in has no
+// principal yet.
+func WithActor(ctx context.Context, a Actor) context.Context {
+	c := caller(ctx)
+	c.Actor = a
+	return With(ctx, c)
+}
+
 // caller gives the context's caller: the service itself when there is none.
 func caller(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)

@@ -89,8 +89,8 @@ type Log struct {
 	ready bool // the indexes are there
 }
 
-// prepare makes the indexes, once for each process.
-func (l *Log) prepare(ctx context.Context) error {
+// Prepare makes the indexes of the log, once for each process. Every write does it, too.
+func (l *Log) Prepare(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ready {
@@ -109,7 +109,7 @@ func (l *Log) prepare(ctx context.Context) error {
 // Write makes a change and the entries about it, both or neither. change writes through tx only, and may run several
 // times: see store.Database.Transact. Who did it and when is filled in, unless an entry says so itself.
 func (l *Log) Write(ctx context.Context, change func(ctx context.Context, tx store.Tx) error, entries ...Entry) error {
-	if err := l.prepare(ctx); err != nil {
+	if err := l.Prepare(ctx); err != nil {
 		return err
 	}
 	ops, err := l.inserts(ctx, entries)
@@ -130,7 +130,7 @@ func (l *Log) Write(ctx context.Context, change func(ctx context.Context, tx sto
 
 // Append writes entries about something that is no change of this database.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
-	if err := l.prepare(ctx); err != nil {
+	if err := l.Prepare(ctx); err != nil {
 		return err
 	}
 	ops, err := l.inserts(ctx, entries)

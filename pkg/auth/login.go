@@ -10,7 +10,10 @@ import (
 	"net/netip"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/system"
 )
@@ -55,6 +58,7 @@ func (a *Auth) Login(ctx context.Context, username, password, addr string) (Sess
 	if err != nil {
 		return Session{}, err
 	}
+	ctx = audit.WithActor(ctx, audit.UserActor(u.ID.Hex(), u.Username))
 	_, err = a.system.Users.LoggedIn(ctx, u.ID, u.PasswordHash, rehash)
 	if errors.Is(err, errs.ErrNotFound) { // deleted meanwhile
 		return Session{}, errLogin
@@ -153,19 +157,22 @@ func (a *Auth) verify(ctx context.Context, username, password, addr string) (u s
 		return u, false, errs.Wrap(hashErr, "verify a password")
 	}
 	if !ok || err != nil || !u.Active {
-		return system.User{}, false, a.failed(ctx, username, addr)
+		return system.User{}, false, a.failed(ctx, username, addr, u.ID)
 	}
 	return u, outdated, a.system.Logins.Clear(ctx, userKey(username))
 }
 
 // failed counts a failure and gives the answer to it.
-func (a *Auth) failed(ctx context.Context, username, addr string) error {
+func (a *Auth) failed(ctx context.Context, username, addr string, user bson.ObjectID) error {
 	for _, key := range []string{userKey(username), addrKey(addr)} {
 		if _, err := a.system.Logins.Add(ctx, key, forgetAfter); err != nil {
 			return err
 		}
 	}
 	a.prune(ctx)
+	if err := a.system.LoginFailed(ctx, user); err != nil {
+		return err
+	}
 	return errLogin
 }
 

@@ -74,6 +74,9 @@ GET    /token/_scopes: login
 GET    /token/{id}: login
 PUT    /token/{id}: login
 DELETE /token/{id}: login
+GET    /audit: audit.read
+GET    /audit/verify: audit.verify
+GET    /_/{project}/_/audit: project audit.read
 GET    /project: project.read
 POST   /project: project.create
 GET    /project/{id}: project.read

@@ -102,6 +102,9 @@ func (s *Server) reload(w http.ResponseWriter, r *request) error {
 	if err := s.cfg.Control.Reload(r.Context(), r.project.ID, wait); err != nil {
 		return err
 	}
+	if err := s.cfg.System.Reloaded(r.Context(), r.project.ID, r.project.Namespace); err != nil {
+		return err
+	}
 	st, _ := s.cfg.Status.Get(r.project.ID)
 	code := http.StatusAccepted
 	if wait {

@@ -86,6 +86,10 @@ func routes() []route {
 		{method: "PUT", pattern: api.RouteToken, right: user, handle: (*Server).updateToken},
 		{method: "DELETE", pattern: api.RouteToken, right: user, handle: (*Server).deleteToken},
 
+		{method: "GET", pattern: api.RouteAudit, right: sys(access.AuditRead), handle: (*Server).listAudit, query: page},
+		{method: "GET", pattern: api.RouteAuditVerify, right: sys(access.AuditVerify), handle: (*Server).verifyAudit, query: []string{api.ParamProject}},
+		{method: "GET", pattern: api.RouteProjectAudit, right: prj(access.AuditRead), handle: (*Server).listProjectAudit, query: page},
+
 		{method: "GET", pattern: api.RouteProjects, right: sys(access.ProjectRead), handle: (*Server).listProjects, query: page},
 		{method: "POST", pattern: api.RouteProjects, right: sys(access.ProjectCreate), handle: (*Server).registerProject},
 		{method: "GET", pattern: api.RouteProject, right: sys(access.ProjectRead), handle: (*Server).getProject},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -48,6 +49,8 @@ type Config struct {
 	Records    *records.Service
 	Registry   *project.Registry
 	Auth       *auth.Auth
+	System     *system.System
+	Audit      *audit.Logs
 	Users      *system.Users
 	Orgs       *system.Orgs
 	Teams      *system.Teams
@@ -244,6 +247,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 	if err := r.known(rt); err != nil {
 		return err
 	}
+	r.audited()
 	return rt.handle(s, w, r)
 }
 

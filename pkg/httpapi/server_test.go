@@ -25,6 +25,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/client"
 	"github.com/svcctl/svc/pkg/errs"
@@ -86,8 +87,9 @@ func newDoor(t *testing.T, reloadErr error) *door {
 		}
 	})
 	log := slog.New(slog.DiscardHandler)
+	logs := audit.New(audit.Options{Store: st, Now: time.Now, SystemDatabase: system.DatabaseName})
 	models := system.New(st, system.Options{
-		HashPassword: func(context.Context, string) (string, error) { return "hash", nil }, Now: time.Now,
+		HashPassword: func(context.Context, string) (string, error) { return "hash", nil }, Now: time.Now, Audit: logs,
 	})
 	if err := models.EnsureIndexes(t.Context()); err != nil {
 		t.Fatal(err)
@@ -102,7 +104,7 @@ func newDoor(t *testing.T, reloadErr error) *door {
 	registry.Set(loadProject(t, doorConfig))
 	registerer := prometheus.NewRegistry()
 	server, err := httpapi.New(httpapi.Config{
-		Records: records.New(st, time.Now), Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Projects: models.Projects,
+		Records: records.New(st, time.Now, logs), System: models, Audit: logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Projects: models.Projects,
 		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
 		Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,
 		MaxBodySize: 1 << 20,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
@@ -32,15 +33,17 @@ type Page[T any] struct {
 	Total         *int64 // how many match, if that was asked for
 }
 
-// model is one kind of system record as lists see it.
+// model is one kind of system record as lists and the audit log see it.
 type model[T any] struct {
 	coll store.Collection
+	log  *audit.Log
+	name string // of the collection
 	// resolver knows the fields of what the model is read as, and no other: nothing else can be filtered or sorted by.
 	resolver query.Resolver
 }
 
-func newModel[T any](coll store.Collection, readAs any) model[T] {
-	return model[T]{coll: coll, resolver: query.Resolver{
+func newModel[T any](db store.Database, log *audit.Log, name string, readAs any) model[T] {
+	return model[T]{coll: db.Collection(name), log: log, name: name, resolver: query.Resolver{
 		Tree: fieldsOf(reflect.TypeOf(readAs)), Hidden: document.NewPathSet("_rev", "createdBy", "updatedBy"), Limits: listLimits,
 	}}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
@@ -40,9 +41,9 @@ type Orgs struct {
 	users, teams, projects store.Collection
 }
 
-func newOrgs(db store.Database, now func() time.Time) *Orgs {
+func newOrgs(db store.Database, log *audit.Log, now func() time.Time) *Orgs {
 	return &Orgs{
-		model: newModel[Org](db.Collection(orgsName), api.Org{}), now: now,
+		model: newModel[Org](db, log, orgsName, api.Org{}), now: now,
 		users: db.Collection(usersName), teams: db.Collection(teamsName), projects: db.Collection(projectsName),
 	}
 }
@@ -57,7 +58,7 @@ func (os *Orgs) Create(ctx context.Context, by *access.Principal, doc bson.D) (O
 	if err := parseOrg(&o, doc, true); err != nil {
 		return Org{}, err
 	}
-	return o, slugTaken(insert(ctx, os.coll, o), o.Slug)
+	return o, slugTaken(os.create(ctx, o), o.Slug)
 }
 
 // Get reads an org that the caller may see, or gives errs.ErrNotFound.
@@ -106,7 +107,7 @@ func (os *Orgs) Update(ctx context.Context, by *access.Principal, id string, doc
 		if err != nil {
 			return err
 		}
-		return slugTaken(write(ctx, os.coll, op), o.Slug)
+		return slugTaken(os.commit(ctx, audit.OpUpdate, &old, &o, op), o.Slug)
 	})
 	os.changed(o.ID.Hex())
 	if err != nil {
@@ -145,7 +146,7 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) (Or
 	if len(held) > 0 {
 		return Org{}, errs.New(errs.Conflict, "org_in_use", "the organization still has %s: move or delete them first", strings.Join(held, ", "))
 	}
-	err = write(ctx, os.coll, store.Op{Kind: store.Delete, ID: idValue(o.ID)})
+	err = os.commit(ctx, audit.OpDelete, &o, nil, store.Op{Kind: store.Delete, ID: idValue(o.ID)})
 	os.changed(o.ID.Hex())
 	return o, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
@@ -55,7 +56,7 @@ func (ps *Projects) Create(ctx context.Context, doc bson.D, resolve Resolver) (P
 	if p.Name == "" {
 		p.Name = ns
 	}
-	if err := insert(ctx, ps.coll, p); err != nil {
+	if err := ps.create(ctx, p); err != nil {
 		if isDuplicate(err) {
 			return Project{}, taken("namespace", ns)
 		}
@@ -145,7 +146,7 @@ func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve R
 		if err != nil {
 			return err
 		}
-		return write(ctx, ps.coll, op)
+		return ps.commit(ctx, audit.OpUpdate, &old, &p, op)
 	})
 	return p, err
 }
@@ -156,7 +157,7 @@ func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	return p, write(ctx, ps.coll, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
+	return p, ps.commit(ctx, audit.OpDelete, &p, nil, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
 }
 
 // parse takes a body into p. It reports every problem at once. Only administrators get here, who see every org.

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
@@ -30,6 +31,8 @@ type Options struct {
 	PATDefaultTTL time.Duration
 	// PATMaxTTL is how long one may last; 0: for ever.
 	PATMaxTTL time.Duration
+	// Audit has the log that changes go to; nil: one that nobody seals, for tools.
+	Audit *audit.Logs
 }
 
 // System is the system models of one store. It and its parts are safe for concurrent use.
@@ -43,6 +46,8 @@ type System struct {
 	Logins   *Logins
 
 	Generations *Generations
+
+	log *audit.Log
 }
 
 // The collections of the models that others refer to.
@@ -59,25 +64,31 @@ const (
 func New(st store.Store, opts Options) *System {
 	db := st.Database(DatabaseName)
 	now := func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) } // what a date in the store can hold
-	orgs := newOrgs(db, now)
-	teams := newTeams(db, orgs, now)
+	if opts.Audit == nil {
+		opts.Audit = audit.New(audit.Options{Store: st, Now: opts.Now, SystemDatabase: DatabaseName})
+	}
+	log := opts.Audit.System()
+	orgs := newOrgs(db, log, now)
+	teams := newTeams(db, log, orgs, now)
 	secrets := &Secrets{coll: db.Collection(secretsName), now: now}
 	tokens := &Tokens{
-		model: newModel[Token](db.Collection(tokensName), api.Token{}), now: now,
+		model: newModel[Token](db, log, tokensName, api.Token{}), now: now,
 		secrets: secrets, defaultTTL: opts.PATDefaultTTL, maxTTL: opts.PATMaxTTL,
 	}
 	return &System{
 		Users: &Users{
-			model: newModel[User](db.Collection(usersName), api.User{}), db: db, now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
+			model: newModel[User](db, log, usersName, api.User{}), db: db, now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
 		},
 		Orgs:     orgs,
 		Teams:    teams,
-		Projects: &Projects{model: newModel[Project](db.Collection(projectsName), api.Project{}), now: now, orgs: orgs},
+		Projects: &Projects{model: newModel[Project](db, log, projectsName, api.Project{}), now: now, orgs: orgs},
 		Tokens:   tokens,
 		Secrets:  secrets,
 		Logins:   &Logins{coll: db.Collection("login_failures"), now: now},
 
 		Generations: &Generations{coll: db.Collection("generations"), now: now},
+
+		log: log,
 	}
 }
 
@@ -108,7 +119,7 @@ func (s *System) EnsureIndexes(ctx context.Context) error {
 			return fmt.Errorf("system index on %s: %w", want.path, err)
 		}
 	}
-	return nil
+	return s.log.Prepare(ctx)
 }
 
 // get reads the record with an id.

@@ -59,6 +59,7 @@ func (d hookedDatabase) Collection(name string) store.Collection {
 }
 
 func (d hookedDatabase) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
+	d.h.beforeWrite()
 	d.h.mu.Lock()
 	before := d.h.inTx
 	d.h.mu.Unlock()
@@ -103,14 +104,18 @@ type hookedCollection struct {
 }
 
 func (c hookedCollection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
-	c.h.mu.Lock()
-	before := c.h.before
-	c.h.before = nil
-	c.h.mu.Unlock()
+	c.h.beforeWrite()
+	return c.Collection.Write(ctx, ops, atomic)
+}
+
+func (h *hooked) beforeWrite() {
+	h.mu.Lock()
+	before := h.before
+	h.before = nil
+	h.mu.Unlock()
 	if before != nil {
 		before()
 	}
-	return c.Collection.Write(ctx, ops, atomic)
 }
 
 // once sets what happens just before the next write.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
@@ -38,9 +39,9 @@ type Teams struct {
 	orgs *Orgs
 }
 
-func newTeams(db store.Database, orgs *Orgs, now func() time.Time) *Teams {
+func newTeams(db store.Database, log *audit.Log, orgs *Orgs, now func() time.Time) *Teams {
 	return &Teams{
-		model: newModel[Team](db.Collection(teamsName), api.Team{}), now: now, db: db, orgs: orgs,
+		model: newModel[Team](db, log, teamsName, api.Team{}), now: now, db: db, orgs: orgs,
 	}
 }
 
@@ -54,7 +55,7 @@ func (ts *Teams) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 	if err := ts.parse(ctx, by, &t, doc, true); err != nil {
 		return Team{}, err
 	}
-	return t, slugTaken(insert(ctx, ts.coll, t), t.Slug)
+	return t, slugTaken(ts.create(ctx, t), t.Slug)
 }
 
 // Get reads a team that the caller may see, or gives errs.ErrNotFound.
@@ -104,7 +105,7 @@ func (ts *Teams) Update(ctx context.Context, by *access.Principal, id string, do
 		if err != nil {
 			return err
 		}
-		return slugTaken(write(ctx, ts.coll, op), t.Slug)
+		return slugTaken(ts.commit(ctx, audit.OpUpdate, &old, &t, op), t.Slug)
 	})
 	ts.changed(t.ID.Hex())
 	if err != nil {
@@ -133,13 +134,17 @@ func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) (T
 	if err != nil {
 		return Team{}, err
 	}
+	entry, err := ts.entry(audit.OpDelete, &t, nil)
+	if err != nil {
+		return Team{}, err
+	}
 	// A user who is put into the team at the same moment keeps an id that leads nowhere, which gives nothing.
-	err = ts.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		if err := write(ctx, tx.Collection(usersName), store.Op{Kind: store.Update, Filter: members, Update: leave, Many: true}); err != nil {
 			return err
 		}
 		return write(ctx, tx.Collection(teamsName), store.Op{Kind: store.Delete, ID: idValue(t.ID)})
-	})
+	}, entry)
 	ts.changed(t.ID.Hex())
 	return t, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
@@ -72,7 +73,7 @@ func (ts *Tokens) Create(ctx context.Context, by *access.Principal, doc bson.D, 
 	if t.Hash, err = ts.HashOf(ctx, value); err != nil {
 		return Token{}, "", err
 	}
-	if err := insert(ctx, ts.coll, t); err != nil {
+	if err := ts.create(ctx, t); err != nil {
 		return Token{}, "", err
 	}
 	ts.changed(t.ID.Hex())
@@ -128,7 +129,7 @@ func (ts *Tokens) Update(ctx context.Context, by *access.Principal, id string, d
 		if err != nil {
 			return err
 		}
-		return write(ctx, ts.coll, op)
+		return ts.commit(ctx, audit.OpUpdate, &old, &t, op)
 	})
 	if t.ID.IsZero() {
 		return Token{}, err
@@ -146,7 +147,7 @@ func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) (
 	if err != nil {
 		return Token{}, err
 	}
-	err = write(ctx, ts.coll, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+	err = ts.commit(ctx, audit.OpDelete, &t, nil, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
 	ts.changed(t.ID.Hex())
 	return t, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/query"
@@ -85,7 +86,7 @@ func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 	if u.PasswordHash, err = us.hash(ctx, password); err != nil {
 		return User{}, err
 	}
-	if err := insert(ctx, us.coll, u); err != nil {
+	if err := us.create(ctx, u); err != nil {
 		return User{}, conflict(err, u)
 	}
 	return u, nil
@@ -148,7 +149,7 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 			return User{}, err
 		}
 	}
-	return us.mutate(ctx, oid, func(u *User) error {
+	return us.mutate(ctx, audit.OpUpdate, oid, func(u *User) error {
 		old := *u
 		if _, err := us.parse(ctx, by, u, doc, false); err != nil {
 			return err
@@ -180,7 +181,7 @@ func (us *Users) SetPassword(ctx context.Context, id bson.ObjectID, password str
 	if err != nil {
 		return User{}, err
 	}
-	return us.mutate(ctx, id, func(u *User) error {
+	return us.mutate(ctx, audit.OpPassword, id, func(u *User) error {
 		u.PasswordHash = hash
 		u.revoke()
 		u.UpdatedAt = us.now()
@@ -190,7 +191,7 @@ func (us *Users) SetPassword(ctx context.Context, id bson.ObjectID, password str
 
 // RevokeTokens makes a user's session tokens void, and with pats the personal access tokens, too.
 func (us *Users) RevokeTokens(ctx context.Context, id bson.ObjectID, pats bool) error {
-	_, err := us.mutate(ctx, id, func(u *User) error {
+	_, err := us.mutate(ctx, audit.OpLogout, id, func(u *User) error {
 		u.TokenVersion++
 		if pats {
 			u.PATVersion++
@@ -202,7 +203,7 @@ func (us *Users) RevokeTokens(ctx context.Context, id bson.ObjectID, pats bool) 
 
 // LoggedIn notes a login. A rehash that is not "" replaces the password hash if that is still from.
 func (us *Users) LoggedIn(ctx context.Context, id bson.ObjectID, from, rehash string) (User, error) {
-	return us.mutate(ctx, id, func(u *User) error {
+	return us.mutate(ctx, audit.OpLogin, id, func(u *User) error {
 		u.LastLoginAt = us.now()
 		if rehash != "" && u.PasswordHash == from {
 			u.PasswordHash = rehash
@@ -232,7 +233,7 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 		if err != nil {
 			return err
 		}
-		return us.apply(ctx, u, User{}, store.Op{Kind: store.Delete, ID: idValue(oid), If: at})
+		return us.apply(ctx, audit.OpDelete, u, nil, store.Op{Kind: store.Delete, ID: idValue(oid), If: at})
 	})
 	us.changed(oid.Hex())
 	if err != nil {
@@ -241,8 +242,8 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 	return us.tokens.forget(ctx, oid.Hex(), math.MaxInt64)
 }
 
-// mutate applies fn to the user as it is when the write happens.
-func (us *Users) mutate(ctx context.Context, id bson.ObjectID, fn func(*User) error) (User, error) {
+// mutate applies fn to the user as it is when the write happens. op is what that is to the audit log.
+func (us *Users) mutate(ctx context.Context, op string, id bson.ObjectID, fn func(*User) error) (User, error) {
 	var u, old User
 	err := retry(ctx, func() error {
 		var err error
@@ -254,11 +255,11 @@ func (us *Users) mutate(ctx context.Context, id bson.ObjectID, fn func(*User) er
 			return err
 		}
 		u.Rev++
-		op, err := replaceOp(u, old.Rev)
+		replace, err := replaceOp(u, old.Rev)
 		if err != nil {
 			return err
 		}
-		return us.apply(ctx, old, u, op)
+		return us.apply(ctx, op, old, &u, replace)
 	})
 	us.changed(id.Hex()) // also after an error, when nobody knows what was written
 	if err != nil {
@@ -270,11 +271,11 @@ func (us *Users) mutate(ctx context.Context, id bson.ObjectID, fn func(*User) er
 	return u, err
 }
 
-// apply writes op, which turns old into next. When that takes an administrator away, another one is written with it, as
+// apply writes what turns old into next; nil is gone. When that takes an administrator away, another one is written with it, as
 // it is: so of two that take each other away at once, one fails and sees the other's work when it tries again.
-func (us *Users) apply(ctx context.Context, old, next User, op store.Op) error {
-	if !old.IsAdmin || !old.Active || next.IsAdmin && next.Active {
-		return write(ctx, us.coll, op)
+func (us *Users) apply(ctx context.Context, op string, old User, next *User, change store.Op) error {
+	if !old.IsAdmin || !old.Active || next != nil && next.IsAdmin && next.Active {
+		return us.commit(ctx, op, &old, next, change)
 	}
 	other, err := first[User](ctx, us.coll, bson.D{
 		{Key: "isAdmin", Value: true},
@@ -293,7 +294,7 @@ func (us *Users) apply(ctx context.Context, old, next User, op store.Op) error {
 	if err != nil {
 		return err
 	}
-	err = write(ctx, us.coll, op, keep)
+	err = us.commit(ctx, op, &old, next, change, keep)
 	if errors.Is(err, errs.ErrNotFound) {
 		return store.ErrStale // one of the two went meanwhile: look again
 	}

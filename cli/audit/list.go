@@ -1,0 +1,151 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+type listOptions struct {
+	st      *command.State
+	Project string
+	Since   string
+	All     bool
+	Query   client.Query
+}
+
+func newList(st *command.State) *cobra.Command {
+	opts := &listOptions{st: st}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls", "query"},
+		Short:   "List entries of the audit log, newest first",
+		Long: `List entries of the audit log, newest first: one page, or with --all every page. Without --project it is the log of the
+service itself (users, projects, logins, …), which is for administrators; with it, that of the project's records, as far as
+you may read them. Both take the right audit.read. -o json shows the states before and after.
+
+A filter can name at, kind, op, collection, recordId, actor.kind, actor.id, actor.name, tokenId, requestId and address.`,
+		Example: `  svcctl audit list --since 24h
+  svcctl audit list --project blog --filter '{"collection": "articles", "op": "delete"}' -o json`,
+		Args:              command.Args(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), opts) },
+	}
+	projectFlag(cmd, st, &opts.Project)
+	cmd.Flags().StringVar(&opts.Query.Filter, "filter", "", `JSON filter, as in '{"actor.name": "ann"}'`)
+	cmd.Flags().StringVar(&opts.Since, "since", "", "nothing older: an age such as 24h, or a time such as 2026-01-31T00:00:00Z")
+	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "entries of a page (default 100)")
+	cmd.Flags().StringVar(&opts.Query.After, "after", "", "cursor of the page before (its next)")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "every page")
+	return cmd
+}
+
+func runList(ctx context.Context, opts *listOptions) error {
+	st := opts.st
+	q := opts.Query
+	var err error
+	if q.Filter, err = opts.filter(); err != nil {
+		return err
+	}
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	page, err := read(ctx, c, opts, q)
+	if err != nil {
+		return err
+	}
+	t := output.NewTable("AT", "OP", "WHAT", "BY", "FROM", "+REQUEST", "+ID")
+	result := output.Result{Value: page, Table: t}
+	for _, e := range page.Items {
+		t.Row(e.At.Format(time.RFC3339), e.Op, what(e), who(e), e.Address, e.RequestID, e.ID)
+		result.Names = append(result.Names, "entry/"+e.ID)
+	}
+	if err := st.Printer().Print(result); err != nil {
+		return err
+	}
+	switch {
+	case st.Printer().Structured():
+	case len(page.Items) == 0:
+		st.Notef("no entries that the query gives and you may see")
+	case page.HasMore:
+		st.Notef("there are more: --all, or --after %s", page.Next)
+	}
+	return nil
+}
+
+// read gives one page, or with --all all of them as one.
+func read(ctx context.Context, c *client.Client, opts *listOptions, q client.Query) (*api.List[api.AuditEntry], error) {
+	if !opts.All {
+		if opts.Project == "" {
+			return c.ListAudit(ctx, q)
+		}
+		return c.ListProjectAudit(ctx, opts.Project, q)
+	}
+	entries := c.Audit(ctx, q)
+	if opts.Project != "" {
+		entries = c.ProjectAudit(ctx, opts.Project, q)
+	}
+	out := &api.List[api.AuditEntry]{Items: []api.AuditEntry{}}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, e)
+	}
+	out.Limit = len(out.Items)
+	return out, nil
+}
+
+// filter joins --filter and --since.
+func (opts *listOptions) filter() (string, error) {
+	given := opts.Query.Filter
+	if given != "" && !json.Valid([]byte(given)) {
+		return "", command.Usagef("--filter is not JSON")
+	}
+	if opts.Since == "" {
+		return given, nil
+	}
+	since, err := time.Parse(time.RFC3339, opts.Since)
+	if err != nil {
+		age, err := time.ParseDuration(opts.Since)
+		if err != nil {
+			return "", command.Usagef("--since: want an age such as 24h, or a time such as 2026-01-31T00:00:00Z")
+		}
+		since = opts.st.Now().Add(-age)
+	}
+	at := fmt.Sprintf(`{"at": {"$gte": %q}}`, since.UTC().Format(time.RFC3339Nano))
+	if given == "" {
+		return at, nil
+	}
+	return `{"$and": [` + given + `, ` + at + `]}`, nil
+}
+
+func what(e api.AuditEntry) string {
+	text := e.Collection
+	if e.RecordID != "" {
+		text += "/" + e.RecordID
+	}
+	if e.Namespace != "" {
+		text = e.Namespace + " " + text
+	}
+	return text
+}
+
+func who(e api.AuditEntry) string {
+	switch {
+	case e.Actor.Name != "":
+		return e.Actor.Name
+	case e.Actor.ID != "":
+		return e.Actor.Kind + ":" + e.Actor.ID
+	}
+	return e.Actor.Kind
+}

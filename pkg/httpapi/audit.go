@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// audited puts the caller on the request's context, for the entries that what they do leads to.
+func (r *request) audited() {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		r.Request = r.WithContext(audit.With(r.Context(), audit.NewCaller(r.principal, r.id, r.addr().String())))
+	}
+}
+
+// listAudit lists the log of the service itself, whose entries are for administrators: for others there are none.
+func (s *Server) listAudit(w http.ResponseWriter, r *request) error {
+	params, err := r.listParams()
+	if err != nil {
+		return err
+	}
+	var see audit.Reader
+	if !r.principal.Full() {
+		see = func(*audit.Entry) bool { return false }
+	}
+	page, err := s.cfg.Audit.System().List(r.Context(), params, see)
+	if err != nil {
+		return err
+	}
+	return sendAudit(w, r, page)
+}
+
+// listProjectAudit lists the log of a project's records.
+func (s *Server) listProjectAudit(w http.ResponseWriter, r *request) error {
+	params, err := r.listParams()
+	if err != nil {
+		return err
+	}
+	page, err := s.cfg.Records.Audit(r.Context(), r.project, r.principal, params)
+	if err != nil {
+		return err
+	}
+	return sendAudit(w, r, page)
+}
+
+func sendAudit(w http.ResponseWriter, r *request, page *audit.Page) error {
+	out := api.List[api.AuditEntry]{
+		Items: make([]api.AuditEntry, 0, len(page.Items)), Limit: int(page.Limit), Offset: int(page.Offset),
+		HasMore: page.HasMore, Next: page.Next, Total: page.Total,
+	}
+	for _, e := range page.Items {
+		out.Items = append(out.Items, entryOut(e))
+	}
+	linkNext(w, r, r.URL.Path, page.Next)
+	return r.json(w, http.StatusOK, out)
+}
+
+func entryOut(e audit.Entry) api.AuditEntry {
+	out := api.AuditEntry{
+		ID: e.ID.Hex(), At: api.Time{Time: e.At}, Kind: string(e.Kind), Op: e.Op,
+		Namespace: e.Namespace, Collection: e.Collection, RecordID: e.RecordID,
+		Actor: api.AuditActor(e.Actor), TokenID: e.TokenID, RequestID: e.RequestID, Address: e.Address,
+		Seq: e.Seq, Prev: e.Prev, Hash: e.Hash,
+	}
+	if e.Before != nil {
+		out.Before = document.AppendJSON(nil, e.Before, e.View)
+	}
+	if e.After != nil {
+		out.After = document.AppendJSON(nil, e.After, e.View)
+	}
+	return out
+}
+
+// verifyAudit checks the chain of a log: that of the project that is named, or of the service itself.
+func (s *Server) verifyAudit(w http.ResponseWriter, r *request) error {
+	namespace, err := r.one(api.ParamProject)
+	if err != nil {
+		return err
+	}
+	log := s.cfg.Audit.System()
+	if namespace != "" {
+		if _, err := s.cfg.Projects.ByNamespace(r.Context(), namespace); errs.KindOf(err) == errs.NotFound {
+			return errs.ErrProjectNotFound
+		} else if err != nil {
+			return err
+		}
+		log = s.cfg.Audit.Of(project.DatabaseName(namespace))
+	}
+	report, err := log.Verify(r.Context())
+	if err != nil {
+		return err
+	}
+	out := api.AuditReport{
+		OK: len(report.Problems) == 0, Entries: report.Entries, More: report.More,
+		Anchor: api.AuditPlace(report.Anchor), Head: api.AuditPlace(report.Head), Problems: []api.AuditProblem{},
+	}
+	for _, p := range report.Problems {
+		out.Problems = append(out.Problems, api.AuditProblem{
+			Problem: p.Problem, Seq: p.Seq, Through: p.Through, ID: p.ID, Message: p.Text,
+		})
+	}
+	return r.json(w, http.StatusOK, out)
+}
