@@ -321,7 +321,13 @@ func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64
 
 // write carries out one operation. before is the record that it changes or deletes.
 func (s *Service) write(ctx context.Context, c *Call, g access.Grant, before bson.Raw, op store.Op) error {
-	results, err := s.apply(ctx, c, []change{{Op: op, before: before}}, false)
+	var results []store.Result
+	var err error
+	if logged(c.Collection.Audit, op.Kind) {
+		results, err = s.applyLogged(ctx, c, []change{{Op: op, before: before}})
+	} else {
+		results, err = s.collection(c).Write(ctx, []store.Op{op}, false)
+	}
 	if err != nil {
 		return err
 	}
