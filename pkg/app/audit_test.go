@@ -53,6 +53,7 @@ func TestAudit(t *testing.T) {
 	s.do("DELETE", "/api/v1/team/"+team, admin).want(t, http.StatusOK)
 	s.do("DELETE", "/api/v1/org/"+org, admin).want(t, http.StatusOK)
 	s.do("DELETE", "/api/v1/user/"+ann, admin).want(t, http.StatusOK)
+	key := s.do("POST", "/api/v1/admin/keys/rotate", admin).field("id")
 	s.do("POST", "/api/v1/user", admin, text(`{"username": "x"}`)).want(t, http.StatusBadRequest)
 
 	const path = "/api/v1/audit?sort=at"
@@ -79,6 +80,7 @@ func TestAudit(t *testing.T) {
 		"admin admin token: delete teams " + team,
 		"admin admin token: delete orgs " + org,
 		"admin admin token: delete users " + ann,
+		"admin admin token: rotate-keys  " + key,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -94,7 +96,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	report := s.do("GET", "/api/v1/audit/verify", admin)
-	if !strings.HasPrefix(report.body, `{"ok":true,"entries":14,`) {
+	if !strings.HasPrefix(report.body, `{"ok":true,"entries":15,`) {
 		t.Error(report.body)
 	}
 }

@@ -30,6 +30,8 @@ const (
 	OpLogout      = "logout"
 	OpPassword    = "password" // users change their own password
 	OpReload      = "reload"
+	OpRotateKeys  = "rotate-keys"
+	OpShutdown    = "shutdown"
 )
 
 // Entry is one entry of a log.

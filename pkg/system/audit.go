@@ -77,3 +77,8 @@ func (s *System) Reloaded(ctx context.Context, projectID, namespace string) erro
 		Kind: audit.System, Op: audit.OpReload, Collection: projectsName, RecordID: projectID, Namespace: namespace,
 	})
 }
+
+// Noted notes an operation of the service as a whole, and the id of what it was done to or made, if there is one.
+func (s *System) Noted(ctx context.Context, op, id string) error {
+	return s.log.Append(ctx, audit.Entry{Kind: audit.System, Op: op, RecordID: id})
+}

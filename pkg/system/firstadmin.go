@@ -2,10 +2,12 @@ package system
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -37,22 +39,32 @@ func (us *Users) CreateFirst(ctx context.Context, username, password string) (ma
 	if err != nil {
 		return false, err
 	}
-	err = us.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
-		made = false
+	entry, err := us.entry(audit.OpCreate, nil, &u)
+	if err != nil {
+		return false, err
+	}
+	err = us.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		// Who comes second to this document is tried again, and then sees the user of who came first.
 		op := store.Op{Kind: store.Update, ID: stringValue(firstAdminName), Update: mark, Upsert: true}
 		if err := write(ctx, tx.Collection(secretsName), op); err != nil {
 			return err
 		}
 		users := tx.Collection(usersName)
-		if some, err := us.exist(ctx, users); some || err != nil {
+		if some, err := us.exist(ctx, users); err != nil {
 			return err
+		} else if some {
+			return errNotFirst
 		}
-		made = true
 		return insert(ctx, users, u)
-	})
-	return made && err == nil, err
+	}, entry)
+	if errors.Is(err, errNotFirst) {
+		return false, nil
+	}
+	return err == nil, err
 }
+
+// errNotFirst ends the making of a first administrator when there is somebody already.
+var errNotFirst = errors.New("there is a user")
 
 // exist says whether there is any user.
 func (us *Users) exist(ctx context.Context, users store.Reader) (bool, error) {

@@ -77,7 +77,7 @@ func New(st store.Store, opts Options) *System {
 	}
 	return &System{
 		Users: &Users{
-			model: newModel[User](db, log, usersName, api.User{}), db: db, now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
+			model: newModel[User](db, log, usersName, api.User{}), now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
 		},
 		Orgs:     orgs,
 		Teams:    teams,

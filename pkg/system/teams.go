@@ -35,13 +35,12 @@ type Teams struct {
 	listeners
 
 	now  func() time.Time
-	db   store.Database
 	orgs *Orgs
 }
 
 func newTeams(db store.Database, log *audit.Log, orgs *Orgs, now func() time.Time) *Teams {
 	return &Teams{
-		model: newModel[Team](db, log, teamsName, api.Team{}), now: now, db: db, orgs: orgs,
+		model: newModel[Team](db, log, teamsName, api.Team{}), now: now, orgs: orgs,
 	}
 }
 

@@ -56,7 +56,6 @@ type Users struct {
 	model[User]
 	listeners
 
-	db    store.Database
 	now   func() time.Time
 	hash  func(ctx context.Context, password string) (string, error)
 	orgs  *Orgs
