@@ -21,7 +21,8 @@ import (
 type operation struct {
 	name   string
 	status int
-	least  int64 // bytes of an answer that can be right
+	least  int64  // bytes of an answer that can be right
+	header string // more header lines, each with its end
 	make   func(rng *rand.Rand) (method, path, body string)
 }
 
@@ -41,13 +42,13 @@ func operations(a *articles) []operation {
 	}
 	id := func(rng *rand.Rand) string { return articlesPath + "/" + a.ids[rng.IntN(len(a.ids))] }
 	return []operation{
-		{"read-one", http.StatusOK, bodyLength, func(rng *rand.Rand) (string, string, string) { return http.MethodGet, id(rng), "" }},
-		{"list", http.StatusOK, 20 * bodyLength, func(*rand.Rand) (string, string, string) { return http.MethodGet, list, "" }},
-		{"create", http.StatusCreated, bodyLength, func(rng *rand.Rand) (string, string, string) {
+		{"read-one", http.StatusOK, bodyLength, "", func(rng *rand.Rand) (string, string, string) { return http.MethodGet, id(rng), "" }},
+		{"list", http.StatusOK, 20 * bodyLength, "", func(*rand.Rand) (string, string, string) { return http.MethodGet, list, "" }},
+		{"create", http.StatusCreated, bodyLength, "", func(rng *rand.Rand) (string, string, string) {
 			slug := fmt.Sprintf("new-%d", created.Add(1))
 			return http.MethodPost, articlesPath, strings.Replace(templates[rng.IntN(len(templates))], "@SLUG@", slug, 1)
 		}},
-		{"update", http.StatusOK, bodyLength, func(rng *rand.Rand) (string, string, string) {
+		{"update", http.StatusOK, bodyLength, "", func(rng *rand.Rand) (string, string, string) {
 			return http.MethodPut, id(rng), fmt.Sprintf(`{"title":"Updated %d","views":%d}`, rng.IntN(1e9), rng.IntN(1e5))
 		}},
 	}
@@ -100,21 +101,26 @@ func connection(ctx context.Context, addr string, op operation, seed uint64, dea
 	answers := bufio.NewReaderSize(conn, 64<<10)
 	var took []time.Duration
 	for now := time.Now(); (now.Before(deadline) || len(took) == 0) && ctx.Err() == nil; {
-		method, path, body := op.make(rng)
-		request := method + " " + path + " HTTP/1.1\r\nHost: " + addr + "\r\nAccept: application/json\r\n"
-		if body != "" {
-			request += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
-		}
-		if _, err := io.WriteString(conn, request+"\r\n"+body); err != nil {
-			return nil, err
-		}
-		if err := check(answers, op); err != nil {
+		if err := exchange(conn, answers, addr, op, rng); err != nil {
 			return nil, err
 		}
 		done := time.Now()
 		took, now = append(took, done.Sub(now)), done
 	}
 	return took, ctx.Err()
+}
+
+// exchange sends one request and reads the answer.
+func exchange(conn io.Writer, answers *bufio.Reader, addr string, op operation, rng *rand.Rand) error {
+	method, path, body := op.make(rng)
+	request := method + " " + path + " HTTP/1.1\r\nHost: " + addr + "\r\nAccept: application/json\r\n" + op.header
+	if body != "" {
+		request += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	if _, err := io.WriteString(conn, request+"\r\n"+body); err != nil {
+		return err
+	}
+	return check(answers, op)
 }
 
 // check reads one answer.

@@ -6,7 +6,10 @@
 //	STORE_URI=mongodb://… make bench      on a MongoDB that is empty: the databases svc and svc_bench are written
 //	BENCHFLAGS='-duration 10s -json out.json' make bench
 //
-// load.go is the load, server.go the process under it, data.go the articles; project/ is what it serves, which
+// With -logins (make bench-login) it measures what a session costs a read, and what a flood of garbage logins does to the
+// p99 of reads.
+//
+// load.go is the load, login.go that of logins, server.go the process under it, data.go the articles; project/ is what it serves, which
 // bench/peers/svc.py, the side-by-side benchmark, serves too.
 package main
 
@@ -30,6 +33,7 @@ type options struct {
 	svcd, project, json string
 	articles            int
 	duration            time.Duration
+	logins              bool
 }
 
 // report is the result, as -json writes it.
@@ -63,9 +67,14 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "write the result as JSON to this file, too")
 	flag.IntVar(&o.articles, "articles", 10000, "articles to start with")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
+	flag.BoolVar(&o.logins, "logins", false, "measure sessions and floods of logins instead")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := measure(ctx, o)
+	run := measure
+	if o.logins {
+		run = measureLogins
+	}
+	err := run(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -27,6 +27,7 @@ const (
 // server is svcd as a process of its own, on a directory that remove takes away.
 type server struct {
 	svcd, dir, addr string
+	env             []string   // more settings
 	cmd             *exec.Cmd  // nil while it does not run
 	ended           chan error // gives how cmd ended, once
 }
@@ -73,6 +74,7 @@ func (s *server) start(ctx context.Context, path string) error {
 	s.cmd = exec.CommandContext(ctx, s.svcd, "serve")
 	s.cmd.Env = append(os.Environ(), "API_HOST=127.0.0.1", "API_PORT="+port, "DATA_DIR="+filepath.Join(s.dir, "data"),
 		"PROJECTS_DIR="+filepath.Join(s.dir, "projects"), "ADMIN_TOKEN="+adminToken, "LOG_LEVEL=warn")
+	s.cmd.Env = append(s.cmd.Env, s.env...)
 	s.cmd.Stderr = &log
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -150,6 +152,19 @@ func (s *server) want(ctx context.Context, method, path string, body any, status
 		return nil
 	}
 	return json.Unmarshal(answer, out)
+}
+
+// answerTo decodes the answer to a request, which must be a 200.
+func answerTo(req *http.Request, out any) error {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: status %d", req.Method, req.URL.Path, resp.StatusCode)
+	}
+	return json.NewDecoder(resp.Body).Decode(out)
 }
 
 func (s *server) version(ctx context.Context) (string, error) {

@@ -100,7 +100,9 @@ func (a *Auth) Logout(ctx context.Context, p *access.Principal, pats bool) error
 
 // RotateKeys makes a new key sign session tokens: here at once, on other instances within a minute. Tokens that older
 // ones signed stay good until they expire.
-func (a *Auth) RotateKeys(ctx context.Context) (system.SigningKey, error) { return a.tokens.rotate(ctx) }
+func (a *Auth) RotateKeys(ctx context.Context) (system.SigningKey, error) {
+	return a.tokens.rotate(ctx)
+}
 
 // caller gives the user behind a principal.
 func (a *Auth) caller(ctx context.Context, p *access.Principal) (system.User, error) {

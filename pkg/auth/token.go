@@ -45,6 +45,7 @@ type tokens struct {
 	ttl        time.Duration
 	now        func() time.Time
 	parser     *jwt.Parser
+	checked    *checkedTokens
 
 	mu     sync.Mutex
 	ring   []system.SigningKey
@@ -52,7 +53,7 @@ type tokens struct {
 }
 
 func newTokens(ctx context.Context, secrets *system.Secrets, secret []byte, ttl time.Duration, now func() time.Time) (*tokens, error) {
-	t := &tokens{secrets: secrets, ttl: ttl, now: now, parser: jwt.NewParser(
+	t := &tokens{secrets: secrets, ttl: ttl, now: now, checked: newCheckedTokens(), parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithIssuer(issuer),
 		jwt.WithAudience(audience),
@@ -137,6 +138,10 @@ func (t *tokens) read(ctx context.Context, token string) (claims, error) {
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // which base64 would skip
 		return c, errToken
 	}
+	now := t.now()
+	if c, ok := t.checked.get(token, now); ok {
+		return c, nil
+	}
 	var storeErr error
 	_, err := t.parser.ParseWithClaims(token, &c, func(parsed *jwt.Token) (any, error) {
 		kid, _ := parsed.Header["kid"].(string)
@@ -155,6 +160,7 @@ func (t *tokens) read(ctx context.Context, token string) (claims, error) {
 	case err != nil || c.IssuedAt == nil || c.Subject == "":
 		return c, errToken
 	}
+	t.checked.add(token, c, now)
 	return c, nil
 }
 
@@ -201,4 +207,5 @@ func (t *tokens) set(ring []system.SigningKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ring, t.loaded = ring, t.now()
+	t.checked.forget()
 }
