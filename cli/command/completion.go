@@ -97,8 +97,8 @@ func (st *State) collections(ctx context.Context, namespace string) []string {
 	return names
 }
 
-// CompleteScopes completes the last of the scopes that commas separate, with those that the user can give a token now.
-func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// CompleteGrantable completes a scope with those that the user can give a token now.
+func (st *State) CompleteGrantable(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	if err := st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...); err != nil {
@@ -111,10 +111,6 @@ func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, prefix string) (
 	scopes, err := c.TokenScopes(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	before := prefix[:strings.LastIndexByte(prefix, ',')+1]
-	for i := range scopes {
-		scopes[i] = before + scopes[i]
 	}
 	return scopes, cobra.ShellCompDirectiveNoFileComp
 }
