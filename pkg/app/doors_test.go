@@ -121,8 +121,8 @@ DELETE /_/away/items/{id}                    . ... ... ..p 444x ..p ... ...
 
 // Every route on both stores with every kind of caller.
 func TestDoorMatrix(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { newDoors(t, "").check() })
-	t.Run("mongodb", func(t *testing.T) { newDoors(t, emptyMongo(t)).check() })
+	t.Run("embedded", func(t *testing.T) { newDoors(t, "", nil).check() })
+	t.Run("mongodb", func(t *testing.T) { newDoors(t, emptyMongo(t), nil).check() })
 }
 
 // A route that the matrix says nothing about, or a row for what is no route, is a mistake.
@@ -183,6 +183,7 @@ type doors struct {
 	callers map[string]option
 	ids     map[string]string // by placeholder
 	owners  map[string]string // sessions of those who have personal access tokens
+	secrets []string          // all that was given to a caller to show
 	n       int
 }
 
@@ -195,20 +196,32 @@ collections:
       user: {methods: {get: true}}
 `
 
+// doorKey signs the sessions.
+const doorKey = "canary-signing-key-of-32-bytes-and-more-9Zx"
+
+// doorSecret is a token that the config takes from the environment.
+const doorSecret = "canary-environment-token-4Kd"
+
 const doorConfig = `
 namespace: shop
 admin: {tokens: [{value: door-collections, rights: [collections]}, {value: door-reload, rights: [reload]}, {value: door-snapshot, rights: [snapshot]}]}` +
 	doorCollections + `
+      "token:${env:DOOR_TOKEN}": {methods: {get: true}}
       "token:door-reads": {methods: {get: true}}
       "token:door-writes": {methods: {get: true, post: true, put: {bulk: true}, delete: {bulk: true}}}
 `
 
 // newDoors starts a service on a store; "" is an embedded one.
-func newDoors(t *testing.T, uri string) *doors {
+func newDoors(t *testing.T, uri string, change func(*app.Config)) *doors {
 	t.Helper()
 	var ahead atomic.Int64 // of the clock
 	s := run(t, func(c *app.Config) {
 		c.StoreURI = uri
+		c.JWTSecret = []byte(doorKey)
+		c.Env = func(name string) (string, bool) { return doorSecret, name == "DOOR_TOKEN" }
+		if change != nil {
+			change(c)
+		}
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	d := &doors{service: s, ids: map[string]string{}, owners: map[string]string{}}
@@ -270,7 +283,9 @@ func (d *doors) logIn(names ...string) {
 	for _, name := range names {
 		switch name {
 		case "user", "reader", "manager", "boss":
-			d.callers[name] = session(d.login(name))
+			jwt := d.login(name)
+			d.secrets = append(d.secrets, jwt)
+			d.callers[name] = session(jwt)
 		case "cookie":
 			cookie := byCookie(d.login("browser"))
 			d.callers["cookie"] = options(cookie, header("Sec-Fetch-Site", "same-origin"))
@@ -297,6 +312,7 @@ func (d *doors) pat(owner string, more map[string]any) (id, value string) {
 	}
 	res := d.do("POST", "/api/v1/token", session(d.owners[owner]), json1(body))
 	res.want(d.t, http.StatusCreated)
+	d.secrets = append(d.secrets, res.field("token"))
 	return res.field("id"), res.field("token")
 }
 
