@@ -17,7 +17,7 @@ import (
 // token in the files of the store.
 func TestS27CanariesThroughEveryRoute(t *testing.T) {
 	dir := ""
-	d := newDoors(t, "", func(c *app.Config) { dir = c.DataDir })
+	d := newDoors(t, "", func(c *app.Config) { dir, c.JWTSecret = c.DataDir, []byte(doorKey) })
 	d.callers["environment"] = token(doorSecret)
 	secrets := append(slices.Clone(d.secrets), adminToken, password, doorKey, doorSecret, "door-reads", "door-writes", "door-collections", "door-reload", "door-snapshot")
 	var answers strings.Builder
@@ -39,7 +39,7 @@ func TestS27CanariesThroughEveryRoute(t *testing.T) {
 	nonsense := 0
 	for _, row := range doorRows(t) {
 		for _, caller := range []string{"none", "environment", "writes", "query", "collections", "manager", "boss", "cookie", "root", "patWrites", "patExpired"} {
-			if strings.Contains(row.path, "{user2}") || strings.Contains(row.path, "{new}") {
+			if strings.Contains(row.path, "{user2}") || strings.Contains(row.path, "{new}") || strings.HasSuffix(row.path, "/shutdown") {
 				continue
 			}
 			d.n++

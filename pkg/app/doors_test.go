@@ -46,7 +46,7 @@ var doorColumns = strings.Fields(`
 //	4 not found               p project not found       x another site may not write with the cookie
 //
 // {user}, {org}, {team}, {project} and {id} are of the organization that manager belongs to, as the project shop is, and
-// {user2} … of another one, as the project away is. {new} makes what a row is to delete.
+// {user2} … of another one, as the project away is. A cell _ isn't asked for: what comes after would miss what it ends. {new} makes what a row is to delete.
 const doorTable = `
 GET    /version                              2 222 222 222 2222 222 ... ...
 POST   /login                                2 222 222 222 2222 222 ... ...  {"username": "door-login", "password": "{password}"}
@@ -62,6 +62,9 @@ DELETE /token/{new}                          . ... ... 444 2.2x ... ... ...
 
 GET    /_meta                                2 222 222 222 2222 222 ... ...
 GET    /_meta/user                           2 222 222 222 2222 222 ... ...
+
+POST   /admin/keys/rotate                    . ttt ttt ... 222x ... ... ...
+POST   /admin/shutdown                       . ttt ttt ... ___x ._. ... ...
 
 GET    /user                                 . ttt ttt .22 2222 .22 ... ...
 POST   /user                                 . ttt ttt ..2 222x .22 ... ...  {"username": "made{n}", "password": "{password}"}
@@ -217,7 +220,6 @@ func newDoors(t *testing.T, uri string, change func(*app.Config)) *doors {
 	var ahead atomic.Int64 // of the clock
 	s := run(t, func(c *app.Config) {
 		c.StoreURI = uri
-		c.JWTSecret = []byte(doorKey)
 		c.Env = func(name string) (string, bool) { return doorSecret, name == "DOOR_TOKEN" }
 		if change != nil {
 			change(c)
