@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +49,7 @@ func runVerify(ctx context.Context, st *command.State, project string) error {
 	}
 	result.Table = output.NewTable("PROBLEM", "ENTRY", "ID", "WHAT")
 	for _, x := range report.Problems {
-		entry := fmt.Sprint(x.Seq)
+		entry := strconv.FormatInt(x.Seq, 10)
 		if x.Through > x.Seq {
 			entry = fmt.Sprintf("%d-%d", x.Seq, x.Through)
 		}

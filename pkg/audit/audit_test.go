@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -114,7 +115,7 @@ func (f *fixture) fill(n int) {
 	f.Helper()
 	for i := range n {
 		f.append(audit.Entry{
-			Kind: audit.Records, Op: audit.OpUpdate, Collection: "articles", RecordID: fmt.Sprint(i + 1),
+			Kind: audit.Records, Op: audit.OpUpdate, Collection: "articles", RecordID: strconv.Itoa(i + 1),
 			After: marshal(f.T, bson.D{{Key: "n", Value: int64(i + 1)}}),
 		})
 		f.clock.move(time.Second)
@@ -203,7 +204,7 @@ func set(path string, v any) *mql.Update {
 
 // TestTampering does to a log of seven entries what whoever has the store could do, and looks whether verify names it.
 func TestTampering(t *testing.T) {
-	with := func(d bson.D, path string, v any) bson.D { return document.Set(d, path, v) }
+	with := document.Set
 	for _, tt := range []struct {
 		name   string
 		tamper func(f *fixture)
@@ -369,7 +370,7 @@ func TestCrashBeforeSealing(t *testing.T) {
 	}
 
 	f.store = open()
-	defer f.store.Close() //nolint:errcheck // the test is over
+	defer f.store.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	f.logs = f.another()
@@ -431,7 +432,7 @@ func TestList(t *testing.T) {
 		ctx := audit.With(t.Context(), audit.NewCaller(&access.Principal{Kind: access.KindUser, ID: "u1", Name: "ann"}, "req-1", "192.0.2.1"))
 		for i := range 9 {
 			err := f.log.Append(ctx, audit.Entry{
-				Kind: audit.Records, Op: []string{audit.OpCreate, audit.OpUpdate, audit.OpDelete}[i%3], RecordID: fmt.Sprint(i),
+				Kind: audit.Records, Op: []string{audit.OpCreate, audit.OpUpdate, audit.OpDelete}[i%3], RecordID: strconv.Itoa(i),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -498,7 +499,8 @@ func TestState(t *testing.T) {
 	t.Parallel()
 	secret := document.NewPathSet("password", "seo.score", "parts.cost")
 	doc := bson.D{
-		{Key: "password", Value: "x"}, {Key: "n", Value: int64(1)},
+		{Key: "password", Value: "x"},
+		{Key: "n", Value: int64(1)},
 		{Key: "seo", Value: bson.D{{Key: "title", Value: "t"}, {Key: "score", Value: int64(3)}}},
 		{Key: "parts", Value: bson.A{bson.D{{Key: "cost", Value: int64(4)}}, int64(5)}},
 	}

@@ -45,8 +45,8 @@ func (ls *Logs) Run(ctx context.Context, databases func(ctx context.Context) ([]
 		select {
 		case <-ctx.Done():
 			last, done := context.WithTimeout(context.WithoutCancel(ctx), lastPass)
-			defer done()
 			ls.sealDirty(last)
+			done()
 			return
 		case <-ls.wake:
 		case <-again:

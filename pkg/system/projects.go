@@ -157,7 +157,8 @@ func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	return p, ps.commit(ctx, audit.OpDelete, &p, nil, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
+	err = ps.commit(ctx, audit.OpDelete, &p, nil, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
+	return p, err
 }
 
 // parse takes a body into p. It reports every problem at once. Only administrators get here, who see every org.
