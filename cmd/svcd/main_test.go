@@ -304,7 +304,7 @@ func TestS28LogsAreEscaped(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer
 		log := newLogger(&out, slog.LevelInfo, format)
-		log.InfoContext(t.Context(), evil, evil, evil, "error", errors.New(evil), slog.Group("g", "k", evil), "list", []string{evil})
+		log.InfoContext(t.Context(), evil, "value", evil, "error", errors.New(evil), slog.Group("g", "k", evil), "list", []string{evil})
 		line, rest, _ := strings.Cut(out.String(), "\n")
 		if rest != "" || strings.IndexFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' }) >= 0 {
 			t.Errorf("%s: %q", format, out.String())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -311,7 +312,7 @@ func TestS34BruteForce(t *testing.T) {
 	for n, wait := range []int{1, 2, 4, 8} {
 		for _, name := range []string{"ann", "ANN", "bob"} { // by account, in any case; bob by address
 			got := try(name, password)
-			if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != fmt.Sprint(wait) {
+			if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != strconv.Itoa(wait) {
 				t.Errorf("delay %d, %s: %s, Retry-After %s, want %d", n, name, got, got.header.Get("Retry-After"), wait)
 			}
 		}
