@@ -218,8 +218,8 @@ func TestS25ReadOnlyCredentialsChangeNothing(t *testing.T) {
 				switch {
 				case rt.Right == "anyone", rt.Right == access.ServerShutdown, rt.Right == but: // a login is one's own; a shutdown would end the test
 					continue
-				case rt.Method == "GET":
-				case strings.HasSuffix(rt.Pattern, "{collection}") && rt.Method != "POST":
+				case rt.Method == http.MethodGet:
+				case strings.HasSuffix(rt.Pattern, "{collection}") && rt.Method != http.MethodPost:
 					path += "?filter={}"
 				}
 				for _, body := range []string{
