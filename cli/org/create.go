@@ -20,9 +20,9 @@ func newCreate(st *command.State, runF func(context.Context, *createOptions) err
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an organization",
-		Long:  `Create an organization. Users, teams and projects are put into it by their flag --org, as in
+		Long: `Create an organization. Users, teams and projects are put into it by their flag --org, as in
 svcctl user update ann --org acme. Only administrators may.`,
-		Example: `  svcctl org create "Acme Inc." --slug acme`,
+		Example:           `  svcctl org create "Acme Inc." --slug acme`,
 		Args:              command.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

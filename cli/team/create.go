@@ -22,7 +22,7 @@ func newCreate(st *command.State, runF func(context.Context, *createOptions) err
 		Short: "Create a team",
 		Long: `Create a team. Its users have its scopes beside their own, and what collections allow to team:<slug>; they are put into it by
 svcctl user update --team. Only administrators may.`,
-		Example: `  svcctl team create Editors --org acme --scope project.read`,
+		Example:           `  svcctl team create Editors --org acme --scope project.read`,
 		Args:              command.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -60,7 +60,7 @@ func whole(a answer) string {
 		}
 	}
 	slices.Sort(out)
-	return fmt.Sprint(a.status) + "\n" + strings.Join(out, "\n") + "\n\n" + a.body
+	return fmt.Sprintf("%d\n%s\n\n%s", a.status, strings.Join(out, "\n"), a.body)
 }
 
 // S12: collections that are named as system models or their storage are collections of their project, and nothing else.
@@ -164,7 +164,8 @@ func mediaOf(method string) string {
 // projectRoutes are the routes below a project: method, path with %s for its namespace, body.
 func projectRoutes(id string) [][3]string {
 	return [][3]string{
-		{"GET", "/_/%s/items", ""}, {"HEAD", "/_/%s/items", ""}, {"POST", "/_/%s/items", `{"title": "x"}`}, {"PUT", "/_/%s/items?filter=%7B%7D", `{"n": 9}`},
+		{"GET", "/_/%s/items", ""},
+		{"HEAD", "/_/%s/items", ""}, {"POST", "/_/%s/items", `{"title": "x"}`}, {"PUT", "/_/%s/items?filter=%7B%7D", `{"n": 9}`},
 		{"DELETE", "/_/%s/items?filter=%7B%7D", ""}, {"GET", "/_/%s/items/_count", ""}, {"GET", "/_/%s/items/" + id, ""},
 		{"PUT", "/_/%s/items/" + id, `{"n": 9}`}, {"PATCH", "/_/%s/items/" + id, `{"n": 9}`}, {"DELETE", "/_/%s/items/" + id, ""},
 		{"GET", "/_/%s/none", ""}, {"GET", "/_/%s/items/x/y/z", ""}, {"PATCH", "/_/%s/items", "{}"}, {"OPTIONS", "/_/%s/items", ""},

@@ -144,7 +144,8 @@ func TestWhoMayChangeWhom(t *testing.T) {
 func (w *world) restore(u system.User) {
 	w.Helper()
 	_, err := w.Users.Update(w.Context(), admin, u.ID.Hex(), bson.D{
-		{Key: "name", Value: u.Name}, {Key: "active", Value: u.Active}, {Key: "isAdmin", Value: u.IsAdmin},
+		{Key: "name", Value: u.Name},
+		{Key: "active", Value: u.Active}, {Key: "isAdmin", Value: u.IsAdmin},
 		{Key: "scopes", Value: list(u.Scopes)}, {Key: "orgIds", Value: list(u.OrgIDs)}, {Key: "teamIds", Value: list(u.TeamIDs)},
 	})
 	if err != nil {
