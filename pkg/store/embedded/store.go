@@ -314,12 +314,31 @@ func (s *Store) flush() error {
 		if err != nil {
 			return err
 		}
+		patience := time.After(flushPatience)
 		select {
 		case <-done:
-		case <-time.After(flushPatience):
+		case <-patience:
+			return nil
 		}
+		s.settle(patience)
 		return nil
 	})
+}
+
+// settle waits for the compactions that a flush has set off, since opening a store waits for those that it begins with.
+func (s *Store) settle(patience <-chan time.Time) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for quiet := 0; quiet < 3; {
+		if quiet++; s.db.Metrics().Compact.NumInProgress > 0 {
+			quiet = 0
+		}
+		select {
+		case <-tick.C:
+		case <-patience:
+			return
+		}
+	}
 }
 
 // begin registers an operation; done ends it.
