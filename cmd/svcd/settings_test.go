@@ -135,6 +135,7 @@ projects: {dir: /p, watch: notify}
 metrics: {public: yes}
 log: {level: debug, format: text}
 shutdown: {grace: 1500ms}
+audit: {retention: 48h}
 `
 	nested = strings.Replace(nested, "public: yes", "public: true", 1)
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")

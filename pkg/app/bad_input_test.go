@@ -118,7 +118,7 @@ func TestBadInputWritesNothing(t *testing.T) {
 		{send{"GET", "/api/v1/version?x", ``, ""}, "400 unknown_parameter: unknown query parameter: x"},
 	} {
 		options := []option{token(collectionToken)}
-		if strings.HasPrefix(tt.path, "/api/v1/user") {
+		if strings.HasPrefix(tt.path, "/api/v1/user") || strings.HasPrefix(tt.path, "/api/v1/me") {
 			options = []option{admin}
 		}
 		if tt.media != "" {

@@ -72,7 +72,7 @@ func TestSessionCookie(t *testing.T) {
 		"empty":                    {byCookie(""), denied},
 		"another credential wins":  {options(byCookie(c.Value), admin), "200"},
 		"also a wrong one":         {options(byCookie(c.Value), session("x")), denied},
-		"also one in the query":    {options(byCookie(c.Value), query("token="+collectionToken)), "200"},
+		"also one in the query":    {options(byCookie(c.Value), query("token="+collectionToken)), denied},
 		"beside a wrong one":       {options(byCookie("x"), session(c.Value)), "200"},
 		"the admin token in it":    {byCookie(adminToken), denied},
 		"a collection token in it": {byCookie(collectionToken), denied},

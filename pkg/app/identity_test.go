@@ -343,6 +343,13 @@ func TestS38UniqueRace(t *testing.T) {
 		rounds = 2
 	}
 	onBoth(t, func(s *service) {
+		eventually(t, func() string { // what isn't indexed yet isn't unique yet
+			status := s.do("GET", "/api/v1/project/"+s.projectID()+"/status", admin).body
+			if strings.Contains(status, `"type":"IndexesConverged","status":"True"`) {
+				return ""
+			}
+			return status
+		})
 		for round := range rounds {
 			for path, body := range map[string]string{
 				"org": `{"name": "n", "slug": "s%d"}`, "team": `{"name": "n", "slug": "s%d"}`, "_/shop/items": `{"title": "t", "n": 1, "slug": "s%d"}`,

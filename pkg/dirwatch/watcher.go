@@ -259,12 +259,17 @@ func (l *loop) work(ctx context.Context) {
 			t.due = now.Add(l.opts.Debounce)
 			continue
 		}
+		first := t.first
 		t.first = time.Time{}
-		l.look(ctx, t)
+		if l.look(ctx, t); now.Sub(first) < lockPatience && gitLocked(t.dir) { // a git command has begun meanwhile
+			t.first, t.due = first, now.Add(l.opts.Debounce)
+			continue
+		}
+		l.report(t)
 	}
 }
 
-// look reports a tree if its content has changed.
+// look reads a tree.
 func (l *loop) look(ctx context.Context, t *tree) {
 	// A directory that has just been added to the watch may have got files before: look again until none is new.
 	for range 5 {
@@ -277,6 +282,10 @@ func (l *loop) look(ctx context.Context, t *tree) {
 		l.opts.Logger.WarnContext(ctx, "directory has too many files, some are not watched",
 			slog.String("key", t.key), slog.Int("limit", maxFiles))
 	}
+}
+
+// report tells of a tree if its content has changed.
+func (l *loop) report(t *tree) {
 	if t.seen.sum == t.reported {
 		return
 	}
