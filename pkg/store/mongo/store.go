@@ -25,6 +25,7 @@ const (
 	defaultSelectTimeout = 10 * time.Second
 	closeTimeout         = 5 * time.Second
 	killTimeout          = 2 * time.Second
+	killAgain            = time.Second
 	aliveTimeout         = 5 * time.Second // for connecting, and between signs of life; a server without any is given up after twice that
 	minWireVersion       = 13              // MongoDB 5.0, the first with snapshot reads outside transactions
 )
@@ -252,11 +253,22 @@ func (s *Store) release(ctx context.Context, session *mongo.Session) {
 		return
 	}
 	s.running.Go(func() { // the caller is in running itself: Close waits for this, too
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
-		defer cancel()
-		_ = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "killSessions", Value: bson.A{session.ID()}}}).Err()
-		session.EndSession(ctx)
+		s.kill(ctx, session)
+		// A command that was on its way may come behind that, and begin a transaction that nobody would end.
+		select {
+		case <-time.After(killAgain):
+		case <-s.life.Done():
+		}
+		s.kill(ctx, session)
+		session.EndSession(context.WithoutCancel(ctx))
 	})
+}
+
+// kill ends all that a session does on the server, whether or not ctx has ended.
+func (s *Store) kill(ctx context.Context, session *mongo.Session) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+	defer cancel()
+	_ = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "killSessions", Value: bson.A{session.ID()}}}).Err()
 }
 
 type closer interface {
