@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestS27CanariesThroughEveryRoute(t *testing.T) {
 			path, params, _ := strings.Cut(path, "?")
 			secret := secrets[nonsense%len(secrets)]
 			for _, body := range []string{
-				strings.NewReplacer("{password}", password, "{n}", fmt.Sprint(d.n), "{org}", d.ids["org"]).Replace(row.body),
+				strings.NewReplacer("{password}", password, "{n}", strconv.Itoa(d.n), "{org}", d.ids["org"]).Replace(row.body),
 				`{"username": {"$gt": "` + secret + `"}, "name": 5, "title": ["` + secret + `"], "n": "` + secret + `", "scopes": ["` + secret + `"]}`,
 				`{"password": "` + secret + `", "currentPassword": "` + secret + `", "` + secret, "",
 			} {

@@ -66,22 +66,23 @@ func whole(a answer) string {
 // S12: collections that are named as system models or their storage are collections of their project, and nothing else.
 func TestS12CollectionsDontAliasSystemModels(t *testing.T) {
 	names := []string{"user", "users", "org", "orgs", "team", "teams", "token", "tokens", "project", "projects", "secrets", "generations", "login_failures"}
-	config := "namespace: svc\ncollections:\n" // so is the database of the system models called
+	var config strings.Builder
+	config.WriteString("namespace: svc\ncollections:\n") // so is the database of the system models called
 	for _, name := range names {
-		config += "  - {name: " + name + ", permissions: {public: {methods: {get: true, post: true, put: {bulk: true}, delete: {bulk: true}}}, user: {methods: {}}}}\n"
+		config.WriteString("  - {name: " + name + ", permissions: {public: {methods: {get: true, post: true, put: {bulk: true}, delete: {bulk: true}}}, user: {methods: {}}}}\n")
 	}
 	onBoth(t, func(s *service) {
 		s.user("root2", map[string]any{"isAdmin": true})
 		_, session1 := s.user("ann", nil)
 		s.make("org", map[string]any{"name": "acme"})
 		s.make("team", map[string]any{"name": "crew"})
-		s.register("svc", config)
+		s.register("svc", config.String())
 		system := func() string {
-			out := ""
+			var out strings.Builder
 			for _, model := range []string{"user", "org", "team", "project"} {
-				out += s.do("GET", "/api/v1/"+model, admin).body + "\n"
+				out.WriteString(s.do("GET", "/api/v1/"+model, admin).body + "\n")
 			}
-			return out
+			return out.String()
 		}
 		before := system()
 		for _, name := range names {
@@ -165,12 +166,24 @@ func mediaOf(method string) string {
 func projectRoutes(id string) [][3]string {
 	return [][3]string{
 		{"GET", "/_/%s/items", ""},
-		{"HEAD", "/_/%s/items", ""}, {"POST", "/_/%s/items", `{"title": "x"}`}, {"PUT", "/_/%s/items?filter=%7B%7D", `{"n": 9}`},
-		{"DELETE", "/_/%s/items?filter=%7B%7D", ""}, {"GET", "/_/%s/items/_count", ""}, {"GET", "/_/%s/items/" + id, ""},
-		{"PUT", "/_/%s/items/" + id, `{"n": 9}`}, {"PATCH", "/_/%s/items/" + id, `{"n": 9}`}, {"DELETE", "/_/%s/items/" + id, ""},
-		{"GET", "/_/%s/none", ""}, {"GET", "/_/%s/items/x/y/z", ""}, {"PATCH", "/_/%s/items", "{}"}, {"OPTIONS", "/_/%s/items", ""},
-		{"POST", "/_/%s/_/admin/reload", ""}, {"POST", "/_/%s/_/admin/reload?wait=true", ""},
-		{"GET", "/_/%s/_/collections", ""}, {"GET", "/_/%s/_/collections/items", ""}, {"GET", "/_/%s/items?nonsense=1", ""},
+		{"HEAD", "/_/%s/items", ""},
+		{"POST", "/_/%s/items", `{"title": "x"}`},
+		{"PUT", "/_/%s/items?filter=%7B%7D", `{"n": 9}`},
+		{"DELETE", "/_/%s/items?filter=%7B%7D", ""},
+		{"GET", "/_/%s/items/_count", ""},
+		{"GET", "/_/%s/items/" + id, ""},
+		{"PUT", "/_/%s/items/" + id, `{"n": 9}`},
+		{"PATCH", "/_/%s/items/" + id, `{"n": 9}`},
+		{"DELETE", "/_/%s/items/" + id, ""},
+		{"GET", "/_/%s/none", ""},
+		{"GET", "/_/%s/items/x/y/z", ""},
+		{"PATCH", "/_/%s/items", "{}"},
+		{"OPTIONS", "/_/%s/items", ""},
+		{"POST", "/_/%s/_/admin/reload", ""},
+		{"POST", "/_/%s/_/admin/reload?wait=true", ""},
+		{"GET", "/_/%s/_/collections", ""},
+		{"GET", "/_/%s/_/collections/items", ""},
+		{"GET", "/_/%s/items?nonsense=1", ""},
 	}
 }
 

@@ -351,14 +351,14 @@ func TestS15Operators(t *testing.T) {
 	} {
 		for path, body := range map[string]string{
 			"/api/v1/login":       `{"username": V, "password": "` + password + `"}`,
-			"/api/v1/login ":      `{"username": "ann", "password": V}`,
+			"/api/v1/login?":      `{"username": "ann", "password": V}`, // another key of the same path
 			"/api/v1/me/password": `{"currentPassword": V, "newPassword": "` + password + `2"}`,
 		} {
 			method, show := "POST", noop
 			if strings.HasPrefix(path, "/api/v1/me") {
 				method, show = "PUT", session(ann)
 			}
-			res := s.do(method, strings.TrimSpace(path), show, text(strings.ReplaceAll(body, "V", v)))
+			res := s.do(method, path, show, text(strings.ReplaceAll(body, "V", v)))
 			if res.status != http.StatusBadRequest || !strings.Contains(res.body, "must be a string") {
 				t.Errorf("%s with %s: %s", path, v, res)
 			}

@@ -67,12 +67,13 @@ func TestRule2CollectionTokensAsParameter(t *testing.T) {
 // S26: names of credential headers are no tokens, as a header, as a parameter, and in no case of letters.
 func TestRule3ReservedTokenNamesS26(t *testing.T) {
 	s := run(t, nil)
-	config := "namespace: odd\ncollections:\n  - name: items\n    permissions:\n      public: {methods: {}}\n      user: {methods: {}}\n"
+	var config strings.Builder
+	config.WriteString("namespace: odd\ncollections:\n  - name: items\n    permissions:\n      public: {methods: {}}\n      user: {methods: {}}\n")
 	names := []string{"x-auth-token", "X-Admin-Token", "authorization", "AUTHORIZATION"}
 	for _, name := range append(names, "fine") {
-		config += `      "token:` + name + `": {methods: {get: true, post: true}}` + "\n"
+		config.WriteString(`      "token:` + name + `": {methods: {get: true, post: true}}` + "\n")
 	}
-	s.register("odd", config)
+	s.register("odd", config.String())
 	if got := s.do("GET", "/api/v1/_/odd/items", token("fine")).String(); got != "200" {
 		t.Fatal(got)
 	}

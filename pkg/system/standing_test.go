@@ -145,8 +145,11 @@ func (w *world) restore(u system.User) {
 	w.Helper()
 	_, err := w.Users.Update(w.Context(), admin, u.ID.Hex(), bson.D{
 		{Key: "name", Value: u.Name},
-		{Key: "active", Value: u.Active}, {Key: "isAdmin", Value: u.IsAdmin},
-		{Key: "scopes", Value: list(u.Scopes)}, {Key: "orgIds", Value: list(u.OrgIDs)}, {Key: "teamIds", Value: list(u.TeamIDs)},
+		{Key: "active", Value: u.Active},
+		{Key: "isAdmin", Value: u.IsAdmin},
+		{Key: "scopes", Value: list(u.Scopes)},
+		{Key: "orgIds", Value: list(u.OrgIDs)},
+		{Key: "teamIds", Value: list(u.TeamIDs)},
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -179,8 +182,11 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 		a, b := names[r.IntN(len(names))], names[r.IntN(len(names))]
 		for _, name := range []string{a, b} {
 			_, err := w.Users.Update(t.Context(), admin, w.users[name], bson.D{
-				{Key: "scopes", Value: some(scopes)}, {Key: "isAdmin", Value: name == "root" || r.IntN(8) == 0},
-				{Key: "orgIds", Value: some(valuesOf(w.orgs))}, {Key: "teamIds", Value: some(valuesOf(w.teams))}, {Key: "active", Value: true},
+				{Key: "scopes", Value: some(scopes)},
+				{Key: "isAdmin", Value: name == "root" || r.IntN(8) == 0},
+				{Key: "orgIds", Value: some(valuesOf(w.orgs))},
+				{Key: "teamIds", Value: some(valuesOf(w.teams))},
+				{Key: "active", Value: true},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -192,8 +198,12 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 		}
 		body := bson.D{}
 		for _, member := range []bson.E{
-			{Key: "scopes", Value: some(scopes)}, {Key: "orgIds", Value: some(valuesOf(w.orgs))}, {Key: "teamIds", Value: some(valuesOf(w.teams))},
-			{Key: "isAdmin", Value: r.IntN(2) == 0}, {Key: "password", Value: "another one"}, {Key: "name", Value: "x"},
+			{Key: "scopes", Value: some(scopes)},
+			{Key: "orgIds", Value: some(valuesOf(w.orgs))},
+			{Key: "teamIds", Value: some(valuesOf(w.teams))},
+			{Key: "isAdmin", Value: r.IntN(2) == 0},
+			{Key: "password", Value: "another one"},
+			{Key: "name", Value: "x"},
 		} {
 			if r.IntN(3) == 0 {
 				body = append(body, member)
