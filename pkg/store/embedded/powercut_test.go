@@ -68,6 +68,20 @@ type plug struct {
 	generation int
 	fs         *vfs.MemFS
 	ledger     *ledger
+	linking    sync.RWMutex
+}
+
+// linkFS keeps links and crashes of a MemFS apart: its Link takes a lock for reading twice, and a crash that wants the
+// same lock for writing in between would wait for ever, as would everybody behind it.
+type linkFS struct {
+	vfs.FS
+	linking *sync.RWMutex
+}
+
+func (fs linkFS) Link(from, to string) error {
+	fs.linking.RLock()
+	defer fs.linking.RUnlock()
+	return fs.FS.Link(from, to)
 }
 
 // cut is what is left after the power went: the files, and what was settled just before and known just after.
@@ -96,7 +110,7 @@ func (p *plug) round() {
 func (p *plug) options(fs *vfs.MemFS, inject errorfs.Injector) embedded.Options {
 	opts := embedded.Options{Dir: "/a/store", FS: fs, Ballast: -1, MemTableSize: 256 << 10, CacheSize: 1 << 20, FeedBytes: 16 << 10}
 	if inject != nil {
-		opts.FS = errorfs.Wrap(fs, inject)
+		opts.FS = errorfs.Wrap(linkFS{FS: fs, linking: &p.linking}, inject)
 		opts.OnFatal = func(err error) { p.t.Errorf("the engine failed: %v", err) }
 	}
 	return opts
@@ -114,7 +128,9 @@ func (p *plug) work() cut {
 			return nil
 		}
 		c := cut{settled: p.ledger.settledSteps()}
+		p.linking.Lock()
 		c.fs = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+		p.linking.Unlock()
 		c.ledger = p.ledger.clone()
 		cuts <- c
 		return nil
