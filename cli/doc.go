@@ -1,5 +1,5 @@
 // Package cli is svcctl: its root command and the few commands that are no noun (api, version, completion). Every noun
-// has a package of its own, with a file per verb.
+// has a package of its own, with a file per verb; the verbs that system models have alike are made by command.Model.
 //
 // Start reading at Run. A command is an options struct, newX, which reads arguments and flags into it, and runX, which
 // does the work through pkg/client. To add one, write cli/<noun>/<verb>.go, add it in <noun>.go, and add a script in

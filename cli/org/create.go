@@ -47,5 +47,5 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 	if err != nil {
 		return err
 	}
-	return show(opts.st, o)
+	return model(opts.st).Show(opts.st, o)
 }

@@ -6,12 +6,26 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 // NewCmd makes svcctl org.
 func NewCmd(st *command.State) *cobra.Command {
+	m := model(st)
 	return command.Group("org", "Manage organizations, whose users see no other's projects",
-		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st))
+		m.ListCmd(st, "List the organizations that you may see", "no organizations that you may see: svcctl org create makes one"),
+		m.GetCmd(st, "Show an organization, by slug or id"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete an organization that nothing belongs to"))
+}
+
+// model is what the verbs list, get and delete are made of.
+func model(st *command.State) command.Model[api.Org, api.OrgWrite] {
+	return command.Model[api.Org, api.OrgWrite]{
+		Noun: "org", Ref: "SLUG", Sample: "acme", Find: command.FindOrg, Table: table,
+		Items:    (*client.Client).Orgs,
+		ID:       func(o api.Org) string { return o.ID },
+		Name:     func(o api.Org) string { return o.Slug },
+		Complete: st.CompleteOrgs,
+	}
 }
 
 func table(st *command.State, orgs ...api.Org) *output.Table {
@@ -20,10 +34,6 @@ func table(st *command.State, orgs ...api.Org) *output.Table {
 		t.Row(o.Slug, o.Name, o.Active, output.Age(st.Now(), o.CreatedAt.Time), o.ID, o.Description)
 	}
 	return t
-}
-
-func show(st *command.State, o *api.Org) error {
-	return st.Printer().Print(output.Result{Value: o, Table: table(st, *o), Names: []string{"org/" + o.Slug}})
 }
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.

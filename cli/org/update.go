@@ -61,5 +61,5 @@ func runUpdate(ctx context.Context, opts *updateOptions) error {
 	if o, err = c.Orgs().Update(ctx, o.ID, opts.Write); err != nil {
 		return err
 	}
-	return show(opts.st, o)
+	return model(opts.st).Show(opts.st, o)
 }

@@ -50,5 +50,5 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 	if err != nil {
 		return err
 	}
-	return show(opts.st, t)
+	return model(opts.st).Show(opts.st, t)
 }

@@ -14,8 +14,21 @@ import (
 
 // NewCmd makes svcctl team.
 func NewCmd(st *command.State) *cobra.Command {
+	m := model(st)
 	return command.Group("team", "Manage teams, whose users share rights",
-		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st))
+		m.ListCmd(st, "List the teams that you may see", "no teams that you may see: svcctl team create makes one"),
+		m.GetCmd(st, "Show a team, by slug or id"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete a team; its users stay"))
+}
+
+// model is what the verbs list, get and delete are made of.
+func model(st *command.State) command.Model[api.Team, api.TeamWrite] {
+	return command.Model[api.Team, api.TeamWrite]{
+		Noun: "team", Ref: "SLUG", Sample: "editors", Find: command.FindTeam, Table: table,
+		Items:    (*client.Client).Teams,
+		ID:       func(t api.Team) string { return t.ID },
+		Name:     func(t api.Team) string { return t.Slug },
+		Complete: st.CompleteTeams,
+	}
 }
 
 func table(st *command.State, teams ...api.Team) *output.Table {
@@ -24,10 +37,6 @@ func table(st *command.State, teams ...api.Team) *output.Table {
 		t.Row(x.Slug, x.Name, strings.Join(x.Scopes, ", "), output.Age(st.Now(), x.CreatedAt.Time), x.ID, x.OrgID, x.Description)
 	}
 	return t
-}
-
-func show(st *command.State, t *api.Team) error {
-	return st.Printer().Print(output.Result{Value: t, Table: table(st, *t), Names: []string{"team/" + t.Slug}})
 }
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.

@@ -64,5 +64,5 @@ func runUpdate(ctx context.Context, opts *updateOptions) error {
 	if t, err = c.Teams().Update(ctx, t.ID, opts.Write); err != nil {
 		return err
 	}
-	return show(opts.st, t)
+	return model(opts.st).Show(opts.st, t)
 }

@@ -17,23 +17,31 @@ import (
 
 // NewCmd makes svcctl token.
 func NewCmd(st *command.State) *cobra.Command {
+	m := model()
 	return command.Group("token", "Manage personal access tokens",
-		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newScopes(st))
+		m.ListCmd(st, "List your tokens; administrators see everybody's", "no tokens: svcctl token create makes one"),
+		m.GetCmd(st, "Show a token, without its value"), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newScopes(st))
 }
 
-// find reads a token by name or id. It gives the client that it asked, too.
-func find(ctx context.Context, st *command.State, name string) (*client.Client, *api.Token, error) {
-	c, err := st.Client()
-	if err != nil {
-		return nil, nil, err
+// model is what the verbs list and get are made of. A token has no name that is its own, so -o name gives its id.
+func model() command.Model[api.Token, api.TokenWrite] {
+	return command.Model[api.Token, api.TokenWrite]{
+		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: find, Table: table,
+		Items: (*client.Client).Tokens,
+		ID:    func(t api.Token) string { return t.ID },
+		Name:  func(t api.Token) string { return t.ID },
 	}
+}
+
+// find reads a token by name or id.
+func find(ctx context.Context, c *client.Client, name string) (*api.Token, error) {
 	var found []api.Token
 	for t, err := range c.Tokens().All(ctx, client.Query{}) {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if t.ID == name {
-			return c, &t, nil
+			return &t, nil
 		}
 		if t.Name == name {
 			found = append(found, t)
@@ -41,14 +49,14 @@ func find(ctx context.Context, st *command.State, name string) (*client.Client, 
 	}
 	switch len(found) {
 	case 0:
-		return nil, nil, &command.Error{
+		return nil, &command.Error{
 			Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("token not found: %s", name),
 			Hint: "svcctl token list shows those that you may see",
 		}
 	case 1:
-		return c, &found[0], nil
+		return &found[0], nil
 	}
-	return nil, nil, command.Usagef("%d tokens are named %s: give the id of one; svcctl token list -o wide shows them", len(found), name)
+	return nil, command.Usagef("%d tokens are named %s: give the id of one; svcctl token list -o wide shows them", len(found), name)
 }
 
 func table(st *command.State, tokens ...api.Token) *output.Table {
@@ -68,10 +76,6 @@ func expires(t api.Token) string {
 		return "never"
 	}
 	return t.ExpiresAt.UTC().Format(time.DateOnly)
-}
-
-func show(st *command.State, t *api.Token) error {
-	return st.Printer().Print(output.Result{Value: t, Table: table(st, *t), Names: []string{"token/" + t.ID}})
 }
 
 // flags are those that create and update share.

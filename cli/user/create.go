@@ -64,7 +64,7 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 		return err
 	}
 	if !opts.Password.Generate {
-		return show(st, u)
+		return model().Show(st, u)
 	}
 	return showGenerated(st, u, password)
 }

@@ -50,7 +50,7 @@ func runPasswd(ctx context.Context, opts *passwdOptions) error {
 	if opts.Username == "" {
 		return changeOwn(ctx, opts)
 	}
-	c, u, err := find(ctx, st, opts.Username)
+	c, u, err := model().One(ctx, st, opts.Username)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ user passwd.`,
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	c, u, err := find(ctx, opts.st, opts.Username)
+	c, u, err := model().One(ctx, opts.st, opts.Username)
 	if err != nil {
 		return err
 	}
@@ -62,5 +62,5 @@ func runUpdate(ctx context.Context, opts *updateOptions) error {
 	if u, err = c.Users().Update(ctx, u.ID, opts.Write); err != nil {
 		return err
 	}
-	return show(opts.st, u)
+	return model().Show(opts.st, u)
 }

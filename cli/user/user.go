@@ -15,25 +15,33 @@ import (
 
 // NewCmd makes svcctl user.
 func NewCmd(st *command.State) *cobra.Command {
+	m := model()
 	return command.Group("user", "Manage who may log in",
-		newList(st), newGet(st), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newPasswd(st, nil))
+		m.ListCmd(st, "List the users that you may see", "no users that you may see: svcctl user create makes one"),
+		m.GetCmd(st, "Show a user"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete a user"), newPasswd(st, nil))
 }
 
-// find reads a user by name (usernames are case-folded) or id. It gives the client that it asked, too.
-func find(ctx context.Context, st *command.State, name string) (*client.Client, *api.User, error) {
-	c, err := st.Client()
-	if err != nil {
-		return nil, nil, err
+// model is what the verbs list, get and delete are made of.
+func model() command.Model[api.User, api.UserWrite] {
+	return command.Model[api.User, api.UserWrite]{
+		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: find, Table: table,
+		Items: (*client.Client).Users,
+		ID:    func(u api.User) string { return u.ID },
+		Name:  func(u api.User) string { return u.Username },
 	}
+}
+
+// find reads a user by name (usernames are case-folded) or id.
+func find(ctx context.Context, c *client.Client, name string) (*api.User, error) {
 	for u, err := range c.Users().All(ctx, client.Query{}) {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if strings.EqualFold(u.Username, name) || u.ID == name {
-			return c, &u, nil
+			return &u, nil
 		}
 	}
-	return nil, nil, &command.Error{
+	return nil, &command.Error{
 		Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("user not found: %s", name),
 		Hint: "svcctl user list shows those that you may see",
 	}
@@ -49,10 +57,6 @@ func table(st *command.State, users ...api.User) *output.Table {
 		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), u.ID, strings.Join(u.OrgIDs, ", "), strings.Join(u.TeamIDs, ", "))
 	}
 	return t
-}
-
-func show(st *command.State, u *api.User) error {
-	return st.Printer().Print(output.Result{Value: u, Table: table(st, *u), Names: []string{"user/" + u.Username}})
 }
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.

@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// Model is the commands that the nouns of system models (org, team, user, token) have alike: list, get, delete.
+type Model[T, W any] struct {
+	Noun   string // such as "org"
+	Ref    string // what one is named by in usage lines, such as "SLUG"
+	Sample string // one of them, for examples
+	Items  func(c *client.Client) client.Model[T, W]
+	Find   func(ctx context.Context, c *client.Client, ref string) (*T, error)
+	ID     func(item T) string
+	Name   func(item T) string // its own name, such as its slug
+	Table  func(st *State, items ...T) *output.Table
+
+	Complete CompleteFunc // of references; nil: nothing is completed
+}
+
+// One reads what a reference names. It gives the client that it asked, too.
+func (m Model[T, W]) One(ctx context.Context, st *State, ref string) (*client.Client, *T, error) {
+	c, err := st.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	item, err := m.Find(ctx, c, ref)
+	return c, item, err
+}
+
+// Show prints one.
+func (m Model[T, W]) Show(st *State, item *T) error {
+	return st.Printer().Print(output.Result{Value: item, Table: m.Table(st, *item), Names: []string{m.key(*item)}})
+}
+
+// ListCmd makes the verb list. none is the note when there are none.
+func (m Model[T, W]) ListCmd(st *State, short, none string) *cobra.Command {
+	return &cobra.Command{
+		Use:               "list",
+		Aliases:           []string{"ls"},
+		Short:             short,
+		Example:           "  svcctl " + m.Noun + " list -o wide",
+		Args:              Args(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := st.Client()
+			if err != nil {
+				return err
+			}
+			return List[T]{Items: m.Items(c).All(cmd.Context(), client.Query{}), None: none, Name: m.key, Table: m.Table}.Print(st)
+		},
+	}
+}
+
+// GetCmd makes the verb get.
+func (m Model[T, W]) GetCmd(st *State, short string) *cobra.Command {
+	return &cobra.Command{
+		Use:               "get " + m.Ref,
+		Short:             short,
+		Example:           "  svcctl " + m.Noun + " get " + m.Sample + " -o yaml",
+		Args:              Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: m.completion(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, item, err := m.One(cmd.Context(), st, args[0])
+			if err != nil {
+				return err
+			}
+			return m.Show(st, item)
+		},
+	}
+}
+
+// DeleteCmd makes the verb delete.
+func (m Model[T, W]) DeleteCmd(st *State, short string) *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use:               "delete " + m.Ref,
+		Short:             short,
+		Example:           "  svcctl " + m.Noun + " delete " + m.Sample + " --yes",
+		Args:              Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: m.completion(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, item, err := m.One(cmd.Context(), st, args[0])
+			if err != nil {
+				return err
+			}
+			name := m.Name(*item)
+			if err := st.Confirm(yes, fmt.Sprintf("Delete %s %s at %s?", m.Noun, name, c.Server())); err != nil {
+				return err
+			}
+			if _, err := m.Items(c).Delete(cmd.Context(), m.ID(*item)); err != nil {
+				return err
+			}
+			st.Notef("%s %s is deleted", m.Noun, name)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	return cmd
+}
+
+// key is what -o name gives.
+func (m Model[T, W]) key(item T) string { return m.Noun + "/" + m.Name(item) }
+
+func (m Model[T, W]) completion() CompleteFunc {
+	if m.Complete == nil {
+		return cobra.NoFileCompletions
+	}
+	return m.Complete
+}
