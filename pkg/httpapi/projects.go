@@ -99,10 +99,11 @@ func (s *Server) reload(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	before := r.project.Generation
-	if err := s.cfg.Control.Reload(r.Context(), r.project.ID, wait); err != nil {
+	// The entry comes first: what is asked for is told of, even if it fails, and none is done that isn't told of.
+	if err := s.cfg.System.Reloaded(r.Context(), r.project.ID, r.project.Namespace); err != nil {
 		return err
 	}
-	if err := s.cfg.System.Reloaded(r.Context(), r.project.ID, r.project.Namespace); err != nil {
+	if err := s.cfg.Control.Reload(r.Context(), r.project.ID, wait); err != nil {
 		return err
 	}
 	st, _ := s.cfg.Status.Get(r.project.ID)

@@ -71,14 +71,14 @@ func (s *System) LoginFailed(ctx context.Context, id bson.ObjectID) error {
 	return s.log.Append(ctx, e)
 }
 
-// Reloaded notes that somebody had a project's config read again.
+// Reloaded notes that somebody has a project's config read again.
 func (s *System) Reloaded(ctx context.Context, projectID, namespace string) error {
 	return s.log.Append(ctx, audit.Entry{
 		Kind: audit.System, Op: audit.OpReload, Collection: projectsName, RecordID: projectID, Namespace: namespace,
 	})
 }
 
-// Noted notes an operation of the service as a whole, and the id of what it was done to or made, if there is one.
-func (s *System) Noted(ctx context.Context, op, id string) error {
-	return s.log.Append(ctx, audit.Entry{Kind: audit.System, Op: op, RecordID: id})
+// ShutDown notes that somebody has the service stop.
+func (s *System) ShutDown(ctx context.Context) error {
+	return s.log.Append(ctx, audit.Entry{Kind: audit.System, Op: audit.OpShutdown})
 }

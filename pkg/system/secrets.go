@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -38,6 +39,7 @@ func NewSigningKey(secret []byte, now time.Time) SigningKey {
 // Secrets are what the service has generated for itself and keeps in the store.
 type Secrets struct {
 	coll store.Collection
+	log  *audit.Log
 	now  func() time.Time
 }
 
@@ -141,7 +143,7 @@ func (s *Secrets) change(ctx context.Context, fn func([]SigningKey) []SigningKey
 			return nil
 		}
 		ring := keyring{Name: keyringName, Rev: old.Rev + 1, Keys: keys}
-		if missing {
+		if missing { // the first key replaces none, and is nobody's doing
 			if err = insert(ctx, s.coll, ring); isDuplicate(err) {
 				return store.ErrStale // another instance was first
 			}
@@ -151,7 +153,9 @@ func (s *Secrets) change(ctx context.Context, fn func([]SigningKey) []SigningKey
 		if err != nil {
 			return err
 		}
-		return write(ctx, s.coll, op)
+		return s.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+			return write(ctx, tx.Collection(secretsName), op)
+		}, audit.Entry{Kind: audit.System, Op: audit.OpRotateKeys, RecordID: keys[0].ID})
 	})
 	return keys, err
 }

@@ -70,7 +70,7 @@ func New(st store.Store, opts Options) *System {
 	log := opts.Audit.System()
 	orgs := newOrgs(db, log, now)
 	teams := newTeams(db, log, orgs, now)
-	secrets := &Secrets{coll: db.Collection(secretsName), now: now}
+	secrets := &Secrets{coll: db.Collection(secretsName), log: log, now: now}
 	tokens := &Tokens{
 		model: newModel[Token](db, log, tokensName, api.Token{}), now: now,
 		secrets: secrets, defaultTTL: opts.PATDefaultTTL, maxTTL: opts.PATMaxTTL,

@@ -14,11 +14,18 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
 )
+
+// MaxTokens is how many personal access tokens a user can have, expired ones included.
+const MaxTokens = 100
+
+var errTooManyTokens = errs.New(errs.Conflict, "too_many_tokens",
+	"a user has at most %d personal access tokens, and you have as many: delete one that you no longer need (GET /token lists them)", MaxTokens)
 
 // Token is a personal access token. Its value is not kept, only a keyed hash of it.
 type Token struct {
@@ -73,11 +80,53 @@ func (ts *Tokens) Create(ctx context.Context, by *access.Principal, doc bson.D, 
 	if t.Hash, err = ts.HashOf(ctx, value); err != nil {
 		return Token{}, "", err
 	}
-	if err := ts.create(ctx, t); err != nil {
+	if err := ts.insert(ctx, by, t); err != nil {
 		return Token{}, "", err
 	}
 	ts.changed(t.ID.Hex())
 	return t, value, nil
+}
+
+// insert adds a token of the calling user. The user's record is written with it, as it is: so of tokens that are made at
+// once each counts the other, and none is made for somebody whose tokens have just been made void.
+func (ts *Tokens) insert(ctx context.Context, by *access.Principal, t Token) error {
+	owner, err := document.ParseID(by.ID)
+	if err != nil {
+		return err
+	}
+	still, err := mql.Compile(bson.D{{Key: "active", Value: true}, {Key: "patVersion", Value: by.PATVersion}})
+	if err != nil {
+		return err
+	}
+	touch, err := mql.CompileUpdate(bson.D{{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}}}, nil)
+	if err != nil {
+		return err
+	}
+	own, err := mql.Compile(bson.D{{Key: "userId", Value: t.UserID}})
+	if err != nil {
+		return err
+	}
+	entry, err := ts.entry(audit.OpCreate, nil, &t)
+	if err != nil {
+		return err
+	}
+	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		op := store.Op{Kind: store.Update, ID: idValue(owner), Update: touch, If: still}
+		if err := write(ctx, tx.Collection(usersName), op); err != nil {
+			return err
+		}
+		tokens := tx.Collection(tokensName)
+		if n, err := tokens.Count(ctx, own, MaxTokens); err != nil {
+			return err
+		} else if n >= MaxTokens {
+			return errTooManyTokens
+		}
+		return insert(ctx, tokens, t)
+	}, entry)
+	if errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound) { // the owner is gone, or not who they were
+		return errs.ErrDenied
+	}
+	return err
 }
 
 // Get reads a token that the caller may see, or gives errs.ErrNotFound.
@@ -173,13 +222,27 @@ func (ts *Tokens) Used(ctx context.Context, id bson.ObjectID, every time.Duratio
 	return err
 }
 
-// forget removes a user's tokens that are void: those of an earlier version than the one they have now.
-func (ts *Tokens) forget(ctx context.Context, userID string, version int64) error {
-	void, err := mql.Compile(bson.D{{Key: "userId", Value: userID}, {Key: "patVersion", Value: bson.D{{Key: "$lt", Value: version}}}})
+// forget removes a user's tokens that are void, those of an earlier version than valid, and gives the entries about that.
+func (ts *Tokens) forget(ctx context.Context, tokens store.TxCollection, userID string, valid int64) ([]audit.Entry, error) {
+	void, err := mql.Compile(bson.D{{Key: "userId", Value: userID}, {Key: "patVersion", Value: bson.D{{Key: "$lt", Value: valid}}}})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return write(ctx, ts.coll, store.Op{Kind: store.Delete, Filter: void, Many: true})
+	var entries []audit.Entry
+	var ops []store.Op
+	err = tokens.Find(ctx, store.Query{Filter: void, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
+		t, err := decode[Token](doc)
+		if err != nil {
+			return err
+		}
+		entry, err := ts.entry(audit.OpDelete, &t, nil)
+		entries, ops = append(entries, entry), append(ops, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+		return err
+	})
+	if err != nil || len(ops) == 0 {
+		return nil, err
+	}
+	return entries, write(ctx, tokens, ops...)
 }
 
 // defaultExpiry is when a token expires whose body does not say.

@@ -235,18 +235,15 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 		return us.apply(ctx, audit.OpDelete, u, nil, store.Op{Kind: store.Delete, ID: idValue(oid), If: at})
 	})
 	us.changed(oid.Hex())
-	if err != nil {
-		return err
-	}
-	return us.tokens.forget(ctx, oid.Hex(), math.MaxInt64)
+	return err
 }
 
 // mutate applies fn to the user as it is when the write happens. op is what that is to the audit log.
 func (us *Users) mutate(ctx context.Context, op string, id bson.ObjectID, fn func(*User) error) (User, error) {
-	var u, old User
+	var u User
 	err := retry(ctx, func() error {
-		var err error
-		if old, err = get[User](ctx, us.coll, idValue(id)); err != nil {
+		old, err := get[User](ctx, us.coll, idValue(id))
+		if err != nil {
 			return err
 		}
 		u = old
@@ -264,17 +261,14 @@ func (us *Users) mutate(ctx context.Context, op string, id bson.ObjectID, fn fun
 	if err != nil {
 		return User{}, conflict(err, u)
 	}
-	if u.PATVersion != old.PATVersion { // they are void already: this only clears up
-		err = us.tokens.forget(ctx, id.Hex(), u.PATVersion)
-	}
-	return u, err
+	return u, nil
 }
 
 // apply writes what turns old into next; nil is gone. When that takes an administrator away, another one is written with it, as
 // it is: so of two that take each other away at once, one fails and sees the other's work when it tries again.
 func (us *Users) apply(ctx context.Context, op string, old User, next *User, change store.Op) error {
 	if !old.IsAdmin || !old.Active || next != nil && next.IsAdmin && next.Active {
-		return us.commit(ctx, op, &old, next, change)
+		return us.replace(ctx, op, old, next, change)
 	}
 	other, err := first[User](ctx, us.coll, bson.D{
 		{Key: "isAdmin", Value: true},
@@ -293,11 +287,34 @@ func (us *Users) apply(ctx context.Context, op string, old User, next *User, cha
 	if err != nil {
 		return err
 	}
-	err = us.commit(ctx, op, &old, next, change, keep)
+	err = us.replace(ctx, op, old, next, change, keep)
 	if errors.Is(err, errs.ErrNotFound) {
 		return store.ErrStale // one of the two went meanwhile: look again
 	}
 	return err
+}
+
+// replace writes what turns old into next, with its entry in the audit log. The personal access tokens that are void by
+// that go in the same step, each with an entry of its own.
+func (us *Users) replace(ctx context.Context, op string, old User, next *User, ops ...store.Op) error {
+	valid := int64(math.MaxInt64) // of one who is gone, no version is
+	if next != nil {
+		valid = next.PATVersion
+	}
+	if valid == old.PATVersion {
+		return us.commit(ctx, op, &old, next, ops...)
+	}
+	entry, err := us.entry(op, &old, next)
+	if err != nil {
+		return err
+	}
+	return us.log.WriteAll(ctx, func(ctx context.Context, tx store.Tx) ([]audit.Entry, error) {
+		if err := write(ctx, tx.Collection(usersName), ops...); err != nil {
+			return nil, err
+		}
+		revoked, err := us.tokens.forget(ctx, tx.Collection(tokensName), old.ID.Hex(), valid)
+		return append([]audit.Entry{entry}, revoked...), err
+	})
 }
 
 func conflict(err error, u User) error {
