@@ -9,40 +9,60 @@ import (
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
 )
 
+type verifyOptions struct {
+	st      *command.State
+	Project string
+	Expect  string
+}
+
 func newVerify(st *command.State) *cobra.Command {
-	project := ""
+	opts := &verifyOptions{st: st}
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nobody changed the audit log, or took something from it",
 		Long: `Check the audit log: each entry has the hash of the one before, so that one that was changed, taken away or put in by
 other hands is found and named, with exit code 1. Only administrators may.
 
-It also prints the newest entry's number and hash. Note them elsewhere, such as in a log of another system: only with them can
-you tell later that nobody rewrote the whole log.`,
+It also prints the newest entry's number and hash. Note them elsewhere, such as in a log of another system: who can write to
+the store can replace the whole log, or cut off its end, and only what you noted shows that. With --expect, the log has to
+have that entry still; that it has not, or that the entry has expired since, is exit code 1, too.`,
 		Example: `  svcctl audit verify
-  svcctl audit verify --project blog -o json`,
+  svcctl audit verify --project blog -o name > head.txt
+  svcctl audit verify --project blog --expect "$(cat head.txt)"`,
 		Args:              command.Args(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), st, project) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), opts) },
 	}
-	projectFlag(cmd, st, &project)
+	projectFlag(cmd, st, &opts.Project)
+	cmd.Flags().StringVar(&opts.Expect, "expect", "", "an entry's number and hash as noted earlier, NUMBER:HASH")
 	return cmd
 }
 
-func runVerify(ctx context.Context, st *command.State, project string) error {
+func runVerify(ctx context.Context, opts *verifyOptions) error {
+	st := opts.st
+	var expect *api.AuditPlace
+	if opts.Expect != "" {
+		noted, err := api.ParseAuditPlace(opts.Expect)
+		if err != nil {
+			return command.Usagef("--expect %s: %s", opts.Expect, err)
+		}
+		expect = &noted
+	}
 	c, err := st.Client()
 	if err != nil {
 		return err
 	}
-	report, err := c.VerifyAudit(ctx, project)
+	report, err := c.VerifyAudit(ctx, opts.Project, expect)
 	if err != nil {
 		return err
 	}
 	p := st.Printer()
 	result := output.Result{Value: report}
 	if report.OK {
+		result.Names = []string{report.Head.String()}
 		result.Table = output.NewTable("ENTRIES", "NEWEST", "HASH")
 		result.Table.Row(report.Entries, report.Head.Seq, report.Head.Hash)
 		return p.Print(result)
@@ -58,5 +78,12 @@ func runVerify(ctx context.Context, st *command.State, project string) error {
 	if err := p.Print(result); err != nil {
 		return err
 	}
-	return &command.Error{Exit: command.ExitFailed, Code: "audit_broken", Message: "the audit log is not what the service wrote"}
+	return &command.Error{Exit: command.ExitFailed, Code: "audit_broken", Message: "the audit log is not what the service wrote" + orNoted(expect)}
+}
+
+func orNoted(expect *api.AuditPlace) string {
+	if expect == nil {
+		return ""
+	}
+	return ", or not what was noted of it"
 }

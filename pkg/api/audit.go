@@ -1,6 +1,13 @@
 package api
 
-import "encoding/json"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+)
 
 // AuditEntry is one entry of an audit log: who did what, and what it changed.
 type AuditEntry struct {
@@ -37,6 +44,20 @@ type AuditPlace struct {
 	Hash string `json:"hash"`
 }
 
+// String is the place as people note it: 42:<hash>.
+func (p AuditPlace) String() string { return strconv.FormatInt(p.Seq, 10) + ":" + p.Hash }
+
+// ParseAuditPlace reads what String gives.
+func ParseAuditPlace(text string) (AuditPlace, error) {
+	seq, hash, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(seq, 10, 64)
+	raw, hexErr := hex.DecodeString(hash)
+	if err != nil || hexErr != nil || n < 0 || len(raw) != sha256.Size && (n > 0 || hash != "") {
+		return AuditPlace{}, errors.New("want the number and the hash of an entry, such as 42:9f86d0818…")
+	}
+	return AuditPlace{Seq: n, Hash: strings.ToLower(hash)}, nil
+}
+
 // AuditReport is what GET /audit/verify has to say of a log.
 type AuditReport struct {
 	OK       bool           `json:"ok"`
@@ -49,7 +70,7 @@ type AuditReport struct {
 
 // AuditProblem is something wrong with an audit log.
 type AuditProblem struct {
-	Problem string `json:"problem"` // changed, missing or foreign
+	Problem string `json:"problem"` // changed, missing or foreign; of what is expected: replaced or expired
 	Seq     int64  `json:"seq"`
 	Through int64  `json:"through,omitempty"` // of missing entries: the last one
 	ID      string `json:"id,omitempty"`

@@ -43,6 +43,9 @@ const ParamWait = "wait"
 // ParamProject names a project.
 const ParamProject = "project"
 
+// ParamExpect is a place that an audit log had earlier.
+const ParamExpect = "expect"
+
 // ParamAll makes a logout void personal access tokens, too.
 const ParamAll = "all"
 

@@ -127,7 +127,7 @@ func (f *fixture) fill(n int) {
 
 func (f *fixture) verify() *audit.Report {
 	f.Helper()
-	report, err := f.log.Verify(f.Context())
+	report, err := f.log.Verify(f.Context(), nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -138,16 +138,21 @@ func (f *fixture) verify() *audit.Report {
 func (f *fixture) found(report *audit.Report) []string {
 	out := []string{}
 	for _, p := range report.Problems {
-		line := fmt.Sprintf("%s %d", p.Problem, p.Seq)
-		if p.Through > 0 {
-			line += fmt.Sprintf("-%d", p.Through)
-		}
+		line := short(p)
 		if (p.ID == "") != (p.Problem == audit.Missing) {
 			f.Errorf("%s has the id %q", line, p.ID)
 		}
 		out = append(out, line)
 	}
 	return out
+}
+
+func short(p audit.Problem) string {
+	line := fmt.Sprintf("%s %d", p.Problem, p.Seq)
+	if p.Through > 0 {
+		line += fmt.Sprintf("-%d", p.Through)
+	}
+	return line
 }
 
 func marshal(t *testing.T, d bson.D) bson.Raw {

@@ -17,6 +17,9 @@ const (
 	Changed = "changed" // an entry is not what was sealed
 	Missing = "missing" // entries are gone from the middle or the end
 	Foreign = "foreign" // an entry was not put there by the service
+	// Of a place that somebody noted earlier:
+	Replaced = "replaced" // the log is not the one that had it
+	Expired  = "expired"  // the log is kept from a later place on, so that nobody can tell any more
 )
 
 // maxProblems bounds a report.
@@ -24,7 +27,7 @@ const maxProblems = 100
 
 // Problem is something that Verify found.
 type Problem struct {
-	Problem string // Changed, Missing or Foreign
+	Problem string // Changed, Missing, Foreign, Replaced or Expired
 	Seq     int64  // of the entry, or of the first one that is missing
 	Through int64  // Missing: the last one that is missing
 	ID      string // of the entry, when there is one
@@ -40,8 +43,9 @@ type Report struct {
 	More     bool // there are more problems than are listed
 }
 
-// Verify seals what there is, then checks the whole chain, at one point in time.
-func (l *Log) Verify(ctx context.Context) (*Report, error) {
+// Verify seals what there is, then checks the whole chain, at one point in time. noted is a head that it had earlier, which
+// was kept elsewhere: the log still has to have it. nil is none.
+func (l *Log) Verify(ctx context.Context, noted *Place) (*Report, error) {
 	if err := l.Seal(ctx); err != nil {
 		return nil, err
 	}
@@ -49,17 +53,18 @@ func (l *Log) Verify(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := verify(ctx, view)
+	report, err := verify(ctx, view, noted)
 	return report, errors.Join(err, view.Close())
 }
 
-func verify(ctx context.Context, view store.View) (*Report, error) {
+func verify(ctx context.Context, view store.View, noted *Place) (*Report, error) {
 	ends, err := readEnds(ctx, view.Collection(headName))
 	if err != nil {
 		return nil, err
 	}
 	v := &verifier{
-		last: Place{Seq: ends.AnchorSeq, Hash: ends.AnchorHash},
+		last:  Place{Seq: ends.AnchorSeq, Hash: ends.AnchorHash},
+		noted: noted,
 		report: &Report{
 			Anchor: Place{Seq: ends.AnchorSeq, Hash: ends.AnchorHash}, Head: Place{Seq: ends.Seq, Hash: ends.Hash},
 		},
@@ -88,6 +93,7 @@ func verify(ctx context.Context, view store.View) (*Report, error) {
 	}
 	v.place(seq, same)
 	v.end()
+	v.hold()
 	return v.report, nil
 }
 
@@ -96,6 +102,9 @@ type verifier struct {
 	report *Report
 	last   Place // the place before the next entry
 	lastID string
+
+	noted *Place // what the log had earlier; nil: nobody says
+	found Place  // what it has there
 }
 
 func (v *verifier) add(p Problem) {
@@ -156,6 +165,9 @@ func (v *verifier) entry(seq int64, doc bson.Raw) {
 	v.report.Entries++
 	id := idOf(doc)
 	sum, err := hashOf(doc)
+	if v.noted != nil && v.noted.Seq == seq {
+		v.found = Place{Seq: seq, Hash: sum}
+	}
 	switch {
 	case err != nil || sum != text(doc, "hash"):
 		v.add(Problem{Problem: Changed, Seq: seq, ID: id, Text: "the entry was changed: its hash is another one"})
@@ -178,6 +190,27 @@ func (v *verifier) end() {
 		v.missing(v.last.Seq+1, head.Seq, "at the end")
 	case v.last.Hash != head.Hash && v.last.Hash != "":
 		v.add(Problem{Problem: Changed, Seq: v.last.Seq, ID: v.lastID, Text: "the newest entry was replaced: its hash is not the chain's"})
+	}
+}
+
+// hold holds the log against what was noted of it. A whole log that others wrote is a chain, too.
+func (v *verifier) hold() {
+	if v.noted == nil {
+		return
+	}
+	found := v.found
+	if v.noted.Seq == v.report.Anchor.Seq {
+		found = v.report.Anchor
+	}
+	switch n := *v.noted; {
+	case n.Seq > v.report.Head.Seq:
+		v.add(Problem{Problem: Replaced, Seq: n.Seq, Text: fmt.Sprintf(
+			"entry %d was noted as the newest one, and the log ends with %d: it was cut off or replaced", n.Seq, v.report.Head.Seq)})
+	case n.Seq < v.report.Anchor.Seq:
+		v.add(Problem{Problem: Expired, Seq: n.Seq, Text: fmt.Sprintf(
+			"the entries up to %d have expired, so that the one that was noted can't be held against the log: note a newer one", v.report.Anchor.Seq)})
+	case found != n:
+		v.add(Problem{Problem: Replaced, Seq: n.Seq, Text: "the entry has another hash than was noted: the log was replaced or written anew"})
 	}
 }
 

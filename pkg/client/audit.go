@@ -29,11 +29,15 @@ func (c *Client) ProjectAudit(ctx context.Context, namespace string, q Query) it
 	return all[api.AuditEntry](ctx, c, api.ProjectAuditPath(namespace), q)
 }
 
-// VerifyAudit checks the chain of an audit log: that of a project's records, or with "" that of the service itself.
-func (c *Client) VerifyAudit(ctx context.Context, namespace string) (*api.AuditReport, error) {
-	var query url.Values
+// VerifyAudit checks the chain of an audit log: that of a project's records, or with "" that of the service itself. expect is
+// a head that it had earlier, and that it still has to have; nil is none.
+func (c *Client) VerifyAudit(ctx context.Context, namespace string, expect *api.AuditPlace) (*api.AuditReport, error) {
+	query := url.Values{}
 	if namespace != "" {
-		query = url.Values{api.ParamProject: {namespace}}
+		query.Set(api.ParamProject, namespace)
+	}
+	if expect != nil {
+		query.Set(api.ParamExpect, expect.String())
 	}
 	var out api.AuditReport
 	_, err := c.do(ctx, call{method: http.MethodGet, path: api.Prefix + api.RouteAuditVerify, query: query, out: &out})

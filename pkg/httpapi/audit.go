@@ -75,6 +75,19 @@ func entryOut(e audit.Entry) api.AuditEntry {
 	return out
 }
 
+// noted gives the place that the caller expects the log to have; nil when they don't say.
+func (r *request) noted() (*audit.Place, error) {
+	text, err := r.one(api.ParamExpect)
+	if text == "" || err != nil {
+		return nil, err
+	}
+	place, err := api.ParseAuditPlace(text)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "bad_parameter", "%s: %s", api.ParamExpect, err)
+	}
+	return (*audit.Place)(&place), nil
+}
+
 // verifyAudit checks the chain of a log: that of the project that is named, or of the service itself.
 func (s *Server) verifyAudit(w http.ResponseWriter, r *request) error {
 	namespace, err := r.one(api.ParamProject)
@@ -90,7 +103,11 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *request) error {
 		}
 		log = s.cfg.Audit.Of(project.DatabaseName(namespace))
 	}
-	report, err := log.Verify(r.Context())
+	noted, err := r.noted()
+	if err != nil {
+		return err
+	}
+	report, err := log.Verify(r.Context(), noted)
 	if err != nil {
 		return err
 	}

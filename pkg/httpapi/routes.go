@@ -87,7 +87,7 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteToken, right: user, handle: (*Server).deleteToken},
 
 		{method: "GET", pattern: api.RouteAudit, right: sys(access.AuditRead), handle: (*Server).listAudit, query: page},
-		{method: "GET", pattern: api.RouteAuditVerify, right: sys(access.AuditVerify), handle: (*Server).verifyAudit, query: []string{api.ParamProject}},
+		{method: "GET", pattern: api.RouteAuditVerify, right: sys(access.AuditVerify), handle: (*Server).verifyAudit, query: []string{api.ParamProject, api.ParamExpect}},
 		{method: "GET", pattern: api.RouteProjectAudit, right: prj(access.AuditRead), handle: (*Server).listProjectAudit, query: page},
 
 		{method: "GET", pattern: api.RouteProjects, right: sys(access.ProjectRead), handle: (*Server).listProjects, query: page},

@@ -169,7 +169,7 @@ func TestBulkWritesAreLogged(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Error(diff)
 				}
-				if report, err := w.logs.Of(w.database()).Verify(t.Context()); err != nil || report.Entries != 6 || len(report.Problems) > 0 {
+				if report, err := w.logs.Of(w.database()).Verify(t.Context(), nil); err != nil || report.Entries != 6 || len(report.Problems) > 0 {
 					t.Errorf("%+v, %v", report, err)
 				}
 			})
