@@ -207,6 +207,35 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// The system models answer alike: where a new one is, and its id as it is kept, however the path writes it.
+func TestSystemModelsAnswerAlike(t *testing.T) {
+	s := run(t, nil)
+	_, root := s.user("root", map[string]any{"isAdmin": true})
+	for model, body := range map[string]string{
+		"user":  `{"username": "ben", "password": "` + password + `"}`,
+		"org":   `{"name": "acme"}`,
+		"team":  `{"name": "crew"}`,
+		"token": `{"name": "ci", "scopes": []}`,
+	} {
+		made := s.do("POST", "/api/v1/"+model, session(root), text(body))
+		made.want(t, http.StatusCreated)
+		id := made.field("id")
+		if at := made.header.Get("Location"); at != "/api/v1/"+model+"/"+id {
+			t.Errorf("%s %s is at %q", model, id, at)
+		}
+		path := "/api/v1/" + model + "/" + strings.ToUpper(id)
+		for _, method := range []string{"GET", "PUT", "DELETE"} {
+			got := s.do(method, path, session(root), text(`{"name": "x"}`))
+			if got.status != http.StatusOK || got.field("id") != id {
+				t.Errorf("%s %s: %s %s", method, path, got, got.body)
+			}
+		}
+		if got := s.do("GET", path, session(root)); got.String() != notFound {
+			t.Errorf("%s is still there: %s", model, got)
+		}
+	}
+}
+
 // checkShape holds for every answer.
 func checkShape(t *testing.T, what string, a answer) {
 	t.Helper()

@@ -12,44 +12,19 @@ func (s *Server) listOrgs(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) createOrg(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	o, err := s.cfg.Orgs.Create(r.Context(), r.principal, body)
-	if err != nil {
-		return err
-	}
-	w.Header().Set(api.HeaderLocation, api.OrgPath(o.ID.Hex()))
-	return r.json(w, http.StatusCreated, orgOut(o))
+	return createModel(w, r, s.cfg.Orgs.Create, orgOut, func(o api.Org) string { return api.OrgPath(o.ID) })
 }
 
 func (s *Server) getOrg(w http.ResponseWriter, r *request) error {
-	o, err := s.cfg.Orgs.Get(r.Context(), r.principal, r.param("id"))
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, orgOut(o))
+	return getModel(w, r, s.cfg.Orgs.Get, orgOut)
 }
 
 func (s *Server) updateOrg(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	o, err := s.cfg.Orgs.Update(r.Context(), r.principal, r.param("id"), body)
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, orgOut(o))
+	return updateModel(w, r, s.cfg.Orgs.Update, orgOut)
 }
 
 func (s *Server) deleteOrg(w http.ResponseWriter, r *request) error {
-	o, err := s.cfg.Orgs.Delete(r.Context(), r.principal, r.param("id"))
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: o.ID.Hex()})
+	return deleteModel(w, r, s.cfg.Orgs.Delete)
 }
 
 func orgOut(o system.Org) api.Org {

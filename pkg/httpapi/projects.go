@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
-	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/status"
@@ -15,44 +18,25 @@ func (s *Server) listProjects(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) registerProject(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	p, err := s.cfg.Control.Register(r.Context(), body)
-	if err != nil {
-		return err
-	}
-	w.Header().Set(api.HeaderLocation, api.ProjectPath(p.ID.Hex()))
-	return r.json(w, http.StatusCreated, projectOut(p))
+	return createModel(w, r, func(ctx context.Context, _ *access.Principal, doc bson.D) (system.Project, error) {
+		return s.cfg.Control.Register(ctx, doc)
+	}, projectOut, func(p api.Project) string { return api.ProjectPath(p.ID) })
 }
 
 func (s *Server) getProject(w http.ResponseWriter, r *request) error {
-	p, err := s.cfg.Projects.Get(r.Context(), r.principal, r.param("id"))
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, projectOut(p))
+	return getModel(w, r, s.cfg.Projects.Get, projectOut)
 }
 
 func (s *Server) updateProject(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	p, err := s.cfg.Control.Update(r.Context(), r.param("id"), body)
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, projectOut(p))
+	return updateModel(w, r, func(ctx context.Context, _ *access.Principal, id string, doc bson.D) (system.Project, error) {
+		return s.cfg.Control.Update(ctx, id, doc)
+	}, projectOut)
 }
 
 func (s *Server) unregisterProject(w http.ResponseWriter, r *request) error {
-	id := strings.ToLower(r.param("id"))
-	if err := s.cfg.Control.Unregister(r.Context(), id); err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: id})
+	return deleteModel(w, r, func(ctx context.Context, _ *access.Principal, id string) error {
+		return s.cfg.Control.Unregister(ctx, id)
+	})
 }
 
 func projectOut(p system.Project) api.Project {

@@ -12,44 +12,19 @@ func (s *Server) listTeams(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) createTeam(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	t, err := s.cfg.Teams.Create(r.Context(), r.principal, body)
-	if err != nil {
-		return err
-	}
-	w.Header().Set(api.HeaderLocation, api.TeamPath(t.ID.Hex()))
-	return r.json(w, http.StatusCreated, teamOut(t))
+	return createModel(w, r, s.cfg.Teams.Create, teamOut, func(t api.Team) string { return api.TeamPath(t.ID) })
 }
 
 func (s *Server) getTeam(w http.ResponseWriter, r *request) error {
-	t, err := s.cfg.Teams.Get(r.Context(), r.principal, r.param("id"))
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, teamOut(t))
+	return getModel(w, r, s.cfg.Teams.Get, teamOut)
 }
 
 func (s *Server) updateTeam(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	t, err := s.cfg.Teams.Update(r.Context(), r.principal, r.param("id"), body)
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, teamOut(t))
+	return updateModel(w, r, s.cfg.Teams.Update, teamOut)
 }
 
 func (s *Server) deleteTeam(w http.ResponseWriter, r *request) error {
-	t, err := s.cfg.Teams.Delete(r.Context(), r.principal, r.param("id"))
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: t.ID.Hex()})
+	return deleteModel(w, r, s.cfg.Teams.Delete)
 }
 
 func teamOut(t system.Team) api.Team {

@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
@@ -36,35 +39,21 @@ func (s *Server) createToken(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getToken(w http.ResponseWriter, r *request) error {
-	t, err := s.cfg.Tokens.Get(r.Context(), r.principal, r.param("id"))
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, tokenOut(t))
+	return getModel(w, r, s.cfg.Tokens.Get, tokenOut)
 }
 
 func (s *Server) updateToken(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
 	grantable, err := s.grantable(r)
 	if err != nil {
 		return err
 	}
-	t, err := s.cfg.Tokens.Update(r.Context(), r.principal, r.param("id"), body, grantable)
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, tokenOut(t))
+	return updateModel(w, r, func(ctx context.Context, by *access.Principal, id string, doc bson.D) (system.Token, error) {
+		return s.cfg.Tokens.Update(ctx, by, id, doc, grantable)
+	}, tokenOut)
 }
 
 func (s *Server) deleteToken(w http.ResponseWriter, r *request) error {
-	id := r.param("id")
-	if _, err := s.cfg.Tokens.Delete(r.Context(), r.principal, id); err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: id})
+	return deleteModel(w, r, s.cfg.Tokens.Delete)
 }
 
 // tokenScopes lists what the caller may give a token now.

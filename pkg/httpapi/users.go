@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/system"
@@ -13,44 +12,19 @@ func (s *Server) listUsers(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) createUser(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	u, err := s.cfg.Users.Create(r.Context(), r.principal, body)
-	if err != nil {
-		return err
-	}
-	w.Header().Set(api.HeaderLocation, api.UserPath(u.ID.Hex()))
-	return r.json(w, http.StatusCreated, userOut(u))
+	return createModel(w, r, s.cfg.Users.Create, userOut, func(u api.User) string { return api.UserPath(u.ID) })
 }
 
 func (s *Server) getUser(w http.ResponseWriter, r *request) error {
-	u, err := s.cfg.Users.Get(r.Context(), r.principal, r.param("id"))
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, userOut(u))
+	return getModel(w, r, s.cfg.Users.Get, userOut)
 }
 
 func (s *Server) updateUser(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	u, err := s.cfg.Users.Update(r.Context(), r.principal, r.param("id"), body)
-	if err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, userOut(u))
+	return updateModel(w, r, s.cfg.Users.Update, userOut)
 }
 
 func (s *Server) deleteUser(w http.ResponseWriter, r *request) error {
-	id := strings.ToLower(r.param("id"))
-	if err := s.cfg.Users.Delete(r.Context(), r.principal, id); err != nil {
-		return err
-	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: id})
+	return deleteModel(w, r, s.cfg.Users.Delete)
 }
 
 func userOut(u system.User) api.User {

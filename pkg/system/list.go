@@ -9,13 +9,9 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/audit"
-	"github.com/svcctl/svc/pkg/document"
-	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
-	"github.com/svcctl/svc/pkg/store"
 )
 
 // listLimits bound what a list of system models may ask for: what the lists of collections have by default.
@@ -31,21 +27,6 @@ type Page[T any] struct {
 	HasMore       bool   // there are records behind the last item
 	Next          string // Params.After of the next page; "" at the end
 	Total         *int64 // how many match, if that was asked for
-}
-
-// model is one kind of system record as lists and the audit log see it.
-type model[T any] struct {
-	coll store.Collection
-	log  *audit.Log
-	name string // of the collection
-	// resolver knows the fields of what the model is read as, and no other: nothing else can be filtered or sorted by.
-	resolver query.Resolver
-}
-
-func newModel[T any](db store.Database, log *audit.Log, name string, readAs any) model[T] {
-	return model[T]{coll: db.Collection(name), log: log, name: name, resolver: query.Resolver{
-		Tree: fieldsOf(reflect.TypeOf(readAs)), Hidden: document.NewPathSet("_rev", "createdBy", "updatedBy"), Limits: listLimits,
-	}}
 }
 
 // fieldsOf makes the fields of a struct of pkg/api, by their names in JSON, which are those in the store.
@@ -146,12 +127,4 @@ func visible(by *access.Principal, limited ...bson.D) bson.D {
 		or = append(or, f)
 	}
 	return bson.D{{Key: "$or", Value: or}}
-}
-
-// seen gives errs.ErrNotFound for a record that is there and that the caller may not see.
-func seen(ok bool) error {
-	if ok {
-		return nil
-	}
-	return errs.ErrNotFound
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
@@ -36,14 +35,13 @@ type Orgs struct {
 	model[Org]
 	listeners
 
-	now func() time.Time
 	// what an org can't be deleted for
 	users, teams, projects store.Collection
 }
 
 func newOrgs(db store.Database, log *audit.Log, now func() time.Time) *Orgs {
 	return &Orgs{
-		model: newModel[Org](db, log, orgsName, api.Org{}), now: now,
+		model: newModel(db, log, now, orgsName, api.Org{}, func(o *Org) *int64 { return &o.Rev }),
 		users: db.Collection(usersName), teams: db.Collection(teamsName), projects: db.Collection(projectsName),
 	}
 }
@@ -63,14 +61,7 @@ func (os *Orgs) Create(ctx context.Context, by *access.Principal, doc bson.D) (O
 
 // Get reads an org that the caller may see, or gives errs.ErrNotFound.
 func (os *Orgs) Get(ctx context.Context, by *access.Principal, id string) (Org, error) {
-	o, err := os.byID(ctx, id)
-	if err == nil {
-		err = seen(maySeeOrg(by, o.ID.Hex()))
-	}
-	if err != nil {
-		return Org{}, err
-	}
-	return o, nil
+	return os.reveal(ctx, id, func(o Org) bool { return maySeeOrg(by, o.ID.Hex()) })
 }
 
 func maySeeOrg(by *access.Principal, id string) bool {
@@ -91,40 +82,26 @@ func (os *Orgs) Update(ctx context.Context, by *access.Principal, id string, doc
 	if !by.Full() {
 		return Org{}, errs.ErrDenied
 	}
-	var o Org
-	err := retry(ctx, func() error {
-		old, err := os.byID(ctx, id)
-		if err != nil {
-			return err
-		}
-		o = old
-		if err := parseOrg(&o, doc, false); err != nil {
-			return err
-		}
-		o.Rev++
+	o, err := os.update(ctx, id, func(o *Org) error {
 		o.UpdatedAt = os.now()
-		op, err := replaceOp(o, old.Rev)
-		if err != nil {
-			return err
-		}
-		return slugTaken(os.commit(ctx, audit.OpUpdate, &old, &o, op), o.Slug)
+		return parseOrg(o, doc, false)
 	})
 	os.changed(o.ID.Hex())
 	if err != nil {
-		return Org{}, err
+		return Org{}, slugTaken(err, o.Slug)
 	}
 	return o, nil
 }
 
 // Delete removes an org that nothing belongs to. Only administrators may. What comes to belong to it at the same moment
 // keeps an id that leads nowhere, which gives nothing and limits all the same.
-func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) (Org, error) {
+func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) error {
 	if !by.Full() {
-		return Org{}, errs.ErrDenied
+		return errs.ErrDenied
 	}
 	o, err := os.byID(ctx, id)
 	if err != nil {
-		return Org{}, err
+		return err
 	}
 	var held []string
 	for _, h := range []struct {
@@ -133,22 +110,22 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) (Or
 	}{{os.users, "orgIds", "users"}, {os.teams, "orgId", "teams"}, {os.projects, "orgId", "projects"}} {
 		f, err := mql.Compile(bson.D{{Key: h.path, Value: o.ID.Hex()}})
 		if err != nil {
-			return Org{}, err
+			return err
 		}
 		n, err := h.coll.Count(ctx, f, 0)
 		if err != nil {
-			return Org{}, err
+			return err
 		}
 		if n > 0 {
 			held = append(held, fmt.Sprintf("%d %s", n, h.noun))
 		}
 	}
 	if len(held) > 0 {
-		return Org{}, errs.New(errs.Conflict, "org_in_use", "the organization still has %s: move or delete them first", strings.Join(held, ", "))
+		return errs.New(errs.Conflict, "org_in_use", "the organization still has %s: move or delete them first", strings.Join(held, ", "))
 	}
 	err = os.commit(ctx, audit.OpDelete, &o, nil, store.Op{Kind: store.Delete, ID: idValue(o.ID)})
 	os.changed(o.ID.Hex())
-	return o, err
+	return err
 }
 
 // active gives those of ids that are orgs and active.
@@ -204,32 +181,4 @@ func Slug(name string) string {
 		}
 	}
 	return strings.Trim(b.String()[:min(b.Len(), maxSlug)], "-")
-}
-
-// byID reads a record, or gives errs.ErrNotFound.
-func (m model[T]) byID(ctx context.Context, id string) (T, error) {
-	oid, err := document.ParseID(id)
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return get[T](ctx, m.coll, idValue(oid))
-}
-
-// each reads the records with ids, in the order of their creation. Those that are not there are left out.
-func (m model[T]) each(ctx context.Context, ids []string, fn func(T)) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	f, err := mql.Compile(anyOf("_id", ids))
-	if err != nil {
-		return err
-	}
-	return m.coll.Find(ctx, store.Query{Filter: f, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
-		v, err := decode[T](doc)
-		if err == nil {
-			fn(v)
-		}
-		return err
-	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
@@ -37,7 +36,6 @@ type Resolver func(ctx context.Context, configFile string) (namespace string, er
 type Projects struct {
 	model[Project]
 
-	now  func() time.Time
 	orgs *Orgs
 }
 
@@ -67,14 +65,7 @@ func (ps *Projects) Create(ctx context.Context, doc bson.D, resolve Resolver) (P
 
 // Get reads a registration that the caller may see, or gives errs.ErrNotFound.
 func (ps *Projects) Get(ctx context.Context, by *access.Principal, id string) (Project, error) {
-	p, err := ps.byID(ctx, id)
-	if err == nil {
-		err = seen(by.InOrg(p.OrgID))
-	}
-	if err != nil {
-		return Project{}, err
-	}
-	return p, nil
+	return ps.reveal(ctx, id, func(p Project) bool { return by.InOrg(p.OrgID) })
 }
 
 // ByID reads a registration, whoever asks, or gives errs.ErrNotFound.
@@ -108,21 +99,9 @@ func (ps *Projects) All(ctx context.Context) ([]Project, error) {
 // Update changes the members of a registration that a request body gives; null resets one. A new config file has to
 // pass resolve and to name the same namespace, since the data belongs to that.
 func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve Resolver) (Project, error) {
-	oid, err := document.ParseID(id)
-	if err != nil {
-		return Project{}, err
-	}
-	if err := ps.parse(ctx, &Project{}, doc, false); err != nil {
-		return Project{}, err
-	}
-	var p Project
-	err = retry(ctx, func() error {
-		old, err := get[Project](ctx, ps.coll, idValue(oid))
-		if err != nil {
-			return err
-		}
-		p = old
-		if err := ps.parse(ctx, &p, doc, false); err != nil {
+	return ps.update(ctx, id, func(p *Project) error {
+		old := *p
+		if err := ps.parse(ctx, p, doc, false); err != nil {
 			return err
 		}
 		if p.ConfigFile != old.ConfigFile {
@@ -140,15 +119,9 @@ func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve R
 		if p.Name == "" {
 			p.Name = p.Namespace
 		}
-		p.Rev++
 		p.UpdatedAt = ps.now()
-		op, err := replaceOp(p, old.Rev)
-		if err != nil {
-			return err
-		}
-		return ps.commit(ctx, audit.OpUpdate, &old, &p, op)
+		return nil
 	})
-	return p, err
 }
 
 // Delete ends a registration and gives back what it was. The project's data stays.

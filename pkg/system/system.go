@@ -72,19 +72,23 @@ func New(st store.Store, opts Options) *System {
 	teams := newTeams(db, log, orgs, now)
 	secrets := &Secrets{coll: db.Collection(secretsName), log: log, now: now}
 	tokens := &Tokens{
-		model: newModel[Token](db, log, tokensName, api.Token{}), now: now,
+		model:   newModel(db, log, now, tokensName, api.Token{}, func(t *Token) *int64 { return &t.Rev }),
 		secrets: secrets, defaultTTL: opts.PATDefaultTTL, maxTTL: opts.PATMaxTTL,
 	}
 	return &System{
 		Users: &Users{
-			model: newModel[User](db, log, usersName, api.User{}), now: now, hash: opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
+			model: newModel(db, log, now, usersName, api.User{}, func(u *User) *int64 { return &u.Rev }),
+			hash:  opts.HashPassword, orgs: orgs, teams: teams, tokens: tokens,
 		},
-		Orgs:     orgs,
-		Teams:    teams,
-		Projects: &Projects{model: newModel[Project](db, log, projectsName, api.Project{}), now: now, orgs: orgs},
-		Tokens:   tokens,
-		Secrets:  secrets,
-		Logins:   &Logins{coll: db.Collection("login_failures"), now: now},
+		Orgs:  orgs,
+		Teams: teams,
+		Projects: &Projects{
+			model: newModel(db, log, now, projectsName, api.Project{}, func(p *Project) *int64 { return &p.Rev }),
+			orgs:  orgs,
+		},
+		Tokens:  tokens,
+		Secrets: secrets,
+		Logins:  &Logins{coll: db.Collection("login_failures"), now: now},
 
 		Generations: &Generations{coll: db.Collection("generations"), now: now},
 

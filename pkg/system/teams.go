@@ -34,14 +34,11 @@ type Teams struct {
 	model[Team]
 	listeners
 
-	now  func() time.Time
 	orgs *Orgs
 }
 
 func newTeams(db store.Database, log *audit.Log, orgs *Orgs, now func() time.Time) *Teams {
-	return &Teams{
-		model: newModel[Team](db, log, teamsName, api.Team{}), now: now, orgs: orgs,
-	}
+	return &Teams{model: newModel(db, log, now, teamsName, api.Team{}, func(t *Team) *int64 { return &t.Rev }), orgs: orgs}
 }
 
 // Create adds a team from a request body. Only administrators may.
@@ -59,14 +56,7 @@ func (ts *Teams) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 
 // Get reads a team that the caller may see, or gives errs.ErrNotFound.
 func (ts *Teams) Get(ctx context.Context, by *access.Principal, id string) (Team, error) {
-	t, err := ts.byID(ctx, id)
-	if err == nil {
-		err = seen(maySeeTeam(by, t))
-	}
-	if err != nil {
-		return Team{}, err
-	}
-	return t, nil
+	return ts.reveal(ctx, id, func(t Team) bool { return maySeeTeam(by, t) })
 }
 
 func maySeeTeam(by *access.Principal, t Team) bool {
@@ -88,54 +78,40 @@ func (ts *Teams) Update(ctx context.Context, by *access.Principal, id string, do
 	if !by.Full() {
 		return Team{}, errs.ErrDenied
 	}
-	var t Team
-	err := retry(ctx, func() error {
-		old, err := ts.byID(ctx, id)
-		if err != nil {
-			return err
-		}
-		t = old
-		if err := ts.parse(ctx, by, &t, doc, false); err != nil {
-			return err
-		}
-		t.Rev++
+	t, err := ts.update(ctx, id, func(t *Team) error {
 		t.UpdatedAt = ts.now()
-		op, err := replaceOp(t, old.Rev)
-		if err != nil {
-			return err
-		}
-		return slugTaken(ts.commit(ctx, audit.OpUpdate, &old, &t, op), t.Slug)
+		return ts.parse(ctx, by, t, doc, false)
 	})
 	ts.changed(t.ID.Hex())
 	if err != nil {
-		return Team{}, err
+		return Team{}, slugTaken(err, t.Slug)
 	}
 	return t, nil
 }
 
 // Delete removes a team, also from its users. Only administrators may.
-func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) (Team, error) {
+func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) error {
 	if !by.Full() {
-		return Team{}, errs.ErrDenied
+		return errs.ErrDenied
 	}
 	t, err := ts.byID(ctx, id)
 	if err != nil {
-		return Team{}, err
+		return err
 	}
 	members, err := mql.Compile(bson.D{{Key: "teamIds", Value: t.ID.Hex()}})
 	if err != nil {
-		return Team{}, err
+		return err
 	}
 	leave, err := mql.CompileUpdate(bson.D{
 		{Key: "$pull", Value: bson.D{{Key: "teamIds", Value: t.ID.Hex()}}},
 		{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}},
 	}, nil)
 	if err != nil {
-		return Team{}, err
+		return err
 	}
 	entry, err := ts.entry(audit.OpDelete, &t, nil)
 	if err != nil {
-		return Team{}, err
+		return err
 	}
 	// A user who is put into the team at the same moment keeps an id that leads nowhere, which gives nothing.
 	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
@@ -145,7 +121,7 @@ func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) (T
 		return write(ctx, tx.Collection(teamsName), store.Op{Kind: store.Delete, ID: idValue(t.ID)})
 	}, entry)
 	ts.changed(t.ID.Hex())
-	return t, err
+	return err
 }
 
 // seenBy looks up which teams a caller may name: those that they may see.

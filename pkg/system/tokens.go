@@ -53,7 +53,6 @@ type Tokens struct {
 	model[Token]
 	listeners
 
-	now                func() time.Time
 	secrets            *Secrets
 	defaultTTL, maxTTL time.Duration
 
@@ -131,14 +130,7 @@ func (ts *Tokens) insert(ctx context.Context, by *access.Principal, t Token) err
 
 // Get reads a token that the caller may see, or gives errs.ErrNotFound.
 func (ts *Tokens) Get(ctx context.Context, by *access.Principal, id string) (Token, error) {
-	t, err := ts.byID(ctx, id)
-	if err == nil {
-		err = seen(by.Full() || by.IsUser(t.UserID))
-	}
-	if err != nil {
-		return Token{}, err
-	}
-	return t, nil
+	return ts.reveal(ctx, id, func(t Token) bool { return by.Full() || by.IsUser(t.UserID) })
 }
 
 // ByID reads a token, whoever asks, or gives errs.ErrNotFound.
@@ -159,30 +151,17 @@ func (ts *Tokens) List(ctx context.Context, by *access.Principal, params query.P
 // Update changes the members of a token that a request body gives. Only its owner may; scopes that are given have to be
 // among grantable, also those that it has already.
 func (ts *Tokens) Update(ctx context.Context, by *access.Principal, id string, doc bson.D, grantable []string) (Token, error) {
-	var t Token
-	err := retry(ctx, func() error {
-		old, err := ts.Get(ctx, by, id)
-		if err != nil {
-			return err
-		}
-		if !by.IsUser(old.UserID) {
+	t, err := ts.update(ctx, id, func(t *Token) error {
+		switch {
+		case by.IsUser(t.UserID):
+		case by.Full():
 			return errs.ErrDenied
+		default:
+			return errs.ErrNotFound
 		}
-		t = old
-		if err := ts.parse(&t, doc, false, grantable); err != nil {
-			return err
-		}
-		t.Rev++
 		t.UpdatedAt = ts.now()
-		op, err := replaceOp(t, old.Rev)
-		if err != nil {
-			return err
-		}
-		return ts.commit(ctx, audit.OpUpdate, &old, &t, op)
+		return ts.parse(t, doc, false, grantable)
 	})
-	if t.ID.IsZero() {
-		return Token{}, err
-	}
 	ts.changed(t.ID.Hex()) // also after an error, when nobody knows what was written
 	if err != nil {
 		return Token{}, err
@@ -191,14 +170,14 @@ func (ts *Tokens) Update(ctx context.Context, by *access.Principal, id string, d
 }
 
 // Delete revokes a token that the caller may see.
-func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) (Token, error) {
+func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) error {
 	t, err := ts.Get(ctx, by, id)
 	if err != nil {
-		return Token{}, err
+		return err
 	}
 	err = ts.commit(ctx, audit.OpDelete, &t, nil, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
 	ts.changed(t.ID.Hex())
-	return t, err
+	return err
 }
 
 // Used notes the use of a token, unless one has been noted less than every ago, by whichever instance.

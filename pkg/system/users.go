@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,7 +14,6 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
@@ -56,7 +56,6 @@ type Users struct {
 	model[User]
 	listeners
 
-	now   func() time.Time
 	hash  func(ctx context.Context, password string) (string, error)
 	orgs  *Orgs
 	teams *Teams
@@ -93,14 +92,7 @@ func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 
 // Get reads a user that the caller may see, or gives errs.ErrNotFound.
 func (us *Users) Get(ctx context.Context, by *access.Principal, id string) (User, error) {
-	u, err := us.byID(ctx, id)
-	if err == nil {
-		err = seen(maySeeUser(by, u))
-	}
-	if err != nil {
-		return User{}, err
-	}
-	return u, nil
+	return us.reveal(ctx, id, func(u User) bool { return maySeeUser(by, u) })
 }
 
 // ByID reads a user, whoever asks, or gives errs.ErrNotFound.
@@ -124,10 +116,6 @@ func (us *Users) List(ctx context.Context, by *access.Principal, params query.Pa
 // Update changes the members of a user that a request body gives, on behalf of by; null resets one. A new password or
 // a deactivation makes the user's session tokens and personal access tokens void.
 func (us *Users) Update(ctx context.Context, by *access.Principal, id string, doc bson.D) (User, error) {
-	oid, err := document.ParseID(id)
-	if err != nil {
-		return User{}, err
-	}
 	// Checked and hashed once, before the loop that may repeat.
 	given, err := us.Get(ctx, by, id)
 	if err != nil {
@@ -137,7 +125,7 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 	if err != nil {
 		return User{}, err
 	}
-	if password != "" && by.IsUser(oid.Hex()) {
+	if password != "" && by.IsUser(given.ID.Hex()) {
 		return User{}, errs.Validation([]errs.FieldError{{
 			Path: "password", Rule: "readonly", Message: "change your own password at /me/password, which asks for the present one",
 		}})
@@ -148,7 +136,7 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 			return User{}, err
 		}
 	}
-	return us.mutate(ctx, audit.OpUpdate, oid, func(u *User) error {
+	return us.mutate(ctx, audit.OpUpdate, given.ID, func(u *User) error {
 		old := *u
 		if _, err := us.parse(ctx, by, u, doc, false); err != nil {
 			return err
@@ -213,16 +201,9 @@ func (us *Users) LoggedIn(ctx context.Context, id bson.ObjectID, from, rehash st
 
 // Delete removes a user on behalf of by. All tokens of theirs are void with them.
 func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) error {
-	oid, err := document.ParseID(id)
-	if err != nil {
-		return err
-	}
-	err = retry(ctx, func() error {
-		u, err := get[User](ctx, us.coll, idValue(oid))
+	err := retry(ctx, func() error {
+		u, err := us.Get(ctx, by, id)
 		if err != nil {
-			return err
-		}
-		if err := seen(maySeeUser(by, u)); err != nil {
 			return err
 		}
 		if err := us.mayChange(ctx, by, u, u, true); err != nil {
@@ -232,30 +213,16 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 		if err != nil {
 			return err
 		}
-		return us.apply(ctx, audit.OpDelete, u, nil, store.Op{Kind: store.Delete, ID: idValue(oid), If: at})
+		return us.apply(ctx, audit.OpDelete, u, nil, store.Op{Kind: store.Delete, ID: idValue(u.ID), If: at})
 	})
-	us.changed(oid.Hex())
+	us.changed(strings.ToLower(id))
 	return err
 }
 
 // mutate applies fn to the user as it is when the write happens. op is what that is to the audit log.
 func (us *Users) mutate(ctx context.Context, op string, id bson.ObjectID, fn func(*User) error) (User, error) {
-	var u User
-	err := retry(ctx, func() error {
-		old, err := get[User](ctx, us.coll, idValue(id))
-		if err != nil {
-			return err
-		}
-		u = old
-		if err := fn(&u); err != nil {
-			return err
-		}
-		u.Rev++
-		replace, err := replaceOp(u, old.Rev)
-		if err != nil {
-			return err
-		}
-		return us.apply(ctx, op, old, &u, replace)
+	u, err := us.rewrite(ctx, id.Hex(), fn, func(old, next *User, replace store.Op) error {
+		return us.apply(ctx, op, *old, next, replace)
 	})
 	us.changed(id.Hex()) // also after an error, when nobody knows what was written
 	if err != nil {

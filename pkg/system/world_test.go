@@ -218,7 +218,7 @@ func TestStandingFollowsTeamsAndOrgs(t *testing.T) {
 		{"that org is deactivated", func() error { return w.activate("beta", false) }, false},
 		{"and comes back", func() error { return w.activate("beta", true) }, true},
 		{"moved to no org", func() error { return w.moveTeam("crew", "") }, true},
-		{"deleted", func() error { _, err := w.Teams.Delete(t.Context(), admin, w.teams["crew"]); return err }, false},
+		{"deleted", func() error { return w.Teams.Delete(t.Context(), admin, w.teams["crew"]) }, false},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatal(step.name, err)
