@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -352,7 +353,10 @@ func TestS23PrivilegeEscalation(t *testing.T) {
 func TestS38UniqueRace(t *testing.T) {
 	const writers = 64
 	rounds := 4
-	if testing.Short() {
+	switch {
+	case os.Getenv("SOAK") != "":
+		rounds = 1000
+	case testing.Short():
 		rounds = 2
 	}
 	onBoth(t, func(s *service) {

@@ -17,7 +17,7 @@ import (
 
 const (
 	leaseName = "audit"
-	leaseTime = 10 * time.Second
+	leaseTime = 2 * time.Second // after a crash, how long the next owner waits; more than a batch takes
 
 	batchEntries = 500     // of one transaction
 	batchSize    = 4 << 20 // bytes of one transaction; one entry may be more

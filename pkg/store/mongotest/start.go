@@ -79,14 +79,20 @@ type Option func(*settings)
 // FailPoints lets tests make commands fail (configureFailPoint).
 func FailPoints() Option { return func(s *settings) { s.failPoints = true } }
 
-func defaults() settings { return settings{oplogMB: 128, checkpoints: time.Minute} }
+func defaults() settings {
+	return settings{oplogMB: 128, checkpoints: time.Minute, transaction: time.Minute}
+}
 
 type settings struct {
 	oplogMB     int
 	checkpoints time.Duration
+	transaction time.Duration
 	secured     bool
 	failPoints  bool
 }
+
+// TransactionTime is how long a transaction may last, in place of a minute: one whose program was killed goes on until then.
+func TransactionTime(d time.Duration) Option { return func(s *settings) { s.transaction = d } }
 
 // OplogMB is about how many MB of changes the server remembers.
 func OplogMB(n int) Option { return func(s *settings) { s.oplogMB = n } }
@@ -141,7 +147,8 @@ func launchIn(ctx context.Context, dir string, s settings, flags []string) (*Ser
 		flags = append(flags, server.secrets.flags()...)
 	}
 	argv = append(argv, "--port", port, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", strconv.Itoa(s.oplogMB),
-		"--syncdelay", strconv.Itoa(int(s.checkpoints/time.Second)), "--setParameter", "diagnosticDataCollectionEnabled=false")
+		"--syncdelay", strconv.Itoa(int(s.checkpoints/time.Second)), "--setParameter", "diagnosticDataCollectionEnabled=false",
+		"--setParameter", "transactionLifetimeLimitSeconds="+strconv.Itoa(int(s.transaction/time.Second)))
 	if s.failPoints {
 		flags = append(flags, "--setParameter", "enableTestCommands=1")
 	}
