@@ -76,6 +76,9 @@ type Config struct {
 	// SecretFiles are the files that settings were read from and configs may not read.
 	SecretFiles []string
 	OnFatal     func(err error) // the embedded store can't go on; the process should log and exit
+
+	// PasswordCost is that of password hashes, for tests, which make many. No setting has it: zero is auth.DefaultParams.
+	PasswordCost auth.Params
 }
 
 // App is the service, put together. Run it once.
@@ -166,7 +169,10 @@ func (a *App) wire(ctx context.Context) error {
 	registerer := prometheus.NewRegistry()
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	hasher := auth.NewHasher(auth.DefaultParams(), max(1, runtime.GOMAXPROCS(0)/2)) // logins leave cores for the rest
+	if cfg.PasswordCost == (auth.Params{}) {
+		cfg.PasswordCost = auth.DefaultParams()
+	}
+	hasher := auth.NewHasher(cfg.PasswordCost, max(1, runtime.GOMAXPROCS(0)/2)) // logins leave cores for the rest
 	a.logs = audit.New(audit.Options{
 		Store: a.store, Now: cfg.Now, Logger: cfg.Logger, Holder: holder(), SystemDatabase: system.DatabaseName, SystemRetention: cfg.AuditRetention,
 	})

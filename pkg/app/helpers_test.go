@@ -19,6 +19,7 @@ import (
 
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/auth"
 )
 
 // The secrets that the tests work with. None of them may ever be found in a log, an error or a metric.
@@ -29,6 +30,9 @@ const (
 	projectToken    = "canary-project-admin-token-77aB"
 	password        = "canary-password-Ff3x-Qe9"
 )
+
+// cheap are the costs of password hashes in tests, which make thousands. TestPasswordCost has those that users get.
+var cheap = auth.Params{Memory: 64, Time: 1, Threads: 1}
 
 // shopFiles is the project that most tests use.
 const shopConfig = `
@@ -94,6 +98,7 @@ func run(t *testing.T, change func(c *app.Config)) *service {
 		DataDir: t.TempDir(), ProjectsDir: s.dir, Watch: controllers.WatchOff, ShutdownGrace: 10 * time.Second,
 		Version: "v0-test", Logger: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now: time.Now, Env: func(string) (string, bool) { return "", false }, OnFatal: func(err error) { t.Error(err) },
+		PasswordCost: cheap,
 	}
 	if change != nil {
 		change(&cfg)

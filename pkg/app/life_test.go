@@ -53,7 +53,7 @@ func newConfig(t *testing.T) app.Config {
 		ProjectsDir: filepath.Join(dir, "projects"), Watch: controllers.WatchReload, ShutdownGrace: patience,
 		Version: "1.2.3", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Env:     func(string) (string, bool) { return "", false },
-		OnFatal: func(err error) { t.Error(err) },
+		OnFatal: func(err error) { t.Error(err) }, PasswordCost: cheap,
 	}
 	edit(t, cfg, config)
 	return cfg

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,9 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded"
 )
 
 // clock is the time and what a test adds to it.
@@ -227,6 +233,28 @@ func TestS37FirstAdmin(t *testing.T) {
 		t.Fatalf("users: %+v, %v", list, err)
 	}
 	svc.login(t, list.Items[0].Username, password)
+}
+
+// What the other tests have cheap: a service that is told nothing hashes passwords at the full cost.
+func TestPasswordCost(t *testing.T) {
+	cfg := newConfig(t)
+	cfg.PasswordCost, cfg.AdminUser, cfg.AdminPassword = auth.Params{}, "root", password
+	svc := start(t, cfg)
+	svc.login(t, "root", password)
+	svc.stop()
+	st, err := embedded.Open(t.Context(), embedded.Options{Dir: filepath.Join(cfg.DataDir, "store"), ReadOnly: true, OnFatal: cfg.OnFatal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	var hash string
+	err = st.Database("svc").Collection("users").Find(t.Context(), store.Query{}, func(doc bson.Raw) error {
+		hash, _ = doc.Lookup("passwordHash").StringValueOK()
+		return nil
+	})
+	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=65536,t=2,p=1$") {
+		t.Errorf("%.40s, %v", hash, err)
+	}
 }
 
 func TestFirstAdmin(t *testing.T) {

@@ -130,7 +130,7 @@ func storeConfig(t *testing.T, uri string, logs io.Writer) app.Config {
 		Host: "127.0.0.1", MaxBodySize: 1 << 20, AdminToken: adminToken, StoreURI: uri, DataDir: t.TempDir(), ProjectsDir: t.TempDir(),
 		Watch: controllers.WatchOff, ShutdownGrace: time.Second, Now: time.Now, OnFatal: func(err error) { t.Error(err) },
 		Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Env:    func(string) (string, bool) { return "", false },
+		Env:    func(string) (string, bool) { return "", false }, PasswordCost: cheap,
 	}
 }
 

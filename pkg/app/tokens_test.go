@@ -338,7 +338,9 @@ func TestTokenRoutes(t *testing.T) {
 func TestTokenLimit(t *testing.T) {
 	s := run(t, nil)
 	_, ann := s.user("ann", nil)
-	create := func() answer { return s.do("POST", "/api/v1/token", session(ann), text(`{"name": "ci", "scopes": []}`)) }
+	create := func() answer {
+		return s.do("POST", "/api/v1/token", session(ann), text(`{"name": "ci", "scopes": []}`))
+	}
 	id := ""
 	for range 100 {
 		res := create()
