@@ -30,8 +30,7 @@ const (
 	indexController   = "index"
 )
 
-// DefaultResync is how often every registration is looked at again, to repair what an event missed and to learn of
-// registrations made on other instances.
+// DefaultResync is how often every registration is looked at again, to repair what an event missed.
 const DefaultResync = time.Minute
 
 // indexResyncs is how many times longer the time between two looks at a project's indexes is.
@@ -66,7 +65,7 @@ func New(d Deps) (*Control, error) {
 	for _, c := range []controller.Controller{
 		{
 			Name: projectController, Reconciler: projects, Workers: 2,
-			Sources: []controller.Source{controller.SourceFunc(d.watch)}, List: d.registered, Resync: d.Resync,
+			Sources: []controller.Source{controller.SourceFunc(d.watch), controller.SourceFunc(d.follow)}, List: d.registered, Resync: d.Resync,
 		},
 		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: indexResyncs * d.Resync},
 	} {
@@ -83,6 +82,17 @@ func (d Deps) watch(ctx context.Context, enqueue func(key string)) error {
 		return nil
 	}
 	return d.Watcher.Start(ctx, enqueue)
+}
+
+// follow is the source of registrations that were written, by whichever instance.
+func (d Deps) follow(ctx context.Context, enqueue func(key string)) error {
+	return d.Projects.Watch(ctx, enqueue, func() error { // what came before the feed
+		ids, err := d.registered(ctx)
+		for _, id := range ids {
+			enqueue(id)
+		}
+		return err
+	})
 }
 
 // registered lists the ids of all registrations, and of what is served without one any more.

@@ -36,7 +36,27 @@ type Resolver func(ctx context.Context, configFile string) (namespace string, er
 type Projects struct {
 	model[Project]
 
+	db   store.Database
 	orgs *Orgs
+}
+
+// Watch calls changed with the id of each registration that is created, changed or deleted from now on, by whichever
+// instance, until ctx ends. ready is called in between: what it reads is followed without a gap.
+func (ps *Projects) Watch(ctx context.Context, changed func(id string), ready func() error) error {
+	from, err := ps.db.Position(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ready(); err != nil {
+		return err
+	}
+	w := store.Watch{After: from, Collections: []string{projectsName}}
+	return ps.db.Watch(ctx, w, func(e store.Event) error {
+		if id, ok := e.ID.ObjectIDOK(); ok {
+			changed(id.Hex())
+		}
+		return nil
+	})
 }
 
 // Create registers a project from a request body, after resolve has accepted its config file.

@@ -84,6 +84,7 @@ func New(st store.Store, opts Options) *System {
 		Teams: teams,
 		Projects: &Projects{
 			model: newModel(db, log, now, projectsName, api.Project{}, func(p *Project) *int64 { return &p.Rev }),
+			db:    db,
 			orgs:  orgs,
 		},
 		Tokens:  tokens,
