@@ -14,7 +14,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-audit bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -31,8 +31,12 @@ test: ## Vet, lint where the linter is installed, and run all tests on both stor
 bench: build ## Measure the service: requests per second, latency, CPU, start, memory (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -svcd bin/svcd $(BENCHFLAGS)
 
-bench-login: build ## Measure what a session costs a read, and what 500 garbage logins a second do to the p99 of reads
-	@$(GO) run ./bench -logins -svcd bin/svcd $(BENCHFLAGS)
+bench-login: build ## Measure what credentials cost a read, and what 500 garbage logins a second do to the p99 of reads
+	@$(GO) run ./bench -what credentials -svcd bin/svcd $(BENCHFLAGS)
+	@$(GO) run ./bench -what logins -svcd bin/svcd $(BENCHFLAGS)
+
+bench-audit: build ## Measure what the audit log costs a write (STORE_URI=mongodb://… for MongoDB)
+	@$(GO) run ./bench -what audit -svcd bin/svcd $(BENCHFLAGS)
 
 bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoDB doing the same work
 	@cd bench/store && $(GO) run . $(BENCHFLAGS)

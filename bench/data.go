@@ -22,6 +22,24 @@ type articles struct {
 	words   []string
 	authors []string // ids
 	ids     []string
+
+	collection string // where they are
+}
+
+// seeded starts the service with articles in its store.
+func seeded(ctx context.Context, o options, articles int) (*server, *articles, error) {
+	s, err := newServer(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = s.start(ctx, "/readyz"); err == nil {
+		a, seedErr := seed(ctx, s, articles)
+		if seedErr == nil {
+			return s, a, nil
+		}
+		err = seedErr
+	}
+	return nil, nil, errors.Join(err, s.remove())
 }
 
 // seed registers the project and fills it by bulk creates.
@@ -36,7 +54,7 @@ func seed(ctx context.Context, s *server, n int) (*articles, error) {
 	if err := indexed(ctx, s, project.ID); err != nil {
 		return nil, err
 	}
-	a := &articles{rng: rand.New(rand.NewPCG(7, 42))}
+	a := &articles{collection: "articles", rng: rand.New(rand.NewPCG(7, 42))}
 	a.words = vocabulary(a.rng)
 	var err error
 	if a.authors, err = a.fill(ctx, s, "authors", authorCount, a.author); err != nil {

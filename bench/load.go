@@ -28,7 +28,8 @@ type operation struct {
 
 // operations are read-one, a list as a front page asks for it, create and update.
 func operations(a *articles) []operation {
-	list := articlesPath + "?limit=20&sort=-publishedAt&filter=" + url.QueryEscape(`{"status":"published","active":true}`)
+	all := "/api/v1/_/bench/" + a.collection
+	list := all + "?limit=20&sort=-publishedAt&filter=" + url.QueryEscape(`{"status":"published","active":true}`)
 	var created atomic.Int64
 	templates := make([]string, 200)
 	for i := range templates {
@@ -40,13 +41,13 @@ func operations(a *articles) []operation {
 		}
 		templates[i] = string(data)
 	}
-	id := func(rng *rand.Rand) string { return articlesPath + "/" + a.ids[rng.IntN(len(a.ids))] }
+	id := func(rng *rand.Rand) string { return all + "/" + a.ids[rng.IntN(len(a.ids))] }
 	return []operation{
 		{"read-one", http.StatusOK, bodyLength, "", func(rng *rand.Rand) (string, string, string) { return http.MethodGet, id(rng), "" }},
 		{"list", http.StatusOK, 20 * bodyLength, "", func(*rand.Rand) (string, string, string) { return http.MethodGet, list, "" }},
 		{"create", http.StatusCreated, bodyLength, "", func(rng *rand.Rand) (string, string, string) {
 			slug := fmt.Sprintf("new-%d", created.Add(1))
-			return http.MethodPost, articlesPath, strings.Replace(templates[rng.IntN(len(templates))], "@SLUG@", slug, 1)
+			return http.MethodPost, all, strings.Replace(templates[rng.IntN(len(templates))], "@SLUG@", slug, 1)
 		}},
 		{"update", http.StatusOK, bodyLength, "", func(rng *rand.Rand) (string, string, string) {
 			return http.MethodPut, id(rng), fmt.Sprintf(`{"title":"Updated %d","views":%d}`, rng.IntN(1e9), rng.IntN(1e5))
@@ -55,7 +56,8 @@ func operations(a *articles) []operation {
 }
 
 // load keeps a number of connections busy for a time, each with one request after the other, and checks every answer.
-func load(ctx context.Context, s *server, op operation, connections int, duration time.Duration) (run, error) {
+// then, which may be nil, is what the service has to do then; its time counts.
+func load(ctx context.Context, s *server, op operation, connections int, duration time.Duration, then func() error) (run, error) {
 	before, err := s.usage(ctx)
 	if err != nil {
 		return run{}, err
@@ -67,6 +69,11 @@ func load(ctx context.Context, s *server, op operation, connections int, duratio
 		wg.Go(func() { took[i], errs[i] = connection(ctx, s.addr, op, uint64(i), began.Add(duration)) })
 	}
 	wg.Wait()
+	if then != nil {
+		if err := then(); err != nil {
+			return run{}, err
+		}
+	}
 	elapsed := time.Since(began)
 	for _, err := range errs {
 		if err != nil {

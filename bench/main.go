@@ -6,11 +6,12 @@
 //	STORE_URI=mongodb://… make bench      on a MongoDB that is empty: the databases svc and svc_bench are written
 //	BENCHFLAGS='-duration 10s -json out.json' make bench
 //
-// With -logins (make bench-login) it measures what a session costs a read, and what a flood of garbage logins does to the
-// p99 of reads.
+// With -what it measures something else: what each kind of credential costs a read (credentials) and what a flood of garbage
+// logins does to the p99 of reads (logins; make bench-login measures both), or what the audit log costs a write (audit; make
+// bench-audit). Those run by turns, and print the medians of the rounds and of what each round gave beside another.
 //
-// load.go is the load, login.go that of logins, server.go the process under it, data.go the articles; project/ is what it serves, which
-// bench/peers/svc.py, the side-by-side benchmark, serves too.
+// load.go is the load, flood.go that of logins, compare.go what runs by turns, server.go the process under it, data.go the
+// articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
 package main
 
 import (
@@ -31,9 +32,9 @@ import (
 
 type options struct {
 	svcd, project, json string
+	what                string
 	articles            int
 	duration            time.Duration
-	logins              bool
 }
 
 // report is the result, as -json writes it.
@@ -67,12 +68,15 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "write the result as JSON to this file, too")
 	flag.IntVar(&o.articles, "articles", 10000, "articles to start with")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
-	flag.BoolVar(&o.logins, "logins", false, "measure sessions and floods of logins instead")
+	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins or audit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	run := measure
-	if o.logins {
-		run = measureLogins
+	run, ok := map[string]func(context.Context, options) error{
+		"service": measure, "credentials": measureCredentials, "logins": measureFloods, "audit": measureAudit,
+	}[o.what]
+	if !ok {
+		flag.Usage()
+		os.Exit(2)
 	}
 	err := run(ctx, o)
 	stop()
@@ -107,11 +111,11 @@ func measure(ctx context.Context, o options) (err error) {
 	}
 	for _, op := range operations(a) {
 		fmt.Fprintf(os.Stderr, "measuring %s …\n", op.name)
-		if _, err := load(ctx, s, op, 16, time.Second); err != nil { // warm-up
+		if _, err := load(ctx, s, op, 16, time.Second, nil); err != nil { // warm-up
 			return err
 		}
 		for _, connections := range []int{1, 16, 64} {
-			one, err := load(ctx, s, op, connections, o.duration)
+			one, err := load(ctx, s, op, connections, o.duration, nil)
 			if err != nil {
 				return err
 			}

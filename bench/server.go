@@ -27,7 +27,6 @@ const (
 // server is svcd as a process of its own, on a directory that remove takes away.
 type server struct {
 	svcd, dir, addr string
-	env             []string   // more settings
 	cmd             *exec.Cmd  // nil while it does not run
 	ended           chan error // gives how cmd ended, once
 }
@@ -73,8 +72,8 @@ func (s *server) start(ctx context.Context, path string) error {
 	var log bytes.Buffer
 	s.cmd = exec.CommandContext(ctx, s.svcd, "serve")
 	s.cmd.Env = append(os.Environ(), "API_HOST=127.0.0.1", "API_PORT="+port, "DATA_DIR="+filepath.Join(s.dir, "data"),
-		"PROJECTS_DIR="+filepath.Join(s.dir, "projects"), "ADMIN_TOKEN="+adminToken, "LOG_LEVEL=warn")
-	s.cmd.Env = append(s.cmd.Env, s.env...)
+		"PROJECTS_DIR="+filepath.Join(s.dir, "projects"), "ADMIN_TOKEN="+adminToken, "LOG_LEVEL=warn",
+		"API_TRUSTED_PROXIES=127.0.0.1")
 	s.cmd.Stderr = &log
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -120,6 +119,11 @@ func (s *server) remove() error { return errors.Join(s.stop(), os.RemoveAll(s.di
 
 // call makes one request as the administrator.
 func (s *server) call(ctx context.Context, method, path string, body any) (status int, answer []byte, err error) {
+	return s.callAs(ctx, "X-Admin-Token: "+adminToken, method, path, body)
+}
+
+// callAs makes one request with a header line for who is calling.
+func (s *server) callAs(ctx context.Context, as, method, path string, body any) (status int, answer []byte, err error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
@@ -129,7 +133,8 @@ func (s *server) call(ctx context.Context, method, path string, body any) (statu
 		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Admin-Token", adminToken)
+	name, value, _ := strings.Cut(as, ": ")
+	req.Header.Set(name, value)
 	req.Close = true
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -142,7 +147,11 @@ func (s *server) call(ctx context.Context, method, path string, body any) (statu
 
 // want is call for an answer of one status, decoded into out.
 func (s *server) want(ctx context.Context, method, path string, body any, status int, out any) error {
-	got, answer, err := s.call(ctx, method, path, body)
+	return s.wantAs(ctx, "X-Admin-Token: "+adminToken, method, path, body, status, out)
+}
+
+func (s *server) wantAs(ctx context.Context, as, method, path string, body any, status int, out any) error {
+	got, answer, err := s.callAs(ctx, as, method, path, body)
 	switch {
 	case err != nil:
 		return err
@@ -152,19 +161,6 @@ func (s *server) want(ctx context.Context, method, path string, body any, status
 		return nil
 	}
 	return json.Unmarshal(answer, out)
-}
-
-// answerTo decodes the answer to a request, which must be a 200.
-func answerTo(req *http.Request, out any) error {
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // only read
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: status %d", req.Method, req.URL.Path, resp.StatusCode)
-	}
-	return json.NewDecoder(resp.Body).Decode(out)
 }
 
 func (s *server) version(ctx context.Context) (string, error) {

@@ -126,7 +126,7 @@ func Covers(scopes []string, right string) bool {
 		return false
 	}
 	namespace, _, _ := strings.Cut(rest, ".")
-	return slices.Contains(scopes, namespacePrefix+namespace)
+	return slices.Contains(scopes, right[:len(namespacePrefix)+len(namespace)])
 }
 
 // Require is nil if the caller has a system right, else the denial to answer with. The rights of a project's admin

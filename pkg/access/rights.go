@@ -106,6 +106,16 @@ func Grantable(p *Principal, places []Place) []string {
 
 // RecordRight is the right that a method on a collection's records takes, as scopes name it.
 func RecordRight(namespace, collection string, m Method) string {
-	verb := map[Method]string{Get: "read", Post: "create", Put: "update", Delete: "delete"}[m]
+	verb := ""
+	switch m {
+	case Get:
+		verb = "read"
+	case Post:
+		verb = "create"
+	case Put:
+		verb = "update"
+	case Delete:
+		verb = "delete"
+	}
 	return namespacePrefix + namespace + "." + collection + "." + verb
 }

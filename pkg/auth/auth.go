@@ -36,7 +36,7 @@ type Auth struct {
 	log    *slog.Logger
 	now    func() time.Time
 	tokens *tokens
-	users  *cache[member]
+	users  *cache[*member]
 	pats   *pats
 	decoy  string // verified for users that don't exist
 
@@ -141,48 +141,48 @@ func (a *Auth) admin(token string) (*access.Principal, error) {
 }
 
 func (a *Auth) session(ctx context.Context, token string) (*access.Principal, error) {
-	c, err := a.tokens.read(ctx, token)
+	b, err := a.tokens.read(ctx, token)
 	if errors.Is(err, errToken) {
 		return nil, errs.ErrDenied
 	}
 	if err != nil {
 		return nil, err
 	}
-	u, err := a.activeUser(ctx, c.Subject)
+	u, err := a.activeUser(ctx, b.userID)
 	if err != nil {
 		return nil, err
 	}
-	if u.TokenVersion != c.Version {
+	if u.TokenVersion != b.version {
 		return nil, errs.ErrDenied
 	}
-	return principal(u), nil
+	return u.principal, nil
 }
 
 // activeUser gives the user that a token is of. One who is gone or not active is errs.ErrDenied.
-func (a *Auth) activeUser(ctx context.Context, id string) (member, error) {
+func (a *Auth) activeUser(ctx context.Context, id string) (*member, error) {
 	u, err := a.users.get(ctx, id)
 	switch k := errs.KindOf(err); {
 	case err != nil && (k == errs.NotFound || k == errs.Invalid):
-		return member{}, errs.ErrDenied
+		return nil, errs.ErrDenied
 	case err != nil:
-		return member{}, err
+		return nil, err
 	case !u.Active:
-		return member{}, errs.ErrDenied
+		return nil, errs.ErrDenied
 	}
 	return u, nil
 }
 
-func principal(u member) *access.Principal {
+func principal(u system.User, standing system.Standing) *access.Principal {
 	return &access.Principal{
 		Kind:    access.KindUser,
 		ID:      u.ID.Hex(),
 		Name:    u.Username,
 		IsAdmin: u.IsAdmin,
-		Scopes:  u.standing.Scopes,
-		Limited: u.standing.Limited,
-		OrgIDs:  u.standing.OrgIDs,
-		TeamIDs: u.standing.TeamIDs,
-		Teams:   u.standing.Teams,
+		Scopes:  standing.Scopes,
+		Limited: standing.Limited,
+		OrgIDs:  standing.OrgIDs,
+		TeamIDs: standing.TeamIDs,
+		Teams:   standing.Teams,
 
 		PATVersion: u.PATVersion,
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -16,11 +17,12 @@ const (
 	cacheSize = 10_000
 )
 
-// member is a user with what their teams and orgs give.
+// member is a user, and the caller that they are with a session, by their own rights and by what their teams and orgs
+// give. It is shared between requests and not changed.
 type member struct {
 	system.User
 
-	standing system.Standing
+	principal *access.Principal
 }
 
 // cache spares reads of what callers show on each request: the users and what they belong to, and personal access
@@ -40,15 +42,18 @@ type cached[V any] struct {
 }
 
 // newUserCache keeps users by id. A change of a user drops them, one of a team or an org everybody.
-func newUserCache(models *system.System, now func() time.Time) *cache[member] {
-	c := &cache[member]{now: now, entries: map[string]cached[member]{}}
-	c.read = func(ctx context.Context, id string) (member, error) {
+func newUserCache(models *system.System, now func() time.Time) *cache[*member] {
+	c := &cache[*member]{now: now, entries: map[string]cached[*member]{}}
+	c.read = func(ctx context.Context, id string) (*member, error) {
 		u, err := models.Users.ByID(ctx, id)
 		if err != nil {
-			return member{}, err
+			return nil, err
 		}
 		st, err := models.Users.Standing(ctx, u)
-		return member{User: u, standing: st}, err
+		if err != nil {
+			return nil, err
+		}
+		return &member{User: u, principal: principal(u, st)}, nil
 	}
 	models.Users.OnChange(c.drop)
 	models.Teams.OnChange(c.dropAll)

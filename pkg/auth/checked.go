@@ -6,47 +6,47 @@ import (
 	"time"
 )
 
-// checkedFor is how long the signature of a session token is not checked again. What ends a session is looked at on each
-// request all the same: the user's record, and when the token expires.
+// checkedFor is how long a credential is not checked again that was good. What ends it is looked at on each request all
+// the same: the record of the user and of the token, and when it expires.
 const checkedFor = time.Minute
 
-// checkedTokens remembers session tokens whose signature was good, by their hash: checking one costs nearly as much as a
-// read of a record.
-type checkedTokens struct {
+// checked remembers what credentials say that were good, by their hash: the signature of a session token and the keyed
+// hash of a personal access token cost more to check than a record to read.
+type checked[V any] struct {
 	mu      sync.Mutex
-	entries map[[32]byte]checkedToken
+	entries map[[sha256.Size]byte]checkedEntry[V]
 }
 
-type checkedToken struct {
-	claims claims
-	at     time.Time
+type checkedEntry[V any] struct {
+	value V
+	at    time.Time
 }
 
-func newCheckedTokens() *checkedTokens {
-	return &checkedTokens{entries: map[[32]byte]checkedToken{}}
+func newChecked[V any]() *checked[V] {
+	return &checked[V]{entries: map[[sha256.Size]byte]checkedEntry[V]{}}
 }
 
-func (c *checkedTokens) get(token string, now time.Time) (claims, bool) {
-	sum := sha256.Sum256([]byte(token))
+func (c *checked[V]) get(credential string, now time.Time) (V, bool) {
+	sum := sha256.Sum256([]byte(credential))
 	c.mu.Lock()
 	e, ok := c.entries[sum]
 	c.mu.Unlock()
 	age := now.Sub(e.at)
-	return e.claims, ok && age >= 0 && age < checkedFor && now.Before(e.claims.ExpiresAt.Time)
+	return e.value, ok && age >= 0 && age < checkedFor
 }
 
-func (c *checkedTokens) add(token string, cl claims, now time.Time) {
-	sum := sha256.Sum256([]byte(token))
+func (c *checked[V]) add(credential string, v V, now time.Time) {
+	sum := sha256.Sum256([]byte(credential))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.entries) >= cacheSize {
 		clear(c.entries)
 	}
-	c.entries[sum] = checkedToken{claims: cl, at: now}
+	c.entries[sum] = checkedEntry[V]{value: v, at: now}
 }
 
 // forget empties it: the keys are others now.
-func (c *checkedTokens) forget() {
+func (c *checked[V]) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.entries)

@@ -14,7 +14,7 @@ func (a *Auth) PrincipalOf(ctx context.Context, userID string) (p *access.Princi
 	if err != nil {
 		return nil, false, err
 	}
-	return principal(u), u.Active, nil
+	return u.principal, u.Active, nil
 }
 
 // PrincipalOfToken gives the caller that a personal access token stands for now, and whether it is taken: one that has
@@ -25,5 +25,5 @@ func (a *Auth) PrincipalOfToken(ctx context.Context, t system.Token) (p *access.
 	if err != nil {
 		return nil, false, err
 	}
-	return principalOfPAT(u, t), a.takes(u, t), nil
+	return principalOfPAT(u, t.ID.Hex(), &t), a.takes(u, &t), nil
 }

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/system"
@@ -30,10 +28,11 @@ const (
 // pats reads personal access tokens. It is safe for concurrent use.
 type pats struct {
 	models *system.Tokens
-	cache  *cache[system.Token] // the zero Token for ids that nobody has
+	cache  *cache[*system.Token] // the zero Token for ids that nobody has
 	now    func() time.Time
 	log    *slog.Logger
 	decoy  []byte // what values are compared with that no token is there for
+	known  *checked[*knownPAT]
 	verify func(ctx context.Context, value string, stored []byte) (bool, error)
 
 	ctx     context.Context //nolint:containedctx // of the writes of uses, which outlive requests; Close ends it
@@ -49,16 +48,17 @@ func newPATs(ctx context.Context, opts Options) (*pats, error) {
 	models := opts.System.Tokens
 	p := &pats{
 		models: models, now: opts.Now, log: opts.Logger, decoy: make([]byte, sha256.Size), noted: map[string]time.Time{},
-		cache: &cache[system.Token]{now: opts.Now, entries: map[string]cached[system.Token]{}},
+		cache: &cache[*system.Token]{now: opts.Now, entries: map[string]cached[*system.Token]{}},
+		known: newChecked[*knownPAT](),
 	}
 	_, _ = rand.Read(p.decoy) // it never fails
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	p.cache.read = func(ctx context.Context, id string) (system.Token, error) {
+	p.cache.read = func(ctx context.Context, id string) (*system.Token, error) {
 		t, err := models.ByID(ctx, id)
-		if errors.Is(err, errs.ErrNotFound) {
-			return system.Token{}, nil
+		if err != nil && !errors.Is(err, errs.ErrNotFound) {
+			return nil, err
 		}
-		return t, err
+		return &t, nil
 	}
 	p.verify = func(ctx context.Context, value string, stored []byte) (bool, error) {
 		hash, err := models.HashOf(ctx, value)
@@ -74,24 +74,9 @@ func isPAT(value string) bool { return strings.HasPrefix(value, system.TokenPref
 // pat says whose personal access token a value is. A value that can't be one costs no read of the store; all others cost
 // the same up to the comparison, whether there is such a token or not.
 func (a *Auth) pat(ctx context.Context, value string) (*access.Principal, error) {
-	id, ok := system.ParseToken(value)
-	if !ok {
-		return nil, errs.ErrDenied
-	}
-	t, err := a.pats.cache.get(ctx, id.Hex())
+	id, t, err := a.pats.read(ctx, value)
 	if err != nil {
 		return nil, err
-	}
-	stored := t.Hash
-	if len(stored) == 0 {
-		stored = a.pats.decoy
-	}
-	good, err := a.pats.verify(ctx, value, stored)
-	if err != nil {
-		return nil, err
-	}
-	if !good || t.ID != id {
-		return nil, errs.ErrDenied
 	}
 	u, err := a.activeUser(ctx, t.UserID)
 	if err != nil {
@@ -100,27 +85,66 @@ func (a *Auth) pat(ctx context.Context, value string) (*access.Principal, error)
 	if !a.takes(u, t) {
 		return nil, errs.ErrDenied
 	}
-	a.pats.used(id, t.LastUsedAt)
-	return principalOfPAT(u, t), nil
+	a.pats.used(id, t)
+	return principalOfPAT(u, id, t), nil
+}
+
+// knownPAT is the id of a token whose value was good, and the hash that was stored then.
+type knownPAT struct {
+	id   string
+	hash []byte
+}
+
+// read gives the token that a value is of, and its id in hex.
+func (p *pats) read(ctx context.Context, value string) (id string, t *system.Token, err error) {
+	now := p.now()
+	if known, ok := p.known.get(value, now); ok {
+		t, err = p.cache.get(ctx, known.id)
+		if err != nil || subtle.ConstantTimeCompare(known.hash, t.Hash) == 1 {
+			return known.id, t, err
+		}
+		return "", nil, errs.ErrDenied
+	}
+	oid, ok := system.ParseToken(value)
+	if !ok {
+		return "", nil, errs.ErrDenied
+	}
+	id = oid.Hex()
+	if t, err = p.cache.get(ctx, id); err != nil {
+		return "", nil, err
+	}
+	stored := t.Hash
+	if len(stored) == 0 {
+		stored = p.decoy
+	}
+	good, err := p.verify(ctx, value, stored)
+	if err != nil {
+		return "", nil, err
+	}
+	if !good || t.ID != oid {
+		return "", nil, errs.ErrDenied
+	}
+	p.known.add(value, &knownPAT{id: id, hash: t.Hash}, now)
+	return id, t, nil
 }
 
 // takes says that a token of a user is neither over nor revoked.
-func (a *Auth) takes(u member, t system.Token) bool {
+func (a *Auth) takes(u *member, t *system.Token) bool {
 	return u.Active && u.PATVersion == t.PATVersion && (t.ExpiresAt.IsZero() || a.now().Before(t.ExpiresAt))
 }
 
-func principalOfPAT(u member, t system.Token) *access.Principal {
-	p := principal(u)
-	p.Kind, p.TokenID, p.Cap = access.KindPAT, t.ID.Hex(), t.Scopes
-	return p
+func principalOfPAT(u *member, id string, t *system.Token) *access.Principal {
+	p := *u.principal
+	p.Kind, p.TokenID, p.Cap = access.KindPAT, id, t.Scopes
+	return &p
 }
 
 // used notes the use of a token beside the request that it came with.
-func (p *pats) used(id bson.ObjectID, last time.Time) {
-	now := p.now()
+func (p *pats) used(id string, t *system.Token) {
+	now, last := p.now(), t.LastUsedAt
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if noted := p.noted[id.Hex()]; noted.After(last) {
+	if noted := p.noted[id]; noted.After(last) {
 		last = noted
 	}
 	if now.Sub(last) < useEvery || p.closed || p.writing >= useAtOnce {
@@ -129,13 +153,13 @@ func (p *pats) used(id bson.ObjectID, last time.Time) {
 	if len(p.noted) >= cacheSize {
 		clear(p.noted) // the store knows, too
 	}
-	p.noted[id.Hex()] = now
+	p.noted[id] = now
 	p.writing++
 	p.writes.Go(func() {
 		ctx, cancel := context.WithTimeout(p.ctx, useTimeout)
 		defer cancel()
-		if err := p.models.Used(ctx, id, useEvery); err != nil {
-			p.log.WarnContext(ctx, "the use of a personal access token was not noted", "token", id.Hex(), "error", err)
+		if err := p.models.Used(ctx, t.ID, useEvery); err != nil {
+			p.log.WarnContext(ctx, "the use of a personal access token was not noted", "token", id, "error", err)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -75,6 +75,33 @@ func TestPATIsItsOwnerWithinItsScopes(t *testing.T) {
 	}
 }
 
+// The keyed hash of a value that was good is not made again for a while; what ends a token does so at once all the same.
+func TestGoodPATIsNotHashedAgain(t *testing.T) {
+	f := newAuth(t)
+	tok, value := f.pat()
+	hashed := 0
+	f.OnVerify(func(string, []byte) { hashed++ })
+	ask := func() error {
+		_, err := f.Authenticate(t.Context(), auth.Credentials{XAuthToken: value})
+		return err
+	}
+	for _, step := range []struct {
+		pass time.Duration
+		want int
+	}{{0, 1}, {0, 1}, {59 * time.Second, 1}, {2 * time.Second, 2}} {
+		f.clock.pass(step.pass)
+		if err := ask(); err != nil || hashed != step.want {
+			t.Fatalf("%s later: %v, hashed %d times, want %d", step.pass, err, hashed, step.want)
+		}
+	}
+	if err := f.system.Tokens.Delete(t.Context(), admin, tok.ID.Hex()); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(); !errors.Is(err, errs.ErrDenied) || hashed != 2 {
+		t.Errorf("deleted: %v, hashed %d times", err, hashed)
+	}
+}
+
 // S31: a token with a changed byte is refused, whichever it is.
 func TestS31ChangedPAT(t *testing.T) {
 	f := newAuth(t)

@@ -38,6 +38,13 @@ type claims struct {
 	Version int64 `json:"ver"` // the user's TokenVersion at login
 }
 
+// bearer is what a request needs of a session token's claims.
+type bearer struct {
+	userID  string
+	version int64 // the user's TokenVersion at login
+	expires time.Time
+}
+
 // tokens signs and reads session tokens. It is safe for concurrent use.
 type tokens struct {
 	secrets    *system.Secrets
@@ -45,7 +52,7 @@ type tokens struct {
 	ttl        time.Duration
 	now        func() time.Time
 	parser     *jwt.Parser
-	checked    *checkedTokens
+	checked    *checked[bearer]
 
 	mu     sync.Mutex
 	ring   []system.SigningKey
@@ -53,7 +60,7 @@ type tokens struct {
 }
 
 func newTokens(ctx context.Context, secrets *system.Secrets, secret []byte, ttl time.Duration, now func() time.Time) (*tokens, error) {
-	t := &tokens{secrets: secrets, ttl: ttl, now: now, checked: newCheckedTokens(), parser: jwt.NewParser(
+	t := &tokens{secrets: secrets, ttl: ttl, now: now, checked: newChecked[bearer](), parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithIssuer(issuer),
 		jwt.WithAudience(audience),
@@ -132,16 +139,19 @@ func (t *tokens) rotate(ctx context.Context) (system.SigningKey, error) {
 // errToken is any reason for which a token is not taken. The reason is for nobody.
 var errToken = errors.New("session token is not valid")
 
-// read checks a token and gives its claims. Its error is errToken, or one of the store.
-func (t *tokens) read(ctx context.Context, token string) (claims, error) {
-	var c claims
-	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // which base64 would skip
-		return c, errToken
+// read checks a token and says whose it is. Its error is errToken, or one of the store.
+func (t *tokens) read(ctx context.Context, token string) (bearer, error) {
+	if len(token) > maxToken {
+		return bearer{}, errToken
 	}
 	now := t.now()
-	if c, ok := t.checked.get(token, now); ok {
-		return c, nil
+	if b, ok := t.checked.get(token, now); ok && now.Before(b.expires) {
+		return b, nil
 	}
+	if strings.ContainsAny(token, "\r\n") { // which base64 would skip
+		return bearer{}, errToken
+	}
+	var c claims
 	var storeErr error
 	_, err := t.parser.ParseWithClaims(token, &c, func(parsed *jwt.Token) (any, error) {
 		kid, _ := parsed.Header["kid"].(string)
@@ -156,12 +166,13 @@ func (t *tokens) read(ctx context.Context, token string) (claims, error) {
 	})
 	switch {
 	case storeErr != nil:
-		return c, storeErr
+		return bearer{}, storeErr
 	case err != nil || c.IssuedAt == nil || c.Subject == "":
-		return c, errToken
+		return bearer{}, errToken
 	}
-	t.checked.add(token, c, now)
-	return c, nil
+	b := bearer{userID: c.Subject, version: c.Version, expires: c.ExpiresAt.Time}
+	t.checked.add(token, b, now)
+	return b, nil
 }
 
 // find gives the key with an id; a key without secret when there is none.

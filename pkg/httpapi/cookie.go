@@ -45,7 +45,8 @@ func (r *request) cookie() (string, error) {
 // Sec-Fetch-Site or Origin; a request with neither is no browser's. A form's media type is refused, too: it is the
 // one that browsers send across sites without asking.
 func (r *request) sameOrigin() error {
-	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
+	var protection http.CrossOriginProtection
+	if err := protection.Check(r.Request); err != nil {
 		return errs.New(errs.Denied, "cross_origin",
 			"another site may not write with this one's session cookie; send the token in %s", api.HeaderAuthToken)
 	}

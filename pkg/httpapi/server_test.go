@@ -47,13 +47,14 @@ collections:
     upload: {maxBodySize: 1000}
     permissions:
       public: {methods: {get: true}}
-      user: {methods: {}}
+      user: {methods: {get: true}}
       "token:writer": {methods: {get: true, post: true, put: true}}
 `
 
 // door is a server in front of a store in memory, with a control plane that does little.
 type door struct {
 	system *system.System
+	auth   *auth.Auth
 	server *httpapi.Server
 	web    *httptest.Server
 }
@@ -75,7 +76,7 @@ func (control) Indexes(context.Context, *project.Project, string) ([]api.IndexDe
 	return []api.IndexDescription{{Name: "title", Key: []string{"title"}, State: api.IndexFailed, Message: "such as 650102030405060708090a0b"}}, nil
 }
 
-func newDoor(t *testing.T, reloadErr error) *door {
+func newDoor(t testing.TB, reloadErr error) *door {
 	t.Helper()
 	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
 	if err != nil {
@@ -88,14 +89,15 @@ func newDoor(t *testing.T, reloadErr error) *door {
 	})
 	log := slog.New(slog.DiscardHandler)
 	logs := audit.New(audit.Options{Store: st, Now: time.Now, SystemDatabase: system.DatabaseName})
+	hasher := auth.NewHasher(auth.Params{Memory: 64, Time: 1, Threads: 1}, 1)
 	models := system.New(st, system.Options{
-		HashPassword: func(context.Context, string) (string, error) { return "hash", nil }, Now: time.Now, Audit: logs,
+		HashPassword: hasher.Hash, Now: time.Now, Audit: logs,
 	})
 	if err := models.EnsureIndexes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	authn, err := auth.New(t.Context(), auth.Options{
-		System: models, Hasher: auth.NewHasher(auth.DefaultParams(), 1), Logger: log, Now: time.Now, AdminToken: adminToken,
+		System: models, Hasher: hasher, Logger: log, Now: time.Now, AdminToken: adminToken,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -112,12 +114,12 @@ func newDoor(t *testing.T, reloadErr error) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{system: models, server: server, web: httptest.NewServer(server)}
+	d := &door{system: models, auth: authn, server: server, web: httptest.NewServer(server)}
 	t.Cleanup(d.web.Close)
 	return d
 }
 
-func loadProject(t *testing.T, config string) *project.Project {
+func loadProject(t testing.TB, config string) *project.Project {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(config), 0o600); err != nil {
