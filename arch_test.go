@@ -70,7 +70,7 @@ var layers = []layer{
 		"/cli/audit":      "/cli/command /cli/output client api",
 		"/cli/auth":       "/cli/command /cli/output /cli/settings api",
 		"/cli/collection": "/cli/command /cli/output api",
-		"/cli/command":    "/cli/output /cli/settings client api",
+		"/cli/command":    "/cli/output /cli/settings client access api",
 		"/cli/config":     "/cli/command /cli/output /cli/settings",
 		"/cli/doc":        "/cli/command /cli/output client api",
 		"/cli/index":      "/cli/command /cli/output api",

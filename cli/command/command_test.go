@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 )
 
@@ -165,21 +164,5 @@ func TestCredentialFiles(t *testing.T) {
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v: got %v", tc.args, err)
 		}
-	}
-}
-
-// The tab key offers what the service takes, behind what is there already.
-func TestCompleteScopes(t *testing.T) {
-	t.Parallel()
-	offered, _ := command.CompleteFlag(command.CompleteScopes)(nil, nil, "user.read,pro")
-	for _, line := range offered {
-		scope, _, _ := strings.Cut(line, "\t")
-		rest, ok := strings.CutPrefix(scope, "user.read,")
-		if !ok || !access.ValidScope(rest) {
-			t.Errorf("%q is no scope behind what was typed", line)
-		}
-	}
-	if len(offered) == 0 {
-		t.Error("none is offered")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -97,8 +98,9 @@ func (st *State) collections(ctx context.Context, namespace string) []string {
 	return names
 }
 
-// CompleteGrantable completes a scope with those that the user can give a token now.
-func (st *State) CompleteGrantable(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+// CompleteScopes completes a scope: with those that the user can give now, or, where the service doesn't say, with those
+// that do not depend on its projects.
+func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	if err := st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...); err != nil {
@@ -110,7 +112,7 @@ func (st *State) CompleteGrantable(cmd *cobra.Command, _ []string, _ string) ([]
 	}
 	scopes, err := c.TokenScopes(ctx)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		scopes = access.Scopes()
 	}
 	return scopes, cobra.ShellCompDirectiveNoFileComp
 }

@@ -14,19 +14,25 @@ import (
 
 // FindOrg reads an organization by slug or id.
 func FindOrg(ctx context.Context, c *client.Client, ref string) (*api.Org, error) {
-	return findBySlug(ctx, c.Orgs(), "org", ref)
+	return findBy(ctx, c.Orgs(), "org", "slug", ref)
 }
 
 // FindTeam reads a team by slug or id.
 func FindTeam(ctx context.Context, c *client.Client, ref string) (*api.Team, error) {
-	return findBySlug(ctx, c.Teams(), "team", ref)
+	return findBy(ctx, c.Teams(), "team", "slug", ref)
 }
 
-func findBySlug[T, W any](ctx context.Context, m client.Model[T, W], noun, ref string) (*T, error) {
+// FindUser reads a user by username, in any case, or id.
+func FindUser(ctx context.Context, c *client.Client, ref string) (*api.User, error) {
+	return findBy(ctx, c.Users(), "user", "username", strings.ToLower(ref))
+}
+
+// findBy reads a record by id or by a field that is unique.
+func findBy[T, W any](ctx context.Context, m client.Model[T, W], noun, field, ref string) (*T, error) {
 	if isID(ref) {
 		return m.Get(ctx, ref)
 	}
-	filter, err := json.Marshal(map[string]string{"slug": ref})
+	filter, err := json.Marshal(map[string]string{field: ref})
 	if err != nil {
 		return nil, fmt.Errorf("ask for the %s: %w", noun, err)
 	}
@@ -130,20 +136,6 @@ func completeSlugs[T, W any](st *State, cmd *cobra.Command, args []string, model
 		out = append(out, line(item))
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// scopes are those that the tab key offers: what this version of the service acts on.
-func scopes() []string {
-	return []string{
-		"project.read\tlist projects, their status and collections", "project.reload\treload projects",
-		"user.read\tlist users", "user.create\tcreate users", "user.update\tchange users and passwords", "user.delete\tdelete users",
-		"org.read\tlist organizations", "team.read\tlist teams",
-	}
-}
-
-// CompleteScopes completes a scope.
-func CompleteScopes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return scopes(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // CompleteFlags says how the values of a command's flags are completed. Flags that are not there are a mistake of the

@@ -88,7 +88,7 @@ func (f *flags) register(cmd *cobra.Command, st *command.State) {
 	cmd.Flags().StringSliceVar(&f.Scopes, "scope", nil, "right to give, such as project.read or namespace.blog.articles.read (repeat, or separate by commas; svcctl token scopes lists yours)")
 	cmd.Flags().StringVar(&f.Expires, "expires", "", "when it ends: in 12h, 30d or 8w, at 2030-01-31 or a time in RFC 3339, or never (default: as the service says)")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
-		"scope":   command.CompleteFlag(st.CompleteGrantable),
+		"scope":   command.CompleteFlag(st.CompleteScopes),
 		"expires": cobra.FixedCompletions([]string{"7d", "30d", "90d", "365d", "never"}, cobra.ShellCompDirectiveNoFileComp),
 	})
 }

@@ -2,7 +2,6 @@ package user
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,26 +23,10 @@ func NewCmd(st *command.State) *cobra.Command {
 // model is what the verbs list, get and delete are made of.
 func model() command.Model[api.User, api.UserWrite] {
 	return command.Model[api.User, api.UserWrite]{
-		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: find, Table: table,
+		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: command.FindUser, Table: table,
 		Items: (*client.Client).Users,
 		ID:    func(u api.User) string { return u.ID },
 		Name:  func(u api.User) string { return u.Username },
-	}
-}
-
-// find reads a user by name (usernames are case-folded) or id.
-func find(ctx context.Context, c *client.Client, name string) (*api.User, error) {
-	for u, err := range c.Users().All(ctx, client.Query{}) {
-		if err != nil {
-			return nil, err
-		}
-		if strings.EqualFold(u.Username, name) || u.ID == name {
-			return &u, nil
-		}
-	}
-	return nil, &command.Error{
-		Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("user not found: %s", name),
-		Hint: "svcctl user list shows those that you may see",
 	}
 }
 
@@ -76,7 +59,7 @@ func (p *profile) register(st *command.State, cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&p.Orgs, "org", nil, `organization to be in, by slug or id (repeat, or separate by commas; "": no limit to organizations)`)
 	cmd.Flags().StringSliceVar(&p.Teams, "team", nil, `team to be in, by slug or id (repeat, or separate by commas; "": none)`)
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
-		"scope": command.CompleteFlag(command.CompleteScopes),
+		"scope": command.CompleteFlag(st.CompleteScopes),
 		"org":   command.CompleteFlag(st.CompleteOrgs), "team": command.CompleteFlag(st.CompleteTeams),
 	})
 }
