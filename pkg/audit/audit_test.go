@@ -514,9 +514,13 @@ func TestState(t *testing.T) {
 	if text := string(document.AppendJSON(nil, got, nil)); err != nil || text != want {
 		t.Errorf("%s, %v", text, err)
 	}
-	large := marshal(t, bson.D{{Key: "password", Value: strings.Repeat("x", 2<<20)}})
-	got, err = audit.State(large, secret)
-	if text := string(document.AppendJSON(nil, got, nil)); err != nil || text != fmt.Sprintf(`{"_omitted":%d}`, len(large)) {
-		t.Errorf("%.100s, %v", text, err)
+	large := strings.Repeat("x", 2<<20)
+	for name, want := range map[string]string{
+		"text": fmt.Sprintf(`{"_omitted":%d}`, len(marshal(t, bson.D{{Key: "text", Value: large}}))), "password": `{"password":"[redacted]"}`,
+	} {
+		got, err = audit.State(marshal(t, bson.D{{Key: name, Value: large}}), secret)
+		if text := string(document.AppendJSON(nil, got, nil)); err != nil || text != want {
+			t.Errorf("%.100s, %v", text, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
@@ -80,7 +81,7 @@ func (l *Log) List(ctx context.Context, params query.Params, see Reader) (*Page,
 // errPageFull ends the reading of a page.
 var errPageFull = errors.New("page full")
 
-// maxPageSize bounds the bytes of a page, as stored. A page that is cut by it says that there is more.
+// maxPageSize bounds the bytes of a page, of what its reader sees: where it ends tells nothing of the rest. A page that is cut by it says that there is more.
 const maxPageSize = 32 << 20
 
 func (l *Log) page(ctx context.Context, q store.Query, see Reader, page *Page) error {
@@ -99,7 +100,7 @@ func (l *Log) page(ctx context.Context, q store.Query, see Reader, page *Page) e
 			skip--
 			return nil
 		}
-		if size += len(doc); int64(len(page.Items)) == page.Limit || size > maxPageSize && len(page.Items) > 0 {
+		if size += e.size(); int64(len(page.Items)) == page.Limit || size > maxPageSize && len(page.Items) > 0 {
 			page.HasMore = true
 			return errPageFull
 		}
@@ -112,6 +113,21 @@ func (l *Log) page(ctx context.Context, q store.Query, see Reader, page *Page) e
 	}
 	page.Next, err = query.EncodeCursor(q.Sort, last)
 	return err
+}
+
+// size is about how many bytes of an entry a reader sees.
+func (e *Entry) size() int {
+	n := 1 << 10
+	for _, state := range []bson.Raw{e.Before, e.After} {
+		switch {
+		case state == nil:
+		case e.View == nil:
+			n += len(state)
+		default:
+			n += len(document.AppendJSON(nil, state, e.View))
+		}
+	}
+	return n
 }
 
 func (l *Log) count(ctx context.Context, filter *mql.Filter, see Reader) (n int64, err error) {

@@ -15,22 +15,25 @@ const maxState = 1 << 20
 // Omitted is the only member of a state that was too large to keep: its size in bytes.
 const Omitted = "_omitted"
 
-// State is a document as an entry keeps it: the values of the paths in secret are Redacted. nil gives nil.
+// State is a document as an entry keeps it: the values of the paths in secret are Redacted, and don't count for whether it is
+// too large. nil gives nil.
 func State(doc bson.Raw, secret *document.PathSet) (bson.Raw, error) {
 	if doc == nil {
 		return nil, nil
 	}
+	if secret != nil {
+		d, err := document.Unmarshal(doc)
+		if err == nil {
+			doc, err = document.Marshal(redactObject(d, "", secret))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	if len(doc) > maxState {
 		return document.Marshal(bson.D{{Key: Omitted, Value: int64(len(doc))}})
 	}
-	if secret == nil {
-		return doc, nil
-	}
-	d, err := document.Unmarshal(doc)
-	if err != nil {
-		return nil, err
-	}
-	return document.Marshal(redactObject(d, "", secret))
+	return doc, nil
 }
 
 func redactObject(d bson.D, path string, secret *document.PathSet) bson.D {

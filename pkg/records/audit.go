@@ -159,18 +159,23 @@ func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Pri
 // auditView is what a reader may see of the entries of one collection.
 type auditView struct {
 	filter *mql.Filter
-	asks   []string // the fields that filter looks at
+	asks   []string // the paths that filter looks at
 	view   *document.View
 }
 
-// auditView gives nil for a collection that the caller may not read.
+// auditView gives nil for a collection that the caller may not read, or whose entries can't be held against their filter:
+// that asks for what is redacted. That some records lack such a field makes no difference, since it would tell.
 func (s *Service) auditView(c *Call) (*auditView, error) {
 	g, ok := s.readGrant(c)
 	if !ok {
 		return nil, nil //nolint:nilnil // no view is an answer
 	}
+	asks := pathsOf(g.Filter.Root())
+	if a := c.Collection.Audit; a != nil && slices.ContainsFunc(asks, a.Secret.Touches) {
+		return nil, nil //nolint:nilnil // as above
+	}
 	view, err := query.Selection{}.View(g.Hidden)
-	return &auditView{filter: g.Filter, asks: fieldsOf(g.Filter.Root()), view: view}, err
+	return &auditView{filter: g.Filter, asks: asks, view: view}, err
 }
 
 // see takes out of an entry what the reader may not see.
@@ -185,25 +190,27 @@ func (v *auditView) see(e *audit.Entry) bool {
 	return e.Before != nil || e.After != nil
 }
 
-// admits says whether the reader's filter lets a state through. One that lacks what the filter asks for, because that is
-// redacted or the whole was too large, can't be held against it.
+// admits says whether the reader's filter lets a state through. One that lacks what the filter asks for, because that was
+// redacted by an earlier config or the whole was too large, can't be held against it. The size of what is too large is not
+// for those from whom some of it is hidden.
 func (v *auditView) admits(state bson.Raw) bool {
-	if state == nil || v.filter == nil {
+	if state == nil || v.filter == nil && v.view == nil {
 		return true
 	}
 	if _, err := state.LookupErr(audit.Omitted); err == nil {
 		return false
 	}
-	for _, name := range v.asks {
+	for _, path := range v.asks {
+		name, _, _ := strings.Cut(path, ".")
 		if bytes.Contains(state.Lookup(name).Value, []byte(audit.Redacted)) {
 			return false
 		}
 	}
-	return v.filter.Match(state)
+	return v.filter == nil || v.filter.Match(state)
 }
 
-// fieldsOf lists the fields of records that a condition looks at.
-func fieldsOf(n mql.Node) (names []string) {
+// pathsOf lists the paths of records that a condition looks at.
+func pathsOf(n mql.Node) (paths []string) {
 	var nodes []mql.Node
 	switch n := n.(type) {
 	case *mql.AndNode:
@@ -213,11 +220,10 @@ func fieldsOf(n mql.Node) (names []string) {
 	case *mql.NorNode:
 		nodes = n.Nodes
 	case *mql.Field:
-		name, _, _ := strings.Cut(n.Path, ".")
-		names = append(names, name)
+		paths = append(paths, n.Path)
 	}
 	for _, n := range nodes {
-		names = append(names, fieldsOf(n)...)
+		paths = append(paths, pathsOf(n)...)
 	}
-	return names
+	return paths
 }

@@ -65,7 +65,7 @@ type world struct {
 	logs    *audit.Logs
 	service *records.Service
 	project *project.Project
-	now     func() time.Time // a second later each time
+	now     func() time.Time // a second later each time, unless a test has another one
 }
 
 var (
@@ -79,10 +79,15 @@ var (
 // newWorld compiles a config, whose namespace is filled in, and makes its indexes.
 func newWorld(t *testing.T, s store.Store, config string) *world {
 	t.Helper()
-	namespace := fmt.Sprintf("records-%s-%d", run, namespaces.Add(1))
-	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config)}
 	var ticks atomic.Int64
-	w.now = func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Second) }
+	return newWorldAt(t, s, config, func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Second) })
+}
+
+// newWorldAt makes a world with a clock.
+func newWorldAt(t *testing.T, s store.Store, config string, now func() time.Time) *world {
+	t.Helper()
+	namespace := fmt.Sprintf("records-%s-%d", run, namespaces.Add(1))
+	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config), now: now}
 	w.logs = audit.New(audit.Options{Store: s, Now: w.now, SystemDatabase: w.database()})
 	w.service = records.New(s, w.now, w.logs)
 	t.Cleanup(func() {

@@ -288,15 +288,21 @@ func bulkAnswer(res records.BulkResult, err error) string {
 	return out.String()
 }
 
-// What callers may not see makes no difference to any answer.
-func TestNonInterference(t *testing.T) {
-	n, seed := 2000, uint64(time.Now().UnixNano())
-	if v, err := strconv.Atoi(os.Getenv("SOAK")); err == nil { // how long to try, set by who runs it
+// effort is how many requests to try, and with which random ones. Who runs a test sets both.
+func effort() (n int, seed uint64) {
+	n, seed = 2000, uint64(time.Now().UnixNano())
+	if v, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		n = 500 * v
 	}
 	if v, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
 		seed = v
 	}
+	return n, seed
+}
+
+// What callers may not see makes no difference to any answer.
+func TestNonInterference(t *testing.T) {
+	n, seed := effort()
 	eachStore(t, func(t *testing.T, s store.Store) {
 		if s.Name() == "mongodb" {
 			n = max(n/10, 200)
