@@ -22,19 +22,21 @@ const (
 // Principal is who is calling. It is made once for a request and not changed; only active users become one, by a
 // session or by one of their personal access tokens.
 type Principal struct {
-	Kind       Kind
-	ID         string   // of a user, also behind a personal access token: 24 hex digits
-	Name       string   // for logs and the audit log
-	IsAdmin    bool     // of a user: may do everything
-	Scopes     []string // of a user: own and their teams' scopes together
-	Limited    bool     // of a user: only has to do with the orgs of OrgIDs
-	OrgIDs     []string // of a user: the active orgs they belong to, in hex
-	TeamIDs    []string // of a user, in hex
-	Teams      []string // of a user: the slugs of the teams, which permission sets name
-	PATVersion int64    // of a user: personal access tokens that were made with another one are void
-	TokenID    string   // of a personal access token: its id, 24 hex digits
-	Cap        []string // of a personal access token: its scopes, without which its owner's rights are nothing
-	TokenHash  [32]byte // of a token: SHA-256 of the header's value
+	Kind    Kind
+	ID      string   // of a user, also behind a personal access token: 24 hex digits
+	Name    string   // for logs and the audit log
+	IsAdmin bool     // of a user: may do everything
+	Scopes  []string // of a user: own and their teams' scopes together
+	Limited bool     // of a user: only has to do with the orgs of OrgIDs
+	OrgIDs  []string // of a user: the active orgs they belong to, in hex
+	TeamIDs []string // of a user, in hex
+	Teams   []string // of a user: the slugs of the teams, which permission sets name
+	// of a user: sessions that began with another one are void
+	TokenVersion int64
+	PATVersion   int64    // of a user: personal access tokens that were made with another one are void
+	TokenID      string   // of a personal access token: its id, 24 hex digits
+	Cap          []string // of a personal access token: its scopes, without which its owner's rights are nothing
+	TokenHash    [32]byte // of a token: SHA-256 of the header's value
 }
 
 // Anonymous is a caller without a credential.

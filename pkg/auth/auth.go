@@ -184,6 +184,6 @@ func principal(u system.User, standing system.Standing) *access.Principal {
 		TeamIDs: standing.TeamIDs,
 		Teams:   standing.Teams,
 
-		PATVersion: u.PATVersion,
+		TokenVersion: u.TokenVersion, PATVersion: u.PATVersion,
 	}
 }

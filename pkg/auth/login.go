@@ -53,20 +53,15 @@ func (a *Auth) Login(ctx context.Context, username, password, addr string) (Sess
 	if outdated {
 		rehash = a.hasher.hash(password)
 	}
-	// The token is for the user as verified: when the password changes at this moment, it is born void.
-	session, err := a.tokens.sign(ctx, u)
-	if err != nil {
-		return Session{}, err
-	}
 	ctx = audit.WithActor(ctx, audit.UserActor(u.ID.Hex(), u.Username))
-	_, err = a.system.Users.LoggedIn(ctx, u.ID, u.PasswordHash, rehash)
-	if errors.Is(err, errs.ErrNotFound) { // deleted meanwhile
+	u, err = a.system.Users.LoggedIn(ctx, u, rehash)
+	if errors.Is(err, errs.ErrDenied) || errors.Is(err, errs.ErrNotFound) { // has another password meanwhile, or is gone
 		return Session{}, errLogin
 	}
 	if err != nil {
 		return Session{}, err
 	}
-	return session, nil
+	return a.tokens.sign(ctx, u)
 }
 
 // ChangePassword gives the calling user a new password, which takes the present one, and a new session: the tokens
@@ -79,10 +74,14 @@ func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current,
 	if msg := system.CheckPassword(next); msg != "" {
 		return Session{}, errs.Validation([]errs.FieldError{{Path: "password", Rule: "len", Message: msg}})
 	}
-	if err := a.confirm(ctx, u.Username, current, addr); err != nil {
+	u, err = a.confirm(ctx, u.Username, current, addr)
+	if err != nil {
 		return Session{}, err
 	}
-	u, err = a.system.Users.SetPassword(ctx, u.ID, next)
+	if !p.IsUser(u.ID.Hex()) || u.TokenVersion != p.TokenVersion { // the session, or the name, is no longer theirs
+		return Session{}, errs.ErrDenied
+	}
+	u, err = a.system.Users.SetPassword(ctx, u, next)
 	if err != nil {
 		return Session{}, err
 	}
@@ -112,14 +111,15 @@ func (a *Auth) caller(ctx context.Context, p *access.Principal) (system.User, er
 	return a.system.Users.ByID(ctx, p.ID)
 }
 
-func (a *Auth) confirm(ctx context.Context, username, password, addr string) error {
+// confirm gives the user whose password this is, as they are at that moment.
+func (a *Auth) confirm(ctx context.Context, username, password, addr string) (system.User, error) {
 	release, err := a.admit(ctx, username, password, addr)
 	if err != nil {
-		return err
+		return system.User{}, err
 	}
 	defer release()
-	_, _, err = a.verify(ctx, username, password, addr)
-	return err
+	u, _, err := a.verify(ctx, username, password, addr)
+	return u, err
 }
 
 // admit waits for the right to hash, unless there is a delay. It looks twice, so that those who were let wait together

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,6 +238,78 @@ func TestChangePassword(t *testing.T) {
 	}
 	f.want("the new one", "ok", f.try("ann", "another one", addr))
 	f.want("the old one", "wrong", f.try("ann", password, "198.51.100.1"))
+}
+
+// Between the moment that a password is found right and the write that rests on it, somebody else's change of it counts:
+// it is not overwritten, and opens no session.
+func TestAPasswordThatChangesWhileItIsCheckedCountsNoMore(t *testing.T) {
+	update := func(members ...bson.E) func(f *fixture) error {
+		return func(f *fixture) error {
+			_, err := f.system.Users.Update(f.Context(), admin, f.user.ID.Hex(), members)
+			return err
+		}
+	}
+	for name, tc := range map[string]struct {
+		meanwhile     func(f *fixture) error
+		login, change error
+		password      string // that is good afterwards, "" for none
+	}{
+		"a reset":        {update(bson.E{Key: "password", Value: "set by an admin"}), errs.ErrDenied, errs.ErrDenied, "set by an admin"},
+		"a deactivation": {update(bson.E{Key: "active", Value: false}), errs.ErrDenied, errs.ErrDenied, ""},
+		"a deletion": {func(f *fixture) error {
+			return f.system.Users.Delete(f.Context(), admin, f.user.ID.Hex())
+		}, errs.ErrDenied, errs.ErrNotFound, ""},
+		"a logout": {func(f *fixture) error {
+			return f.system.Users.RevokeTokens(f.Context(), f.user.ID, false)
+		}, nil, errs.ErrDenied, password},
+		"another change": {update(bson.E{Key: "name", Value: "Ann"}), nil, nil, "chosen by the user"},
+	} {
+		for what, try := range map[string]struct {
+			do   func(f *fixture, by *access.Principal) (auth.Session, error)
+			want error
+		}{
+			"login": {func(f *fixture, _ *access.Principal) (auth.Session, error) {
+				return f.Login(f.Context(), "ann", password, addr)
+			}, tc.login},
+			"change": {func(f *fixture, by *access.Principal) (auth.Session, error) {
+				return f.ChangePassword(f.Context(), by, password, "chosen by the user", addr)
+			}, tc.change},
+		} {
+			t.Run(name+" during a "+what, func(t *testing.T) {
+				f := newAuth(t, func(f *fixture) { f.parallel = 2 })
+				by, err := f.Authenticate(t.Context(), auth.Credentials{XAuthToken: f.login("ann")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var once atomic.Bool
+				f.hasher.WatchDerive(func(auth.Params) func() {
+					return func() {
+						if !once.CompareAndSwap(false, true) {
+							return
+						}
+						if err := tc.meanwhile(f); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+				session, err := try.do(f, by)
+				if errs.KindOf(err) != errs.KindOf(try.want) || (err == nil) != (try.want == nil) {
+					t.Fatalf("error %v, want %v", err, try.want)
+				}
+				if err == nil {
+					f.wantGood(session.Token)
+				}
+				good := tc.password
+				if good == "chosen by the user" && what == "login" {
+					good = password
+				}
+				for _, p := range []string{password, "chosen by the user", "set by an admin"} {
+					want := map[bool]string{true: "ok", false: "wrong"}[p == good]
+					f.want(p, want, f.try("ann", p, "198.51.100.9"))
+				}
+			})
+		}
+	}
 }
 
 func TestSecretsStayOutOfLogsAndErrors(t *testing.T) {

@@ -238,7 +238,7 @@ func TestAVoidSessionMakesNoPATs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.system.Users.SetPassword(t.Context(), f.user.ID, "another one"); err != nil {
+	if _, err := g.system.Users.SetPassword(t.Context(), f.user, "another one"); err != nil {
 		t.Fatal(err)
 	}
 	doc := bson.D{{Key: "name", Value: "late"}, {Key: "scopes", Value: bson.A{}}}

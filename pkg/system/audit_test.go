@@ -95,7 +95,7 @@ func TestEachWriteHasItsEntry(t *testing.T) {
 			bob, err = f.Users.Create(ctx, admin, body(t, `{"username": "bob", "password": "correct-horse", "isAdmin": true}`))
 			return err
 		}},
-		{"login", []string{"login users"}, func() error { return second(f.Users.LoggedIn(ctx, ann.ID, "", "")) }},
+		{"login", []string{"login users"}, func() error { return second(f.Users.LoggedIn(ctx, ann, "")) }},
 		{"failed login", []string{"login_failed users"}, func() error { return f.LoginFailed(ctx, ann.ID) }},
 		{"update a user", []string{"update users - +"}, func() error {
 			return second(f.Users.Update(ctx, admin, ann.ID.Hex(), body(t, `{"name": "Ann"}`)))
@@ -112,7 +112,7 @@ func TestEachWriteHasItsEntry(t *testing.T) {
 		{"another", []string{"create tokens +"}, func() error { return second(f.newToken(f.reload(ann))) }},
 		{"logout of everything", []string{"logout users", "delete tokens -", "delete tokens -"}, func() error { return f.Users.RevokeTokens(ctx, ann.ID, true) }},
 		{"one more", []string{"create tokens +"}, func() error { return second(f.newToken(f.reload(ann))) }},
-		{"password", []string{"password users", "delete tokens -"}, func() error { return second(f.Users.SetPassword(ctx, ann.ID, "other-horse")) }},
+		{"password", []string{"password users", "delete tokens -"}, func() error { return second(f.Users.SetPassword(ctx, f.reload(ann), "other-horse")) }},
 		{"again", []string{"create tokens +"}, func() error { return second(f.newToken(f.reload(ann))) }},
 		{"deactivate", []string{"update users - +", "delete tokens -"}, func() error {
 			return second(f.Users.Update(ctx, admin, ann.ID.Hex(), body(t, `{"active": false}`)))

@@ -178,11 +178,11 @@ func TestTokensEndWithTheirOwner(t *testing.T) {
 		end  func(f *fixture, u system.User) error
 		void bool
 	}{
-		"login":           {func(f *fixture, u system.User) error { return second(f.Users.LoggedIn(f.Context(), u.ID, "", "")) }, false},
+		"login":           {func(f *fixture, u system.User) error { return second(f.Users.LoggedIn(f.Context(), u, "")) }, false},
 		"logout":          {func(f *fixture, u system.User) error { return f.Users.RevokeTokens(f.Context(), u.ID, false) }, false},
 		"logout with all": {func(f *fixture, u system.User) error { return f.Users.RevokeTokens(f.Context(), u.ID, true) }, true},
 		"own password": {func(f *fixture, u system.User) error {
-			return second(f.Users.SetPassword(f.Context(), u.ID, "new password"))
+			return second(f.Users.SetPassword(f.Context(), u, "new password"))
 		}, true},
 		"another password": {func(f *fixture, u system.User) error { return f.change(u, `{"password": "new password"}`) }, true},
 		"deactivation":     {func(f *fixture, u system.User) error { return f.change(u, `{"active": false}`) }, true},

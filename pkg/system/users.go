@@ -162,13 +162,17 @@ func (u *User) revoke() {
 }
 
 // SetPassword gives a user a new password, whose length the caller has checked, and makes its session tokens and
-// personal access tokens void.
-func (us *Users) SetPassword(ctx context.Context, id bson.ObjectID, password string) (User, error) {
+// personal access tokens void. from is the user as their present password was confirmed: when anything has made their
+// sessions void since, another new password for one, it is errs.ErrDenied.
+func (us *Users) SetPassword(ctx context.Context, from User, password string) (User, error) {
 	hash, err := us.hash(ctx, password)
 	if err != nil {
 		return User{}, err
 	}
-	return us.mutate(ctx, audit.OpPassword, id, func(u *User) error {
+	return us.mutate(ctx, audit.OpPassword, from.ID, func(u *User) error {
+		if !u.Active || u.TokenVersion != from.TokenVersion {
+			return errs.ErrDenied
+		}
 		u.PasswordHash = hash
 		u.revoke()
 		u.UpdatedAt = us.now()
@@ -188,11 +192,17 @@ func (us *Users) RevokeTokens(ctx context.Context, id bson.ObjectID, pats bool) 
 	return err
 }
 
-// LoggedIn notes a login. A rehash that is not "" replaces the password hash if that is still from.
-func (us *Users) LoggedIn(ctx context.Context, id bson.ObjectID, from, rehash string) (User, error) {
-	return us.mutate(ctx, audit.OpLogin, id, func(u *User) error {
+// LoggedIn notes a login of from, the user as their password was verified. A rehash that is not "" is a new hash of it.
+// When they have another password since, or are not active, it is errs.ErrDenied.
+func (us *Users) LoggedIn(ctx context.Context, from User, rehash string) (User, error) {
+	return us.mutate(ctx, audit.OpLogin, from.ID, func(u *User) error {
+		// A new password makes personal access tokens void, a new hash of the same one does not.
+		same := u.PasswordHash == from.PasswordHash
+		if !u.Active || !same && u.PATVersion != from.PATVersion {
+			return errs.ErrDenied
+		}
 		u.LastLoginAt = us.now()
-		if rehash != "" && u.PasswordHash == from {
+		if rehash != "" && same {
 			u.PasswordHash = rehash
 		}
 		return nil
