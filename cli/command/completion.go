@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -20,38 +21,43 @@ const completionTimeout = time.Second
 // CompleteFunc is cobra's function for the completion of arguments.
 type CompleteFunc = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
+// offer gives what the tab key offers of what the service says. It can't say why there is nothing.
+func (st *State) offer(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) []string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	if st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	c, err := st.Client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return ask(ctx, c), cobra.ShellCompDirectiveNoFileComp
+}
+
 // CompletePlace completes a namespace and then, when collections is true, a collection of it.
 func (st *State) CompletePlace(collections bool) CompleteFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		if err := st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...); err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		namespace, err := st.Namespace()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		switch {
-		case len(args) == 0 && namespace != "" && collections:
-			return st.collections(ctx, namespace), cobra.ShellCompDirectiveNoFileComp
-		case len(args) == 0:
-			return st.namespaces(ctx), cobra.ShellCompDirectiveNoFileComp
-		case len(args) == 1 && collections:
-			return st.collections(ctx, args[0]), cobra.ShellCompDirectiveNoFileComp
-		}
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+			namespace, err := st.Namespace()
+			switch {
+			case err != nil:
+				return nil
+			case len(args) == 0 && namespace != "" && collections:
+				return collectionNames(ctx, c, namespace)
+			case len(args) == 0:
+				return namespaces(ctx, c)
+			case len(args) == 1 && collections:
+				return collectionNames(ctx, c, args[0])
+			}
+			return nil
+		})
 	}
 }
 
 // CompleteNamespaces completes the value of -n.
 func (st *State) CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	if err := st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return st.namespaces(ctx), cobra.ShellCompDirectiveNoFileComp
+	return st.offer(cmd, namespaces)
 }
 
 // CompleteContexts completes the name of a context.
@@ -66,27 +72,11 @@ func (st *State) CompleteContexts(cmd *cobra.Command, args []string, _ string) (
 	return file.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// namespaces gives what it can get; a completion never complains.
-func (st *State) namespaces(ctx context.Context) []string {
-	c, err := st.Client()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for p, err := range c.Projects().All(ctx, client.Query{}) {
-		if err != nil {
-			break
-		}
-		names = append(names, p.Namespace)
-	}
-	return names
+func namespaces(ctx context.Context, c *client.Client) []string {
+	return lines(ctx, c.Projects(), func(p api.Project) string { return p.Namespace })
 }
 
-func (st *State) collections(ctx context.Context, namespace string) []string {
-	c, err := st.Client()
-	if err != nil {
-		return nil
-	}
+func collectionNames(ctx context.Context, c *client.Client, namespace string) []string {
 	list, err := c.ListCollections(ctx, namespace)
 	if err != nil {
 		return nil
@@ -98,21 +88,68 @@ func (st *State) collections(ctx context.Context, namespace string) []string {
 	return names
 }
 
+// lines gives what is offered of each record of a system model, of as many as can be had.
+func lines[T, W any](ctx context.Context, model client.Model[T, W], line func(T) string) []string {
+	var out []string
+	for item, err := range model.All(ctx, client.Query{}) {
+		if err != nil {
+			break
+		}
+		out = append(out, line(item))
+	}
+	return out
+}
+
+// CompleteOrgs completes the slug of an organization.
+func (st *State) CompleteOrgs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+		return lines(ctx, c.Orgs(), func(o api.Org) string { return o.Slug + "\t" + o.Name })
+	})
+}
+
+// CompleteTeams completes the slug of a team.
+func (st *State) CompleteTeams(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+		return lines(ctx, c.Teams(), func(t api.Team) string { return t.Slug + "\t" + t.Name })
+	})
+}
+
 // CompleteScopes completes a scope: with those that the user can give now, or, where the service doesn't say, with those
 // that do not depend on its projects.
 func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	if err := st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+		scopes, err := c.TokenScopes(ctx)
+		if err != nil {
+			return access.Scopes()
+		}
+		return scopes
+	})
+}
+
+// CompleteFlag completes the last of the values that commas separate in a flag.
+func CompleteFlag(complete CompleteFunc) CompleteFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
+		out, directive := complete(cmd, nil, prefix[len(before):])
+		for i := range out {
+			out[i] = before + out[i]
+		}
+		return out, directive
 	}
-	c, err := st.Client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteFlags says how the values of a command's flags are completed. Flags that are not there are a mistake of the
+// program, which the test of the tree finds.
+func CompleteFlags(cmd *cobra.Command, flags map[string]CompleteFunc) {
+	for flag, complete := range flags {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err)
+		}
 	}
-	scopes, err := c.TokenScopes(ctx)
-	if err != nil {
-		scopes = access.Scopes()
-	}
-	return scopes, cobra.ShellCompDirectiveNoFileComp
 }

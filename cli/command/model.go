@@ -10,7 +10,8 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 )
 
-// Model is the commands that the nouns of system models (org, team, user, token) have alike: list, get, delete.
+// Model is what the nouns of system models (org, team, user, token) have alike: the verbs list, get and delete, and the work
+// of create and update.
 type Model[T, W any] struct {
 	Noun   string // such as "org"
 	Ref    string // what one is named by in usage lines, such as "SLUG"
@@ -21,7 +22,8 @@ type Model[T, W any] struct {
 	Name   func(item T) string // its own name, such as its slug
 	Table  func(st *State, items ...T) *output.Table
 
-	Complete CompleteFunc // of references; nil: nothing is completed
+	Complete CompleteFunc                                            // of references; nil: nothing is completed
+	Resolve  func(ctx context.Context, c *client.Client, w *W) error // puts ids in the place of names; nil: there are none
 }
 
 // One reads what a reference names. It gives the client that it asked, too.
@@ -37,6 +39,37 @@ func (m Model[T, W]) One(ctx context.Context, st *State, ref string) (*client.Cl
 // Show prints one.
 func (m Model[T, W]) Show(st *State, item *T) error {
 	return st.Printer().Print(output.Result{Value: item, Table: m.Table(st, *item), Names: []string{m.key(*item)}})
+}
+
+// Create makes one and prints it.
+func (m Model[T, W]) Create(ctx context.Context, st *State, w W) error {
+	c, err := st.Client()
+	if err == nil {
+		err = m.resolve(ctx, c, &w)
+	}
+	if err != nil {
+		return err
+	}
+	item, err := m.Items(c).Create(ctx, w)
+	if err != nil {
+		return err
+	}
+	return m.Show(st, item)
+}
+
+// Update changes what a reference names and prints it.
+func (m Model[T, W]) Update(ctx context.Context, st *State, ref string, w W) error {
+	c, item, err := m.One(ctx, st, ref)
+	if err == nil {
+		err = m.resolve(ctx, c, &w)
+	}
+	if err != nil {
+		return err
+	}
+	if item, err = m.Items(c).Update(ctx, m.ID(*item), w); err != nil {
+		return err
+	}
+	return m.Show(st, item)
 }
 
 // ListCmd makes the verb list. none is the note when there are none.
@@ -107,6 +140,13 @@ func (m Model[T, W]) DeleteCmd(st *State, short string) *cobra.Command {
 
 // key is what -o name gives.
 func (m Model[T, W]) key(item T) string { return m.Noun + "/" + m.Name(item) }
+
+func (m Model[T, W]) resolve(ctx context.Context, c *client.Client, w *W) error {
+	if m.Resolve == nil {
+		return nil
+	}
+	return m.Resolve(ctx, c, w)
+}
 
 func (m Model[T, W]) completion() CompleteFunc {
 	if m.Complete == nil {

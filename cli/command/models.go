@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -94,56 +92,4 @@ func TeamIDs(ctx context.Context, c *client.Client, refs []string) ([]string, er
 		ids = append(ids, t.ID)
 	}
 	return ids, nil
-}
-
-// CompleteOrgs completes the slug of an organization.
-func (st *State) CompleteOrgs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return completeSlugs(st, cmd, args, (*client.Client).Orgs, func(o api.Org) string { return o.Slug + "\t" + o.Name })
-}
-
-// CompleteTeams completes the slug of a team.
-func (st *State) CompleteTeams(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return completeSlugs(st, cmd, args, (*client.Client).Teams, func(t api.Team) string { return t.Slug + "\t" + t.Name })
-}
-
-// CompleteFlag completes the last of the values that commas separate in a flag.
-func CompleteFlag(complete CompleteFunc) CompleteFunc {
-	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
-		out, directive := complete(cmd, nil, prefix[len(before):])
-		for i := range out {
-			out[i] = before + out[i]
-		}
-		return out, directive
-	}
-}
-
-func completeSlugs[T, W any](st *State, cmd *cobra.Command, args []string, model func(*client.Client) client.Model[T, W], line func(T) string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	if len(args) > 0 || st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	c, err := st.Client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []string
-	for item, err := range model(c).All(ctx, client.Query{}) {
-		if err != nil {
-			break
-		}
-		out = append(out, line(item))
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// CompleteFlags says how the values of a command's flags are completed. Flags that are not there are a mistake of the
-// program, which the test of the tree finds.
-func CompleteFlags(cmd *cobra.Command, flags map[string]CompleteFunc) {
-	for flag, complete := range flags {
-		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err)
-		}
-	}
 }

@@ -14,10 +14,10 @@ func NewCmd(st *command.State) *cobra.Command {
 	m := model(st)
 	return command.Group("org", "Manage organizations, whose users see no other's projects",
 		m.ListCmd(st, "List the organizations that you may see", "no organizations that you may see: svcctl org create makes one"),
-		m.GetCmd(st, "Show an organization, by slug or id"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete an organization that nothing belongs to"))
+		m.GetCmd(st, "Show an organization, by slug or id"), newCreate(st), newUpdate(st), m.DeleteCmd(st, "Delete an organization that nothing belongs to"))
 }
 
-// model is what the verbs list, get and delete are made of.
+// model is what the verbs are made of.
 func model(st *command.State) command.Model[api.Org, api.OrgWrite] {
 	return command.Model[api.Org, api.OrgWrite]{
 		Noun: "org", Ref: "SLUG", Sample: "acme", Find: command.FindOrg, Table: table,

@@ -17,10 +17,10 @@ func NewCmd(st *command.State) *cobra.Command {
 	m := model(st)
 	return command.Group("team", "Manage teams, whose users share rights",
 		m.ListCmd(st, "List the teams that you may see", "no teams that you may see: svcctl team create makes one"),
-		m.GetCmd(st, "Show a team, by slug or id"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete a team; its users stay"))
+		m.GetCmd(st, "Show a team, by slug or id"), newCreate(st), newUpdate(st), m.DeleteCmd(st, "Delete a team; its users stay"))
 }
 
-// model is what the verbs list, get and delete are made of.
+// model is what the verbs are made of.
 func model(st *command.State) command.Model[api.Team, api.TeamWrite] {
 	return command.Model[api.Team, api.TeamWrite]{
 		Noun: "team", Ref: "SLUG", Sample: "editors", Find: command.FindTeam, Table: table,
@@ -28,6 +28,7 @@ func model(st *command.State) command.Model[api.Team, api.TeamWrite] {
 		ID:       func(t api.Team) string { return t.ID },
 		Name:     func(t api.Team) string { return t.Slug },
 		Complete: st.CompleteTeams,
+		Resolve:  resolve,
 	}
 }
 

@@ -23,7 +23,7 @@ func NewCmd(st *command.State) *cobra.Command {
 		m.GetCmd(st, "Show a token, without its value"), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newScopes(st))
 }
 
-// model is what the verbs list and get are made of. A token has no name that is its own, so -o name gives its id.
+// model is what list, get and update are made of. A token has no name that is its own, so -o name gives its id.
 func model() command.Model[api.Token, api.TokenWrite] {
 	return command.Model[api.Token, api.TokenWrite]{
 		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: find, Table: table,

@@ -53,12 +53,5 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	c, t, err := model().One(ctx, opts.st, opts.Token)
-	if err != nil {
-		return err
-	}
-	if t, err = c.Tokens().Update(ctx, t.ID, opts.Write); err != nil {
-		return err
-	}
-	return model().Show(opts.st, t)
+	return model().Update(ctx, opts.st, opts.Token, opts.Write)
 }

@@ -52,15 +52,5 @@ user passwd.`,
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	c, u, err := model().One(ctx, opts.st, opts.Username)
-	if err != nil {
-		return err
-	}
-	if err := resolve(ctx, c, &opts.Write); err != nil {
-		return err
-	}
-	if u, err = c.Users().Update(ctx, u.ID, opts.Write); err != nil {
-		return err
-	}
-	return model().Show(opts.st, u)
+	return model().Update(ctx, opts.st, opts.Username, opts.Write)
 }

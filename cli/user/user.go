@@ -20,10 +20,10 @@ func NewCmd(st *command.State) *cobra.Command {
 		m.GetCmd(st, "Show a user"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete a user"), newPasswd(st, nil))
 }
 
-// model is what the verbs list, get and delete are made of.
+// model is what the verbs are made of.
 func model() command.Model[api.User, api.UserWrite] {
 	return command.Model[api.User, api.UserWrite]{
-		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: command.FindUser, Table: table,
+		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: command.FindUser, Table: table, Resolve: resolve,
 		Items: (*client.Client).Users,
 		ID:    func(u api.User) string { return u.ID },
 		Name:  func(u api.User) string { return u.Username },
