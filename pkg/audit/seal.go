@@ -22,6 +22,7 @@ const (
 	batchEntries = 500     // of one transaction
 	batchSize    = 4 << 20 // bytes of one transaction; one entry may be more
 
+	sealRest   = 100 * time.Millisecond // between two rounds: entries that come meanwhile share the work of the next one
 	heldPause  = 50 * time.Millisecond // before asking again for a lease, which is held for moments
 	retryPause = time.Second           // after a failure
 	patrol     = time.Minute           // between looks at all logs: for what another process left behind, and for retention
@@ -31,8 +32,8 @@ const (
 // errBatchFull ends the reading of a batch.
 var errBatchFull = errors.New("batch full")
 
-// Run seals what is written, at once, and cuts off what has expired, until ctx ends; then it seals a last time. It looks
-// at the logs of databases, too, which may have entries from before.
+// Run seals what is written and cuts off what has expired, until ctx ends; then it seals a last time. An entry is sealed at
+// once, or sealRest after those before it. Run looks at the logs of databases, too, which may have entries from before.
 func (ls *Logs) Run(ctx context.Context, databases func(ctx context.Context) ([]string, error)) {
 	ticks := time.NewTicker(patrol)
 	defer ticks.Stop()
@@ -41,6 +42,10 @@ func (ls *Logs) Run(ctx context.Context, databases func(ctx context.Context) ([]
 		var again <-chan time.Time
 		if pause := ls.sealDirty(ctx); pause > 0 {
 			again = time.After(pause)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(sealRest):
 		}
 		select {
 		case <-ctx.Done():
@@ -171,12 +176,12 @@ func (l *Log) sealBatch(ctx context.Context, tx store.Tx) (more bool, err error)
 		return false, err
 	}
 	last := Place{Seq: ends.Seq, Hash: ends.Hash}
-	ops := make([]store.Op, len(docs))
+	ops, still := make([]store.Op, len(docs)), unsealed()
 	for i, doc := range docs {
 		if doc, last, err = sealed(doc, last); err != nil {
 			return false, err
 		}
-		ops[i] = store.Op{Kind: store.Replace, Doc: doc, If: unsealed()}
+		ops[i] = store.Op{Kind: store.Replace, Doc: doc, If: still}
 	}
 	ends.Seq, ends.Hash = last.Seq, last.Hash
 	return more, l.commit(ctx, tx, ends, ops)
