@@ -82,8 +82,8 @@ type Place struct {
 	Collections []string
 }
 
-// Grantable lists the scopes that a user may give a personal access token now: those that they have, among Scopes and
-// what the places make possible. It is sorted.
+// Grantable lists the scopes that a user may give a personal access token now: those that they have, among Scopes, what the
+// places make possible, and their own ones there. It is sorted.
 func Grantable(p *Principal, places []Place) []string {
 	all := Scopes()
 	for _, place := range places {
@@ -94,6 +94,13 @@ func Grantable(p *Principal, places []Place) []string {
 			}
 		}
 	}
+	if p != nil {
+		for _, s := range p.Scopes { // such as those of actions
+			if slices.ContainsFunc(places, func(place Place) bool { return Covers([]string{namespacePrefix + place.Namespace}, s) }) {
+				all = append(all, s)
+			}
+		}
+	}
 	out := []string{}
 	for _, s := range all {
 		if p.Has(s) {
@@ -101,7 +108,7 @@ func Grantable(p *Principal, places []Place) []string {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // RecordRight is the right that a method on a collection's records takes, as scopes name it.
