@@ -2,98 +2,60 @@ package doc
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/command/commandtest"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
 
-// parse runs the command with a line of arguments, up to its work.
-func parse(t *testing.T, newCmd func(st *command.State) *cobra.Command, line string) error {
-	t.Helper()
-	st := &command.State{
-		In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Home: t.TempDir(), Now: time.Now,
-		Env: func(string) (string, bool) { return "", false },
-	}
-	cmd := newCmd(st)
-	st.Register(cmd)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(strings.Fields(line))
-	return cmd.ExecuteContext(t.Context())
-}
-
 func TestParse(t *testing.T) {
 	t.Parallel()
 	at := place{"blog", "articles"}
-	for _, tc := range []struct {
-		line string
-		want any // options without their state, or nil for a usage error
-	}{
-		{"list blog articles --filter {} --sort -a --select a,b --projection p --limit 5 --offset 10 --after c --count", listOptions{
+	commandtest.Options(t, map[string]commandtest.Verb{
+		"list":   commandtest.Of(newList),
+		"get":    commandtest.Of(newGet),
+		"create": commandtest.Of(newCreate),
+		"update": commandtest.Of(newUpdate),
+		"delete": commandtest.Of(newDelete),
+		"count":  commandtest.Of(newCount),
+		"import": commandtest.Of(newImport),
+		"export": commandtest.Of(newExport),
+	}, map[string]any{
+		"list blog articles --filter {} --sort -a --select a,b --projection p --limit 5 --offset 10 --after c --count": listOptions{
 			place: at, Query: client.Query{Filter: "{}", Sort: "-a", Select: "a,b", Projection: "p", Limit: 5, Offset: 10, After: "c", Count: true},
-		}},
-		{"list blog articles --all", listOptions{place: at, All: true}},
-		{"list blog articles --all --count", nil},
-		{"list blog articles --limit -1", nil},
-		{"list blog articles --filter x", listOptions{place: at, Query: client.Query{Filter: "x"}}}, // the service judges it
-		{"get blog articles 1 --select a", getOptions{place: at, ID: "1", Query: client.Query{Select: "a"}}},
-		{"get blog articles", nil},
-		{"create blog articles -d {}", createOptions{place: at, Input: command.Input{Data: "{}"}}},
-		{"create blog articles", nil},
-		{"update blog articles 1 -f - --if-match 3", updateOptions{place: at, ID: "1", Input: command.Input{File: "-"}, IfMatch: "3"}},
-		{"update blog articles 1 -f - --replace", updateOptions{place: at, ID: "1", Input: command.Input{File: "-"}, Replace: true}},
-		{"update blog articles --filter {} -d {} -y", updateOptions{place: at, Filter: "{}", Input: command.Input{Data: "{}"}, Yes: true}},
-		{"update blog articles 1 --filter {} -d {}", nil},
-		{"update blog articles --filter {} --replace -d {}", nil},
-		{"update blog articles 1", nil},
-		{"delete blog articles 1 --yes", deleteOptions{place: at, ID: "1", Yes: true}},
-		{"delete blog articles --filter {}", deleteOptions{place: at, Filter: "{}"}},
-		{"delete blog articles", nil},
-		{"count blog articles --filter {}", countOptions{place: at, Filter: "{}"}},
-		{"import blog articles -f a --batch 7 --skip 2 --continue-on-error", importOptions{place: at, File: "a", Batch: 7, Skip: 2, ContinueOnError: true}},
-		{"import blog articles -f a", importOptions{place: at, File: "a", Batch: defaultBatch}},
-		{"import blog articles -f a --batch 0", nil},
-		{"import blog articles", nil},
-		{"export blog articles --format json --limit 9 --page-size 4", exportOptions{place: at, File: "-", Format: "json", Limit: 9, Query: client.Query{Limit: 4}}},
-		{"export blog articles --format csv", nil},
-	} {
-		var got any
-		verb, line, _ := strings.Cut(tc.line, " ")
-		verbs := map[string]func(st *command.State) *cobra.Command{
-			"list":   func(st *command.State) *cobra.Command { return newList(st, keep[listOptions](&got)) },
-			"get":    func(st *command.State) *cobra.Command { return newGet(st, keep[getOptions](&got)) },
-			"create": func(st *command.State) *cobra.Command { return newCreate(st, keep[createOptions](&got)) },
-			"update": func(st *command.State) *cobra.Command { return newUpdate(st, keep[updateOptions](&got)) },
-			"delete": func(st *command.State) *cobra.Command { return newDelete(st, keep[deleteOptions](&got)) },
-			"count":  func(st *command.State) *cobra.Command { return newCount(st, keep[countOptions](&got)) },
-			"import": func(st *command.State) *cobra.Command { return newImport(st, keep[importOptions](&got)) },
-			"export": func(st *command.State) *cobra.Command { return newExport(st, keep[exportOptions](&got)) },
-		}
-		err := parse(t, verbs[verb], line)
-		if (err == nil) != (tc.want != nil) {
-			t.Errorf("%s: error %v", tc.line, err)
-			continue
-		}
-		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(
-			listOptions{}, getOptions{}, createOptions{}, updateOptions{}, deleteOptions{}, countOptions{}, importOptions{}, exportOptions{},
-		), cmp.Comparer(func(_, _ *command.State) bool { return true })); diff != "" {
-			t.Errorf("%s: %s", tc.line, diff)
-		}
-	}
-}
-
-// keep is a runF that keeps the options.
-func keep[T any](to *any) func(context.Context, *T) error {
-	return func(_ context.Context, opts *T) error { *to = *opts; return nil }
+		},
+		"list blog articles --all":                                         listOptions{place: at, All: true},
+		"list blog articles --all --count":                                 nil,
+		"list blog articles --limit -1":                                    nil,
+		"list blog articles --filter x":                                    listOptions{place: at, Query: client.Query{Filter: "x"}}, // the service judges it
+		"get blog articles 1 --select a":                                   getOptions{place: at, ID: "1", Query: client.Query{Select: "a"}},
+		"get blog articles":                                                nil,
+		"create blog articles -d {}":                                       createOptions{place: at, Input: command.Input{Data: "{}"}},
+		"create blog articles":                                             nil,
+		"update blog articles 1 -f - --if-match 3":                         updateOptions{place: at, ID: "1", Input: command.Input{File: "-"}, IfMatch: "3"},
+		"update blog articles 1 -f - --replace":                            updateOptions{place: at, ID: "1", Input: command.Input{File: "-"}, Replace: true},
+		"update blog articles --filter {} -d {} -y":                        updateOptions{place: at, Filter: "{}", Input: command.Input{Data: "{}"}, Yes: true},
+		"update blog articles 1 --filter {} -d {}":                         nil,
+		"update blog articles --filter {} --replace -d {}":                 nil,
+		"update blog articles 1":                                           nil,
+		"delete blog articles 1 --yes":                                     deleteOptions{place: at, ID: "1", Yes: true},
+		"delete blog articles --filter {}":                                 deleteOptions{place: at, Filter: "{}"},
+		"delete blog articles":                                             nil,
+		"count blog articles --filter {}":                                  countOptions{place: at, Filter: "{}"},
+		"import blog articles -f a --batch 7 --skip 2 --continue-on-error": importOptions{place: at, File: "a", Batch: 7, Skip: 2, ContinueOnError: true},
+		"import blog articles -f a":                                        importOptions{place: at, File: "a", Batch: defaultBatch},
+		"import blog articles -f a --batch 0":                              nil,
+		"import blog articles":                                             nil,
+		"export blog articles --format json --limit 9 --page-size 4":       exportOptions{place: at, File: "-", Format: "json", Limit: 9, Query: client.Query{Limit: 4}},
+		"export blog articles --format csv":                                nil,
+	})
 }
 
 func TestWritable(t *testing.T) {

@@ -2,7 +2,6 @@ package token
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,28 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/command/commandtest"
 	"github.com/svcctl/svc/pkg/api"
 )
-
-var now = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-
-func newState(t *testing.T, server string) (st *command.State, out, notes *bytes.Buffer) {
-	t.Helper()
-	out, notes = &bytes.Buffer{}, &bytes.Buffer{}
-	return &command.State{
-		In: strings.NewReader(""), Out: out, Err: notes, Home: t.TempDir(), Now: func() time.Time { return now },
-		Env: func(name string) (string, bool) {
-			if name != "SVCCTL_SERVER" {
-				return "", false
-			}
-			return server, true
-		},
-	}, out, notes
-}
 
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -44,50 +26,25 @@ func TestParse(t *testing.T) {
 		}
 		return &api.Time{Time: v}
 	}
-	for _, tc := range []struct {
-		line string
-		want any // options without their state, or nil for a usage error
-	}{
-		{"create ci --scope project.read,user.read", createOptions{Write: api.TokenWrite{Name: &ci, Scopes: &scopes}}},
-		{"create ci --scope project.read --scope user.read --expires 30d", createOptions{Write: api.TokenWrite{Name: &ci, Scopes: &scopes, ExpiresAt: at("2026-03-02T12:00:00Z")}}},
-		{"create ci --scope= --expires never", createOptions{Write: api.TokenWrite{Name: &ci, Scopes: &none, ExpiresAt: &api.Time{}}}},
-		{"create ci", nil},
-		{"create --scope project.read", nil},
-		{"create ci --scope project.read --expires soon", nil},
-		{"create ci --scope project.read --expires -1h", nil},
-		{"create ci --scope project.read --expires d", nil},
-		{"update ci --expires 2w", updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2026-02-14T12:00:00Z")}}},
-		{"update ci --expires 36h", updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2026-02-02T00:00:00Z")}}},
-		{"update ci --expires 2030-01-31", updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2030-01-31T00:00:00Z")}}},
-		{"update ci --expires 2030-01-31T01:00:00+01:00", updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2030-01-31T00:00:00Z")}}},
-		{"update ci --name x", updateOptions{Token: "ci", Write: api.TokenWrite{Name: &x}}},
-		{"update ci", nil},
-	} {
-		var got any
-		verb, line, _ := strings.Cut(tc.line, " ")
-		st, _, _ := newState(t, "")
-		cmd := map[string]func() *cobra.Command{
-			"create": func() *cobra.Command { return newCreate(st, keep[createOptions](&got)) },
-			"update": func() *cobra.Command { return newUpdate(st, keep[updateOptions](&got)) },
-		}[verb]()
-		st.Register(cmd)
-		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		cmd.SetArgs(strings.Fields(line))
-		err := cmd.ExecuteContext(t.Context())
-		if (err == nil) != (tc.want != nil) {
-			t.Errorf("%s: error %v", tc.line, err)
-			continue
-		}
-		if diff := cmp.Diff(tc.want, got,
-			cmp.AllowUnexported(createOptions{}, updateOptions{}),
-			cmp.Comparer(func(_, _ *command.State) bool { return true })); diff != "" {
-			t.Errorf("%s: %s", tc.line, diff)
-		}
-	}
-}
-
-func keep[T any](to *any) func(context.Context, *T) error {
-	return func(_ context.Context, opts *T) error { *to = *opts; return nil }
+	commandtest.Options(t, map[string]commandtest.Verb{
+		"create": commandtest.Of(newCreate),
+		"update": commandtest.Of(newUpdate),
+	}, map[string]any{
+		"create ci --scope project.read,user.read":                       createOptions{Write: api.TokenWrite{Name: &ci, Scopes: &scopes}},
+		"create ci --scope project.read --scope user.read --expires 30d": createOptions{Write: api.TokenWrite{Name: &ci, Scopes: &scopes, ExpiresAt: at("2026-03-02T12:00:00Z")}},
+		"create ci --scope= --expires never":                             createOptions{Write: api.TokenWrite{Name: &ci, Scopes: &none, ExpiresAt: &api.Time{}}},
+		"create ci":                                                      nil,
+		"create --scope project.read":                                    nil,
+		"create ci --scope project.read --expires soon":                  nil,
+		"create ci --scope project.read --expires -1h":                   nil,
+		"create ci --scope project.read --expires d":                     nil,
+		"update ci --expires 2w":                                         updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2026-02-14T12:00:00Z")}},
+		"update ci --expires 36h":                                        updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2026-02-02T00:00:00Z")}},
+		"update ci --expires 2030-01-31":                                 updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2030-01-31T00:00:00Z")}},
+		"update ci --expires 2030-01-31T01:00:00+01:00":                  updateOptions{Token: "ci", Write: api.TokenWrite{ExpiresAt: at("2030-01-31T00:00:00Z")}},
+		"update ci --name x":                                             updateOptions{Token: "ci", Write: api.TokenWrite{Name: &x}},
+		"update ci":                                                      nil,
+	})
 }
 
 // The value goes to stdout alone, whole in JSON; the tab key offers what the service says.
@@ -111,7 +68,14 @@ func TestOutput(t *testing.T) {
 	defer server.Close()
 	run := func(line string) (out, notes string, err error) {
 		t.Helper()
-		st, o, n := newState(t, server.URL)
+		st, o, n := commandtest.State(t), &bytes.Buffer{}, &bytes.Buffer{}
+		st.Out, st.Err = o, n
+		st.Env = func(name string) (string, bool) {
+			if name != "SVCCTL_SERVER" {
+				return "", false
+			}
+			return server.URL, true
+		}
 		root := NewCmd(st)
 		st.Register(root)
 		root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return st.Prepare(cmd) }
