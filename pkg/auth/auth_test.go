@@ -297,8 +297,11 @@ func TestForgedTokensAreDenied(t *testing.T) {
 		}
 		return c
 	}
-	sign := func(method jwt.SigningMethod, key any, kid any, c jwt.MapClaims) string {
+	sign := func(method jwt.SigningMethod, key any, kid any, c jwt.MapClaims, header ...string) string {
 		token := jwt.NewWithClaims(method, c)
+		for _, name := range header {
+			token.Header[name] = []string{"b64"}
+		}
 		if kid != nil {
 			token.Header["kid"] = kid
 		}
@@ -333,6 +336,10 @@ func TestForgedTokensAreDenied(t *testing.T) {
 		"unknown user":   sign(hs, secret, kid, claims(func(c jwt.MapClaims) { c["sub"] = bson.NewObjectID().Hex() })),
 		"no id":          sign(hs, secret, kid, claims(func(c jwt.MapClaims) { c["sub"] = "ann" })),
 		"other version":  sign(hs, secret, kid, claims(func(c jwt.MapClaims) { c["ver"] = 1 })),
+		"no version":     sign(hs, secret, kid, claims(func(c jwt.MapClaims) { delete(c, "ver") })),
+		"version null":   sign(hs, secret, kid, claims(func(c jwt.MapClaims) { c["ver"] = nil })),
+		"lasts too long": sign(hs, secret, kid, claims(func(c jwt.MapClaims) { c["exp"] = now.Add(12*time.Hour + time.Minute).Unix() })),
+		"critical":       sign(hs, secret, kid, claims(nil), "crit"),
 		"dots":           strings.Repeat(".", 1<<20),
 		"long":           good + strings.Repeat("A", 4096),
 		"empty parts":    "..",
@@ -498,5 +505,43 @@ func TestTheSecretOfTheSettingsRotates(t *testing.T) {
 	}
 	if _, err := auth.New(t.Context(), auth.Options{}); err == nil {
 		t.Error("New without its parts succeeded")
+	}
+}
+
+// What an old key signs counts as long as a session can last that it began, whether there is another rotation or not.
+func TestARetiredKeyBeginsNoSessions(t *testing.T) {
+	secret := func(s string) func(*fixture) {
+		return func(f *fixture) { f.opts.JWTSecret = []byte(strings.Repeat(s, 32)) }
+	}
+	f := newAuth(t, secret("1"))
+	honest := f.login("ann")
+	old := system.NewSigningKey(f.opts.JWTSecret, f.clock.now())
+	forge := func(iat time.Time, lasts time.Duration) string {
+		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+			"iss": "svc", "aud": "svc-api", "sub": f.user.ID.Hex(), "ver": 0, "iat": iat.Unix(), "exp": iat.Add(lasts).Unix(),
+		})
+		token.Header["kid"] = old.ID
+		s, err := token.SignedString(old.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	retired := f.clock.now()
+	watching := f.another(func(f *fixture) { f.opts.JWTSecret = nil }) // signs nothing, and so would not look
+	g := f.another(secret("2"))
+	g.wantGood(honest)
+	f.clock.pass(time.Minute)
+	g.wantGood(forge(f.clock.now(), time.Hour)) // another instance may not have noticed yet
+	f.clock.pass(2 * time.Minute)
+	restarted := g.another(secret("2"))
+	unconfigured := g.another(func(f *fixture) { f.opts.JWTSecret = nil })
+	for _, instance := range []*fixture{g, restarted, unconfigured, watching} {
+		instance.wantGood(honest)
+		instance.wantVoid(forge(f.clock.now(), time.Hour), forge(retired, 100*365*24*time.Hour))
+	}
+	f.clock.pass(12 * time.Hour)
+	for _, instance := range []*fixture{g, restarted, g.another(secret("2"))} {
+		instance.wantVoid(honest, forge(f.clock.now(), time.Hour), forge(retired, 12*time.Hour))
 	}
 }

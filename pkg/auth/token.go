@@ -22,7 +22,7 @@ const (
 	maxToken = 2048
 	// minSecret is the shortest secret that HS256 is safe with, in bytes.
 	minSecret = 32
-	// keysFresh is how long a signer goes without asking whether another instance has rotated the keys.
+	// keysFresh is how long an instance goes without asking whether another one has rotated the keys.
 	keysFresh = time.Minute
 	// keysPause is the shortest time between two looks for a key that a token names and nobody here knows.
 	keysPause = time.Second
@@ -35,7 +35,7 @@ const (
 type claims struct {
 	jwt.RegisteredClaims
 
-	Version int64 `json:"ver"` // the user's TokenVersion at login
+	Version *int64 `json:"ver"` // the user's TokenVersion at login
 }
 
 // bearer is what a request needs of a session token's claims.
@@ -101,7 +101,7 @@ func (t *tokens) sign(ctx context.Context, u system.User) (Session, error) {
 			IssuedAt:  jwt.NewNumericDate(now),
 			ExpiresAt: expires,
 		},
-		Version: u.TokenVersion,
+		Version: &u.TokenVersion,
 	})
 	token.Header["kid"] = key.ID
 	signed, err := token.SignedString(key.Secret)
@@ -154,12 +154,15 @@ func (t *tokens) read(ctx context.Context, token string) (bearer, error) {
 	var c claims
 	var storeErr error
 	_, err := t.parser.ParseWithClaims(token, &c, func(parsed *jwt.Token) (any, error) {
+		if _, critical := parsed.Header["crit"]; critical { // extensions that must be understood (RFC 7515, 4.1.11): there are none
+			return nil, errToken
+		}
 		kid, _ := parsed.Header["kid"].(string)
 		var key system.SigningKey
 		if key, storeErr = t.find(ctx, kid); storeErr != nil {
 			return nil, storeErr
 		}
-		if len(key.Secret) == 0 {
+		if len(key.Secret) == 0 || !t.couldSign(key, c) {
 			return nil, errToken
 		}
 		return key.Secret, nil
@@ -167,12 +170,22 @@ func (t *tokens) read(ctx context.Context, token string) (bearer, error) {
 	switch {
 	case storeErr != nil:
 		return bearer{}, storeErr
-	case err != nil || c.IssuedAt == nil || c.Subject == "":
+	case err != nil || c.Version == nil || c.Subject == "":
 		return bearer{}, errToken
 	}
-	b := bearer{userID: c.Subject, version: c.Version, expires: c.ExpiresAt.Time}
+	b := bearer{userID: c.Subject, version: *c.Version, expires: c.ExpiresAt.Time}
 	t.checked.add(token, b, now)
 	return b, nil
+}
+
+// couldSign says whether a key may have signed claims: while it did that, and for no longer than a session lasts. So a key
+// that has been retired opens nothing once the sessions are over that it has begun, whoever has it.
+func (t *tokens) couldSign(key system.SigningKey, c claims) bool {
+	if c.IssuedAt == nil || c.ExpiresAt == nil {
+		return false
+	}
+	retired := !key.RetiredAt.IsZero() && c.IssuedAt.After(key.RetiredAt.Add(signsOn))
+	return !retired && c.ExpiresAt.Sub(c.IssuedAt.Time) <= t.ttl+time.Second // both are cut to seconds
 }
 
 // find gives the key with an id; a key without secret when there is none.
@@ -181,7 +194,7 @@ func (t *tokens) find(ctx context.Context, kid string) (system.SigningKey, error
 		return *t.configured, nil
 	}
 	byID := func(k system.SigningKey) bool { return k.ID == kid }
-	ring, err := t.keys(ctx, t.ttl)
+	ring, err := t.keys(ctx, keysFresh) // another instance may have retired one
 	if err != nil {
 		return system.SigningKey{}, err
 	}
