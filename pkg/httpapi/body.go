@@ -43,7 +43,7 @@ func (r *request) mediaType(allowed ...string) (string, error) {
 	return "", errs.New(errs.MediaType, "unsupported_media_type", "send the body as Content-Type: %s", allowed[0])
 }
 
-// body reads the whole body within the limit of the place that it is for.
+// body reads the whole body within the limit of the place that it is for. With it, the caller is let in anew.
 func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	limit := r.maxBody()
 	if r.ContentLength > limit {
@@ -67,7 +67,7 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	if err := supported(control.SetReadDeadline(time.Time{})); err != nil { // it was the body's; a handler may take longer
 		return nil, errClientGone.With(err)
 	}
-	return data, nil
+	return data, r.enter(w.Header())
 }
 
 func readAll(dst []byte, r io.Reader) ([]byte, error) {

@@ -26,9 +26,10 @@ func ListParams(rawQuery string) (query.Params, error) {
 	return (&request{query: values}).listParams()
 }
 
-// ReadBody reads a request's body.
+// ReadBody reads a request's body, for a route that is anyone's.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	return (&request{Request: r, server: &Server{cfg: Config{MaxBodySize: limit}}}).body(w)
+	server := &Server{cfg: Config{MaxBodySize: limit}}
+	return (&request{Request: r, server: server, route: route{right: right{kind: rightPublic}}}).body(w)
 }
 
 // ClientAddr is the address of the client.

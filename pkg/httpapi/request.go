@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -23,6 +24,7 @@ type request struct {
 	*http.Request
 
 	server     *Server
+	route      route
 	id         string
 	byCookie   bool // the session cookie is the credential
 	unread     bool // some of the body may still be to come
@@ -31,7 +33,7 @@ type request struct {
 	query      url.Values
 	pretty     bool
 	principal  *access.Principal
-	project    *project.Project    // of the namespace in the path, the same for the whole request
+	project    *project.Project    // of the namespace in the path, the same one from when the body has come
 	unserved   bool                // the project has no generation to serve
 	collection *project.Collection // of the path
 	toRecords  *records.Call       // for the collection, once it is known
@@ -131,11 +133,31 @@ func (r *request) authenticate(h http.Header, noCookie bool) error {
 	return nil
 }
 
+// enter finds the project of the path and who is calling, and holds them against the right of the route. It is done at the
+// head of a request, and again when its body has come, which takes as long as the caller likes: what was revoked
+// meanwhile, by whatever means, does not write.
+func (r *request) enter(h http.Header) error {
+	if kind := r.route.right.kind; kind == rightProject || kind == rightRecords {
+		if err := r.inProject(kind); err != nil {
+			return err
+		}
+	}
+	err := r.admit(h, r.route)
+	if r.project != nil && !r.unserved {
+		h.Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
+	}
+	if err == nil {
+		r.audited()
+	}
+	return err
+}
+
 // inProject finds the project of the path. A namespace that is not served is not found, whatever else is asked of it;
 // only its operators can reach a registered one whose config was never valid, to reload it.
 func (r *request) inProject(kind rightKind) error {
 	namespace := r.param("project")
 	p, err := r.server.cfg.Registry.Get(namespace)
+	r.unserved = false
 	if err != nil && kind == rightProject {
 		p, err = r.standIn(namespace)
 		r.unserved = err == nil

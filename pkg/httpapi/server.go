@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"runtime/debug"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,7 +154,7 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
 		r := &request{
-			Request: hr, server: s, id: requestID(hr.Header.Get(api.HeaderRequestID)),
+			Request: hr, server: s, route: rt, id: requestID(hr.Header.Get(api.HeaderRequestID)),
 			unread: hr.Body != nil && hr.Body != http.NoBody,
 		}
 		rec := &recorder{ResponseWriter: w, begin: func() { s.beginRest(w, r) }}
@@ -219,7 +219,8 @@ func (s *Server) endRest(w http.ResponseWriter, r *request) {
 }
 
 // dispatch runs the steps that come before a handler, in this order: query, project, caller, right, parameters. So nobody
-// learns more than that they may not, and no body is read for them.
+// learns more than that they may not, and no body is read for them. When a body has come, all but the first and the last of
+// these are done again.
 func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err error) {
 	if r.query, err = parseQuery(r.URL.RawQuery); err != nil {
 		return err
@@ -232,22 +233,12 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 		defer cancel()
 		r.Request = r.WithContext(ctx)
 	}
-	if rt.right.kind == rightProject || rt.right.kind == rightRecords {
-		if err := r.inProject(rt.right.kind); err != nil {
-			return err
-		}
-	}
-	err = r.admit(w.Header(), rt)
-	if r.project != nil && !r.unserved {
-		w.Header().Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
-	}
-	if err != nil {
+	if err := r.enter(w.Header()); err != nil {
 		return err
 	}
 	if err := r.known(rt); err != nil {
 		return err
 	}
-	r.audited()
 	return rt.handle(s, w, r)
 }
 
@@ -256,7 +247,9 @@ const systemTimeout = 30 * time.Second
 
 // keepPrivate tells caches that an answer depends on who asks, and not to share one that a credential opened.
 func keepPrivate(h http.Header, p *access.Principal) {
-	h.Add("Vary", credentialHeaders)
+	if !slices.Contains(h.Values("Vary"), credentialHeaders) {
+		h.Add("Vary", credentialHeaders)
+	}
 	if p.Kind != access.KindAnonymous {
 		h.Set("Cache-Control", "private, no-cache")
 	}

@@ -43,11 +43,11 @@ func (s *Server) getToken(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) updateToken(w http.ResponseWriter, r *request) error {
-	grantable, err := s.grantable(r)
-	if err != nil {
-		return err
-	}
 	return updateModel(w, r, func(ctx context.Context, by *access.Principal, id string, doc bson.D) (system.Token, error) {
+		grantable, err := s.grantable(r)
+		if err != nil {
+			return system.Token{}, err
+		}
 		return s.cfg.Tokens.Update(ctx, by, id, doc, grantable)
 	}, tokenOut)
 }
