@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -182,6 +183,9 @@ func projectRoutes(id string) [][3]string {
 		{"OPTIONS", "/_/%s/items", ""},
 		{"POST", "/_/%s/_/admin/reload", ""},
 		{"POST", "/_/%s/_/admin/reload?wait=true", ""},
+		{"GET", "/_/%s/_/audit", ""},
+		{"GET", `/_/%s/_/audit?count=true&filter={"recordId":"` + id + `"}`, ""},
+		{"POST", "/_/%s/_/admin/access/explain", `{"principal": {"kind": "anonymous"}, "method": "get", "collection": "items", "id": "` + id + `"}`},
 		{"GET", "/_/%s/_/collections", ""},
 		{"GET", "/_/%s/_/collections/items", ""},
 		{"GET", "/_/%s/items?nonsense=1", ""},
@@ -224,6 +228,51 @@ func TestS14ForeignRecordsAreLikeMissingOnes(t *testing.T) {
 			body := `{"username": "new", "password": "` + password + `", "` + member + `": ["%s"]}`
 			if got, want := ask("POST", "/user", id, fmt.Sprintf(body, id)), ask("POST", "/user", unknownID, fmt.Sprintf(body, unknownID)); got != want {
 				s.t.Errorf("%s in a body:\n%s\n\nand of nobody:\n%s", member, got, want)
+			}
+		}
+	})
+}
+
+// S14: nor does the time tell. It is measured when SOAK is set.
+func TestS14Timing(t *testing.T) {
+	if os.Getenv("SOAK") == "" {
+		t.Skip("set SOAK=1 to measure")
+	}
+	onBoth(t, func(s *service) {
+		acme, beta := s.make("org", map[string]any{"name": "acme"}), s.make("org", map[string]any{"name": "beta"})
+		ben, _ := s.user("ben", map[string]any{"orgIds": []string{beta}})
+		_, ann := s.user("ann", map[string]any{"orgIds": []string{acme}, "scopes": []string{"user.read", "org.read", "team.read", "project.read"}})
+		hidden := s.item(`{"title": "unseen", "n": -1}`) // the filter of public
+		s.register("away", strings.Replace(shopConfig, "namespace: shop", "namespace: away", 1))
+		s.do("PUT", "/api/v1/project/"+s.projectID(), admin, json1(map[string]any{"orgId": beta})).want(s.t, http.StatusOK)
+		for path, ids := range map[string][2]string{
+			"user/%s":         {ben, unknownID},
+			"org/%s":          {beta, unknownID},
+			"team/%s":         {s.make("team", map[string]any{"name": "far", "orgId": beta}), unknownID},
+			"project/%s":      {s.projectID(), unknownID},
+			"_/%s/items":      {"shop", "none"},
+			"_/shop/items/%s": {hidden, unknownID},
+		} {
+			as := session(ann)
+			if strings.HasPrefix(path, "_/shop") {
+				as = noop
+			}
+			var took [2][]time.Duration
+			for range 500 {
+				for i, id := range ids {
+					began := time.Now()
+					if got := s.do("GET", "/api/v1/"+fmt.Sprintf(path, id), as).status; got != http.StatusNotFound {
+						s.t.Fatalf("%s %s: %d", path, id, got)
+					}
+					took[i] = append(took[i], time.Since(began))
+				}
+			}
+			slices.Sort(took[0])
+			slices.Sort(took[1])
+			unreadable, missing := took[0][250], took[1][250]
+			s.t.Logf("%s: unreadable %v, missing %v", path, unreadable, missing)
+			if d := (unreadable - missing).Abs(); d > 5*time.Millisecond {
+				s.t.Errorf("%s: the medians differ by %v", path, d)
 			}
 		}
 	})

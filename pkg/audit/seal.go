@@ -23,10 +23,10 @@ const (
 	batchSize    = 4 << 20 // bytes of one transaction; one entry may be more
 
 	sealRest   = 100 * time.Millisecond // between two rounds: entries that come meanwhile share the work of the next one
-	heldPause  = 50 * time.Millisecond // before asking again for a lease, which is held for moments
-	retryPause = time.Second           // after a failure
-	patrol     = time.Minute           // between looks at all logs: for what another process left behind, and for retention
-	lastPass   = 5 * time.Second       // to seal what is there, at shutdown
+	heldPause  = 50 * time.Millisecond  // before asking again for a lease, which is held for moments
+	retryPause = time.Second            // after a failure
+	patrol     = time.Minute            // between looks at all logs: for what another process left behind, and for retention
+	lastPass   = 5 * time.Second        // to seal what is there, at shutdown
 )
 
 // errBatchFull ends the reading of a batch.

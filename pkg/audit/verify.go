@@ -14,12 +14,11 @@ import (
 
 // What can be wrong with a log.
 const (
-	Changed = "changed" // an entry is not what was sealed
-	Missing = "missing" // entries are gone from the middle or the end
-	Foreign = "foreign" // an entry was not put there by the service
-	// Of a place that somebody noted earlier:
-	Replaced = "replaced" // the log is not the one that had it
-	Expired  = "expired"  // the log is kept from a later place on, so that nobody can tell any more
+	Changed  = "changed"  // an entry is not what was sealed
+	Missing  = "missing"  // entries are gone from the middle or the end
+	Foreign  = "foreign"  // an entry was not put there by the service
+	Replaced = "replaced" // the log is not the one that had a place that somebody noted
+	Expired  = "expired"  // the log is kept from a later place on than the noted one, so that nobody can tell any more
 )
 
 // maxProblems bounds a report.

@@ -32,7 +32,6 @@ func auditPage(w *world, who string, p query.Params) string {
 			fmt.Fprintln(&out, *page.Total)
 		}
 		for _, e := range page.Items {
-			e.ID = bson.ObjectID{}
 			fmt.Fprintln(&out, e.At, e.Kind, e.Op, e.Namespace == w.project.Namespace, e.Collection, e.RecordID, e.Actor, e.TokenID, e.RequestID, e.Address)
 			fmt.Fprintln(&out, e.Expires, e.Seq, e.Prev, e.Hash)
 			for _, state := range []bson.Raw{e.Before, e.After} {
