@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -125,9 +126,7 @@ func TestS27CanariesInUse(t *testing.T) {
 	do("POST", "/admin/shutdown", admin, query("token="+collectionToken)).want(t, http.StatusBadRequest) // two credentials
 	do("POST", "/admin/shutdown", admin, text(`{"token": "`+adminToken+`"}`)).want(t, http.StatusAccepted)
 
-	for name, made := range madeSecrets(t, dir) {
-		secrets[name] = made
-	}
+	maps.Copy(secrets, madeSecrets(t, dir))
 	for _, want := range []string{`"op":"password"`, `"op":"rotate-keys"`, `"op":"login_failed"`, `"op":"create"`, "[redacted]"} {
 		if !strings.Contains(trail, want) {
 			t.Errorf("the audit log has no %s", want)
@@ -181,7 +180,7 @@ func madeSecrets(t *testing.T, dir string) map[string]string {
 			}
 			name := fmt.Sprintf("key %s %d", kept.ID, i)
 			found[name+" raw"], found[name+" hex"] = string(secret), hex.EncodeToString(secret)
-			found[name+" base64"], found[name+" decimal"] = base64.RawStdEncoding.EncodeToString(secret), strings.Trim(fmt.Sprint(secret), "[]")
+			found[name+" base64"], found[name+" decimal"] = base64.RawStdEncoding.EncodeToString(secret), strings.Trim(fmt.Sprintf("%d", secret), "[]")
 		}
 		return nil
 	})
