@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,8 +14,6 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/httpapi"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // doorColumns are the callers of the door matrix, in the order of its cells.
@@ -129,7 +126,7 @@ DELETE /_/away/items/{id}                    . ... ... ..p 444x ..p ... ...
 // Every route on both stores with every kind of caller.
 func TestDoorMatrix(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { newDoors(t, "", nil).check() })
-	t.Run("mongodb", func(t *testing.T) { newDoors(t, emptyMongo(t), nil).check() })
+	t.Run("mongodb", func(t *testing.T) { newDoors(t, emptyMongo(t, "svc_shop", "svc_away"), nil).check() })
 }
 
 // A route that the matrix says nothing about, or a row for what is no route, is a mistake.
@@ -399,29 +396,4 @@ func doorCell(a answer, right string) byte {
 		return '2'
 	}
 	return '?'
-}
-
-// emptyMongo is a MongoDB on which there is nothing of the matrix.
-func emptyMongo(t *testing.T) string {
-	t.Helper()
-	uri := mongotest.URI(t)
-	st, err := mongo.Open(t.Context(), mongo.Options{URI: uri})
-	if err != nil {
-		t.Fatal(err)
-	}
-	drop := func() {
-		for _, name := range []string{"svc", "svc_shop", "svc_away"} {
-			if err := st.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	drop()
-	t.Cleanup(func() {
-		drop()
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return uri
 }

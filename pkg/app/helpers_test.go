@@ -20,6 +20,8 @@ import (
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/store/mongo"
+	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // The secrets that the tests work with. None of them may ever be found in a log, an error or a metric.
@@ -118,6 +120,31 @@ func run(t *testing.T, change func(c *app.Config)) *service {
 		}
 	})
 	return s
+}
+
+// emptyMongo is a MongoDB that has nothing of the system models and of some databases, before the test and after it.
+func emptyMongo(t *testing.T, databases ...string) string {
+	t.Helper()
+	uri := mongotest.URI(t)
+	st, err := mongo.Open(t.Context(), mongo.Options{URI: uri})
+	if err != nil {
+		t.Fatal(err)
+	}
+	drop := func() {
+		for _, name := range append(databases, "svc") {
+			if err := st.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	drop()
+	t.Cleanup(func() {
+		drop()
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return uri
 }
 
 // runShop starts a service with the project shop.

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/pkg/app"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // onBoth runs a test against a service with the project shop on the embedded store, and one on MongoDB.
@@ -21,25 +18,7 @@ func onBoth(t *testing.T, test func(s *service)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) { test(runShop(t, nil)) })
 	t.Run("mongodb", func(t *testing.T) {
-		uri := mongotest.URI(t)
-		st, err := mongo.Open(t.Context(), mongo.Options{URI: uri})
-		if err != nil {
-			t.Fatal(err)
-		}
-		drop := func() {
-			for _, name := range []string{"svc", "svc_shop", "svc_other", "svc_svc"} {
-				if err := st.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-		drop()
-		t.Cleanup(func() {
-			drop()
-			if err := st.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		uri := emptyMongo(t, "svc_shop", "svc_other", "svc_svc")
 		test(runShop(t, func(c *app.Config) { c.StoreURI = uri }))
 	})
 }

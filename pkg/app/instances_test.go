@@ -11,7 +11,7 @@ import (
 // What is registered, moved to another org, switched off or unregistered on one instance is so on the other one, long
 // before that looks at all registrations again.
 func TestRegistrationsReachOtherInstances(t *testing.T) {
-	uri := emptyMongo(t)
+	uri := emptyMongo(t, "svc_shop")
 	one := run(t, func(c *app.Config) { c.StoreURI, c.Resync = uri, time.Hour })
 	two := run(t, func(c *app.Config) { c.StoreURI, c.Resync, c.ProjectsDir = uri, time.Hour, one.dir })
 	var orgs, members []string

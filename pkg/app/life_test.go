@@ -22,8 +22,6 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -69,25 +67,7 @@ func onStores(t *testing.T, test func(t *testing.T, cfg app.Config)) {
 func onMongo(t *testing.T) app.Config {
 	t.Helper()
 	cfg := newConfig(t)
-	cfg.StoreURI = mongotest.URI(t)
-	st, err := mongo.Open(t.Context(), mongo.Options{URI: cfg.StoreURI})
-	if err != nil {
-		t.Fatal(err)
-	}
-	drop := func() {
-		for _, name := range []string{"svc", "svc_blog"} {
-			if err := st.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	drop()
-	t.Cleanup(func() {
-		drop()
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	cfg.StoreURI = emptyMongo(t, "svc_blog")
 	return cfg
 }
 
