@@ -110,13 +110,17 @@ func (f *fixture) append(entries ...audit.Entry) {
 	}
 }
 
+// keep is how long the entries of fill are kept.
+const keep = 365 * 24 * time.Hour
+
 // fill writes n sealed entries, a second apart.
 func (f *fixture) fill(n int) {
 	f.Helper()
 	for i := range n {
 		f.append(audit.Entry{
 			Kind: audit.Records, Op: audit.OpUpdate, Collection: "articles", RecordID: strconv.Itoa(i + 1),
-			After: marshal(f.T, bson.D{{Key: "n", Value: int64(i + 1)}}),
+			After:   marshal(f.T, bson.D{{Key: "n", Value: int64(i + 1)}}),
+			Expires: f.clock.now().Add(keep),
 		})
 		f.clock.move(time.Second)
 	}
@@ -270,6 +274,23 @@ func TestTampering(t *testing.T) {
 		{"one put in without a place", func(f *fixture) {
 			f.tamper("svc.audit", store.Op{Kind: store.Insert, Doc: marshal(f.T, bson.D{{Key: "_id", Value: "x"}, {Key: "seq", Value: "one"}})})
 		}, []string{"foreign 0"}},
+		{"one too large to be sealed", func(f *fixture) {
+			d := foreign(f)
+			f.tamper("svc.audit", store.Op{Kind: store.Insert, Doc: marshal(f.T, append(d, bson.E{Key: "after", Value: bson.D{{Key: "x", Value: strings.Repeat("x", 15<<20)}}}))})
+		}, []string{"foreign 0"}},
+		{"one of another form to be sealed", func(f *fixture) {
+			f.tamper("svc.audit", store.Op{Kind: store.Insert, Doc: marshal(f.T, append(foreign(f), bson.E{Key: "note", Value: "x"}))})
+		}, []string{"foreign 0"}},
+		{"one with a strange id to be sealed", func(f *fixture) {
+			f.tamper("svc.audit", store.Op{Kind: store.Insert, Doc: marshal(f.T, with(foreign(f), "_id", "x"))})
+		}, []string{"foreign 0"}},
+		{"the oldest made to expire", func(f *fixture) {
+			past := bson.NewDateTimeFromTime(time.Unix(1, 0))
+			f.tamper("svc.audit", store.Op{Kind: store.Update, Filter: of(1, 2), Update: set("expires", past), Many: true})
+			if err := f.log.Prune(f.Context()); err == nil {
+				f.Error("they are cut off")
+			}
+		}, []string{"changed 1", "changed 2"}},
 		{"two that changed places", func(f *fixture) {
 			all := f.entries()
 			a, b := with(all[2], "seq", int64(4)), with(all[3], "seq", int64(3))
@@ -284,9 +305,21 @@ func TestTampering(t *testing.T) {
 				if diff := cmp.Diff(tt.want, f.found(f.verify())); diff != "" {
 					t.Error(diff)
 				}
+				f.append(audit.Entry{Kind: audit.System, Op: audit.OpUpdate, RecordID: "later"})
+				f.verify()
+				page, err := f.log.List(t.Context(), query.Params{Where: where("recordId", "later")}, nil)
+				if err != nil || len(page.Items) != 1 || page.Items[0].Seq == 0 {
+					t.Errorf("what comes afterwards is not sealed: %+v, %v", page, err)
+				}
 			})
 		})
 	}
+}
+
+// foreign is an entry that others have put in, for the sealer to seal.
+func foreign(f *fixture) bson.D {
+	d := document.Unset(document.Unset(f.entries()[3], "prev"), "hash")
+	return document.Set(document.Set(d, "_id", bson.NewObjectIDFromTimestamp(time.Unix(1, 0))), "seq", int64(0))
 }
 
 // rehash gives an entry the hash that fits it, as one who knows how it is made would.

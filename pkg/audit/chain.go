@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -73,6 +74,26 @@ func sealed(doc bson.Raw, prev Place) (bson.Raw, Place, error) {
 		return nil, Place{}, errs.Wrap(err, "encode a hash")
 	}
 	return framed(append(body, hash[4:len(hash)-1]...)), next, nil
+}
+
+// maxEntry is more than an entry of ours has, in bytes: two states and who did it.
+const maxEntry = 2*maxState + 1<<20
+
+// sealable says whether an unsealed entry has the form that Write gives it, to the byte. Others were put there by other
+// hands: the chain does without them, whatever they would do to it, and Verify names them.
+func sealable(doc bson.Raw) bool {
+	var e Entry
+	if len(doc) > maxEntry || bson.Unmarshal(doc, &e) != nil || e.Seq != 0 || e.Prev != "" || e.Hash != "" {
+		return false
+	}
+	again, err := bson.Marshal(e)
+	return err == nil && bytes.Equal(again, doc)
+}
+
+// follows says whether a sealed entry is as it was sealed, behind a place; one without a hash is any.
+func follows(doc bson.Raw, prev Place) bool {
+	sum, err := hashOf(doc)
+	return err == nil && sum == text(doc, "hash") && (prev.Hash == "" || text(doc, "prev") == prev.Hash)
 }
 
 // hashOf computes what the hash of a sealed entry has to be.

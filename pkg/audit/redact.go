@@ -31,9 +31,24 @@ func State(doc bson.Raw, secret *document.PathSet) (bson.Raw, error) {
 		}
 	}
 	if len(doc) > maxState {
-		return document.Marshal(bson.D{{Key: Omitted, Value: int64(len(doc))}})
+		return omitted(doc)
 	}
-	return doc, nil
+	if secret == nil {
+		return doc, nil
+	}
+	d, err := document.Unmarshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	redacted, err := document.Marshal(redactObject(d, "", secret))
+	if err == nil && len(redacted) > maxState { // Redacted is longer than many a value
+		return omitted(doc)
+	}
+	return redacted, err
+}
+
+func omitted(doc bson.Raw) (bson.Raw, error) {
+	return document.Marshal(bson.D{{Key: Omitted, Value: int64(len(doc))}})
 }
 
 func redactObject(d bson.D, path string, secret *document.PathSet) bson.D {

@@ -165,6 +165,9 @@ func (l *Log) sealBatch(ctx context.Context, tx store.Tx) (more bool, err error)
 	size := 0
 	q := store.Query{Filter: unsealed(), Sort: mql.Sort{{Path: "_id"}}}
 	err = tx.Collection(entriesName).Find(ctx, q, func(doc bson.Raw) error {
+		if !sealable(doc) {
+			return nil
+		}
 		if size += len(doc); len(docs) == batchEntries || size > batchSize && len(docs) > 0 {
 			return errBatchFull
 		}
@@ -186,6 +189,9 @@ func (l *Log) sealBatch(ctx context.Context, tx store.Tx) (more bool, err error)
 	ends.Seq, ends.Hash = last.Seq, last.Hash
 	return more, l.commit(ctx, tx, ends, ops)
 }
+
+// errNotSealed keeps the pruning from an entry that is not what was sealed.
+var errNotSealed = errors.New("the oldest entry is not as it was sealed, so that nothing is cut off: svcctl audit verify says more")
 
 // prune cuts off the old end of the chain as far as it has expired. An entry that is kept longer keeps those behind it.
 func (l *Log) prune(ctx context.Context) error {
@@ -209,11 +215,17 @@ func (l *Log) prune(ctx context.Context) error {
 		var ops []store.Op
 		err = tx.Collection(entriesName).Find(ctx, q, func(doc bson.Raw) error {
 			seq, _ := doc.Lookup("seq").AsInt64OK()
-			if !expired.Match(doc) || seq != ends.AnchorSeq+1 { // what is not of the chain is for Verify to name
+			if !expired.Match(doc) {
 				return errBatchFull
 			}
-			hash, _ := doc.Lookup("hash").StringValueOK()
-			ends.AnchorSeq, ends.AnchorHash = seq, hash
+			// What is not of the chain is for Verify to name, also where its end is what was changed.
+			if seq != ends.AnchorSeq+1 || !follows(doc, Place{Seq: ends.AnchorSeq, Hash: ends.AnchorHash}) {
+				if len(ops) == 0 {
+					return errNotSealed
+				}
+				return errBatchFull
+			}
+			ends.AnchorSeq, ends.AnchorHash = seq, text(doc, "hash")
 			id := doc.Lookup("_id")
 			ops = append(ops, store.Op{Kind: store.Delete, ID: bson.RawValue{Type: id.Type, Value: bytes.Clone(id.Value)}})
 			return nil
