@@ -40,6 +40,7 @@ var layers = []layer{
 		"store/mongotest":            "",
 		"store/mongotest/startmongo": "store/mongotest",
 		"store/storetest":            "store mql mql/mqltest errs",
+		"store/teststore":            "store store/embedded store/mongo store/mongotest",
 		"store/storetest/differ":     "store mql mql/mqltest document errs",
 		"mql/mqltest":                "mql",
 	}},

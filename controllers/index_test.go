@@ -18,6 +18,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // serve registers the project blog with that config, and returns when its indexes have been looked at.
@@ -272,8 +273,8 @@ func remove(t *testing.T, c store.Collection, oid bson.ObjectID) {
 func TestRecordsThatViolateAnIndex(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
 		t.Helper()
-		now, log := newClock(), &logLines{}
-		w := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) { d.Now, d.Logger = now.read, slog.New(slog.NewTextHandler(log, nil)) })
+		now, log := teststore.NewClock(time.Now()), &logLines{}
+		w := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) { d.Now, d.Logger = now.Now, slog.New(slog.NewTextHandler(log, nil)) })
 		coll := s.Database("svc_blog").Collection("articles")
 		ids := insert(t, coll, bson.D{{Key: "title", Value: "a"}}, bson.D{{Key: "title", Value: "b"}}, bson.D{{Key: "title", Value: "a"}})
 		violated := config("blog", "title", `{name: t, key: [title], unique: true}, {name: z, key: [-title]}`)
@@ -287,7 +288,7 @@ func TestRecordsThatViolateAnIndex(t *testing.T) {
 				pass  time.Duration
 				calls []string
 			}{{wait - time.Second, nil}, {time.Second, []string{"create articles.svc_t"}}} {
-				now.pass(step.pass)
+				now.Pass(step.pass)
 				if err := w.reconcile("index", id); err != nil {
 					t.Fatal(err)
 				}

@@ -22,9 +22,9 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
-	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/store/mongo"
 	"github.com/svcctl/svc/pkg/store/mongotest"
+	"github.com/svcctl/svc/pkg/store/teststore"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -157,15 +157,7 @@ func onStores(t *testing.T, test func(t *testing.T, s *spy)) {
 // newEmbedded makes an embedded store.
 func newEmbedded(t *testing.T) *spy {
 	t.Helper()
-	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	st := teststore.Memory(t)
 	return &spy{Store: st, fail: map[string]error{}}
 }
 
@@ -220,26 +212,6 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 		}
 	})
 	return &world{T: t, Control: control, store: s, models: models, metrics: metrics}
-}
-
-// clock is a time that tests set.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func newClock() *clock { return &clock{t: time.Now()} }
-
-func (c *clock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
 }
 
 // logLines is a log that tests read.

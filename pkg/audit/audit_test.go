@@ -21,58 +21,14 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
-// eachStore runs a test on every store: the embedded one in memory, and a real MongoDB where there is one.
+// eachStore runs a test on every store, beside others.
 func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
 	t.Parallel()
-	for _, adapter := range []struct {
-		name string
-		open func(t *testing.T) (store.Store, error)
-	}{
-		{"embedded", func(t *testing.T) (store.Store, error) {
-			return embedded.Open(t.Context(), embedded.Options{InMemory: true})
-		}},
-		{"mongodb", func(t *testing.T) (store.Store, error) {
-			return mongo.Open(t.Context(), mongo.Options{URI: mongotest.URI(t)})
-		}},
-	} {
-		t.Run(adapter.name, func(t *testing.T) {
-			s, err := adapter.open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			test(t, s)
-		})
-	}
-}
-
-// clock is moved by hand.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func newClock() *clock { return &clock{t: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
+	teststore.Each(t, test)
 }
 
 // fixture is a log in a database of its own.
@@ -80,14 +36,14 @@ type fixture struct {
 	*testing.T
 	store    store.Store
 	database string
-	clock    *clock
+	clock    *teststore.Clock
 	logs     *audit.Logs
 	log      *audit.Log
 }
 
 func newFixture(t *testing.T, s store.Store) *fixture {
 	t.Helper()
-	f := &fixture{T: t, store: s, database: "audit-" + strings.ToLower(bson.NewObjectID().Hex()), clock: newClock()}
+	f := &fixture{T: t, store: s, database: "audit-" + strings.ToLower(bson.NewObjectID().Hex()), clock: teststore.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	t.Cleanup(func() {
 		if err := s.DropDatabase(context.WithoutCancel(t.Context()), f.database); err != nil {
 			t.Error(err)
@@ -100,7 +56,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 
 // another is a second instance on the same store.
 func (f *fixture) another() *audit.Logs {
-	return audit.New(audit.Options{Store: f.store, Now: f.clock.now, SystemDatabase: f.database})
+	return audit.New(audit.Options{Store: f.store, Now: f.clock.Now, SystemDatabase: f.database})
 }
 
 func (f *fixture) append(entries ...audit.Entry) {
@@ -120,9 +76,9 @@ func (f *fixture) fill(n int) {
 		f.append(audit.Entry{
 			Kind: audit.Records, Op: audit.OpUpdate, Collection: "articles", RecordID: strconv.Itoa(i + 1),
 			After:   marshal(f.T, bson.D{{Key: "n", Value: int64(i + 1)}}),
-			Expires: f.clock.now().Add(keep),
+			Expires: f.clock.Now().Add(keep),
 		})
-		f.clock.move(time.Second)
+		f.clock.Pass(time.Second)
 	}
 	if err := f.log.Seal(f.Context()); err != nil {
 		f.Fatal(err)
@@ -399,7 +355,7 @@ func TestCrashBeforeSealing(t *testing.T) {
 		return s
 	}
 	s := open()
-	f := &fixture{T: t, store: s, database: "svc", clock: newClock()}
+	f := &fixture{T: t, store: s, database: "svc", clock: teststore.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	f.logs = f.another()
 	f.log = f.logs.Of(f.database)
 	f.append(audit.Entry{Kind: audit.System, Op: audit.OpLogin}, audit.Entry{Kind: audit.System, Op: audit.OpLogout})
@@ -433,7 +389,7 @@ func TestRetention(t *testing.T) {
 		f := newFixture(t, s)
 		day := 24 * time.Hour
 		for _, days := range []int{1, 1, 5, 1} {
-			f.append(audit.Entry{Kind: audit.Records, Op: audit.OpCreate, Expires: f.clock.now().Add(time.Duration(days) * day)})
+			f.append(audit.Entry{Kind: audit.Records, Op: audit.OpCreate, Expires: f.clock.Now().Add(time.Duration(days) * day)})
 		}
 		patrol := func() *audit.Report {
 			t.Helper()
@@ -451,7 +407,7 @@ func TestRetention(t *testing.T) {
 			after           time.Duration
 			entries, anchor int64
 		}{{0, 4, 0}, {2 * day, 2, 2}, {day, 2, 2}, {3 * day, 0, 4}} {
-			f.clock.move(step.after)
+			f.clock.Pass(step.after)
 			report := patrol()
 			if report.Entries != step.entries || report.Anchor.Seq != step.anchor || len(report.Problems) > 0 {
 				t.Errorf("after %v: %+v", step.after, report)
@@ -475,7 +431,7 @@ func TestList(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.clock.move(time.Second)
+			f.clock.Pass(time.Second)
 		}
 		even := func(e *audit.Entry) bool { return e.RecordID[0]%2 == 0 }
 		limit := int64(2)

@@ -94,7 +94,7 @@ func nothing(*fixture) {}
 // expire has all that is there expire and cuts it off.
 func (f *fixture) expire() {
 	f.Helper()
-	f.clock.move(keep)
+	f.clock.Pass(keep)
 	if err := f.log.Prune(f.Context()); err != nil {
 		f.Fatal(err)
 	}

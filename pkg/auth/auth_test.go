@@ -19,7 +19,7 @@ import (
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
-	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/teststore"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -30,24 +30,6 @@ const (
 )
 
 var admin = &access.Principal{Kind: access.KindAdmin}
-
-// clock is a time that tests set.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
 
 // counting counts the reads by id, and fails them while down.
 type counting struct {
@@ -109,7 +91,7 @@ type fixture struct {
 	*auth.Auth
 	system   *system.System
 	store    *counting
-	clock    *clock
+	clock    *teststore.Clock
 	log      *bytes.Buffer
 	opts     auth.Options
 	params   auth.Params
@@ -120,18 +102,10 @@ type fixture struct {
 
 func newAuth(t *testing.T, change ...func(*fixture)) *fixture {
 	t.Helper()
-	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	st := teststore.Memory(t)
 	f := &fixture{
 		T: t, store: &counting{Store: st}, params: cheap, log: &bytes.Buffer{},
-		clock: &clock{t: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		clock: teststore.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		opts:  auth.Options{AdminToken: adminToken},
 	}
 	for _, c := range change {
@@ -150,9 +124,9 @@ func newAuth(t *testing.T, change ...func(*fixture)) *fixture {
 func (f *fixture) start() {
 	f.Helper()
 	f.hasher = auth.NewHasher(f.params, max(1, f.parallel))
-	f.system = system.New(f.store, system.Options{Now: f.clock.now, HashPassword: f.hasher.Hash})
+	f.system = system.New(f.store, system.Options{Now: f.clock.Now, HashPassword: f.hasher.Hash})
 	opts := f.opts
-	opts.System, opts.Hasher, opts.Now = f.system, f.hasher, f.clock.now
+	opts.System, opts.Hasher, opts.Now = f.system, f.hasher, f.clock.Now
 	opts.Logger = slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	a, err := auth.New(f.Context(), opts)
 	if err != nil {
@@ -286,7 +260,7 @@ func TestForgedTokensAreDenied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := f.clock.now()
+	now := f.clock.Now()
 	claims := func(change func(jwt.MapClaims)) jwt.MapClaims {
 		c := jwt.MapClaims{
 			"iss": "svc", "aud": "svc-api", "sub": f.user.ID.Hex(), "ver": 0,
@@ -356,11 +330,11 @@ func TestForgedTokensAreDenied(t *testing.T) {
 func TestTokensExpire(t *testing.T) {
 	f := newAuth(t, func(f *fixture) { f.opts.JWTTTL = time.Hour })
 	token := f.login("ann")
-	f.clock.pass(59 * time.Minute)
+	f.clock.Pass(59 * time.Minute)
 	f.wantGood(token)
-	f.clock.pass(50 * time.Second)
+	f.clock.Pass(50 * time.Second)
 	f.wantGood(token) // a moment before the end, from where its signature is not checked for a minute
-	f.clock.pass(16 * time.Second)
+	f.clock.Pass(16 * time.Second)
 	f.wantVoid(token)
 }
 
@@ -398,7 +372,7 @@ func TestRevocation(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.wantVoid(token) // at once
-			f.clock.pass(time.Second)
+			f.clock.Pass(time.Second)
 			other.wantVoid(token) // within a second on the other instance
 			f.wantGood(rootToken)
 			other.wantGood(rootToken)
@@ -432,7 +406,7 @@ func TestUsersAreReadOnceASecond(t *testing.T) {
 	if n := f.store.reads(); n != 0 {
 		t.Errorf("%d reads, want none", n)
 	}
-	f.clock.pass(time.Second)
+	f.clock.Pass(time.Second)
 	f.wantGood(token, token, token)
 	if n := f.store.reads(); n != 1 {
 		t.Errorf("%d reads, want 1", n)
@@ -456,7 +430,7 @@ func TestARevocationDuringAReadIsNotForgotten(t *testing.T) {
 func TestAStoreThatIsDownIsNoDenial(t *testing.T) {
 	f := newAuth(t)
 	token := f.login("ann")
-	f.clock.pass(time.Minute)
+	f.clock.Pass(time.Minute)
 	f.store.mu.Lock()
 	f.store.down = true
 	f.store.mu.Unlock()
@@ -478,11 +452,11 @@ func TestTheSecretOfTheSettingsRotates(t *testing.T) {
 	one := first.login("ann")
 	second := first.another(secret("2"))
 	two := second.login("ann")
-	f.clock.pass(time.Second)
+	f.clock.Pass(time.Second)
 	for _, instance := range []*fixture{f, first, second, second.another()} {
 		instance.wantGood(generated, one, two)
 	}
-	f.clock.pass(2 * time.Minute) // an instance without the setting signs with the new one as well
+	f.clock.Pass(2 * time.Minute) // an instance without the setting signs with the new one as well
 	late := f.login("ann")
 	if header := func(token string) string { return strings.Split(token, ".")[0] }; header(late) != header(two) {
 		t.Error("it signs with an old secret")
@@ -490,15 +464,15 @@ func TestTheSecretOfTheSettingsRotates(t *testing.T) {
 	second.wantGood(late)
 	third := second.another(secret("3"))
 	three := third.login("ann")
-	f.clock.pass(time.Second)
+	f.clock.Pass(time.Second)
 	for _, instance := range []*fixture{f, first, second, third} {
 		instance.wantGood(generated, one, two, late, three)
 	}
-	f.clock.pass(12*time.Hour - time.Minute) // the last login with the second one is still good, the first ones are not
+	f.clock.Pass(12*time.Hour - time.Minute) // the last login with the second one is still good, the first ones are not
 	third.wantGood(late)
 	third.wantVoid(generated, one, two)
 	opts := f.opts
-	opts.System, opts.Hasher, opts.Now, opts.Logger = f.system, f.hasher, f.clock.now, slog.New(slog.DiscardHandler)
+	opts.System, opts.Hasher, opts.Now, opts.Logger = f.system, f.hasher, f.clock.Now, slog.New(slog.DiscardHandler)
 	opts.JWTSecret = []byte("31 bytes are too few for HS256!")
 	if _, err := auth.New(t.Context(), opts); err == nil || strings.Contains(err.Error(), "31 bytes") {
 		t.Errorf("a short secret: %v, want an error that does not show it", err)
@@ -515,7 +489,7 @@ func TestARetiredKeyBeginsNoSessions(t *testing.T) {
 	}
 	f := newAuth(t, secret("1"))
 	honest := f.login("ann")
-	old := system.NewSigningKey(f.opts.JWTSecret, f.clock.now())
+	old := system.NewSigningKey(f.opts.JWTSecret, f.clock.Now())
 	forge := func(iat time.Time, lasts time.Duration) string {
 		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 			"iss": "svc", "aud": "svc-api", "sub": f.user.ID.Hex(), "ver": 0, "iat": iat.Unix(), "exp": iat.Add(lasts).Unix(),
@@ -527,21 +501,21 @@ func TestARetiredKeyBeginsNoSessions(t *testing.T) {
 		}
 		return s
 	}
-	retired := f.clock.now()
+	retired := f.clock.Now()
 	watching := f.another(func(f *fixture) { f.opts.JWTSecret = nil }) // signs nothing, and so would not look
 	g := f.another(secret("2"))
 	g.wantGood(honest)
-	f.clock.pass(time.Minute)
-	g.wantGood(forge(f.clock.now(), time.Hour)) // another instance may not have noticed yet
-	f.clock.pass(2 * time.Minute)
+	f.clock.Pass(time.Minute)
+	g.wantGood(forge(f.clock.Now(), time.Hour)) // another instance may not have noticed yet
+	f.clock.Pass(2 * time.Minute)
 	restarted := g.another(secret("2"))
 	unconfigured := g.another(func(f *fixture) { f.opts.JWTSecret = nil })
 	for _, instance := range []*fixture{g, restarted, unconfigured, watching} {
 		instance.wantGood(honest)
-		instance.wantVoid(forge(f.clock.now(), time.Hour), forge(retired, 100*365*24*time.Hour))
+		instance.wantVoid(forge(f.clock.Now(), time.Hour), forge(retired, 100*365*24*time.Hour))
 	}
-	f.clock.pass(12 * time.Hour)
+	f.clock.Pass(12 * time.Hour)
 	for _, instance := range []*fixture{g, restarted, g.another(secret("2"))} {
-		instance.wantVoid(honest, forge(f.clock.now(), time.Hour), forge(retired, 12*time.Hour))
+		instance.wantVoid(honest, forge(f.clock.Now(), time.Hour), forge(retired, 12*time.Hour))
 	}
 }

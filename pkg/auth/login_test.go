@@ -50,11 +50,11 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.wantGood(session.Token)
-	if want := f.clock.now().Add(12 * time.Hour); !session.ExpiresAt.Equal(want) {
+	if want := f.clock.Now().Add(12 * time.Hour); !session.ExpiresAt.Equal(want) {
 		t.Errorf("expires at %s, want %s", session.ExpiresAt, want)
 	}
 	u, err := f.system.Users.ByID(t.Context(), f.user.ID.Hex())
-	if err != nil || !u.LastLoginAt.Equal(f.clock.now()) {
+	if err != nil || !u.LastLoginAt.Equal(f.clock.Now()) {
 		t.Errorf("user is %+v, %v", u, err)
 	}
 	if _, err := f.Login(t.Context(), "ann", strings.Repeat("x", 1025), addr); errs.KindOf(err) != errs.Invalid {
@@ -107,9 +107,9 @@ func TestDelaysGrow(t *testing.T) {
 				}
 				f.want("at once", delay.String(), f.try(strings.ToUpper(name), password, addr))
 				f.want("at once, elsewhere", delay.String(), f.another().try(name, password, "198.51.100.1"))
-				f.clock.pass(delay - 500*time.Millisecond)
+				f.clock.Pass(delay - 500*time.Millisecond)
 				f.want("a moment too early", "1s", f.try(name, password, addr))
-				f.clock.pass(500 * time.Millisecond)
+				f.clock.Pass(500 * time.Millisecond)
 			}
 		})
 	}
@@ -122,7 +122,7 @@ func TestSuccessResetsTheUser(t *testing.T) {
 			f.want("failure", "wrong", f.try("ann", "wrong", fmt.Sprintf("198.51.100.%d", i)))
 		}
 		f.want("success", "ok", f.try("ann", password, addr))
-		f.clock.pass(2 * time.Hour) // the addresses' counts
+		f.clock.Pass(2 * time.Hour) // the addresses' counts
 	}
 }
 
@@ -133,11 +133,11 @@ func TestFailuresCountByAddress(t *testing.T) {
 	}
 	f.want("same network", "1s", f.try("ann", password, "2001:db8:1:2:ffff::1"))
 	f.want("another network", "ok", f.try("ann", password, "2001:db8:1:3::1"))
-	f.clock.pass(time.Second)
+	f.clock.Pass(time.Second)
 	f.want("after the delay", "ok", f.try("ann", password, "2001:db8:1:2::1"))
 	f.want("one more failure", "wrong", f.try("ann", "x", "2001:db8:1:2::1")) // a success does not clear the address
 	f.want("a longer delay", "2s", f.try("root", password, "2001:db8:1:2::1"))
-	f.clock.pass(time.Hour + time.Second)
+	f.clock.Pass(time.Hour + time.Second)
 	f.want("failure after an hour", "wrong", f.try("ann", "x", "2001:db8:1:2::1"))
 	f.want("and it counts as the first", "ok", f.try("ann", password, "2001:db8:1:2::1"))
 }
@@ -231,7 +231,7 @@ func TestChangePassword(t *testing.T) {
 			t.Errorf("logout of %+v: %v, want permission denied", p, err)
 		}
 	}
-	f.clock.pass(time.Second)
+	f.clock.Pass(time.Second)
 	f.want("the old one still", "ok", f.try("ann", password, addr))
 	if _, err := f.ChangePassword(ctx, p, password, "another one", addr); err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func TestGoodPATIsNotHashedAgain(t *testing.T) {
 		pass time.Duration
 		want int
 	}{{0, 1}, {0, 1}, {59 * time.Second, 1}, {2 * time.Second, 2}} {
-		f.clock.pass(step.pass)
+		f.clock.Pass(step.pass)
 		if err := ask(); err != nil || hashed != step.want {
 			t.Fatalf("%s later: %v, hashed %d times, want %d", step.pass, err, hashed, step.want)
 		}
@@ -159,7 +159,7 @@ func TestS32UnknownPATDoesTheSameWork(t *testing.T) {
 				}
 			}
 		}
-		f.clock.pass(time.Second)
+		f.clock.Pass(time.Second)
 	}
 	f.wantGood(value)
 }
@@ -178,7 +178,7 @@ func withSecretOf(t *testing.T, id bson.ObjectID, other string) string {
 
 func TestPATsEnd(t *testing.T) {
 	for name, end := range map[string]func(f *fixture, tok system.Token) error{
-		"expiry": func(f *fixture, _ system.Token) error { f.clock.pass(time.Hour); return nil },
+		"expiry": func(f *fixture, _ system.Token) error { f.clock.Pass(time.Hour); return nil },
 		"deletion": func(f *fixture, tok system.Token) error {
 			return f.system.Tokens.Delete(f.Context(), admin, tok.ID.Hex())
 		},
@@ -198,7 +198,7 @@ func TestPATsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newAuth(t)
 			g := f.another() // it has its own caches
-			end1 := f.clock.now().Add(time.Hour).Format(time.RFC3339)
+			end1 := f.clock.Now().Add(time.Hour).Format(time.RFC3339)
 			tok, value := f.pat(bson.E{Key: "expiresAt", Value: end1})
 			f.wantGood(value)
 			g.wantGood(value)
@@ -208,7 +208,7 @@ func TestPATsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.wantVoid(value) // at once here
-			f.clock.pass(time.Second)
+			f.clock.Pass(time.Second)
 			g.wantVoid(value) // within a second elsewhere
 		})
 	}
@@ -261,7 +261,7 @@ func TestS30IDReuse(t *testing.T) {
 		t.Error("the id is given again")
 	}
 	f.wantVoid(session, value)
-	f.clock.pass(time.Second)
+	f.clock.Pass(time.Second)
 	f.wantVoid(session, value)
 	if again, _ := f.pat(); again.ID == tok.ID {
 		t.Error("the id of a token is given again")
@@ -290,14 +290,14 @@ func TestPATUseIsNotedBesideTheRequest(t *testing.T) {
 		pass time.Duration
 		want string
 	}{{0, "0s"}, {59 * time.Second, "0s"}, {time.Second, "1m0s"}, {time.Hour, "1h1m0s"}} {
-		f.clock.pass(tc.pass)
+		f.clock.Pass(tc.pass)
 		f.wantGood(value, value)
 		if got := last(); got != tc.want {
 			t.Errorf("last used %s, want %s", got, tc.want)
 		}
 	}
 	// A refused one is not used.
-	f.clock.pass(time.Hour)
+	f.clock.Pass(time.Hour)
 	f.wantVoid(value[:len(value)-1])
 	if got := last(); got != "1h1m0s" {
 		t.Error(got)
@@ -315,7 +315,7 @@ func TestPATsAreReadOnceASecond(t *testing.T) {
 	_, value := f.pat()
 	f.wantGood(value)
 	f.NotedUses()
-	f.clock.pass(time.Second)
+	f.clock.Pass(time.Second)
 	f.store.reads()
 	f.wantGood(value, value, value)
 	if n := f.store.reads(); n != 2 { // the token and its owner

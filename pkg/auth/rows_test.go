@@ -31,7 +31,7 @@ func TestS31JWT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, kid, now := keys[0].Secret, keys[0].ID, f.clock.now()
+	secret, kid, now := keys[0].Secret, keys[0].ID, f.clock.Now()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestS31JWT(t *testing.T) {
 	}
 	// A key that nobody here knows may be another instance's, made a moment ago: that is looked up once a second.
 	for range 3 {
-		f.clock.pass(time.Second)
+		f.clock.Pass(time.Second)
 		f.wantGood(good)
 		f.store.reads()
 		for range 100 {
@@ -176,7 +176,7 @@ func TestS33Timing(t *testing.T) {
 		pair := map[string]float64{}
 		slices.Reverse(names) // nobody is always the one after a collection of garbage
 		for _, name := range names {
-			f.clock.pass(2 * time.Hour) // no delays
+			f.clock.Pass(2 * time.Hour) // no delays
 			began := time.Now()
 			if _, err := f.Login(t.Context(), name, "wrong", addr); errs.KindOf(err) != errs.Denied {
 				t.Fatal(err)
@@ -212,9 +212,9 @@ func TestS34BruteForceKey(t *testing.T) {
 	// A success with another account doesn't clear this one's count, nor the address's.
 	f.want("another account", "ok", f.try("root", password, "198.51.100.9"))
 	f.want("still", "1s", f.try("ann", password, "198.51.100.9"))
-	f.clock.pass(999 * time.Millisecond)
+	f.clock.Pass(999 * time.Millisecond)
 	f.want("a moment too early", "1s", f.try("ann", password, "198.51.100.9"))
-	f.clock.pass(time.Millisecond)
+	f.clock.Pass(time.Millisecond)
 	f.want("when it is over", "ok", f.try("ann", password, "198.51.100.9"))
 
 	// Names that only look alike are no account, and don't make it one.

@@ -33,7 +33,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/status"
-	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/teststore"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -78,15 +78,7 @@ func (control) Indexes(context.Context, *project.Project, string) ([]api.IndexDe
 
 func newDoor(t testing.TB, reloadErr error) *door {
 	t.Helper()
-	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	st := teststore.Memory(t)
 	log := slog.New(slog.DiscardHandler)
 	logs := audit.New(audit.Options{Store: st, Now: time.Now, SystemDatabase: system.DatabaseName})
 	hasher := auth.NewHasher(auth.Params{Memory: 64, Time: 1, Threads: 1}, 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // auditedConfig is a collection whose writes are logged, and one for each way not to be.
@@ -74,7 +75,7 @@ func (w *world) in(collection, who string) *records.Call {
 }
 
 func TestWritesAreLogged(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, auditedConfig("continue"))
 		ctx := audit.With(t.Context(), audit.NewCaller(as("alice"), "req-1", "192.0.2.1"))
 		made, err := w.service.Create(ctx, w.call("admin"), doc(t, `{"n": 1, "secret": "s1", "note": "n1", "price": 5}`))
@@ -135,7 +136,7 @@ func TestWritesAreLogged(t *testing.T) {
 func TestBulkWritesAreLogged(t *testing.T) {
 	for _, mode := range []string{"continue", "atomic"} {
 		t.Run(mode, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				w := newWorld(t, s, auditedConfig(mode))
 				items := bson.A{}
 				for _, n := range []int64{1, 2, 2, 3} {
@@ -179,7 +180,7 @@ func TestBulkWritesAreLogged(t *testing.T) {
 
 // TestAuditShowsWhatRecordsShow reads the log as callers who may not read everything.
 func TestAuditShowsWhatRecordsShow(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, auditedConfig("continue"))
 		id := w.create("admin", `{"n": 1, "price": 7, "secret": "s"}`)
 		if _, err := w.service.Update(t.Context(), w.call("admin"), id, records.Change{Body: doc(t, `{"n": 20}`)}); err != nil {
@@ -235,7 +236,7 @@ func TestAuditShowsWhatRecordsShow(t *testing.T) {
 // TestAuditOfAFilterOnHidden reads as one whose filter asks for what entries don't have.
 func TestAuditOfAFilterOnHidden(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, memory(t), collections(`
+	w := newWorld(t, teststore.Memory(t), collections(`
 name: items
 fields: [{name: n, type: number}, {name: secret, type: string, hidden: true}]
 audit: {enabled: true}

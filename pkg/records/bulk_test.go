@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 func bulkConfig(settings string) string {
@@ -88,7 +89,7 @@ func TestBulkCreate(t *testing.T) {
 		{"atomic, filter", "atomic", []string{good, `{"n": 1, "owner": "bob"}`}, "permission_denied: permission denied", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				w := newWorld(t, s, bulkConfig("{maxItems: 3, mode: "+tt.mode+"}"))
 				res, err := w.service.BulkCreate(t.Context(), w.call("alice"), list(t, tt.items...))
 				if got := outcome(res, err); got != tt.want {
@@ -140,7 +141,7 @@ func TestBulkUpdateAndDelete(t *testing.T) {
 		{"unknown token", "continue", "token:nobody", `{"n": 1}`, "", "permission_denied: permission denied", "1 2 3 4 5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				w := newWorld(t, s, bulkConfig("{maxAffected: 3, mode: "+tt.mode+"}"))
 				for i, owner := range []string{`"all"`, `"all"`, `null`, `"bob"`, `"bob"`} {
 					w.create("admin", fmt.Sprintf(`{"n": %d, "owner": %s, "cost": 10}`, i+1, owner))
@@ -186,7 +187,7 @@ func (w *world) numbers() string {
 }
 
 func TestBulkCreateNeedsTheRight(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, bulkConfig("{}"))
 		_, err := w.service.BulkCreate(t.Context(), w.call("public"), list(t, `{"n": 1}`))
 		if show(err) != "permission_denied: permission denied" || w.everything() != "" {
@@ -204,7 +205,7 @@ func TestBulkInChunks(t *testing.T) {
 	const n = 1100
 	for _, mode := range []string{"continue", "atomic"} {
 		t.Run(mode, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				w := newWorld(t, s, bulkConfig("{maxItems: 2000, mode: "+mode+"}"))
 				items := make(bson.A, n)
 				for i := range items {

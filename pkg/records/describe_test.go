@@ -7,11 +7,12 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // A description has what a caller may know, and says what they can't write, wherever that is declared.
 func TestDescribe(t *testing.T) {
-	w := newWorld(t, memory(t), collections(`
+	w := newWorld(t, teststore.Memory(t), collections(`
 name: items
 fields:
   - {name: title, type: string}
@@ -87,7 +88,7 @@ func describedFields(fields []records.DescribedField) string {
 
 // What is decided for a request is decided once.
 func TestACallIsDecidedOnce(t *testing.T) {
-	w := newWorld(t, memory(t), collections("name: items\n"+open))
+	w := newWorld(t, teststore.Memory(t), collections("name: items\n"+open))
 	c := w.call("alice")
 	if err := w.service.May(c, access.Get); err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ func TestACallIsDecidedOnce(t *testing.T) {
 
 // An admin token of a project has what its rights say, until it expires by the service's clock.
 func TestMayOperate(t *testing.T) {
-	w := newWorld(t, memory(t), `
+	w := newWorld(t, teststore.Memory(t), `
 admin:
   tokens:
     - {name: deploy, value: deploy-token-0123456789, rights: [reload], expiresAt: "2026-03-01T12:00:03Z"}

@@ -23,40 +23,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
-	"github.com/svcctl/svc/pkg/store/embedded"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
-
-// eachStore runs a test on every store: the embedded one in memory, and a real MongoDB where there is one.
-func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
-	t.Helper()
-	t.Run("embedded", func(t *testing.T) { test(t, memory(t)) })
-	t.Run("mongodb", func(t *testing.T) {
-		s, err := mongo.Open(t.Context(), mongo.Options{URI: mongotest.URI(t)})
-		test(t, opened(t, s, err))
-	})
-}
-
-// memory is a store for tests that no store makes a difference to.
-func memory(t *testing.T) store.Store {
-	t.Helper()
-	s, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-	return opened(t, s, err)
-}
-
-func opened(t *testing.T, s store.Store, err error) store.Store {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
 
 // world is a project with its records on a store.
 type world struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // auditPage is what a caller is told of the log of a world, but for the random ids of entries.
@@ -118,7 +119,7 @@ func (g *generator) behind(pair *twin) {
 // difference to what they are told. The log of the service itself is not theirs at all: see pkg/app.
 func TestAuditNonInterference(t *testing.T) {
 	n, seed := effort()
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		n := n / 2
 		if s.Name() == "mongodb" {
 			n = max(n/5, 200)

@@ -17,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 var secretive = collections(`
@@ -303,7 +304,7 @@ func effort() (n int, seed uint64) {
 // What callers may not see makes no difference to any answer.
 func TestNonInterference(t *testing.T) {
 	n, seed := effort()
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		if s.Name() == "mongodb" {
 			n = max(n/10, 200)
 		}

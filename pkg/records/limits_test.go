@@ -15,6 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 const limited = `
@@ -72,7 +73,7 @@ func TestQueryLimits(t *testing.T) {
 		{name: "anchored optionally", regex: "anchored", filter: `{"name": {"$regex": "(^)?x"}}`, want: "anchored"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				if tt.regex == "" {
 					tt.regex = "any"
 				}
@@ -116,7 +117,7 @@ func TestQueryLimits(t *testing.T) {
 
 // With the limits that a collection has by itself, what is absurd is refused and does no harm.
 func TestDefaultLimits(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		w.create("alice", `{"title": "A", "views": 3}`)
 		values := make(bson.A, 10_000)
@@ -156,7 +157,7 @@ func TestDefaultLimits(t *testing.T) {
 }
 
 func TestMaxTime(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections("name: items\nqueryLimits: {maxTime: 1ms}\n"+open))
 		slow := &slowStore{Store: s}
 		w.service = records.New(slow, w.now, w.logs)
@@ -174,7 +175,7 @@ func TestMaxTime(t *testing.T) {
 }
 
 func TestPaging(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		for i := range 23 {
 			n := strconv.Itoa(i % 5)
@@ -226,7 +227,7 @@ func TestPaging(t *testing.T) {
 
 // Records that come and go between two pages move nobody else to another page.
 func TestPagesAreStable(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		ids := map[string]string{}
 		for i := range 10 {
@@ -254,7 +255,7 @@ func TestPagesAreStable(t *testing.T) {
 }
 
 func TestCursors(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		six(w)
 		limit := int64(1)
@@ -342,7 +343,7 @@ func TestCursors(t *testing.T) {
 
 // A value that is too long for a cursor is told, where there is a next page; a page that promises more has a cursor.
 func TestCursorsOfLongValues(t *testing.T) {
-	w := newWorld(t, memory(t), queried)
+	w := newWorld(t, teststore.Memory(t), queried)
 	for _, n := range []int{1400, 1400, 1500, 70_000} {
 		w.put(`{"name": "` + strings.Repeat("x", n) + `", "on": true}`)
 	}
@@ -373,7 +374,7 @@ func TestCursorsOfLongValues(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		six(w)
 		for _, tt := range []struct {

@@ -6,11 +6,12 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // In a collection without fields any path goes; one that makes no sense on a record still is no fault of ours.
 func TestOpenCollection(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections("name: items\n"+open))
 		w.create("alice", `{"n": 1, "a": [1, 2], "b": [3, 4], "c": {"d": [{"e": 1}, {"e": 2}]}, "0": 5}`)
 		for _, sort := range []string{"a,b", "a,c.d.e", "c.d,b", "x.y.z", "a.b", "c", "-c.d.e,n", "a,b,c.d"} {

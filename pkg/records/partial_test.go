@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // failing is a store that takes a number of writes, and then none.
@@ -62,7 +63,7 @@ func TestBulkWhenTheStoreFails(t *testing.T) {
 			{"atomic", 1, "0 of 1100"},
 		} {
 			t.Run(fmt.Sprint(verb, " ", tt.mode, " ", tt.writes), func(t *testing.T) {
-				w := newWorld(t, memory(t), bulkConfig("{maxItems: 2000, mode: "+tt.mode+"}"))
+				w := newWorld(t, teststore.Memory(t), bulkConfig("{maxItems: 2000, mode: "+tt.mode+"}"))
 				items := make(bson.A, n)
 				for i := range items {
 					items[i] = bson.D{{Key: "n", Value: int64(i % 50)}}
@@ -112,7 +113,7 @@ func TestBulkWhenTheStoreFails(t *testing.T) {
 func TestAtomicBulkWithoutTheDeleted(t *testing.T) {
 	for _, verb := range []string{"update", "delete"} {
 		t.Run(verb, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				var ids []string
 				w := meddled(t, s, bulkConfig("{mode: atomic}"), 2, func(w *world) {
 					if err := w.service.Delete(t.Context(), w.call("admin"), ids[0]); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // guarded hides and locks fields at every place where a field can be.
@@ -142,7 +143,7 @@ func TestGuard(t *testing.T) {
 		{"system field", merge, `{"_rev": 1, "title": "B"}`, storedFull("", "", "", "B")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				w := newWorld(t, s, guarded)
 				id := w.create("admin", full)
 				before := w.everything()
@@ -173,7 +174,7 @@ func TestGuard(t *testing.T) {
 
 // Elements that look the same but for what is readonly stay themselves, however they are ordered.
 func TestGuardTellsElementsApartByReadonlyFields(t *testing.T) {
-	w := newWorld(t, memory(t), guarded)
+	w := newWorld(t, teststore.Memory(t), guarded)
 	id := w.create("admin", `{"parts": [{"sku": "a", "serial": "x", "cost": 1}, {"sku": "a", "serial": "y", "cost": 2}]}`)
 	body := doc(t, `{"parts": [{"sku": "a", "serial": "y"}, {"sku": "a", "serial": "x"}]}`)
 	if _, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: body}); err != nil {
@@ -186,7 +187,7 @@ func TestGuardTellsElementsApartByReadonlyFields(t *testing.T) {
 
 // Lists of lists hold protected fields as well.
 func TestGuardInNestedLists(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, guarded)
 		const nested = `{"data": [[{"x": 1, "secret": "s", "lock": "l"}], {"secret": "t"}, 5]}`
 		for _, tt := range []struct{ body, want string }{
@@ -214,7 +215,7 @@ func TestGuardInNestedLists(t *testing.T) {
 }
 
 func TestGuardOnCreate(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, guarded)
 		for _, tt := range []struct{ body, want string }{
 			{`{"secret": "x"}`, "validation_failed: secret: unknown field"},
@@ -247,7 +248,7 @@ func TestGuardOnCreate(t *testing.T) {
 
 // A system field that is hidden tells nothing, not even by being sent as it is.
 func TestHiddenSystemField(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, guarded)
 		id := w.create("alice", `{"title": "A", "seo": {"title": "T"}}`)
 		for _, body := range []string{`{"createdBy": "` + alice.Hex() + `"}`, `{"createdBy": "` + bob.Hex() + `"}`, `{"createdBy": null}`} {
@@ -269,7 +270,7 @@ func TestHiddenSystemField(t *testing.T) {
 
 // A conflict on a value that the caller may not see says that there is one, not where.
 func TestUniqueConflictOfAHiddenField(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections(`
 name: items
 fields:
@@ -292,7 +293,7 @@ indexes: [{name: byCode, key: [code], unique: true}]
 
 // What is wrong with a hidden field is not the caller's to mend, and not named.
 func TestProblemsOfHiddenFields(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections(`
 name: items
 fields:

@@ -13,6 +13,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 var queried = collections(`
@@ -81,7 +82,7 @@ func names(t testing.TB, page *records.Page) string {
 }
 
 func TestFilter(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		ids := six(w)
 		hex := `"` + ids[0] + `"`
@@ -147,7 +148,7 @@ func TestFilter(t *testing.T) {
 
 // A path that is hidden is answered like one that does not exist, wherever it stands.
 func TestHiddenPaths(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		six(w)
 		unknown := func(path string) string { return "unknown_field: unknown field: " + path }
@@ -226,7 +227,7 @@ func TestHiddenPaths(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		ids := six(w)
 		for _, tt := range []struct{ who, sel, projection, want string }{
@@ -281,7 +282,7 @@ func TestSelect(t *testing.T) {
 
 // The short form of a filter leaves it to the field what a value is.
 func TestUntypedValues(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, queried)
 		ids := six(w)
 		u := func(s string) any { return fieldtype.Untyped(s) }
@@ -324,7 +325,7 @@ func TestUntypedValues(t *testing.T) {
 // One walk of an index on the last sort field gives the whole order only if the id goes the same way.
 func TestTheIDSortsInTheDirectionOfTheLastField(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, `
 collections:
   - name: items
@@ -354,7 +355,7 @@ collections:
 
 func TestAPageIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, `
 collections:
   - name: items

@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // meddler is a store on which something happens between a read and the write that follows it.
@@ -61,7 +62,7 @@ func meddled(t *testing.T, s store.Store, config string, times int, change func(
 }
 
 func TestUpdateSeesAChangeInBetween(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		var id string
 		w := meddled(t, s, bulkConfig("{}"), 1, func(w *world) {
 			if _, err := w.service.Update(t.Context(), w.call("admin"), id, records.Change{Body: doc(t, `{"owner": "all"}`)}); err != nil {
@@ -82,7 +83,7 @@ func TestUpdateSeesAChangeInBetween(t *testing.T) {
 func TestPermissionFilterHoldsAtTheWrite(t *testing.T) {
 	for _, verb := range []string{"update", "delete", "bulk update", "bulk delete"} {
 		t.Run(verb, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				var id string
 				w := meddled(t, s, bulkConfig("{}"), 1, func(w *world) {
 					if _, err := w.service.Update(t.Context(), w.call("admin"), id, records.Change{Body: doc(t, `{"owner": "bob"}`)}); err != nil {
@@ -121,7 +122,7 @@ func TestPermissionFilterHoldsAtTheWrite(t *testing.T) {
 func TestBusyRecord(t *testing.T) {
 	for _, mode := range []string{"continue", "atomic"} {
 		t.Run(mode, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				var id string
 				w := meddled(t, s, bulkConfig("{mode: "+mode+"}"), 1000, func(w *world) {
 					if _, err := w.service.Update(t.Context(), w.call("admin"), id, records.Change{Body: doc(t, `{"owner": "all"}`)}); err != nil {

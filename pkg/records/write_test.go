@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // everyone may do everything with items; what differs is in permissions.
@@ -57,7 +58,7 @@ name: people
 `+open)
 
 func TestCreate(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		person, err := w.service.Create(t.Context(), &records.Call{
 			Project: w.project, Collection: w.project.Collections["people"], Principal: as("alice"),
@@ -127,7 +128,7 @@ func TestBodiesThatAreNoRecords(t *testing.T) {
 }
 
 func TestSystemFields(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		id := w.create("alice", `{"title": "A"}`)
 		rec, err := w.service.Get(t.Context(), w.call("bob"), id, records.GetParams{})
@@ -212,7 +213,7 @@ func TestUpdate(t *testing.T) {
 		{"no patch", patch, `{"title": "B"}`, "bad_patch: send a list of operations, not an object"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			eachStore(t, func(t *testing.T, s store.Store) {
+			teststore.Each(t, func(t *testing.T, s store.Store) {
 				w := newWorld(t, s, typed)
 				id := w.create("alice", first)
 				before := w.everything()
@@ -240,7 +241,7 @@ func TestUpdate(t *testing.T) {
 
 // Records that an earlier config admitted, or that other hands stored, can still be changed, and lose nothing by it.
 func TestUpdateOfOldRecords(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		patch := records.Change{Mode: records.JSONPatch, Patch: []byte(`[{"op": "replace", "path": "/title", "value": "B"}]`)}
 		for _, ch := range []records.Change{{Body: doc(t, `{"title": "B"}`)}, patch} {
@@ -270,7 +271,7 @@ func TestUpdateOfOldRecords(t *testing.T) {
 }
 
 func TestRevisions(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		id := w.create("alice", `{"title": "A"}`)
 		set := func(rev ...int64) error {
@@ -309,7 +310,7 @@ func TestRevisions(t *testing.T) {
 
 // Writers to one record at once: every change that was answered with success is there.
 func TestNoLostUpdates(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections("name: items\n"+open))
 		id := w.create("alice", `{}`)
 		const writers, each = 8, 4
@@ -341,7 +342,7 @@ func TestNoLostUpdates(t *testing.T) {
 }
 
 func TestUnique(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		w.create("alice", `{"title": "A", "slug": "a"}`)
 		id := w.create("alice", `{"title": "A", "slug": "b"}`)
@@ -360,7 +361,7 @@ func TestUnique(t *testing.T) {
 
 // 64 writers want the same value; one gets it.
 func TestUniqueRace(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, typed)
 		body := doc(t, `{"title": "A", "slug": "s"}`)
 		outcomes := make(chan error, 64)
@@ -387,7 +388,7 @@ func TestUniqueRace(t *testing.T) {
 
 // The rule exists looks at every item of a list, by id and by another key.
 func TestExistsInLists(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections(`
 name: items
 fields:
@@ -416,7 +417,7 @@ fields:
 
 func TestNamesThatNoRecordMayHoldAreRefusedInUpdates(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, `
 collections:
   - name: items
@@ -440,7 +441,7 @@ collections:
 
 func TestJSONPatchNeedsTheRightToRead(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, `
 collections:
   - name: items
@@ -458,7 +459,7 @@ collections:
 
 func TestATakenCombinationNamesAllItsFields(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, `
 collections:
   - name: items

@@ -37,7 +37,7 @@ func (f *fixture) everything() string {
 // trail is the log, oldest first: what was done to what; - and + for a state before and after.
 func (f *fixture) trail() (lines []string, entries []audit.Entry) {
 	f.Helper()
-	logs := audit.New(audit.Options{Store: f.store.Store, Now: f.clock.now, SystemDatabase: system.DatabaseName})
+	logs := audit.New(audit.Options{Store: f.store.Store, Now: f.clock.Now, SystemDatabase: system.DatabaseName})
 	limit := int64(1000)
 	page, err := logs.System().List(f.Context(), query.Params{Sort: "id", Limit: &limit}, nil)
 	if err != nil {

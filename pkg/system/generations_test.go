@@ -8,16 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/teststore"
 	"github.com/svcctl/svc/pkg/system"
 )
 
 func TestGenerationsAreNumberedUntilTheyAreRemoved(t *testing.T) {
-	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := teststore.Memory(t)
 	generations := system.New(st, system.Options{Now: time.Now}).Generations
 	for _, step := range []struct {
 		project, revision string
@@ -37,11 +33,7 @@ func TestGenerationsAreNumberedUntilTheyAreRemoved(t *testing.T) {
 
 func TestLatestGenerationIsKeptWhole(t *testing.T) {
 	t.Parallel()
-	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := teststore.Memory(t)
 	g := system.New(st, system.Options{Now: time.Now}).Generations
 	if _, err := g.Latest(t.Context(), "p"); !errors.Is(err, errs.ErrNotFound) {
 		t.Fatalf("before any: %v", err)

@@ -36,7 +36,7 @@ func TestProjectLifecycle(t *testing.T) {
 		CreatedAt: created, UpdatedAt: created,
 	}, p)
 
-	f.clock.pass(time.Minute)
+	f.clock.Pass(time.Minute)
 	got, err := f.Projects.Update(ctx, p.ID.Hex(), body(t, `{"name": "Blog", "enabled": false}`), nil) // the file is the same: no resolve
 	if err != nil {
 		t.Fatal(err)
@@ -156,20 +156,20 @@ func TestRotationKeepsWhatIsInUse(t *testing.T) {
 		return ids(f.Secrets.Adopt(ctx, []byte(strings.Repeat(letter, 32)), keep))
 	}
 	generated := ids(f.Secrets.SigningKeys(ctx))
-	f.clock.pass(time.Hour)
+	f.clock.Pass(time.Hour)
 	first := adopt("1")
 	diff(t, "the generated one stays", []string{
 		system.NewSigningKey([]byte(strings.Repeat("1", 32)), time.Time{}).ID, generated[0],
 	}, first)
-	f.clock.pass(11 * time.Hour)
+	f.clock.Pass(11 * time.Hour)
 	second := adopt("2")
 	diff(t, "both stay", []string{second[0], first[0], generated[0]}, second)
-	f.clock.pass(2 * time.Hour)
+	f.clock.Pass(2 * time.Hour)
 	third := adopt("3")
 	diff(t, "the generated one went", []string{third[0], second[0], first[0]}, third)
 	diff(t, "adopted again", third, adopt("3"))
 	diff(t, "as stored", third, ids(f.another().Secrets.SigningKeys(ctx)))
-	f.clock.pass(100 * time.Hour)
+	f.clock.Pass(100 * time.Hour)
 	last := adopt("4")
 	diff(t, "the one that signed until now stays", []string{last[0], third[0]}, last)
 }
@@ -189,14 +189,14 @@ func TestLoginFailures(t *testing.T) {
 	add := func(key string) int64 {
 		t.Helper()
 		got, err := f.Logins.Add(ctx, key, forget)
-		if err != nil || !got.Last.Equal(f.clock.now().Truncate(time.Millisecond)) {
+		if err != nil || !got.Last.Equal(f.clock.Now().Truncate(time.Millisecond)) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		return got.Count
 	}
 	diff(t, "none", int64(0), count(f.Logins, "a"))
 	diff(t, "first", int64(1), add("a"))
-	f.clock.pass(forget)
+	f.clock.Pass(forget)
 	diff(t, "second", int64(2), add("a"))
 	diff(t, "on another instance", int64(2), count(f.another().Logins, "a"))
 	f.store.once(func() { // another instance counts at the same moment
@@ -211,7 +211,7 @@ func TestLoginFailures(t *testing.T) {
 		}
 	})
 	diff(t, "after a clear", int64(1), add("a"))
-	f.clock.pass(forget + time.Millisecond)
+	f.clock.Pass(forget + time.Millisecond)
 	diff(t, "old ones are forgotten", int64(1), add("a"))
 	for range 2 {
 		if err := f.Logins.Clear(ctx, "a"); err != nil {
@@ -221,9 +221,9 @@ func TestLoginFailures(t *testing.T) {
 	diff(t, "cleared", int64(0), count(f.Logins, "a"))
 
 	add("old")
-	f.clock.pass(forget)
+	f.clock.Pass(forget)
 	add("new")
-	f.clock.pass(time.Minute)
+	f.clock.Pass(time.Minute)
 	if err := f.Logins.Prune(ctx, forget, 10); err != nil {
 		t.Fatal(err)
 	}

@@ -13,29 +13,11 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
-	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/teststore"
 	"github.com/svcctl/svc/pkg/system"
 )
 
 var admin = &access.Principal{Kind: access.KindAdmin}
-
-// clock is a time that tests set.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
 
 // hooked calls before ahead of each write, while it is set.
 type hooked struct {
@@ -129,21 +111,13 @@ type fixture struct {
 	*testing.T
 	*system.System
 	store *hooked
-	clock *clock
+	clock *teststore.Clock
 }
 
 func newSystem(t *testing.T) *fixture {
 	t.Helper()
-	st, err := embedded.Open(t.Context(), embedded.Options{InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	f := &fixture{T: t, store: &hooked{Store: st}, clock: &clock{t: time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC)}}
+	st := teststore.Memory(t)
+	f := &fixture{T: t, store: &hooked{Store: st}, clock: teststore.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC))}
 	f.System = f.another()
 	if err := f.EnsureIndexes(t.Context()); err != nil {
 		t.Fatal(err)
@@ -154,7 +128,7 @@ func newSystem(t *testing.T) *fixture {
 // another is a second instance on the same store.
 func (f *fixture) another() *system.System {
 	return system.New(f.store, system.Options{
-		Now:          f.clock.now,
+		Now:          f.clock.Now,
 		HashPassword: func(_ context.Context, password string) (string, error) { return "hash of " + password, nil },
 	})
 }

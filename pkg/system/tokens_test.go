@@ -64,7 +64,7 @@ func TestTokenLifecycle(t *testing.T) {
 	}
 	wantError(t, second(f.Tokens.Update(ctx, userPrincipal(root), id, change, grantable)), errs.ErrDenied)
 
-	f.clock.pass(time.Hour)
+	f.clock.Pass(time.Hour)
 	changed, err := f.Tokens.Update(ctx, userPrincipal(ann), id, body(t, `{"name": "ci 2", "scopes": ["user.read"], "expiresAt": "2026-02-01T00:00:00Z"}`), grantable)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestTokenBodies(t *testing.T) {
 	f := newSystem(t)
-	bounded := system.New(f.store, system.Options{Now: f.clock.now, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 100 * 24 * time.Hour})
+	bounded := system.New(f.store, system.Options{Now: f.clock.Now, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 100 * 24 * time.Hour})
 	ann := f.user("ann")
 	for _, tc := range []struct {
 		body    string
@@ -269,7 +269,7 @@ func TestTokenUseIsNotedOnceAMinute(t *testing.T) {
 		pass time.Duration
 		rev  int64
 	}{{0, 2}, {59 * time.Second, 2}, {time.Second, 3}, {time.Hour, 4}} {
-		f.clock.pass(tc.pass)
+		f.clock.Pass(tc.pass)
 		if err := f.another().Tokens.Used(t.Context(), tok.ID, time.Minute); err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func TestUserLifecycle(t *testing.T) {
 	}
 	diff(t, "by name", u, byName)
 
-	f.clock.pass(time.Hour)
+	f.clock.Pass(time.Hour)
 	u2, err := f.Users.Update(ctx, admin, u.ID.Hex(), body(t, `{"name": null, "email": "", "scopes": null, "language": "en"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestUserLifecycle(t *testing.T) {
 	if u, err = f.Users.LoggedIn(ctx, verified, "new hash"); err != nil {
 		t.Fatal(err)
 	}
-	if !u.LastLoginAt.Equal(f.clock.now().Truncate(time.Millisecond)) || u.PasswordHash != "new hash" || u.TokenVersion != 0 {
+	if !u.LastLoginAt.Equal(f.clock.Now().Truncate(time.Millisecond)) || u.PasswordHash != "new hash" || u.TokenVersion != 0 {
 		t.Errorf("after login: %+v", u)
 	}
 	if u, err = f.Users.LoggedIn(ctx, verified, "newer hash"); err != nil || u.PasswordHash != "new hash" {

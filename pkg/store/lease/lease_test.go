@@ -16,10 +16,8 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
-	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/store/lease"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 const ttl = 30 * time.Second
@@ -70,58 +68,37 @@ func (c *clock) Wait(ctx context.Context, d time.Duration) error {
 
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	for _, adapter := range []struct {
-		name string
-		open func(t *testing.T) (store.Store, error)
-	}{
-		{"embedded", func(t *testing.T) (store.Store, error) {
-			return embedded.Open(t.Context(), embedded.Options{InMemory: true})
-		}},
-		{"mongodb", func(t *testing.T) (store.Store, error) {
-			return mongo.Open(t.Context(), mongo.Options{URI: mongotest.URI(t)})
-		}},
-	} {
-		t.Run(adapter.name, func(t *testing.T) {
-			s, err := adapter.open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			for _, c := range []struct {
-				name string
-				run  func(t *testing.T, db store.Database)
-			}{
-				{"one holder at a time", testOneHolder},
-				{"silence counts from what a contender has seen", testSilence},
-				{"a renewed lease stays", testRenewed},
-				{"tokens grow", testTokens},
-				{"a paused holder is fenced off", testPaused},
-				{"a fenced transaction and a take-over exclude each other", testFenceOrTakeOver},
-				{"one of many contenders", testContenders},
-				{"no counted step is lost under take-overs", testTakeOvers},
-				{"keep renews", testKeep},
-				{"keep ends when the lease is lost", testKeepLost},
-				{"keep ends when renewing fails for too long", testKeepOutage},
-				{"keep ends with a panic", testKeepPanic},
-				{"a holding ends with its database", testDropped},
-				{"refusals", testRefusals},
-			} {
-				t.Run(c.name, func(t *testing.T) {
-					name := "lease-" + strings.ToLower(rand.Text())
-					t.Cleanup(func() {
-						if err := s.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
-							t.Error(err)
-						}
-					})
-					c.run(t, s.Database(name))
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		for _, c := range []struct {
+			name string
+			run  func(t *testing.T, db store.Database)
+		}{
+			{"one holder at a time", testOneHolder},
+			{"silence counts from what a contender has seen", testSilence},
+			{"a renewed lease stays", testRenewed},
+			{"tokens grow", testTokens},
+			{"a paused holder is fenced off", testPaused},
+			{"a fenced transaction and a take-over exclude each other", testFenceOrTakeOver},
+			{"one of many contenders", testContenders},
+			{"no counted step is lost under take-overs", testTakeOvers},
+			{"keep renews", testKeep},
+			{"keep ends when the lease is lost", testKeepLost},
+			{"keep ends when renewing fails for too long", testKeepOutage},
+			{"keep ends with a panic", testKeepPanic},
+			{"a holding ends with its database", testDropped},
+			{"refusals", testRefusals},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				name := "lease-" + strings.ToLower(rand.Text())
+				t.Cleanup(func() {
+					if err := s.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
+						t.Error(err)
+					}
 				})
-			}
-		})
-	}
+				c.run(t, s.Database(name))
+			})
+		}
+	})
 }
 
 func acquire(t *testing.T, l *lease.Leases) *lease.Lease {
