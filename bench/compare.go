@@ -17,7 +17,8 @@ const (
 	benchUser       = "ann"
 	benchPassword   = "bench-password-of-no-worth-0000"
 	collectionToken = "bench-collection-token-of-no-worth-0000" // of project/public.yaml
-	compareRounds   = 15
+	readRounds      = 64
+	writeRounds     = 15
 	connections     = 16
 )
 
@@ -39,7 +40,7 @@ func measureCredentials(ctx context.Context, o options) (err error) {
 			op.name, op.header = read.name+", "+c[0], c[1]
 			ops = append(ops, op)
 		}
-		runs, err := compare(ctx, s, ops, o.duration/4, nil)
+		runs, err := compare(ctx, s, ops, readRounds, o.duration/16, nil)
 		if err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func measureAudit(ctx context.Context, o options) (err error) {
 	for i, write := range operations(a)[2:] {
 		audited := operations(&logged)[2+i]
 		audited.name += ", logged"
-		runs, err := compare(ctx, s, []operation{write, audited}, o.duration/2, func() error { return s.sealed(ctx) })
+		runs, err := compare(ctx, s, []operation{write, audited}, writeRounds, o.duration/2, func() error { return s.sealed(ctx) })
 		if err != nil {
 			return err
 		}
@@ -142,9 +143,9 @@ func (s *server) sealed(ctx context.Context) error {
 
 // compare runs operations by turns, for a machine has other things to do, now more and now less. The runs of one
 // operation are a row. after comes after each run, which it belongs to.
-func compare(ctx context.Context, s *server, ops []operation, duration time.Duration, after func() error) ([][]run, error) {
+func compare(ctx context.Context, s *server, ops []operation, rounds int, duration time.Duration, after func() error) ([][]run, error) {
 	runs := make([][]run, len(ops))
-	for round := range compareRounds + 1 {
+	for round := range rounds + 1 {
 		for i := range ops {
 			i = (i + round) % len(ops) // nobody is always behind the same
 			one, err := load(ctx, s, ops[i], connections, duration, after)
