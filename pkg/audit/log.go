@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -126,7 +125,7 @@ func (l *Log) WriteAll(ctx context.Context, change func(ctx context.Context, tx 
 		if err != nil {
 			return err
 		}
-		return write(ctx, tx.Collection(entriesName), ops...)
+		return store.WriteAll(ctx, tx.Collection(entriesName), ops...)
 	})
 	if err == nil {
 		l.logs.written(l.name)
@@ -143,7 +142,7 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := write(ctx, l.entries, ops...); err != nil {
+	if err := store.WriteAll(ctx, l.entries, ops...); err != nil {
 		return err
 	}
 	l.logs.written(l.name)
@@ -171,20 +170,6 @@ func (l *Log) inserts(ctx context.Context, entries []Entry) ([]store.Op, error) 
 		ops[i] = store.Op{Kind: store.Insert, Doc: doc}
 	}
 	return ops, nil
-}
-
-// write applies ops, all or none.
-func write(ctx context.Context, to store.Writer, ops ...store.Op) error {
-	results, err := to.Write(ctx, ops, true)
-	if err != nil {
-		return err
-	}
-	for _, r := range results {
-		if r.Err != nil && !errors.Is(r.Err, store.ErrAborted) {
-			return r.Err
-		}
-	}
-	return nil
 }
 
 // written wakes the sealer.

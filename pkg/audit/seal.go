@@ -251,12 +251,12 @@ func placed() *mql.Filter {
 
 // commit writes entries together with the chain's new ends.
 func (l *Log) commit(ctx context.Context, tx store.Tx, e ends, ops []store.Op) error {
-	if err := write(ctx, tx.Collection(entriesName), ops...); err != nil {
+	if err := store.WriteAll(ctx, tx.Collection(entriesName), ops...); err != nil {
 		return err
 	}
 	op, err := e.writeOp()
 	if err != nil {
 		return errs.Wrap(err, "encode the ends of the audit log")
 	}
-	return write(ctx, tx.Collection(headName), op)
+	return store.WriteAll(ctx, tx.Collection(headName), op)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -19,6 +20,20 @@ type Writer interface {
 	// has no _id that is not promised. All of an op is one atomic step on its document: nobody writes between its look at
 	// the document and its write.
 	Write(ctx context.Context, ops []Op, atomic bool) ([]Result, error)
+}
+
+// WriteAll applies ops, all or none. Its error is that of the op which failed.
+func WriteAll(ctx context.Context, to Writer, ops ...Op) error {
+	results, err := to.Write(ctx, ops, true)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Err != nil && !errors.Is(r.Err, ErrAborted) {
+			return r.Err
+		}
+	}
+	return nil
 }
 
 // OpKind is what an Op does.

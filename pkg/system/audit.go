@@ -29,7 +29,7 @@ func (m model[T]) commit(ctx context.Context, op string, before, after *T, ops .
 		return err
 	}
 	return m.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		return write(ctx, tx.Collection(m.name), ops...)
+		return store.WriteAll(ctx, tx.Collection(m.name), ops...)
 	}, entry)
 }
 

@@ -46,7 +46,7 @@ func (us *Users) CreateFirst(ctx context.Context, username, password string) (ma
 	err = us.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		// Who comes second to this document is tried again, and then sees the user of who came first.
 		op := store.Op{Kind: store.Update, ID: stringValue(firstAdminName), Update: mark, Upsert: true}
-		if err := write(ctx, tx.Collection(secretsName), op); err != nil {
+		if err := store.WriteAll(ctx, tx.Collection(secretsName), op); err != nil {
 			return err
 		}
 		users := tx.Collection(usersName)

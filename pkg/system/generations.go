@@ -72,7 +72,7 @@ func (g *Generations) Number(ctx context.Context, projectID, revision, entry str
 		if err != nil {
 			return err
 		}
-		return write(ctx, g.coll, op)
+		return store.WriteAll(ctx, g.coll, op)
 	})
 	return number, err
 }
@@ -93,7 +93,7 @@ func (g *Generation) keep(files map[string][]byte) {
 
 // Remove forgets the generations of a project whose registration is gone. Where there are none, it does nothing.
 func (g *Generations) Remove(ctx context.Context, projectID string) error {
-	err := write(ctx, g.coll, store.Op{Kind: store.Delete, ID: stringValue(projectID)})
+	err := store.WriteAll(ctx, g.coll, store.Op{Kind: store.Delete, ID: stringValue(projectID)})
 	if errors.Is(err, errs.ErrNotFound) {
 		return nil
 	}

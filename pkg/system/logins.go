@@ -65,7 +65,7 @@ func (l *Logins) Add(ctx context.Context, key string, forget time.Duration) (Fai
 
 // Clear forgets the failures under key.
 func (l *Logins) Clear(ctx context.Context, key string) error {
-	err := write(ctx, l.coll, store.Op{Kind: store.Delete, ID: stringValue(key)})
+	err := store.WriteAll(ctx, l.coll, store.Op{Kind: store.Delete, ID: stringValue(key)})
 	if errors.Is(err, errs.ErrNotFound) {
 		return nil
 	}

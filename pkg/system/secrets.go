@@ -154,7 +154,7 @@ func (s *Secrets) change(ctx context.Context, fn func([]SigningKey) []SigningKey
 			return err
 		}
 		return s.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-			return write(ctx, tx.Collection(secretsName), op)
+			return store.WriteAll(ctx, tx.Collection(secretsName), op)
 		}, audit.Entry{Kind: audit.System, Op: audit.OpRotateKeys, RecordID: keys[0].ID})
 	})
 	return keys, err

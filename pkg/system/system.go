@@ -177,7 +177,7 @@ func insert(ctx context.Context, coll store.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	return write(ctx, coll, store.Op{Kind: store.Insert, Doc: doc})
+	return store.WriteAll(ctx, coll, store.Op{Kind: store.Insert, Doc: doc})
 }
 
 // replaceOp replaces a record if its revision is still rev.
@@ -191,20 +191,6 @@ func replaceOp(v any, rev int64) (store.Op, error) {
 }
 
 func atRev(rev int64) (*mql.Filter, error) { return mql.Compile(bson.D{{Key: "_rev", Value: rev}}) }
-
-// write applies ops together. Its error is that of the op which failed.
-func write(ctx context.Context, coll store.Writer, ops ...store.Op) error {
-	results, err := coll.Write(ctx, ops, true)
-	if err != nil {
-		return err
-	}
-	for _, r := range results {
-		if r.Err != nil && !errors.Is(r.Err, store.ErrAborted) {
-			return r.Err
-		}
-	}
-	return nil
-}
 
 // retry calls fn until it does not lose against another writer.
 func retry(ctx context.Context, fn func() error) error {

@@ -115,10 +115,10 @@ func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) er
 	}
 	// A user who is put into the team at the same moment keeps an id that leads nowhere, which gives nothing.
 	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		if err := write(ctx, tx.Collection(usersName), store.Op{Kind: store.Update, Filter: members, Update: leave, Many: true}); err != nil {
+		if err := store.WriteAll(ctx, tx.Collection(usersName), store.Op{Kind: store.Update, Filter: members, Update: leave, Many: true}); err != nil {
 			return err
 		}
-		return write(ctx, tx.Collection(teamsName), store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+		return store.WriteAll(ctx, tx.Collection(teamsName), store.Op{Kind: store.Delete, ID: idValue(t.ID)})
 	}, entry)
 	ts.changed(t.ID.Hex())
 	return err

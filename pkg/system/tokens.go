@@ -111,7 +111,7 @@ func (ts *Tokens) insert(ctx context.Context, by *access.Principal, t Token) err
 	}
 	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		op := store.Op{Kind: store.Update, ID: idValue(owner), Update: touch, If: still}
-		if err := write(ctx, tx.Collection(usersName), op); err != nil {
+		if err := store.WriteAll(ctx, tx.Collection(usersName), op); err != nil {
 			return err
 		}
 		tokens := tx.Collection(tokensName)
@@ -194,7 +194,7 @@ func (ts *Tokens) Used(ctx context.Context, id bson.ObjectID, every time.Duratio
 	if err != nil {
 		return err
 	}
-	err = write(ctx, ts.coll, store.Op{Kind: store.Update, ID: idValue(id), Update: note, If: due})
+	err = store.WriteAll(ctx, ts.coll, store.Op{Kind: store.Update, ID: idValue(id), Update: note, If: due})
 	if errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound) {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (ts *Tokens) forget(ctx context.Context, tokens store.TxCollection, userID 
 	if err != nil || len(ops) == 0 {
 		return nil, err
 	}
-	return entries, write(ctx, tokens, ops...)
+	return entries, store.WriteAll(ctx, tokens, ops...)
 }
 
 // defaultExpiry is when a token expires whose body does not say.

@@ -286,7 +286,7 @@ func (us *Users) replace(ctx context.Context, op string, old User, next *User, o
 		return err
 	}
 	return us.log.WriteAll(ctx, func(ctx context.Context, tx store.Tx) ([]audit.Entry, error) {
-		if err := write(ctx, tx.Collection(usersName), ops...); err != nil {
+		if err := store.WriteAll(ctx, tx.Collection(usersName), ops...); err != nil {
 			return nil, err
 		}
 		revoked, err := us.tokens.forget(ctx, tx.Collection(tokensName), old.ID.Hex(), valid)
