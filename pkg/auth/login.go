@@ -82,6 +82,9 @@ func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current,
 		return Session{}, errs.ErrDenied
 	}
 	u, err = a.system.Users.SetPassword(ctx, u, next)
+	if errors.Is(err, errs.ErrNotFound) { // deleted meanwhile
+		return Session{}, errs.ErrDenied
+	}
 	if err != nil {
 		return Session{}, err
 	}
@@ -108,7 +111,11 @@ func (a *Auth) caller(ctx context.Context, p *access.Principal) (system.User, er
 	if p == nil || p.Kind != access.KindUser {
 		return system.User{}, errs.ErrDenied
 	}
-	return a.system.Users.ByID(ctx, p.ID)
+	u, err := a.system.Users.ByID(ctx, p.ID)
+	if errors.Is(err, errs.ErrNotFound) { // deleted a moment ago
+		err = errs.ErrDenied
+	}
+	return u, err
 }
 
 // confirm gives the user whose password this is, as they are at that moment.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
@@ -82,7 +83,7 @@ func (s *Server) me(w http.ResponseWriter, r *request) error {
 	if p.ID != "" {
 		u, err := s.cfg.Users.ByID(r.Context(), p.ID)
 		if err != nil {
-			return err
+			return revoked(err)
 		}
 		me.Username, me.Email, me.Name, me.Language = u.Username, u.Email, u.Name, u.Language
 		me.Scopes = append(me.Scopes, p.Effective()...)
@@ -91,11 +92,20 @@ func (s *Server) me(w http.ResponseWriter, r *request) error {
 	if p.TokenID != "" {
 		t, err := s.cfg.Tokens.ByID(r.Context(), p.TokenID)
 		if err != nil {
-			return err
+			return revoked(err)
 		}
 		me.ExpiresAt = api.Time{Time: t.ExpiresAt}
 	}
 	return r.json(w, http.StatusOK, me)
+}
+
+// revoked makes a denial of it that what a caller is taken for isn't there any more: another instance has deleted it a
+// moment ago.
+func revoked(err error) error {
+	if errors.Is(err, errs.ErrNotFound) {
+		return errs.ErrDenied
+	}
+	return err
 }
 
 // changePassword gives the caller a new password. Every token issued before is void, so the answer has a new one.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -152,7 +153,11 @@ func isEmail(s string) bool {
 	return err == nil && a.Address == s
 }
 
-func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+// isControl says whether a character is a control character, or one that breaks lines or changes the direction of what
+// follows: in a list, a name that has one can look like another.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
 
 // flag takes a boolean member into dst; null sets it to def.
 func (b *body) flag(name string, dst *bool, def bool) {
@@ -197,6 +202,9 @@ func (b *body) username(dst *string) {
 	*dst = FoldUsername(*dst)
 	if *dst != "" && !usernamePattern.MatchString(*dst) {
 		b.problem("username", "pattern", "must consist of letters a-z, digits and . _ @ + -, and begin with a letter or digit")
+	}
+	if _, err := document.ParseID(*dst); err == nil {
+		b.problem("username", "pattern", "must not look like an id, which is 24 hex digits: both name users")
 	}
 }
 

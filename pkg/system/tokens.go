@@ -238,6 +238,7 @@ func (ts *Tokens) defaultExpiry(now time.Time) time.Time {
 
 // parse takes a body into t. It reports every problem at once.
 func (ts *Tokens) parse(t *Token, doc bson.D, create bool, grantable []string) error {
+	ends := t.ExpiresAt
 	b := newBody(doc, api.TokenWrite{}, create)
 	b.text("name", &t.Name)
 	b.list("scopes", &t.Scopes, "scope names", func(s string) string {
@@ -250,25 +251,27 @@ func (ts *Tokens) parse(t *Token, doc bson.D, create bool, grantable []string) e
 		return ""
 	})
 	if b.date("expiresAt", &t.ExpiresAt) {
-		if wrong := ts.wrongExpiry(t.ExpiresAt); wrong != "" {
+		if wrong := ts.wrongExpiry(t, ends); wrong != "" {
 			b.problem("expiresAt", "expiry", "%s", wrong)
 		}
 	}
 	return b.done()
 }
 
-// wrongExpiry says what is wrong with the end of a token, "" when nothing is.
-func (ts *Tokens) wrongExpiry(at time.Time) string {
-	now := ts.now()
+// wrongExpiry says what is wrong with the new end of a token that was to end at before; "" when nothing is.
+func (ts *Tokens) wrongExpiry(t *Token, before time.Time) string {
+	now, at := ts.now(), t.ExpiresAt
 	switch {
+	case !before.IsZero() && !now.Before(before):
+		return "can't be changed any more: the token has expired, make a new one"
 	case at.IsZero() && ts.maxTTL > 0:
 		return fmt.Sprintf("can't be null: a token lasts at most %s (auth.patMaxTTL)", ts.maxTTL)
 	case at.IsZero():
 		return ""
 	case !at.After(now):
 		return "must be in the future"
-	case ts.maxTTL > 0 && at.After(now.Add(ts.maxTTL)):
-		return fmt.Sprintf("a token lasts at most %s (auth.patMaxTTL)", ts.maxTTL)
+	case ts.maxTTL > 0 && at.After(t.CreatedAt.Add(ts.maxTTL)):
+		return fmt.Sprintf("a token lasts at most %s from when it was made (auth.patMaxTTL)", ts.maxTTL)
 	}
 	return ""
 }
