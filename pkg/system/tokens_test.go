@@ -176,7 +176,7 @@ func TestTokenLists(t *testing.T) {
 func TestATokenIsNotKeptAliveForEver(t *testing.T) {
 	f := newSystem(t)
 	ann := f.user("ann")
-	tokens := system.New(f.store, system.Options{Now: f.clock.now, PATDefaultTTL: time.Hour, PATMaxTTL: 10 * time.Hour}).Tokens
+	tokens := system.New(f.store, system.Options{Now: f.clock.Now, PATDefaultTTL: time.Hour, PATMaxTTL: 10 * time.Hour}).Tokens
 	made, _, err := tokens.Create(t.Context(), userPrincipal(ann), body(t, `{"name": "n", "scopes": []}`), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestATokenIsNotKeptAliveForEver(t *testing.T) {
 		passes, ends time.Duration
 		want         string
 	}{{0, 2 * time.Hour, ""}, {time.Hour, 11 * time.Hour, "expiry"}, {0, 9 * time.Hour, ""}, {7 * time.Hour, 9*time.Hour + time.Minute, ""}, {2 * time.Hour, 9*time.Hour + 30*time.Minute, "expiry"}} {
-		f.clock.pass(step.passes)
+		f.clock.Pass(step.passes)
 		if got := move(step.ends); got != step.want {
 			t.Errorf("an end at %s, %s later: %q, want %q", step.ends, step.passes, got, step.want)
 		}
