@@ -67,11 +67,6 @@ type Actor struct {
 	Name string `bson:"name,omitempty"`
 }
 
-// UserActor is a user who has just shown a password, and has no principal yet.
-func UserActor(id, name string) Actor {
-	return Actor{Kind: string(access.KindUser), ID: id, Name: name}
-}
-
 // Caller is who makes a request, and how. The door puts it on the request's context; entries that are written on behalf
 // of the request have it.
 type Caller struct {

@@ -53,7 +53,7 @@ func (a *Auth) Login(ctx context.Context, username, password, addr string) (Sess
 	if outdated {
 		rehash = a.hasher.hash(password)
 	}
-	ctx = audit.WithActor(ctx, audit.UserActor(u.ID.Hex(), u.Username))
+	ctx = audit.WithActor(ctx, audit.Actor{Kind: string(access.KindUser), ID: u.ID.Hex(), Name: u.Username})
 	u, err = a.system.Users.LoggedIn(ctx, u, rehash)
 	if errors.Is(err, errs.ErrDenied) || errors.Is(err, errs.ErrNotFound) { // has another password meanwhile, or is gone
 		return Session{}, errLogin

@@ -1,13 +1,16 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/query"
 )
 
 // audited puts the caller on the request's context, for the entries that what they do leads to.
@@ -19,44 +22,20 @@ func (r *request) audited() {
 
 // listAudit lists the log of the service itself, whose entries are for administrators: for others there are none.
 func (s *Server) listAudit(w http.ResponseWriter, r *request) error {
-	params, err := r.listParams()
-	if err != nil {
-		return err
-	}
-	var see audit.Reader
-	if !r.principal.Full() {
-		see = func(*audit.Entry) bool { return false }
-	}
-	page, err := s.cfg.Audit.System().List(r.Context(), params, see)
-	if err != nil {
-		return err
-	}
-	return sendAudit(w, r, page)
+	return listModel(w, r, func(ctx context.Context, by *access.Principal, params query.Params) (query.Page[audit.Entry], error) {
+		var see audit.Reader
+		if !by.Full() {
+			see = func(*audit.Entry) bool { return false }
+		}
+		return s.cfg.Audit.System().List(ctx, params, see)
+	}, entryOut)
 }
 
 // listProjectAudit lists the log of a project's records.
 func (s *Server) listProjectAudit(w http.ResponseWriter, r *request) error {
-	params, err := r.listParams()
-	if err != nil {
-		return err
-	}
-	page, err := s.cfg.Records.Audit(r.Context(), r.project, r.principal, params)
-	if err != nil {
-		return err
-	}
-	return sendAudit(w, r, page)
-}
-
-func sendAudit(w http.ResponseWriter, r *request, page *audit.Page) error {
-	out := api.List[api.AuditEntry]{
-		Items: make([]api.AuditEntry, 0, len(page.Items)), Limit: int(page.Limit), Offset: int(page.Offset),
-		HasMore: page.HasMore, Next: page.Next, Total: page.Total,
-	}
-	for _, e := range page.Items {
-		out.Items = append(out.Items, entryOut(e))
-	}
-	linkNext(w, r, r.URL.Path, page.Next)
-	return r.json(w, http.StatusOK, out)
+	return listModel(w, r, func(ctx context.Context, by *access.Principal, params query.Params) (query.Page[audit.Entry], error) {
+		return s.cfg.Records.Audit(ctx, r.project, by, params)
+	}, entryOut)
 }
 
 func entryOut(e audit.Entry) api.AuditEntry {

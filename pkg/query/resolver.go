@@ -17,6 +17,14 @@ type Limits struct {
 	Regex                                        string // anchored, any or off
 }
 
+// DefaultLimits are those of lists that nobody can configure: what a collection has that says nothing.
+func DefaultLimits() Limits {
+	return Limits{
+		DefaultLimit: 100, MaxLimit: 1000, MaxOffset: 10_000,
+		MaxFilterBytes: 8192, MaxFilterDepth: 8, MaxFilterClauses: 100, MaxInValues: 1000, MaxSortFields: 8, Regex: "any",
+	}
+}
+
 // Resolver checks every field path that a caller names, wherever it comes from, against the fields that there are and
 // those hidden from the caller. A path hidden from the caller is answered exactly like one that does not exist.
 type Resolver struct {

@@ -137,7 +137,7 @@ func logged(a *project.Audit, kind store.OpKind) bool {
 // Audit lists the entries about a project's records that the caller may see: those of collections that they may read,
 // with the states that their filter admits, without what is hidden from them. An entry neither of whose states they may
 // read is not there for them.
-func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Principal, params query.Params) (*audit.Page, error) {
+func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Principal, params query.Params) (query.Page[audit.Entry], error) {
 	log := s.logs.Of(project.DatabaseName(p.Namespace))
 	if who.Full() {
 		return log.List(ctx, params, nil)
@@ -146,7 +146,7 @@ func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Pri
 	for name, c := range p.Collections {
 		v, err := s.auditView(&Call{Project: p, Collection: c, Principal: who})
 		if err != nil {
-			return nil, err
+			return query.Page[audit.Entry]{}, err
 		}
 		views[name] = v
 	}

@@ -28,7 +28,7 @@ type model[T any] struct {
 
 func newModel[T any](db store.Database, log *audit.Log, now func() time.Time, name string, readAs any, rev func(*T) *int64) model[T] {
 	return model[T]{coll: db.Collection(name), log: log, now: now, name: name, rev: rev, resolver: query.Resolver{
-		Tree: fieldsOf(reflect.TypeOf(readAs)), Hidden: document.NewPathSet("_rev", "createdBy", "updatedBy"), Limits: listLimits,
+		Tree: fieldsOf(reflect.TypeOf(readAs)), Hidden: document.NewPathSet("_rev", "createdBy", "updatedBy"), Limits: query.DefaultLimits(),
 	}}
 }
 

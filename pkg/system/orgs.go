@@ -69,7 +69,7 @@ func maySeeOrg(by *access.Principal, id string) bool {
 }
 
 // List reads one page of the orgs that the caller may see: their own, or all without a limit to orgs.
-func (os *Orgs) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Org], error) {
+func (os *Orgs) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Org], error) {
 	var own []string
 	if by != nil {
 		own = by.OrgIDs

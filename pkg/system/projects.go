@@ -97,7 +97,7 @@ func (ps *Projects) ByNamespace(ctx context.Context, namespace string) (Project,
 }
 
 // List reads one page of the registrations that the caller may see: those of their orgs, or all without a limit to orgs.
-func (ps *Projects) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Project], error) {
+func (ps *Projects) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Project], error) {
 	var orgs []string
 	if by != nil {
 		orgs = by.OrgIDs

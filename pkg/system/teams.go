@@ -65,7 +65,7 @@ func maySeeTeam(by *access.Principal, t Team) bool {
 
 // List reads one page of the teams that the caller may see: those of their orgs, or all without a limit to orgs, and
 // their own.
-func (ts *Teams) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Team], error) {
+func (ts *Teams) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Team], error) {
 	var orgs, own []string
 	if by != nil {
 		orgs, own = by.OrgIDs, by.TeamIDs

@@ -137,7 +137,7 @@ func (ts *Tokens) Get(ctx context.Context, by *access.Principal, id string) (Tok
 func (ts *Tokens) ByID(ctx context.Context, id string) (Token, error) { return ts.byID(ctx, id) }
 
 // List reads one page of the tokens that the caller may see: their own, or all for administrators.
-func (ts *Tokens) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Token], error) {
+func (ts *Tokens) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Token], error) {
 	only := nothing()
 	switch {
 	case by.Full():

@@ -105,7 +105,7 @@ func (us *Users) ByUsername(ctx context.Context, username string) (User, error) 
 
 // List reads one page of the users that the caller may see: those who share an org with them and they themselves, or all
 // without a limit to orgs.
-func (us *Users) List(ctx context.Context, by *access.Principal, params query.Params) (Page[User], error) {
+func (us *Users) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[User], error) {
 	var orgs, self []string
 	if by != nil {
 		orgs, self = by.OrgIDs, []string{by.ID}
