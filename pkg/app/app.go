@@ -208,7 +208,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: records.New(a.store, cfg.Now, a.logs), System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
+		Records: records.New(a.store, cfg.Now, a.logs), System: models, Audit: a.logs, Registry: registry, Auth: authn,
 		Control: a.control, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,

@@ -75,7 +75,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *request) error {
 	}
 	log := s.cfg.Audit.System()
 	if namespace != "" {
-		if _, err := s.cfg.Projects.ByNamespace(r.Context(), namespace); errs.KindOf(err) == errs.NotFound {
+		if _, err := s.cfg.System.Projects.ByNamespace(r.Context(), namespace); errs.KindOf(err) == errs.NotFound {
 			return errs.ErrProjectNotFound
 		} else if err != nil {
 			return err

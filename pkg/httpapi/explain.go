@@ -76,7 +76,7 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 		}
 		return &access.Principal{Kind: access.KindToken, TokenHash: [32]byte(hash)}, true, nil
 	case api.ExplainPAT:
-		t, err := s.cfg.Tokens.Get(ctx, by, p.ID)
+		t, err := s.cfg.System.Tokens.Get(ctx, by, p.ID)
 		if err != nil {
 			return nil, false, err
 		}
@@ -84,7 +84,7 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 	}
 	id := p.ID
 	if id == "" {
-		if u, err := s.cfg.Users.ByUsername(ctx, p.Username); err == nil {
+		if u, err := s.cfg.System.Users.ByUsername(ctx, p.Username); err == nil {
 			id = u.ID.Hex()
 		} else if !errors.Is(err, errs.ErrNotFound) {
 			return nil, false, err
@@ -96,7 +96,7 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 	if id == "" {
 		return nil, false, errs.ErrNotFound
 	}
-	u, err := s.cfg.Users.Get(ctx, by, id)
+	u, err := s.cfg.System.Users.Get(ctx, by, id)
 	if err != nil {
 		return nil, false, err
 	}

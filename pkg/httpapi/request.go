@@ -168,7 +168,7 @@ func (r *request) inProject(kind rightKind) error {
 
 // standIn stands in for a registered project that has no generation to serve.
 func (r *request) standIn(namespace string) (*project.Project, error) {
-	reg, err := r.server.cfg.Projects.ByNamespace(r.Context(), namespace)
+	reg, err := r.server.cfg.System.Projects.ByNamespace(r.Context(), namespace)
 	switch {
 	case errors.Is(err, errs.ErrNotFound), err == nil && !reg.Enabled:
 		return nil, errs.ErrProjectNotFound

@@ -51,11 +51,6 @@ type Config struct {
 	Auth       *auth.Auth
 	System     *system.System
 	Audit      *audit.Logs
-	Users      *system.Users
-	Orgs       *system.Orgs
-	Teams      *system.Teams
-	Tokens     *system.Tokens
-	Projects   *system.Projects
 	Control    Control
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is

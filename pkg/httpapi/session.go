@@ -81,7 +81,7 @@ func (s *Server) me(w http.ResponseWriter, r *request) error {
 	p := r.principal
 	me := api.Me{Kind: string(p.Kind), ID: p.ID, IsAdmin: p.Full(), Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{}}
 	if p.ID != "" {
-		u, err := s.cfg.Users.ByID(r.Context(), p.ID)
+		u, err := s.cfg.System.Users.ByID(r.Context(), p.ID)
 		if err != nil {
 			return revoked(err)
 		}
@@ -90,7 +90,7 @@ func (s *Server) me(w http.ResponseWriter, r *request) error {
 		me.OrgIDs, me.TeamIDs = append(me.OrgIDs, p.OrgIDs...), append(me.TeamIDs, p.TeamIDs...)
 	}
 	if p.TokenID != "" {
-		t, err := s.cfg.Tokens.ByID(r.Context(), p.TokenID)
+		t, err := s.cfg.System.Tokens.ByID(r.Context(), p.TokenID)
 		if err != nil {
 			return revoked(err)
 		}
