@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -110,20 +111,6 @@ func parseExplain(body bson.D) (q api.ExplainRequest, m access.Method, err error
 	problem := func(path, rule, message string) {
 		problems = append(problems, errs.FieldError{Path: path, Rule: rule, Message: message})
 	}
-	texts := func(doc bson.D, prefix string, into map[string]*string) {
-		for _, e := range doc {
-			to, known := into[e.Key]
-			text, ok := e.Value.(string)
-			switch {
-			case !known:
-				problem(prefix+e.Key, "unknown", "unknown field")
-			case !ok:
-				problem(prefix+e.Key, "type", "must be a string")
-			default:
-				*to = text
-			}
-		}
-	}
 	rest := make(bson.D, 0, len(body))
 	for _, e := range body {
 		principal, ok := e.Value.(bson.D)
@@ -133,15 +120,16 @@ func parseExplain(body bson.D) (q api.ExplainRequest, m access.Method, err error
 		case !ok:
 			problem("principal", "type", "must be an object")
 		default:
-			texts(principal, "principal.", map[string]*string{
+			problems = append(problems, texts(principal, "principal.", map[string]*string{
 				"kind": &q.Principal.Kind, "id": &q.Principal.ID, "username": &q.Principal.Username, "tokenHash": &q.Principal.TokenHash,
-			})
+			})...)
 		}
 	}
-	texts(rest, "", map[string]*string{"method": &q.Method, "collection": &q.Collection, "id": &q.ID})
-	for m = access.Delete; m >= access.Get && m.String() != q.Method; m-- {
-	}
-	if m < access.Get {
+	problems = append(problems, texts(rest, "", map[string]*string{"method": &q.Method, "collection": &q.Collection, "id": &q.ID})...)
+	methods := []access.Method{access.Get, access.Post, access.Put, access.Delete}
+	if i := slices.IndexFunc(methods, func(m access.Method) bool { return m.String() == q.Method }); i >= 0 {
+		m = methods[i]
+	} else {
 		problem("method", "oneof", "must be get, post, put or delete")
 	}
 	if q.Collection == "" {
