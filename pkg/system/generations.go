@@ -93,9 +93,5 @@ func (g *Generation) keep(files map[string][]byte) {
 
 // Remove forgets the generations of a project whose registration is gone. Where there are none, it does nothing.
 func (g *Generations) Remove(ctx context.Context, projectID string) error {
-	err := store.WriteAll(ctx, g.coll, store.Op{Kind: store.Delete, ID: stringValue(projectID)})
-	if errors.Is(err, errs.ErrNotFound) {
-		return nil
-	}
-	return err
+	return drop(ctx, g.coll, projectID)
 }

@@ -99,17 +99,14 @@ func anyOf(path string, values []string) bson.D {
 	return bson.D{{Key: path, Value: bson.D{{Key: "$in", Value: in}}}}
 }
 
-// visible is what a caller may see of a model: all of it without a limit to orgs, else what the filters allow.
-func visible(by *access.Principal, limited ...bson.D) bson.D {
+// visible is what a caller may see of a model: all of it without a limit to orgs, else what one of the filters of limited
+// allows.
+func visible(by *access.Principal, limited func() bson.A) bson.D {
 	switch {
 	case unlimited(by):
 		return nil
 	case by == nil || by.ID == "":
 		return nothing()
 	}
-	or := make(bson.A, 0, len(limited))
-	for _, f := range limited {
-		or = append(or, f)
-	}
-	return bson.D{{Key: "$or", Value: or}}
+	return bson.D{{Key: "$or", Value: limited()}}
 }

@@ -60,11 +60,7 @@ func (m model[T]) each(ctx context.Context, ids []string, fn func(T)) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	f, err := mql.Compile(anyOf("_id", ids))
-	if err != nil {
-		return err
-	}
-	return m.coll.Find(ctx, store.Query{Filter: f, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
+	return m.coll.Find(ctx, store.Query{Filter: mql.MustCompile(anyOf("_id", ids)), Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
 		v, err := decode[T](doc)
 		if err == nil {
 			fn(v)

@@ -70,11 +70,7 @@ func maySeeOrg(by *access.Principal, id string) bool {
 
 // List reads one page of the orgs that the caller may see: their own, or all without a limit to orgs.
 func (os *Orgs) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Org], error) {
-	var own []string
-	if by != nil {
-		own = by.OrgIDs
-	}
-	return os.list(ctx, visible(by, anyOf("_id", own)), params)
+	return os.list(ctx, visible(by, func() bson.A { return bson.A{anyOf("_id", by.OrgIDs)} }), params)
 }
 
 // Update changes the members of an org that a request body gives. Only administrators may.
@@ -108,11 +104,7 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) err
 		coll       store.Collection
 		path, noun string
 	}{{os.users, "orgIds", "users"}, {os.teams, "orgId", "teams"}, {os.projects, "orgId", "projects"}} {
-		f, err := mql.Compile(bson.D{{Key: h.path, Value: o.ID.Hex()}})
-		if err != nil {
-			return err
-		}
-		n, err := h.coll.Count(ctx, f, 0)
+		n, err := h.coll.Count(ctx, mql.MustCompile(bson.D{{Key: h.path, Value: o.ID.Hex()}}), 0)
 		if err != nil {
 			return err
 		}
@@ -123,7 +115,7 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) err
 	if len(held) > 0 {
 		return errs.New(errs.Conflict, "org_in_use", "the organization still has %s: move or delete them first", strings.Join(held, ", "))
 	}
-	err = os.commit(ctx, audit.OpDelete, &o, nil, store.Op{Kind: store.Delete, ID: idValue(o.ID)})
+	err = os.remove(ctx, o.ID, o)
 	os.changed(o.ID.Hex())
 	return err
 }

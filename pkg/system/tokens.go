@@ -93,23 +93,10 @@ func (ts *Tokens) insert(ctx context.Context, by *access.Principal, t Token) err
 	if err != nil {
 		return err
 	}
-	still, err := mql.Compile(bson.D{{Key: "active", Value: true}, {Key: "patVersion", Value: by.PATVersion}})
-	if err != nil {
-		return err
-	}
-	touch, err := mql.CompileUpdate(bson.D{{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}}}, nil)
-	if err != nil {
-		return err
-	}
-	own, err := mql.Compile(bson.D{{Key: "userId", Value: t.UserID}})
-	if err != nil {
-		return err
-	}
-	entry, err := ts.entry(audit.OpCreate, nil, &t)
-	if err != nil {
-		return err
-	}
-	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+	still := mql.MustCompile(bson.D{{Key: "active", Value: true}, {Key: "patVersion", Value: by.PATVersion}})
+	touch := mql.MustCompileUpdate(bson.D{{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}}})
+	own := mql.MustCompile(bson.D{{Key: "userId", Value: t.UserID}})
+	err = ts.audited(ctx, audit.OpCreate, nil, &t, func(ctx context.Context, tx store.Tx) error {
 		op := store.Op{Kind: store.Update, ID: idValue(owner), Update: touch, If: still}
 		if err := store.WriteAll(ctx, tx.Collection(usersName), op); err != nil {
 			return err
@@ -121,7 +108,7 @@ func (ts *Tokens) insert(ctx context.Context, by *access.Principal, t Token) err
 			return errTooManyTokens
 		}
 		return insert(ctx, tokens, t)
-	}, entry)
+	})
 	if errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound) { // the owner is gone, or not who they were
 		return errs.ErrDenied
 	}
@@ -175,7 +162,7 @@ func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) e
 	if err != nil {
 		return err
 	}
-	err = ts.commit(ctx, audit.OpDelete, &t, nil, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+	err = ts.remove(ctx, t.ID, t)
 	ts.changed(t.ID.Hex())
 	return err
 }
@@ -183,18 +170,12 @@ func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) e
 // Used notes the use of a token, unless one has been noted less than every ago, by whichever instance.
 func (ts *Tokens) Used(ctx context.Context, id bson.ObjectID, every time.Duration) error {
 	now := ts.now()
-	due, err := mql.Compile(bson.D{{Key: "lastUsedAt", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: now.Add(-every)}}}}}})
-	if err != nil {
-		return err
-	}
-	note, err := mql.CompileUpdate(bson.D{
+	due := mql.MustCompile(bson.D{{Key: "lastUsedAt", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: now.Add(-every)}}}}}})
+	note := mql.MustCompileUpdate(bson.D{
 		{Key: "$set", Value: bson.D{{Key: "lastUsedAt", Value: now}}},
 		{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}},
-	}, nil)
-	if err != nil {
-		return err
-	}
-	err = store.WriteAll(ctx, ts.coll, store.Op{Kind: store.Update, ID: idValue(id), Update: note, If: due})
+	})
+	err := store.WriteAll(ctx, ts.coll, store.Op{Kind: store.Update, ID: idValue(id), Update: note, If: due})
 	if errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound) {
 		return nil
 	}
@@ -203,13 +184,10 @@ func (ts *Tokens) Used(ctx context.Context, id bson.ObjectID, every time.Duratio
 
 // forget removes a user's tokens that are void, those of an earlier version than valid, and gives the entries about that.
 func (ts *Tokens) forget(ctx context.Context, tokens store.TxCollection, userID string, valid int64) ([]audit.Entry, error) {
-	void, err := mql.Compile(bson.D{{Key: "userId", Value: userID}, {Key: "patVersion", Value: bson.D{{Key: "$lt", Value: valid}}}})
-	if err != nil {
-		return nil, err
-	}
+	void := mql.MustCompile(bson.D{{Key: "userId", Value: userID}, {Key: "patVersion", Value: bson.D{{Key: "$lt", Value: valid}}}})
 	var entries []audit.Entry
 	var ops []store.Op
-	err = tokens.Find(ctx, store.Query{Filter: void, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
+	err := tokens.Find(ctx, store.Query{Filter: void, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
 		t, err := decode[Token](doc)
 		if err != nil {
 			return err
