@@ -169,11 +169,16 @@ func (l *Log) inserts(ctx context.Context, entries []Entry) ([]store.Op, error) 
 	return ops, nil
 }
 
+// mark notes that a log may have entries to seal.
+func (ls *Logs) mark(database string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.dirty[database] = true
+}
+
 // written wakes the sealer.
 func (ls *Logs) written(database string) {
-	ls.mu.Lock()
-	ls.dirty[database] = true
-	ls.mu.Unlock()
+	ls.mark(database)
 	select {
 	case ls.wake <- struct{}{}:
 	default: // it is awake

@@ -34,7 +34,7 @@ func (us *Users) CreateFirst(ctx context.Context, username, password string) (ma
 	mark := mql.MustCompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "userId", Value: u.ID}}}})
 	err = us.audited(ctx, audit.OpCreate, nil, &u, func(ctx context.Context, tx store.Tx) error {
 		// Who comes second to this document is tried again, and then sees the user of who came first.
-		op := store.Op{Kind: store.Update, ID: stringValue(firstAdminName), Update: mark, Upsert: true}
+		op := store.Op{Kind: store.Update, ID: store.Name(firstAdminName), Update: mark, Upsert: true}
 		if err := store.WriteAll(ctx, tx.Collection(secretsName), op); err != nil {
 			return err
 		}

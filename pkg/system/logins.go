@@ -27,7 +27,7 @@ type Logins struct {
 
 // Get reads the failures under key; none is no error.
 func (l *Logins) Get(ctx context.Context, key string) (Failures, error) {
-	f, err := get[Failures](ctx, l.coll, stringValue(key))
+	f, err := get[Failures](ctx, l.coll, store.Name(key))
 	if errors.Is(err, errs.ErrNotFound) {
 		return Failures{Key: key}, nil
 	}
@@ -44,7 +44,7 @@ func (l *Logins) Add(ctx context.Context, key string, forget time.Duration) (Fai
 	})
 	results, err := l.coll.Write(ctx, []store.Op{
 		{Kind: store.Delete, Filter: forgotten},
-		{Kind: store.Update, ID: stringValue(key), Update: count, Upsert: true, Return: store.ReturnAfter},
+		{Kind: store.Update, ID: store.Name(key), Update: count, Upsert: true, Return: store.ReturnAfter},
 	}, false)
 	if err != nil {
 		return Failures{}, err
@@ -68,7 +68,7 @@ func (l *Logins) Prune(ctx context.Context, forget time.Duration, limit int64) e
 	var ops []store.Op
 	err := l.coll.Find(ctx, store.Query{Filter: old, Limit: limit}, func(doc bson.Raw) error {
 		f, err := decode[Failures](doc)
-		ops = append(ops, store.Op{Kind: store.Delete, ID: stringValue(f.Key), If: old})
+		ops = append(ops, store.Op{Kind: store.Delete, ID: store.Name(f.Key), If: old})
 		return err
 	})
 	if err != nil || len(ops) == 0 {

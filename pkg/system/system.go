@@ -193,7 +193,7 @@ func atRev(rev int64) *mql.Filter { return mql.MustCompile(bson.D{{Key: "_rev", 
 
 // drop deletes the document with a key, if there is one.
 func drop(ctx context.Context, coll store.Collection, key string) error {
-	err := store.WriteAll(ctx, coll, store.Op{Kind: store.Delete, ID: stringValue(key)})
+	err := store.WriteAll(ctx, coll, store.Op{Kind: store.Delete, ID: store.Name(key)})
 	if errors.Is(err, errs.ErrNotFound) {
 		return nil
 	}
@@ -230,12 +230,4 @@ func taken(path, value string) error {
 
 func idValue(id bson.ObjectID) bson.RawValue {
 	return bson.RawValue{Type: bson.TypeObjectID, Value: id[:]}
-}
-
-func stringValue(s string) bson.RawValue {
-	t, data, err := bson.MarshalValue(s)
-	if err != nil { // a string always encodes
-		return bson.RawValue{}
-	}
-	return bson.RawValue{Type: t, Value: data}
 }
