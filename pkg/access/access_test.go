@@ -67,7 +67,7 @@ func tree(tb testing.TB) *fieldtype.Tree {
 // compile makes permissions that must be good.
 func compile(tb testing.TB, spec schema.Permissions) *access.Permissions {
 	tb.Helper()
-	p, problems := access.Compile(&spec, []string{"secret"}, []string{"serial"}, tree(tb).Cast)
+	p, problems := access.Compile(&spec, []string{"secret"}, []string{"serial"}, nil, tree(tb).Cast)
 	if len(problems) > 0 {
 		tb.Fatal(problems)
 	}
@@ -216,7 +216,7 @@ func TestDecideWhoMayDoWhat(t *testing.T) {
 
 func TestDecideZeroValuesDeny(t *testing.T) {
 	var none *access.Permissions
-	empty, _ := access.Compile(nil, nil, nil, nil)
+	empty, _ := access.Compile(nil, nil, nil, nil, nil)
 	for name, p := range map[string]*access.Permissions{"nil": none, "zero": {}, "without a spec": empty, "full": compile(t, shop())} {
 		for _, m := range []access.Method{0, access.Delete + 1, 255} {
 			if _, err := p.Decide(&access.Principal{Kind: access.KindAdmin}, m, env(t)); err == nil {
@@ -465,7 +465,7 @@ func TestCompileProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, problems := access.Compile(&tt.spec, nil, nil, tree(t).Cast)
+			p, problems := access.Compile(&tt.spec, nil, nil, nil, tree(t).Cast)
 			if len(problems) != 1 {
 				t.Fatalf("problems: %v", problems)
 			}
@@ -481,7 +481,7 @@ func TestCompileProblems(t *testing.T) {
 
 func TestCompileBadOperator(t *testing.T) {
 	spec := schema.Permissions{User: schema.PermissionSet{Filter: eq("status", bson.D{{Key: "$where", Value: "1"}})}}
-	_, problems := access.Compile(&spec, nil, nil, tree(t).Cast)
+	_, problems := access.Compile(&spec, nil, nil, nil, tree(t).Cast)
 	if len(problems) != 1 || problems[0].Path != "user.filter" || !strings.Contains(problems[0].Message, "$where") {
 		t.Errorf("%v", problems)
 	}

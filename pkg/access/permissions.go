@@ -58,6 +58,7 @@ type Grant struct {
 
 	Filter         *mql.Filter       // the records it holds for; nil: all
 	Hidden         *document.PathSet // paths that the caller never sees, not even in a query; nil: none
+	Declared       *document.PathSet // those of Hidden that are declared fields
 	Readonly       *document.PathSet // paths that the caller can't write
 	Projections    []string          // the named projections that may be used, unless AllProjections
 	AllProjections bool
@@ -69,6 +70,7 @@ type Permissions struct {
 	public, user *set
 	teams        map[string]*set
 	tokens       map[[32]byte]*set // by SHA-256 of the token
+	undeclared   *document.PathSet // what nobody sees
 	readonly     *document.PathSet // the collection's own
 }
 
@@ -77,22 +79,27 @@ type set struct {
 	rights         [Delete + 1]schema.MethodRights
 	filter         *mql.Filter // of every request, unless bound
 	bound          *template   // makes the filter of each request
-	hidden         *document.PathSet
+	hidden         *document.PathSet // declared fields
+	unseen         *document.PathSet // hidden, and what is not declared
 	readonly       *document.PathSet
 	projections    []string
 	allProjections bool
 }
 
 // Compile makes the evaluator of a collection's permissions; without any, only admins may do something. hidden and
-// readonly are the paths that the collection and its fields declare, which hold for every set. cast casts the
+// readonly are the paths that the collection and its fields declare, which hold for every set. undeclared is what nobody
+// sees, admins included: paths that are no fields where only fields may be. cast casts the
 // constants of filters by the collection's fields, as fieldtype.Tree.Cast does. Problems have paths from the
 // permissions down ("user.filter"); a token is named by the beginning of its hash.
-func Compile(spec *schema.Permissions, hidden, readonly []string, cast Cast) (*Permissions, []errs.FieldError) {
-	c := compiler{hidden: document.NewPathSet(hidden...), readonly: document.NewPathSet(readonly...), cast: cast}
+func Compile(spec *schema.Permissions, hidden, readonly []string, undeclared *document.PathSet, cast Cast) (*Permissions, []errs.FieldError) {
+	c := compiler{
+		hidden: document.NewPathSet(hidden...), readonly: document.NewPathSet(readonly...), undeclared: undeclared, cast: cast,
+	}
 	p := &Permissions{
-		teams:    map[string]*set{},
-		tokens:   map[[32]byte]*set{},
-		readonly: c.readonly,
+		teams:      map[string]*set{},
+		tokens:     map[[32]byte]*set{},
+		undeclared: undeclared,
+		readonly:   c.readonly,
 	}
 	if spec == nil {
 		return p, nil
@@ -124,7 +131,7 @@ func (p *Permissions) decide(pr *Principal, m Method, env Env, t *trace) (Grant,
 	}
 	if pr.Full() {
 		t.allow("administrator", "administrators and the server admin token may do everything")
-		return adminGrant(nil, true), nil
+		return p.adminGrant(nil, true), nil
 	}
 	switch pr.Kind {
 	case KindAnonymous:
@@ -153,7 +160,7 @@ func (p *Permissions) decideToken(pr *Principal, m Method, env Env, t *trace) (G
 	switch {
 	case ok && token.Has(AdminCollections):
 		t.allow("project admin token", "the project's admin token ", token.Name, " has the right collections")
-		return adminGrant(p.readonly, false), nil
+		return p.adminGrant(p.readonly, false), nil
 	case ok:
 		t.refuse("project admin token", "the project's admin token ", token.Name, " lacks the right collections")
 	default:
@@ -175,7 +182,7 @@ func (p *Permissions) decidePAT(pr *Principal, m Method, env Env, t *trace) (Gra
 	t.allow("scopes", "the token's scopes and its owner's rights give ", right)
 	if pr.IsAdmin {
 		t.allow("administrator", "the token's owner is an administrator")
-		return adminGrant(nil, true), nil
+		return p.adminGrant(nil, true), nil
 	}
 	return p.decideUser(pr, m, env, t)
 }
@@ -208,11 +215,11 @@ func (p *Permissions) decideUser(pr *Principal, m Method, env Env, t *trace) (Gr
 	return union, err
 }
 
-// adminGrant is everything, except for what is readonly.
-func adminGrant(readonly *document.PathSet, admin bool) Grant {
+// adminGrant is everything, except for what is readonly or not declared.
+func (p *Permissions) adminGrant(readonly *document.PathSet, admin bool) Grant {
 	return Grant{
 		Bulk: true, Count: true, Facet: true, Lookup: true, Aggregate: true,
-		Readonly: readonly, AllProjections: true, Admin: admin,
+		Hidden: p.undeclared, Readonly: readonly, AllProjections: true, Admin: admin,
 	}
 }
 
@@ -233,7 +240,7 @@ func (s *set) grant(pr *Principal, m Method, env Env, t *trace, name string) (Gr
 	t.allow(name, "the set ", name, " allows ", m.String())
 	return Grant{
 		Bulk: r.Bulk, Count: r.Count, Facet: r.Facet, Lookup: r.Lookup, Aggregate: r.Aggregate,
-		Filter: filter, Hidden: s.hidden, Readonly: s.readonly,
+		Filter: filter, Hidden: s.unseen, Declared: s.hidden, Readonly: s.readonly,
 		Projections: s.projections, AllProjections: s.allProjections,
 	}, nil
 }
@@ -243,7 +250,7 @@ func unite(a, b Grant) Grant {
 	u := Grant{
 		Bulk: a.Bulk || b.Bulk, Count: a.Count || b.Count, Facet: a.Facet || b.Facet,
 		Lookup: a.Lookup || b.Lookup, Aggregate: a.Aggregate || b.Aggregate,
-		Hidden: join(a.Hidden, b.Hidden), Readonly: join(a.Readonly, b.Readonly),
+		Hidden: a.Hidden.Union(b.Hidden), Declared: a.Declared.Union(b.Declared), Readonly: a.Readonly.Union(b.Readonly),
 		AllProjections: a.AllProjections || b.AllProjections,
 	}
 	if a.Filter != nil && b.Filter != nil { // nil is every record, and so is a union with it
@@ -255,12 +262,4 @@ func unite(a, b Grant) Grant {
 		u.Projections = slices.Compact(u.Projections)
 	}
 	return u
-}
-
-// join is the union of two path sets, most often one and the same.
-func join(a, b *document.PathSet) *document.PathSet {
-	if a == b {
-		return a
-	}
-	return a.Union(b)
 }

@@ -46,11 +46,15 @@ func (r Resolver) Path(p string) (string, *fieldtype.Field, error) {
 }
 
 // comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there.
-func (r Resolver) comparable(stored, op string) error {
+func (r Resolver) comparable(stored, op string, v any) error {
 	if !r.Hidden.Touches(stored) {
 		return nil
 	}
 	switch op {
+	case "$eq", "$ne":
+		if v == nil { // whether there is an object at all
+			return nil
+		}
 	case "$exists", "$size", "$type", "$elemMatch": // these look at no hidden value
 		return nil
 	}
@@ -81,7 +85,7 @@ func (r Resolver) Filter(w Where) (*mql.Filter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.comparable(stored, op); err != nil {
+		if err := r.comparable(stored, op, v); err != nil {
 			return nil, err
 		}
 		cast, err := f.CastOperand(op, v)

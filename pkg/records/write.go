@@ -42,6 +42,7 @@ func (s *Service) Create(ctx context.Context, c *Call, body bson.D) (Written, er
 // newRecord is what a create stores, checked in full.
 func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, error) {
 	now := s.now()
+	g.Hidden = g.Declared // what is not declared is found by the check
 	if problems := newGuard(g).named(body, true); len(problems) > 0 {
 		return nil, errs.Validation(problems)
 	}
@@ -118,7 +119,8 @@ func (s *Service) Update(ctx context.Context, c *Call, id string, ch Change) (Wr
 		if err != nil {
 			return Written{}, err
 		}
-		g.Filter, g.Hidden = mql.And(g.Filter, read.Filter), g.Hidden.Union(read.Hidden)
+		g.Filter = mql.And(g.Filter, read.Filter)
+		g.Hidden, g.Declared = g.Hidden.Union(read.Hidden), g.Declared.Union(read.Declared)
 	}
 	raw, err := s.update(ctx, c, g, oid, ch)
 	if err != nil {
@@ -161,6 +163,9 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 		return nil, errs.Wrap(err, "decode stored record")
 	}
 	system, own := fieldtype.SplitSystem(current)
+	if !c.Collection.Undeclared.Finds(own) { // most often: the rules that keep what is not seen need not apply to it
+		g.Hidden = g.Declared
+	}
 	next, touched, err := apply(g, own, system, ch)
 	if err != nil {
 		return nil, err
@@ -233,7 +238,7 @@ func untouched(next, own bson.D, touched map[string]bool) bson.D {
 // patched applies RFC 6902 operations to the record as the caller sees it, so that no test or copy can read what is
 // hidden. touched names the top-level fields that come out different.
 func patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, touched map[string]bool, err error) {
-	view, err := document.NewView(nil, nil, g.Hidden.Paths())
+	view, err := document.NewView(nil, nil, g.Hidden)
 	if err != nil {
 		return nil, nil, err
 	}
