@@ -87,19 +87,14 @@ func extraFormats(cmd *cobra.Command) []string {
 	return strings.Fields(cmd.Annotations[command.FormatsAnnotation])
 }
 
-// completeFlags adds what the tab key offers for the values of global flags. The names are ours, so an error here is a
-// mistake in this file, which the test of the tree finds.
+// completeFlags adds what the tab key offers for the values of global flags.
 func completeFlags(root *cobra.Command, st *command.State) {
-	for flag, complete := range map[string]command.CompleteFunc{
+	command.CompleteFlags(root, map[string]command.CompleteFunc{
 		"output":    cobra.FixedCompletions([]string{"table", "wide", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp),
 		"color":     cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
 		"namespace": st.CompleteNamespaces,
 		"context":   st.CompleteContexts,
-	} {
-		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err)
-		}
-	}
+	})
 }
 
 // asUsage gives cobra's own complaints about the command line (exclusive or required flags) the exit code of usage.

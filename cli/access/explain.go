@@ -42,11 +42,10 @@ admin (the server admin token).`,
 	cmd.Flags().StringVar(&as, "as", "public", "who: public, user:NAME, token:VALUE, pat:ID or admin")
 	cmd.Flags().StringVar(&q.Method, "method", "get", "what: get, post, put or delete")
 	cmd.Flags().StringVar(&q.ID, "id", "", "the id of a record")
-	for flag, values := range map[string][]string{"as": {"public", "user:", "token:", "pat:", "admin"}, "method": {"get", "post", "put", "delete"}} {
-		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-			panic(err) // the flags are above
-		}
-	}
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
+		"as":     cobra.FixedCompletions([]string{"public", "user:", "token:", "pat:", "admin"}, cobra.ShellCompDirectiveNoFileComp),
+		"method": cobra.FixedCompletions([]string{"get", "post", "put", "delete"}, cobra.ShellCompDirectiveNoFileComp),
+	})
 	return cmd
 }
 

@@ -14,7 +14,5 @@ func NewCmd(st *command.State) *cobra.Command {
 // projectFlag chooses the log.
 func projectFlag(cmd *cobra.Command, st *command.State, project *string) {
 	cmd.Flags().StringVar(project, "project", "", "the log of this project's records, in place of the service's own")
-	if err := cmd.RegisterFlagCompletionFunc("project", st.CompleteNamespaces); err != nil {
-		panic(err) // the flag is above
-	}
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"project": st.CompleteNamespaces})
 }

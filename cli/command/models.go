@@ -64,32 +64,26 @@ func OrgID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return o.ID, nil
 }
 
-// OrgIDs gives the ids of organizations, as OrgID does.
-func OrgIDs(ctx context.Context, c *client.Client, refs []string) ([]string, error) {
-	ids := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		id, err := OrgID(ctx, c, ref)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
+// TeamID gives the id of a team that is named by slug or id.
+func TeamID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	if isID(ref) {
+		return strings.ToLower(ref), nil
 	}
-	return ids, nil
+	t, err := FindTeam(ctx, c, ref)
+	if err != nil {
+		return "", err
+	}
+	return t.ID, nil
 }
 
-// TeamIDs gives the ids of teams that are named by slug or id.
-func TeamIDs(ctx context.Context, c *client.Client, refs []string) ([]string, error) {
-	ids := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		if isID(ref) {
-			ids = append(ids, strings.ToLower(ref))
-			continue
-		}
-		t, err := FindTeam(ctx, c, ref)
-		if err != nil {
+// IDs gives the ids of what is named by slug or id, each as one finds it: OrgID or TeamID.
+func IDs(ctx context.Context, c *client.Client, refs []string, one func(context.Context, *client.Client, string) (string, error)) ([]string, error) {
+	ids := make([]string, len(refs))
+	for i, ref := range refs {
+		var err error
+		if ids[i], err = one(ctx, c, ref); err != nil {
 			return nil, err
 		}
-		ids = append(ids, t.ID)
 	}
 	return ids, nil
 }

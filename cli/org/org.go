@@ -38,6 +38,7 @@ func table(st *command.State, orgs ...api.Org) *output.Table {
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.
 type profile struct {
+	Name              string // a flag of update alone
 	Slug, Description string
 	Active            bool
 }
@@ -50,6 +51,9 @@ func (p *profile) register(cmd *cobra.Command) {
 
 func (p *profile) write(changed func(string) bool) api.OrgWrite {
 	var w api.OrgWrite
+	if changed("name") {
+		w.Name = &p.Name
+	}
 	if changed("slug") {
 		w.Slug = &p.Slug
 	}

@@ -42,6 +42,7 @@ func table(st *command.State, teams ...api.Team) *output.Table {
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.
 type profile struct {
+	Name              string // a flag of update alone
 	Slug, Description string
 	Org               string // slug or id; "" is none
 	Scopes            []string
@@ -57,6 +58,9 @@ func (p *profile) register(st *command.State, cmd *cobra.Command) {
 
 func (p *profile) write(changed func(string) bool) api.TeamWrite {
 	var w api.TeamWrite
+	if changed("name") {
+		w.Name = &p.Name
+	}
 	if changed("slug") {
 		w.Slug = &p.Slug
 	}

@@ -80,6 +80,7 @@ func expires(t api.Token) string {
 
 // flags are those that create and update share.
 type flags struct {
+	Name    string // a flag of update alone
 	Scopes  []string
 	Expires string
 }
@@ -95,6 +96,9 @@ func (f *flags) register(cmd *cobra.Command, st *command.State) {
 
 // write gives the members that the flags say. nil is the service's default, or no change.
 func (f *flags) write(changed func(string) bool, now time.Time) (w api.TokenWrite, err error) {
+	if changed("name") {
+		w.Name = &f.Name
+	}
 	if changed("scope") {
 		w.Scopes = &f.Scopes
 	}

@@ -17,10 +17,7 @@ type updateOptions struct {
 
 func newUpdate(st *command.State, runF func(context.Context, *updateOptions) error) *cobra.Command {
 	opts := &updateOptions{st: st}
-	var (
-		p    profile
-		name string
-	)
+	var p profile
 	cmd := &cobra.Command{
 		Use:   "update USERNAME",
 		Short: "Change a user",
@@ -34,9 +31,6 @@ user passwd.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Username = args[0]
 			opts.Write = p.write(cmd.Flags().Changed)
-			if cmd.Flags().Changed("username") {
-				opts.Write.Username = &name
-			}
 			if opts.Write == (api.UserWrite{}) {
 				return command.Usagef("what is the change? svcctl user update --help lists the flags")
 			}
@@ -47,7 +41,7 @@ user passwd.`,
 		},
 	}
 	p.register(st, cmd)
-	cmd.Flags().StringVar(&name, "username", "", "new username")
+	cmd.Flags().StringVar(&p.Username, "username", "", "new username")
 	return cmd
 }
 

@@ -44,6 +44,7 @@ func table(st *command.State, users ...api.User) *output.Table {
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.
 type profile struct {
+	Username              string // a flag of update alone
 	Email, Name, Language string
 	Admin, Active         bool
 	Scopes, Orgs, Teams   []string
@@ -67,6 +68,7 @@ func (p *profile) register(st *command.State, cmd *cobra.Command) {
 func (p *profile) write(changed func(string) bool) api.UserWrite {
 	var w api.UserWrite
 	for flag, set := range map[string]func(){
+		"username": func() { w.Username = &p.Username },
 		"email":    func() { w.Email = &p.Email },
 		"name":     func() { w.Name = &p.Name },
 		"language": func() { w.Language = &p.Language },
@@ -86,14 +88,14 @@ func (p *profile) write(changed func(string) bool) api.UserWrite {
 // resolve puts the ids of organizations and teams in the place of their slugs.
 func resolve(ctx context.Context, c *client.Client, w *api.UserWrite) error {
 	if w.OrgIDs != nil {
-		ids, err := command.OrgIDs(ctx, c, *w.OrgIDs)
+		ids, err := command.IDs(ctx, c, *w.OrgIDs, command.OrgID)
 		if err != nil {
 			return err
 		}
 		w.OrgIDs = &ids
 	}
 	if w.TeamIDs != nil {
-		ids, err := command.TeamIDs(ctx, c, *w.TeamIDs)
+		ids, err := command.IDs(ctx, c, *w.TeamIDs, command.TeamID)
 		if err != nil {
 			return err
 		}
