@@ -45,10 +45,23 @@ func resolver() query.Resolver {
 	return query.Resolver{Tree: fieldtype.NewTree(fields, true), Limits: query.DefaultLimits()}
 }
 
+// newestFirst is the order of a list that asks for none.
+func newestFirst() mql.Sort { return mql.Sort{{Path: "at", Desc: true}, {Path: "_id", Desc: true}} }
+
+// Nothing is the list of a reader who may see no entry: the params are held against the rules, and no log is read.
+func Nothing(params query.Params) (query.Page[Entry], error) {
+	q, err := resolver().Query(params, newestFirst())
+	page := query.Page[Entry]{Items: []Entry{}, Limit: q.Limit, Offset: q.Skip}
+	if params.Count {
+		page.Total = new(int64)
+	}
+	return page, err
+}
+
 // List reads the page that params ask for, newest first unless they say otherwise. see is who reads; nil sees all.
 // Entries that a reader may not see are as if they were not there, for offset and count as well.
 func (l *Log) List(ctx context.Context, params query.Params, see Reader) (page query.Page[Entry], err error) {
-	q, err := resolver().Query(params, mql.Sort{{Path: "at", Desc: true}, {Path: "_id", Desc: true}})
+	q, err := resolver().Query(params, newestFirst())
 	if err != nil {
 		return page, err
 	}
