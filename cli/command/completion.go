@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -126,7 +125,7 @@ func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, _ string) ([]str
 	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
 		scopes, err := c.TokenScopes(ctx)
 		if err != nil {
-			return access.Scopes()
+			return api.Scopes()
 		}
 		return scopes
 	})

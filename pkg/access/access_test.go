@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
@@ -134,7 +135,7 @@ func TestRightsOfPersonalAccessTokens(t *testing.T) {
 		{"admin's", pat([]string{access.UserRead}, admin), access.UserRead, true},
 		{"beyond its scopes", pat([]string{access.UserRead}, admin), access.UserUpdate, false},
 		{"no scope's", pat([]string{access.ProjectCreate, access.ProjectRead}, admin), access.ProjectCreate, false},
-		{"everything", pat(access.Scopes(), admin), access.OrgCreate, false},
+		{"everything", pat(api.Scopes(), admin), access.OrgCreate, false},
 		{"owner has it", pat([]string{access.UserRead}, func(p *access.Principal) { p.Scopes = []string{access.UserRead} }), access.UserRead, true},
 		{"owner lacks it", pat([]string{access.UserRead}, nil), access.UserRead, false},
 		{"wildcard of the owner", pat([]string{"namespace.a.b.read"}, func(p *access.Principal) { p.Scopes = []string{"namespace.a"} }), "namespace.a.b.read", true},
@@ -164,7 +165,7 @@ func TestDecideWhoMayDoWhat(t *testing.T) {
 		{"user with a team", user(func(p *access.Principal) { p.Teams = []string{"none", "editors"} }), "get post put"},
 		{"user without an id", user(func(p *access.Principal) { p.ID = "" }), ""},
 		{"user without an id, admin", user(func(p *access.Principal) { p.ID = ""; p.IsAdmin = true }), ""},
-		{"user with every scope", user(func(p *access.Principal) { p.Scopes = access.Scopes() }), "get put"},
+		{"user with every scope", user(func(p *access.Principal) { p.Scopes = api.Scopes() }), "get put"},
 		{"admin user", user(func(p *access.Principal) { p.IsAdmin = true }), "get post put delete"},
 		{"admin", &access.Principal{Kind: access.KindAdmin}, "get post put delete"},
 		{"pat of an admin", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.IsAdmin = true }), "get post put delete"},
@@ -598,7 +599,7 @@ func TestRequire(t *testing.T) {
 }
 
 func TestValidScope(t *testing.T) {
-	for _, scope := range append(access.Scopes(), "namespace.a", "namespace.a.b.read", "namespace.a._actions.x.create") {
+	for _, scope := range append(api.Scopes(), "namespace.a", "namespace.a.b.read", "namespace.a._actions.x.create") {
 		if !access.ValidScope(scope) {
 			t.Errorf("%s is a scope", scope)
 		}

@@ -77,8 +77,8 @@ type Permissions struct {
 // set is one compiled permission set. nil and the zero set allow nothing.
 type set struct {
 	rights         [Delete + 1]schema.MethodRights
-	filter         *mql.Filter // of every request, unless bound
-	bound          *template   // makes the filter of each request
+	filter         *mql.Filter       // of every request, unless bound
+	bound          *template         // makes the filter of each request
 	hidden         *document.PathSet // declared fields
 	unseen         *document.PathSet // hidden, and what is not declared
 	readonly       *document.PathSet

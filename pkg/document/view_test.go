@@ -63,12 +63,12 @@ func TestViewOfNothing(t *testing.T) {
 
 func TestViewRefuses(t *testing.T) {
 	for name, lists := range map[string][2][]string{
-		"both":            {{"a"}, {"b"}},
-		"empty":           {{""}, nil},
-		"empty segment":   {{"a..b"}, nil},
-		"dot at the end":  {nil, {"a."}},
-		"operator":        {{"a.$slice"}, nil},
-		"NUL":             {{"a\x00"}, nil},
+		"both":           {{"a"}, {"b"}},
+		"empty":          {{""}, nil},
+		"empty segment":  {{"a..b"}, nil},
+		"dot at the end": {nil, {"a."}},
+		"operator":       {{"a.$slice"}, nil},
+		"NUL":            {{"a\x00"}, nil},
 	} {
 		view, err := document.NewView(lists[0], lists[1], nil)
 		if e := errs.From(err); e == nil || e.Kind != errs.Invalid || e.Code != "bad_select" || view != nil {

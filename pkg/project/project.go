@@ -43,7 +43,7 @@ type Collection struct {
 	Singleton   bool
 	Hidden      *document.PathSet // hidden from everyone but project admins: the collection's own and its fields'
 	Readonly    *document.PathSet
-	Undeclared  *document.PathSet // what is no field where strictFields allows only fields; nobody sees it
+	Undeclared  *document.PathSet             // what is no field where strictFields allows only fields; nobody sees it
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 	Audit       *Audit                        // nil: writes are not logged
 }
