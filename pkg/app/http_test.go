@@ -302,6 +302,10 @@ func TestMetricsAreNotPublic(t *testing.T) {
 		{"proxied", false, []option{header("X-Forwarded-For", "203.0.113.9")}, denied},
 		{"proxied, claiming to be here", false, []option{header("X-Forwarded-For", "127.0.0.1")}, denied},
 		{"proxied otherwise", false, []option{header("Forwarded", "for=203.0.113.9")}, denied},
+		{"proxied by name", false, []option{header("Via", "1.1 cache")}, denied},
+		{"proxied with one address", false, []option{header("X-Real-IP", "127.0.0.1")}, denied},
+		{"proxied over TLS", false, []option{header("X-Forwarded-Proto", "https")}, denied},
+		{"proxied by host", false, []option{header("X-Forwarded-Host", "")}, denied},
 		{"proxied admin", false, []option{header("X-Forwarded-For", "203.0.113.9"), admin}, "200"},
 		{"public", true, []option{header("X-Forwarded-For", "203.0.113.9")}, "200"},
 	} {
