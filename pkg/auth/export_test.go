@@ -1,6 +1,9 @@
 package auth
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Canonical reads a PHC string and writes it again.
 func Canonical(s string) (string, error) {
@@ -34,8 +37,14 @@ func (h *Hasher) Verify(stored, password string) (ok, outdated bool, err error) 
 // Decoy is what unknown users' passwords are compared with.
 func (a *Auth) Decoy() string { return a.decoy }
 
-// AddrKey is the key under which failures from an address are counted.
-func AddrKey(addr string) string { return addrKey(addr) }
+// AddrKeys are the keys under which failures from an address are counted.
+func AddrKeys(addr string) string {
+	var keys []string
+	for _, c := range counters("", addr)[1:] {
+		keys = append(keys, c.key)
+	}
+	return strings.Join(keys, " ")
+}
 
 // OnVerify calls fn with each value of a personal access token that is compared, and what with.
 func (a *Auth) OnVerify(fn func(value string, stored []byte)) {
