@@ -28,7 +28,7 @@ import (
 func Run(ctx context.Context, st *command.State, args []string) int {
 	root := NewRootCmd(st)
 	root.SetArgs(args)
-	return st.Fail(asUsage(root.ExecuteContext(ctx)))
+	return st.Fail(ctx, asUsage(root.ExecuteContext(ctx)))
 }
 
 // NewRootCmd makes the tree of commands. It gives errors back and prints none; Run does.

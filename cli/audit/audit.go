@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
@@ -11,8 +13,13 @@ func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("audit", "See who did what, and check that the log of it is intact", newList(st), newVerify(st))
 }
 
-// projectFlag chooses the log.
-func projectFlag(cmd *cobra.Command, st *command.State, project *string) {
-	cmd.Flags().StringVar(project, "project", "", "the log of this project's records, in place of the service's own")
-	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"project": st.CompleteNamespaces})
+// noArgs refuses arguments, of which a namespace is the likely one, since other nouns take it so.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &command.Error{
+		Exit: command.ExitUsage, Code: "usage", Message: fmt.Sprintf("%s takes no argument", cmd.CommandPath()),
+		Hint: fmt.Sprintf("for the log of a project: %s -n %s", cmd.CommandPath(), args[0]),
+	}
 }

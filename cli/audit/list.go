@@ -15,11 +15,10 @@ import (
 )
 
 type listOptions struct {
-	st      *command.State
-	Project string
-	Since   string
-	All     bool
-	Query   client.Query
+	st    *command.State
+	Since string
+	All   bool
+	Query client.Query
 }
 
 func newList(st *command.State) *cobra.Command {
@@ -28,18 +27,17 @@ func newList(st *command.State) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls", "query"},
 		Short:   "List entries of the audit log, newest first",
-		Long: `List entries of the audit log, newest first: one page, or with --all every page. Without --project it is the log of the
+		Long: `List entries of the audit log, newest first: one page, or with --all every page. Without -n it is the log of the
 service itself (users, projects, logins, …), which is for administrators; with it, that of the project's records, as far as
-you may read them. Both take the right audit.read. -o json shows the states before and after.
+you may read them; a context's namespace doesn't count here. Both take the right audit.read. -o json shows the states before and after.
 
 A filter can name at, kind, op, collection, recordId, actor.kind, actor.id, actor.name, tokenId, requestId and address.`,
 		Example: `  svcctl audit list --since 24h
-  svcctl audit list --project blog --filter '{"collection": "articles", "op": "delete"}' -o json`,
-		Args:              command.Args(cobra.NoArgs),
+  svcctl audit list -n blog --filter '{"collection": "articles", "op": "delete"}' -o json`,
+		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), opts) },
 	}
-	projectFlag(cmd, st, &opts.Project)
 	cmd.Flags().StringVar(&opts.Query.Filter, "filter", "", `JSON filter, as in '{"actor.name": "ann"}'`)
 	cmd.Flags().StringVar(&opts.Since, "since", "", "nothing older: an age such as 24h, or a time such as 2026-01-31T00:00:00Z")
 	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "entries of a page (default 100)")
@@ -84,15 +82,16 @@ func runList(ctx context.Context, opts *listOptions) error {
 
 // read gives one page, or with --all all of them as one.
 func read(ctx context.Context, c *client.Client, opts *listOptions, q client.Query) (*api.List[api.AuditEntry], error) {
+	project := opts.st.GivenNamespace()
 	if !opts.All {
-		if opts.Project == "" {
+		if project == "" {
 			return c.ListAudit(ctx, q)
 		}
-		return c.ListProjectAudit(ctx, opts.Project, q)
+		return c.ListProjectAudit(ctx, project, q)
 	}
 	entries := c.Audit(ctx, q)
-	if opts.Project != "" {
-		entries = c.ProjectAudit(ctx, opts.Project, q)
+	if project != "" {
+		entries = c.ProjectAudit(ctx, project, q)
 	}
 	out := &api.List[api.AuditEntry]{Items: []api.AuditEntry{}}
 	for e, err := range entries {

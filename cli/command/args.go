@@ -33,8 +33,8 @@ func PlaceArgs(want int) cobra.PositionalArgs { return Args(cobra.RangeArgs(want
 // namespace of -n, SVCCTL_NAMESPACE or the context.
 func (st *State) Place(args []string, want int) (namespace string, rest []string, err error) {
 	if len(args) == want+1 {
-		if st.isSet != nil && st.isSet("namespace") && st.Flags.Namespace != args[0] {
-			return "", nil, Usagef("the namespace is given twice: %q as an argument and %q with -n", args[0], st.Flags.Namespace)
+		if given := st.GivenNamespace(); given != "" && given != args[0] {
+			return "", nil, Usagef("the namespace is given twice: %q as an argument and %q with -n", args[0], given)
 		}
 		return args[0], args[1:], nil
 	}
@@ -71,6 +71,14 @@ func (st *State) Namespace() (string, error) {
 		return "", err
 	}
 	return t.context.Namespace, nil
+}
+
+// GivenNamespace is that of -n on the command line, or "": for commands to which one makes a difference.
+func (st *State) GivenNamespace() string {
+	if st.isSet == nil || !st.isSet("namespace") {
+		return ""
+	}
+	return st.Flags.Namespace
 }
 
 // Group makes a noun: a command that only holds verbs. An unknown verb is a usage error in place of a help text.

@@ -21,6 +21,7 @@ type Model[T, W any] struct {
 	ID     func(item T) string
 	Name   func(item T) string // its own name, such as its slug
 	Table  func(st *State, items ...T) *output.Table
+	With   string // what is deleted with one, such as " with its tokens"
 
 	Complete CompleteFunc                                            // of references; nil: nothing is completed
 	Resolve  func(ctx context.Context, c *client.Client, w *W) error // puts ids in the place of names; nil: there are none
@@ -124,13 +125,13 @@ func (m Model[T, W]) DeleteCmd(st *State, short string) *cobra.Command {
 				return err
 			}
 			name := m.Name(*item)
-			if err := st.Confirm(yes, fmt.Sprintf("Delete %s %s at %s?", m.Noun, name, c.Server())); err != nil {
+			if err := st.Confirm(yes, fmt.Sprintf("Delete %s %s%s at %s?", m.Noun, name, m.With, c.Server())); err != nil {
 				return err
 			}
 			if _, err := m.Items(c).Delete(cmd.Context(), m.ID(*item)); err != nil {
 				return err
 			}
-			st.Notef("%s %s is deleted", m.Noun, name)
+			st.Notef("%s %s is deleted%s", m.Noun, name, m.With)
 			return nil
 		},
 	}

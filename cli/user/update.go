@@ -21,8 +21,8 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 	cmd := &cobra.Command{
 		Use:   "update USERNAME",
 		Short: "Change a user",
-		Long: `Change a user: what the flags give is set, the rest stays. --scope, --org and --team replace all there were. For the password, see svcctl
-user passwd.`,
+		Long: `Change a user: what the flags give is set, the rest stays. --scope, --org and --team replace all there were. For the password, see
+svcctl user passwd. A user who is not active can't log in; their logins and personal access tokens end, and don't come back.`,
 		Example: `  svcctl user update ann --email ann@example.com
   svcctl user update ann --org acme --team editors,reviewers
   svcctl user update ci --active=false`,
@@ -46,5 +46,11 @@ user passwd.`,
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	return model().Update(ctx, opts.st, opts.Username, opts.Write)
+	if err := model().Update(ctx, opts.st, opts.Username, opts.Write); err != nil {
+		return err
+	}
+	if active := opts.Write.Active; active != nil && !*active {
+		opts.st.Notef("%s can't log in any more; their logins and personal access tokens have ended", opts.Username)
+	}
+	return nil
 }

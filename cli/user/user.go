@@ -24,6 +24,7 @@ func NewCmd(st *command.State) *cobra.Command {
 func model() command.Model[api.User, api.UserWrite] {
 	return command.Model[api.User, api.UserWrite]{
 		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: command.FindUser, Table: table, Resolve: resolve,
+		With:  " with all their logins and personal access tokens",
 		Items: (*client.Client).Users,
 		ID:    func(u api.User) string { return u.ID },
 		Name:  func(u api.User) string { return u.Username },
