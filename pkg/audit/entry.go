@@ -28,7 +28,7 @@ const (
 	OpLogin       = "login"
 	OpLoginFailed = "login_failed" // a password was checked and found wrong
 	OpLogout      = "logout"
-	OpPassword    = "password" // users change their own password
+	OpPassword    = "password" // a user's password is set, by themselves or by who manages them; other fields, perhaps, with it
 	OpReload      = "reload"
 	OpRotateKeys  = "rotate-keys"
 	OpShutdown    = "shutdown"

@@ -30,7 +30,10 @@ const (
 	pruneAtOnce = 1000
 )
 
-var errLogin = errs.New(errs.Denied, "login_failed", "wrong username or password")
+var (
+	errLogin    = errs.New(errs.Denied, "login_failed", "wrong username or password")
+	errPassword = errs.New(errs.Denied, "login_failed", "the present password is wrong")
+)
 
 // Session is a session token and when it expires.
 type Session struct {
@@ -77,6 +80,9 @@ func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current,
 		return Session{}, errs.Validation([]errs.FieldError{{Path: "password", Rule: "len", Message: msg}})
 	}
 	u, err = a.confirm(ctx, u.Username, current, addr)
+	if errors.Is(err, errLogin) {
+		return Session{}, errPassword
+	}
 	if err != nil {
 		return Session{}, err
 	}

@@ -138,7 +138,11 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 			return User{}, err
 		}
 	}
-	return us.mutate(ctx, audit.OpUpdate, given.ID, func(u *User) error {
+	op := audit.OpUpdate
+	if hash != "" {
+		op = audit.OpPassword
+	}
+	return us.mutate(ctx, op, given.ID, func(u *User) error {
 		old := *u
 		if _, err := us.parse(ctx, by, u, doc, false); err != nil {
 			return err
