@@ -86,7 +86,7 @@ var layers = []layer{
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{
-		"/cmd/svcd":        "app /controllers project schema /cli/output",
+		"/cmd/svcd":        "app auth /controllers project schema /cli/output",
 		"/cmd/svcctl":      "/cli /cli/command",
 		"/":                "",
 		"/bench":           "",

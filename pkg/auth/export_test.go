@@ -17,9 +17,9 @@ func (h *Hasher) Acquire(ctx context.Context) (func(), error) { return h.acquire
 // WatchDerive has fn called around each time that a key is made of a password, with what it costs.
 func (h *Hasher) WatchDerive(fn func(p Params) (done func())) {
 	inner := h.derive
-	h.derive = func(p Params, password string, salt []byte, size uint32) []byte {
+	h.derive = func(ctx context.Context, p Params, password string, salt []byte, size uint32) []byte {
 		defer fn(p)()
-		return inner(p, password, salt, size)
+		return inner(ctx, p, password, salt, size)
 	}
 }
 
@@ -31,7 +31,7 @@ func (h *Hasher) Queued() int { return len(h.queue) }
 
 // Verify compares a password with a hash.
 func (h *Hasher) Verify(stored, password string) (ok, outdated bool, err error) {
-	return h.verify(stored, password)
+	return h.verify(context.Background(), stored, password)
 }
 
 // Decoy is what unknown users' passwords are compared with.

@@ -56,7 +56,7 @@ func (a *Auth) Login(ctx context.Context, username, password, addr string) (Sess
 	}
 	rehash := ""
 	if outdated {
-		rehash = a.hasher.hash(password)
+		rehash = a.hasher.hash(ctx, password)
 	}
 	ctx = audit.WithActor(ctx, audit.Actor{Kind: string(access.KindUser), ID: u.ID.Hex(), Name: u.Username})
 	u, err = a.system.Users.LoggedIn(ctx, u, rehash)
@@ -169,7 +169,7 @@ func (a *Auth) verify(ctx context.Context, username, password, addr string) (u s
 	case !errors.Is(err, errs.ErrNotFound):
 		return u, false, err
 	}
-	ok, outdated, hashErr := a.hasher.verify(hash, password)
+	ok, outdated, hashErr := a.hasher.verify(ctx, hash, password)
 	if hashErr != nil {
 		return u, false, errs.Wrap(hashErr, "verify a password")
 	}
