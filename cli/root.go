@@ -28,7 +28,20 @@ import (
 func Run(ctx context.Context, st *command.State, args []string) int {
 	root := NewRootCmd(st)
 	root.SetArgs(args)
-	return st.Fail(ctx, asUsage(root.ExecuteContext(ctx)))
+	var unknown error // cobra has no error for svcctl nonsense --help
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() {
+			unknown = command.Unknown(cmd, words[0])
+			return
+		}
+		help(cmd, args)
+	})
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = unknown
+	}
+	return st.Fail(ctx, asUsage(err))
 }
 
 // NewRootCmd makes the tree of commands. It gives errors back and prints none; Run does.

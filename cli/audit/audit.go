@@ -10,7 +10,7 @@ import (
 
 // NewCmd makes svcctl audit.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("audit", "See who did what, and check that the log of it is intact", newList(st), newVerify(st))
+	return command.Group("audit", "See who did what, and check that the log of it is intact", newList(st), newGet(st), newVerify(st))
 }
 
 // noArgs refuses arguments, of which a namespace is the likely one, since other nouns take it so.

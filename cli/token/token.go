@@ -3,7 +3,6 @@ package token
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -66,9 +65,17 @@ func table(st *command.State, tokens ...api.Token) *output.Table {
 		if used != "" {
 			used += " ago"
 		}
-		t.Row(tok.Name, strings.Join(tok.Scopes, ", "), expires(tok), used, tok.ID, tok.UserID)
+		t.Row(tok.Name, strings.Join(tok.Scopes, ", "), ends(st, tok), used, tok.ID, tok.UserID)
 	}
 	return t
+}
+
+// ends says when a token ends, or that it has.
+func ends(st *command.State, t api.Token) any {
+	if t.ExpiresAt.IsZero() || t.ExpiresAt.After(st.Now()) {
+		return expires(t)
+	}
+	return output.Painted{Text: "expired " + expires(t), Paint: st.Style(st.OutTTY).Red}
 }
 
 func expires(t api.Token) string {
@@ -117,19 +124,9 @@ func parseExpires(s string, now time.Time) (time.Time, error) {
 	if s == "never" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, s); err == nil {
-			return at.UTC(), nil
-		}
-	}
-	for unit, days := range map[string]int{"d": 1, "w": 7} {
-		if n, err := strconv.ParseUint(strings.TrimSuffix(s, unit), 10, 16); err == nil && strings.HasSuffix(s, unit) {
-			return now.UTC().AddDate(0, 0, int(n)*days), nil
-		}
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
+	at, ok := command.ParseTime(s, now, 1)
+	if !ok {
 		return time.Time{}, command.Usagef("--expires %s: want a time from now such as 12h, 30d or 8w, a date such as 2030-01-31, or never", s)
 	}
-	return now.UTC().Add(d), nil
+	return at, nil
 }

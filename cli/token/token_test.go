@@ -58,7 +58,7 @@ func TestOutput(t *testing.T) {
 		case "POST /api/v1/token":
 			fmt.Fprintf(w, `{"id": %q, "userId": "u", "name": "ci", "scopes": ["project.read"], "expiresAt": null, "token": %q}`, id, value)
 		case "GET /api/v1/token":
-			fmt.Fprintf(w, `{"items": [{"id": %q, "name": "ci", "scopes": ["project.read"], "expiresAt": "2026-03-01T00:00:00.000Z"}, {"id": "x", "name": "twice"}, {"id": "y", "name": "twice"}]}`, id)
+			fmt.Fprintf(w, `{"items": [{"id": %q, "name": "ci", "scopes": ["project.read"], "expiresAt": "2026-03-01T00:00:00.000Z"}, {"id": "x", "name": "twice", "expiresAt": "2026-01-30T00:00:00.000Z"}, {"id": "y", "name": "twice"}]}`, id)
 		case "DELETE /api/v1/token/" + id:
 			fmt.Fprint(w, `{}`)
 		default:
@@ -87,7 +87,7 @@ func TestOutput(t *testing.T) {
 	}
 	for _, tc := range []struct{ line, out, notes, err string }{
 		{"create ci --scope project.read", value + "\n", "not shown again", ""},
-		{"list", "NAME    SCOPES         EXPIRES      LAST USED\nci      project.read   2026-03-01\n", "", ""},
+		{"list", "NAME    SCOPES         EXPIRES              LAST USED\nci      project.read   2026-03-01\ntwice                  expired 2026-01-30\n", "", ""},
 		{"get ci -o name", "token/" + id + "\n", "", ""},
 		{"get nope", "", "", "token not found: nope"},
 		{"get twice", "", "", "2 tokens are named twice"},

@@ -26,7 +26,7 @@ user.update. It ends every login of that user, and their personal access tokens.
 		Example: `  svcctl user passwd
   svcctl user passwd ann --generate`,
 		Args:              command.Args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: st.CompleteUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				opts.Username = args[0]
@@ -50,7 +50,7 @@ func runPasswd(ctx context.Context, opts *passwdOptions) error {
 	if opts.Username == "" {
 		return changeOwn(ctx, opts)
 	}
-	c, u, err := model().One(ctx, st, opts.Username)
+	c, u, err := model(opts.st).One(ctx, st, opts.Username)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ svcctl user passwd. A user who is not active can't log in; their logins and pers
   svcctl user update ann --org acme --team editors,reviewers
   svcctl user update ci --active=false`,
 		Args:              command.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: st.CompleteUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Username = args[0]
 			opts.Write = p.write(cmd.Flags().Changed)
@@ -46,7 +46,7 @@ svcctl user passwd. A user who is not active can't log in; their logins and pers
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	if err := model().Update(ctx, opts.st, opts.Username, opts.Write); err != nil {
+	if err := model(opts.st).Update(ctx, opts.st, opts.Username, opts.Write); err != nil {
 		return err
 	}
 	if active := opts.Write.Active; active != nil && !*active {

@@ -14,20 +14,22 @@ import (
 
 // NewCmd makes svcctl user.
 func NewCmd(st *command.State) *cobra.Command {
-	m := model()
+	m := model(st)
 	return command.Group("user", "Manage who may log in",
 		m.ListCmd(st, "List the users that you may see", "no users that you may see: svcctl user create makes one"),
 		m.GetCmd(st, "Show a user"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete a user"), newPasswd(st, nil))
 }
 
 // model is what the verbs are made of.
-func model() command.Model[api.User, api.UserWrite] {
+func model(st *command.State) command.Model[api.User, api.UserWrite] {
 	return command.Model[api.User, api.UserWrite]{
 		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: command.FindUser, Table: table, Resolve: resolve,
 		With:  " with all their logins and personal access tokens",
 		Items: (*client.Client).Users,
 		ID:    func(u api.User) string { return u.ID },
 		Name:  func(u api.User) string { return u.Username },
+
+		Complete: st.CompleteUsers,
 	}
 }
 
