@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -16,7 +17,11 @@ import (
 // audited puts the caller on the request's context, for the entries that what they do leads to.
 func (r *request) audited() {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		r.Request = r.WithContext(audit.With(r.Context(), audit.NewCaller(r.principal, r.id, r.addr().String())))
+		c := audit.NewCaller(r.principal, r.id, r.addr().String())
+		if r.project != nil {
+			c.Actor.Name = cmp.Or(r.server.cfg.Records.TokenName(r.project, r.principal), c.Actor.Name)
+		}
+		r.Request = r.WithContext(audit.With(r.Context(), c))
 	}
 }
 

@@ -186,7 +186,7 @@ func (r *request) admit(h http.Header) error {
 		return err
 	}
 	if err == nil {
-		err = r.allowed()
+		err = r.lacking(r.allowed())
 	}
 	if kind := errs.KindOf(err); err != nil && r.unserved && (kind == errs.Denied || kind == errs.Invalid) {
 		r.project = nil

@@ -240,6 +240,24 @@ func (r *request) allowed() error {
 	return errs.ErrDenied
 }
 
+// lacking names in a denial the right that the route asks for, to users and their personal access tokens. That is what
+// docs/api.md says of the route, of a collection that is there for them: it tells nothing that they can't see. The rights of
+// others, who may be anybody, are not named beyond what the interface has as text.
+func (r *request) lacking(err error) error {
+	p, need := r.principal, r.route.right
+	if (p.Kind != access.KindUser && p.Kind != access.KindPAT) || errs.KindOf(err) != errs.Denied {
+		return err
+	}
+	right := need.name
+	if need.kind == rightRecords {
+		right = access.RecordRight(r.project.Namespace, r.collection.Name, need.method)
+		if p.Kind == access.KindUser || p.Has(right) { // not a scope is lacking, but what a permission set allows
+			right = right[strings.LastIndexByte(right, '.')+1:] + " on " + r.collection.Name
+		}
+	}
+	return errs.From(err).Lacking(right)
+}
+
 // fail answers with an error, unless the answer has begun.
 func (s *Server) fail(w *recorder, r *request, err error) {
 	e := public(r.Context(), err)
