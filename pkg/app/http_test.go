@@ -68,6 +68,12 @@ func TestETags(t *testing.T) {
 func TestHEAD(t *testing.T) {
 	s := runShop(t, nil)
 	id := s.item(`{"title": "A", "n": 1}`)
+	eventually(t, func() string { // the state of an index is in the answer of _/collections
+		if body := s.do("GET", "/api/v1/_/shop/_/collections", admin).body; !strings.Contains(body, `"state":"ready"`) {
+			return body
+		}
+		return ""
+	})
 	for _, path := range []string{
 		"/healthz", "/readyz", "/api/v1/version", "/api/v1/me", "/api/v1/user", "/api/v1/project", "/api/v1/_/shop/items",
 		"/api/v1/_/shop/items/" + id, "/api/v1/_/shop/items/_count", "/api/v1/_/shop/_/collections", "/api/v1/_/shop/items/x", "/api/v1/nope",
