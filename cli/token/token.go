@@ -1,8 +1,6 @@
 package token
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -25,37 +23,11 @@ func NewCmd(st *command.State) *cobra.Command {
 // model is what list, get and update are made of. A token has no name that is its own, so -o name gives its id.
 func model() command.Model[api.Token, api.TokenWrite] {
 	return command.Model[api.Token, api.TokenWrite]{
-		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: find, Table: table,
+		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: command.FindToken, Table: table,
 		Items: (*client.Client).Tokens,
 		ID:    func(t api.Token) string { return t.ID },
 		Name:  func(t api.Token) string { return t.ID },
 	}
-}
-
-// find reads a token by name or id.
-func find(ctx context.Context, c *client.Client, name string) (*api.Token, error) {
-	var found []api.Token
-	for t, err := range c.Tokens().All(ctx, client.Query{}) {
-		if err != nil {
-			return nil, err
-		}
-		if t.ID == name {
-			return &t, nil
-		}
-		if t.Name == name {
-			found = append(found, t)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, &command.Error{
-			Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("token not found: %s", name),
-			Hint: "svcctl token list shows those that you may see",
-		}
-	case 1:
-		return &found[0], nil
-	}
-	return nil, command.Usagef("%d tokens are named %s: give the id of one; svcctl token list -o wide shows them", len(found), name)
 }
 
 func table(st *command.State, tokens ...api.Token) *output.Table {

@@ -130,6 +130,9 @@ func (b *body) text(name string, dst *string) bool {
 	case r.slug && s != "" && !slugPattern.MatchString(s):
 		b.problem(name, "slug", "must be a slug: lower-case letters, digits and single hyphens between them")
 		return false
+	case r.slug && looksLikeID(s):
+		b.problem(name, "slug", "must not look like an id, which is 24 hex digits: both name a record")
+		return false
 	case r.email && s != "" && !isEmail(s):
 		b.problem(name, "email", "must be an e-mail address")
 		return false
@@ -145,7 +148,14 @@ func (b *body) slugFrom(slug *string, name string) {
 	}
 	if *slug = Slug(name); *slug == "" {
 		b.problem("slug", "required", "can't be made of a name without letters a-z and digits: give one")
+	} else if looksLikeID(*slug) {
+		b.problem("slug", "required", "can't be made of a name that looks like an id, which is 24 hex digits: give one")
 	}
+}
+
+func looksLikeID(s string) bool {
+	_, err := document.ParseID(s)
+	return err == nil
 }
 
 func isEmail(s string) bool {
@@ -203,7 +213,7 @@ func (b *body) username(dst *string) {
 	if *dst != "" && !usernamePattern.MatchString(*dst) {
 		b.problem("username", "pattern", "must consist of letters a-z, digits and . _ @ + -, and begin with a letter or digit")
 	}
-	if _, err := document.ParseID(*dst); err == nil {
+	if looksLikeID(*dst) {
 		b.problem("username", "pattern", "must not look like an id, which is 24 hex digits: both name users")
 	}
 }

@@ -25,6 +25,8 @@ func TestOrgAndTeamBodies(t *testing.T) {
 		{json: `{"name": 1, "description": [], "slug": true}`, org: []string{"name:type", "slug:type", "description:type"}, team: []string{"name:type", "slug:type", "description:type"}},
 		{json: `{"name": "x", "slug": "Not A Slug"}`, org: []string{"slug:slug"}, team: []string{"slug:slug"}},
 		{json: `{"name": "x", "slug": "a--b"}`, org: []string{"slug:slug"}, team: []string{"slug:slug"}},
+		{json: `{"name": "x", "slug": "0123456789abcdef01234567"}`, org: []string{"slug:slug"}, team: []string{"slug:slug"}}, // an id
+		{json: `{"name": "ABCDEFABCDEFABCDEFABCDEF"}`, org: []string{"slug:required"}, team: []string{"slug:required"}},
 		{json: `{"name": "日本"}`, org: []string{"slug:required"}, team: []string{"slug:required"}},
 		{json: `{"name": "日本", "slug": "nihon"}`, slug: "nihon"},
 		{json: `{"name": " Übung & Söhne GmbH 2 "}`, slug: "bung-s-hne-gmbh-2"},
