@@ -28,7 +28,7 @@ func model(st *command.State) command.Model[api.Org, api.OrgWrite] {
 	}
 }
 
-func table(st *command.State, orgs ...api.Org) *output.Table {
+func table(st *command.State, _ command.Names, orgs ...api.Org) *output.Table {
 	t := output.NewTable("SLUG", "NAME", "ACTIVE", "AGE", "+ID", "+DESCRIPTION")
 	for _, o := range orgs {
 		t.Row(o.Slug, o.Name, o.Active, output.Age(st.Now(), o.CreatedAt.Time), o.ID, o.Description)

@@ -14,30 +14,36 @@ import (
 
 // NewCmd makes svcctl token.
 func NewCmd(st *command.State) *cobra.Command {
-	m := model()
+	m := model(st)
 	return command.Group("token", "Manage personal access tokens",
 		m.ListCmd(st, "List your tokens; administrators see everybody's", "no tokens: svcctl token create makes one"),
 		m.GetCmd(st, "Show a token, without its value"), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newScopes(st))
 }
 
 // model is what list, get and update are made of. A token has no name that is its own, so -o name gives its id.
-func model() command.Model[api.Token, api.TokenWrite] {
+func model(st *command.State) command.Model[api.Token, api.TokenWrite] {
 	return command.Model[api.Token, api.TokenWrite]{
 		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: command.FindToken, Table: table,
 		Items: (*client.Client).Tokens,
 		ID:    func(t api.Token) string { return t.ID },
 		Name:  func(t api.Token) string { return t.ID },
+		Refs: func(t api.Token) command.Refs {
+			if st.Flags.Output != output.FormatWide { // which alone shows whose it is
+				return command.Refs{}
+			}
+			return command.Refs{Users: []string{t.UserID}}
+		},
 	}
 }
 
-func table(st *command.State, tokens ...api.Token) *output.Table {
+func table(st *command.State, names command.Names, tokens ...api.Token) *output.Table {
 	t := output.NewTable("NAME", "SCOPES", "EXPIRES", "LAST USED", "+ID", "+USER")
 	for _, tok := range tokens {
 		used := output.Age(st.Now(), tok.LastUsedAt.Time)
 		if used != "" {
 			used += " ago"
 		}
-		t.Row(tok.Name, strings.Join(tok.Scopes, ", "), ends(st, tok), used, tok.ID, tok.UserID)
+		t.Row(tok.Name, strings.Join(tok.Scopes, ", "), ends(st, tok), used, tok.ID, names.Of(tok.UserID))
 	}
 	return t
 }

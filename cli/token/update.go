@@ -47,5 +47,5 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	return model().Update(ctx, opts.st, opts.Token, opts.Write)
+	return model(opts.st).Update(ctx, opts.st, opts.Token, opts.Write)
 }

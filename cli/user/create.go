@@ -65,7 +65,7 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 		return err
 	}
 	if !opts.Password.Generate {
-		return model(st).Show(st, u)
+		return model(st).Show(ctx, st, c, u)
 	}
 	return showGenerated(st, u, password)
 }

@@ -29,18 +29,19 @@ func model(st *command.State) command.Model[api.User, api.UserWrite] {
 		ID:    func(u api.User) string { return u.ID },
 		Name:  func(u api.User) string { return u.Username },
 
+		Refs:     func(u api.User) command.Refs { return command.Refs{Orgs: u.OrgIDs, Teams: u.TeamIDs} },
 		Complete: st.CompleteUsers,
 	}
 }
 
-func table(st *command.State, users ...api.User) *output.Table {
-	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "SCOPES", "+ID", "+ORG IDS", "+TEAM IDS")
+func table(st *command.State, names command.Names, users ...api.User) *output.Table {
+	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "SCOPES", "ORGS", "TEAMS", "+ID")
 	for _, u := range users {
 		last := output.Age(st.Now(), u.LastLoginAt.Time)
 		if last != "" {
 			last += " ago"
 		}
-		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), u.ID, strings.Join(u.OrgIDs, ", "), strings.Join(u.TeamIDs, ", "))
+		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), names.Of(u.OrgIDs...), names.Of(u.TeamIDs...), u.ID)
 	}
 	return t
 }
