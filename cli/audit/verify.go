@@ -60,6 +60,9 @@ func runVerify(ctx context.Context, opts *verifyOptions) error {
 	}
 	p := st.Printer()
 	result := output.Result{Value: report}
+	if report.Unsealed > 0 {
+		st.Notef("entries that are too new to be in the chain: %d", report.Unsealed)
+	}
 	if report.OK {
 		result.Names = []string{report.Head.String()}
 		result.Table = output.NewTable("ENTRIES", "NEWEST", "HASH")

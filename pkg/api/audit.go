@@ -62,6 +62,7 @@ func ParseAuditPlace(text string) (AuditPlace, error) {
 type AuditReport struct {
 	OK       bool           `json:"ok"`
 	Entries  int64          `json:"entries"`
+	Unsealed int64          `json:"unsealed,omitempty"` // that are not in the chain yet
 	Anchor   AuditPlace     `json:"anchor"` // entries up to this one have expired
 	Head     AuditPlace     `json:"head"`   // the newest entry
 	Problems []AuditProblem `json:"problems"`

@@ -95,7 +95,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	out := api.AuditReport{
-		OK: len(report.Problems) == 0, Entries: report.Entries, More: report.More,
+		OK: len(report.Problems) == 0, Entries: report.Entries, Unsealed: report.Unsealed, More: report.More,
 		Anchor: api.AuditPlace(report.Anchor), Head: api.AuditPlace(report.Head), Problems: []api.AuditProblem{},
 	}
 	for _, p := range report.Problems {
