@@ -29,6 +29,8 @@ func (st *State) hintDenied(ctx context.Context, e *client.Error) string {
 		return "a collection token, or an admin token of a project, is nobody to the service: only its project knows it"
 	case t.credential.CollectionToken != "":
 		return "the collection token is wrong, or it may not do that"
+	case e.Problem.Right != "": // so the credential itself is good
+		return "you lack the right " + e.Problem.Right + "; svcctl whoami shows who you are and what you may do"
 	case !asksWho(e) && !st.refused(ctx):
 		return "svcctl whoami shows who you are and what you may do"
 	case t.credential.AdminToken != "":

@@ -63,6 +63,7 @@ type report struct {
 	message   string
 	status    int
 	requestID string
+	right     string
 	hint      string
 	fields    []api.FieldError
 	problems  []api.ConfigProblem
@@ -103,6 +104,7 @@ func (st *State) explain(ctx context.Context, err error) report {
 		r.exit = exitOfStatus(refused.Status)
 		r.code, r.status, r.requestID = refused.Problem.Code, refused.Status, refused.Problem.RequestID
 		r.fields, r.problems = refused.Problem.Errors, refused.Problem.Problems
+		r.right = refused.Problem.Right
 		r.hint = st.hint(ctx, refused)
 	case errors.Is(err, context.DeadlineExceeded):
 		r.exit, r.code = ExitTimeout, "timeout"
@@ -222,12 +224,13 @@ func writeErrorJSON(w io.Writer, r report) {
 		Message   string              `json:"message"`
 		Status    int                 `json:"status,omitempty"`
 		RequestID string              `json:"requestId,omitempty"`
+		Right     string              `json:"right,omitempty"`
 		Hint      string              `json:"hint,omitempty"`
 		Errors    []api.FieldError    `json:"errors,omitempty"`
 		Problems  []api.ConfigProblem `json:"problems,omitempty"`
 	}
 	// There is nowhere left to tell that stderr is gone.
 	_ = output.JSONLine(w, map[string]body{"error": {
-		r.code, r.message, r.status, r.requestID, r.hint, r.fields, r.problems,
+		r.code, r.message, r.status, r.requestID, r.right, r.hint, r.fields, r.problems,
 	}})
 }

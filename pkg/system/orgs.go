@@ -103,13 +103,13 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) err
 	for _, h := range []struct {
 		coll       store.Collection
 		path, noun string
-	}{{os.users, "orgIds", "users"}, {os.teams, "orgId", "teams"}, {os.projects, "orgId", "projects"}} {
+	}{{os.users, "orgIds", "user"}, {os.teams, "orgId", "team"}, {os.projects, "orgId", "project"}} {
 		n, err := h.coll.Count(ctx, mql.MustCompile(bson.D{{Key: h.path, Value: o.ID.Hex()}}), 0)
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			held = append(held, fmt.Sprintf("%d %s", n, h.noun))
+			held = append(held, fmt.Sprintf("%d %s", n, plural(n, h.noun)))
 		}
 	}
 	if len(held) > 0 {
@@ -118,6 +118,14 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) err
 	err = os.remove(ctx, o.ID, o)
 	os.changed(o.ID.Hex())
 	return err
+}
+
+// plural gives a noun as it stands behind a number.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
 }
 
 // active gives those of ids that are orgs and active.

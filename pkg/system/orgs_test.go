@@ -75,8 +75,8 @@ func TestOrgAndTeamBodies(t *testing.T) {
 func TestOrgsInUseStay(t *testing.T) {
 	w := newWorld(t)
 	for org, want := range map[string]string{
-		"acme": "the organization still has 4 users, 1 teams, 1 projects: move or delete them first",
-		"beta": "the organization still has 2 users, 1 teams, 1 projects: move or delete them first",
+		"acme": "the organization still has 4 users, 1 team, 1 project: move or delete them first",
+		"beta": "the organization still has 2 users, 1 team, 1 project: move or delete them first",
 	} {
 		err := w.Orgs.Delete(t.Context(), admin, w.orgs[org])
 		if e := errs.From(err); e == nil || e.Code != "org_in_use" || e.Kind != errs.Conflict || e.Message != want {
