@@ -176,7 +176,7 @@ func (p *Permissions) decidePAT(pr *Principal, m Method, env Env, t *trace) (Gra
 		t.refuse("credential", "the token has no owner")
 		return Grant{}, errs.ErrDenied
 	case !pr.Has(right):
-		t.refuse("scopes", "the token's scopes and its owner's rights don't both give ", right)
+		t.refuse("scopes", lacking(pr, right), " ", right)
 		return Grant{}, errs.ErrDenied
 	}
 	t.allow("scopes", "the token's scopes and its owner's rights give ", right)
@@ -185,6 +185,18 @@ func (p *Permissions) decidePAT(pr *Principal, m Method, env Env, t *trace) (Gra
 		return p.adminGrant(nil, true), nil
 	}
 	return p.decideUser(pr, m, env, t)
+}
+
+// lacking says which half of a personal access token's rights does not give a right.
+func lacking(pr *Principal, right string) string {
+	token, owner := Covers(pr.Cap, right), pr.IsAdmin || Covers(pr.Scopes, right)
+	switch {
+	case owner:
+		return "the token's scopes don't give"
+	case token:
+		return "the token's scopes give, but its owner has not,"
+	}
+	return "neither the token's scopes nor its owner's give"
 }
 
 // decideUser unites the set user, if the user belongs to the project's org or has no org limit, and those of the

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/schema"
 )
 
 // The system rights. Those that api.Scopes lists can be given to users and tokens; the others are an admin's alone.
@@ -68,6 +69,9 @@ func ValidScope(scope string) bool {
 	}
 	return false
 }
+
+// NearestScope gives the system right that a mistyped scope most likely means, or "".
+func NearestScope(word string) string { return schema.Nearest(word, api.Scopes()) }
 
 // Place is a project and its collections, as far as they are known.
 type Place struct {

@@ -6,6 +6,23 @@ import (
 	"time"
 )
 
+// TestUnknownScope sees that a word that is no scope is answered with the one that was meant, and not quoted.
+func TestUnknownScope(t *testing.T) {
+	s := run(t, nil)
+	for scope, want := range map[string]string{
+		"project.raed":  "is no scope; did you mean project.read?",
+		"team.create":   "is no scope: only administrators have that right",
+		"canary-secret": "is no scope: docs/security.md lists them",
+		"namespace.a.b": "is no scope: in a project they are namespace.<project>, and namespace.<project>.<collection>.read, .create, .update or .delete",
+		"USER.READ":     "is no scope; did you mean user.read?",
+	} {
+		got := s.do("POST", "/api/v1/team", admin, json1(map[string]any{"name": "T", "scopes": []string{scope}})).String()
+		if got != "400 validation_failed: scopes.0: "+want {
+			t.Errorf("%s: %s", scope, got)
+		}
+	}
+}
+
 // TestLackingRight sees that a refusal names the right that is lacking, to callers who are logged in, and to them alone.
 func TestLackingRight(t *testing.T) {
 	s := runShop(t, nil)

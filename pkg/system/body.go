@@ -255,8 +255,23 @@ func (b *body) scopes(dst *[]string) {
 		if access.ValidScope(s) {
 			return ""
 		}
-		return "is no scope"
+		return noScope(s)
 	})
+}
+
+// noScope says what is wrong with a word that is no scope. It quotes the nearest scope and never the word, which may be
+// a secret that stands in the wrong place.
+func noScope(word string) string {
+	if strings.HasPrefix(word, "namespace.") {
+		return "is no scope: in a project they are namespace.<project>, and namespace.<project>.<collection>.read, .create, .update or .delete"
+	}
+	if server := (&access.Principal{Kind: access.KindAdmin}); server.Has(word) { // a right, and no scope
+		return "is no scope: only administrators have that right"
+	}
+	if near := access.NearestScope(word); near != "" {
+		return fmt.Sprintf("is no scope; did you mean %s?", near)
+	}
+	return "is no scope: docs/security.md lists them"
 }
 
 // list takes a list of strings into dst, in order and each once; null empties it. check says what is wrong with an

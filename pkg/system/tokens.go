@@ -222,7 +222,7 @@ func (ts *Tokens) parse(t *Token, doc bson.D, create bool, grantable []string) e
 	b.list("scopes", &t.Scopes, "scope names", func(s string) string {
 		switch {
 		case !access.ValidScope(s):
-			return "is no scope"
+			return noScope(s)
 		case !slices.Contains(grantable, s):
 			return "is no scope that you may grant: GET /token/_scopes lists them"
 		}
