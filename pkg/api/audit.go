@@ -63,8 +63,8 @@ type AuditReport struct {
 	OK       bool           `json:"ok"`
 	Entries  int64          `json:"entries"`
 	Unsealed int64          `json:"unsealed,omitempty"` // that are not in the chain yet
-	Anchor   AuditPlace     `json:"anchor"` // entries up to this one have expired
-	Head     AuditPlace     `json:"head"`   // the newest entry
+	Anchor   AuditPlace     `json:"anchor"`             // entries up to this one have expired
+	Head     AuditPlace     `json:"head"`               // the newest entry
 	Problems []AuditProblem `json:"problems"`
 	More     bool           `json:"more,omitempty"` // there are more problems than are listed
 }
