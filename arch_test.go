@@ -29,6 +29,7 @@ var layers = []layer{
 	}},
 	{"L1", rooms{
 		"mql":                        "document errs",
+		"mql/expr":                   "document errs",
 		"fieldtype":                  "document errs",
 		"schema":                     "fieldtype schedule errs",
 		"access":                     "schema mql document api errs",
@@ -101,7 +102,7 @@ var libraries = map[string]string{
 
 	"go.mongodb.org/mongo-driver/v2":      "store/mongo",
 	"github.com/cockroachdb/pebble/v2":    "store/embedded",
-	"github.com/cockroachdb/apd/v3":       "document",
+	"github.com/cockroachdb/apd/v3":       "document mql/expr",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
 	"github.com/prometheus/client_golang": "httpapi controller app",

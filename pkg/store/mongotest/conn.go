@@ -46,3 +46,35 @@ func (c *Conn) Run(tb testing.TB, db string, cmd bson.D) bson.Raw {
 	}
 	return reply
 }
+
+// RunAll runs commands on a database, all of them at once, and gives their replies, those that say that a command has
+// failed among them.
+func (c *Conn) RunAll(tb testing.TB, db string, cmds []bson.D) []bson.Raw {
+	tb.Helper()
+	sent := make(chan error, 1)
+	go func() { sent <- c.sendAll(db, cmds) }()
+	replies := make([]bson.Raw, len(cmds))
+	for i := range replies {
+		var err error
+		if replies[i], err = receive(c.conn); err != nil {
+			tb.Fatalf("%s: %v", cmds[i][0].Key, err)
+		}
+	}
+	if err := <-sent; err != nil {
+		tb.Fatal(err)
+	}
+	return replies
+}
+
+func (c *Conn) sendAll(db string, cmds []bson.D) error {
+	for _, cmd := range cmds {
+		body, err := bson.Marshal(append(cmd, bson.E{Key: "$db", Value: db}))
+		if err != nil {
+			return err
+		}
+		if err := send(c.conn, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}

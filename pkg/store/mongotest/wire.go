@@ -28,12 +28,22 @@ func command(conn net.Conn, cmd bson.D) (bson.Raw, error) {
 
 // roundTrip sends a command and waits for its reply.
 func roundTrip(conn net.Conn, body []byte) (bson.Raw, error) {
+	if err := send(conn, body); err != nil {
+		return nil, err
+	}
+	return receive(conn)
+}
+
+func send(conn net.Conn, body []byte) error {
 	msg := make([]byte, frameSize, frameSize+len(body))
 	binary.LittleEndian.PutUint32(msg, uint32(frameSize+len(body)))
 	binary.LittleEndian.PutUint32(msg[12:], opMsg)
-	if _, err := conn.Write(append(msg, body...)); err != nil {
-		return nil, err
-	}
+	_, err := conn.Write(append(msg, body...))
+	return err
+}
+
+// receive reads one reply; they come in the order of the commands.
+func receive(conn net.Conn) (bson.Raw, error) {
 	header := make([]byte, frameSize)
 	if _, err := io.ReadFull(conn, header); err != nil {
 		return nil, err

@@ -1,0 +1,74 @@
+package expr
+
+import (
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// bad is the error of an expression that does not compile; code is a MongoDB server's.
+func bad(code document.ServerCode, format string, args ...any) error {
+	return refusal("bad_expression", code, format, args)
+}
+
+// fail is the error of an expression that can't be computed.
+func fail(code document.ServerCode, format string, args ...any) error {
+	return refusal("expression_failed", code, format, args)
+}
+
+// maxMessage is the length of a message in bytes: names from outside may be megabytes long.
+const maxMessage = 1000
+
+func refusal(slug string, code document.ServerCode, format string, args []any) error {
+	message := fmt.Sprintf(format, args...)
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return errs.New(errs.Invalid, slug, "%s", message).With(code)
+}
+
+// errMemory is what an expression that would need too much memory comes to.
+func errMemory(limit int) error {
+	return errs.New(errs.Limit, "expression_too_large",
+		"an expression needs more than %d MiB of memory for one document: compute less at once", limit>>20).With(codeTooLarge)
+}
+
+// Codes of a MongoDB server that many operators share. Others stand where they are given.
+const (
+	codeBadValue      document.ServerCode = 2
+	codeFailedToParse document.ServerCode = 9
+	codeTypeMismatch  document.ServerCode = 14
+	codeOverflow      document.ServerCode = 15
+	codeDuration      document.ServerCode = 159
+	codeConversion    document.ServerCode = 241
+	codeTooLarge      document.ServerCode = 146
+)
+
+// readable cuts a name from outside to what a person can read.
+func readable[S ~string | ~[]byte](name S) string {
+	if len(name) <= 64 {
+		return string(name)
+	}
+	return strings.ToValidUTF8(string(name[:64]), "") + "…"
+}
+
+// typeName is what $type gives, and what messages say.
+func typeName(t bson.Type) string {
+	names := [...]string{
+		0: "missing", 1: "double", 2: "string", 3: "object", 4: "array", 5: "binData", 6: "undefined", 7: "objectId", 8: "bool",
+		9: "date", 10: "null", 11: "regex", 12: "dbPointer", 13: "javascript", 14: "symbol", 15: "javascriptWithScope",
+		16: "int", 17: "timestamp", 18: "long", 19: "decimal",
+	}
+	switch {
+	case int(t) < len(names):
+		return names[t]
+	case t == bson.TypeMinKey:
+		return "minKey"
+	default:
+		return "maxKey"
+	}
+}

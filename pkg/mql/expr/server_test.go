@@ -1,0 +1,270 @@
+package expr_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/apd/v3"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql/expr"
+	"github.com/svcctl/svc/pkg/mql/mqltest"
+	"github.com/svcctl/svc/pkg/store/mongotest"
+)
+
+var (
+	cases  = flag.Int("expressions", 3000, "random expressions to compare with MongoDB")
+	seed   = flag.Uint64("expressionseed", 0, "their seed; 0 takes one from the clock")
+	family = flag.String("family", "", "only operators of this family, in place of all")
+	most   = flag.Int("differences", 20, "how many differences to report")
+)
+
+const docsPerCase = 3
+
+// TestExpressionsAsServer compares random expressions with a MongoDB: their values to the byte, or the code of the error.
+func TestExpressionsAsServer(t *testing.T) {
+	server := mongotest.Dial(t)
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-expressions=%d -expressionseed=%d", *cases, s)
+	r := rand.New(rand.NewPCG(s, 1))
+	names := mqltest.Operators(*family)
+	const batch = 300
+	var total outcomes
+	for done := 0; done < *cases && total.different < *most; done += batch {
+		runBatch(t, server, r, names, min(batch, *cases-done), &total)
+	}
+	t.Logf("%d agree: %d values, %d errors; %d nearly (the last digit of a function), %d differ", total.values+total.failures+total.near,
+		total.values, total.failures, total.near, total.different)
+	if *cases >= 3000 && (total.values < *cases/4 || total.failures < *cases/100) {
+		t.Error("too few of the expressions have a value, or an error")
+	}
+}
+
+type outcomes struct{ values, failures, near, different int }
+
+// expression is a case, with what came of it here.
+type expression struct {
+	expr any
+	docs []bson.D
+	outcome
+}
+
+// outcome is the values of some documents, or the code of the first error.
+type outcome struct {
+	values []bson.RawValue
+	code   int
+	text   string
+}
+
+func (o outcome) String() string {
+	if o.code != 0 {
+		return fmt.Sprintf("error %d (%s)", o.code, o.text)
+	}
+	return fmt.Sprint(o.values)
+}
+
+func runBatch(t *testing.T, server *mongotest.Conn, r *rand.Rand, names []string, n int, total *outcomes) {
+	t.Helper()
+	batch := make([]expression, n)
+	cmds := make([]bson.D, n)
+	for i := range batch {
+		c := &batch[i]
+		c.expr = mqltest.Expression(r, names)
+		for id := range docsPerCase {
+			c.docs = append(c.docs, mqltest.ExpressionDoc(r, int32(id)))
+		}
+		raw := any(c.expr)
+		c.outcome, raw = here(t, c.expr, c.docs)
+		cmds[i] = aggregate(raw, c.docs)
+	}
+	for i, reply := range server.RunAll(t, "expressions", cmds) {
+		c := &batch[i]
+		got := there(t, reply)
+		switch agree(got, c.outcome, isInexact(c.expr)) {
+		case same:
+			if got.code != 0 {
+				total.failures++
+			} else {
+				total.values++
+			}
+		case nearly:
+			total.near++
+		default:
+			if why := deliberate(c, got); why != "" {
+				continue
+			}
+			total.different++
+			t.Errorf("%s\n  server: %s\n  here:   %s", describe(c, got), got, c.outcome)
+		}
+	}
+}
+
+// here gives what an expression comes to in this package, and what a server is sent for it.
+func here(t *testing.T, e any, docs []bson.D) (outcome, any) {
+	t.Helper()
+	compiled, err := expr.Compile(e)
+	if err != nil {
+		return failure(t, err), e
+	}
+	var out outcome
+	var env expr.Env
+	for _, d := range docs {
+		doc, err := document.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env.Reset(doc)
+		v, err := compiled.Eval(&env)
+		if err != nil {
+			return failure(t, err), compiled.Raw()
+		}
+		if v.Type != 0 && !document.WellFormed(v) {
+			t.Errorf("%v: a damaged value %v", e, v)
+		}
+		v.Value = bytes.Clone(v.Value)
+		out.values = append(out.values, v)
+	}
+	return out, compiled.Raw()
+}
+
+func failure(t *testing.T, err error) outcome {
+	t.Helper()
+	code := document.ServerCodeOf(err)
+	if code == 0 {
+		t.Errorf("an error without a server's code: %v", err)
+	}
+	return outcome{code: int(code), text: err.Error()}
+}
+
+func aggregate(e any, docs []bson.D) bson.D {
+	list := bson.A{}
+	for _, d := range docs {
+		list = append(list, bson.D{{Key: "$literal", Value: d}})
+	}
+	return bson.D{
+		{Key: "aggregate", Value: 1},
+		{Key: "pipeline", Value: bson.A{
+			bson.D{{Key: "$documents", Value: list}},
+			bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "v", Value: e}}}},
+		}},
+		{Key: "cursor", Value: bson.D{}},
+	}
+}
+
+func there(t *testing.T, reply bson.Raw) outcome {
+	t.Helper()
+	if ok, _ := reply.Lookup("ok").AsInt64OK(); ok != 1 {
+		code, _ := reply.Lookup("code").AsInt64OK()
+		text, _ := reply.Lookup("errmsg").StringValueOK()
+		return outcome{code: int(code), text: text}
+	}
+	values, err := reply.Lookup("cursor", "firstBatch").Array().Values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out outcome
+	for _, v := range values {
+		got, _ := document.Field(v.Value, "v")
+		out.values = append(out.values, got)
+	}
+	return out
+}
+
+type agreement int
+
+const (
+	different agreement = iota
+	nearly
+	same
+)
+
+func agree(server, here outcome, inexact bool) agreement {
+	if server.code != here.code || len(server.values) != len(here.values) {
+		return different
+	}
+	worst := same
+	for i, want := range server.values {
+		got := here.values[i]
+		if want.Type != got.Type {
+			return different
+		}
+		if !bytes.Equal(want.Value, got.Value) {
+			if !inexact || !near(want, got) {
+				return different
+			}
+			worst = nearly
+		}
+	}
+	return worst
+}
+
+// isInexact says whether there is a function in an expression whose last digits depend on who computes it.
+func isInexact(e any) bool {
+	text := fmt.Sprint(e)
+	return slices.ContainsFunc(append(mqltest.Operators("transcendental"), "$pow"), func(name string) bool {
+		return strings.Contains(text, name)
+	})
+}
+
+// near allows for the last digits of transcendental functions.
+func near(a, b bson.RawValue) bool {
+	switch a.Type {
+	case bson.TypeDouble:
+		x, y := a.Double(), b.Double()
+		return math.Abs(x-y) <= 1e-14*math.Abs(x) || math.IsNaN(x) && math.IsNaN(y)
+	case bson.TypeDecimal128:
+		c := apd.Context{Precision: 40, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
+		x, y, d := document.Decimal(a), document.Decimal(b), new(apd.Decimal)
+		if x.Form != apd.Finite || y.Form != apd.Finite {
+			return x.Form == y.Form && x.Negative == y.Negative
+		}
+		_, _ = c.Sub(d, x, y)
+		return d.Coeff.Sign() == 0 || x.Coeff.Sign() != 0 && d.NumDigits()+int64(d.Exponent) < x.NumDigits()+int64(x.Exponent)-31
+	default:
+		return false
+	}
+}
+
+// deliberate says why a difference is meant.
+func deliberate(*expression, outcome) string { return "" }
+
+// describe writes a case without what it does not use: the fields of the first document whose values differ.
+func describe(c *expression, got outcome) string {
+	text, err := bson.MarshalExtJSON(bson.D{{Key: "v", Value: c.expr}}, true, false)
+	if err != nil {
+		return fmt.Sprintf("%v %v", c.expr, c.docs)
+	}
+	docs := c.docs
+	for i := range min(len(got.values), len(c.values)) {
+		if !got.values[i].Equal(c.values[i]) {
+			docs = c.docs[i : i+1]
+			break
+		}
+	}
+	used := bson.A{}
+	for _, d := range docs {
+		fields := bson.D{}
+		for _, e := range d {
+			if strings.Contains(string(text), "$"+e.Key) {
+				fields = append(fields, e)
+			}
+		}
+		used = append(used, fields)
+	}
+	data, err := bson.MarshalExtJSON(bson.D{{Key: "docs", Value: used}}, true, false)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return string(text) + " @@ " + string(data)
+}

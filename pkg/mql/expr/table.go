@@ -1,0 +1,105 @@
+package expr
+
+import (
+	"math"
+
+	"github.com/cockroachdb/apd/v3"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// operators is every operator there is. What is not here is refused by its name.
+//
+//nolint:gochecknoglobals // never changed
+var operators = map[string]operator{
+	"$literal": {parse: parseLiteral},
+	"$const":   {parse: parseLiteral},
+	"$let":     {parse: parseLet},
+	"$rand":    {parse: parseRandom},
+
+	// Comparison.
+	"$cmp": two(compareOperator),
+	"$eq":  comparison(func(c int) bool { return c == 0 }),
+	"$ne":  comparison(func(c int) bool { return c != 0 }),
+	"$gt":  comparison(func(c int) bool { return c > 0 }),
+	"$gte": comparison(func(c int) bool { return c >= 0 }),
+	"$lt":  comparison(func(c int) bool { return c < 0 }),
+	"$lte": comparison(func(c int) bool { return c <= 0 }),
+
+	// Boolean and conditional.
+	"$and":    variadic(func(args operands) node { return &logic{args, false} }),
+	"$or":     variadic(func(args operands) node { return &logic{args, true} }),
+	"$not":    one(not),
+	"$cond":   {parse: parseCond},
+	"$ifNull": {parse: parseIfNull},
+	"$switch": {parse: parseSwitch},
+
+	// Arithmetic.
+	"$add":              variadic(func(args operands) node { return &add{args} }),
+	"$multiply":         variadic(func(args operands) node { return &multiply{args} }),
+	"$subtract":         backwards(subtract),
+	"$divide":           backwards(divide),
+	"$mod":              two(mod),
+	"$abs":              ofNumber(abs),
+	"$ceil":             toWhole(math.Ceil, apd.RoundCeiling),
+	"$floor":            toWhole(math.Floor, apd.RoundFloor),
+	"$round":            rounding(apd.RoundHalfEven),
+	"$trunc":            rounding(apd.RoundDown),
+	"$pow":              two(pow),
+	"$log":              two(log),
+	"$atan2":            {min: 2, max: 2, make: func(_ string, args []node) node { return &atan2{args} }},
+	"$sqrt":             function(within{low: 0, high: math.Inf(1), code: codeSqrt}, math.Sqrt, decimalSqrt),
+	"$exp":              function(anyNumber, math.Exp, decimalExp),
+	"$ln":               function(within{low: 0, high: math.Inf(1), open: true, code: codeLn}, naturalLog, decimalLn),
+	"$log10":            function(within{low: 0, high: math.Inf(1), open: true, code: codeLog10}, math.Log10, decimalLog10),
+	"$sin":              function(finite, math.Sin, decimalSin),
+	"$cos":              function(finite, math.Cos, decimalCos),
+	"$tan":              function(finite, math.Tan, decimalTan),
+	"$asin":             function(toOne, math.Asin, decimalAsin),
+	"$acos":             function(toOne, math.Acos, decimalAcos),
+	"$atan":             function(anyNumber, math.Atan, decimalAtan),
+	"$sinh":             function(anyNumber, math.Sinh, decimalSinh),
+	"$cosh":             function(anyNumber, math.Cosh, decimalCosh),
+	"$tanh":             function(anyNumber, math.Tanh, decimalTanh),
+	"$asinh":            function(anyNumber, math.Asinh, decimalAsinh),
+	"$acosh":            function(within{low: 1, high: math.Inf(1), code: codeTrig}, math.Acosh, decimalAcosh),
+	"$atanh":            function(toOne, math.Atanh, decimalAtanh),
+	"$degreesToRadians": function(anyNumber, func(f float64) float64 { return f * (math.Pi / 180) }, turned("0.01745329251994329576923690768488613")),
+	"$radiansToDegrees": function(anyNumber, func(f float64) float64 { return f * (180 / math.Pi) }, turned("57.29577951308232087679815481410517")),
+
+	// Types.
+	"$type":       one(typeOperator),
+	"$isNumber":   one(isNumberOperator),
+	"$convert":    {parse: parseConvert},
+	"$toBool":     to(bson.TypeBoolean),
+	"$toDate":     to(bson.TypeDateTime),
+	"$toDecimal":  to(bson.TypeDecimal128),
+	"$toDouble":   to(bson.TypeDouble),
+	"$toInt":      to(bson.TypeInt32),
+	"$toLong":     to(bson.TypeInt64),
+	"$toObjectId": to(bson.TypeObjectID),
+	"$toString":   to(bson.TypeString),
+}
+
+// one is an operator with one operand.
+func one(apply unaryFunc) operator {
+	return operator{min: 1, max: 1, make: func(name string, args []node) node { return &unaryCall{name, args[0], apply} }}
+}
+
+// two is an operator with two operands.
+func two(apply binaryFunc) operator {
+	return operator{min: 2, max: 2, make: func(name string, args []node) node {
+		return &binaryCall{name: name, a: args[0], b: args[1], apply: apply}
+	}}
+}
+
+// backwards is an operator with two operands, the second of which is computed first.
+func backwards(apply binaryFunc) operator {
+	return operator{min: 2, max: 2, make: func(name string, args []node) node {
+		return &binaryCall{name: name, a: args[0], b: args[1], apply: apply, backwards: true}
+	}}
+}
+
+// variadic is an operator with any number of operands.
+func variadic(build func(operands) node) operator {
+	return operator{max: -1, make: func(_ string, args []node) node { return build(args) }}
+}
