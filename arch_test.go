@@ -28,8 +28,9 @@ var layers = []layer{
 		"document": "errs",
 	}},
 	{"L1", rooms{
-		"mql":                        "document errs",
-		"mql/expr":                   "document errs",
+		"mql":                        "mql/pattern document errs",
+		"mql/expr":                   "mql/pattern document errs",
+		"mql/pattern":                "errs",
 		"fieldtype":                  "document errs",
 		"schema":                     "fieldtype schedule errs",
 		"access":                     "schema mql document api errs",

@@ -4,6 +4,8 @@ import (
 	"regexp/syntax"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/mql/pattern"
 )
 
 // Stats is how large a filter is, for limits on what callers send.
@@ -120,10 +122,10 @@ func (s *Stats) regexOperator(path string, v, options any) {
 	}
 }
 
-func (s *Stats) regex(path, pattern, options string) {
-	use := RegexUse{Path: path, Pattern: pattern, Options: options}
-	if flags, _, ok := regexOptions(options); ok {
-		tree, err := syntax.Parse(pattern, flags)
+func (s *Stats) regex(path, text, options string) {
+	use := RegexUse{Path: path, Pattern: text, Options: options}
+	if flags, _, ok := pattern.Flags(options); ok {
+		tree, err := syntax.Parse(text, flags)
 		use.Anchored = err == nil && anchored(tree)
 	}
 	s.Regexes = append(s.Regexes, use)

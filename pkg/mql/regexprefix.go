@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/svcctl/svc/pkg/mql/pattern"
 )
 
 // Prefix is the literal text that everything begins with that p matches, for the bounds of a scan; "" if there is none,
 // as where p is not anchored or ignores case. exact says that p matches every text that begins with it.
 func (p *Regex) Prefix() (prefix string, exact bool) {
-	flags, _, _ := regexOptions(p.Options)
+	flags, _, _ := pattern.Flags(p.Options)
 	tree, err := syntax.Parse(p.Pattern, flags)
 	if err != nil { // it did parse when it was compiled
 		return "", false

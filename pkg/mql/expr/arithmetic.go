@@ -183,7 +183,7 @@ func subtract(env *Env, _ string, a, b bson.RawValue) (bson.RawValue, error) {
 	case a.Type == bson.TypeDateTime && b.Type == bson.TypeDateTime:
 		return env.int64(int64Of(a) - int64Of(b)), nil
 	case a.Type == bson.TypeDateTime && isNumber(b.Type):
-		ms, err := toMillis(b)
+		ms, err := toLong(b)
 		if err != nil {
 			return missing, err
 		}
@@ -195,15 +195,6 @@ func subtract(env *Env, _ string, a, b bson.RawValue) (bson.RawValue, error) {
 	default:
 		return missing, fail(codeTypeMismatch, "$subtract can't take %s from %s", typeName(b.Type), typeName(a.Type))
 	}
-}
-
-// toMillis takes a decimal that is none for the least integer, as servers do.
-func toMillis(v bson.RawValue) (int64, error) {
-	if v.Type == bson.TypeDecimal128 {
-		n, _, _ := decimalLong(decimalOf(v), apd.RoundHalfEven)
-		return n, nil
-	}
-	return toLong(v)
 }
 
 func minus(a, b int64) (int64, bool) {

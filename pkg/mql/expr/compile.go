@@ -24,6 +24,7 @@ type compiler struct {
 	operators map[string]operator
 	outside   []string // variables by their place in Env.Vars
 	scope     []string // variables of the expression itself by their slot
+	patterns  bool     // there are regular expressions
 }
 
 func (c *compiler) expression(v bson.RawValue) (node, error) {

@@ -21,6 +21,8 @@ type Env struct {
 	slots []bson.RawValue // of the variables that expressions bind themselves
 	stack []bson.RawValue // items of lists that are being computed
 	steps uint
+
+	patterns map[[2]string]*compiledPattern // that are no constants
 }
 
 const (

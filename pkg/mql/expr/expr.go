@@ -42,10 +42,15 @@ func Compile(v any, vars ...string) (*Expr, error) {
 	if n, err = f.fold(n); err != nil {
 		return nil, err
 	}
-	return &Expr{root: n, raw: raw}, nil
+	e := &Expr{root: n, raw: raw}
+	if c.patterns {
+		e.raw = forServer(raw)
+	}
+	return e, nil
 }
 
-// Raw gives the expression for a MongoDB server: what Compile has checked.
+// Raw gives the expression for a MongoDB server: what Compile has checked. Constant regular
+// expressions are rewritten so that the server reads them as is done here.
 func (e *Expr) Raw() bson.RawValue { return e.raw }
 
 // Eval computes the expression. Type 0 is the value of what is missing. The result may alias the document, the

@@ -181,10 +181,7 @@ func toLong(v bson.RawValue) (int64, error) {
 		}
 		return int64(f), nil
 	case bson.TypeDecimal128:
-		n, _, ok := decimalLong(decimalOf(v), apd.RoundHalfEven)
-		if !ok {
-			return 0, fail(31109, "the decimal is out of the range of whole numbers")
-		}
+		n, _, _ := decimalLong(decimalOf(v), apd.RoundHalfEven) // the least integer where there is none, as servers have it
 		return n, nil
 	default:
 		return 0, fail(16004, "a number is needed here, not %s", typeName(v.Type))

@@ -110,6 +110,8 @@ type several struct {
 	name string
 	operands
 	apply severalFunc
+	// late is set where a server computes even what is constant only for a document.
+	late bool
 }
 
 type severalFunc func(env *Env, name string, args []bson.RawValue) (bson.RawValue, error)
@@ -129,4 +131,12 @@ func (n *several) eval(env *Env) (bson.RawValue, error) {
 	v, err := n.apply(env, n.name, env.stack[mark:])
 	env.stack = env.stack[:mark]
 	return v, err
+}
+
+func (n *several) fold(f *folder) (node, error) {
+	all, err := f.operands(n)
+	if err != nil || !all || n.late {
+		return n, err
+	}
+	return f.compute(n)
 }

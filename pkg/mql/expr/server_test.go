@@ -237,7 +237,16 @@ func near(a, b bson.RawValue) bool {
 }
 
 // deliberate says why a difference is meant.
-func deliberate(*expression, outcome) string { return "" }
+func deliberate(c *expression, _ outcome) string {
+	text := fmt.Sprint(c.expr)
+	switch {
+	case strings.Contains(text, "$replaceAll"):
+		return "a server replaces an empty text between the bytes of a character, too"
+	case strings.Count(text, "etField") > 1 && strings.Contains(text, "$setField"):
+		return "a server remembers where a field was that it has removed before"
+	}
+	return ""
+}
 
 // describe writes a case without what it does not use: the fields of the first document whose values differ.
 func describe(c *expression, got outcome) string {

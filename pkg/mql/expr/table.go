@@ -5,6 +5,8 @@ import (
 
 	"github.com/cockroachdb/apd/v3"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // operators is every operator there is. What is not here is refused by its name.
@@ -66,7 +68,66 @@ var operators = map[string]operator{
 	"$degreesToRadians": function(anyNumber, func(f float64) float64 { return f * (math.Pi / 180) }, turned("0.01745329251994329576923690768488613")),
 	"$radiansToDegrees": function(anyNumber, func(f float64) float64 { return f * (180 / math.Pi) }, turned("57.29577951308232087679815481410517")),
 
+	// Lists.
+	"$arrayElemAt":  two(element),
+	"$concatArrays": variadic(func(args operands) node { return &concatArrays{args} }),
+	"$filter":       {parse: parseFilter},
+	"$first":        one(first),
+	"$in":           two(in),
+	"$indexOfArray": {min: 2, max: 4, make: func(_ string, args []node) node { return &indexOfArray{args} }},
+	"$isArray":      one(isArray),
+	"$last":         one(last),
+	"$map":          {parse: parseMap},
+	"$range":        {min: 2, max: 3, make: func(_ string, args []node) node { return &ranges{args} }},
+	"$reduce":       {parse: parseReduce},
+	"$reverseArray": one(reverse),
+	"$size":         one(size),
+	"$slice":        {min: 2, max: 3, make: func(_ string, args []node) node { return &slice{args} }},
+	"$sortArray":    {parse: parseSortArray},
+	"$zip":          {parse: parseZip},
+
+	// Sets.
+	"$allElementsTrue": one(allTrue),
+	"$anyElementTrue":  one(anyTrue),
+	"$setDifference":   two(setDifference),
+	"$setEquals":       {parse: parseSetEquals},
+	"$setIntersection": variadic(func(args operands) node { return &setMany{args, true} }),
+	"$setIsSubset":     {min: 2, max: 2, make: func(_ string, args []node) node { return &setIsSubset{operands: args} }},
+	"$setUnion":        variadic(func(args operands) node { return &setMany{args, false} }),
+
+	// Text.
+	"$concat":       variadic(func(args operands) node { return &concat{args} }),
+	"$indexOfBytes": {min: 2, max: 4, make: indexOf(40091, false)},
+	"$indexOfCP":    {min: 2, max: 4, make: indexOf(40093, true)},
+	"$ltrim":        trim(true, false),
+	"$regexFind":    regexOperator(useFind),
+	"$regexFindAll": regexOperator(useFindAll),
+	"$regexMatch":   regexOperator(useMatch),
+	"$replaceAll":   replace(-1),
+	"$replaceOne":   replace(1),
+	"$rtrim":        trim(false, true),
+	"$split":        two(split),
+	"$strLenBytes":  one(lengthBytes),
+	"$strLenCP":     one(lengthCP),
+	"$strcasecmp":   two(strcasecmp),
+	"$substr":       three(substrBytes),
+	"$substrBytes":  three(substrBytes),
+	"$substrCP":     three(substrCP),
+	"$toLower":      changeCase('A', 'a'),
+	"$toUpper":      changeCase('a', 'A'),
+	"$trim":         trim(true, true),
+
+	// Objects.
+	"$arrayToObject": one(arrayToObject),
+	"$getField":      {parse: parseGetField},
+	"$mergeObjects":  variadic(func(args operands) node { return &mergeObjects{args} }),
+	"$objectToArray": one(objectToArray),
+	"$setField":      {parse: parseSetField},
+	"$unsetField":    {parse: parseSetField},
+
 	// Types.
+	"$binarySize": one(binarySize),
+	"$bsonSize":   one(bsonSize),
 	"$type":       one(typeOperator),
 	"$isNumber":   one(isNumberOperator),
 	"$convert":    {parse: parseConvert},
@@ -97,6 +158,18 @@ func backwards(apply binaryFunc) operator {
 	return operator{min: 2, max: 2, make: func(name string, args []node) node {
 		return &binaryCall{name: name, a: args[0], b: args[1], apply: apply, backwards: true}
 	}}
+}
+
+// three is an operator with three operands.
+func three(apply severalFunc) operator {
+	return operator{min: 3, max: 3, make: func(name string, args []node) node {
+		return &several{name: name, operands: args, apply: apply}
+	}}
+}
+
+// indexOf makes an operator that searches text.
+func indexOf(code document.ServerCode, runes bool) func(name string, args []node) node {
+	return func(name string, args []node) node { return &indexOfText{name, args, code, runes} }
 }
 
 // variadic is an operator with any number of operands.

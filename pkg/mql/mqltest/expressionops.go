@@ -8,7 +8,7 @@ import (
 
 func expressionOperators() map[string]expressionOperator {
 	all := map[string]expressionOperator{}
-	for _, family := range []map[string]expressionOperator{coreOperators(), mathOperators(), typeOperators()} {
+	for _, family := range []map[string]expressionOperator{coreOperators(), mathOperators(), typeOperators(), listOperators(), setOperators(), objectOperators(), textOperators()} {
 		maps.Copy(all, family)
 	}
 	return all
@@ -135,4 +135,193 @@ func typeOperators() map[string]expressionOperator {
 
 func convertible(g *expressions, depth int) any {
 	return g.of(pick(g.Rand, []kind{aNumber, aText, aDate, aBoolean, anything}), depth)
+}
+
+func listOperators() map[string]expressionOperator {
+	const family = "list"
+	return map[string]expressionOperator{
+		"$arrayElemAt":  {family, anything, args(aList, anInteger)},
+		"$concatArrays": {family, aList, some(aList)},
+		"$filter":       {family, aList, fields(1, "input", aList, "cond", with(aBoolean, "this"), "limit", anInteger, "as", "this")},
+		"$first":        {family, anything, args(aList)},
+		"$last":         {family, anything, args(aList)},
+		"$in":           {family, aBoolean, args(anything, aList)},
+		"$indexOfArray": {family, anInteger, searching(aList, anything)},
+		"$isArray":      {family, aBoolean, args(anything)},
+		"$map":          {family, aList, mapOperands},
+		"$range":        {family, aList, rangeOperands},
+		"$reduce":       {family, anything, fields(3, "input", aList, "initialValue", anything, "in", with(anything, "this", "value"))},
+		"$reverseArray": {family, aList, args(aList)},
+		"$size":         {family, anInteger, args(aList)},
+		"$slice":        {family, aList, searching(aList, anInteger)},
+		"$sortArray":    {family, aList, fields(2, "input", aList, "sortBy", sortOperand)},
+		"$zip":          {family, aList, zipOperands},
+	}
+}
+
+func mapOperands(g *expressions, depth int) any {
+	if g.IntN(2) == 0 {
+		return fields(2, "input", aList, "in", with(anything, "this"))(g, depth)
+	}
+	return fields(3, "input", aList, "as", "e", "in", with(anything, "e"))(g, depth)
+}
+
+// searching makes two operands and up to two whole numbers.
+func searching(kinds ...kind) func(g *expressions, depth int) any {
+	return func(g *expressions, depth int) any {
+		list := bson.A{}
+		for _, k := range append(kinds, anInteger, anInteger)[:len(kinds)+g.IntN(3)] {
+			list = append(list, g.of(k, depth))
+		}
+		return list
+	}
+}
+
+func rangeOperands(g *expressions, depth int) any {
+	list := bson.A{g.small(depth), g.small(depth), g.small(depth)}
+	return list[:2+g.IntN(2)]
+}
+
+// small keeps numbers small, as lists of that many elements are made.
+func (g *expressions) small(depth int) any {
+	if g.IntN(3) == 0 {
+		return bson.D{{Key: "$mod", Value: bson.A{g.of(anInteger, depth), int32(9)}}}
+	}
+	return pick(g.Rand, []any{int32(g.IntN(12) - 3), int64(g.IntN(9)), float64(g.IntN(5)), 1.5, "a", nil, int32(0)})
+}
+
+func sortOperand(g *expressions, _ int) any {
+	switch g.IntN(8) {
+	case 0:
+		return pick(g.Rand, []any{int32(0), 2.0, "a", bson.D{}, bson.D{{Key: "a", Value: int32(3)}}, bson.D{{Key: "a..b", Value: int32(1)}}, bson.A{}, 1.0, int64(-1)})
+	case 1, 2, 3:
+		return pick(g.Rand, []any{int32(1), int32(-1)})
+	default:
+		by := bson.D{}
+		for _, i := range g.Perm(4)[:1+g.IntN(2)] {
+			by = append(by, bson.E{Key: []string{"a", "b", "c", "a.b"}[i], Value: pick(g.Rand, []any{int32(1), int32(-1)})})
+		}
+		return by
+	}
+}
+
+func zipOperands(g *expressions, depth int) any {
+	inputs, defaults := bson.A{}, bson.A{}
+	for range 1 + g.IntN(3) {
+		inputs = append(inputs, g.of(aList, depth))
+		defaults = append(defaults, g.of(anything, depth))
+	}
+	d := bson.D{{Key: "inputs", Value: inputs}}
+	if g.IntN(2) == 0 {
+		d = append(d, bson.E{Key: "useLongestLength", Value: g.IntN(6) > 0})
+		if g.IntN(2) == 0 {
+			d = append(d, bson.E{Key: "defaults", Value: defaults})
+		}
+	}
+	return d
+}
+
+func setOperators() map[string]expressionOperator {
+	const family = "set"
+	return map[string]expressionOperator{
+		"$allElementsTrue": {family, aBoolean, args(aList)},
+		"$anyElementTrue":  {family, aBoolean, args(aList)},
+		"$setDifference":   {family, aList, args(aList, aList)},
+		"$setEquals":       {family, aBoolean, some(aList)},
+		"$setIntersection": {family, aList, some(aList)},
+		"$setIsSubset":     {family, aBoolean, args(aList, aList)},
+		"$setUnion":        {family, aList, some(aList)},
+	}
+}
+
+func objectOperators() map[string]expressionOperator {
+	const family = "object"
+	names := []string{"a", "b", "c", "0", "x.y", "none"}
+	return map[string]expressionOperator{
+		"$arrayToObject": {family, anObject, pairOperands},
+		"$objectToArray": {family, aList, args(anObject)},
+		"$mergeObjects":  {family, anObject, some(anObject)},
+		"$getField":      {family, anything, fields(2, "field", names, "input", anObject)},
+		"$setField":      {family, anObject, fields(3, "field", names, "input", anObject, "value", anything)},
+		"$unsetField":    {family, anObject, fields(2, "field", names, "input", anObject)},
+		"$bsonSize":      {family, anInteger, args(anObject)},
+		"$binarySize":    {family, anInteger, args(aText)},
+	}
+}
+
+func pairOperands(g *expressions, depth int) any {
+	if g.IntN(6) == 0 {
+		return args(aList)(g, depth)
+	}
+	pairs, lists := bson.A{}, g.IntN(2) == 0
+	for range g.IntN(4) {
+		k := any(pick(g.Rand, []string{"a", "b", "c", "x.y", "", "a"}))
+		if g.IntN(8) == 0 {
+			k = g.of(aText, depth)
+		}
+		if lists != (g.IntN(40) == 0) {
+			pairs = append(pairs, bson.A{k, g.of(anything, depth)})
+		} else {
+			pairs = append(pairs, bson.D{{Key: "k", Value: k}, {Key: pick(g.Rand, []string{"v", "v", "v", "v", "v", "w"}), Value: g.of(anything, depth)}})
+		}
+	}
+	return bson.A{pairs}
+}
+
+func textOperators() map[string]expressionOperator {
+	const family = "text"
+	replacing := fields(3, "input", aText, "find", aText, "replacement", aText)
+	trimming := fields(1, "input", aText, "chars", aText)
+	matching := fields(2, "input", aText, "regex", regexOperand, "options", []string{"i", "", "s", "m", "is"})
+	return map[string]expressionOperator{
+		"$regexFind":    {family, anything, matching},
+		"$regexFindAll": {family, aList, matching},
+		"$regexMatch":   {family, aBoolean, matching},
+		"$concat":       {family, aText, some(aText)},
+		"$indexOfBytes": {family, anInteger, searching(aText, aText)},
+		"$indexOfCP":    {family, anInteger, searching(aText, aText)},
+		"$ltrim":        {family, aText, trimming},
+		"$rtrim":        {family, aText, trimming},
+		"$trim":         {family, aText, trimming},
+		"$replaceAll":   {family, aText, replacing},
+		"$replaceOne":   {family, aText, replacing},
+		"$split":        {family, aList, args(aText, aText)},
+		"$strLenBytes":  {family, anInteger, args(aText)},
+		"$strLenCP":     {family, anInteger, args(aText)},
+		"$strcasecmp":   {family, anInteger, textual(2)},
+		"$substr":       {family, aText, substring},
+		"$substrBytes":  {family, aText, substring},
+		"$substrCP":     {family, aText, substring},
+		"$toLower":      {family, aText, textual(1)},
+		"$toUpper":      {family, aText, textual(1)},
+	}
+}
+
+func textual(n int) func(g *expressions, depth int) any {
+	return func(g *expressions, depth int) any {
+		list := bson.A{}
+		for range n {
+			list = append(list, g.of(pick(g.Rand, []kind{aText, aText, aText, aNumber, aDate, anything}), depth))
+		}
+		return list
+	}
+}
+
+func substring(g *expressions, depth int) any {
+	return append(textual(1)(g, depth).(bson.A), g.of(anInteger, depth), g.of(anInteger, depth)) //nolint:errcheck // it is one
+}
+
+// regexOperand is a pattern, mostly a constant one: those are the same for every store.
+func regexOperand(g *expressions, _ int) any {
+	patterns := []string{"a", "", "a*", "(a)(b)?", "^a", "b$", "[a-c]+", "\\b", "(?:x|a)", ".", "(.)(.)", "é|日", "a|", "(b)|a", "\\d", "(?i)A", "^", "$", "a{2}", "("}
+	switch g.IntN(12) {
+	case 0:
+		return nil
+	case 1:
+		return pick(g.Rand, []any{int32(1), "$s1", "$none"})
+	case 2, 3:
+		return bson.Regex{Pattern: pick(g.Rand, patterns), Options: pick(g.Rand, []string{"", "i", "s"})}
+	default:
+		return pick(g.Rand, patterns)
+	}
 }

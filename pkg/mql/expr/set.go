@@ -1,0 +1,252 @@
+package expr
+
+import (
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// set pushes the different elements of a list in their order; of equal ones, the first counts.
+func (env *Env) set(v bson.RawValue) []bson.RawValue {
+	mark := len(env.stack)
+	for it := items(v); it.Next(); {
+		env.push(it.Value())
+	}
+	return env.distinct(mark)
+}
+
+// distinct sorts what was pushed since mark, and drops what is there already.
+func (env *Env) distinct(mark int) []bson.RawValue {
+	pushed := env.stack[mark:]
+	slices.SortStableFunc(pushed, compare)
+	pushed = slices.CompactFunc(pushed, func(a, b bson.RawValue) bool { return compare(a, b) == 0 })
+	env.stack = env.stack[:mark+len(pushed)]
+	return env.stack[mark:]
+}
+
+// contains searches a set.
+func contains(set []bson.RawValue, v bson.RawValue) bool {
+	_, found := slices.BinarySearchFunc(set, v, compare)
+	return found
+}
+
+// setMany is $setUnion and $setIntersection.
+type setMany struct {
+	operands
+	intersect bool
+}
+
+func (n *setMany) eval(env *Env) (bson.RawValue, error) {
+	mark := len(env.stack)
+	for i, a := range n.operands {
+		v, err := a.eval(env)
+		switch {
+		case err != nil:
+			return missing, err
+		case isNull(v.Type):
+			env.stack = env.stack[:mark]
+			return null, nil
+		case v.Type != bson.TypeArray && n.intersect:
+			return missing, fail(17047, "$setIntersection takes lists, not %s", typeName(v.Type))
+		case v.Type != bson.TypeArray:
+			return missing, fail(17043, "$setUnion takes lists, not %s", typeName(v.Type))
+		case !n.intersect:
+			for it := items(v); it.Next(); {
+				env.push(it.Value())
+			}
+		case i == 0:
+			env.set(v)
+		default:
+			env.intersect(mark, v)
+		}
+	}
+	env.distinct(mark)
+	return env.popped(mark)
+}
+
+// intersect keeps of the set that begins at mark what is in a list, too.
+func (env *Env) intersect(mark int, list bson.RawValue) {
+	middle := len(env.stack)
+	other := env.set(list)
+	kept := mark
+	for _, v := range env.stack[mark:middle] {
+		if contains(other, v) {
+			env.stack[kept] = v
+			kept++
+		}
+	}
+	env.stack = env.stack[:kept]
+}
+
+func (n *setMany) fold(f *folder) (node, error) {
+	return merging{
+		commutes: true,
+		inner: func(o node) (operands, bool) {
+			inner, ok := o.(*setMany)
+			if !ok || inner.intersect != n.intersect {
+				return nil, false
+			}
+			return inner.operands, true
+		},
+		again: func(args operands) node { return &setMany{args, n.intersect} },
+	}.fold(f, n.operands)
+}
+
+// setEquals is $setEquals. The first constant operand is what the others are compared with.
+type setEquals struct{ operands }
+
+func parseSetEquals(c *compiler, name string, v bson.RawValue) (node, error) {
+	args, err := c.operands(v)
+	if err == nil && len(args) < 2 {
+		err = bad(17045, "%s needs at least two operands", name)
+	}
+	return &setEquals{args}, err
+}
+
+func (n *setEquals) eval(env *Env) (bson.RawValue, error) {
+	mark := len(env.stack)
+	defer func() { env.stack = env.stack[:mark] }()
+	size := 0
+	for i, a := range n.operands {
+		v, err := a.eval(env)
+		switch {
+		case err != nil:
+			return missing, err
+		case v.Type != bson.TypeArray:
+			return missing, fail(17044, "$setEquals takes lists, not %s", typeName(v.Type))
+		case i == 0:
+			size = len(env.set(v))
+			continue
+		}
+		env.stack = env.stack[:mark+size]
+		other := env.set(v)
+		if !slices.EqualFunc(env.stack[mark:mark+size], other, func(a, b bson.RawValue) bool { return compare(a, b) == 0 }) {
+			return falseValue, nil
+		}
+	}
+	return trueValue, nil
+}
+
+// fold looks at constant operands at once.
+func (n *setEquals) fold(f *folder) (node, error) {
+	if _, err := f.operands(n); err != nil {
+		return n, err
+	}
+	all, first := true, -1
+	for i, a := range n.operands {
+		c, ok := a.(*constant)
+		if ok && c.v.Type != bson.TypeArray {
+			return n, fail(5887502, "$setEquals takes lists, not %s", typeName(c.v.Type))
+		}
+		if ok && first < 0 {
+			first = i
+		}
+		all = all && ok
+	}
+	if all {
+		return f.compute(n)
+	}
+	if first > 0 {
+		constant := n.operands[first]
+		copy(n.operands[1:first+1], n.operands[:first])
+		n.operands[0] = constant
+	}
+	return n, nil
+}
+
+func setDifference(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
+	switch {
+	case isNull(a.Type) || isNull(b.Type):
+		return null, nil
+	case a.Type != bson.TypeArray:
+		return missing, fail(17048, "%s takes lists, not %s", name, typeName(a.Type))
+	case b.Type != bson.TypeArray:
+		return missing, fail(17049, "%s takes lists, not %s", name, typeName(b.Type))
+	}
+	mark := len(env.stack)
+	out := env.set(b)
+	seen := slices.Clone(out)
+	env.stack = env.stack[:mark]
+	for it := items(a); it.Next(); {
+		at, found := slices.BinarySearchFunc(seen, it.Value(), compare)
+		if !found {
+			seen = slices.Insert(seen, at, it.Value())
+			env.push(it.Value())
+		}
+	}
+	return env.popped(mark)
+}
+
+// setIsSubset is $setIsSubset. known is set where the second operand is constant; errors have other codes then.
+type setIsSubset struct {
+	operands
+	known bool
+}
+
+func (n *setIsSubset) eval(env *Env) (bson.RawValue, error) {
+	a, err := n.operands[0].eval(env)
+	if err != nil {
+		return missing, err
+	}
+	b, err := n.operands[1].eval(env)
+	switch {
+	case err != nil:
+		return missing, err
+	case a.Type != bson.TypeArray && n.known:
+		return missing, fail(17310, "$setIsSubset takes lists, not %s", typeName(a.Type))
+	case a.Type != bson.TypeArray:
+		return missing, fail(17046, "$setIsSubset takes lists, not %s", typeName(a.Type))
+	case b.Type != bson.TypeArray:
+		return missing, fail(17042, "$setIsSubset takes lists, not %s", typeName(b.Type))
+	}
+	mark := len(env.stack)
+	set := env.set(b)
+	env.stack = env.stack[:mark]
+	for it := items(a); it.Next(); {
+		if !contains(set, it.Value()) {
+			return falseValue, nil
+		}
+	}
+	return trueValue, nil
+}
+
+func (n *setIsSubset) fold(f *folder) (node, error) {
+	all, err := f.operands(n)
+	if err != nil {
+		return n, err
+	}
+	if all {
+		return f.compute(n)
+	}
+	if c, ok := n.operands[1].(*constant); ok {
+		if c.v.Type != bson.TypeArray {
+			return n, fail(17311, "$setIsSubset takes lists, not %s", typeName(c.v.Type))
+		}
+		n.known = true
+	}
+	return n, nil
+}
+
+func allTrue(_ *Env, name string, v bson.RawValue) (bson.RawValue, error) {
+	if v.Type != bson.TypeArray {
+		return missing, fail(17040, "%s takes a list, not %s", name, typeName(v.Type))
+	}
+	return boolean(!holds(v, false)), nil
+}
+
+func anyTrue(_ *Env, name string, v bson.RawValue) (bson.RawValue, error) {
+	if v.Type != bson.TypeArray {
+		return missing, fail(17041, "%s takes a list, not %s", name, typeName(v.Type))
+	}
+	return boolean(holds(v, true)), nil
+}
+
+// holds says whether an element of a list is true, or false.
+func holds(list bson.RawValue, want bool) bool {
+	for it := items(list); it.Next(); {
+		if truth(it.Value()) == want {
+			return true
+		}
+	}
+	return false
+}
