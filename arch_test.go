@@ -43,6 +43,7 @@ var layers = []layer{
 		"store/mongotest/startmongo": "store/mongotest",
 		"store/storetest":            "store mql mql/mqltest errs",
 		"store/teststore":            "store store/embedded store/mongo store/mongotest",
+		"store/wire":                 "store mql document errs",
 		"store/storetest/differ":     "store mql mql/mqltest document errs",
 		"mql/mqltest":                "mql",
 	}},
@@ -66,7 +67,7 @@ var layers = []layer{
 	}},
 	{"L6", rooms{
 		"app": "httpapi records auth system audit project schema status controller /controllers dirwatch store " +
-			"store/embedded store/mongo errs",
+			"store/embedded store/mongo store/wire errs",
 		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
@@ -104,6 +105,7 @@ var libraries = map[string]string{
 	"go.mongodb.org/mongo-driver/v2":      "store/mongo",
 	"github.com/cockroachdb/pebble/v2":    "store/embedded",
 	"github.com/cockroachdb/apd/v3":       "document mql/expr",
+	"github.com/xdg-go/scram":             "store/wire",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
 	"github.com/prometheus/client_golang": "httpapi controller app",

@@ -62,6 +62,8 @@ func settings() []setting {
 		{"auth.patDefaultTTL", "duration", "90d", "How long a personal access token lasts that is made without an end."},
 		{"auth.patMaxTTL", "duration", "366d", "How long one may last at most; 0 lets it last for ever, by expiresAt null."},
 		{"store.uri", "string", "embedded:<data.dir>/store", "The store: embedded:<directory>, mongodb://… or mongodb+srv://…."},
+		{"store.mongoListen", "string", "", "Address, such as 127.0.0.1:27018, where the embedded store answers MongoDB's wire protocol: for mongosh, Compass, mongodump and drivers, with the user admin and the admin token. Not encrypted: see security.md before it is another than a loopback address."},
+		{"store.mongoReadOnly", "boolean", "true", "Whether what comes by store.mongoListen can only read. Writes by it are not checked by any schema."},
 		{"data.dir", "string", "./data", "Directory of the embedded store and of generated secrets."},
 		{"projects.dir", "string", "./projects", "Directory that every registered config file is inside."},
 		{"projects.watch", "string", "reload", "What a change on disk does: reload serves it, notify only reports it, off ignores it."},
@@ -171,6 +173,8 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		PATDefaultTTL:  r.duration("auth.patDefaultTTL"),
 		PATMaxTTL:      r.durationOrNone("auth.patMaxTTL"),
 		StoreURI:       r.text("store.uri"),
+		MongoListen:    r.text("store.mongoListen"),
+		MongoReadOnly:  r.boolean("store.mongoReadOnly"),
 		DataDir:        filepath.Clean(r.text("data.dir")),
 		ProjectsDir:    filepath.Clean(r.text("projects.dir")),
 		Watch:          controllers.WatchMode(r.oneOf("projects.watch", "reload", "notify", "off")),
@@ -195,6 +199,9 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		r.fail("store.uri", "must begin with embedded:, mongodb:// or mongodb+srv://")
 	} else if s == "embedded:" {
 		r.fail("store.uri", "has no directory: embedded:/var/lib/svc/store")
+	}
+	if err := cfg.CheckMongoListen(); err != nil {
+		r.fail("store.mongoListen", "%v", err)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(r.oneOf("log.level", "debug", "info", "warn", "error"))); err != nil {

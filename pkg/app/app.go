@@ -35,6 +35,7 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/store/mongo"
+	"github.com/svcctl/svc/pkg/store/wire"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -61,6 +62,9 @@ type Config struct {
 	PATDefaultTTL, PATMaxTTL time.Duration // 0: no end
 
 	StoreURI      string // "": embedded:<DataDir>/store
+	// MongoListen is the address of the MongoDB endpoint of the embedded store; "": there is none. CheckMongoListen checks it.
+	MongoListen   string
+	MongoReadOnly bool // it refuses writes
 	DataDir       string
 	ProjectsDir   string
 	Watch         controllers.WatchMode
@@ -92,6 +96,7 @@ type App struct {
 	auth     *auth.Auth
 	server   *http.Server
 	listener net.Listener
+	endpoint *wire.Server // MongoDB's protocol; nil: none
 	logs     *audit.Logs
 	audited  func(ctx context.Context) ([]string, error) // the databases that have logs
 	stopping atomic.Bool
@@ -231,6 +236,9 @@ func (a *App) wire(ctx context.Context) error {
 	if err := a.control.ServeRegistered(ctx); err != nil {
 		return err
 	}
+	if err := a.listenMongo(ctx, adminToken); err != nil {
+		return err
+	}
 	return a.listen(ctx, door)
 }
 
@@ -321,10 +329,11 @@ func (a *App) shutdown() {
 func (a *App) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	managed, served, sealed := make(chan error, 1), make(chan error, 1), make(chan struct{})
+	managed, served, sealed := make(chan error, 1), make(chan error, 2), make(chan struct{})
 	go func() { a.logs.Run(work, a.audited); close(sealed) }()
 	go func() { managed <- a.manager.Start(work) }()
 	go func() { served <- a.server.Serve(a.listener) }()
+	mongoServed := a.serveMongo(served)
 
 	var err error
 	select {
@@ -339,6 +348,7 @@ func (a *App) Run(ctx context.Context) error {
 		a.cfg.Logger.WarnContext(ctx, "requests were cut off at the end of the grace time", "error", shutdownErr)
 		err = errors.Join(err, a.server.Close())
 	}
+	err = errors.Join(err, a.stopMongo(grace, mongoServed))
 	a.auth.Close(grace)
 	stopWork()
 	err = errors.Join(err, <-managed)
@@ -354,6 +364,9 @@ func (a *App) Close() error {
 	}
 	if a.manager != nil {
 		a.manager.Close()
+	}
+	if a.endpoint != nil {
+		err = errors.Join(err, a.endpoint.Shutdown(context.Background())) //nolint:forbidigo // it serves nobody: there is nothing to wait for
 	}
 	return errors.Join(err, a.store.Close())
 }

@@ -1,0 +1,187 @@
+package wire
+
+import (
+	"math"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+)
+
+// args reads the fields of a command, or of a statement in one. The first that has a wrong type is the error; what is
+// read after that is empty.
+type args struct {
+	body      bson.Raw
+	sequences []sequence
+	err       error
+}
+
+func (a *args) value(name string) bson.RawValue {
+	v, _ := document.Field(a.body, name)
+	if v.Type == bson.TypeUndefined {
+		return bson.RawValue{}
+	}
+	return v
+}
+
+func (a *args) wrong(name string, v bson.RawValue, want string) {
+	if a.err == nil {
+		a.err = fail(codeTypeMismatch, "BSON field '%s' is the wrong type '%s', expected %s", name, v.Type, want)
+	}
+}
+
+// isNothing says whether a field says what its absence says.
+func isNothing(v bson.RawValue) bool {
+	switch v.Type { //nolint:exhaustive // all others say something
+	case 0, bson.TypeNull, bson.TypeUndefined:
+		return true
+	case bson.TypeBoolean:
+		return !v.Boolean()
+	case bson.TypeEmbeddedDocument, bson.TypeArray:
+		return len(v.Value) <= 5
+	}
+	return false
+}
+
+func (a *args) text(name string) string {
+	v := a.value(name)
+	s, ok := v.StringValueOK()
+	if !ok && v.Type != 0 {
+		a.wrong(name, v, "string")
+	}
+	return s
+}
+
+func (a *args) binary(name string) []byte {
+	v := a.value(name)
+	if s, ok := v.StringValueOK(); ok {
+		return []byte(s)
+	}
+	_, data, ok := v.BinaryOK()
+	if !ok {
+		a.wrong(name, v, "binData")
+	}
+	return data
+}
+
+func (a *args) boolean(name string, def bool) bool {
+	switch v := a.value(name); v.Type { //nolint:exhaustive // no other one says yes or no
+	case 0, bson.TypeNull:
+		return def
+	case bson.TypeBoolean:
+		return v.Boolean()
+	default:
+		n, ok := whole(v)
+		if !ok {
+			a.wrong(name, v, "bool")
+		}
+		return n != 0
+	}
+}
+
+// integer reads a whole number, whatever type of number it has.
+func (a *args) integer(name string, def int64) int64 {
+	v := a.value(name)
+	if v.Type == 0 || v.Type == bson.TypeNull {
+		return def
+	}
+	n, ok := whole(v)
+	if !ok {
+		a.wrong(name, v, "a whole number")
+		return def
+	}
+	return n
+}
+
+func whole(v bson.RawValue) (int64, bool) {
+	if f, ok := v.DoubleOK(); ok {
+		n := int64(f)
+		return n, f == math.Trunc(f) && math.Abs(f) < 1<<62
+	}
+	switch v.Type { //nolint:exhaustive // decimals are no counts
+	case bson.TypeInt32, bson.TypeInt64:
+		return v.AsInt64OK()
+	}
+	return 0, false
+}
+
+// document reads an object; nil if there is none.
+func (a *args) document(name string) bson.Raw {
+	v := a.value(name)
+	if v.Type == 0 || v.Type == bson.TypeNull {
+		return nil
+	}
+	d, ok := v.DocumentOK()
+	if !ok {
+		a.wrong(name, v, "object")
+	}
+	return d
+}
+
+// documents reads a list of objects, which may have come beside the command.
+func (a *args) documents(name string) []bson.Raw {
+	for _, s := range a.sequences {
+		if s.name == name {
+			return s.docs
+		}
+	}
+	v := a.value(name)
+	if v.Type == 0 {
+		return nil
+	}
+	if v.Type != bson.TypeArray {
+		a.wrong(name, v, "array")
+		return nil
+	}
+	var docs []bson.Raw
+	for it := document.NewIter(v.Value); it.Next(); {
+		d, ok := it.Value().DocumentOK()
+		if !ok {
+			a.wrong(name+"."+string(it.Key()), it.Value(), "object")
+			return nil
+		}
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// compileFilter makes a filter runnable; nil and {} match everything.
+func compileFilter(raw bson.Raw) (*mql.Filter, error) {
+	if len(raw) <= 5 {
+		return nil, nil
+	}
+	d, err := document.Unmarshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	return mql.Compile(d)
+}
+
+// compileSort reads an order.
+func compileSort(raw bson.Raw) (mql.Sort, error) {
+	var sort mql.Sort
+	for it := document.NewIter(raw); len(raw) > 0 && it.Next(); {
+		n, ok := whole(it.Value())
+		if !ok || n != 1 && n != -1 {
+			return nil, fail(codeBadValue, "Illegal key in $sort specification: %s: a sort is by fields, each 1 or -1", clip(string(it.Key())))
+		}
+		if string(it.Key()) == "$natural" {
+			sort = append(sort, mql.SortField{Path: "_id", Desc: n < 0}) // the order in which they lie
+			continue
+		}
+		sort = append(sort, mql.SortField{Path: string(it.Key()), Desc: n < 0})
+	}
+	return sort, nil
+}
+
+func compileProjection(raw bson.Raw) (*mql.Projection, error) {
+	if len(raw) <= 5 {
+		return nil, nil
+	}
+	d, err := document.Unmarshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	return mql.CompileProjection(d)
+}

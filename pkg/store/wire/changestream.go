@@ -1,0 +1,374 @@
+package wire
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// eventsAhead is how many events a stream reads before a client asks for them.
+const eventsAhead = 64
+
+// stream is the source of a change stream: a Watch in a goroutine of its own.
+type stream struct {
+	database   string
+	collection string // "": all
+	stages     []func(event bson.Raw) (bson.Raw, error)
+
+	cancel  context.CancelFunc
+	closing <-chan struct{} // nobody waits any more
+	events  chan streamed // closed when the Watch has ended
+	err    error         // of the Watch; after events is closed
+
+	// These belong to the command that uses the cursor.
+	at      store.Position // behind what the client has been told
+	pending *streamed      // has found no room in the last batch
+}
+
+// streamed is an event, or only a position that stands for everything so far.
+type streamed struct {
+	doc bson.Raw
+	at  store.Position
+}
+
+// errInvalidated ends a stream whose collection is gone.
+var errInvalidated = errors.New("the collection is gone")
+
+// openStream opens a change stream.
+func (k *call) openStream(name string, options bson.Raw, stages []bson.Raw, size int64) (bson.D, error) {
+	if k.tx != nil {
+		return nil, fail(codeNotInTransaction, "$changeStream is not supported within a transaction")
+	}
+	db, err := k.server.database(k.db)
+	if err != nil {
+		return nil, err
+	}
+	ns := k.namespace(name)
+	if name == "" {
+		ns = k.namespace("$cmd.aggregate")
+	} else if err := k.server.checkCollection(name); err != nil {
+		return nil, err
+	}
+	s := &stream{database: k.db, collection: name, events: make(chan streamed, eventsAhead)}
+	if s.at, err = k.streamStart(db, options); err != nil {
+		return nil, err
+	}
+	if s.stages, err = compileStages(stages); err != nil {
+		return nil, err
+	}
+	s.start(k.server, db)
+	return k.firstReply(ns, s, size, false)
+}
+
+// streamStart reads where a stream begins, and refuses what it can't do.
+func (k *call) streamStart(db store.Database, options bson.Raw) (store.Position, error) {
+	if err := onlyFields("$changeStream", options,
+		"fullDocument fullDocumentBeforeChange resumeAfter startAfter startAtOperationTime", "allChangesForCluster showExpandedEvents"); err != nil {
+		return nil, err
+	}
+	a := args{body: options}
+	full, before := a.text("fullDocument"), a.text("fullDocumentBeforeChange")
+	resume, after := a.document("resumeAfter"), a.document("startAfter")
+	t, i, hasTime := options.Lookup("startAtOperationTime").TimestampOK()
+	switch {
+	case a.err != nil:
+		return nil, a.err
+	case full != "" && full != "default" && full != "updateLookup" && full != "whenAvailable":
+		return nil, notImplemented("'$changeStream.fullDocument: " + clip(full) + "'")
+	case before != "" && before != "off" && before != "whenAvailable":
+		return nil, notImplemented("'$changeStream.fullDocumentBeforeChange: " + clip(before) + "'")
+	case resume != nil && after != nil, hasTime && (resume != nil || after != nil):
+		return nil, fail(code(50674), "give one of resumeAfter, startAfter and startAtOperationTime")
+	case resume != nil:
+		return positionOf(resume)
+	case after != nil:
+		return positionOf(after)
+	case hasTime:
+		return k.server.history.find(k.db, bson.Timestamp{T: t, I: i})
+	}
+	return db.Position(k.ctx)
+}
+
+// tokenOf is a position as a client keeps it.
+func tokenOf(p store.Position) bson.D {
+	return bson.D{{Key: "_data", Value: strings.ToUpper(hex.EncodeToString(p))}}
+}
+
+func positionOf(token bson.Raw) (store.Position, error) {
+	data, ok := token.Lookup("_data").StringValueOK()
+	p, err := hex.DecodeString(data)
+	if !ok || err != nil || len(p) == 0 {
+		return nil, fail(codeInvalidResumeToken, "the resume token is not one that this server gave")
+	}
+	return p, nil
+}
+
+func (s *stream) token() bson.D { return tokenOf(s.at) }
+
+func (s *stream) start(server *Server, db store.Database) {
+	ctx, cancel := context.WithCancel(server.life)
+	s.cancel, s.closing = cancel, server.closing
+	w := store.Watch{After: s.at, Documents: true, OnIdle: func(p store.Position) error { return s.send(ctx, streamed{at: p}) }}
+	if s.collection != "" {
+		w.Collections = []string{s.collection}
+	}
+	server.running.Go(func() {
+		defer cancel()
+		defer close(s.events)
+		s.err = db.Watch(ctx, w, func(e store.Event) error { return s.tell(ctx, e) })
+	})
+}
+
+func (s *stream) send(ctx context.Context, e streamed) error {
+	select {
+	case s.events <- e:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tell passes an event on, as MongoDB would tell it.
+func (s *stream) tell(ctx context.Context, e store.Event) error {
+	d := s.event(e)
+	if err := s.pass(ctx, d, e.Position); err != nil {
+		return err
+	}
+	if s.collection == "" || e.Kind != store.Dropped && e.Kind != store.Renamed {
+		return nil
+	}
+	if err := s.pass(ctx, eventHead(e, "invalidate"), e.Position); err != nil {
+		return err
+	}
+	return errInvalidated
+}
+
+// pass sends what the stages leave of an event.
+func (s *stream) pass(ctx context.Context, d bson.D, at store.Position) error {
+	doc, err := bson.Marshal(d)
+	if err != nil {
+		return err
+	}
+	for _, stage := range s.stages {
+		if doc, err = stage(doc); err != nil {
+			return err
+		}
+		if doc == nil {
+			return s.send(ctx, streamed{at: slices.Clone(at)})
+		}
+	}
+	return s.send(ctx, streamed{doc: doc, at: slices.Clone(at)})
+}
+
+func eventHead(e store.Event, kind string) bson.D {
+	return bson.D{
+		{Key: "_id", Value: tokenOf(e.Position)},
+		{Key: "operationType", Value: kind},
+		{Key: "clusterTime", Value: bson.Timestamp{T: uint32(e.Time.Unix()), I: 1}}, //nolint:gosec // until 2106, as in BSON
+		{Key: "wallTime", Value: e.Time},
+	}
+}
+
+// event is a change as MongoDB tells it. What an update has changed in a document the port does not know: it is told as a
+// replacement, which has the whole document.
+func (s *stream) event(e store.Event) bson.D {
+	kind := map[store.EventKind]string{
+		store.Inserted: "insert", store.Updated: "replace", store.Deleted: "delete", store.Dropped: "drop", store.Renamed: "rename",
+	}[e.Kind]
+	d := eventHead(e, kind)
+	if e.Kind == store.Inserted || e.Kind == store.Updated {
+		var full any
+		if e.Doc != nil {
+			full = e.Doc
+		}
+		d = append(d, bson.E{Key: "fullDocument", Value: full})
+	}
+	d = append(d, bson.E{Key: "ns", Value: bson.D{{Key: "db", Value: s.database}, {Key: "coll", Value: e.Collection}}})
+	switch e.Kind {
+	case store.Renamed:
+		d = append(d, bson.E{Key: "to", Value: bson.D{{Key: "db", Value: s.database}, {Key: "coll", Value: e.To}}})
+	case store.Inserted, store.Updated, store.Deleted:
+		d = append(d, bson.E{Key: "documentKey", Value: bson.D{{Key: "_id", Value: e.ID}}})
+	case store.Dropped:
+	}
+	return d
+}
+
+func (s *stream) fill(ctx context.Context, b *batch, wait time.Duration) (done bool, err error) {
+	var expired <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	for !b.full() {
+		e, ok, ended := s.next(ctx, b.n == 0 && wait > 0, expired)
+		switch {
+		case ended && errors.Is(s.err, errInvalidated):
+			return true, nil
+		case ended:
+			return true, failureOf(s.err).labeled(labelResumable)
+		case !ok:
+			return false, ctx.Err()
+		}
+		if e.doc != nil && !b.add(e.doc) {
+			s.pending = &e
+			return false, nil
+		}
+		s.at = e.at
+	}
+	return false, nil
+}
+
+// next gives the next event, if there is one, or waits for it.
+func (s *stream) next(ctx context.Context, wait bool, expired <-chan time.Time) (e streamed, ok, ended bool) {
+	if p := s.pending; p != nil {
+		s.pending = nil
+		return *p, true, false
+	}
+	select {
+	case e, ok = <-s.events:
+		return e, ok, !ok
+	default:
+	}
+	if !wait {
+		return e, false, false
+	}
+	select {
+	case e, ok = <-s.events:
+		return e, ok, !ok
+	case <-expired:
+	case <-s.closing:
+	case <-ctx.Done():
+	}
+	return e, false, false
+}
+
+func (s *stream) close() { s.cancel() }
+
+// compileStages makes the stages behind a $changeStream runnable.
+func compileStages(stages []bson.Raw) (compiled []func(bson.Raw) (bson.Raw, error), err error) {
+	for _, stage := range stages {
+		fn, err := compileStage(stage)
+		if err != nil {
+			return nil, err
+		}
+		compiled = append(compiled, fn)
+	}
+	return compiled, nil
+}
+
+func compileStage(stage bson.Raw) (func(bson.Raw) (bson.Raw, error), error) {
+	e, err := stage.IndexErr(0)
+	if err != nil {
+		return nil, fail(codeUnknownStage, "A pipeline stage specification object must contain exactly one field.")
+	}
+	value, _ := e.Value().DocumentOK()
+	switch e.Key() {
+	case "$match":
+		filter, err := compileFilter(value)
+		return func(event bson.Raw) (bson.Raw, error) {
+			if !filter.Match(event) {
+				return nil, nil
+			}
+			return event, nil
+		}, err
+	case "$project":
+		return projecting(compileProjection(value))
+	case "$unset":
+		var d bson.D
+		if name, ok := e.Value().StringValueOK(); ok {
+			d = append(d, bson.E{Key: name, Value: false})
+		} else if e.Value().Type == bson.TypeArray {
+			for it := document.NewIter(e.Value().Value); it.Next(); {
+				name, _ := it.Value().StringValueOK()
+				d = append(d, bson.E{Key: name, Value: false})
+			}
+		}
+		return projecting(mql.CompileProjection(d))
+	default:
+		return nil, notImplemented("the stage " + clip(e.Key()) + " in a change stream")
+	}
+}
+
+func projecting(p *mql.Projection, err error) (func(bson.Raw) (bson.Raw, error), error) {
+	if err != nil {
+		return nil, err
+	}
+	return func(event bson.Raw) (bson.Raw, error) {
+		if p == nil {
+			return event, nil
+		}
+		return p.Apply(nil, event, nil)
+	}, nil
+}
+
+// maxHistory is how many times of each database are remembered.
+const maxHistory = 4096
+
+// history says where in the feed of a database a time stands that a client was told: a change stream may begin there.
+type history struct {
+	mu  sync.Mutex
+	all map[string][]told
+}
+
+type told struct {
+	time bson.Timestamp
+	at   store.Position
+}
+
+// note looks where the feed stands before the command.
+func (k *call) note() {
+	if k.command.global || isSystem(k.db) || slices.Contains(k.server.opts.Hidden, k.db) || store.CheckDatabaseName(k.db) != nil {
+		return
+	}
+	if p, err := k.server.opts.Store.Database(k.db).Position(k.ctx); err == nil {
+		k.position = p
+	}
+}
+
+// record remembers what note saw under the time that the answer has.
+func (k *call) record(now bson.Timestamp) {
+	if k.position == nil {
+		return
+	}
+	h := &k.server.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all == nil {
+		h.all = map[string][]told{}
+	}
+	list := h.all[k.db]
+	if n := len(list); n > 0 && string(list[n-1].at) == string(k.position) {
+		return
+	}
+	if len(list) >= maxHistory {
+		list = slices.Clone(list[maxHistory/2:])
+	}
+	h.all[k.db] = append(list, told{time: now, at: k.position})
+}
+
+// find gives the last place that is known to be before a time.
+func (h *history) find(db string, t bson.Timestamp) (store.Position, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.all[db]
+	n, found := slices.BinarySearchFunc(list, t, func(e told, t bson.Timestamp) int { return e.time.Compare(t) })
+	if found {
+		n++
+	}
+	if n == 0 {
+		return nil, fail(codeHistoryLost, "this time is not known here any more: a change stream begins now, or behind a resume token")
+	}
+	return list[n-1].at, nil
+}

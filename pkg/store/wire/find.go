@@ -1,0 +1,217 @@
+package wire
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// maxBuffered is what a find in a transaction may give: its result is taken at once, for a transaction does one thing
+// at a time.
+const maxBuffered = 100 << 20
+
+// findQuery is what a find asks for.
+type findQuery struct {
+	store.Query
+	batchSize int64 // -1: not said
+	single    bool
+}
+
+// parseFind reads the fields of a find, which are those of an explained one, too.
+func parseFind(a *args) (q findQuery, err error) {
+	filter, sort, project := a.document("filter"), a.document("sort"), a.document("projection")
+	limit := a.integer("limit", 0)
+	q.Skip, q.batchSize, q.single = a.integer("skip", 0), a.integer("batchSize", -1), a.boolean("singleBatch", false)
+	switch tailable := a.boolean("tailable", false); {
+	case a.err != nil:
+		return q, a.err
+	case tailable:
+		return q, fail(codeBadValue, "error processing query: tailable cursor requested on non capped collection")
+	case a.boolean("returnKey", false), a.boolean("showRecordId", false):
+		return q, notImplemented("'find.returnKey' and 'find.showRecordId'")
+	case q.Skip < 0:
+		return q, fail(codeBadValue, "BSON field 'skip' value must be >= 0, actual value '%d'", q.Skip)
+	case a.value("batchSize").Type != 0 && q.batchSize < 0:
+		return q, fail(codeBadValue, "BSON field 'batchSize' value must be >= 0, actual value '%d'", q.batchSize)
+	case limit == math.MinInt64:
+		return q, fail(codeBadValue, "BSON field 'limit' is too large")
+	case limit < 0: // as shells of old have it
+		q.single, limit = true, -limit
+	}
+	q.Limit = limit
+	if q.Filter, err = compileFilter(filter); err != nil {
+		return q, err
+	}
+	if q.Sort, err = compileSort(sort); err != nil {
+		return q, err
+	}
+	q.Project, err = compileProjection(project)
+	return q, err
+}
+
+func runFind(k *call) (bson.D, error) {
+	db, name, err := k.readable()
+	if err != nil {
+		return nil, err
+	}
+	q, err := parseFind(&k.args)
+	if err != nil {
+		return nil, err
+	}
+	if db == nil {
+		return k.firstReply(k.namespace(name), &listed{}, -1, true)
+	}
+	if err := k.checkHint(db, name, k.args.value("hint")); err != nil {
+		return nil, err
+	}
+	read, extra, err := k.snapshotOf(db, name)
+	if err != nil {
+		return nil, err
+	}
+	src, err := k.found(read, q.Query)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := k.firstReply(k.namespace(name), src, q.batchSize, q.single)
+	return withCursorFields(reply, extra), err
+}
+
+// readable is collection for reads. Those of a MongoDB server's own databases find nothing: the database is nil then.
+func (k *call) readable() (store.Database, string, error) {
+	if isSystem(k.db) {
+		name, ok := k.msg.body.Lookup(k.name).StringValueOK()
+		if !ok {
+			return nil, "", fail(codeInvalidNamespace, "collection name has invalid type")
+		}
+		return nil, name, nil
+	}
+	return k.collection()
+}
+
+// found is the source of what a query finds.
+func (k *call) found(read store.Reader, q store.Query) (source, error) {
+	if k.tx != nil {
+		return k.buffered(read, q)
+	}
+	return newFinding(k.server.life, q.Limit, func(ctx context.Context, fn func(bson.Raw) error) error {
+		return read.Find(ctx, q, fn)
+	}), nil
+}
+
+func (k *call) buffered(read store.Reader, q store.Query) (source, error) {
+	l, size := &listed{}, 0
+	err := read.Find(k.ctx, q, func(doc bson.Raw) error {
+		if size += len(doc); size > maxBuffered {
+			return fail(codeExceededMemory, "a find in a transaction gives 100 MiB at most: narrow the filter, or give a limit")
+		}
+		l.docs = append(l.docs, slices.Clone(doc))
+		return nil
+	})
+	return l, err
+}
+
+// checkHint refuses an index that is not there. One that is there changes nothing: the planner looks for itself, and no
+// index changes an answer.
+func (k *call) checkHint(db store.Database, coll string, hint bson.RawValue) error {
+	if isNothing(hint) {
+		return nil
+	}
+	indexes, err := db.Collection(coll).Indexes(k.ctx)
+	if err != nil {
+		return err
+	}
+	name, byName := hint.StringValueOK()
+	pattern, byKeys := hint.DocumentOK()
+	switch {
+	case byName && (name == primaryIndex || slices.ContainsFunc(indexes, func(i store.Index) bool { return i.Name == name })):
+		return nil
+	case byKeys:
+		keys, err := indexKeys(pattern)
+		if _, natural := document.Field(pattern, "$natural"); natural {
+			return nil
+		}
+		if err == nil && (isPrimary(keys) || slices.ContainsFunc(indexes, func(i store.Index) bool { return slices.Equal(i.Keys, keys) })) {
+			return nil
+		}
+	case !byName:
+		return fail(codeFailedToParse, "Hint must be a string or an object")
+	}
+	return fail(codeBadValue, "error processing query: planner returned error :: caused by :: hint provided does not correspond to an existing index")
+}
+
+func runCount(k *call) (bson.D, error) {
+	db, name, err := k.readable()
+	if err != nil {
+		return nil, err
+	}
+	query, limit, skip := k.args.document("query"), k.args.integer("limit", 0), k.args.integer("skip", 0)
+	if k.args.err != nil {
+		return nil, k.args.err
+	}
+	if skip < 0 || limit == math.MinInt64 {
+		return nil, fail(codeBadValue, "BSON field 'skip' value must be >= 0, actual value '%d'", skip)
+	}
+	if limit < 0 {
+		limit = -limit
+	}
+	filter, err := compileFilter(query)
+	if err != nil || db == nil {
+		return bson.D{{Key: "n", Value: int32(0)}}, err
+	}
+	if err := k.checkHint(db, name, k.args.value("hint")); err != nil {
+		return nil, err
+	}
+	n, err := countBetween(k.ctx, k.reader(db, name), filter, skip, limit)
+	return bson.D{{Key: "n", Value: number(n)}}, err
+}
+
+// countBetween counts the matches behind the first skip ones, up to limit (0: all).
+func countBetween(ctx context.Context, r store.Reader, filter *mql.Filter, skip, limit int64) (int64, error) {
+	most := limit
+	if limit > 0 && skip > 0 {
+		most = limit + min(skip, math.MaxInt64-limit)
+	}
+	n, err := r.Count(ctx, filter, most)
+	return max(n-skip, 0), err
+}
+
+// number is the smallest type that a count fits in, as the server has it.
+func number(n int64) any {
+	if n >= math.MinInt32 && n <= math.MaxInt32 {
+		return int32(n)
+	}
+	return n
+}
+
+func runDistinct(k *call) (bson.D, error) {
+	db, name, err := k.readable()
+	if err != nil {
+		return nil, err
+	}
+	key, query := k.args.text("key"), k.args.document("query")
+	if k.args.err != nil {
+		return nil, k.args.err
+	}
+	filter, err := compileFilter(query)
+	if err != nil || db == nil {
+		return bson.D{{Key: "values", Value: bson.A{}}}, err
+	}
+	read, extra, err := k.snapshotOf(db, name)
+	if err != nil {
+		return nil, err
+	}
+	values, err := read.Distinct(k.ctx, key, filter)
+	if err != nil {
+		return nil, err
+	}
+	if values == nil {
+		values = []bson.RawValue{}
+	}
+	return append(bson.D{{Key: "values", Value: values}}, extra...), nil
+}
