@@ -74,6 +74,10 @@ type section struct {
 	run  func(t *testing.T, s store.Store)
 }
 
+// Lacking is a store that can't do all of it, such as one behind a protocol that has no words for something. Lacks says
+// why a test is left out; "" if it is not.
+type Lacking interface{ Lacks(test string) string }
+
 // fixture is an empty collection in a database of its own.
 type fixture struct {
 	t     *testing.T
@@ -84,6 +88,11 @@ type fixture struct {
 
 func newFixture(t *testing.T, s store.Store) *fixture {
 	t.Helper()
+	if l, ok := s.(Lacking); ok {
+		if why := l.Lacks(t.Name()); why != "" {
+			t.Skip(why)
+		}
+	}
 	db := s.Database(databaseName(t, s))
 	t.Cleanup(func() { validate(t, db) }) // before the database goes
 	return &fixture{t: t, store: s, db: db, Collection: db.Collection("things")}

@@ -27,8 +27,8 @@ type stream struct {
 
 	cancel  context.CancelFunc
 	closing <-chan struct{} // nobody waits any more
-	events  chan streamed // closed when the Watch has ended
-	err    error         // of the Watch; after events is closed
+	events  chan streamed   // closed when the Watch has ended
+	err     error           // of the Watch; after events is closed
 
 	// These belong to the command that uses the cursor.
 	at      store.Position // behind what the client has been told

@@ -105,7 +105,7 @@ func collectionCommands() map[string]*command {
 		"collStats":        {run: runCollStats, takes: words("scale")},
 		"dbStats":          {run: runDBStats, takes: words("scale freeStorage")},
 		"dataSize":         {run: runDataSize, takes: words("keyPattern min max estimate")},
-		"validate":         {run: runValidate, takes: words("full background metadata repair checkBSONConformance")},
+		"validate":         {run: runValidate, takes: words("full scandata background metadata repair checkBSONConformance")},
 	}
 }
 

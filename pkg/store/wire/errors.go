@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -241,11 +240,10 @@ func failureOf(err error) *failure {
 		return f
 	}
 	if dup, ok := errors.AsType[*store.DuplicateKeyError](err); ok {
-		return duplicate("", dup, nil)
+		return duplicate("", dup)
 	}
-	if v, ok := errors.AsType[*store.ViolationError](err); ok {
-		return &failure{code: codeDuplicateKey, text: fmt.Sprintf(
-			"E11000 duplicate key error: %d or more documents have the same key, so the unique index %s can't be built", len(v.IDs), v.Index)}
+	if errors.Is(err, mql.ErrParallelSort) { // some go by the text, since the code says little
+		return &failure{code: codeBadValue, text: "cannot sort with keys that are parallel arrays: " + mql.ErrParallelSort.Message}
 	}
 	e := errs.From(err)
 	f := &failure{code: code(document.ServerCodeOf(err)), text: e.Message, cause: err}
@@ -258,8 +256,6 @@ func failureOf(err error) *failure {
 // codeOf gives the server's code for an error of the port or of package mql.
 func codeOf(e *errs.Error) code {
 	switch {
-	case errors.Is(e, mql.ErrParallelSort):
-		return codeBadValue
 	case errors.Is(e, store.ErrBadName):
 		return codeInvalidNamespace
 	case errors.Is(e, store.ErrBadID):
@@ -325,37 +321,6 @@ func codeOfSlug(e *errs.Error) code {
 	default:
 		return codeInternal
 	}
-}
-
-// duplicate is the error for a key that is taken. doc is the document that would have had it, if it is known.
-func duplicate(ns string, dup *store.DuplicateKeyError, doc bson.Raw) *failure {
-	index := dup.Index
-	if index == "_id" {
-		index = primaryIndex
-	}
-	pattern, value := bson.D{}, bson.D{}
-	var shown []string
-	for _, path := range dup.Paths {
-		pattern = append(pattern, bson.E{Key: path, Value: int32(1)})
-		if doc != nil {
-			v := valueAt(doc, path)
-			value = append(value, bson.E{Key: path, Value: v})
-			shown = append(shown, path+": "+v.String())
-		}
-	}
-	return &failure{
-		code:  codeDuplicateKey,
-		text:  fmt.Sprintf("E11000 duplicate key error collection: %s index: %s dup key: { %s }", ns, index, strings.Join(shown, ", ")),
-		extra: bson.D{{Key: "keyPattern", Value: pattern}, {Key: "keyValue", Value: value}},
-	}
-}
-
-// valueAt gives the value at a path, or null.
-func valueAt(doc bson.Raw, path string) bson.RawValue {
-	if v := doc.Lookup(strings.Split(path, ".")...); v.Type != 0 {
-		return v
-	}
-	return bson.RawValue{Type: bson.TypeNull}
 }
 
 // duplicateOf gives the error of a key that is taken, or nil.

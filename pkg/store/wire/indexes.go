@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,7 +124,7 @@ func runCreateIndexes(k *call) (bson.D, error) {
 	}
 	for _, index := range wanted {
 		if err := coll.CreateIndex(k.ctx, index); err != nil {
-			return nil, indexFailure(err, index, before)
+			return nil, k.indexFailure(err, index, before, coll)
 		}
 	}
 	after, err := coll.Indexes(k.ctx)
@@ -142,7 +143,14 @@ func runCreateIndexes(k *call) (bson.D, error) {
 }
 
 // indexFailure tells what an index is in the way of.
-func indexFailure(err error, index store.Index, there []store.Index) error {
+func (k *call) indexFailure(err error, index store.Index, there []store.Index, coll store.Collection) error {
+	if v, ok := errors.AsType[*store.ViolationError](err); ok {
+		_, name, err := k.collection()
+		if err != nil {
+			return err
+		}
+		return violation(k.ctx, k.namespace(name), coll, v, index)
+	}
 	if e := errs.From(err); e.Code != store.ErrIndexExists.Code {
 		return err
 	}

@@ -196,8 +196,10 @@ func (w *written) inserted(in insertion) {
 
 // explained says of a key that is taken which one it is.
 func (w *written) explained(err error, doc bson.Raw) error {
-	if dup := duplicateOf(err); dup != nil {
+	if dup := duplicateOf(err); dup != nil && doc != nil {
 		return duplicate(w.ns, dup, doc)
+	} else if dup != nil {
+		return duplicate(w.ns, dup)
 	}
 	return err
 }
