@@ -61,7 +61,7 @@ type Config struct {
 
 	PATDefaultTTL, PATMaxTTL time.Duration // 0: no end
 
-	StoreURI      string // "": embedded:<DataDir>/store
+	StoreURI string // "": embedded:<DataDir>/store
 	// MongoListen is the address of the MongoDB endpoint of the embedded store; "": there is none. CheckMongoListen checks it.
 	MongoListen   string
 	MongoReadOnly bool // it refuses writes

@@ -52,7 +52,7 @@ func (a *App) listenMongo(ctx context.Context, adminToken string) error {
 		return fmt.Errorf("store.mongoListen: %w", err)
 	}
 	a.endpoint = endpoint
-	a.cfg.Logger.InfoContext(ctx, "MongoDB endpoint", "address", endpoint.Addr().String(), "readOnly", a.cfg.MongoReadOnly)
+	a.cfg.Logger.InfoContext(ctx, "MongoDB endpoint", "address", endpoint.Addr().String(), "read_only", a.cfg.MongoReadOnly)
 	return nil
 }
 

@@ -48,6 +48,23 @@ func refusal(code, format string, args []any) error {
 	return errs.New(errs.Invalid, code, "%s", message)
 }
 
+// coded gives err the number that a MongoDB server has for it, where that is not the one most errors of its kind have.
+func coded(code document.ServerCode, err error) error { return errs.From(err).With(code) }
+
+// The codes that are given.
+const (
+	codeBadValue       = 2
+	codeTypeMismatch   = 14
+	codeOverflow       = 15
+	codePathNotViable  = 28
+	codeCannotBackfill = 34
+	codeConflicting    = 40
+	codeDollarPrefixed = 52
+	codeInvalidID      = 53
+	codeEmptyFieldName = 56
+	codeImmutableField = 66
+)
+
 // readable cuts a name from outside to what a person can read.
 func readable(name string) string {
 	if len(name) <= 64 {

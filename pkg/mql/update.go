@@ -132,7 +132,7 @@ func (s *updating) checkID() (bson.Raw, error) {
 	after, _ := document.Field(s.out, idField)
 	if before.Type != 0 {
 		if s.changedID || before.Type != after.Type || !bytes.Equal(before.Value, after.Value) {
-			return nil, failed("update: the _id of a document can't be changed: leave it out of the update")
+			return nil, coded(codeImmutableField, failed("update: the _id of a document can't be changed: leave it out of the update"))
 		}
 		return s.out, nil
 	}
@@ -148,10 +148,10 @@ func (s *updating) checkID() (bson.Raw, error) {
 func checkID(id bson.RawValue) error {
 	switch id.Type { //nolint:exhaustive // all others can
 	case bson.TypeArray, bson.TypeRegex, bson.TypeUndefined:
-		return failed("update: _id can't be of type %s", id.Type)
+		return coded(codeInvalidID, failed("update: _id can't be of type %s", id.Type))
 	}
 	if name := document.OperatorName(id); name != nil {
-		return failed("update: the _id has a field %q: names in it can't begin with $", name)
+		return coded(codeDollarPrefixed, failed("update: the _id has a field %q: names in it can't begin with $", name))
 	}
 	return nil
 }

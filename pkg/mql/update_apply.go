@@ -237,7 +237,7 @@ func (s *updating) blocked(n *updateNode, what string) error {
 		if verdict == kept && passes(n.op.change) {
 			return nil
 		}
-		return n.op.fail("the path leads through %s, which has no such field", what)
+		return coded(codePathNotViable, n.op.fail("the path leads through %s, which has no such field", what))
 	}
 	if len(n.each) > 0 {
 		return failed("update: %s: there is no list to go through with %s", n.path(), n.step())
@@ -333,8 +333,8 @@ func (s *updating) copyElement(it *document.Iter) {
 func (s *updating) createElement(kid updateKid, count int) (int, error) {
 	start := len(s.out)
 	if kid.index-count > maxPadding {
-		return 0, failed("update: %s: the list has %d elements; no more than %d nulls are put before a new one",
-			kid.node.path(), count, maxPadding)
+		return 0, coded(codeCannotBackfill, failed("update: %s: the list has %d elements; no more than %d nulls are put before a new one",
+			kid.node.path(), count, maxPadding))
 	}
 	for i := count; i < kid.index; i++ {
 		s.out = append(s.out, byte(bson.TypeNull))

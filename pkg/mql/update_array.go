@@ -16,7 +16,7 @@ import (
 func (op *updateOp) items(v any, what string) ([]bson.RawValue, error) {
 	given, ok := asList(v)
 	if !ok {
-		return nil, badUpdate("update: %s %s: %s needs a list", op.name, op.path, what)
+		return nil, coded(codeBadValue, badUpdate("update: %s %s: %s needs a list", op.name, op.path, what))
 	}
 	values := make([]bson.RawValue, len(given))
 	for i, item := range given {
@@ -82,7 +82,7 @@ func compilePush(op *updateOp, v any) (change, bson.RawValue, error) {
 	c, sent := &push{values: values}, []clause{{"$each", list(values)}}
 	for i, e := range d {
 		if slices.ContainsFunc(d[:i], func(o bson.E) bool { return o.Key == e.Key }) {
-			return nil, bson.RawValue{}, badUpdate("update: $push %s: %s is given twice", op.path, e.Key)
+			return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $push %s: %s is given twice", op.path, e.Key))
 		}
 		var operand bson.RawValue
 		switch e.Key {
@@ -95,7 +95,7 @@ func compilePush(op *updateOp, v any) (change, bson.RawValue, error) {
 		case "$sort":
 			c.sort, operand, err = compilePushSort(op, e.Value)
 		default:
-			err = badUpdate("update: $push %s: %q is none of $each, $position, $slice and $sort", op.path, cut(e.Key))
+			err = coded(codeBadValue, badUpdate("update: $push %s: %q is none of $each, $position, $slice and $sort", op.path, cut(e.Key)))
 		}
 		if err != nil {
 			return nil, operand, err
@@ -113,7 +113,7 @@ func (op *updateOp) wholeNumber(e bson.E) (*int64, bson.RawValue, error) {
 	n, ok := truncated(v)
 	whole := int64Value(n)
 	if !ok || document.Compare(v, whole) != 0 {
-		return nil, v, badUpdate("update: %s %s: %s needs a whole number", op.name, op.path, e.Key)
+		return nil, v, coded(codeBadValue, badUpdate("update: %s %s: %s needs a whole number", op.name, op.path, e.Key))
 	}
 	return &n, whole, nil
 }
@@ -122,7 +122,7 @@ func (op *updateOp) wholeNumber(e bson.E) (*int64, bson.RawValue, error) {
 const maxSortKeys = 32
 
 func compilePushSort(op *updateOp, v any) (*pushSort, bson.RawValue, error) {
-	bad := badUpdate("update: $push %s: $sort needs 1, -1 or an object of up to %d paths with 1 or -1", op.path, maxSortKeys)
+	bad := coded(codeBadValue, badUpdate("update: $push %s: $sort needs 1, -1 or an object of up to %d paths with 1 or -1", op.path, maxSortKeys))
 	d, ok := v.(bson.D)
 	if !ok {
 		desc, ok := op.direction(v)
@@ -271,7 +271,7 @@ func compileAddToSet(op *updateOp, v any) (change, bson.RawValue, error) {
 		return &addToSet{[]bson.RawValue{value}}, object([]clause{{"$each", list([]bson.RawValue{value})}}), nil
 	}
 	if len(d) > 1 {
-		return nil, bson.RawValue{}, badUpdate("update: $addToSet %s: nothing but $each may stand in it", op.path)
+		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $addToSet %s: nothing but $each may stand in it", op.path))
 	}
 	given, err := op.items(d[0].Value, "$each")
 	if err != nil {
@@ -383,7 +383,7 @@ func compilePull(op *updateOp, v any) (change, bson.RawValue, error) {
 
 func compilePullPreds(op *updateOp, d bson.D) (change, bson.RawValue, error) {
 	if d[0].Key == "$not" {
-		return nil, bson.RawValue{}, badUpdate("update: $pull %s: a condition can't begin with $not: write another operator before it", op.path)
+		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $pull %s: a condition can't begin with $not: write another operator before it", op.path))
 	}
 	preds, err := compilePreds(d, op.path, 0)
 	if err != nil {
@@ -394,13 +394,13 @@ func compilePullPreds(op *updateOp, d bson.D) (change, bson.RawValue, error) {
 		sent[i] = encodePred(p)
 	}
 	if repeats(sent) || sent[0].name == "$not" {
-		return nil, bson.RawValue{}, badUpdate("update: $pull %s: two of its conditions are of one kind: join them", op.path)
+		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $pull %s: two of its conditions are of one kind: join them", op.path))
 	}
 	return &pull{preds: preds}, object(sent), nil
 }
 
 func pullError(op *updateOp, err error) error {
-	return badUpdate("update: $pull %s: %s", op.path, strings.TrimPrefix(errs.From(err).Message, "filter: "))
+	return coded(codeBadValue, badUpdate("update: $pull %s: %s", op.path, strings.TrimPrefix(errs.From(err).Message, "filter: ")))
 }
 
 func (c *pull) apply(s *updating, op *updateOp, old bson.RawValue) (bson.Type, verdict, error) {

@@ -194,14 +194,14 @@ func (c *updateCompiler) add(op *updateOp) error {
 		case each:
 			f := c.byName[name]
 			if f == nil {
-				return badUpdate("update: %s %s: there is no array filter %q", op.name, op.path, cut(name))
+				return coded(codeBadValue, badUpdate("update: %s %s: there is no array filter %q", op.name, op.path, cut(name)))
 			}
 			f.used = true
 			next = n.elements(name, f.filter)
 		default:
 			var twice bool
 			if next, twice = n.kid(seg); twice {
-				return badUpdate("update: %s %s: another path names the same element with other zeros", op.name, op.path)
+				return coded(codeConflicting, badUpdate("update: %s %s: another path names the same element with other zeros", op.name, op.path))
 			}
 		}
 		if next == nil {
@@ -218,8 +218,8 @@ func (c *updateCompiler) add(op *updateOp) error {
 }
 
 func conflict(op *updateOp, at int) error {
-	return badUpdate("update: %s %s: another path of the update changes the same at %q: take one of them out",
-		op.name, op.path, strings.Join(op.segs[:at], "."))
+	return coded(codeConflicting, badUpdate("update: %s %s: another path of the update changes the same at %q: take one of them out",
+		op.name, op.path, strings.Join(op.segs[:at], ".")))
 }
 
 func checkUpdatePath(op *updateOp) error {
@@ -237,14 +237,14 @@ func checkUpdatePath(op *updateOp) error {
 			positions++
 			each = true
 		case seg == "" || seg[0] == '$' && !each:
-			return badUpdate("update: %s: %q is not a field path", op.name, cut(op.path))
+			return coded(codeEmptyFieldName, badUpdate("update: %s: %q is not a field path", op.name, cut(op.path)))
 		}
 		if each && i == 0 {
-			return badUpdate("update: %s: %q begins with a position, which has to follow the name of a list", op.name, cut(op.path))
+			return coded(codeBadValue, badUpdate("update: %s: %q begins with a position, which has to follow the name of a list", op.name, cut(op.path)))
 		}
 	}
 	if positions > 1 {
-		return badUpdate("update: %s: %q has more than one $", op.name, cut(op.path))
+		return coded(codeBadValue, badUpdate("update: %s: %q has more than one $", op.name, cut(op.path)))
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (op *updateOp) value(v any, extra int) (bson.RawValue, error) {
 		return value, badUpdate("update: %s %s: the value can't be stored: %s", op.name, op.path, errs.From(err).Message)
 	}
 	if len(op.segs)+extra+depthOf(value) > maxStored {
-		return value, badUpdate("update: %s %s: the value would be nested more than %d levels deep", op.name, op.path, maxStored)
+		return value, coded(codeOverflow, badUpdate("update: %s %s: the value would be nested more than %d levels deep", op.name, op.path, maxStored))
 	}
 	return value, nil
 }

@@ -18,15 +18,15 @@ type renamed struct{}
 func compileRename(op *updateOp, v any) (change, bson.RawValue, error) {
 	to, ok := v.(string)
 	if !ok {
-		return nil, bson.RawValue{}, badUpdate("update: $rename %s needs a text, the new path", op.path)
+		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $rename %s needs a text, the new path", op.path))
 	}
 	names := strings.Split(to, ".")
 	shorter := min(len(names), len(op.segs))
 	switch {
 	case slices.ContainsFunc(op.segs, isPosition) || slices.ContainsFunc(names, isPosition):
-		return nil, bson.RawValue{}, badUpdate("update: $rename %s: there can't be positions in a path to rename", op.path)
+		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $rename %s: there can't be positions in a path to rename", op.path))
 	case slices.Equal(op.segs[:shorter], names[:shorter]):
-		return nil, bson.RawValue{}, badUpdate("update: $rename %s: the new path must be another, not above or below it", op.path)
+		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $rename %s: the new path must be another, not above or below it", op.path))
 	}
 	return &rename{op.segs}, text(to), nil
 }
@@ -62,7 +62,7 @@ func (c *rename) apply(s *updating, op *updateOp, _ bson.RawValue) (bson.Type, v
 		return 0, kept, op.fail("the new path leads into a list, where nothing can be moved to")
 	}
 	if len(op.segs)+depthOf(v) > maxStored {
-		return 0, kept, op.fail("the value would be nested more than %d levels deep", maxStored)
+		return 0, kept, coded(codeOverflow, op.fail("the value would be nested more than %d levels deep", maxStored))
 	}
 	s.out = append(s.out, v.Value...)
 	return v.Type, written, nil

@@ -61,7 +61,7 @@ type arithmetic struct {
 func compileArithmetic(op *updateOp, v any) (change, bson.RawValue, error) {
 	by, err := op.value(v, 0)
 	if err == nil && !isNumber(by.Type) {
-		err = badUpdate("update: %s %s needs a number", op.name, op.path)
+		err = coded(codeTypeMismatch, badUpdate("update: %s %s needs a number", op.name, op.path))
 	}
 	return &arithmetic{by, op.name == "$mul"}, by, err
 }
@@ -75,7 +75,7 @@ func (c *arithmetic) apply(s *updating, op *updateOp, old bson.RawValue) (bson.T
 	case missing:
 		old = bson.RawValue{Type: bson.TypeInt32, Value: []byte{0, 0, 0, 0}}
 	case !isNumber(old.Type):
-		return 0, kept, op.fail("the value is %s, and this needs a number", typeName(old.Type))
+		return 0, kept, coded(codeTypeMismatch, op.fail("the value is %s, and this needs a number", typeName(old.Type)))
 	}
 	start := len(s.out)
 	combine := document.AppendSum
@@ -138,7 +138,7 @@ func compileCurrentDate(op *updateOp, v any) (change, bson.RawValue, error) {
 }
 
 func badCurrentDate(op *updateOp) error {
-	return badUpdate(`update: $currentDate %s needs true, {"$type": "date"} or {"$type": "timestamp"}`, op.path)
+	return coded(codeBadValue, badUpdate(`update: $currentDate %s needs true, {"$type": "date"} or {"$type": "timestamp"}`, op.path))
 }
 
 func (c *currentDate) apply(s *updating, _ *updateOp, _ bson.RawValue) (bson.Type, verdict, error) {
@@ -164,19 +164,19 @@ type bitStep struct {
 func compileBit(op *updateOp, v any) (change, bson.RawValue, error) {
 	d, ok := v.(bson.D)
 	if !ok || len(d) == 0 {
-		return nil, bson.RawValue{}, badUpdate(`update: $bit %s needs an object such as {"and": 5}, with "and", "or" or "xor"`, op.path)
+		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate(`update: $bit %s needs an object such as {"and": 5}, with "and", "or" or "xor"`, op.path))
 	}
 	c, sent := &bitwise{}, make([]clause, len(d))
 	for i, e := range d {
 		if e.Key != "and" && e.Key != "or" && e.Key != "xor" {
-			return nil, bson.RawValue{}, badUpdate(`update: $bit %s: %q is none of "and", "or" and "xor"`, op.path, cut(e.Key))
+			return nil, bson.RawValue{}, coded(codeBadValue, badUpdate(`update: $bit %s: %q is none of "and", "or" and "xor"`, op.path, cut(e.Key)))
 		}
 		by, err := op.value(e.Value, 0)
 		if err != nil {
 			return nil, by, err
 		}
 		if by.Type != bson.TypeInt32 && by.Type != bson.TypeInt64 {
-			return nil, by, badUpdate("update: $bit %s: %q needs an integer", op.path, e.Key)
+			return nil, by, coded(codeBadValue, badUpdate("update: $bit %s: %q needs an integer", op.path, e.Key))
 		}
 		n, _ := truncated(by)
 		c.steps = append(c.steps, bitStep{e.Key, n, by.Type == bson.TypeInt64})

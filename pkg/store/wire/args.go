@@ -66,7 +66,7 @@ func (a *args) binary(name string) []byte {
 }
 
 func (a *args) boolean(name string, def bool) bool {
-	switch v := a.value(name); v.Type { //nolint:exhaustive // no other one says yes or no
+	switch v := a.value(name); v.Type {
 	case 0, bson.TypeNull:
 		return def
 	case bson.TypeBoolean:

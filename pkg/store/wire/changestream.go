@@ -67,6 +67,10 @@ func (k *call) openStream(name string, options bson.Raw, stages []bson.Raw, size
 		return nil, err
 	}
 	s.start(k.server, db)
+	if err := s.begun(k.ctx); err != nil {
+		s.close()
+		return nil, err
+	}
 	return k.firstReply(ns, s, size, false)
 }
 
@@ -127,6 +131,20 @@ func (s *stream) start(server *Server, db store.Database) {
 		defer close(s.events)
 		s.err = db.Watch(ctx, w, func(e store.Event) error { return s.tell(ctx, e) })
 	})
+}
+
+// begun waits for the first sign of the Watch: that of one which refuses where it is to begin is its end.
+func (s *stream) begun(ctx context.Context) error {
+	select {
+	case e, ok := <-s.events:
+		if !ok {
+			return s.err
+		}
+		s.pending = &e
+		return nil
+	case <-ctx.Done():
+		return store.Ended(ctx)
+	}
 }
 
 func (s *stream) send(ctx context.Context, e streamed) error {

@@ -53,7 +53,7 @@ func TestDocuments(t *testing.T) {
 	if err != nil || del.DeletedCount != 3 {
 		t.Errorf("DeleteMany: %+v %v", del, err)
 	}
-	got2 := all(t, coll, `{}`, options.Find().SetSort(bson.D{{Key: "_id", Value: -1}}))
+	got2 := all(t, coll, options.Find().SetSort(bson.D{{Key: "_id", Value: -1}}))
 	if want := `{"_id":9,"r":true} {"_id":2,"n":12} {"_id":1,"n":11,"tags":["a","b"]}`; strings.Join(got2, " ") != want {
 		t.Errorf("all: %v", got2)
 	}
@@ -75,14 +75,14 @@ func TestBatches(t *testing.T) {
 	for _, opts := range []*options.FindOptionsBuilder{
 		options.Find(), options.Find().SetBatchSize(7), options.Find().SetBatchSize(1000), options.Find().SetBatchSize(0), options.Find().SetLimit(1000).SetBatchSize(300),
 	} {
-		if got := all(t, coll, `{}`, opts); len(got) != 1000 {
+		if got := all(t, coll, opts); len(got) != 1000 {
 			t.Errorf("%d documents", len(got))
 		}
 	}
-	if got := all(t, coll, `{}`, options.Find().SetLimit(250).SetSkip(800)); len(got) != 200 {
+	if got := all(t, coll, options.Find().SetLimit(250).SetSkip(800)); len(got) != 200 {
 		t.Errorf("skip and limit give %d documents", len(got))
 	}
-	if got := all(t, coll, `{}`, options.Find().SetLimit(-5)); len(got) != 5 {
+	if got := all(t, coll, options.Find().SetLimit(-5)); len(got) != 5 {
 		t.Errorf("a single batch gives %d documents", len(got))
 	}
 	if n := s.OpenCursors(); n != 0 {
@@ -114,14 +114,14 @@ func TestBulk(t *testing.T) {
 	if raw := bulk.WriteErrors[0].Raw; raw.Lookup("keyPattern", "_id").Type == 0 || raw.Lookup("keyValue", "_id").Int32() != 1 {
 		t.Errorf("the error has no key: %v", raw)
 	}
-	if got := all(t, coll, `{}`); len(got) != 2 {
+	if got := all(t, coll); len(got) != 2 {
 		t.Errorf("in order: %v", got)
 	}
 	_, err = coll.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
 	if !asBulk(err, &bulk) || len(bulk.WriteErrors) != 3 {
 		t.Fatalf("without order: %v", err)
 	}
-	if got := all(t, coll, `{}`); len(got) != 3 {
+	if got := all(t, coll); len(got) != 3 {
 		t.Errorf("without order: %v", got)
 	}
 	res, err := coll.BulkWrite(ctx, []mongo.WriteModel{

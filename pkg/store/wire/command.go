@@ -40,8 +40,12 @@ func commandTable() map[string]*command {
 	maps.Copy(t, collectionCommands())
 	maps.Copy(t, serverCommands())
 	for _, alias := range [][2]string{
-		{"ismaster", "isMaster"}, {"buildinfo", "buildInfo"}, {"findandmodify", "findAndModify"}, {"dbstats", "dbStats"},
-		{"collstats", "collStats"}, {"deleteIndexes", "dropIndexes"},
+		{"ismaster", "isMaster"},
+		{"buildinfo", "buildInfo"},
+		{"findandmodify", "findAndModify"},
+		{"dbstats", "dbStats"},
+		{"collstats", "collStats"},
+		{"deleteIndexes", "dropIndexes"},
 	} {
 		t[alias[0]] = t[alias[1]]
 	}
@@ -68,24 +72,32 @@ func sessionCommands() map[string]*command {
 
 func documentCommands() map[string]*command {
 	return map[string]*command{
-		"find": {run: runFind, within: true,
+		"find": {
+			run: runFind, within: true,
 			takes: words("filter sort projection hint skip limit batchSize singleBatch noCursorTimeout allowDiskUse allowPartialResults " +
 				"oplogReplay returnKey showRecordId tailable awaitData mirrored"),
-			refuses: words("collation let min max")},
+			refuses: words("collation let min max"),
+		},
 		"getMore":     {run: runGetMore, within: true, takes: words("collection batchSize term lastKnownCommittedOpTime")},
 		"killCursors": {run: runKillCursors, within: true, takes: words("cursors")},
 		"count":       {run: runCount, takes: words("query limit skip hint fields"), refuses: words("collation")},
 		"distinct":    {run: runDistinct, within: true, takes: words("key query hint"), refuses: words("collation")},
-		"aggregate": {run: runAggregate, within: true,
+		"aggregate": {
+			run: runAggregate, within: true,
 			takes:   words("pipeline cursor allowDiskUse hint bypassDocumentValidation explain"),
-			refuses: words("collation let")},
+			refuses: words("collation let"),
+		},
 		"insert": {run: runInsert, writes: true, within: true, retried: true, takes: words("documents ordered bypassDocumentValidation")},
-		"update": {run: runUpdate, writes: true, within: true, retried: true,
-			takes: words("updates ordered bypassDocumentValidation"), refuses: words("let")},
+		"update": {
+			run: runUpdate, writes: true, within: true, retried: true,
+			takes: words("updates ordered bypassDocumentValidation"), refuses: words("let"),
+		},
 		"delete": {run: runDelete, writes: true, within: true, retried: true, takes: words("deletes ordered"), refuses: words("let")},
-		"findAndModify": {run: runFindAndModify, writes: true, within: true, retried: true,
+		"findAndModify": {
+			run: runFindAndModify, writes: true, within: true, retried: true,
 			takes:   words("query sort remove update new fields upsert arrayFilters hint bypassDocumentValidation"),
-			refuses: words("collation let")},
+			refuses: words("collation let"),
+		},
 		"explain": {run: runExplain, takes: words("verbosity")},
 	}
 }
@@ -229,7 +241,8 @@ func (c *conn) newCall(m *message) (*call, error) {
 	if !c.user && !k.command.open {
 		return k, fail(codeUnauthorized, "command %s requires authentication", k.name)
 	}
-	return k, k.checkFields()
+	err = k.checkFields()
+	return k, err
 }
 
 // checkFields refuses what the command does not have, rather than to do something else than it was asked to.

@@ -358,7 +358,9 @@ func runKillCursors(k *call) (bson.D, error) {
 		}
 	}
 	return bson.D{
-		{Key: "cursorsKilled", Value: killed}, {Key: "cursorsNotFound", Value: missing},
-		{Key: "cursorsAlive", Value: bson.A{}}, {Key: "cursorsUnknown", Value: bson.A{}},
+		{Key: "cursorsKilled", Value: killed},
+		{Key: "cursorsNotFound", Value: missing},
+		{Key: "cursorsAlive", Value: bson.A{}},
+		{Key: "cursorsUnknown", Value: bson.A{}},
 	}, nil
 }

@@ -123,8 +123,9 @@ func (c code) name() string {
 		return "CommandNotFound"
 	case codeImmutableField:
 		return "ImmutableField"
+	default:
+		return c.laterName()
 	}
-	return c.laterName()
 }
 
 func (c code) laterName() string {
@@ -260,6 +261,8 @@ func codeOf(e *errs.Error) code {
 		return codeInvalidNamespace
 	case errors.Is(e, store.ErrBadID):
 		return codeInvalidID
+	case e == store.ErrOtherID: // one of mql has the same slug
+		return codeImmutableField
 	case errors.Is(e, store.ErrHistoryLost):
 		return codeHistoryLost
 	case errors.Is(e, store.ErrBadPosition):
@@ -294,12 +297,10 @@ func codeOf(e *errs.Error) code {
 
 func codeOfSlug(e *errs.Error) code {
 	switch e.Code {
-	case "bad_filter", "bad_sort", "bad_path", "bad_partial_filter", "projection_failed", "bad_write", "bad_document":
+	case "bad_filter", "bad_sort", "bad_path", "bad_partial_filter", "projection_failed", "bad_write", "bad_document", "update_failed":
 		return codeBadValue
 	case "bad_update", "bad_projection":
 		return codeFailedToParse
-	case "update_failed":
-		return codeTypeMismatch
 	case "bad_upsert":
 		return codeNotSingleValue
 	case "sort_memory":

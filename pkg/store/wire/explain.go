@@ -78,7 +78,7 @@ func emptyIfNil(q store.Query) any {
 
 // explainedQuery is what a command looks for.
 func explainedQuery(command string, a *args) (q store.Query, err error) {
-	filter := ""
+	var filter string
 	switch command {
 	case "find":
 		f, err := parseFind(a)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,18 +114,18 @@ func insert(t testing.TB, coll *mongo.Collection, docs ...string) {
 	}
 }
 
-// all gives what a find finds, as one line of JSON each.
-func all(t testing.TB, coll *mongo.Collection, filter string, opts ...options.Lister[options.FindOptions]) (lines []string) {
+// all gives what there is, as one line of JSON each.
+func all(t testing.TB, coll *mongo.Collection, opts ...options.Lister[options.FindOptions]) (lines []string) {
 	t.Helper()
-	cursor, err := coll.Find(t.Context(), object(t, filter), opts...)
+	cursor, err := coll.Find(t.Context(), bson.D{}, opts...)
 	if err != nil {
-		t.Fatalf("find %s: %v", filter, err)
+		t.Fatalf("find: %v", err)
 	}
 	for cursor.Next(t.Context()) {
 		lines = append(lines, text(t, cursor.Current))
 	}
 	if err := cursor.Err(); err != nil {
-		t.Fatalf("find %s: %v", filter, err)
+		t.Fatalf("find: %v", err)
 	}
 	return lines
 }
@@ -139,3 +140,23 @@ func text(t testing.TB, v any) string {
 }
 
 func asBulk(err error, into *mongo.BulkWriteException) bool { return errors.As(err, into) }
+
+// clock is a time that moves when it is told to.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}

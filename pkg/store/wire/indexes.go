@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -123,6 +122,9 @@ func runCreateIndexes(k *call) (bson.D, error) {
 		return nil, err
 	}
 	for _, index := range wanted {
+		if other := sameIndex(before, index); other != "" {
+			return nil, fail(codeIndexOptionsConflict, "Index already exists with a different name: %s", other)
+		}
 		if err := coll.CreateIndex(k.ctx, index); err != nil {
 			return nil, k.indexFailure(err, index, before, coll)
 		}
@@ -140,6 +142,17 @@ func runCreateIndexes(k *call) (bson.D, error) {
 		reply = append(reply, bson.E{Key: "note", Value: "all indexes already exist"})
 	}
 	return reply, nil
+}
+
+// sameIndex gives the name of an index that is another one by its name only.
+func sameIndex(there []store.Index, index store.Index) string {
+	for _, other := range there {
+		renamed := other
+		if renamed.Name = index.Name; other.Name != index.Name && renamed.Equal(index) {
+			return other.Name
+		}
+	}
+	return ""
 }
 
 // indexFailure tells what an index is in the way of.
@@ -276,19 +289,9 @@ func chooseIndexes(indexes []store.Index, which bson.RawValue) (names []string, 
 		}
 		return names, nil
 	}
-	var asked []string
-	if name, ok := which.StringValueOK(); ok {
-		asked = []string{name}
-	} else if which.Type == bson.TypeArray {
-		for it := document.NewIter(which.Value); it.Next(); {
-			name, ok := it.Value().StringValueOK()
-			if !ok {
-				return nil, fail(codeTypeMismatch, "BSON field 'dropIndexes.index' is a list of names")
-			}
-			asked = append(asked, name)
-		}
-	} else {
-		return nil, fail(codeTypeMismatch, "BSON field 'dropIndexes.index' is the name of an index, its keys, or a list of names")
+	asked, err := indexNames(which)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range asked {
 		switch {
@@ -307,17 +310,22 @@ func chooseIndexes(indexes []store.Index, which bson.RawValue) (names []string, 
 	return names, nil
 }
 
-func errPrimaryIndex() *failure { return fail(codeInvalidOptions, "cannot drop _id index") }
-
-// nameOf is how drivers name an index that has no name.
-func nameOf(keys []store.IndexKey) string {
-	var parts []string
-	for _, k := range keys {
-		direction := 1
-		if k.Desc {
-			direction = -1
-		}
-		parts = append(parts, fmt.Sprintf("%s_%d", k.Path, direction))
+// indexNames reads a name, or a list of names.
+func indexNames(which bson.RawValue) (names []string, err error) {
+	if name, ok := which.StringValueOK(); ok {
+		return []string{name}, nil
 	}
-	return strings.Join(parts, "_")
+	if which.Type != bson.TypeArray {
+		return nil, fail(codeTypeMismatch, "BSON field 'dropIndexes.index' is the name of an index, its keys, or a list of names")
+	}
+	for it := document.NewIter(which.Value); it.Next(); {
+		name, ok := it.Value().StringValueOK()
+		if !ok {
+			return nil, fail(codeTypeMismatch, "BSON field 'dropIndexes.index' is a list of names")
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
+
+func errPrimaryIndex() *failure { return fail(codeInvalidOptions, "cannot drop _id index") }

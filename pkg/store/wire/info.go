@@ -180,7 +180,9 @@ func runListCommands(k *call) (bson.D, error) {
 
 func runUsersInfo(k *call) (bson.D, error) {
 	return bson.D{{Key: "users", Value: bson.A{bson.D{
-		{Key: "_id", Value: "admin." + User}, {Key: "user", Value: User}, {Key: "db", Value: "admin"},
+		{Key: "_id", Value: "admin." + User},
+		{Key: "user", Value: User},
+		{Key: "db", Value: "admin"},
 		{Key: "roles", Value: bson.A{bson.D{{Key: "role", Value: k.server.role()}, {Key: "db", Value: "admin"}}}},
 		{Key: "mechanisms", Value: bson.A{mechanism}},
 	}}}}, nil

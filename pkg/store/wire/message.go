@@ -106,9 +106,11 @@ func parseMessage(header, payload []byte) (*message, error) {
 	m := &message{id: int32(binary.LittleEndian.Uint32(header[4:]))} //nolint:gosec // any number will do
 	switch op := binary.LittleEndian.Uint32(header[12:]); op {
 	case opMsg:
-		return m, m.parseMsg(header, payload)
+		err := m.parseMsg(header, payload)
+		return m, err
 	case opQuery:
-		return m, m.parseQuery(payload)
+		err := m.parseQuery(payload)
+		return m, err
 	default:
 		return nil, badMessage("operation %d is not understood", op)
 	}

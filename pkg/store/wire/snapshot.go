@@ -101,7 +101,8 @@ func (k *call) snapshotOf(db store.Database, coll string) (r store.Reader, extra
 func withCursorFields(reply, extra bson.D) bson.D {
 	if len(reply) > 0 && len(extra) > 0 {
 		if c, ok := reply[0].Value.(bson.D); ok {
-			reply[0].Value = append(c, extra...)
+			c = append(c, extra...)
+			reply[0].Value = c
 		}
 	}
 	return reply

@@ -115,8 +115,10 @@ func (k *call) enterTransaction(number int64) (release func(), err error) {
 func (k *call) useTransaction(t *transaction) (release func(), err error) {
 	select {
 	case <-t.ready:
-	case <-t.over: // the store did not even begin
-		return nil, failureOf(t.err)
+	case <-t.over:
+		if t.ctx == nil { // the store did not even begin
+			return nil, failureOf(t.err)
+		}
 	case <-k.ctx.Done():
 		return nil, store.Ended(k.ctx)
 	}
@@ -156,8 +158,9 @@ func isTransient(c code) bool {
 	switch c {
 	case codeWriteConflict, codeNoSuchTransaction, codeSnapshotUnavailable, codeSnapshotTooOld, codeShutdown, codeQueryPlanKilled:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func runCommit(k *call) (bson.D, error) {

@@ -432,7 +432,8 @@ func runFindAndModify(k *call) (bson.D, error) {
 			return nil, fail(code(217), "the result of this write was too large to be kept for when it is sent again") // IncompleteTransactionHistory
 		}
 		var reply bson.D
-		return reply, bson.Unmarshal(o.reply, &reply)
+		err := bson.Unmarshal(o.reply, &reply)
+		return reply, err
 	}
 	db, name, err := k.collection()
 	if err != nil {
