@@ -87,8 +87,9 @@ func edit(t *testing.T, cfg app.Config, content string) {
 type instance struct {
 	*client.Client
 
-	addr string
-	stop func() // ends it and waits; more than once is no harm
+	addr  string
+	mongo string // address of the MongoDB endpoint
+	stop  func() // ends it and waits; more than once is no harm
 }
 
 // start runs an App until the end of the test, or until it is stopped before.
@@ -108,7 +109,7 @@ func start(t *testing.T, cfg app.Config) *instance {
 		}
 	})
 	t.Cleanup(stop)
-	return &instance{Client: newClient(t, a.Addr()), addr: a.Addr(), stop: stop}
+	return &instance{Client: newClient(t, a.Addr()), addr: a.Addr(), mongo: a.MongoAddr(), stop: stop}
 }
 
 func newClient(t *testing.T, addr string) *client.Client {

@@ -124,6 +124,18 @@ func TestBulk(t *testing.T) {
 	if got := all(t, coll); len(got) != 3 {
 		t.Errorf("without order: %v", got)
 	}
+	if _, err := coll.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "u", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: 1}}, object(t, `{"$set":{"u":5}}`)); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{`{"$set":{"u":5}}`, `{"$inc":{"u":5}}`} {
+		_, err := coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: 2}}, object(t, change))
+		if err == nil || !strings.Contains(err.Error(), "index: u_1 dup key: { u: 5 }") {
+			t.Errorf("%s: %v", change, err)
+		}
+	}
 	res, err := coll.BulkWrite(ctx, []mongo.WriteModel{
 		mongo.NewInsertOneModel().SetDocument(bson.D{{Key: "_id", Value: 7}}),
 		mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: 7}}).SetUpdate(object(t, `{"$set":{"a":1}}`)),

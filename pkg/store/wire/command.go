@@ -298,6 +298,11 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	if !k.conn.user {
 		return k.command.run(k)
 	}
+	if !k.command.writes && !k.command.global { // nobody needs what is read for one who is gone
+		there, stop := k.conn.whileThere(ctx)
+		defer stop()
+		k.ctx = there
+	}
 	release, err := k.enter(cancel)
 	if err != nil {
 		return nil, err

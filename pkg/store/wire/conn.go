@@ -100,7 +100,30 @@ func (c *conn) read() (*message, error) {
 	}
 	return readMessage(c.in, limit, func() {
 		_ = c.nc.SetReadDeadline(time.Now().Add(messageTime)) // a broken connection tells when it is read
+		if c.finishing.Load() {
+			c.finish()
+		}
 	})
+}
+
+// whileThere gives a context that ends when the client hangs up. Nothing else may read until stop is called.
+func (c *conn) whileThere(ctx context.Context) (there context.Context, stop func()) {
+	there, cancel := context.WithCancel(ctx)
+	if c.in.Buffered() > 0 || c.nc.SetReadDeadline(time.Time{}) != nil { // it has sent more already, or is gone, which the answer will tell
+		return there, cancel
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := c.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			cancel()
+		}
+	}()
+	return there, func() {
+		_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // else it reads on, and the client has to say something
+		<-done
+		cancel()
+	}
 }
 
 // answer runs the command of a message and sends what it gives, more than once if the client wants to be told what changes.

@@ -183,6 +183,28 @@ func dial(t *testing.T, s *server) net.Conn {
 	return nc
 }
 
+// TestGone has a client hang up while the server works for it.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	client := s.client(t)
+	coll := client.Database("test").Collection("things")
+	insert(t, coll, `{"_id":1}`)
+	stream, err := coll.Watch(t.Context(), mongo.Pipeline{}, options.ChangeStream().SetMaxAwaitTime(10*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan bool, 1)
+	go func() { waits <- stream.Next(ctx) }()
+	cancel() // the driver closes the connection
+	if <-waits {
+		t.Error("there is an event")
+	}
+	insert(t, coll, `{"_id":2}`)
+	// The end of the test waits for the command, which would go on for 10 minutes.
+}
+
 // TestTooManyConnections leaves room for those who have logged in, whoever else knocks.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
@@ -221,7 +243,8 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting := make(chan struct{})
-	go func() { defer close(waiting); stream.Next(t.Context()) }()
+	reading, stopReading := context.WithCancel(t.Context())
+	go func() { defer close(waiting); stream.Next(reading) }()
 	session, err := client.StartSession()
 	if err != nil {
 		t.Fatal(err)
@@ -240,5 +263,6 @@ func TestShutdown(t *testing.T) {
 	if _, err := s.store.Database("test").Collection("things").Get(t.Context(), raw(t, `{"v":4}`).Lookup("v")); err == nil {
 		t.Error("the transaction was committed")
 	}
+	stopReading() // the driver looks for another server
 	<-waiting
 }

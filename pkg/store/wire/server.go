@@ -141,7 +141,9 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers until Shutdown, which it gives nil for, or until its listener fails.
 func (s *Server) Serve() error {
-	s.running.Go(s.sweep)
+	if !s.starts(s.sweep) {
+		return nil
+	}
 	for {
 		nc, err := s.listener.Accept()
 		if err != nil {
@@ -155,33 +157,41 @@ func (s *Server) Serve() error {
 			}
 			return err
 		}
-		c, ok := s.admit(nc)
-		if !ok {
+		if !s.admit(nc) {
 			_ = nc.Close() // nobody to tell
-			continue
 		}
-		s.running.Go(func() {
-			defer s.leave(c)
-			c.serve(s.life)
-		})
 	}
 }
 
-// admit takes a connection in, unless there are too many.
-func (s *Server) admit(nc net.Conn) (*conn, bool) {
+// starts runs fn, which Shutdown waits for, unless that has begun.
+func (s *Server) starts(fn func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.running.Go(fn)
+	}
+	return !s.stopped
+}
+
+// admit serves a connection, unless there are too many.
+func (s *Server) admit(nc net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped || len(s.conns) >= maxConnections || s.unknown >= maxUnknown {
 		if !s.stopped {
 			s.opts.Logger.Warn("the MongoDB endpoint has refused a connection: there are too many", "connections", len(s.conns))
 		}
-		return nil, false
+		return false
 	}
 	s.lastConn++
 	c := newConn(s, nc, s.lastConn)
 	s.conns[c] = struct{}{}
 	s.unknown++
-	return c, true
+	s.running.Go(func() {
+		defer s.leave(c)
+		c.serve(s.life)
+	})
+	return true
 }
 
 func (s *Server) leave(c *conn) {

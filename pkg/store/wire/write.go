@@ -204,6 +204,30 @@ func (w *written) explained(err error, doc bson.Raw) error {
 	return err
 }
 
+// wanted gives the document that an op would have made, as far as that can be told afterwards; nil if it can't.
+func (k *call) wanted(op store.Op) bson.Raw {
+	db, name, err := k.collection()
+	if op.Update == nil || err != nil || k.tx != nil || op.Many {
+		return op.Doc
+	}
+	base, err := mql.UpsertBase(op.Filter)
+	if err != nil {
+		return nil
+	}
+	err = db.Collection(name).Find(k.ctx, store.Query{Filter: op.Filter, Sort: op.Sort, Limit: 1}, func(doc bson.Raw) error {
+		base = slices.Clone(doc)
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	doc, err := op.Update.Apply(base, mql.Applying{Filter: op.Filter, Now: k.server.opts.Now()})
+	if err != nil {
+		return nil
+	}
+	return doc
+}
+
 func opsOf(chunk []insertion) []store.Op {
 	ops := make([]store.Op, len(chunk))
 	for i := range chunk {
@@ -281,7 +305,7 @@ func (w *written) one(to store.Writer, statement bson.Raw, parse func(bson.Raw) 
 	}
 	r := results[0]
 	if r.Err != nil {
-		return outcome{}, w.explained(r.Err, op.Doc)
+		return outcome{}, w.explained(r.Err, w.k.wanted(op))
 	}
 	return outcome{matched: r.Matched, modified: r.Modified, upserted: r.Upserted}, nil
 }
@@ -452,7 +476,7 @@ func runFindAndModify(k *call) (bson.D, error) {
 	}
 	r := results[0]
 	if r.Err != nil {
-		return nil, (&written{k: k, ns: k.namespace(name)}).explained(r.Err, op.Doc)
+		return nil, (&written{k: k, ns: k.namespace(name)}).explained(r.Err, k.wanted(op))
 	}
 	reply := modifiedReply(op, r)
 	if k.write != nil {

@@ -1,0 +1,103 @@
+package app_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/svcctl/svc/pkg/app"
+)
+
+// mongoClient connects by the MongoDB endpoint.
+func mongoClient(t *testing.T, addr, password string) *mongo.Client {
+	t.Helper()
+	opts := mongooptions.Client().ApplyURI("mongodb://" + addr + "/?replicaSet=svc").
+		SetAuth(mongooptions.Credential{Username: "admin", Password: password}).SetServerSelectionTimeout(patience)
+	c, err := mongo.Connect(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Disconnect(context.WithoutCancel(t.Context())) })
+	return c
+}
+
+// TestMongoEndpoint reads a project's records by MongoDB's protocol, and nothing of the service's own.
+func TestMongoEndpoint(t *testing.T) {
+	t.Parallel()
+	cfg := newConfig(t)
+	cfg.MongoListen, cfg.MongoReadOnly = "127.0.0.1:0", true
+	i := start(t, cfg)
+	i.register(t)
+	if err := i.create(t, `{"title":"hello"}`); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	c := mongoClient(t, i.mongo, adminToken)
+	names, err := c.ListDatabaseNames(ctx, bson.D{})
+	if err != nil || strings.Join(names, " ") != "svc_blog" {
+		t.Errorf("the databases are %v, %v", names, err)
+	}
+	articles := c.Database("svc_blog").Collection("articles")
+	var record struct{ Title string }
+	if err := articles.FindOne(ctx, bson.D{}).Decode(&record); err != nil || record.Title != "hello" {
+		t.Errorf("the record is %+v, %v", record, err)
+	}
+	if _, err := articles.InsertOne(ctx, bson.D{{Key: "title", Value: "by the back door"}}); err == nil || !strings.Contains(err.Error(), "store.mongoReadOnly") {
+		t.Errorf("a write: %v", err)
+	}
+	for _, own := range []struct{ db, coll string }{{"svc", "users"}, {"svc", "secrets"}, {"svc_blog", "svc.audit"}} {
+		if err := c.Database(own.db).Collection(own.coll).FindOne(ctx, bson.D{}).Err(); err == nil || !strings.Contains(err.Error(), "belong") {
+			t.Errorf("%s.%s: %v", own.db, own.coll, err)
+		}
+	}
+	if err := mongoClient(t, i.mongo, "not the admin token").Ping(ctx, nil); err == nil || !strings.Contains(err.Error(), "Authentication failed") {
+		t.Errorf("a wrong password: %v", err)
+	}
+}
+
+func TestMongoEndpointThatIsRefused(t *testing.T) {
+	t.Parallel()
+	var lc net.ListenConfig
+	taken, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for address, want := range map[string]string{
+		"127.0.0.1": "no address", ":27018": "no host", "example.com:27018": "network address", taken.Addr().String(): "another store.mongoListen",
+	} {
+		cfg := newConfig(t)
+		cfg.MongoListen = address
+		a, err := app.New(t.Context(), cfg)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want one about %q", address, err, want)
+		}
+		if err == nil {
+			_ = a.Close()
+		}
+	}
+	cfg := newConfig(t)
+	cfg.MongoListen, cfg.StoreURI = "127.0.0.1:0", "mongodb://127.0.0.1:1"
+	if err := cfg.CheckMongoListen(); err == nil || !strings.Contains(err.Error(), "embedded store only") {
+		t.Errorf("on MongoDB: %v", err)
+	}
+}
+
+// TestMongoEndpointOfAnAppThatIsNotRun has nothing left open.
+func TestMongoEndpointOfAnAppThatIsNotRun(t *testing.T) {
+	t.Parallel()
+	cfg := newConfig(t)
+	cfg.MongoListen = "127.0.0.1:0"
+	a, err := app.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+}
