@@ -13,6 +13,8 @@ type named struct {
 	names    []string
 	required int // the first of them have to be there
 
+	late bool // they are parsed in this order, once it is known which there are
+
 	noObject, unknown document.ServerCode
 	lacking           []document.ServerCode // of each required name
 }
@@ -23,10 +25,15 @@ func (c *compiler) named(operator string, v bson.RawValue, n named) (operands, e
 		return nil, bad(n.noObject, "%s needs an object, not %s", operator, typeName(v.Type))
 	}
 	args := make(operands, len(n.names))
+	given := make([]bson.RawValue, len(n.names))
 	for it := items(v); it.Next(); {
 		i := slices.Index(n.names, string(it.Key()))
 		if i < 0 {
 			return nil, bad(n.unknown, "%s does not know %s", operator, readable(it.Key()))
+		}
+		given[i] = it.Value()
+		if n.late {
+			continue
 		}
 		var err error
 		if args[i], err = c.expression(it.Value()); err != nil {
@@ -34,8 +41,17 @@ func (c *compiler) named(operator string, v bson.RawValue, n named) (operands, e
 		}
 	}
 	for i := range n.required {
-		if args[i] == nil {
+		if given[i].Type == 0 {
 			return nil, bad(n.lacking[i], "%s needs %s", operator, n.names[i])
+		}
+	}
+	for i, v := range given {
+		if !n.late || v.Type == 0 {
+			continue
+		}
+		var err error
+		if args[i], err = c.expression(v); err != nil {
+			return nil, err
 		}
 	}
 	return args, nil

@@ -58,19 +58,8 @@ func (n *regexNode) fold(f *folder) (node, error) {
 	}
 	n.known = true
 	var err error
-	n.pattern, err = n.compile(nil, constantOf(re), n.optionsOf(options))
+	n.pattern, err = n.compile(nil, constantOf(re), constantOf(options))
 	return n, err
-}
-
-// optionsOf gives the options if they are constant; what is not given is missing, unlike one that is.
-func (n *regexNode) optionsOf(options node) bson.RawValue {
-	if options == nil {
-		return missing
-	}
-	if v := constantOf(options); v.Type != 0 {
-		return v
-	}
-	return null
 }
 
 // compile reads pattern and options. A nil pattern is none: it matches nothing.
@@ -95,7 +84,7 @@ func (n *regexNode) parts(re, options bson.RawValue) (text, flags string, err er
 	switch {
 	case !isNull(options.Type) && options.Type != bson.TypeString:
 		return "", "", fail(51106, "%s needs text as options, not %s", n.name, typeName(options.Type))
-	case options.Type != 0 && flags != "":
+	case !isNull(options.Type) && flags != "":
 		return "", "", fail(51107, "%s: options are given twice", n.name)
 	case options.Type == bson.TypeString:
 		flags = string(bytesOf(options))
@@ -155,9 +144,6 @@ func (n *regexNode) eval(env *Env) (bson.RawValue, error) {
 		if n.operands[2] != nil {
 			if options, err = n.operands[2].eval(env); err != nil {
 				return missing, err
-			}
-			if options.Type == 0 {
-				options = null
 			}
 		}
 	}
@@ -333,7 +319,7 @@ func rewritten(v bson.RawValue) (bson.RawValue, bool) {
 			return missing, false
 		}
 	}
-	p, err := n.compile(nil, constantOf(parsed), n.optionsOf(given))
+	p, err := n.compile(nil, constantOf(parsed), constantOf(given))
 	if err != nil || p == nil {
 		return missing, false
 	}

@@ -67,9 +67,12 @@ func (n *setMany) eval(env *Env) (bson.RawValue, error) {
 // intersect keeps of the set that begins at mark what is in a list, too.
 func (env *Env) intersect(mark int, list bson.RawValue) {
 	middle := len(env.stack)
-	other := env.set(list)
+	set, other := env.stack[mark:middle], env.set(list)
+	if len(set) > len(other) { // servers walk the smaller one
+		set, other = other, slices.Clone(set)
+	}
 	kept := mark
-	for _, v := range env.stack[mark:middle] {
+	for _, v := range set {
 		if contains(other, v) {
 			env.stack[kept] = v
 			kept++
@@ -127,24 +130,22 @@ func (n *setEquals) eval(env *Env) (bson.RawValue, error) {
 	return trueValue, nil
 }
 
-// fold looks at constant operands at once.
+// fold looks at constant operands at once, but leaves it to be run even if all are, as servers do.
 func (n *setEquals) fold(f *folder) (node, error) {
-	if _, err := f.operands(n); err != nil {
-		return n, err
-	}
-	all, first := true, -1
-	for i, a := range n.operands {
-		c, ok := a.(*constant)
+	first := -1
+	for i := range n.operands {
+		folded, err := f.fold(n.operands[i])
+		if err != nil {
+			return n, err
+		}
+		n.operands[i] = folded
+		c, ok := folded.(*constant)
 		if ok && c.v.Type != bson.TypeArray {
 			return n, fail(5887502, "$setEquals takes lists, not %s", typeName(c.v.Type))
 		}
 		if ok && first < 0 {
 			first = i
 		}
-		all = all && ok
-	}
-	if all {
-		return f.compute(n)
 	}
 	if first > 0 {
 		constant := n.operands[first]

@@ -11,9 +11,8 @@ import (
 
 // sum adds numbers as MongoDB does: what is no decimal with twice the precision of a double, decimals apart.
 type sum struct {
-	total, rest, plain float64 // the sum is total+rest; plain is for infinities and NaN
-	decimal            bson.RawValue
-	buffer             [16]byte
+	total, rest, plain float64   // the sum is total+rest; plain is for infinities and NaN
+	decimal            []byte    // nil: none yet
 	kind               bson.Type // the widest type so far
 	small              int64     // the sum of what came first, as long as it was of type int32
 }
@@ -70,12 +69,10 @@ func (s *sum) addInteger(n int64) {
 
 func (s *sum) addDecimal(v bson.RawValue) {
 	s.kind = bson.TypeDecimal128
-	if s.decimal.Type == 0 {
-		s.decimal = bson.RawValue{Type: bson.TypeDecimal128, Value: document.AppendDecimal(s.buffer[:0], new(apd.Decimal))}
+	if s.decimal == nil {
+		s.decimal = document.AppendDecimal(nil, new(apd.Decimal))
 	}
-	_, out, _ := document.AppendSum(nil, s.decimal, v)
-	copy(s.buffer[:], out)
-	s.decimal.Value = s.buffer[:]
+	_, s.decimal, _ = document.AppendSum(nil, decimalValue(s.decimal), v)
 }
 
 // twoSum gives a sum and what rounding has cut off.
@@ -125,8 +122,8 @@ func (s *sum) appendDecimal(dst []byte) []byte {
 	}
 	out := appendExact(nil, total)
 	_, out, _ = document.AppendSum(nil, decimalValue(out), decimalValue(appendExact(nil, rest)))
-	if s.decimal.Type != 0 {
-		_, out, _ = document.AppendSum(nil, s.decimal, decimalValue(out))
+	if s.decimal != nil {
+		_, out, _ = document.AppendSum(nil, decimalValue(s.decimal), decimalValue(out))
 	}
 	return append(dst, out...)
 }

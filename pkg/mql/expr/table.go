@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"time"
 
 	"github.com/cockroachdb/apd/v3"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -95,6 +96,18 @@ var operators = map[string]operator{
 	"$setIsSubset":     {min: 2, max: 2, make: func(_ string, args []node) node { return &setIsSubset{operands: args} }},
 	"$setUnion":        variadic(func(args operands) node { return &setMany{args, false} }),
 
+	// Accumulators as expressions.
+	"$sum":        accumulatorOperator(accSum),
+	"$avg":        accumulatorOperator(accAvg),
+	"$min":        accumulatorOperator(accMin),
+	"$max":        accumulatorOperator(accMax),
+	"$stdDevPop":  accumulatorOperator(accStdDevPop),
+	"$stdDevSamp": accumulatorOperator(accStdDevSamp),
+	"$firstN":     manyOperator(accFirstN),
+	"$lastN":      manyOperator(accLastN),
+	"$maxN":       manyOperator(accMaxN),
+	"$minN":       manyOperator(accMinN),
+
 	// Text.
 	"$concat":       variadic(func(args operands) node { return &concat{args} }),
 	"$indexOfBytes": {min: 2, max: 4, make: indexOf(40091, false)},
@@ -116,6 +129,44 @@ var operators = map[string]operator{
 	"$toLower":      changeCase('A', 'a'),
 	"$toUpper":      changeCase('a', 'A'),
 	"$trim":         trim(true, true),
+
+	// Dates.
+	"$dateAdd":      dateArithmetic(false),
+	"$dateSubtract": dateArithmetic(true),
+	"$dateDiff": dateOperator(named{
+		names: []string{"startDate", "endDate", "unit", "timezone", "startOfWeek"}, required: 3, late: true, noObject: 5166301, unknown: 5166302,
+		lacking: []document.ServerCode{5166303, 5166304, 5166305},
+	}, 3, runDateDiff),
+	"$dateTrunc": dateOperator(named{
+		names: []string{"date", "unit", "binSize", "timezone", "startOfWeek"}, required: 2, late: true, noObject: 5439007, unknown: 5439008,
+		lacking: []document.ServerCode{5439009, 5439010},
+	}, 3, runDateTrunc),
+	"$dateFromParts": {parse: parseDateFromParts},
+	"$dateToParts": dateOperator(named{
+		names: []string{"date", "timezone", "iso8601"}, required: 1, late: true, noObject: 40524, unknown: 40520, lacking: []document.ServerCode{40522},
+	}, 1, runDateToParts),
+	"$dateToString": dateOperator(named{
+		names: []string{"date", "format", "timezone", "onNull"}, required: 1, late: true, noObject: 18629, unknown: 18534, lacking: []document.ServerCode{18628},
+	}, 2, runDateToString),
+	"$dateFromString": dateOperator(named{
+		names: []string{"dateString", "timezone", "format", "onNull", "onError"}, required: 1, late: true, noObject: 40540, unknown: 40541,
+		lacking: []document.ServerCode{40542},
+	}, 1, runDateFromString),
+	"$dayOfMonth":   partOperator(time.Time.Day),
+	"$dayOfWeek":    partOperator(func(t time.Time) int { return int(t.Weekday()) + 1 }),
+	"$dayOfYear":    partOperator(time.Time.YearDay),
+	"$hour":         partOperator(time.Time.Hour),
+	"$isoDayOfWeek": partOperator(isoDay),
+	"$isoWeek":      partOperator(isoWeek),
+	"$isoWeekYear":  partAs(func(env *Env, t time.Time) bson.RawValue { return env.int64(int64(isoYear(t))) }),
+	"$millisecond":  partOperator(func(t time.Time) int { return t.Nanosecond() / 1e6 }),
+	"$minute":       partOperator(time.Time.Minute),
+	"$month":        partOperator(func(t time.Time) int { return int(t.Month()) }),
+	"$second":       partOperator(time.Time.Second),
+	"$week":         partOperator(sundays),
+	"$year":         partOperator(time.Time.Year),
+	"$tsIncrement":  tsPart(5687302, 0),
+	"$tsSecond":     tsPart(5687301, 32),
 
 	// Objects.
 	"$arrayToObject": one(arrayToObject),

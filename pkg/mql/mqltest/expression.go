@@ -245,9 +245,13 @@ func dateValue(r *rand.Rand) any {
 		}
 		return id
 	case 3, 4: // around the turn of a day, month or year
-		return bson.DateTime(r.Int64N(60*12)*86400000*30 + r.Int64N(5) - 2)
+		return bson.DateTime(r.Int64N(60*12)*86400000*30 + r.Int64N(3))
 	default:
-		return bson.DateTime(r.Int64N(4e12) - 1e12)
+		ms := r.Int64N(4e12) - 1e12
+		if ms < 0 {
+			ms -= ms % 1000
+		}
+		return bson.DateTime(ms)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 func expressionOperators() map[string]expressionOperator {
 	all := map[string]expressionOperator{}
-	for _, family := range []map[string]expressionOperator{coreOperators(), mathOperators(), typeOperators(), listOperators(), setOperators(), objectOperators(), textOperators()} {
+	for _, family := range []map[string]expressionOperator{coreOperators(), mathOperators(), typeOperators(), listOperators(), setOperators(), objectOperators(), textOperators(), dateOperators(), accumulatorOperators()} {
 		maps.Copy(all, family)
 	}
 	return all
@@ -324,4 +324,76 @@ func regexOperand(g *expressions, _ int) any {
 	default:
 		return pick(g.Rand, patterns)
 	}
+}
+
+func dateOperators() map[string]expressionOperator {
+	const family = "date"
+	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "+05:30", "-08", "+0130", "nope", "", "Australia/Lord_Howe"}
+	units := []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "foo"}
+	weekdays := []string{"monday", "Sun", "tue", "SATURDAY", "foo"}
+	formats := []string{"%Y-%m-%d", "%H:%M:%S.%L", "%j %w %u %U %V %G %z %Z %%", "%q", "%", "", "%d.%m.%Y %H"}
+	ops := map[string]expressionOperator{
+		"$dateAdd":        {family, aDate, fields(3, "startDate", aDate, "unit", units, "amount", anInteger, "timezone", zones)},
+		"$dateSubtract":   {family, aDate, fields(3, "startDate", aDate, "unit", units, "amount", anInteger, "timezone", zones)},
+		"$dateDiff":       {family, aNumber, fields(3, "startDate", aDate, "endDate", aDate, "unit", units, "timezone", zones, "startOfWeek", weekdays)},
+		"$dateTrunc":      {family, aDate, fields(2, "date", aDate, "unit", units, "binSize", anInteger, "timezone", zones, "startOfWeek", weekdays)},
+		"$dateToParts":    {family, anObject, fields(1, "date", aDate, "timezone", zones, "iso8601", aBoolean)},
+		"$dateToString":   {family, aText, fields(1, "date", aDate, "format", formats, "timezone", zones, "onNull", anything)},
+		"$dateFromString": {family, aDate, fields(1, "dateString", dateText, "format", []string{"%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%dT%H:%M:%S.%L%z", "%G-%V-%u", "%q", "%H:%M %d/%m/%Y"}, "timezone", zones, "onError", anything, "onNull", anything)},
+		"$dateFromParts": {family, aDate, func(g *expressions, depth int) any {
+			if g.IntN(3) == 0 {
+				return fields(1, "isoWeekYear", yearOperand, "isoWeek", anInteger, "isoDayOfWeek", anInteger, "hour", anInteger, "timezone", zones)(g, depth)
+			}
+			return fields(1, "year", yearOperand, "month", anInteger, "day", anInteger, "hour", anInteger, "minute", anInteger, "second", anInteger, "millisecond", anInteger, "timezone", zones)(g, depth)
+		}},
+		"$tsSecond":    {family, aNumber, args(aDate)},
+		"$tsIncrement": {family, aNumber, args(aDate)},
+	}
+	for _, name := range []string{
+		"$dayOfMonth", "$dayOfWeek", "$dayOfYear", "$hour", "$isoDayOfWeek", "$isoWeek", "$isoWeekYear", "$millisecond", "$minute", "$month", "$second",
+		"$week", "$year",
+	} {
+		ops[name] = expressionOperator{family, anInteger, func(g *expressions, depth int) any {
+			if g.IntN(2) == 0 {
+				return args(aDate)(g, depth)
+			}
+			return fields(1, "date", aDate, "timezone", zones)(g, depth)
+		}}
+	}
+	return ops
+}
+
+func yearOperand(g *expressions, depth int) any {
+	if g.IntN(8) == 0 {
+		return g.of(anInteger, depth)
+	}
+	return int32(1950 + g.IntN(100))
+}
+
+func dateText(g *expressions, depth int) any {
+	if g.IntN(6) == 0 {
+		return g.of(aText, depth)
+	}
+	return pick(g.Rand, []string{
+		"2020-02-03", "2020-02-03T10:11:12", "2020-02-03T10:11:12.345Z", "2020-02-03 10:11", "2020-02-30", "2020-13-01", "20200203", "02/03/2020", "2020-02", "2020",
+		"Feb 3, 2020", "3 February 2020 10:11", "03.02.2020", "3.2.2020", "2020-05-1", "2020-02-03T10:11:12.345+0530", "2020-02-03T10:11:12.345+05:30",
+		"", "x", "2020-02-03T25:00:00", "2020-02-03T10:11:12.3456Z", "2020-53-7",
+	})
+}
+
+func accumulatorOperators() map[string]expressionOperator {
+	const family = "accumulator"
+	ops := map[string]expressionOperator{}
+	for _, name := range []string{"$sum", "$avg", "$min", "$max", "$stdDevPop", "$stdDevSamp"} {
+		ops[name] = expressionOperator{family, aNumber, func(g *expressions, depth int) any {
+			if g.IntN(2) == 0 {
+				return args(aList)(g, depth)
+			}
+			return some(aNumber)(g, depth)
+		}}
+	}
+	for _, name := range []string{"$firstN", "$lastN", "$maxN", "$minN"} {
+		ops[name] = expressionOperator{family, aList, fields(2, "n", anInteger, "input", aList)}
+	}
+	return ops
 }
