@@ -31,6 +31,7 @@ var layers = []layer{
 		"mql":                        "mql/pattern document errs",
 		"mql/expr":                   "mql/pattern document errs",
 		"mql/pattern":                "errs",
+		"mql/pipeline":               "mql mql/expr document errs",
 		"fieldtype":                  "document errs",
 		"schema":                     "fieldtype schedule errs",
 		"access":                     "schema mql document api errs",

@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// Codes of a MongoDB server that many stages share. Others stand where they are given.
+const (
+	codeBadValue      document.ServerCode = 2
+	codeFailedToParse document.ServerCode = 9
+	codeTypeMismatch  document.ServerCode = 14
+	codeNamespace     document.ServerCode = 73
+	codeMemory        document.ServerCode = 292
+	codeTooLarge      document.ServerCode = 10334
+	codeMissingField  document.ServerCode = 40414
+	codeUnknownField  document.ServerCode = 40415
+)
+
+// bad is the error of a pipeline that does not compile; code is a MongoDB server's.
+func bad(code document.ServerCode, format string, args ...any) error {
+	return refusal("bad_pipeline", code, format, args)
+}
+
+// fail is the error of a pipeline that can't go on with a document.
+func fail(code document.ServerCode, format string, args ...any) error {
+	return refusal("pipeline_failed", code, format, args)
+}
+
+// maxMessage is the length of a message in bytes: names from outside may be megabytes long.
+const maxMessage = 1000
+
+func refusal(slug string, code document.ServerCode, format string, args []any) error {
+	message := fmt.Sprintf(format, args...)
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return errs.New(errs.Invalid, slug, "%s", message).With(code)
+}
+
+// coded gives err a MongoDB server's code if it has none.
+func coded(err error, code document.ServerCode) error {
+	e, ok := errors.AsType[*errs.Error](err)
+	if !ok || document.ServerCodeOf(err) != 0 {
+		return err
+	}
+	return e.With(code)
+}
+
+// readable cuts a name from outside to what a person can read.
+func readable(name string) string {
+	if len(name) <= 64 {
+		return name
+	}
+	return strings.ToValidUTF8(name[:64], "") + "…"
+}
+
+// checkPath refuses the paths of fields that a server refuses.
+func checkPath(path string) error {
+	switch {
+	case path == "":
+		return bad(40352, "a field path can't be empty")
+	case strings.HasSuffix(path, "."):
+		return bad(40353, "the field path %q ends with a dot", readable(path))
+	}
+	names := strings.Split(path, ".")
+	if len(names) > maxNames {
+		return bad(15, "the field path %q has more than %d names", readable(path), maxNames)
+	}
+	for _, name := range names {
+		if err := checkName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const maxNames = 200 // in a path, as servers have it
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return bad(15998, "a name in a field path can't be empty")
+	case name[0] == '$':
+		return bad(16410, "the name %q in a field path begins with $", readable(name))
+	case strings.IndexByte(name, 0) >= 0:
+		return bad(16411, "a name in a field path contains NUL")
+	case strings.IndexByte(name, '.') >= 0:
+		return bad(16412, "the name %q of a field contains a dot", readable(name))
+	}
+	return nil
+}
+
+// asObject takes the objects of the value model.
+func asObject(v any) (bson.D, bool) {
+	switch v := v.(type) {
+	case bson.D:
+		return v, true
+	case bson.Raw:
+		d, err := document.Unmarshal(v)
+		return d, err == nil
+	default:
+		return nil, false
+	}
+}
+
+// asList takes the lists of the value model and those that code writes for short.
+func asList(v any) (bson.A, bool) {
+	switch v := v.(type) {
+	case bson.A:
+		return v, true
+	case []any:
+		return v, true
+	case []bson.D:
+		list := make(bson.A, len(v))
+		for i := range v {
+			list[i] = v[i]
+		}
+		return list, true
+	case []string:
+		list := make(bson.A, len(v))
+		for i := range v {
+			list[i] = v[i]
+		}
+		return list, true
+	default:
+		return nil, false
+	}
+}

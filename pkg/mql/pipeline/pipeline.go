@@ -1,0 +1,260 @@
+package pipeline
+
+import (
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+)
+
+// Pipeline is a compiled aggregation. It is immutable and safe for concurrent use.
+type Pipeline struct {
+	chain       chain
+	raw         []bson.Raw
+	collections []string
+}
+
+// Stages says which stages are taken.
+type Stages uint8
+
+// The lists of stages. Scripts may use besides what callers may: $expr in $match, and $lookup with let and pipeline.
+const (
+	Callers Stages = iota
+	Scripts
+)
+
+// Options are for Compile.
+type Options struct {
+	Stages    Stages
+	MaxStages int // of the pipeline and those in its stages together; 0: 1000, as servers have it
+}
+
+const (
+	serverStages = 1000
+	maxDepth     = 20 // pipelines in pipelines, as servers have it
+)
+
+// Compile checks a pipeline and makes it runnable. stages is as document.Marshal takes it. Only stages of the table are
+// taken, at every depth; everything else is errs.Invalid with code "bad_pipeline", and a message that names the stage.
+func Compile(stages bson.A, o Options) (*Pipeline, error) {
+	if o.MaxStages <= 0 {
+		o.MaxStages = serverStages
+	}
+	c := &compiler{options: o, stages: new(int)}
+	if _, err := document.MarshalValue(stages); err != nil { // what follows relies on that
+		return nil, coded(err, codeBadValue)
+	}
+	compiled, raw, err := c.pipeline(stages)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pipeline{chain: compiled, collections: c.collections}
+	for _, stage := range raw {
+		doc, err := document.Marshal(stage)
+		if err != nil {
+			return nil, err
+		}
+		p.raw = append(p.raw, doc)
+	}
+	return p, nil
+}
+
+// Raw gives the stages as a MongoDB server is sent them, made of what Compile understood. The caller must not change it.
+func (p *Pipeline) Raw() []bson.Raw { return p.raw }
+
+// Collections gives the names of the collections that the pipeline reads besides its own, each once. The caller must not
+// change it.
+func (p *Pipeline) Collections() []string { return p.collections }
+
+// Leading is the part of the pipeline that the first Find does.
+func (p *Pipeline) Leading() Query { return p.chain.lead }
+
+// chain is the stages of one pipeline.
+type chain struct {
+	lead Query // what comes first, as a query
+	rest []stage
+}
+
+// stage is a compiled stage.
+type stage interface {
+	// open makes the part of the stage in one run: it takes documents, and gives next what it makes of them.
+	open(r *run, next sink) sink
+}
+
+// compiler compiles one pipeline.
+type compiler struct {
+	options     Options
+	vars        []string // that a $lookup around binds, the innermost first
+	within      string   // the stage that the pipeline is in
+	depth       int
+	stages      *int // so far
+	collections []string
+}
+
+func (c *compiler) pipeline(list bson.A) (chain, []bson.D, error) {
+	var stages []stage
+	raw := make([]bson.D, 0, len(list))
+	for _, v := range list {
+		d, ok := asObject(v)
+		switch {
+		case !ok:
+			return chain{}, nil, bad(codeTypeMismatch, "each stage of a pipeline has to be an object")
+		case len(d) != 1:
+			return chain{}, nil, bad(40323, "a stage of a pipeline has to be an object with one field, its name")
+		}
+		if *c.stages++; *c.stages > c.options.MaxStages {
+			return chain{}, nil, bad(7749501, "a pipeline may have %d stages at most", c.options.MaxStages)
+		}
+		s, spec, err := c.stage(d[0].Key, d[0].Value)
+		if err != nil {
+			return chain{}, nil, err
+		}
+		stages = append(stages, s)
+		raw = append(raw, bson.D{{Key: d[0].Key, Value: spec}})
+	}
+	return newChain(stages), raw, nil
+}
+
+func (c *compiler) stage(name string, spec any) (stage, any, error) {
+	compile := c.lookUp(name)
+	if compile == nil {
+		return nil, nil, bad(40324, "the stage %s is not supported", readable(name))
+	}
+	return compile(c, name, spec)
+}
+
+// inner compiles a pipeline that is part of a stage.
+func (c *compiler) inner(stage string, list bson.A, vars []string) (chain, []bson.D, error) {
+	if c.depth >= maxDepth {
+		return chain{}, nil, bad(232, "pipelines are nested more than %d deep", maxDepth)
+	}
+	sub := &compiler{
+		options: c.options, vars: slices.Concat(vars, c.vars), within: stage, depth: c.depth + 1, stages: c.stages, collections: c.collections,
+	}
+	compiled, raw, err := sub.pipeline(list)
+	c.collections = sub.collections
+	return compiled, raw, err
+}
+
+// reads notes that another collection is read.
+func (c *compiler) reads(collection string) {
+	if !slices.Contains(c.collections, collection) {
+		c.collections = append(c.collections, collection)
+	}
+}
+
+// newChain moves what comes first into a query.
+func newChain(stages []stage) chain {
+	var c chain
+	stages = settle(stages)
+	for len(stages) > 0 {
+		rest, ok := stages[0].(leading)
+		if !ok {
+			break
+		}
+		left, taken := rest.lead(&c.lead)
+		if !taken {
+			break
+		}
+		stages = stages[1:]
+		if left != nil {
+			stages = append([]stage{left}, stages...)
+			break
+		}
+	}
+	c.rest = stages
+	return c
+}
+
+// leading is a stage that a query can take over.
+type leading interface {
+	stage
+	// lead adds the stage to q and says whether it could. What q can't do of it is left.
+	lead(q *Query) (left stage, taken bool)
+}
+
+// settle brings stages into the order in which a server runs them, where that shows in which errors there are: a $match
+// comes before a $sort, $skip and $limit
+// before what makes one document of one. A $limit behind a $sort becomes part of it.
+func settle(stages []stage) []stage {
+	stages = slices.Clone(stages)
+	for i := len(stages) - 1; i > 0; i-- { // of two orders in a row the second counts
+		_, first := stages[i-1].(*sorting)
+		_, second := stages[i].(*sorting)
+		if first && second {
+			stages = slices.Delete(stages, i-1, i)
+		}
+	}
+	for i := range stages { // a filter comes before an order
+		for at := i; at > 0; at-- {
+			_, first := stages[at-1].(*sorting)
+			_, second := stages[at].(*match)
+			if !first || !second {
+				break
+			}
+			stages[at-1], stages[at] = stages[at], stages[at-1]
+		}
+	}
+	for i := range stages {
+		switch stages[i].(type) {
+		case skip, limit:
+		default:
+			continue
+		}
+		for at := i; at > 0; at-- {
+			if !oneForOne(stages[at-1]) {
+				break
+			}
+			stages[at-1], stages[at] = stages[at], stages[at-1]
+		}
+	}
+	for i := range stages {
+		s, isSort := stages[i].(*sorting)
+		if !isSort {
+			continue
+		}
+		if most := mostNeeded(stages[i+1:]); most > 0 {
+			stages[i] = &sorting{by: s.by, most: most}
+		}
+	}
+	return stages
+}
+
+// oneForOne says whether a stage makes one document of each.
+func oneForOne(s stage) bool {
+	switch s.(type) {
+	case *project, *replace:
+		return true
+	default:
+		return false
+	}
+}
+
+// mostNeeded is how many documents at most are needed by stages; 0: all of them.
+func mostNeeded(stages []stage) int64 {
+	var skipped int64
+	for _, s := range stages {
+		switch s := s.(type) {
+		case skip:
+			if skipped += int64(s); skipped < 0 {
+				return 0
+			}
+		case limit:
+			return max(skipped+int64(s), 0)
+		case *project, *replace:
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// Query says which documents Source.Find gives, and in which order.
+type Query struct {
+	Filter *mql.Filter // nil: all
+	Sort   mql.Sort    // empty: any order
+	Skip   int64
+	Limit  int64 // 0: no limit
+}

@@ -1,0 +1,171 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
+)
+
+// parse reads stages in extended JSON.
+func parse(t *testing.T, text string) bson.A {
+	t.Helper()
+	var d struct{ P bson.A }
+	if err := bson.UnmarshalExtJSON([]byte(`{"P":`+text+`}`), false, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d.P
+}
+
+func docs(t *testing.T, n int) memory {
+	t.Helper()
+	m := memory{}
+	for i := range n {
+		doc, err := document.Marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "text", Value: strings.Repeat("x", 1000)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[""] = append(m[""], doc)
+	}
+	return m
+}
+
+func run(ctx context.Context, t *testing.T, src pipeline.Source, text string, b pipeline.Budget) ([]bson.Raw, error) {
+	t.Helper()
+	p, err := pipeline.Compile(parse(t, text), pipeline.Options{Stages: pipeline.Scripts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []bson.Raw
+	err = p.Run(ctx, src, b, func(doc bson.Raw) error {
+		out = append(out, bytes.Clone(doc))
+		return nil
+	})
+	return out, err
+}
+
+func TestRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"$out": "x"}]`:                              "$out",
+		`[{"$merge": "x"}]`:                            "$merge",
+		`[{"$facet": {"a": [{"$out": "x"}]}}]`:         "$out",
+		`[{"$match": {"$where": "1"}}]`:                "$where",
+		`[{"$match": {"$expr": true}}]`:                "$expr",
+		`[{"$match": {"$or": [{"$expr": true}]}}]`:     "$expr",
+		`[{"$project": {"a": {"$function": {}}}}]`:     "$function",
+		`[{"$limit": 1}, {"$limit": 1}, {"$skip": 1}]`: "2 stages",
+		`[{"$unionWith": "system.users"}]`:             "system.users",
+	} {
+		_, err := pipeline.Compile(parse(t, text), pipeline.Options{Stages: pipeline.Callers, MaxStages: 2})
+		if errs.KindOf(err) != errs.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want a refusal that names %s", text, err, want)
+		}
+	}
+}
+
+func TestLeading(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"$match": {"a": 1}}, {"$sort": {"a": -1}}, {"$skip": 2}, {"$limit": 3}]`:  `{"a": {"$eq": {"$numberInt":"1"}}} [{a true}] 2 3`,
+		`[{"$sort": {"a": 1}}, {"$match": {"a": 1}}, {"$match": {"$expr": "$b"}}]`:   `{"a": {"$eq": {"$numberInt":"1"}}} [] 0 0`,
+		`[{"$match": {"a": 1, "$expr": "$b"}}, {"$limit": 3}]`:                       `{"a": {"$eq": {"$numberInt":"1"}}} [] 0 0`,
+		`[{"$limit": 3}, {"$match": {"a": 1}}]`:                                      `{} [] 0 3`,
+		`[{"$addFields": {"a": 1}}, {"$skip": 3}, {"$unwind": "$a"}, {"$limit": 4}]`: `{} [] 3 0`,
+		`[{"$unwind": "$a"}, {"$match": {"a": 1}}]`:                                  `{} [] 0 0`,
+	} {
+		p, err := pipeline.Compile(parse(t, text), pipeline.Options{Stages: pipeline.Scripts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(p.Leading()); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestCollections(t *testing.T) {
+	p, err := pipeline.Compile(parse(t, `[{"$unionWith": "a"}, {"$facet": {"x": [{"$unionWith": {"coll": "b", "pipeline": [{"$unionWith": "a"}]}}]}}]`),
+		pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, p.Collections()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	src := docs(t, 100)
+	for text, want := range map[string]string{
+		`[{"$addFields": {"a": 1}}, {"$sort": {"_id": -1}}]`:                "aggregation_too_large",
+		`[{"$facet": {"a": []}}]`:                                           "aggregation_too_large",
+		`[{"$sample": {"size": 90}}]`:                                       "aggregation_too_large",
+		`[{"$addFields": {"a": 1}}]`:                                        "too_many_results",
+		`[{"$addFields": {"text": 1}}]`:                                     "too_many_results",
+		`[{"$addFields": {"a": 1}}, {"$sort": {"_id": -1}}, {"$limit": 3}]`: "",
+		`[{"$sample": {"size": 3}}]`:                                        "",
+	} {
+		_, err := run(t.Context(), t, src, text, pipeline.Budget{Memory: 50_000, Results: 80, ResultBytes: 60_000})
+		var got string
+		if err != nil {
+			got = errs.From(err).Code
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q (%v)", text, got, want, err)
+		}
+	}
+}
+
+func TestEndsWithContext(t *testing.T) {
+	src := docs(t, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, text := range []string{`[]`, `[{"$unwind": "$text"}]`, `[{"$count": "n"}]`, `[{"$facet": {"a": [{"$count": "n"}]}}]`} {
+		if _, err := run(ctx, t, src, text, pipeline.Budget{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestErrorOfCallerEndsRun(t *testing.T) {
+	src := docs(t, 10)
+	own := errors.New("own")
+	for _, text := range []string{`[]`, `[{"$sort": {"text": 1}}]`, `[{"$facet": {"a": []}}]`, `[{"$addFields": {"a": 1}}, {"$sort": {"a": 1}}]`} {
+		p, err := pipeline.Compile(parse(t, text), pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		err = p.Run(t.Context(), src, pipeline.Budget{}, func(bson.Raw) error { calls++; return own })
+		if !errors.Is(err, own) || calls != 1 {
+			t.Errorf("%s: %v after %d calls", text, err, calls)
+		}
+	}
+}
+
+func TestSampleIsOfTheDocuments(t *testing.T) {
+	got, err := run(t.Context(), t, docs(t, 10), `[{"$sample": {"size": 20}}, {"$sort": {"_id": 1}}, {"$project": {"_id": 1}}]`, pipeline.Budget{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, doc := range got {
+		if doc.Lookup("_id").AsInt64() != int64(i) {
+			t.Errorf("%v at %d", doc, i)
+		}
+	}
+	if len(got) != 10 {
+		t.Errorf("%d documents", len(got))
+	}
+}
+
+func describe(q pipeline.Query) string {
+	return fmt.Sprint(q.Filter.Raw(), " ", q.Sort, " ", q.Skip, " ", q.Limit)
+}
