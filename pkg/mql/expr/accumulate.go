@@ -106,7 +106,8 @@ func CompileAccumulator(
 	if c.patterns {
 		a.operand = forServer(raw)
 	}
-	return a, a.fold()
+	err = a.fold()
+	return a, err
 }
 
 func (a *Accumulator) parse(c *compiler, name string, v bson.RawValue, order func(bson.Raw) (SortKeys, error)) (err error) {
@@ -206,6 +207,7 @@ func (a *Accumulator) Start(s *State, env *Env) error {
 	case accSum, accAvg:
 		total := newSum()
 		s.sum, s.memory = &total, 128
+	default:
 	}
 	if a.n == nil {
 		return nil
@@ -220,8 +222,7 @@ func (a *Accumulator) Start(s *State, env *Env) error {
 
 // manyLimit reads the n of $firstN and the like.
 func manyLimit(v bson.RawValue) (int, error) {
-	switch {
-	case !isNumber(v.Type):
+	if !isNumber(v.Type) {
 		return 0, fail(5787902, "n has to be a whole number, not %s", typeName(v.Type))
 	}
 	n, err := toLong(v)

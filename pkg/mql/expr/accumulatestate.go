@@ -87,6 +87,7 @@ func (s *State) add(kind accumulation, v bson.RawValue) error {
 		s.items = append(s.items, s.kept(v))
 	case accMaxN, accMinN:
 		s.addBest(kind, v)
+	default: // $count has no values, $top and $bottom have keys
 	}
 	return nil
 }
@@ -147,13 +148,14 @@ func (s *State) addBest(kind accumulation, v bson.RawValue) {
 	}
 	at, _ := slices.BinarySearchFunc(s.items, v, func(a, b bson.RawValue) int {
 		c := compare(a, b)
-		if kind == accMaxN {
-			c = -c
-		}
-		if c == 0 {
+		switch {
+		case kind == accMaxN:
+			return -c // before its equals
+		case c == 0:
 			return -1 // behind its equals
+		default:
+			return c
 		}
-		return c
 	})
 	if at >= s.limit {
 		return

@@ -315,7 +315,7 @@ func remainder(env *Env, a, b bson.RawValue) (bson.RawValue, error) {
 	if a.Type == bson.TypeInt64 || b.Type == bson.TypeInt64 {
 		return env.int64(n), nil
 	}
-	return env.int32(int32(n)), nil //nolint:gosec // less than an int32
+	return env.int32(int32(n)), nil
 }
 
 func isInt32(f float64) bool { return f == math.Trunc(f) && f >= math.MinInt32 && f <= math.MaxInt32 }

@@ -247,8 +247,8 @@ func (env *Env) numbers(from, to, step int64) (bson.RawValue, error) {
 	start := env.open()
 	for i := range max(n, 0) {
 		v := [4]byte{}
-		u := uint32(from + i*step) //nolint:gosec // the bits of an int32
-		v[0], v[1], v[2], v[3] = byte(u), byte(u>>8), byte(u>>16), byte(u>>24)
+		u := uint32(from + i*step)                                             //nolint:gosec // the bits of an int32
+		v[0], v[1], v[2], v[3] = byte(u), byte(u>>8), byte(u>>16), byte(u>>24) //nolint:gosec // bytes of it
 		env.item(int(i), bson.RawValue{Type: bson.TypeInt32, Value: v[:]})
 		if err := env.step(); err != nil {
 			return missing, err

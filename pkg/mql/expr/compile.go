@@ -41,6 +41,7 @@ func (c *compiler) expression(v bson.RawValue) (node, error) {
 		if s := bytesOf(v); bytes.HasPrefix(s, []byte{'$'}) {
 			return c.path(string(s))
 		}
+	default:
 	}
 	return &constant{v: v}, nil
 }

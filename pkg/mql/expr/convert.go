@@ -178,6 +178,7 @@ func toInteger(v bson.RawValue, target bson.Type) (int64, error) {
 		if target == bson.TypeInt64 {
 			return int64Of(v), nil
 		}
+	default:
 	}
 	return 0, unsupported(v.Type, target)
 }

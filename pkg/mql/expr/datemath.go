@@ -5,13 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/apd/v3"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
 )
-
-const decimalRounding = apd.RoundHalfEven
 
 // unit is a unit of time.
 type unit int
@@ -122,6 +119,7 @@ func addDate(ms int64, u unit, amount int64, loc *time.Location) (int64, error) 
 		return addMonths(ms, 3*amount, loc)
 	case months:
 		return addMonths(ms, amount, loc)
+	default:
 	}
 	step, ok := times(amount, u.length())
 	if !ok {
@@ -133,13 +131,12 @@ func addDate(ms int64, u unit, amount int64, loc *time.Location) (int64, error) 
 		if ok {
 			local, ok = plus(local, step)
 		}
-		if !ok {
-			return 0, overflow()
-		}
-		if step == 0 {
+		switch {
+		case step == 0:
 			return ms, nil
+		case ok:
+			return fromLocal(local, loc), nil
 		}
-		return fromLocal(local, loc), nil
 	}
 	if ms, ok = plus(ms, step); !ok && u == millis {
 		return 0, fail(codeDuration, "the date is out of range")
@@ -315,15 +312,15 @@ func runDateTrunc(env *Env, n *dateNode) (bson.RawValue, error) {
 	if err != nil || isNull(v.Type) {
 		return null, err
 	}
+	unitValue, err := n.operands[1].eval(env)
+	if err != nil || isNull(unitValue.Type) {
+		return null, err
+	}
 	size := bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}
 	if n.operands[2] != nil {
 		if size, err = n.operands[2].eval(env); err != nil || isNull(size.Type) {
 			return null, err
 		}
-	}
-	unitValue, err := n.operands[1].eval(env)
-	if err != nil || isNull(unitValue.Type) {
-		return null, err
 	}
 	week := missing
 	if isWeek(unitValue) && n.operands[4] != nil {
@@ -350,7 +347,7 @@ func runDateTrunc(env *Env, n *dateNode) (bson.RawValue, error) {
 	if err != nil {
 		return missing, err
 	}
-	if bin > 100_000_000_000 {
+	if bin > 100_000_000_000 && u <= days {
 		return missing, fail(5439006, "$dateTrunc takes no binSize above 100000000000")
 	}
 	if ms, err = truncateDate(ms, u, bin, day, loc); err != nil {
@@ -395,6 +392,7 @@ func truncateDate(ms int64, u unit, bin int64, first time.Weekday, loc *time.Loc
 			return 0, overflow()
 		}
 		return fromLocal(local, loc), nil
+	default:
 	}
 	origin := fromLocal(reference, loc)
 	length, ok := times(bin, u.length())

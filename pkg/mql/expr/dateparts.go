@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/cockroachdb/apd/v3"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -73,7 +74,16 @@ func runDateFromParts(env *Env, n *dateNode) (bson.RawValue, error) {
 		month, day = 1, 4-int64(isoDay(january4))+(parts[partISOWeek]-1)*7+parts[partISODay]
 	}
 	t := time.Date(int(parts[first]), time.Month(month), int(day), int(parts[partHour]), int(parts[partMinute]), 0, 0, time.UTC)
-	ms := t.UnixMilli() + parts[partSecond]*1000 + parts[partMillisecond]
+	ms, ok := times(parts[partSecond], 1000)
+	if ok {
+		ms, ok = plus(ms, parts[partMillisecond])
+	}
+	if ok {
+		ms, ok = plus(ms, t.UnixMilli())
+	}
+	if !ok {
+		return missing, fail(codeDuration, "$dateFromParts makes a date out of range")
+	}
 	return env.date(fromLocal(ms, loc)), nil
 }
 
@@ -116,8 +126,9 @@ func isLongValue(v bson.RawValue) bool {
 		f := doubleOf(v)
 		return f == math.Trunc(f) && f >= -1<<63 && f < 1<<63
 	case bson.TypeDecimal128:
-		_, exact, ok := decimalLong(decimalOf(v), decimalRounding)
-		return ok && exact
+		f := floatOf(v) // servers look at the nearest double, too
+		_, exact, ok := decimalLong(decimalOf(v), apd.RoundHalfEven)
+		return ok && exact || f == math.Trunc(f) && f >= -1<<63 && f < 1<<63
 	default:
 		return isIntegral(v)
 	}

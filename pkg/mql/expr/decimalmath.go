@@ -13,7 +13,7 @@ type wide struct{ apd.Context }
 
 func wideContext(digits int64) *wide {
 	return &wide{apd.Context{
-		Precision:   uint32(34 + 20 + max(0, min(digits, 7000))), //nolint:gosec // positive
+		Precision:   uint32(34 + 20 + max(0, min(digits, 7000))),
 		MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven,
 	}}
 }

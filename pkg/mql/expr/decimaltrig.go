@@ -191,7 +191,8 @@ func hyperbolic(d *apd.Decimal) (w *wide, up, down *apd.Decimal) {
 		return w, nil, nil
 	}
 	up = w.exp(d)
-	return w, up, w.quo(apd.New(1, 0), up)
+	down = w.quo(apd.New(1, 0), up)
+	return w, up, down
 }
 
 func decimalSinh(d *apd.Decimal) *apd.Decimal {
@@ -233,10 +234,12 @@ func decimalTanh(d *apd.Decimal) *apd.Decimal {
 }
 
 func decimalAsinh(d *apd.Decimal) *apd.Decimal {
-	if isZero(d) || d.Form == apd.Infinite {
+	switch {
+	case isZero(d) || d.Form == apd.Infinite:
 		return d
-	}
-	if magnitude(d) < -20 {
+	case magnitude(d) < -6100: // as servers have it
+		return zero(false)
+	case magnitude(d) < -20:
 		return full(d)
 	}
 	w, x := wideContext(60), new(apd.Decimal).Abs(d)

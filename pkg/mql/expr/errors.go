@@ -38,6 +38,8 @@ func errMemory(limit int) error {
 }
 
 // Codes of a MongoDB server that many operators share. Others stand where they are given.
+//
+//nolint:errname // they are numbers
 const (
 	codeBadValue      document.ServerCode = 2
 	codeFailedToParse document.ServerCode = 9

@@ -87,7 +87,7 @@ func walkPaths(n node, fn func(variable, path string)) {
 	if r, ok := n.(reading); ok {
 		r.reads(fn)
 	}
-	_ = n.each(func(p *node) error { //nolint:errcheck // it gives none
+	_ = n.each(func(p *node) error {
 		walkPaths(*p, fn)
 		return nil
 	})

@@ -21,12 +21,14 @@ type eachCodes [5]document.ServerCode
 
 func parseMap(c *compiler, name string, v bson.RawValue) (node, error) {
 	n := &each{}
-	return n, n.parse(c, name, "in", v, eachCodes{16878, 16879, 16880, 16882})
+	err := n.parse(c, name, "in", v, eachCodes{16878, 16879, 16880, 16882})
+	return n, err
 }
 
 func parseFilter(c *compiler, name string, v bson.RawValue) (node, error) {
 	n := &each{filter: true}
-	return n, n.parse(c, name, "cond", v, eachCodes{28646, 28647, 28648, 28650})
+	err := n.parse(c, name, "cond", v, eachCodes{28646, 28647, 28648, 28650})
+	return n, err
 }
 
 func (n *each) parse(c *compiler, name, part string, v bson.RawValue, codes eachCodes) error {

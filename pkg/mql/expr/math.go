@@ -28,6 +28,7 @@ func abs(env *Env, name string, v bson.RawValue) (bson.RawValue, error) {
 		return env.withoutSign(v), nil
 	case bson.TypeDouble:
 		return env.double(math.Abs(doubleOf(v))), nil
+	default:
 	}
 	n := integerOf(v)
 	switch {
@@ -49,11 +50,21 @@ func toWhole(double func(float64) float64, rounding apd.Rounder) operator {
 		case bson.TypeDouble:
 			return env.double(double(doubleOf(v))), nil
 		case bson.TypeDecimal128:
-			return env.decimal(quantize(decimalOf(v), 0, rounding)), nil
+			return env.decimal(whole(decimalOf(v), rounding)), nil
 		default:
 			return v, nil
 		}
 	})
+}
+
+// whole rounds to an integer.
+func whole(d *apd.Decimal, rounding apd.Rounder) *apd.Decimal {
+	out := quantize(d, 0, rounding)
+	away := rounding == apd.RoundCeiling && !d.Negative || rounding == apd.RoundFloor && d.Negative
+	if isZero(out) && !isZero(d) && away { // d is too small for the library
+		out.Coeff.SetInt64(1)
+	}
+	return out
 }
 
 // rounded is a decimal with a number of digits behind the point.
@@ -136,6 +147,7 @@ func (n *rounds) round(env *Env, v bson.RawValue, places int64) (bson.RawValue, 
 			return v, nil
 		}
 		return env.double(decimalFloat(d)), nil
+	default:
 	}
 	if places >= 0 {
 		return v, nil
@@ -199,6 +211,9 @@ func pow(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 	case !truth(a) && isNegative(b):
 		return missing, fail(28764, "%s can't raise 0 to a negative power", name)
 	case a.Type == bson.TypeDecimal128 || b.Type == bson.TypeDecimal128:
+		if !truth(b) || isOne(a) { // even with NaN
+			return env.decimal(full(apd.New(1, 0))), nil
+		}
 		return env.decimals(a, b, decimalPow), nil
 	case a.Type == bson.TypeDouble || b.Type == bson.TypeDouble:
 		return env.double(math.Pow(floatOf(a), floatOf(b))), nil
@@ -212,6 +227,10 @@ func pow(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 	default:
 		return env.integer(n), nil
 	}
+}
+
+func isOne(v bson.RawValue) bool {
+	return document.Compare(v, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}) == 0
 }
 
 func integerPow(base, exp int64) (int64, bool) {
@@ -251,7 +270,9 @@ func isNaN(v bson.RawValue) bool {
 	}
 }
 
-// sqrtCode and the others are what a server says of numbers out of an operator's range.
+// Codes of numbers out of an operator's range.
+//
+//nolint:errname // they are numbers
 const (
 	codeSqrt  document.ServerCode = 28714
 	codeLn    document.ServerCode = 28766
@@ -336,7 +357,7 @@ func log(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 		return missing, fail(28757, "%s needs a number as its base, not %s", name, typeName(b.Type))
 	case !positive.holds(a):
 		return missing, fail(28758, "%s takes positive numbers only", name)
-	case !positive.holds(b) || document.Compare(b, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}) == 0:
+	case !positive.holds(b) || isOne(b):
 		return missing, fail(28759, "%s needs a positive base other than 1", name)
 	case isNaN(a) || isNaN(b):
 		return env.double(math.Float64frombits(quietNaN)), nil

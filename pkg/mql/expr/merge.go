@@ -1,5 +1,7 @@
 package expr
 
+import "slices"
+
 // merging is how a server rewrites an operator with any number of operands before it runs it: which of them are computed
 // at once, and in which order they come then. It shows in which error comes first, and in how sums are rounded.
 type merging struct {
@@ -42,7 +44,7 @@ func (m merging) fold(f *folder, args operands) (node, error) {
 			continue
 		}
 		if inner, ok := m.inner(n); ok {
-			queue = append(inner[:len(inner):len(inner)], queue...)
+			queue = append(slices.Clip(inner), queue...)
 			continue
 		}
 		if !m.commutes {

@@ -228,6 +228,7 @@ func fieldName(operator string, n node, codes [3]document.ServerCode) (string, e
 			return string(bytesOf(n.v)), nil
 		case 0: // $$REMOVE
 			return "", bad(codes[0], "%s needs the name of a field", operator)
+		default:
 		}
 		return "", bad(codes[2], "%s needs text as field, not %s", operator, typeName(n.v.Type))
 	case *rootPath, *slotPath, *outsidePath, *now:

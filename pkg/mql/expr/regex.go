@@ -185,6 +185,7 @@ func (n *regexNode) search(env *Env, p *compiledPattern, s []byte) (bson.RawValu
 		start := len(env.arena)
 		env.match(s, m, 0, 0)
 		return env.value(bson.TypeEmbeddedDocument, start), env.room(0)
+	default:
 	}
 	start, at, position, index := env.open(), 0, 0, 0
 	for i, m := range p.all(s) {
@@ -223,7 +224,7 @@ func (p *compiledPattern) all(s []byte) (out [][]int) {
 		}
 		_, size := utf8.DecodeLastRune(s[:m[1]])
 		from := m[1] - size
-		if e := p.behind.FindSubmatchIndex(s[from:]); e != nil && e[1] == size {
+		if e := p.behind.FindSubmatchIndex(s[from:]); len(e) > 1 && e[1] == size {
 			for i := range e {
 				if e[i] >= 0 {
 					e[i] += from

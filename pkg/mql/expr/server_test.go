@@ -253,6 +253,10 @@ func deliberate(c *expression, server outcome) string {
 	arithmetic := strings.Contains(text, "$dateAdd") || strings.Contains(text, "$dateSubtract")
 	reading := strings.Contains(text, "$dateFromString") || strings.Contains(text, "$toDate") || strings.Contains(text, "$convert")
 	switch {
+	case strings.Contains(text, "$pow") && isInexact(c.expr) && server.code == c.code:
+		return "the last digits of functions, computed on with"
+	case strings.Contains(text, "$dateDiff") && strings.Contains(text, "Lord_Howe"):
+		return "hours in zones whose clocks change by half an hour"
 	case reading && c.code == 241 && server.code != 241:
 		return "a server reads more forms of dates"
 	case arithmetic && hasOldFraction(c.expr, c.docs):

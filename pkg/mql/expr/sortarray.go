@@ -26,14 +26,13 @@ func parseSortArray(c *compiler, name string, v bson.RawValue) (node, error) {
 		return nil, bad(2942500, "%s needs an object, not %s", name, typeName(v.Type))
 	}
 	n := &sortArray{}
-	var by bson.RawValue
 	for it := items(v); it.Next(); {
 		var err error
 		switch string(it.Key()) {
 		case "input":
 			n.input, err = c.expression(it.Value())
 		case "sortBy":
-			by = it.Value()
+			n.by, err = parseSortBy(name, it.Value())
 		default:
 			err = bad(2942501, "%s does not know %s", name, readable(it.Key()))
 		}
@@ -44,12 +43,10 @@ func parseSortArray(c *compiler, name string, v bson.RawValue) (node, error) {
 	switch {
 	case n.input == nil:
 		return nil, bad(2942502, "%s needs input", name)
-	case by.Type == 0:
+	case n.by == nil:
 		return nil, bad(2942503, "%s needs sortBy", name)
 	}
-	var err error
-	n.by, err = parseSortBy(name, by)
-	return n, err
+	return n, nil
 }
 
 func parseSortBy(name string, v bson.RawValue) ([]sortKey, error) {

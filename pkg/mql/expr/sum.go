@@ -143,6 +143,7 @@ func (s *sum) value(env *Env) bson.RawValue {
 		}
 	case bson.TypeInt32:
 		return env.integer(s.small)
+	default:
 	}
 	return env.double(s.double())
 }

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -49,30 +51,28 @@ func parseZip(c *compiler, name string, v bson.RawValue) (node, error) {
 	case len(defaults) > 0 && len(defaults) != len(inputs):
 		return nil, bad(34467, "%s needs as many defaults as inputs", name)
 	}
-	n.operands, n.inputs = append(inputs, defaults...), len(inputs)
+	n.operands, n.inputs = slices.Concat(inputs, defaults), len(inputs)
 	return n, nil
 }
 
 func (n *zip) eval(env *Env) (bson.RawValue, error) {
 	mark := len(env.stack)
 	shortest, longest := -1, 0
-	for i, a := range n.operands {
+	for _, a := range n.operands[:n.inputs] {
 		v, err := a.eval(env)
 		switch {
 		case err != nil:
 			return missing, err
-		case i >= n.inputs:
 		case isNull(v.Type):
 			env.stack = env.stack[:mark]
 			return null, nil
 		case v.Type != bson.TypeArray:
 			return missing, fail(34468, "$zip takes lists, not %s", typeName(v.Type))
-		default:
-			size := count(v)
-			longest = max(longest, size)
-			if shortest < 0 || size < shortest {
-				shortest = size
-			}
+		}
+		size := count(v)
+		longest = max(longest, size)
+		if shortest < 0 || size < shortest {
+			shortest = size
 		}
 		env.push(v)
 	}
@@ -80,13 +80,32 @@ func (n *zip) eval(env *Env) (bson.RawValue, error) {
 	if n.longest {
 		rows = longest
 	}
-	values := env.stack[mark:]
+	if rows > shortest {
+		if err := n.defaults(env, mark, rows); err != nil {
+			return missing, err
+		}
+	}
 	if err := env.room(rows * n.inputs * 8); err != nil {
 		return missing, err
 	}
-	out, err := n.rows(env, values, rows)
+	out, err := n.rows(env, env.stack[mark:], rows)
 	env.stack = env.stack[:mark]
 	return out, err
+}
+
+// defaults computes those that are needed, and pushes them behind the inputs.
+func (n *zip) defaults(env *Env, mark, rows int) error {
+	for i, a := range n.operands[n.inputs:] {
+		v := missing
+		if count(env.stack[mark+i]) < rows {
+			var err error
+			if v, err = a.eval(env); err != nil {
+				return err
+			}
+		}
+		env.push(v)
+	}
+	return nil
 }
 
 func (n *zip) rows(env *Env, values []bson.RawValue, rows int) (bson.RawValue, error) {
@@ -97,8 +116,7 @@ func (n *zip) rows(env *Env, values []bson.RawValue, rows int) (bson.RawValue, e
 	start := env.open()
 	for row := range rows {
 		env.item(row, bson.RawValue{Type: bson.TypeArray})
-		list := env.open()
-		at := 0
+		list, at := env.open(), 0
 		for i := range columns {
 			v := null
 			if columns[i].Next() {

@@ -115,12 +115,12 @@ func partAs(part func(env *Env, t time.Time) bson.RawValue) operator {
 				return n, nil
 			}
 		}
+		if v.Type == bson.TypeArray && count(v) != 1 {
+			return nil, bad(40536, "%s takes one operand, not %d", name, count(v))
+		}
 		args, err := c.operands(v)
 		if err != nil {
 			return nil, err
-		}
-		if len(args) != 1 {
-			return nil, bad(40536, "%s takes one operand, not %d", name, len(args))
 		}
 		n.date = args[0]
 		return n, nil
