@@ -302,10 +302,8 @@ func remainder(env *Env, a, b bson.RawValue) (bson.RawValue, error) {
 	case a.Type == bson.TypeDouble || b.Type == bson.TypeDouble && !isInt32(doubleOf(b)):
 		return env.double(math.Mod(floatOf(a), floatOf(b))), nil
 	}
-	x, y := integerOf(a), int64(0)
-	if b.Type == bson.TypeDouble {
-		y = int64(doubleOf(b))
-	} else {
+	x, y := integerOf(a), int64(floatOf(b))
+	if b.Type != bson.TypeDouble {
 		y = integerOf(b)
 	}
 	n := int64(0)

@@ -9,7 +9,7 @@ import (
 )
 
 // element is $arrayElemAt.
-func element(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
+func element(_ *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 	switch {
 	case isNull(a.Type) || isNull(b.Type):
 		return null, nil
@@ -152,7 +152,7 @@ func (n *indexOfArray) eval(env *Env) (bson.RawValue, error) {
 	at := 0
 	for it := items(list); it.Next() && at < to; at++ {
 		if at >= from && compare(v, it.Value()) == 0 {
-			return env.int32(int32(at)), nil //nolint:gosec // a list has fewer
+			return env.int32(int32(at)), nil
 		}
 	}
 	return env.int32(-1), nil
@@ -219,7 +219,7 @@ func (n *ranges) eval(env *Env) (bson.RawValue, error) {
 				return missing, err
 			}
 		}
-		code := document.ServerCode(34443 + 2*i) //nolint:gosec // small
+		code := document.ServerCode(34443 + 2*i)
 		switch {
 		case !isNumber(v[i].Type):
 			return missing, fail(code, "$range takes numbers, not %s", typeName(v[i].Type))

@@ -12,8 +12,13 @@ import (
 
 func BenchmarkEval(b *testing.B) {
 	doc, err := document.Marshal(bson.D{
-		{Key: "_id", Value: int32(1)}, {Key: "title", Value: "a title"}, {Key: "n", Value: int32(5)}, {Key: "m", Value: int32(7)},
-		{Key: "price", Value: 12.5}, {Key: "tags", Value: bson.A{"a", "b", "c"}}, {Key: "body", Value: strings.Repeat("text ", 80)},
+		{Key: "_id", Value: int32(1)},
+		{Key: "title", Value: "a title"},
+		{Key: "n", Value: int32(5)},
+		{Key: "m", Value: int32(7)},
+		{Key: "price", Value: 12.5},
+		{Key: "tags", Value: bson.A{"a", "b", "c"}},
+		{Key: "body", Value: strings.Repeat("text ", 80)},
 	})
 	if err != nil {
 		b.Fatal(err)

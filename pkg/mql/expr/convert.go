@@ -96,7 +96,7 @@ func targetType(v bson.RawValue) (bson.Type, error) {
 	case n == -1:
 		return bson.TypeMinKey, nil
 	case n >= 0 && n < 20 || n == 127:
-		return bson.Type(n), nil
+		return bson.Type(n), nil //nolint:gosec // checked
 	default:
 		return 0, fail(codeFailedToParse, "there is no type with the number %d", n)
 	}

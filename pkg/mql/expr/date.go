@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -165,11 +166,9 @@ func (r *dateReader) shortMillis() int {
 
 // zone reads Z or an offset.
 func (r *dateReader) zone(p *dateParts) {
-	for _, name := range []string{"Z", "z", "UTC", "GMT"} {
-		if r.skip(name) {
-			p.zoned = true
-			return
-		}
+	if slices.ContainsFunc([]string{"Z", "z", "UTC", "GMT"}, r.skip) {
+		p.zoned = true
+		return
 	}
 	for _, n := range []int{6, 5, 3} {
 		if len(r.rest) >= n {

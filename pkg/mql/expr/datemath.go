@@ -374,11 +374,7 @@ func truncateDate(ms int64, u unit, bin int64, first time.Weekday, loc *time.Loc
 	perMonth := int64(1)
 	switch u {
 	case years, quarters, months:
-		if u == years {
-			perMonth = 12
-		} else if u == quarters {
-			perMonth = 3
-		}
+		perMonth = [...]int64{years: 12, quarters: 3, months: 1}[u]
 		n := floorDiv(monthOf(t)-2000*12, perMonth*bin) * perMonth * bin
 		return addMonths(fromLocal(reference, loc), n, loc)
 	case weeks, days:

@@ -187,12 +187,11 @@ func (n *regexNode) search(env *Env, p *compiledPattern, s []byte) (bson.RawValu
 		return env.value(bson.TypeEmbeddedDocument, start), env.room(0)
 	default:
 	}
-	start, at, position, index := env.open(), 0, 0, 0
+	start, position, index := env.open(), 0, 0
 	for i, m := range p.all(s) {
 		env.item(i, bson.RawValue{Type: bson.TypeEmbeddedDocument})
 		position, index = env.match(s, m, position, index)
-		at = m[1]
-		if err := env.room(at); err != nil {
+		if err := env.room(m[1] - m[0]); err != nil {
 			return missing, err
 		}
 	}

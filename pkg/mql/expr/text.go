@@ -230,7 +230,7 @@ func (n *indexOfText) eval(env *Env) (bson.RawValue, error) {
 	if at >= 0 {
 		at += from
 	}
-	return env.int32(int32(at)), nil //nolint:gosec // below 2 GB
+	return env.int32(int32(at)), nil
 }
 
 // indexRunes searches and counts characters. What begins behind the last character is not found, unless there is none.
@@ -240,7 +240,7 @@ func indexRunes(s, token []byte, from, to int) int32 {
 	}
 	for at := 0; len(s) > 0 && at < to; at++ {
 		if at >= from && bytes.HasPrefix(s, token) {
-			return int32(at) //nolint:gosec // below 2 GB
+			return int32(at)
 		}
 		_, size := utf8.DecodeRune(s)
 		s = s[size:]
@@ -290,7 +290,7 @@ func substrCP(env *Env, name string, args []bson.RawValue) (bson.RawValue, error
 	}
 	var n [2]int64
 	for i := range n {
-		v, code := args[i+1], document.ServerCode(34450+2*i) //nolint:gosec // small
+		v, code := args[i+1], document.ServerCode(34450+2*i)
 		switch {
 		case !isNumber(v.Type):
 			return missing, fail(code, "%s needs numbers to begin at and as the length, not %s", name, typeName(v.Type))
@@ -396,7 +396,7 @@ func replaced(env *Env, name string, args []bson.RawValue, times int) (bson.RawV
 	none := false
 	for i, part := range [...]string{"input", "find", "replacement"} {
 		if none = none || isNull(args[i].Type); !isNull(args[i].Type) && args[i].Type != bson.TypeString {
-			return missing, fail(document.ServerCode(51746-i), "%s needs text as %s, not %s", name, part, typeName(args[i].Type)) //nolint:gosec // small
+			return missing, fail(document.ServerCode(51746-i), "%s needs text as %s, not %s", name, part, typeName(args[i].Type))
 		}
 	}
 	if none {

@@ -160,7 +160,7 @@ func value(r *rand.Rand, k kind) any {
 			return numberValue(r)
 		}
 		n := r.IntN(7) - 2
-		return pick(r, []any{int32(n), int32(n), int32(n), int64(n), float64(n)})
+		return pick(r, []any{int32(n), int32(n), int32(n), int64(n), float64(n)}) //nolint:gosec // small
 	case aText:
 		return textValue(r)
 	case aList:
@@ -200,7 +200,7 @@ func numberValue(r *rand.Rand) any {
 	case 5:
 		return r.NormFloat64() * 100
 	default:
-		return int32(r.IntN(20) - 6)
+		return int32(r.IntN(20) - 6) //nolint:gosec // small
 	}
 }
 
@@ -241,7 +241,7 @@ func dateValue(r *rand.Rand) any {
 	case 2:
 		id := bson.ObjectID{}
 		for i := range id {
-			id[i] = byte(r.IntN(256))
+			id[i] = byte(r.IntN(256)) //nolint:gosec // one
 		}
 		return id
 	case 3, 4: // around the turn of a day, month or year
@@ -258,10 +258,23 @@ func dateValue(r *rand.Rand) any {
 // rareValue is of a type that few operators take.
 func rareValue(r *rand.Rand) any {
 	return pick(r, []any{
-		nil, nil, nil, bson.Undefined{}, bson.MinKey{}, bson.MaxKey{}, bson.Timestamp{T: 5, I: 1}, bson.Binary{Data: []byte("abc")},
-		bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}, bson.Regex{Pattern: "a", Options: "i"}, bson.Symbol("sym"), bson.JavaScript("x"),
-		bson.NilObjectID, bson.D{}, bson.A{}, bson.A{nil}, bson.A{bson.A{int32(1)}, bson.A{}}, bson.D{{Key: "", Value: int32(1)}},
-		bson.D{{Key: "x.y", Value: int32(1)}, {Key: "$z", Value: int32(2)}}, math.NaN(), decimal("NaN"), true, false, "", "a",
+		nil, nil, nil,
+		bson.Undefined{},
+		bson.MinKey{},
+		bson.MaxKey{},
+		bson.Timestamp{T: 5, I: 1},
+		bson.Binary{Data: []byte("abc")},
+		bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")},
+		bson.Regex{Pattern: "a", Options: "i"},
+		bson.Symbol("sym"), bson.JavaScript("x"),
+		bson.NilObjectID,
+		bson.D{},
+		bson.A{},
+		bson.A{nil},
+		bson.A{bson.A{int32(1)}, bson.A{}},
+		bson.D{{Key: "", Value: int32(1)}},
+		bson.D{{Key: "x.y", Value: int32(1)}, {Key: "$z", Value: int32(2)}},
+		math.NaN(), decimal("NaN"), true, false, "", "a",
 	})
 }
 

@@ -187,7 +187,7 @@ func (g *expressions) small(depth int) any {
 	if g.IntN(3) == 0 {
 		return bson.D{{Key: "$mod", Value: bson.A{g.of(anInteger, depth), int32(9)}}}
 	}
-	return pick(g.Rand, []any{int32(g.IntN(12) - 3), int64(g.IntN(9)), float64(g.IntN(5)), 1.5, "a", nil, int32(0)})
+	return pick(g.Rand, []any{int32(g.IntN(12) - 3), int64(g.IntN(9)), float64(g.IntN(5)), 1.5, "a", nil, int32(0)}) //nolint:gosec // small
 }
 
 func sortOperand(g *expressions, _ int) any {
@@ -367,7 +367,7 @@ func yearOperand(g *expressions, depth int) any {
 	if g.IntN(8) == 0 {
 		return g.of(anInteger, depth)
 	}
-	return int32(1950 + g.IntN(100))
+	return int32(1950 + g.IntN(100)) //nolint:gosec // small
 }
 
 func dateText(g *expressions, depth int) any {
