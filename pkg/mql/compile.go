@@ -53,16 +53,23 @@ func coded(code document.ServerCode, err error) error { return errs.From(err).Wi
 
 // The codes that are given.
 const (
-	codeBadValue       = 2
-	codeTypeMismatch   = 14
-	codeOverflow       = 15
-	codePathNotViable  = 28
-	codeCannotBackfill = 34
-	codeConflicting    = 40
-	codeDollarPrefixed = 52
-	codeInvalidID      = 53
-	codeEmptyFieldName = 56
-	codeImmutableField = 66
+	codeFailedToParse   = 9
+	codeBadValue        = 2
+	codeTypeMismatch    = 14
+	codeOverflow        = 15
+	codePathNotViable   = 28
+	codeCannotBackfill  = 34
+	codeConflicting     = 40
+	codeDollarPrefixed  = 52
+	codeInvalidID       = 53
+	codeEmptyFieldName  = 56
+	codeEmptyInPath     = 15998
+	codeBadSlice        = 28667
+	codePathCollision   = 31249
+	codeMixedProjection = 31254
+	codeBadRegex        = 51091
+	codeNoPosition      = 51246
+	codeImmutableField  = 66
 )
 
 // readable cuts a name from outside to what a person can read.

@@ -137,8 +137,8 @@ func (w *projecting) elements(list []byte, parts partition, in nested) {
 func (w *projecting) matched(list []byte, p *part, in nested) {
 	v, ok := document.Element(list, document.ListIndex(w.at))
 	if !ok || len(p.parts) > 0 && !w.leaves(v) {
-		w.err = errs.New(errs.Invalid, "projection_failed",
-			"projection: %s.$: the filter has matched no element of the list: it needs a condition on elements of it", p.name)
+		w.err = coded(codeNoPosition, errs.New(errs.Invalid, "projection_failed",
+			"projection: %s.$: the filter has matched no element of the list: it needs a condition on elements of it", p.name))
 		return
 	}
 	start := w.open()

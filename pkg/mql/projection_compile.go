@@ -36,7 +36,11 @@ func (c *projectionCompiler) field(e bson.E, prefix string, depth int) error {
 	path := join(prefix, e.Key)
 	name, position := strings.CutSuffix(path, ".$")
 	if err := checkPath(name); err != nil {
-		return badProjection("projection: %q is not a field path; only the end of one may be .$", path)
+		err := badProjection("projection: %q is not a field path; only the end of one may be .$", path)
+		if strings.Contains("."+path+".", "..") {
+			err = coded(codeEmptyInPath, err)
+		}
+		return err
 	}
 	if ops, ok := operatorsOf(e.Value); ok && !position {
 		return c.operator(ops, path)
@@ -80,7 +84,7 @@ func (c *projectionCompiler) operator(ops bson.D, path string) error {
 	if e.Key == "$slice" {
 		s, ok := sliceOf(e.Value)
 		if !ok {
-			return badProjection("projection: %s: $slice needs a whole number or a list of two, the second above 0", path)
+			return coded(codeBadSlice, badProjection("projection: %s: $slice needs a whole number or a list of two, the second above 0", path))
 		}
 		return c.add(namedPart{path: path, take: true, slice: s})
 	}
@@ -140,7 +144,7 @@ func (c *projectionCompiler) add(named namedPart) error {
 	}
 	for _, other := range c.named {
 		if collide(other.path, named.path) || collide(named.path, other.path) {
-			return badProjection("projection: %s and %s are one path, or one is part of the other", other.path, named.path)
+			return coded(codePathCollision, badProjection("projection: %s and %s are one path, or one is part of the other", other.path, named.path))
 		}
 	}
 	c.named = append(c.named, named)
@@ -158,8 +162,8 @@ func (c *projectionCompiler) checkMixture() error {
 	for _, other := range c.named {
 		switch {
 		case other.decides() && last.decides() && other.take != last.take:
-			return badProjection("projection: %s is taken and %s left out: only _id may be left out of what is taken",
-				pathOf(other, last, true), pathOf(other, last, false))
+			return coded(codeMixedProjection, badProjection("projection: %s is taken and %s left out: only _id may be left out of what is taken",
+				pathOf(other, last, true), pathOf(other, last, false)))
 		case other.elem != nil && last.position || last.elem != nil && other.position:
 			return badProjection("projection: $ and $elemMatch do not go together")
 		}

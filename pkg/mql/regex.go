@@ -31,7 +31,7 @@ func compileRegexOperator(ops bson.D, path string) (Pred, error) {
 func compileRegex(text, options, path string) (*Regex, error) {
 	p, err := pattern.Compile(text, options)
 	if err != nil {
-		return nil, bad("filter: %s: %s", path, errs.From(err).Message)
+		return nil, coded(codeBadRegex, bad("filter: %s: %s", path, errs.From(err).Message))
 	}
 	return &Regex{Pattern: text, Options: p.Options, re: p.RE, raw: p.PCRE}, nil
 }

@@ -34,7 +34,11 @@ func (op *updateOp) listed(old bson.RawValue) ([]bson.RawValue, error) {
 		return nil, nil
 	}
 	if old.Type != bson.TypeArray {
-		return nil, op.fail("the value is %s, and this needs a list", typeName(old.Type))
+		code := document.ServerCode(codeBadValue)
+		if op.name == "$pop" {
+			code = codeTypeMismatch
+		}
+		return nil, coded(code, op.fail("the value is %s, and this needs a list", typeName(old.Type)))
 	}
 	values := make([]bson.RawValue, 0, countOf(old.Value))
 	for it := document.NewIter(old.Value); it.Next(); {
@@ -113,7 +117,11 @@ func (op *updateOp) wholeNumber(e bson.E) (*int64, bson.RawValue, error) {
 	n, ok := truncated(v)
 	whole := int64Value(n)
 	if !ok || document.Compare(v, whole) != 0 {
-		return nil, v, coded(codeBadValue, badUpdate("update: %s %s: %s needs a whole number", op.name, op.path, e.Key))
+		code := document.ServerCode(codeBadValue)
+		if e.Key == "$pop" {
+			code = codeFailedToParse
+		}
+		return nil, v, coded(code, badUpdate("update: %s %s: %s needs a whole number", op.name, op.path, e.Key))
 	}
 	return &n, whole, nil
 }

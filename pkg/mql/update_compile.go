@@ -48,7 +48,7 @@ func (c *updateCompiler) addFilter(doc bson.D) error {
 	case !ok || name == "":
 		return badUpdate("update: all paths of an array filter have to begin with one name, the one that stands in $[name]")
 	case name[0] < 'a' || name[0] > 'z' || strings.Trim(name, letters) != "":
-		return badUpdate("update: array filter %q: such a name consists of letters and digits, the first a small letter", name)
+		return coded(codeBadValue, badUpdate("update: array filter %q: such a name consists of letters and digits, the first a small letter", name))
 	case c.byName[name] != nil:
 		return badUpdate("update: there are two array filters %q: join them with $and", name)
 	}
@@ -237,7 +237,11 @@ func checkUpdatePath(op *updateOp) error {
 			positions++
 			each = true
 		case seg == "" || seg[0] == '$' && !each:
-			return coded(codeEmptyFieldName, badUpdate("update: %s: %q is not a field path", op.name, cut(op.path)))
+			code := document.ServerCode(codeEmptyFieldName)
+			if seg != "" {
+				code = codeDollarPrefixed
+			}
+			return coded(code, badUpdate("update: %s: %q is not a field path", op.name, cut(op.path)))
 		}
 		if each && i == 0 {
 			return coded(codeBadValue, badUpdate("update: %s: %q begins with a position, which has to follow the name of a list", op.name, cut(op.path)))

@@ -11,13 +11,9 @@ import (
 // runAggregate runs the pipelines that drivers make of their own methods: those that count, tell the size of a collection,
 // or watch.
 func runAggregate(k *call) (bson.D, error) {
-	stages := k.args.documents("pipeline")
-	size := k.cursorOptions()
-	if k.args.err != nil {
-		return nil, k.args.err
-	}
-	if k.args.value("pipeline").Type != bson.TypeArray {
-		return nil, fail(codeTypeMismatch, "BSON field 'aggregate.pipeline' is the wrong type, expected array")
+	stages, size, err := k.parsePipeline()
+	if err != nil {
+		return nil, err
 	}
 	name, ok := k.msg.body.Lookup(k.name).StringValueOK()
 	if n, number := whole(k.msg.body.Lookup(k.name)); !ok && (!number || n != 1) {
@@ -26,6 +22,9 @@ func runAggregate(k *call) (bson.D, error) {
 	if len(stages) > 0 {
 		if options, watches := stageOf(stages[0], "$changeStream"); watches {
 			return k.openStream(name, options, stages[1:], size)
+		}
+		if _, asked := stageOf(stages[0], "$currentOp"); asked && !ok { // which a shell has for what was a command
+			return k.firstReply(k.namespace("$cmd.aggregate"), &listed{}, size, false)
 		}
 	}
 	if !ok {
@@ -43,6 +42,30 @@ func runAggregate(k *call) (bson.D, error) {
 			return k.collStatsStage(db, name, options, size)
 		}
 	}
+	return k.countBy(db, name, stages, size)
+}
+
+// parsePipeline reads what all pipelines have.
+func (k *call) parsePipeline() (stages []bson.Raw, size int64, err error) {
+	stages, size = k.args.documents("pipeline"), k.cursorOptions()
+	switch {
+	case k.args.err != nil:
+		return nil, 0, k.args.err
+	case k.args.value("pipeline").Type != bson.TypeArray:
+		return nil, 0, fail(codeTypeMismatch, "BSON field 'aggregate.pipeline' is the wrong type, expected array")
+	case k.args.value("cursor").Type == 0 && !k.args.boolean("explain", false):
+		return nil, 0, fail(codeFailedToParse, "The 'cursor' option is required, except for aggregate with the explain argument")
+	}
+	for _, stage := range stages {
+		if elements, err := stage.Elements(); err != nil || len(elements) != 1 {
+			return nil, 0, fail(codeStageFields, "A pipeline stage specification object must contain exactly one field.")
+		}
+	}
+	return stages, size, nil
+}
+
+// countBy runs a pipeline that counts.
+func (k *call) countBy(db store.Database, name string, stages []bson.Raw, size int64) (bson.D, error) {
 	count, ok, err := countPipeline(stages)
 	if err != nil {
 		return nil, err

@@ -80,15 +80,18 @@ func (a *args) boolean(name string, def bool) bool {
 	}
 }
 
-// integer reads a whole number, whatever type of number it has.
+// integer reads a number, whatever type of number it has.
 func (a *args) integer(name string, def int64) int64 {
 	v := a.value(name)
 	if v.Type == 0 || v.Type == bson.TypeNull {
 		return def
 	}
 	n, ok := whole(v)
+	if f, double := v.DoubleOK(); double && math.Abs(f) < 1<<62 { // what is behind the point is left out, as a server does
+		n, ok = int64(f), true
+	}
 	if !ok {
-		a.wrong(name, v, "a whole number")
+		a.wrong(name, v, "a number")
 		return def
 	}
 	return n
@@ -163,8 +166,11 @@ func compileSort(raw bson.Raw) (mql.Sort, error) {
 	var sort mql.Sort
 	for it := document.NewIter(raw); len(raw) > 0 && it.Next(); {
 		n, ok := whole(it.Value())
-		if !ok || n != 1 && n != -1 {
-			return nil, fail(codeBadValue, "Illegal key in $sort specification: %s: a sort is by fields, each 1 or -1", clip(string(it.Key())))
+		if ok && n != 1 && n != -1 {
+			return nil, fail(codeBadSortOrder, "$sort key ordering must be 1 (for ascending) or -1 (for descending)")
+		}
+		if !ok {
+			return nil, fail(codeBadSort, "Illegal key in $sort specification: %s: a sort is by fields, each 1 or -1", clip(string(it.Key())))
 		}
 		if string(it.Key()) == "$natural" {
 			sort = append(sort, mql.SortField{Path: "_id", Desc: n < 0}) // the order in which they lie

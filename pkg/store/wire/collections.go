@@ -101,10 +101,23 @@ func runDropDatabase(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := k.server.opts.Store.DropDatabase(k.ctx, k.db); err != nil || len(names) == 0 {
+	if err := k.dropAll(db, names); err != nil || len(names) == 0 {
 		return bson.D{}, err
 	}
 	return bson.D{{Key: "dropped", Value: k.db}}, nil
+}
+
+// dropAll drops what clients can see of a database. What the service keeps beside it, such as the audit log, stays.
+func (k *call) dropAll(db store.Database, names []string) error {
+	if k.server.bookkeeping {
+		return k.server.opts.Store.DropDatabase(k.ctx, k.db)
+	}
+	for _, name := range names {
+		if err := db.DropCollection(k.ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func runRename(k *call) (bson.D, error) {

@@ -20,12 +20,15 @@ type command struct {
 	run func(c *call) (bson.D, error)
 	// takes are the fields that it may have, besides those that any command may have.
 	takes []string
+	// needs are those of them that it must have.
+	needs []string
 	// refuses are fields that MongoDB has and this server does not.
 	refuses []string
 	open    bool // also before a login
 	writes  bool // refused where the endpoint is only for reading
 	within  bool // may be in a transaction
 	retried bool // may be sent again, to be done once
+	admin   bool // is run against the database admin only
 	global  bool // does not look at the database it is sent to
 }
 
@@ -65,8 +68,8 @@ func sessionCommands() map[string]*command {
 		"endSessions":       {run: runEndSessions, global: true, open: true},
 		"refreshSessions":   {run: runNothing, global: true},
 		"killSessions":      {run: runEndSessions, global: true},
-		"commitTransaction": {run: runCommit, global: true, within: true, takes: words("recoveryToken")},
-		"abortTransaction":  {run: runAbort, global: true, within: true, takes: words("recoveryToken")},
+		"commitTransaction": {run: runCommit, admin: true, global: true, within: true, takes: words("recoveryToken")},
+		"abortTransaction":  {run: runAbort, admin: true, global: true, within: true, takes: words("recoveryToken")},
 	}
 }
 
@@ -78,21 +81,21 @@ func documentCommands() map[string]*command {
 				"oplogReplay returnKey showRecordId tailable awaitData mirrored"),
 			refuses: words("collation let min max"),
 		},
-		"getMore":     {run: runGetMore, within: true, takes: words("collection batchSize term lastKnownCommittedOpTime")},
-		"killCursors": {run: runKillCursors, within: true, takes: words("cursors")},
+		"getMore":     {run: runGetMore, within: true, takes: words("collection batchSize term lastKnownCommittedOpTime"), needs: words("collection")},
+		"killCursors": {run: runKillCursors, within: true, takes: words("cursors"), needs: words("cursors")},
 		"count":       {run: runCount, takes: words("query limit skip hint fields"), refuses: words("collation")},
-		"distinct":    {run: runDistinct, within: true, takes: words("key query hint"), refuses: words("collation")},
+		"distinct":    {run: runDistinct, within: true, takes: words("key query hint"), needs: words("key"), refuses: words("collation")},
 		"aggregate": {
 			run: runAggregate, within: true,
 			takes:   words("pipeline cursor allowDiskUse hint bypassDocumentValidation explain"),
 			refuses: words("collation let"),
 		},
-		"insert": {run: runInsert, writes: true, within: true, retried: true, takes: words("documents ordered bypassDocumentValidation")},
+		"insert": {run: runInsert, writes: true, within: true, retried: true, takes: words("documents ordered bypassDocumentValidation"), needs: words("documents")},
 		"update": {
 			run: runUpdate, writes: true, within: true, retried: true,
-			takes: words("updates ordered bypassDocumentValidation"), refuses: words("let"),
+			takes: words("updates ordered bypassDocumentValidation"), needs: words("updates"), refuses: words("let"),
 		},
-		"delete": {run: runDelete, writes: true, within: true, retried: true, takes: words("deletes ordered"), refuses: words("let")},
+		"delete": {run: runDelete, writes: true, within: true, retried: true, takes: words("deletes ordered"), needs: words("deletes"), refuses: words("let")},
 		"findAndModify": {
 			run: runFindAndModify, writes: true, within: true, retried: true,
 			takes:   words("query sort remove update new fields upsert arrayFilters hint bypassDocumentValidation"),
@@ -108,12 +111,12 @@ func collectionCommands() map[string]*command {
 			"capped size max collation validator validationLevel validationAction viewOn pipeline timeseries expireAfterSeconds clusteredIndex storageEngine indexOptionDefaults changeStreamPreAndPostImages")},
 		"drop":             {run: runDrop, writes: true},
 		"dropDatabase":     {run: runDropDatabase, writes: true},
-		"renameCollection": {run: runRename, writes: true, global: true, takes: words("to dropTarget")},
+		"renameCollection": {run: runRename, writes: true, admin: true, global: true, takes: words("to dropTarget"), needs: words("to")},
 		"listCollections":  {run: runListCollections, takes: words("filter nameOnly cursor authorizedCollections")},
-		"listDatabases":    {run: runListDatabases, global: true, takes: words("filter nameOnly authorizedDatabases")},
-		"createIndexes":    {run: runCreateIndexes, writes: true, takes: words("indexes commitQuorum ignoreUnknownIndexOptions")},
+		"listDatabases":    {run: runListDatabases, admin: true, global: true, takes: words("filter nameOnly authorizedDatabases")},
+		"createIndexes":    {run: runCreateIndexes, writes: true, takes: words("indexes commitQuorum ignoreUnknownIndexOptions"), needs: words("indexes")},
 		"listIndexes":      {run: runListIndexes, takes: words("cursor includeBuildUUIDs includeIndexBuildInfo")},
-		"dropIndexes":      {run: runDropIndexes, writes: true, takes: words("index")},
+		"dropIndexes":      {run: runDropIndexes, writes: true, takes: words("index"), needs: words("index")},
 		"collStats":        {run: runCollStats, takes: words("scale")},
 		"dbStats":          {run: runDBStats, takes: words("scale freeStorage")},
 		"dataSize":         {run: runDataSize, takes: words("keyPattern min max estimate")},
@@ -127,9 +130,9 @@ func serverCommands() map[string]*command {
 		"hostInfo":         {run: runHostInfo, global: true},
 		"serverStatus":     {run: runServerStatus, global: true, takes: nil},
 		"connectionStatus": {run: runConnectionStatus, open: true, global: true, takes: words("showPrivileges")},
-		"getParameter":     {run: runGetParameter, global: true, takes: nil},
-		"getCmdLineOpts":   {run: runGetCmdLineOpts, global: true},
-		"getLog":           {run: runGetLog, global: true},
+		"getParameter":     {run: runGetParameter, admin: true, global: true, takes: nil},
+		"getCmdLineOpts":   {run: runGetCmdLineOpts, admin: true, global: true},
+		"getLog":           {run: runGetLog, admin: true, global: true},
 		"whatsmyuri":       {run: runWhatsMyURI, global: true},
 		"currentOp":        {run: runCurrentOp, global: true, takes: nil},
 		"listCommands":     {run: runListCommands, global: true},
@@ -242,6 +245,9 @@ func (c *conn) newCall(m *message) (*call, error) {
 		return k, fail(codeUnauthorized, "command %s requires authentication", k.name)
 	}
 	err = k.checkFields()
+	if err == nil && k.command.admin && k.db != "admin" {
+		err = fail(codeUnauthorized, "%s may only be run against the admin database.", k.name)
+	}
 	return k, err
 }
 
@@ -271,6 +277,16 @@ func (k *call) checkFields() error {
 			return fail(codeUnknownField, "BSON field '%s.%s' is an unknown field.", k.name, clip(s.name))
 		}
 	}
+	return k.checkNeeds()
+}
+
+func (k *call) checkNeeds() error {
+	for _, name := range k.command.needs {
+		beside := slices.ContainsFunc(k.msg.sequences, func(s sequence) bool { return s.name == name })
+		if k.args.value(name).Type == 0 && !beside {
+			return fail(codeMissingField, "BSON field '%s.%s' is missing but a required field", k.name, name)
+		}
+	}
 	return nil
 }
 
@@ -290,7 +306,11 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if ms := k.args.integer("maxTimeMS", 0); ms > 0 && k.name != "getMore" {
+	ms := k.args.integer("maxTimeMS", 0)
+	if k.args.err != nil || ms < 0 {
+		return nil, fail(codeBadValue, "maxTimeMS must be a number that is not negative")
+	}
+	if ms > 0 && k.name != "getMore" {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 		defer cancel()
 	}
@@ -320,13 +340,21 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 func (k *call) collection() (store.Database, string, error) {
 	name, ok := k.msg.body.Lookup(k.name).StringValueOK()
 	if !ok {
-		return nil, "", fail(codeInvalidNamespace, "collection name has invalid type")
+		return nil, "", k.errCollectionType()
 	}
 	db, err := k.server.database(k.db)
 	if err != nil {
 		return nil, "", err
 	}
 	return db, name, k.server.checkCollection(name)
+}
+
+func (k *call) errCollectionType() error {
+	c := codeBadValue
+	if k.name == "count" || k.name == "distinct" {
+		c = codeInvalidNamespace
+	}
+	return fail(c, "collection name has invalid type %s", k.msg.body.Lookup(k.name).Type)
 }
 
 // checkCollection refuses what can't be the name of a collection, and those that hold what the service needs for itself.

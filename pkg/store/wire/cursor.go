@@ -312,12 +312,15 @@ func (k *call) cursorOptions() (size int64) {
 
 func runGetMore(k *call) (bson.D, error) {
 	id, coll := k.args.integer("getMore", 0), k.args.text("collection")
+	if v := k.args.value("getMore"); v.Type != bson.TypeInt64 {
+		k.args.wrong("getMore.getMore", v, "long")
+	}
 	size, ms := k.args.integer("batchSize", 0), k.args.integer("maxTimeMS", awaitTime.Milliseconds())
 	if k.args.err != nil {
 		return nil, k.args.err
 	}
 	if size < 0 {
-		return nil, fail(codeBadValue, "BSON field 'batchSize' value must be >= 0, actual value '%d'", size)
+		return nil, fail(codeNegative, "BSON field 'batchSize' value must be >= 0, actual value '%d'", size)
 	}
 	if size == 0 {
 		size = 1 << 31

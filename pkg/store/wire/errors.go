@@ -69,6 +69,14 @@ const (
 	codeOutOfDiskSpace        code = 14031
 	codeAmbiguousPath         code = 16746
 	codePositionalNotFound    code = 51246
+	codeBadSort               code = 15974
+	codeBadSortOrder          code = 15975
+	codeEmptyInPath           code = 15998
+	codeEmptyPath             code = 40352
+	codeStageFields           code = 40323
+	codeInvalidIndexOption    code = 197
+	codeBadFieldPath          code = 16410
+	codeNegative              code = 51024
 	codeUnknownField          code = 40415
 	codeMissingField          code = 40414
 	codeUnknownStage          code = 40324
@@ -170,6 +178,8 @@ func (c code) laterName() string {
 		return "InvalidResumeToken"
 	case codeNotInTransaction:
 		return "OperationNotSupportedInTransaction"
+	case codeInvalidIndexOption:
+		return "InvalidIndexSpecificationOption"
 	case codeHistoryLost:
 		return "ChangeStreamHistoryLost"
 	case codeSortTooLarge:

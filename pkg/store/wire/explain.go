@@ -11,12 +11,15 @@ import (
 // runExplain tells how a command would find its documents, by having the port find them.
 func runExplain(k *call) (bson.D, error) {
 	inner := k.args.document("explain")
-	if k.args.err != nil || inner == nil {
-		return nil, fail(codeFailedToParse, "explain takes a command such as {find: ...}")
+	if k.args.err != nil {
+		return nil, k.args.err
 	}
 	first, err := inner.IndexErr(0)
 	if err != nil {
 		return nil, fail(codeFailedToParse, "explain takes a command such as {find: ...}")
+	}
+	if k.server.commands[first.Key()] == nil {
+		return nil, fail(codeCommandNotFound, "Explain failed due to unknown command: %s", clip(first.Key()))
 	}
 	name, ok := first.Value().StringValueOK()
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -36,13 +37,11 @@ func parseFind(a *args) (q findQuery, err error) {
 	case a.boolean("returnKey", false), a.boolean("showRecordId", false):
 		return q, notImplemented("'find.returnKey' and 'find.showRecordId'")
 	case q.Skip < 0:
-		return q, fail(codeBadValue, "BSON field 'skip' value must be >= 0, actual value '%d'", q.Skip)
+		return q, fail(codeNegative, "BSON field 'skip' value must be >= 0, actual value '%d'", q.Skip)
 	case a.value("batchSize").Type != 0 && q.batchSize < 0:
-		return q, fail(codeBadValue, "BSON field 'batchSize' value must be >= 0, actual value '%d'", q.batchSize)
-	case limit == math.MinInt64:
-		return q, fail(codeBadValue, "BSON field 'limit' is too large")
-	case limit < 0: // as shells of old have it
-		q.single, limit = true, -limit
+		return q, fail(codeNegative, "BSON field 'batchSize' value must be >= 0, actual value '%d'", q.batchSize)
+	case limit < 0:
+		return q, fail(codeNegative, "BSON field 'limit' value must be >= 0, actual value '%d'", limit)
 	}
 	q.Limit = limit
 	if q.Filter, err = compileFilter(filter); err != nil {
@@ -87,7 +86,7 @@ func (k *call) readable() (store.Database, string, error) {
 	if isSystem(k.db) {
 		name, ok := k.msg.body.Lookup(k.name).StringValueOK()
 		if !ok {
-			return nil, "", fail(codeInvalidNamespace, "collection name has invalid type")
+			return nil, "", k.errCollectionType()
 		}
 		return nil, name, nil
 	}
@@ -155,7 +154,7 @@ func runCount(k *call) (bson.D, error) {
 		return nil, k.args.err
 	}
 	if skip < 0 || limit == math.MinInt64 {
-		return nil, fail(codeBadValue, "BSON field 'skip' value must be >= 0, actual value '%d'", skip)
+		return nil, fail(codeNegative, "BSON field 'skip' value must be >= 0, actual value '%d'", skip)
 	}
 	if limit < 0 {
 		limit = -limit
@@ -197,6 +196,14 @@ func runDistinct(k *call) (bson.D, error) {
 	key, query := k.args.text("key"), k.args.document("query")
 	if k.args.err != nil {
 		return nil, k.args.err
+	}
+	switch {
+	case key == "":
+		return nil, fail(codeEmptyPath, "FieldPath cannot be constructed with empty string")
+	case strings.Contains("."+key+".", ".."):
+		return nil, fail(codeEmptyInPath, "FieldPath field names may not be empty strings.")
+	case strings.HasPrefix(key, "$"):
+		return nil, fail(codeBadFieldPath, "FieldPath field names may not start with '$': %s", clip(key))
 	}
 	filter, err := compileFilter(query)
 	if err != nil || db == nil {

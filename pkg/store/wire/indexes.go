@@ -45,6 +45,9 @@ func isPrimary(keys []store.IndexKey) bool { return len(keys) == 1 && keys[0].Pa
 func parseIndex(raw bson.Raw) (index store.Index, ok bool, err error) {
 	err = onlyFields("createIndexes.indexes", raw, "key name unique sparse background v partialFilterExpression expireAfterSeconds ns",
 		"collation hidden weights default_language language_override textIndexVersion 2dsphereIndexVersion bits min max wildcardProjection storageEngine bucketSize prepareUnique clustered dropDups")
+	if f, ok := errors.AsType[*failure](err); ok && f.code == codeUnknownField {
+		f.code = codeInvalidIndexOption
+	}
 	if err != nil {
 		return index, false, err
 	}
@@ -55,8 +58,11 @@ func parseIndex(raw bson.Raw) (index store.Index, ok bool, err error) {
 	if a.err != nil {
 		return index, false, a.err
 	}
-	if index.Name == "" || pattern == nil {
+	switch {
+	case a.value("name").Type == 0 || pattern == nil:
 		return index, false, fail(codeFailedToParse, "an index has a 'key' and a 'name'")
+	case index.Name == "":
+		return index, false, fail(codeCannotCreateIndex, "the name of an index cannot be empty")
 	}
 	if index.Keys, err = indexKeys(pattern); err != nil {
 		return index, false, err
@@ -64,6 +70,8 @@ func parseIndex(raw bson.Raw) (index store.Index, ok bool, err error) {
 	switch {
 	case isPrimary(index.Keys):
 		return index, false, nil
+	case index.Name == "*", index.Name == primaryIndex:
+		return index, false, fail(codeBadValue, "The index name '%s' is not valid.", index.Name)
 	case a.value("expireAfterSeconds").Type != 0 && (seconds < 0 || seconds > 1<<31-1):
 		return index, false, fail(codeCannotCreateIndex, "TTL index 'expireAfterSeconds' option must be within an acceptable range, from 0 to 2147483647")
 	case seconds == 0: // the port has no index of which documents expire at once; the sweep is once a minute, so nobody can tell

@@ -47,7 +47,7 @@ func (k *call) databaseStats(name string) (sum databaseSize, err error) {
 func (k *call) scale() (int64, error) {
 	n := k.args.integer("scale", 1)
 	if k.args.err == nil && n < 1 {
-		return 0, fail(codeBadValue, "BSON field 'scale' value must be >= 1, actual value '%d'", n)
+		return 0, fail(codeNegative, "BSON field 'scale' value must be >= 1, actual value '%d'", n)
 	}
 	return n, k.args.err
 }

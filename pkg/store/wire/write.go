@@ -1,13 +1,15 @@
 package wire
 
 import (
-	"math"
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -196,6 +198,11 @@ func (w *written) inserted(in insertion) {
 
 // explained says of a key that is taken which one it is.
 func (w *written) explained(err error, doc bson.Raw) error {
+	switch { // what is told apart by the document
+	case errors.Is(err, store.ErrBadID) && document.OperatorName(doc.Lookup("_id")) != nil,
+		errors.Is(err, store.ErrBadDocument) && bytes.Contains(doc, []byte("$")):
+		return fail(codeDollarPrefixed, "%s", errs.From(err).Message)
+	}
 	if dup := duplicateOf(err); dup != nil && doc != nil {
 		return duplicate(w.ns, dup, doc)
 	} else if dup != nil {
@@ -254,6 +261,9 @@ func runUpdate(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := shaped("update.updates", list, "q u", "multi upsert arrayFilters hint c sampleId upsertSupplied"); err != nil {
+		return nil, err
+	}
 	if err := w.each(to, list, k.updateOp); err != nil {
 		return nil, err
 	}
@@ -267,6 +277,9 @@ func runDelete(k *call) (bson.D, error) {
 	}
 	list, err := k.statements("deletes")
 	if err != nil {
+		return nil, err
+	}
+	if err := shaped("delete.deletes", list, "q limit", "hint sampleId"); err != nil {
 		return nil, err
 	}
 	if err := w.each(to, list, k.deleteOp); err != nil {
@@ -313,9 +326,6 @@ func (w *written) one(to store.Writer, statement bson.Raw, parse func(bson.Raw) 
 // updateOp reads {q, u, multi, upsert, arrayFilters, hint}.
 func (k *call) updateOp(statement bson.Raw) (store.Op, error) {
 	a := args{body: statement}
-	if err := onlyFields("update.updates", statement, "q u multi upsert arrayFilters hint c sampleId upsertSupplied", "collation"); err != nil {
-		return store.Op{}, err
-	}
 	q, multi, upsert := a.document("q"), a.boolean("multi", false), a.boolean("upsert", false)
 	filters := a.documents("arrayFilters")
 	if a.err != nil {
@@ -405,10 +415,7 @@ func filterOf(query bson.Raw) (*mql.Filter, error) {
 // deleteOp reads {q, limit, hint}.
 func (k *call) deleteOp(statement bson.Raw) (store.Op, error) {
 	a := args{body: statement}
-	if err := onlyFields("delete.deletes", statement, "q limit hint sampleId", "collation"); err != nil {
-		return store.Op{}, err
-	}
-	q, limit := a.document("q"), a.integer("limit", math.MinInt64)
+	q, limit := a.document("q"), a.integer("limit", 0)
 	switch {
 	case a.err != nil:
 		return store.Op{}, a.err
@@ -433,6 +440,25 @@ func (k *call) checkHintOf(hint bson.RawValue) error {
 	return k.checkHint(db, name, hint)
 }
 
+// shaped refuses statements of which one lacks a field, or has one that there is not: then none is done.
+func shaped(where string, list []bson.Raw, needs, takes string) error {
+	for _, statement := range list {
+		if err := onlyFields(where, statement, needs+" "+takes, "collation"); err != nil {
+			return err
+		}
+		for name := range strings.FieldsSeq(needs) {
+			if _, has := document.Field(statement, name); !has {
+				return fail(codeMissingField, "BSON field '%s.%s' is missing but a required field", where, name)
+			}
+		}
+		a := args{body: statement}
+		if a.document("q"); a.err != nil {
+			return a.err
+		}
+	}
+	return nil
+}
+
 // onlyFields refuses what a statement does not have.
 func onlyFields(where string, statement bson.Raw, takes, refuses string) error {
 	for it := document.NewIter(statement); it.Next(); {
@@ -448,97 +474,4 @@ func onlyFields(where string, statement bson.Raw, takes, refuses string) error {
 		}
 	}
 	return nil
-}
-
-func runFindAndModify(k *call) (bson.D, error) {
-	if o, known := k.write.known(0); known {
-		if o.reply == nil {
-			return nil, fail(code(217), "the result of this write was too large to be kept for when it is sent again") // IncompleteTransactionHistory
-		}
-		var reply bson.D
-		err := bson.Unmarshal(o.reply, &reply)
-		return reply, err
-	}
-	db, name, err := k.collection()
-	if err != nil {
-		return nil, err
-	}
-	op, err := k.findAndModifyOp()
-	if err != nil {
-		return nil, err
-	}
-	if err := k.checkHint(db, name, k.args.value("hint")); err != nil {
-		return nil, err
-	}
-	results, err := k.writer(db, name).Write(k.ctx, []store.Op{op}, false)
-	if err != nil {
-		return nil, err
-	}
-	r := results[0]
-	if r.Err != nil {
-		return nil, (&written{k: k, ns: k.namespace(name)}).explained(r.Err, k.wanted(op))
-	}
-	reply := modifiedReply(op, r)
-	if k.write != nil {
-		raw, err := bson.Marshal(reply)
-		if err != nil {
-			return nil, err
-		}
-		if len(raw) > maxKept {
-			raw = nil
-		}
-		k.write.keep(0, outcome{reply: raw})
-	}
-	return reply, nil
-}
-
-func modifiedReply(op store.Op, r store.Result) bson.D {
-	last := bson.D{{Key: "n", Value: int32(min(r.Matched, 1))}} //nolint:gosec // 0 or 1
-	if r.Upserted.Type != 0 {
-		last[0].Value = int32(1)
-	}
-	if op.Kind != store.Delete {
-		last = append(last, bson.E{Key: "updatedExisting", Value: r.Matched > 0})
-	}
-	if r.Upserted.Type != 0 {
-		last = append(last, bson.E{Key: "upserted", Value: r.Upserted})
-	}
-	var value any
-	if r.Doc != nil {
-		value = r.Doc
-	}
-	return bson.D{{Key: "lastErrorObject", Value: last}, {Key: "value", Value: value}}
-}
-
-func (k *call) findAndModifyOp() (op store.Op, err error) {
-	a := &k.args
-	query, sort, fields := a.document("query"), a.document("sort"), a.document("fields")
-	remove, after, upsert := a.boolean("remove", false), a.boolean("new", false), a.boolean("upsert", false)
-	change, filters := a.value("update"), a.documents("arrayFilters")
-	switch {
-	case a.err != nil:
-		return op, a.err
-	case remove == (change.Type != 0):
-		return op, fail(codeFailedToParse, "Either an update or remove=true must be specified, and not both")
-	case remove && upsert, remove && after:
-		return op, fail(codeFailedToParse, "Cannot specify both upsert=true or new=true and remove=true ")
-	case remove:
-		op.Kind = store.Delete
-		op.Filter, err = filterOf(query)
-	default:
-		op, err = changeOp(query, change, filters)
-		op.Upsert = upsert
-	}
-	if err != nil {
-		return op, err
-	}
-	op.Return = store.ReturnBefore
-	if after {
-		op.Return = store.ReturnAfter
-	}
-	if op.Sort, err = compileSort(sort); err != nil {
-		return op, err
-	}
-	op.Project, err = compileProjection(fields)
-	return op, err
 }
