@@ -371,10 +371,9 @@ func binSize(v bson.RawValue) (int64, error) {
 func truncateDate(ms int64, u unit, bin int64, first time.Weekday, loc *time.Location) (int64, error) {
 	const reference, referenceDay = 946_684_800_000, 10957 // 2000-01-01, a Saturday
 	t := time.UnixMilli(ms).In(loc)
-	perMonth := int64(1)
 	switch u {
 	case years, quarters, months:
-		perMonth = [...]int64{years: 12, quarters: 3, months: 1}[u]
+		perMonth := [...]int64{years: 12, quarters: 3, months: 1}[u]
 		n := floorDiv(monthOf(t)-2000*12, perMonth*bin) * perMonth * bin
 		return addMonths(fromLocal(reference, loc), n, loc)
 	case weeks, days:
