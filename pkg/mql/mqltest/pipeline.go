@@ -74,6 +74,9 @@ func stageMakers() map[string]func(g *pipelines, depth int) any {
 		"$count":       (*pipelines).count,
 		"$replaceRoot": func(g *pipelines, _ int) any { return bson.D{{Key: "newRoot", Value: g.root()}} },
 		"$replaceWith": func(g *pipelines, _ int) any { return g.root() },
+		"$group":       (*pipelines).group,
+		"$sortByCount": (*pipelines).sortByCount,
+		"$lookup":      (*pipelines).lookup,
 		"$facet":       (*pipelines).facet,
 		"$unionWith":   (*pipelines).unionWith,
 	}
@@ -81,6 +84,9 @@ func stageMakers() map[string]func(g *pipelines, depth int) any {
 
 func (g *pipelines) filter() any {
 	if g.holes || g.IntN(3) > 0 { // a server filters too early by an expression in a $or that reads a renamed field
+		if g.holes { // and by a field where only a part of it was computed
+			return bson.D{{Key: pick(g.Rand, []string{"k", "x"}), Value: constant(g.Rand)}}
+		}
 		return Filter(g.Rand)
 	}
 	cond := bson.E{Key: "$expr", Value: g.expression()}
@@ -283,4 +289,75 @@ func (g *pipelines) unionWith(depth int) any {
 		return coll
 	}
 	return bson.D{{Key: "coll", Value: coll}, {Key: "pipeline", Value: g.branch(depth, true, false)}}
+}
+
+func (g *pipelines) group(int) any {
+	d := bson.D{{Key: "_id", Value: pick(g.Rand, []any{
+		"$k", "$k", "$a", "$b.c", nil, int32(1), "$_id", "$$ROOT", bson.D{{Key: "x", Value: "$$ROOT"}}, bson.D{{Key: "x", Value: "$a"}, {Key: "y", Value: "$b"}},
+		g.expression(),
+	})}}
+	names := []string{"$sum", "$avg", "$min", "$max", "$count", "$stdDevPop", "$stdDevSamp", "$maxN", "$minN"}
+	if g.ordered {
+		names = append(names, "$first", "$last", "$push", "$firstN", "$lastN")
+		if g.unique {
+			names = append(names, "$top", "$bottomN")
+		}
+	}
+	for _, field := range []string{"n", "a", "x"}[:g.IntN(4)] {
+		d = append(d, bson.E{Key: field, Value: g.accumulator(pick(g.Rand, names))})
+	}
+	if g.IntN(40) == 0 {
+		d = append(d, bson.E{Key: pick(g.Rand, []string{"a.b", "$a", "z", "y"}), Value: pick(g.Rand, []any{
+			int32(1), bson.D{}, bson.D{{Key: "$sum", Value: int32(1)}, {Key: "$avg", Value: int32(1)}}, bson.D{{Key: "$nope", Value: int32(1)}},
+			bson.D{{Key: "$sum", Value: bson.A{int32(1)}}},
+		})})
+	}
+	g.unique, g.ordered, g.holes = false, false, false // two lists with one smallest element sort alike
+	return d
+}
+
+func (g *pipelines) accumulator(name string) bson.D {
+	value := pick(g.Rand, []any{"$a", "$b", "$b.c", "$k", "$_id", "$$ROOT", int32(1), 0.1, g.expression()})
+	byID := bson.D{{Key: "_id", Value: int32(-1)}}
+	var operand any
+	switch name {
+	case "$count":
+		operand = bson.D{}
+	case "$firstN", "$lastN", "$maxN", "$minN":
+		operand = bson.D{{Key: "n", Value: int32(2)}, {Key: "input", Value: value}}
+	case "$top":
+		operand = bson.D{{Key: "sortBy", Value: byID}, {Key: "output", Value: value}}
+	case "$bottomN":
+		operand = bson.D{{Key: "n", Value: int64(2)}, {Key: "sortBy", Value: byID}, {Key: "output", Value: value}}
+	default:
+		operand = value
+	}
+	return bson.D{{Key: name, Value: operand}}
+}
+
+func (g *pipelines) sortByCount(int) any {
+	g.unique, g.ordered, g.holes = false, false, false
+	return pick(g.Rand, []any{"$k", "$a", "$b.c", "$_id", bson.D{{Key: "$type", Value: "$a"}}, "k"})
+}
+
+func (g *pipelines) lookup(depth int) any {
+	paths := []string{"a", "b", "c", "k", "a.b", "b.c", "_id", "none"}
+	d := bson.D{{Key: "from", Value: pick(g.Rand, g.others)}, {Key: "as", Value: pick(g.Rand, []string{"x", "x", "b", "y.z", "a.b"})}}
+	equal := g.IntN(3) > 0
+	if equal {
+		d = append(d, bson.E{Key: "localField", Value: pick(g.Rand, paths)}, bson.E{Key: "foreignField", Value: pick(g.Rand, paths)})
+	}
+	if !equal || g.IntN(4) == 0 {
+		before, let := g.vars, bson.D{}
+		for _, name := range []string{"v", "w"}[:g.IntN(3)] {
+			let = append(let, bson.E{Key: name, Value: g.expression()})
+		}
+		for _, e := range let {
+			g.vars = append(g.vars[:len(g.vars):len(g.vars)], e.Key)
+		}
+		d = append(d, bson.E{Key: "let", Value: let}, bson.E{Key: "pipeline", Value: g.branch(depth, true, false)})
+		g.vars = before
+	}
+	g.holes = true
+	return d
 }

@@ -89,3 +89,6 @@ func fieldAt(doc []byte, path []string) bson.RawValue {
 	}
 	return v
 }
+
+// closeList ends a list that takes up all of a buffer.
+func closeList(list []byte) []byte { return document.Close(list, 0) }

@@ -55,15 +55,17 @@ func run(ctx context.Context, t *testing.T, src pipeline.Source, text string, b 
 
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`[{"$out": "x"}]`:                              "$out",
-		`[{"$merge": "x"}]`:                            "$merge",
-		`[{"$facet": {"a": [{"$out": "x"}]}}]`:         "$out",
-		`[{"$match": {"$where": "1"}}]`:                "$where",
-		`[{"$match": {"$expr": true}}]`:                "$expr",
-		`[{"$match": {"$or": [{"$expr": true}]}}]`:     "$expr",
-		`[{"$project": {"a": {"$function": {}}}}]`:     "$function",
-		`[{"$limit": 1}, {"$limit": 1}, {"$skip": 1}]`: "2 stages",
-		`[{"$unionWith": "system.users"}]`:             "system.users",
+		`[{"$out": "x"}]`:                                         "$out",
+		`[{"$merge": "x"}]`:                                       "$merge",
+		`[{"$facet": {"a": [{"$out": "x"}]}}]`:                    "$out",
+		`[{"$match": {"$where": "1"}}]`:                           "$where",
+		`[{"$match": {"$expr": true}}]`:                           "$expr",
+		`[{"$match": {"$or": [{"$expr": true}]}}]`:                "$expr",
+		`[{"$project": {"a": {"$function": {}}}}]`:                "$function",
+		`[{"$limit": 1}, {"$limit": 1}, {"$skip": 1}]`:            "2 stages",
+		`[{"$lookup": {"from": "a", "as": "b", "pipeline": []}}]`: "for scripts only",
+		`[{"$lookup": {"from": "system.users", "as": "b", "localField": "a", "foreignField": "b"}}]`: "system.users",
+		`[{"$unionWith": "system.users"}]`: "system.users",
 	} {
 		_, err := pipeline.Compile(parse(t, text), pipeline.Options{Stages: pipeline.Callers, MaxStages: 2})
 		if errs.KindOf(err) != errs.Invalid || !strings.Contains(err.Error(), want) {
@@ -107,6 +109,8 @@ func TestBudget(t *testing.T) {
 	for text, want := range map[string]string{
 		`[{"$addFields": {"a": 1}}, {"$sort": {"_id": -1}}]`:                "aggregation_too_large",
 		`[{"$facet": {"a": []}}]`:                                           "aggregation_too_large",
+		`[{"$group": {"_id": "$_id", "a": {"$push": "$text"}}}]`:            "aggregation_too_large",
+		`[{"$group": {"_id": null, "a": {"$sum": "$_id"}}}]`:                "",
 		`[{"$sample": {"size": 90}}]`:                                       "aggregation_too_large",
 		`[{"$addFields": {"a": 1}}]`:                                        "too_many_results",
 		`[{"$addFields": {"text": 1}}]`:                                     "too_many_results",

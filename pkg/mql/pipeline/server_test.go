@@ -104,6 +104,9 @@ func runBatch(t *testing.T, server *mongotest.Conn, r *rand.Rand, n int, total *
 		docs := bson.A{}
 		for id := range r.IntN(9) {
 			d := mqltest.Doc(r, int32(id))
+			for strings.Contains(fmt.Sprintf("%T %#v", d, d), "Key{}") { // 6.0.5 gives an object for the greatest and least values
+				d = mqltest.Doc(r, int32(id))
+			}
 			d = append(d, bson.E{Key: "k", Value: int32(r.IntN(3))})
 			docs = append(docs, d)
 			raw, err := document.Marshal(d)
@@ -140,11 +143,13 @@ func runBatch(t *testing.T, server *mongotest.Conn, r *rand.Rand, n int, total *
 		switch {
 		case agree(got, m.here, m.ordered):
 			total.count(got)
-		case strings.HasPrefix(got.text, "Failed to optimize"): // a server trips over its own rewriting of filters
+		case strings.Contains(got.text, "Failed to optimize"): // a server trips over its own rewriting of filters
 			total.near++
 		case got.code == 4822806: // what a server comes to that projects a number as a name below a list
 			total.near++
 		case got.code != 0 && m.here.code == 0 && strings.Contains(fmt.Sprint(m.stages), "$facet"): // it reads on for a $limit in it
+			total.near++
+		case got.code == 0 && m.here.code == 40228 && strings.Contains(fmt.Sprint(m.stages), "$lookup"): // it filters first, and looks up less
 			total.near++
 		case bothCollide(got, m.here), agree(sortedNames(t, got), sortedNames(t, m.here), m.ordered):
 			total.near++
@@ -181,8 +186,22 @@ func here(t *testing.T, stages bson.A, source memory) (outcome, any) {
 	if err != nil {
 		return failure(t, err), stages
 	}
+	out := runOn(t, p, source)
+	if other := runOn(t, p, indexed{source}); out.code == 0 && !agree(out, other, true) {
+		t.Errorf("%v: without indexes %v, with them %v", stages, out, other)
+	}
+	return out, p.Raw()
+}
+
+// indexed is a memory that seems to have indexes.
+type indexed struct{ memory }
+
+func (indexed) Indexed(context.Context, string, string) bool { return true }
+
+func runOn(t *testing.T, p *pipeline.Pipeline, source pipeline.Source) outcome {
+	t.Helper()
 	var out outcome
-	err = p.Run(t.Context(), source, pipeline.Budget{}, func(doc bson.Raw) error {
+	err := p.Run(t.Context(), source, pipeline.Budget{}, func(doc bson.Raw) error {
 		if !document.WellFormed(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}) {
 			return errors.New("a damaged document")
 		}
@@ -190,9 +209,9 @@ func here(t *testing.T, stages bson.A, source memory) (outcome, any) {
 		return nil
 	})
 	if err != nil {
-		return failure(t, err), p.Raw()
+		return failure(t, err)
 	}
-	return out, p.Raw()
+	return out
 }
 
 func failure(t *testing.T, err error) outcome {

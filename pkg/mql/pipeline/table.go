@@ -30,6 +30,12 @@ func (c *compiler) lookUp(name string) compileStage {
 		return compileReplaceWith
 	case "$sample":
 		return compileSample
+	case "$group":
+		return compileGroup
+	case "$sortByCount":
+		return compileSortByCount
+	case "$lookup":
+		return compileLookup
 	case "$facet":
 		return compileFacet
 	case "$unionWith":

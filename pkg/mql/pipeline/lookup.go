@@ -1,0 +1,255 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/expr"
+)
+
+// lookup is $lookup: documents of another collection, as a list in a field.
+type lookup struct {
+	from           string
+	as             []string
+	local, foreign string // paths whose values are to be equal; "" without
+	let            []*expr.Expr
+	piped          bool // there is a pipeline
+	chain          chain
+}
+
+// lookupSpec is the operand of $lookup.
+type lookupSpec struct {
+	texts    map[string]string
+	let      bson.D
+	pipeline bson.A
+	piped    bool
+}
+
+func compileLookup(c *compiler, name string, spec any) (stage, any, error) {
+	d, ok := asObject(spec)
+	if !ok {
+		return nil, nil, bad(codeFailedToParse, "%s needs an object", name)
+	}
+	s := lookupSpec{texts: map[string]string{}}
+	for _, e := range d {
+		if err := s.option(name, e); err != nil {
+			return nil, nil, err
+		}
+	}
+	l := &lookup{from: s.texts["from"], local: s.texts["localField"], foreign: s.texts["foreignField"], piped: s.piped}
+	if err := l.check(c, name, &s); err != nil {
+		return nil, nil, err
+	}
+	c.reads(l.from)
+	l.as = strings.Split(s.texts["as"], ".")
+	raw := bson.D{{Key: "from", Value: l.from}, {Key: "as", Value: s.texts["as"]}}
+	if l.local != "" {
+		raw = append(raw, bson.E{Key: "localField", Value: l.local}, bson.E{Key: "foreignField", Value: l.foreign})
+	}
+	if !s.piped {
+		return l, raw, nil
+	}
+	more, err := l.compilePipeline(c, name, &s)
+	return l, append(raw, more...), err
+}
+
+func (s *lookupSpec) option(name string, e bson.E) error {
+	var ok bool
+	switch e.Key {
+	case "pipeline":
+		if s.pipeline, ok = asList(e.Value); !ok {
+			return bad(codeTypeMismatch, "%s: pipeline has to be a list of stages", name)
+		}
+		s.piped = true
+		return nil
+	case "let":
+		if s.let, ok = asObject(e.Value); !ok {
+			return bad(codeFailedToParse, "%s: let has to be an object", name)
+		}
+		if s.let == nil {
+			s.let = bson.D{}
+		}
+		return nil
+	}
+	text, ok := e.Value.(string)
+	if !ok {
+		return bad(codeFailedToParse, "%s: %s has to be a text", name, readable(e.Key))
+	}
+	switch e.Key {
+	case "from", "as", "localField", "foreignField":
+		s.texts[e.Key] = text
+		return nil
+	default:
+		return bad(codeFailedToParse, "%s does not know %s", name, readable(e.Key))
+	}
+}
+
+func (l *lookup) check(c *compiler, name string, s *lookupSpec) error {
+	from, given := s.texts["from"]
+	switch {
+	case !given:
+		return bad(codeFailedToParse, "%s needs from, the name of a collection", name)
+	case s.texts["as"] == "":
+		return bad(codeFailedToParse, "%s needs as, the name of a field", name)
+	case (l.local == "") != (l.foreign == ""), l.local == "" && !s.piped:
+		return bad(codeFailedToParse, "%s needs localField and foreignField, or a pipeline", name)
+	case s.let != nil && !s.piped:
+		return bad(codeFailedToParse, "%s: let goes with a pipeline", name)
+	case s.piped && c.options.Stages != Scripts:
+		return bad(codeFailedToParse, "%s with a pipeline is for scripts only: use localField and foreignField", name)
+	}
+	if err := checkCollection(name, from); err != nil {
+		return err
+	}
+	paths := []string{s.texts["as"]}
+	if l.local != "" {
+		paths = append(paths, l.local, l.foreign)
+	}
+	for _, path := range paths {
+		if err := checkPath(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lookup) compilePipeline(c *compiler, name string, s *lookupSpec) (bson.D, error) {
+	let := bson.D{}
+	var names []string
+	for _, e := range s.let {
+		if slices.Contains(names, e.Key) {
+			return nil, bad(codeFailedToParse, "%s: the variable %s comes twice", name, readable(e.Key))
+		}
+		if _, err := expr.Compile(int32(1), e.Key); err != nil { // the name
+			return nil, err
+		}
+		x, err := c.expression(e.Value)
+		if err != nil {
+			return nil, err
+		}
+		names, l.let = append(names, e.Key), append(l.let, x)
+		let = append(let, bson.E{Key: e.Key, Value: x.Raw()})
+	}
+	inner, raw, err := c.inner(name, s.pipeline, names)
+	l.chain = inner
+	return bson.D{{Key: "let", Value: let}, {Key: "pipeline", Value: raw}}, err
+}
+
+func (l *lookup) open(r *run, next sink) sink {
+	if l.piped {
+		return &pipedLookup{lookup: l, r: r, next: next}
+	}
+	return &equalLookup{lookup: l, r: r, next: next}
+}
+
+// localValues gives the values that a document is joined by, at least null.
+func (l *lookup) localValues(dst []bson.RawValue, doc bson.Raw) []bson.RawValue {
+	start := len(dst)
+	_ = mql.EachValue(doc, l.local, func(v bson.RawValue) error { //nolint:errcheck // it gives none
+		dst = append(dst, v)
+		return nil
+	})
+	if len(dst) == start {
+		dst = append(dst, null)
+	}
+	return dst
+}
+
+// filter finds the documents that have one of values.
+func (l *lookup) filter(values []bson.RawValue) (*mql.Filter, error) {
+	list := make(bson.A, 0, len(values))
+	var whole bson.A // regular expressions are values here, no patterns
+	for _, v := range values {
+		if v.Type == bson.TypeRegex {
+			whole = append(whole, bson.D{{Key: l.foreign, Value: bson.D{{Key: "$eq", Value: v}}}})
+			continue
+		}
+		list = append(list, v)
+	}
+	in := bson.D{{Key: l.foreign, Value: bson.D{{Key: "$in", Value: list}}}}
+	if len(whole) > 0 {
+		in = bson.D{{Key: "$or", Value: append(whole, in)}}
+	}
+	f, err := mql.Compile(in)
+	return f, coded(err, codeBadValue)
+}
+
+// pipedLookup runs a pipeline for each document, or once if it depends on none.
+type pipedLookup struct {
+	*lookup
+	r      *run
+	next   sink
+	out    []byte
+	values []bson.RawValue
+	cached *foundList
+}
+
+// foundList is a list of documents, as bytes.
+type foundList struct {
+	list []byte
+	n    int
+}
+
+func (f *foundList) add(doc bson.Raw) {
+	f.list = append(appendIndex(f.list, bson.TypeEmbeddedDocument, f.n), doc...)
+	f.n++
+}
+
+func (p *pipedLookup) push(doc bson.Raw) error {
+	found := p.cached
+	if found == nil {
+		var err error
+		if found, err = p.find(doc); err != nil {
+			return err
+		}
+		if len(p.let) == 0 && p.local == "" {
+			p.cached = found
+		} else {
+			p.r.release(len(found.list))
+		}
+	}
+	p.out = appendSet(reuse(p.out), doc, p.as, bson.RawValue{Type: bson.TypeArray, Value: found.list})
+	return p.r.give(p.next, p.out)
+}
+
+func (p *pipedLookup) find(doc bson.Raw) (*foundList, error) {
+	env := p.r.env
+	env.Reset(doc)
+	vars := make([]bson.RawValue, len(p.let))
+	for i, x := range p.let {
+		v, err := x.Eval(env)
+		if err != nil {
+			return nil, err
+		}
+		vars[i] = v
+	}
+	c := p.chain
+	if p.local != "" {
+		p.values = p.localValues(p.values[:0], doc)
+		f, err := p.filter(p.values)
+		if err != nil {
+			return nil, err
+		}
+		c.lead.Filter = mql.And(f, c.lead.Filter)
+	}
+	found := &foundList{list: []byte{0, 0, 0, 0}}
+	held := 0
+	err := p.r.with(vars).pipe(c, p.from, func(doc bson.Raw) error {
+		found.add(doc)
+		n := len(found.list) - held
+		held += n
+		return p.r.hold(n)
+	})
+	found.list = closeList(found.list)
+	return found, err
+}
+
+func (p *pipedLookup) end() error {
+	if p.cached != nil {
+		p.r.release(len(p.cached.list))
+	}
+	return p.next.end()
+}
