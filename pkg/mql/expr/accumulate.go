@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -229,7 +230,9 @@ func manyLimit(v bson.RawValue) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case !isLongValue(v):
+	case v.Type == bson.TypeDecimal128 && floatOf(v) != math.Trunc(floatOf(v)): // servers look at the nearest double
+		return 0, fail(5787903, "n has to be a whole number")
+	case v.Type != bson.TypeDecimal128 && !isLongValue(v):
 		return 0, fail(5787903, "n has to be a whole number")
 	}
 	if n <= 0 {

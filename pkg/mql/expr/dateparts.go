@@ -126,9 +126,8 @@ func isLongValue(v bson.RawValue) bool {
 		f := doubleOf(v)
 		return f == math.Trunc(f) && f >= -1<<63 && f < 1<<63
 	case bson.TypeDecimal128:
-		f := floatOf(v) // servers look at the nearest double, too
 		_, exact, ok := decimalLong(decimalOf(v), apd.RoundHalfEven)
-		return ok && exact || f == math.Trunc(f) && f >= -1<<63 && f < 1<<63
+		return ok && exact
 	default:
 		return isIntegral(v)
 	}

@@ -346,6 +346,14 @@ func naturalLog(f float64) float64 {
 	return math.Log(f)
 }
 
+// decadicLog is math.Log10, with the same care.
+func decadicLog(f float64) float64 {
+	if f < 0x1p-1022 && f > 0 {
+		return math.Log10(f*0x1p54) - 54*(math.Ln2/math.Ln10)
+	}
+	return math.Log10(f)
+}
+
 func log(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 	positive := within{low: 0, high: math.Inf(1), open: true}
 	switch {

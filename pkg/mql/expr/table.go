@@ -53,7 +53,7 @@ var operators = map[string]operator{
 	"$sqrt":             function(within{low: 0, high: math.Inf(1), code: codeSqrt}, math.Sqrt, decimalSqrt),
 	"$exp":              function(anyNumber, math.Exp, decimalExp),
 	"$ln":               function(within{low: 0, high: math.Inf(1), open: true, code: codeLn}, naturalLog, decimalLn),
-	"$log10":            function(within{low: 0, high: math.Inf(1), open: true, code: codeLog10}, math.Log10, decimalLog10),
+	"$log10":            function(within{low: 0, high: math.Inf(1), open: true, code: codeLog10}, decadicLog, decimalLog10),
 	"$sin":              function(finite, math.Sin, decimalSin),
 	"$cos":              function(finite, math.Cos, decimalCos),
 	"$tan":              function(finite, math.Tan, decimalTan),
