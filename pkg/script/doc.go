@@ -1,0 +1,14 @@
+// Package script compiles and runs the JavaScript and TypeScript of projects, and keeps a script from stopping, slowing
+// or leaking into anything else.
+//
+// Compile bundles a file with what it imports, inside the project only, and compiles it once to a Program. An Engine,
+// one for the process, runs programs: Run takes a Call and gives a Result, *Thrown for ctx.error, or *Failure for
+// everything that a script does wrong. Every run has a fresh runtime, so nothing crosses from run to run.
+//
+// Values go in and out as deep copies. What a script does not touch is never converted, and what it does not change
+// keeps its BSON type.
+//
+// Everything a script asks of the outside goes through one door, Host.Call; modules.go lists the operations.
+//
+// What does not live here: which stages there are and what ctx holds in each (pkg/hooks), and the database.
+package script
