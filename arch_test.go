@@ -51,8 +51,9 @@ var layers = []layer{
 		"audit":   "query fieldtype access store store/lease mql document errs",
 	}},
 	{"L3", rooms{
-		"system": "audit query fieldtype store access mql document api errs",
-		"auth":   "system audit access errs",
+		"operation": "store mql document errs",
+		"system":    "audit query fieldtype store access mql document api errs",
+		"auth":      "system audit access errs",
 	}},
 	{"L4", rooms{
 		"records": "project audit query access fieldtype mql store document errs",
@@ -105,7 +106,7 @@ var libraries = map[string]string{
 	"github.com/cockroachdb/apd/v3":       "document",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
-	"github.com/prometheus/client_golang": "httpapi controller app",
+	"github.com/prometheus/client_golang": "httpapi controller operation app",
 	"github.com/fsnotify/fsnotify":        "dirwatch",
 	"github.com/netresearch/go-cron":      "schedule",
 	"github.com/dop251/goja":              "script",
