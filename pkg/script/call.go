@@ -9,13 +9,13 @@ import (
 
 // Call is one run of a program.
 type Call struct {
-	Project string     // its namespace: for fair queues and logs
-	Program *Program   // what runs: its exported function, or its expression
-	Args    []any      // what the function gets before ctx: a validator is (value, ctx)
-	Ctx     []Member   // the members of ctx
-	Each    [][]Member // if set, the function is called once for each, with these members beside Ctx's; Result.Values has the answers
-	Host    Host       // what modules call; nil: db, http and the like are not there
-	Modules []string   // which modules of Modules() there are; nil: all, if there is a Host
+	Project string            // its namespace: for fair queues and logs
+	Program *Program          // what runs: its exported function, or its expression
+	Args    []any             // what the function gets before ctx: a validator is (value, ctx)
+	Ctx     []Member          // the members of ctx
+	Each    [][]Member        // if set, the function is called once for each, with these members beside Ctx's; Result.Values has the answers
+	Host    Host              // what modules call; nil: db, http and the like are not there
+	Env     map[string]string // env: what the project's config names
 	Limits  Limits
 	Isolate bool       // run in a worker process
 	Log     func(Line) // console.* and ctx.log.*; nil drops them. Called from the goroutine of the run

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/dop251/goja"
 )
 
 // grace is how long a run that was told to stop may take for it.
@@ -31,12 +33,17 @@ type Engine struct {
 	now     func() time.Time
 	log     *slog.Logger
 	metrics Metrics
-	runs    sync.WaitGroup // goroutines of runs, abandoned ones too
+	modules []module
+	glue    []*goja.Program // of modules, in their order
+	runs    sync.WaitGroup  // goroutines of runs, abandoned ones too
 }
 
 // NewEngine makes an engine. Close it.
 func NewEngine(o Options) *Engine {
-	e := &Engine{now: o.Now, log: o.Log, metrics: o.Metrics}
+	e := &Engine{now: o.Now, log: o.Log, metrics: o.Metrics, modules: modules()}
+	for _, m := range e.modules {
+		e.glue = append(e.glue, goja.MustCompile("svc:"+m.name, m.glue, true))
+	}
 	if e.now == nil {
 		e.now = time.Now
 	}

@@ -65,10 +65,12 @@ type timer struct {
 
 type timers []*timer
 
-func (t timers) Len() int           { return len(t) }
-func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) || t[i].at.Equal(t[j].at) && t[i].id < t[j].id }
-func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i]; t[i].index, t[j].index = i, j }
-func (t *timers) Push(x any)        { tm := x.(*timer); tm.index = len(*t); *t = append(*t, tm) } //nolint:errcheck // only timers are pushed
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	return t[i].at.Before(t[j].at) || t[i].at.Equal(t[j].at) && t[i].id < t[j].id
+}
+func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i]; t[i].index, t[j].index = i, j }
+func (t *timers) Push(x any)   { tm := x.(*timer); tm.index = len(*t); *t = append(*t, tm) } //nolint:errcheck // only timers are pushed
 func (t *timers) Pop() any {
 	old := *t
 	x := old[len(old)-1]

@@ -1,117 +1,134 @@
 package script
 
 import (
-	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/dop251/goja"
-
-	"github.com/svcctl/svc/pkg/errs"
+	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// errStuck is a script that awaits what can't come.
-var errStuck = errors.New("the script awaits a promise that nothing can settle")
-
-// hostPanic is a panic inside a Host call.
-type hostPanic struct {
-	op    string
-	value any
+// module is a global of scripts. glue is a JavaScript function of (call, native) that makes it: call(op, ...args) gives
+// the promise of a Host call, native has the functions of natives.go. types is its part of svc.d.ts.
+type module struct {
+	name  string
+	glue  string
+	types string
 }
 
-func (p *hostPanic) Error() string { return fmt.Sprintf("panic in %s: %v", p.op, p.value) }
+// modules is every module there is. A module is made only in runs of programs whose text has its name.
+//
+// The operations that they ask the Host for; target is {collection, asUser, tx?}, tx what db.begin gave, an id is a
+// string of 24 hex digits or an ObjectID, options may be missing, in which case the list of arguments is shorter:
+//
+//	db.find      target, filter, {sort, limit, offset, select}   -> list of records
+//	db.findOne   target, filter or id, {sort, offset, select}    -> record or null
+//	db.count     target, filter                                  -> number
+//	db.insert    target, record or list of records               -> record or list of records
+//	db.update    target, filter or id, patch or {$inc: …}        -> record, or {matched, modified} for a filter
+//	db.delete    target, filter or id                            -> number of records
+//	db.begin     -                                               -> tx, a string
+//	db.commit    tx                                              -> null; the code transaction_conflict runs it again
+//	db.rollback  tx                                              -> null; of a tx that ended, too
+//	http.fetch   {url, method, headers, body, timeout}           -> {status, headers, body: binary, url}
+//	cache.get    key                                             -> value or null
+//	cache.set    key, value, seconds or null                     -> null
+//	cache.delete key                                             -> null
+//	files.read   path                                            -> binary
+//	files.list   directory                                       -> list of {name, directory, size}
+//	files.exists path                                            -> boolean
+func modules() []module {
+	return []module{
+		{"db", glueDB, typesDB},
+		{"http", glueHTTP, typesHTTP},
+		{"crypto", glueCrypto, typesCrypto},
+		{"cache", glueCache, typesCache},
+		{"files", glueFiles, typesFiles},
+		{"env", glueEnv, typesEnv},
+		{"console", glueConsole, typesConsole},
+		{"timers", glueTimers, typesTimers},
+		{"values", glueValues, typesValues},
+	}
+}
 
-// globals gives the script what is there without an import.
+// globalsOf lists the globals that a module makes, where that is not its name.
+func (m module) globals() []string {
+	switch m.name {
+	case "timers":
+		return []string{"setTimeout", "setInterval", "clearTimeout", "clearInterval", "sleep"}
+	case "values":
+		return []string{"ObjectId", "Decimal128"}
+	default:
+		return []string{m.name}
+	}
+}
+
+// usedBy says which of a module's globals occur in the text of a program. Too many cost a little time, too few can't be:
+// a program can't name what its text doesn't have, but by joining strings.
+func (m module) usedBy(text string) bool {
+	return slices.ContainsFunc(m.globals(), func(name string) bool { return strings.Contains(text, name) })
+}
+
+// globals makes the modules that the program uses.
 func (r *run) globals() error {
-	console := r.logger()
-	for name, v := range map[string]any{
-		"console":    console,
-		"setTimeout": r.setTimer(false), "setInterval": r.setTimer(true),
-		"clearTimeout": r.clear, "clearInterval": r.clear, "sleep": r.sleep,
-	} {
-		if err := r.vm.Set(name, v); err != nil {
+	for _, i := range r.call.Program.modules {
+		f, err := r.vm.RunProgram(r.engine.glue[i])
+		if err != nil {
 			return err
+		}
+		call, _ := goja.AssertFunction(f)
+		made, err := call(goja.Undefined(), r.vm.ToValue(r.callHost), r.natives())
+		if err != nil {
+			return err
+		}
+		m := r.engine.modules[i]
+		names := m.globals()
+		if len(names) == 1 {
+			if err := r.vm.Set(names[0], made); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, name := range names {
+			if err := r.vm.Set(name, made.ToObject(r.vm).Get(name)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// logger is console and ctx.log.
-func (r *run) logger() *goja.Object {
-	obj := r.vm.NewObject()
-	for name, level := range map[string]string{"debug": "debug", "log": "info", "info": "info", "warn": "warn", "error": "error"} {
-		r.method(obj, name, func(call goja.FunctionCall) goja.Value {
-			if r.call.Log != nil {
-				texts := make([]string, len(call.Arguments))
-				for i, a := range call.Arguments {
-					texts[i] = a.String()
-				}
-				r.call.Log(Line{Time: r.engine.now(), Level: level, Message: shortenTo(strings.Join(texts, " "), 8<<10)})
-			}
-			return goja.Undefined()
-		})
-	}
-	return obj
-}
-
-func (r *run) setTimer(repeat bool) func(goja.FunctionCall) goja.Value {
-	return func(call goja.FunctionCall) goja.Value {
-		f, ok := goja.AssertFunction(call.Argument(0))
-		if !ok {
-			panic(r.vm.NewTypeError("a timer takes a function"))
+// callHost is call(op, ...args) of the glue.
+func (r *run) callHost(call goja.FunctionCall) goja.Value {
+	o := &out{r: r, left: r.call.Limits.MaxResult}
+	args := bson.A{}
+	for _, a := range call.Arguments[min(1, len(call.Arguments)):] {
+		v, _, err := o.value(a, nil, false, 0)
+		if err != nil {
+			r.throw(err)
 		}
-		var args []goja.Value
-		if len(call.Arguments) > 2 {
-			args = call.Arguments[2:]
-		}
-		after := max(time.Millisecond, time.Duration(call.Argument(1).ToInteger())*time.Millisecond)
-		interval := time.Duration(0)
-		if repeat {
-			interval = after
-		}
-		return r.vm.ToValue(r.addTimer(after, interval, func() error {
-			_, err := f(goja.Undefined(), args...)
-			return err
-		}))
+		args = append(args, v)
 	}
+	for len(args) > 0 && args[len(args)-1] == nil && goja.IsUndefined(call.Arguments[len(args)]) {
+		args = args[:len(args)-1]
+	}
+	return r.hostCall(call.Argument(0).String(), args, r.js)
 }
 
-func (r *run) clear(call goja.FunctionCall) goja.Value {
-	r.clearTimer(call.Argument(0).ToInteger())
-	return goja.Undefined()
+// throw raises err in the script. A run that has to stop is stopped by it.
+func (r *run) throw(err error) {
+	if r.why.Load() != nil {
+		panic(&goja.InterruptedError{})
+	}
+	panic(r.vm.NewTypeError(err.Error()))
 }
 
-func (r *run) sleep(call goja.FunctionCall) goja.Value {
-	promise, resolve, _ := r.vm.NewPromise()
-	r.addTimer(time.Duration(call.Argument(0).ToInteger())*time.Millisecond, 0, func() error { return resolve(goja.Undefined()) })
-	return r.vm.ToValue(promise)
-}
-
-// hostError is what the script sees of an error of the Host: public text only.
-func (r *run) hostError(op string, err error) *goja.Object {
-	message, code := "internal error", "internal"
-	var fields []errs.FieldError
-	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
-		message, code, fields = e.Message, e.Code, e.Fields
+// envObject is env: what the project's config names.
+func (r *run) envObject() *goja.Object {
+	env := r.vm.NewObject()
+	for _, name := range slices.Sorted(maps.Keys(r.call.Env)) {
+		_ = env.Set(name, r.call.Env[name]) // a plain object takes every member
 	}
-	obj, newErr := r.vm.New(r.vm.Get("Error"), r.vm.ToValue(op+": "+message))
-	if newErr != nil {
-		panic(newErr)
-	}
-	list := make([]any, len(fields))
-	for i, f := range fields {
-		item := r.vm.NewObject()
-		_ = item.Set("path", f.Path)
-		_ = item.Set("rule", f.Rule)
-		_ = item.Set("message", f.Message)
-		list[i] = item
-	}
-	_ = obj.Set("code", code)
-	_ = obj.Set("errors", r.vm.NewArray(list...))
-	if r.causes == nil {
-		r.causes = map[*goja.Object]error{}
-	}
-	r.causes[obj] = err
-	return obj
+	return env
 }

@@ -21,6 +21,8 @@ type Program struct {
 	smap  []byte // the source map of text; none for an expression
 	expr  bool
 	hash  [sha256.Size]byte
+
+	modules []int // of modules(): those that the text names
 }
 
 // Name is the path of the file the program was made from, or the name of the expression.
@@ -120,6 +122,11 @@ func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
 		return nil, p.compileProblem(err)
 	}
 	p.code = code
+	for i, m := range modules() {
+		if m.usedBy(p.text) {
+			p.modules = append(p.modules, i)
+		}
+	}
 	p.hash = sha256.Sum256([]byte(p.name + "\x00" + p.text))
 	if len(p.files) == 0 && !p.expr {
 		p.files = []string{p.name}

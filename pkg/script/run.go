@@ -23,6 +23,7 @@ type run struct {
 	loop   loop
 	why    atomic.Pointer[Reason] // set: the run has to stop
 
+	native     *goja.Object // the functions of natives.go
 	prototypes [classes]*goja.Object
 	thrown     map[*goja.Object]bool  // errors that ctx.error made
 	causes     map[*goja.Object]error // errors of Host calls

@@ -180,3 +180,63 @@ func TestStuck(t *testing.T) {
 type host map[string]func(context.Context, bson.A) (any, error)
 
 func (h host) Call(ctx context.Context, op string, args bson.A) (any, error) { return h[op](ctx, args) }
+
+func TestDB(t *testing.T) {
+	t.Parallel()
+	var log []string
+	conflicts := 2
+	record := func(op string, answer any) func(context.Context, bson.A) (any, error) {
+		return func(_ context.Context, args bson.A) (any, error) {
+			text, err := bson.MarshalExtJSON(bson.D{{Key: op, Value: args}}, false, false)
+			log = append(log, string(text))
+			return answer, errors.Join(err)
+		}
+	}
+	h := host{
+		"db.find": record("find", bson.A{bson.D{{Key: "n", Value: int32(1)}}}), "db.insert": record("insert", nil), "db.begin": record("begin", "tx1"), "db.rollback": record("rollback", nil),
+		"db.commit": func(ctx context.Context, args bson.A) (any, error) {
+			if conflicts--; conflicts > 0 {
+				return nil, errs.New(errs.Conflict, "transaction_conflict", "again")
+			}
+			return record("commit", nil)(ctx, args)
+		},
+	}
+	p := compile(t, `export default async () => {
+		const found = await db.collection('a').find({x: 1}, {limit: 2})
+		await db.transaction(async (tx) => { await tx.collection('b', {asUser: true}).insert(found[0]) })
+		return found.length
+	}`)
+	result, err := engine(t).Run(t.Context(), script.Call{Program: p, Host: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Value != int32(1) {
+		t.Errorf("got %v", result.Value)
+	}
+	insert := `{"insert":[{"collection":"b","asUser":true,"tx":"tx1"},{"n":1}]}`
+	want := []string{`{"find":[{"collection":"a","asUser":false},{"x":1},{"limit":2}]}`, `{"begin":[]}`, insert, `{"rollback":["tx1"]}`, `{"begin":[]}`, insert, `{"commit":["tx1"]}`}
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestModules(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	for text, want := range map[string]any{
+		`crypto.hash('sha256', 'abc')`:                      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+		`crypto.hmac('sha256', 'k', 'v', 'base64')`:         "xdS+GZLVDTtB+aISkvxnoooUhvxkoFF9N/mvhH4HMt4=",
+		`crypto.uuid().length`:                              int32(36),
+		`crypto.randomBytes(8).length`:                      int32(8),
+		`crypto.timingSafeEqual('a', new Uint8Array([97]))`: true,
+		`env.KEY + typeof env.OTHER`:                        "vundefined",
+		`String(new ObjectId('0123456789abcdef01234567'))`:  "0123456789abcdef01234567",
+		`new Decimal128('1.50').toString()`:                 "1.50",
+		`(console.log('a', {b: [1]}), 1)`:                   int32(1),
+	} {
+		result, err := e.Run(t.Context(), script.Call{Program: compile(t, "export default () => "+text), Env: map[string]string{"KEY": "v"}})
+		if err != nil || result.Value != want {
+			t.Errorf("%s: got %v, %v; want %v", text, result.Value, err, want)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dop251/goja"
+
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// errStuck is a script that awaits what can't come.
+var errStuck = errors.New("the script awaits a promise that nothing can settle")
+
+// hostPanic is a panic inside a Host call.
+type hostPanic struct {
+	op    string
+	value any
+}
+
+func (p *hostPanic) Error() string { return fmt.Sprintf("panic in %s: %v", p.op, p.value) }
+
+// hostError is what the script sees of an error of the Host: public text only.
+func (r *run) hostError(op string, err error) *goja.Object {
+	message, code := "internal error", "internal"
+	var fields []errs.FieldError
+	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
+		message, code, fields = e.Message, e.Code, e.Fields
+	}
+	obj, newErr := r.vm.New(r.vm.Get("Error"), r.vm.ToValue(op+": "+message))
+	if newErr != nil {
+		panic(newErr)
+	}
+	list := make([]any, len(fields))
+	for i, f := range fields {
+		list[i] = r.plainObject("path", f.Path, "rule", f.Rule, "message", f.Message)
+	}
+	_ = obj.Set("code", code)
+	_ = obj.Set("errors", r.vm.NewArray(list...))
+	if r.causes == nil {
+		r.causes = map[*goja.Object]error{}
+	}
+	r.causes[obj] = err
+	return obj
+}
+
+// plainObject makes an object of names and values.
+func (r *run) plainObject(members ...any) *goja.Object {
+	obj := r.vm.NewObject()
+	for i := 0; i < len(members); i += 2 {
+		_ = obj.Set(members[i].(string), members[i+1]) //nolint:errcheck // callers write names
+	}
+	return obj
+}
