@@ -47,7 +47,7 @@ var layers = []layer{
 	}},
 	{"L2", rooms{
 		"query":   "fieldtype store mql document errs",
-		"project": "query schema fieldtype mql access document errs",
+		"project": "query schema script fieldtype mql access document errs",
 		"audit":   "query fieldtype access store store/lease mql document errs",
 	}},
 	{"L3", rooms{

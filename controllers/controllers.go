@@ -60,7 +60,10 @@ func New(d Deps) (*Control, error) {
 	if d.Resync <= 0 {
 		d.Resync = DefaultResync
 	}
-	projects := &projectReconciler{Deps: d, requested: map[string]bool{}}
+	projects := &projectReconciler{
+		Deps: d, requested: map[string]bool{},
+		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts()},
+	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
 	for _, c := range []controller.Controller{
 		{

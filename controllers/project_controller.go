@@ -18,6 +18,7 @@ import (
 type projectReconciler struct {
 	Deps
 
+	loader    *project.Loader
 	mu        sync.Mutex
 	requested map[string]bool // ids whose reload was asked for, against waiting for it
 }
@@ -86,7 +87,7 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 			r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
 		}
 	}
-	p, problems := project.Load(dir, entry, r.Env, r.PrivateFiles...)
+	p, problems := r.loader.Load(dir, entry)
 	r.Board.SetProblems(id, boardProblems(problems))
 	if problems.Err() {
 		return r.refuse(ctx, reg, dir, status.ReasonInvalid, &project.ConfigError{Problems: problems})
@@ -149,7 +150,7 @@ func (r *projectReconciler) restore(ctx context.Context, reg system.Project, dir
 	for _, f := range latest.Files {
 		b.Files[f.Name] = f.Data
 	}
-	p, problems := b.Load(dir, r.Env, r.PrivateFiles...)
+	p, problems := r.loader.LoadBundle(b, dir)
 	if problems.Err() || p.Namespace != reg.Namespace {
 		r.Logger.WarnContext(ctx, "the last good generation can't be served either", "namespace", reg.Namespace, "generation", latest.Number)
 		return

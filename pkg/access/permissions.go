@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
@@ -45,6 +47,9 @@ type Env struct {
 	Collection  string       // whose permissions are asked
 	AdminTokens *AdminTokens // the project's
 	OrgID       string       // the org of the project in hex, "" for none
+	// RunFilter runs the script that makes a set's filter, and gives the filter object. Without it, sets whose filter is a
+	// script allow nothing.
+	RunFilter func(*schema.Script) (bson.D, error)
 }
 
 // Grant is what a caller may do with one method on one collection. The single operation is always granted: a refusal
@@ -77,6 +82,7 @@ type set struct {
 	rights         [Delete + 1]schema.MethodRights
 	filter         *mql.Filter // of every request, unless bound
 	bound          *template   // makes the filter of each request
+	script         *scripted   // the same, by a script
 	hidden         *document.PathSet
 	readonly       *document.PathSet
 	projections    []string
@@ -223,14 +229,23 @@ func (s *set) grant(pr *Principal, m Method, env Env, t *trace, name string) (Gr
 		return Grant{}, errs.ErrDenied
 	}
 	r, filter := s.rights[m], s.filter
-	if s.bound != nil {
+	made := ""
+	switch {
+	case s.bound != nil:
 		var err error
 		if filter, err = s.bound.bind(pr, env); err != nil {
 			t.refuse(name, "the filter of the set ", name, " has a variable without a value")
 			return Grant{}, errs.ErrDenied.With(err)
 		}
+	case s.script != nil:
+		var err error
+		if filter, err = s.script.filter(pr, env); err != nil {
+			t.refuse(name, "the script ", s.script.spec.File, ", which makes the filter of the set ", name, ", failed or gave no filter")
+			return Grant{}, refusedByScript(err)
+		}
+		made = ", with the filter that " + s.script.spec.File + " made"
 	}
-	t.allow(name, "the set ", name, " allows ", m.String())
+	t.allow(name, "the set ", name, " allows ", m.String(), made)
 	return Grant{
 		Bulk: r.Bulk, Count: r.Count, Facet: r.Facet, Lookup: r.Lookup, Aggregate: r.Aggregate,
 		Filter: filter, Hidden: s.hidden, Readonly: s.readonly,

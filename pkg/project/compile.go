@@ -25,10 +25,17 @@ type compiler struct {
 
 	before   schema.Problems // what loading found
 	problems schema.Problems
+
+	reader   schema.Reader
+	programs *Scripts
+	scripts  map[string]string // the hashes of the files of scripts, by name
 }
 
-func newCompiler(l *schema.Loaded, before schema.Problems) *compiler {
-	return &compiler{Loaded: l, before: before}
+func newCompiler(l *schema.Loaded, before schema.Problems, r schema.Reader, programs *Scripts) *compiler {
+	if programs == nil {
+		programs = NewScripts()
+	}
+	return &compiler{Loaded: l, before: before, reader: r, programs: programs, scripts: map[string]string{}}
 }
 
 func (c *compiler) fail(at, code, format string, args ...any) {
@@ -58,7 +65,7 @@ func (c *compiler) isBroken(at string) bool {
 func (c *compiler) project() *Project {
 	config := c.Loaded.Project
 	p := &Project{
-		Namespace: config.Namespace, Revision: c.Revision, Config: config, Files: c.Files,
+		Namespace: config.Namespace, Config: config, Hook: hookSettings(config),
 		Collections: map[string]*Collection{},
 		LooseQuery:  config.Legacy != nil && config.Legacy.LooseQuery,
 	}
@@ -75,6 +82,10 @@ func (c *compiler) project() *Project {
 	for i, col := range config.Collections {
 		c.foreignKeys(p, col, "collections["+strconv.Itoa(i)+"]")
 	}
+	scripts := c.scriptFiles()
+	p.Revision = c.Revised(scripts)
+	p.Files = append(slices.Clone(c.Files), scripts...)
+	slices.SortFunc(p.Files, func(a, b schema.File) int { return strings.Compare(a.Name, b.Name) })
 	return p
 }
 
@@ -96,6 +107,10 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 			readonly = append(readonly, f.Path)
 		}
 	})
+	out.Hooks = c.hooks(col, at+".hooks")
+	out.Filters = c.filters(col, at+".permissions")
+	out.Evals = c.evals(col, at+".fields")
+	out.Validators = c.validators(col, at+".fields")
 	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)
 	if meta := col.Meta; meta != nil {
 		out.Singleton, out.QueryParams = meta.Singleton, meta.Query
@@ -197,7 +212,7 @@ func bulk(b *schema.Bulk) Bulk {
 	if b == nil {
 		b = schema.DefaultBulk()
 	}
-	return Bulk{MaxItems: b.MaxItems, MaxAffected: b.MaxAffected, Atomic: b.Mode == "atomic"}
+	return Bulk{MaxItems: b.MaxItems, MaxAffected: b.MaxAffected, Atomic: b.Mode == "atomic", EachHooks: b.Hooks == "each"}
 }
 
 // paths resolves field paths of a config against the collection's fields.

@@ -25,6 +25,7 @@ type Project struct {
 	Bundle      Bundle        // their contents
 	Collections map[string]*Collection
 	AdminTokens *access.AdminTokens
+	Hook        *schema.Hook    // settings of scripts, with their defaults
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
 	Warnings    schema.Problems // what the config says without effect
 }
@@ -45,6 +46,11 @@ type Collection struct {
 	Readonly    *document.PathSet
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 	Audit       *Audit                        // nil: writes are not logged
+
+	Hooks      map[string][]*Script       // by stage ("post.create"), in the order they run; nil: none
+	Filters    map[*schema.Script]*Script // those that make filters of permission sets; nil: none
+	Evals      []Eval                     // what hides fields and makes them readonly for each request
+	Validators map[string]*Script         // those that judge values, by the path of their field
 }
 
 // Audit says which writes of a collection go to the audit log.
@@ -91,6 +97,7 @@ type Bulk struct {
 	MaxItems    int
 	MaxAffected int
 	Atomic      bool // all or nothing, instead of each item by itself
+	EachHooks   bool // the hooks of single writes run for each item, too
 }
 
 // DatabaseName is the store's database of a namespace. System models live in another one, "svc".

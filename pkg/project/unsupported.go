@@ -22,10 +22,6 @@ var notYet = []unsupported{
 		w.add(w.p.CORS != nil, "cors")
 		w.collections(func(c *schema.Collection, at string) { w.add(c.CORS != nil, at+".cors") })
 	}},
-	{"hook", func(w *walk) { w.add(w.p.Hook != nil, "hook") }},
-	{"hooks", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) { w.add(c.Hooks != nil, at+".hooks") })
-	}},
 	{"an enabled snapshot profile", func(w *walk) {
 		for i, s := range w.p.Snapshots {
 			w.add(s.Enabled, "snapshots["+strconv.Itoa(i)+"].enabled")
@@ -53,25 +49,6 @@ var notYet = []unsupported{
 	}},
 	{"a file field", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) { w.add(f.Type == "file" || f.Type == "file[]", at+".type") })
-	}},
-	{"a filter made by a script", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) {
-			if c.Permissions == nil {
-				return
-			}
-			for key, set := range c.Permissions.Sets() {
-				w.add(set.Filter != nil && set.Filter.Script != nil, at+".permissions."+key+".filter")
-			}
-		})
-	}},
-	{"a validator made by a script", func(w *walk) {
-		w.fields(func(f *schema.Field, at string) { w.add(hasRule(f.Validator, "script"), at+".validator") })
-	}},
-	{"readonly by eval", func(w *walk) {
-		w.fields(func(f *schema.Field, at string) { w.add(f.Readonly.Eval != "", at+".readonly") })
-	}},
-	{"hidden by eval", func(w *walk) {
-		w.fields(func(f *schema.Field, at string) { w.add(f.Hidden.Eval != "", at+".hidden") })
 	}},
 	{"i18n", func(w *walk) {
 		w.collections(func(c *schema.Collection, at string) {

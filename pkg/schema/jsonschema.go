@@ -337,11 +337,11 @@ func (*ActionHooks) configSchema(g *generator, _ *member) map[string]any {
 	return reference(g.stages(actionStages))
 }
 
-func (g *generator) stages(stages []string) map[string]any {
+func (g *generator) stages(stages []HookStage) map[string]any {
 	properties := map[string]any{"$schema": text("")}
 	script := reference(map[string]any{"$ref": g.define(reflect.TypeFor[Script]())})
 	for _, stage := range stages {
-		properties[stage] = anyOf(script, map[string]any{"type": "array", "items": script})
+		properties[stage.Name] = anyOf(script, map[string]any{"type": "array", "items": script})
 	}
 	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 }

@@ -27,6 +27,8 @@ var patterns = map[string]pattern{
 	"mime":       {regexp.MustCompile(`^(\*|[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*)/(\*|[A-Za-z0-9*][A-Za-z0-9!#$&^_.+*-]*)$`), "a type such as image/png or image/*"},
 	"origin":     {regexp.MustCompile(`^(\*|https?://(\*\.)?[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?)$`), "an origin such as https://example.com or https://*.example.com, or *"},
 	"sha256":     {regexp.MustCompile(`^[0-9A-Fa-f]{64}$`), "64 hex digits"},
+	"envname":    {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`), "the name of an environment variable"},
+	"host":       {regexp.MustCompile(`^((\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`), "a host such as api.example.com, *.example.com or 10.0.0.7:8080, without a scheme or a path"},
 	"path":       {regexp.MustCompile(`^[^/\\\x00][^\\\x00]*$`), "a relative path with forward slashes"},
 }
 
