@@ -113,7 +113,7 @@ func (b *bundle) file(name string) ([]byte, error) {
 func (b *bundle) options(entry string) api.BuildOptions {
 	no := map[string]bool{ // what goja does not have
 		"async-generator": false, "for-await": false, "decorators": false, "dynamic-import": false, "import-meta": false,
-		"top-level-await": false, "using": false, "regexp-set-notation": false, "import-attributes": false, "import-assertions": false,
+		"top-level-await": false, "exponent-operator": false, "using": false, "regexp-set-notation": false, "import-attributes": false, "import-assertions": false,
 	}
 	return api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Write: false, Outfile: "/script.js",

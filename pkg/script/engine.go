@@ -35,7 +35,10 @@ type Engine struct {
 	metrics Metrics
 	modules []module
 	glue    []*goja.Program // of modules, in their order
-	runs    sync.WaitGroup  // goroutines of runs, abandoned ones too
+
+	asyncSample, generatorSample *goja.Program // see makeUsed
+
+	runs sync.WaitGroup // goroutines of runs, abandoned ones too
 }
 
 // NewEngine makes an engine. Close it.
@@ -44,6 +47,8 @@ func NewEngine(o Options) *Engine {
 	for _, m := range e.modules {
 		e.glue = append(e.glue, goja.MustCompile("svc:"+m.name, m.glue, true))
 	}
+	e.asyncSample = goja.MustCompile("svc:async", "(async () => {})", true)
+	e.generatorSample = goja.MustCompile("svc:generator", "(function* () {})", true)
 	if e.now == nil {
 		e.now = time.Now
 	}

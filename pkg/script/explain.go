@@ -27,6 +27,10 @@ func (r *run) explain(err error) error {
 	if _, ok := errors.AsType[*goja.StackOverflowError](err); ok {
 		return r.failure(Depth, "calls nest deeper than "+strconv.Itoa(maxCalls))
 	}
+	if reason := r.meter.Reason(); reason != "" {
+		why := Timeout
+		r.why.CompareAndSwap(nil, &why)
+	}
 	if why := r.why.Load(); why != nil {
 		f := r.failure(*why, r.stopText(*why))
 		if e, ok := errors.AsType[*goja.InterruptedError](err); ok {
@@ -46,6 +50,9 @@ func (r *run) explain(err error) error {
 func (r *run) stopText(why Reason) string {
 	switch why {
 	case Timeout:
+		if reason := r.meter.Reason(); reason != "" {
+			return reason
+		}
 		return "it ran longer than " + r.call.Limits.Timeout.String()
 	case Memory:
 		return "it took more memory than " + strconv.FormatInt(r.call.Limits.Memory>>20, 10) + " MiB"

@@ -10,6 +10,8 @@ import (
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
 	"github.com/dop251/goja/parser"
+
+	"github.com/svcctl/svc/pkg/script/guard"
 )
 
 // Program is a compiled script. It is immutable and may run many times at once.
@@ -22,6 +24,7 @@ type Program struct {
 	expr  bool
 	hash  [sha256.Size]byte
 
+	uses    int   // syntax that needs something made; see rewrite.go
 	modules []int // of modules(): those that the text names
 }
 
@@ -117,6 +120,8 @@ func parseProblems(name string, err error) Problems {
 
 // finish compiles the tree.
 func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
+	guard.Install()
+	guardShifts(tree)
 	code, err := goja.CompileAST(tree, true)
 	if err != nil {
 		return nil, p.compileProblem(err)
@@ -127,6 +132,7 @@ func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
 			p.modules = append(p.modules, i)
 		}
 	}
+	p.uses = usesOf(p.text)
 	p.hash = sha256.Sum256([]byte(p.name + "\x00" + p.text))
 	if len(p.files) == 0 && !p.expr {
 		p.files = []string{p.name}

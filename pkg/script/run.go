@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/dop251/goja"
+
+	"github.com/svcctl/svc/pkg/script/guard"
 )
 
 // maxCalls is how deep calls of a script may nest.
@@ -20,6 +22,7 @@ type run struct {
 	ctx    context.Context //nolint:containedctx // the run is what lives as long as it
 	cancel context.CancelFunc
 	vm     *goja.Runtime
+	meter  *guard.Meter
 	loop   loop
 	why    atomic.Pointer[Reason] // set: the run has to stop
 
@@ -35,6 +38,7 @@ type run struct {
 
 func newRun(ctx context.Context, e *Engine, c *Call) *run {
 	r := &run{engine: e, call: c, vm: goja.New(), done: make(chan struct{})}
+	r.meter = guard.Attach(r.vm)
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.loop.init()
 	return r
@@ -43,7 +47,7 @@ func newRun(ctx context.Context, e *Engine, c *Call) *run {
 // stop makes the run end with this reason. Only the first counts. Any goroutine may call it.
 func (r *run) stop(why Reason) {
 	if r.why.CompareAndSwap(nil, &why) {
-		r.vm.Interrupt(why)
+		r.meter.Stop()
 		r.cancel()
 	}
 }
@@ -103,6 +107,9 @@ func (r *run) panicked(x any) error {
 func (r *run) program() (Result, error) {
 	r.vm.SetMaxCallStackSize(maxCalls)
 	r.vm.SetTimeSource(r.engine.now)
+	if err := r.makeUsed(); err != nil {
+		return Result{}, err
+	}
 	if err := r.globals(); err != nil {
 		return Result{}, err
 	}

@@ -1,0 +1,189 @@
+package guard
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
+	"github.com/dop251/goja"
+)
+
+// matchTimeout is how long one match may take. goja takes a match that ran over it for none, so that the meter ends the
+// run where that may have happened.
+const matchTimeout = 200 * time.Millisecond
+
+// setMatchTimeout bounds the engine for what Go's own can't do, such as look-ahead. It is for all patterns that are
+// compiled from now on.
+func setMatchTimeout() {
+	regexp2.DefaultMatchTimeout = matchTimeout //nolint:reassign // the library's way to set it
+}
+
+// regexpRules bound the work of one match, and see to it that many are not one call.
+func regexpRules() map[string]rule {
+	all := map[string]rule{
+		"RegExp":                   {call: newPattern, construct: constructPattern},
+		"RegExp.prototype.compile": {call: newPattern},
+		"RegExp.prototype.exec":    {call: matchOnce},
+		"RegExp.prototype.test":    {call: matchOnce},
+	}
+	for _, name := range []string{"match", "matchAll", "replace", "search", "split"} {
+		all["RegExp.prototype.[Symbol."+name+"]"] = rule{call: matchMany}
+	}
+	return all
+}
+
+func (m *Meter) checkPattern(args []goja.Value) {
+	if len(args) > 0 && isText(args[0]) && textOf(args[0]).Length() > MaxPattern {
+		m.tooMuch("the regular expression is too long: %d characters are the limit", MaxPattern)
+	}
+}
+
+func newPattern(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	c.Arguments = plainArguments(c.Arguments)
+	m.checkPattern(c.Arguments)
+	return next(c)
+}
+
+func constructPattern(m *Meter, next ctor, args []goja.Value, target *goja.Object) *goja.Object {
+	args = plainArguments(args)
+	m.checkPattern(args)
+	return next(args, target)
+}
+
+// plainArguments makes a text of a first argument that is neither a text nor a regular expression.
+func plainArguments(args []goja.Value) []goja.Value {
+	if len(args) == 0 {
+		return args
+	}
+	if obj, ok := args[0].(*goja.Object); ok && obj.ClassName() != "RegExp" {
+		return append([]goja.Value{textOf(obj)}, args[1:]...)
+	}
+	return args
+}
+
+// patternArgument is for the methods of texts that make a pattern of a text.
+func patternArgument(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	m.vm.Get("RegExp") // has its methods guarded
+	if len(c.Arguments) > 0 {
+		c.Arguments = append([]goja.Value{}, c.Arguments...)
+		if obj, ok := c.Arguments[0].(*goja.Object); ok && obj.GetSymbol(goja.SymMatch) == nil {
+			c.Arguments[0] = textOf(obj)
+		}
+		m.checkPattern(c.Arguments)
+	}
+	return next(c)
+}
+
+// matchOnce is one match: bounded by the length of the text times the size of the pattern, and by its time.
+func matchOnce(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	s := textOf(c.Argument(0))
+	c.Arguments = []goja.Value{s}
+	if rx, ok := c.This.(*goja.Object); ok && s.Length() > smallText && work(rx, int64(s.Length())) > maxWork {
+		m.tooMuch("the text is too long for this regular expression")
+	}
+	return m.timed(next, c)
+}
+
+// The work of a match is counted in characters times states.
+const (
+	smallText = 200
+	maxWork   = 50_000_000
+	fastWork  = 5_000_000
+)
+
+// matchMany is all matches in a text. Where they could take their time, goja is made to look for one after the other by
+// exec, which is guarded.
+func matchMany(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	s := textOf(c.Argument(0))
+	c.Arguments = append([]goja.Value{s}, c.Arguments[min(1, len(c.Arguments)):]...)
+	n := int64(s.Length())
+	if len(c.Arguments) > 1 && isText(c.Arguments[1]) {
+		by := textOf(c.Arguments[1])
+		c.Arguments[1] = by
+		if n*int64(by.Length()+1) > MaxText || strings.Contains(by.String(), "$") {
+			m.checkReplaced(s, by, 1)
+			if !strings.Contains(by.String(), "$") {
+				c.Arguments[1] = m.countedReplacement(by)
+			} else {
+				m.checkText(int64(by.Length()), n+1)
+			}
+		}
+	}
+	rx, ok := c.This.(*goja.Object)
+	if !ok || rx.ClassName() != "RegExp" || n*work(rx, n) <= fastWork && !backtracks(rx) {
+		return m.timed(next, c)
+	}
+	// An own exec makes goja leave its short cut: the prototype's, which is guarded.
+	if own := rx.Get("exec"); own != nil {
+		if err := rx.DefineDataProperty("exec", own, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE); err != nil {
+			m.refuse("a frozen regular expression can't search a text of this length")
+		}
+	}
+	return next(c)
+}
+
+// countedReplacement is a replacement that counts what it makes.
+func (m *Meter) countedReplacement(by goja.String) goja.Value {
+	total := int64(0)
+	return m.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		m.Check()
+		total += int64(by.Length())
+		m.checkText(total, 1)
+		return by
+	})
+}
+
+// timed calls a match, and ends the run if that may have been given up.
+func (m *Meter) timed(next native, c goja.FunctionCall) goja.Value {
+	start := time.Now()
+	v := next(c)
+	if time.Since(start) >= matchTimeout {
+		m.StopFor("a regular expression took longer than " + matchTimeout.String())
+		m.Check()
+	}
+	return v
+}
+
+// counts matches the counted repetitions of a pattern.
+var counts = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`) //nolint:gochecknoglobals // never written
+
+// work estimates the work of one match in a text of n characters.
+func work(rx *goja.Object, n int64) int64 {
+	source := sourceOf(rx)
+	states := int64(len(source))
+	if strings.Contains(source, "{") {
+		repeated := int64(1)
+		for _, m := range counts.FindAllStringSubmatch(source, -1) {
+			low, _ := strconv.ParseInt(m[1], 10, 32)
+			high, _ := strconv.ParseInt(m[2], 10, 32)
+			repeated = min(1000, repeated*max(1, low, high))
+		}
+		states *= repeated
+	}
+	return n * max(states, 1)
+}
+
+// backtracks says whether a pattern is none for Go's own engine, which takes time in proportion to the text.
+func backtracks(rx *goja.Object) bool {
+	source := sourceOf(rx)
+	if strings.Contains(source, "(?=") || strings.Contains(source, "(?!") || strings.Contains(source, "(?<") {
+		return true
+	}
+	for i := 0; i+1 < len(source); i++ {
+		if source[i] == '\\' {
+			if i++; source[i] >= '1' && source[i] <= '9' || source[i] == 'k' {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func sourceOf(rx *goja.Object) string {
+	if v := rx.Get("source"); v != nil {
+		return v.String()
+	}
+	return ""
+}

@@ -1,0 +1,213 @@
+package guard
+
+import (
+	"math/big"
+	"strconv"
+
+	"github.com/dop251/goja"
+)
+
+// The limits of what one call of a built-in may do by itself.
+const (
+	MaxLength  = 1 << 20  // items of a list that a built-in goes through
+	MaxCopied  = 1 << 19  // items of what is like a list and is made one, of a sort, of the parts of a split text
+	MaxText    = 16 << 20 // characters of a text that is made
+	MaxBytes   = 32 << 20 // bytes of a buffer
+	MaxApplied = 100_000  // arguments of apply
+	MaxPattern = 10_000   // characters of a regular expression
+	MaxNesting = 1000     // levels of JSON
+	MaxValues  = 300_000  // values of JSON
+	MaxBits    = 1 << 20  // of a BigInt that is made by shifts, from text, or to text
+)
+
+// rule is what a built-in does more than to look at the meter. nil: nothing more.
+type rule struct {
+	call      func(m *Meter, next native, c goja.FunctionCall) goja.Value
+	construct func(m *Meter, next ctor, args []goja.Value, target *goja.Object) *goja.Object
+}
+
+// allRules are the built-ins that can loop, recurse or allocate by themselves, by their names.
+func allRules() map[string]rule {
+	all := map[string]rule{}
+	for _, table := range []map[string]rule{listRules(), textRules(), regexpRules(), numberRules(), bufferRules(), functionRules(), jsonRules()} {
+		for name, r := range table {
+			all[name] = r
+		}
+	}
+	for _, name := range []string{ // what makes iterators
+		"Array.prototype.entries", "Array.prototype.keys", "Array.prototype.values", "Array.prototype.[Symbol.iterator]",
+		"String.prototype.[Symbol.iterator]", "String.prototype.matchAll", "RegExp.prototype.[Symbol.matchAll]",
+		"TypedArray.prototype.entries", "TypedArray.prototype.keys", "TypedArray.prototype.values", "TypedArray.prototype.[Symbol.iterator]",
+		"Map.prototype.entries", "Map.prototype.keys", "Map.prototype.values", "Map.prototype.[Symbol.iterator]",
+		"Set.prototype.entries", "Set.prototype.keys", "Set.prototype.values", "Set.prototype.[Symbol.iterator]",
+	} {
+		first := all[name].call
+		all[name] = rule{call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			var it goja.Value
+			if first != nil {
+				it = first(m, next, c)
+			} else {
+				it = next(c)
+			}
+			m.guardIterator(it)
+			return it
+		}}
+	}
+	return all
+}
+
+// guardIterator guards next of an iterator: goja makes its prototype by itself.
+func (m *Meter) guardIterator(v goja.Value) {
+	if it, ok := v.(*goja.Object); ok {
+		if p := it.Prototype(); p != nil && m.first(p) {
+			m.adoptMembers("Iterator.prototype", p)
+			if base := p.Prototype(); base != nil && base.Prototype() != nil && m.first(base) {
+				m.adoptMembers("Iterator.prototype", base)
+			}
+		}
+	}
+}
+
+// Guard guards a function that goja has made for syntax, with what it inherits from: the functions of async functions
+// and generators are there without a name.
+func (m *Meter) Guard(v goja.Value) {
+	f, ok := v.(*goja.Object)
+	if !ok {
+		return
+	}
+	kind := f.Prototype() // such as AsyncFunction.prototype
+	if kind == nil || !m.first(kind) {
+		return
+	}
+	m.adoptMembers("SyntaxFunction.prototype", kind)
+	if c := functionIn(member(kind, "constructor")); c != nil && m.first(c) {
+		m.guard("SyntaxFunction", c)
+	}
+	for p := functionIn(member(kind, "prototype")); p != nil && p.Prototype() != nil && m.first(p); p = p.Prototype() {
+		m.adoptMembers("Iterator.prototype", p)
+	}
+}
+
+// isList says whether v is a true list: its length is a number, and reading it runs nothing.
+func isList(v goja.Value) (*goja.Object, bool) {
+	obj, ok := v.(*goja.Object)
+	return obj, ok && obj.ClassName() == "Array"
+}
+
+func lengthOf(obj *goja.Object) int64 {
+	if v := obj.Get("length"); v != nil {
+		return v.ToInteger()
+	}
+	return 0
+}
+
+func (m *Meter) checkLength(list *goja.Object, limit int64) {
+	if n := lengthOf(list); n > limit {
+		m.tooMuch("the list has %d items; %d is the limit", n, limit)
+	}
+}
+
+// copied makes a true list of what is like one.
+func (m *Meter) copied(obj *goja.Object, limit int64) *goja.Object {
+	n := lengthOf(obj)
+	if n > limit {
+		m.tooMuch("the list has %d items; %d is the limit", n, limit)
+	}
+	items := make([]any, max(n, 0))
+	for i := range items {
+		if i%256 == 0 {
+			m.Check()
+		}
+		if items[i] = obj.Get(strconv.Itoa(i)); items[i] == goja.Value(nil) {
+			items[i] = goja.Undefined()
+		}
+	}
+	return m.vm.NewArray(items...)
+}
+
+// numberRules bound the size of BigInts.
+func numberRules() map[string]rule {
+	size := func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+		if n, ok := c.This.Export().(*big.Int); ok && n.BitLen() > MaxBits {
+			m.tooMuch("the number is too large")
+		}
+		return next(c)
+	}
+	bits := func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+		if n := c.Argument(0).ToInteger(); n > MaxBits {
+			m.tooMuch("the number is too large")
+		} else if len(c.Arguments) > 0 {
+			c.Arguments = append([]goja.Value{m.vm.ToValue(n)}, c.Arguments[1:]...)
+		}
+		return next(c)
+	}
+	return map[string]rule{
+		"BigInt": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			if s, ok := c.Argument(0).(goja.String); ok && s.Length() > MaxBits/4 {
+				m.tooMuch("the number is too large")
+			}
+			return next(c)
+		}},
+		"BigInt.asIntN": {call: bits}, "BigInt.asUintN": {call: bits},
+		"BigInt.prototype.toString": {call: size}, "BigInt.prototype.toLocaleString": {call: size},
+	}
+}
+
+// Shift is the right operand of << and >>: a program is compiled to hand it through here. A BigInt takes any shift, and
+// the memory that it needs.
+func (m *Meter) Shift(c goja.FunctionCall) goja.Value {
+	v := c.Argument(0)
+	if obj, ok := v.(*goja.Object); ok {
+		v = obj.ToNumber()
+	}
+	if goja.IsBigInt(v) {
+		if n, ok := v.Export().(*big.Int); ok && (!n.IsInt64() || n.Int64() > MaxBits || n.Int64() < -MaxBits) {
+			m.tooMuch("the number is too large")
+		}
+	}
+	return v
+}
+
+// functionRules keep calls apart from code, and from lists without end.
+func functionRules() map[string]rule {
+	noCode := rule{
+		call: func(m *Meter, _ native, _ goja.FunctionCall) goja.Value {
+			m.refuse("a script can't make code from text")
+			return nil
+		},
+		construct: func(m *Meter, _ ctor, _ []goja.Value, _ *goja.Object) *goja.Object {
+			m.refuse("a script can't make code from text")
+			return nil
+		},
+	}
+	arguments := func(index int) rule {
+		return rule{call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			if index >= len(c.Arguments) {
+				return next(c)
+			}
+			if list, ok := isList(c.Arguments[index]); ok {
+				m.checkLength(list, MaxApplied)
+			} else if obj, ok := c.Arguments[index].(*goja.Object); ok {
+				c.Arguments = append([]goja.Value{}, c.Arguments...)
+				c.Arguments[index] = m.copied(obj, MaxApplied)
+			}
+			return next(c)
+		}}
+	}
+	return map[string]rule{
+		"Function": noCode, "SyntaxFunction": noCode,
+		"Function.prototype.apply": arguments(1),
+		"Reflect.apply":            arguments(2),
+		"Reflect.construct":        arguments(1),
+		"Function.prototype.bind": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			v := next(c)
+			if f, ok := v.(*goja.Object); ok {
+				m.guard("bound", f)
+			}
+			return v
+		}},
+	}
+}
+
+// item gives an item of a list, nil for a hole.
+func item(list *goja.Object, i int) goja.Value { return list.Get(strconv.Itoa(i)) }
