@@ -2,6 +2,8 @@ package script
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -38,12 +40,28 @@ type Engine struct {
 
 	asyncSample, generatorSample *goja.Program // see makeUsed
 
-	runs sync.WaitGroup // goroutines of runs, abandoned ones too
+	lanes    *lanes
+	watchdog *watchdog
+	workers  *workers // nil: there are none
+	jobs     chan *run
+	quit     chan struct{}
+	runs     sync.WaitGroup // goroutines of runs, abandoned ones too
+
+	mu       sync.Mutex
+	closed   bool
+	active   map[*run]bool
+	isolated map[string]bool // projects whose scripts run in worker processes from now on, for one did not stop
 }
+
+// maxIdle is how many goroutines wait for the next run: a goroutine that ran a script has the stack for it.
+const maxIdle = 8
 
 // NewEngine makes an engine. Close it.
 func NewEngine(o Options) *Engine {
-	e := &Engine{now: o.Now, log: o.Log, metrics: o.Metrics, modules: modules()}
+	e := &Engine{
+		now: o.Now, log: o.Log, metrics: o.Metrics, modules: modules(),
+		jobs: make(chan *run), quit: make(chan struct{}), active: map[*run]bool{}, isolated: map[string]bool{},
+	}
 	for _, m := range e.modules {
 		e.glue = append(e.glue, goja.MustCompile("svc:"+m.name, m.glue, true))
 	}
@@ -55,39 +73,209 @@ func NewEngine(o Options) *Engine {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
+	if e.metrics == nil {
+		e.metrics = noMetrics{}
+	}
 	if o.Parallel <= 0 {
 		o.Parallel = max(1, runtime.NumCPU()-1)
+	}
+	e.lanes = newLanes(o.Parallel)
+	e.watchdog = newWatchdog(e.lanes)
+	for range min(maxIdle, 2*o.Parallel) {
+		e.runs.Go(e.runner)
 	}
 	return e
 }
 
-// Close stops what runs and waits for it.
-func (e *Engine) Close() error {
-	e.runs.Wait()
-	return nil
+type noMetrics struct{}
+
+func (noMetrics) Ran(string, string, time.Duration, string) {}
+func (noMetrics) Abandoned(string)                          {}
+
+// runner runs one script after the other.
+func (e *Engine) runner() {
+	for {
+		select {
+		case r := <-e.jobs:
+			r.main()
+		case <-e.quit:
+			return
+		}
+	}
 }
 
-// Run runs a program. The error is *Thrown, *Failure, or what made the call itself impossible. The caller has its
-// answer at the timeout plus 250 ms at the latest.
+// start hands a run to a runner that is idle, or to a goroutine of its own.
+func (e *Engine) start(r *run) {
+	select {
+	case e.jobs <- r:
+	default:
+		e.runs.Go(r.main)
+	}
+}
+
+// closeTimeout is how long Close waits for scripts that are told to stop.
+const closeTimeout = 3 * time.Second
+
+// Close stops what runs and waits for it. Its error says that a script did not stop.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	close(e.quit)
+	for r := range e.active {
+		r.stop(Canceled)
+	}
+	e.mu.Unlock()
+	if e.workers != nil {
+		e.workers.close()
+	}
+	e.watchdog.close()
+	done := make(chan struct{})
+	go func() { // ends with the last run
+		e.runs.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(closeTimeout):
+		return errors.New("a script does not stop; the process has to end with it")
+	}
+}
+
+// Run runs a program. The error is *Thrown or *Failure. The caller has its answer at the timeout plus 250 ms at the
+// latest; the time that a run waits for its turn counts.
 func (e *Engine) Run(ctx context.Context, c Call) (Result, error) {
 	c.Limits = c.Limits.withDefaults()
-	r := newRun(ctx, e, &c)
-	e.runs.Go(r.main)
-	timer := time.NewTimer(c.Limits.Timeout)
+	start := time.Now()
+	wait, ok := c.Program.record.admit(e.now())
+	if !ok {
+		f := &Failure{Reason: Suspended, Script: c.Program.name, RetryAfter: wait, Message: "it ran away several times in a row and rests"}
+		e.metrics.Ran(c.Project, c.Program.name, 0, string(Suspended))
+		return Result{}, f
+	}
+	var result Result
+	var computed time.Duration
+	var err error
+	if e.isolates(&c) {
+		result, computed, err = e.runIsolated(ctx, &c)
+	} else {
+		result, computed, err = e.runHere(ctx, &c)
+	}
+	e.account(&c, time.Since(start), computed, err)
+	return result, err
+}
+
+// runHere runs a program in this process.
+func (e *Engine) runHere(ctx context.Context, c *Call) (Result, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Limits.Timeout)
+	defer cancel()
+	r := newRun(ctx, e, c)
+	defer r.cancel()
+	if ok, why := e.lanes.acquire(ctx, c.Project, r.lane1(), true); !ok {
+		return Result{}, 0, r.refused(ctx, why)
+	}
+	if !e.add(r) {
+		e.lanes.release(int(r.lane.Load()))
+		return Result{}, 0, r.failure(Canceled, "the service stops")
+	}
+	r.computing()
+	e.start(r)
+	select {
+	case <-r.done:
+		return r.result, r.computed, r.err
+	case <-ctx.Done():
+		r.stop(endOf(ctx))
+	}
+	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case <-r.done:
-		return r.result, r.err
+		return r.result, r.computed, r.err
 	case <-timer.C:
-		r.stop(Timeout)
-	case <-ctx.Done():
-		r.stop(Canceled)
+		e.abandon(r)
+		return Result{}, c.Limits.Timeout, r.failure(r.reason(), "it does not stop")
 	}
-	timer.Reset(grace)
-	select {
-	case <-r.done:
-		return r.result, r.err
-	case <-timer.C:
-		return Result{}, r.failure(r.reason(), "the script did not stop")
+}
+
+// endOf says why a run's context has ended.
+func endOf(ctx context.Context) Reason {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return Timeout
 	}
+	return Canceled
+}
+
+// refused is the failure of a run that did not begin.
+func (r *run) refused(ctx context.Context, why Reason) *Failure {
+	if why == Busy {
+		f := r.failure(Busy, fmt.Sprintf("%d runs of the project wait already", maxQueued))
+		f.RetryAfter = time.Second
+		return f
+	}
+	if endOf(ctx) == Timeout {
+		f := r.failure(Busy, "its turn did not come in time")
+		f.RetryAfter = time.Second
+		return f
+	}
+	return r.failure(Canceled, "the caller gave up")
+}
+
+// add counts a run in, unless the engine is closed.
+func (e *Engine) add(r *run) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.active[r] = true
+	return true
+}
+
+// remove counts it out.
+func (e *Engine) remove(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.active, r)
+}
+
+// abandon leaves a run behind that does not stop. Its goroutine goes on until it does, or the process ends; its place is
+// free for others.
+func (e *Engine) abandon(r *run) {
+	r.leavePlace()
+	e.metrics.Abandoned(r.call.Project)
+	e.mu.Lock()
+	e.isolated[r.call.Project] = true
+	e.mu.Unlock()
+	e.log.WarnContext(r.ctx, "a script does not stop; it is left behind, and the project's scripts run in worker processes from now on",
+		slog.String("project", r.call.Project), slog.String("script", r.call.Program.name))
+}
+
+// isolates says whether a call runs in a worker process.
+func (e *Engine) isolates(c *Call) bool {
+	if e.workers == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return c.Isolate || e.isolated[c.Project]
+}
+
+// account keeps the books of a run.
+func (e *Engine) account(c *Call, took, computed time.Duration, err error) {
+	outcome, runaway, ended := "ok", false, true
+	if f, ok := errors.AsType[*Failure](err); ok {
+		outcome, runaway = string(f.Reason), f.Runaway()
+		ended = f.Reason == Exception || f.Reason == Depth
+	} else if err != nil {
+		outcome = "thrown"
+	}
+	if c.Program.record.ran(e.now(), computed, runaway, ended) {
+		e.log.Warn("a script ran away several times in a row and is suspended", //nolint:sloglint // the run is over
+			slog.String("project", c.Project), slog.String("script", c.Program.name), slog.Duration("for", rest))
+	}
+	e.metrics.Ran(c.Project, c.Program.name, took, outcome)
 }

@@ -27,6 +27,10 @@ func (r *run) explain(err error) error {
 	if _, ok := errors.AsType[*goja.StackOverflowError](err); ok {
 		return r.failure(Depth, "calls nest deeper than "+strconv.Itoa(maxCalls))
 	}
+	if r.why.Load() == nil && r.ctx.Err() != nil && isInterrupt(err) {
+		why := endOf(r.ctx)
+		r.why.CompareAndSwap(nil, &why)
+	}
 	if reason := r.meter.Reason(); reason != "" {
 		why := Timeout
 		r.why.CompareAndSwap(nil, &why)
@@ -45,6 +49,11 @@ func (r *run) explain(err error) error {
 		return r.explainValue(e.Value(), e.String())
 	}
 	return r.failure(Exception, err.Error())
+}
+
+func isInterrupt(err error) bool {
+	_, ok := errors.AsType[*goja.InterruptedError](err)
+	return ok
 }
 
 func (r *run) stopText(why Reason) string {

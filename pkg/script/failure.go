@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
 )
@@ -41,6 +42,8 @@ type Failure struct {
 	Message string
 	Stack   string // with the script's own positions, a line for each call
 	Cause   error  // of an exception: the error of the Host call that became it; nil for others
+
+	RetryAfter time.Duration // of busy and suspended: when to try again
 }
 
 // Error gives the place and the message.

@@ -13,7 +13,7 @@ import (
 // loop is the event loop of one run: answers of Host calls, and timers.
 type loop struct {
 	mu      sync.Mutex
-	ready   []func() error // answers that came in, in order; the only thing that other goroutines touch
+	ready   []answer       // answers that came in, in order; the only thing that other goroutines touch
 	wake    chan struct{}  // one slot: ready is not empty
 	waiting int            // Host calls without an answer
 	calls   sync.WaitGroup // their goroutines
@@ -35,10 +35,17 @@ func (l *loop) init() {
 	l.wake = make(chan struct{}, 1)
 }
 
-// post hands a function to the goroutine of the run.
-func (l *loop) post(f func() error) {
+// answer is what a Host call gave.
+type answer struct {
+	op     string
+	err    error
+	settle func() error // hands it to the script
+}
+
+// post hands an answer to the goroutine of the run.
+func (l *loop) post(a answer) {
 	l.mu.Lock()
-	l.ready = append(l.ready, f)
+	l.ready = append(l.ready, a)
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
@@ -46,7 +53,7 @@ func (l *loop) post(f func() error) {
 	}
 }
 
-func (l *loop) take() []func() error {
+func (l *loop) take() []answer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ready := l.ready
@@ -125,8 +132,9 @@ func (r *run) turn() error {
 	}
 	l := &r.loop
 	if ready := l.take(); len(ready) > 0 {
-		for _, f := range ready {
-			if err := f(); err != nil {
+		for _, a := range ready {
+			l.waiting--
+			if err := a.settle(); err != nil {
 				return err
 			}
 		}
@@ -135,20 +143,25 @@ func (r *run) turn() error {
 	if l.waiting == 0 && len(l.timers) == 0 {
 		return errStuck
 	}
+	r.pause()
 	var due <-chan time.Time
 	if len(l.timers) > 0 {
 		wait := time.NewTimer(time.Until(l.timers[0].at))
 		defer wait.Stop()
 		due = wait.C
 	}
+	fire := false
 	select {
 	case <-l.wake:
-		return nil
 	case <-due:
-		return r.fire()
+		fire = true
 	case <-r.ctx.Done():
 		return &goja.InterruptedError{}
 	}
+	if err := r.resume(); err != nil || !fire {
+		return err
+	}
+	return r.fire()
 }
 
 // fire runs the timer that is due.
@@ -178,14 +191,13 @@ func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goj
 	promise, resolve, reject := r.vm.NewPromise()
 	l.waiting++
 	l.calls.Go(func() {
-		answer, err := r.askHost(op, args)
-		l.post(func() error {
-			l.waiting--
+		v, err := r.askHost(op, args)
+		l.post(answer{op: op, err: err, settle: func() error {
 			if err != nil {
 				return reject(r.hostError(op, err))
 			}
-			return resolve(convert(answer))
-		})
+			return resolve(convert(v))
+		}})
 	})
 	return r.vm.ToValue(promise)
 }
@@ -210,8 +222,11 @@ func (l *loop) finish(r *run) {
 	if l.waiting == 0 {
 		return
 	}
+	r.pause()
 	l.calls.Wait()
-	if r.stopped() != nil {
-		return
+	for _, a := range l.take() {
+		if a.err != nil && r.call.Log != nil && r.stopped() == nil {
+			r.call.Log(Line{Time: r.engine.now(), Level: "warn", Message: "a call that the script did not await failed: " + a.op})
+		}
 	}
 }

@@ -16,13 +16,14 @@ import (
 
 // Program is a compiled script. It is immutable and may run many times at once.
 type Program struct {
-	name  string
-	files []string
-	code  *goja.Program
-	text  string // what was compiled, for a worker process, which compiles it again
-	smap  []byte // the source map of text; none for an expression
-	expr  bool
-	hash  [sha256.Size]byte
+	name   string
+	files  []string
+	code   *goja.Program
+	text   string // what was compiled, for a worker process, which compiles it again
+	smap   []byte // the source map of text; none for an expression
+	expr   bool
+	record *record // how its runs went
+	hash   [sha256.Size]byte
 
 	uses    int   // syntax that needs something made; see rewrite.go
 	modules []int // of modules(): those that the text names
@@ -126,7 +127,7 @@ func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
 	if err != nil {
 		return nil, p.compileProblem(err)
 	}
-	p.code = code
+	p.code, p.record = code, &record{}
 	for i, m := range modules() {
 		if m.usedBy(p.text) {
 			p.modules = append(p.modules, i)

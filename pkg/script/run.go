@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/dop251/goja"
 
@@ -25,6 +26,11 @@ type run struct {
 	meter  *guard.Meter
 	loop   loop
 	why    atomic.Pointer[Reason] // set: the run has to stop
+	lane   atomic.Int32           // where its place is
+
+	holds    atomic.Bool   // it has a place in a lane
+	began    time.Time     // computing, since it last got its place
+	computed time.Duration // before that
 
 	native     *goja.Object // the functions of natives.go
 	prototypes [classes]*goja.Object
@@ -70,7 +76,9 @@ func (r *run) stopped() error {
 // main is the goroutine of the run.
 func (r *run) main() {
 	defer close(r.done)
+	defer r.engine.remove(r)
 	defer r.cancel()
+	defer r.pause()
 	defer func() {
 		if x := recover(); x != nil {
 			r.err = r.panicked(x)
@@ -83,6 +91,47 @@ func (r *run) main() {
 		return
 	}
 	r.result = result
+}
+
+// lane1 is the lane that the run begins in.
+func (r *run) lane1() int {
+	which := r.call.Program.record.lane()
+	r.lane.Store(int32(which)) //nolint:gosec // one of two
+	return which
+}
+
+// computing notes that the run has its place.
+func (r *run) computing() {
+	r.began = time.Now()
+	r.holds.Store(true)
+	r.engine.watchdog.watch(r)
+}
+
+// pause gives the place up, while the run waits or when it ends.
+func (r *run) pause() {
+	if r.began.IsZero() {
+		return
+	}
+	r.computed += time.Since(r.began)
+	r.began = time.Time{}
+	r.leavePlace()
+}
+
+// leavePlace gives the place back, if there is one still.
+func (r *run) leavePlace() {
+	r.engine.watchdog.leave(r)
+	if r.holds.CompareAndSwap(true, false) {
+		r.engine.lanes.release(int(r.lane.Load()))
+	}
+}
+
+// resume waits for a place again.
+func (r *run) resume() error {
+	if ok, _ := r.engine.lanes.acquire(r.ctx, r.call.Project, int(r.lane.Load()), false); !ok {
+		return &goja.InterruptedError{}
+	}
+	r.computing()
+	return nil
 }
 
 // panicked turns a panic into the failure it stands for.

@@ -32,7 +32,7 @@ type insides struct {
 	first    uintptr // in orderedMap, which holds members by symbols
 	next     uintptr // in mapEntry
 	key      uintptr
-	entry    uintptr  // in mapEntry: its value
+	entry    uintptr                            // in mapEntry: its value
 	layouts  atomic.Pointer[map[uintptr]layout] // by the type word of what self holds; copied to add one
 	rules    map[string]rule
 }
