@@ -49,7 +49,8 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	active   map[*run]bool
+	active   map[int64]context.CancelFunc // runs that somebody waits for
+	last     int64
 	isolated map[string]bool // projects whose scripts run in worker processes from now on, for one did not stop
 }
 
@@ -60,7 +61,7 @@ const maxIdle = 8
 func NewEngine(o Options) *Engine {
 	e := &Engine{
 		now: o.Now, log: o.Log, metrics: o.Metrics, modules: modules(),
-		jobs: make(chan *run), quit: make(chan struct{}), active: map[*run]bool{}, isolated: map[string]bool{},
+		jobs: make(chan *run), quit: make(chan struct{}), active: map[int64]context.CancelFunc{}, isolated: map[string]bool{},
 	}
 	for _, m := range e.modules {
 		e.glue = append(e.glue, goja.MustCompile("svc:"+m.name, m.glue, true))
@@ -78,6 +79,9 @@ func NewEngine(o Options) *Engine {
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = max(1, runtime.NumCPU()-1)
+	}
+	if len(o.WorkerCommand) > 0 {
+		e.workers = newWorkers(o.WorkerCommand)
 	}
 	e.lanes = newLanes(o.Parallel)
 	e.watchdog = newWatchdog(e.lanes)
@@ -125,8 +129,8 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	close(e.quit)
-	for r := range e.active {
-		r.stop(Canceled)
+	for _, stop := range e.active {
+		stop()
 	}
 	e.mu.Unlock()
 	if e.workers != nil {
@@ -176,12 +180,14 @@ func (e *Engine) runHere(ctx context.Context, c *Call) (Result, time.Duration, e
 	r := newRun(ctx, e, c)
 	defer r.cancel()
 	if ok, why := e.lanes.acquire(ctx, c.Project, r.lane1(), true); !ok {
-		return Result{}, 0, r.refused(ctx, why)
+		return Result{}, 0, refused(ctx, c, why)
 	}
-	if !e.add(r) {
+	id, ok := e.begin(cancel)
+	if !ok {
 		e.lanes.release(int(r.lane.Load()))
 		return Result{}, 0, r.failure(Canceled, "the service stops")
 	}
+	defer e.end(id)
 	r.computing()
 	e.start(r)
 	select {
@@ -210,36 +216,36 @@ func endOf(ctx context.Context) Reason {
 }
 
 // refused is the failure of a run that did not begin.
-func (r *run) refused(ctx context.Context, why Reason) *Failure {
-	if why == Busy {
-		f := r.failure(Busy, fmt.Sprintf("%d runs of the project wait already", maxQueued))
-		f.RetryAfter = time.Second
-		return f
+func refused(ctx context.Context, c *Call, why Reason) *Failure {
+	f := &Failure{Reason: Busy, Script: c.Program.name, RetryAfter: time.Second}
+	switch {
+	case why == Busy:
+		f.Message = fmt.Sprintf("%d runs of the project wait already", maxQueued)
+	case endOf(ctx) == Timeout:
+		f.Message = "its turn did not come in time"
+	default:
+		f.Reason, f.Message, f.RetryAfter = Canceled, "the caller gave up", 0
 	}
-	if endOf(ctx) == Timeout {
-		f := r.failure(Busy, "its turn did not come in time")
-		f.RetryAfter = time.Second
-		return f
-	}
-	return r.failure(Canceled, "the caller gave up")
+	return f
 }
 
-// add counts a run in, unless the engine is closed.
-func (e *Engine) add(r *run) bool {
+// begin counts a run in, by what ends it, unless the engine is closed.
+func (e *Engine) begin(stop context.CancelFunc) (id int64, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return false
+		return 0, false
 	}
-	e.active[r] = true
-	return true
+	e.last++
+	e.active[e.last] = stop
+	return e.last, true
 }
 
-// remove counts it out.
-func (e *Engine) remove(r *run) {
+// end counts it out.
+func (e *Engine) end(id int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.active, r)
+	delete(e.active, id)
 }
 
 // abandon leaves a run behind that does not stop. Its goroutine goes on until it does, or the process ends; its place is

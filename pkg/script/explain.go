@@ -27,7 +27,7 @@ func (r *run) explain(err error) error {
 	if _, ok := errors.AsType[*goja.StackOverflowError](err); ok {
 		return r.failure(Depth, "calls nest deeper than "+strconv.Itoa(maxCalls))
 	}
-	if r.why.Load() == nil && r.ctx.Err() != nil && isInterrupt(err) {
+	if r.why.Load() == nil && isInterrupt(err) && r.ctx.Err() != nil {
 		why := endOf(r.ctx)
 		r.why.CompareAndSwap(nil, &why)
 	}

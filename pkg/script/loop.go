@@ -8,6 +8,8 @@ import (
 
 	"github.com/dop251/goja"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
 )
 
 // loop is the event loop of one run: answers of Host calls, and timers.
@@ -202,19 +204,27 @@ func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goj
 	return r.vm.ToValue(promise)
 }
 
-func (r *run) askHost(op string, args bson.A) (answer any, err error) {
-	defer func() {
-		if x := recover(); x != nil {
-			err = &hostPanic{op: op, value: x}
-		}
-	}()
+func (r *run) askHost(op string, args bson.A) (any, error) {
 	select {
 	case r.loop.slots <- struct{}{}:
 		defer func() { <-r.loop.slots }()
 	case <-r.ctx.Done():
 		return nil, context.Cause(r.ctx)
 	}
-	return r.call.Host.Call(r.ctx, op, args)
+	return askHost(r.ctx, r.call.Host, op, args)
+}
+
+// askHost calls the Host; a panic of it is an error.
+func askHost(ctx context.Context, h Host, op string, args bson.A) (answer any, err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = &hostPanic{op: op, value: x}
+		}
+	}()
+	if h == nil {
+		return nil, errs.New(errs.Invalid, "no_module", "%s is not there in a script of this kind", op)
+	}
+	return h.Call(ctx, op, args)
 }
 
 // finish waits for Host calls that nobody awaited: what a script has asked for is done or given up before its run ends.

@@ -76,7 +76,6 @@ func (r *run) stopped() error {
 // main is the goroutine of the run.
 func (r *run) main() {
 	defer close(r.done)
-	defer r.engine.remove(r)
 	defer r.cancel()
 	defer r.pause()
 	defer func() {
@@ -85,6 +84,9 @@ func (r *run) main() {
 		}
 	}()
 	result, err := r.program()
+	if err != nil {
+		r.cancel() // what it has asked for meanwhile is given up
+	}
 	r.loop.finish(r)
 	if err != nil {
 		r.err = r.explain(err)

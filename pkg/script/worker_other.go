@@ -1,0 +1,11 @@
+//go:build !linux
+
+package script
+
+import "runtime/debug"
+
+// beNice lets the service go first, where the system can.
+func beNice() {}
+
+// limitMemory makes the collector work harder from the limit on. The watchdog stops the script.
+func limitMemory(script int64) { debug.SetMemoryLimit(script + 64<<20) }
