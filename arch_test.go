@@ -48,10 +48,11 @@ var layers = []layer{
 	}},
 	{"L2", rooms{
 		"query":   "fieldtype store mql document errs",
-		"project": "query schema script fieldtype mql access document errs",
+		"project": "query schedule schema script fieldtype mql access document errs",
 		"audit":   "query fieldtype access store store/lease mql document errs",
 	}},
 	{"L3", rooms{
+		"jobs":      "operation project schedule store mql errs",
 		"operation": "store mql document errs",
 		"system":    "audit query fieldtype store access mql document api errs",
 		"auth":      "system audit access errs",
@@ -107,7 +108,7 @@ var libraries = map[string]string{
 	"github.com/cockroachdb/apd/v3":       "document",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
-	"github.com/prometheus/client_golang": "httpapi controller operation app",
+	"github.com/prometheus/client_golang": "httpapi controller jobs operation app",
 	"github.com/fsnotify/fsnotify":        "dirwatch",
 	"github.com/netresearch/go-cron":      "schedule",
 	"github.com/dop251/goja":              "script",

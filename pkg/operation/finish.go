@@ -42,13 +42,18 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 		l.run.Result, l.run.Output = bson.RawValue{}, bson.RawValue{}
 		last = l.last()
 	}
+	status := l.run.Status
+	l.mu.Unlock()
+	l.runs.metrics.total.WithLabelValues(string(l.run.Kind), string(status)).Inc()
+	if l.notify != nil {
+		l.notify(l.snapshot())
+	}
+	l.mu.Lock()
 	l.run.Events, l.run.LastEvent, l.over = append(l.run.Events, last), last.ID, true
 	close(l.changed)
 	l.changed = make(chan struct{})
-	status := l.run.Status
 	l.mu.Unlock()
 
-	l.runs.metrics.total.WithLabelValues(string(l.run.Kind), string(status)).Inc()
 	log := l.runs.log.InfoContext
 	if e := errs.From(err); e != nil && (e.Kind == errs.Internal || status == Lost) {
 		log = l.runs.log.ErrorContext

@@ -76,3 +76,10 @@ func (q Query) filter() *mql.Filter {
 	}
 	return mql.MustCompile(filter)
 }
+
+// ActiveIn says, within a transaction, whether an action or job has an active run. Two transactions that both ask and
+// then start one don't notice each other by that alone: they have to write one document, too.
+func ActiveIn(ctx context.Context, tx store.Tx, kind Kind, name string) (bool, error) {
+	n, err := tx.Collection(collectionName).Count(ctx, Query{Kind: kind, Name: name, Active: true}.filter(), 1)
+	return n > 0, err
+}

@@ -34,6 +34,7 @@ type Live struct {
 	coll     store.Collection
 	token    string // of this holding of the record
 	timeout  time.Duration
+	notify   func(*Run)
 	place    *place
 	running  bool      // it has its place; of perform alone, once that has begun
 	began    time.Time // by the monotonic clock

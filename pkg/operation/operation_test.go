@@ -466,4 +466,3 @@ func TestHistoryIsPruned(t *testing.T) {
 		}
 	})
 }
-

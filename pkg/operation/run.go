@@ -149,6 +149,9 @@ type Spec struct {
 	// Claim, if set, runs in the transaction that records the run: the run starts only if that commits. It may run
 	// several times, and only writes through tx.
 	Claim func(ctx context.Context, tx store.Tx) error
+	// Ended, if set, is called when the end of the run is recorded, before its followers learn of it. It returns soon.
+	// Should the instance die before, nobody calls it.
+	Ended func(run *Run)
 }
 
 // Func is what a run does. ctx ends when the run is cancelled or lost, its time is over or the service stops; Func

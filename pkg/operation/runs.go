@@ -133,7 +133,7 @@ func (rs *Runs) Start(ctx context.Context, spec Spec, do Func) (*Run, error) {
 		return nil, err
 	}
 	l := &Live{
-		runs: rs, database: spec.Database, coll: rs.runsOf(spec.Database), token: rand.Text(), timeout: spec.Timeout,
+		runs: rs, database: spec.Database, coll: rs.runsOf(spec.Database), token: rand.Text(), timeout: spec.Timeout, notify: spec.Ended,
 		run: run, changed: make(chan struct{}), stopped: make(chan struct{}), began: time.Now(),
 	}
 	l.renewed = l.began

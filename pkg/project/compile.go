@@ -79,6 +79,7 @@ func (c *compiler) project() *Project {
 	for i, col := range config.Collections {
 		p.Collections[col.Name] = c.collection(config, col, "collections["+strconv.Itoa(i)+"]")
 	}
+	p.Jobs = c.jobs(config)
 	for i, col := range config.Collections {
 		c.foreignKeys(p, col, "collections["+strconv.Itoa(i)+"]")
 	}

@@ -24,6 +24,7 @@ type Project struct {
 	Files       []schema.File // the config files that were read, by name
 	Bundle      Bundle        // their contents
 	Collections map[string]*Collection
+	Jobs        []*Job
 	AdminTokens *access.AdminTokens
 	Hook        *schema.Hook    // settings of scripts, with their defaults
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
