@@ -64,7 +64,7 @@ var layers = []layer{
 		"httpapi":      "records query auth system audit project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller status dirwatch project schema system store api errs",
+		"/controllers": "controller jobs status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
 		"app": "httpapi records auth system audit project schema status controller /controllers dirwatch store " +

@@ -102,6 +102,9 @@ func Check(projectsDir, configFile string, env schema.Env, private ...string) (*
 	return p, nil
 }
 
+// ScheduleJobs has a project's jobs looked at now, because one of them was resumed.
+func (c *Control) ScheduleJobs(id string) error { return c.Manager.Trigger(jobController, id) }
+
 func (c *Control) resolve(_ context.Context, configFile string) (string, error) {
 	p, err := Check(c.ProjectsDir, configFile, c.Env, c.PrivateFiles...)
 	if err != nil {

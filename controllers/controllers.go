@@ -7,6 +7,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/status"
@@ -28,6 +29,7 @@ const (
 const (
 	projectController = "project"
 	indexController   = "index"
+	jobController     = "job"
 )
 
 // DefaultResync is how often every registration is looked at again, to repair what an event missed.
@@ -42,6 +44,7 @@ type Deps struct {
 	Projects    *system.Projects
 	Generations *system.Generations
 	Registry    *project.Registry
+	Jobs        *jobs.Jobs
 	Board       *status.Board
 	Manager     *controller.Manager
 	Watcher     *dirwatch.Watcher
@@ -65,12 +68,14 @@ func New(d Deps) (*Control, error) {
 		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts()},
 	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
+	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
 			Name: projectController, Reconciler: projects, Workers: 2,
 			Sources: []controller.Source{controller.SourceFunc(d.watch), controller.SourceFunc(d.follow)}, List: d.registered, Resync: d.Resync,
 		},
 		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: indexResyncs * d.Resync},
+		{Name: jobController, Reconciler: due, Workers: 2, List: d.served, Resync: d.Resync},
 	} {
 		if err := d.Manager.Add(c); err != nil {
 			return nil, err

@@ -127,7 +127,7 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, p *pr
 	return err
 }
 
-// swap makes p what is served, in one step, and has its indexes looked at.
+// swap makes p what is served, in one step, and has its indexes and jobs looked at.
 func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *project.Project, number int64) error {
 	p.ID, p.OrgID, p.Generation = reg.ID.Hex(), reg.OrgID, number
 	r.Registry.Set(p)
@@ -135,8 +135,15 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 	r.Board.Set(p.ID, status.Condition{
 		Type: status.IndexesConverged, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
 	})
+	if len(p.Jobs) > 0 {
+		r.Board.Set(p.ID, status.Condition{
+			Type: status.JobsScheduled, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
+		})
+	} else {
+		r.Board.Unset(p.ID, status.JobsScheduled)
+	}
 	r.Logger.InfoContext(ctx, "project served", "namespace", p.Namespace, "generation", number, "collections", len(p.Collections))
-	return r.Manager.Trigger(indexController, p.ID)
+	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID))
 }
 
 // restore serves the last good generation from the store, where a start finds files that can't be served: a broken
@@ -156,7 +163,7 @@ func (r *projectReconciler) restore(ctx context.Context, reg system.Project, dir
 		return
 	}
 	if err := r.swap(ctx, reg, p, latest.Number); err != nil {
-		r.Logger.ErrorContext(ctx, "indexes of a restored generation are not looked at", "namespace", reg.Namespace, "error", err)
+		r.Logger.ErrorContext(ctx, "indexes and jobs of a restored generation are not looked at", "namespace", reg.Namespace, "error", err)
 	}
 }
 
@@ -195,7 +202,7 @@ func (r *projectReconciler) disable(id string) {
 	r.Watcher.Unwatch(id)
 	r.Board.SetServed(id, 0, "")
 	r.Board.SetProblems(id, nil)
-	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged)
+	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled)
 	r.Board.Set(id, status.Condition{
 		Type: status.ConfigValid, Status: status.Unknown, Reason: status.ReasonDisabled, Message: "the registration is disabled",
 	})

@@ -241,7 +241,6 @@ func TestUnsupported(t *testing.T) {
 	dir := write(t, `
 -- project.yaml --
 namespace: blog
-jobs: [{type: javascript, file: a.js}]
 actions: [{name: a}]
 assets: [{name: a, path: b}]
 cors: {}
@@ -277,7 +276,7 @@ collections:
 		got = append(got, x.Path+" "+thing)
 	}
 	want := []string{
-		"jobs jobs", "actions actions", "assets assets", "cors cors",
+		"actions actions", "assets assets", "cors cors",
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].renamedFrom renaming a collection",
 		"collections[0].cors cors",
