@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,9 +29,12 @@ import (
 	"github.com/svcctl/svc/pkg/dirwatch"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/jobs"
+	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -91,9 +95,12 @@ type App struct {
 	server   *http.Server
 	listener net.Listener
 	logs     *audit.Logs
-	audited  func(ctx context.Context) ([]string, error) // the databases that have logs
-	stopping atomic.Bool
-	stop     chan struct{} // has Run end as the end of its context does; holds one, so that who asks need not wait
+	engine   *script.Engine
+	runs     *operation.Runs
+	// databases names those that have logs of changes and of runs.
+	databases func(ctx context.Context) ([]string, error)
+	stopping  atomic.Bool
+	stop      chan struct{} // has Run end as the end of its context does; holds one, so that who asks need not wait
 }
 
 // New opens the store, wires everything and listens; it serves nothing yet. Close or Run releases what it holds. Its
@@ -182,7 +189,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err := models.EnsureIndexes(ctx); err != nil {
 		return err
 	}
-	a.audited = auditedDatabases(models.Projects)
+	a.databases = databases(models.Projects)
 	authn, err := auth.New(ctx, auth.Options{
 		System: models, Hasher: hasher, Logger: cfg.Logger, Now: cfg.Now,
 		JWTSecret: cfg.JWTSecret, JWTTTL: cfg.JWTTTL, AdminToken: adminToken,
@@ -198,9 +205,23 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, alone := cfg.embeddedDir()
+	a.runs, err = operation.New(operation.Options{
+		Store: a.store, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger, Instance: holder(), Alone: alone,
+	})
+	if err != nil {
+		return err
+	}
+	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger})
+	due, err := jobs.New(jobs.Options{
+		Store: a.store, Runs: a.runs, Runner: &jobRunner{engine: a.engine, log: cfg.Logger}, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
 	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board,
+		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board, Jobs: due,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
 		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
 	})
@@ -223,8 +244,8 @@ func (a *App) wire(ctx context.Context) error {
 	return a.listen(ctx, door)
 }
 
-// auditedDatabases lists where audit logs are: beside the system models, in the database of every registered project.
-func auditedDatabases(projects *system.Projects) func(ctx context.Context) ([]string, error) {
+// databases lists the database of the system models, and that of every registered project.
+func databases(projects *system.Projects) func(ctx context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		names := []string{system.DatabaseName}
 		all, err := projects.All(ctx)
@@ -310,8 +331,11 @@ func (a *App) shutdown() {
 func (a *App) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	managed, served, sealed := make(chan error, 1), make(chan error, 1), make(chan struct{})
-	go func() { a.logs.Run(work, a.audited); close(sealed) }()
+	tidy, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTidying()
+	managed, served, tidied := make(chan error, 1), make(chan error, 1), sync.WaitGroup{}
+	tidied.Go(func() { a.logs.Run(tidy, a.databases) })
+	tidied.Go(func() { a.runs.Run(tidy, a.databases) })
 	go func() { managed <- a.manager.Start(work) }()
 	go func() { served <- a.server.Serve(a.listener) }()
 
@@ -329,10 +353,12 @@ func (a *App) Run(ctx context.Context) error {
 		err = errors.Join(err, a.server.Close())
 	}
 	a.auth.Close(grace)
-	stopWork()
+	stopWork() // no job is started any more
 	err = errors.Join(err, <-managed)
-	<-sealed
-	return errors.Join(err, a.store.Close())
+	a.runs.Close(grace)
+	stopTidying()
+	tidied.Wait()
+	return errors.Join(err, a.engine.Close(), a.store.Close())
 }
 
 // Close releases what New holds, for an App that is not run.
@@ -343,6 +369,9 @@ func (a *App) Close() error {
 	}
 	if a.manager != nil {
 		a.manager.Close()
+	}
+	if a.engine != nil {
+		err = errors.Join(err, a.engine.Close())
 	}
 	return errors.Join(err, a.store.Close())
 }
