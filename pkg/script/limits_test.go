@@ -68,7 +68,7 @@ func TestS61RunawaysEnd(t *testing.T) {
 			if c.want == script.Timeout {
 				timeout = 300 * time.Millisecond
 			}
-			_, err := e.Run(t.Context(), script.Call{Program: compile(t, c.text), Host: h, Limits: script.Limits{Timeout: timeout}, Ctx: []script.Member{{Name: "n", Value: int64(1) << 60}}})
+			_, err := e.Run(t.Context(), script.Call{Program: compile(t, c.text), Host: h, Limits: script.Limits{Timeout: timeout, Memory: 8 << 30}, Ctx: []script.Member{{Name: "n", Value: int64(1) << 60}}})
 			if got := reason(err); got != c.want {
 				t.Errorf("got %v, want %v: %v", got, c.want, err)
 			}

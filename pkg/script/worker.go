@@ -22,7 +22,7 @@ func ServeWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer cancel()
 	beNice()
 	w := &workerProcess{
-		engine: NewEngine(Options{Parallel: 1}), out: &frameWriter{w: out}, programs: map[string]*Program{},
+		base: dataSize(), engine: NewEngine(Options{Parallel: 1}), out: &frameWriter{w: out}, programs: map[string]*Program{},
 	}
 	reader := bufio.NewReader(in)
 	for {
@@ -46,6 +46,7 @@ func ServeWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // workerProcess is the state of a worker process: one run at a time.
 type workerProcess struct {
+	base     int64 // bytes of memory before the first run
 	engine   *Engine
 	out      *frameWriter
 	programs map[string]*Program // by hash
@@ -59,7 +60,7 @@ type workerProcess struct {
 
 // begin starts a run.
 func (w *workerProcess) begin(ctx context.Context, frame bson.Raw) {
-	limitMemory(field[int64](frame, "memory"))
+	limitMemory(w.base, field[int64](frame, "memory"))
 	ctx, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
 	w.cancel, w.calls, w.errs = cancel, map[int32]chan bson.Raw{}, map[error]int32{}

@@ -1,7 +1,10 @@
 package script
 
 import (
+	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -16,9 +19,9 @@ const (
 
 // limitMemory bounds the process: the collector works harder from the soft limit on, and the kernel refuses what is over
 // the hard one, of which the process dies. What is between is for garbage.
-func limitMemory(script int64) {
+func limitMemory(base, script int64) {
 	debug.SetMemoryLimit(script + softMemory)
-	limit := uint64(2*script + hardMemory) //nolint:gosec // sizes of memory
+	limit := uint64(base + 2*script + hardMemory) //nolint:gosec // sizes of memory
 	var now syscall.Rlimit
 	const data = 2 // RLIMIT_DATA on every architecture of Linux that Go knows
 	if syscall.Getrlimit(data, &now) != nil {
@@ -26,4 +29,18 @@ func limitMemory(script int64) {
 	}
 	now.Cur = min(limit, now.Max)
 	_ = syscall.Setrlimit(data, &now)
+}
+
+// dataSize is what the process has of the memory that limitMemory bounds; 0 if that is not known.
+func dataSize() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 6 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[5], 10, 64)
+	return pages * int64(os.Getpagesize())
 }
