@@ -1,5 +1,7 @@
 package script
 
+import "strings"
+
 // The parts of svc.d.ts that the modules bring.
 const (
 	typesDB = `/** Filters, changes and options are those of the REST API. */
@@ -97,4 +99,22 @@ declare class Decimal128 {
   equals(other: Decimal128 | string): boolean
 }
 `
+	typesCommon = `/** What every ctx has. A stage's own members come beside it. */
+interface SvcContextBase {
+  log: SvcLog
+  /** An error to throw: it ends the request with this status, from 400 to 599, and message. */
+  error(status: number, message: string, errors?: { path?: string; message: string }[]): Error
+}
+`
 )
+
+// Types is what scripts find without an import, in TypeScript: the part of svc.d.ts that is the same in every stage.
+func Types() string {
+	var b strings.Builder
+	for _, m := range modules() {
+		b.WriteString(m.types)
+		b.WriteByte('\n')
+	}
+	b.WriteString(typesCommon)
+	return b.String()
+}
