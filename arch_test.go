@@ -59,18 +59,19 @@ var layers = []layer{
 		"operation": "store mql document errs",
 		"system":    "audit query fieldtype store access mql document api errs",
 		"auth":      "system audit access errs",
+		"hooks":     "project script schema access document errs",
 	}},
 	{"L4", rooms{
-		"records": "project audit query access fieldtype mql store document errs",
+		"records": "hooks project script schema audit query access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "records query auth system audit project schema fieldtype access status api document errs",
+		"httpapi":      "hooks records query auth system audit project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi records auth system audit jobs operation project script schema status controller /controllers dirwatch store " +
+		"app": "httpapi hooks records auth system audit jobs operation project script schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
 		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
@@ -111,7 +112,7 @@ var libraries = map[string]string{
 	"github.com/cockroachdb/apd/v3":       "document",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
-	"github.com/prometheus/client_golang": "httpapi controller jobs operation app",
+	"github.com/prometheus/client_golang": "httpapi hooks controller jobs operation app",
 	"github.com/fsnotify/fsnotify":        "dirwatch",
 	"github.com/netresearch/go-cron":      "schedule",
 	"github.com/dop251/goja":              "script",

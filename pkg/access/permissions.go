@@ -64,8 +64,11 @@ type Grant struct {
 	Filter         *mql.Filter       // the records it holds for; nil: all
 	Hidden         *document.PathSet // paths that the caller never sees, not even in a query; nil: none
 	Readonly       *document.PathSet // paths that the caller can't write
+	Unsure         *document.PathSet // paths that are hidden on some records: no query may name them
+	UnsureReadonly *document.PathSet // paths that can't be written on some records
 	Projections    []string          // the named projections that may be used, unless AllProjections
 	AllProjections bool
+	SeesAll        bool // nothing is hidden, whatever the collection's fields say
 	Admin          bool // the caller may do everything
 }
 
@@ -218,7 +221,7 @@ func (p *Permissions) decideUser(pr *Principal, m Method, env Env, t *trace) (Gr
 func adminGrant(readonly *document.PathSet, admin bool) Grant {
 	return Grant{
 		Bulk: true, Count: true, Facet: true, Lookup: true, Aggregate: true,
-		Readonly: readonly, AllProjections: true, Admin: admin,
+		Readonly: readonly, AllProjections: true, SeesAll: true, Admin: admin,
 	}
 }
 

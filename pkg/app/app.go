@@ -28,6 +28,7 @@ import (
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/httpapi"
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
@@ -228,8 +229,12 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	runner, err := hooks.New(hooks.Options{Engine: a.engine, Env: cfg.Env, Log: cfg.Logger, Registerer: registerer})
+	if err != nil {
+		return err
+	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: records.New(a.store, cfg.Now, a.logs), System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
+		Records: records.New(a.store, cfg.Now, a.logs, runner), System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
 		Control: a.control, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,

@@ -46,6 +46,9 @@ func TestView(t *testing.T) {
 			if diff := cmp.Diff(test.want, string(document.AppendJSON(nil, raw, view))); diff != "" {
 				t.Errorf("AppendJSON (-want +got):\n%s", diff)
 			}
+			if diff := cmp.Diff(test.want, string(document.AppendJSON(nil, view.Apply(raw), nil))); diff != "" {
+				t.Errorf("Apply (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

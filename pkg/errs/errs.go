@@ -40,6 +40,7 @@ type Error struct {
 	Code       string        // stable snake_case slug, such as "project_not_found"
 	Message    string        // public text
 	Fields     []FieldError  // problems by place, if any
+	Status     int           // the HTTP status that a script chose; 0: that of the kind
 	RetryAfter time.Duration // for Throttled and Unavailable; zero when unknown
 	Cause      error         // for the log only
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 )
@@ -202,6 +203,14 @@ func (r *request) admit(h http.Header, rt route) error {
 func (r *request) inCollection(c *project.Collection) {
 	r.collection = c
 	r.toRecords = &records.Call{Project: r.project, Collection: c, Principal: r.principal}
+	if c != nil && c.Scripted() {
+		r.toRecords.Request = r.forScripts()
+	}
+}
+
+// forScripts is what scripts see of the request.
+func (r *request) forScripts() *hooks.Request {
+	return &hooks.Request{ID: r.id, Query: r.query, Headers: r.Header, Lang: r.query.Get("lang")}
 }
 
 // call is what the record service is told: the project's one generation, the collection, the caller. It is one for the

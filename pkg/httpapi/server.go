@@ -283,7 +283,7 @@ func (r *request) allowed(need right) error {
 			return errs.ErrCollectionNotFound
 		}
 		r.inCollection(c)
-		return r.server.cfg.Records.May(r.call(), need.method)
+		return r.server.cfg.Records.May(r.Context(), r.call(), need.method)
 	case rightNobody:
 	}
 	if need.name != "" {

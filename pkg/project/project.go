@@ -54,6 +54,11 @@ type Collection struct {
 	Validators map[string]*Script         // those that judge values, by the path of their field
 }
 
+// Scripted says that the collection has scripts of any kind.
+func (c *Collection) Scripted() bool {
+	return len(c.Hooks) > 0 || len(c.Evals) > 0 || len(c.Filters) > 0 || len(c.Validators) > 0
+}
+
 // Audit says which writes of a collection go to the audit log.
 type Audit struct {
 	Methods   []access.Method

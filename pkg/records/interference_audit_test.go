@@ -98,7 +98,7 @@ func (g *generator) behind(pair *twin) {
 				_, err = w.service.Update(ctx, by, res.ID, records.Change{Body: bson.D{{Key: "name", Value: "unseen"}}})
 			}
 			if err == nil && g.IntN(2) == 0 {
-				err = w.service.Delete(ctx, by, res.ID)
+				_, err = w.service.Delete(ctx, by, res.ID)
 			}
 			if err != nil {
 				g.t.Fatal(show(err))

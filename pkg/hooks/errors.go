@@ -1,0 +1,177 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/script"
+)
+
+// CodeThrown is the code of an error that a script made with ctx.error.
+const CodeThrown = "script_error"
+
+// codeFailed is the code of a script that failed.
+const codeFailed = "script_failed"
+
+// kinds are the kinds of the statuses that scripts may give. Others have the kind of their class.
+var kinds = map[int]errs.Kind{
+	http.StatusBadRequest: errs.Invalid, http.StatusForbidden: errs.Denied, http.StatusNotFound: errs.NotFound,
+	http.StatusMethodNotAllowed: errs.Method, http.StatusConflict: errs.Conflict, http.StatusPreconditionFailed: errs.Precondition,
+	http.StatusRequestEntityTooLarge: errs.TooLarge, http.StatusUnsupportedMediaType: errs.MediaType,
+	http.StatusUnprocessableEntity: errs.Limit, http.StatusTooManyRequests: errs.Throttled,
+	http.StatusServiceUnavailable: errs.Unavailable, http.StatusGatewayTimeout: errs.Timeout,
+}
+
+// Thrown is the error of ctx.error for the caller: what the script said, to the letter.
+func Thrown(t *script.Thrown) *errs.Error {
+	kind, ok := kinds[t.Status]
+	if !ok {
+		kind = errs.Invalid
+		if t.Status >= http.StatusInternalServerError {
+			kind = errs.Internal
+		}
+	}
+	return &errs.Error{Kind: kind, Code: CodeThrown, Message: t.Message, Fields: t.Fields, Status: t.Status}
+}
+
+// Failed is the error of a failed run for the caller: nothing of the script is in its text.
+func Failed(f *script.Failure) error {
+	var cause *errs.Error
+	if errors.As(f.Cause, &cause) {
+		switch cause.Kind {
+		case errs.Unavailable, errs.Timeout, errs.Full, errs.Throttled:
+			return cause.With(f) // not the script's fault: it may work another time
+		}
+		if cause.Code == CodeThrown { // a hook of what the script did refused it
+			return cause
+		}
+	}
+	switch f.Reason {
+	case script.Timeout:
+		return errs.New(errs.Timeout, "script_timeout", "a script of the project took too long").With(f)
+	case script.Busy:
+		e := errs.New(errs.Unavailable, "script_busy", "too many scripts of the project are running: try again").With(f)
+		e.RetryAfter = time.Second
+		return e
+	case script.Suspended:
+		e := errs.New(errs.Unavailable, "script_suspended", "a script of the project was stopped because it ran away several times: try again later").With(f)
+		e.RetryAfter = 30 * time.Second
+		return e
+	case script.Canceled:
+		return errs.New(errs.Unavailable, "canceled", "the operation was canceled").With(errors.Join(f, context.Canceled))
+	}
+	return errs.New(errs.Internal, codeFailed, "a script of the project failed").With(f)
+}
+
+// Bad is the error of a script that gave back what a stage can't use.
+func (r *Runner) Bad(ctx context.Context, op *Operation, stage, message string) error {
+	file := ""
+	if list := op.Collection.Hooks[stage]; len(list) > 0 {
+		file = list[len(list)-1].Program.Name()
+	}
+	return r.fail(ctx, op, stage, &script.Failure{Reason: script.Exception, Script: file, Message: message})
+}
+
+// fail turns the error of a run into the caller's, and logs what they are not told.
+func (r *Runner) fail(ctx context.Context, op *Operation, stage string, err error) error {
+	var thrown *script.Thrown
+	if errors.As(err, &thrown) {
+		return Thrown(thrown)
+	}
+	var f *script.Failure
+	if !errors.As(err, &f) {
+		return errs.Wrap(err, "run a script")
+	}
+	out := Failed(f)
+	if errs.From(out).Code != CodeThrown && f.Reason != script.Canceled {
+		r.log.LogAttrs(ctx, slog.LevelError, "script failed", append(where(op, stage),
+			slog.String("at", place(f)), slog.String("reason", string(f.Reason)), slog.String("error", f.Message), slog.String("stack", f.Stack))...)
+	}
+	return out
+}
+
+func place(f *script.Failure) string {
+	if f.Line == 0 {
+		return f.Script
+	}
+	return fmt.Sprintf("%s:%d:%d", f.Script, f.Line, f.Column)
+}
+
+func where(op *Operation, stage string) []slog.Attr {
+	attrs := []slog.Attr{slog.String("namespace", op.Project.Namespace), slog.String("collection", op.Collection.Name), slog.String("stage", stage)}
+	if id := op.requestID(); id != "" {
+		attrs = append(attrs, slog.String("request_id", id))
+	}
+	return attrs
+}
+
+// lines takes what a script logs.
+func (r *Runner) lines(ctx context.Context, op *Operation, stage, file string) func(script.Line) {
+	return func(l script.Line) {
+		level := slog.LevelInfo
+		switch l.Level {
+		case "debug":
+			level = slog.LevelDebug
+		case "warn":
+			level = slog.LevelWarn
+		case "error":
+			level = slog.LevelError
+		}
+		r.log.LogAttrs(ctx, level, "script: "+l.Message, append(where(op, stage), slog.String("script", file))...)
+	}
+}
+
+// problemsOf reads what a validate stage returned: nothing, a message, an object {path, message, rule?}, or a list of these.
+func problemsOf(v any) ([]errs.FieldError, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case bool:
+		if v {
+			return nil, nil
+		}
+		return []errs.FieldError{{Rule: "script", Message: "is not valid"}}, nil
+	case string:
+		if v == "" {
+			return nil, nil
+		}
+		return []errs.FieldError{{Rule: "script", Message: v}}, nil
+	case bson.D:
+		p := errs.FieldError{Rule: "script"}
+		for _, e := range v {
+			text, ok := e.Value.(string)
+			switch {
+			case !ok:
+				return nil, fmt.Errorf("a problem's %s must be a string", e.Key)
+			case e.Key == "path":
+				p.Path = text
+			case e.Key == "message":
+				p.Message = text
+			case e.Key == "rule":
+				p.Rule = text
+			}
+		}
+		if p.Message == "" {
+			return nil, errors.New("a problem needs a message")
+		}
+		return []errs.FieldError{p}, nil
+	case bson.A:
+		var out []errs.FieldError
+		for _, item := range v {
+			more, err := problemsOf(item)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		}
+		return out, nil
+	}
+	return nil, errors.New("a validate hook returns nothing, a message, or a list of {path, message}")
+}

@@ -1,0 +1,172 @@
+package hooks
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/script"
+)
+
+// Engine runs programs. *script.Engine does.
+type Engine interface {
+	Run(ctx context.Context, c script.Call) (script.Result, error)
+}
+
+// Recorder is told of each hook that ran, for the coverage of a project's own tests.
+type Recorder interface {
+	HookRan(namespace, collection, stage, script string, err error)
+}
+
+// Options of a Runner.
+type Options struct {
+	Engine     Engine                                    // required
+	Host       func(p *project.Project) script.Host      // what modules other than db ask; nil: they are not there
+	Env        func(name string) (value string, ok bool) // environment variables that configs may let scripts read
+	Log        *slog.Logger                              // nil: nothing is logged
+	Registerer prometheus.Registerer                     // nil: nothing is measured
+	Recorder   Recorder                                  // nil: nobody is told
+}
+
+// Runner runs scripts of collections. It is safe for concurrent use.
+type Runner struct {
+	opts    Options
+	log     *slog.Logger
+	metrics *metrics
+}
+
+// New makes a Runner and registers its metrics.
+func New(o Options) (*Runner, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m, err := newMetrics(o.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{opts: o, log: o.Log, metrics: m}, nil
+}
+
+// Modules gives what scripts of a project may ask beside the database; nil is nothing.
+func (r *Runner) Modules(p *project.Project) script.Host {
+	if r.opts.Host == nil {
+		return nil
+	}
+	return r.opts.Host(p)
+}
+
+// Request is what scripts see of the request that an operation is for.
+type Request struct {
+	ID      string // of the request, for the log
+	Query   url.Values
+	Headers http.Header
+	Lang    string
+}
+
+// Operation is what all runs of one operation have in common. It is for one goroutine.
+type Operation struct {
+	Project    *project.Project
+	Collection *project.Collection
+	Principal  *access.Principal
+	Method     string   // GET, POST, PUT or DELETE
+	Request    *Request // nil: none
+	Now        time.Time
+
+	state  any
+	common []script.Member
+}
+
+// members gives what every stage has.
+func (op *Operation) members(stage string) []script.Member {
+	if op.common == nil {
+		req := op.Request
+		if req == nil {
+			req = &Request{}
+		}
+		op.state = bson.D{}
+		op.common = []script.Member{
+			{Name: "stage"}, {Name: "state", Out: true},
+			{Name: "method", Value: op.Method},
+			{Name: "query", Value: queryOf(req.Query)}, {Name: "headers", Value: headersOf(req.Headers)},
+			{Name: "user", Value: UserOf(op.Principal)},
+			{Name: "project", Value: bson.D{{Key: "namespace", Value: op.Project.Namespace}, {Key: "generation", Value: op.Project.Generation}}},
+			{Name: "collection", Value: op.Collection.Name},
+			{Name: "lang", Value: orNull(req.Lang)},
+			{Name: "now", Value: op.Now},
+		}
+	}
+	op.common[0].Value, op.common[1].Value = stage, op.state
+	return op.common
+}
+
+func (op *Operation) requestID() string {
+	if op.Request == nil {
+		return ""
+	}
+	return op.Request.ID
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// UserOf is a caller as scripts see them: nil is nobody.
+func UserOf(p *access.Principal) any {
+	if p == nil || p.Kind == access.KindAnonymous {
+		return nil
+	}
+	return bson.D{
+		{Key: "kind", Value: string(p.Kind)},
+		{Key: "id", Value: orNull(p.ID)},
+		{Key: "name", Value: p.Name},
+		{Key: "isAdmin", Value: p.Full() || p.IsAdmin},
+		{Key: "orgIds", Value: list(p.OrgIDs)},
+		{Key: "teamIds", Value: list(p.TeamIDs)},
+		{Key: "teams", Value: list(p.Teams)},
+	}
+}
+
+func list(in []string) bson.A {
+	out := make(bson.A, len(in))
+	for i, s := range in {
+		out[i] = s
+	}
+	return out
+}
+
+// secretNames carry credentials, as headers and as parameters.
+var secretNames = map[string]bool{
+	"authorization": true, "cookie": true, "token": true, "x-auth-token": true, "x-admin-token": true, "proxy-authorization": true,
+}
+
+func queryOf(q url.Values) bson.D { return flat(q) }
+
+func headersOf(h http.Header) bson.D { return flat(h) }
+
+// flat gives names with their first value, without credentials. Names of headers are in lower case.
+func flat[M ~map[string][]string](m M) bson.D {
+	out := make(bson.D, 0, len(m))
+	_, headers := any(m).(http.Header)
+	for name, values := range m {
+		lower := strings.ToLower(name)
+		if secretNames[lower] || len(values) == 0 {
+			continue
+		}
+		if headers {
+			name = lower
+		}
+		out = append(out, bson.E{Key: name, Value: values[0]})
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+package hooks
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
+)
+
+// maxDepth is how deep hooks may lead to hooks: a hook that writes, whose write has a hook, and so on.
+const maxDepth = 5
+
+type depthKey struct{}
+
+// depthOf is how many hooks led to here.
+func depthOf(ctx context.Context) int {
+	n, _ := ctx.Value(depthKey{}).(int)
+	return n
+}
+
+// Members are the members of ctx that a stage has beside those of every stage, with their values.
+type Members map[string]any
+
+// Outcome is what the scripts of a stage gave back.
+type Outcome struct {
+	Changed  map[string]bool   // the members that were replaced; their new values are in Members
+	Problems []errs.FieldError // of a validate stage
+}
+
+// stages finds a stage in the table.
+func stageOf(name string) schema.HookStage {
+	group, short, _ := strings.Cut(name, ".")
+	for _, g := range schema.HookGroups() {
+		if g.Name != group {
+			continue
+		}
+		for _, s := range g.Stages {
+			if s.Name == short {
+				return s
+			}
+		}
+	}
+	return schema.HookStage{}
+}
+
+// Run runs the scripts of a stage ("post.create") one after the other, each on what the one before made of the members.
+// Of a handle stage, those behind the first that returns something do not run. members are replaced in place. host is
+// what modules ask.
+func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Members, host func(file string) script.Host) (Outcome, error) {
+	var out Outcome
+	stage := stageOf(name)
+	for _, s := range op.Collection.Hooks[name] {
+		result, err := r.runHook(ctx, op, name, s, stage, members, host)
+		if err != nil {
+			return out, err
+		}
+		if strings.HasSuffix(name, ".validate") {
+			problems, err := problemsOf(result.Value)
+			if err != nil {
+				return out, r.fail(ctx, op, name, &script.Failure{Reason: script.Exception, Script: s.Program.Name(), Message: err.Error()})
+			}
+			out.Problems = append(out.Problems, problems...)
+			continue
+		}
+		if out.take(stage, result, members) && stage.Name == "handle" {
+			break
+		}
+	}
+	return out, nil
+}
+
+// take puts what a script gave back into the members, and says whether that is something.
+func (o *Outcome) take(stage schema.HookStage, result script.Result, members Members) bool {
+	before := len(o.Changed)
+	set := func(name string, v any) {
+		if o.Changed == nil {
+			o.Changed = map[string]bool{}
+		}
+		o.Changed[name] = true
+		members[name] = v
+	}
+	for _, name := range stage.Out {
+		if v, changed := result.Get(name); changed {
+			set(name, v)
+		}
+	}
+	if result.Returned && len(stage.Out) > 0 {
+		set(returnedMember(stage, members), result.Value)
+	}
+	return len(o.Changed) > before
+}
+
+// returnedMember is the member that a returned value replaces: the first one that may be replaced and is there, or the
+// first.
+func returnedMember(stage schema.HookStage, members Members) string {
+	for _, name := range stage.Out {
+		if _, ok := members[name]; ok {
+			return name
+		}
+	}
+	return stage.Out[0]
+}
+
+// runHook runs one script of a stage.
+func (r *Runner) runHook(
+	ctx context.Context, op *Operation, name string, s *project.Script, stage schema.HookStage, members Members, host func(file string) script.Host,
+) (script.Result, error) {
+	if depthOf(ctx) >= maxDepth {
+		return script.Result{}, r.fail(ctx, op, name, &script.Failure{
+			Reason: script.Depth, Script: s.Program.Name(), Message: "hooks led to hooks more than 5 deep: the chain is broken here",
+		})
+	}
+	ctx = context.WithValue(ctx, depthKey{}, depthOf(ctx)+1)
+	common := op.members(name)
+	list := append(make([]script.Member, 0, len(common)+len(stage.In)), common...)
+	for _, member := range stage.In {
+		v, there := members[member]
+		if !there {
+			continue
+		}
+		list = append(list, script.Member{Name: member, Value: v, Out: contains(stage.Out, member)})
+	}
+	c := r.call(ctx, op, name, s)
+	c.Ctx = list
+	if host != nil {
+		c.Host = host(s.Program.Name())
+		if closer, ok := c.Host.(interface{ Close() }); ok {
+			defer closer.Close()
+		}
+	}
+	start := time.Now()
+	result, err := r.opts.Engine.Run(ctx, c)
+	r.metrics.ran(op, name, time.Since(start), err)
+	if r.opts.Recorder != nil {
+		r.opts.Recorder.HookRan(op.Project.Namespace, op.Collection.Name, name, s.Program.Name(), err)
+	}
+	if err != nil {
+		return result, r.fail(ctx, op, name, err)
+	}
+	if state, changed := result.Get("state"); changed {
+		op.state = state
+	}
+	return result, nil
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// call is a call of a script with the settings of its project.
+func (r *Runner) call(ctx context.Context, op *Operation, stage string, s *project.Script) script.Call {
+	hook := op.Project.Hook
+	c := script.Call{
+		Project: op.Project.Namespace, Program: s.Program,
+		Limits:  script.Limits{Timeout: s.Timeout, Memory: int64(hook.Memory)},
+		Isolate: hook.Isolation == "process",
+		Log:     r.lines(ctx, op, stage, s.Program.Name()),
+	}
+	if len(hook.Env) > 0 && r.opts.Env != nil {
+		c.Env = make(map[string]string, len(hook.Env))
+		for _, name := range hook.Env {
+			if v, ok := r.opts.Env(name); ok {
+				c.Env[name] = v
+			}
+		}
+	}
+	return c
+}

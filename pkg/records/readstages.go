@@ -1,0 +1,272 @@
+package records
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// The stages of reads.
+const (
+	stageHandle = "get.handle"
+	stageRead   = "get.read"
+	stageReturn = "get.return"
+)
+
+// handleList asks the stage in place of a list. done says that it has answered: with a list, or with {items: [...]}.
+func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p query.Params, q store.Query, sel query.Selection) (page *Page, done bool, err error) {
+	if !c.has(stageHandle) {
+		return nil, false, nil
+	}
+	var filter any
+	if p.Filter != nil {
+		filter = q.Filter.Raw()
+	}
+	members := hooks.Members{"id": nil, "filter": filter}
+	out, err := s.run(ctx, c, access.Get, stageHandle, members, nil)
+	if err != nil || !out.Changed["result"] {
+		return nil, false, err
+	}
+	page = &Page{Limit: q.Limit, Offset: q.Skip, Total: -1}
+	docs, err := s.envelope(ctx, c, stageHandle, members["result"], page)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, d := range docs {
+		raw, err := document.Marshal(publicID(d))
+		if err != nil {
+			return nil, false, err
+		}
+		page.Items = append(page.Items, Record{raw: raw, rev: revOf(raw), made: true})
+	}
+	if err := s.mask(ctx, c, g, page.Items, sel); err != nil {
+		return nil, false, err
+	}
+	return page, true, s.returnList(ctx, c, g, page)
+}
+
+// envelope takes the records out of what a hook gives for a list, and puts the rest of it into the page.
+func (s *Service) envelope(ctx context.Context, c *Call, stage string, v any, page *Page) ([]bson.D, error) {
+	list, ok := v.(bson.A)
+	if d, isObject := v.(bson.D); isObject {
+		page.Extra = nil
+		for _, e := range d {
+			switch e.Key {
+			case "items":
+				list, ok = e.Value.(bson.A)
+			case "limit", "offset", "next":
+			case "total":
+				if n, isNumber := wholeNumber(e.Value); isNumber {
+					page.Total = n
+				}
+			case "hasMore":
+				page.HasMore = e.Value == true
+			default:
+				page.Extra = append(page.Extra, e)
+			}
+		}
+	}
+	docs := make([]bson.D, len(list))
+	for i, item := range list {
+		d, isObject := item.(bson.D)
+		ok = ok && isObject
+		docs[i] = d
+	}
+	if !ok {
+		return nil, s.hooks.Bad(ctx, s.operation(c, access.Get), stage, "the hook gives a list of objects, or an object whose items is one")
+	}
+	return docs, nil
+}
+
+// AppendExtra appends the members that a hook has added to the answer, each behind a comma.
+func (p *Page) AppendExtra(dst []byte) []byte { return appendExtra(dst, p.Extra) }
+
+// AppendExtra appends the members that a hook has added to the answer, and the warning, each behind a comma.
+func (b BulkResult) AppendExtra(dst []byte) []byte {
+	if b.Warning != "" {
+		return appendExtra(dst, bson.D{{Key: "warning", Value: b.Warning}})
+	}
+	return appendExtra(dst, b.Extra)
+}
+
+func appendExtra(dst []byte, extra bson.D) []byte {
+	if len(extra) == 0 {
+		return dst
+	}
+	raw, err := document.Marshal(extra)
+	if err != nil { // what can't be written is not there
+		return dst
+	}
+	object := document.AppendJSONValue(nil, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, nil)
+	if len(object) <= len("{}") {
+		return dst
+	}
+	return append(append(dst, ','), object[1:len(object)-1]...)
+}
+
+func wholeNumber(v any) (int64, bool) {
+	switch n := v.(type) {
+	case int32:
+		return int64(n), true
+	case int64:
+		return n, true
+	case float64:
+		return int64(n), n == float64(int64(n))
+	}
+	return 0, false
+}
+
+// handleOne asks the stage in place of the read of one record. null is one that is not there.
+func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id string, sel query.Selection) (rec Record, done bool, err error) {
+	if !c.has(stageHandle) {
+		return Record{}, false, nil
+	}
+	members := hooks.Members{"id": id, "filter": nil}
+	out, err := s.run(ctx, c, access.Get, stageHandle, members, nil)
+	switch {
+	case err != nil || !out.Changed["result"]:
+		return Record{}, false, err
+	case members["result"] == nil:
+		return Record{}, false, errs.ErrNotFound
+	}
+	d, err := s.object(ctx, c, access.Get, stageHandle, members["result"])
+	if err != nil {
+		return Record{}, false, err
+	}
+	raw, err := document.Marshal(publicID(d))
+	if err != nil {
+		return Record{}, false, err
+	}
+	items := []Record{{raw: raw, rev: revOf(raw), made: true}}
+	if err := s.mask(ctx, c, g, items, sel); err != nil {
+		return Record{}, false, err
+	}
+	rec, err = s.returnOne(ctx, c, id, items[0])
+	return rec, true, err
+}
+
+// readHooks runs the stage behind the store on a page.
+func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
+	if !c.has(stageRead) || len(page.Items) == 0 {
+		return nil
+	}
+	docs := make([]bson.Raw, len(page.Items))
+	for i := range page.Items {
+		docs[i] = page.Items[i].raw
+	}
+	members := hooks.Members{"id": nil, "docs": docs}
+	out, err := s.run(ctx, c, access.Get, stageRead, members, nil)
+	if err != nil || !out.Changed["docs"] {
+		return err
+	}
+	list, ok := members["docs"].(bson.A)
+	if !ok {
+		return s.hooks.Bad(ctx, s.operation(c, access.Get), stageRead, "docs must stay a list of objects")
+	}
+	page.Items = make([]Record, len(list))
+	for i, item := range list {
+		if page.Items[i], err = s.reread(ctx, c, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readHook runs the stage behind the store on one record.
+func (s *Service) readHook(ctx context.Context, c *Call, rec *Record) error {
+	if !c.has(stageRead) {
+		return nil
+	}
+	members := hooks.Members{"id": idOf(rec.raw).Hex(), "doc": rec.raw}
+	out, err := s.run(ctx, c, access.Get, stageRead, members, nil)
+	if err != nil || !out.Changed["doc"] {
+		return err
+	}
+	rev := rec.rev
+	if *rec, err = s.reread(ctx, c, members["doc"]); err == nil && rec.rev == 0 {
+		rec.rev = rev
+	}
+	return err
+}
+
+// reread is a record as a hook behind the store leaves it.
+func (s *Service) reread(ctx context.Context, c *Call, v any) (Record, error) {
+	d, err := s.object(ctx, c, access.Get, stageRead, v)
+	if err != nil {
+		return Record{}, err
+	}
+	raw, err := document.Marshal(publicID(d))
+	return Record{raw: raw, rev: revOf(raw), made: true}, err
+}
+
+// returnList runs the stage before the answer on a page. What it gives is masked once more; a record that it has brought
+// in is without everything that is hidden on any.
+func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page *Page) error {
+	if !c.has(stageReturn) {
+		return nil
+	}
+	items, hidden := make(bson.A, len(page.Items)), make(map[string]*Record, len(page.Items))
+	for i := range page.Items {
+		items[i] = page.Items[i].visible()
+		hidden[page.Items[i].ID()] = &page.Items[i]
+	}
+	result := bson.D{
+		{Key: "items", Value: items}, {Key: "limit", Value: page.Limit}, {Key: "offset", Value: page.Offset}, {Key: "hasMore", Value: page.HasMore},
+	}
+	if page.Total >= 0 {
+		result = append(result, bson.E{Key: "total", Value: page.Total})
+	}
+	members := hooks.Members{"id": nil, "result": append(result, page.Extra...)}
+	out, err := s.run(ctx, c, access.Get, stageReturn, members, nil)
+	if err != nil || !out.Changed["result"] {
+		return err
+	}
+	docs, err := s.envelope(ctx, c, stageReturn, members["result"], page)
+	if err != nil {
+		return err
+	}
+	made := make([]Record, len(docs))
+	for i, d := range docs {
+		raw, err := document.Marshal(publicID(d))
+		if err != nil {
+			return err
+		}
+		unseen, rev := neverNamed(g), int64(0)
+		if was := hidden[publicIDOf(raw)]; was != nil {
+			unseen, rev = was.hidden, was.rev
+		}
+		rec, err := outgoing(raw, unseen)
+		if err != nil {
+			return err
+		}
+		rec.rev = rev
+		made[i] = *rec
+	}
+	page.Items = made
+	return nil
+}
+
+// returnOne runs the stage before the answer on one record.
+func (s *Service) returnOne(ctx context.Context, c *Call, id string, rec Record) (Record, error) {
+	if !c.has(stageReturn) {
+		return rec, nil
+	}
+	members := hooks.Members{"id": id, "result": rec.visible()}
+	out, err := s.run(ctx, c, access.Get, stageReturn, members, nil)
+	if err != nil || !out.Changed["result"] {
+		return rec, err
+	}
+	next, err := s.remade(ctx, c, access.Get, stageReturn, members["result"], rec.hidden)
+	if err != nil {
+		return rec, err
+	}
+	next.rev = rec.rev
+	return *next, nil
+}
