@@ -72,7 +72,7 @@ func newScripted(t *testing.T, s store.Store, config string, files map[string]st
 // newWorldAt makes a world with a clock.
 func newWorldAt(t *testing.T, s store.Store, config string, now func() time.Time) *world {
 	t.Helper()
-	return makeWorld(t, s, config, nil, now)
+	return makeWorld(t, s, config, scriptFiles, now)
 }
 
 func makeWorld(t *testing.T, s store.Store, config string, files map[string]string, now func() time.Time) *world {

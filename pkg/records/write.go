@@ -235,7 +235,7 @@ func (s *Service) applied(
 	case JSONPatch:
 		body, touched, err = patched(g, own, system, ch.Patch)
 	case operators:
-		body, touched, err = operated(raw, own, ch.Body)
+		body, touched, err = operated(raw, own, system, ch.Body)
 	}
 	if err != nil {
 		return nil, nil, g, err
@@ -275,7 +275,7 @@ func (s *Service) applied(
 }
 
 // operated applies an update with operators. touched names the top-level fields that come out different.
-func operated(raw bson.Raw, own, body bson.D) (next bson.D, touched map[string]bool, err error) {
+func operated(raw bson.Raw, own, system, body bson.D) (next bson.D, touched map[string]bool, err error) {
 	update, err := mql.CompileUpdate(body, nil)
 	if err != nil {
 		return nil, nil, err
@@ -287,8 +287,15 @@ func operated(raw bson.Raw, own, body bson.D) (next bson.D, touched map[string]b
 	if next, err = document.Unmarshal(changed); err != nil {
 		return nil, nil, err
 	}
-	_, ours := fieldtype.SplitSystem(next)
-	return next, differences(own, ours), nil
+	kept, next := fieldtype.SplitSystem(next)
+	var problems []errs.FieldError
+	for name := range differences(system, kept) {
+		problems = append(problems, systemProblem(name))
+	}
+	if len(problems) > 0 {
+		return nil, nil, errs.Validation(problems)
+	}
+	return next, differences(own, next), nil
 }
 
 // untouched is next with every field that the change does not speak of as it was, even one that the config no longer
