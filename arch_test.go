@@ -71,7 +71,7 @@ var layers = []layer{
 		"/controllers": "controller jobs status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi hooks records auth system audit jobs operation project script schema status controller /controllers dirwatch store " +
+		"app": "httpapi hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
 		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",

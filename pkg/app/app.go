@@ -214,8 +214,15 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger})
+	runner, err := hooks.New(hooks.Options{
+		Engine: a.engine, Host: newModules(cfg.Now, cfg.privateFiles()).host, Env: cfg.Env, Log: cfg.Logger, Registerer: registerer,
+	})
+	if err != nil {
+		return err
+	}
+	service := records.New(a.store, cfg.Now, a.logs, runner)
 	due, err := jobs.New(jobs.Options{
-		Store: a.store, Runs: a.runs, Runner: &jobRunner{engine: a.engine, log: cfg.Logger}, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger,
+		Store: a.store, Runs: a.runs, Runner: &jobRunner{engine: a.engine, records: service, hooks: runner, log: cfg.Logger}, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -229,12 +236,8 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner, err := hooks.New(hooks.Options{Engine: a.engine, Env: cfg.Env, Log: cfg.Logger, Registerer: registerer})
-	if err != nil {
-		return err
-	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: records.New(a.store, cfg.Now, a.logs, runner), System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
+		Records: service, System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
 		Control: a.control, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,

@@ -8,15 +8,19 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/script"
 )
 
 // jobRunner runs the scripts of jobs. What the script logs, and where it failed, is in the log of the run.
 type jobRunner struct {
-	engine *script.Engine
-	log    *slog.Logger
+	engine  *script.Engine
+	records *records.Service
+	hooks   *hooks.Runner
+	log     *slog.Logger
 }
 
 // errJobScript is what the record of a run says of a script that failed.
@@ -29,6 +33,8 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 		job = append(job, bson.E{Key: "slot", Value: call.Slot})
 	}
 	hook := call.Project.Hook
+	host := r.records.Host(call.Project, records.Caller{}, call.Job.Script.Program.Name())
+	defer host.Close()
 	result, err := r.engine.Run(ctx, script.Call{
 		Project: call.Project.Namespace, Program: call.Job.Script.Program,
 		Ctx: []script.Member{
@@ -37,6 +43,7 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 			{Name: "now", Value: run.Run().StartedAt},
 			{Name: "state", Value: bson.D{}},
 		},
+		Host: host, Env: r.hooks.Env(call.Project),
 		Limits:  script.Limits{Timeout: call.Job.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation != "none",
 		Log:     func(line script.Line) { run.Log(level(line.Level), line.Message) },

@@ -165,13 +165,20 @@ func (r *Runner) call(ctx context.Context, op *Operation, stage string, s *proje
 		Isolate: hook.Isolation == "process",
 		Log:     r.lines(ctx, op, stage, s.Program.Name()),
 	}
-	if len(hook.Env) > 0 && r.opts.Env != nil {
-		c.Env = make(map[string]string, len(hook.Env))
-		for _, name := range hook.Env {
-			if v, ok := r.opts.Env(name); ok {
-				c.Env[name] = v
-			}
+	c.Env = r.Env(op.Project)
+	return c
+}
+
+// Env gives the environment variables that scripts of a project may read.
+func (r *Runner) Env(p *project.Project) map[string]string {
+	if len(p.Hook.Env) == 0 || r.opts.Env == nil {
+		return nil
+	}
+	env := make(map[string]string, len(p.Hook.Env))
+	for _, name := range p.Hook.Env {
+		if v, ok := r.opts.Env(name); ok {
+			env[name] = v
 		}
 	}
-	return c
+	return env
 }

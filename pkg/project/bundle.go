@@ -36,7 +36,7 @@ func (l *Loader) LoadBundle(b Bundle, dir string) (*Project, schema.Problems) {
 	}
 	p, problems := l.load(bundleReader(b.Files), b.Entry, secrets)
 	if p != nil {
-		p.Bundle = b
+		p.Bundle, p.Dir = b, dir
 	}
 	return p, problems
 }

@@ -35,7 +35,7 @@ func (l *Loader) Load(dir, entry string) (*Project, schema.Problems) {
 	reader := &rootReader{root: root, read: map[string][]byte{}}
 	p, problems := l.load(reader, entry, secretReader{root, l.Private})
 	if p != nil {
-		p.Bundle = Bundle{Entry: entry, Files: reader.read}
+		p.Bundle, p.Dir = Bundle{Entry: entry, Files: reader.read}, dir
 	}
 	return p, problems
 }

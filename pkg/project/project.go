@@ -19,6 +19,7 @@ type Project struct {
 	OrgID      string // of the registration: the org that it belongs to in hex, "" for none
 	Generation int64  // grows by one with each config that is swapped in
 
+	Dir         string // of its files; empty where it was made without one
 	Revision    string // sha256 in hex over all files of the config and what was substituted in them
 	Config      *schema.Project
 	Files       []schema.File // the config files that were read, by name
