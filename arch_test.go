@@ -65,7 +65,7 @@ var layers = []layer{
 		"records": "hooks project script schema audit query access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "hooks records query auth system audit project schema fieldtype access status api document errs",
+		"httpapi":      "hooks records query auth system audit jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs status dirwatch project schema system store api errs",
@@ -73,7 +73,7 @@ var layers = []layer{
 	{"L6", rooms{
 		"app": "httpapi hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
-		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
+		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/job /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/audit":               "/cli/command /cli/output client api",
@@ -84,6 +84,7 @@ var layers = []layer{
 		"/cli/config":              "/cli/command /cli/output /cli/settings",
 		"/cli/doc":                 "/cli/command /cli/output client api",
 		"/cli/index":               "/cli/command /cli/output api",
+		"/cli/job":                 "/cli/command /cli/output client api",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "",
 		"/cli/project":             "/cli/command /cli/output client api project schema errs",

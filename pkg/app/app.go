@@ -238,7 +238,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	door, err := httpapi.New(httpapi.Config{
 		Records: service, System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
-		Control: a.control, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
+		Control: a.control, Jobs: due, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
@@ -249,7 +249,11 @@ func (a *App) wire(ctx context.Context) error {
 	if err := a.control.ServeRegistered(ctx); err != nil {
 		return err
 	}
-	return a.listen(ctx, door)
+	if err := a.listen(ctx, door); err != nil {
+		return err
+	}
+	a.server.RegisterOnShutdown(door.EndStreams)
+	return nil
 }
 
 // databases lists the database of the system models, and that of every registered project.

@@ -73,7 +73,7 @@ func scopeOf(rt httpapi.Route) (scope string, never bool) {
 // place fills in a route's pattern; ids are those of records and models, by the path before them.
 func place(t *testing.T, pattern string, ids map[string]string) string {
 	t.Helper()
-	path := strings.NewReplacer("{project}", "blog", "{collection}", "items", "{model}", "user").Replace(pattern)
+	path := strings.NewReplacer("{project}", "blog", "{collection}", "items", "{model}", "user", "{job}", "tick").Replace(pattern)
 	if before, after, ok := strings.Cut(path, "{id}"); ok {
 		id := ids[strings.TrimSuffix(strings.TrimPrefix(before, api.Prefix+"/"), "/")]
 		if id == "" {

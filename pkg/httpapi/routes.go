@@ -36,6 +36,7 @@ type route struct {
 	query    []string // the parameters it has, beside those of every route
 	handle   handler
 	noCookie bool // the session cookie is not read: the route gives a new one
+	long     bool // it may take as long as what it tells of
 	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
 }
 
@@ -48,6 +49,7 @@ func routes() []route {
 	page := []string{api.ParamFilter, api.ParamSort, api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamCount}
 	list := append([]string{api.ParamSelect, api.ParamProjection}, page...)
 	one := []string{api.ParamSelect, api.ParamProjection}
+	runs := []string{api.ParamLimit, api.ParamOffset, api.ParamStatus}
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace}
 	return []route{
 		{method: "GET", pattern: api.RouteVersion, right: anyone, handle: (*Server).version},
@@ -101,6 +103,17 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections},
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection},
+
+		{method: "GET", pattern: api.RouteJobs, right: prj(access.ProjectRead), handle: (*Server).listJobs},
+		{method: "GET", pattern: api.RouteJob, right: prj(access.ProjectRead), handle: (*Server).getJob},
+		{method: "GET", pattern: api.RouteJobNext, right: prj(access.ProjectRead), handle: (*Server).nextJobTimes, query: []string{api.ParamLimit}},
+		{method: "POST", pattern: api.RouteJobSuspend, right: prj(access.ProjectReload), handle: (*Server).suspendJob},
+		{method: "POST", pattern: api.RouteJobResume, right: prj(access.ProjectReload), handle: (*Server).resumeJob},
+		{method: "POST", pattern: api.RouteJobStart, right: prj(access.ProjectReload), handle: (*Server).runJob, query: []string{api.ParamWait}, long: true},
+		{method: "GET", pattern: api.RouteJobRuns, right: prj(access.ProjectRead), handle: (*Server).listJobRuns, query: runs},
+		{method: "GET", pattern: api.RouteJobRun, right: prj(access.ProjectRead), handle: (*Server).getJobRun},
+		{method: "DELETE", pattern: api.RouteJobRun, right: prj(access.ProjectReload), handle: (*Server).cancelJobRun},
+		{method: "GET", pattern: api.RouteJobRunEvents, right: prj(access.ProjectRead), handle: (*Server).followJobRun, long: true},
 
 		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: list},

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -23,6 +24,7 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/status"
@@ -40,6 +42,8 @@ type Control interface {
 	// Reload loads a project's files again. With wait it returns when the new generation is served, or the error
 	// that its config has.
 	Reload(ctx context.Context, id string, wait bool) error
+	// ScheduleJobs has a project's jobs looked at now.
+	ScheduleJobs(id string) error
 	// Indexes tells of each index of a collection, declared or found, how it stands.
 	Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error)
 }
@@ -57,6 +61,7 @@ type Config struct {
 	Tokens     *system.Tokens
 	Projects   *system.Projects
 	Control    Control
+	Jobs       *jobs.Jobs
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
 	Shutdown   func()                             // has the service stop, and doesn't wait for it
@@ -81,6 +86,9 @@ type Server struct {
 	handler http.Handler
 
 	restGrace time.Duration
+
+	endOnce sync.Once
+	ending  chan struct{} // closed by EndStreams
 }
 
 // New makes the door and registers its metrics.
@@ -90,7 +98,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	router := chi.NewRouter()
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, ending: make(chan struct{})}
 	for _, rt := range routes() {
 		h := s.serve(rt)
 		router.Method(rt.method, api.Prefix+rt.pattern, h)
@@ -228,7 +236,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 	if r.pretty, err = r.boolean(api.ParamPretty); err != nil {
 		return err
 	}
-	if rt.right.kind != rightRecords { // records have limits of their own, and bulk writes may take long
+	if rt.right.kind != rightRecords && !rt.long { // records have limits of their own, and bulk writes may take long
 		ctx, cancel := context.WithTimeout(r.Context(), systemTimeout)
 		defer cancel()
 		r.Request = r.WithContext(ctx)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -89,7 +90,7 @@ func (l *Live) Log(level slog.Level, message string) {
 		return
 	}
 	l.tellProgress()
-	l.tell(EventLog, message, bson.E{Key: "level", Value: level.String()})
+	l.tell(EventLog, message, bson.E{Key: "level", Value: strings.ToLower(level.String())})
 }
 
 // Fence makes a transaction of the run's database one that commits only while the run is still this instance's to do: it
