@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,6 +21,9 @@ const room = "project"
 
 // maxFile bounds a script file and what it imports.
 const maxFile = 1 << 20
+
+// maxProblems is how many problems of one script are told.
+const maxProblems = 20
 
 // loaders is which files a script may import.
 func loaders(name string) (api.Loader, bool) {
@@ -105,6 +109,13 @@ func (b *bundle) file(name string) ([]byte, error) {
 	if len(text) > maxFile {
 		return nil, errors.New("the file is larger than 1 MiB, which is the limit of a script")
 	}
+	if strings.HasSuffix(name, ".json") {
+		if !json.Valid(text) { // it bounds the depth, too
+			return nil, errors.New("not valid JSON")
+		}
+	} else if i := endless(text); i > 0 {
+		return nil, errors.New("line " + strconv.Itoa(i) + ": more than 8 KiB without a comma, a semicolon or a closing brace; put data into a .json file or on lines of its own")
+	}
 	b.texts[name] = text
 	b.files = append(b.files, name)
 	return text, nil
@@ -159,13 +170,42 @@ func (b *bundle) setup(build api.PluginBuild) {
 	})
 }
 
+// endless gives the line at which a text begins to nest or to chain without end, 0 if it does not: compilers recurse, and
+// end the process when that is too deep. It looks for what ends a statement, a member or a block.
+func endless(text []byte) int {
+	line, start, run := 1, 1, 0
+	for _, b := range text {
+		switch b {
+		case ',', ';', '}':
+			run = 0
+		case '\n':
+			line++
+		case ' ', '\t', '\r':
+		default:
+			if run == 0 {
+				start = line
+			}
+			if run++; run > maxRun {
+				return start
+			}
+		}
+	}
+	return 0
+}
+
+// maxRun is how much text may come without an end of anything.
+const maxRun = 8 << 10
+
 // find looks for the file that an import means. TypeScript writes ./x.js for ./x.ts.
 func (b *bundle) find(want string) (string, error) {
+	problem := fs.ErrNotExist
 	for _, suffix := range suffixes {
-		if _, err := b.file(want + suffix); err == nil {
+		_, err := b.file(want + suffix)
+		if err == nil {
 			return want + suffix, nil
-		} else if !errors.Is(err, fs.ErrNotExist) && suffix != "" {
-			return "", err
+		}
+		if errors.Is(problem, fs.ErrNotExist) { // what can't be read, such as a directory, is told of if nothing else is there
+			problem = err
 		}
 	}
 	if stem, ok := strings.CutSuffix(want, ".js"); ok {
@@ -173,12 +213,12 @@ func (b *bundle) find(want string) (string, error) {
 			return stem + ".ts", nil
 		}
 	}
-	return "", fs.ErrNotExist
+	return "", problem
 }
 
 func buildProblems(entry string, messages []api.Message) Problems {
 	var problems Problems
-	for _, m := range messages {
+	for _, m := range messages[:min(len(messages), maxProblems)] {
 		p := Problem{File: entry, Message: m.Text}
 		if m.Location != nil {
 			p.File = strings.TrimPrefix(m.Location.File, room+":")

@@ -65,6 +65,9 @@ const (
 
 // CompileExpr compiles one expression over ctx, such as "ctx.user && ctx.user.isAdmin". name is what failures call it.
 func CompileExpr(name, expr string) (*Program, Problems) {
+	if len(expr) > maxRun {
+		return nil, Problems{{File: name, Message: "the expression is too long; put it into a file that ends in .js or .ts"}}
+	}
 	p := &Program{name: name, expr: true, text: exprHead + expr + exprTail}
 	tree, err := goja.Parse(name, p.text, parser.WithDisableSourceMaps)
 	if err != nil {

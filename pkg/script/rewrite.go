@@ -11,7 +11,7 @@ import (
 )
 
 // shiftName is what programs call their guard of << and >> by; no script can write it.
-const shiftName = "\u200dshift"
+const shiftName = "shift amount"
 
 // guardShifts hands the right operands of << and >> through the meter, where they are no plain numbers: the operators
 // are instructions, which no built-in stands for, and take any BigInt.

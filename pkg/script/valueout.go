@@ -47,6 +47,9 @@ func (o *out) value(v goja.Value, from any, came bool, depth int) (result any, s
 	if obj, ok := v.(*goja.Object); ok {
 		return o.object(obj, from, came, depth)
 	}
+	if _, ok := v.(*goja.Symbol); ok {
+		return nil, false, errors.New("a symbol can't be given back")
+	}
 	if raw, ok := from.(bson.RawValue); ok {
 		from = document.Decode(raw)
 	}
@@ -353,9 +356,6 @@ func inMember(name string, err error) error {
 }
 
 func kindOf(v goja.Value) string {
-	if _, ok := v.(*goja.Symbol); ok {
-		return "symbol"
-	}
 	if t := v.ExportType(); t != nil {
 		return t.String()
 	}
