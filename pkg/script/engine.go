@@ -280,7 +280,7 @@ func (e *Engine) account(c *Call, took, computed time.Duration, err error) {
 		outcome = "thrown"
 	}
 	if c.Program.record.ran(e.now(), computed, runaway, ended) {
-		e.log.Warn("a script ran away several times in a row and is suspended", //nolint:sloglint // the run is over
+		e.log.Warn("a script ran away several times in a row and is suspended",
 			slog.String("project", c.Project), slog.String("script", c.Program.name), slog.Duration("for", rest))
 	}
 	e.metrics.Ran(c.Project, c.Program.name, took, outcome)

@@ -8,7 +8,7 @@ import (
 )
 
 // Thrown is what ctx.error made and the script threw: an answer that the script wants the caller to see.
-type Thrown struct {
+type Thrown struct { //nolint:errname // it is what a script has thrown
 	Status  int // 400 to 599
 	Message string
 	Fields  []errs.FieldError
@@ -34,7 +34,7 @@ const (
 )
 
 // Failure is a run that gave no result. Its text is for logs and for the owners of the project, never for an answer.
-type Failure struct {
+type Failure struct { //nolint:errname // the word for what a run ends with
 	Reason  Reason
 	Script  string // the file in which it happened, with Line and Column; 0 is unknown
 	Line    int
@@ -59,9 +59,5 @@ func (f *Failure) Unwrap() error { return f.Cause }
 
 // Runaway says whether the failure counts for the breaker: the script took what is not its to take.
 func (f *Failure) Runaway() bool {
-	switch f.Reason {
-	case Timeout, Memory, Killed, Panic:
-		return true
-	}
-	return false
+	return f.Reason == Timeout || f.Reason == Memory || f.Reason == Killed || f.Reason == Panic
 }

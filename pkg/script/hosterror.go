@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dop251/goja"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
 )
@@ -12,13 +13,13 @@ import (
 // errStuck is a script that awaits what can't come.
 var errStuck = errors.New("the script awaits a promise that nothing can settle")
 
-// hostPanic is a panic inside a Host call.
-type hostPanic struct {
+// hostPanicError is a panic inside a Host call.
+type hostPanicError struct {
 	op    string
 	value any
 }
 
-func (p *hostPanic) Error() string { return fmt.Sprintf("panic in %s: %v", p.op, p.value) }
+func (p *hostPanicError) Error() string { return fmt.Sprintf("panic in %s: %v", p.op, p.value) }
 
 // hostError is what the script sees of an error of the Host: public text only.
 func (r *run) hostError(op string, err error) *goja.Object {
@@ -33,7 +34,7 @@ func (r *run) hostError(op string, err error) *goja.Object {
 	}
 	list := make([]any, len(fields))
 	for i, f := range fields {
-		list[i] = r.plainObject("path", f.Path, "rule", f.Rule, "message", f.Message)
+		list[i] = r.plainObject(bson.D{{Key: "path", Value: f.Path}, {Key: "rule", Value: f.Rule}, {Key: "message", Value: f.Message}})
 	}
 	_ = obj.Set("code", code)
 	_ = obj.Set("errors", r.vm.NewArray(list...))
@@ -45,10 +46,10 @@ func (r *run) hostError(op string, err error) *goja.Object {
 }
 
 // plainObject makes an object of names and values.
-func (r *run) plainObject(members ...any) *goja.Object {
+func (r *run) plainObject(members bson.D) *goja.Object {
 	obj := r.vm.NewObject()
-	for i := 0; i < len(members); i += 2 {
-		_ = obj.Set(members[i].(string), members[i+1]) //nolint:errcheck // callers write names
+	for _, e := range members {
+		_ = obj.Set(e.Key, e.Value) // a plain object takes every member
 	}
 	return obj
 }

@@ -348,8 +348,10 @@ func TestCallsNobodyAwaits(t *testing.T) {
 		"db.insert": func(context.Context, bson.A) (any, error) { done.Store(true); return nil, nil },
 		"db.delete": func(context.Context, bson.A) (any, error) { return nil, errs.ErrDenied },
 	}
-	_, err := engine(t).Run(t.Context(), script.Call{Host: h, Log: func(l script.Line) { lines = append(lines, l.Level+" "+l.Message) },
-		Program: compile(t, `export default () => { db.collection('x').insert({}); db.collection('x').delete('1') }`)})
+	_, err := engine(t).Run(t.Context(), script.Call{
+		Host: h, Log: func(l script.Line) { lines = append(lines, l.Level+" "+l.Message) },
+		Program: compile(t, `export default () => { db.collection('x').insert({}); db.collection('x').delete('1') }`),
+	})
 	if err != nil || !done.Load() {
 		t.Errorf("got %v, done %v", err, done.Load())
 	}

@@ -218,7 +218,7 @@ func (r *run) askHost(op string, args bson.A) (any, error) {
 func askHost(ctx context.Context, h Host, op string, args bson.A) (answer any, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = &hostPanic{op: op, value: x}
+			err = &hostPanicError{op: op, value: x}
 		}
 	}()
 	if h == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
 	"github.com/dop251/goja/token"
 )
 
@@ -19,27 +20,14 @@ func guardShifts(node any) { rewrite(reflect.ValueOf(node)) }
 
 // rewrite walks a tree of goja's nodes, which are structs, pointers, slices and interfaces.
 func rewrite(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		if v.Kind() == reflect.Pointer {
-			if _, file := v.Interface().(interface{ Base() int }); file {
-				return // the source, not a node
-			}
-			switch n := v.Interface().(type) {
-			case *ast.BinaryExpression:
-				if n.Operator == token.SHIFT_LEFT || n.Operator == token.SHIFT_RIGHT {
-					n.Right = guardedShift(n.Right)
-				}
-			case *ast.AssignExpression:
-				if n.Operator == token.SHIFT_LEFT || n.Operator == token.SHIFT_RIGHT {
-					n.Right = guardedShift(n.Right)
-				}
-			}
-		}
+	switch v.Kind() { //nolint:exhaustive // nodes are made of these
+	case reflect.Interface:
 		rewrite(v.Elem())
+	case reflect.Pointer:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*file.File]() { // the source is no node
+			rewriteNode(v.Interface())
+			rewrite(v.Elem())
+		}
 	case reflect.Slice:
 		for i := range v.Len() {
 			rewrite(v.Index(i))
@@ -49,6 +37,19 @@ func rewrite(v reflect.Value) {
 			if v.Type().Field(i).IsExported() {
 				rewrite(v.Field(i))
 			}
+		}
+	}
+}
+
+func rewriteNode(node any) {
+	switch n := node.(type) {
+	case *ast.BinaryExpression:
+		if n.Operator == token.SHIFT_LEFT || n.Operator == token.SHIFT_RIGHT {
+			n.Right = guardedShift(n.Right)
+		}
+	case *ast.AssignExpression:
+		if n.Operator == token.SHIFT_LEFT || n.Operator == token.SHIFT_RIGHT {
+			n.Right = guardedShift(n.Right)
 		}
 	}
 }

@@ -62,8 +62,10 @@ func TestForms(t *testing.T) {
 		"export default": {files: files{"a.js": `export default function (ctx) { return ctx.n }`}, ctx: []script.Member{{Name: "n", Value: int64(1) << 60}}, want: int64(1) << 60},
 		"async":          {files: files{"a.js": `export default async (ctx) => { await sleep(1); return 'x' }`}, want: "x"},
 		"typescript": {
-			files: files{"a.ts": `import { twice } from './lib/m'; import data from './d.json'; export default (ctx: {n: number}): number => twice(ctx.n) + data.k`,
-				"lib/m.ts": `export function twice(n: number): number { return n * 2 }`, "d.json": `{"k": 100}`},
+			files: files{
+				"a.ts":     `import { twice } from './lib/m'; import data from './d.json'; export default (ctx: {n: number}): number => twice(ctx.n) + data.k`,
+				"lib/m.ts": `export function twice(n: number): number { return n * 2 }`, "d.json": `{"k": 100}`,
+			},
 			entry: "a.ts", ctx: []script.Member{{Name: "n", Value: 2.5}}, want: int32(105),
 		},
 		"require":     {files: files{"a.js": `const m = require('./m'); module.exports = () => m.name`, "m.js": `exports.name = 'm'`}, want: "m"},

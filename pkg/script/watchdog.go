@@ -35,7 +35,7 @@ type watched struct {
 func newWatchdog(l *lanes) *watchdog {
 	w := &watchdog{lanes: l, runs: map[*run]*watched{}, limit: math.MaxUint64}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		w.limit = uint64(limit) / 100 * 85
+		w.limit = uint64(limit) / 100 * 85 //nolint:gosec // it is not negative
 	}
 	return w
 }
@@ -87,8 +87,11 @@ type memory struct{ objects, live, total uint64 }
 
 func readMemory() memory {
 	samples := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/gc/heap/live:bytes"},
-		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/stacks:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
 	}
 	metrics.Read(samples)
 	stacks := samples[1].Value.Uint64()

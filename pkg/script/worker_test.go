@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +88,7 @@ func TestWorker(t *testing.T) {
 
 	_, err := e.Run(t.Context(), script.Call{Project: "p", Isolate: true, Host: h, Program: compile(t, "\n\nexport default async () => { await db.collection('x').insert({}) }")})
 	f := failure(t, err)
-	if f.Reason != script.Exception || f.Cause != cause {
+	if f.Reason != script.Exception || !errors.Is(f, cause) {
 		t.Errorf("got %+v", f)
 	}
 	_, err = e.Run(t.Context(), script.Call{Project: "p", Isolate: true, Program: compile(t, "\n\nexport default () => { null.x }")})
@@ -102,7 +103,7 @@ func TestWorker(t *testing.T) {
 
 func failure(t *testing.T, err error) *script.Failure {
 	t.Helper()
-	f, ok := err.(*script.Failure)
+	f, ok := errors.AsType[*script.Failure](err)
 	if !ok {
 		t.Fatalf("got %T %v", err, err)
 	}

@@ -127,7 +127,8 @@ func (w *worker) kill() { _ = w.cmd.Process.Kill() } // it may be gone
 func (ws *workers) discard(w *worker) {
 	w.kill()
 	ws.procs.Go(func() {
-		for range w.frames { //nolint:revive // until its reader ends
+		for range w.frames {
+			continue
 		}
 	})
 }
@@ -232,7 +233,9 @@ func (i *isolated) serve(ctx context.Context) (Result, error) {
 	frame := i.frame(ctx)
 	sent := make(chan error, 1)
 	i.calls.Go(func() { sent <- i.w.in.write(frame) }) // the pipe holds less than a run may be
-	var kill <-chan time.Time
+	kill := time.NewTimer(time.Hour)
+	kill.Stop()
+	defer kill.Stop()
 	done := ctx.Done()
 	for {
 		select {
@@ -252,10 +255,8 @@ func (i *isolated) serve(ctx context.Context) (Result, error) {
 		case <-done:
 			done = nil
 			i.calls.Go(func() { _ = i.w.in.write(bson.D{{Key: "t", Value: "stop"}}) }) // it is killed if it does not
-			timer := time.NewTimer(grace)
-			defer timer.Stop()
-			kill = timer.C
-		case <-kill:
+			kill.Reset(grace)
+		case <-kill.C:
 			i.w.kill()
 			return Result{}, failure(endOf(ctx), "it did not stop, and its worker process was killed")
 		}
@@ -329,9 +330,18 @@ func (i *isolated) frame(ctx context.Context) bson.D {
 		env = append(env, bson.E{Key: k, Value: v})
 	}
 	frame := bson.D{
-		{Key: "t", Value: "run"}, {Key: "project", Value: c.Project}, {Key: "name", Value: p.name}, {Key: "expr", Value: p.expr}, {Key: "hash", Value: hash},
-		{Key: "timeout", Value: int64(timeout)}, {Key: "memory", Value: c.Limits.Memory}, {Key: "maxResult", Value: int64(c.Limits.MaxResult)},
-		{Key: "hosted", Value: c.Host != nil}, {Key: "env", Value: env}, {Key: "args", Value: bson.A(c.Args)}, {Key: "ctx", Value: membersFrame(c.Ctx)},
+		{Key: "t", Value: "run"},
+		{Key: "project", Value: c.Project},
+		{Key: "name", Value: p.name},
+		{Key: "expr", Value: p.expr},
+		{Key: "hash", Value: hash},
+		{Key: "timeout", Value: int64(timeout)},
+		{Key: "memory", Value: c.Limits.Memory},
+		{Key: "maxResult", Value: int64(c.Limits.MaxResult)},
+		{Key: "hosted", Value: c.Host != nil},
+		{Key: "env", Value: env},
+		{Key: "args", Value: bson.A(c.Args)},
+		{Key: "ctx", Value: membersFrame(c.Ctx)},
 	}
 	if c.Each != nil {
 		each := make(bson.A, len(c.Each))

@@ -81,7 +81,7 @@ func (c *Cache) Call(_ context.Context, op string, args bson.A) (any, error) {
 // seconds reads a time to live; nothing is forever, and nothing is longer than a year.
 func seconds(v any) time.Duration {
 	const year = 365 * 24 * 3600
-	s := 0.0
+	var s float64
 	switch v := v.(type) {
 	case int32:
 		s = float64(v)

@@ -1,7 +1,7 @@
 package cache_test
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,14 +47,14 @@ func TestCacheIsBounded(t *testing.T) {
 	c := cache.New(time.Now)
 	text := strings.Repeat("x", 1<<20)
 	for i := range 100 {
-		if _, err := c.Call(t.Context(), "cache.set", bson.A{fmt.Sprint(i), text}); err != nil {
+		if _, err := c.Call(t.Context(), "cache.set", bson.A{strconv.Itoa(i), text}); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = c.Call(t.Context(), "cache.get", bson.A{"0"})
 	}
 	kept := 0
 	for i := range 100 {
-		if v, _ := c.Call(t.Context(), "cache.get", bson.A{fmt.Sprint(i)}); v != nil {
+		if v, _ := c.Call(t.Context(), "cache.get", bson.A{strconv.Itoa(i)}); v != nil {
 			kept++
 		} else if i == 0 || i == 99 {
 			t.Errorf("%d was dropped", i)

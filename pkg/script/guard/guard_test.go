@@ -2,8 +2,8 @@ package guard_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +58,7 @@ func TestEveryBuiltinIsGuarded(t *testing.T) {
 	m.Stop()
 	vm.ClearInterrupt()
 	for i := range n {
-		pair := list.Get(fmt.Sprint(i)).ToObject(vm)
+		pair := list.Get(strconv.Itoa(i)).ToObject(vm)
 		path := pair.Get("0").String()
 		if harmless[path] {
 			continue

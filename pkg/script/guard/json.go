@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	"github.com/dop251/goja"
 )
 
@@ -137,10 +139,5 @@ func (j *jsonCounter) step(c goja.FunctionCall) goja.Value {
 
 // within says whether a holder is one of those the walk is inside of.
 func (j *jsonCounter) within(holder *goja.Object) bool {
-	for _, h := range j.holders {
-		if h == holder {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(j.holders, holder)
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -172,14 +173,12 @@ func joinList(m *Meter, _ native, c goja.FunctionCall) goja.Value {
 	if list == nil {
 		m.refuse("join is a method of lists")
 	}
-	for _, under := range m.joining {
-		if under == list {
-			return m.vm.ToValue("") // a list that holds itself, as everywhere
-		}
+	if slices.Contains(m.joining, list) {
+		return m.vm.ToValue("") // a list that holds itself, as everywhere
 	}
 	m.joining = append(m.joining, list)
 	defer func() { m.joining = m.joining[:len(m.joining)-1] }()
-	var separator goja.Value = m.vm.ToValue(",")
+	separator := m.vm.ToValue(",")
 	if v := c.Argument(0); !goja.IsUndefined(v) {
 		separator = v.ToString()
 	}

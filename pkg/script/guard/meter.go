@@ -15,7 +15,6 @@ type Meter struct {
 	vm      *goja.Runtime
 	stop    atomic.Pointer[string]
 	depth   int
-	deepest bool
 	seen    []*goja.Object // built-ins that several names share, once guarded
 	joining []*goja.Object // lists whose join is under way
 }
@@ -81,8 +80,8 @@ func (m *Meter) tooMuch(format string, args ...any) {
 }
 
 // refuse throws a TypeError.
-func (m *Meter) refuse(format string, args ...any) {
-	panic(m.vm.NewTypeError(fmt.Sprintf(format, args...)))
+func (m *Meter) refuse(text string) {
+	panic(m.vm.NewTypeError(text))
 }
 
 func (m *Meter) throw(class, message string) {

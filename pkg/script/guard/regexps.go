@@ -17,7 +17,7 @@ const matchTimeout = 200 * time.Millisecond
 // setMatchTimeout bounds the engine for what Go's own can't do, such as look-ahead. It is for all patterns that are
 // compiled from now on.
 func setMatchTimeout() {
-	regexp2.DefaultMatchTimeout = matchTimeout //nolint:reassign // the library's way to set it
+	regexp2.DefaultMatchTimeout = matchTimeout
 }
 
 // regexpRules bound the work of one match, and see to it that many are not one call.
@@ -147,7 +147,7 @@ func (m *Meter) timed(next native, c goja.FunctionCall) goja.Value {
 }
 
 // counts matches the counted repetitions of a pattern.
-var counts = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`) //nolint:gochecknoglobals // never written
+var counts = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`)
 
 // work estimates the work of one match in a text of n characters.
 func work(rx *goja.Object, n int64) int64 {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"maps"
 	"math/big"
 	"strconv"
 
@@ -30,9 +31,7 @@ type rule struct {
 func allRules() map[string]rule {
 	all := map[string]rule{}
 	for _, table := range []map[string]rule{listRules(), textRules(), regexpRules(), numberRules(), bufferRules(), functionRules(), jsonRules()} {
-		for name, r := range table {
-			all[name] = r
-		}
+		maps.Copy(all, table)
 	}
 	for _, name := range []string{ // what makes iterators
 		"Array.prototype.entries", "Array.prototype.keys", "Array.prototype.values", "Array.prototype.[Symbol.iterator]",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -62,7 +63,7 @@ type words struct {
 func wordsOf(v *goja.Value) *words { return (*words)(unsafe.Pointer(v)) } //nolint:gosec // the point of this file
 
 // at gives the address of a field.
-func at[T any](base unsafe.Pointer, offset uintptr) *T { return (*T)(unsafe.Add(base, offset)) } //nolint:gosec // the point of this file
+func at[T any](base unsafe.Pointer, offset uintptr) *T { return (*T)(unsafe.Add(base, offset)) }
 
 // offset finds a field by its name, and panics if goja has changed: that is a defect to find before anything runs.
 func offset(t reflect.Type, name string, want reflect.Type) uintptr {
@@ -78,12 +79,12 @@ func offset(t reflect.Type, name string, want reflect.Type) uintptr {
 }
 
 // selfOf gives the implementation of an object: its type word and its address.
-func selfOf(obj *goja.Object) words { return *at[words](unsafe.Pointer(obj), in.self) }
+func selfOf(obj *goja.Object) words { return *at[words](unsafe.Pointer(obj), in.self) } //nolint:gosec // the point of this file
 
 // implementation gives the implementation of an object by reflection.
 func implementation(obj *goja.Object) reflect.Value {
 	field, _ := reflect.TypeFor[goja.Object]().FieldByName("self")
-	return reflect.NewAt(field.Type, unsafe.Add(unsafe.Pointer(obj), field.Offset)).Elem().Elem()
+	return reflect.NewAt(field.Type, unsafe.Add(unsafe.Pointer(obj), field.Offset)).Elem().Elem() //nolint:gosec // the point of this file
 }
 
 // layoutOf finds the layout of an object's implementation.
@@ -143,7 +144,7 @@ type template struct {
 
 // meterOf gives the meter of a runtime, nil if it has none.
 func meterOf(r *goja.Runtime) *Meter {
-	m, _ := (*at[goja.AsyncContextTracker](unsafe.Pointer(r), in.tracker)).(*Meter)
+	m, _ := (*at[goja.AsyncContextTracker](unsafe.Pointer(r), in.tracker)).(*Meter) //nolint:gosec // the point of this file
 	return m
 }
 
@@ -306,10 +307,8 @@ func (m *Meter) adopt(path string, v goja.Value, shared, whole bool) {
 
 // first says whether an object that several names share is met for the first time.
 func (m *Meter) first(obj *goja.Object) bool {
-	for _, o := range m.seen {
-		if o == obj {
-			return false
-		}
+	if slices.Contains(m.seen, obj) {
+		return false
 	}
 	m.seen = append(m.seen, obj)
 	return true
