@@ -27,12 +27,12 @@ func (r *run) explain(err error) error {
 	if _, ok := errors.AsType[*goja.StackOverflowError](err); ok {
 		return r.failure(Depth, "calls nest deeper than "+strconv.Itoa(maxCalls))
 	}
-	if r.why.Load() == nil && isInterrupt(err) && r.ctx.Err() != nil {
-		why := endOf(r.ctx)
-		r.why.CompareAndSwap(nil, &why)
-	}
 	if reason := r.meter.Reason(); reason != "" {
 		why := Timeout
+		r.why.CompareAndSwap(nil, &why)
+	}
+	if r.why.Load() == nil && isInterrupt(err) && r.ctx.Err() != nil {
+		why := endOf(r.ctx)
 		r.why.CompareAndSwap(nil, &why)
 	}
 	if why := r.why.Load(); why != nil {

@@ -85,14 +85,13 @@ func (r *run) main() {
 	}()
 	result, err := r.program()
 	if err != nil {
+		r.err = r.explain(err)
 		r.cancel() // what it has asked for meanwhile is given up
 	}
 	r.loop.finish(r)
-	if err != nil {
-		r.err = r.explain(err)
-		return
+	if err == nil {
+		r.result = result
 	}
-	r.result = result
 }
 
 // lane1 is the lane that the run begins in.

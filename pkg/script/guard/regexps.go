@@ -29,7 +29,9 @@ func regexpRules() map[string]rule {
 		"RegExp.prototype.test":    {call: matchOnce},
 	}
 	for _, name := range []string{"match", "matchAll", "replace", "search", "split"} {
-		all["RegExp.prototype.[Symbol."+name+"]"] = rule{call: matchMany}
+		all["RegExp.prototype.[Symbol."+name+"]"] = rule{call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			return matchMany(m, next, c, name == "split")
+		}}
 	}
 	return all
 }
@@ -86,6 +88,36 @@ func matchOnce(m *Meter, next native, c goja.FunctionCall) goja.Value {
 	return m.timed(next, c)
 }
 
+// timed calls a match. goja takes one that ran out of time for no match: it is tried once more, for the machine may only
+// have been busy, and then ends the run.
+func (m *Meter) timed(next native, c goja.FunctionCall) goja.Value {
+	rx, ok := c.This.(*goja.Object)
+	if !ok {
+		return next(c)
+	}
+	from := rx.Get("lastIndex")
+	start := time.Now()
+	v := next(c)
+	if time.Since(start) < matchTimeout || v.ToBoolean() || !outOfTime(rx, from) {
+		return v
+	}
+	if err := rx.Set("lastIndex", from); err != nil {
+		return v
+	}
+	start = time.Now()
+	if v = next(c); time.Since(start) >= matchTimeout && !v.ToBoolean() {
+		m.StopFor("a regular expression took longer than " + matchTimeout.String())
+		m.Check()
+	}
+	return v
+}
+
+// outOfTime says whether a match of rx from there can run out of time: Go's own engine, which starts at the beginning
+// only, has no limit.
+func outOfTime(rx *goja.Object, from goja.Value) bool {
+	return backtracks(rx) || from != nil && goja.IsNumber(from) && from.ToInteger() > 0
+}
+
 // The work of a match is counted in characters times states.
 const (
 	smallText = 200
@@ -95,7 +127,7 @@ const (
 
 // matchMany is all matches in a text. Where they could take their time, goja is made to look for one after the other by
 // exec, which is guarded.
-func matchMany(m *Meter, next native, c goja.FunctionCall) goja.Value {
+func matchMany(m *Meter, next native, c goja.FunctionCall, split bool) goja.Value {
 	s := textOf(c.Argument(0))
 	c.Arguments = append([]goja.Value{s}, c.Arguments[min(1, len(c.Arguments)):]...)
 	n := int64(s.Length())
@@ -113,7 +145,7 @@ func matchMany(m *Meter, next native, c goja.FunctionCall) goja.Value {
 	}
 	rx, ok := c.This.(*goja.Object)
 	if !ok || rx.ClassName() != "RegExp" || n*work(rx, n) <= fastWork && !backtracks(rx) {
-		return m.timed(next, c)
+		return next(c)
 	}
 	// An own exec makes goja leave its short cut: the prototype's, which is guarded.
 	if own := rx.Get("exec"); own != nil {
@@ -121,7 +153,13 @@ func matchMany(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			m.refuse("a frozen regular expression can't search a text of this length")
 		}
 	}
-	return next(c)
+	start := time.Now()
+	v := next(c)
+	if split && time.Since(start) >= matchTimeout && backtracks(rx) { // it makes a pattern of its own
+		m.StopFor("a regular expression took longer than " + matchTimeout.String())
+		m.Check()
+	}
+	return v
 }
 
 // countedReplacement is a replacement that counts what it makes.
@@ -133,17 +171,6 @@ func (m *Meter) countedReplacement(by goja.String) goja.Value {
 		m.checkText(total, 1)
 		return by
 	})
-}
-
-// timed calls a match, and ends the run if that may have been given up.
-func (m *Meter) timed(next native, c goja.FunctionCall) goja.Value {
-	start := time.Now()
-	v := next(c)
-	if time.Since(start) >= matchTimeout {
-		m.StopFor("a regular expression took longer than " + matchTimeout.String())
-		m.Check()
-	}
-	return v
 }
 
 // counts matches the counted repetitions of a pattern.
