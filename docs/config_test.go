@@ -110,6 +110,7 @@ func refused() map[string][]mark {
 		"actions":                       {{at: "Project.actions"}},
 		"assets":                        {{at: "Project.assets"}},
 		"cors":                          {{at: "Project.cors"}, {at: "Collection.cors"}},
+		"the hook get.file":             {{at: "Collection.hooks", what: "`get.file`"}},
 		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
 		"search":                        {{at: "Collection.search"}},
 		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},

@@ -252,6 +252,7 @@ collections:
       user: {methods: {}}
     renamedFrom: b
     cors: {}
+    hooks: {get: {file: {type: javascript, file: h.js}}}
     imageFilter: {thumb: []}
     search: [{name: s, mode: text}]
     meta: {i18n: {languages: [en]}, singleton: true}
@@ -263,6 +264,9 @@ collections:
       - {name: r, type: string, meta: {foreign: {collection: x, namespace: shop}}}
       - {name: o, type: object, subFields: [{name: f, type: file}]}
 `)
+	if err := os.WriteFile(filepath.Join(dir, "h.js"), []byte("module.exports = () => {}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p, problems := project.Load(dir, "project.yaml", env)
 	if p != nil {
 		t.Error("what is not supported is ignored")
@@ -279,7 +283,7 @@ collections:
 		"actions actions", "assets assets", "cors cors",
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].renamedFrom renaming a collection",
-		"collections[0].cors cors",
+		"collections[0].cors cors", "collections[0].hooks.get.file the hook get.file",
 		"collections[0].imageFilter imageFilter", "collections[0].search search", "collections[0].meta.i18n i18n",
 		"collections[0].meta.singleton meta.singleton",
 		"collections[0].indexes[0].key[1] a text index",

@@ -21,6 +21,11 @@ var notYet = []unsupported{
 		w.add(w.p.CORS != nil, "cors")
 		w.collections(func(c *schema.Collection, at string) { w.add(c.CORS != nil, at+".cors") })
 	}},
+	{"the hook get.file", func(w *walk) {
+		w.collections(func(c *schema.Collection, at string) {
+			w.add(c.Hooks != nil && len((*c.Hooks)["get"]["file"]) > 0, at+".hooks.get.file")
+		})
+	}},
 	{"an enabled snapshot profile", func(w *walk) {
 		for i, s := range w.p.Snapshots {
 			w.add(s.Enabled, "snapshots["+strconv.Itoa(i)+"].enabled")

@@ -59,6 +59,9 @@ func TestStageOrder(t *testing.T) {
 	stages := map[string]string{}
 	for _, g := range schema.HookGroups() {
 		for _, stage := range g.Stages {
+			if stage.Name == "file" { // refused until there are files
+				continue
+			}
 			stages[g.Name+"."+stage.Name] = "module.exports = (ctx) => { if (ctx.stage !== '" + g.Name + "." + stage.Name + "') throw new Error(ctx.stage) }"
 		}
 	}
