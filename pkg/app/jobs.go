@@ -33,7 +33,7 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 		job = append(job, bson.E{Key: "slot", Value: call.Slot})
 	}
 	hook := call.Project.Hook
-	host := r.records.Host(call.Project, records.Caller{}, call.Job.Script.Program.Name())
+	host := r.records.Host(call.Project, records.Caller{Fence: run.Fence}, call.Job.Script.Program.Name())
 	defer host.Close()
 	result, err := r.engine.Run(ctx, script.Call{
 		Project: call.Project.Namespace, Program: call.Job.Script.Program,

@@ -18,6 +18,7 @@ admin: {tokens: [{name: deploy, value: ` + projectToken + `}]}
 jobs:
   - {type: javascript, file: jobs/hello.js, cron: "0 3 * * *", timeout: 10s, meta: {label: Hello}}
   - {name: slow, type: javascript, file: jobs/slow.js}
+  - {name: fill, type: javascript, file: jobs/fill.js}
   - {name: broken, type: javascript, file: jobs/broken.js}
 collections:
   - name: items
@@ -29,8 +30,10 @@ func runPlant(t *testing.T, change func(c *app.Config)) *service {
 	t.Helper()
 	s := run(t, change)
 	for name, text := range map[string]string{
-		"hello":  "module.exports = (ctx) => { console.log('I am', ctx.job.name); return {greeting: 'hello'} }\n",
-		"slow":   "module.exports = async () => { console.warn('slowly'); await sleep(120000) }\n",
+		"hello": "module.exports = (ctx) => { console.log('I am', ctx.job.name); return {greeting: 'hello'} }\n",
+		"slow":  "module.exports = async () => { console.warn('slowly'); await sleep(120000) }\n",
+		"fill": "module.exports = async () => { await db.collection('items').insert({n: 1}); " +
+			"await db.transaction(async (tx) => { await tx.collection('items').insert({n: 2}) }); return db.collection('items').count() }\n",
 		"broken": "\nmodule.exports = () => {\n  const secret = null\n  return secret.value\n}\n",
 	} {
 		path := filepath.Join(s.dir, "plant", "jobs", name+".js")
@@ -79,6 +82,8 @@ func TestJobs(t *testing.T) {
 	s.do("GET", path+"/events", admin, header("Last-Event-ID", "2")).want(t, http.StatusNoContent)
 	s.do("GET", path+"/events", admin, header("Last-Event-ID", "x")).contains(t, 400, "bad_event_id")
 	s.do("POST", plantJobs+"/hello/run", admin, header("Accept", "text/event-stream")).contains(t, 200, "event: done\n", `"status":"succeeded"`)
+
+	s.do("POST", plantJobs+"/fill/run?wait=true", admin).contains(t, 200, `"status":"succeeded"`, `"result":2`)
 
 	failed := s.do("POST", plantJobs+"/broken/run?wait=true", admin)
 	failed.contains(t, 200, `"status":"failed"`, `"code":"script_failed"`, `"level":"error"`, `jobs/broken.js:4:`)

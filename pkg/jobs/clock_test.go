@@ -11,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // TestR17Clocks is row R17 of the fault list: what becomes of slots when the clock is set forth and back, by daylight
@@ -88,7 +89,7 @@ func TestR17Clocks(t *testing.T) {
 					got = append(got, call.Slot.Format(time.RFC3339))
 					return nil, nil //nolint:nilnil // it gives nothing
 				})
-				s, c, p := memory(t), &clock{}, aProject(t, map[string]string{"job": tt.schedule})
+				s, c, p := teststore.Memory(t), &clock{}, aProject(t, map[string]string{"job": tt.schedule})
 				c.set(tt.from)
 				instances := []*instance{newInstance(t, s, c, runner), newInstance(t, s, c, runner)}
 				look := func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // TestR18Instances is row R18 of the fault list: three instances on one store, which are killed, and paused for 20 s. Each
@@ -28,8 +29,8 @@ func TestR18Instances(t *testing.T) {
 		slots = 10_000
 	}
 	synctest.Test(t, func(t *testing.T) {
-		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
-		s, c := memory(t), &clock{}
+		random := rand.New(rand.NewPCG(1, 2))
+		s, c := teststore.Memory(t), &clock{}
 		schedules := map[string]string{}
 		for n := range jobCount {
 			schedules["job"+strconv.Itoa(n)] = "every 30s"
@@ -46,7 +47,7 @@ func TestR18Instances(t *testing.T) {
 						return err
 					}
 					return insert(context.WithoutCancel(ctx), own.link.Database(project.DatabaseName(p.Namespace)), what, run, bson.D{
-						{Key: "_id", Value: run.Run().ID + "/" + strconv.FormatInt(rand.Int64(), 36)}, //nolint:gosec // only unlike others
+						{Key: "_id", Value: run.Run().ID + "/" + strconv.FormatInt(rand.Int64(), 36)},
 						{Key: "job", Value: call.Job.Name}, {Key: "slot", Value: call.Slot.Unix()},
 					})
 				}
@@ -137,7 +138,7 @@ func TestR18Instances(t *testing.T) {
 // next slot is run there. What the first then writes fails.
 func TestAPausedHoldersWritesFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, c, p := memory(t), &clock{}, aProject(t, map[string]string{"job": "every 1m"})
+		s, c, p := teststore.Memory(t), &clock{}, aProject(t, map[string]string{"job": "every 1m"})
 		db := s.Database(project.DatabaseName(p.Namespace))
 		late := make(chan error, 1)
 		var first *instance

@@ -16,6 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schedule"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // world is a project with a job "hourly", due at each full hour, and "manual" without a schedule. The runs of hourly wait
@@ -196,7 +197,7 @@ func TestSuspend(t *testing.T) {
 }
 
 func TestAnotherScheduleBeginsAnew(t *testing.T) {
-	w := newWorld(t, memory(t))
+	w := newWorld(t, teststore.Memory(t))
 	i := w.instance()
 	pass(t, i, w.project)
 	w.clock.jump(15 * time.Minute) // 00:45
@@ -220,7 +221,7 @@ func TestAnotherScheduleBeginsAnew(t *testing.T) {
 }
 
 func TestHowARunEnds(t *testing.T) {
-	w := newWorld(t, memory(t))
+	w := newWorld(t, teststore.Memory(t))
 	i := w.instance()
 	for _, tt := range []struct {
 		name   string
@@ -276,7 +277,7 @@ func TestHowARunEnds(t *testing.T) {
 
 // TestS57APanickingRunner is row S57 of the fault list for jobs: the run fails, it is counted, and the next one comes.
 func TestS57APanickingRunner(t *testing.T) {
-	s, c, p := memory(t), &clock{}, aProject(t, map[string]string{"job": ""})
+	s, c, p := teststore.Memory(t), &clock{}, aProject(t, map[string]string{"job": ""})
 	i := newInstance(t, s, c, runnerFunc(func(context.Context, jobs.Call, *operation.Live) (any, error) { panic("boom") }))
 	for n := range 2 {
 		run, err := i.RunNow(t.Context(), p, "job", operation.Actor{})
@@ -297,7 +298,7 @@ func TestS57APanickingRunner(t *testing.T) {
 }
 
 func TestAJobThatIsNotThere(t *testing.T) {
-	w := newWorld(t, memory(t))
+	w := newWorld(t, teststore.Memory(t))
 	i, ctx := w.instance(), t.Context()
 	for name, err := range map[string]error{
 		"Get":     second(i.Get(ctx, w.project, "no")),
@@ -326,7 +327,7 @@ func TestAJobThatIsNotThere(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestNext(t *testing.T) {
-	w := newWorld(t, memory(t))
+	w := newWorld(t, teststore.Memory(t))
 	next, err := w.instance().Next(t.Context(), w.project, "hourly", 5)
 	if err != nil {
 		t.Fatal(err)

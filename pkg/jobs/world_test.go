@@ -17,58 +17,15 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schedule"
 	"github.com/svcctl/svc/pkg/store"
-	"github.com/svcctl/svc/pkg/store/embedded"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 	"github.com/svcctl/svc/pkg/store/storetest"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
-// eachStore runs a test on every store: the embedded one in memory, and a real MongoDB where there is one.
+// eachStore runs a test on every store.
 func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
 	t.Parallel()
-	for _, adapter := range []struct {
-		name string
-		open func(t *testing.T) (store.Store, error)
-	}{
-		{"embedded", openMemory},
-		{"mongodb", func(t *testing.T) (store.Store, error) {
-			return mongo.Open(t.Context(), mongo.Options{URI: mongotest.URI(t)})
-		}},
-	} {
-		t.Run(adapter.name, func(t *testing.T) {
-			s, err := adapter.open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			closed(t, s)
-			test(t, s)
-		})
-	}
-}
-
-func openMemory(t *testing.T) (store.Store, error) {
-	t.Helper()
-	return embedded.Open(t.Context(), embedded.Options{InMemory: true})
-}
-
-func memory(t *testing.T) store.Store {
-	t.Helper()
-	s, err := openMemory(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed(t, s)
-	return s
-}
-
-func closed(t *testing.T, s store.Store) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	teststore.Each(t, test)
 }
 
 // clock is the wall clock of all instances: the machine's, which a test sets.

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -29,7 +30,7 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 	l.ended = true
 	last := l.last()
 	final := l.run
-	final.Events, final.LastEvent = append(final.Events[:len(final.Events):len(final.Events)], last), last.ID
+	final.Events, final.LastEvent = append(slices.Clip(final.Events), last), last.ID
 	l.mu.Unlock()
 
 	written := l.writeLast(ctx, &final)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,61 +12,15 @@ import (
 
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/store"
-	"github.com/svcctl/svc/pkg/store/embedded"
-	"github.com/svcctl/svc/pkg/store/mongo"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 	"github.com/svcctl/svc/pkg/store/storetest"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
-// eachStore runs a test on every store: the embedded one in memory, and a real MongoDB where there is one.
+// eachStore runs a test on every store.
 func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
 	t.Parallel()
-	for _, adapter := range []struct {
-		name string
-		open func(t *testing.T) (store.Store, error)
-	}{
-		{"embedded", openMemory},
-		{"mongodb", func(t *testing.T) (store.Store, error) {
-			return mongo.Open(t.Context(), mongo.Options{URI: mongotest.URI(t)})
-		}},
-	} {
-		t.Run(adapter.name, func(t *testing.T) {
-			s, err := adapter.open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			test(t, s)
-		})
-	}
-}
-
-func openMemory(t *testing.T) (store.Store, error) {
-	t.Helper()
-	return embedded.Open(t.Context(), embedded.Options{InMemory: true})
-}
-
-// clock is moved by hand.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
+	teststore.Each(t, test)
 }
 
 // world is a store with a database of its own, and the instances at work on it.
@@ -75,14 +28,14 @@ type world struct {
 	*testing.T
 	store    store.Store
 	database string
-	clock    *clock
+	clock    *teststore.Clock
 }
 
 func newWorld(t *testing.T, s store.Store) *world {
 	t.Helper()
 	w := &world{
 		T: t, store: s, database: "runs-" + strings.ToLower(bson.NewObjectID().Hex()),
-		clock: &clock{t: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
+		clock: teststore.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
 	}
 	t.Cleanup(func() {
 		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database); err != nil {
@@ -103,7 +56,7 @@ type instance struct {
 func (w *world) instance(opts operation.Options) *instance {
 	w.Helper()
 	i := &instance{w: w, link: storetest.NewOutage(w.store), registry: prometheus.NewRegistry()}
-	opts.Store, opts.Now, opts.Registerer = i.link, w.clock.now, i.registry
+	opts.Store, opts.Now, opts.Registerer = i.link, w.clock.Now, i.registry
 	runs, err := operation.New(opts)
 	if err != nil {
 		w.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 func TestRunFromStartToEnd(t *testing.T) {
@@ -123,16 +124,7 @@ func TestS57APanicInARunIsItsError(t *testing.T) {
 
 func newMemory(t *testing.T) *world {
 	t.Helper()
-	s, err := openMemory(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return newWorld(t, s)
+	return newWorld(t, teststore.Memory(t))
 }
 
 func TestHowRunsFail(t *testing.T) {
@@ -437,7 +429,7 @@ func TestHistoryIsPruned(t *testing.T) {
 		second := i.start(spec(w), quick)
 		i.wait(second)
 		for range 110 {
-			w.clock.move(time.Second)
+			w.clock.Pass(time.Second)
 			i.wait(i.start(spec(w), quick))
 		}
 		// The last one prunes behind its end.
@@ -455,7 +447,7 @@ func TestHistoryIsPruned(t *testing.T) {
 		if _, err := i.Get(t.Context(), w.database, second); !errors.Is(err, operation.ErrNotFound) {
 			t.Errorf("the oldest: %v", err)
 		}
-		w.clock.move(31 * 24 * time.Hour)
+		w.clock.Pass(31 * 24 * time.Hour)
 		if err := i.Patrol(t.Context(), w.database); err != nil {
 			t.Error(err)
 		}

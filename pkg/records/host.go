@@ -15,12 +15,16 @@ import (
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // Caller is on whose behalf a script runs that is no hook: an action's caller, or nobody, for a job.
 type Caller struct {
 	Principal *access.Principal // nil: asUser is refused
 	Request   *hooks.Request
+	// Fence, if set, is called in each transaction in which the script writes, and has it fail when the run is no longer to
+	// write. Writes that are in no transaction of the script's have one of their own then, one after the other.
+	Fence func(ctx context.Context, tx store.Tx) error
 }
 
 // Host gives what a script of a project reaches: its records, and what other modules ask. file is the script, which the
@@ -92,6 +96,9 @@ func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
 	}
 	if t.call.Principal.Kind == access.KindService {
 		ctx = audit.WithActor(ctx, audit.Actor{Kind: "script", Name: h.file})
+	}
+	if x == nil && h.by.Fence != nil && verb != "find" && verb != "findOne" && verb != "count" {
+		return h.fenced(ctx, func(ctx context.Context) (any, error) { return t.do(ctx, verb, args) })
 	}
 	if x == nil {
 		return t.do(ctx, verb, args)
@@ -171,7 +178,7 @@ func (h *Host) session(ctx context.Context, doc bson.D) (*session, error) {
 func (h *Host) begin(ctx context.Context) (any, error) {
 	x, err := h.session(ctx, nil)
 	if err == nil && x == nil {
-		x, err = h.s.begin(ctx, h.project.Namespace)
+		x, err = h.transaction(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -188,6 +195,40 @@ func (h *Host) begin(ctx context.Context) (any, error) {
 	name := strconv.Itoa(h.made)
 	h.open[name] = x
 	return name, nil
+}
+
+// transaction opens a transaction of its own, and fences it.
+func (h *Host) transaction(ctx context.Context) (*session, error) {
+	x, err := h.s.begin(ctx, h.project.Namespace)
+	if err != nil || h.by.Fence == nil {
+		return x, err
+	}
+	if err := h.by.Fence(ctx, x.tx); err != nil {
+		return nil, x.finish(err)
+	}
+	return x, nil
+}
+
+// fenced carries out a write in a transaction of its own, and again when that has lost against another one.
+func (h *Host) fenced(ctx context.Context, do func(ctx context.Context) (any, error)) (any, error) {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	for range conflictRetries {
+		x, err := h.transaction(ctx)
+		if err == nil {
+			var out any
+			x.use.Lock()
+			out, err = do(within(ctx, x))
+			x.use.Unlock()
+			if err = x.finish(err); err == nil {
+				return out, nil
+			}
+		}
+		if !errors.Is(err, errAgain) {
+			return nil, err
+		}
+	}
+	return nil, errBusyRecord
 }
 
 // end commits or rolls back. One that is part of another is committed with that; rolled back, that can't be committed.
