@@ -28,7 +28,8 @@ func TestR17Clocks(t *testing.T) {
 		want                 []string
 	}{
 		{
-			"every hour", "0 * * * *", "2026-05-01T00:30:00Z", []step{{wait: 3 * time.Hour}},
+			"every hour", "0 * * * *", "2026-05-01T00:30:00Z",
+			[]step{{wait: 3 * time.Hour}},
 			[]string{"2026-05-01T01:00:00Z", "2026-05-01T02:00:00Z", "2026-05-01T03:00:00Z"},
 		},
 		{
@@ -67,15 +68,18 @@ func TestR17Clocks(t *testing.T) {
 			[]string{"2026-05-01T03:00:00Z", "2026-04-02T03:00:00Z"},
 		},
 		{
-			"clocks set forward", "CRON_TZ=Europe/Berlin 30 2 * * *", "2026-03-28T12:00:00Z", []step{{wait: 2 * day}},
+			"clocks set forward", "CRON_TZ=Europe/Berlin 30 2 * * *", "2026-03-28T12:00:00Z",
+			[]step{{wait: 2 * day}},
 			[]string{"2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z"},
 		},
 		{
-			"clocks set back", "CRON_TZ=Europe/Berlin 30 2 * * *", "2026-10-24T12:00:00Z", []step{{wait: 2 * day}},
+			"clocks set back", "CRON_TZ=Europe/Berlin 30 2 * * *", "2026-10-24T12:00:00Z",
+			[]step{{wait: 2 * day}},
 			[]string{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		},
 		{
-			"leap day", "0 12 29 2 *", "2028-02-27T00:00:00Z", []step{{wait: 4 * day}},
+			"leap day", "0 12 29 2 *", "2028-02-27T00:00:00Z",
+			[]step{{wait: 4 * day}},
 			[]string{"2028-02-29T12:00:00Z"},
 		},
 	} {

@@ -48,7 +48,8 @@ func TestR18Instances(t *testing.T) {
 					}
 					return insert(context.WithoutCancel(ctx), own.link.Database(project.DatabaseName(p.Namespace)), what, run, bson.D{
 						{Key: "_id", Value: run.Run().ID + "/" + strconv.FormatInt(rand.Int64(), 36)},
-						{Key: "job", Value: call.Job.Name}, {Key: "slot", Value: call.Slot.Unix()},
+						{Key: "job", Value: call.Job.Name},
+						{Key: "slot", Value: call.Slot.Unix()},
 					})
 				}
 				if err := note("began"); err != nil {
