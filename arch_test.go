@@ -95,7 +95,7 @@ var layers = []layer{
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{
-		"/cmd/svcd":        "app /controllers project schema /cli/output",
+		"/cmd/svcd":        "app /controllers project schema script /cli/output",
 		"/cmd/svcctl":      "/cli /cli/command",
 		"/":                "",
 		"/bench":           "",

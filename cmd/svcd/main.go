@@ -23,6 +23,7 @@ import (
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/script"
 )
 
 // version is set by the build.
@@ -104,7 +105,7 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	addFlags(root.PersistentFlags())
-	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout))
+	root.AddCommand(serve, newWorkerCmd(), newCheckCmd(stdout, stderr), newVersionCmd(stdout))
 	return root
 }
 
@@ -123,10 +124,27 @@ func newServeCmd(stderr io.Writer) *cobra.Command {
 			if cfg.Port <= 0 {
 				panic("api.port (API_PORT) is missing or not greater than 0: set it, such as API_PORT=8080")
 			}
+			if binary, err := os.Executable(); err == nil { // without one, all scripts run in this process
+				cfg.WorkerCommand = []string{binary, workerCommand}
+			}
 			return serve(cmd.Context(), cfg)
 		},
 	}
 }
+
+// newWorkerCmd is the command that svcd starts itself with, to run scripts in a process of their own.
+func newWorkerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerCommand,
+		Hidden: true,
+		Args:   noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return script.ServeWorker(cmd.Context(), os.Stdin, os.Stdout)
+		},
+	}
+}
+
+const workerCommand = "worker"
 
 func serve(ctx context.Context, cfg app.Config) error {
 	began := time.Now()

@@ -80,7 +80,9 @@ type Config struct {
 	Env     schema.Env // environment variables that configs may refer to
 	// SecretFiles are the files that settings were read from and configs may not read.
 	SecretFiles []string
-	OnFatal     func(err error) // the embedded store can't go on; the process should log and exit
+	// WorkerCommand is the command line of a process that runs scripts apart; nil: all run in this one.
+	WorkerCommand []string
+	OnFatal       func(err error) // the embedded store can't go on; the process should log and exit
 
 	// PasswordCost is that of password hashes, for tests, which make many. No setting has it: zero is auth.DefaultParams.
 	PasswordCost auth.Params
@@ -213,7 +215,11 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger})
+	counts, err := newScriptMetrics(registerer)
+	if err != nil {
+		return err
+	}
+	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
 	runner, err := hooks.New(hooks.Options{
 		Engine: a.engine, Host: newModules(cfg.Now, cfg.privateFiles()).host, Env: cfg.Env, Log: cfg.Logger, Registerer: registerer,
 	})

@@ -44,3 +44,6 @@ func dataSize() int64 {
 	pages, _ := strconv.ParseInt(fields[5], 10, 64)
 	return pages * int64(os.Getpagesize())
 }
+
+// ownGroup keeps what a terminal sends to the service from its workers: the service ends them.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -2,7 +2,10 @@
 
 package script
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"syscall"
+)
 
 // beNice lets the service go first, where the system can.
 func beNice() {}
@@ -12,3 +15,6 @@ func limitMemory(_, script int64) { debug.SetMemoryLimit(script + 64<<20) }
 
 // dataSize is not known here.
 func dataSize() int64 { return 0 }
+
+// ownGroup is nothing that every system has.
+func ownGroup() *syscall.SysProcAttr { return nil }

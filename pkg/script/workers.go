@@ -89,7 +89,7 @@ func (ws *workers) take(project string) (*worker, error) {
 // spawn starts a process: without environment, and with no descriptors but its pipes.
 func (ws *workers) spawn(project string) (*worker, error) {
 	cmd := exec.Command(ws.command[0], ws.command[1:]...) //nolint:gosec,noctx // the service's own binary; it is killed by its owner
-	cmd.Env, cmd.Dir = []string{}, "/"
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{}, "/", ownGroup()
 	w := &worker{project: project, cmd: cmd, frames: make(chan bson.Raw, 16), programs: map[string]bool{}, stderr: &tail{}}
 	cmd.Stderr = w.stderr
 	in, err := cmd.StdinPipe()
