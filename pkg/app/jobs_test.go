@@ -146,7 +146,7 @@ func TestStreamsEndWithTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // it is read to its end
+	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
 	var got []string
 	for lines.Scan() {
