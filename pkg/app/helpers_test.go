@@ -309,3 +309,11 @@ func (a answer) want(t *testing.T, status int) {
 		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
 	}
 }
+
+// write puts a file into the projects directory.
+func (s *service) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
