@@ -71,8 +71,10 @@ docs: ## Write docs/settings.md and docs/config.md from the code
 	$(GO) test ./cmd/svcd -run '^TestSettingsDoc$$' -count=1 -args -update
 	$(GO) test ./docs -run '^TestConfigDoc$$' -count=1 -args -update
 
-samples: ## Write the content of the sample projects anew
+samples: ## Write the content of the sample projects anew, and their types of scripts
 	$(GO) run ./scripts/samples projects
+	$(GO) run ./cmd/svcctl project types projects/blog
+	$(GO) run ./cmd/svcctl project types projects/shop
 
 clean: ## Remove what was built (not ./data)
 	rm -rf bin dist

@@ -87,7 +87,7 @@ var layers = []layer{
 		"/cli/job":                 "/cli/command /cli/output client api",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "",
-		"/cli/project":             "/cli/command /cli/output client api project schema errs",
+		"/cli/project":             "/cli/command /cli/output client api hooks project schema errs",
 		"/cli/server":              "/cli/command /cli/output",
 		"/cli/settings":            "/cli/output",
 		"/cli/team":                "/cli/command /cli/output client api",

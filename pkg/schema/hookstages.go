@@ -61,7 +61,7 @@ type HookMember struct {
 
 // hookMembers are the members that stages list.
 var hookMembers = []HookMember{
-	{"id", "string", "The record's id; null in a list."},
+	{"id", "string | null", "The record's id; null in a list."},
 	{"filter", "Doc | null", "The caller's filter, of a list; null in a single read."},
 	{"data", "Doc", "What the caller sent."},
 	{"doc", "Doc", "The record as it is stored; of the audit stage the entry."},

@@ -1,6 +1,6 @@
 // Takes what is ordered out of the stock, in one transaction with the order: it is placed with all its lines, or not at
 // all. Orders in bulk are those that staff brings from elsewhere; they take nothing.
-export default async (ctx: any) => {
+export default async (ctx: Svc.PostCreate) => {
   const products = db.collection('products');
   let amount = 0;
   let currency = 'EUR';

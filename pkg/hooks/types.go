@@ -1,0 +1,75 @@
+package hooks
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
+)
+
+const typesHead = `// The types of scripts of svc. Written by the service from its own tables: don't edit it.
+// A script names the stage it is for: export default (ctx: Svc.PostBind) => { … }
+
+`
+
+const typesUser = `interface SvcUser {
+  kind: string
+  id: string | null
+  name: string
+  isAdmin: boolean
+  orgIds: string[]
+  teamIds: string[]
+  teams: string[]
+}
+type SvcDoc = Record<string, any>
+
+`
+
+// Types is svc.d.ts: what editors need to know of the scripts of a project.
+func Types() string {
+	var b strings.Builder
+	b.WriteString(typesHead)
+	b.WriteString(script.Types())
+	b.WriteString("\n" + typesUser)
+	b.WriteString("/** What every stage has. */\ninterface SvcContext extends SvcContextBase {\n")
+	for _, m := range schema.CommonMembers() {
+		member(&b, "  ", m, m.Name != "state")
+	}
+	b.WriteString("}\n\ndeclare namespace Svc {\n")
+	for _, g := range schema.HookGroups() {
+		for _, s := range g.Stages {
+			stage(&b, g.Name, s)
+		}
+	}
+	for _, s := range schema.ActionStages() {
+		stage(&b, "action", s)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+func stage(b *strings.Builder, group string, s schema.HookStage) {
+	b.WriteString("  /** " + group + "." + s.Name + ": " + s.When + ". */\n")
+	b.WriteString("  interface " + title(group) + title(s.Name) + " extends SvcContext {\n")
+	for _, m := range schema.HookMembers() {
+		if slices.Contains(s.In, m.Name) {
+			if m.Name == "previous" && s.Bulk {
+				m.Type = "Doc[]"
+			}
+			member(b, "    ", m, !slices.Contains(s.Out, m.Name))
+		}
+	}
+	b.WriteString("  }\n")
+}
+
+func member(b *strings.Builder, indent string, m schema.HookMember, readonly bool) {
+	b.WriteString(indent + "/** " + m.Doc + " */\n" + indent)
+	if readonly {
+		b.WriteString("readonly ")
+	}
+	kind := strings.NewReplacer("User", "SvcUser", "Doc", "SvcDoc").Replace(m.Type)
+	b.WriteString(m.Name + ": " + kind + "\n")
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
