@@ -80,7 +80,7 @@ func (m *Meter) Guard(v goja.Value) {
 	}
 	m.adoptMembers("SyntaxFunction.prototype", kind)
 	if c := functionIn(member(kind, "constructor")); c != nil && m.first(c) {
-		m.guard("SyntaxFunction", c)
+		m.guard(in.rules["SyntaxFunction"], c)
 	}
 	for p := functionIn(member(kind, "prototype")); p != nil && p.Prototype() != nil && m.first(p); p = p.Prototype() {
 		m.adoptMembers("Iterator.prototype", p)
@@ -201,7 +201,7 @@ func functionRules() map[string]rule {
 		"Function.prototype.bind": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			v := next(c)
 			if f, ok := v.(*goja.Object); ok {
-				m.guard("bound", f)
+				m.guard(rule{}, f)
 			}
 			return v
 		}},

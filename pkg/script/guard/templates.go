@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -36,6 +37,7 @@ type insides struct {
 	entry    uintptr                            // in mapEntry: its value
 	layouts  atomic.Pointer[map[uintptr]layout] // by the type word of what self holds; copied to add one
 	rules    map[string]rule
+	members  map[string]map[string]rule // the same by what the member is of, and its name
 }
 
 // layout is where an implementation of objects has its functions and members.
@@ -151,7 +153,19 @@ func meterOf(r *goja.Runtime) *Meter {
 // wrapTemplates finds all templates, from the global object, in a runtime that is then thrown away.
 func wrapTemplates() {
 	vm := goja.New()
-	in.rules = allRules()
+	in.rules, in.members = allRules(), map[string]map[string]rule{}
+	for path, r := range in.rules {
+		i := strings.Index(path, ".[")
+		if i < 0 {
+			i = strings.LastIndex(path, ".")
+		}
+		if i > 0 {
+			if in.members[path[:i]] == nil {
+				in.members[path[:i]] = map[string]rule{}
+			}
+			in.members[path[:i]][path[i+1:]] = r
+		}
+	}
 	in.layouts.Store(&map[uintptr]layout{})
 	setMatchTimeout()
 	in.tracker = offset(reflect.TypeFor[goja.Runtime](), "asyncContextTracker", reflect.TypeFor[goja.AsyncContextTracker]())
@@ -248,10 +262,14 @@ func wrapFactory(vm *goja.Runtime, path string, f factory) factory {
 	if functionIn(a) == nil && !isObject(a) && !isAccessor(a) {
 		return f
 	}
+	rule := in.rules[path]
 	return func(r *goja.Runtime) goja.Value {
 		v := f(r)
 		if m := meterOf(r); m != nil {
-			m.adopt(path, v, shared, whole)
+			obj := m.adopt(rule, v, shared)
+			if whole && obj != nil && obj != r.GlobalObject() {
+				m.adoptWhole(path, obj)
+			}
 		}
 		return v
 	}
@@ -285,24 +303,22 @@ func isAccessor(v goja.Value) bool {
 	return w.kind == in.property && (*at[*goja.Object](w.data, in.getter) != nil || *at[*goja.Object](w.data, in.setter) != nil)
 }
 
-// adopt guards the function or functions that a property holds.
-func (m *Meter) adopt(path string, v goja.Value, shared, whole bool) {
+// adopt guards the function or functions that a property holds, and gives the object that it holds, if it is a new one.
+func (m *Meter) adopt(r rule, v goja.Value, shared bool) *goja.Object {
 	if w := wordsOf(&v); w.kind == in.property {
 		if obj := *at[*goja.Object](w.data, in.getter); obj != nil {
-			m.guard("get "+path, obj)
+			m.guard(rule{}, obj)
 		}
 		if obj := *at[*goja.Object](w.data, in.setter); obj != nil {
-			m.guard("set "+path, obj)
+			m.guard(rule{}, obj)
 		}
 	}
 	obj := functionIn(v)
 	if obj == nil || shared && !m.first(obj) {
-		return
+		return nil
 	}
-	m.guard(path, obj)
-	if whole && obj != m.vm.GlobalObject() {
-		m.adoptWhole(path, obj)
-	}
+	m.guard(r, obj)
+	return obj
 }
 
 // first says whether an object that several names share is met for the first time.
@@ -339,26 +355,26 @@ func (m *Meter) adoptMembers(path string, obj *goja.Object) {
 	if l.templated || !l.members {
 		return
 	}
+	rules := in.members[path]
 	for name, v := range *at[map[unistring.String]goja.Value](selfOf(obj).data, l.values) {
 		if name != "constructor" && name != "prototype" && v != nil {
-			m.adopt(path+"."+name.String(), v, false, false)
+			m.adopt(rules[name.String()], v, false)
 		}
 	}
 	if list := *at[unsafe.Pointer](selfOf(obj).data, l.symbols); list != nil {
 		for e := *at[unsafe.Pointer](list, in.first); e != nil; e = *at[unsafe.Pointer](e, in.next) {
 			symbol, _ := (*at[goja.Value](e, in.key)).(*goja.Symbol)
 			if v := *at[goja.Value](e, in.entry); v != nil && symbol != nil {
-				m.adopt(path+".["+symbol.String()+"]", v, false, false)
+				m.adopt(rules["["+symbol.String()+"]"], v, false)
 			}
 		}
 	}
 }
 
 // guard wraps the function of an object in place, so that it stays the same object.
-func (m *Meter) guard(path string, obj *goja.Object) {
+func (m *Meter) guard(r rule, obj *goja.Object) {
 	l := layoutOf(obj)
 	self := selfOf(obj).data
-	r := in.rules[path]
 	if l.callable {
 		if f := at[native](self, l.f); *f != nil {
 			*f = m.native(*f, r.call)
