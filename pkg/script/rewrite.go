@@ -75,10 +75,14 @@ const (
 	usesAsync
 	usesGenerator
 	usesShift
+	usesRequire
 )
 
 // generator matches what esbuild writes for generators; it puts spaces around the operator.
 var generator = regexp.MustCompile(`function\s*\*|\*[\w$#\["'\x60]`)
+
+// requires matches a call of require that the bundle did not take in.
+var requires = regexp.MustCompile(`\brequire\b`)
 
 // comment matches the line comments in which esbuild names the files of a bundle.
 var comment = regexp.MustCompile(`(?m)^\s*//.*$`)
@@ -109,6 +113,9 @@ func usesOf(text string) int {
 	}
 	if generator.MatchString(text) {
 		uses |= usesGenerator
+	}
+	if requires.MatchString(text) {
+		uses |= usesRequire
 	}
 	if has("<<", ">>") {
 		uses |= usesShift

@@ -195,7 +195,11 @@ func (r *run) load() (goja.Callable, error) {
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
 	}
-	if _, err := f(goja.Undefined(), module, exports, r.vm.ToValue(r.require)); err != nil {
+	require := goja.Undefined()
+	if r.call.Program.uses&usesRequire != 0 {
+		require = r.vm.ToValue(r.require)
+	}
+	if _, err := f(goja.Undefined(), module, exports, require); err != nil {
 		return nil, err
 	}
 	var exported goja.Value

@@ -242,3 +242,44 @@ func TestModules(t *testing.T) {
 		}
 	}
 }
+
+// TestRequireOfAnything is a path that is known only when it runs.
+func TestRequireOfAnything(t *testing.T) {
+	t.Parallel()
+	_, err := engine(t).Run(t.Context(), script.Call{Program: compile(t, `module.exports = (ctx) => require(ctx.x)`), Ctx: []script.Member{{Name: "x", Value: "fs"}}})
+	if err == nil || !strings.Contains(err.Error(), "require takes a path that is written out") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTypes has a declaration of every global that scripts find.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	types := script.Types()
+	for _, name := range []string{"db", "http", "crypto", "cache", "files", "env", "console"} {
+		if !strings.Contains(types, "declare const "+name+":") {
+			t.Errorf("%s is not declared", name)
+		}
+	}
+	for _, name := range []string{"setTimeout", "setInterval", "clearTimeout", "clearInterval", "sleep"} {
+		if !strings.Contains(types, "declare function "+name+"(") {
+			t.Errorf("%s is not declared", name)
+		}
+	}
+	for _, name := range []string{"ObjectId", "Decimal128"} {
+		if !strings.Contains(types, "declare class "+name+" {") {
+			t.Errorf("%s is not declared", name)
+		}
+	}
+}
+
+// TestHosts hands operations to the host of their module.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	hosts := script.Hosts{"cache": host{"cache.get": func(context.Context, bson.A) (any, error) { return "v", nil }}}
+	p := compile(t, `export default async () => { try { await files.list() } catch (e) { return [await cache.get('k'), e.code] } }`)
+	result, err := engine(t).Run(t.Context(), script.Call{Program: p, Host: hosts})
+	if diff := cmp.Diff(bson.A{"v", "no_module"}, result.Value); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
