@@ -80,6 +80,7 @@ func (c *compiler) project() *Project {
 		p.Collections[col.Name] = c.collection(config, col, "collections["+strconv.Itoa(i)+"]")
 	}
 	p.Jobs = c.jobs(config)
+	p.Actions = c.actions(config)
 	for i, col := range config.Collections {
 		c.foreignKeys(p, col, "collections["+strconv.Itoa(i)+"]")
 	}

@@ -25,6 +25,7 @@ type Project struct {
 	Files       []schema.File // the config files that were read, by name
 	Bundle      Bundle        // their contents
 	Collections map[string]*Collection
+	Actions     map[string]*Action
 	Jobs        []*Job
 	AdminTokens *access.AdminTokens
 	Hook        *schema.Hook    // settings of scripts, with their defaults

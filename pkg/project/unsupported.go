@@ -15,7 +15,6 @@ type unsupported struct {
 
 // notYet is the table of what this version does not do. Whoever builds one of them deletes its row.
 var notYet = []unsupported{
-	{"actions", func(w *walk) { w.add(len(w.p.Actions) > 0, "actions") }},
 	{"assets", func(w *walk) { w.add(len(w.p.Assets) > 0, "assets") }},
 	{"cors", func(w *walk) {
 		w.add(w.p.CORS != nil, "cors")

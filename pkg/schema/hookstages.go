@@ -70,6 +70,9 @@ var hookMembers = []HookMember{
 	{"result", "any", "What the caller gets: a record, or {items: [...]} of a list or a bulk write."},
 	{"field", "string", "The field that holds the file."},
 	{"path", "string", "The file's name."},
+	{"action", "string", "The name of the action."},
+	{"run", "{ id: string } | null", "The run, of an async action or one that streams."},
+	{"response", "{ status: number; type: string | null; headers: Record<string, string> }", "How the answer of an action goes out."},
 }
 
 // commonMembers are the members that every stage has. error and log are the runtime's own.
@@ -88,9 +91,9 @@ var commonMembers = []HookMember{
 
 // actionStages are the stages of an action.
 var actionStages = []HookStage{
-	{"handle", "does it; what it returns is the answer", []string{"data"}, []string{"result"}, false},
-	{"validate", "behind the checks of query and data; what it returns are problems", []string{"data"}, nil, false},
-	{"return", "before the answer goes out", []string{"data", "result"}, []string{"result"}, false},
+	{"validate", "behind the checks of query and data; what it returns are problems", []string{"action", "data"}, nil, false},
+	{"handle", "does it; what it returns is the answer", []string{"action", "data", "run", "response"}, []string{"result", "response"}, false},
+	{"return", "before the answer goes out", []string{"action", "data", "run", "result", "response"}, []string{"result", "response"}, false},
 }
 
 // HookGroups gives the groups and stages that a collection's hooks may have.

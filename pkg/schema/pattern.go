@@ -15,6 +15,7 @@ type pattern struct {
 var patterns = map[string]pattern{
 	"namespace":  {regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`), "1 to 40 lowercase letters, digits, _ or -, the first a letter"},
 	"collection": {regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ or -"},
+	"action":     {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ or -, the first a letter or digit"},
 	"name":       {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`), "1 to 64 letters, digits, _, . or -, the first a letter or digit"},
 	"field":      {regexp.MustCompile(`^[^$.\x00][^.\x00]*$`), "a name without . that does not begin with $"},
 	"fieldpath":  {regexp.MustCompile(`^[^$.\x00][^.\x00]*(\.[^$.\x00][^.\x00]*)*$`), "a field path such as author.name"},
