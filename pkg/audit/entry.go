@@ -18,6 +18,7 @@ type Kind string
 const (
 	System  Kind = "system"  // a system model, a login, an operation of the service
 	Records Kind = "records" // a record of a project's collection
+	Actions Kind = "action"  // a call of a project's action
 )
 
 // What entries tell of. Create, Update and Delete have the states before and after.
@@ -32,6 +33,7 @@ const (
 	OpReload      = "reload"
 	OpRotateKeys  = "rotate-keys"
 	OpShutdown    = "shutdown"
+	OpCall        = "call" // After has the query and the data
 )
 
 // Entry is one entry of a log.

@@ -17,8 +17,10 @@ type Call struct {
 	Host    Host              // what modules call; nil: db, http and the like are not there
 	Env     map[string]string // env: what the project's config names
 	Limits  Limits
-	Isolate bool       // run in a worker process
-	Log     func(Line) // console.* and ctx.log.*; nil drops them. Called from the goroutine of the run
+	Isolate bool // run in a worker process
+	// Progress takes what the script gives to ctx.progress; nil: that is not there. Called as Log is.
+	Progress func(v any)
+	Log      func(Line) // console.* and ctx.log.*; nil drops them. Called from the goroutine of the run
 }
 
 // Member is one member of ctx. Value is a BSON value: nil, bool, numbers, string, bson.D, bson.A, bson.Raw,

@@ -53,6 +53,11 @@ func (c *contextObject) Get(name string) goja.Value {
 		v = c.r.vm.ToValue(c.r.newThrown)
 	case "log":
 		v = c.r.logger()
+	case "progress":
+		if c.r.call.Progress == nil {
+			return nil
+		}
+		v = c.r.vm.ToValue(c.r.progress)
 	default:
 		return nil
 	}
@@ -72,7 +77,7 @@ func (c *contextObject) Set(name string, v goja.Value) bool {
 
 // Has says whether ctx has a member.
 func (c *contextObject) Has(name string) bool {
-	return c.find(name) != nil || name == "error" || name == "log"
+	return c.find(name) != nil || name == "error" || name == "log" || name == "progress" && c.r.call.Progress != nil
 }
 
 // Delete takes a member out: it is undefined from then on.

@@ -114,6 +114,17 @@ func (r *run) logger() *goja.Object {
 	return obj
 }
 
+// progress is ctx.progress.
+func (r *run) progress(call goja.FunctionCall) goja.Value {
+	o := &out{r: r, left: r.call.Limits.MaxResult}
+	v, _, err := o.value(call.Argument(0), nil, false, 0)
+	if err != nil {
+		r.throw(err)
+	}
+	r.call.Progress(v)
+	return goja.Undefined()
+}
+
 // maxLine bounds one line of a script's log.
 const maxLine = 8 << 10
 

@@ -87,6 +87,9 @@ func (w *workerProcess) run(ctx context.Context, frame bson.Raw) (Result, error)
 			_ = w.out.write(bson.D{{Key: "t", Value: "log"}, {Key: "time", Value: bson.NewDateTimeFromTime(l.Time)}, {Key: "level", Value: l.Level}, {Key: "message", Value: l.Message}})
 		},
 	}
+	if field[bool](frame, "progress") {
+		c.Progress = func(v any) { _ = w.out.write(bson.D{{Key: "t", Value: "progress"}, {Key: "v", Value: v}}) }
+	}
 	if field[bool](frame, "hosted") {
 		c.Host = workerHost{w}
 	}

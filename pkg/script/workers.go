@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // workers are the worker processes of an engine. One serves one run at a time, and then another of the same project, if
@@ -296,6 +298,10 @@ func (i *isolated) handle(frame bson.Raw) {
 		if i.call.Log != nil {
 			i.call.Log(Line{Time: field[bson.DateTime](frame, "time").Time(), Level: field[string](frame, "level"), Message: field[string](frame, "message")})
 		}
+	case "progress":
+		if i.call.Progress != nil {
+			i.call.Progress(document.Decode(frame.Lookup("v")))
+		}
 	case "call":
 		i.calls.Go(func() { i.answer(frame) })
 	}
@@ -339,6 +345,7 @@ func (i *isolated) frame(ctx context.Context) bson.D {
 		{Key: "memory", Value: c.Limits.Memory},
 		{Key: "maxResult", Value: int64(c.Limits.MaxResult)},
 		{Key: "hosted", Value: c.Host != nil},
+		{Key: "progress", Value: c.Progress != nil},
 		{Key: "env", Value: env},
 		{Key: "args", Value: bson.A(c.Args)},
 		{Key: "ctx", Value: membersFrame(c.Ctx)},
