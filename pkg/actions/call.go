@@ -27,7 +27,7 @@ func (s *Service) Do(ctx context.Context, c *Call, body bson.D) (*Answer, *opera
 	if m == nil {
 		return nil, nil, errNoMethod
 	}
-	in, err := inputOf(c.Action, m, c.Request.Query, body, s.now())
+	in, err := inputOf(c.Action, m, c.Request.Query, body, c.Project.LooseQuery, s.now())
 	if err != nil {
 		return nil, nil, err
 	}

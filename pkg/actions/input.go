@@ -20,11 +20,11 @@ type input struct {
 	query, data bson.D // data is nil without a body
 }
 
-// inputOf holds query and body against the fields of a method. All problems are told at once.
-func inputOf(a *project.Action, m *project.ActionMethod, query url.Values, body bson.D, now time.Time) (input, error) {
+// inputOf holds query and body against the fields of a method. All problems are told at once. loose is that of legacy.looseQuery.
+func inputOf(a *project.Action, m *project.ActionMethod, query url.Values, body bson.D, loose bool, now time.Time) (input, error) {
 	var in input
 	var problems []errs.FieldError
-	given, problems := castQuery(m.Query, query)
+	given, problems := castQuery(m.Query, query, loose)
 	in.query, problems = checked(m.Query, "query", given, now, problems)
 	if body == nil {
 		if m.Data != nil && len(m.Data.Fields()) > 0 {
@@ -88,8 +88,8 @@ func gives(v any, path []string) bool {
 }
 
 // castQuery reads parameters by their fields. A list is given by one parameter for each item. Credentials are no part of
-// it, nor is what every route takes.
-func castQuery(tree *fieldtype.Tree, query url.Values) (bson.D, []errs.FieldError) {
+// it, nor is what every route takes. loose leaves unknown ones out.
+func castQuery(tree *fieldtype.Tree, query url.Values, loose bool) (bson.D, []errs.FieldError) {
 	var out bson.D
 	var problems []errs.FieldError
 	for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -98,6 +98,9 @@ func castQuery(tree *fieldtype.Tree, query url.Values) (bson.D, []errs.FieldErro
 		}
 		values := query[name]
 		i := slices.IndexFunc(tree.Fields(), func(f *fieldtype.Field) bool { return f.Name == name })
+		if i < 0 && loose {
+			continue
+		}
 		if i < 0 {
 			problems = append(problems, errs.FieldError{Path: "query." + name, Rule: "unknown", Message: "unknown parameter"})
 			continue

@@ -44,6 +44,9 @@ const ParamWait = "wait"
 // ParamStatus selects runs by their status.
 const ParamStatus = "status"
 
+// ParamResult asks for the result of a run itself, as a call that waits would have given it.
+const ParamResult = "result"
+
 // ParamProject names a project.
 const ParamProject = "project"
 

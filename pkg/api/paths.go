@@ -54,6 +54,13 @@ const (
 	RouteJobRuns      = "/_/{project}/_/jobs/{job}/runs"
 	RouteJobRun       = "/_/{project}/_/jobs/{job}/runs/{id}"
 	RouteJobRunEvents = "/_/{project}/_/jobs/{job}/runs/{id}/events"
+
+	RouteActions         = "/_/{project}/_/actions"
+	RouteAction          = "/_/{project}/_/actions/{action}"
+	RouteActionDescribe  = "/_/{project}/_/actions/{action}/describe"
+	RouteActionRuns      = "/_/{project}/_/actions/{action}/runs"
+	RouteActionRun       = "/_/{project}/_/actions/{action}/runs/{id}"
+	RouteActionRunEvents = "/_/{project}/_/actions/{action}/runs/{id}/events"
 )
 
 // Routes on the service root, without Prefix.
@@ -111,6 +118,30 @@ func CollectionsPath(namespace string) string { return fill(RouteCollections, na
 // CollectionPath is the path of the description of one collection.
 func CollectionPath(namespace, collection string) string {
 	return fill(RouteCollection, namespace, collection)
+}
+
+// ActionsPath is the path of a project's actions.
+func ActionsPath(namespace string) string { return fill(RouteActions, namespace) }
+
+// ActionPath is the path that calls an action.
+func ActionPath(namespace, action string) string { return fill(RouteAction, namespace, action) }
+
+// ActionDescribePath is the path of the description of an action.
+func ActionDescribePath(namespace, action string) string {
+	return fill(RouteActionDescribe, namespace, action)
+}
+
+// ActionRunsPath is the path of an action's runs.
+func ActionRunsPath(namespace, action string) string { return fill(RouteActionRuns, namespace, action) }
+
+// ActionRunPath is the path of one run of an action.
+func ActionRunPath(namespace, action, id string) string {
+	return fill(RouteActionRun, namespace, action, id)
+}
+
+// ActionRunEventsPath is the path of the events of a run of an action.
+func ActionRunEventsPath(namespace, action, id string) string {
+	return fill(RouteActionRunEvents, namespace, action, id)
 }
 
 // ProjectAuditPath is the path of the audit log of a project's records.

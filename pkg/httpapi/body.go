@@ -136,6 +136,12 @@ func (r *request) object(w http.ResponseWriter) (bson.D, error) {
 // maxBody is the limit for this request's body in bytes: the most specific setting, under the server's ceiling.
 func (r *request) maxBody() int64 {
 	limit := r.server.cfg.MaxBodySize
+	if r.action != nil {
+		if own := r.action.MaxBodySize; own > 0 {
+			limit = min(limit, own)
+		}
+		return limit
+	}
 	if r.collection == nil { // logins and models of the system are small
 		if r.small {
 			return min(limit, maxSmallBody)

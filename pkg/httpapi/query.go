@@ -48,6 +48,9 @@ func (r *request) known(rt route) error {
 		return errs.New(errs.Invalid, "unsupported",
 			"Idempotency-Key is not supported: leave it out, and make sure otherwise that nothing is done twice, such as by a unique field")
 	}
+	if rt.right.kind == rightAction && rt.right.method != 0 { // the action holds its parameters against its fields
+		return nil
+	}
 	if rt.anyQuery || r.project != nil && r.project.LooseQuery {
 		return nil
 	}

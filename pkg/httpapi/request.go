@@ -37,6 +37,7 @@ type request struct {
 	project    *project.Project    // of the namespace in the path, the same one from when the body has come
 	unserved   bool                // the project has no generation to serve
 	collection *project.Collection // of the path
+	action     *project.Action     // of the path
 	toRecords  *records.Call       // for the collection, once it is known
 }
 
@@ -138,10 +139,13 @@ func (r *request) authenticate(h http.Header, noCookie bool) error {
 // head of a request, and again when its body has come, which takes as long as the caller likes: what was revoked
 // meanwhile, by whatever means, does not write.
 func (r *request) enter(h http.Header) error {
-	if kind := r.route.right.kind; kind == rightProject || kind == rightRecords {
-		if err := r.inProject(kind); err != nil {
+	if r.route.right.inProject() {
+		if err := r.inProject(r.route.right.kind); err != nil {
 			return err
 		}
+	}
+	if r.route.right.ofAction() {
+		r.allowOrigin(h) // before anything can be refused, so that a browser shows why
 	}
 	err := r.admit(h, r.route)
 	if r.project != nil && !r.unserved {

@@ -20,6 +20,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
@@ -51,6 +52,7 @@ type Control interface {
 // Config is what the door serves. All members are required unless they say otherwise.
 type Config struct {
 	Records    *records.Service
+	Actions    *actions.Service
 	Registry   *project.Registry
 	Auth       *auth.Auth
 	System     *system.System
@@ -104,6 +106,9 @@ func New(cfg Config) (*Server, error) {
 		router.Method(rt.method, api.Prefix+rt.pattern, h)
 		if rt.method == http.MethodGet {
 			router.Method(http.MethodHead, api.Prefix+rt.pattern, h)
+		}
+		if rt.right.ofAction() {
+			router.Method(http.MethodOptions, api.Prefix+rt.pattern, s.serve(route{right: right{kind: rightPublic}, handle: (*Server).preflight, anyQuery: true}))
 		}
 	}
 	s.rootRoutes(router)
@@ -292,6 +297,8 @@ func (r *request) allowed(need right) error {
 		}
 		r.inCollection(c)
 		return r.server.cfg.Records.May(r.Context(), r.call(), need.method)
+	case rightActions, rightAction, rightActionRuns:
+		return r.mayAct(need)
 	case rightNobody:
 	}
 	if need.name != "" {
