@@ -62,16 +62,17 @@ var layers = []layer{
 		"hooks":     "project script schema access document errs",
 	}},
 	{"L4", rooms{
+		"actions": "project hooks operation script schema access audit fieldtype document errs",
 		"records": "hooks project script schema audit query access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "hooks records query auth system audit jobs operation project schema fieldtype access status api document errs",
+		"httpapi":      "actions hooks records query auth system audit jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
+		"app": "httpapi actions access hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
 		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/job /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",

@@ -107,7 +107,6 @@ type mark struct {
 // refused says where the reference has each row of the table of what this version refuses.
 func refused() map[string][]mark {
 	return map[string][]mark{
-		"actions":                       {{at: "Project.actions"}},
 		"assets":                        {{at: "Project.assets"}},
 		"cors":                          {{at: "Project.cors"}, {at: "Collection.cors"}},
 		"the hook get.file":             {{at: "Collection.hooks", what: "`get.file`"}},
@@ -325,7 +324,7 @@ error. An unknown key is an error that names the nearest known one. All problems
 Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a job that never
 runs would be worse than a config that does not load:
 
-- of a project: actions, assets, cors, snapshot profiles (enabled);
+- of a project: assets, cors, snapshot profiles (enabled);
 - of a collection: cors, search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
 - of a field: the types ` + "`file` and `file[]`, `renamedFrom`," + ` relations to another project.
 

@@ -76,10 +76,11 @@ func ValidScope(scope string) bool {
 	return false
 }
 
-// Place is a project and its collections, as far as they are known.
+// Place is a project and its collections and actions, as far as they are known.
 type Place struct {
 	Namespace   string
 	Collections []string
+	Actions     []string
 }
 
 // Grantable lists the scopes that a user may give a personal access token now: those that they have, among Scopes, what the
@@ -93,9 +94,14 @@ func Grantable(p *Principal, places []Place) []string {
 				all = append(all, RecordRight(place.Namespace, c, m))
 			}
 		}
+		for _, a := range place.Actions {
+			for _, m := range []Method{Get, Post} {
+				all = append(all, RecordRight(place.Namespace, ActionScope(a), m))
+			}
+		}
 	}
 	if p != nil {
-		for _, s := range p.Scopes { // such as those of actions
+		for _, s := range p.Scopes { // also of what is not served now
 			if slices.ContainsFunc(places, func(place Place) bool { return Covers([]string{namespacePrefix + place.Namespace}, s) }) {
 				all = append(all, s)
 			}
@@ -110,6 +116,9 @@ func Grantable(p *Principal, places []Place) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// ActionScope is the name that an action has in the place of a collection's, in rights and in Env.
+func ActionScope(name string) string { return "_actions." + name }
 
 // RecordRight is the right that a method on a collection's records takes, as scopes name it.
 func RecordRight(namespace, collection string, m Method) string {

@@ -30,9 +30,9 @@ type Options struct {
 	// Host gives what a script of a project reaches, on behalf of a caller. One that has a method Close is told when the
 	// script has ended.
 	Host func(p *project.Project, who *access.Principal, r *hooks.Request, file string) script.Host // required
-	Env  func(name string) (value string, ok bool)                                                   // environment variables that configs may let scripts read; nil: none
-	Now  func() time.Time                                                                            // required
-	Log  *slog.Logger                                                                                // nil: nothing is logged
+	Env  func(p *project.Project) map[string]string                                                 // the environment variables that scripts may read; required
+	Now  func() time.Time                                                                           // required
+	Log  *slog.Logger                                                                               // nil: nothing is logged
 }
 
 // Service does the actions of every project. It is safe for concurrent use.
@@ -89,7 +89,7 @@ func (s *Service) MayAny(c *Call) error {
 
 func (s *Service) env(c *Call) access.Env {
 	return access.Env{
-		Now: s.now(), Namespace: c.Project.Namespace, Collection: project.ActionScope(c.Action.Name),
+		Now: s.now(), Namespace: c.Project.Namespace, Collection: access.ActionScope(c.Action.Name),
 		AdminTokens: c.Project.AdminTokens, OrgID: c.Project.OrgID,
 	}
 }

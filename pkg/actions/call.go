@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
@@ -68,7 +69,7 @@ func (s *Service) audited(ctx context.Context, c *Call, run string, kept bson.Ra
 	}
 	e := audit.Entry{
 		Kind: audit.Actions, Op: audit.OpCall, Namespace: c.Project.Namespace,
-		Collection: project.ActionScope(c.Action.Name), RecordID: run,
+		Collection: access.ActionScope(c.Action.Name), RecordID: run,
 	}
 	if log.Retention > 0 {
 		e.Expires = s.now().Add(log.Retention)
@@ -201,6 +202,7 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 		Project: p.Namespace, Program: sc.Program, Ctx: append(members, more...),
 		Limits:  script.Limits{Timeout: sc.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none",
+		Env:     x.s.opts.Env(p),
 		Host:    x.s.opts.Host(p, x.call.Principal, x.call.Request, sc.Program.Name()),
 		Log: func(l script.Line) {
 			x.s.log.LogAttrs(ctx, levelOf(l.Level), "script: "+l.Message, append(x.where(stage), slog.String("script", sc.Program.Name()))...)
@@ -212,17 +214,6 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 	}
 	if closer, ok := c.Host.(interface{ Close() }); ok {
 		defer closer.Close()
-	}
-	for _, name := range hook.Env {
-		if x.s.opts.Env == nil {
-			break
-		}
-		if v, ok := x.s.opts.Env(name); ok {
-			if c.Env == nil {
-				c.Env = map[string]string{}
-			}
-			c.Env[name] = v
-		}
 	}
 	result, err := x.s.opts.Engine.Run(ctx, c)
 	if err != nil {

@@ -23,6 +23,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/controller"
@@ -233,6 +235,12 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	called := actions.New(actions.Options{
+		Engine: a.engine, Runs: a.runs, Audit: a.logs, Env: runner.Env, Now: cfg.Now, Log: cfg.Logger,
+		Host: func(p *project.Project, who *access.Principal, r *hooks.Request, file string) script.Host {
+			return service.Host(p, records.Caller{Principal: who, Request: r}, file)
+		},
+	})
 	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
 	a.control, err = controllers.New(controllers.Deps{
 		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board, Jobs: due,
@@ -243,7 +251,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: service, System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
+		Records: service, Actions: called, System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
 		Control: a.control, Jobs: due, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,

@@ -119,6 +119,19 @@ GET    /_/shop/_/jobs/none/runs/x            . ttt ttt .44 4444 .44 ... ...
 DELETE /_/shop/_/jobs/none/runs/x            . ttt t4t .4. 444x .4. ... ...
 GET    /_/shop/_/jobs/none/runs/x/events     . ttt ttt .44 4444 .44 ... ...
 
+GET    /_/shop/_/actions                     2 222 2.. 222 2222 222 ... ...
+GET    /_/away/_/actions                     2 ... ... 22p 2222 22p ... ...
+GET    /_/shop/_/actions/act                 2 222 2.. 222 2222 .2. ... ...
+GET    /_/away/_/actions/act                 2 ... ... 22p 2222 ..p ... ...
+POST   /_/shop/_/actions/act                 . .22 2.. ... 222x .2. ... ...  {}
+POST   /_/away/_/actions/act                 . ... ... ..p 222x ..p ... ...  {}
+GET    /_/shop/_/actions/act/describe        2 222 2.. 222 2222 .2. ... ...
+GET    /_/shop/_/actions/act/runs            2 222 2.. 222 2222 .22 ... ...
+GET    /_/away/_/actions/act/runs            2 ... ... 22p 2222 .2p ... ...
+GET    /_/shop/_/actions/act/runs/x          4 444 4.. 444 4444 .44 ... ...
+DELETE /_/shop/_/actions/act/runs/x          4 444 4.. 444 444x .44 ... ...
+GET    /_/shop/_/actions/act/runs/x/events   4 444 4.. 444 4444 .44 ... ...
+
 GET    /_/shop/_/collections/items           2 222 2.. 222 2222 222 ... ...
 GET    /_/away/_/collections/items           2 ... ... 22p 2222 ..p ... ...
 GET    /_/shop/items/_count                  2 222 2.. 222 2222 222 ... ...
@@ -204,6 +217,15 @@ type doors struct {
 	n       int
 }
 
+const doorActions = `
+actions:
+  - name: act
+    hooks: {handle: {type: javascript, file: act.js}}
+    permissions:
+      public: {methods: {get: true}}
+      user: {methods: {get: true}}
+`
+
 const doorCollections = `
 collections:
   - name: items
@@ -221,8 +243,10 @@ const doorSecret = "canary-environment-token-4Kd"
 
 const doorConfig = `
 namespace: shop
-admin: {tokens: [{value: door-collections, rights: [collections]}, {value: door-reload, rights: [reload]}, {value: door-snapshot, rights: [snapshot]}]}` +
-	doorCollections + `
+admin: {tokens: [{value: door-collections, rights: [collections]}, {value: door-reload, rights: [reload]}, {value: door-snapshot, rights: [snapshot]}]}` + doorActions + `
+      "token:door-reads": {methods: {get: true}}
+      "token:door-writes": {methods: {get: true, post: true}}
+` + doorCollections + `
       "token:${env:DOOR_TOKEN}": {methods: {get: true}}
       "token:door-reads": {methods: {get: true}}
       "token:door-writes": {methods: {get: true, post: true, put: {bulk: true}, delete: {bulk: true}}}
@@ -253,8 +277,11 @@ func newDoors(t *testing.T, uri string, change func(*app.Config)) *doors {
 		d.ids["team"+suffix] = d.made("team", map[string]any{"name": "Team" + suffix, "orgId": d.ids["org"+suffix]})
 		d.ids["user"+suffix], _ = s.user("target"+suffix, map[string]any{"orgIds": []string{d.ids["org"+suffix]}})
 	}
+	for _, name := range []string{"shop", "away"} {
+		s.file(name, "act.js", "module.exports = (ctx) => ({by: ctx.user && ctx.user.name})")
+	}
 	d.ids["project"] = s.register("shop", doorConfig)
-	d.ids["project2"] = s.register("away", "namespace: away"+doorCollections)
+	d.ids["project2"] = s.register("away", "namespace: away"+doorActions+doorCollections)
 	for suffix := range map[string]bool{"": true, "2": true} {
 		s.do("PUT", "/api/v1/project/"+d.ids["project"+suffix], admin, json1(map[string]any{"orgId": d.ids["org"+suffix]})).want(t, http.StatusOK)
 	}
@@ -408,7 +435,7 @@ func doorCell(a answer, right string) byte {
 	switch {
 	case a.status/100 == 2:
 		return '2'
-	case strings.HasPrefix(a.String(), "404 job_not_found: "):
+	case strings.HasPrefix(a.String(), "404 job_not_found: "), strings.HasPrefix(a.String(), "404 run_not_found: "):
 		return '4'
 	}
 	return '?'

@@ -97,6 +97,14 @@ GET    /_/{project}/_/jobs/{job}/runs: project project.read
 GET    /_/{project}/_/jobs/{job}/runs/{id}: project project.read
 DELETE /_/{project}/_/jobs/{job}/runs/{id}: project project.reload
 GET    /_/{project}/_/jobs/{job}/runs/{id}/events: project project.read
+GET    /_/{project}/_/actions: actions
+GET    /_/{project}/_/actions/{action}: action get
+POST   /_/{project}/_/actions/{action}: action post
+GET    /_/{project}/_/actions/{action}/describe: action any
+GET    /_/{project}/_/actions/{action}/runs: action runs
+GET    /_/{project}/_/actions/{action}/runs/{id}: action runs
+DELETE /_/{project}/_/actions/{action}/runs/{id}: action runs
+GET    /_/{project}/_/actions/{action}/runs/{id}/events: action runs
 GET    /_/{project}/{collection}/_count: records get
 GET    /_/{project}/{collection}: records get
 POST   /_/{project}/{collection}: records post

@@ -212,6 +212,3 @@ func (c *compiler) actionHooks(a *schema.Action, out *Action, long bool, at stri
 		c.fail(strings.TrimSuffix(at, ".hooks"), schema.CodeRequired, "has no hooks.handle, the script that does it")
 	}
 }
-
-// ActionScope is the name under which scopes and permissions know an action, in the place of a collection's.
-func ActionScope(name string) string { return "_actions." + name }

@@ -241,7 +241,6 @@ func TestUnsupported(t *testing.T) {
 	dir := write(t, `
 -- project.yaml --
 namespace: blog
-actions: [{name: a}]
 assets: [{name: a, path: b}]
 cors: {}
 snapshots: [{name: off}, {name: on, enabled: true}]
@@ -280,7 +279,7 @@ collections:
 		got = append(got, x.Path+" "+thing)
 	}
 	want := []string{
-		"actions actions", "assets assets", "cors cors",
+		"assets assets", "cors cors",
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].renamedFrom renaming a collection",
 		"collections[0].cors cors", "collections[0].hooks.get.file the hook get.file",
