@@ -129,6 +129,17 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/api/v1/_/shop/_/admin/reload?wait=true", []option{token(projectToken)}, "200", `"conditions":`},
 		{"POST", "/api/v1/_/none/_/admin/reload", []option{admin}, noProject, ""},
 
+		{"GET", "/api/v1/_/shop/_/actions", nil, "200", `{"items":[],"limit":0,"offset":0,"hasMore":false}`},
+		{"GET", "/api/v1/_/none/_/actions", nil, noProject, ""},
+		{"GET", "/api/v1/_/shop/_/actions?limit=1", nil, "400 unknown_parameter: *", ""},
+		{"GET", "/api/v1/_/shop/_/actions/none", nil, "404 action_not_found: action not found", ""},
+		{"POST", "/api/v1/_/shop/_/actions/none", []option{admin, text(`{}`)}, "404 action_not_found: *", ""},
+		{"GET", "/api/v1/_/shop/_/actions/none/describe", []option{admin}, "404 action_not_found: *", ""},
+		{"GET", "/api/v1/_/shop/_/actions/none/runs", []option{admin}, "404 action_not_found: *", ""},
+		{"GET", "/api/v1/_/shop/_/actions/none/runs/x", []option{admin}, "404 action_not_found: *", ""},
+		{"DELETE", "/api/v1/_/shop/_/actions/none/runs/x", []option{admin}, "404 action_not_found: *", ""},
+		{"GET", "/api/v1/_/shop/_/actions/none/runs/x/events", []option{admin}, "404 action_not_found: *", ""},
+
 		{"GET", "/api/v1/_/shop/_/jobs", nil, denied, ""},
 		{"GET", "/api/v1/_/shop/_/jobs", []option{admin}, "200", `{"items":[],"limit":0,"offset":0,"hasMore":false}`},
 		{"GET", "/api/v1/_/none/_/jobs", []option{admin}, noProject, ""},

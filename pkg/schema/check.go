@@ -183,7 +183,7 @@ func (c *checker) foreign(p *Project, f *Field, at string) {
 var coreParameters = []string{
 	"filter", "sort", "limit", "offset", "after", "select", "projection", "lookup", "aggregate", "q", "qName", "qLimit",
 	"facet", "fields", "count", "lang", "pretty", "highlight", "replace", "bulk", "dryRun", "maxAffected", "download", "wait", "watch",
-	"project", "all",
+	"project", "all", "status", "expect", "result",
 	"token", "x-auth-token", "x-admin-token", "authorization", "cookie", "password", "access_token", "apikey", "api_key", "secret",
 }
 
