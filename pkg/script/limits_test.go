@@ -91,7 +91,7 @@ func TestS61Memory(t *testing.T) { // alone: the heap is one for all
 		}
 	}
 	// Garbage is not memory.
-	_, err := e.Run(t.Context(), script.Call{Program: compile(t, `module.exports = () => { for (let i = 0; i < 300; i++) new Array(20000).fill(i) }`), Limits: script.Limits{Timeout: time.Minute}})
+	_, err := e.Run(t.Context(), script.Call{Program: compile(t, `module.exports = () => { for (let i = 0; i < 150; i++) new Array(20000).fill(i) }`), Limits: script.Limits{Timeout: time.Minute}})
 	if err != nil {
 		t.Errorf("garbage: %v", err)
 	}
