@@ -81,7 +81,7 @@ func TestSyntax(t *testing.T) {
 		{"return (5 << 2) + (20 >> ctx.two) + (1 << 3)", int32(33)},
 		{"return 10n << 2n", int64(40)},
 		{"return Array.from({length: 3}, (_, i) => i * 2)", bson.A{int32(0), int32(2), int32(4)}},
-		{"return JSON.stringify({a: [1, {b: null}], d: ctx.doc}, null, 1)":                                                "{\n \"a\": [\n  1,\n  {\n   \"b\": null\n  }\n ],\n \"d\": {\n  \"t\", \"x\"\n }\n}"},
+		{"return JSON.stringify({a: [1, {b: null}], d: ctx.doc}, null, 1)", "{\n \"a\": [\n  1,\n  {\n   \"b\": null\n  }\n ],\n \"d\": {\n  \"t\": \"x\"\n }\n}"},
 		{"return JSON.stringify({a: 1, b: {a: 2, c: 3}}, ['a', 'b'])", `{"a":1,"b":{"a":2}}`},
 		{"return JSON.stringify({a: 1, b: 2}, (k, v) => k === 'a' ? undefined : v)", `{"b":2}`},
 		{"return [[1, [2, [3]]]].flat(Infinity).length", int32(3)},
