@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -21,7 +22,7 @@ const CodeThrown = "script_error"
 const codeFailed = "script_failed"
 
 // kinds are the kinds of the statuses that scripts may give. Others have the kind of their class.
-var kinds = map[int]errs.Kind{
+var kinds = map[int]errs.Kind{ //nolint:gochecknoglobals // never written
 	http.StatusBadRequest: errs.Invalid, http.StatusForbidden: errs.Denied, http.StatusNotFound: errs.NotFound,
 	http.StatusMethodNotAllowed: errs.Method, http.StatusConflict: errs.Conflict, http.StatusPreconditionFailed: errs.Precondition,
 	http.StatusRequestEntityTooLarge: errs.TooLarge, http.StatusUnsupportedMediaType: errs.MediaType,
@@ -43,10 +44,8 @@ func Thrown(t *script.Thrown) *errs.Error {
 
 // Failed is the error of a failed run for the caller: nothing of the script is in its text.
 func Failed(f *script.Failure) error {
-	var cause *errs.Error
-	if errors.As(f.Cause, &cause) {
-		switch cause.Kind {
-		case errs.Unavailable, errs.Timeout, errs.Full, errs.Throttled:
+	if cause, ok := errors.AsType[*errs.Error](f.Cause); ok {
+		if slices.Contains([]errs.Kind{errs.Unavailable, errs.Timeout, errs.Full, errs.Throttled}, cause.Kind) {
 			return cause.With(f) // not the script's fault: it may work another time
 		}
 		if cause.Code == CodeThrown { // a hook of what the script did refused it
@@ -66,8 +65,9 @@ func Failed(f *script.Failure) error {
 		return e
 	case script.Canceled:
 		return errs.New(errs.Unavailable, "canceled", "the operation was canceled").With(errors.Join(f, context.Canceled))
+	default:
+		return errs.New(errs.Internal, codeFailed, "a script of the project failed").With(f)
 	}
-	return errs.New(errs.Internal, codeFailed, "a script of the project failed").With(f)
 }
 
 // Bad is the error of a script that gave back what a stage can't use.
@@ -81,12 +81,11 @@ func (r *Runner) Bad(ctx context.Context, op *Operation, stage, message string) 
 
 // fail turns the error of a run into the caller's, and logs what they are not told.
 func (r *Runner) fail(ctx context.Context, op *Operation, stage string, err error) error {
-	var thrown *script.Thrown
-	if errors.As(err, &thrown) {
+	if thrown, ok := errors.AsType[*script.Thrown](err); ok {
 		return Thrown(thrown)
 	}
-	var f *script.Failure
-	if !errors.As(err, &f) {
+	f, ok := errors.AsType[*script.Failure](err)
+	if !ok {
 		return errs.Wrap(err, "run a script")
 	}
 	out := Failed(f)
@@ -124,7 +123,7 @@ func (r *Runner) lines(ctx context.Context, op *Operation, stage, file string) f
 		case "error":
 			level = slog.LevelError
 		}
-		r.log.LogAttrs(ctx, level, "script: "+l.Message, append(where(op, stage), slog.String("script", file))...)
+		r.log.LogAttrs(ctx, level, "a script says", append(where(op, stage), slog.String("script", file), slog.String("text", l.Message))...)
 	}
 }
 

@@ -36,8 +36,7 @@ func (m *metrics) ran(op *Operation, stage string, took time.Duration, err error
 		return
 	}
 	m.duration.WithLabelValues(op.Project.Namespace, op.Collection.Name, stage).Observe(took.Seconds())
-	var f *script.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*script.Failure](err); ok {
 		m.failures.WithLabelValues(op.Project.Namespace, op.Collection.Name, stage, string(f.Reason)).Inc()
 	}
 }

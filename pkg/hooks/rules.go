@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -124,7 +125,7 @@ func truthy(v any) bool {
 	case int64:
 		return v != 0
 	case float64:
-		return v != 0 && v == v //nolint:gocritic // NaN
+		return v != 0 && !math.IsNaN(v)
 	}
 	_, err := document.MarshalValue(v)
 	return err == nil

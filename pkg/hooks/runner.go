@@ -93,9 +93,11 @@ func (op *Operation) members(stage string) []script.Member {
 		}
 		op.state = bson.D{}
 		op.common = []script.Member{
-			{Name: "stage"}, {Name: "state", Out: true},
+			{Name: "stage"},
+			{Name: "state", Out: true},
 			{Name: "method", Value: op.Method},
-			{Name: "query", Value: queryOf(req.Query)}, {Name: "headers", Value: headersOf(req.Headers)},
+			{Name: "query", Value: queryOf(req.Query)},
+			{Name: "headers", Value: headersOf(req.Headers)},
 			{Name: "user", Value: UserOf(op.Principal)},
 			{Name: "project", Value: bson.D{{Key: "namespace", Value: op.Project.Namespace}, {Key: "generation", Value: op.Project.Generation}}},
 			{Name: "collection", Value: op.Collection.Name},
@@ -146,7 +148,7 @@ func list(in []string) bson.A {
 }
 
 // secretNames carry credentials, as headers and as parameters.
-var secretNames = map[string]bool{
+var secretNames = map[string]bool{ //nolint:gochecknoglobals // never written
 	"authorization": true, "cookie": true, "token": true, "x-auth-token": true, "x-admin-token": true, "proxy-authorization": true,
 }
 

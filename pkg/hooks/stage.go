@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,7 +123,7 @@ func (r *Runner) runHook(
 		if !there {
 			continue
 		}
-		list = append(list, script.Member{Name: member, Value: v, Out: contains(stage.Out, member)})
+		list = append(list, script.Member{Name: member, Value: v, Out: slices.Contains(stage.Out, member)})
 	}
 	c := r.call(ctx, op, name, s)
 	c.Ctx = list
@@ -145,15 +146,6 @@ func (r *Runner) runHook(
 		op.state = state
 	}
 	return result, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // call is a call of a script with the settings of its project.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/svcctl/svc/pkg/fieldtype"
@@ -167,14 +168,16 @@ func (c *compiler) eval(eval, at, name string) (s *Script, text string) {
 		if s = c.script(eval, at, ruleTimeout); s == nil {
 			return nil, ""
 		}
+		var all strings.Builder
 		for _, f := range s.Program.Files() {
 			data, err := c.read(f)
 			if err != nil {
 				return nil, ""
 			}
-			text += string(data) + "\n"
+			all.Write(data)
+			all.WriteByte('\n')
 		}
-		return s, text
+		return s, all.String()
 	}
 	program, problems := script.CompileExpr(c.Position(at).File+" ("+name+")", eval)
 	for _, p := range problems {

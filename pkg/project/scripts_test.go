@@ -197,16 +197,17 @@ func TestScriptsAreCached(t *testing.T) {
 
 func BenchmarkLoad200Scripts(b *testing.B) {
 	dir := b.TempDir()
-	config := "namespace: many\ncollections:\n- name: a\n  permissions: {public: {methods: {}}, user: {methods: {}}}\n  hooks:\n    post:\n      create:\n"
+	var config strings.Builder
+	config.WriteString("namespace: many\ncollections:\n- name: a\n  permissions: {public: {methods: {}}, user: {methods: {}}}\n  hooks:\n    post:\n      create:\n")
 	for i := range 200 {
 		name := fmt.Sprintf("s%d.ts", i)
-		config += "      - {type: javascript, file: " + name + "}\n"
+		config.WriteString("      - {type: javascript, file: " + name + "}\n")
 		text := "import { f } from './lib';\nexport default async (ctx: any) => {\n" + strings.Repeat("  ctx.doc.a = f(ctx.doc.a);\n", 50) + "};\n"
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"project.yaml": config, "lib.ts": "export const f = (x: number): number => x + 1;\n"} {
+	for name, text := range map[string]string{"project.yaml": config.String(), "lib.ts": "export const f = (x: number): number => x + 1;\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package records_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,9 +59,9 @@ func TestFiltersOfScripts(t *testing.T) {
 		"token:slow": "script_timeout: a script of the project took too long",
 	} {
 		page, err := w.service.List(t.Context(), w.call(who), query.Params{})
-		got := ""
-		if got = strings.SplitN(show(err), " a script", 2)[0]; err == nil {
-			got = fmt.Sprint(len(page.Items))
+		got := strings.SplitN(show(err), " a script", 2)[0]
+		if err == nil {
+			got = strconv.Itoa(len(page.Items))
 		}
 		if !strings.HasPrefix(got, strings.SplitN(want, " a script", 2)[0]) {
 			t.Errorf("%s: %s, want %s", who, got, want)
@@ -133,13 +134,13 @@ func TestFieldsByExpressions(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", tt.name, tt.got, tt.want)
 		}
 	}
-	for _, make := range []struct{ who, body, want string }{
+	for _, tt := range []struct{ who, body, want string }{
 		{"alice", `{"title": "t", "pay": 1}`, "validation_failed: pay: unknown field"},
 		{"alice", `{"title": "t", "locked": true, "note": "x"}`, "validation_failed: note: is read-only for you"},
 		{"alice", `{"title": "t", "locked": true, "lines": [{"cost": 1}]}`, "validation_failed: lines.0.cost: unknown field"},
 	} {
-		if _, err := w.service.Create(t.Context(), w.call(make.who), doc(t, make.body)); show(err) != make.want {
-			t.Errorf("create %s: %s", make.body, show(err))
+		if _, err := w.service.Create(t.Context(), w.call(tt.who), doc(t, tt.body)); show(err) != tt.want {
+			t.Errorf("create %s: %s", tt.body, show(err))
 		}
 	}
 	res, err := w.service.BulkUpdate(t.Context(), w.call("alice"), query.Where{Filter: bson.D{{Key: "locked", Value: bson.D{{Key: "$exists", Value: true}}}}, Bytes: 10}, doc(t, `{"note": "b"}`))

@@ -18,7 +18,7 @@ import (
 const maxScriptDocs = 10_000
 
 // serviceLimits bound the queries of scripts that run as the service: what protects from callers does not apply.
-var serviceLimits = query.Limits{
+var serviceLimits = query.Limits{ //nolint:gochecknoglobals // never written
 	DefaultLimit: maxScriptDocs, MaxLimit: maxScriptDocs, MaxOffset: 1 << 30,
 	MaxFilterBytes: 1 << 20, MaxFilterDepth: document.MaxDepth, MaxFilterClauses: 10_000, MaxInValues: 10_000, MaxSortFields: 16, Regex: "any",
 }

@@ -236,6 +236,7 @@ func (s *Service) applied(
 		body, touched, err = patched(g, own, system, ch.Patch)
 	case operators:
 		body, touched, err = operated(raw, own, system, ch.Body)
+	case Merge, Overwrite:
 	}
 	if err != nil {
 		return nil, nil, g, err
