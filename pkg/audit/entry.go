@@ -51,7 +51,7 @@ type Entry struct {
 	Address    string        `bson:"address,omitempty"`
 	Before     bson.Raw      `bson:"before,omitempty"`
 	After      bson.Raw      `bson:"after,omitempty"`
-	Note       string        `bson:"note,omitempty"` // what a script of the project has to say
+	Note       string        `bson:"note,omitempty"`    // what a script of the project has to say
 	Expires    time.Time     `bson:"expires,omitempty"` // zero: never
 
 	// The place in the chain, which the sealer gives. Seq is 0 until then, and 1 for the first entry ever.

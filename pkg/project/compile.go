@@ -42,6 +42,12 @@ func (c *compiler) fail(at, code, format string, args ...any) {
 	c.problems = append(c.problems, c.Problem(at, code, format, args...))
 }
 
+func (c *compiler) warn(at, message string) {
+	p := c.Problem(at, schema.CodeIgnored, "%s", message)
+	p.Warning = true
+	c.problems = append(c.problems, p)
+}
+
 // all joins the problems. What this version does not support is said once, not also by what stumbled over it.
 func (c *compiler) all() schema.Problems {
 	refused := refuse(c.Loaded)
@@ -129,6 +135,9 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	}
 	out.Permissions = c.permissions(col, hidden, readonly, out.Tree, at+".permissions")
 	out.Audit = paths.audit(config, col, hidden, at)
+	if out.Audit == nil && len(out.Hooks["audit.return"]) > 0 {
+		c.warn(at+".hooks.audit.return", "has no effect: the collection's writes are not in the audit log (audit.enabled)")
+	}
 	return out
 }
 

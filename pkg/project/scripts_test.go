@@ -157,6 +157,20 @@ func TestScriptProblems(t *testing.T) {
 	}
 }
 
+// A hook of the audit log does nothing without one.
+func TestAuditHookWithoutAudit(t *testing.T) {
+	t.Parallel()
+	dir := write(t, scripted)
+	if err := os.WriteFile(filepath.Join(dir, "articles", "hooks.yaml"), []byte("audit:\n  return: {type: javascript, file: ../hooks/one.js}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, problems := project.Load(dir, "project.yaml", env)
+	want := "articles/hooks.yaml:2:11: warning: collections[0].hooks.audit.return: has no effect: the collection's writes are not in the audit log (audit.enabled)"
+	if p == nil || len(problems) != 1 || problems[0].String() != want {
+		t.Errorf("%v", lines(problems))
+	}
+}
+
 // A script is compiled again only when something has changed for it.
 func TestScriptsAreCached(t *testing.T) {
 	t.Parallel()

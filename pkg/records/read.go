@@ -175,7 +175,9 @@ func (s *Service) Get(ctx context.Context, c *Call, id string, p GetParams) (Rec
 	if err := s.mask(ctx, c, g, items, sel); err != nil {
 		return Record{}, err
 	}
-	return s.returnOne(ctx, c, id, items[0])
+	rec, err := s.returnOne(ctx, c, id, items[0])
+	rec.made = c.Collection.Scripted() // by what they see now, perhaps
+	return rec, err
 }
 
 // readOne is readable within the collection's time for a query.
