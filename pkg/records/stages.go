@@ -209,6 +209,7 @@ func (s *Service) again(ctx context.Context, c *Call, g access.Grant, m access.M
 		return nil, err
 	}
 	if problems := relevant(access.Grant{}, check.Problems, touched); len(problems) > 0 {
+		g.Hidden = neverNamed(g)
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
 	return admitted(g, whole(system, untouched(next, own, touched)))
