@@ -74,9 +74,10 @@ var layers = []layer{
 	{"L6", rooms{
 		"app": "httpapi actions access hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo errs",
-		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/job /cli/org /cli/output /cli/project " +
+		"/cli": "/cli/access /cli/action /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/job /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
+		"/cli/action":              "/cli/command /cli/output client api",
 		"/cli/audit":               "/cli/command /cli/output client api",
 		"/cli/auth":                "/cli/command /cli/output /cli/settings api",
 		"/cli/collection":          "/cli/command /cli/output api",
