@@ -72,6 +72,7 @@ var hookMembers = []HookMember{
 	{"path", "string", "The file's name."},
 	{"action", "string", "The name of the action."},
 	{"run", "{ id: string } | null", "The run, of an async action or one that streams."},
+	{"progress", "(at: string | { phase?: string; done?: number; total?: number; message?: string }) => void", "Says how far a run is."},
 	{"response", "{ status: number; type: string | null; headers: Record<string, string> }", "How the answer of an action goes out."},
 }
 
@@ -92,8 +93,8 @@ var commonMembers = []HookMember{
 // actionStages are the stages of an action.
 var actionStages = []HookStage{
 	{"validate", "behind the checks of query and data; what it returns are problems", []string{"action", "data"}, nil, false},
-	{"handle", "does it; what it returns is the answer", []string{"action", "data", "run", "response"}, []string{"result", "response"}, false},
-	{"return", "before the answer goes out", []string{"action", "data", "run", "result", "response"}, []string{"result", "response"}, false},
+	{"handle", "does it; what it returns is the answer", []string{"action", "data", "run", "progress", "response"}, []string{"result", "response"}, false},
+	{"return", "before the answer goes out", []string{"action", "data", "run", "progress", "result", "response"}, []string{"result", "response"}, false},
 }
 
 // HookGroups gives the groups and stages that a collection's hooks may have.

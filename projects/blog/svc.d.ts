@@ -287,15 +287,25 @@ declare namespace Svc {
     /** The record as it is stored; of the audit stage the entry. */
     doc: SvcDoc
   }
-  /** action.handle: does it; what it returns is the answer. */
-  interface ActionHandle extends SvcContext {
-    /** What the caller sent. */
-    readonly data: SvcDoc
-  }
   /** action.validate: behind the checks of query and data; what it returns are problems. */
   interface ActionValidate extends SvcContext {
     /** What the caller sent. */
     readonly data: SvcDoc
+    /** The name of the action. */
+    readonly action: string
+  }
+  /** action.handle: does it; what it returns is the answer. */
+  interface ActionHandle extends SvcContext {
+    /** What the caller sent. */
+    readonly data: SvcDoc
+    /** The name of the action. */
+    readonly action: string
+    /** The run, of an async action or one that streams. */
+    readonly run: { id: string } | null
+    /** Says how far a run is. */
+    readonly progress: (at: string | { phase?: string; done?: number; total?: number; message?: string }) => void
+    /** How the answer of an action goes out. */
+    response: { status: number; type: string | null; headers: Record<string, string> }
   }
   /** action.return: before the answer goes out. */
   interface ActionReturn extends SvcContext {
@@ -303,5 +313,13 @@ declare namespace Svc {
     readonly data: SvcDoc
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
     result: any
+    /** The name of the action. */
+    readonly action: string
+    /** The run, of an async action or one that streams. */
+    readonly run: { id: string } | null
+    /** Says how far a run is. */
+    readonly progress: (at: string | { phase?: string; done?: number; total?: number; message?: string }) => void
+    /** How the answer of an action goes out. */
+    response: { status: number; type: string | null; headers: Record<string, string> }
   }
 }
