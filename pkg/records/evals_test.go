@@ -59,7 +59,7 @@ func TestFiltersOfScripts(t *testing.T) {
 		"token:slow": "script_timeout: a script of the project took too long",
 	} {
 		page, err := w.service.List(t.Context(), w.call(who), query.Params{})
-		got := strings.Split(show(err), " a script")[0]
+		got, _, _ := strings.Cut(show(err), " a script")
 		if err == nil {
 			got = strconv.Itoa(len(page.Items))
 		}
