@@ -16,18 +16,26 @@ import (
 type Answer struct {
 	Status int
 	Type   string      // the media type; "" without a body
-	Header http.Header // among AnswerHeaders
+	Header http.Header // among answerHeaders
 	Body   []byte
 	JSON   bool // the body is JSON of ours
 }
 
-// answerHeaders are the headers that a script may set.
-var answerHeaders = []string{
-	"Cache-Control", "Content-Disposition", "Content-Language", "Etag", "Expires", "Last-Modified", "Link", "Location", "Retry-After",
+// answerHeaders lists the headers that a script may set.
+func answerHeaders() []string {
+	return []string{
+		"Cache-Control", "Content-Disposition", "Content-Language", "Etag", "Expires", "Last-Modified", "Link", "Location", "Retry-After",
+	}
 }
 
-// statuses are those that a script may answer with, beside all of 2xx. Refusals are errors: ctx.error makes them.
-var statuses = []int{http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect}
+// mayAnswer says whether a script may answer with a status. Refusals are errors: ctx.error makes them.
+func mayAnswer(status int64) bool {
+	switch status {
+	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect:
+		return true
+	}
+	return status >= 200 && status <= 299
+}
 
 const mediaJSON = "application/json"
 
@@ -54,7 +62,8 @@ func newAnswer(result any, returned bool, response any) (a *Answer, problem stri
 			return nil, problem
 		}
 	}
-	return a, a.setBody(result, returned)
+	problem = a.setBody(result, returned)
+	return a, problem
 }
 
 func (a *Answer) setStatus(v any) string {
@@ -67,7 +76,7 @@ func (a *Answer) setStatus(v any) string {
 	case float64:
 		n = int64(v)
 	}
-	if n < 200 || n > 299 && !slices.Contains(statuses, int(n)) {
+	if !mayAnswer(n) {
 		return "ctx.response.status must be 200 to 299, 302, 303 or 307; throw ctx.error(status, message) to refuse"
 	}
 	a.Status = int(n)
@@ -96,8 +105,8 @@ func (a *Answer) setHeaders(v any) string {
 		name := http.CanonicalHeaderKey(e.Key)
 		text, isText := e.Value.(string)
 		switch {
-		case !slices.Contains(answerHeaders, name):
-			return "ctx.response.headers may have " + strings.Join(answerHeaders, ", ") + ", but not " + e.Key
+		case !slices.Contains(answerHeaders(), name):
+			return "ctx.response.headers may have " + strings.Join(answerHeaders(), ", ") + ", but not " + e.Key
 		case !isText || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
 			return "ctx.response.headers: " + e.Key + " must be a text in one line"
 		}

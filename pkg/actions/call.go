@@ -205,9 +205,9 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 		Env:     x.s.opts.Env(p),
 		Host:    x.s.opts.Host(p, x.call.Principal, x.call.Request, sc.Program.Name()),
 		Log: func(l script.Line) {
-			x.s.log.LogAttrs(ctx, levelOf(l.Level), "script: "+l.Message, append(x.where(stage), slog.String("script", sc.Program.Name()))...)
+			x.s.log.LogAttrs(ctx, levelOf(l.Level), "script", append(x.where(stage), slog.String("script", sc.Program.Name()), slog.String("message", l.Message))...)
 		},
-		Progress: func(v any) {},
+		Progress: func(any) {}, // a sync call has nobody to tell
 	}
 	if x.live != nil {
 		c.Progress = func(v any) { x.live.Progress(progressOf(x.m.Mapping, v)) }

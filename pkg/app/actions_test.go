@@ -3,8 +3,12 @@ package app_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -491,4 +495,72 @@ func TestActionAudit(t *testing.T) {
 			t.Error(got.body)
 		}
 	})
+}
+
+// The sample's export, as people use it: with progress, and what a spreadsheet would take for a formula is text.
+func TestSampleExport(t *testing.T) {
+	s := run(t, nil)
+	if err := os.CopyFS(filepath.Join(s.dir, "shop"), os.DirFS("../../projects/shop")); err != nil {
+		t.Fatal(err)
+	}
+	s.do("POST", "/api/v1/project", admin, json1(map[string]any{"name": "shop", "configFile": "shop/project.json", "enabled": true})).want(t, http.StatusCreated)
+	s.do("POST", "/api/v1/_/shop/categories", admin, text(`{"name": "Tents", "slug": "tents"}`)).want(t, http.StatusCreated)
+	for _, name := range []string{"Tent", "=1+2, of a kind"} {
+		slug := "tent-" + strconv.Itoa(len(name))
+		s.do("POST", "/api/v1/_/shop/products", admin, json1(map[string]any{
+			"sku": fmt.Sprintf("TEN-%04d", len(name)), "name": name, "slug": slug, "category": "tents", "brand": "B",
+			"price": map[string]any{"amount": 100, "currency": "EUR"}, "variants": []map[string]any{{"sku": "a", "stock": 2}, {"sku": "b", "stock": 3}},
+		})).want(t, http.StatusCreated)
+	}
+	res := s.do("POST", "/api/v1/_/shop/_/actions/export-products", admin, header("Accept", "text/event-stream"), text(`{}`))
+	if !strings.Contains(res.body, `"message":"2 of 2 products"`) || !strings.Contains(res.body, "event: done") {
+		t.Fatal(res.body)
+	}
+	got := s.do("GET", res.header.Get("Location")+"?result=true", admin)
+	want := "sku,name,category,price,currency,stock\r\nTEN-0004,Tent,tents,100,EUR,5\r\nTEN-0015,\"'=1+2, of a kind\",tents,100,EUR,5\r\n"
+	if got.body != want || got.header.Get("Content-Type") != "text/csv; charset=utf-8" {
+		t.Errorf("%q %v", got.body, got.header)
+	}
+	if got := s.do("POST", "/api/v1/_/shop/_/actions/export-products", text(`{}`)); got.String() != denied {
+		t.Error(got)
+	}
+}
+
+// The example of docs/actions.md does what it says.
+func TestActionsDoc(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/actions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(language string) string {
+		_, rest, _ := strings.Cut(string(doc), "```"+language+"\n")
+		text, _, ok := strings.Cut(rest, "```")
+		if !ok {
+			t.Fatal("there is no block of ", language)
+		}
+		return text
+	}
+	s := run(t, nil)
+	s.file("store", "actions/restock.js", block("js"))
+	s.register("store", "namespace: store\n"+block("yaml")+`
+collections:
+  - name: products
+    fields: [{name: sku, type: string}, {name: stock, type: number}]
+    permissions: {public: {methods: {get: true}}, user: {methods: {}}}
+`)
+	_, ann := s.user("ann", nil)
+	s.do("POST", "/api/v1/_/store/products", admin, text(`{"sku": "A-1", "stock": 2}`)).want(t, http.StatusCreated)
+	for body, want := range map[string]string{
+		`{"sku": "A-1", "count": 5}`: "200",
+		`{"sku": "B-1", "count": 5}`: "404 script_error: there is no such product",
+		`{"sku": "A-1", "count": 0}`: "400 validation_failed: data.count: *",
+	} {
+		got := s.do("POST", "/api/v1/_/store/_/actions/restock", session(ann), text(body))
+		if prefix, open := strings.CutSuffix(want, "*"); got.String() != want && !(open && strings.HasPrefix(got.String(), prefix)) {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+	if got := s.do("GET", "/api/v1/_/store/products"); !strings.Contains(got.body, `"stock":7`) {
+		t.Error(got.body)
+	}
 }

@@ -13,8 +13,10 @@ import (
 )
 
 // corsHeaders are the headers that browsers may send where a config names none.
-var corsHeaders = []string{
-	"Content-Type", "Accept", api.HeaderAuthToken, api.HeaderToken, api.HeaderAuthorization, api.HeaderRequestID, api.HeaderLastEventID,
+func corsHeaders() []string {
+	return []string{
+		"Content-Type", "Accept", api.HeaderAuthToken, api.HeaderToken, api.HeaderAuthorization, api.HeaderRequestID, api.HeaderLastEventID,
+	}
 }
 
 // originAllowed says whether pages of an origin may call.
@@ -78,7 +80,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *request) error {
 	if allowed && slices.Contains(methods, r.Header.Get("Access-Control-Request-Method")) {
 		headers := c.Headers
 		if len(headers) == 0 {
-			headers = corsHeaders
+			headers = corsHeaders()
 		}
 		h.Set("Access-Control-Allow-Methods", strings.Join(methods, ", "))
 		h.Set("Access-Control-Allow-Headers", strings.Join(headers, ", "))

@@ -3,6 +3,7 @@ package script_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,4 +187,29 @@ func pipe(t *testing.T) (r, w *os.File) {
 	}
 	t.Cleanup(func() { _ = r.Close(); _ = w.Close() })
 	return r, w
+}
+
+// ctx.progress is there where somebody listens, in this process and in a worker.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	e := workerEngine(t)
+	p := compile(t, `export default (ctx) => {
+		if (!ctx.progress) return 'nobody listens'
+		ctx.progress('one')
+		ctx.progress({done: 1, total: 2})
+		return 'progress' in ctx
+	}`)
+	for _, isolate := range []bool{false, true} {
+		var got []any
+		result, err := e.Run(t.Context(), script.Call{Program: p, Isolate: isolate, Progress: func(v any) { got = append(got, v) }})
+		if err != nil || result.Value != true {
+			t.Fatal(result.Value, err)
+		}
+		if len(got) != 2 || got[0] != "one" || !strings.Contains(fmt.Sprint(got[1]), "total") {
+			t.Errorf("isolate %v: %v", isolate, got)
+		}
+		if result, err = e.Run(t.Context(), script.Call{Program: p, Isolate: isolate}); err != nil || result.Value != "nobody listens" {
+			t.Error(result.Value, err)
+		}
+	}
 }
