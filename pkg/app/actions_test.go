@@ -153,8 +153,7 @@ func TestActions(t *testing.T) {
 			{"rules of parameters", "GET", "/echo?n=0", nil, "400 validation_failed: query.n: *", ""},
 			{"once only", "GET", "/echo?n=1&n=2", nil, "400 validation_failed: query.n: is given 2 times", ""},
 			{"no credential reaches a script", "GET", "/echo", []option{session(ann), header("X-Note", "n")}, "200", `"user":"user"`},
-			{"data by its fields", "POST", "/echo?dry=true", []option{text(`{"title": "T", "doc": {"src": "` + csv + `", "path": "a.csv"}}`)}, "200",
-				`"data":{"title":"T","doc":{"path":"a.csv","type":"text/csv","size":4,"data":4,"isBytes":true}}`},
+			{"data by its fields", "POST", "/echo?dry=true", []option{text(`{"title": "T", "doc": {"src": "` + csv + `", "path": "a.csv"}}`)}, "200", `"data":{"title":"T","doc":{"path":"a.csv","type":"text/csv","size":4,"data":4,"isBytes":true}}`},
 			{"files in lists", "POST", "/echo", []option{text(`{"title": "T", "more": {"pics": [{"src": "data:image/png;base64,iVBORw0KGgo=", "path": "a.png"}]}}`)}, "200", `"more":["image/png 8"]`},
 			{"problems of data", "POST", "/echo", []option{text(`{"title": "a title that is much too long", "x": 1, "fixed": "f"}`)}, "400 validation_failed: *", `"path":"data.x"`},
 			{"readonly", "POST", "/echo", []option{text(`{"title": "t", "fixed": "f"}`)}, "400 validation_failed: data.fixed: can't be given", ""},
@@ -185,7 +184,7 @@ func TestActions(t *testing.T) {
 			{"an unknown run", "GET", "/echo/runs/x", []option{admin}, "404 run_not_found: run not found", ""},
 		} {
 			got := s.do(tt.method, deskActions+tt.path, tt.options...)
-			if want, open := strings.CutSuffix(tt.want, "*"); got.String() != tt.want && !(open && strings.HasPrefix(got.String(), want)) || !strings.Contains(got.body, tt.body) {
+			if want, open := strings.CutSuffix(tt.want, "*"); got.String() != tt.want && (!open || !strings.HasPrefix(got.String(), want)) || !strings.Contains(got.body, tt.body) {
 				t.Errorf("%s: %s %s: %s %s", tt.name, tt.method, tt.path, got, got.body)
 			}
 		}
@@ -556,7 +555,7 @@ collections:
 		`{"sku": "A-1", "count": 0}`: "400 validation_failed: data.count: *",
 	} {
 		got := s.do("POST", "/api/v1/_/store/_/actions/restock", session(ann), text(body))
-		if prefix, open := strings.CutSuffix(want, "*"); got.String() != want && !(open && strings.HasPrefix(got.String(), prefix)) {
+		if prefix, open := strings.CutSuffix(want, "*"); got.String() != want && (!open || !strings.HasPrefix(got.String(), prefix)) {
 			t.Errorf("%s: %s, want %s", body, got, want)
 		}
 	}
