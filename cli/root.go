@@ -30,7 +30,20 @@ import (
 func Run(ctx context.Context, st *command.State, args []string) int {
 	root := NewRootCmd(st)
 	root.SetArgs(args)
-	return st.Fail(asUsage(root.ExecuteContext(ctx)))
+	var unknown error // cobra has no error for svcctl nonsense --help
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() {
+			unknown = command.Unknown(cmd, words[0])
+			return
+		}
+		help(cmd, args)
+	})
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = unknown
+	}
+	return st.Fail(ctx, asUsage(err))
 }
 
 // NewRootCmd makes the tree of commands. It gives errors back and prints none; Run does.
@@ -89,19 +102,14 @@ func extraFormats(cmd *cobra.Command) []string {
 	return strings.Fields(cmd.Annotations[command.FormatsAnnotation])
 }
 
-// completeFlags adds what the tab key offers for the values of global flags. The names are ours, so an error here is a
-// mistake in this file, which the test of the tree finds.
+// completeFlags adds what the tab key offers for the values of global flags.
 func completeFlags(root *cobra.Command, st *command.State) {
-	for flag, complete := range map[string]command.CompleteFunc{
+	command.CompleteFlags(root, map[string]command.CompleteFunc{
 		"output":    cobra.FixedCompletions([]string{"table", "wide", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp),
 		"color":     cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
 		"namespace": st.CompleteNamespaces,
 		"context":   st.CompleteContexts,
-	} {
-		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err)
-		}
-	}
+	})
 }
 
 // asUsage gives cobra's own complaints about the command line (exclusive or required flags) the exit code of usage.

@@ -248,7 +248,7 @@ func table(b *strings.Builder, object string, s *shape, notes map[string]keyNote
 	for _, key := range slices.Sorted(maps.Keys(s.Patterns)) {
 		for prefix, row := range map[string]string{
 			"[Tt][Oo][Kk][Ee][Nn]": "| `token:<VALUE>`, `token:sha256:<hex>` | [PermissionSet](#permissionset) |  | Who sends that token in the header Token. |\n",
-			"team:":                "| `team:<slug>` | [PermissionSet](#permissionset) |  | *No effect yet:* there are no teams. Members of that team, beside the set user. |\n",
+			"team:":                "| `team:<slug>` | [PermissionSet](#permissionset) |  | Members of that team, beside the set user. |\n",
 		} {
 			if strings.HasPrefix(key, "^"+prefix) {
 				b.WriteString(row)
@@ -329,7 +329,7 @@ runs would be worse than a config that does not load:
 - of a field: the types ` + "`file` and `file[]`, `renamedFrom`," + ` relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version: the rights ` + "`lookup`, `aggregate` and `facet`" + `
-of a method, sets ` + "`team:…`" + ` (there are no teams to be in), ` + "`allowAggregate`, `maxLookups`, `maxLookupDepth` and `maxPipelineStages`," + `
+of a method, ` + "`allowAggregate`, `maxLookups`, `maxLookupDepth` and `maxPipelineStages`," + `
 ` + "`upload.allowedMimeTypes`, `uploadPath`," + ` languages of text, and snapshot profiles as long as they are not enabled.
 What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
 

@@ -42,12 +42,26 @@ admin (the server admin token).`,
 	cmd.Flags().StringVar(&as, "as", "public", "who: public, user:NAME, token:VALUE, pat:ID or admin")
 	cmd.Flags().StringVar(&q.Method, "method", "get", "what: get, post, put or delete")
 	cmd.Flags().StringVar(&q.ID, "id", "", "the id of a record")
-	for flag, values := range map[string][]string{"as": {"public", "user:", "token:", "pat:", "admin"}, "method": {"get", "post", "put", "delete"}} {
-		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-			panic(err) // the flags are above
-		}
-	}
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
+		"as":     completeAs(st),
+		"method": cobra.FixedCompletions([]string{"get", "post", "put", "delete"}, cobra.ShellCompDirectiveNoFileComp),
+	})
 	return cmd
+}
+
+// completeAs completes who: each user by name, as far as they can be listed.
+func completeAs(st *command.State) command.CompleteFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		name, ok := strings.CutPrefix(prefix, "user:")
+		if !ok {
+			return []string{"public", "user:", "token:", "pat:", "admin"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		users, directive := st.CompleteUsers(cmd, nil, name)
+		for i := range users {
+			users[i] = "user:" + users[i]
+		}
+		return users, directive
+	}
 }
 
 // parseAs reads the value of --as.

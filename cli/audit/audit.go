@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
@@ -8,13 +10,16 @@ import (
 
 // NewCmd makes svcctl audit.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("audit", "See who did what, and check that the log of it is intact", newList(st), newVerify(st))
+	return command.Group("audit", "See who did what, and check that the log of it is intact", newList(st), newGet(st), newVerify(st))
 }
 
-// projectFlag chooses the log.
-func projectFlag(cmd *cobra.Command, st *command.State, project *string) {
-	cmd.Flags().StringVar(project, "project", "", "the log of this project's records, in place of the service's own")
-	if err := cmd.RegisterFlagCompletionFunc("project", st.CompleteNamespaces); err != nil {
-		panic(err) // the flag is above
+// noArgs refuses arguments, of which a namespace is the likely one, since other nouns take it so.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &command.Error{
+		Exit: command.ExitUsage, Code: "usage", Message: fmt.Sprintf("%s takes no argument", cmd.CommandPath()),
+		Hint: fmt.Sprintf("for the log of a project: %s -n %s", cmd.CommandPath(), args[0]),
 	}
 }

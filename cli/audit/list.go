@@ -15,11 +15,11 @@ import (
 )
 
 type listOptions struct {
-	st      *command.State
-	Project string
-	Since   string
-	All     bool
-	Query   client.Query
+	st           *command.State
+	Since, Until string
+	Op, Actor    string
+	All          bool
+	Query        client.Query
 }
 
 func newList(st *command.State) *cobra.Command {
@@ -28,20 +28,22 @@ func newList(st *command.State) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls", "query"},
 		Short:   "List entries of the audit log, newest first",
-		Long: `List entries of the audit log, newest first: one page, or with --all every page. Without --project it is the log of the
+		Long: `List entries of the audit log, newest first: one page, or with --all every page. Without -n it is the log of the
 service itself (users, projects, logins, …), which is for administrators; with it, that of the project's records, as far as
-you may read them. Both take the right audit.read. -o json shows the states before and after.
+you may read them; a context's namespace doesn't count here. Both take the right audit.read. -o json shows the states before and after.
 
-A filter can name at, kind, op, collection, recordId, actor.kind, actor.id, actor.name, tokenId, requestId and address.`,
-		Example: `  svcctl audit list --since 24h
-  svcctl audit list --project blog --filter '{"collection": "articles", "op": "delete"}' -o json`,
-		Args:              command.Args(cobra.NoArgs),
+A filter can name id, at, kind, op, collection, recordId, actor.kind, actor.id, actor.name, tokenId, requestId and address.`,
+		Example: `  svcctl audit list --since 1d --op delete --actor ann
+  svcctl audit list -n blog --filter '{"collection": "articles", "op": "delete"}' -o json`,
+		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), opts) },
 	}
-	projectFlag(cmd, st, &opts.Project)
 	cmd.Flags().StringVar(&opts.Query.Filter, "filter", "", `JSON filter, as in '{"actor.name": "ann"}'`)
-	cmd.Flags().StringVar(&opts.Since, "since", "", "nothing older: an age such as 24h, or a time such as 2026-01-31T00:00:00Z")
+	cmd.Flags().StringVar(&opts.Since, "since", "", "nothing older: an age such as 12h, 30d or 8w, a date such as 2026-01-31, or a time in RFC 3339")
+	cmd.Flags().StringVar(&opts.Until, "until", "", "nothing from then on: as for --since")
+	cmd.Flags().StringVar(&opts.Op, "op", "", "only this operation: create, update, delete, login, …")
+	cmd.Flags().StringVar(&opts.Actor, "actor", "", "only what was done by who has this name, such as a username")
 	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "entries of a page (default 100)")
 	cmd.Flags().StringVar(&opts.Query.After, "after", "", "cursor of the page before (its next)")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "every page")
@@ -84,15 +86,13 @@ func runList(ctx context.Context, opts *listOptions) error {
 
 // read gives one page, or with --all all of them as one.
 func read(ctx context.Context, c *client.Client, opts *listOptions, q client.Query) (*api.List[api.AuditEntry], error) {
+	project := opts.st.GivenNamespace()
 	if !opts.All {
-		if opts.Project == "" {
-			return c.ListAudit(ctx, q)
-		}
-		return c.ListProjectAudit(ctx, opts.Project, q)
+		return readPage(ctx, c, project, q)
 	}
 	entries := c.Audit(ctx, q)
-	if opts.Project != "" {
-		entries = c.ProjectAudit(ctx, opts.Project, q)
+	if project != "" {
+		entries = c.ProjectAudit(ctx, project, q)
 	}
 	out := &api.List[api.AuditEntry]{Items: []api.AuditEntry{}}
 	for e, err := range entries {
@@ -105,28 +105,63 @@ func read(ctx context.Context, c *client.Client, opts *listOptions, q client.Que
 	return out, nil
 }
 
-// filter joins --filter and --since.
+// readPage gives one page of a project's log, or with "" of the service's own.
+func readPage(ctx context.Context, c *client.Client, project string, q client.Query) (*api.List[api.AuditEntry], error) {
+	if project == "" {
+		return c.ListAudit(ctx, q)
+	}
+	return c.ListProjectAudit(ctx, project, q)
+}
+
+// filter joins the flags that select.
 func (opts *listOptions) filter() (string, error) {
-	given := opts.Query.Filter
-	if given != "" && !json.Valid([]byte(given)) {
-		return "", command.Usagef("--filter is not JSON")
-	}
-	if opts.Since == "" {
-		return given, nil
-	}
-	since, err := time.Parse(time.RFC3339, opts.Since)
-	if err != nil {
-		age, err := time.ParseDuration(opts.Since)
-		if err != nil {
-			return "", command.Usagef("--since: want an age such as 24h, or a time such as 2026-01-31T00:00:00Z")
+	var all []json.RawMessage
+	if given := opts.Query.Filter; given != "" {
+		if !json.Valid([]byte(given)) {
+			return "", command.Usagef("--filter is not JSON")
 		}
-		since = opts.st.Now().Add(-age)
+		all = append(all, json.RawMessage(given))
 	}
-	at := fmt.Sprintf(`{"at": {"$gte": %q}}`, since.UTC().Format(time.RFC3339Nano))
-	if given == "" {
-		return at, nil
+	var at map[string]string
+	for _, bound := range []struct{ flag, value, op string }{{"since", opts.Since, "$gte"}, {"until", opts.Until, "$lt"}} {
+		if bound.value == "" {
+			continue
+		}
+		t, ok := command.ParseTime(bound.value, opts.st.Now(), -1)
+		if !ok {
+			return "", command.Usagef("--%s %s: want an age such as 12h, 30d or 8w, a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z",
+				bound.flag, bound.value)
+		}
+		if at == nil {
+			at = map[string]string{}
+		}
+		at[bound.op] = t.Format(time.RFC3339Nano)
 	}
-	return `{"$and": [` + given + `, ` + at + `]}`, nil
+	own := map[string]any{}
+	if at != nil {
+		own["at"] = at
+	}
+	if opts.Op != "" {
+		own["op"] = opts.Op
+	}
+	if opts.Actor != "" {
+		own["actor.name"] = opts.Actor
+	}
+	if len(own) > 0 {
+		raw, err := json.Marshal(own)
+		if err != nil {
+			return "", fmt.Errorf("make the filter: %w", err)
+		}
+		all = append(all, raw)
+	}
+	switch len(all) {
+	case 0:
+		return "", nil
+	case 1:
+		return string(all[0]), nil
+	}
+	raw, err := json.Marshal(map[string]any{"$and": all})
+	return string(raw), err
 }
 
 func what(e api.AuditEntry) string {

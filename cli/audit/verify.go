@@ -13,9 +13,8 @@ import (
 )
 
 type verifyOptions struct {
-	st      *command.State
-	Project string
-	Expect  string
+	st     *command.State
+	Expect string
 }
 
 func newVerify(st *command.State) *cobra.Command {
@@ -24,19 +23,19 @@ func newVerify(st *command.State) *cobra.Command {
 		Use:   "verify",
 		Short: "Check that nobody changed the audit log, or took something from it",
 		Long: `Check the audit log: each entry has the hash of the one before, so that one that was changed, taken away or put in by
-other hands is found and named, with exit code 1. Only administrators may.
+other hands is found and named, with exit code 1. Only administrators may. With -n, it is the log of a project's
+records, else that of the service itself.
 
 It also prints the newest entry's number and hash. Note them elsewhere, such as in a log of another system: who can write to
 the store can replace the whole log, or cut off its end, and only what you noted shows that. With --expect, the log has to
 have that entry still; that it has not, or that the entry has expired since, is exit code 1, too.`,
 		Example: `  svcctl audit verify
-  svcctl audit verify --project blog -o name > head.txt
-  svcctl audit verify --project blog --expect "$(cat head.txt)"`,
-		Args:              command.Args(cobra.NoArgs),
+  svcctl audit verify -n blog -o name > head.txt
+  svcctl audit verify -n blog --expect "$(cat head.txt)"`,
+		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), opts) },
 	}
-	projectFlag(cmd, st, &opts.Project)
 	cmd.Flags().StringVar(&opts.Expect, "expect", "", "an entry's number and hash as noted earlier, NUMBER:HASH")
 	return cmd
 }
@@ -55,12 +54,15 @@ func runVerify(ctx context.Context, opts *verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	report, err := c.VerifyAudit(ctx, opts.Project, expect)
+	report, err := c.VerifyAudit(ctx, st.GivenNamespace(), expect)
 	if err != nil {
 		return err
 	}
 	p := st.Printer()
 	result := output.Result{Value: report}
+	if report.Unsealed > 0 {
+		st.Notef("entries that are too new to be in the chain: %d", report.Unsealed)
+	}
 	if report.OK {
 		result.Names = []string{report.Head.String()}
 		result.Table = output.NewTable("ENTRIES", "NEWEST", "HASH")

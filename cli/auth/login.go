@@ -30,11 +30,13 @@ func NewLogin(st *command.State) *cobra.Command {
 		Short: "Log in, and keep the token in a context",
 		Long: `Log in with a username and a password. The token that the service gives is kept in the contexts file until it
 ends, and the context becomes the current one. --context names it; without, it is the current context, if that is for
-the same user on the same server, else the one named USERNAME@HOST, so that nobody's login takes the place of another's.`,
-		Example: `  svcctl login ann --server https://cms.example.com
+the same user on the same server, else the one named USERNAME@HOST, so that nobody's login takes the place of another's.
+Without USERNAME, it is the user of the context, who only gives the password again.`,
+		Example: `  svcctl login
+  svcctl login ann --server https://cms.example.com
   svcctl login ci --password-file /run/secrets/ci --context prod`,
 		Args:              command.Args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: st.CompleteUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				opts.Username = args[0]
@@ -50,7 +52,7 @@ func runLogin(ctx context.Context, opts *loginOptions) error {
 	st := opts.st
 	var err error
 	if opts.Username == "" {
-		if opts.Username, err = askUsername(st); err != nil {
+		if opts.Username, err = defaultUsername(st); err != nil {
 			return err
 		}
 	}
@@ -163,6 +165,27 @@ func remember(f *settings.File, name string, server settings.Server, username st
 		Name: c.User, Username: username, Token: answer.Token, ExpiresAt: answer.ExpiresAt.Time,
 	})
 	f.CurrentContext = name
+}
+
+// defaultUsername is that of the context's login, if the login is to be at the context's server; else it is asked for.
+func defaultUsername(st *command.State) (string, error) {
+	file, err := st.Settings()
+	if err != nil {
+		return "", err
+	}
+	name := st.Flags.Context
+	if name == "" {
+		name = file.CurrentContext
+	}
+	if c, ok := file.Context(name); ok {
+		s, hasServer := file.Server(c.Server)
+		u, hasUser := file.User(c.User)
+		there := st.Flags.Server == "" || hasServer && strings.TrimRight(st.Flags.Server, "/") == strings.TrimRight(s.Server, "/")
+		if hasUser && u.Username != "" && there {
+			return u.Username, nil
+		}
+	}
+	return askUsername(st)
 }
 
 func askUsername(st *command.State) (string, error) {

@@ -57,6 +57,10 @@ func runLogout(ctx context.Context, st *command.State, all bool) error {
 	if revoked != nil {
 		return fmt.Errorf("the token is forgotten here, but not revoked at the service: %w", revoked)
 	}
-	st.Notef("logged out of %s", c.Server())
+	ended := "your logins"
+	if all {
+		ended = "your logins and personal access tokens"
+	}
+	st.Notef("logged out of %s: all %s have ended", c.Server(), ended)
 	return nil
 }

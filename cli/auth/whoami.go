@@ -49,6 +49,9 @@ func runWhoami(ctx context.Context, st *command.State) error {
 	admin := me.IsAdmin || me.Kind == "admin"
 	f.Add("Administrator", strconv.FormatBool(admin))
 	f.Add("Scopes", scopes(me.Scopes, admin))
+	names := command.NamesOf(ctx, c, command.Refs{Orgs: me.OrgIDs, Teams: me.TeamIDs})
+	f.Add("Organizations", names.Of(me.OrgIDs...))
+	f.Add("Teams", names.Of(me.TeamIDs...))
 	f.Add("Server", c.Server())
 	f.Add("Context", st.ContextName())
 	if !me.ExpiresAt.IsZero() {

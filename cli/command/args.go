@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/svcctl/svc/cli/output"
 )
@@ -16,14 +18,30 @@ import (
 // Args wraps a cobra check of arguments, so that its error is a usage error that shows the usage line.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &Error{
-				Exit: ExitUsage, Code: "usage", Message: err.Error(),
-				Hint: "usage: " + cmd.UseLine() + "; " + cmd.CommandPath() + " --help shows an example",
-			}
+		err := check(cmd, args)
+		if err == nil {
+			return nil
 		}
-		return nil
+		hint := "usage: " + cmd.UseLine() + "; " + cmd.CommandPath() + " --help shows an example"
+		if flag, value := looseSwitch(cmd, args); flag != "" {
+			hint = fmt.Sprintf("a switch has its value behind =, as in --%s=%s", flag, value)
+		}
+		return &Error{Exit: ExitUsage, Code: "usage", Message: err.Error(), Hint: hint}
 	}
+}
+
+// looseSwitch finds a switch whose value became an argument, as in --active false.
+func looseSwitch(cmd *cobra.Command, args []string) (flag, value string) {
+	i := slices.IndexFunc(args, func(arg string) bool { return arg == "true" || arg == "false" })
+	if i < 0 {
+		return "", ""
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			flag = f.Name
+		}
+	})
+	return flag, args[i]
 }
 
 // PlaceArgs checks for want arguments after an optional namespace.
@@ -33,8 +51,8 @@ func PlaceArgs(want int) cobra.PositionalArgs { return Args(cobra.RangeArgs(want
 // namespace of -n, SVCCTL_NAMESPACE or the context.
 func (st *State) Place(args []string, want int) (namespace string, rest []string, err error) {
 	if len(args) == want+1 {
-		if st.isSet != nil && st.isSet("namespace") && st.Flags.Namespace != args[0] {
-			return "", nil, Usagef("the namespace is given twice: %q as an argument and %q with -n", args[0], st.Flags.Namespace)
+		if given := st.GivenNamespace(); given != "" && given != args[0] {
+			return "", nil, Usagef("the namespace is given twice: %q as an argument and %q with -n", args[0], given)
 		}
 		return args[0], args[1:], nil
 	}
@@ -73,6 +91,14 @@ func (st *State) Namespace() (string, error) {
 	return t.context.Namespace, nil
 }
 
+// GivenNamespace is that of -n on the command line, or "": for commands to which one makes a difference.
+func (st *State) GivenNamespace() string {
+	if st.isSet == nil || !st.isSet("namespace") {
+		return ""
+	}
+	return st.Flags.Namespace
+}
+
 // Group makes a noun: a command that only holds verbs. An unknown verb is a usage error in place of a help text.
 func Group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
@@ -87,19 +113,6 @@ func Group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	}
 	cmd.AddCommand(verbs...)
 	return cmd
-}
-
-// Unknown is the error for a word that is no command of cmd, with the nearest ones.
-func Unknown(cmd *cobra.Command, word string) error {
-	hint := cmd.CommandPath() + " --help lists what there is"
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(word); len(near) > 0 {
-		hint = "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
-	}
-	return &Error{
-		Exit: ExitUsage, Code: "usage", Hint: hint,
-		Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
-	}
 }
 
 // Confirm asks before something that can't be undone. Without a terminal, --yes must be given.

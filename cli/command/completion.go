@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -150,13 +149,23 @@ func (st *State) CompleteTeams(cmd *cobra.Command, args []string, _ string) ([]s
 	})
 }
 
+// CompleteUsers completes a username.
+func (st *State) CompleteUsers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+		return lines(ctx, c.Users(), func(u api.User) string { return u.Username + "\t" + u.Name })
+	})
+}
+
 // CompleteScopes completes a scope: with those that the user can give now, or, where the service doesn't say, with those
 // that do not depend on its projects.
 func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
 		scopes, err := c.TokenScopes(ctx)
 		if err != nil {
-			return access.Scopes()
+			return api.Scopes()
 		}
 		return scopes
 	})

@@ -23,7 +23,11 @@ type target struct {
 	server     settings.Server
 	user       *settings.User // of the context, when its credential is the one used
 	credential Credential
+	own        bool // the server is that of the context
 }
+
+// foreign says that the context has a credential that is not used, since it belongs to another server.
+func (t *target) foreign() bool { return t.context != nil && t.context.User != "" && !t.own }
 
 // Credential is what requests carry: at most one member is set.
 type Credential struct {
@@ -42,7 +46,7 @@ func (st *State) resolve() (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{server: settings.Server{Server: DefaultServer}}
+	t := &target{server: settings.Server{Server: DefaultServer}, own: true}
 	name := st.Flags.Context
 	if name == "" {
 		name = file.CurrentContext
@@ -52,9 +56,8 @@ func (st *State) resolve() (*target, error) {
 			return nil, err
 		}
 	}
-	own := true // the server is the context's own
 	if s := strings.TrimRight(st.Flags.Server, "/"); s != "" && s != strings.TrimRight(t.server.Server, "/") {
-		t.server, own = settings.Server{Server: s}, false
+		t.server, t.own = settings.Server{Server: s}, false
 	}
 	if st.Flags.CAFile != "" {
 		t.server.CAFile = st.Flags.CAFile
@@ -64,7 +67,7 @@ func (st *State) resolve() (*target, error) {
 		return nil, err
 	}
 	// A context's credential belongs to its server, so --server with another address goes without it.
-	if t.context != nil && own && !t.credential.Set() && t.context.User != "" {
+	if t.context != nil && t.own && !t.credential.Set() && t.context.User != "" {
 		u, ok := file.User(t.context.User)
 		if !ok {
 			return nil, Usagef("context %s names user %s, which is not in %s", t.context.Name, t.context.User, st.SettingsPath())
@@ -235,12 +238,13 @@ func (st *State) Server() (settings.Server, error) {
 	return t.server, nil
 }
 
-// ContextName is the name of the context in use, or "".
+// ContextName is the name of the context whose server and credential are in use, or "".
 func (st *State) ContextName() string {
-	if st.target != nil && st.target.context != nil {
-		return st.target.context.Name
+	t := st.target
+	if t == nil || t.context == nil || !t.own || t.user == nil && t.credential.Set() {
+		return ""
 	}
-	return ""
+	return t.context.Name
 }
 
 // User is the user of the contexts file whose credential is in use, or nil.

@@ -63,6 +63,7 @@ type report struct {
 	message   string
 	status    int
 	requestID string
+	right     string
 	hint      string
 	fields    []api.FieldError
 	problems  []api.ConfigProblem
@@ -86,7 +87,7 @@ func exitOfStatus(status int) int {
 }
 
 // explain finds the exit code of an error and what to say about it.
-func (st *State) explain(err error) report {
+func (st *State) explain(ctx context.Context, err error) report {
 	r := report{exit: ExitFailed, code: "failed", message: err.Error()}
 	var (
 		own         *Error
@@ -103,7 +104,8 @@ func (st *State) explain(err error) report {
 		r.exit = exitOfStatus(refused.Status)
 		r.code, r.status, r.requestID = refused.Problem.Code, refused.Status, refused.Problem.RequestID
 		r.fields, r.problems = refused.Problem.Errors, refused.Problem.Problems
-		r.hint = st.hint(refused)
+		r.right = refused.Problem.Right
+		r.hint = st.hint(ctx, refused)
 	case errors.Is(err, context.DeadlineExceeded):
 		r.exit, r.code = ExitTimeout, "timeout"
 		r.hint = "allow more with --timeout or --request-timeout"
@@ -120,7 +122,7 @@ func (st *State) explain(err error) report {
 }
 
 // hint says what to do about a refusal.
-func (st *State) hint(e *client.Error) string {
+func (st *State) hint(ctx context.Context, e *client.Error) string {
 	switch {
 	case e.Code() == "login_failed":
 		return "an administrator sets a new password with svcctl user passwd USERNAME, and svcctl user get shows whether the user is active"
@@ -129,7 +131,7 @@ func (st *State) hint(e *client.Error) string {
 	case e.Code() == "unique_conflict" && slices.ContainsFunc(e.Problem.Errors, func(f api.FieldError) bool { return f.Path == "namespace" }):
 		return "each project has a namespace of its own: in a copied project, change namespace: in the project file"
 	case e.Status == http.StatusForbidden:
-		return st.hintDenied()
+		return st.hintDenied(ctx, e)
 	case e.Code() == "project_not_found":
 		return "svcctl project list shows the registered ones, svcctl project register makes one known"
 	case e.Code() == "collection_not_found":
@@ -146,25 +148,12 @@ func (st *State) hint(e *client.Error) string {
 	return ""
 }
 
-func (st *State) hintDenied() string {
-	t := st.target
-	switch {
-	case t == nil:
-		return ""
-	case !t.credential.Set():
-		return "no credential was sent: run svcctl login, or give --token, --admin-token-file or --collection-token"
-	case t.user != nil && !t.user.ExpiresAt.IsZero() && t.user.ExpiresAt.Before(st.Now()):
-		return "the login ended at " + t.user.ExpiresAt.UTC().Format(api.TimeLayout) + ": run svcctl login"
-	}
-	return "svcctl whoami shows who you are and what you may do"
-}
-
 // Fail tells the user about err and gives the exit code.
-func (st *State) Fail(err error) int {
+func (st *State) Fail(ctx context.Context, err error) int {
 	if err == nil || errors.Is(err, ErrOutputClosed) {
 		return ExitOK
 	}
-	r := st.explain(err)
+	r := st.explain(ctx, err)
 	if r.message == "" {
 		return r.exit
 	}
@@ -235,12 +224,13 @@ func writeErrorJSON(w io.Writer, r report) {
 		Message   string              `json:"message"`
 		Status    int                 `json:"status,omitempty"`
 		RequestID string              `json:"requestId,omitempty"`
+		Right     string              `json:"right,omitempty"`
 		Hint      string              `json:"hint,omitempty"`
 		Errors    []api.FieldError    `json:"errors,omitempty"`
 		Problems  []api.ConfigProblem `json:"problems,omitempty"`
 	}
 	// There is nowhere left to tell that stderr is gone.
 	_ = output.JSONLine(w, map[string]body{"error": {
-		r.code, r.message, r.status, r.requestID, r.hint, r.fields, r.problems,
+		r.code, r.message, r.status, r.requestID, r.right, r.hint, r.fields, r.problems,
 	}})
 }

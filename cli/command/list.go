@@ -9,6 +9,7 @@ import (
 // List is what a verb shows that lists all things of a kind.
 type List[T any] struct {
 	Items iter.Seq2[T, error]
+	Limit int                 // how many to show; 0: all
 	None  string              // the note when there are none
 	Name  func(item T) string // for -o name, such as "project/blog"
 	Table func(st *State, items ...T) *output.Table
@@ -21,6 +22,10 @@ func (l List[T]) Print(st *State) error {
 	for item, err := range l.Items {
 		if err != nil {
 			return err
+		}
+		if l.Limit > 0 && len(items) == l.Limit {
+			st.Notef("there are more than %d", l.Limit)
+			break
 		}
 		items = append(items, item)
 		names = append(names, l.Name(item))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/svcctl/svc/pkg/api"
@@ -25,71 +26,75 @@ func FindUser(ctx context.Context, c *client.Client, ref string) (*api.User, err
 	return findBy(ctx, c.Users(), "user", "username", strings.ToLower(ref))
 }
 
-// findBy reads a record by id or by a field that is unique.
+// FindToken reads a personal access token by name or id.
+func FindToken(ctx context.Context, c *client.Client, ref string) (*api.Token, error) {
+	return findBy(ctx, c.Tokens(), "token", "name", ref)
+}
+
+// findBy reads the record that has ref in a field, or else as its id: who can choose a name can't take another record's place
+// in the commands of those who use names.
 func findBy[T, W any](ctx context.Context, m client.Model[T, W], noun, field, ref string) (*T, error) {
-	if isID(ref) {
-		return m.Get(ctx, ref)
-	}
 	filter, err := json.Marshal(map[string]string{field: ref})
 	if err != nil {
 		return nil, fmt.Errorf("ask for the %s: %w", noun, err)
 	}
-	page, err := m.List(ctx, client.Query{Filter: string(filter), Limit: 1})
-	if err != nil {
+	page, err := m.List(ctx, client.Query{Filter: string(filter), Limit: 2})
+	switch {
+	case client.IsStatus(err, http.StatusForbidden) && isID(ref): // some may read one, but no list
+		return m.Get(ctx, ref)
+	case err != nil:
 		return nil, err
+	case len(page.Items) > 1:
+		return nil, Usagef("several %ss are named %s: give the id of one; svcctl %s list -o wide shows them", noun, ref, noun)
+	case len(page.Items) == 1:
+		return &page.Items[0], nil
+	case isID(ref):
+		return m.Get(ctx, strings.ToLower(ref))
 	}
-	if len(page.Items) == 0 {
-		return nil, &Error{
-			Exit: ExitNotFound, Code: "not_found", Message: fmt.Sprintf("%s not found: %s", noun, ref),
-			Hint: "svcctl " + noun + " list shows those that you may see",
-		}
+	return nil, &Error{
+		Exit: ExitNotFound, Code: "not_found", Message: fmt.Sprintf("%s not found: %s", noun, ref),
+		Hint: "svcctl " + noun + " list shows those that you may see",
 	}
-	return &page.Items[0], nil
 }
 
-// isID says that a reference is an id: 24 hex digits.
+// isID says that a reference has the form of an id: 24 hex digits.
 func isID(ref string) bool {
 	return len(ref) == 24 && strings.Trim(strings.ToLower(ref), "0123456789abcdef") == ""
 }
 
 // OrgID gives the id of an organization that is named by slug or id; "" is none.
 func OrgID(ctx context.Context, c *client.Client, ref string) (string, error) {
-	if ref == "" || isID(ref) {
+	if ref == "" {
+		return "", nil
+	}
+	return idOf(ref, func() (*api.Org, error) { return FindOrg(ctx, c, ref) }, func(o *api.Org) string { return o.ID })
+}
+
+// TeamID gives the id of a team that is named by slug or id.
+func TeamID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return idOf(ref, func() (*api.Team, error) { return FindTeam(ctx, c, ref) }, func(t *api.Team) string { return t.ID })
+}
+
+// IDs gives the ids of what is named by slug or id, each as one finds it: OrgID or TeamID.
+func IDs(ctx context.Context, c *client.Client, refs []string, one func(context.Context, *client.Client, string) (string, error)) ([]string, error) {
+	ids := make([]string, len(refs))
+	for i, ref := range refs {
+		var err error
+		if ids[i], err = one(ctx, c, ref); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// idOf gives the id of what find finds. An id that it can't read is given as it is: the service says what it is worth.
+func idOf[T any](ref string, find func() (*T, error), id func(*T) string) (string, error) {
+	item, err := find()
+	if isID(ref) && (client.IsStatus(err, http.StatusForbidden) || client.IsStatus(err, http.StatusNotFound)) {
 		return strings.ToLower(ref), nil
 	}
-	o, err := FindOrg(ctx, c, ref)
 	if err != nil {
 		return "", err
 	}
-	return o.ID, nil
-}
-
-// OrgIDs gives the ids of organizations, as OrgID does.
-func OrgIDs(ctx context.Context, c *client.Client, refs []string) ([]string, error) {
-	ids := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		id, err := OrgID(ctx, c, ref)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
-
-// TeamIDs gives the ids of teams that are named by slug or id.
-func TeamIDs(ctx context.Context, c *client.Client, refs []string) ([]string, error) {
-	ids := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		if isID(ref) {
-			ids = append(ids, strings.ToLower(ref))
-			continue
-		}
-		t, err := FindTeam(ctx, c, ref)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, t.ID)
-	}
-	return ids, nil
+	return id(item), nil
 }

@@ -25,7 +25,7 @@ func runGetContexts(st *command.State) error {
 	if err != nil {
 		return err
 	}
-	table := output.NewTable("CURRENT", "NAME", "SERVER", "USER", "NAMESPACE")
+	table := output.NewTable("CURRENT", "NAME", "SERVER", "USER", "CREDENTIAL", "NAMESPACE")
 	for _, c := range f.Contexts {
 		current, address := "", ""
 		if c.Name == f.CurrentContext {
@@ -34,7 +34,11 @@ func runGetContexts(st *command.State) error {
 		if s, ok := f.Server(c.Server); ok {
 			address = s.Server
 		}
-		table.Row(current, c.Name, address, c.User, c.Namespace)
+		kind := "none"
+		if u, ok := f.User(c.User); ok {
+			kind = u.Kind(st.Now())
+		}
+		table.Row(current, c.Name, address, c.User, kind, c.Namespace)
 	}
 	if table.Len() == 0 {
 		st.Notef("no contexts yet: svcctl login or svcctl config set-context makes one")

@@ -26,7 +26,8 @@ func newSetContext(st *command.State) *cobra.Command {
 		Short: "Make or change a context",
 		Long: `Make a context, or change one, by the global flags: --server, --namespace, --ca-file and one credential
 (--token, --admin-token, --collection-token or a -file form). What is not given stays as it is. Paths are kept absolute.
-The first context becomes the current one.`,
+A new context without --server is for the server of SVCCTL_SERVER, else of the current context, else for
+http://127.0.0.1:8080. The first context becomes the current one.`,
 		Example: `  svcctl config set-context local --server http://127.0.0.1:8080 --admin-token-file data/admin.token
   svcctl config set-context local --namespace blog`,
 		Args:              command.Args(cobra.ExactArgs(1)),
@@ -42,20 +43,22 @@ The first context becomes the current one.`,
 
 func runSetContext(opts *setContextOptions) error {
 	st, flags := opts.st, opts.st.Flags
-	if opts.Changed("server") {
+	if flags.Server != "" || opts.Changed("server") {
 		if u, err := url.Parse(flags.Server); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return command.Usagef("--server %s: want an address such as %s", flags.Server, command.DefaultServer)
 		}
 	}
+	address := ""
 	err := st.UpdateSettings(func(f *settings.File) error {
 		c := settings.Context{Name: opts.Name, Server: opts.Name}
 		if old, ok := f.Context(opts.Name); ok {
 			c = *old
 		}
-		s := settings.Server{Name: c.Server, Server: command.DefaultServer}
+		s := opts.inherited(f)
 		if old, ok := f.Server(c.Server); ok {
 			s = *old
 		}
+		s.Name = c.Server
 		if err := opts.server(&s); err != nil {
 			return err
 		}
@@ -70,15 +73,30 @@ func runSetContext(opts *setContextOptions) error {
 			c.User = u.Name
 		}
 		f.SetContext(c, s, u)
+		address = s.Server
 		if opts.Use || f.CurrentContext == "" {
 			f.CurrentContext = opts.Name
 		}
 		return nil
 	})
 	if err == nil {
-		st.Notef("context %s is set", opts.Name)
+		st.Notef("context %s is set, for %s", opts.Name, address)
 	}
 	return err
+}
+
+// inherited is the server of a new context: that which other commands would ask.
+func (opts *setContextOptions) inherited(f *settings.File) settings.Server {
+	s := settings.Server{Server: command.DefaultServer}
+	if c, ok := f.Context(f.CurrentContext); ok {
+		if current, ok := f.Server(c.Server); ok {
+			s = *current
+		}
+	}
+	if given := strings.TrimRight(opts.st.Flags.Server, "/"); given != "" && given != strings.TrimRight(s.Server, "/") {
+		s = settings.Server{Server: given}
+	}
+	return s
 }
 
 func (opts *setContextOptions) server(s *settings.Server) error {

@@ -28,7 +28,7 @@ func model(st *command.State) command.Model[api.Org, api.OrgWrite] {
 	}
 }
 
-func table(st *command.State, orgs ...api.Org) *output.Table {
+func table(st *command.State, _ command.Names, orgs ...api.Org) *output.Table {
 	t := output.NewTable("SLUG", "NAME", "ACTIVE", "AGE", "+ID", "+DESCRIPTION")
 	for _, o := range orgs {
 		t.Row(o.Slug, o.Name, o.Active, output.Age(st.Now(), o.CreatedAt.Time), o.ID, o.Description)
@@ -38,6 +38,7 @@ func table(st *command.State, orgs ...api.Org) *output.Table {
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.
 type profile struct {
+	Name              string // a flag of update alone
 	Slug, Description string
 	Active            bool
 }
@@ -50,6 +51,9 @@ func (p *profile) register(cmd *cobra.Command) {
 
 func (p *profile) write(changed func(string) bool) api.OrgWrite {
 	var w api.OrgWrite
+	if changed("name") {
+		w.Name = &p.Name
+	}
 	if changed("slug") {
 		w.Slug = &p.Slug
 	}

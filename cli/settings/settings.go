@@ -45,6 +45,25 @@ type User struct {
 	CollectionTokenFile string    `json:"collectionTokenFile,omitempty" yaml:"collectionTokenFile,omitempty"`
 }
 
+// Kind says what the credential is, for people.
+func (u User) Kind(now time.Time) string {
+	switch {
+	case u.AdminToken+u.AdminTokenFile != "":
+		return "admin token"
+	case u.CollectionToken+u.CollectionTokenFile != "":
+		return "collection token"
+	case u.Token+u.TokenFile == "":
+		return "none"
+	case strings.HasPrefix(u.Token, "svc_pat_"):
+		return "personal access token"
+	case u.Username == "":
+		return "token"
+	case !u.ExpiresAt.IsZero() && u.ExpiresAt.Before(now):
+		return "login (over)"
+	}
+	return "login"
+}
+
 // Context joins a server and a user under a name, and may fix a namespace.
 type Context struct {
 	Name      string `json:"name"                yaml:"name"`

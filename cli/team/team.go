@@ -27,21 +27,30 @@ func model(st *command.State) command.Model[api.Team, api.TeamWrite] {
 		Items:    (*client.Client).Teams,
 		ID:       func(t api.Team) string { return t.ID },
 		Name:     func(t api.Team) string { return t.Slug },
+		Refs:     refs,
 		Complete: st.CompleteTeams,
 		Resolve:  resolve,
 	}
 }
 
-func table(st *command.State, teams ...api.Team) *output.Table {
-	t := output.NewTable("SLUG", "NAME", "SCOPES", "AGE", "+ID", "+ORG ID", "+DESCRIPTION")
+func table(st *command.State, names command.Names, teams ...api.Team) *output.Table {
+	t := output.NewTable("SLUG", "NAME", "SCOPES", "ORG", "AGE", "+ID", "+DESCRIPTION")
 	for _, x := range teams {
-		t.Row(x.Slug, x.Name, strings.Join(x.Scopes, ", "), output.Age(st.Now(), x.CreatedAt.Time), x.ID, x.OrgID, x.Description)
+		t.Row(x.Slug, x.Name, strings.Join(x.Scopes, ", "), names.Of(refs(x).Orgs...), output.Age(st.Now(), x.CreatedAt.Time), x.ID, x.Description)
 	}
 	return t
 }
 
+func refs(t api.Team) command.Refs {
+	if t.OrgID == "" {
+		return command.Refs{}
+	}
+	return command.Refs{Orgs: []string{t.OrgID}}
+}
+
 // profile are the flags that create and update share. One that was not given leaves its member nil.
 type profile struct {
+	Name              string // a flag of update alone
 	Slug, Description string
 	Org               string // slug or id; "" is none
 	Scopes            []string
@@ -57,6 +66,9 @@ func (p *profile) register(st *command.State, cmd *cobra.Command) {
 
 func (p *profile) write(changed func(string) bool) api.TeamWrite {
 	var w api.TeamWrite
+	if changed("name") {
+		w.Name = &p.Name
+	}
 	if changed("slug") {
 		w.Slug = &p.Slug
 	}

@@ -8,10 +8,7 @@ import (
 )
 
 func newUpdate(st *command.State) *cobra.Command {
-	var (
-		p    profile
-		name string
-	)
+	var p profile
 	cmd := &cobra.Command{
 		Use:   "update SLUG",
 		Short: "Change a team",
@@ -22,9 +19,6 @@ func newUpdate(st *command.State) *cobra.Command {
 		ValidArgsFunction: st.CompleteTeams,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := p.write(cmd.Flags().Changed)
-			if cmd.Flags().Changed("name") {
-				w.Name = &name
-			}
 			if w == (api.TeamWrite{}) {
 				return command.Usagef("what is the change? svcctl team update --help lists the flags")
 			}
@@ -32,6 +26,6 @@ func newUpdate(st *command.State) *cobra.Command {
 		},
 	}
 	p.register(st, cmd)
-	cmd.Flags().StringVar(&name, "name", "", "new name")
+	cmd.Flags().StringVar(&p.Name, "name", "", "new name")
 	return cmd
 }

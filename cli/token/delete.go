@@ -24,7 +24,7 @@ func newDelete(st *command.State) *cobra.Command {
 }
 
 func runDelete(ctx context.Context, st *command.State, name string, yes bool) error {
-	c, t, err := model().One(ctx, st, name)
+	c, t, err := model(st).One(ctx, st, name)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,6 @@
 package token
 
 import (
-	"context"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,58 +14,46 @@ import (
 
 // NewCmd makes svcctl token.
 func NewCmd(st *command.State) *cobra.Command {
-	m := model()
+	m := model(st)
 	return command.Group("token", "Manage personal access tokens",
 		m.ListCmd(st, "List your tokens; administrators see everybody's", "no tokens: svcctl token create makes one"),
 		m.GetCmd(st, "Show a token, without its value"), newCreate(st, nil), newUpdate(st, nil), newDelete(st), newScopes(st))
 }
 
 // model is what list, get and update are made of. A token has no name that is its own, so -o name gives its id.
-func model() command.Model[api.Token, api.TokenWrite] {
+func model(st *command.State) command.Model[api.Token, api.TokenWrite] {
 	return command.Model[api.Token, api.TokenWrite]{
-		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: find, Table: table,
+		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: command.FindToken, Table: table,
 		Items: (*client.Client).Tokens,
 		ID:    func(t api.Token) string { return t.ID },
 		Name:  func(t api.Token) string { return t.ID },
+		Refs: func(t api.Token) command.Refs {
+			if st.Flags.Output != output.FormatWide { // which alone shows whose it is
+				return command.Refs{}
+			}
+			return command.Refs{Users: []string{t.UserID}}
+		},
 	}
 }
 
-// find reads a token by name or id.
-func find(ctx context.Context, c *client.Client, name string) (*api.Token, error) {
-	var found []api.Token
-	for t, err := range c.Tokens().All(ctx, client.Query{}) {
-		if err != nil {
-			return nil, err
-		}
-		if t.ID == name {
-			return &t, nil
-		}
-		if t.Name == name {
-			found = append(found, t)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, &command.Error{
-			Exit: command.ExitNotFound, Code: "not_found", Message: fmt.Sprintf("token not found: %s", name),
-			Hint: "svcctl token list shows those that you may see",
-		}
-	case 1:
-		return &found[0], nil
-	}
-	return nil, command.Usagef("%d tokens are named %s: give the id of one; svcctl token list -o wide shows them", len(found), name)
-}
-
-func table(st *command.State, tokens ...api.Token) *output.Table {
+func table(st *command.State, names command.Names, tokens ...api.Token) *output.Table {
 	t := output.NewTable("NAME", "SCOPES", "EXPIRES", "LAST USED", "+ID", "+USER")
 	for _, tok := range tokens {
 		used := output.Age(st.Now(), tok.LastUsedAt.Time)
 		if used != "" {
 			used += " ago"
 		}
-		t.Row(tok.Name, strings.Join(tok.Scopes, ", "), expires(tok), used, tok.ID, tok.UserID)
+		t.Row(tok.Name, strings.Join(tok.Scopes, ", "), ends(st, tok), used, tok.ID, names.Of(tok.UserID))
 	}
 	return t
+}
+
+// ends says when a token ends, or that it has.
+func ends(st *command.State, t api.Token) any {
+	if t.ExpiresAt.IsZero() || t.ExpiresAt.After(st.Now()) {
+		return expires(t)
+	}
+	return output.Painted{Text: "expired " + expires(t), Paint: st.Style(st.OutTTY).Red}
 }
 
 func expires(t api.Token) string {
@@ -80,6 +65,7 @@ func expires(t api.Token) string {
 
 // flags are those that create and update share.
 type flags struct {
+	Name    string // a flag of update alone
 	Scopes  []string
 	Expires string
 }
@@ -95,6 +81,9 @@ func (f *flags) register(cmd *cobra.Command, st *command.State) {
 
 // write gives the members that the flags say. nil is the service's default, or no change.
 func (f *flags) write(changed func(string) bool, now time.Time) (w api.TokenWrite, err error) {
+	if changed("name") {
+		w.Name = &f.Name
+	}
 	if changed("scope") {
 		w.Scopes = &f.Scopes
 	}
@@ -113,19 +102,9 @@ func parseExpires(s string, now time.Time) (time.Time, error) {
 	if s == "never" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, s); err == nil {
-			return at.UTC(), nil
-		}
-	}
-	for unit, days := range map[string]int{"d": 1, "w": 7} {
-		if n, err := strconv.ParseUint(strings.TrimSuffix(s, unit), 10, 16); err == nil && strings.HasSuffix(s, unit) {
-			return now.UTC().AddDate(0, 0, int(n)*days), nil
-		}
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
+	at, ok := command.ParseTime(s, now, 1)
+	if !ok {
 		return time.Time{}, command.Usagef("--expires %s: want a time from now such as 12h, 30d or 8w, a date such as 2030-01-31, or never", s)
 	}
-	return now.UTC().Add(d), nil
+	return at, nil
 }

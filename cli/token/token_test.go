@@ -51,6 +51,7 @@ func TestParse(t *testing.T) {
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	const id, value = "650102030405060708090a0b", "svc_pat_650102030405060708090a0b_secret"
+	const namedSo = "6501020304050607080900ff" // the name of a token that looks like the id of another one
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /api/v1/token/_scopes":
@@ -58,7 +59,16 @@ func TestOutput(t *testing.T) {
 		case "POST /api/v1/token":
 			fmt.Fprintf(w, `{"id": %q, "userId": "u", "name": "ci", "scopes": ["project.read"], "expiresAt": null, "token": %q}`, id, value)
 		case "GET /api/v1/token":
-			fmt.Fprintf(w, `{"items": [{"id": %q, "name": "ci", "scopes": ["project.read"], "expiresAt": "2026-03-01T00:00:00.000Z"}, {"id": "x", "name": "twice"}, {"id": "y", "name": "twice"}]}`, id)
+			ci := fmt.Sprintf(`{"id": %q, "name": "ci", "scopes": ["project.read"], "expiresAt": "2026-03-01T00:00:00.000Z"}`, id)
+			twice := `{"id": "x", "name": "twice", "expiresAt": "2026-01-30T00:00:00.000Z"}, {"id": "y", "name": "twice"}`
+			taken := fmt.Sprintf(`{"id": "z", "name": %q}`, namedSo)
+			found := map[string]string{
+				"": ci + ", " + twice, `{"name":"ci"}`: ci, `{"name":"twice"}`: twice,
+				`{"name":"` + namedSo + `"}`: taken,
+			}[r.URL.Query().Get("filter")]
+			fmt.Fprintf(w, `{"items": [%s]}`, found)
+		case "GET /api/v1/token/" + id:
+			fmt.Fprintf(w, `{"id": %q, "name": "ci"}`, id)
 		case "DELETE /api/v1/token/" + id:
 			fmt.Fprint(w, `{}`)
 		default:
@@ -87,10 +97,12 @@ func TestOutput(t *testing.T) {
 	}
 	for _, tc := range []struct{ line, out, notes, err string }{
 		{"create ci --scope project.read", value + "\n", "not shown again", ""},
-		{"list", "NAME    SCOPES         EXPIRES      LAST USED\nci      project.read   2026-03-01\n", "", ""},
+		{"list", "NAME    SCOPES         EXPIRES              LAST USED\nci      project.read   2026-03-01\ntwice                  expired 2026-01-30\n", "", ""},
 		{"get ci -o name", "token/" + id + "\n", "", ""},
+		{"get " + id + " -o name", "token/" + id + "\n", "", ""},
+		{"get " + namedSo + " -o name", "token/z\n", "", ""},
 		{"get nope", "", "", "token not found: nope"},
-		{"get twice", "", "", "2 tokens are named twice"},
+		{"get twice", "", "", "several tokens are named twice"},
 		{"delete ci --yes", "", "revoked", ""},
 		{"scopes", "SCOPE\nnamespace.blog\nproject.read\n", "", ""},
 		{"scopes -o name", "namespace.blog\nproject.read\n", "", ""},

@@ -17,10 +17,7 @@ type updateOptions struct {
 
 func newUpdate(st *command.State, runF func(context.Context, *updateOptions) error) *cobra.Command {
 	opts := &updateOptions{st: st}
-	var (
-		f    flags
-		name string
-	)
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "update NAME|ID",
 		Short: "Change a token of yours",
@@ -35,9 +32,6 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 			if opts.Write, err = f.write(cmd.Flags().Changed, st.Now()); err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("name") {
-				opts.Write.Name = &name
-			}
 			if opts.Write == (api.TokenWrite{}) {
 				return command.Usagef("what is the change? svcctl token update --help lists the flags")
 			}
@@ -48,10 +42,10 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 		},
 	}
 	f.register(cmd, st)
-	cmd.Flags().StringVar(&name, "name", "", "new name")
+	cmd.Flags().StringVar(&f.Name, "name", "", "new name")
 	return cmd
 }
 
 func runUpdate(ctx context.Context, opts *updateOptions) error {
-	return model().Update(ctx, opts.st, opts.Token, opts.Write)
+	return model(opts.st).Update(ctx, opts.st, opts.Token, opts.Write)
 }

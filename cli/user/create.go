@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -64,13 +65,19 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 		return err
 	}
 	if !opts.Password.Generate {
-		return model().Show(st, u)
+		return model(st).Show(ctx, st, c, u)
 	}
 	return showGenerated(st, u, password)
 }
 
-// showGenerated prints a user with the password that was made up, which nothing shows again.
+// showGenerated prints a user with the password that was made up, which nothing shows again: with -o name on stderr, even
+// with --quiet.
 func showGenerated(st *command.State, u *api.User, password string) error {
+	if st.Printer().Format == output.FormatName {
+		if _, err := fmt.Fprintln(st.Err, "password:", password); err != nil {
+			return err
+		}
+	}
 	t := output.NewTable("USERNAME", "PASSWORD")
 	t.Row(u.Username, password)
 	return st.Printer().Print(output.Result{

@@ -22,11 +22,11 @@ func newPasswd(st *command.State, runF func(context.Context, *passwdOptions) err
 		Use:   "passwd [USERNAME]",
 		Short: "Change a password: your own, or a user's",
 		Long: `Change your own password, for which the current one is asked, or that of another user, for which you need the right
-user.update. It ends every login of that user.`,
+user.update. It ends every login of that user, and their personal access tokens.`,
 		Example: `  svcctl user passwd
   svcctl user passwd ann --generate`,
 		Args:              command.Args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: st.CompleteUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				opts.Username = args[0]
@@ -50,7 +50,7 @@ func runPasswd(ctx context.Context, opts *passwdOptions) error {
 	if opts.Username == "" {
 		return changeOwn(ctx, opts)
 	}
-	c, u, err := model().One(ctx, st, opts.Username)
+	c, u, err := model(opts.st).One(ctx, st, opts.Username)
 	if err != nil {
 		return err
 	}
@@ -62,10 +62,10 @@ func runPasswd(ctx context.Context, opts *passwdOptions) error {
 		return err
 	}
 	if opts.Password.Generate {
-		return showGenerated(st, u, password)
+		err = showGenerated(st, u, password)
 	}
-	st.Notef("the password of %s is changed", u.Username)
-	return nil
+	st.Notef("the password of %s is changed; their logins and personal access tokens have ended", u.Username)
+	return err
 }
 
 func changeOwn(ctx context.Context, opts *passwdOptions) error {
@@ -94,8 +94,8 @@ func changeOwn(ctx context.Context, opts *passwdOptions) error {
 		return err
 	}
 	if opts.Password.Generate {
-		return showGenerated(st, &api.User{ID: me.ID, Username: me.Username, Email: me.Email, Name: me.Name, IsAdmin: me.IsAdmin, Active: true}, password)
+		err = showGenerated(st, &api.User{ID: me.ID, Username: me.Username, Email: me.Email, Name: me.Name, IsAdmin: me.IsAdmin, Active: true}, password)
 	}
-	st.Notef("your password is changed, and your logins have ended: run svcctl login")
-	return nil
+	st.Notef("your password is changed; your logins and personal access tokens have ended: run svcctl login")
+	return err
 }

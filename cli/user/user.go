@@ -14,36 +14,41 @@ import (
 
 // NewCmd makes svcctl user.
 func NewCmd(st *command.State) *cobra.Command {
-	m := model()
+	m := model(st)
 	return command.Group("user", "Manage who may log in",
 		m.ListCmd(st, "List the users that you may see", "no users that you may see: svcctl user create makes one"),
 		m.GetCmd(st, "Show a user"), newCreate(st, nil), newUpdate(st, nil), m.DeleteCmd(st, "Delete a user"), newPasswd(st, nil))
 }
 
 // model is what the verbs are made of.
-func model() command.Model[api.User, api.UserWrite] {
+func model(st *command.State) command.Model[api.User, api.UserWrite] {
 	return command.Model[api.User, api.UserWrite]{
 		Noun: "user", Ref: "USERNAME", Sample: "ann", Find: command.FindUser, Table: table, Resolve: resolve,
+		With:  " with all their logins and personal access tokens",
 		Items: (*client.Client).Users,
 		ID:    func(u api.User) string { return u.ID },
 		Name:  func(u api.User) string { return u.Username },
+
+		Refs:     func(u api.User) command.Refs { return command.Refs{Orgs: u.OrgIDs, Teams: u.TeamIDs} },
+		Complete: st.CompleteUsers,
 	}
 }
 
-func table(st *command.State, users ...api.User) *output.Table {
-	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "SCOPES", "+ID", "+ORG IDS", "+TEAM IDS")
+func table(st *command.State, names command.Names, users ...api.User) *output.Table {
+	t := output.NewTable("USERNAME", "NAME", "EMAIL", "ADMIN", "ACTIVE", "LAST LOGIN", "SCOPES", "ORGS", "TEAMS", "+ID")
 	for _, u := range users {
 		last := output.Age(st.Now(), u.LastLoginAt.Time)
 		if last != "" {
 			last += " ago"
 		}
-		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), u.ID, strings.Join(u.OrgIDs, ", "), strings.Join(u.TeamIDs, ", "))
+		t.Row(u.Username, u.Name, u.Email, u.IsAdmin, u.Active, last, strings.Join(u.Scopes, ", "), names.Of(u.OrgIDs...), names.Of(u.TeamIDs...), u.ID)
 	}
 	return t
 }
 
 // profile are the flags that create and update share. One that was not given leaves its member nil.
 type profile struct {
+	Username              string // a flag of update alone
 	Email, Name, Language string
 	Admin, Active         bool
 	Scopes, Orgs, Teams   []string
@@ -67,6 +72,7 @@ func (p *profile) register(st *command.State, cmd *cobra.Command) {
 func (p *profile) write(changed func(string) bool) api.UserWrite {
 	var w api.UserWrite
 	for flag, set := range map[string]func(){
+		"username": func() { w.Username = &p.Username },
 		"email":    func() { w.Email = &p.Email },
 		"name":     func() { w.Name = &p.Name },
 		"language": func() { w.Language = &p.Language },
@@ -86,14 +92,14 @@ func (p *profile) write(changed func(string) bool) api.UserWrite {
 // resolve puts the ids of organizations and teams in the place of their slugs.
 func resolve(ctx context.Context, c *client.Client, w *api.UserWrite) error {
 	if w.OrgIDs != nil {
-		ids, err := command.OrgIDs(ctx, c, *w.OrgIDs)
+		ids, err := command.IDs(ctx, c, *w.OrgIDs, command.OrgID)
 		if err != nil {
 			return err
 		}
 		w.OrgIDs = &ids
 	}
 	if w.TeamIDs != nil {
-		ids, err := command.TeamIDs(ctx, c, *w.TeamIDs)
+		ids, err := command.IDs(ctx, c, *w.TeamIDs, command.TeamID)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
 )
@@ -105,7 +107,7 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	addFlags(root.PersistentFlags())
-	root.AddCommand(serve, newWorkerCmd(), newCheckCmd(stdout, stderr), newVersionCmd(stdout))
+	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newWorkerCmd(), newHashCmd(stdout))
 	return root
 }
 
@@ -148,6 +150,7 @@ const workerCommand = "worker"
 
 func serve(ctx context.Context, cfg app.Config) error {
 	began := time.Now()
+	cfg.HashCommand = hashCommand()
 	a, err := app.New(ctx, cfg)
 	if err != nil {
 		return err
@@ -239,6 +242,31 @@ func newVersionCmd(stdout io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(stdout, versionText())
 			return err
+		},
+	}
+}
+
+const hashName = "hash"
+
+// hashCommand starts this program as newHashCmd has it.
+func hashCommand() []string {
+	if runtime.GOOS == "linux" {
+		return []string{"/proc/self/exe", hashName} // the program that runs, even if its file has been replaced
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{path, hashName}
+}
+
+// newHashCmd is what svcd starts for each password hash. A first signal does not end it: the service, which gets it, too,
+// finishes the logins it has.
+func newHashCmd(stdout io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use: hashName, Short: "Make one password hash for svcd", Hidden: true, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return auth.ServeHash(cmd.Context(), cmd.InOrStdin(), stdout)
 		},
 	}
 }

@@ -51,7 +51,7 @@ func settings() []setting {
 		{"api.adminHosts", "list", "", "Host names of the admin front, where /api/… means /api/v1/…."},
 		{"api.fronts", "map", "", "Host name to namespace, such as www.example.com=blog: on that host /api/C/… means /api/v1/_/P/C/…."},
 		{"api.trustedProxies", "list", "", "Networks whose Forwarded or X-Forwarded-For is believed, such as 10.0.0.0/8."},
-		{"admin.token", "string", "generated", "The server admin token. Without one it is made at the first start and kept in <data.dir>/admin.token."},
+		{"admin.token", "string", "generated", "The server admin token; 16 bytes or more. Without one it is made at the first start and kept in <data.dir>/admin.token."},
 		{"admin.tokenFile", "string", "", "A file with the server admin token."},
 		{"admin.user", "string", "", "Name of an administrator who is made at the start when there is no user at all; with admin.password."},
 		{"admin.password", "string", "", "Its password, 8 to 1024 bytes. When there are users, it changes nothing."},
@@ -184,6 +184,9 @@ func (r *reader) config(stderr io.Writer) app.Config {
 	cfg.SecretFiles = r.secretFiles
 	if (cfg.AdminUser == "") != (cfg.AdminPassword == "") {
 		r.fail("admin.user", "goes with admin.password or admin.passwordFile: give both or neither")
+	}
+	if n := len(cfg.AdminToken); n > 0 && n < app.MinAdminToken {
+		r.fail("admin.token", "is %d bytes long, it must be %d or more: openssl rand -hex 32 makes one", n, app.MinAdminToken)
 	}
 	if n := len(cfg.JWTSecret); n > 0 && n < 32 {
 		r.fail("auth.jwtSecret", "is %d bytes long, it must be 32 or more", n)

@@ -212,6 +212,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"store without a directory", "", map[string]string{"STORE_URI": "embedded:"}, []string{`setting store.uri: has no directory: embedded:/var/lib/svc/store`}},
 		{"store", "", map[string]string{"STORE_URI": "postgres://u:hunter2@h"}, []string{`setting store.uri: must begin with embedded:, mongodb:// or mongodb+srv://`}},
 		{"short secret", "", map[string]string{"AUTH_JWT_SECRET": "hunter2"}, []string{`setting auth.jwtSecret: is 7 bytes long, it must be 32 or more`}},
+		{"short admin token", "admin: {token: hunter2-hunter2}\n", nil, []string{`setting admin.token: is 15 bytes long, it must be 16 or more: openssl rand -hex 32 makes one`}},
 		{"secret twice", "", map[string]string{"ADMIN_TOKEN": "hunter2", "ADMIN_TOKEN_FILE": empty}, []string{`setting admin.tokenFile: give either admin.token or admin.tokenFile`}},
 		{"secret file", "", map[string]string{"ADMIN_TOKEN_FILE": "/nonexistent"}, []string{`setting admin.tokenFile: open /nonexistent: no such file or directory`}},
 		{"empty secret file", "", map[string]string{"ADMIN_TOKEN_FILE": empty}, []string{`setting admin.tokenFile: ` + empty + ` is empty`}},
@@ -269,8 +270,8 @@ func TestSettingsFileMayBeEmptyInParts(t *testing.T) {
 }
 
 func TestGivenSecretsWin(t *testing.T) {
-	got, err := read(t, "admin: {token: from-file}\n", map[string]string{"AUTH_JWT_SECRET": strings.Repeat("x", 32)})
-	if err != nil || got.AdminToken != "from-file" || string(got.JWTSecret) != strings.Repeat("x", 32) {
+	got, err := read(t, "admin: {token: from-the-settings-file}\n", map[string]string{"AUTH_JWT_SECRET": strings.Repeat("x", 32)})
+	if err != nil || got.AdminToken != "from-the-settings-file" || string(got.JWTSecret) != strings.Repeat("x", 32) {
 		t.Errorf("%q, %q, %v", got.AdminToken, got.JWTSecret, err)
 	}
 }

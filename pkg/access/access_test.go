@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
@@ -67,7 +68,7 @@ func tree(tb testing.TB) *fieldtype.Tree {
 // compile makes permissions that must be good.
 func compile(tb testing.TB, spec schema.Permissions) *access.Permissions {
 	tb.Helper()
-	p, problems := access.Compile(&spec, []string{"secret"}, []string{"serial"}, tree(tb).Cast)
+	p, problems := access.Compile(&spec, []string{"secret"}, []string{"serial"}, nil, tree(tb).Cast)
 	if len(problems) > 0 {
 		tb.Fatal(problems)
 	}
@@ -134,7 +135,7 @@ func TestRightsOfPersonalAccessTokens(t *testing.T) {
 		{"admin's", pat([]string{access.UserRead}, admin), access.UserRead, true},
 		{"beyond its scopes", pat([]string{access.UserRead}, admin), access.UserUpdate, false},
 		{"no scope's", pat([]string{access.ProjectCreate, access.ProjectRead}, admin), access.ProjectCreate, false},
-		{"everything", pat(access.Scopes(), admin), access.OrgCreate, false},
+		{"everything", pat(api.Scopes(), admin), access.OrgCreate, false},
 		{"owner has it", pat([]string{access.UserRead}, func(p *access.Principal) { p.Scopes = []string{access.UserRead} }), access.UserRead, true},
 		{"owner lacks it", pat([]string{access.UserRead}, nil), access.UserRead, false},
 		{"wildcard of the owner", pat([]string{"namespace.a.b.read"}, func(p *access.Principal) { p.Scopes = []string{"namespace.a"} }), "namespace.a.b.read", true},
@@ -164,7 +165,7 @@ func TestDecideWhoMayDoWhat(t *testing.T) {
 		{"user with a team", user(func(p *access.Principal) { p.Teams = []string{"none", "editors"} }), "get post put"},
 		{"user without an id", user(func(p *access.Principal) { p.ID = "" }), ""},
 		{"user without an id, admin", user(func(p *access.Principal) { p.ID = ""; p.IsAdmin = true }), ""},
-		{"user with every scope", user(func(p *access.Principal) { p.Scopes = access.Scopes() }), "get put"},
+		{"user with every scope", user(func(p *access.Principal) { p.Scopes = api.Scopes() }), "get put"},
 		{"admin user", user(func(p *access.Principal) { p.IsAdmin = true }), "get post put delete"},
 		{"admin", &access.Principal{Kind: access.KindAdmin}, "get post put delete"},
 		{"pat of an admin", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.IsAdmin = true }), "get post put delete"},
@@ -216,7 +217,7 @@ func TestDecideWhoMayDoWhat(t *testing.T) {
 
 func TestDecideZeroValuesDeny(t *testing.T) {
 	var none *access.Permissions
-	empty, _ := access.Compile(nil, nil, nil, nil)
+	empty, _ := access.Compile(nil, nil, nil, nil, nil)
 	for name, p := range map[string]*access.Permissions{"nil": none, "zero": {}, "without a spec": empty, "full": compile(t, shop())} {
 		for _, m := range []access.Method{0, access.Delete + 1, 255} {
 			if _, err := p.Decide(&access.Principal{Kind: access.KindAdmin}, m, env(t)); err == nil {
@@ -464,7 +465,7 @@ func TestCompileProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, problems := access.Compile(&tt.spec, nil, nil, tree(t).Cast)
+			p, problems := access.Compile(&tt.spec, nil, nil, nil, tree(t).Cast)
 			if len(problems) != 1 {
 				t.Fatalf("problems: %v", problems)
 			}
@@ -480,7 +481,7 @@ func TestCompileProblems(t *testing.T) {
 
 func TestCompileBadOperator(t *testing.T) {
 	spec := schema.Permissions{User: schema.PermissionSet{Filter: eq("status", bson.D{{Key: "$where", Value: "1"}})}}
-	_, problems := access.Compile(&spec, nil, nil, tree(t).Cast)
+	_, problems := access.Compile(&spec, nil, nil, nil, tree(t).Cast)
 	if len(problems) != 1 || problems[0].Path != "user.filter" || !strings.Contains(problems[0].Message, "$where") {
 		t.Errorf("%v", problems)
 	}
@@ -597,7 +598,7 @@ func TestRequire(t *testing.T) {
 }
 
 func TestValidScope(t *testing.T) {
-	for _, scope := range append(access.Scopes(), "namespace.a", "namespace.a.b.read", "namespace.a._actions.x.create") {
+	for _, scope := range append(api.Scopes(), "namespace.a", "namespace.a.b.read", "namespace.a._actions.x.create") {
 		if !access.ValidScope(scope) {
 			t.Errorf("%s is a scope", scope)
 		}

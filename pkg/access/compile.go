@@ -12,9 +12,9 @@ import (
 
 // compiler collects the problems of one Compile.
 type compiler struct {
-	hidden, readonly *document.PathSet
-	cast             Cast
-	problems         []errs.FieldError
+	hidden, readonly, undeclared *document.PathSet
+	cast                         Cast
+	problems                     []errs.FieldError
 }
 
 func (c *compiler) problem(path, message string) {
@@ -36,6 +36,7 @@ func (c *compiler) compileSet(path string, spec schema.PermissionSet, hasUser bo
 	if len(spec.HiddenFields) > 0 {
 		s.hidden = s.hidden.Union(document.NewPathSet(spec.HiddenFields...))
 	}
+	s.unseen = s.hidden.Union(c.undeclared)
 	if len(spec.ReadonlyFields) > 0 {
 		s.readonly = s.readonly.Union(document.NewPathSet(spec.ReadonlyFields...))
 	}

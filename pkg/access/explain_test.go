@@ -41,7 +41,9 @@ func TestExplain(t *testing.T) {
 		{"no token", &access.Principal{Kind: access.KindToken}, access.Get, "credential", "the token is empty"},
 		{"project admin token", token("admin-token"), access.Delete, "project admin token", "the project's admin token deploy has the right collections"},
 		{"token for reloads", token("reload-token"), access.Get, "project admin token", "the project's admin token admin token 3 lacks the right collections"},
-		{"pat without scope", pat([]string{"namespace.shop.items.read"}, nil), access.Put, "scopes", "the token's scopes and its owner's rights don't both give namespace.shop.items.update"},
+		{"pat without scope", pat([]string{"namespace.shop.items.read"}, nil), access.Put, "scopes", "neither the token's scopes nor its owner's give namespace.shop.items.update"},
+		{"pat whose owner has the scope", pat([]string{"namespace.shop.items.read"}, func(p *access.Principal) { p.Scopes = []string{"namespace.shop"} }), access.Put, "scopes", "the token's scopes don't give namespace.shop.items.update"},
+		{"pat whose owner lacks the scope", pat([]string{"namespace.shop"}, nil), access.Put, "scopes", "the token's scopes give, but its owner has not, namespace.shop.items.update"},
 		{"pat of an administrator", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.IsAdmin = true }), access.Put, "scopes + administrator", "the token's scopes and its owner's rights give namespace.shop.items.update; the token's owner is an administrator"},
 		{"pat whose owner may not", pat([]string{"namespace.shop"}, func(p *access.Principal) { p.Scopes = []string{"namespace.shop"} }), access.Post, "user", "the set user does not allow post"},
 	} {

@@ -63,6 +63,7 @@ type Grant struct {
 
 	Filter         *mql.Filter       // the records it holds for; nil: all
 	Hidden         *document.PathSet // paths that the caller never sees, not even in a query; nil: none
+	Declared       *document.PathSet // those of Hidden that are declared fields
 	Readonly       *document.PathSet // paths that the caller can't write
 	Unsure         *document.PathSet // paths that are hidden on some records: no query may name them
 	UnsureReadonly *document.PathSet // paths that can't be written on some records
@@ -77,31 +78,37 @@ type Permissions struct {
 	public, user *set
 	teams        map[string]*set
 	tokens       map[[32]byte]*set // by SHA-256 of the token
+	undeclared   *document.PathSet // what nobody sees
 	readonly     *document.PathSet // the collection's own
 }
 
 // set is one compiled permission set. nil and the zero set allow nothing.
 type set struct {
 	rights         [Delete + 1]schema.MethodRights
-	filter         *mql.Filter // of every request, unless bound
-	bound          *template   // makes the filter of each request
-	script         *scripted   // the same, by a script
-	hidden         *document.PathSet
+	filter         *mql.Filter       // of every request, unless bound
+	bound          *template         // makes the filter of each request
+	script         *scripted         // the same, by a script
+	hidden         *document.PathSet // declared fields
+	unseen         *document.PathSet // hidden, and what is not declared
 	readonly       *document.PathSet
 	projections    []string
 	allProjections bool
 }
 
 // Compile makes the evaluator of a collection's permissions; without any, only admins may do something. hidden and
-// readonly are the paths that the collection and its fields declare, which hold for every set. cast casts the
+// readonly are the paths that the collection and its fields declare, which hold for every set. undeclared is what nobody
+// sees, admins included: paths that are no fields where only fields may be. cast casts the
 // constants of filters by the collection's fields, as fieldtype.Tree.Cast does. Problems have paths from the
 // permissions down ("user.filter"); a token is named by the beginning of its hash.
-func Compile(spec *schema.Permissions, hidden, readonly []string, cast Cast) (*Permissions, []errs.FieldError) {
-	c := compiler{hidden: document.NewPathSet(hidden...), readonly: document.NewPathSet(readonly...), cast: cast}
+func Compile(spec *schema.Permissions, hidden, readonly []string, undeclared *document.PathSet, cast Cast) (*Permissions, []errs.FieldError) {
+	c := compiler{
+		hidden: document.NewPathSet(hidden...), readonly: document.NewPathSet(readonly...), undeclared: undeclared, cast: cast,
+	}
 	p := &Permissions{
-		teams:    map[string]*set{},
-		tokens:   map[[32]byte]*set{},
-		readonly: c.readonly,
+		teams:      map[string]*set{},
+		tokens:     map[[32]byte]*set{},
+		undeclared: undeclared,
+		readonly:   c.readonly,
 	}
 	if spec == nil {
 		return p, nil
@@ -133,7 +140,7 @@ func (p *Permissions) decide(pr *Principal, m Method, env Env, t *trace) (Grant,
 	}
 	if pr.Full() {
 		t.allow("administrator", "administrators and the server admin token may do everything")
-		return adminGrant(nil, true), nil
+		return p.adminGrant(nil, true), nil
 	}
 	switch pr.Kind {
 	case KindAnonymous:
@@ -162,7 +169,7 @@ func (p *Permissions) decideToken(pr *Principal, m Method, env Env, t *trace) (G
 	switch {
 	case ok && token.Has(AdminCollections):
 		t.allow("project admin token", "the project's admin token ", token.Name, " has the right collections")
-		return adminGrant(p.readonly, false), nil
+		return p.adminGrant(p.readonly, false), nil
 	case ok:
 		t.refuse("project admin token", "the project's admin token ", token.Name, " lacks the right collections")
 	default:
@@ -178,15 +185,27 @@ func (p *Permissions) decidePAT(pr *Principal, m Method, env Env, t *trace) (Gra
 		t.refuse("credential", "the token has no owner")
 		return Grant{}, errs.ErrDenied
 	case !pr.Has(right):
-		t.refuse("scopes", "the token's scopes and its owner's rights don't both give ", right)
+		t.refuse("scopes", lacking(pr, right), " ", right)
 		return Grant{}, errs.ErrDenied
 	}
 	t.allow("scopes", "the token's scopes and its owner's rights give ", right)
 	if pr.IsAdmin {
 		t.allow("administrator", "the token's owner is an administrator")
-		return adminGrant(nil, true), nil
+		return p.adminGrant(nil, true), nil
 	}
 	return p.decideUser(pr, m, env, t)
+}
+
+// lacking says which half of a personal access token's rights does not give a right.
+func lacking(pr *Principal, right string) string {
+	token, owner := Covers(pr.Cap, right), pr.IsAdmin || Covers(pr.Scopes, right)
+	switch {
+	case owner:
+		return "the token's scopes don't give"
+	case token:
+		return "the token's scopes give, but its owner has not,"
+	}
+	return "neither the token's scopes nor its owner's give"
 }
 
 // decideUser unites the set user, if the user belongs to the project's org or has no org limit, and those of the
@@ -217,11 +236,11 @@ func (p *Permissions) decideUser(pr *Principal, m Method, env Env, t *trace) (Gr
 	return union, err
 }
 
-// adminGrant is everything, except for what is readonly.
-func adminGrant(readonly *document.PathSet, admin bool) Grant {
+// adminGrant is everything, except for what is readonly or not declared.
+func (p *Permissions) adminGrant(readonly *document.PathSet, admin bool) Grant {
 	return Grant{
 		Bulk: true, Count: true, Facet: true, Lookup: true, Aggregate: true,
-		Readonly: readonly, AllProjections: true, SeesAll: true, Admin: admin,
+		Hidden: p.undeclared, Readonly: readonly, AllProjections: true, SeesAll: true, Admin: admin,
 	}
 }
 
@@ -251,7 +270,7 @@ func (s *set) grant(pr *Principal, m Method, env Env, t *trace, name string) (Gr
 	t.allow(name, "the set ", name, " allows ", m.String(), made)
 	return Grant{
 		Bulk: r.Bulk, Count: r.Count, Facet: r.Facet, Lookup: r.Lookup, Aggregate: r.Aggregate,
-		Filter: filter, Hidden: s.hidden, Readonly: s.readonly,
+		Filter: filter, Hidden: s.unseen, Declared: s.hidden, Readonly: s.readonly,
 		Projections: s.projections, AllProjections: s.allProjections,
 	}, nil
 }
@@ -261,7 +280,7 @@ func unite(a, b Grant) Grant {
 	u := Grant{
 		Bulk: a.Bulk || b.Bulk, Count: a.Count || b.Count, Facet: a.Facet || b.Facet,
 		Lookup: a.Lookup || b.Lookup, Aggregate: a.Aggregate || b.Aggregate,
-		Hidden: join(a.Hidden, b.Hidden), Readonly: join(a.Readonly, b.Readonly),
+		Hidden: a.Hidden.Union(b.Hidden), Declared: a.Declared.Union(b.Declared), Readonly: a.Readonly.Union(b.Readonly),
 		AllProjections: a.AllProjections || b.AllProjections,
 	}
 	if a.Filter != nil && b.Filter != nil { // nil is every record, and so is a union with it
@@ -273,12 +292,4 @@ func unite(a, b Grant) Grant {
 		u.Projections = slices.Compact(u.Projections)
 	}
 	return u
-}
-
-// join is the union of two path sets, most often one and the same.
-func join(a, b *document.PathSet) *document.PathSet {
-	if a == b {
-		return a
-	}
-	return a.Union(b)
 }

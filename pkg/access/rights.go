@@ -3,9 +3,12 @@ package access
 import (
 	"slices"
 	"strings"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/schema"
 )
 
-// The system rights. Those that Scopes lists can be given to users and tokens; the others are an admin's alone.
+// The system rights. Those that api.Scopes lists can be given to users and tokens; the others are an admin's alone.
 const (
 	ProjectRead             = "project.read"
 	ProjectReload           = "project.reload"
@@ -35,15 +38,6 @@ const (
 	AuditVerify   = "audit.verify"
 )
 
-// Scopes lists the system rights that can be granted. Besides them there are, for each project, namespace.<ns> (all of
-// the following), namespace.<ns>.<col>.read, .create, .update, .delete and namespace.<ns>._actions.<name>.read, .create.
-func Scopes() []string {
-	return []string{
-		ProjectRead, ProjectReload, ProjectRegenerateSearch, ProjectBackup, ProjectSnapshot,
-		UserRead, UserCreate, UserUpdate, UserDelete, OrgRead, TeamRead, AuditRead, LLMChat, ServerShutdown,
-	}
-}
-
 // adminOnly lists the rights that no scope gives.
 func adminOnly() []string {
 	return []string{
@@ -55,11 +49,11 @@ func adminOnly() []string {
 // namespacePrefix begins every right inside a project.
 const namespacePrefix = "namespace."
 
-// ValidScope says that a scope can be granted: it is one of Scopes, or has one of the namespace forms.
+// ValidScope says that a scope can be granted: it is one of api.Scopes, or has one of the namespace forms.
 func ValidScope(scope string) bool {
 	rest, ok := strings.CutPrefix(scope, namespacePrefix)
 	if !ok {
-		return slices.Contains(Scopes(), scope)
+		return slices.Contains(api.Scopes(), scope)
 	}
 	parts := strings.Split(rest, ".")
 	if slices.Contains(parts, "") {
@@ -76,6 +70,9 @@ func ValidScope(scope string) bool {
 	return false
 }
 
+// NearestScope gives the system right that a mistyped scope most likely means, or "".
+func NearestScope(word string) string { return schema.Nearest(word, api.Scopes()) }
+
 // Place is a project and its collections and actions, as far as they are known.
 type Place struct {
 	Namespace   string
@@ -83,10 +80,10 @@ type Place struct {
 	Actions     []string
 }
 
-// Grantable lists the scopes that a user may give a personal access token now: those that they have, among Scopes, what the
+// Grantable lists the scopes that a user may give a personal access token now: those that they have, among api.Scopes, what the
 // places make possible, and their own ones there. It is sorted.
 func Grantable(p *Principal, places []Place) []string {
-	all := Scopes()
+	all := api.Scopes()
 	for _, place := range places {
 		all = append(all, namespacePrefix+place.Namespace)
 		for _, c := range place.Collections {

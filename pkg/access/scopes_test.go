@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 )
 
 // TestEveryScopeOfTheInterface goes through the scopes that the interface names: each can be given to a user and by them to a
@@ -19,8 +20,8 @@ func TestEveryScopeOfTheInterface(t *testing.T) {
 		"project.read", "project.reload", "project.regenerate-search", "project.backup", "project.snapshot", "user.read", "user.create",
 		"user.update", "user.delete", "org.read", "team.read", "audit.read", "llm.chat", "server.shutdown",
 	}
-	if system := scopes[7:]; !cmp.Equal(slices.Sorted(slices.Values(system)), slices.Sorted(slices.Values(access.Scopes()))) {
-		t.Error(cmp.Diff(system, access.Scopes()))
+	if system := scopes[7:]; !cmp.Equal(slices.Sorted(slices.Values(system)), slices.Sorted(slices.Values(api.Scopes()))) {
+		t.Error(cmp.Diff(system, api.Scopes()))
 	}
 	places := []access.Place{{Namespace: "blog", Collections: []string{"articles"}}, {Namespace: "shop", Collections: []string{"items"}}}
 	wider := func(a, b string) bool { return a == "namespace.blog" && strings.HasPrefix(b, a+".") }
@@ -78,7 +79,7 @@ func TestGrantable(t *testing.T) {
 		"a wildcard":              {user("namespace.blog"), all},
 		"of a project beyond one": {user("namespace.away", "namespace.away.x.read", "namespace.blogs.x.read"), []string{}},
 		"an administrator": {
-			&access.Principal{Kind: access.KindUser, ID: "b", IsAdmin: true}, slices.Sorted(slices.Values(append(access.Scopes(), all...))),
+			&access.Principal{Kind: access.KindUser, ID: "b", IsAdmin: true}, slices.Sorted(slices.Values(append(api.Scopes(), all...))),
 		},
 		"the admin token's kind is no user's": {&access.Principal{Kind: access.KindToken}, []string{}},
 	} {

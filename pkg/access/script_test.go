@@ -16,7 +16,7 @@ func TestFilterOfAScript(t *testing.T) {
 	t.Parallel()
 	script := &schema.Script{Type: "javascript", File: "f.js"}
 	sets := schema.PermissionSet{Methods: schema.Methods{Get: single}, Filter: &schema.FilterSpec{Script: script}}
-	p, problems := access.Compile(&schema.Permissions{Public: sets, User: sets}, nil, nil, tree(t).Cast)
+	p, problems := access.Compile(&schema.Permissions{Public: sets, User: sets}, nil, nil, nil, tree(t).Cast)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -63,8 +63,9 @@ func ParseAuditPlace(text string) (AuditPlace, error) {
 type AuditReport struct {
 	OK       bool           `json:"ok"`
 	Entries  int64          `json:"entries"`
-	Anchor   AuditPlace     `json:"anchor"` // entries up to this one have expired
-	Head     AuditPlace     `json:"head"`   // the newest entry
+	Unsealed int64          `json:"unsealed,omitempty"` // that are not in the chain yet
+	Anchor   AuditPlace     `json:"anchor"`             // entries up to this one have expired
+	Head     AuditPlace     `json:"head"`               // the newest entry
 	Problems []AuditProblem `json:"problems"`
 	More     bool           `json:"more,omitempty"` // there are more problems than are listed
 }

@@ -7,6 +7,7 @@ type Problem struct {
 	Status    int             `json:"status"`             // the HTTP status
 	Code      string          `json:"code"`               // stable slug, such as "project_not_found"
 	Detail    string          `json:"detail"`             // a sentence for a person
+	Right     string          `json:"right,omitempty"`    // of a 403, for users: what they lack, "project.read" or "update on articles"
 	RequestID string          `json:"requestId"`          // finds the request in the log
 	Errors    []FieldError    `json:"errors,omitempty"`   // problems by place in the body
 	Problems  []ConfigProblem `json:"problems,omitempty"` // problems by place in config files, on a refused config

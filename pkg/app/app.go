@@ -88,6 +88,8 @@ type Config struct {
 
 	// PasswordCost is that of password hashes, for tests, which make many. No setting has it: zero is auth.DefaultParams.
 	PasswordCost auth.Params
+	// HashCommand starts a process that runs auth.ServeHash, for each password hash. Empty: hashes are made in this one.
+	HashCommand []string
 }
 
 // App is the service, put together. Run it once.
@@ -171,6 +173,18 @@ func checkProjectsDir(dir string) error {
 	return fmt.Errorf("%w: set projects.dir to the directory that holds the projects' config files", err)
 }
 
+// newHasher makes what hashes passwords. Logins leave cores for the rest.
+func (cfg *Config) newHasher() *auth.Hasher {
+	cost, parallel := cfg.PasswordCost, max(1, runtime.GOMAXPROCS(0)/2)
+	if cost == (auth.Params{}) {
+		cost = auth.DefaultParams()
+	}
+	if len(cfg.HashCommand) == 0 {
+		return auth.NewHasher(cost, parallel)
+	}
+	return auth.NewProcessHasher(cost, parallel, cfg.HashCommand, cfg.Logger)
+}
+
 // wire makes the parts, from the store up to the door.
 func (a *App) wire(ctx context.Context) error {
 	cfg := a.cfg
@@ -181,10 +195,7 @@ func (a *App) wire(ctx context.Context) error {
 	registerer := prometheus.NewRegistry()
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	if cfg.PasswordCost == (auth.Params{}) {
-		cfg.PasswordCost = auth.DefaultParams()
-	}
-	hasher := auth.NewHasher(cfg.PasswordCost, max(1, runtime.GOMAXPROCS(0)/2)) // logins leave cores for the rest
+	hasher := cfg.newHasher()
 	a.logs = audit.New(audit.Options{
 		Store: a.store, Now: cfg.Now, Logger: cfg.Logger, Holder: holder(), SystemDatabase: system.DatabaseName, SystemRetention: cfg.AuditRetention,
 	})
@@ -251,7 +262,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: service, Actions: called, System: models, Audit: a.logs, Registry: registry, Auth: authn, Users: models.Users, Orgs: models.Orgs, Teams: models.Teams, Tokens: models.Tokens, Projects: models.Projects,
+		Records: service, Actions: called, System: models, Audit: a.logs, Registry: registry, Auth: authn,
 		Control: a.control, Jobs: due, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,

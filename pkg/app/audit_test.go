@@ -14,6 +14,7 @@ import (
 
 const auditConfig = `
 namespace: notes
+admin: {tokens: [{name: deploy, value: ` + projectToken + `}]}
 audit: {enabled: true}
 collections:
   - name: notes
@@ -155,7 +156,11 @@ func TestProjectAudit(t *testing.T) {
 	if body := s.do("GET", path, admin).body; strings.Contains(body, "canary") || !strings.Contains(body, `"secret":"[redacted]"`) {
 		t.Error(body)
 	}
-	if report := s.do("GET", "/api/v1/audit/verify?project=notes", admin); !strings.HasPrefix(report.body, `{"ok":true,"entries":2,`) {
+	s.do("POST", "/api/v1/_/notes/notes", token(projectToken), text(`{"text": "c"}`)).want(t, http.StatusCreated)
+	if entries = s.trail(path+"?sort=-at", admin); len(entries) != 3 || entries[0].Actor.Name != "deploy" {
+		t.Errorf("the name of an admin token: %+v", entries)
+	}
+	if report := s.do("GET", "/api/v1/audit/verify?project=notes", admin); !strings.HasPrefix(report.body, `{"ok":true,"entries":3,`) {
 		t.Error(report.body)
 	}
 	for _, name := range []string{"svc.audit", "svc.audit_head", "svc%2Eaudit"} {

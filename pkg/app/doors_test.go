@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/httpapi"
 )
@@ -307,7 +307,7 @@ func newDoors(t *testing.T, uri string, change func(*app.Config)) *doors {
 	s.do("DELETE", "/api/v1/token/"+gone, session(s.login("owner"))).want(t, http.StatusOK)
 	d.ids["token"], _ = d.pat("owner", nil)
 	_, patReads := d.pat("owner", map[string]any{"scopes": []string{"namespace.shop.items.read"}})
-	_, patWrites := d.pat("owner", map[string]any{"scopes": append(access.Scopes(), "namespace.shop")})
+	_, patWrites := d.pat("owner", map[string]any{"scopes": append(api.Scopes(), "namespace.shop")})
 	_, patManager := d.pat("manager2", map[string]any{"scopes": manages})
 	d.callers = map[string]option{
 		"patReads": session(patReads), "patWrites": header("Authorization", "Bearer "+patWrites), "patManager": session(patManager),

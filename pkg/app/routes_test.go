@@ -53,7 +53,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/api/v1/me", []option{session(session1)}, "200", `"username":"ann"`},
 		{"GET", "/api/v1/me", []option{admin}, "200", `"kind":"admin"`},
 		{"PUT", "/api/v1/me/password", []option{text(`{}`)}, denied, ""},
-		{"PUT", "/api/v1/me/password", []option{session(session1), text(`{"currentPassword": "x", "newPassword": "` + password + `3"}`)}, "403 login_failed: wrong username or password", ""},
+		{"PUT", "/api/v1/me/password", []option{session(session1), text(`{"currentPassword": "x", "newPassword": "` + password + `3"}`)}, "403 login_failed: the present password is wrong", ""},
 		{"POST", "/api/v1/logout?all=maybe", []option{session(session1)}, "400 bad_parameter: all must be true or false", ""},
 		{"POST", "/api/v1/admin/keys/rotate", nil, denied, ""},
 		{"POST", "/api/v1/admin/keys/rotate", []option{session(session1)}, denied, ""},

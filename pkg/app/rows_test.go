@@ -244,16 +244,25 @@ func TestS55(t *testing.T) {
 	}
 }
 
-// S59: an admin token that is set to nothing opens nothing; there is no mode in which checks are off.
+// S59: an admin token that is set to nothing, or can be guessed, opens nothing; there is no mode in which checks are off.
 func TestS59(t *testing.T) {
-	for name, write := range map[string]string{"empty": "", "blank": " \n"} {
+	for write, want := range map[string]string{
+		"": "is empty", " \n": "is empty",
+		"fifteen bytes..\n": "is 15 bytes long, it must be 16 or more: openssl rand -hex 32 makes one",
+	} {
 		cfg := storeConfig(t, "", io.Discard)
 		cfg.AdminToken = ""
 		if err := os.WriteFile(app.AdminTokenFile(cfg.DataDir), []byte(write), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := app.New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "is empty") {
-			t.Errorf("%s: %v", name, err)
+		if _, err := app.New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", write, err)
+		}
+		if cfg.AdminToken = strings.TrimSpace(write); cfg.AdminToken == "" {
+			continue
+		}
+		if _, err := app.New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q set: %v", write, err)
 		}
 	}
 	var dataDir string

@@ -23,7 +23,7 @@ func AdminTokenFile(dataDir string) string { return filepath.Join(dataDir, "admi
 // start and is kept in a file that only its owner can read.
 func adminToken(ctx context.Context, cfg Config) (string, error) {
 	if cfg.AdminToken != "" {
-		return cfg.AdminToken, nil
+		return longEnough(cfg.AdminToken, "the admin token")
 	}
 	path := AdminTokenFile(cfg.DataDir)
 	data, err := os.ReadFile(path) //nolint:gosec // whoever sets the service up names its directory
@@ -31,7 +31,7 @@ func adminToken(ctx context.Context, cfg Config) (string, error) {
 	case err == nil && strings.TrimSpace(string(data)) == "":
 		return "", fmt.Errorf("the admin token file %s is empty: delete it to have a new one made", path)
 	case err == nil:
-		return strings.TrimSpace(string(data)), nil
+		return longEnough(strings.TrimSpace(string(data)), "the admin token in the file "+path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("admin token: %w", err)
 	}
@@ -42,6 +42,16 @@ func adminToken(ctx context.Context, cfg Config) (string, error) {
 		return "", fmt.Errorf("admin token: %w", err)
 	}
 	cfg.Logger.InfoContext(ctx, "server admin token generated", "file", path)
+	return token, nil
+}
+
+// MinAdminToken is how many bytes the server admin token has at least. There is no delay for those who guess it.
+const MinAdminToken = 16
+
+func longEnough(token, what string) (string, error) {
+	if n := len(token); n < MinAdminToken {
+		return "", fmt.Errorf("%s is %d bytes long, it must be %d or more: openssl rand -hex 32 makes one", what, n, MinAdminToken)
+	}
 	return token, nil
 }
 

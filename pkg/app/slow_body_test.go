@@ -15,7 +15,7 @@ import (
 // for the body.
 func (s *service) slowly(method, path, credential, body string, meanwhile func()) answer {
 	s.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (s *service) pat(owner string, scopes ...string) (id, value string) {
 
 // allScopes is every scope there is in blog.
 func allScopes() []string {
-	all := append(access.Scopes(), "namespace.blog")
+	all := append(api.Scopes(), "namespace.blog")
 	for _, m := range []access.Method{access.Get, access.Post, access.Put, access.Delete} {
 		all = append(all, access.RecordRight("blog", "items", m))
 	}
@@ -103,7 +103,7 @@ func TestS24PATScopeEscalation(t *testing.T) {
 	onStores(t, func(t *testing.T, cfg app.Config) {
 		s := runTokens(t, cfg)
 		_, root := s.user("root", map[string]any{"isAdmin": true})
-		ownerID, owner := s.user("owner", map[string]any{"scopes": append(access.Scopes(), "namespace.blog")})
+		ownerID, owner := s.user("owner", map[string]any{"scopes": append(api.Scopes(), "namespace.blog")})
 		for name, login := range map[string]string{"administrator": root, "owner": owner} {
 			_, none := s.pat(login)
 			_, all := s.pat(login, allScopes()...)

@@ -482,7 +482,7 @@ func TestList(t *testing.T) {
 
 func where(path, v string) query.Where { return query.Where{Filter: bson.D{{Key: path, Value: v}}} }
 
-func ids(page *audit.Page) (out []string) {
+func ids(page query.Page[audit.Entry]) (out []string) {
 	for _, e := range page.Items {
 		out = append(out, e.RecordID)
 	}

@@ -36,11 +36,7 @@ const endsID = "chain"
 // readEnds reads the ends; those of a log that was never sealed are zero.
 func readEnds(ctx context.Context, from store.Reader) (ends, error) {
 	e := ends{ID: endsID}
-	kind, data, err := bson.MarshalValue(endsID)
-	if err != nil {
-		return e, errs.Wrap(err, "encode an id")
-	}
-	doc, err := from.Get(ctx, bson.RawValue{Type: kind, Value: data})
+	doc, err := from.Get(ctx, store.Name(endsID))
 	if errors.Is(err, errs.ErrNotFound) {
 		return e, nil
 	}
@@ -53,7 +49,7 @@ func readEnds(ctx context.Context, from store.Reader) (ends, error) {
 // writeOp is the write of the ends.
 func (e ends) writeOp() (store.Op, error) {
 	doc, err := bson.Marshal(e)
-	return store.Op{Kind: store.Replace, Doc: doc, ID: bson.Raw(doc).Lookup("_id"), Upsert: true}, err
+	return store.Op{Kind: store.Replace, Doc: doc, ID: store.Name(endsID), Upsert: true}, err
 }
 
 // sealed gives an entry its place behind prev. The hash covers every byte of the entry as it is stored, but for the hash

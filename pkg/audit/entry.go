@@ -29,7 +29,7 @@ const (
 	OpLogin       = "login"
 	OpLoginFailed = "login_failed" // a password was checked and found wrong
 	OpLogout      = "logout"
-	OpPassword    = "password" // users change their own password
+	OpPassword    = "password" // a user's password is set, by themselves or by who manages them; other fields, perhaps, with it
 	OpReload      = "reload"
 	OpRotateKeys  = "rotate-keys"
 	OpShutdown    = "shutdown"
@@ -68,11 +68,6 @@ type Actor struct {
 	Kind string `bson:"kind"` // as access.Kind, or "service" for what nobody asked for
 	ID   string `bson:"id,omitempty"`
 	Name string `bson:"name,omitempty"`
-}
-
-// UserActor is a user who has just shown a password, and has no principal yet.
-func UserActor(id, name string) Actor {
-	return Actor{Kind: string(access.KindUser), ID: id, Name: name}
 }
 
 // Caller is who makes a request, and how. The door puts it on the request's context; entries that are written on behalf

@@ -21,15 +21,6 @@ const maxTime = 10 * time.Second
 
 var errTooSlow = errs.New(errs.Invalid, "query_too_slow", "the list takes too long: narrow the filter, for example by at")
 
-// Page is one page of a list.
-type Page struct {
-	Items         []Entry
-	Limit, Offset int64
-	HasMore       bool   // there are entries behind the last item
-	Next          string // Params.After of the next page; "" at the end
-	Total         *int64 // how many match, if that was asked for
-}
-
 // Reader says what somebody may see of an entry: it takes out what they may not, and gives false when nothing is left.
 type Reader func(e *Entry) bool
 
@@ -51,29 +42,39 @@ func resolver() query.Resolver {
 	for _, name := range []string{"kind", "op", "namespace", "collection", "recordId", "tokenId", "requestId", "address"} {
 		fields = append(fields, field("", name))
 	}
-	return query.Resolver{Tree: fieldtype.NewTree(fields, true), Limits: query.Limits{
-		DefaultLimit: 100, MaxLimit: 1000, MaxOffset: 10_000,
-		MaxFilterBytes: 8192, MaxFilterDepth: 8, MaxFilterClauses: 100, MaxInValues: 1000, MaxSortFields: 8, Regex: "any",
-	}}
+	return query.Resolver{Tree: fieldtype.NewTree(fields, true), Limits: query.DefaultLimits()}
+}
+
+// newestFirst is the order of a list that asks for none.
+func newestFirst() mql.Sort { return mql.Sort{{Path: "at", Desc: true}, {Path: "_id", Desc: true}} }
+
+// Nothing is the list of a reader who may see no entry: the params are held against the rules, and no log is read.
+func Nothing(params query.Params) (query.Page[Entry], error) {
+	q, err := resolver().Query(params, newestFirst())
+	page := query.Page[Entry]{Items: []Entry{}, Limit: q.Limit, Offset: q.Skip}
+	if params.Count {
+		page.Total = new(int64)
+	}
+	return page, err
 }
 
 // List reads the page that params ask for, newest first unless they say otherwise. see is who reads; nil sees all.
 // Entries that a reader may not see are as if they were not there, for offset and count as well.
-func (l *Log) List(ctx context.Context, params query.Params, see Reader) (*Page, error) {
-	q, err := resolver().Query(params, mql.Sort{{Path: "at", Desc: true}, {Path: "_id", Desc: true}})
+func (l *Log) List(ctx context.Context, params query.Params, see Reader) (page query.Page[Entry], err error) {
+	q, err := resolver().Query(params, newestFirst())
 	if err != nil {
-		return nil, err
+		return page, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errTooSlow)
 	defer cancel()
-	page := &Page{Items: []Entry{}, Limit: q.Limit, Offset: q.Skip}
-	if err = l.page(ctx, q, see, page); err == nil && params.Count {
+	page = query.Page[Entry]{Items: []Entry{}, Limit: q.Limit, Offset: q.Skip}
+	if err = l.page(ctx, q, see, &page); err == nil && params.Count {
 		var n int64
 		n, err = l.count(ctx, q.Filter, see)
 		page.Total = &n
 	}
 	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errTooSlow) {
-		return nil, errTooSlow.With(err)
+		return page, errTooSlow.With(err)
 	}
 	return page, err
 }
@@ -84,7 +85,7 @@ var errPageFull = errors.New("page full")
 // maxPageSize bounds the bytes of a page, of what its reader sees: where it ends tells nothing of the rest. A page that is cut by it says that there is more.
 const maxPageSize = 32 << 20
 
-func (l *Log) page(ctx context.Context, q store.Query, see Reader, page *Page) error {
+func (l *Log) page(ctx context.Context, q store.Query, see Reader, page *query.Page[Entry]) error {
 	skip := q.Skip
 	if q.Skip, q.Limit = 0, 0; page.Limit == 0 { // these count what the reader sees
 		return nil

@@ -106,7 +106,7 @@ func (l *Log) Prepare(ctx context.Context) error {
 }
 
 // Write makes a change and the entries about it, both or neither. change writes through tx only, and may run several
-// times: see store.Database.Transact. Who did it and when is filled in, unless an entry says so itself.
+// times: see store.Database.Transact. Who did it and when is filled in.
 func (l *Log) Write(ctx context.Context, change func(ctx context.Context, tx store.Tx) error, entries ...Entry) error {
 	return l.WriteAll(ctx, func(ctx context.Context, tx store.Tx) ([]Entry, error) { return entries, change(ctx, tx) })
 }
@@ -168,10 +168,7 @@ func (l *Log) inserts(ctx context.Context, entries []Entry) ([]store.Op, error) 
 	ops := make([]store.Op, len(entries))
 	for i, e := range entries {
 		e.ID, e.At = bson.NewObjectIDFromTimestamp(now), now
-		if e.Actor == (Actor{}) {
-			e.Actor = by.Actor
-		}
-		e.TokenID, e.RequestID, e.Address = by.TokenID, by.RequestID, by.Address
+		e.Actor, e.TokenID, e.RequestID, e.Address = by.Actor, by.TokenID, by.RequestID, by.Address
 		if keep := l.logs.opts.SystemRetention; e.Kind == System && keep > 0 {
 			e.Expires = now.Add(keep)
 		}
@@ -185,11 +182,16 @@ func (l *Log) inserts(ctx context.Context, entries []Entry) ([]store.Op, error) 
 	return ops, nil
 }
 
+// mark notes that a log may have entries to seal.
+func (ls *Logs) mark(database string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.dirty[database] = true
+}
+
 // written wakes the sealer.
 func (ls *Logs) written(database string) {
-	ls.mu.Lock()
-	ls.dirty[database] = true
-	ls.mu.Unlock()
+	ls.mark(database)
 	select {
 	case ls.wake <- struct{}{}:
 	default: // it is awake

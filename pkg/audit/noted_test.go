@@ -3,6 +3,7 @@ package audit_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/lease"
 )
 
 // forget does away with a log, as somebody with the store would who then writes another one.
@@ -98,4 +100,23 @@ func (f *fixture) expire() {
 	if err := f.log.Prune(f.Context()); err != nil {
 		f.Fatal(err)
 	}
+}
+
+// TestVerifyWithoutSealing has a log that another process is sealing, and does not get on with: what is sealed can be
+// verified nevertheless.
+func TestVerifyWithoutSealing(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store.Store) {
+		f := newFixture(t, s)
+		f.fill(3)
+		before := f.verify()
+		if _, err := lease.New(s.Database(f.database), "another", nil).Acquire(t.Context(), "audit", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		entry := audit.Entry{Kind: audit.Records, Op: audit.OpUpdate, Collection: "articles", RecordID: "4"}
+		f.append(entry, entry)
+		got := f.verify()
+		if got.Head != before.Head || got.Entries != 3 || got.Unsealed != 2 || len(got.Problems) > 0 {
+			t.Errorf("got %+v, want 3 entries, 2 that are not sealed, and the head %v", got, before.Head)
+		}
+	})
 }

@@ -31,24 +31,9 @@ func State(doc bson.Raw, secret *document.PathSet) (bson.Raw, error) {
 		}
 	}
 	if len(doc) > maxState {
-		return omitted(doc)
+		return document.Marshal(bson.D{{Key: Omitted, Value: int64(len(doc))}})
 	}
-	if secret == nil {
-		return doc, nil
-	}
-	d, err := document.Unmarshal(doc)
-	if err != nil {
-		return nil, err
-	}
-	redacted, err := document.Marshal(redactObject(d, "", secret))
-	if err == nil && len(redacted) > maxState { // Redacted is longer than many a value
-		return omitted(doc)
-	}
-	return redacted, err
-}
-
-func omitted(doc bson.Raw) (bson.Raw, error) {
-	return document.Marshal(bson.D{{Key: Omitted, Value: int64(len(doc))}})
+	return doc, nil
 }
 
 func redactObject(d bson.D, path string, secret *document.PathSet) bson.D {

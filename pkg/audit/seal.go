@@ -68,9 +68,7 @@ func (ls *Logs) patrol(ctx context.Context, databases func(ctx context.Context) 
 		ls.opts.Logger.WarnContext(ctx, "the audit logs can't be listed; they are looked at again", "error", err)
 	}
 	for _, name := range names {
-		ls.mu.Lock()
-		ls.dirty[name] = true
-		ls.mu.Unlock()
+		ls.mark(name)
 		if err := ls.Of(name).prune(ctx); err != nil && !errors.Is(err, lease.ErrHeld) && ctx.Err() == nil {
 			ls.opts.Logger.WarnContext(ctx, "expired entries of an audit log stay for now", "database", name, "error", err)
 		}
@@ -88,9 +86,7 @@ func (ls *Logs) sealDirty(ctx context.Context) (pause time.Duration) {
 		if err == nil {
 			continue
 		}
-		ls.mu.Lock()
-		ls.dirty[name] = true
-		ls.mu.Unlock()
+		ls.mark(name)
 		if errors.Is(err, lease.ErrHeld) || errors.Is(err, lease.ErrLost) {
 			pause = max(pause, heldPause)
 			continue
@@ -230,18 +226,15 @@ func (l *Log) prune(ctx context.Context) error {
 			ops = append(ops, store.Op{Kind: store.Delete, ID: bson.RawValue{Type: id.Type, Value: bytes.Clone(id.Value)}})
 			return nil
 		})
-		if err != nil && !errors.Is(err, errBatchFull) || len(ops) == 0 {
-			return false, ignore(err, errBatchFull)
+		more = err == nil && len(ops) == batchEntries
+		if errors.Is(err, errBatchFull) { // what comes now stays
+			err = nil
 		}
-		return err == nil && len(ops) == batchEntries, l.commit(ctx, tx, ends, ops)
+		if err != nil || len(ops) == 0 {
+			return false, err
+		}
+		return more, l.commit(ctx, tx, ends, ops)
 	})
-}
-
-func ignore(err, ignored error) error {
-	if errors.Is(err, ignored) {
-		return nil
-	}
-	return err
 }
 
 // placed are the entries that say of themselves that they are sealed.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -36,16 +37,21 @@ type Problem struct {
 // Report is what Verify has to say. Without problems the log is intact between its ends.
 type Report struct {
 	Entries  int64 // that were looked at
+	Unsealed int64 // that came a moment ago, or that nobody can seal just now: they have no place in the chain yet
 	Anchor   Place // the entry before the oldest one: those up to it have expired
 	Head     Place // the newest entry. Whoever notes it elsewhere can tell later that nobody rewrote the whole log
 	Problems []Problem
 	More     bool // there are more problems than are listed
 }
 
-// Verify seals what there is, then checks the whole chain, at one point in time. noted is a head that it had earlier, which
+// sealTime bounds how long Verify waits for new entries to be sealed. On MongoDB, a process that was killed while it sealed
+// keeps others from it until the server ends its transaction.
+const sealTime = 5 * time.Second
+
+// Verify seals what there is, if that can be done soon, then checks the whole chain, at one point in time. noted is a head that it had earlier, which
 // was kept elsewhere: the log still has to have it. nil is none.
 func (l *Log) Verify(ctx context.Context, noted *Place) (*Report, error) {
-	if err := l.Seal(ctx); err != nil {
+	if err := l.sealSoon(ctx); err != nil {
 		return nil, err
 	}
 	view, err := l.db.View(ctx)
@@ -54,6 +60,16 @@ func (l *Log) Verify(ctx context.Context, noted *Place) (*Report, error) {
 	}
 	report, err := verify(ctx, view, noted)
 	return report, errors.Join(err, view.Close())
+}
+
+func (l *Log) sealSoon(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, sealTime)
+	defer cancel()
+	err := l.Seal(bounded)
+	if bounded.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return err
 }
 
 func verify(ctx context.Context, view store.View, noted *Place) (*Report, error) {
@@ -72,7 +88,8 @@ func verify(ctx context.Context, view store.View, noted *Place) (*Report, error)
 	var same []bson.Raw // entries that claim one place
 	var seq int64
 	err = view.Collection(entriesName).Find(ctx, q, func(doc bson.Raw) error {
-		if sealable(doc) { // it came a moment ago
+		if sealable(doc) {
+			v.report.Unsealed++
 			return nil
 		}
 		n, ok := doc.Lookup("seq").AsInt64OK()

@@ -3,5 +3,5 @@
 //
 // Start reading at Auth.Authenticate and Auth.Login. What does not live here: what a caller may do (pkg/access), the
 // records of users (pkg/system), and collection tokens, which only their project can judge: Authenticate passes on
-// their hash.
+// their hash. process.go has password hashes made by other processes, so that requests do not wait for them.
 package auth

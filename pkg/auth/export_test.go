@@ -1,6 +1,9 @@
 package auth
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Canonical reads a PHC string and writes it again.
 func Canonical(s string) (string, error) {
@@ -14,9 +17,9 @@ func (h *Hasher) Acquire(ctx context.Context) (func(), error) { return h.acquire
 // WatchDerive has fn called around each time that a key is made of a password, with what it costs.
 func (h *Hasher) WatchDerive(fn func(p Params) (done func())) {
 	inner := h.derive
-	h.derive = func(p Params, password string, salt []byte, size uint32) []byte {
+	h.derive = func(ctx context.Context, p Params, password string, salt []byte, size uint32) []byte {
 		defer fn(p)()
-		return inner(p, password, salt, size)
+		return inner(ctx, p, password, salt, size)
 	}
 }
 
@@ -28,14 +31,20 @@ func (h *Hasher) Queued() int { return len(h.queue) }
 
 // Verify compares a password with a hash.
 func (h *Hasher) Verify(stored, password string) (ok, outdated bool, err error) {
-	return h.verify(stored, password)
+	return h.verify(context.Background(), stored, password)
 }
 
 // Decoy is what unknown users' passwords are compared with.
 func (a *Auth) Decoy() string { return a.decoy }
 
-// AddrKey is the key under which failures from an address are counted.
-func AddrKey(addr string) string { return addrKey(addr) }
+// AddrKeys are the keys under which failures from an address are counted.
+func AddrKeys(addr string) string {
+	var keys []string
+	for _, c := range counters("", addr)[1:] {
+		keys = append(keys, c.key)
+	}
+	return strings.Join(keys, " ")
+}
 
 // OnVerify calls fn with each value of a personal access token that is compared, and what with.
 func (a *Auth) OnVerify(fn func(value string, stored []byte)) {

@@ -20,6 +20,8 @@ import (
 
 const (
 	freeFailures = 3 // this many have no consequence
+	// freeInSite is that for the 65,536 networks of IPv6 that one site may have.
+	freeInSite   = 30
 	firstDelay   = time.Second
 	longestDelay = 15 * time.Minute
 	// forgetAfter ends the count of failures; it is well above the longest delay.
@@ -28,7 +30,10 @@ const (
 	pruneAtOnce = 1000
 )
 
-var errLogin = errs.New(errs.Denied, "login_failed", "wrong username or password")
+var (
+	errLogin    = errs.New(errs.Denied, "login_failed", "wrong username or password")
+	errPassword = errs.New(errs.Denied, "login_failed", "the present password is wrong")
+)
 
 // Session is a session token and when it expires.
 type Session struct {
@@ -38,7 +43,7 @@ type Session struct {
 
 // Login checks a password and starts a session. addr is the caller's network address. A wrong password, an unknown
 // name and a deactivated user get one answer after the same time. Failures are counted by user and by address: from the
-// fourth on there is a growing delay, in which every try is errs.Throttled with RetryAfter, and does not count.
+// fourth on, or for all networks of a site with IPv6 together the 31st, there is a growing delay, in which every try is errs.Throttled with RetryAfter, and does not count.
 func (a *Auth) Login(ctx context.Context, username, password, addr string) (Session, error) {
 	release, err := a.admit(ctx, username, password, addr)
 	if err != nil {
@@ -51,9 +56,9 @@ func (a *Auth) Login(ctx context.Context, username, password, addr string) (Sess
 	}
 	rehash := ""
 	if outdated {
-		rehash = a.hasher.hash(password)
+		rehash = a.hasher.hash(ctx, password)
 	}
-	ctx = audit.WithActor(ctx, audit.UserActor(u.ID.Hex(), u.Username))
+	ctx = audit.WithActor(ctx, audit.Actor{Kind: string(access.KindUser), ID: u.ID.Hex(), Name: u.Username})
 	u, err = a.system.Users.LoggedIn(ctx, u, rehash)
 	if errors.Is(err, errs.ErrDenied) || errors.Is(err, errs.ErrNotFound) { // has another password meanwhile, or is gone
 		return Session{}, errLogin
@@ -75,6 +80,9 @@ func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current,
 		return Session{}, errs.Validation([]errs.FieldError{{Path: "password", Rule: "len", Message: msg}})
 	}
 	u, err = a.confirm(ctx, u.Username, current, addr)
+	if errors.Is(err, errLogin) {
+		return Session{}, errPassword
+	}
 	if err != nil {
 		return Session{}, err
 	}
@@ -82,6 +90,9 @@ func (a *Auth) ChangePassword(ctx context.Context, p *access.Principal, current,
 		return Session{}, errs.ErrDenied
 	}
 	u, err = a.system.Users.SetPassword(ctx, u, next)
+	if errors.Is(err, errs.ErrNotFound) { // deleted meanwhile
+		return Session{}, errs.ErrDenied
+	}
 	if err != nil {
 		return Session{}, err
 	}
@@ -108,7 +119,11 @@ func (a *Auth) caller(ctx context.Context, p *access.Principal) (system.User, er
 	if p == nil || p.Kind != access.KindUser {
 		return system.User{}, errs.ErrDenied
 	}
-	return a.system.Users.ByID(ctx, p.ID)
+	u, err := a.system.Users.ByID(ctx, p.ID)
+	if errors.Is(err, errs.ErrNotFound) { // deleted a moment ago
+		err = errs.ErrDenied
+	}
+	return u, err
 }
 
 // confirm gives the user whose password this is, as they are at that moment.
@@ -154,7 +169,7 @@ func (a *Auth) verify(ctx context.Context, username, password, addr string) (u s
 	case !errors.Is(err, errs.ErrNotFound):
 		return u, false, err
 	}
-	ok, outdated, hashErr := a.hasher.verify(hash, password)
+	ok, outdated, hashErr := a.hasher.verify(ctx, hash, password)
 	if hashErr != nil {
 		return u, false, errs.Wrap(hashErr, "verify a password")
 	}
@@ -166,8 +181,8 @@ func (a *Auth) verify(ctx context.Context, username, password, addr string) (u s
 
 // failed counts a failure and gives the answer to it.
 func (a *Auth) failed(ctx context.Context, username, addr string, user bson.ObjectID) error {
-	for _, key := range []string{userKey(username), addrKey(addr)} {
-		if _, err := a.system.Logins.Add(ctx, key, forgetAfter); err != nil {
+	for _, c := range counters(username, addr) {
+		if _, err := a.system.Logins.Add(ctx, c.key, forgetAfter); err != nil {
 			return err
 		}
 	}
@@ -197,12 +212,12 @@ func (a *Auth) prune(ctx context.Context) {
 // delayed refuses a login that comes too soon after failures.
 func (a *Auth) delayed(ctx context.Context, username, addr string) error {
 	var wait time.Duration
-	for _, key := range []string{userKey(username), addrKey(addr)} {
-		f, err := a.system.Logins.Get(ctx, key)
+	for _, c := range counters(username, addr) {
+		f, err := a.system.Logins.Get(ctx, c.key)
 		if err != nil {
 			return err
 		}
-		wait = max(wait, f.Last.Add(delayAfter(f.Count)).Sub(a.now()))
+		wait = max(wait, f.Last.Add(delayAfter(f.Count-c.free)).Sub(a.now()))
 	}
 	if wait <= 0 {
 		return nil
@@ -213,13 +228,13 @@ func (a *Auth) delayed(ctx context.Context, username, addr string) error {
 	return e
 }
 
-// delayAfter is the time that has to pass after the n-th failure.
+// delayAfter is the time that has to pass after the n-th failure that is not free.
 func delayAfter(n int64) time.Duration {
 	d := firstDelay
-	if n <= freeFailures {
+	if n <= 0 {
 		return 0
 	}
-	for range n - freeFailures - 1 {
+	for range n - 1 {
 		if d *= 2; d >= longestDelay {
 			return longestDelay
 		}
@@ -233,21 +248,45 @@ func userKey(username string) string {
 	return "user:" + hex.EncodeToString(sum[:16])
 }
 
-// addrKey is the key under which failures from an address are counted: of IPv6, the network that one customer has.
-func addrKey(addr string) string {
+// counter is what failures are counted under, and how many have no consequence.
+type counter struct {
+	key  string
+	free int64
+}
+
+// counters are those of a login: by name and by address, and of IPv6 by site, too, which has many networks to come from.
+func counters(username, addr string) []counter {
+	ip, known := address(addr)
+	out := []counter{{userKey(username), freeFailures}, {addrKey(ip, known), freeFailures}}
+	if known && ip.Is6() {
+		out = append(out, counter{prefixKey(ip, 48), freeInSite})
+	}
+	return out
+}
+
+func address(addr string) (ip netip.Addr, known bool) {
 	ip, err := netip.ParseAddr(addr)
 	if err != nil {
 		ap, err := netip.ParseAddrPort(addr)
 		if err != nil {
-			return "addr:unknown"
+			return netip.Addr{}, false
 		}
 		ip = ap.Addr()
 	}
-	ip = ip.Unmap().WithZone("")
-	if ip.Is6() {
-		if p, err := ip.Prefix(64); err == nil {
-			return "addr:" + p.String()
-		}
+	return ip.Unmap().WithZone(""), true
+}
+
+// addrKey is the key under which failures from an address are counted: of IPv6, the network that one customer has.
+func addrKey(ip netip.Addr, known bool) string {
+	switch {
+	case !known:
+		return "addr:unknown"
+	case ip.Is6():
+		return prefixKey(ip, 64)
 	}
 	return "addr:" + ip.String()
+}
+
+func prefixKey(ip netip.Addr, bits int) string {
+	return "addr:" + netip.PrefixFrom(ip, bits).Masked().String()
 }

@@ -142,19 +142,33 @@ func TestFailuresCountByAddress(t *testing.T) {
 	f.want("and it counts as the first", "ok", f.try("ann", password, "2001:db8:1:2::1"))
 }
 
-func TestAddrKey(t *testing.T) {
+// A site has 65,536 networks of IPv6: who tries from one after the other has a delay in all of them.
+func TestFailuresCountBySite(t *testing.T) {
+	f := newAuth(t)
+	for i := range 30 {
+		f.want("failure", "wrong", f.try(fmt.Sprintf("name%d", i), "x", fmt.Sprintf("2001:db8:1:%x::1", i)))
+	}
+	f.want("thirty have no consequence", "ok", f.try("ann", password, "2001:db8:1:ffff::1"))
+	f.want("one more failure", "wrong", f.try("name30", "x", "2001:db8:1:30::1"))
+	f.want("a network without any", "1s", f.try("ann", password, "2001:db8:1:ffff::1"))
+	f.want("another site", "ok", f.try("ann", password, "2001:db8:2::1"))
+	f.clock.Pass(time.Second)
+	f.want("after the delay", "ok", f.try("ann", password, "2001:db8:1:ffff::1"))
+}
+
+func TestAddrKeys(t *testing.T) {
 	for addr, want := range map[string]string{
 		"203.0.113.7":              "addr:203.0.113.7",
 		"203.0.113.7:4711":         "addr:203.0.113.7",
 		"::ffff:203.0.113.7":       "addr:203.0.113.7",
-		"2001:db8::1":              "addr:2001:db8::/64",
-		"[2001:db8:0:0:9::1]:4711": "addr:2001:db8::/64",
-		"fe80::1%eth0":             "addr:fe80::/64",
+		"2001:db8::1":              "addr:2001:db8::/64 addr:2001:db8::/48",
+		"[2001:db8:0:0:9::1]:4711": "addr:2001:db8::/64 addr:2001:db8::/48",
+		"fe80::1%eth0":             "addr:fe80::/64 addr:fe80::/48",
 		"":                         "addr:unknown",
 		"@":                        "addr:unknown",
 	} {
-		if got := auth.AddrKey(addr); got != want {
-			t.Errorf("AddrKey(%q) = %s, want %s", addr, got, want)
+		if got := auth.AddrKeys(addr); got != want {
+			t.Errorf("AddrKeys(%q) = %s, want %s", addr, got, want)
 		}
 	}
 }
@@ -258,7 +272,7 @@ func TestAPasswordThatChangesWhileItIsCheckedCountsNoMore(t *testing.T) {
 		"a deactivation": {update(bson.E{Key: "active", Value: false}), errs.ErrDenied, errs.ErrDenied, ""},
 		"a deletion": {func(f *fixture) error {
 			return f.system.Users.Delete(f.Context(), admin, f.user.ID.Hex())
-		}, errs.ErrDenied, errs.ErrNotFound, ""},
+		}, errs.ErrDenied, errs.ErrDenied, ""},
 		"a logout": {func(f *fixture) error {
 			return f.system.Users.RevokeTokens(f.Context(), f.user.ID, false)
 		}, nil, errs.ErrDenied, password},

@@ -39,7 +39,8 @@ const (
 	maxThreads = 16
 )
 
-// Hasher hashes passwords, a bounded number at once, since each takes Params.Memory and a core.
+// Hasher hashes passwords, a bounded number at once, since each takes Params.Memory and a core. NewProcessHasher (process.go)
+// makes the one that serves.
 type Hasher struct {
 	params Params
 	slots  chan struct{}
@@ -48,9 +49,9 @@ type Hasher struct {
 }
 
 // deriver makes the key of a password, which is the work.
-type deriver func(p Params, password string, salt []byte, size uint32) []byte
+type deriver func(ctx context.Context, p Params, password string, salt []byte, size uint32) []byte
 
-// NewHasher makes a Hasher that runs up to parallel hashes at once.
+// NewHasher makes a Hasher that runs up to parallel hashes at once, in this process.
 func NewHasher(params Params, parallel int) *Hasher {
 	parallel = max(1, parallel)
 	return &Hasher{
@@ -68,7 +69,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer release()
-	return h.hash(password), nil
+	return h.hash(ctx, password), nil
 }
 
 // acquire waits for a slot. With it, hash and verify may be called.
@@ -96,10 +97,10 @@ func errCrowded() error {
 	return e
 }
 
-func (h *Hasher) hash(password string) string {
+func (h *Hasher) hash(ctx context.Context, password string) string {
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // it never fails
-	return encodePHC(phc{Params: h.params, salt: salt, key: h.derive(h.params, password, salt, keySize)})
+	return encodePHC(phc{Params: h.params, salt: salt, key: h.derive(ctx, h.params, password, salt, keySize)})
 }
 
 // decoy is a hash that no password has and that takes as long to verify as a real one.
@@ -110,16 +111,16 @@ func (h *Hasher) decoy() string {
 }
 
 // verify says whether stored is a hash of password, and whether it should be made anew since the costs have changed.
-func (h *Hasher) verify(stored, password string) (ok, outdated bool, err error) {
+func (h *Hasher) verify(ctx context.Context, stored, password string) (ok, outdated bool, err error) {
 	p, err := parsePHC(stored)
 	if err != nil {
 		return false, false, err
 	}
-	key := h.derive(p.Params, password, p.salt, uint32(len(p.key))) //nolint:gosec // parsePHC bounds it
+	key := h.derive(ctx, p.Params, password, p.salt, uint32(len(p.key))) //nolint:gosec // parsePHC bounds it
 	return subtle.ConstantTimeCompare(key, p.key) == 1, p.Params != h.params || len(p.key) != keySize, nil
 }
 
-func derive(p Params, password string, salt []byte, size uint32) []byte {
+func derive(_ context.Context, p Params, password string, salt []byte, size uint32) []byte {
 	return argon2.IDKey([]byte(password), salt, p.Time, p.Memory, p.Threads, size)
 }
 
@@ -153,10 +154,17 @@ func parsePHC(s string) (phc, error) {
 	if saltErr != nil || keyErr != nil || encodePHC(p) != s {
 		return phc{}, errHashFormat
 	}
-	switch {
-	case p.Memory == 0 || p.Memory > maxMemory, p.Time == 0 || p.Time > maxTime, p.Threads == 0 || p.Threads > maxThreads,
-		len(p.salt) < 8 || len(p.salt) > 64, len(p.key) < 16 || len(p.key) > 64:
-		return phc{}, errHashFormat
+	if err := p.check(len(p.salt), len(p.key)); err != nil {
+		return phc{}, err
 	}
 	return p, nil
+}
+
+// check bounds what a hash may cost, and the sizes of its salt and its key.
+func (p Params) check(salt, key int) error {
+	if p.Memory == 0 || p.Memory > maxMemory || p.Time == 0 || p.Time > maxTime || p.Threads == 0 || p.Threads > maxThreads ||
+		salt < 8 || salt > 64 || key < 16 || key > 64 {
+		return errHashFormat
+	}
+	return nil
 }

@@ -1,14 +1,35 @@
 package document
 
 import (
+	"maps"
 	"slices"
 	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // node is one segment in a tree of dotted paths. A leaf stands for its path and everything below it.
 type node struct {
-	leaf bool
-	kids map[string]*node
+	leaf   bool
+	kids   map[string]*node
+	others bool // every name that is not in kids is a leaf, too
+}
+
+// kid gives the node of a name, nil where nothing of the set is below it. in says that the name itself is in the set.
+func (n *node) kid(name []byte) (kid *node, in bool) {
+	if n == nil {
+		return nil, false
+	}
+	kid = n.kids[string(name)]
+	switch {
+	case kid == nil:
+		return nil, n.others
+	case kid.leaf:
+		return nil, true
+	case kid.kids == nil && !kid.others:
+		return nil, false
+	}
+	return kid, false
 }
 
 func (n *node) add(path string) {
@@ -42,6 +63,36 @@ func NewPathSet(paths ...string) *PathSet {
 	return s
 }
 
+// NewPathTree makes a set of what is in others below some names, nil for nothing. With others, every name that below
+// does not have is in the set, too.
+func NewPathTree(below map[string]*PathSet, others bool) *PathSet {
+	s := &PathSet{root: node{others: others, kids: make(map[string]*node, len(below))}}
+	for name, set := range below {
+		if set == nil {
+			set = &PathSet{}
+		}
+		s.root.kids[name] = &set.root
+	}
+	return s
+}
+
+// Finds says whether a record has something at a path of the set. Paths pass through lists, as in a View.
+func (s *PathSet) Finds(doc bson.D) bool { return s != nil && s.root.finds(doc) }
+
+func (n *node) finds(v any) bool {
+	switch v := v.(type) {
+	case bson.D:
+		for _, e := range v {
+			if kid, in := n.kid([]byte(e.Key)); in || kid != nil && kid.finds(e.Value) {
+				return true
+			}
+		}
+	case bson.A:
+		return slices.ContainsFunc(v, n.finds)
+	}
+	return false
+}
+
 // Covers says whether path, or a parent of it, is in the set. A segment of digits may stand for an index of a list, so
 // it matches as a name and is skipped as well: "a.0.b" is covered by "a.b", "a" and "a.0".
 func (s *PathSet) Covers(path string) bool {
@@ -59,10 +110,11 @@ func (n *node) matches(path string, more, parents bool) bool {
 		return true
 	}
 	if !more {
-		return parents && len(n.kids) > 0
+		return parents && (len(n.kids) > 0 || n.others)
 	}
 	seg, rest, more := strings.Cut(path, ".")
-	if kid := n.kids[seg]; kid != nil && kid.matches(rest, more, parents) {
+	kid := n.kids[seg]
+	if kid != nil && kid.matches(rest, more, parents) || kid == nil && n.others && !isDigits(seg) {
 		return true
 	}
 	return isDigits(seg) && n.matches(rest, more, parents)
@@ -74,10 +126,44 @@ func isDigits(s string) bool {
 
 // Union is a set of the paths of both.
 func (s *PathSet) Union(o *PathSet) *PathSet {
-	return NewPathSet(append(s.Paths(), o.Paths()...)...)
+	switch {
+	case s == nil || s == o:
+		return o
+	case o == nil:
+		return s
+	}
+	return &PathSet{root: *unite(&s.root, &o.root)}
 }
 
-// Paths lists the set, sorted, without those that a shorter one covers.
+// unite shares with a and b what only one of them has.
+func unite(a, b *node) *node {
+	if a.leaf || b.leaf {
+		return &node{leaf: true}
+	}
+	u := &node{others: a.others || b.others, kids: maps.Clone(a.kids)}
+	if u.kids == nil && len(b.kids) > 0 {
+		u.kids = make(map[string]*node, len(b.kids))
+	}
+	for name, kid := range a.kids {
+		if b.kids[name] == nil && b.others {
+			u.kids[name] = &node{leaf: true}
+		} else if other := b.kids[name]; other != nil {
+			u.kids[name] = unite(kid, other)
+		}
+	}
+	for name, kid := range b.kids {
+		if a.kids[name] != nil {
+			continue
+		}
+		if a.others {
+			kid = &node{leaf: true}
+		}
+		u.kids[name] = kid
+	}
+	return u
+}
+
+// Paths lists the set, sorted, without those that a shorter one covers, and without the other names of NewPathTree.
 func (s *PathSet) Paths() []string {
 	if s == nil {
 		return nil

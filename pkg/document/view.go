@@ -15,16 +15,19 @@ import (
 // a segment of digits is a field name, never an index.
 type View struct{ mask mask }
 
-// mask is the part of a View that applies to one value: what is included (nil: all) without what is excluded.
-type mask struct{ include, exclude *node }
+// mask is the part of a View that applies to one value: what is included (nil: all) without what is excluded or hidden.
+type mask struct{ include, exclude, hidden *node }
 
 // NewView makes a view of what a caller selected, by including or excluding but not both, without what is hidden.
-// _id (also called id) always stays. No paths at all give nil. Errors are errs.Invalid with code "bad_select".
-func NewView(include, exclude, hidden []string) (*View, error) {
+// _id (also called id) can't be excluded. No paths at all give nil. Errors are errs.Invalid with code "bad_select".
+func NewView(include, exclude []string, hidden *PathSet) (*View, error) {
 	if len(include) > 0 && len(exclude) > 0 {
 		return nil, errs.New(errs.Invalid, "bad_select", "select either includes fields or excludes them; it can't do both")
 	}
 	v := &View{}
+	if all := Without(hidden); all != nil {
+		v.mask = all.mask
+	}
 	if len(include) > 0 {
 		v.mask.include = &node{}
 		v.mask.include.add("_id")
@@ -36,24 +39,30 @@ func NewView(include, exclude, hidden []string) (*View, error) {
 		}
 		v.mask.include.add(path)
 	}
-	for _, paths := range [][]string{exclude, hidden} {
-		for _, path := range paths {
-			if err := checkSelect(path); err != nil {
-				return nil, err
-			}
-			if path == "_id" || path == "id" {
-				continue
-			}
-			if v.mask.exclude == nil {
-				v.mask.exclude = &node{}
-			}
-			v.mask.exclude.add(path)
+	for _, path := range exclude {
+		if err := checkSelect(path); err != nil {
+			return nil, err
 		}
+		if path == "_id" || path == "id" {
+			continue
+		}
+		if v.mask.exclude == nil {
+			v.mask.exclude = &node{}
+		}
+		v.mask.exclude.add(path)
 	}
 	if v.mask == (mask{}) {
 		return nil, nil //nolint:nilnil // nil is the view of everything
 	}
 	return v, nil
+}
+
+// Without is the view of everything but what is hidden.
+func Without(hidden *PathSet) *View {
+	if !hidden.Touches("") {
+		return nil
+	}
+	return &View{mask{hidden: &hidden.root}}
 }
 
 func checkSelect(path string) error {
@@ -75,30 +84,27 @@ func (v *View) root() mask {
 // field gives the mask of a field and whether the field is seen at all. container says whether the value is an object
 // or a list.
 func (m mask) field(name []byte, container bool) (mask, bool) {
-	var include, exclude *node
-	if m.include != nil {
-		include = m.include.kids[string(name)]
-	}
-	if m.exclude != nil {
-		exclude = m.exclude.kids[string(name)]
-	}
-	return m.step(include, exclude, container)
-}
-
-func (m mask) step(include, exclude *node, container bool) (mask, bool) {
-	if exclude != nil && exclude.leaf {
+	hidden, in := m.hidden.kid(name)
+	if in {
 		return mask{}, false
 	}
+	exclude, in := m.exclude.kid(name)
+	if in {
+		return mask{}, false
+	}
+	below := mask{exclude: exclude, hidden: hidden}
 	if m.include == nil {
-		return mask{exclude: exclude}, true
+		return below, true
 	}
-	if include == nil {
+	include := m.include.kids[string(name)]
+	switch {
+	case include == nil:
 		return mask{}, false
+	case include.leaf:
+		return below, true
 	}
-	if include.leaf {
-		return mask{exclude: exclude}, true
-	}
-	return mask{include, exclude}, container
+	below.include = include
+	return below, container
 }
 
 // element says whether an element of a list is seen; it has the mask of the list.

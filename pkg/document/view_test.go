@@ -34,7 +34,7 @@ func TestView(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			view, err := document.NewView(test.include, test.exclude, test.hidden)
+			view, err := document.NewView(test.include, test.exclude, document.NewPathSet(test.hidden...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestView(t *testing.T) {
 }
 
 func TestViewOfNothing(t *testing.T) {
-	view, err := document.NewView(nil, []string{"id"}, []string{"_id"})
+	view, err := document.NewView(nil, []string{"id"}, document.NewPathSet())
 	if view != nil || err != nil {
 		t.Errorf("NewView = %v, %v; want nil, the view of everything", view, err)
 	}
@@ -65,16 +65,15 @@ func TestViewOfNothing(t *testing.T) {
 }
 
 func TestViewRefuses(t *testing.T) {
-	for name, lists := range map[string][3][]string{
-		"both":            {{"a"}, {"b"}, nil},
-		"empty":           {{""}, nil, nil},
-		"empty segment":   {{"a..b"}, nil, nil},
-		"dot at the end":  {nil, {"a."}, nil},
-		"operator":        {{"a.$slice"}, nil, nil},
-		"hidden operator": {nil, nil, {"$x"}},
-		"NUL":             {{"a\x00"}, nil, nil},
+	for name, lists := range map[string][2][]string{
+		"both":           {{"a"}, {"b"}},
+		"empty":          {{""}, nil},
+		"empty segment":  {{"a..b"}, nil},
+		"dot at the end": {nil, {"a."}},
+		"operator":       {{"a.$slice"}, nil},
+		"NUL":            {{"a\x00"}, nil},
 	} {
-		view, err := document.NewView(lists[0], lists[1], lists[2])
+		view, err := document.NewView(lists[0], lists[1], nil)
 		if e := errs.From(err); e == nil || e.Kind != errs.Invalid || e.Code != "bad_select" || view != nil {
 			t.Errorf("%s: %v, %v; want bad_select", name, view, err)
 		}
@@ -92,6 +91,63 @@ func TestAppendJSONValueWithView(t *testing.T) {
 	}
 	if got := string(document.AppendJSONValue(nil, bson.RawValue{}, nil)); got != "null" {
 		t.Errorf("missing: %s", got)
+	}
+}
+
+// TestPathTree has a set of everything but a and b, of everything but b.x below b, and of c.d.
+func TestPathTree(t *testing.T) {
+	closed := document.NewPathTree(map[string]*document.PathSet{
+		"a": nil, "b": document.NewPathTree(map[string]*document.PathSet{"x": nil}, true), "c": document.NewPathSet("d"),
+	}, true)
+	open := document.NewPathTree(map[string]*document.PathSet{"b": document.NewPathTree(map[string]*document.PathSet{"x": nil}, true)}, false)
+	both := document.NewPathSet("a.q", "b.x.y", "z").Union(closed)
+	for _, test := range []struct {
+		set             *document.PathSet
+		path            string
+		covers, touches bool
+	}{
+		{closed, "", false, true},
+		{closed, "a", false, false},
+		{closed, "a.x", false, false},
+		{closed, "b", false, true},
+		{closed, "b.x", false, false},
+		{closed, "b.x.y", false, false},
+		{closed, "b.y", true, true},
+		{closed, "b.0.x", false, false},
+		{closed, "b.0.y", true, true},
+		{closed, "c.d", true, true},
+		{closed, "c.e", false, false},
+		{closed, "d", true, true},
+		{closed, "d.e", true, true},
+		{open, "a", false, false},
+		{open, "b.y", true, true},
+		{open.Union(closed), "d", true, true},
+		{closed.Union(open), "b.x", false, false},
+		{both, "a", false, true},
+		{both, "a.q", true, true},
+		{both, "a.r", false, false},
+		{both, "b.x", false, true},
+		{both, "b.x.y", true, true},
+		{both, "b.y", true, true},
+		{both, "z", true, true},
+	} {
+		if got := test.set.Covers(test.path); got != test.covers {
+			t.Errorf("Covers(%q) = %v", test.path, got)
+		}
+		if got := test.set.Touches(test.path); got != test.touches {
+			t.Errorf("Touches(%q) = %v", test.path, got)
+		}
+	}
+	for text, want := range map[string]bool{
+		`{}`: false, `{"a": {"q": 1}, "b": [{"x": 1}], "c": 1}`: false, `{"d": null}`: true, `{"b": [[{"x": 1, "y": 1}]]}`: true, `{"c": {"d": 1}}`: true,
+	} {
+		doc, err := document.ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if closed.Finds(doc) != want {
+			t.Errorf("Finds(%s) = %v", text, !want)
+		}
 	}
 }
 

@@ -147,7 +147,7 @@ func TestAppendJSONOfDamagedBytesIsJSON(t *testing.T) {
 
 func TestAppendJSONDoesNotAllocate(t *testing.T) {
 	raw := mustMarshal(t, article(t))
-	view, err := document.NewView(nil, []string{"body"}, []string{"seo.noIndex", "tags.x"})
+	view, err := document.NewView(nil, []string{"body"}, document.NewPathSet("seo.noIndex", "tags.x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,15 +161,21 @@ func TestAppendJSONDoesNotAllocate(t *testing.T) {
 
 func BenchmarkAppendJSON(b *testing.B) {
 	raw := mustMarshal(b, article(b))
-	view, err := document.NewView(nil, nil, []string{"seo.noIndex", "author"})
+	view, err := document.NewView(nil, nil, document.NewPathSet("seo.noIndex", "author"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	list, err := document.NewView([]string{"title", "slug", "publishedAt"}, nil, []string{"seo.noIndex"})
+	list, err := document.NewView([]string{"title", "slug", "publishedAt"}, nil, document.NewPathSet("seo.noIndex"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, v := range map[string]*document.View{"whole": nil, "hidden": view, "select": list} {
+	declared := map[string]*document.PathSet{}
+	for it := document.NewIter(raw); it.Next(); {
+		declared[string(it.Key())] = nil
+	}
+	for name, v := range map[string]*document.View{
+		"whole": nil, "hidden": view, "select": list, "declared": document.Without(document.NewPathTree(declared, true)),
+	} {
 		b.Run(name, func(b *testing.B) {
 			buf := make([]byte, 0, 8<<10)
 			b.SetBytes(int64(len(raw)))

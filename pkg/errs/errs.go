@@ -40,6 +40,7 @@ type Error struct {
 	Code       string        // stable snake_case slug, such as "project_not_found"
 	Message    string        // public text
 	Fields     []FieldError  // problems by place, if any
+	Right      string        // for Denied: the right that the caller lacks, where they may be told
 	Status     int           // the HTTP status that a script chose; 0: that of the kind
 	RetryAfter time.Duration // for Throttled and Unavailable; zero when unknown
 	Cause      error         // for the log only
@@ -66,6 +67,13 @@ func (e *Error) Is(target error) bool {
 func (e *Error) With(cause error) *Error {
 	c := *e
 	c.Cause = cause
+	return &c
+}
+
+// Lacking returns a copy that names the right that the caller lacks. The message stays as it is.
+func (e *Error) Lacking(right string) *Error {
+	c := *e
+	c.Right = right
 	return &c
 }
 

@@ -2,7 +2,7 @@ package fieldtype
 
 import "go.mongodb.org/mongo-driver/v2/bson"
 
-// anyType holds any JSON value. With subfields, an object in it and each object of a list are checked by them.
+// anyType holds any JSON value. With subfields, an object in it and each object of a list, lists in it included, are checked by them.
 type anyType struct{}
 
 func (anyType) Name() string { return "any" }
@@ -12,18 +12,20 @@ func (anyType) Parse(f *Field, v any, c *Check) any {
 	if f.Sub == nil {
 		return v
 	}
+	return f.checkInside(v, c)
+}
+
+// checkInside checks the objects in a value by the subfields.
+func (f *Field) checkInside(v any, c *Check) any {
 	switch v := v.(type) {
 	case bson.D:
 		return f.Sub.check(v, f.Sub.strict || f.Strict, c)
 	case bson.A:
 		out := make(bson.A, len(v))
 		for i, item := range v {
-			out[i] = item
-			if doc, ok := item.(bson.D); ok {
-				c.enterItem(i)
-				out[i] = f.Sub.check(doc, f.Sub.strict || f.Strict, c)
-				c.leave()
-			}
+			c.enterItem(i)
+			out[i] = f.checkInside(item, c)
+			c.leave()
 		}
 		return out
 	}

@@ -1,6 +1,7 @@
 package fieldtype
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -41,6 +42,32 @@ func (t *Tree) Fields() []*Field { return t.fields }
 
 // Open says that undeclared names are kept when a record is written.
 func (t *Tree) Open() bool { return !t.strict || len(t.fields) == 0 }
+
+// Undeclared is the paths of records that Check refuses because they are not declared; nil for none.
+func (t *Tree) Undeclared() *document.PathSet {
+	below := make(map[string]*document.PathSet, len(t.fields)+len(systemFields()))
+	for _, name := range systemFields() {
+		below[name] = nil
+	}
+	return t.undeclared(t.strict, below)
+}
+
+// undeclared adds the fields of one level to below, which has those that are always there.
+func (t *Tree) undeclared(strict bool, below map[string]*document.PathSet) *document.PathSet {
+	none := true
+	for _, f := range t.fields {
+		below[f.Name] = nil
+		if f.Sub != nil {
+			below[f.Name] = f.Sub.undeclared(f.Sub.strict || f.Strict, map[string]*document.PathSet{})
+		}
+		none = none && below[f.Name] == nil
+	}
+	strict = strict && len(t.fields) > 0
+	if none && !strict {
+		return nil
+	}
+	return document.NewPathTree(below, strict)
+}
 
 // Walk calls fn for every declared field, those inside others included, parents first.
 func (t *Tree) Walk(fn func(f *Field)) {
@@ -174,12 +201,11 @@ func UnknownField(path string) error {
 }
 
 // IsSystem says that a top-level name is kept by the service: clients can't set it and configs can't declare it.
-func IsSystem(name string) bool {
-	switch name {
-	case "_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "_rev":
-		return true
-	}
-	return false
+func IsSystem(name string) bool { return slices.Contains(systemFields(), name) }
+
+// systemFields are the names that IsSystem.
+func systemFields() []string {
+	return []string{"_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "_rev"}
 }
 
 // systemField gives the field of a name that the service keeps, or nil.

@@ -22,7 +22,7 @@ func (r *request) addr() netip.Addr {
 	from := peer.Addr().Unmap()
 	forwarded, xForwarded := r.Header.Values(headerForwarded), r.Header.Values(headerForwardedFor)
 	addr := r.follow(from, forwarded, parseForwarded)
-	switch other := r.follow(from, xForwarded, netip.ParseAddr); {
+	switch other := r.follow(from, xForwarded, parseForwardedFor); {
 	case len(forwarded) == 0:
 		return other
 	case len(xForwarded) > 0 && other != addr:
@@ -60,6 +60,17 @@ func cutLast(s string, sep byte) (before, last string) {
 		}
 	}
 	return "", s
+}
+
+// parseForwardedFor reads an item of X-Forwarded-For: an address, to which some proxies add the port.
+func parseForwardedFor(item string) (netip.Addr, error) {
+	addr, err := netip.ParseAddr(item)
+	if err != nil {
+		var withPort netip.AddrPort
+		withPort, err = netip.ParseAddrPort(item)
+		addr = withPort.Addr()
+	}
+	return addr, err
 }
 
 type forwardedError string

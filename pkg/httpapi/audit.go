@@ -1,62 +1,45 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/query"
 )
 
 // audited puts the caller on the request's context, for the entries that what they do leads to.
 func (r *request) audited() {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		r.Request = r.WithContext(audit.With(r.Context(), audit.NewCaller(r.principal, r.id, r.addr().String())))
+		c := audit.NewCaller(r.principal, r.id, r.addr().String())
+		if r.project != nil {
+			c.Actor.Name = cmp.Or(r.server.cfg.Records.TokenName(r.project, r.principal), c.Actor.Name)
+		}
+		r.Request = r.WithContext(audit.With(r.Context(), c))
 	}
 }
 
 // listAudit lists the log of the service itself, whose entries are for administrators: for others there are none.
 func (s *Server) listAudit(w http.ResponseWriter, r *request) error {
-	params, err := r.listParams()
-	if err != nil {
-		return err
-	}
-	var see audit.Reader
-	if !r.principal.Full() {
-		see = func(*audit.Entry) bool { return false }
-	}
-	page, err := s.cfg.Audit.System().List(r.Context(), params, see)
-	if err != nil {
-		return err
-	}
-	return sendAudit(w, r, page)
+	return listModel(w, r, func(ctx context.Context, by *access.Principal, params query.Params) (query.Page[audit.Entry], error) {
+		if !by.Full() {
+			return audit.Nothing(params)
+		}
+		return s.cfg.Audit.System().List(ctx, params, nil)
+	}, entryOut)
 }
 
 // listProjectAudit lists the log of a project's records.
 func (s *Server) listProjectAudit(w http.ResponseWriter, r *request) error {
-	params, err := r.listParams()
-	if err != nil {
-		return err
-	}
-	page, err := s.cfg.Records.Audit(r.Context(), r.project, r.principal, params)
-	if err != nil {
-		return err
-	}
-	return sendAudit(w, r, page)
-}
-
-func sendAudit(w http.ResponseWriter, r *request, page *audit.Page) error {
-	out := api.List[api.AuditEntry]{
-		Items: make([]api.AuditEntry, 0, len(page.Items)), Limit: int(page.Limit), Offset: int(page.Offset),
-		HasMore: page.HasMore, Next: page.Next, Total: page.Total,
-	}
-	for _, e := range page.Items {
-		out.Items = append(out.Items, entryOut(e))
-	}
-	linkNext(w, r, r.URL.Path, page.Next)
-	return r.json(w, http.StatusOK, out)
+	return listModel(w, r, func(ctx context.Context, by *access.Principal, params query.Params) (query.Page[audit.Entry], error) {
+		return s.cfg.Records.Audit(ctx, r.project, by, params)
+	}, entryOut)
 }
 
 func entryOut(e audit.Entry) api.AuditEntry {
@@ -96,7 +79,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *request) error {
 	}
 	log := s.cfg.Audit.System()
 	if namespace != "" {
-		if _, err := s.cfg.Projects.ByNamespace(r.Context(), namespace); errs.KindOf(err) == errs.NotFound {
+		if _, err := s.cfg.System.Projects.ByNamespace(r.Context(), namespace); errs.KindOf(err) == errs.NotFound {
 			return errs.ErrProjectNotFound
 		} else if err != nil {
 			return err
@@ -112,7 +95,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	out := api.AuditReport{
-		OK: len(report.Problems) == 0, Entries: report.Entries, More: report.More,
+		OK: len(report.Problems) == 0, Entries: report.Entries, Unsealed: report.Unsealed, More: report.More,
 		Anchor: api.AuditPlace(report.Anchor), Head: api.AuditPlace(report.Head), Problems: []api.AuditProblem{},
 	}
 	for _, p := range report.Problems {

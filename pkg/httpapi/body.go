@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -33,12 +35,8 @@ const maxSmallBody = 16 << 10
 // plain web forms from writing.
 func (r *request) mediaType(allowed ...string) (string, error) {
 	got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err == nil {
-		for _, m := range allowed {
-			if got == m {
-				return m, nil
-			}
-		}
+	if err == nil && slices.Contains(allowed, got) {
+		return got, nil
 	}
 	return "", errs.New(errs.MediaType, "unsupported_media_type", "send the body as Content-Type: %s", allowed[0])
 }
@@ -51,8 +49,9 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	}
 	control := http.NewResponseController(w)
 	reader := &ratedReader{r: r.Body, control: control, start: time.Now()}
-	size := min(max(r.ContentLength, 4<<10), maxPrealloc) // what is claimed is not there yet
-	data, err := readAll(make([]byte, 0, size+1), io.LimitReader(reader, limit+1))
+	var data bytes.Buffer
+	data.Grow(int(min(max(r.ContentLength, 4<<10), maxPrealloc)) + bytes.MinRead) // what is claimed is not there yet
+	_, err := data.ReadFrom(io.LimitReader(reader, limit+1))
 	switch {
 	case err != nil:
 		r.unread = false // nothing more will come; the connection's deadline stays
@@ -60,30 +59,14 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 			return nil, errSlowBody
 		}
 		return nil, errs.New(errs.Invalid, "bad_body", "the body could not be read to its end").With(err)
-	case int64(len(data)) > limit:
+	case int64(data.Len()) > limit:
 		return nil, tooLarge(limit)
 	}
 	r.unread = false
 	if err := supported(control.SetReadDeadline(time.Time{})); err != nil { // it was the body's; a handler may take longer
 		return nil, errClientGone.With(err)
 	}
-	return data, r.enter(w.Header())
-}
-
-func readAll(dst []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
-		}
-		n, err := r.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
-		if errors.Is(err, io.EOF) {
-			return dst, nil
-		}
-		if err != nil {
-			return dst, err
-		}
-	}
+	return data.Bytes(), r.enter(w.Header())
 }
 
 func tooLarge(limit int64) error {
@@ -133,6 +116,24 @@ func (r *request) object(w http.ResponseWriter) (bson.D, error) {
 	return document.ParseJSON(data)
 }
 
+// texts takes the members of an object, each a string, to where they go, and says what is wrong with others. prefix is
+// the path of the object, with a dot.
+func texts(doc bson.D, prefix string, into map[string]*string) (problems []errs.FieldError) {
+	for _, e := range doc {
+		to, known := into[e.Key]
+		text, ok := e.Value.(string)
+		switch {
+		case !known:
+			problems = append(problems, errs.FieldError{Path: prefix + e.Key, Rule: "unknown", Message: "unknown field"})
+		case !ok:
+			problems = append(problems, errs.FieldError{Path: prefix + e.Key, Rule: "type", Message: "must be a string"})
+		default:
+			*to = text
+		}
+	}
+	return problems
+}
+
 // maxBody is the limit for this request's body in bytes: the most specific setting, under the server's ceiling.
 func (r *request) maxBody() int64 {
 	limit := r.server.cfg.MaxBodySize
@@ -148,8 +149,54 @@ func (r *request) maxBody() int64 {
 		}
 		return min(limit, maxSystemBody)
 	}
-	if r.collection != nil && r.collection.Limits.MaxBodySize > 0 {
-		limit = min(limit, r.collection.Limits.MaxBodySize)
+	if most := r.collection.Limits.MaxBodySize; most > 0 {
+		limit = min(limit, most)
 	}
 	return limit
+}
+
+// What is left of a body that an answer does without, such as a refusal, must come within restGrace. Up to restAtOnce
+// bytes are read before the answer, and the connection serves on. Of more, up to restMax are read after it.
+const (
+	restGrace  = 5 * time.Second
+	restAtOnce = 256 << 10
+	restMax    = 64 << 20
+)
+
+// beginRest prepares an answer that goes out while some of the body may still be to come: it bounds the wait for it, and
+// says that the connection ends where there is too much of it.
+func (s *Server) beginRest(w http.ResponseWriter, r *request) {
+	if !r.unread {
+		return
+	}
+	if err := supported(http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.restGrace))); err != nil {
+		s.log.DebugContext(r.Context(), "no deadline for the rest of a body", "request_id", r.id, "error", err)
+	}
+	if r.Header.Get("Expect") != "" { // reading would ask for the body
+		return
+	}
+	if r.ContentLength < 0 {
+		_, err := io.CopyN(io.Discard, r.Body, restAtOnce)
+		r.lingers = err == nil
+	} else {
+		r.lingers = r.ContentLength > restAtOnce
+	}
+	if r.lingers {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// endRest reads on after such an answer, so that who is still sending gets to read it: closing the connection at once
+// would reset it, and the answer with it (RFC 9112, section 9.6).
+func (s *Server) endRest(w http.ResponseWriter, r *request) {
+	if !r.lingers {
+		return
+	}
+	err := supported(http.NewResponseController(w).Flush())
+	if err == nil {
+		_, err = io.CopyN(io.Discard, r.Body, restMax)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.log.DebugContext(r.Context(), "the rest of a body did not come", "request_id", r.id, "error", err)
+	}
 }

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -76,15 +78,15 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 		}
 		return &access.Principal{Kind: access.KindToken, TokenHash: [32]byte(hash)}, true, nil
 	case api.ExplainPAT:
-		t, err := s.cfg.Tokens.Get(ctx, by, p.ID)
+		t, err := s.cfg.System.Tokens.Get(ctx, by, p.ID)
 		if err != nil {
-			return nil, false, err
+			return nil, false, notFound(err, "token", p.ID)
 		}
 		return s.cfg.Auth.PrincipalOfToken(ctx, t)
 	}
 	id := p.ID
 	if id == "" {
-		if u, err := s.cfg.Users.ByUsername(ctx, p.Username); err == nil {
+		if u, err := s.cfg.System.Users.ByUsername(ctx, p.Username); err == nil {
 			id = u.ID.Hex()
 		} else if !errors.Is(err, errs.ErrNotFound) {
 			return nil, false, err
@@ -94,14 +96,22 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 		return nil, false, errs.ErrDenied
 	}
 	if id == "" {
-		return nil, false, errs.ErrNotFound
+		return nil, false, notFound(errs.ErrNotFound, "user", p.Username)
 	}
-	u, err := s.cfg.Users.Get(ctx, by, id)
-	if err != nil {
-		return nil, false, err
+	u, err := s.cfg.System.Users.Get(ctx, by, id)
+	if err != nil { // in the same words if the caller can't see them
+		return nil, false, notFound(err, "user", cmp.Or(p.Username, p.ID))
 	}
 	p.ID, p.Username = u.ID.Hex(), u.Username
 	return s.cfg.Auth.PrincipalOf(ctx, p.ID)
+}
+
+// notFound says what is not found, by the name that the caller gave.
+func notFound(err error, what, name string) error {
+	if !errors.Is(err, errs.ErrNotFound) {
+		return err
+	}
+	return errs.New(errs.NotFound, errs.ErrNotFound.Code, "%s not found: %s", what, name)
 }
 
 // parseExplain reads the body of a request to explain.
@@ -109,20 +119,6 @@ func parseExplain(body bson.D) (q api.ExplainRequest, m access.Method, err error
 	var problems []errs.FieldError
 	problem := func(path, rule, message string) {
 		problems = append(problems, errs.FieldError{Path: path, Rule: rule, Message: message})
-	}
-	texts := func(doc bson.D, prefix string, into map[string]*string) {
-		for _, e := range doc {
-			to, known := into[e.Key]
-			text, ok := e.Value.(string)
-			switch {
-			case !known:
-				problem(prefix+e.Key, "unknown", "unknown field")
-			case !ok:
-				problem(prefix+e.Key, "type", "must be a string")
-			default:
-				*to = text
-			}
-		}
 	}
 	rest := make(bson.D, 0, len(body))
 	for _, e := range body {
@@ -133,15 +129,16 @@ func parseExplain(body bson.D) (q api.ExplainRequest, m access.Method, err error
 		case !ok:
 			problem("principal", "type", "must be an object")
 		default:
-			texts(principal, "principal.", map[string]*string{
+			problems = append(problems, texts(principal, "principal.", map[string]*string{
 				"kind": &q.Principal.Kind, "id": &q.Principal.ID, "username": &q.Principal.Username, "tokenHash": &q.Principal.TokenHash,
-			})
+			})...)
 		}
 	}
-	texts(rest, "", map[string]*string{"method": &q.Method, "collection": &q.Collection, "id": &q.ID})
-	for m = access.Delete; m >= access.Get && m.String() != q.Method; m-- {
-	}
-	if m < access.Get {
+	problems = append(problems, texts(rest, "", map[string]*string{"method": &q.Method, "collection": &q.Collection, "id": &q.ID})...)
+	methods := []access.Method{access.Get, access.Post, access.Put, access.Delete}
+	if i := slices.IndexFunc(methods, func(m access.Method) bool { return m.String() == q.Method }); i >= 0 {
+		m = methods[i]
+	} else {
 		problem("method", "oneof", "must be get, post, put or delete")
 	}
 	if q.Collection == "" {

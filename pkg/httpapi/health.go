@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -38,14 +39,24 @@ func (s *Server) ready(w http.ResponseWriter, r *request) error {
 }
 
 // scrape gives the metrics to callers on this machine, to holders of the server admin token, and to all when
-// metrics.public is set. A proxy's address is not this machine's: a forwarded request counts by its client.
+// metrics.public is set. A proxy on this machine is no such caller.
 func (s *Server) scrape(w http.ResponseWriter, r *request) error {
-	local := r.addr().IsLoopback() && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
+	local := r.addr().IsLoopback() && !proxied(r.Header)
 	if !local && !s.cfg.MetricsPublic && r.principal.Kind != access.KindAdmin {
 		return errs.ErrDenied
 	}
 	promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{}).ServeHTTP(w, r.Request)
 	return nil
+}
+
+// proxied says whether a request has a header that proxies set, whatever it says.
+func proxied(h http.Header) bool {
+	for name := range h {
+		if name == "Via" || name == "X-Real-Ip" || name == "Forwarded" || strings.HasPrefix(name, "X-Forwarded-") {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Server) version(w http.ResponseWriter, r *request) error {

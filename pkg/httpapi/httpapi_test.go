@@ -291,6 +291,8 @@ func TestClientAddr(t *testing.T) {
 		{"10.0.0.1:5", []string{"6.6.6.6", "1.1.1.1 ,192.0.2.9"}, []netip.Prefix{inner, outer}, "1.1.1.1"},
 		{"10.0.0.1:5", []string{"6.6.6.6, 1.1.1.1, garbage"}, []netip.Prefix{inner}, "10.0.0.1"},
 		{"10.0.0.1:5", []string{"10.0.0.2"}, []netip.Prefix{inner}, "10.0.0.2"},
+		{"10.0.0.1:5", []string{"6.6.6.6, 1.1.1.1:4711"}, []netip.Prefix{inner}, "1.1.1.1"},
+		{"10.0.0.1:5", []string{"[2001:db8::1]:4711"}, []netip.Prefix{inner}, "2001:db8::1"},
 		{"10.0.0.1:5", []string{""}, []netip.Prefix{inner}, "10.0.0.1"},
 		{"@", []string{"1.1.1.1"}, []netip.Prefix{inner}, "invalid IP"},
 	} {

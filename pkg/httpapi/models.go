@@ -10,12 +10,11 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/query"
-	"github.com/svcctl/svc/pkg/system"
 )
 
-// listModel answers with one page of a system model, in the envelope that collections have.
+// listModel answers with one page of a system model or of the audit log, in the envelope that collections have.
 func listModel[T, Out any](w http.ResponseWriter, r *request,
-	list func(ctx context.Context, by *access.Principal, params query.Params) (system.Page[T], error), out func(T) Out,
+	list func(ctx context.Context, by *access.Principal, params query.Params) (query.Page[T], error), out func(T) Out,
 ) error {
 	params, err := r.listParams()
 	if err != nil {

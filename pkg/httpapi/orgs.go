@@ -8,23 +8,23 @@ import (
 )
 
 func (s *Server) listOrgs(w http.ResponseWriter, r *request) error {
-	return listModel(w, r, s.cfg.Orgs.List, orgOut)
+	return listModel(w, r, s.cfg.System.Orgs.List, orgOut)
 }
 
 func (s *Server) createOrg(w http.ResponseWriter, r *request) error {
-	return createModel(w, r, s.cfg.Orgs.Create, orgOut, func(o api.Org) string { return api.OrgPath(o.ID) })
+	return createModel(w, r, s.cfg.System.Orgs.Create, orgOut, func(o api.Org) string { return api.OrgPath(o.ID) })
 }
 
 func (s *Server) getOrg(w http.ResponseWriter, r *request) error {
-	return getModel(w, r, s.cfg.Orgs.Get, orgOut)
+	return getModel(w, r, s.cfg.System.Orgs.Get, orgOut)
 }
 
 func (s *Server) updateOrg(w http.ResponseWriter, r *request) error {
-	return updateModel(w, r, s.cfg.Orgs.Update, orgOut)
+	return updateModel(w, r, s.cfg.System.Orgs.Update, orgOut)
 }
 
 func (s *Server) deleteOrg(w http.ResponseWriter, r *request) error {
-	return deleteModel(w, r, s.cfg.Orgs.Delete)
+	return deleteModel(w, r, s.cfg.System.Orgs.Delete)
 }
 
 func orgOut(o system.Org) api.Org {

@@ -68,7 +68,7 @@ func problem(e *errs.Error, requestID string) *api.Problem {
 	}
 	p := &api.Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status,
-		Code: e.Code, Detail: e.Message, RequestID: requestID,
+		Code: e.Code, Detail: e.Message, Right: e.Right, RequestID: requestID,
 	}
 	for _, f := range e.Fields {
 		p.Errors = append(p.Errors, api.FieldError(f))

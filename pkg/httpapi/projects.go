@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Server) listProjects(w http.ResponseWriter, r *request) error {
-	return listModel(w, r, s.cfg.Projects.List, projectOut)
+	return listModel(w, r, s.cfg.System.Projects.List, projectOut)
 }
 
 func (s *Server) registerProject(w http.ResponseWriter, r *request) error {
@@ -24,7 +24,7 @@ func (s *Server) registerProject(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getProject(w http.ResponseWriter, r *request) error {
-	return getModel(w, r, s.cfg.Projects.Get, projectOut)
+	return getModel(w, r, s.cfg.System.Projects.Get, projectOut)
 }
 
 func (s *Server) updateProject(w http.ResponseWriter, r *request) error {
@@ -47,7 +47,7 @@ func projectOut(p system.Project) api.Project {
 }
 
 func (s *Server) projectStatus(w http.ResponseWriter, r *request) error {
-	p, err := s.cfg.Projects.Get(r.Context(), r.principal, r.param("id"))
+	p, err := s.cfg.System.Projects.Get(r.Context(), r.principal, r.param("id"))
 	if err != nil {
 		return err
 	}

@@ -43,15 +43,15 @@ const headerIdempotencyKey = "Idempotency-Key"
 
 // known refuses parameters that the route does not have, so that a misspelled filter is never silently dropped.
 // The parameters of every route are allowed, and so are those that the collection's meta.query declares.
-func (r *request) known(rt route) error {
-	if len(r.Header.Values(headerIdempotencyKey)) > 0 && !rt.anyQuery && !r.safe() {
+func (r *request) known() error {
+	if len(r.Header.Values(headerIdempotencyKey)) > 0 && !r.route.anyQuery && !r.safe() {
 		return errs.New(errs.Invalid, "unsupported",
 			"Idempotency-Key is not supported: leave it out, and make sure otherwise that nothing is done twice, such as by a unique field")
 	}
-	if rt.right.kind == rightAction && rt.right.method != 0 { // the action holds its parameters against its fields
+	if r.route.right.kind == rightAction && r.route.right.method != 0 { // the action holds its parameters against its fields
 		return nil
 	}
-	if rt.anyQuery || r.project != nil && r.project.LooseQuery {
+	if r.route.anyQuery || r.project != nil && r.project.LooseQuery {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
@@ -60,7 +60,7 @@ func (r *request) known(rt route) error {
 			base = api.ParamFilter
 		}
 		switch {
-		case name == api.ParamPretty, isTokenParameter(name), slices.Contains(rt.query, base):
+		case name == api.ParamPretty, isTokenParameter(name), slices.Contains(r.route.query, base):
 		case r.collection != nil && r.collection.QueryParams[name] != nil:
 		default:
 			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s", name)

@@ -107,12 +107,12 @@ func (r *request) credentials() (auth.Credentials, error) {
 
 // authenticate finds out who is calling. A session cookie that is not valid is taken from the browser, which would go
 // on sending it.
-func (r *request) authenticate(h http.Header, noCookie bool) error {
+func (r *request) authenticate(h http.Header) error {
 	c, err := r.credentials()
 	if err != nil {
 		return err
 	}
-	if c == (auth.Credentials{}) && !noCookie {
+	if c == (auth.Credentials{}) && !r.route.noCookie {
 		if c.Cookie, err = r.cookie(); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (r *request) enter(h http.Header) error {
 	if r.route.right.ofAction() {
 		r.allowOrigin(h) // before anything can be refused, so that a browser shows why
 	}
-	err := r.admit(h, r.route)
+	err := r.admit(h)
 	if r.project != nil && !r.unserved {
 		h.Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
 	}
@@ -173,7 +173,7 @@ func (r *request) inProject(kind rightKind) error {
 
 // standIn stands in for a registered project that has no generation to serve.
 func (r *request) standIn(namespace string) (*project.Project, error) {
-	reg, err := r.server.cfg.Projects.ByNamespace(r.Context(), namespace)
+	reg, err := r.server.cfg.System.Projects.ByNamespace(r.Context(), namespace)
 	switch {
 	case errors.Is(err, errs.ErrNotFound), err == nil && !reg.Enabled:
 		return nil, errs.ErrProjectNotFound
@@ -185,13 +185,13 @@ func (r *request) standIn(namespace string) (*project.Project, error) {
 
 // admit finds out who is calling and holds them against the right of the route. Those who may not operate a project
 // that is not served are not told that it is registered.
-func (r *request) admit(h http.Header, rt route) error {
-	err := r.authenticate(h, rt.noCookie)
+func (r *request) admit(h http.Header) error {
+	err := r.authenticate(h)
 	if errors.Is(err, errs.ErrProjectNotFound) { // of a foreign org: as if it were not there, headers included
 		return err
 	}
 	if err == nil {
-		err = r.allowed(rt.right)
+		err = r.lacking(r.allowed())
 	}
 	if kind := errs.KindOf(err); err != nil && r.unserved && (kind == errs.Denied || kind == errs.Invalid) {
 		r.project = nil

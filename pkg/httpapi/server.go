@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -57,11 +56,6 @@ type Config struct {
 	Auth       *auth.Auth
 	System     *system.System
 	Audit      *audit.Logs
-	Users      *system.Users
-	Orgs       *system.Orgs
-	Teams      *system.Teams
-	Tokens     *system.Tokens
-	Projects   *system.Projects
 	Control    Control
 	Jobs       *jobs.Jobs
 	Status     *status.Board
@@ -179,69 +173,23 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 			s.finish(rec, r, time.Since(start))
 			s.endRest(rec, r)
 		}()
-		if err := s.dispatch(rec, r, rt); err != nil {
+		if err := s.dispatch(rec, r); err != nil {
 			s.fail(rec, r, err)
 		}
-	}
-}
-
-// What is left of a body that an answer does without, such as a refusal, must come within restGrace. Up to restAtOnce
-// bytes are read before the answer, and the connection serves on. Of more, up to restMax are read after it.
-const (
-	restGrace  = 5 * time.Second
-	restAtOnce = 256 << 10
-	restMax    = 64 << 20
-)
-
-// beginRest prepares an answer that goes out while some of the body may still be to come: it bounds the wait for it, and
-// says that the connection ends where there is too much of it.
-func (s *Server) beginRest(w http.ResponseWriter, r *request) {
-	if !r.unread {
-		return
-	}
-	if err := supported(http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.restGrace))); err != nil {
-		s.log.DebugContext(r.Context(), "no deadline for the rest of a body", "request_id", r.id, "error", err)
-	}
-	if r.Header.Get("Expect") != "" { // reading would ask for the body
-		return
-	}
-	if r.ContentLength < 0 {
-		_, err := io.CopyN(io.Discard, r.Body, restAtOnce)
-		r.lingers = err == nil
-	} else {
-		r.lingers = r.ContentLength > restAtOnce
-	}
-	if r.lingers {
-		w.Header().Set("Connection", "close")
-	}
-}
-
-// endRest reads on after such an answer, so that who is still sending gets to read it: closing the connection at once
-// would reset it, and the answer with it (RFC 9112, section 9.6).
-func (s *Server) endRest(w http.ResponseWriter, r *request) {
-	if !r.lingers {
-		return
-	}
-	err := supported(http.NewResponseController(w).Flush())
-	if err == nil {
-		_, err = io.CopyN(io.Discard, r.Body, restMax)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.log.DebugContext(r.Context(), "the rest of a body did not come", "request_id", r.id, "error", err)
 	}
 }
 
 // dispatch runs the steps that come before a handler, in this order: query, project, caller, right, parameters. So nobody
 // learns more than that they may not, and no body is read for them. When a body has come, all but the first and the last of
 // these are done again.
-func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err error) {
+func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 	if r.query, err = parseQuery(r.URL.RawQuery); err != nil {
 		return err
 	}
 	if r.pretty, err = r.boolean(api.ParamPretty); err != nil {
 		return err
 	}
-	if rt.right.kind != rightRecords && !rt.long { // records have limits of their own, and bulk writes may take long
+	if r.route.right.kind != rightRecords && !r.route.long { // records have limits of their own, and bulk writes may take long
 		ctx, cancel := context.WithTimeout(r.Context(), systemTimeout)
 		defer cancel()
 		r.Request = r.WithContext(ctx)
@@ -249,10 +197,10 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request, rt route) (err erro
 	if err := r.enter(w.Header()); err != nil {
 		return err
 	}
-	if err := r.known(rt); err != nil {
+	if err := r.known(); err != nil {
 		return err
 	}
-	return rt.handle(s, w, r)
+	return r.route.handle(s, w, r)
 }
 
 // systemTimeout bounds requests that are not for records, below the time in which an answer must be out.
@@ -271,8 +219,8 @@ func keepPrivate(h http.Header, p *access.Principal) {
 const credentialHeaders = api.HeaderToken + ", " + api.HeaderAuthToken + ", " + api.HeaderAdminToken + ", " + api.HeaderAuthorization + ", Cookie"
 
 // allowed holds the caller against the right of the route.
-func (r *request) allowed(need right) error {
-	p := r.principal
+func (r *request) allowed() error {
+	p, need := r.principal, r.route.right
 	switch need.kind {
 	case rightPublic:
 		return nil
@@ -305,6 +253,24 @@ func (r *request) allowed(need right) error {
 		return p.Require(need.name)
 	}
 	return errs.ErrDenied
+}
+
+// lacking names in a denial the right that the route asks for, to users and their personal access tokens. That is what
+// docs/api.md says of the route, of a collection that is there for them: it tells nothing that they can't see. The rights of
+// others, who may be anybody, are not named beyond what the interface has as text.
+func (r *request) lacking(err error) error {
+	p, need := r.principal, r.route.right
+	if (p.Kind != access.KindUser && p.Kind != access.KindPAT) || errs.KindOf(err) != errs.Denied {
+		return err
+	}
+	right := need.name
+	if need.kind == rightRecords {
+		right = access.RecordRight(r.project.Namespace, r.collection.Name, need.method)
+		if p.Kind == access.KindUser || p.Has(right) { // not a scope is lacking, but what a permission set allows
+			right = right[strings.LastIndexByte(right, '.')+1:] + " on " + r.collection.Name
+		}
+	}
+	return errs.From(err).Lacking(right)
 }
 
 // fail answers with an error, unless the answer has begun.

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -11,43 +13,31 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
-// strings reads a body that has exactly the named members, each a string.
-func (r *request) strings(w http.ResponseWriter, names ...string) (map[string]string, error) {
+// strings reads a body that has exactly the members of into, each a string.
+func (r *request) strings(w http.ResponseWriter, into map[string]*string) error {
 	r.small = true
 	body, err := r.object(w)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var problems []errs.FieldError
-	out := make(map[string]string, len(names))
-	for _, e := range body {
-		text, ok := e.Value.(string)
-		switch {
-		case !slices.Contains(names, e.Key):
-			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "unknown", Message: "unknown field"})
-		case !ok:
-			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "type", Message: "must be a string"})
-		default:
-			out[e.Key] = text
-		}
-	}
-	for _, name := range names {
+	problems := texts(body, "", into)
+	for _, name := range slices.Sorted(maps.Keys(into)) {
 		if !slices.ContainsFunc(body, func(e bson.E) bool { return e.Key == name }) {
 			problems = append(problems, errs.FieldError{Path: name, Rule: "required", Message: "is required"})
 		}
 	}
 	if len(problems) > 0 {
-		return nil, errs.Validation(problems)
+		return errs.Validation(problems)
 	}
-	return out, nil
+	return nil
 }
 
 func (s *Server) login(w http.ResponseWriter, r *request) error {
-	body, err := r.strings(w, "username", "password")
-	if err != nil {
+	var username, password string
+	if err := r.strings(w, map[string]*string{"username": &username, "password": &password}); err != nil {
 		return err
 	}
-	session, err := s.cfg.Auth.Login(r.Context(), body["username"], body["password"], r.addr().String())
+	session, err := s.cfg.Auth.Login(r.Context(), username, password, r.addr().String())
 	if err != nil {
 		return err
 	}
@@ -80,31 +70,40 @@ func (s *Server) me(w http.ResponseWriter, r *request) error {
 	p := r.principal
 	me := api.Me{Kind: string(p.Kind), ID: p.ID, IsAdmin: p.Full(), Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{}}
 	if p.ID != "" {
-		u, err := s.cfg.Users.ByID(r.Context(), p.ID)
+		u, err := s.cfg.System.Users.ByID(r.Context(), p.ID)
 		if err != nil {
-			return err
+			return revoked(err)
 		}
 		me.Username, me.Email, me.Name, me.Language = u.Username, u.Email, u.Name, u.Language
 		me.Scopes = append(me.Scopes, p.Effective()...)
 		me.OrgIDs, me.TeamIDs = append(me.OrgIDs, p.OrgIDs...), append(me.TeamIDs, p.TeamIDs...)
 	}
 	if p.TokenID != "" {
-		t, err := s.cfg.Tokens.ByID(r.Context(), p.TokenID)
+		t, err := s.cfg.System.Tokens.ByID(r.Context(), p.TokenID)
 		if err != nil {
-			return err
+			return revoked(err)
 		}
 		me.ExpiresAt = api.Time{Time: t.ExpiresAt}
 	}
 	return r.json(w, http.StatusOK, me)
 }
 
+// revoked makes a denial of it that what a caller is taken for isn't there any more: another instance has deleted it a
+// moment ago.
+func revoked(err error) error {
+	if errors.Is(err, errs.ErrNotFound) {
+		return errs.ErrDenied
+	}
+	return err
+}
+
 // changePassword gives the caller a new password. Every token issued before is void, so the answer has a new one.
 func (s *Server) changePassword(w http.ResponseWriter, r *request) error {
-	body, err := r.strings(w, "currentPassword", "newPassword")
-	if err != nil {
+	var current, next string
+	if err := r.strings(w, map[string]*string{"currentPassword": &current, "newPassword": &next}); err != nil {
 		return err
 	}
-	session, err := s.cfg.Auth.ChangePassword(r.Context(), r.principal, body["currentPassword"], body["newPassword"], r.addr().String())
+	session, err := s.cfg.Auth.ChangePassword(r.Context(), r.principal, current, next, r.addr().String())
 	if err != nil {
 		return err
 	}

@@ -8,23 +8,23 @@ import (
 )
 
 func (s *Server) listTeams(w http.ResponseWriter, r *request) error {
-	return listModel(w, r, s.cfg.Teams.List, teamOut)
+	return listModel(w, r, s.cfg.System.Teams.List, teamOut)
 }
 
 func (s *Server) createTeam(w http.ResponseWriter, r *request) error {
-	return createModel(w, r, s.cfg.Teams.Create, teamOut, func(t api.Team) string { return api.TeamPath(t.ID) })
+	return createModel(w, r, s.cfg.System.Teams.Create, teamOut, func(t api.Team) string { return api.TeamPath(t.ID) })
 }
 
 func (s *Server) getTeam(w http.ResponseWriter, r *request) error {
-	return getModel(w, r, s.cfg.Teams.Get, teamOut)
+	return getModel(w, r, s.cfg.System.Teams.Get, teamOut)
 }
 
 func (s *Server) updateTeam(w http.ResponseWriter, r *request) error {
-	return updateModel(w, r, s.cfg.Teams.Update, teamOut)
+	return updateModel(w, r, s.cfg.System.Teams.Update, teamOut)
 }
 
 func (s *Server) deleteTeam(w http.ResponseWriter, r *request) error {
-	return deleteModel(w, r, s.cfg.Teams.Delete)
+	return deleteModel(w, r, s.cfg.System.Teams.Delete)
 }
 
 func teamOut(t system.Team) api.Team {

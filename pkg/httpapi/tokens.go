@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Server) listTokens(w http.ResponseWriter, r *request) error {
-	return listModel(w, r, s.cfg.Tokens.List, tokenOut)
+	return listModel(w, r, s.cfg.System.Tokens.List, tokenOut)
 }
 
 // createToken makes a token. Its value is in this answer and nowhere else.
@@ -27,7 +27,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	t, value, err := s.cfg.Tokens.Create(r.Context(), r.principal, body, grantable)
+	t, value, err := s.cfg.System.Tokens.Create(r.Context(), r.principal, body, grantable)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getToken(w http.ResponseWriter, r *request) error {
-	return getModel(w, r, s.cfg.Tokens.Get, tokenOut)
+	return getModel(w, r, s.cfg.System.Tokens.Get, tokenOut)
 }
 
 func (s *Server) updateToken(w http.ResponseWriter, r *request) error {
@@ -48,12 +48,12 @@ func (s *Server) updateToken(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return system.Token{}, err
 		}
-		return s.cfg.Tokens.Update(ctx, by, id, doc, grantable)
+		return s.cfg.System.Tokens.Update(ctx, by, id, doc, grantable)
 	}, tokenOut)
 }
 
 func (s *Server) deleteToken(w http.ResponseWriter, r *request) error {
-	return deleteModel(w, r, s.cfg.Tokens.Delete)
+	return deleteModel(w, r, s.cfg.System.Tokens.Delete)
 }
 
 // tokenScopes lists what the caller may give a token now.
@@ -66,7 +66,7 @@ func (s *Server) tokenScopes(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) grantable(r *request) ([]string, error) {
-	projects, err := s.cfg.Projects.All(r.Context())
+	projects, err := s.cfg.System.Projects.All(r.Context())
 	if err != nil {
 		return nil, err
 	}

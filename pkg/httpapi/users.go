@@ -8,23 +8,23 @@ import (
 )
 
 func (s *Server) listUsers(w http.ResponseWriter, r *request) error {
-	return listModel(w, r, s.cfg.Users.List, userOut)
+	return listModel(w, r, s.cfg.System.Users.List, userOut)
 }
 
 func (s *Server) createUser(w http.ResponseWriter, r *request) error {
-	return createModel(w, r, s.cfg.Users.Create, userOut, func(u api.User) string { return api.UserPath(u.ID) })
+	return createModel(w, r, s.cfg.System.Users.Create, userOut, func(u api.User) string { return api.UserPath(u.ID) })
 }
 
 func (s *Server) getUser(w http.ResponseWriter, r *request) error {
-	return getModel(w, r, s.cfg.Users.Get, userOut)
+	return getModel(w, r, s.cfg.System.Users.Get, userOut)
 }
 
 func (s *Server) updateUser(w http.ResponseWriter, r *request) error {
-	return updateModel(w, r, s.cfg.Users.Update, userOut)
+	return updateModel(w, r, s.cfg.System.Users.Update, userOut)
 }
 
 func (s *Server) deleteUser(w http.ResponseWriter, r *request) error {
-	return deleteModel(w, r, s.cfg.Users.Delete)
+	return deleteModel(w, r, s.cfg.System.Users.Delete)
 }
 
 func userOut(u system.User) api.User {

@@ -2,7 +2,8 @@ package mql
 
 import "go.mongodb.org/mongo-driver/v2/bson"
 
-// MustCompile is Compile for filters that are constants of the program; it panics if doc does not compile.
+// MustCompile is Compile for filters that are constants of the program, but for plain values that they compare with; it
+// panics if doc does not compile.
 func MustCompile(doc bson.D) *Filter {
 	f, err := Compile(doc)
 	if err != nil {
@@ -11,7 +12,8 @@ func MustCompile(doc bson.D) *Filter {
 	return f
 }
 
-// MustCompileUpdate is CompileUpdate for updates that are constants of the program; it panics if doc does not compile.
+// MustCompileUpdate is CompileUpdate for updates that are constants of the program, but for plain values that they set;
+// it panics if doc does not compile.
 func MustCompileUpdate(doc bson.D, arrayFilters ...bson.D) *Update {
 	u, err := CompileUpdate(doc, arrayFilters)
 	if err != nil {

@@ -176,7 +176,7 @@ func (c *compiler) actionPermissions(a *schema.Action, out *Action, at string) {
 	}
 	keep := func(_, _ string, v any) (any, error) { return v, nil }
 	var problems []errs.FieldError
-	out.Permissions, problems = access.Compile(a.Permissions, nil, nil, keep)
+	out.Permissions, problems = access.Compile(a.Permissions, nil, nil, nil, keep)
 	for _, x := range problems {
 		c.fail(at+"."+tokenPath(a.Permissions, x.Path), schema.CodeInvalid, "%s", x.Message)
 	}

@@ -119,6 +119,7 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	out.Filters = c.filters(col, at+".permissions")
 	out.Evals = c.evals(col, at+".fields")
 	out.Validators = c.validators(col, at+".fields")
+	out.Undeclared = out.Tree.Undeclared()
 	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)
 	if meta := col.Meta; meta != nil {
 		out.Singleton, out.QueryParams = meta.Singleton, meta.Query
@@ -133,8 +134,8 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	if col.Meta != nil {
 		out.DefaultSort = paths.sort(col.Meta.DefaultSort, at+".meta.defaultSort")
 	}
-	out.Permissions = c.permissions(col, hidden, readonly, out.Tree, at+".permissions")
-	out.Audit = paths.audit(config, col, hidden, at)
+	out.Permissions = c.permissions(col, hidden, readonly, out, at+".permissions")
+	out.Audit = paths.audit(config, col, out.Hidden.Union(out.Undeclared), at)
 	if out.Audit == nil && len(out.Hooks["audit.return"]) > 0 {
 		c.warn(at+".hooks.audit.return", "has no effect: the collection's writes are not in the audit log (audit.enabled)")
 	}
@@ -142,7 +143,7 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 }
 
 // audit compiles a collection's audit, or else the project's, which holds for every collection without its own.
-func (p *paths) audit(config *schema.Project, col *schema.Collection, hidden []string, at string) *Audit {
+func (p *paths) audit(config *schema.Project, col *schema.Collection, unseen *document.PathSet, at string) *Audit {
 	a := col.Audit
 	if a != nil {
 		p.list(a.ExcludeFields, at+".audit.excludeFields")
@@ -152,7 +153,7 @@ func (p *paths) audit(config *schema.Project, col *schema.Collection, hidden []s
 	if a == nil || !a.Enabled {
 		return nil
 	}
-	out := &Audit{Secret: document.NewPathSet(slices.Concat(hidden, a.ExcludeFields)...), Retention: a.Retention.Std()}
+	out := &Audit{Secret: unseen.Union(document.NewPathSet(a.ExcludeFields...)), Retention: a.Retention.Std()}
 	for _, m := range []access.Method{access.Post, access.Put, access.Delete} {
 		if slices.Contains(a.Methods, m.String()) {
 			out.Methods = append(out.Methods, m)
@@ -168,8 +169,8 @@ func deref(value *bool, otherwise bool) bool {
 	return *value
 }
 
-func (c *compiler) permissions(col *schema.Collection, hidden, readonly []string, tree *fieldtype.Tree, at string) *access.Permissions {
-	permissions, problems := access.Compile(col.Permissions, hidden, readonly, tree.Cast)
+func (c *compiler) permissions(col *schema.Collection, hidden, readonly []string, out *Collection, at string) *access.Permissions {
+	permissions, problems := access.Compile(col.Permissions, hidden, readonly, out.Undeclared, out.Tree.Cast)
 	for _, x := range problems {
 		c.fail(at+"."+tokenPath(col.Permissions, x.Path), schema.CodeInvalid, "%s", x.Message)
 	}

@@ -47,6 +47,7 @@ type Collection struct {
 	Singleton   bool
 	Hidden      *document.PathSet // hidden from everyone but project admins: the collection's own and its fields'
 	Readonly    *document.PathSet
+	Undeclared  *document.PathSet             // what is no field where strictFields allows only fields; nobody sees it
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 	Audit       *Audit                        // nil: writes are not logged
 
@@ -64,7 +65,7 @@ func (c *Collection) Scripted() bool {
 // Audit says which writes of a collection go to the audit log.
 type Audit struct {
 	Methods   []access.Method
-	Secret    *document.PathSet // paths whose values are left out of entries: hidden ones and excludeFields
+	Secret    *document.PathSet // paths whose values are left out of entries: hidden and undeclared ones and excludeFields
 	Retention time.Duration     // 0: for ever
 }
 

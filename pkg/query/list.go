@@ -26,6 +26,15 @@ type Params struct {
 	Count      bool
 }
 
+// Page is one page of a list.
+type Page[T any] struct {
+	Items         []T
+	Limit, Offset int64
+	HasMore       bool   // there are records behind the last item
+	Next          string // Params.After of the next page; "" at the end
+	Total         *int64 // how many match, if that was asked for
+}
+
 // Query puts a list's parameters together for the store.
 func (r Resolver) Query(p Params, defaultSort mql.Sort) (store.Query, error) {
 	var q store.Query

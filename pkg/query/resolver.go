@@ -17,6 +17,14 @@ type Limits struct {
 	Regex                                        string // anchored, any or off
 }
 
+// DefaultLimits are those of lists that nobody can configure: what a collection has that says nothing.
+func DefaultLimits() Limits {
+	return Limits{
+		DefaultLimit: 100, MaxLimit: 1000, MaxOffset: 10_000,
+		MaxFilterBytes: 8192, MaxFilterDepth: 8, MaxFilterClauses: 100, MaxInValues: 1000, MaxSortFields: 8, Regex: "any",
+	}
+}
+
 // Resolver checks every field path that a caller names, wherever it comes from, against the fields that there are and
 // those hidden from the caller. A path hidden from the caller is answered exactly like one that does not exist.
 type Resolver struct {
@@ -38,11 +46,15 @@ func (r Resolver) Path(p string) (string, *fieldtype.Field, error) {
 }
 
 // comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there.
-func (r Resolver) comparable(stored, op string) error {
+func (r Resolver) comparable(stored, op string, v any) error {
 	if !r.Hidden.Touches(stored) {
 		return nil
 	}
 	switch op {
+	case "$eq", "$ne":
+		if v == nil { // whether there is an object at all
+			return nil
+		}
 	case "$exists", "$size", "$type", "$elemMatch": // these look at no hidden value
 		return nil
 	}
@@ -73,7 +85,7 @@ func (r Resolver) Filter(w Where) (*mql.Filter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.comparable(stored, op); err != nil {
+		if err := r.comparable(stored, op, v); err != nil {
 			return nil, err
 		}
 		cast, err := f.CastOperand(op, v)

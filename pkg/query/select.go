@@ -80,5 +80,5 @@ func (s Selection) View(hidden *document.PathSet) (*document.View, error) {
 	if len(s.Include) == 0 && len(s.Exclude) == 0 && hidden == nil {
 		return nil, nil //nolint:nilnil // a nil view shows everything, by the contract of document
 	}
-	return document.NewView(s.Include, s.Exclude, hidden.Paths())
+	return document.NewView(s.Include, s.Exclude, hidden)
 }

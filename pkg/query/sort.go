@@ -45,7 +45,7 @@ func (r Resolver) checkSort(sort mql.Sort) (err error) {
 		if sort[i].Path, _, err = r.Path(sort[i].Path); err != nil {
 			return err
 		}
-		if err := r.comparable(sort[i].Path, "sort"); err != nil {
+		if err := r.comparable(sort[i].Path, "sort", nil); err != nil {
 			return err
 		}
 		for segment := range strings.SplitSeq(sort[i].Path, ".") {

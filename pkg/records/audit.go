@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -196,16 +195,21 @@ func logged(a *project.Audit, kind store.OpKind) bool {
 // Audit lists the entries about a project's records that the caller may see: those of collections that they may read,
 // with the states that their filter admits, without what is hidden from them. An entry neither of whose states they may
 // read is not there for them.
-func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Principal, params query.Params) (*audit.Page, error) {
+func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Principal, params query.Params) (query.Page[audit.Entry], error) {
 	log := s.logs.Of(project.DatabaseName(p.Namespace))
 	if who.Full() {
-		return log.List(ctx, params, nil)
+		return log.List(ctx, params, func(e *audit.Entry) bool {
+			if c := p.Collections[e.Collection]; c != nil {
+				e.View = document.Without(c.Undeclared)
+			}
+			return true
+		})
 	}
 	views := make(map[string]*auditView, len(p.Collections))
 	for name, c := range p.Collections {
 		v, err := s.auditView(ctx, &Call{Project: p, Collection: c, Principal: who})
 		if err != nil {
-			return nil, err
+			return query.Page[audit.Entry]{}, err
 		}
 		views[name] = v
 	}
@@ -260,12 +264,30 @@ func (v *auditView) admits(state bson.Raw) bool {
 		return false
 	}
 	for _, path := range v.asks {
-		name, _, _ := strings.Cut(path, ".")
-		if bytes.Contains(state.Lookup(name).Value, []byte(audit.Redacted)) {
+		if redacted(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: state}, path) {
 			return false
 		}
 	}
 	return v.filter == nil || v.filter.Match(state)
+}
+
+// redacted says whether a value was redacted, or what it has at or below a path. A text of the record's own that reads the
+// same as the mark is taken for it.
+func redacted(v bson.RawValue, path string) bool {
+	if text, ok := v.StringValueOK(); ok {
+		return text == audit.Redacted
+	}
+	if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
+		return false
+	}
+	name, rest, _ := strings.Cut(path, ".")
+	for it := document.NewIter(v.Value); it.Next(); {
+		if (path == "" || string(it.Key()) == name) && redacted(it.Value(), rest) ||
+			v.Type == bson.TypeArray && path != "" && redacted(it.Value(), path) {
+			return true
+		}
+	}
+	return false
 }
 
 // pathsOf lists the paths of records that a condition looks at.

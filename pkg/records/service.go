@@ -132,6 +132,16 @@ func (s *Service) MayOperate(p *project.Project, who *access.Principal, right st
 	return who.Require(right)
 }
 
+// TokenName is what the config calls an admin token of the project; "" of every other caller.
+func (s *Service) TokenName(p *project.Project, who *access.Principal) string {
+	if who.Kind == access.KindToken {
+		if t, ok := p.AdminTokens.Match(who.TokenHash, s.now()); ok {
+			return t.Name
+		}
+	}
+	return ""
+}
+
 // May is nil if the caller may use a method on the collection at all, else errs.ErrDenied. A door asks it before it
 // reads a body.
 func (s *Service) May(ctx context.Context, c *Call, m access.Method) error {

@@ -338,7 +338,7 @@ func publicIDOf(doc bson.Raw) string {
 
 // outgoing makes what a caller gets of an object that a script made: without what is hidden.
 func outgoing(doc bson.Raw, hidden *document.PathSet) (*Record, error) {
-	view, err := document.NewView(nil, nil, hidden.Paths())
+	view, err := document.NewView(nil, nil, hidden)
 	if err != nil {
 		return nil, err
 	}

@@ -59,6 +59,7 @@ func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Ra
 // newRecord is what a create stores, checked in full.
 func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, error) {
 	now := s.now()
+	g.Hidden = g.Declared // what is not declared is found by the check
 	id := bson.NewObjectIDFromTimestamp(now)
 	g, err := s.grantOnNew(ctx, c, g, stamp(id, body, c.Principal.ID, now))
 	if err != nil {
@@ -163,7 +164,8 @@ func (s *Service) update(ctx context.Context, c *Call, id string, ch Change) (bs
 		if err != nil {
 			return nil, g, err
 		}
-		g.Filter, g.Hidden = mql.And(g.Filter, read.Filter), g.Hidden.Union(read.Hidden)
+		g.Filter = mql.And(g.Filter, read.Filter)
+		g.Hidden, g.Declared = g.Hidden.Union(read.Hidden), g.Declared.Union(read.Declared)
 	}
 	for range conflictRetries {
 		current, err := s.readable(ctx, c, g, oid)
@@ -197,6 +199,9 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 		return nil, errs.Wrap(err, "decode stored record")
 	}
 	system, own := fieldtype.SplitSystem(current)
+	if !c.Collection.Undeclared.Finds(own) { // most often: the rules that keep what is not seen need not apply to it
+		g.Hidden = g.Declared
+	}
 	if g, err = s.grantOn(ctx, c, access.Put, g, raw); err != nil {
 		return nil, err
 	}
@@ -321,7 +326,7 @@ func untouched(next, own bson.D, touched map[string]bool) bson.D {
 // patched applies RFC 6902 operations to the record as the caller sees it, so that no test or copy can read what is
 // hidden. touched names the top-level fields that come out different.
 func patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, touched map[string]bool, err error) {
-	view, err := document.NewView(nil, nil, g.Hidden.Paths())
+	view, err := document.NewView(nil, nil, g.Hidden)
 	if err != nil {
 		return nil, nil, err
 	}

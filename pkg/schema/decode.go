@@ -231,7 +231,7 @@ func (d *decoder) absent(n *node, path string, v reflect.Value, o *object, given
 
 func (d *decoder) unknownKey(e entry, path string, known []string) {
 	hint := "known keys: " + strings.Join(known, ", ")
-	if near := nearest(e.key, known); near != "" && !e.secret {
+	if near := nearest(e.key, known); near != "" && !e.secret && !e.hidden {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	d.problem(e.pos, join(path, e.label()), CodeUnknownKey, "unknown key %q; %s", e.label(), hint)

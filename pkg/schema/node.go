@@ -59,11 +59,15 @@ type entry struct {
 	pos    Position
 	value  *node
 	secret bool // the key holds a substituted value
+	hidden bool // the key may be a secret as a whole
 	failed bool // its substitution was reported
 }
 
 // label is the key as problems may print it.
 func (e entry) label() string {
+	if e.hidden {
+		return "***"
+	}
 	if e.secret {
 		if prefix, _, ok := strings.Cut(e.key, ":"); ok {
 			return prefix + ":***"

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -248,6 +249,7 @@ func (x *AdminToken) decodeConfig(d *decoder, n *node, path string, _ *member) {
 			d.problem(n.pos, path, CodeRange, "must not be empty")
 		}
 	case kindMap:
+		n.hide("name", "value", "sha256", "rights", "expiresAt")
 		d.object(n, path, reflect.ValueOf(x).Elem())
 		x.SHA256 = strings.ToLower(x.SHA256)
 		if (x.Value == "") == (x.SHA256 == "") && !d.isBroken(path) {
@@ -259,6 +261,20 @@ func (x *AdminToken) decodeConfig(d *decoder, n *node, path string, _ *member) {
 	}
 	if len(x.Rights) == 0 {
 		x.Rights = []string{"collections", "reload", "snapshot"}
+	}
+}
+
+// hide keeps the texts below an object, and the keys that are not known, out of problems: a secret may have come to the
+// wrong place.
+func (n *node) hide(known ...string) {
+	n.secret = true
+	for i := range n.entries {
+		e := &n.entries[i]
+		e.hidden = !slices.Contains(known, e.key)
+		e.value.hide()
+	}
+	for _, item := range n.items {
+		item.hide()
 	}
 }
 

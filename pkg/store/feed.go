@@ -57,11 +57,7 @@ const positionsCollection = "svc.positions"
 
 // LoadPosition gives the position that a consumer of a database's feed saved last; nil if it never did.
 func LoadPosition(ctx context.Context, db Database, consumer string) (Position, error) {
-	kind, id, err := bson.MarshalValue(consumer)
-	if err != nil {
-		return nil, errs.Wrap(err, "load position")
-	}
-	doc, err := db.Collection(positionsCollection).Get(ctx, bson.RawValue{Type: kind, Value: id})
+	doc, err := db.Collection(positionsCollection).Get(ctx, Name(consumer))
 	if errors.Is(err, errs.ErrNotFound) {
 		return nil, nil
 	}

@@ -36,6 +36,15 @@ func WriteAll(ctx context.Context, to Writer, ops ...Op) error {
 	return nil
 }
 
+// Name is the _id of a document that has a name in place of an ObjectID, as reads and ops take it.
+func Name(name string) bson.RawValue {
+	kind, data, err := bson.MarshalValue(name)
+	if err != nil { // a string always encodes
+		return bson.RawValue{}
+	}
+	return bson.RawValue{Type: kind, Value: data}
+}
+
 // OpKind is what an Op does.
 type OpKind uint8
 

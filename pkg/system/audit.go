@@ -22,15 +22,25 @@ func (m model[T]) create(ctx context.Context, v T) error {
 	return m.commit(ctx, audit.OpCreate, nil, &v, store.Op{Kind: store.Insert, Doc: doc})
 }
 
+// remove deletes a record, with its entry in the audit log.
+func (m model[T]) remove(ctx context.Context, id bson.ObjectID, v T) error {
+	return m.commit(ctx, audit.OpDelete, &v, nil, store.Op{Kind: store.Delete, ID: idValue(id)})
+}
+
 // commit applies ops to the model's records, together with an entry in the audit log: op has turned before into after.
 func (m model[T]) commit(ctx context.Context, op string, before, after *T, ops ...store.Op) error {
+	return m.audited(ctx, op, before, after, func(ctx context.Context, tx store.Tx) error {
+		return store.WriteAll(ctx, tx.Collection(m.name), ops...)
+	})
+}
+
+// audited makes a change in one step with its entry in the audit log: op has turned before into after.
+func (m model[T]) audited(ctx context.Context, op string, before, after *T, change func(ctx context.Context, tx store.Tx) error) error {
 	entry, err := m.entry(op, before, after)
 	if err != nil {
 		return err
 	}
-	return m.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		return store.WriteAll(ctx, tx.Collection(m.name), ops...)
-	}, entry)
+	return m.log.Write(ctx, change, entry)
 }
 
 // entry describes a change. Only what creates, changes or deletes a record has its states: a login, say, has none.

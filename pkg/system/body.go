@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -129,6 +130,9 @@ func (b *body) text(name string, dst *string) bool {
 	case r.slug && s != "" && !slugPattern.MatchString(s):
 		b.problem(name, "slug", "must be a slug: lower-case letters, digits and single hyphens between them")
 		return false
+	case r.slug && looksLikeID(s):
+		b.problem(name, "slug", "must not look like an id, which is 24 hex digits: both name a record")
+		return false
 	case r.email && s != "" && !isEmail(s):
 		b.problem(name, "email", "must be an e-mail address")
 		return false
@@ -144,7 +148,14 @@ func (b *body) slugFrom(slug *string, name string) {
 	}
 	if *slug = Slug(name); *slug == "" {
 		b.problem("slug", "required", "can't be made of a name without letters a-z and digits: give one")
+	} else if looksLikeID(*slug) {
+		b.problem("slug", "required", "can't be made of a name that looks like an id, which is 24 hex digits: give one")
 	}
+}
+
+func looksLikeID(s string) bool {
+	_, err := document.ParseID(s)
+	return err == nil
 }
 
 func isEmail(s string) bool {
@@ -152,7 +163,11 @@ func isEmail(s string) bool {
 	return err == nil && a.Address == s
 }
 
-func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+// isControl says whether a character is a control character, or one that breaks lines or changes the direction of what
+// follows: in a list, a name that has one can look like another.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
 
 // flag takes a boolean member into dst; null sets it to def.
 func (b *body) flag(name string, dst *bool, def bool) {
@@ -198,6 +213,9 @@ func (b *body) username(dst *string) {
 	if *dst != "" && !usernamePattern.MatchString(*dst) {
 		b.problem("username", "pattern", "must consist of letters a-z, digits and . _ @ + -, and begin with a letter or digit")
 	}
+	if looksLikeID(*dst) {
+		b.problem("username", "pattern", "must not look like an id, which is 24 hex digits: both name users")
+	}
 }
 
 func (b *body) language(dst *string) {
@@ -237,8 +255,23 @@ func (b *body) scopes(dst *[]string) {
 		if access.ValidScope(s) {
 			return ""
 		}
-		return "is no scope"
+		return noScope(s)
 	})
+}
+
+// noScope says what is wrong with a word that is no scope. It quotes the nearest scope and never the word, which may be
+// a secret that stands in the wrong place.
+func noScope(word string) string {
+	if strings.HasPrefix(word, "namespace.") {
+		return "is no scope: in a project they are namespace.<project>, and namespace.<project>.<collection>.read, .create, .update or .delete"
+	}
+	if server := (&access.Principal{Kind: access.KindAdmin}); server.Has(word) { // a right, and no scope
+		return "is no scope: only administrators have that right"
+	}
+	if near := access.NearestScope(word); near != "" {
+		return fmt.Sprintf("is no scope; did you mean %s?", near)
+	}
+	return "is no scope: docs/security.md lists them"
 }
 
 // list takes a list of strings into dst, in order and each once; null empties it. check says what is wrong with an

@@ -21,11 +21,7 @@ func (us *Users) CreateFirst(ctx context.Context, username, password string) (ma
 	if some, err := us.exist(ctx, us.coll); some || err != nil { // nearly every start
 		return false, err
 	}
-	now := us.now()
-	u := User{
-		ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{},
-		CreatedAt: now, UpdatedAt: now,
-	}
+	u := us.blank()
 	password, err = us.parse(ctx, &access.Principal{Kind: access.KindAdmin}, &u, bson.D{
 		{Key: "username", Value: username}, {Key: "password", Value: password}, {Key: "isAdmin", Value: true},
 	}, true)
@@ -35,17 +31,10 @@ func (us *Users) CreateFirst(ctx context.Context, username, password string) (ma
 	if u.PasswordHash, err = us.hash(ctx, password); err != nil {
 		return false, err
 	}
-	mark, err := mql.CompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "userId", Value: u.ID}}}}, nil)
-	if err != nil {
-		return false, err
-	}
-	entry, err := us.entry(audit.OpCreate, nil, &u)
-	if err != nil {
-		return false, err
-	}
-	err = us.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+	mark := mql.MustCompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "userId", Value: u.ID}}}})
+	err = us.audited(ctx, audit.OpCreate, nil, &u, func(ctx context.Context, tx store.Tx) error {
 		// Who comes second to this document is tried again, and then sees the user of who came first.
-		op := store.Op{Kind: store.Update, ID: stringValue(firstAdminName), Update: mark, Upsert: true}
+		op := store.Op{Kind: store.Update, ID: store.Name(firstAdminName), Update: mark, Upsert: true}
 		if err := store.WriteAll(ctx, tx.Collection(secretsName), op); err != nil {
 			return err
 		}
@@ -56,7 +45,7 @@ func (us *Users) CreateFirst(ctx context.Context, username, password string) (ma
 			return errNotFirst
 		}
 		return insert(ctx, users, u)
-	}, entry)
+	})
 	if errors.Is(err, errNotFirst) {
 		return false, nil
 	}

@@ -42,7 +42,7 @@ const maxGenerationSize = 8 << 20
 
 // Latest gives the latest generation of a project, or errs.ErrNotFound.
 func (g *Generations) Latest(ctx context.Context, projectID string) (Generation, error) {
-	return get[Generation](ctx, g.coll, stringValue(projectID))
+	return get[Generation](ctx, g.coll, store.Name(projectID))
 }
 
 // Number gives the generation of a project's revision: the latest one if that is its revision, else the next, which is
@@ -50,7 +50,7 @@ func (g *Generations) Latest(ctx context.Context, projectID string) (Generation,
 func (g *Generations) Number(ctx context.Context, projectID, revision, entry string, files map[string][]byte) (int64, error) {
 	var number int64
 	err := retry(ctx, func() error {
-		latest, err := get[Generation](ctx, g.coll, stringValue(projectID))
+		latest, err := get[Generation](ctx, g.coll, store.Name(projectID))
 		missing := errors.Is(err, errs.ErrNotFound)
 		switch {
 		case err != nil && !missing:
@@ -93,9 +93,5 @@ func (g *Generation) keep(files map[string][]byte) {
 
 // Remove forgets the generations of a project whose registration is gone. Where there are none, it does nothing.
 func (g *Generations) Remove(ctx context.Context, projectID string) error {
-	err := store.WriteAll(ctx, g.coll, store.Op{Kind: store.Delete, ID: stringValue(projectID)})
-	if errors.Is(err, errs.ErrNotFound) {
-		return nil
-	}
-	return err
+	return drop(ctx, g.coll, projectID)
 }

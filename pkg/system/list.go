@@ -14,21 +14,6 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 )
 
-// listLimits bound what a list of system models may ask for: what the lists of collections have by default.
-var listLimits = query.Limits{ //nolint:gochecknoglobals // never changed
-	DefaultLimit: 100, MaxLimit: 1000, MaxOffset: 10_000,
-	MaxFilterBytes: 8192, MaxFilterDepth: 8, MaxFilterClauses: 100, MaxInValues: 1000, MaxSortFields: 8, Regex: "any",
-}
-
-// Page is one page of a list.
-type Page[T any] struct {
-	Items         []T
-	Limit, Offset int64
-	HasMore       bool   // there are records behind the last item
-	Next          string // Params.After of the next page; "" at the end
-	Total         *int64 // how many match, if that was asked for
-}
-
 // fieldsOf makes the fields of a struct of pkg/api, by their names in JSON, which are those in the store.
 func fieldsOf(t reflect.Type) *fieldtype.Tree {
 	var fields []*fieldtype.Field
@@ -53,8 +38,8 @@ func fieldsOf(t reflect.Type) *fieldtype.Tree {
 }
 
 // list reads the page that params ask for of what visible lets through; nil is everything.
-func (m model[T]) list(ctx context.Context, visible bson.D, params query.Params) (Page[T], error) {
-	page := Page[T]{Items: []T{}}
+func (m model[T]) list(ctx context.Context, visible bson.D, params query.Params) (query.Page[T], error) {
+	page := query.Page[T]{Items: []T{}}
 	q, err := m.resolver.Query(params, nil)
 	if err != nil {
 		return page, err
@@ -114,17 +99,14 @@ func anyOf(path string, values []string) bson.D {
 	return bson.D{{Key: path, Value: bson.D{{Key: "$in", Value: in}}}}
 }
 
-// visible is what a caller may see of a model: all of it without a limit to orgs, else what the filters allow.
-func visible(by *access.Principal, limited ...bson.D) bson.D {
+// visible is what a caller may see of a model: all of it without a limit to orgs, else what one of the filters of limited
+// allows.
+func visible(by *access.Principal, limited func() bson.A) bson.D {
 	switch {
 	case unlimited(by):
 		return nil
 	case by == nil || by.ID == "":
 		return nothing()
 	}
-	or := make(bson.A, 0, len(limited))
-	for _, f := range limited {
-		or = append(or, f)
-	}
-	return bson.D{{Key: "$or", Value: or}}
+	return bson.D{{Key: "$or", Value: limited()}}
 }

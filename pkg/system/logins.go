@@ -27,7 +27,7 @@ type Logins struct {
 
 // Get reads the failures under key; none is no error.
 func (l *Logins) Get(ctx context.Context, key string) (Failures, error) {
-	f, err := get[Failures](ctx, l.coll, stringValue(key))
+	f, err := get[Failures](ctx, l.coll, store.Name(key))
 	if errors.Is(err, errs.ErrNotFound) {
 		return Failures{Key: key}, nil
 	}
@@ -37,20 +37,14 @@ func (l *Logins) Get(ctx context.Context, key string) (Failures, error) {
 // Add counts a failure under key. Failures older than forget don't count any more.
 func (l *Logins) Add(ctx context.Context, key string, forget time.Duration) (Failures, error) {
 	now := l.now()
-	forgotten, err := mql.Compile(bson.D{{Key: "_id", Value: key}, {Key: "last", Value: bson.D{{Key: "$lt", Value: now.Add(-forget)}}}})
-	if err != nil {
-		return Failures{}, err
-	}
-	count, err := mql.CompileUpdate(bson.D{
+	forgotten := mql.MustCompile(bson.D{{Key: "_id", Value: key}, {Key: "last", Value: bson.D{{Key: "$lt", Value: now.Add(-forget)}}}})
+	count := mql.MustCompileUpdate(bson.D{
 		{Key: "$inc", Value: bson.D{{Key: "count", Value: int64(1)}}},
 		{Key: "$max", Value: bson.D{{Key: "last", Value: now}}}, // of failures at once the last one counts, too
-	}, nil)
-	if err != nil {
-		return Failures{}, err
-	}
+	})
 	results, err := l.coll.Write(ctx, []store.Op{
 		{Kind: store.Delete, Filter: forgotten},
-		{Kind: store.Update, ID: stringValue(key), Update: count, Upsert: true, Return: store.ReturnAfter},
+		{Kind: store.Update, ID: store.Name(key), Update: count, Upsert: true, Return: store.ReturnAfter},
 	}, false)
 	if err != nil {
 		return Failures{}, err
@@ -65,23 +59,16 @@ func (l *Logins) Add(ctx context.Context, key string, forget time.Duration) (Fai
 
 // Clear forgets the failures under key.
 func (l *Logins) Clear(ctx context.Context, key string) error {
-	err := store.WriteAll(ctx, l.coll, store.Op{Kind: store.Delete, ID: stringValue(key)})
-	if errors.Is(err, errs.ErrNotFound) {
-		return nil
-	}
-	return err
+	return drop(ctx, l.coll, key)
 }
 
 // Prune removes up to limit entries whose last failure is older than forget.
 func (l *Logins) Prune(ctx context.Context, forget time.Duration, limit int64) error {
-	old, err := mql.Compile(bson.D{{Key: "last", Value: bson.D{{Key: "$lt", Value: l.now().Add(-forget)}}}})
-	if err != nil {
-		return err
-	}
+	old := mql.MustCompile(bson.D{{Key: "last", Value: bson.D{{Key: "$lt", Value: l.now().Add(-forget)}}}})
 	var ops []store.Op
-	err = l.coll.Find(ctx, store.Query{Filter: old, Limit: limit}, func(doc bson.Raw) error {
+	err := l.coll.Find(ctx, store.Query{Filter: old, Limit: limit}, func(doc bson.Raw) error {
 		f, err := decode[Failures](doc)
-		ops = append(ops, store.Op{Kind: store.Delete, ID: stringValue(f.Key), If: old})
+		ops = append(ops, store.Op{Kind: store.Delete, ID: store.Name(f.Key), If: old})
 		return err
 	})
 	if err != nil || len(ops) == 0 {

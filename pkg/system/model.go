@@ -28,7 +28,7 @@ type model[T any] struct {
 
 func newModel[T any](db store.Database, log *audit.Log, now func() time.Time, name string, readAs any, rev func(*T) *int64) model[T] {
 	return model[T]{coll: db.Collection(name), log: log, now: now, name: name, rev: rev, resolver: query.Resolver{
-		Tree: fieldsOf(reflect.TypeOf(readAs)), Hidden: document.NewPathSet("_rev", "createdBy", "updatedBy"), Limits: listLimits,
+		Tree: fieldsOf(reflect.TypeOf(readAs)), Hidden: document.NewPathSet("_rev", "createdBy", "updatedBy"), Limits: query.DefaultLimits(),
 	}}
 }
 
@@ -60,11 +60,7 @@ func (m model[T]) each(ctx context.Context, ids []string, fn func(T)) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	f, err := mql.Compile(anyOf("_id", ids))
-	if err != nil {
-		return err
-	}
-	return m.coll.Find(ctx, store.Query{Filter: f, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
+	return m.coll.Find(ctx, store.Query{Filter: mql.MustCompile(anyOf("_id", ids)), Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
 		v, err := decode[T](doc)
 		if err == nil {
 			fn(v)

@@ -69,12 +69,8 @@ func maySeeOrg(by *access.Principal, id string) bool {
 }
 
 // List reads one page of the orgs that the caller may see: their own, or all without a limit to orgs.
-func (os *Orgs) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Org], error) {
-	var own []string
-	if by != nil {
-		own = by.OrgIDs
-	}
-	return os.list(ctx, visible(by, anyOf("_id", own)), params)
+func (os *Orgs) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Org], error) {
+	return os.list(ctx, visible(by, func() bson.A { return bson.A{anyOf("_id", by.OrgIDs)} }), params)
 }
 
 // Update changes the members of an org that a request body gives. Only administrators may.
@@ -107,25 +103,29 @@ func (os *Orgs) Delete(ctx context.Context, by *access.Principal, id string) err
 	for _, h := range []struct {
 		coll       store.Collection
 		path, noun string
-	}{{os.users, "orgIds", "users"}, {os.teams, "orgId", "teams"}, {os.projects, "orgId", "projects"}} {
-		f, err := mql.Compile(bson.D{{Key: h.path, Value: o.ID.Hex()}})
-		if err != nil {
-			return err
-		}
-		n, err := h.coll.Count(ctx, f, 0)
+	}{{os.users, "orgIds", "user"}, {os.teams, "orgId", "team"}, {os.projects, "orgId", "project"}} {
+		n, err := h.coll.Count(ctx, mql.MustCompile(bson.D{{Key: h.path, Value: o.ID.Hex()}}), 0)
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			held = append(held, fmt.Sprintf("%d %s", n, h.noun))
+			held = append(held, fmt.Sprintf("%d %s", n, plural(n, h.noun)))
 		}
 	}
 	if len(held) > 0 {
 		return errs.New(errs.Conflict, "org_in_use", "the organization still has %s: move or delete them first", strings.Join(held, ", "))
 	}
-	err = os.commit(ctx, audit.OpDelete, &o, nil, store.Op{Kind: store.Delete, ID: idValue(o.ID)})
+	err = os.remove(ctx, o.ID, o)
 	os.changed(o.ID.Hex())
 	return err
+}
+
+// plural gives a noun as it stands behind a number.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
 }
 
 // active gives those of ids that are orgs and active.

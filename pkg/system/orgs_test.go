@@ -25,6 +25,8 @@ func TestOrgAndTeamBodies(t *testing.T) {
 		{json: `{"name": 1, "description": [], "slug": true}`, org: []string{"name:type", "slug:type", "description:type"}, team: []string{"name:type", "slug:type", "description:type"}},
 		{json: `{"name": "x", "slug": "Not A Slug"}`, org: []string{"slug:slug"}, team: []string{"slug:slug"}},
 		{json: `{"name": "x", "slug": "a--b"}`, org: []string{"slug:slug"}, team: []string{"slug:slug"}},
+		{json: `{"name": "x", "slug": "0123456789abcdef01234567"}`, org: []string{"slug:slug"}, team: []string{"slug:slug"}}, // an id
+		{json: `{"name": "ABCDEFABCDEFABCDEFABCDEF"}`, org: []string{"slug:required"}, team: []string{"slug:required"}},
 		{json: `{"name": "日本"}`, org: []string{"slug:required"}, team: []string{"slug:required"}},
 		{json: `{"name": "日本", "slug": "nihon"}`, slug: "nihon"},
 		{json: `{"name": " Übung & Söhne GmbH 2 "}`, slug: "bung-s-hne-gmbh-2"},
@@ -73,8 +75,8 @@ func TestOrgAndTeamBodies(t *testing.T) {
 func TestOrgsInUseStay(t *testing.T) {
 	w := newWorld(t)
 	for org, want := range map[string]string{
-		"acme": "the organization still has 4 users, 1 teams, 1 projects: move or delete them first",
-		"beta": "the organization still has 2 users, 1 teams, 1 projects: move or delete them first",
+		"acme": "the organization still has 4 users, 1 team, 1 project: move or delete them first",
+		"beta": "the organization still has 2 users, 1 team, 1 project: move or delete them first",
 	} {
 		err := w.Orgs.Delete(t.Context(), admin, w.orgs[org])
 		if e := errs.From(err); e == nil || e.Code != "org_in_use" || e.Kind != errs.Conflict || e.Message != want {

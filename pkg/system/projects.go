@@ -8,7 +8,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
@@ -97,12 +96,8 @@ func (ps *Projects) ByNamespace(ctx context.Context, namespace string) (Project,
 }
 
 // List reads one page of the registrations that the caller may see: those of their orgs, or all without a limit to orgs.
-func (ps *Projects) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Project], error) {
-	var orgs []string
-	if by != nil {
-		orgs = by.OrgIDs
-	}
-	return ps.list(ctx, visible(by, anyOf("orgId", orgs)), params)
+func (ps *Projects) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Project], error) {
+	return ps.list(ctx, visible(by, func() bson.A { return bson.A{anyOf("orgId", by.OrgIDs)} }), params)
 }
 
 // All reads every registration.
@@ -150,7 +145,7 @@ func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	err = ps.commit(ctx, audit.OpDelete, &p, nil, store.Op{Kind: store.Delete, ID: idValue(p.ID)})
+	err = ps.remove(ctx, p.ID, p)
 	return p, err
 }
 

@@ -62,7 +62,7 @@ type hashKey struct {
 
 // tokenKey gives the key of the hashes of personal access tokens. The first call ever makes it.
 func (s *Secrets) tokenKey(ctx context.Context) ([]byte, error) {
-	kept, err := get[hashKey](ctx, s.coll, stringValue(tokenKeyName))
+	kept, err := get[hashKey](ctx, s.coll, store.Name(tokenKeyName))
 	if !errors.Is(err, errs.ErrNotFound) {
 		return kept.Key, err
 	}
@@ -70,7 +70,7 @@ func (s *Secrets) tokenKey(ctx context.Context) ([]byte, error) {
 	_, _ = rand.Read(made.Key) // it never fails
 	err = insert(ctx, s.coll, made)
 	if isDuplicate(err) { // another instance was first
-		made, err = get[hashKey](ctx, s.coll, stringValue(tokenKeyName))
+		made, err = get[hashKey](ctx, s.coll, store.Name(tokenKeyName))
 	}
 	return made.Key, err
 }
@@ -78,7 +78,7 @@ func (s *Secrets) tokenKey(ctx context.Context) ([]byte, error) {
 // SigningKeys gives the keys of session tokens, the one that signs first. The first call ever generates it; of several
 // instances that start at once, all get the same.
 func (s *Secrets) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	ring, err := get[keyring](ctx, s.coll, stringValue(keyringName))
+	ring, err := get[keyring](ctx, s.coll, store.Name(keyringName))
 	if !errors.Is(err, errs.ErrNotFound) {
 		return ring.Keys, err
 	}
@@ -133,7 +133,7 @@ func (s *Secrets) push(keys []SigningKey, key SigningKey, keep time.Duration) []
 func (s *Secrets) change(ctx context.Context, fn func([]SigningKey) []SigningKey) ([]SigningKey, error) {
 	var keys []SigningKey
 	err := retry(ctx, func() error {
-		old, err := get[keyring](ctx, s.coll, stringValue(keyringName))
+		old, err := get[keyring](ctx, s.coll, store.Name(keyringName))
 		missing := errors.Is(err, errs.ErrNotFound)
 		if err != nil && !missing {
 			return err

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/system"
 )
@@ -86,7 +87,7 @@ func TestWhoMayChangeWhom(t *testing.T) {
 		{w.as("root", byPAT("user.update")), "ann", `"scopes": ["user.read"]`, denied},
 		{w.as("root", byPAT("user.update")), "boss", `"password": "12345678"`, denied},
 		{w.as("root", byPAT("user.update")), "root", `"name": "x"`, denied},
-		{w.as("root", byPAT(access.Scopes()...)), "rootacme", `"password": "12345678"`, denied},
+		{w.as("root", byPAT(api.Scopes()...)), "rootacme", `"password": "12345678"`, denied},
 
 		// Administrators.
 		{w.as("root"), "", `"isAdmin": true`, done},
@@ -167,7 +168,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 		}
 	}()
 	names := []string{"boss", "ann", "ben", "both", "lost", "wide", "guest", "root", "rootacme"}
-	scopes := append(access.Scopes(), "namespace.blog", "namespace.blog.posts.read")
+	scopes := append(api.Scopes(), "namespace.blog", "namespace.blog.posts.read")
 	some := func(of []string) bson.A {
 		out := bson.A{}
 		for range r.IntN(3) {
@@ -254,7 +255,7 @@ func valuesOf(m map[string]string) []string {
 // Only administrators write orgs, teams and registrations, whatever scopes there are.
 func TestOnlyAdminsWriteOrgsAndTeams(t *testing.T) {
 	w := newWorld(t)
-	every := access.Scopes()
+	every := api.Scopes()
 	for _, tc := range []struct {
 		name string
 		by   *access.Principal

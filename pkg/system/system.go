@@ -186,11 +186,19 @@ func replaceOp(v any, rev int64) (store.Op, error) {
 	if err != nil {
 		return store.Op{}, err
 	}
-	f, err := atRev(rev)
-	return store.Op{Kind: store.Replace, Doc: doc, If: f}, err
+	return store.Op{Kind: store.Replace, Doc: doc, If: atRev(rev)}, nil
 }
 
-func atRev(rev int64) (*mql.Filter, error) { return mql.Compile(bson.D{{Key: "_rev", Value: rev}}) }
+func atRev(rev int64) *mql.Filter { return mql.MustCompile(bson.D{{Key: "_rev", Value: rev}}) }
+
+// drop deletes the document with a key, if there is one.
+func drop(ctx context.Context, coll store.Collection, key string) error {
+	err := store.WriteAll(ctx, coll, store.Op{Kind: store.Delete, ID: store.Name(key)})
+	if errors.Is(err, errs.ErrNotFound) {
+		return nil
+	}
+	return err
+}
 
 // retry calls fn until it does not lose against another writer.
 func retry(ctx context.Context, fn func() error) error {
@@ -222,12 +230,4 @@ func taken(path, value string) error {
 
 func idValue(id bson.ObjectID) bson.RawValue {
 	return bson.RawValue{Type: bson.TypeObjectID, Value: id[:]}
-}
-
-func stringValue(s string) bson.RawValue {
-	t, data, err := bson.MarshalValue(s)
-	if err != nil { // a string always encodes
-		return bson.RawValue{}
-	}
-	return bson.RawValue{Type: t, Value: data}
 }

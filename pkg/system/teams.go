@@ -65,12 +65,9 @@ func maySeeTeam(by *access.Principal, t Team) bool {
 
 // List reads one page of the teams that the caller may see: those of their orgs, or all without a limit to orgs, and
 // their own.
-func (ts *Teams) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Team], error) {
-	var orgs, own []string
-	if by != nil {
-		orgs, own = by.OrgIDs, by.TeamIDs
-	}
-	return ts.list(ctx, visible(by, anyOf("orgId", orgs), anyOf("_id", own)), params)
+func (ts *Teams) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Team], error) {
+	limited := func() bson.A { return bson.A{anyOf("orgId", by.OrgIDs), anyOf("_id", by.TeamIDs)} }
+	return ts.list(ctx, visible(by, limited), params)
 }
 
 // Update changes the members of a team that a request body gives. Only administrators may.
@@ -98,28 +95,18 @@ func (ts *Teams) Delete(ctx context.Context, by *access.Principal, id string) er
 	if err != nil {
 		return err
 	}
-	members, err := mql.Compile(bson.D{{Key: "teamIds", Value: t.ID.Hex()}})
-	if err != nil {
-		return err
-	}
-	leave, err := mql.CompileUpdate(bson.D{
+	members := mql.MustCompile(bson.D{{Key: "teamIds", Value: t.ID.Hex()}})
+	leave := mql.MustCompileUpdate(bson.D{
 		{Key: "$pull", Value: bson.D{{Key: "teamIds", Value: t.ID.Hex()}}},
 		{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}},
-	}, nil)
-	if err != nil {
-		return err
-	}
-	entry, err := ts.entry(audit.OpDelete, &t, nil)
-	if err != nil {
-		return err
-	}
+	})
 	// A user who is put into the team at the same moment keeps an id that leads nowhere, which gives nothing.
-	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+	err = ts.audited(ctx, audit.OpDelete, &t, nil, func(ctx context.Context, tx store.Tx) error {
 		if err := store.WriteAll(ctx, tx.Collection(usersName), store.Op{Kind: store.Update, Filter: members, Update: leave, Many: true}); err != nil {
 			return err
 		}
 		return store.WriteAll(ctx, tx.Collection(teamsName), store.Op{Kind: store.Delete, ID: idValue(t.ID)})
-	}, entry)
+	})
 	ts.changed(t.ID.Hex())
 	return err
 }

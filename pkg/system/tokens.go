@@ -93,23 +93,10 @@ func (ts *Tokens) insert(ctx context.Context, by *access.Principal, t Token) err
 	if err != nil {
 		return err
 	}
-	still, err := mql.Compile(bson.D{{Key: "active", Value: true}, {Key: "patVersion", Value: by.PATVersion}})
-	if err != nil {
-		return err
-	}
-	touch, err := mql.CompileUpdate(bson.D{{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}}}, nil)
-	if err != nil {
-		return err
-	}
-	own, err := mql.Compile(bson.D{{Key: "userId", Value: t.UserID}})
-	if err != nil {
-		return err
-	}
-	entry, err := ts.entry(audit.OpCreate, nil, &t)
-	if err != nil {
-		return err
-	}
-	err = ts.log.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+	still := mql.MustCompile(bson.D{{Key: "active", Value: true}, {Key: "patVersion", Value: by.PATVersion}})
+	touch := mql.MustCompileUpdate(bson.D{{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}}})
+	own := mql.MustCompile(bson.D{{Key: "userId", Value: t.UserID}})
+	err = ts.audited(ctx, audit.OpCreate, nil, &t, func(ctx context.Context, tx store.Tx) error {
 		op := store.Op{Kind: store.Update, ID: idValue(owner), Update: touch, If: still}
 		if err := store.WriteAll(ctx, tx.Collection(usersName), op); err != nil {
 			return err
@@ -121,7 +108,7 @@ func (ts *Tokens) insert(ctx context.Context, by *access.Principal, t Token) err
 			return errTooManyTokens
 		}
 		return insert(ctx, tokens, t)
-	}, entry)
+	})
 	if errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound) { // the owner is gone, or not who they were
 		return errs.ErrDenied
 	}
@@ -137,7 +124,7 @@ func (ts *Tokens) Get(ctx context.Context, by *access.Principal, id string) (Tok
 func (ts *Tokens) ByID(ctx context.Context, id string) (Token, error) { return ts.byID(ctx, id) }
 
 // List reads one page of the tokens that the caller may see: their own, or all for administrators.
-func (ts *Tokens) List(ctx context.Context, by *access.Principal, params query.Params) (Page[Token], error) {
+func (ts *Tokens) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[Token], error) {
 	only := nothing()
 	switch {
 	case by.Full():
@@ -175,7 +162,7 @@ func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) e
 	if err != nil {
 		return err
 	}
-	err = ts.commit(ctx, audit.OpDelete, &t, nil, store.Op{Kind: store.Delete, ID: idValue(t.ID)})
+	err = ts.remove(ctx, t.ID, t)
 	ts.changed(t.ID.Hex())
 	return err
 }
@@ -183,18 +170,12 @@ func (ts *Tokens) Delete(ctx context.Context, by *access.Principal, id string) e
 // Used notes the use of a token, unless one has been noted less than every ago, by whichever instance.
 func (ts *Tokens) Used(ctx context.Context, id bson.ObjectID, every time.Duration) error {
 	now := ts.now()
-	due, err := mql.Compile(bson.D{{Key: "lastUsedAt", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: now.Add(-every)}}}}}})
-	if err != nil {
-		return err
-	}
-	note, err := mql.CompileUpdate(bson.D{
+	due := mql.MustCompile(bson.D{{Key: "lastUsedAt", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: now.Add(-every)}}}}}})
+	note := mql.MustCompileUpdate(bson.D{
 		{Key: "$set", Value: bson.D{{Key: "lastUsedAt", Value: now}}},
 		{Key: "$inc", Value: bson.D{{Key: "_rev", Value: int64(1)}}},
-	}, nil)
-	if err != nil {
-		return err
-	}
-	err = store.WriteAll(ctx, ts.coll, store.Op{Kind: store.Update, ID: idValue(id), Update: note, If: due})
+	})
+	err := store.WriteAll(ctx, ts.coll, store.Op{Kind: store.Update, ID: idValue(id), Update: note, If: due})
 	if errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound) {
 		return nil
 	}
@@ -203,13 +184,10 @@ func (ts *Tokens) Used(ctx context.Context, id bson.ObjectID, every time.Duratio
 
 // forget removes a user's tokens that are void, those of an earlier version than valid, and gives the entries about that.
 func (ts *Tokens) forget(ctx context.Context, tokens store.TxCollection, userID string, valid int64) ([]audit.Entry, error) {
-	void, err := mql.Compile(bson.D{{Key: "userId", Value: userID}, {Key: "patVersion", Value: bson.D{{Key: "$lt", Value: valid}}}})
-	if err != nil {
-		return nil, err
-	}
+	void := mql.MustCompile(bson.D{{Key: "userId", Value: userID}, {Key: "patVersion", Value: bson.D{{Key: "$lt", Value: valid}}}})
 	var entries []audit.Entry
 	var ops []store.Op
-	err = tokens.Find(ctx, store.Query{Filter: void, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
+	err := tokens.Find(ctx, store.Query{Filter: void, Sort: mql.Sort{{Path: "_id"}}}, func(doc bson.Raw) error {
 		t, err := decode[Token](doc)
 		if err != nil {
 			return err
@@ -238,37 +216,40 @@ func (ts *Tokens) defaultExpiry(now time.Time) time.Time {
 
 // parse takes a body into t. It reports every problem at once.
 func (ts *Tokens) parse(t *Token, doc bson.D, create bool, grantable []string) error {
+	ends := t.ExpiresAt
 	b := newBody(doc, api.TokenWrite{}, create)
 	b.text("name", &t.Name)
 	b.list("scopes", &t.Scopes, "scope names", func(s string) string {
 		switch {
 		case !access.ValidScope(s):
-			return "is no scope"
+			return noScope(s)
 		case !slices.Contains(grantable, s):
 			return "is no scope that you may grant: GET /token/_scopes lists them"
 		}
 		return ""
 	})
 	if b.date("expiresAt", &t.ExpiresAt) {
-		if wrong := ts.wrongExpiry(t.ExpiresAt); wrong != "" {
+		if wrong := ts.wrongExpiry(t, ends); wrong != "" {
 			b.problem("expiresAt", "expiry", "%s", wrong)
 		}
 	}
 	return b.done()
 }
 
-// wrongExpiry says what is wrong with the end of a token, "" when nothing is.
-func (ts *Tokens) wrongExpiry(at time.Time) string {
-	now := ts.now()
+// wrongExpiry says what is wrong with the new end of a token that was to end at before; "" when nothing is.
+func (ts *Tokens) wrongExpiry(t *Token, before time.Time) string {
+	now, at := ts.now(), t.ExpiresAt
 	switch {
+	case !before.IsZero() && !now.Before(before):
+		return "can't be changed any more: the token has expired, make a new one"
 	case at.IsZero() && ts.maxTTL > 0:
 		return fmt.Sprintf("can't be null: a token lasts at most %s (auth.patMaxTTL)", ts.maxTTL)
 	case at.IsZero():
 		return ""
 	case !at.After(now):
 		return "must be in the future"
-	case ts.maxTTL > 0 && at.After(now.Add(ts.maxTTL)):
-		return fmt.Sprintf("a token lasts at most %s (auth.patMaxTTL)", ts.maxTTL)
+	case ts.maxTTL > 0 && at.After(t.CreatedAt.Add(ts.maxTTL)):
+		return fmt.Sprintf("a token lasts at most %s from when it was made (auth.patMaxTTL)", ts.maxTTL)
 	}
 	return ""
 }

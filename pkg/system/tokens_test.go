@@ -172,6 +172,37 @@ func TestTokenLists(t *testing.T) {
 	}
 }
 
+// The end of a token can be moved as long as it lasts, and not beyond what one lasts at most from when it was made.
+func TestATokenIsNotKeptAliveForEver(t *testing.T) {
+	f := newSystem(t)
+	ann := f.user("ann")
+	tokens := system.New(f.store, system.Options{Now: f.clock.Now, PATDefaultTTL: time.Hour, PATMaxTTL: 10 * time.Hour}).Tokens
+	made, _, err := tokens.Create(t.Context(), userPrincipal(ann), body(t, `{"name": "n", "scopes": []}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	move := func(after time.Duration) string {
+		doc := bson.D{{Key: "expiresAt", Value: made.CreatedAt.Add(after).Format(time.RFC3339)}}
+		_, err := tokens.Update(t.Context(), userPrincipal(ann), made.ID.Hex(), doc, nil)
+		if err == nil {
+			return ""
+		}
+		if fields := errs.From(err).Fields; len(fields) == 1 {
+			return fields[0].Rule
+		}
+		return err.Error()
+	}
+	for _, step := range []struct {
+		passes, ends time.Duration
+		want         string
+	}{{0, 2 * time.Hour, ""}, {time.Hour, 11 * time.Hour, "expiry"}, {0, 9 * time.Hour, ""}, {7 * time.Hour, 9*time.Hour + time.Minute, ""}, {2 * time.Hour, 9*time.Hour + 30*time.Minute, "expiry"}} {
+		f.clock.Pass(step.passes)
+		if got := move(step.ends); got != step.want {
+			t.Errorf("an end at %s, %s later: %q, want %q", step.ends, step.passes, got, step.want)
+		}
+	}
+}
+
 // What ends a user's tokens: the versions differ from then on, and the records go.
 func TestTokensEndWithTheirOwner(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -66,11 +66,7 @@ type Users struct {
 // Create adds a user from a request body, on behalf of by. Of a caller who is limited to orgs, the user gets the orgs
 // when the body has none.
 func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (User, error) {
-	now := us.now()
-	u := User{
-		ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{},
-		CreatedAt: now, UpdatedAt: now,
-	}
+	u := us.blank()
 	if !unlimited(by) && by != nil {
 		u.OrgIDs = slices.Clone(by.OrgIDs)
 	}
@@ -90,6 +86,15 @@ func (us *Users) Create(ctx context.Context, by *access.Principal, doc bson.D) (
 	return u, nil
 }
 
+// blank is a new user before the body is read.
+func (us *Users) blank() User {
+	now := us.now()
+	return User{
+		ID: bson.NewObjectID(), Rev: 1, Active: true, Scopes: []string{}, OrgIDs: []string{}, TeamIDs: []string{},
+		CreatedAt: now, UpdatedAt: now,
+	}
+}
+
 // Get reads a user that the caller may see, or gives errs.ErrNotFound.
 func (us *Users) Get(ctx context.Context, by *access.Principal, id string) (User, error) {
 	return us.reveal(ctx, id, func(u User) bool { return maySeeUser(by, u) })
@@ -105,12 +110,9 @@ func (us *Users) ByUsername(ctx context.Context, username string) (User, error) 
 
 // List reads one page of the users that the caller may see: those who share an org with them and they themselves, or all
 // without a limit to orgs.
-func (us *Users) List(ctx context.Context, by *access.Principal, params query.Params) (Page[User], error) {
-	var orgs, self []string
-	if by != nil {
-		orgs, self = by.OrgIDs, []string{by.ID}
-	}
-	return us.list(ctx, visible(by, anyOf("orgIds", orgs), anyOf("_id", self)), params)
+func (us *Users) List(ctx context.Context, by *access.Principal, params query.Params) (query.Page[User], error) {
+	limited := func() bson.A { return bson.A{anyOf("orgIds", by.OrgIDs), anyOf("_id", []string{by.ID})} }
+	return us.list(ctx, visible(by, limited), params)
 }
 
 // Update changes the members of a user that a request body gives, on behalf of by; null resets one. A new password or
@@ -136,7 +138,11 @@ func (us *Users) Update(ctx context.Context, by *access.Principal, id string, do
 			return User{}, err
 		}
 	}
-	return us.mutate(ctx, audit.OpUpdate, given.ID, func(u *User) error {
+	op := audit.OpUpdate
+	if hash != "" {
+		op = audit.OpPassword
+	}
+	return us.mutate(ctx, op, given.ID, func(u *User) error {
 		old := *u
 		if _, err := us.parse(ctx, by, u, doc, false); err != nil {
 			return err
@@ -219,11 +225,7 @@ func (us *Users) Delete(ctx context.Context, by *access.Principal, id string) er
 		if err := us.mayChange(ctx, by, u, u, true); err != nil {
 			return err
 		}
-		at, err := atRev(u.Rev)
-		if err != nil {
-			return err
-		}
-		return us.apply(ctx, audit.OpDelete, u, nil, store.Op{Kind: store.Delete, ID: idValue(u.ID), If: at})
+		return us.apply(ctx, audit.OpDelete, u, nil, store.Op{Kind: store.Delete, ID: idValue(u.ID), If: atRev(u.Rev)})
 	})
 	us.changed(strings.ToLower(id))
 	return err

@@ -40,7 +40,7 @@ func (w *world) views() map[string]view {
 }
 
 func viewOf[T any](w *world, ids map[string]string,
-	list func(context.Context, *access.Principal, query.Params) (system.Page[T], error),
+	list func(context.Context, *access.Principal, query.Params) (query.Page[T], error),
 	get func(context.Context, *access.Principal, string) (T, error), name func(T) string,
 ) view {
 	return view{

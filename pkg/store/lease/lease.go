@@ -72,10 +72,7 @@ func (l *Leases) Acquire(ctx context.Context, name string, ttl time.Duration) (*
 		return nil, errs.New(errs.Invalid, "bad_lease", "a lease needs a name, a holder and a time of at least 1 ms")
 	}
 	ttl = ttl.Truncate(time.Millisecond) // as others read it
-	id, err := rawValue(name)
-	if err != nil {
-		return nil, err
-	}
+	id := store.Name(name)
 	asked := l.clock.Now()
 	doc, err := l.coll.Get(ctx, id)
 	if errors.Is(err, errs.ErrNotFound) {
@@ -166,14 +163,6 @@ func (l *Leases) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.seen, name)
-}
-
-func rawValue(v any) (bson.RawValue, error) {
-	kind, data, err := bson.MarshalValue(v)
-	if err != nil {
-		return bson.RawValue{}, errs.Wrap(err, "lease")
-	}
-	return bson.RawValue{Type: kind, Value: data}, nil
 }
 
 // machineClock is the clock of this machine; the times that it tells carry the monotonic one.

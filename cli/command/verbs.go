@@ -1,0 +1,56 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// synonyms gives words that people try, by the verb that they mean.
+func synonyms() map[string][]string {
+	return map[string][]string{
+		"create":     {"add", "new", "make"},
+		"delete":     {"remove", "rm", "del", "revoke"},
+		"explain":    {"check", "why", "can-i"},
+		"get":        {"show", "describe", "view"},
+		"describe":   {"show", "get", "view"},
+		"list":       {"show", "log", "all"},
+		"login":      {"auth", "signin", "sign-in"},
+		"logout":     {"signout", "sign-out"},
+		"passwd":     {"password", "reset-password", "set-password", "change-password"},
+		"register":   {"create", "add", "new"},
+		"unregister": {"delete", "remove", "rm"},
+		"update":     {"set", "edit", "change", "modify", "patch"},
+		"verify":     {"check"},
+		"whoami":     {"auth", "me"},
+	}
+}
+
+// Unknown is the error for a word that is no command of cmd, with the nearest ones.
+func Unknown(cmd *cobra.Command, word string) error {
+	var all, near []string
+	others := synonyms()
+	for _, sub := range cmd.Commands() {
+		if !sub.IsAvailableCommand() {
+			continue
+		}
+		all = append(all, sub.Name())
+		if slices.Contains(others[sub.Name()], strings.ToLower(word)) {
+			near = append(near, sub.Name())
+		}
+	}
+	for slips := 1; slips <= 2 && len(near) == 0; slips++ { // no other word for one of them, so perhaps a slip
+		cmd.SuggestionsMinimumDistance = slips
+		near = cmd.SuggestionsFor(word)
+	}
+	hint := "there are: " + cmd.CommandPath() + " " + strings.Join(all, ", ")
+	if len(near) > 0 {
+		hint = "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
+	}
+	return &Error{
+		Exit: ExitUsage, Code: "usage", Hint: hint,
+		Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
+	}
+}
