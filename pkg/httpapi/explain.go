@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -80,7 +79,7 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 	case api.ExplainPAT:
 		t, err := s.cfg.System.Tokens.Get(ctx, by, p.ID)
 		if err != nil {
-			return nil, false, notFound(err, "token", p.ID)
+			return nil, false, notFound(err, "token")
 		}
 		return s.cfg.Auth.PrincipalOfToken(ctx, t)
 	}
@@ -96,22 +95,23 @@ func (s *Server) explained(ctx context.Context, by *access.Principal, p *api.Exp
 		return nil, false, errs.ErrDenied
 	}
 	if id == "" {
-		return nil, false, notFound(errs.ErrNotFound, "user", p.Username)
+		return nil, false, notFound(errs.ErrNotFound, "user")
 	}
 	u, err := s.cfg.System.Users.Get(ctx, by, id)
 	if err != nil { // in the same words if the caller can't see them
-		return nil, false, notFound(err, "user", cmp.Or(p.Username, p.ID))
+		return nil, false, notFound(err, "user")
 	}
 	p.ID, p.Username = u.ID.Hex(), u.Username
 	return s.cfg.Auth.PrincipalOf(ctx, p.ID)
 }
 
-// notFound says what is not found, by the name that the caller gave.
-func notFound(err error, what, name string) error {
+// notFound says what is not found. It doesn't give back the name that it was asked for, which may be a secret in the wrong
+// place.
+func notFound(err error, what string) error {
 	if !errors.Is(err, errs.ErrNotFound) {
 		return err
 	}
-	return errs.New(errs.NotFound, errs.ErrNotFound.Code, "%s not found: %s", what, name)
+	return errs.New(errs.NotFound, errs.ErrNotFound.Code, "%s not found", what)
 }
 
 // parseExplain reads the body of a request to explain.
