@@ -19,7 +19,7 @@ import (
 const deskConfig = `
 namespace: desk
 admin: {tokens: [{name: deploy, value: ` + projectToken + `, rights: [reload]}]}
-upload: {maxBodySize: 64KiB, allowedMimeTypes: [text/csv, image/*]}
+upload: {maxBodySize: 2KiB, allowedMimeTypes: [text/csv, image/*]}
 actions:
   - name: echo
     hooks: {handle: {type: javascript, file: echo.js}}
@@ -162,7 +162,7 @@ func TestActions(t *testing.T) {
 			{"contents against their type", "POST", "/echo", []option{text(`{"title": "T", "doc": {"src": "data:image/png,hello", "path": "a"}}`)}, "400 validation_failed: data.doc: is of type text/plain; *", ""},
 			{"a name that leads elsewhere", "POST", "/echo", []option{text(`{"title": "T", "doc": {"src": "` + csv + `", "path": "../a"}}`)}, "400 validation_failed: data.doc: path must be the name of a file, *", ""},
 			{"no data URL", "POST", "/echo", []option{text(`{"title": "T", "doc": {"src": "http://x/y", "path": "a"}}`)}, "400 validation_failed: data.doc: src must be a data URL, *", ""},
-			{"too large", "POST", "/echo", []option{text(`{"title": "` + strings.Repeat("x", 70<<10) + `"}`)}, "413 body_too_large: *", ""},
+			{"too large", "POST", "/echo", []option{text(`{"title": "` + strings.Repeat("x", 2<<10) + `"}`)}, "413 body_too_large: *", ""},
 			{"another media type", "POST", "/echo", []option{header("Content-Type", "text/plain"), text(`{}`)}, "415 *", ""},
 
 			{"free data", "POST", "/free", []option{session(ann), text(`{"a": [1, {"b": null}]}`)}, "200", `{"a":[1,{"b":null}]}`},
