@@ -47,7 +47,7 @@ func (s *Service) evaluate(ctx context.Context, c *Call, op *hooks.Operation, g 
 			sure[kind] = append(sure[kind], e.Path)
 		}
 	}
-	g.Readonly, g.Hidden = with(g.Readonly, sure[0]), with(g.Hidden, sure[1])
+	g.Readonly, g.Hidden, g.Declared = with(g.Readonly, sure[0]), with(g.Hidden, sure[1]), with(g.Declared, sure[1])
 	g.UnsureReadonly, g.Unsure = with(nil, unsure[0]), with(nil, unsure[1])
 	return g, nil
 }
