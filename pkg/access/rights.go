@@ -132,3 +132,16 @@ func RecordRight(namespace, collection string, m Method) string {
 	}
 	return namespacePrefix + namespace + "." + collection + "." + verb
 }
+
+// LackingOn names what a caller lacks who may not use a method on a collection's records: the scope, or the method where a
+// permission set does not allow it. Users and their personal access tokens may be told; for others it is "".
+func LackingOn(p *Principal, namespace, collection string, m Method) string {
+	if p.Kind != KindUser && p.Kind != KindPAT {
+		return ""
+	}
+	right := RecordRight(namespace, collection, m)
+	if p.Kind == KindUser || p.Has(right) {
+		right = right[strings.LastIndexByte(right, '.')+1:] + " on " + collection
+	}
+	return right
+}

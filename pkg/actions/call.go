@@ -234,8 +234,8 @@ func (x *execution) failed(ctx context.Context, stage string, err error) error {
 	if !ok {
 		return errs.Wrap(err, "run a script")
 	}
-	out := hooks.Failed(f)
-	if f.Reason != script.Canceled && errs.From(out).Code != hooks.CodeThrown {
+	report, out := hooks.Failed(f)
+	if report {
 		x.s.log.LogAttrs(ctx, slog.LevelError, "script failed", append(x.where(stage),
 			slog.String("at", fmt.Sprintf("%s:%d:%d", f.Script, f.Line, f.Column)), slog.String("reason", string(f.Reason)),
 			slog.String("error", f.Message), slog.String("stack", f.Stack))...)

@@ -179,7 +179,7 @@ func TestActions(t *testing.T) {
 			{"an exception", "POST", "/free", []option{session(ann), text(`{"do": "broken"}`)}, "500 script_failed: a script of the project failed", ""},
 			{"a loop", "POST", "/free", []option{session(ann), text(`{"do": "loop"}`)}, "504 script_timeout: *", ""},
 			{"writes as the service", "POST", "/free", []option{session(ann), text(`{"do": "write"}`)}, "200", `{"id":"`},
-			{"reads as the user", "POST", "/free", []option{session(ann), text(`{"do": "asUser"}`)}, "500 script_failed: *", ""},
+			{"reads as the user", "POST", "/free", []option{session(ann), text(`{"do": "asUser"}`)}, denied, `"right":"read on items"`},
 			{"an unknown action", "GET", "/none", []option{admin}, "404 action_not_found: action not found", ""},
 			{"an unknown run", "GET", "/echo/runs/x", []option{admin}, "404 run_not_found: run not found", ""},
 		} {

@@ -42,16 +42,39 @@ func Thrown(t *script.Thrown) *errs.Error {
 	return &errs.Error{Kind: kind, Code: CodeThrown, Message: t.Message, Fields: t.Fields, Status: t.Status}
 }
 
-// Failed is the error of a failed run for the caller: nothing of the script is in its text.
-func Failed(f *script.Failure) error {
+// refusal is the error of something that a script did with its caller's own rights.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// AsCaller marks the error of something that a script did with its caller's own rights. If the script lets it pass, they
+// get it as if they had asked themselves. Without the mark it is the script's failing, and they are told nothing of it.
+func AsCaller(err error) error {
+	if errs.KindOf(err) == errs.Internal {
+		return err
+	}
+	return refusal{err}
+}
+
+// Failed is the error of a failed run for the caller: nothing of the script is in its text. report says that it is for the
+// log, too.
+func Failed(f *script.Failure) (report bool, err error) {
 	if cause, ok := errors.AsType[*errs.Error](f.Cause); ok {
+		// The mark is of this script's own call: one further inside is of a script that this one's call led to.
+		if _, own := f.Cause.(refusal); own { //nolint:errorlint // as it says
+			return false, cause.With(f)
+		}
 		if slices.Contains([]errs.Kind{errs.Unavailable, errs.Timeout, errs.Full, errs.Throttled}, cause.Kind) {
-			return cause.With(f) // not the script's fault: it may work another time
+			return true, cause.With(f) // not the script's fault: it may work another time
 		}
 		if cause.Code == CodeThrown { // a hook of what the script did refused it
-			return cause
+			return false, cause
 		}
 	}
+	return f.Reason != script.Canceled, failed(f)
+}
+
+func failed(f *script.Failure) error {
 	switch f.Reason {
 	case script.Timeout:
 		return errs.New(errs.Timeout, "script_timeout", "a script of the project took too long").With(f)
@@ -88,8 +111,8 @@ func (r *Runner) fail(ctx context.Context, op *Operation, stage string, err erro
 	if !ok {
 		return errs.Wrap(err, "run a script")
 	}
-	out := Failed(f)
-	if errs.From(out).Code != CodeThrown && f.Reason != script.Canceled {
+	report, out := Failed(f)
+	if report {
 		r.log.LogAttrs(ctx, slog.LevelError, "script failed", append(where(op, stage),
 			slog.String("at", place(f)), slog.String("reason", string(f.Reason)), slog.String("error", f.Message), slog.String("stack", f.Stack))...)
 	}

@@ -265,10 +265,7 @@ func (r *request) lacking(err error) error {
 	}
 	right := need.name
 	if need.kind == rightRecords {
-		right = access.RecordRight(r.project.Namespace, r.collection.Name, need.method)
-		if p.Kind == access.KindUser || p.Has(right) { // not a scope is lacking, but what a permission set allows
-			right = right[strings.LastIndexByte(right, '.')+1:] + " on " + r.collection.Name
-		}
+		right = access.LackingOn(p, r.project.Namespace, r.collection.Name, need.method)
 	}
 	return errs.From(err).Lacking(right)
 }

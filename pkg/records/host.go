@@ -97,7 +97,31 @@ func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
 	if t.call.Principal.Kind == access.KindService {
 		ctx = audit.WithActor(ctx, audit.Actor{Kind: "script", Name: h.file})
 	}
-	if x == nil && h.by.Fence != nil && verb != "find" && verb != "findOne" && verb != "count" {
+	out, err := h.do(ctx, t, x, verb, args)
+	if err != nil && t.callers() && errs.From(err).Code != codeBadArgument {
+		if errors.Is(err, errs.ErrDenied) && errs.From(err).Right == "" {
+			err = errs.From(err).Lacking(access.LackingOn(t.call.Principal, h.project.Namespace, t.call.Collection.Name, methodFor(verb)))
+		}
+		return nil, hooks.AsCaller(err)
+	}
+	return out, err
+}
+
+func methodFor(verb string) access.Method {
+	switch verb {
+	case "insert":
+		return access.Post
+	case "update":
+		return access.Put
+	case "delete":
+		return access.Delete
+	}
+	return access.Get
+}
+
+// do carries out an operation on a collection in the transaction that it belongs to, if it does to one.
+func (h *Host) do(ctx context.Context, t target, x *session, verb string, args bson.A) (any, error) {
+	if x == nil && h.by.Fence != nil && methodFor(verb) != access.Get {
 		return h.fenced(ctx, func(ctx context.Context) (any, error) { return t.do(ctx, verb, args) })
 	}
 	if x == nil {
@@ -117,6 +141,9 @@ var (
 	errNoUser   = errs.New(errs.Invalid, "no_user", "asUser has no meaning here: there is no caller")
 	errNoTx     = errs.New(errs.Invalid, "no_transaction", "the transaction has ended, or there never was one")
 )
+
+// codeBadArgument is the code of a call that is not made as it should be: the script's failing, whoever it is for.
+const codeBadArgument = "bad_argument"
 
 func at(args bson.A, i int) any {
 	if i < len(args) {
@@ -154,6 +181,9 @@ func (h *Host) target(doc bson.D) (target, error) {
 	}
 	return t, nil
 }
+
+// callers says that an operation is with the rights of somebody who called, rather than the service's.
+func (t target) callers() bool { return t.asUser && t.call.Principal.Kind != access.KindService }
 
 // session gives the transaction that an operation belongs to, or nil: the one that the script names, or else that of the
 // write.
@@ -296,7 +326,7 @@ func objectIn(v any, what string) (bson.D, error) {
 	case bson.D:
 		return v, nil
 	}
-	return nil, errs.New(errs.Invalid, "bad_argument", "%s must be an object", what)
+	return nil, errs.New(errs.Invalid, codeBadArgument, "%s must be an object", what)
 }
 
 // seen is a record for the script: as it is stored for the service, as the caller may see it for them.
@@ -362,7 +392,7 @@ func changeOf(v any) (Change, error) {
 	case len(d):
 		return Change{Mode: operators, Body: d}, nil
 	}
-	return Change{}, errs.New(errs.Invalid, "bad_argument", "a change has either fields or operators such as $inc; it can't have both")
+	return Change{}, errs.New(errs.Invalid, codeBadArgument, "a change has either fields or operators such as $inc; it can't have both")
 }
 
 func (t target) update(ctx context.Context, where, v any) (any, error) {
@@ -395,11 +425,17 @@ func (t target) update(ctx context.Context, where, v any) (any, error) {
 	return bson.D{{Key: "matched", Value: int64(res.Matched)}, {Key: "modified", Value: int64(len(res.Items))}}, nil
 }
 
+// isAbsent says that the record itself is not there. The error of a script that the operation led to is another matter.
+func isAbsent(err error) bool {
+	_, inner := errors.AsType[*script.Failure](err)
+	return errors.Is(err, errs.ErrNotFound) && !inner
+}
+
 func (t target) remove(ctx context.Context, where any) (any, error) {
 	if id, ok := idIn(where); ok {
 		_, err := t.s.Delete(ctx, t.call, id)
 		switch {
-		case errors.Is(err, errs.ErrNotFound):
+		case isAbsent(err):
 			return int64(0), nil
 		case err != nil:
 			return nil, err

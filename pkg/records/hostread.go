@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -59,7 +58,7 @@ func findParams(filter, options any) (query.Params, error) {
 		case "offset":
 			p.Offset, err = count(e)
 		default:
-			err = errs.New(errs.Invalid, "bad_argument", "unknown option %s; there are sort, limit, offset and select", e.Key)
+			err = errs.New(errs.Invalid, codeBadArgument, "unknown option %s; there are sort, limit, offset and select", e.Key)
 		}
 	}
 	return p, err
@@ -77,19 +76,19 @@ func words(e bson.E) (string, error) {
 		for i, item := range v {
 			text, ok := item.(string)
 			if !ok {
-				return "", errs.New(errs.Invalid, "bad_argument", "%s must be a string, or a list of strings", e.Key)
+				return "", errs.New(errs.Invalid, codeBadArgument, "%s must be a string, or a list of strings", e.Key)
 			}
 			out[i] = text
 		}
 		return strings.Join(out, ","), nil
 	}
-	return "", errs.New(errs.Invalid, "bad_argument", "%s must be a string, or a list of strings", e.Key)
+	return "", errs.New(errs.Invalid, codeBadArgument, "%s must be a string, or a list of strings", e.Key)
 }
 
 func count(e bson.E) (int64, error) {
 	n, ok := wholeNumber(e.Value)
 	if !ok || n < 0 {
-		return 0, errs.New(errs.Invalid, "bad_argument", "%s must be a whole number that is not negative", e.Key)
+		return 0, errs.New(errs.Invalid, codeBadArgument, "%s must be a whole number that is not negative", e.Key)
 	}
 	return n, nil
 }
@@ -167,7 +166,7 @@ func (t target) findOne(ctx context.Context, where, options any) (any, error) {
 	if t.asUser {
 		rec, err := t.s.Get(ctx, t.call, id, GetParams{})
 		switch {
-		case errors.Is(err, errs.ErrNotFound):
+		case isAbsent(err):
 			return nil, nil
 		case err != nil:
 			return nil, err
@@ -180,7 +179,7 @@ func (t target) findOne(ctx context.Context, where, options any) (any, error) {
 	}
 	raw, err := t.s.readOne(ctx, t.call, access.Grant{}, oid)
 	switch {
-	case errors.Is(err, errs.ErrNotFound):
+	case isAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
