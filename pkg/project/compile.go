@@ -117,7 +117,7 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	})
 	out.Hooks = c.hooks(col, at+".hooks")
 	out.Filters = c.filters(col, at+".permissions")
-	out.Evals = c.evals(col, at+".fields")
+	out.Evals, out.HiddenByEval = c.evals(col, at+".fields")
 	out.Validators = c.validators(col, at+".fields")
 	out.Undeclared = out.Tree.Undeclared()
 	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)

@@ -51,10 +51,11 @@ type Collection struct {
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 	Audit       *Audit                        // nil: writes are not logged
 
-	Hooks      map[string][]*Script       // by stage ("post.create"), in the order they run; nil: none
-	Filters    map[*schema.Script]*Script // those that make filters of permission sets; nil: none
-	Evals      []Eval                     // what hides fields and makes them readonly for each request
-	Validators map[string]*Script         // those that judge values, by the path of their field
+	Hooks        map[string][]*Script       // by stage ("post.create"), in the order they run; nil: none
+	Filters      map[*schema.Script]*Script // those that make filters of permission sets; nil: none
+	Evals        []Eval                     // what hides fields and makes them readonly for each request
+	HiddenByEval *document.PathSet          // the paths that some of them hide; nil: none
+	Validators   map[string]*Script         // those that judge values, by the path of their field
 }
 
 // Scripted says that the collection has scripts of any kind.

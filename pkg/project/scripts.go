@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
@@ -144,8 +145,8 @@ func (c *compiler) filters(col *schema.Collection, at string) map[*schema.Script
 }
 
 // evals compiles the expressions that decide about fields.
-func (c *compiler) evals(col *schema.Collection, at string) []Eval {
-	var out []Eval
+func (c *compiler) evals(col *schema.Collection, at string) (out []Eval, hidden *document.PathSet) {
+	var paths []string
 	eachField(col.Fields, at, "", func(f *schema.Field, here, path string) {
 		for _, x := range []struct {
 			member string
@@ -156,10 +157,16 @@ func (c *compiler) evals(col *schema.Collection, at string) []Eval {
 			}
 			if s, text := c.eval(x.value.Eval, here+"."+x.member+".eval", path+" "+x.member); s != nil {
 				out = append(out, Eval{Path: path, Hidden: x.member == "hidden", OfDoc: ofDoc.MatchString(text), Script: s})
+				if x.member == "hidden" {
+					paths = append(paths, path)
+				}
 			}
 		}
 	})
-	return out
+	if len(paths) > 0 {
+		hidden = document.NewPathSet(paths...)
+	}
+	return out, hidden
 }
 
 // eval compiles an expression, or the file that it names, and gives all of its text.

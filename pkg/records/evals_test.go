@@ -155,3 +155,34 @@ func TestFieldsByExpressions(t *testing.T) {
 		t.Errorf("public: %v", err)
 	}
 }
+
+// The order of members doesn't tell, once a field shows, whether it was there before.
+func TestOrderTellsNothingOfHiddenFields(t *testing.T) {
+	t.Parallel()
+	w := newScripted(t, teststore.Memory(t), `
+collections:
+- name: items
+  permissions: {public: {methods: {get: true}}, user: {methods: {get: true}}}
+  hooks: {post: {create: [{type: javascript, file: hook.js}]}}
+  fields:
+  - {name: title, type: string}
+  - {name: mood, type: string, hidden: {eval: "ctx.doc.title !== 'a'"}}
+  - {name: lines, type: "object[]", subFields: [{name: cost, type: number, hidden: {eval: "ctx.doc.title !== 'a'"}}, {name: a, type: string}]}
+`, map[string]string{"hook.js": "module.exports = (ctx) => { if (ctx.doc.title === 'hook') { ctx.doc = {mood: 'm', ...ctx.doc} } }"})
+	for _, body := range []string{
+		`{"mood": "x", "title": "b", "lines": [{"cost": 1, "a": "x"}]}`,
+		`{"title": "b", "lines": [{"a": "x"}]}`,
+		`{"title": "hook", "lines": [{"a": "x"}]}`,
+	} {
+		id := w.create("admin", body)
+		for _, change := range []string{`{"title": null}`, `{"title": "a", "mood": "m", "lines": [{"a": "x", "cost": 2}]}`} {
+			if _, err := w.service.Update(t.Context(), w.call("admin"), id, records.Change{Body: doc(t, change)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rec, err := w.service.Get(t.Context(), w.call("public"), id, records.GetParams{})
+		if got := answer(&rec, err); !strings.Contains(got, `"lines":[{"a":"x","cost":2}],"title":"a","mood":"m"`) {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+}

@@ -212,7 +212,7 @@ func (s *Service) again(ctx context.Context, c *Call, g access.Grant, m access.M
 		g.Hidden = neverNamed(g)
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
-	return admitted(g, whole(system, untouched(next, own, touched)))
+	return admitted(g, whole(system, c.Collection.HiddenByEval.Behind(untouched(next, own, touched))))
 }
 
 // differences names the members in which two objects differ.

@@ -80,7 +80,7 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 	if len(check.Problems) > 0 {
 		return nil, errs.Validation(withoutHidden(g, check.Problems))
 	}
-	raw, err := admitted(g, stamp(id, doc, c.Principal.ID, now))
+	raw, err := admitted(g, stamp(id, c.Collection.HiddenByEval.Behind(doc), c.Principal.ID, now))
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 	if len(problems) > 0 {
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
-	done, err := admitted(g, restamp(system, next, revOf(raw)+1, c.Principal.ID, now))
+	done, err := admitted(g, restamp(system, c.Collection.HiddenByEval.Behind(next), revOf(raw)+1, c.Principal.ID, now))
 	if err != nil {
 		return nil, err
 	}
