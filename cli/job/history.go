@@ -85,7 +85,7 @@ func newLogs(st *command.State, runF func(context.Context, *logsOptions) error) 
 	opts := &logsOptions{}
 	cmd := onJob(st, &cobra.Command{
 		Use: "logs", Short: "Show the log of a run of a job",
-		Long: `Show the log of a run of a job on stdout: of the newest one, unless --run names another. With --follow the command goes on until
+		Long: `Show the log and the progress of a run of a job on stdout: of the newest one, unless --run names another. With --follow the command goes on until
 the run ends.`,
 		Example: `  svcctl job logs shop cleanup
   svcctl job logs shop cleanup --run cleanup-1777604400 --follow`,
@@ -133,14 +133,16 @@ func runLogs(ctx context.Context, st *command.State, c *client.Client, opts *log
 
 // printEvent writes what an event says, on a line of its own.
 func printEvent(st *command.State, e api.RunEvent) error {
-	what := e.Event
+	what, text := e.Event, e.Data.Message
 	switch {
+	case e.Event == api.EventProgress:
+		text = progressOf(e)
 	case e.Event == api.EventLog:
 		what = e.Data.Level
 	case e.Data.Status != "":
 		what = e.Data.Status
 	}
-	_, err := fmt.Fprintf(st.Stdout(), "%9.3fs %-9s %s\n", e.Data.ElapsedSeconds, what, output.Escape(e.Data.Message))
+	_, err := fmt.Fprintf(st.Stdout(), "%9.3fs %-9s %s\n", e.Data.ElapsedSeconds, what, output.Escape(text))
 	return err
 }
 

@@ -59,7 +59,7 @@ func showRuns(st *command.State, value any, runs ...api.Run) error {
 	t := output.NewTable("ID", "STATUS", "TRIGGER", "BEGAN", "TOOK", "MESSAGE", "+BY", "+INSTANCE")
 	result := output.Result{Value: value, Table: t}
 	for _, r := range runs {
-		message := r.Progress.Message
+		message := progress(r.Progress)
 		if r.Error != nil {
 			message = r.Error.Message
 		}

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ func newRun(st *command.State, runF func(context.Context, *runOptions) error) *c
 		Use: "run", Short: "Run a job now",
 		Long: `Run a job now, whether or not it is suspended. It is refused while a run of the job is active (exit code 6).
 
-With --wait the command shows the run's log on stderr and ends with the run: with exit code 1 if that did not succeed, 8 when it
+With --wait the command shows the run's log and progress on stderr and ends with the run: with exit code 1 if that did not succeed, 8 when it
 takes longer than --timeout. The run goes on when the command is interrupted; svcctl job logs --follow comes back to it.`,
 		Example: `  svcctl job run shop cleanup
   svcctl job run shop cleanup --wait -o json`,
@@ -88,12 +90,39 @@ func outcome(run *api.Run) error {
 
 // note tells of an event on stderr.
 func note(st *command.State, e api.RunEvent) {
-	switch {
-	case e.Event == api.EventLog:
+	switch e.Event {
+	case api.EventLog:
 		st.Notef("%s: %s", e.Data.Level, e.Data.Message)
-	case e.Event == api.EventProgress && e.Data.Total > 0:
-		st.Notef("%d of %d %s", e.Data.Done, e.Data.Total, e.Data.Message)
-	case e.Event == api.EventProgress:
-		st.Notef("%s %s", e.Data.Phase, e.Data.Message)
+	case api.EventProgress:
+		st.Notef("%s", progressOf(e))
 	}
+}
+
+// progressOf is what an event says of how far the run is.
+func progressOf(e api.RunEvent) string {
+	return progress(api.RunProgress{
+		Phase: e.Data.Phase, Collection: e.Data.Collection, Message: e.Data.Message,
+		Done: e.Data.Done, Total: e.Data.Total, BytesDone: e.Data.BytesDone, BytesTotal: e.Data.BytesTotal,
+	})
+}
+
+// progress is how far a run is, on one line: what is known of phase, collection, amounts and message.
+func progress(p api.RunProgress) string {
+	var parts []string
+	for _, text := range []string{p.Phase, p.Collection, amount(p.Done, p.Total, ""), amount(p.BytesDone, p.BytesTotal, " bytes"), p.Message} {
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func amount(done, total int64, unit string) string {
+	switch {
+	case total > 0:
+		return fmt.Sprintf("%d of %d%s", done, total, unit)
+	case done > 0:
+		return fmt.Sprintf("%d%s", done, unit)
+	}
+	return ""
 }

@@ -1,7 +1,6 @@
 package actions
 
 import (
-	"math"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -75,46 +74,19 @@ func at(v any, path string) (any, bool) {
 	return v, true
 }
 
-// progressOf reads what a script gave to ctx.progress: a message, or an object with members of Progress, under the names
-// that the config maps them from.
+// progressOf reads what a script gave to ctx.progress, whose members the config may map from others.
 func progressOf(m *schema.ActionMapping, v any) operation.Progress {
-	var p operation.Progress
-	if text, ok := v.(string); ok {
-		p.Message = text
-		return p
+	doc, ok := v.(bson.D)
+	if m == nil || !ok {
+		return operation.ProgressOf(v)
 	}
-	var names any
-	if m != nil {
-		names = m.Progress
-	}
-	get := func(name string) any {
-		if from, mapped := at(names, name); mapped {
-			if path, ok := from.(string); ok {
-				name = path
-			}
-		}
-		found, _ := at(v, name)
-		return found
-	}
-	for name, to := range map[string]*string{"phase": &p.Phase, "collection": &p.Collection, "message": &p.Message} {
-		*to, _ = get(name).(string)
-	}
-	for name, to := range map[string]*int64{"done": &p.Done, "total": &p.Total, "bytesDone": &p.BytesDone, "bytesTotal": &p.BytesTotal} {
-		*to = whole(get(name))
-	}
-	return p
-}
-
-func whole(v any) int64 {
-	switch v := v.(type) {
-	case int32:
-		return max(0, int64(v))
-	case int64:
-		return max(0, v)
-	case float64:
-		if v >= 0 && v < math.MaxInt64 { // not NaN
-			return int64(v)
+	names, _ := m.Progress.(bson.D)
+	mapped := append(bson.D(nil), doc...)
+	for _, e := range names {
+		if path, ok := e.Value.(string); ok {
+			from, _ := at(v, path)
+			mapped = append(mapped, bson.E{Key: e.Key, Value: from})
 		}
 	}
-	return 0
+	return operation.ProgressOf(mapped)
 }

@@ -47,6 +47,8 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 		Limits:  script.Limits{Timeout: call.Job.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation != "none",
 		Log:     func(line script.Line) { run.Log(level(line.Level), line.Message) },
+
+		Progress: func(v any) { run.Progress(operation.ProgressOf(v)) },
 	})
 	if err != nil {
 		return nil, r.failed(ctx, call, run, err)

@@ -19,6 +19,7 @@ jobs:
   - {type: javascript, file: jobs/hello.js, cron: "0 3 * * *", timeout: 10s, meta: {label: Hello}}
   - {name: slow, type: javascript, file: jobs/slow.js}
   - {name: fill, type: javascript, file: jobs/fill.js}
+  - {name: steps, type: javascript, file: jobs/steps.js}
   - {name: broken, type: javascript, file: jobs/broken.js}
 collections:
   - name: items
@@ -34,6 +35,7 @@ func runPlant(t *testing.T, change func(c *app.Config)) *service {
 		"slow":  "module.exports = async () => { console.warn('slowly'); await sleep(120000) }\n",
 		"fill": "module.exports = async () => { await db.collection('items').insert({n: 1}); " +
 			"await db.transaction(async (tx) => { await tx.collection('items').insert({n: 2}) }); return db.collection('items').count() }\n",
+		"steps":  "module.exports = (ctx) => { ctx.progress('begun'); console.log('on'); ctx.progress({phase: 'copy', done: 3, total: 4, message: 'rows', else: 1}) }\n",
 		"broken": "\nmodule.exports = () => {\n  const secret = null\n  return secret.value\n}\n",
 	} {
 		path := filepath.Join(s.dir, "plant", "jobs", name+".js")
@@ -84,6 +86,9 @@ func TestJobs(t *testing.T) {
 	s.do("POST", plantJobs+"/hello/run", admin, header("Accept", "text/event-stream")).contains(t, 200, "event: done\n", `"status":"succeeded"`)
 
 	s.do("POST", plantJobs+"/fill/run?wait=true", admin).contains(t, 200, `"status":"succeeded"`, `"result":2`)
+
+	s.do("POST", plantJobs+"/steps/run?wait=true", admin).contains(t, 200, `"progress":{"phase":"copy","message":"rows","done":3,"total":4}`,
+		`"id":1,"at":`, `"event":"progress"`, `"message":"begun"`, `"phase":"copy","done":3,"total":4,`)
 
 	failed := s.do("POST", plantJobs+"/broken/run?wait=true", admin)
 	failed.contains(t, 200, `"status":"failed"`, `"code":"script_failed"`, `"level":"error"`, `jobs/broken.js:4:`)

@@ -45,7 +45,13 @@ func Types() string {
 	for _, s := range schema.ActionStages() {
 		stage(&b, "action", s)
 	}
-	b.WriteString("}\n")
+	b.WriteString("  /** A job. */\n  interface Job extends SvcContextBase {\n")
+	for _, m := range slices.Concat(schema.HookMembers(), schema.CommonMembers()) {
+		if slices.Contains(schema.JobMembers(), m.Name) {
+			member(&b, "    ", m, m.Name != "state")
+		}
+	}
+	b.WriteString("  }\n}\n")
 	return b.String()
 }
 

@@ -71,6 +71,7 @@ var hookMembers = []HookMember{
 	{"field", "string", "The field that holds the file."},
 	{"path", "string", "The file's name."},
 	{"action", "string", "The name of the action."},
+	{"job", "{ name: string; run: string; trigger: 'schedule' | 'manual'; slot?: Date }", "The job and its run; slot is the time that was due."},
 	{"run", "{ id: string } | null", "The run, of an async action or one that streams."},
 	{"progress", "(at: string | { phase?: string; done?: number; total?: number; message?: string }) => void", "Says how far a run is."},
 	{"response", "{ status: number; type: string | null; headers: Record<string, string> }", "How the answer of an action goes out."},
@@ -96,6 +97,12 @@ var actionStages = []HookStage{
 	{"handle", "does it; what it returns is the answer", []string{"action", "data", "run", "progress", "response"}, []string{"result", "response"}, false},
 	{"return", "before the answer goes out", []string{"action", "data", "run", "progress", "result", "response"}, []string{"result", "response"}, false},
 }
+
+// jobMembers are the members of ctx that a job's script has.
+var jobMembers = []string{"job", "project", "now", "state", "progress"}
+
+// JobMembers lists the members of ctx that a job's script has; see HookMembers and CommonMembers.
+func JobMembers() []string { return jobMembers }
 
 // HookGroups gives the groups and stages that a collection's hooks may have.
 func HookGroups() []HookGroup { return hookGroups }

@@ -322,4 +322,17 @@ declare namespace Svc {
     /** How the answer of an action goes out. */
     response: { status: number; type: string | null; headers: Record<string, string> }
   }
+  /** A job. */
+  interface Job extends SvcContextBase {
+    /** The job and its run; slot is the time that was due. */
+    readonly job: { name: string; run: string; trigger: 'schedule' | 'manual'; slot?: Date }
+    /** Says how far a run is. */
+    readonly progress: (at: string | { phase?: string; done?: number; total?: number; message?: string }) => void
+    /** The project. */
+    readonly project: { namespace: string; generation: number }
+    /** The time of the operation. */
+    readonly now: Date
+    /** Kept from stage to stage of one operation. */
+    state: Record<string, any>
+  }
 }
