@@ -28,11 +28,12 @@ type Options struct {
 	Runs   *operation.Runs // required
 	Audit  *audit.Logs     // required
 	// Host gives what a script of a project reaches, on behalf of a caller. One that has a method Close is told when the
-	// script has ended.
-	Host func(p *project.Project, who *access.Principal, r *hooks.Request, file string) script.Host // required
-	Env  func(p *project.Project) map[string]string                                                 // the environment variables that scripts may read; required
-	Now  func() time.Time                                                                           // required
-	Log  *slog.Logger                                                                               // nil: nothing is logged
+	// script has ended. Of a run, what the script writes goes through transactions that call run.Fence first; run is nil
+	// for a sync call. Required.
+	Host func(p *project.Project, who *access.Principal, r *hooks.Request, file string, run *operation.Live) script.Host
+	Env  func(p *project.Project) map[string]string // the environment variables that scripts may read; required
+	Now  func() time.Time                           // required
+	Log  *slog.Logger                               // nil: nothing is logged
 }
 
 // Service does the actions of every project. It is safe for concurrent use.

@@ -203,7 +203,7 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 		Limits:  script.Limits{Timeout: sc.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none",
 		Env:     x.s.opts.Env(p),
-		Host:    x.s.opts.Host(p, x.call.Principal, x.call.Request, sc.Program.Name()),
+		Host:    x.s.opts.Host(p, x.call.Principal, x.call.Request, sc.Program.Name(), x.live),
 		Log: func(l script.Line) {
 			x.s.log.LogAttrs(ctx, levelOf(l.Level), "script", append(x.where(stage), slog.String("script", sc.Program.Name()), slog.String("message", l.Message))...)
 		},

@@ -248,8 +248,12 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	called := actions.New(actions.Options{
 		Engine: a.engine, Runs: a.runs, Audit: a.logs, Env: runner.Env, Now: cfg.Now, Log: cfg.Logger,
-		Host: func(p *project.Project, who *access.Principal, r *hooks.Request, file string) script.Host {
-			return service.Host(p, records.Caller{Principal: who, Request: r}, file)
+		Host: func(p *project.Project, who *access.Principal, r *hooks.Request, file string, run *operation.Live) script.Host {
+			by := records.Caller{Principal: who, Request: r}
+			if run != nil {
+				by.Fence = run.Fence
+			}
+			return service.Host(p, by, file)
 		},
 	})
 	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
