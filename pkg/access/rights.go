@@ -117,6 +117,9 @@ func Grantable(p *Principal, places []Place) []string {
 // ActionScope is the name that an action has in the place of a collection's, in rights and in Env.
 func ActionScope(name string) string { return "_actions." + name }
 
+// JobScope is the name that a job has in the place of a collection's, in the audit log.
+func JobScope(name string) string { return "_jobs." + name }
+
 // RecordRight is the right that a method on a collection's records takes, as scopes name it.
 func RecordRight(namespace, collection string, m Method) string {
 	verb := ""

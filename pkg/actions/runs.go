@@ -57,9 +57,15 @@ func isOf(run *operation.Run, who *access.Principal) bool {
 	return run.By.Kind == by.Kind && run.By.ID == by.ID
 }
 
-// Cancel asks a run to end: one's own, or any for who may reload the project.
+// MayCancel is nil if the caller may cancel a run: one's own, or any for who may reload the project.
+func (s *Service) MayCancel(ctx context.Context, c *Call, id string) error {
+	_, err := s.run(ctx, c, id, access.ProjectReload)
+	return err
+}
+
+// Cancel asks a run to end, if the caller may.
 func (s *Service) Cancel(ctx context.Context, c *Call, id string) error {
-	if _, err := s.run(ctx, c, id, access.ProjectReload); err != nil {
+	if err := s.MayCancel(ctx, c, id); err != nil {
 		return err
 	}
 	return s.opts.Runs.Cancel(ctx, project.DatabaseName(c.Project.Namespace), ref(c, id))

@@ -305,6 +305,9 @@ func TestActionRuns(t *testing.T) {
 				t.Errorf("%s, want %d", got, want)
 			}
 		}
+		if got := s.trail("/api/v1/audit?filter[op]=cancel&filter[collection]=_actions.export", admin); len(got) != 1 || got[0].Actor.Name != "ann" || got[0].RecordID == "" {
+			t.Errorf("%+v", got)
+		}
 		if run := s.ended(slow, session(ann)); !strings.Contains(run, `"status":"cancelled"`) {
 			t.Error(run)
 		}

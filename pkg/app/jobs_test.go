@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/svcctl/svc/pkg/app"
 )
 
@@ -113,6 +115,34 @@ func TestSuspendedJobs(t *testing.T) {
 	s.do("POST", plantJobs+"/hello/suspend", token(projectToken)).contains(t, 200, `"suspended":true`, `"nextRun":null`, `"suspendedBy":{"kind":"token"`)
 	s.do("POST", plantJobs+"/hello/run?wait=true", admin).contains(t, 200, `"status":"succeeded"`)
 	s.do("POST", plantJobs+"/hello/resume", admin).contains(t, 200, `"suspended":false`, `"nextRun":"`)
+}
+
+// Who has a job run, suspended or resumed, or a run cancelled, is in the audit log, as all that is done to a project.
+func TestAuditOfJobs(t *testing.T) {
+	t.Parallel()
+	s := runPlant(t, nil)
+	s.do("POST", plantJobs+"/none/run", admin).want(t, http.StatusNotFound)
+	s.do("DELETE", plantJobs+"/slow/runs/none", admin).want(t, http.StatusNotFound)
+	s.do("POST", plantJobs+"/hello/suspend").want(t, http.StatusForbidden)
+	for _, act := range []string{"/hello/suspend", "/hello/resume"} {
+		s.do("POST", plantJobs+act, token(projectToken)).want(t, http.StatusOK)
+	}
+	path := s.do("POST", plantJobs+"/slow/run", admin).header.Get("Location")
+	s.do("DELETE", path, admin, header("X-Request-Id", "req-8")).want(t, http.StatusAccepted)
+	var got []string
+	for _, e := range s.trail("/api/v1/audit?sort=at&filter[namespace]=plant&filter[op][ne]=create", admin) {
+		got = append(got, e.Actor.Kind+" "+e.Actor.Name+": "+e.Op+" "+e.Collection+" "+e.RecordID)
+		if e.Op == "cancel" && e.RequestID != "req-8" || e.Address != "127.0.0.1" {
+			t.Errorf("%+v", e)
+		}
+	}
+	want := []string{
+		"token deploy: suspend _jobs.hello ", "token deploy: resume _jobs.hello ",
+		"admin admin token: run _jobs.slow ", "admin admin token: cancel _jobs.slow " + path[strings.LastIndexByte(path, '/')+1:],
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestJobsTakeRights has a user without rights, one who may read, and what a project's own token may.

@@ -33,7 +33,11 @@ const (
 	OpReload      = "reload"
 	OpRotateKeys  = "rotate-keys"
 	OpShutdown    = "shutdown"
-	OpCall        = "call" // After has the query and the data
+	OpRun         = "run"     // a job, by hand
+	OpSuspend     = "suspend" // a job
+	OpResume      = "resume"  // a job
+	OpCancel      = "cancel"  // a run of a job or an action
+	OpCall        = "call"    // After has the query and the data
 )
 
 // Entry is one entry of a log.

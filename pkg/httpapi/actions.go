@@ -9,6 +9,7 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/operation"
@@ -225,6 +226,12 @@ func (s *Server) getActionRun(w http.ResponseWriter, r *request) error {
 
 func (s *Server) cancelActionRun(w http.ResponseWriter, r *request) error {
 	c, id := r.actionCall(0), r.param("id")
+	if err := s.cfg.Actions.MayCancel(r.Context(), c, id); err != nil {
+		return err
+	}
+	if err := s.cfg.System.Operated(r.Context(), audit.OpCancel, r.project.Namespace, access.ActionScope(r.action.Name), id); err != nil {
+		return err
+	}
 	if err := s.cfg.Actions.Cancel(r.Context(), c, id); err != nil {
 		return err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/jobs"
@@ -36,7 +38,20 @@ func (s *Server) getJob(w http.ResponseWriter, r *request) error {
 	return r.json(w, http.StatusOK, jobOut(state))
 }
 
+// operateJob notes in the audit log what is about to be done with the request's job, if there is such a job: what can't be
+// logged doesn't happen.
+func (s *Server) operateJob(r *request, op string) error {
+	job := r.param("job")
+	if _, err := s.cfg.Jobs.Get(r.Context(), r.project, job); err != nil {
+		return err
+	}
+	return s.cfg.System.Operated(r.Context(), op, r.project.Namespace, access.JobScope(job), "")
+}
+
 func (s *Server) suspendJob(w http.ResponseWriter, r *request) error {
+	if err := s.operateJob(r, audit.OpSuspend); err != nil {
+		return err
+	}
 	if err := s.cfg.Jobs.Suspend(r.Context(), r.project, r.param("job"), actorOf(r)); err != nil {
 		return err
 	}
@@ -44,6 +59,9 @@ func (s *Server) suspendJob(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) resumeJob(w http.ResponseWriter, r *request) error {
+	if err := s.operateJob(r, audit.OpResume); err != nil {
+		return err
+	}
 	if err := s.cfg.Jobs.Resume(r.Context(), r.project, r.param("job")); err != nil {
 		return err
 	}
@@ -81,6 +99,9 @@ func (s *Server) nextJobTimes(w http.ResponseWriter, r *request) error {
 func (s *Server) runJob(w http.ResponseWriter, r *request) error {
 	wait, err := r.boolean(api.ParamWait)
 	if err != nil {
+		return err
+	}
+	if err := s.operateJob(r, audit.OpRun); err != nil {
 		return err
 	}
 	run, err := s.cfg.Jobs.RunNow(r.Context(), r.project, r.param("job"), actorOf(r))
@@ -146,10 +167,17 @@ func (s *Server) getJobRun(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) cancelJobRun(w http.ResponseWriter, r *request) error {
-	if err := s.cfg.Jobs.Cancel(r.Context(), r.project, r.param("job"), r.param("id")); err != nil {
+	run, err := s.cfg.Jobs.Run(r.Context(), r.project, r.param("job"), r.param("id"))
+	if err != nil {
 		return err
 	}
-	run, err := s.cfg.Jobs.Run(r.Context(), r.project, r.param("job"), r.param("id"))
+	if err := s.cfg.System.Operated(r.Context(), audit.OpCancel, r.project.Namespace, access.JobScope(run.Name), run.ID); err != nil {
+		return err
+	}
+	if err := s.cfg.Jobs.Cancel(r.Context(), r.project, run.Name, run.ID); err != nil {
+		return err
+	}
+	run, err = s.cfg.Jobs.Run(r.Context(), r.project, r.param("job"), r.param("id"))
 	if err != nil {
 		return err
 	}
