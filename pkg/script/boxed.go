@@ -5,6 +5,8 @@ import (
 
 	"github.com/dop251/goja"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/script/guard"
 )
 
 // boxed is a value that JavaScript has no type for. The script sees an object that can't be changed, and hands it on.
@@ -71,7 +73,7 @@ func (r *run) prototype(c class) *goja.Object {
 	}
 	r.method(p, "equals", func(call goja.FunctionCall) goja.Value {
 		other := call.Argument(0)
-		if b, ok := other.Export().(*boxed); ok {
+		if b, ok := guard.Exported(other).(*boxed); ok {
 			return r.vm.ToValue(b.text() == r.unbox(call.This).text())
 		}
 		return r.vm.ToValue(other.String() == r.unbox(call.This).text())
@@ -80,7 +82,7 @@ func (r *run) prototype(c class) *goja.Object {
 }
 
 func (r *run) unbox(v goja.Value) *boxed {
-	if b, ok := v.Export().(*boxed); ok {
+	if b, ok := guard.Exported(v).(*boxed); ok {
 		return b
 	}
 	panic(r.vm.NewTypeError("this is not a value of that class"))

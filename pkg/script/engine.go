@@ -251,6 +251,7 @@ func (e *Engine) end(id int64) {
 // abandon leaves a run behind that does not stop. Its goroutine goes on until it does, or the process ends; its place is
 // free for others.
 func (e *Engine) abandon(r *run) {
+	e.watchdog.leave(r)
 	r.leavePlace()
 	e.metrics.Abandoned(r.call.Project)
 	e.mu.Lock()

@@ -110,13 +110,16 @@ func shortenTo(s string, n int) string {
 	return s
 }
 
+// maxStack bounds the text of a stack trace, which a script may have written.
+const maxStack = 32 << 10
+
 // frame matches a line of goja's stack traces: "at name (file:line:column(pc))" or "at file:line:column(pc)".
 var frame = regexp.MustCompile(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\(-?\d+\)\)?$`)
 
 // place puts the script's own position and stack into f.
 func (r *run) place(f *Failure, stack string) {
 	var lines []string
-	for line := range strings.SplitSeq(stack, "\n") {
+	for line := range strings.SplitSeq(stack[:min(len(stack), maxStack)], "\n") {
 		m := frame.FindStringSubmatch(line)
 		if m == nil || len(lines) > 20 {
 			continue

@@ -32,34 +32,61 @@ func TestS61RunawaysEnd(t *testing.T) {
 		text string
 		want script.Reason
 	}{
-		"loop":                  {`module.exports = () => { for(;;); }`, script.Timeout},
-		"loop that catches":     {`module.exports = () => { for(;;) try { for(;;); } catch {} finally { continue } }`, script.Timeout},
-		"loop at the top":       {`for(;;);`, script.Timeout},
-		"loop after an await":   {`module.exports = async () => { await null; for(;;); }`, script.Timeout},
-		"loop in a timer":       {`module.exports = async () => { setTimeout(() => { for(;;); }, 1); await sleep(1000) }`, script.Timeout},
-		"loop in a getter":      {`module.exports = () => ({get x() { for(;;); }})`, script.Timeout},
-		"loop in toJSON":        {`class A { toJSON() { for(;;); } } module.exports = () => new A()`, script.Timeout},
-		"loop in an error":      {`module.exports = () => { throw {toString() { for(;;); }} }`, script.Timeout},
-		"promise storm":         {`module.exports = () => new Promise(() => { const f = () => Promise.resolve().then(f); f() })`, script.Timeout},
-		"storm without code":    {`module.exports = async () => { const o = {}; o.then = [].forEach.bind([o]); await o }`, script.Timeout},
-		"timer without end":     {`module.exports = () => new Promise(() => { setInterval(() => {}, 1) })`, script.Timeout},
-		"sleep":                 {`module.exports = () => sleep(3600000)`, script.Timeout},
-		"recursion":             {`module.exports = () => { const f = () => f() + 1; return f() }`, script.Depth},
-		"recursion of builtins": {`module.exports = () => ({toString: String.prototype.trim}) + ''`, script.Depth},
-		"repeat":                {`module.exports = () => 'x'.repeat(1e9)`, script.Exception},
-		"list":                  {`module.exports = () => new Array(1e9)`, script.Exception},
-		"JSON":                  {`module.exports = () => { let a = {}; for (let i = 0; i < 200000; i++) a = {a}; return JSON.stringify(a) }`, script.Exception},
-		"deep result":           {`module.exports = () => { let a = {}; for (let i = 0; i < 200; i++) a = {a}; return a }`, script.Exception},
-		"result in itself":      {`module.exports = () => { const a = {}; a.a = a; return a }`, script.Exception},
-		"large result":          {`module.exports = () => { const s = 'x'.repeat(1e6); return new Array(100).fill(s) }`, script.Exception},
-		"look-ahead":            {`module.exports = () => /^(?!x)(a|aa)+$/.test('a'.repeat(60) + 'b')`, script.Timeout},
-		"shift":                 {`module.exports = (ctx) => { let n = ctx.n; n <<= 1n << 40n; return 1n }`, script.Exception},
-		"Function":              {`module.exports = () => Function('return 1')()`, script.Exception},
-		"AsyncFunction":         {`module.exports = () => (async () => {}).constructor('return 1')()`, script.Exception},
-		"GeneratorFunction":     {`module.exports = () => (function* () {}).constructor('return 1')()`, script.Exception},
-		"stuck":                 {`module.exports = () => new Promise(() => {})`, script.Exception},
-		"many timers":           {`module.exports = () => { for (;;) setTimeout(() => {}, 1e6) }`, script.Exception},
-		"many calls":            {`module.exports = () => { for (;;) db.collection('x').find() }`, script.Exception},
+		"loop":                   {`module.exports = () => { for(;;); }`, script.Timeout},
+		"loop that catches":      {`module.exports = () => { for(;;) try { for(;;); } catch {} finally { continue } }`, script.Timeout},
+		"loop at the top":        {`for(;;);`, script.Timeout},
+		"loop after an await":    {`module.exports = async () => { await null; for(;;); }`, script.Timeout},
+		"loop in a timer":        {`module.exports = async () => { setTimeout(() => { for(;;); }, 1); await sleep(1000) }`, script.Timeout},
+		"loop in a getter":       {`module.exports = () => ({get x() { for(;;); }})`, script.Timeout},
+		"loop in toJSON":         {`class A { toJSON() { for(;;); } } module.exports = () => new A()`, script.Timeout},
+		"loop in an error":       {`module.exports = () => { throw {toString() { for(;;); }} }`, script.Timeout},
+		"promise storm":          {`module.exports = () => new Promise(() => { const f = () => Promise.resolve().then(f); f() })`, script.Timeout},
+		"storm without code":     {`module.exports = async () => { const o = {}; o.then = [].forEach.bind([o]); await o }`, script.Timeout},
+		"timer without end":      {`module.exports = () => new Promise(() => { setInterval(() => {}, 1) })`, script.Timeout},
+		"sleep":                  {`module.exports = () => sleep(3600000)`, script.Timeout},
+		"recursion":              {`module.exports = () => { const f = () => f() + 1; return f() }`, script.Depth},
+		"recursion of builtins":  {`module.exports = () => ({toString: String.prototype.trim}) + ''`, script.Depth},
+		"repeat":                 {`module.exports = () => 'x'.repeat(1e9)`, script.Exception},
+		"list":                   {`module.exports = () => new Array(1e9)`, script.Exception},
+		"JSON":                   {`module.exports = () => { let a = {}; for (let i = 0; i < 200000; i++) a = {a}; return JSON.stringify(a) }`, script.Exception},
+		"deep result":            {`module.exports = () => { let a = {}; for (let i = 0; i < 200; i++) a = {a}; return a }`, script.Exception},
+		"result in itself":       {`module.exports = () => { const a = {}; a.a = a; return a }`, script.Exception},
+		"large result":           {`module.exports = () => { const s = 'x'.repeat(1e6); return new Array(100).fill(s) }`, script.Exception},
+		"sum of products":        {`module.exports = () => { let n = 3n; for (;;) n = n * n }`, script.Exception},
+		"product kept":           {`module.exports = (ctx) => { const o = {n: ctx.n}; for (;;) try { o.n *= o.n } catch {} }`, script.Timeout},
+		"shift kept":             {`module.exports = (ctx) => { const o = {n: ctx.n}; for (;;) try { o.n <<= 100000n } catch {} }`, script.Timeout},
+		"power":                  {`module.exports = () => 3n ** 1000000000n`, script.Exception},
+		"number in a text":       {`module.exports = () => 1n == '9'.repeat(8e6)`, script.Exception},
+		"number before a text":   {`module.exports = () => 1n < '9'.repeat(8e6)`, script.Exception},
+		"spread text":            {`module.exports = () => ({...'x'.repeat(8e6)})`, script.Exception},
+		"spread bytes":           {`module.exports = () => ({...new Uint8Array(3e7)})`, script.Exception},
+		"ctx in its own chain":   {`module.exports = (ctx) => { Object.setPrototypeOf(ctx, ctx.doc); Object.setPrototypeOf(ctx.doc, ctx); return ctx.nothing }`, script.Exception},
+		"record in its chain":    {`module.exports = (ctx) => { const o = Object.create(ctx.doc); ctx.doc.__proto__ = o; return ctx.doc.nothing }`, script.Exception},
+		"class in its chain":     {`module.exports = () => { const i = new ObjectId(); Object.setPrototypeOf(Object.getPrototypeOf(i), i); return i.nothing }`, script.Exception},
+		"long sparse result":     {`module.exports = () => { const a = []; a.length = 1e7; return a }`, script.Exception},
+		"result many times":      {`module.exports = () => { const a = new Array(1e6).fill(null); return new Array(1e3).fill(a) }`, script.Exception},
+		"long stack":             {`module.exports = () => { const e = new Error(); e.stack = 'at ' + ' (:1:1'.repeat(1e6) + ':1:1(1'; throw e }`, script.Exception},
+		"thrown getters":         {`module.exports = (ctx) => { throw Object.defineProperty(ctx.error(400, 'x'), 'message', {get() { for(;;); }}) }`, script.Timeout},
+		"thrown errors":          {`module.exports = (ctx) => { throw ctx.error(400, 'x', [{get path() { for(;;); }}]) }`, script.Timeout},
+		"stack that loops":       {`module.exports = () => { throw {get stack() { for(;;); }} }`, script.Timeout},
+		"generator's end":        {`module.exports = () => { function* g() { try { yield 1 } finally { for(;;); } } for (const x of g()) break }`, script.Timeout},
+		"iterator's end":         {`module.exports = () => { const [a] = {[Symbol.iterator]: () => ({next: () => ({}), return() { for(;;); }})} }`, script.Timeout},
+		"labels":                 {`module.exports = () => { a: for(;;) { b: do { try { continue a } finally { continue b } } while (true) } }`, script.Timeout},
+		"microtasks":             {`module.exports = async () => { for(;;) await null }`, script.Timeout},
+		"microtasks that double": {`module.exports = async () => { const f = () => { Promise.resolve().then(f); return Promise.resolve() }; f(); await sleep(1e6) }`, script.Timeout},
+		"thenable":               {`module.exports = async () => { const t = {then(r) { r(t) }}; await t }`, script.Timeout},
+		"then that loops":        {`module.exports = async () => { await {get then() { for(;;); }} }`, script.Timeout},
+		"timers by thousands":    {`module.exports = async () => { for (let i = 0; i < 9000; i++) setInterval(() => {}, 1); await sleep(1e6) }`, script.Timeout},
+		"all prototypes":         {`module.exports = () => { Object.defineProperty(Object.prototype, 'toJSON', {get() { for(;;); }}); return {a: 1} }`, script.Timeout},
+		"reviver":                {`module.exports = () => JSON.parse('[1,[2]]', function (k, v) { if (Array.isArray(this)) this[1] = [1, [2]]; return v })`, script.Timeout},
+		"look-ahead":             {`module.exports = () => /^(?!x)(a|aa)+$/.test('a'.repeat(60) + 'b')`, script.Timeout},
+		"shift":                  {`module.exports = (ctx) => { let n = ctx.n; n <<= 1n << 40n; return 1n }`, script.Exception},
+		"Function":               {`module.exports = () => Function('return 1')()`, script.Exception},
+		"AsyncFunction":          {`module.exports = () => (async () => {}).constructor('return 1')()`, script.Exception},
+		"GeneratorFunction":      {`module.exports = () => (function* () {}).constructor('return 1')()`, script.Exception},
+		"stuck":                  {`module.exports = () => new Promise(() => {})`, script.Exception},
+		"many timers":            {`module.exports = () => { for (;;) setTimeout(() => {}, 1e6) }`, script.Exception},
+		"many calls":             {`module.exports = () => { for (;;) db.collection('x').find() }`, script.Exception},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +95,7 @@ func TestS61RunawaysEnd(t *testing.T) {
 			if c.want == script.Timeout {
 				timeout = 300 * time.Millisecond
 			}
-			_, err := e.Run(t.Context(), script.Call{Program: compile(t, c.text), Host: h, Limits: script.Limits{Timeout: timeout, Memory: 8 << 30}, Ctx: []script.Member{{Name: "n", Value: int64(1) << 60}}})
+			_, err := e.Run(t.Context(), script.Call{Program: compile(t, c.text), Host: h, Limits: script.Limits{Timeout: timeout, Memory: 8 << 30}, Ctx: []script.Member{{Name: "n", Value: int64(1) << 60}, {Name: "doc", Value: bson.D{{Key: "a", Value: 1}}}}})
 			if got := reason(err); got != c.want {
 				t.Errorf("got %v, want %v: %v", got, c.want, err)
 			}
@@ -80,10 +107,12 @@ func TestS61RunawaysEnd(t *testing.T) {
 func TestS61Memory(t *testing.T) { // alone: the heap is one for all
 	e := engine(t)
 	for name, text := range map[string]string{
-		"objects": `module.exports = () => { const a = []; for (;;) a.push({x: [1, 2, 3]}) }`,
-		"text":    `module.exports = () => { let s = 'x'; for (let i = 0; i < 60; i++) s += s; return s.length }`,
-		"buffers": `module.exports = () => { const a = []; for (;;) a.push(new Uint8Array(1 << 20)) }`,
-		"map":     `module.exports = () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, {i}) }`,
+		"objects":            `module.exports = () => { const a = []; for (;;) a.push({x: [1, 2, 3]}) }`,
+		"text":               `module.exports = () => { let s = 'x'; for (let i = 0; i < 60; i++) s += s; return s.length }`,
+		"buffers":            `module.exports = () => { const a = []; for (;;) a.push(new Uint8Array(1 << 20)) }`,
+		"a little at a time": `module.exports = async () => { const a = []; for (;;) { a.push(new Uint8Array(1 << 20).fill(1)); await sleep(0) } }`,
+		"much, and a rest":   `module.exports = async () => { const a = []; for (;;) { a.push(new Uint8Array(8 << 20).fill(1)); await sleep(10) } }`,
+		"map":                `module.exports = () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, {i}) }`,
 	} {
 		_, err := e.Run(t.Context(), script.Call{Program: compile(t, text), Limits: script.Limits{Timeout: time.Minute}})
 		if got := reason(err); got != script.Memory {

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/script/guard"
 )
 
 // loop is the event loop of one run: answers of Host calls, and timers.
@@ -109,7 +110,7 @@ func (r *run) clearTimer(id int64) {
 
 // await gives the value of a promise, running the loop until it has one; any other value is itself.
 func (r *run) await(v goja.Value) (goja.Value, error) {
-	promise, ok := v.Export().(*goja.Promise)
+	promise, ok := guard.Exported(v).(*goja.Promise)
 	if !ok {
 		return v, nil
 	}
@@ -208,6 +209,9 @@ func (r *run) askHost(op string, args bson.A) (any, error) {
 	select {
 	case r.loop.slots <- struct{}{}:
 		defer func() { <-r.loop.slots }()
+		if err := r.ctx.Err(); err != nil { // both were ready
+			return nil, err
+		}
 	case <-r.ctx.Done():
 		return nil, context.Cause(r.ctx)
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/dop251/goja"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/script/guard"
 )
 
 // natives is the object of Go functions that the glue of modules uses; functions are made when they are asked for.
@@ -148,11 +150,11 @@ func (r *run) show(v goja.Value) string {
 	if !ok {
 		return v.String()
 	}
-	_, isLazy := obj.Export().(*lazy)
+	_, isLazy := guard.Exported(obj).(*lazy)
 	if class := obj.ClassName(); !isLazy && class != "Array" && class != "Object" {
 		return v.String()
 	}
-	if _, isBoxed := obj.Export().(*boxed); isBoxed {
+	if _, isBoxed := guard.Exported(obj).(*boxed); isBoxed {
 		return v.String()
 	}
 	json := r.vm.Get("JSON").ToObject(r.vm)
@@ -212,7 +214,7 @@ func (r *run) newObjectID(call goja.ConstructorCall) *goja.Object {
 	if goja.IsUndefined(arg) {
 		return r.box(bson.NewObjectID(), objectIDClass)
 	}
-	id, err := bson.ObjectIDFromHex(arg.String())
+	id, err := bson.ObjectIDFromHex(word(arg))
 	if err != nil {
 		panic(r.vm.NewTypeError("an ObjectId is 24 hex digits"))
 	}
@@ -221,7 +223,7 @@ func (r *run) newObjectID(call goja.ConstructorCall) *goja.Object {
 
 // newDecimal is new Decimal128(text).
 func (r *run) newDecimal(call goja.ConstructorCall) *goja.Object {
-	d, err := bson.ParseDecimal128(shortenTo(call.Argument(0).String(), maxMessage))
+	d, err := bson.ParseDecimal128(word(call.Argument(0)))
 	if err != nil {
 		panic(r.vm.NewTypeError("a Decimal128 is a number with at most 34 digits"))
 	}
@@ -235,7 +237,7 @@ func (r *run) data(v goja.Value) []byte {
 			return b
 		}
 	}
-	if s, ok := v.Export().(string); ok {
+	if s, ok := guard.Exported(v).(string); ok {
 		return []byte(s)
 	}
 	panic(r.vm.NewTypeError("expected a text or a Uint8Array"))
@@ -249,8 +251,17 @@ func (r *run) bytesToText(call goja.FunctionCall) goja.Value {
 	return r.vm.ToValue(string(b))
 }
 
+// word is a short text: a long one is none of those that are asked for.
+func word(v goja.Value) string {
+	s, ok := v.ToString().(goja.String)
+	if ok && s.Length() > 100 {
+		return ""
+	}
+	return v.String()
+}
+
 func (r *run) algorithm(v goja.Value) func() hash.Hash {
-	switch strings.ToLower(v.String()) {
+	switch strings.ToLower(word(v)) {
 	case "sha256", "sha-256":
 		return sha256.New
 	case "sha384", "sha-384":
@@ -265,7 +276,7 @@ func (r *run) algorithm(v goja.Value) func() hash.Hash {
 func (r *run) encoded(b []byte, encoding goja.Value) goja.Value {
 	name := "hex"
 	if !goja.IsUndefined(encoding) {
-		name = encoding.String()
+		name = word(encoding)
 	}
 	switch name {
 	case "hex":

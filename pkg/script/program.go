@@ -25,8 +25,9 @@ type Program struct {
 	record *record // how its runs went
 	hash   [sha256.Size]byte
 
-	uses    int   // syntax that needs something made; see rewrite.go
-	modules []int // of modules(): those that the text names
+	operators []string // functions that stand in for operators; see rewrite.go
+	uses      int      // syntax that needs something made; see rewrite.go
+	modules   []int    // of modules(): those that the text names
 }
 
 // Name is the path of the file the program was made from, or the name of the expression.
@@ -125,7 +126,7 @@ func parseProblems(name string, err error) Problems {
 // finish compiles the tree.
 func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
 	guard.Install()
-	guardShifts(tree)
+	p.operators = guardOperators(tree, p.text)
 	code, err := goja.CompileAST(tree, true)
 	if err != nil {
 		return nil, p.compileProblem(err)

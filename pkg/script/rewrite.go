@@ -3,67 +3,145 @@ package script
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
 	"github.com/dop251/goja/token"
+	"github.com/dop251/goja/unistring"
 )
 
-// shiftName is what programs call their guard of << and >> by; no script can write it.
-const shiftName = "shift amount"
+// The names that programs call functions of the meter by; no script can write them.
+const (
+	shiftName      = "shift amount"
+	exponentName   = "exponent"
+	productName    = "product of numbers"
+	assignedName   = "assigned number"
+	comparableName = "comparable value"
+	spreadName     = "spread object"
+)
 
-// guardShifts hands the right operands of << and >> through the meter, where they are no plain numbers: the operators
-// are instructions, which no built-in stands for, and take any BigInt.
-func guardShifts(node any) { rewrite(reflect.ValueOf(node)) }
+// guardOperators hands operands and results of operators that can take their time through the meter: operators are
+// instructions, which no built-in stands for.
+func guardOperators(tree *ast.Program, text string) (used []string) {
+	w := &rewriter{bigInts: bigInts.MatchString(text)}
+	w.rewrite(reflect.ValueOf(tree))
+	return w.used
+}
+
+// bigInts matches texts that make a BigInt.
+var bigInts = regexp.MustCompile(`BigInt|[0-9a-fA-F_]n\b`)
+
+// rewriter rewrites a program.
+type rewriter struct {
+	bigInts bool     // the text has one
+	used    []string // names of the meter's functions
+}
 
 // rewrite walks a tree of goja's nodes, which are structs, pointers, slices and interfaces.
-func rewrite(v reflect.Value) {
+func (w *rewriter) rewrite(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // nodes are made of these
 	case reflect.Interface:
-		rewrite(v.Elem())
+		w.rewrite(v.Elem())
+		if e, ok := v.Interface().(ast.Expression); ok && v.CanSet() {
+			if name := resultName(e); name != "" {
+				v.Set(reflect.ValueOf(w.call(name, e)))
+			}
+		}
 	case reflect.Pointer:
 		if !v.IsNil() && v.Type() != reflect.TypeFor[*file.File]() { // the source is no node
-			rewriteNode(v.Interface())
-			rewrite(v.Elem())
+			w.node(v.Interface())
+			w.rewrite(v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			rewrite(v.Index(i))
+			w.rewrite(v.Index(i))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				rewrite(v.Field(i))
+				w.rewrite(v.Field(i))
 			}
 		}
 	}
 }
 
-func rewriteNode(node any) {
+func (w *rewriter) node(node any) {
 	switch n := node.(type) {
 	case *ast.BinaryExpression:
-		if n.Operator == token.SHIFT_LEFT || n.Operator == token.SHIFT_RIGHT {
-			n.Right = guardedShift(n.Right)
-		}
+		w.binary(n)
 	case *ast.AssignExpression:
 		if n.Operator == token.SHIFT_LEFT || n.Operator == token.SHIFT_RIGHT {
-			n.Right = guardedShift(n.Right)
+			n.Right = w.guarded(shiftName, n.Right)
+		}
+	case *ast.ObjectLiteral:
+		for _, p := range n.Value {
+			if spread, ok := p.(*ast.SpreadElement); ok {
+				spread.Expression = w.guarded(spreadName, spread.Expression)
+			}
 		}
 	}
 }
 
-func guardedShift(right ast.Expression) ast.Expression {
-	if n, ok := right.(*ast.NumberLiteral); ok {
-		if _, ok := n.Value.(int64); ok {
-			return right
+func (w *rewriter) binary(n *ast.BinaryExpression) {
+	switch n.Operator { //nolint:exhaustive // the others take no time
+	case token.SHIFT_LEFT, token.SHIFT_RIGHT:
+		n.Right = w.guarded(shiftName, n.Right)
+	case token.EXPONENT:
+		n.Right = w.guarded(exponentName, n.Right)
+	case token.EQUAL, token.NOT_EQUAL, token.LESS, token.LESS_OR_EQUAL, token.GREATER, token.GREATER_OR_EQUAL:
+		if w.bigInts && !isNumber(n.Left) && !isNumber(n.Right) {
+			n.Left, n.Right = w.guarded(comparableName, n.Left), w.guarded(comparableName, n.Right)
 		}
 	}
-	return &ast.CallExpression{
-		Callee:       &ast.Identifier{Name: shiftName, Idx: right.Idx0()},
-		ArgumentList: []ast.Expression{right},
+}
+
+// resultName is what the value of an expression is handed to, empty if to nothing.
+func resultName(e ast.Expression) string {
+	switch n := e.(type) {
+	case *ast.BinaryExpression:
+		if isProduct(n.Operator) && !isNumber(n.Left) && !isNumber(n.Right) {
+			return productName
+		}
+	case *ast.AssignExpression:
+		if isProduct(n.Operator) && !isNumber(n.Right) {
+			return assignedName
+		}
 	}
+	return ""
+}
+
+func isProduct(t token.Token) bool {
+	return t == token.MULTIPLY || t == token.SHIFT_LEFT || t == token.SHIFT_RIGHT
+}
+
+// isNumber says whether an expression is a number that is no BigInt, with which an operator takes no BigInt either.
+func isNumber(e ast.Expression) bool {
+	n, ok := e.(*ast.NumberLiteral)
+	if !ok {
+		return false
+	}
+	switch n.Value.(type) {
+	case int64, float64:
+		return true
+	}
+	return false
+}
+
+func (w *rewriter) guarded(name string, e ast.Expression) ast.Expression {
+	if isNumber(e) {
+		return e
+	}
+	return w.call(name, e)
+}
+
+func (w *rewriter) call(name string, e ast.Expression) ast.Expression {
+	if !slices.Contains(w.used, name) {
+		w.used = append(w.used, name)
+	}
+	return &ast.CallExpression{Callee: &ast.Identifier{Name: unistring.String(name), Idx: e.Idx0()}, ArgumentList: []ast.Expression{e}}
 }
 
 // Things that goja makes by itself, outside of what package guard sees, when a program has certain syntax: with it, they
@@ -74,7 +152,6 @@ const (
 	usesPromise
 	usesAsync
 	usesGenerator
-	usesShift
 	usesRequire
 )
 
@@ -117,9 +194,6 @@ func usesOf(text string) int {
 	if requires.MatchString(text) {
 		uses |= usesRequire
 	}
-	if has("<<", ">>") {
-		uses |= usesShift
-	}
 	return uses
 }
 
@@ -131,8 +205,8 @@ func (r *run) makeUsed() error {
 			r.vm.Get(name)
 		}
 	}
-	if uses&usesShift != 0 {
-		if err := r.vm.GlobalObject().DefineDataProperty(shiftName, r.vm.ToValue(r.meter.Shift), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE); err != nil {
+	for _, name := range r.call.Program.operators {
+		if err := r.vm.GlobalObject().DefineDataProperty(name, r.vm.ToValue(r.operator(name)), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE); err != nil {
 			return err
 		}
 	}
@@ -147,4 +221,22 @@ func (r *run) makeUsed() error {
 		r.meter.Guard(v)
 	}
 	return nil
+}
+
+// operator gives the function of the meter that programs call by a name.
+func (r *run) operator(name string) func(goja.FunctionCall) goja.Value {
+	switch name {
+	case shiftName:
+		return r.meter.Shift
+	case exponentName:
+		return r.meter.Exponent
+	case productName:
+		return r.meter.Product
+	case assignedName:
+		return r.meter.Assigned
+	case comparableName:
+		return r.meter.Comparable
+	default:
+		return r.meter.Spread
+	}
 }

@@ -31,6 +31,7 @@ type run struct {
 	holds    atomic.Bool   // it has a place in a lane
 	began    time.Time     // computing, since it last got its place
 	computed time.Duration // before that
+	watched  watched       // by the watchdog, whose lock is for it
 
 	native     *goja.Object // the functions of natives.go
 	prototypes [classes]*goja.Object
@@ -77,7 +78,7 @@ func (r *run) stopped() error {
 func (r *run) main() {
 	defer close(r.done)
 	defer r.cancel()
-	defer r.pause()
+	defer r.end()
 	defer func() {
 		if x := recover(); x != nil {
 			r.err = r.panicked(x)
@@ -115,12 +116,18 @@ func (r *run) pause() {
 	}
 	r.computed += time.Since(r.began)
 	r.began = time.Time{}
+	r.engine.watchdog.rest(r)
 	r.leavePlace()
+}
+
+// end is the last thing that a run does.
+func (r *run) end() {
+	r.pause()
+	r.engine.watchdog.leave(r)
 }
 
 // leavePlace gives the place back, if there is one still.
 func (r *run) leavePlace() {
-	r.engine.watchdog.leave(r)
 	if r.holds.CompareAndSwap(true, false) {
 		r.engine.lanes.release(int(r.lane.Load()))
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -281,5 +283,27 @@ func TestHosts(t *testing.T) {
 	result, err := engine(t).Run(t.Context(), script.Call{Program: p, Host: hosts})
 	if diff := cmp.Diff(bson.A{"v", "no_module"}, result.Value); err != nil || diff != "" {
 		t.Error(err, diff)
+	}
+}
+
+// What operators are compiled to does what they do.
+func TestOperatorsAreThemselves(t *testing.T) {
+	t.Parallel()
+	p := compile(t, `module.exports = () => {
+		let a = 3, b = 4n; const o = {n: 2, get m() { return this.n }}
+		a *= o.n; b *= 5n; o.n <<= a; b <<= 2n
+		const {x, ...others} = {...{x: 1, y: 2}, ...null, ...'ab', ...[7]}
+		return [a, b, o.n, a * o.m, a ** 2, a << 1, -a >> 1, b * b, b >> 1n, '7' * '2', 'a' * 1, 1n == '1', 2n < '10', b > 3, a == '6', x, others, Math.max(...'12')]
+	}`)
+	result, err := engine(t).Run(t.Context(), script.Call{Program: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bson.A{
+		int32(6), int64(80), int32(128), int32(768), int32(36), int32(12), int32(-3), int64(6400), int64(40), int32(14), math.NaN(), true, true, true, true,
+		int32(1), bson.D{{Key: "0", Value: int32(7)}, {Key: "1", Value: "b"}, {Key: "y", Value: int32(2)}}, int32(2),
+	}
+	if diff := cmp.Diff(want, result.Value, cmpopts.EquateNaNs()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/script/guard"
 )
 
 // maxOutDepth is how deep a value that comes back may be nested: what a document can hold.
@@ -132,7 +133,7 @@ func (o *out) object(obj *goja.Object, from any, came bool, depth int) (result a
 	case "Function", "AsyncFunction", "GeneratorFunction":
 		return nil, false, errors.New("a function can't be given back")
 	}
-	switch x := obj.Export().(type) {
+	switch x := guard.Exported(obj).(type) {
 	case *lazy:
 		result, changed, err := o.document(x, depth)
 		return result, !changed && came && x.is(from), err
@@ -194,7 +195,7 @@ func (o *out) binary(b []byte, from any) (result any, same bool, err error) {
 
 // bytesOf gives the content of a Uint8Array.
 func bytesOf(obj *goja.Object) ([]byte, bool) {
-	b, ok := obj.Export().([]byte)
+	b, ok := guard.Exported(obj).([]byte)
 	return b, ok
 }
 

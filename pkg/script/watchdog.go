@@ -17,19 +17,21 @@ const tick = 5 * time.Millisecond
 // taken for it. It only runs while scripts do.
 type watchdog struct {
 	lanes *lanes
-	limit uint64 // of the process's memory, from GOMEMLIMIT
+	limit uint64 // of the heap, from GOMEMLIMIT
 
 	mu     sync.Mutex
 	runs   map[*run]*watched
+	after  uint64 // bytes of the heap after the last collection that a look has made
 	armed  bool
 	closed bool
 	ticks  sync.WaitGroup
 }
 
 type watched struct {
-	since   time.Time
-	objects uint64 // bytes of the heap when it was first looked at; 0: not yet
-	live    uint64 // bytes that the last collection before that had left
+	since   time.Time // computing, since it last got its place
+	objects uint64    // bytes of the heap when it was first looked at; 0: not yet
+	rests   bool      // it waits
+	live    uint64    // bytes that the last collection before that had left
 }
 
 func newWatchdog(l *lanes) *watchdog {
@@ -44,8 +46,17 @@ func newWatchdog(l *lanes) *watchdog {
 func (w *watchdog) watch(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.runs[r] = &watched{since: time.Now()}
+	r.watched.since, r.watched.rests = time.Now(), false // what it has taken before it waited is still its own
+	w.runs[r] = &r.watched
 	w.arm()
+}
+
+// rest notes that a run waits. There is one more look at it: what it has taken by then may be too much, however short
+// the time was.
+func (w *watchdog) rest(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.watched.rests = true
 }
 
 // leave ends it.
@@ -83,42 +94,54 @@ func (w *watchdog) close() {
 }
 
 // memory is what the heap holds, with what is garbage by now, and what the last collection left.
-type memory struct{ objects, live, total uint64 }
+type memory struct{ objects, live uint64 }
 
 func readMemory() memory {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/heap/stacks:bytes"},
 		{Name: "/gc/heap/live:bytes"},
-		{Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"},
 	}
 	metrics.Read(samples)
 	stacks := samples[1].Value.Uint64()
 	return memory{
 		objects: samples[0].Value.Uint64() + stacks,
 		live:    samples[2].Value.Uint64() + stacks,
-		total:   samples[3].Value.Uint64() - samples[4].Value.Uint64(),
 	}
 }
 
 // look is one tick.
 func (w *watchdog) look() {
-	now, m := time.Now(), readMemory()
-	if r := w.suspect(now, m); r == nil {
-		return
+	if w.suspect(time.Now(), readMemory()) {
+		w.judge()
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for r, at := range w.runs {
+		if at.rests {
+			delete(w.runs, r)
+		}
+	}
+}
+
+// judge finds the run that has made the heap grow, and stops it.
+func (w *watchdog) judge() {
 	runtime.GC() // what grew may be garbage, and not the script's at all
 	after := readMemory()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.after = after.objects
 	var guilty *run
 	for r, at := range w.runs {
 		if at.objects == 0 {
 			continue
 		}
-		grown := int64(after.live)-int64(at.live) > r.call.Limits.Memory //nolint:gosec // sizes of memory
-		if (grown || after.total > w.limit) && (guilty == nil || w.runs[guilty].since.Before(at.since)) {
+		bound := r.call.Limits.Memory
+		if after.live > w.limit {
+			bound /= 4
+		}
+		grown := int64(after.live) - int64(at.live) //nolint:gosec // sizes of memory
+		if grown > bound && (guilty == nil || guilty.watched.since.Before(at.since)) {
 			guilty = r
 		}
 		at.objects = after.objects
@@ -128,20 +151,20 @@ func (w *watchdog) look() {
 	}
 }
 
-// suspect finds a run during which the heap has grown by more than it may, and moves long runs to the slow lane.
-func (w *watchdog) suspect(now time.Time, m memory) *run {
+// suspect says whether the heap has grown by more than it may during a run, and moves long runs to the slow lane.
+func (w *watchdog) suspect(now time.Time, m memory) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var found *run
+	found := m.objects > w.limit && m.objects > w.after+DefaultMemory/4
 	for r, at := range w.runs {
 		if at.objects == 0 {
 			at.objects, at.live = m.objects, m.live
-			continue
 		}
-		if int64(m.objects)-int64(at.objects) > r.call.Limits.Memory || m.total > w.limit { //nolint:gosec // sizes of memory
-			found = r
+		at.objects, at.live = min(at.objects, m.objects), min(at.live, m.live) // what others have left may be collected meanwhile
+		if int64(m.objects)-int64(at.objects) > r.call.Limits.Memory { //nolint:gosec // sizes of memory
+			found = true
 		}
-		if r.lane.Load() == fast && now.Sub(at.since) > slowAfter && w.lanes.slowDown() {
+		if !at.rests && r.lane.Load() == fast && now.Sub(at.since) > slowAfter && w.lanes.slowDown() {
 			r.lane.Store(slow)
 		}
 	}

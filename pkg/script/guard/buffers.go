@@ -55,6 +55,9 @@ func sized(width int64) func(*Meter, ctor, []goja.Value, *goja.Object) *goja.Obj
 				m.tooMuch("a buffer of that size is too large: %d bytes are the limit", MaxBytes)
 			}
 		case isTyped(obj):
+			if lengthOf(obj) > MaxBytes/width {
+				m.tooMuch("a buffer of that size is too large: %d bytes are the limit", MaxBytes)
+			}
 		case isBuffer(obj):
 		default:
 			args = append([]goja.Value{m.listOf(obj)}, args[1:]...)
@@ -84,17 +87,13 @@ func (m *Meter) listOf(obj *goja.Object) *goja.Object {
 }
 
 func isBuffer(obj *goja.Object) bool {
-	_, ok := obj.Export().(goja.ArrayBuffer)
+	_, ok := Exported(obj).(goja.ArrayBuffer)
 	return ok
 }
 
 func isTyped(obj *goja.Object) bool {
-	_, ok := obj.Export().([]byte)
-	if ok {
-		return true
-	}
-	switch obj.Export().(type) {
-	case []int8, []uint16, []int16, []uint32, []int32, []float32, []float64, []int64, []uint64:
+	switch Exported(obj).(type) {
+	case []byte, []int8, []uint16, []int16, []uint32, []int32, []float32, []float64, []int64, []uint64:
 		return true
 	}
 	return false

@@ -120,6 +120,9 @@ func (j *jsonCounter) step(c goja.FunctionCall) goja.Value {
 	if j.only != nil && len(j.holders) > 1 && holder.ClassName() != "Array" && !j.only[c.Argument(0).String()] {
 		return goja.Undefined()
 	}
+	if obj, ok := v.(*goja.Object); ok {
+		m.checkMembers(obj)
+	}
 	j.values++
 	j.size += 4
 	if key, ok := c.Argument(0).(goja.String); ok {

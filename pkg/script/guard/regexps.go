@@ -37,8 +37,16 @@ func regexpRules() map[string]rule {
 }
 
 func (m *Meter) checkPattern(args []goja.Value) {
-	if len(args) > 0 && isText(args[0]) && textOf(args[0]).Length() > MaxPattern {
+	if len(args) == 0 || !isText(args[0]) {
+		return
+	}
+	s := textOf(args[0])
+	if s.Length() > MaxPattern {
 		m.tooMuch("the regular expression is too long: %d characters are the limit", MaxPattern)
+	}
+	text := s.String()
+	if strings.Count(text, "(")-strings.Count(text, "(?:") > MaxGroups || strings.Count(text, `\p{`)+strings.Count(text, `\P{`) > MaxClasses {
+		m.tooMuch("the regular expression is too large: %d groups that capture and %d classes of Unicode are the limit", MaxGroups, MaxClasses)
 	}
 }
 
@@ -121,7 +129,7 @@ func outOfTime(rx *goja.Object, from goja.Value) bool {
 // The work of a match is counted in characters times states.
 const (
 	smallText = 200
-	maxWork   = 50_000_000
+	maxWork   = 20_000_000
 	fastWork  = 5_000_000
 )
 

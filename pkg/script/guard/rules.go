@@ -3,7 +3,9 @@ package guard
 import (
 	"maps"
 	"math/big"
+	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -12,13 +14,16 @@ import (
 const (
 	MaxLength  = 1 << 20  // items of a list that a built-in goes through
 	MaxCopied  = 1 << 19  // items of what is like a list and is made one, of a sort, of the parts of a split text
-	MaxText    = 16 << 20 // characters of a text that is made
+	MaxText    = 8 << 20  // characters of a text that is made
 	MaxBytes   = 32 << 20 // bytes of a buffer
 	MaxApplied = 100_000  // arguments of apply
-	MaxPattern = 10_000   // characters of a regular expression
+	MaxPattern = 4_000    // characters of a regular expression
+	MaxGroups  = 200      // that it captures
+	MaxClasses = 50       // of Unicode that it names
+	MaxMembers = 1 << 17  // of a text or a list of bytes that is taken apart
 	MaxNesting = 1000     // levels of JSON
 	MaxValues  = 300_000  // values of JSON
-	MaxBits    = 1 << 20  // of a BigInt that is made by shifts, from text, or to text
+	MaxBits    = 1 << 18  // of a BigInt
 )
 
 // rule is what a built-in does more than to look at the meter. nil: nothing more.
@@ -138,22 +143,39 @@ func numberRules() map[string]rule {
 		} else if len(c.Arguments) > 0 {
 			c.Arguments = append([]goja.Value{m.vm.ToValue(n)}, c.Arguments[1:]...)
 		}
+		if len(c.Arguments) > 1 {
+			if obj, ok := c.Arguments[1].(*goja.Object); ok {
+				c.Arguments[1] = textOf(obj)
+			}
+			m.Comparable(goja.FunctionCall{Arguments: c.Arguments[1:]})
+		}
 		return next(c)
 	}
 	return map[string]rule{
 		"BigInt": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
-			if s, ok := c.Argument(0).(goja.String); ok && s.Length() > MaxBits/4 {
-				m.tooMuch("the number is too large")
+			if obj, ok := c.Argument(0).(*goja.Object); ok {
+				c.Arguments = []goja.Value{textOf(obj)}
 			}
+			m.Comparable(goja.FunctionCall{Arguments: c.Arguments})
 			return next(c)
 		}},
 		"BigInt.asIntN": {call: bits}, "BigInt.asUintN": {call: bits},
+		"parseFloat": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			s := textOf(c.Argument(0))
+			if s.Length() > MaxCopied {
+				m.tooMuch("the text is too long for a number")
+			}
+			return next(goja.FunctionCall{Arguments: []goja.Value{s}})
+		}},
 		"BigInt.prototype.toString": {call: size}, "BigInt.prototype.toLocaleString": {call: size},
 	}
 }
 
-// Shift is the right operand of << and >>: a program is compiled to hand it through here. A BigInt takes any shift, and
-// the memory that it needs.
+// The operators are instructions, which no built-in stands for, and take any BigInt, and the time and memory that it
+// needs. A program is compiled to hand their operands and results through the functions below. A BigInt that passes has
+// at most MaxBits, so that everything else that is done to one is quick.
+
+// Shift is the right operand of << and >>.
 func (m *Meter) Shift(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if obj, ok := v.(*goja.Object); ok {
@@ -161,6 +183,56 @@ func (m *Meter) Shift(c goja.FunctionCall) goja.Value {
 	}
 	if goja.IsBigInt(v) {
 		if n, ok := v.Export().(*big.Int); ok && (!n.IsInt64() || n.Int64() > MaxBits || n.Int64() < -MaxBits) {
+			m.tooMuch("the number is too large")
+		}
+	}
+	return v
+}
+
+// Exponent is the right operand of **, which is for numbers.
+func (m *Meter) Exponent(c goja.FunctionCall) goja.Value {
+	v := c.Argument(0)
+	if obj, ok := v.(*goja.Object); ok {
+		v = obj.ToNumber()
+	}
+	if goja.IsBigInt(v) {
+		m.refuse("** is for numbers: multiply a BigInt")
+	}
+	return v
+}
+
+// Product is the result of *, << and >>.
+func (m *Meter) Product(c goja.FunctionCall) goja.Value {
+	v := c.Argument(0)
+	if m.isHuge(v) {
+		m.tooMuch("the number is too large")
+	}
+	return v
+}
+
+// Assigned is the result of *=, <<= and >>=, which is kept by now: the run ends, for an exception could be caught.
+func (m *Meter) Assigned(c goja.FunctionCall) goja.Value {
+	v := c.Argument(0)
+	if m.isHuge(v) {
+		m.StopFor("a number became too large")
+		m.Check()
+	}
+	return v
+}
+
+func (m *Meter) isHuge(v goja.Value) bool {
+	if !goja.IsBigInt(v) {
+		return false
+	}
+	n, ok := v.Export().(*big.Int)
+	return ok && n.BitLen() > MaxBits
+}
+
+// Comparable is an operand of == and <, and of what else reads a BigInt out of a text, for which a long one takes very long.
+func (m *Meter) Comparable(c goja.FunctionCall) goja.Value {
+	v := c.Argument(0)
+	if s, ok := v.(goja.String); ok && s.Length() > MaxBits/4 {
+		if start := strings.TrimSpace(s.Substring(0, 1000).String()); start == "" || start[0] >= '0' && start[0] <= '9' || start[0] == '-' || start[0] == '+' {
 			m.tooMuch("the number is too large")
 		}
 	}
@@ -194,6 +266,16 @@ func functionRules() map[string]rule {
 		}}
 	}
 	return map[string]rule{
+		"Object.keys": {call: members}, "Object.values": {call: members}, "Object.entries": {call: members}, "Object.assign": {call: members},
+		"Object.freeze": {call: members}, "Object.seal": {call: members}, "Object.isFrozen": {call: members}, "Object.isSealed": {call: members},
+		"Object.getOwnPropertyNames": {call: members}, "Object.getOwnPropertyDescriptors": {call: members}, "Reflect.ownKeys": {call: members},
+		"Object.defineProperties": {call: members}, "Object.create": {call: members},
+
+		"Object.setPrototypeOf": {call: setPrototype}, "Reflect.setPrototypeOf": {call: setPrototype},
+		"Object.prototype.__proto__": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			m.checkPrototype(c.This, c.Arguments)
+			return next(c)
+		}},
 		"Function": noCode, "SyntaxFunction": noCode,
 		"Function.prototype.apply": arguments(1),
 		"Reflect.apply":            arguments(2),
@@ -210,3 +292,62 @@ func functionRules() map[string]rule {
 
 // item gives an item of a list, nil for a hole.
 func item(list *goja.Object, i int) goja.Value { return list.Get(strconv.Itoa(i)) }
+
+func setPrototype(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	if len(c.Arguments) > 1 {
+		m.checkPrototype(c.Arguments[0], c.Arguments[1:])
+	}
+	return next(c)
+}
+
+// checkPrototype refuses to give an object of the service, such as ctx, another prototype: goja does not look for a circle
+// there, and would go round it until the process dies.
+func (m *Meter) checkPrototype(v goja.Value, prototype []goja.Value) {
+	if _, dynamic := Exported(v).(goja.DynamicObject); dynamic && len(prototype) > 0 {
+		m.refuse("the prototype of this object can't be changed")
+	}
+}
+
+// Exported gives the Go value behind an object that is one, such as a date. Export itself copies all that a plain object,
+// a list, a Map or a Set holds, however much that is, and runs its getters.
+func Exported(v goja.Value) any {
+	if obj, ok := v.(*goja.Object); ok {
+		switch obj.ExportType() {
+		case reflect.TypeFor[map[string]any](), reflect.TypeFor[[]any](), reflect.TypeFor[[][2]any]():
+			return nil
+		}
+	}
+	return v.Export()
+}
+
+// members is for what goes through all members of its arguments.
+func members(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	for _, v := range c.Arguments {
+		m.checkMembers(v)
+	}
+	return next(c)
+}
+
+// Spread is what is spread in an object, an instruction that goes through all members by itself.
+func (m *Meter) Spread(c goja.FunctionCall) goja.Value {
+	m.checkMembers(c.Argument(0))
+	return c.Argument(0)
+}
+
+// checkMembers refuses what has many members without taking the memory for them: a text, and a list of bytes.
+func (m *Meter) checkMembers(v goja.Value) {
+	n := 0
+	switch v := v.(type) {
+	case goja.String:
+		n = v.Length()
+	case *goja.Object:
+		if v.ClassName() == "String" {
+			n = textOf(v).Length()
+		} else if isTyped(v) {
+			n = int(lengthOf(v))
+		}
+	}
+	if n > MaxMembers {
+		m.tooMuch("it has %d members; %d is the limit", n, MaxMembers)
+	}
+}

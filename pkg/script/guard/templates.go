@@ -310,7 +310,7 @@ func (m *Meter) adopt(r rule, v goja.Value, shared bool) *goja.Object {
 			m.guard(rule{}, obj)
 		}
 		if obj := *at[*goja.Object](w.data, in.setter); obj != nil {
-			m.guard(rule{}, obj)
+			m.guard(r, obj)
 		}
 	}
 	obj := functionIn(v)

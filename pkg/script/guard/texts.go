@@ -35,6 +35,13 @@ func textRules() map[string]rule {
 					m.refuse("String.raw is for template literals")
 				} else {
 					m.checkLength(list, MaxApplied)
+					total := int64(0)
+					for i := range int(lengthOf(list)) {
+						if v := item(list, i); v != nil {
+							total += int64(textOf(v).Length())
+						}
+						m.checkText(total, 1)
+					}
 				}
 			}
 			return next(c)
@@ -57,8 +64,16 @@ func textRules() map[string]rule {
 			c.Arguments = args
 			return next(c)
 		}},
-		"String.prototype.split":         {call: splitText},
-		"String.prototype.replaceAll":    {call: replaceText},
+		"String.prototype.split": {call: splitText},
+		"String.prototype.replaceAll": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+			if len(c.Arguments) > 0 && isText(c.This) && isText(c.Arguments[0]) {
+				s, part := textOf(c.This), textOf(c.Arguments[0])
+				if s.Length() > MaxCopied && count(s, part) > MaxCopied {
+					m.tooMuch("the text has more than %d matches", MaxCopied)
+				}
+			}
+			return replaceText(m, next, c)
+		}},
 		"String.prototype.replace":       {call: replaceText},
 		"String.prototype.match":         {call: patternArgument},
 		"String.prototype.matchAll":      {call: patternArgument},
