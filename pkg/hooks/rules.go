@@ -8,7 +8,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
@@ -127,6 +126,5 @@ func truthy(v any) bool {
 	case float64:
 		return v != 0 && !math.IsNaN(v)
 	}
-	_, err := document.MarshalValue(v)
-	return err == nil
+	return true // an object
 }

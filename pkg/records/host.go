@@ -46,27 +46,39 @@ type Host struct {
 	file    string
 	write   *writing // nil: none
 
-	turn sync.Mutex // of calls that are in a transaction: one at a time
-	mu   sync.Mutex
-	open map[string]*session // what db.begin gave
-	made int
+	turn   sync.Mutex // of calls that are in a transaction: one at a time
+	mu     sync.Mutex
+	open   map[string]opened // what db.begin gave
+	made   int
+	closed bool
+}
+
+// opened is a transaction as db.begin gave it.
+type opened struct {
+	*session
+
+	joined bool // part of another, which ends it
 }
 
 // maxSessions is how many transactions one run may have open at once.
 const maxSessions = 4
 
-// Close rolls back the transactions that the run has left open.
+// Close rolls back the transactions that the run has left open. What they are part of can't be committed then.
 func (h *Host) Close() {
 	h.mu.Lock()
 	open := h.open
-	h.open = nil
+	h.open, h.closed = nil, true
 	h.mu.Unlock()
 	for _, x := range open {
+		if x.joined {
+			x.broken.Store(errLeftOpen)
+			continue
+		}
 		_ = x.finish(errLeftOpen) // nobody is left to be told
 	}
 }
 
-var errLeftOpen = errors.New("the script ended without an end to its transaction")
+var errLeftOpen = errs.New(errs.Conflict, "rolled_back", "a script has ended without an end to its transaction")
 
 // Call carries out one operation; see the table in pkg/script.
 func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
@@ -83,7 +95,7 @@ func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
 		return h.begin(ctx)
 	case "commit", "rollback":
 		name, _ := at(args, 0).(string)
-		return nil, h.end(ctx, name, verb == "commit")
+		return nil, h.end(name, verb == "commit")
 	}
 	target, _ := at(args, 0).(bson.D)
 	t, err := h.target(target)
@@ -193,8 +205,8 @@ func (h *Host) session(ctx context.Context, doc bson.D) (*session, error) {
 		name, _ := tx.(string)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if x := h.open[name]; x != nil {
-			return x, nil
+		if x, ok := h.open[name]; ok {
+			return x.session, nil
 		}
 		return nil, errNoTx
 	}
@@ -207,24 +219,36 @@ func (h *Host) session(ctx context.Context, doc bson.D) (*session, error) {
 // begin opens a transaction. Within one, such as that of the write, it is part of that.
 func (h *Host) begin(ctx context.Context) (any, error) {
 	x, err := h.session(ctx, nil)
-	if err == nil && x == nil {
+	joined := x != nil
+	if err == nil && !joined {
 		x, err = h.transaction(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
+	name, err := h.keep(opened{session: x, joined: joined})
+	if err != nil && !joined {
+		_ = x.finish(err) // nothing is in it
+	}
+	return name, err
+}
+
+// keep names an open transaction.
+func (h *Host) keep(x opened) (name any, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.open) >= maxSessions {
+	switch {
+	case h.closed:
+		return nil, errLeftOpen
+	case len(h.open) >= maxSessions:
 		return nil, errs.New(errs.Limit, "too_many_transactions", "a script may have %d transactions open at once", maxSessions)
-	}
-	if h.open == nil {
-		h.open = map[string]*session{}
+	case h.open == nil:
+		h.open = map[string]opened{}
 	}
 	h.made++
-	name := strconv.Itoa(h.made)
-	h.open[name] = x
-	return name, nil
+	id := strconv.Itoa(h.made)
+	h.open[id] = x
+	return id, nil
 }
 
 // transaction opens a transaction of its own, and fences it.
@@ -262,21 +286,20 @@ func (h *Host) fenced(ctx context.Context, do func(ctx context.Context) (any, er
 }
 
 // end commits or rolls back. One that is part of another is committed with that; rolled back, that can't be committed.
-func (h *Host) end(ctx context.Context, name string, commit bool) error {
+func (h *Host) end(name string, commit bool) error {
 	h.mu.Lock()
-	x := h.open[name]
+	x, ok := h.open[name]
 	delete(h.open, name)
 	h.mu.Unlock()
-	joined := x != nil && (h.write != nil || sessionOf(ctx, h.project.Namespace) == x)
 	switch {
-	case x == nil && commit:
+	case !ok && commit:
 		return errNoTx
-	case x == nil:
+	case !ok:
 		return nil
-	case joined && !commit:
-		x.broken = errRolledBack
+	case x.joined && !commit:
+		x.broken.Store(errRolledBack)
 		return nil
-	case joined:
+	case x.joined:
 		return nil
 	case commit:
 		return x.finish(nil)

@@ -1,13 +1,17 @@
 package records_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
@@ -192,4 +196,64 @@ export default async (ctx: any) => {
 			t.Errorf("%d orders (%v)", n, err)
 		}
 	})
+}
+
+// A transaction that a hook leaves open within another one neither hangs that one nor lets it be committed.
+func TestTransactionLeftOpen(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"by a hook that fails": "await db.transaction(() => new Promise(() => {}))",
+		"by a hook that ends":  "db.transaction(() => new Promise(() => {}))",
+	} {
+		teststore.Each(t, func(t *testing.T, s store.Store) {
+			w := hooked(t, s, "", map[string]string{"post.create": "module.exports = async (ctx) => { " + text + " }"})
+			if _, err := w.service.Create(t.Context(), w.call("alice"), doc(t, `{"title": "a"}`)); err == nil {
+				t.Errorf("%s: it was created", name)
+			}
+			host := w.service.Host(w.project, records.Caller{}, "run.js")
+			defer host.Close()
+			tx, err := host.Call(t.Context(), "db.begin", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			items := bson.D{{Key: "collection", Value: "items"}, {Key: "tx", Value: tx}}
+			_, err = host.Call(t.Context(), "db.insert", bson.A{items, doc(t, `{"title": "b"}`)})
+			if _, committed := host.Call(t.Context(), "db.commit", bson.A{tx}); committed == nil {
+				t.Errorf("%s: it was committed (%v)", name, err)
+			}
+			if n, err := w.collection("items").Count(t.Context(), nil, 0); err != nil || n != 0 {
+				t.Errorf("%s: %d records (%v)", name, n, err)
+			}
+		})
+	}
+}
+
+// A transaction that is refused is not left open.
+func TestTooManyTransactions(t *testing.T) {
+	t.Parallel()
+	w, _ := scripted(t, teststore.Memory(t), `return null`)
+	var begun []store.Tx
+	host := w.service.Host(w.project, records.Caller{Fence: func(_ context.Context, tx store.Tx) error {
+		begun = append(begun, tx)
+		return nil
+	}}, "run.js")
+	there := func(i int) bool {
+		_, err := begun[i].Collection("items").Count(t.Context(), nil, 0)
+		return err == nil
+	}
+	for range 4 {
+		if _, err := host.Call(t.Context(), "db.begin", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := host.Call(t.Context(), "db.begin", nil); errs.From(err).Code != "too_many_transactions" || there(4) || !there(0) {
+		t.Errorf("%v, the fifth is open: %v, the first: %v", err, there(4), there(0))
+	}
+	host.Close()
+	if there(0) {
+		t.Error("a transaction is open behind the end of the script")
+	}
+	if _, err := host.Call(t.Context(), "db.begin", nil); err == nil || there(5) {
+		t.Errorf("a transaction is begun behind the end: %v", err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
@@ -21,8 +22,9 @@ type session struct {
 	over      chan struct{} // closed when Transact has returned
 	err       error         // what it returned
 
+	broken atomic.Pointer[errs.Error] // why it can't be committed any more; nil: it can
+
 	use    sync.Mutex // one operation at a time, and none once it ends
-	broken error      // why it can't be committed any more
 	logged bool       // entries of the audit log are in it
 }
 
@@ -65,8 +67,8 @@ func (s *Service) begin(ctx context.Context, namespace string) (*session, error)
 func (x *session) finish(err error) error {
 	x.use.Lock()
 	defer x.use.Unlock()
-	if err == nil {
-		err = x.broken
+	if why := x.broken.Load(); err == nil && why != nil {
+		err = why
 	}
 	select {
 	case x.end <- err:
@@ -104,8 +106,9 @@ type writing struct {
 	ctx       context.Context //nolint:containedctx // of the write: a transaction outlives the hook that opened it
 	namespace string
 
-	mu  sync.Mutex
-	own *session
+	mu   sync.Mutex
+	own  *session
+	over bool // nothing joins it any more
 }
 
 func (s *Service) newWriting(ctx context.Context, c *Call) *writing {
@@ -116,6 +119,9 @@ func (s *Service) newWriting(ctx context.Context, c *Call) *writing {
 func (w *writing) join() (*session, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.over {
+		return nil, errNoTx
+	}
 	if outer := sessionOf(w.ctx, w.namespace); outer != nil {
 		return outer, nil
 	}
@@ -131,6 +137,8 @@ func (w *writing) join() (*session, error) {
 
 // context is what the write itself runs in.
 func (w *writing) context() context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.own == nil {
 		return w.ctx
 	}
@@ -139,10 +147,14 @@ func (w *writing) context() context.Context {
 
 // finish ends the transaction, if there is one. errAgain means that the write has to start over.
 func (w *writing) finish(err error) error {
-	if w.own == nil {
+	w.mu.Lock()
+	own := w.own
+	w.over = true
+	w.mu.Unlock()
+	if own == nil {
 		return err
 	}
-	return w.own.finish(err)
+	return own.finish(err)
 }
 
 // transacted runs fn, whose hooks may open a transaction, and again when that has lost against another one.

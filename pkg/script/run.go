@@ -82,6 +82,8 @@ func (r *run) main() {
 	defer func() {
 		if x := recover(); x != nil {
 			r.err = r.panicked(x)
+			r.cancel()
+			r.loop.finish(r)
 		}
 	}()
 	result, err := r.program()
