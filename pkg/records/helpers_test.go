@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,6 +81,7 @@ func makeWorld(t *testing.T, s store.Store, config string, files map[string]stri
 	t.Helper()
 	namespace := fmt.Sprintf("records-%s-%d", run, namespaces.Add(1))
 	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config, files), now: now, ran: &coverage{}}
+	patient(w.project)
 	w.logs = audit.New(audit.Options{Store: s, Now: w.now, SystemDatabase: w.database()})
 	w.service = records.New(s, w.now, w.logs, scripts(t, w.ran))
 	t.Cleanup(func() {
@@ -98,6 +101,23 @@ func makeWorld(t *testing.T, s store.Store, config string, files map[string]stri
 		}
 	}
 	return w
+}
+
+// patient gives the scripts that don't ask for a short time a long one, for tests on a machine that has other things to do.
+func patient(p *project.Project) {
+	wait := func(s *project.Script) {
+		if s.Timeout >= 250*time.Millisecond {
+			s.Timeout = time.Minute
+		}
+	}
+	for _, c := range p.Collections {
+		for _, s := range slices.Concat(slices.Concat(slices.Collect(maps.Values(c.Hooks))...), slices.Collect(maps.Values(c.Filters)), slices.Collect(maps.Values(c.Validators))) {
+			wait(s)
+		}
+		for _, e := range c.Evals {
+			wait(e.Script)
+		}
+	}
 }
 
 // scripts runs the scripts of tests.
