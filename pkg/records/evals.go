@@ -7,6 +7,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
 )
 
@@ -118,16 +119,21 @@ func (s *Service) grantOn(ctx context.Context, c *Call, m access.Method, g acces
 	return g, err
 }
 
-// grantOnNew is a grant as it is for a record that is to be made.
-func (s *Service) grantOnNew(ctx context.Context, c *Call, g access.Grant, doc bson.D) (access.Grant, error) {
-	if g.Unsure == nil && g.UnsureReadonly == nil {
-		return g, nil
+// grantOnNew is a grant as it is for a record that is to be made, if body names nothing that it keeps from the caller.
+func (s *Service) grantOnNew(ctx context.Context, c *Call, g access.Grant, body bson.D, record func() bson.D) (access.Grant, error) {
+	if g.Unsure != nil || g.UnsureReadonly != nil {
+		raw, err := document.Marshal(record())
+		if err != nil {
+			return g, err
+		}
+		if g, err = s.grantOn(ctx, c, access.Post, g, raw); err != nil {
+			return g, err
+		}
 	}
-	raw, err := document.Marshal(doc)
-	if err != nil {
-		return g, err
+	if problems := newGuard(g).named(body, true); len(problems) > 0 {
+		return g, errs.Validation(problems)
 	}
-	return s.grantOn(ctx, c, access.Post, g, raw)
+	return g, nil
 }
 
 // operation is the operation of a call with a method, for scripts.

@@ -156,6 +156,41 @@ func TestFieldsByExpressions(t *testing.T) {
 	}
 }
 
+// What an expression says of a new record is asked of what will be stored, not only of what the caller has written.
+func TestExpressionsSeeWhatIsStored(t *testing.T) {
+	t.Parallel()
+	w := newScripted(t, teststore.Memory(t), `
+collections:
+- name: items
+  permissions: {public: {methods: {}}, user: {methods: {get: true, post: {bulk: true}}}}
+  bulk: {hooks: each}
+  hooks: {post: {bind: {type: javascript, file: bind.js}}}
+  fields:
+  - {name: level, type: string}
+  - {name: at, type: date}
+  - {name: pay, type: number, readonly: {eval: "ctx.doc.at && ctx.doc.at.getTime() < 0"}}
+  - {name: plan, type: string, hidden: {eval: "ctx.doc.level === 'by hook'"}}
+`, map[string]string{"bind.js": "module.exports = (ctx) => { if (ctx.data.level === 'hook') ctx.data.level = 'by hook' }"})
+	for _, tt := range []struct{ body, want string }{
+		{`{"pay": 1}`, "ok"},
+		{`{"at": "1960-01-01T00:00:00Z", "pay": 1}`, "validation_failed: pay: is read-only for you"},
+		{`{"at": "1980-01-01T00:00:00Z", "pay": 1}`, "ok"},
+		{`{"level": "hook", "plan": "p"}`, "validation_failed: plan: unknown field"},
+		{`{"level": "other", "plan": "p"}`, "ok"},
+	} {
+		if _, err := w.service.Create(t.Context(), w.call("alice"), doc(t, tt.body)); show(err) != tt.want {
+			t.Errorf("%s: %s, want %s", tt.body, show(err), tt.want)
+		}
+		res, err := w.service.BulkCreate(t.Context(), w.call("alice"), bson.A{doc(t, tt.body)})
+		if err == nil {
+			err = res.Items[0].Err
+		}
+		if show(err) != tt.want {
+			t.Errorf("%s in bulk: %s, want %s", tt.body, show(err), tt.want)
+		}
+	}
+}
+
 // The order of members doesn't tell, once a field shows, whether it was there before.
 func TestOrderTellsNothingOfHiddenFields(t *testing.T) {
 	t.Parallel()

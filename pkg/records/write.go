@@ -61,19 +61,23 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 	now := s.now()
 	g.Hidden = g.Declared // what is not declared is found by the check
 	id := bson.NewObjectIDFromTimestamp(now)
-	g, err := s.grantOnNew(ctx, c, g, stamp(id, body, c.Principal.ID, now))
+	g, err := s.grantOnNew(ctx, c, g, body, func() bson.D {
+		return stamp(id, c.Collection.Tree.Check(body, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if problems := newGuard(g).named(body, true); len(problems) > 0 {
-		return nil, errs.Validation(problems)
-	}
-	body, _, err = s.bind(ctx, c, access.Post, "post.bind", body, nil)
+	bound, changed, err := s.bind(ctx, c, access.Post, "post.bind", body, nil)
 	if err != nil {
 		return nil, err
 	}
 	check := &fieldtype.Check{Now: now, Create: true}
-	doc := c.Collection.Tree.Check(body, check)
+	doc := c.Collection.Tree.Check(bound, check)
+	if changed { // the caller's body is that of another record now
+		if g, err = s.grantOnNew(ctx, c, g, body, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.judge(ctx, c, access.Post, doc, check); err != nil {
 		return nil, err
 	}
@@ -264,20 +268,46 @@ func (s *Service) applied(
 		if problems := document.CheckNames(bound); len(problems) > 0 {
 			return nil, nil, g, errs.Validation(problems)
 		}
-		g = without(g, newGuard(g).spoken(body, bound, "", nil))
+		spoken := newGuard(g).spoken(body, bound, "", nil)
+		if len(spoken) > 0 { // the hook may write that, the caller may not
+			if problems := s.refused(c, g, own, body, touched, ch.Mode); len(problems) > 0 {
+				return nil, nil, g, errs.Validation(problems)
+			}
+		}
+		g = without(g, spoken)
 		if touched != nil {
 			maps.Copy(touched, differences(body, bound))
 		}
 		body = bound
 	}
-	if ch.Mode != Merge {
-		return body, touched, g, nil
+	next, touched = merged(own, body, touched, ch.Mode)
+	return next, touched, g, nil
+}
+
+// merged is what a body makes of the record's own fields.
+func merged(own, body bson.D, touched map[string]bool, mode UpdateMode) (bson.D, map[string]bool) {
+	if mode != Merge {
+		return body, touched
 	}
 	touched = make(map[string]bool, len(body))
 	for _, e := range body {
 		touched[e.Key] = true
 	}
-	return document.MergePatch(own, body), touched, g, nil
+	return document.MergePatch(own, body), touched
+}
+
+// refused reports what a caller's body would change that they may not write, before a hook has its say.
+func (s *Service) refused(c *Call, g access.Grant, own, body bson.D, touched map[string]bool, mode UpdateMode) []errs.FieldError {
+	if len(newGuard(g).named(body, true)) == 0 {
+		return nil
+	}
+	next, touched := merged(own, body, touched, mode)
+	next = c.Collection.Tree.Check(next, &fieldtype.Check{Now: s.now()})
+	if touched != nil {
+		next = untouched(next, own, touched)
+	}
+	_, problems := newGuard(g).keep(next, own)
+	return problems
 }
 
 // operated applies an update with operators. touched names the top-level fields that come out different.
