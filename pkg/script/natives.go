@@ -91,9 +91,9 @@ func (r *run) nativeFunction(name string) (any, bool) {
 	case "sleep":
 		return r.sleep, true
 	case "ObjectId":
-		return r.newObjectID, true
+		return r.constructor(r.newObjectID, objectIDClass), true
 	case "Decimal128":
-		return r.newDecimal, true
+		return r.constructor(r.newDecimal, decimalClass), true
 	}
 	return nil, false
 }
@@ -206,6 +206,19 @@ func (r *run) sleep(call goja.FunctionCall) goja.Value {
 	promise, resolve, _ := r.vm.NewPromise()
 	r.addTimer(milliseconds(call.Argument(0)), 0, func() error { return resolve(goja.Undefined()) })
 	return r.vm.ToValue(promise)
+}
+
+// constructor makes the constructor of a class, of which all boxed values of that class are instances.
+func (r *run) constructor(build func(goja.ConstructorCall) *goja.Object, c class) *goja.Object {
+	f, prototype := r.vm.ToValue(build).ToObject(r.vm), r.prototype(c)
+	err := f.DefineDataProperty("prototype", prototype, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE)
+	if err == nil {
+		err = prototype.DefineDataProperty("constructor", f, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return f
 }
 
 // newObjectID is new ObjectId(hex?).
