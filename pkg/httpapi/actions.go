@@ -255,7 +255,14 @@ func (s *Server) followActionRun(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) streamActionRun(w http.ResponseWriter, r *request, run *operation.Run, after int64) error {
-	return s.streamRun(w, r, run, after, func(ctx context.Context, after int64, fn func(operation.Event) error) error {
+	check := func() error {
+		now, err := r.again()
+		if err == nil {
+			_, err = s.cfg.Actions.Run(now.Context(), now.actionCall(0), run.ID)
+		}
+		return err
+	}
+	return s.streamRun(w, r, run, after, check, func(ctx context.Context, after int64, fn func(operation.Event) error) error {
 		return s.cfg.Actions.Follow(ctx, r.actionCall(0), run.ID, after, fn)
 	})
 }

@@ -135,6 +135,9 @@ func (s *Server) awaitJobRun(w http.ResponseWriter, r *request, run *operation.R
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
+	if _, err := r.again(); err != nil { // what was revoked meanwhile is not answered
+		return err
+	}
 	run, err = s.cfg.Jobs.Run(r.Context(), r.project, run.Name, run.ID)
 	if err != nil {
 		return err
@@ -197,7 +200,7 @@ func (s *Server) followJobRun(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) streamJobRun(w http.ResponseWriter, r *request, run *operation.Run, after int64) error {
-	return s.streamRun(w, r, run, after, func(ctx context.Context, after int64, fn func(operation.Event) error) error {
+	return s.streamRun(w, r, run, after, func() error { _, err := r.again(); return err }, func(ctx context.Context, after int64, fn func(operation.Event) error) error {
 		return s.cfg.Jobs.Follow(ctx, r.project, run.Name, run.ID, after, fn)
 	})
 }

@@ -157,6 +157,12 @@ func (r *request) enter(h http.Header) error {
 	return err
 }
 
+// again is enter for a request that goes on for long: whether its caller still may. It leaves the request as it is.
+func (r *request) again() (*request, error) {
+	now := *r
+	return &now, now.enter(http.Header{})
+}
+
 // inProject finds the project of the path. A namespace that is not served is not found, whatever else is asked of it;
 // only its operators can reach a registered one whose config was never valid, to reload it.
 func (r *request) inProject(kind rightKind) error {

@@ -52,14 +52,15 @@ func (r *request) runQuery() (operation.Query, error) {
 }
 
 // streamRun sends a run's events behind one. A reader who has had the last one is told not to come again (204).
-func (s *Server) streamRun(w http.ResponseWriter, r *request, run *operation.Run, after int64,
+// check says whether the reader still may see the run.
+func (s *Server) streamRun(w http.ResponseWriter, r *request, run *operation.Run, after int64, check func() error,
 	follow func(ctx context.Context, after int64, fn func(operation.Event) error) error,
 ) error {
 	if !run.Status.Active() && after >= run.LastEvent && after > 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	return s.stream(w, r, func(ctx context.Context, send sendEvent) error {
+	return s.stream(w, r, check, func(ctx context.Context, send sendEvent) error {
 		err := follow(ctx, after, func(e operation.Event) error {
 			return send(e.ID, string(e.Kind), document.AppendJSON(nil, e.Data, nil))
 		})

@@ -17,7 +17,11 @@ import (
 const (
 	commentEvery = 15 * time.Second // so that proxies keep a quiet stream open
 	eventGrace   = 30 * time.Second // in which a reader has to take an event
+	checkEvery   = 3 * time.Second  // whether the reader still may read it
 )
+
+// errRefused ends streams whose reader may not read them any more.
+var errRefused = errors.New("the reader may not read this any more")
 
 // errStopping ends streams when the service stops.
 var errStopping = errs.New(errs.Unavailable, "stopping", "the service is stopping; try again")
@@ -50,9 +54,10 @@ func (r *request) lastEvent() (int64, error) {
 type sendEvent func(id int64, kind string, data []byte) error
 
 // stream answers with server-sent events: those that follow sends, until it returns. Its context ends when the reader is
-// gone or the service stops. A quiet stream gets a comment every 15 s; one that ends because the service stops, an event
-// stopping, after which the reader connects again with the id of the last event.
-func (s *Server) stream(w http.ResponseWriter, r *request, follow func(ctx context.Context, send sendEvent) error) error {
+// gone, the service stops, or check fails, which is asked every few seconds whether the reader still may read this. A quiet
+// stream gets a comment every 15 s; one that ends because the service stops, an event stopping, after which the reader
+// connects again with the id of the last event. One that ends by check just ends: who connects again is told why.
+func (s *Server) stream(w http.ResponseWriter, r *request, check func() error, follow func(ctx context.Context, send sendEvent) error) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	out := &eventWriter{w: w, control: http.NewResponseController(w)}
@@ -71,8 +76,15 @@ func (s *Server) stream(w http.ResponseWriter, r *request, follow func(ctx conte
 	keeper.Go(func() {
 		ticks := time.NewTicker(commentEvery)
 		defer ticks.Stop()
+		checks := time.NewTicker(checkEvery)
+		defer checks.Stop()
 		for {
 			select {
+			case <-checks.C:
+				if check() != nil {
+					cancel(errRefused)
+					return
+				}
 			case <-over:
 				return
 			case <-s.ending:
@@ -90,6 +102,8 @@ func (s *Server) stream(w http.ResponseWriter, r *request, follow func(ctx conte
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errStopping):
 		return out.write("event: " + api.EventStopping + "\ndata: {\"message\":\"the service is stopping; connect again\"}\n\n")
+	case errors.Is(cause, errRefused):
+		return nil
 	case cause != nil:
 		return errClientGone.With(cause)
 	}

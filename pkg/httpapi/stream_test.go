@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,41 @@ func TestStreamOfAServiceThatStops(t *testing.T) {
 			t.Errorf("stream (-want +got):\n%s", diff)
 		}
 		time.Sleep(2 * time.Second)
+	})
+}
+
+// TestStreamOfAReaderWhoMayNot ends within seconds of the moment from which the reader may not read it.
+func TestStreamOfAReaderWhoMayNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		began := time.Now()
+		_, run := httpapi.StreamWhile(w, r, func() error {
+			if time.Since(began) > 5*time.Second {
+				return errs.ErrDenied
+			}
+			return nil
+		}, func(ctx context.Context, send send) error {
+			for n := int64(1); ; n++ {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(time.Second):
+				}
+				if err := send(n, "log", []byte(`{}`)); err != nil {
+					return err
+				}
+			}
+		})
+		if err := run(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 6*time.Second {
+			t.Errorf("it ended after %s", took)
+		}
+		if strings.Contains(w.Body.String(), "id: 7") || !strings.Contains(w.Body.String(), "id: 5") || strings.Contains(w.Body.String(), "denied") {
+			t.Error(w.Body)
+		}
 	})
 }
 
