@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,6 +42,9 @@ type Runner struct {
 	opts    Options
 	log     *slog.Logger
 	metrics *metrics
+
+	mu   sync.Mutex
+	told map[string]bool // what is told once
 }
 
 // New makes a Runner and registers its metrics.
@@ -52,7 +56,36 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{opts: o, log: o.Log, metrics: m}, nil
+	return &Runner{opts: o, log: o.Log, metrics: m, told: map[string]bool{}}, nil
+}
+
+// maxTold bounds what is told once: names can come from data.
+const maxTold = 1000
+
+// once says whether something is to be told now.
+func (r *Runner) once(what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told[what] || len(r.told) >= maxTold {
+		return false
+	}
+	r.told[what] = true
+	return true
+}
+
+// Undeclared notes in the log, once, that a stage gave a field that does not go out, because the collection does not
+// declare it.
+func (r *Runner) Undeclared(ctx context.Context, op *Operation, stage, field string) {
+	var files []string
+	for _, s := range op.Collection.Hooks[stage] {
+		files = append(files, s.Program.Name())
+	}
+	names := strings.Join(files, ", ")
+	if !r.once(strings.Join([]string{op.Project.Namespace, op.Collection.Name, stage, names, field}, "\x00")) {
+		return
+	}
+	r.log.LogAttrs(ctx, slog.LevelWarn, "a hook gives a field that stays inside: the collection has strictFields and does not declare it", append(where(op, stage),
+		slog.String("script", names), slog.String("field", field))...)
 }
 
 // Modules gives what scripts of a project may ask beside the database; nil is nothing.

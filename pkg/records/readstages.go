@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -44,6 +45,7 @@ func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p que
 		if err != nil {
 			return nil, false, err
 		}
+		s.tellUndeclared(ctx, c, access.Get, stageHandle, raw, nil)
 		page.Items = append(page.Items, Record{raw: raw, rev: revOf(raw), made: true})
 	}
 	if err := s.mask(ctx, c, g, page.Items, sel); err != nil {
@@ -144,6 +146,7 @@ func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id str
 	if err != nil {
 		return Record{}, false, err
 	}
+	s.tellUndeclared(ctx, c, access.Get, stageHandle, raw, nil)
 	items := []Record{{raw: raw, rev: revOf(raw), made: true}}
 	if err := s.mask(ctx, c, g, items, sel); err != nil {
 		return Record{}, false, err
@@ -172,7 +175,7 @@ func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
 	}
 	page.Items = make([]Record, len(list))
 	for i, item := range list {
-		if page.Items[i], err = s.reread(ctx, c, item); err != nil {
+		if page.Items[i], err = s.reread(ctx, c, item, docs); err != nil {
 			return err
 		}
 	}
@@ -190,20 +193,35 @@ func (s *Service) readHook(ctx context.Context, c *Call, rec *Record) error {
 		return err
 	}
 	rev := rec.rev
-	if *rec, err = s.reread(ctx, c, members["doc"]); err == nil && rec.rev == 0 {
+	if *rec, err = s.reread(ctx, c, members["doc"], []bson.Raw{rec.raw}); err == nil && rec.rev == 0 {
 		rec.rev = rev
 	}
 	return err
 }
 
 // reread is a record as a hook behind the store leaves it.
-func (s *Service) reread(ctx context.Context, c *Call, v any) (Record, error) {
+func (s *Service) reread(ctx context.Context, c *Call, v any, stored []bson.Raw) (Record, error) {
 	d, err := s.object(ctx, c, access.Get, stageRead, v)
 	if err != nil {
 		return Record{}, err
 	}
 	raw, err := document.Marshal(publicID(d))
+	s.tellUndeclared(ctx, c, access.Get, stageRead, raw, stored)
 	return Record{raw: raw, rev: revOf(raw), made: true}, err
+}
+
+// tellUndeclared says in the log which fields of what a hook made don't go out because they are not declared. Those that
+// a record had in the store are left over from another config, and no doing of the hook.
+func (s *Service) tellUndeclared(ctx context.Context, c *Call, m access.Method, stage string, made bson.Raw, stored []bson.Raw) {
+	if c.Collection.Undeclared == nil {
+		return
+	}
+	for it := document.NewIter(made); it.Next(); {
+		name := string(it.Key())
+		if c.Collection.Undeclared.Covers(name) && !slices.ContainsFunc(stored, func(doc bson.Raw) bool { _, had := document.Field(doc, name); return had }) {
+			s.hooks.Undeclared(ctx, s.operation(c, m), stage, name)
+		}
+	}
 }
 
 // returnList runs the stage before the answer on a page. What it gives is masked once more; a record that it has brought
@@ -238,6 +256,7 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 		if err != nil {
 			return err
 		}
+		s.tellUndeclared(ctx, c, access.Get, stageReturn, raw, nil)
 		unseen, rev := neverNamed(g), int64(0)
 		if was := hidden[publicIDOf(raw)]; was != nil {
 			unseen, rev = was.hidden, was.rev

@@ -466,6 +466,7 @@ func (s *Service) remade(ctx context.Context, c *Call, m access.Method, stage st
 	if err != nil {
 		return nil, err
 	}
+	s.tellUndeclared(ctx, c, m, stage, raw, nil)
 	return outgoing(raw, hidden)
 }
 
