@@ -69,7 +69,7 @@ var hookMembers = []HookMember{
 	{"previous", "Doc", "The record before the change; of a bulk stage the list of them."},
 	{"result", "any", "What the caller gets: a record, or {items: [...]} of a list or a bulk write."},
 	{"field", "string", "The field that holds the file."},
-	{"path", "string", "The file's name."},
+	{"path", "string", "The file's name; of a validator the path of the field."},
 	{"action", "string", "The name of the action."},
 	{"job", "{ name: string; run: string; trigger: 'schedule' | 'manual'; slot?: Date }", "The job and its run; slot is the time that was due."},
 	{"run", "{ id: string } | null", "The run, of an async action or one that streams."},
@@ -100,6 +100,15 @@ var actionStages = []HookStage{
 
 // jobMembers are the members of ctx that a job's script has.
 var jobMembers = []string{"job", "project", "now", "state", "progress"}
+
+// ruleMembers are the members of ctx beside the common ones of scripts that are no hooks.
+var ruleMembers = []HookStage{
+	{"filter", "what a permission set's filter is made by; it returns a filter object", nil, nil, false},
+	{"validator", "a validator, behind the value as its first argument; it returns a message, or nothing", []string{"doc", "path"}, nil, false},
+}
+
+// RuleScripts gives the scripts of collections that are no hooks, each with what its ctx has.
+func RuleScripts() []HookStage { return ruleMembers }
 
 // JobMembers lists the members of ctx that a job's script has; see HookMembers and CommonMembers.
 func JobMembers() []string { return jobMembers }

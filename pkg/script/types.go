@@ -10,8 +10,8 @@ interface SvcCollection {
   find(filter?: object, options?: SvcFindOptions): Promise<any[]>
   findOne(filterOrId?: object | string | ObjectId, options?: SvcFindOptions): Promise<any | null>
   count(filter?: object): Promise<number>
-  insert<T extends object>(record: T): Promise<T & { _id: ObjectId; id: string }>
   insert<T extends object>(records: T[]): Promise<(T & { _id: ObjectId; id: string })[]>
+  insert<T extends object>(record: T): Promise<T & { _id: ObjectId; id: string }>
   /** By id: gives the record. By filter: gives how many. The change is a patch, or operators such as {$inc: {n: 1}}. */
   update(filterOrId: object | string | ObjectId, change: object): Promise<any>
   delete(filterOrId: object | string | ObjectId): Promise<number>
@@ -103,7 +103,7 @@ declare class Decimal128 {
 interface SvcContextBase {
   log: SvcLog
   /** An error to throw: it ends the request with this status, from 400 to 599, and message. */
-  error(status: number, message: string, errors?: { path?: string; message: string }[]): Error
+  error(status: number, message: string, errors?: { path?: string; rule?: string; message: string }[]): Error
 }
 `
 )

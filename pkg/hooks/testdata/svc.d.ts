@@ -7,8 +7,8 @@ interface SvcCollection {
   find(filter?: object, options?: SvcFindOptions): Promise<any[]>
   findOne(filterOrId?: object | string | ObjectId, options?: SvcFindOptions): Promise<any | null>
   count(filter?: object): Promise<number>
-  insert<T extends object>(record: T): Promise<T & { _id: ObjectId; id: string }>
   insert<T extends object>(records: T[]): Promise<(T & { _id: ObjectId; id: string })[]>
+  insert<T extends object>(record: T): Promise<T & { _id: ObjectId; id: string }>
   /** By id: gives the record. By filter: gives how many. The change is a patch, or operators such as {$inc: {n: 1}}. */
   update(filterOrId: object | string | ObjectId, change: object): Promise<any>
   delete(filterOrId: object | string | ObjectId): Promise<number>
@@ -100,7 +100,7 @@ declare class Decimal128 {
 interface SvcContextBase {
   log: SvcLog
   /** An error to throw: it ends the request with this status, from 400 to 599, and message. */
-  error(status: number, message: string, errors?: { path?: string; message: string }[]): Error
+  error(status: number, message: string, errors?: { path?: string; rule?: string; message: string }[]): Error
 }
 
 interface SvcUser {
@@ -138,6 +138,11 @@ interface SvcContext extends SvcContextBase {
   state: Record<string, any>
 }
 
+/** What every stage of an action has: query and data are of the types that its config declares. */
+interface SvcActionContext extends Omit<SvcContext, 'collection' | 'query'> {
+  readonly query: Record<string, any>
+}
+
 declare namespace Svc {
   /** get.handle: before the read, and in its place if it returns something. */
   interface GetHandle extends SvcContext {
@@ -160,7 +165,7 @@ declare namespace Svc {
     /** The record's id; null in a list. */
     readonly id: string | null
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
-    result: any
+    result: { items?: any[]; [name: string]: any }
   }
   /** get.file: before a file goes out; an error refuses it. */
   interface GetFile extends SvcContext {
@@ -170,7 +175,7 @@ declare namespace Svc {
     readonly doc: SvcDoc
     /** The field that holds the file. */
     readonly field: string
-    /** The file's name. */
+    /** The file's name; of a validator the path of the field. */
     readonly path: string
   }
   /** post.bind: with the body as the caller sent it. */
@@ -198,7 +203,7 @@ declare namespace Svc {
     /** The record's id; null in a list. */
     readonly id: string | null
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
-    result: any
+    result: { items?: any[]; [name: string]: any }
   }
   /** post.bulkCreate: within a bulk write, before the inserts. */
   interface PostBulkCreate extends SvcContext {
@@ -208,7 +213,7 @@ declare namespace Svc {
   /** post.bulkReturn: behind a bulk write, with its answer as the caller sees it. */
   interface PostBulkReturn extends SvcContext {
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
-    result: any
+    result: { items: any[]; [name: string]: any }
   }
   /** put.bind: with the body as the caller sent it. */
   interface PutBind extends SvcContext {
@@ -242,7 +247,7 @@ declare namespace Svc {
     /** The record's id; null in a list. */
     readonly id: string | null
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
-    result: any
+    result: { items?: any[]; [name: string]: any }
   }
   /** put.bulkUpdate: within a bulk write, before the records are replaced. */
   interface PutBulkUpdate extends SvcContext {
@@ -254,7 +259,7 @@ declare namespace Svc {
   /** put.bulkReturn: behind a bulk write, with its answer as the caller sees it. */
   interface PutBulkReturn extends SvcContext {
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
-    result: any
+    result: { items: any[]; [name: string]: any }
   }
   /** delete.delete: within the write, last before the record goes; an error keeps it. */
   interface DeleteDelete extends SvcContext {
@@ -268,7 +273,7 @@ declare namespace Svc {
     /** The record's id; null in a list. */
     readonly id: string | null
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
-    result: any
+    result: { items?: any[]; [name: string]: any }
   }
   /** delete.bulkDelete: within a bulk write, before the records go; an error keeps them. */
   interface DeleteBulkDelete extends SvcContext {
@@ -278,7 +283,7 @@ declare namespace Svc {
   /** delete.bulkReturn: behind a bulk write, with its answer. */
   interface DeleteBulkReturn extends SvcContext {
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
-    result: any
+    result: { items: any[]; [name: string]: any }
   }
   /** audit.return: before an entry of the audit log is written. */
   interface AuditReturn extends SvcContext {
@@ -287,15 +292,25 @@ declare namespace Svc {
     /** The record as it is stored; of the audit stage the entry. */
     doc: SvcDoc
   }
+  /** filter: what a permission set's filter is made by; it returns a filter object. */
+  interface Filter extends SvcContext {
+  }
+  /** validator: a validator, behind the value as its first argument; it returns a message, or nothing. */
+  interface Validator extends SvcContext {
+    /** The record as it is stored; of the audit stage the entry. */
+    readonly doc: SvcDoc
+    /** The file's name; of a validator the path of the field. */
+    readonly path: string
+  }
   /** action.validate: behind the checks of query and data; what it returns are problems. */
-  interface ActionValidate extends SvcContext {
+  interface ActionValidate extends SvcActionContext {
     /** What the caller sent. */
     readonly data: SvcDoc
     /** The name of the action. */
     readonly action: string
   }
   /** action.handle: does it; what it returns is the answer. */
-  interface ActionHandle extends SvcContext {
+  interface ActionHandle extends SvcActionContext {
     /** What the caller sent. */
     readonly data: SvcDoc
     /** The name of the action. */
@@ -308,7 +323,7 @@ declare namespace Svc {
     response: { status: number; type: string | null; headers: Record<string, string> }
   }
   /** action.return: before the answer goes out. */
-  interface ActionReturn extends SvcContext {
+  interface ActionReturn extends SvcActionContext {
     /** What the caller sent. */
     readonly data: SvcDoc
     /** What the caller gets: a record, or {items: [...]} of a list or a bulk write. */
@@ -321,5 +336,18 @@ declare namespace Svc {
     readonly progress: (at: string | { phase?: string; done?: number; total?: number; message?: string }) => void
     /** How the answer of an action goes out. */
     response: { status: number; type: string | null; headers: Record<string, string> }
+  }
+  /** A job. */
+  interface Job extends SvcContextBase {
+    /** The job and its run; slot is the time that was due. */
+    readonly job: { name: string; run: string; trigger: 'schedule' | 'manual'; slot?: Date }
+    /** Says how far a run is. */
+    readonly progress: (at: string | { phase?: string; done?: number; total?: number; message?: string }) => void
+    /** The project. */
+    readonly project: { namespace: string; generation: number }
+    /** The time of the operation. */
+    readonly now: Date
+    /** Kept from stage to stage of one operation. */
+    state: Record<string, any>
   }
 }
