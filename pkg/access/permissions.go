@@ -80,6 +80,8 @@ type Permissions struct {
 	tokens       map[[32]byte]*set // by SHA-256 of the token
 	undeclared   *document.PathSet // what nobody sees
 	readonly     *document.PathSet // the collection's own
+
+	seen func(m Method, x Explanation) // is told of each decision; nil: nobody is
 }
 
 // set is one compiled permission set. nil and the zero set allow nothing.
@@ -124,12 +126,42 @@ func Compile(spec *schema.Permissions, hidden, readonly []string, undeclared *do
 	return p, c.problems
 }
 
+// Sets lists the names of the permission sets that allow something, as steps of explanations name them, with what each
+// allows.
+func (p *Permissions) Sets() map[string][]Method {
+	out := map[string][]Method{}
+	add := func(name string, s *set) {
+		for m := Get; s != nil && m <= Delete; m++ {
+			if s.rights[m].Allow {
+				out[name] = append(out[name], m)
+			}
+		}
+	}
+	if p == nil {
+		return out
+	}
+	add("public", p.public)
+	add("user", p.user)
+	for slug, s := range p.teams {
+		add("team:"+slug, s)
+	}
+	for hash, s := range p.tokens {
+		add(shortToken(hash), s)
+	}
+	return out
+}
+
 // Decide says what a caller may do with a method, or errs.ErrDenied. It is pure: the same arguments give the same
 // answer. Of a user, all sets that fit and allow the method count together: the rights, projections and records of
 // any of them, but without the fields that one of them hides or makes readonly. So no field is ever shown on a record
 // that the caller sees only through a set that hides it. A personal access token may do what its owner may, where its
 // scopes and its owner's rights name the collection, too.
 func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
+	if p != nil && p.seen != nil {
+		x := p.Explain(pr, m, env)
+		p.seen(m, x)
+		return x.Grant, x.Err
+	}
 	return p.decide(pr, m, env, nil)
 }
 

@@ -23,19 +23,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/svcctl/svc/controllers"
-	"github.com/svcctl/svc/pkg/access"
-	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/httpapi"
-	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/status"
@@ -221,44 +216,23 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, alone := cfg.embeddedDir()
-	a.runs, err = operation.New(operation.Options{
-		Store: a.store, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger, Instance: holder(), Alone: alone,
-	})
-	if err != nil {
-		return err
-	}
 	counts, err := newScriptMetrics(registerer)
 	if err != nil {
 		return err
 	}
 	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
-	runner, err := hooks.New(hooks.Options{
-		Engine: a.engine, Host: newModules(cfg.Now, cfg.privateFiles()).host, Env: cfg.Env, Log: cfg.Logger, Registerer: registerer,
+	_, alone := cfg.embeddedDir()
+	parts, err := newCore(coreOptions{
+		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone,
+		engine: a.engine, modules: newModules(cfg.Now, cfg.privateFiles()).host,
 	})
 	if err != nil {
 		return err
 	}
-	service := records.New(a.store, cfg.Now, a.logs, runner)
-	due, err := jobs.New(jobs.Options{
-		Store: a.store, Runs: a.runs, Runner: &jobRunner{engine: a.engine, records: service, hooks: runner, log: cfg.Logger}, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	called := actions.New(actions.Options{
-		Engine: a.engine, Runs: a.runs, Audit: a.logs, Env: runner.Env, Now: cfg.Now, Log: cfg.Logger,
-		Host: func(p *project.Project, who *access.Principal, r *hooks.Request, file string, run *operation.Live) script.Host {
-			by := records.Caller{Principal: who, Request: r}
-			if run != nil {
-				by.Fence = run.Fence
-			}
-			return service.Host(p, by, file)
-		},
-	})
+	a.runs = parts.runs
 	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board, Jobs: due,
+		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board, Jobs: parts.jobs,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
 		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
 	})
@@ -266,8 +240,8 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: service, Actions: called, System: models, Audit: a.logs, Registry: registry, Auth: authn,
-		Control: a.control, Jobs: due, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
+		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
+		Control: a.control, Jobs: parts.jobs, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,

@@ -17,7 +17,7 @@ import (
 
 // jobRunner runs the scripts of jobs. What the script logs, and where it failed, is in the log of the run.
 type jobRunner struct {
-	engine  *script.Engine
+	engine  hooks.Engine
 	records *records.Service
 	hooks   *hooks.Runner
 	log     *slog.Logger

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,7 +22,8 @@ import (
 // concurrent use.
 type modules struct {
 	now     func() time.Time
-	private []string // files that nobody may read
+	private []string          // files that nobody may read
+	answers http.RoundTripper // what answers http.fetch; nil: the network
 
 	mu       sync.Mutex
 	projects map[string]*projectModules // by namespace
@@ -58,6 +60,9 @@ func (m *modules) host(p *project.Project) script.Host {
 		allow = fetch.List(p.Hook.HTTP.Allow)
 	}
 	known.of, known.client = p, fetch.New(allow, nil)
+	if m.answers != nil {
+		known.client = fetch.NewRecorded(allow, m.answers)
+	}
 	known.hosts = script.Hosts{"http": known.client, "cache": known.cache, "files": projectFiles{p.Dir, m.private}}
 	m.projects[p.Namespace] = known
 	return known.hosts

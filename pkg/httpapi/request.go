@@ -122,7 +122,7 @@ func (r *request) authenticate(h http.Header) error {
 			}
 		}
 	}
-	if r.principal, err = r.server.cfg.Auth.Authenticate(r.Context(), c); err != nil {
+	if r.principal, err = r.server.cfg.Authenticate(r.Context(), c); err != nil {
 		if r.byCookie && errs.KindOf(err) == errs.Denied {
 			r.clearCookie(h)
 		}

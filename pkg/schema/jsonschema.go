@@ -28,6 +28,7 @@ var kinds = map[string]reflect.Type{
 	"action":      reflect.TypeFor[Action](),
 	"asset":       reflect.TypeFor[Asset](),
 	"snapshot":    reflect.TypeFor[Snapshot](),
+	"suite":       reflect.TypeFor[Suite](),
 }
 
 // kindKeys are the patterns of the keys of kinds that are maps.
@@ -351,4 +352,5 @@ var _ = []configValue{
 	(*Label)(nil), (*Duration)(nil), (*Size)(nil), (*Schedule)(nil), (*Span)(nil), (*FieldType)(nil), (*Validator)(nil),
 	(*BoolOrEval)(nil), (*I18n)(nil), (*AdminToken)(nil), (*SnapshotCollection)(nil), (*Permissions)(nil),
 	(*MethodRights)(nil), (*FilterSpec)(nil), (*Hooks)(nil), (*ActionHooks)(nil),
+	(*TestSteps)(nil), (*TestCaller)(nil),
 }

@@ -60,6 +60,7 @@ type loader struct {
 	files       map[string]*node // parsed files; nil for those that failed
 	hashes      map[string]string
 	substituted map[string]string
+	literal     bool // ${…} stays as it is
 }
 
 func (l *loader) add(p Problem) { l.problems = append(l.problems, p) }

@@ -62,6 +62,13 @@ func New(allow List, resolve Resolver) *Client {
 	return c
 }
 
+// NewRecorded makes a client that asks answers in the place of the network, by the same rules.
+func NewRecorded(allow List, answers http.RoundTripper) *Client {
+	c := &Client{allow: allow}
+	c.client = &http.Client{Transport: answers, CheckRedirect: c.redirect}
+	return c
+}
+
 // Close drops idle connections.
 func (c *Client) Close() { c.client.CloseIdleConnections() }
 
