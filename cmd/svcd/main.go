@@ -107,7 +107,7 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	addFlags(root.PersistentFlags())
-	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newWorkerCmd(), newHashCmd(stdout))
+	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newWorkerCmd(), newHashCmd(stdout), newProjectTestCmd(stdout))
 	return root
 }
 
