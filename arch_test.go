@@ -24,7 +24,7 @@ const module = "github.com/svcctl/svc"
 // Before you add a word here, ask whether the import belongs there: a package that needs much has become two.
 var layers = []layer{
 	{"L0", rooms{
-		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "",
+		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "",
 		"document": "errs",
 	}},
 	{"L1", rooms{
@@ -73,7 +73,8 @@ var layers = []layer{
 	}},
 	{"L6", rooms{
 		"app": "httpapi actions access hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
-			"store/embedded store/mongo errs",
+			"store/embedded store/mongo mql document api errs",
+		"trial": "app trial/report hooks access operation project script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/job /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
@@ -89,7 +90,7 @@ var layers = []layer{
 		"/cli/job":                 "/cli/command /cli/output client api",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "",
-		"/cli/project":             "/cli/command /cli/output client api hooks project schema errs",
+		"/cli/project":             "/cli/command /cli/output client api trial/report dirwatch hooks project schema errs",
 		"/cli/server":              "/cli/command /cli/output",
 		"/cli/settings":            "/cli/output",
 		"/cli/team":                "/cli/command /cli/output client api",
@@ -97,7 +98,7 @@ var layers = []layer{
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{
-		"/cmd/svcd":        "app auth /controllers project schema script /cli/output",
+		"/cmd/svcd":        "app trial trial/report auth /controllers project schema script /cli/output",
 		"/cmd/svcctl":      "/cli /cli/command",
 		"/":                "",
 		"/bench":           "",

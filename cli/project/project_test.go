@@ -23,6 +23,7 @@ func TestParse(t *testing.T) {
 		"reload":     commandtest.Of(newReload),
 		"status":     commandtest.Of(newStatus),
 		"validate":   commandtest.Of(newValidate),
+		"test":       commandtest.Of(newTest),
 	}, map[string]any{
 		"register blog": registerOptions{ConfigFile: "blog", Name: "blog"},
 		"register -f blog/project.yaml --disabled": registerOptions{ConfigFile: "blog/project.yaml", Name: "blog", Disabled: true},
@@ -40,6 +41,11 @@ func TestParse(t *testing.T) {
 		"status":                             nil,
 		"reload":                             nil,
 		"validate":                           validateOptions{Paths: []string{"."}},
+		"test":                               testOptions{Path: "."},
+		"test a --run x --watch":             testOptions{Path: "a", Run: "x", Watch: true},
+		"test a --junit f --coverage-min 9":  testOptions{Path: "a", JUnit: "f", CoverageMin: 9},
+		"test a b":                           nil,
+		"test a --coverage-min -1":           nil,
 		"validate a b --strict":              validateOptions{Paths: []string{"a", "b"}, Strict: true},
 	})
 }

@@ -257,16 +257,15 @@ func watchTests(ctx context.Context, opts *testOptions) error {
 	if err := w.Watch("tests", dir); err != nil {
 		return notRun(fmt.Sprintf("%s can't be watched: %v", opts.Path, err), "")
 	}
-	watched := make(chan error, 1)
-	go func() {
-		watched <- w.Start(ctx, func(string) {
+	failed := make(chan error, 1)
+	go func() { // ends with ctx, which ends with the process
+		failed <- w.Start(ctx, func(string) {
 			select {
 			case changes <- struct{}{}:
 			default:
 			}
 		})
 	}()
-	defer func() { <-watched }() // ctx has ended, or it has failed
 	for {
 		err := runTests(ctx, opts)
 		if ctx.Err() != nil {
@@ -277,8 +276,11 @@ func watchTests(ctx context.Context, opts *testOptions) error {
 		select {
 		case <-changes:
 			opts.st.Notef("")
-		case <-ctx.Done():
-			return ctx.Err()
+		case err := <-failed:
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return notRun(fmt.Sprintf("%s can't be watched: %v", opts.Path, err), "")
 		}
 	}
 }

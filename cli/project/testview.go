@@ -18,19 +18,19 @@ import (
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // lines collects what is shown, and is written at once.
-type lines struct{ strings.Builder }
+type lines struct{ text string }
 
 func (l *lines) add(format string, args ...any) {
-	l.WriteString(output.Escape(fmt.Sprintf(format, args...)) + "\n")
+	l.text += output.Escape(fmt.Sprintf(format, args...)) + "\n"
 }
 
 // painted adds a line whose beginning has a color.
 func (l *lines) painted(indent string, paint func(string) string, mark, format string, args ...any) {
-	l.WriteString(indent + paint(mark) + output.Escape(fmt.Sprintf(format, args...)) + "\n")
+	l.text += indent + paint(mark) + output.Escape(fmt.Sprintf(format, args...)) + "\n"
 }
 
 func (l *lines) writeTo(w io.Writer) error {
-	_, err := io.WriteString(w, l.String())
+	_, err := io.WriteString(w, l.text)
 	return err
 }
 
@@ -41,9 +41,9 @@ func (r *testResults) showCase(c report.Case) error {
 	switch {
 	case p.Format == formatGitHub:
 		for _, f := range c.Failures {
-			out.WriteString(annotation(schema.Problem{
+			out.text += annotation(schema.Problem{
 				Position: schema.Position{File: f.File, Line: f.Line, Column: f.Column}, Message: c.Name + ": " + told(f),
-			}) + "\n")
+			}) + "\n"
 		}
 		return out.writeTo(p.W)
 	case p.Format != output.FormatTable && p.Format != output.FormatWide:
@@ -256,7 +256,7 @@ func writeJUnit(name string, cases []report.Case) error {
 			s.Failures++
 			var text lines
 			showFailures(&text, output.Style{}, c)
-			one.Failure = &junitFailure{told(c.Failures[0]), text.String()}
+			one.Failure = &junitFailure{told(c.Failures[0]), text.text}
 		}
 		s.Cases = append(s.Cases, one)
 	}

@@ -63,7 +63,7 @@ func NewSandbox(ctx context.Context, o SandboxOptions) (*Sandbox, error) {
 	s := &Sandbox{project: o.Project, bare: withoutHooks(o.Project), store: st}
 	s.engine = script.NewEngine(script.Options{Now: o.Now, Log: o.Logger})
 	if err := s.wire(ctx, o); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.Close(ctx))
 	}
 	return s, nil
 }
@@ -195,9 +195,9 @@ func (s *Sandbox) RunDue(ctx context.Context) (next time.Time, err error) {
 }
 
 // Close ends what runs, and drops the store.
-func (s *Sandbox) Close() error {
+func (s *Sandbox) Close(ctx context.Context) error {
 	if s.core != nil {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(ctx)
 		cancel() // nothing is waited for that a test has not waited for
 		s.core.runs.Close(ctx)
 	}

@@ -122,7 +122,11 @@ func (r *request) authenticate(h http.Header) error {
 			}
 		}
 	}
-	if r.principal, err = r.server.cfg.Authenticate(r.Context(), c); err != nil {
+	who := r.server.cfg.Authenticate
+	if who == nil {
+		who = r.server.cfg.Auth.Authenticate
+	}
+	if r.principal, err = who(r.Context(), c); err != nil {
 		if r.byCookie && errs.KindOf(err) == errs.Denied {
 			r.clearCookie(h)
 		}

@@ -92,9 +92,6 @@ type Server struct {
 
 // New makes the door and registers its metrics.
 func New(cfg Config) (*Server, error) {
-	if cfg.Authenticate == nil {
-		cfg.Authenticate = cfg.Auth.Authenticate
-	}
 	m, err := newMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err

@@ -100,17 +100,17 @@ type TestExpect struct {
 	At   Position
 	Path string
 
-	Status   int               `cfg:"status" min:"100" max:"599" doc:"The status of the answer."`
-	Problem  string            `cfg:"problem" doc:"The code of the refusal."`
-	Headers  map[string]any    `cfg:"headers" doc:"Headers of the answer."`
-	Body     any               `cfg:"body" doc:"What the body has; it may have more."`
-	Exactly  any               `cfg:"exactly" doc:"The body, with nothing more."`
-	Records  map[string]any    `cfg:"records" doc:"The records of a collection as they are stored, oldest first, each with at least these members; or how many there are."`
-	Hooks    []string          `cfg:"hooks" doc:"The hooks that the step ran, in order: articles.post.bind, actions.export.handle, jobs.cleanup."`
-	Logs     []any             `cfg:"logs" doc:"Texts that lines of the scripts' log have, in this order."`
-	HTTP     []any             `cfg:"http" doc:"The outbound requests, in order: method, url, headers, body."`
-	Run      bson.D            `cfg:"run" doc:"What the run of the action or job has: status, progress, result, error."`
-	Progress []any             `cfg:"progress" doc:"The progress that the run told of, in order."`
+	Status   int            `cfg:"status" min:"100" max:"599" doc:"The status of the answer."`
+	Problem  string         `cfg:"problem" doc:"The code of the refusal."`
+	Headers  map[string]any `cfg:"headers" doc:"Headers of the answer."`
+	Body     any            `cfg:"body" doc:"What the body has; it may have more."`
+	Exactly  any            `cfg:"exactly" doc:"The body, with nothing more."`
+	Records  map[string]any `cfg:"records" doc:"The records of a collection as they are stored, oldest first, each with at least these members; or how many there are."`
+	Hooks    []string       `cfg:"hooks" doc:"The hooks that the step ran, in order: articles.post.bind, actions.export.handle, jobs.cleanup."`
+	Logs     []any          `cfg:"logs" doc:"Texts that lines of the scripts' log have, in this order."`
+	HTTP     []any          `cfg:"http" doc:"The outbound requests, in order: method, url, headers, body."`
+	Run      bson.D         `cfg:"run" doc:"What the run of the action or job has: status, progress, result, error."`
+	Progress []any          `cfg:"progress" doc:"The progress that the run told of, in order."`
 }
 
 // Verb gives what a step does, and with what.
@@ -129,8 +129,14 @@ func (s *TestStep) verbs() [][2]string {
 		advance = s.Advance.Std().String()
 	}
 	return [][2]string{
-		{"get", s.Get}, {"post", s.Post}, {"put", s.Put}, {"patch", s.Patch}, {"delete", s.Delete},
-		{"action", s.Action}, {"job", s.Job}, {"advance", advance},
+		{"get", s.Get},
+		{"post", s.Post},
+		{"put", s.Put},
+		{"patch", s.Patch},
+		{"delete", s.Delete},
+		{"action", s.Action},
+		{"job", s.Job},
+		{"advance", advance},
 	}
 }
 

@@ -65,7 +65,9 @@ func requestOf(r *http.Request, body []byte) bson.D {
 		headers = append(headers, bson.E{Key: strings.ToLower(name), Value: strings.Join(values, ", ")})
 	}
 	return bson.D{
-		{Key: "method", Value: r.Method}, {Key: "url", Value: r.URL.String()}, {Key: "headers", Value: headers},
+		{Key: "method", Value: r.Method},
+		{Key: "url", Value: r.URL.String()},
+		{Key: "headers", Value: headers},
 		{Key: "body", Value: parsed(body)},
 	}
 }

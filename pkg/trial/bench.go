@@ -66,7 +66,7 @@ func (b *bench) run(ctx context.Context) {
 		return
 	}
 	defer func() {
-		if err := b.box.Close(); err != nil {
+		if err := b.box.Close(ctx); err != nil {
 			b.fail(b.Path, "", err.Error())
 		}
 	}()

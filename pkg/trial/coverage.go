@@ -91,7 +91,9 @@ func (t *tally) coverage() *report.Coverage {
 	return out
 }
 
-func methodOrder(name string) int { return slices.Index([]string{"get", "post", "put", "delete"}, name) }
+func methodOrder(name string) int {
+	return slices.Index([]string{"get", "post", "put", "delete"}, name)
+}
 
 // observed is a project whose decisions are told of.
 func observed(p *project.Project, o *observer) *project.Project {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -30,7 +31,7 @@ func (b *bench) outbound(s *schema.TestStep) bool {
 	b.answers.mu.Lock()
 	defer b.answers.mu.Unlock()
 	for _, what := range b.answers.unrecorded {
-		b.fail(s.Path, "http", "no answer is recorded to "+what+": add it to given.http")
+		b.fail(s.Path, "", "no answer is recorded to "+what+": add it to given.http")
 	}
 	return len(b.answers.unrecorded) == 0
 }
@@ -43,32 +44,30 @@ func (b *bench) succeeded(s *schema.TestStep, a *answer, expect []*schema.TestEx
 		saidRun = saidRun || e.Run != nil || e.Problem != ""
 	}
 	if a.status >= http.StatusBadRequest && !said {
-		return b.differ(s.Path, "status", []difference{{"", "the step was refused", "a success", refusal(a)}})
+		verb, target := s.Verb()
+		return b.differ(s.Path, "", []difference{{"", verb + " " + target + " was refused", "a success", refusal(a)}})
 	}
 	if a.run == nil || saidRun {
 		return true
 	}
 	if status := member(a.run, "status"); status != string(operation.Succeeded) {
-		return b.differ(s.Path, "run.status", []difference{{"", "the run did not succeed", "succeeded", textOf(status) + ": " + textOf(at(a.run, "error.message"))}})
+		return b.differ(s.Path, "", []difference{{"", "the run did not succeed", "succeeded", textOf(status) + ": " + textOf(at(a.run, "error.message"))}})
 	}
 	return true
 }
 
-// refusal is an answer of an error in a line.
+// refusal is the answer of an error in a line; of others, it is the status.
 func refusal(a *answer) string {
-	text := fmt.Sprint(a.status)
+	text := strconv.Itoa(a.status)
 	doc, ok := a.body.(bson.D)
 	if !ok {
 		return text
 	}
-	for _, name := range []string{"code", "detail"} {
-		if v, ok := member(doc, name).(string); ok {
-			text += " " + v
-		}
-		if name == "code" {
-			text += ":"
-		}
+	code, ok := member(doc, "code").(string)
+	if !ok || a.status < http.StatusBadRequest {
+		return text
 	}
+	text += " " + code + ": " + textOf(member(doc, "detail"))
 	list, _ := member(doc, "errors").(bson.A)
 	for _, item := range list {
 		if len(list) == 1 && strings.Contains(text, textOf(at(item, "message"))) { // the detail says it
@@ -88,7 +87,7 @@ func (b *bench) part(path, what string, want, got any, exactly bool) bool {
 func (b *bench) expectation(e *schema.TestExpect, a *answer) bool {
 	ok := true
 	if e.Status != 0 && e.Status != a.status {
-		ok = b.differ(e.Path+".status", "status", []difference{{"", "differs", fmt.Sprint(e.Status), refusal(a)}})
+		ok = b.differ(e.Path+".status", "status", []difference{{"", "differs", strconv.Itoa(e.Status), refusal(a)}})
 	}
 	if e.Problem != "" {
 		ok = b.problem(e, a) && ok
@@ -139,7 +138,7 @@ func (b *bench) traces(e *schema.TestExpect) bool {
 	ran, texts := slices.Clone(b.seen.step), slices.Clone(b.seen.texts)
 	b.seen.mu.Unlock()
 	if e.Hooks != nil && !slices.Equal(e.Hooks, ran) {
-		ok = b.differ(e.Path+".hooks", "hooks", []difference{{"", "others ran", list(e.Hooks), list(ran)}})
+		ok = b.differ(e.Path+".hooks", "", []difference{{"", "other hooks ran", list(e.Hooks), list(ran)}})
 	}
 	if e.HTTP != nil {
 		b.answers.mu.Lock()
@@ -178,7 +177,7 @@ func (b *bench) logged(e *schema.TestExpect, texts []string) bool {
 			return len(compare(filled, line, false)) == 0
 		})
 		if found < 0 {
-			return b.differ(path, "logs", []difference{{"", "no such line was logged", show(filled), list(rest)}})
+			return b.differ(path, "", []difference{{"", "no such line was logged", show(filled), list(rest)}})
 		}
 		rest = rest[found+1:]
 	}

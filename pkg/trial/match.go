@@ -155,4 +155,3 @@ func show(v any) string {
 	}
 	return text
 }
-

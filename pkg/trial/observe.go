@@ -24,9 +24,9 @@ type observer struct {
 	engine hooks.Engine
 
 	mu       sync.Mutex
-	method   access.Method // of the request under way; 0: any counts
-	step     []string      // the hooks that ran in this step
-	texts    []string      // what scripts logged in this step
+	method   access.Method    // of the request under way; 0: any counts
+	step     []string         // the hooks that ran in this step
+	texts    []string         // what scripts logged in this step
 	let      map[ruleKey]bool // the rules that let somebody in, in this step: they are asked more than once
 	logs     []report.ScriptLog
 	failures []report.Script

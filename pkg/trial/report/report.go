@@ -28,16 +28,16 @@ const (
 
 // Case is a case that has ended. Files are relative to the project's directory.
 type Case struct {
-	File           string     `json:"file"`
-	Line           int        `json:"line"`
-	Column         int        `json:"column"`
-	Suite          string     `json:"suite"`
-	Name           string     `json:"name"`
-	Status         string     `json:"status"`
-	Reason         string     `json:"reason,omitempty"` // why it was skipped
-	Milliseconds   float64    `json:"milliseconds"`
-	Failures       []Failure  `json:"failures,omitempty"`
-	ScriptFailures []Script   `json:"scriptFailures,omitempty"` // of a case that failed
+	File           string      `json:"file"`
+	Line           int         `json:"line"`
+	Column         int         `json:"column"`
+	Suite          string      `json:"suite"`
+	Name           string      `json:"name"`
+	Status         string      `json:"status"`
+	Reason         string      `json:"reason,omitempty"` // why it was skipped
+	Milliseconds   float64     `json:"milliseconds"`
+	Failures       []Failure   `json:"failures,omitempty"`
+	ScriptFailures []Script    `json:"scriptFailures,omitempty"` // of a case that failed
 	Logs           []ScriptLog `json:"logs,omitempty"`           // of a case that failed
 }
 
@@ -86,8 +86,8 @@ type Problem struct {
 
 // Coverage is what of a project its tests have used.
 type Coverage struct {
-	Rules   []Rule   `json:"rules"`
-	Scripts []Usage  `json:"scripts"`
+	Rules   []Rule  `json:"rules"`
+	Scripts []Usage `json:"scripts"`
 }
 
 // Rule is a method that a permission set allows.
@@ -100,8 +100,8 @@ type Rule struct {
 
 // Usage is a script in one of its places.
 type Usage struct {
-	Kind  string `json:"kind"` // hook, action, job, filter, eval or validator
-	Of    string `json:"of"`   // a collection, an action or a job
+	Kind  string `json:"kind"`            // hook, action, job, filter, eval or validator
+	Of    string `json:"of"`              // a collection, an action or a job
 	Place string `json:"place,omitempty"` // a stage
 	File  string `json:"file"`
 	Count int    `json:"count"`
