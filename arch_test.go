@@ -59,7 +59,7 @@ var layers = []layer{
 		"operation": "store mql document errs",
 		"system":    "audit query fieldtype store access mql document api errs",
 		"auth":      "system audit access errs",
-		"hooks":     "project script schema access document errs",
+		"hooks":     "project script schema access errs",
 	}},
 	{"L4", rooms{
 		"actions": "project hooks operation script schema access audit fieldtype document errs",
