@@ -45,7 +45,7 @@ func TestTeamDoc(t *testing.T) {
 	}
 	var lines strings.Builder
 	lines.WriteString("set -eux\n")
-	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(doc), -1) {
+	for _, block := range regexp.MustCompile("(?s)\n```sh\n(.*?\n)```\n").FindAllStringSubmatch(string(doc), -1) {
 		lines.WriteString(block[1])
 	}
 	dir := t.TempDir()

@@ -101,7 +101,7 @@ func (s *server) startWait(t *testing.T) (id string) {
 		if err != nil {
 			return false
 		}
-		defer resp.Body.Close() //nolint:errcheck // what matters has been read
+		defer resp.Body.Close()
 		var run api.Run
 		if err := json.NewDecoder(resp.Body).Decode(&run); err != nil || resp.StatusCode != http.StatusAccepted {
 			t.Fatal(resp.Status, err)

@@ -42,7 +42,7 @@ collections:
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close() //nolint:errcheck // the test is over
+	defer other.Close()
 	const pages = "/api/v1/_/press/pages"
 	for _, data := range []string{`{"asUser": true}`, `{"asUser": false}`} {
 		started := s.do("POST", "/api/v1/_/press/_/actions/print", admin, text(data))

@@ -18,8 +18,14 @@ func TestProgressOf(t *testing.T) {
 		"a text": {"half", operation.Progress{Message: "half"}},
 		"all members": {
 			bson.D{
-				{Key: "phase", Value: "p"}, {Key: "collection", Value: "c"}, {Key: "message", Value: "m"}, {Key: "done", Value: int32(1)},
-				{Key: "total", Value: int64(2)}, {Key: "bytesDone", Value: 3.7}, {Key: "bytesTotal", Value: int64(4)}, {Key: "else", Value: true},
+				{Key: "phase", Value: "p"},
+				{Key: "collection", Value: "c"},
+				{Key: "message", Value: "m"},
+				{Key: "done", Value: int32(1)},
+				{Key: "total", Value: int64(2)},
+				{Key: "bytesDone", Value: 3.7},
+				{Key: "bytesTotal", Value: int64(4)},
+				{Key: "else", Value: true},
 			},
 			operation.Progress{Phase: "p", Collection: "c", Message: "m", Done: 1, Total: 2, BytesDone: 3, BytesTotal: 4},
 		},

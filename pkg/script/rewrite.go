@@ -45,7 +45,7 @@ func (w *rewriter) rewrite(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // nodes are made of these
 	case reflect.Interface:
 		w.rewrite(v.Elem())
-		if e, ok := v.Interface().(ast.Expression); ok && v.CanSet() {
+		if e, ok := reflect.TypeAssert[ast.Expression](v); ok && v.CanSet() {
 			if name := resultName(e); name != "" {
 				v.Set(reflect.ValueOf(w.call(name, e)))
 			}

@@ -301,7 +301,9 @@ func TestOperatorsAreThemselves(t *testing.T) {
 	}
 	want := bson.A{
 		int32(6), int64(80), int32(128), int32(768), int32(36), int32(12), int32(-3), int64(6400), int64(40), int32(14), math.NaN(), true, true, true, true,
-		int32(1), bson.D{{Key: "0", Value: int32(7)}, {Key: "1", Value: "b"}, {Key: "y", Value: int32(2)}}, int32(2),
+		int32(1),
+		bson.D{{Key: "0", Value: int32(7)}, {Key: "1", Value: "b"}, {Key: "y", Value: int32(2)}},
+		int32(2),
 	}
 	if diff := cmp.Diff(want, result.Value, cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)

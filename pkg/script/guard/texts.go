@@ -29,42 +29,15 @@ func textRules() map[string]rule {
 		return next(c)
 	}
 	all := map[string]rule{
-		"String.raw": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
-			if obj, ok := c.Argument(0).(*goja.Object); ok {
-				if list, ok := isList(obj.Get("raw")); !ok {
-					m.refuse("String.raw is for template literals")
-				} else {
-					m.checkLength(list, MaxApplied)
-					total := int64(0)
-					for i := range int(lengthOf(list)) {
-						if v := item(list, i); v != nil {
-							total += int64(textOf(v).Length())
-						}
-						m.checkText(total, 1)
-					}
-				}
-			}
-			return next(c)
-		}},
+		"String.raw": {call: rawText},
 		"String.prototype.repeat": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			s, n := textOf(c.This), c.Argument(0).ToInteger()
 			m.checkText(int64(s.Length()), n)
 			return next(goja.FunctionCall{This: s, Arguments: []goja.Value{m.vm.ToValue(n)}})
 		}},
 		"String.prototype.padStart": {call: pad}, "String.prototype.padEnd": {call: pad},
-		"String.prototype.concat": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
-			total := int64(0)
-			args := make([]goja.Value, len(c.Arguments))
-			for i, v := range c.Arguments {
-				s := textOf(v)
-				total += int64(s.Length())
-				m.checkText(total, 1)
-				args[i] = s
-			}
-			c.Arguments = args
-			return next(c)
-		}},
-		"String.prototype.split": {call: splitText},
+		"String.prototype.concat": {call: concatText},
+		"String.prototype.split":  {call: splitText},
 		"String.prototype.replaceAll": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			if len(c.Arguments) > 0 && isText(c.This) && isText(c.Arguments[0]) {
 				s, part := textOf(c.This), textOf(c.Arguments[0])
@@ -101,6 +74,37 @@ func textOf(v goja.Value) goja.String {
 func isText(v goja.Value) bool {
 	_, ok := v.(*goja.Object)
 	return !ok
+}
+
+func rawText(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	if obj, ok := c.Argument(0).(*goja.Object); ok {
+		if list, ok := isList(obj.Get("raw")); !ok {
+			m.refuse("String.raw is for template literals")
+		} else {
+			m.checkLength(list, MaxApplied)
+			total := int64(0)
+			for i := range int(lengthOf(list)) {
+				if v := item(list, i); v != nil {
+					total += int64(textOf(v).Length())
+				}
+				m.checkText(total, 1)
+			}
+		}
+	}
+	return next(c)
+}
+
+func concatText(m *Meter, next native, c goja.FunctionCall) goja.Value {
+	total := int64(0)
+	args := make([]goja.Value, len(c.Arguments))
+	for i, v := range c.Arguments {
+		s := textOf(v)
+		total += int64(s.Length())
+		m.checkText(total, 1)
+		args[i] = s
+	}
+	c.Arguments = args
+	return next(c)
 }
 
 func splitText(m *Meter, next native, c goja.FunctionCall) goja.Value {
