@@ -83,6 +83,7 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	var ours *errs.Error
 	var callback *callbackError
 	var violation *store.ViolationError
+	var unknown *commitError
 	switch {
 	case errors.As(err, &callback):
 		return callback.err
@@ -110,7 +111,7 @@ func (s *Store) translate(ctx context.Context, err error) error {
 		return store.ErrAmbiguousPath.With(s.secret.clean(err))
 	case hasCode(err, codeBadValue) && strings.Contains(err.Error(), "parallel arrays"):
 		return mql.ErrParallelSort.With(s.secret.clean(err))
-	case isOutage(err):
+	case isOutage(err), errors.As(err, &unknown):
 		return unavailable(s.secret.clean(err))
 	case hasLabel(err, "TransientTransactionError"), isBusy(err): // it lost against others for as long as we tried
 		return store.ErrBusy.With(s.secret.clean(err))
