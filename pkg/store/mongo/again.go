@@ -51,7 +51,7 @@ func isPassing(err error) bool {
 		return false
 	}
 	var selection topology.ServerSelectionError
-	refused := slices.ContainsFunc(mongo.ErrorCodes(err), func(code int) bool { return code == 13 || code == 18 }) // our user
+	refused := slices.ContainsFunc(codes(err), func(code int) bool { return code == 13 || code == 18 }) // our user
 	return !refused && !errors.As(err, &selection)
 }
 

@@ -202,8 +202,8 @@ func failCommand(ctx context.Context, admin *driver.Client, times int, data bson
 	return nil
 }
 
-// TestCutConnections cuts connections at several commands in a row, without anybody having set a deadline. Calls that can
-// be repeated are, and each change is done once.
+// TestCutConnections cuts connections at several commands in a row, and interrupts commands that were done, without
+// anybody having set a deadline. Calls that can be repeated are, and each change is done once.
 func TestCutConnections(t *testing.T) {
 	server, err := mongotest.Start(t.Context(), mongotest.FailPoints())
 	if err != nil {
@@ -219,6 +219,8 @@ func TestCutConnections(t *testing.T) {
 		ops = append(ops, insertion(t, fmt.Sprintf(`{"_id":%d,"n":0}`, i)))
 	}
 	mustWrite(t, c, ops...)
+	mustWrite(t, db.Collection("e"), insertion(t, `{"_id":1}`))
+	mustWrite(t, db.Collection("f"), insertion(t, `{"_id":1}`))
 	everything := update(t, "", `{"$inc":{"n":1}}`)
 	everything.Filter, everything.Many = filter(t, `{"n":{"$gte":0}}`), true
 	returning := update(t, "5", `{"$inc":{"n":1}}`)
@@ -233,50 +235,57 @@ func TestCutConnections(t *testing.T) {
 			return err
 		}
 	}
+	cutOff := bson.E{Key: "closeConnection", Value: true}
+	interrupted := bson.E{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 11602}, {Key: "errmsg", Value: "on purpose"}}}
 	for _, tt := range []struct {
-		command string // that the connection is cut at
+		command string
+		fault   bson.E
 		call    func(ctx context.Context) error
 	}{
-		{"find", func(ctx context.Context) error { _, err := c.Get(ctx, value(t, "7")); return err }},
-		{"find", func(ctx context.Context) error {
+		{"find", cutOff, func(ctx context.Context) error { _, err := c.Get(ctx, value(t, "7")); return err }},
+		{"find", cutOff, func(ctx context.Context) error {
 			return c.Find(ctx, store.Query{Limit: 3}, func(bson.Raw) error { return nil })
 		}},
-		{"aggregate", func(ctx context.Context) error { _, err := c.Count(ctx, nil, 0); return err }},
-		{"aggregate", func(ctx context.Context) error { _, err := c.Stats(ctx); return err }},
-		{"distinct", func(ctx context.Context) error { _, err := c.Distinct(ctx, "n", nil); return err }},
-		{"explain", func(ctx context.Context) error { _, err := c.Explain(ctx, store.Query{}); return err }},
-		{"validate", func(ctx context.Context) error { return db.Validate(ctx, func(store.Problem) {}) }},
-		{"hello", s.Ping},
-		{"listCollections", func(ctx context.Context) error { _, err := db.CollectionNames(ctx); return err }},
-		{"createIndexes", func(ctx context.Context) error { return c.CreateIndex(ctx, index) }},
-		{"listIndexes", func(ctx context.Context) error { _, err := c.Indexes(ctx); return err }},
-		{"dropIndexes", func(ctx context.Context) error { return c.DropIndex(ctx, index.Name) }},
-		{"insert", write(db.Collection("d"), false, insertion(t, `{"_id":1,"n":0}`))},
-		{"insert", write(db.Collection("d"), false, insertion(t, `{"_id":2,"n":0}`), insertion(t, `{"_id":3,"n":0}`))},
-		{"update", write(c, false, update(t, "1", `{"$inc":{"n":1}}`))},
-		{"update", write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
-		{"commitTransaction", write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
-		{"findAndModify", write(c, false, returning)},
-		{"find", write(c, false, everything)},
-		{"getMore", write(c, false, everything)},
-		{"update", write(c, false, everything)},
-		{"commitTransaction", write(c, false, everything)},
-		{"delete", write(db.Collection("d"), false, deletion(t, "3"))},
-		{"drop", func(ctx context.Context) error { return db.DropCollection(ctx, "e") }},
+		{"aggregate", cutOff, func(ctx context.Context) error { _, err := c.Count(ctx, nil, 0); return err }},
+		{"aggregate", cutOff, func(ctx context.Context) error { _, err := c.Stats(ctx); return err }},
+		{"distinct", cutOff, func(ctx context.Context) error { _, err := c.Distinct(ctx, "n", nil); return err }},
+		{"explain", cutOff, func(ctx context.Context) error { _, err := c.Explain(ctx, store.Query{}); return err }},
+		{"validate", cutOff, func(ctx context.Context) error { return db.Validate(ctx, func(store.Problem) {}) }},
+		{"hello", cutOff, s.Ping},
+		{"listCollections", cutOff, func(ctx context.Context) error { _, err := db.CollectionNames(ctx); return err }},
+		{"createIndexes", cutOff, func(ctx context.Context) error { return c.CreateIndex(ctx, index) }},
+		{"listIndexes", cutOff, func(ctx context.Context) error { _, err := c.Indexes(ctx); return err }},
+		{"dropIndexes", cutOff, func(ctx context.Context) error { return c.DropIndex(ctx, index.Name) }},
+		{"insert", cutOff, write(db.Collection("d"), false, insertion(t, `{"_id":1,"n":0}`))},
+		{"insert", cutOff, write(db.Collection("d"), false, insertion(t, `{"_id":2,"n":0}`), insertion(t, `{"_id":3,"n":0}`))},
+		{"update", cutOff, write(c, false, update(t, "1", `{"$inc":{"n":1}}`))},
+		{"update", cutOff, write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
+		{"commitTransaction", cutOff, write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
+		{"findAndModify", cutOff, write(c, false, returning)},
+		{"find", cutOff, write(c, false, everything)},
+		{"getMore", cutOff, write(c, false, everything)},
+		{"update", cutOff, write(c, false, everything)},
+		{"commitTransaction", cutOff, write(c, false, everything)},
+		{"delete", cutOff, write(db.Collection("d"), false, deletion(t, "3"))},
+		{"drop", cutOff, func(ctx context.Context) error { return db.DropCollection(ctx, "e") }},
+		{"createIndexes", interrupted, func(ctx context.Context) error { return c.CreateIndex(ctx, index) }},
+		{"dropIndexes", interrupted, func(ctx context.Context) error { return c.DropIndex(ctx, index.Name) }},
+		{"drop", interrupted, func(ctx context.Context) error { return db.DropCollection(ctx, "f") }},
+		{"commitTransaction", interrupted, write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
 	} {
 		err := admin.Database("admin").RunCommand(t.Context(), bson.D{
 			{Key: "configureFailPoint", Value: "failCommand"},
 			{Key: "mode", Value: bson.D{{Key: "times", Value: 3}}},
-			{Key: "data", Value: bson.D{{Key: "closeConnection", Value: true}, {Key: "failCommands", Value: bson.A{tt.command}}}},
+			{Key: "data", Value: bson.D{tt.fault, {Key: "failCommands", Value: bson.A{tt.command}}}},
 		}).Err()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := tt.call(t.Context()); err != nil {
-			t.Errorf("%s: %v", tt.command, err)
+			t.Errorf("%s, %s: %v", tt.command, tt.fault.Key, err)
 		}
 	}
-	for id, n := range []int32{4, 5, 6, 6, 4, 5} {
+	for id, n := range []int32{4, 5, 7, 7, 4, 5} {
 		d, err := c.Get(t.Context(), value(t, strconv.Itoa(id)))
 		if err != nil {
 			t.Fatal(err)
@@ -287,6 +296,9 @@ func TestCutConnections(t *testing.T) {
 	}
 	if n, err := c.Count(t.Context(), filter(t, `{"n":4}`), 0); err != nil || n != documents-4 {
 		t.Errorf("%d of %d were incremented 4 times, %v", n, documents-4, err)
+	}
+	if names, err := db.CollectionNames(t.Context()); err != nil || len(names) != 2 {
+		t.Errorf("left %v, %v", names, err)
 	}
 	if got := ids(t, db.Collection("d")); got != "1 2" {
 		t.Errorf("left %s", got)
