@@ -53,6 +53,11 @@ func Usagef(format string, args ...any) error {
 	return &Error{Exit: ExitUsage, Code: "usage", Message: fmt.Sprintf(format, args...)}
 }
 
+// NoChange is the error of svcctl NOUN update with no flag that says what to change.
+func NoChange(noun string) error {
+	return Usagef("what is the change? svcctl %s update --help lists the flags", noun)
+}
+
 // Told ends the command with an exit code, without another word.
 func Told(exit int) error { return &Error{Exit: exit} }
 

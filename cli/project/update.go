@@ -40,7 +40,7 @@ organization is not there for users of others. A new config file must name the s
 				}
 			}
 			if opts.Write == (api.ProjectWrite{}) {
-				return command.Usagef("what is the change? svcctl project update --help lists the flags")
+				return command.NoChange("project")
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)

@@ -20,7 +20,7 @@ func newUpdate(st *command.State) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := p.write(cmd.Flags().Changed)
 			if w == (api.TeamWrite{}) {
-				return command.Usagef("what is the change? svcctl team update --help lists the flags")
+				return command.NoChange("team")
 			}
 			return model(st).Update(cmd.Context(), st, args[0], w)
 		},

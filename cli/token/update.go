@@ -33,7 +33,7 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 				return err
 			}
 			if opts.Write == (api.TokenWrite{}) {
-				return command.Usagef("what is the change? svcctl token update --help lists the flags")
+				return command.NoChange("token")
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)

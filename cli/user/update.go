@@ -32,7 +32,7 @@ svcctl user passwd. A user who is not active can't log in; their logins and pers
 			opts.Username = args[0]
 			opts.Write = p.write(cmd.Flags().Changed)
 			if opts.Write == (api.UserWrite{}) {
-				return command.Usagef("what is the change? svcctl user update --help lists the flags")
+				return command.NoChange("user")
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)

@@ -45,8 +45,8 @@ func (t *Tree) Open() bool { return !t.strict || len(t.fields) == 0 }
 
 // Undeclared is the paths of records that Check refuses because they are not declared; nil for none.
 func (t *Tree) Undeclared() *document.PathSet {
-	below := make(map[string]*document.PathSet, len(t.fields)+len(systemFields()))
-	for _, name := range systemFields() {
+	below := make(map[string]*document.PathSet, len(t.fields)+len(systemFields))
+	for _, name := range systemFields {
 		below[name] = nil
 	}
 	return t.undeclared(t.strict, below)
@@ -201,12 +201,10 @@ func UnknownField(path string) error {
 }
 
 // IsSystem says that a top-level name is kept by the service: clients can't set it and configs can't declare it.
-func IsSystem(name string) bool { return slices.Contains(systemFields(), name) }
+func IsSystem(name string) bool { return slices.Contains(systemFields[:], name) }
 
-// systemFields are the names that IsSystem.
-func systemFields() []string {
-	return []string{"_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "_rev"}
-}
+// systemFields are the names that IsSystem. They are made once: IsSystem is asked about each field of each record.
+var systemFields = [...]string{"_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "_rev"} //nolint:gochecknoglobals // never written
 
 // systemField gives the field of a name that the service keeps, or nil.
 func systemField(name string) *Field {
