@@ -62,6 +62,13 @@ func (r *record) lane() int {
 	return fast
 }
 
+// slowed notes that a run computes for long: those that begin meanwhile queue where it belongs.
+func (r *record) slowed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.average = max(r.average, 2*slowAfter)
+}
+
 // ran takes in how a run ended, and says whether the program is suspended from now on.
 func (r *record) ran(now time.Time, computed time.Duration, runaway, ended bool) bool {
 	r.mu.Lock()

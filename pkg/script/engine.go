@@ -179,6 +179,7 @@ func (e *Engine) runHere(ctx context.Context, c *Call) (Result, time.Duration, e
 	defer cancel()
 	r := newRun(ctx, e, c)
 	defer r.cancel()
+	asked := time.Now()
 	if ok, why := e.lanes.acquire(ctx, c.Project, r.lane1(), true); !ok {
 		return Result{}, 0, refused(ctx, c, why)
 	}
@@ -188,11 +189,12 @@ func (e *Engine) runHere(ctx context.Context, c *Call) (Result, time.Duration, e
 		return Result{}, 0, r.failure(Canceled, "the service stops")
 	}
 	defer e.end(id)
+	waited := time.Since(asked)
 	r.computing()
 	e.start(r)
 	select {
 	case <-r.done:
-		return r.result, r.computed, r.err
+		return r.result, r.computed, r.blamed(waited)
 	case <-ctx.Done():
 		r.stop(endOf(ctx))
 	}
@@ -200,11 +202,19 @@ func (e *Engine) runHere(ctx context.Context, c *Call) (Result, time.Duration, e
 	defer timer.Stop()
 	select {
 	case <-r.done:
-		return r.result, r.computed, r.err
+		return r.result, r.computed, r.blamed(waited)
 	case <-timer.C:
 		e.abandon(r)
 		return Result{}, c.Limits.Timeout, r.failure(r.reason(), "it does not stop")
 	}
+}
+
+// blamed is the error of a run that has ended. One that spent most of its time in queues did not run away.
+func (r *run) blamed(waited time.Duration) error {
+	if f, ok := errors.AsType[*Failure](r.err); ok && f.Reason == Timeout && waited+r.queued > r.call.Limits.Timeout/2 {
+		f.Reason, f.RetryAfter, f.Message = Busy, time.Second, "its turn came too late"
+	}
+	return r.err
 }
 
 // endOf says why a run's context has ended.

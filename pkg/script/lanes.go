@@ -77,18 +77,24 @@ func (l *lanes) release(which int) {
 
 func (l *lanes) free(which int) {
 	at := &l.lane[which]
-	if w := at.queue.pop(); w != nil && at.taken <= at.places {
-		close(w.ready) // the place goes on to the next
-		return
+	if at.taken <= at.places {
+		if w := at.queue.pop(); w != nil {
+			close(w.ready) // the place goes on to the next
+			return
+		}
 	}
 	at.taken--
 }
 
-// slowDown moves a run that has computed for long to the slow lane, if there is a place.
+// maxOvertime is how many runs may be in the slow lane beyond its places. A script is met in the fast lane only until it
+// is known to be slow: so many of them at the same moment do not hold up short ones.
+const maxOvertime = 8
+
+// slowDown moves a run that has computed for long to the slow lane, whose places it may be beyond.
 func (l *lanes) slowDown() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lane[slow].taken >= l.lane[slow].places {
+	if l.lane[slow].taken >= l.lane[slow].places+maxOvertime {
 		return false
 	}
 	l.lane[slow].taken++

@@ -31,6 +31,7 @@ type run struct {
 	holds    atomic.Bool   // it has a place in a lane
 	began    time.Time     // computing, since it last got its place
 	computed time.Duration // before that
+	queued   time.Duration // for a place, after it began
 	watched  watched       // by the watchdog, whose lock is for it
 
 	native     *goja.Object // the functions of natives.go
@@ -137,6 +138,8 @@ func (r *run) leavePlace() {
 
 // resume waits for a place again.
 func (r *run) resume() error {
+	asked := time.Now()
+	defer func() { r.queued += time.Since(asked) }()
 	if ok, _ := r.engine.lanes.acquire(r.ctx, r.call.Project, int(r.lane.Load()), false); !ok {
 		return &goja.InterruptedError{}
 	}

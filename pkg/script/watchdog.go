@@ -14,7 +14,7 @@ const tick = 5 * time.Millisecond
 
 // watchdog looks after the runs that compute: it moves long ones to the slow lane, and stops the one that makes the heap
 // grow. Go does not tell which goroutine allocates, so the youngest of those that have run since before the growth is
-// taken for it. It only runs while scripts do.
+// taken for it, and a short one last. It only runs while scripts do.
 type watchdog struct {
 	lanes *lanes
 	limit uint64 // of the heap, from GOMEMLIMIT
@@ -141,7 +141,7 @@ func (w *watchdog) judge() {
 			bound /= 4
 		}
 		grown := int64(after.live) - int64(at.live) //nolint:gosec // sizes of memory
-		if grown > bound && (guilty == nil || guilty.watched.since.Before(at.since)) {
+		if grown > bound && (guilty == nil || guilty.lessSuspect(r)) {
 			guilty = r
 		}
 		at.objects = after.objects
@@ -149,6 +149,15 @@ func (w *watchdog) judge() {
 	if guilty != nil {
 		guilty.stop(Memory)
 	}
+}
+
+// lessSuspect compares two runs during which the heap has grown: a short one was only there meanwhile, and of long ones
+// the youngest did it.
+func (r *run) lessSuspect(than *run) bool {
+	if a, b := r.lane.Load(), than.lane.Load(); a != b {
+		return b == slow
+	}
+	return r.watched.since.Before(than.watched.since)
 }
 
 // suspect says whether the heap has grown by more than it may during a run, and moves long runs to the slow lane.
@@ -161,11 +170,12 @@ func (w *watchdog) suspect(now time.Time, m memory) bool {
 			at.objects, at.live = m.objects, m.live
 		}
 		at.objects, at.live = min(at.objects, m.objects), min(at.live, m.live) // what others have left may be collected meanwhile
-		if int64(m.objects)-int64(at.objects) > r.call.Limits.Memory { //nolint:gosec // sizes of memory
+		if int64(m.objects)-int64(at.objects) > r.call.Limits.Memory {         //nolint:gosec // sizes of memory
 			found = true
 		}
 		if !at.rests && r.lane.Load() == fast && now.Sub(at.since) > slowAfter && w.lanes.slowDown() {
 			r.lane.Store(slow)
+			r.call.Program.record.slowed()
 		}
 	}
 	return found

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,6 +136,30 @@ func TestWorkerLimits(t *testing.T) {
 			t.Errorf("%s: got %v: %v", c.text, got, err)
 		}
 	}
+}
+
+// TestWorkersLeadToWorkers has more runs, each of which waits for another one, than there are workers.
+func TestWorkersLeadToWorkers(t *testing.T) {
+	t.Parallel()
+	e := workerEngine(t)
+	p := compile(t, `export default async (ctx) => ctx.depth === 0 ? 0 : 1 + await db.collection('x').count({depth: ctx.depth - 1})`)
+	var run func(ctx context.Context, depth any) (any, error)
+	h := host{"db.count": func(ctx context.Context, args bson.A) (any, error) {
+		return run(ctx, args[1].(bson.D)[0].Value)
+	}}
+	run = func(ctx context.Context, depth any) (any, error) {
+		result, err := e.Run(ctx, script.Call{Project: "p", Program: p, Isolate: true, Host: h, Ctx: []script.Member{{Name: "depth", Value: depth}}, Limits: script.Limits{Timeout: time.Minute}})
+		return result.Value, err
+	}
+	var group sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		group.Go(func() {
+			if v, err := run(t.Context(), 4); err != nil || v != int32(4) {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+	group.Wait()
 }
 
 // TestWorkerIsKilled has a process that never answers.

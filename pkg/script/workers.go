@@ -192,6 +192,10 @@ type isolated struct {
 	errs map[int32]error // what calls ended with
 }
 
+// nestedKey marks contexts of calls that a worker has made. A run that such a call leads to, such as a hook of a record that
+// a hook writes, needs no place of its own: the one that waits for it has one, and all could wait for each other.
+type nestedKey struct{}
+
 // runIsolated runs a program in a worker process.
 func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Limits.Timeout)
@@ -200,10 +204,12 @@ func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, took 
 		return &Failure{Reason: why, Script: c.Program.name, Message: message}
 	}
 	ws := e.workers
-	if ok, why := ws.lanes.acquire(ctx, c.Project, fast, true); !ok {
-		return Result{}, 0, refused(ctx, c, why)
+	if ctx.Value(nestedKey{}) == nil {
+		if ok, why := ws.lanes.acquire(ctx, c.Project, fast, true); !ok {
+			return Result{}, 0, refused(ctx, c, why)
+		}
+		defer ws.lanes.release(fast)
 	}
-	defer ws.lanes.release(fast)
 	start := time.Now()
 	id, ok := e.begin(cancel)
 	if !ok {
@@ -215,7 +221,7 @@ func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, took 
 		return Result{}, 0, failure(Killed, spawnErr.Error())
 	}
 	run := &isolated{call: c, w: w, errs: map[int32]error{}}
-	run.ctx, run.cancel = context.WithCancel(ctx)
+	run.ctx, run.cancel = context.WithCancel(context.WithValue(ctx, nestedKey{}, true))
 	result, err = run.serve(ctx)
 	run.cancel()
 	run.calls.Wait()

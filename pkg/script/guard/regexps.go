@@ -12,7 +12,7 @@ import (
 
 // matchTimeout is how long one match may take. goja takes a match that ran over it for none, so that the meter ends the
 // run where that may have happened.
-const matchTimeout = 200 * time.Millisecond
+const matchTimeout = 100 * time.Millisecond
 
 // setMatchTimeout bounds the engine for what Go's own can't do, such as look-ahead. It is for all patterns that are
 // compiled from now on.
