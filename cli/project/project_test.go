@@ -2,6 +2,8 @@ package project
 
 import (
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/cli/command/commandtest"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/trial/report"
 )
 
 func TestParse(t *testing.T) {
@@ -59,5 +62,21 @@ func TestAnnotation(t *testing.T) {
 	})
 	if diff := cmp.Diff(`::warning file=a%2Cb%3Ac%0A.yaml,line=3,col=5::fields[0]: 100%25%0A::error::x\x1b`, got); diff != "" {
 		t.Fatal(diff)
+	}
+}
+
+// Of a long log the last lines are shown, and repetitions once.
+func TestShowLogs(t *testing.T) {
+	t.Parallel()
+	var logs []report.ScriptLog
+	for i := range 30 {
+		logs = append(logs, report.ScriptLog{Level: "info", Script: "a.js", Text: strconv.Itoa(i)})
+	}
+	last := logs[29]
+	var out lines
+	showLogs(&out, append(logs, last, last))
+	got := strings.Split(strings.TrimSuffix(out.text, "\n"), "\n")
+	if len(got) != 21 || got[0] != "    log    … 10 lines before" || got[1] != "    log    a.js: info: 10" || got[20] != "    log    a.js: info: 29 (3 times)" {
+		t.Errorf("%q", got)
 	}
 }

@@ -269,7 +269,7 @@ func watchTests(ctx context.Context, opts *testOptions) error {
 	for {
 		err := runTests(ctx, opts)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return command.Told(command.ExitInterrupted)
 		}
 		opts.st.Fail(ctx, err)
 		opts.st.Notef("waiting for a change of %s", opts.Path)
@@ -278,7 +278,7 @@ func watchTests(ctx context.Context, opts *testOptions) error {
 			opts.st.Notef("")
 		case err := <-failed:
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return command.Told(command.ExitInterrupted)
 			}
 			return notRun(fmt.Sprintf("%s can't be watched: %v", opts.Path, err), "")
 		}

@@ -98,8 +98,32 @@ func showFailures(out *lines, style output.Style, c report.Case) {
 	for _, s := range c.ScriptFailures {
 		out.painted("    ", style.Red, "script", " %s: %s", s.At, s.Message)
 	}
-	for _, l := range c.Logs {
-		out.add("    log    %s: %s: %s", l.Script, l.Level, l.Text)
+	showLogs(out, c.Logs)
+}
+
+// maxLogs is how many lines of a script's log are shown: the last ones.
+const maxLogs = 20
+
+// showLogs shows the last lines of the log, those that repeat themselves once.
+func showLogs(out *lines, logs []report.ScriptLog) {
+	var shown []string
+	for i := 0; i < len(logs); {
+		first, times := logs[i], 0
+		for ; i < len(logs) && logs[i] == first; i++ {
+			times++
+		}
+		line := fmt.Sprintf("%s: %s: %s", first.Script, first.Level, first.Text)
+		if times > 1 {
+			line += fmt.Sprintf(" (%d times)", times)
+		}
+		shown = append(shown, line)
+	}
+	if left := len(shown) - maxLogs; left > 0 {
+		out.add("    log    … %d lines before", left)
+		shown = shown[left:]
+	}
+	for _, line := range shown {
+		out.add("    log    %s", line)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,6 +82,13 @@ func (o *observer) Run(ctx context.Context, c script.Call) (script.Result, error
 		o.mu.Unlock()
 	}
 	return result, err
+}
+
+// told gives what scripts have logged, and how they failed.
+func (o *observer) told() ([]report.ScriptLog, []report.Script) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.logs), slices.Clone(o.failures)
 }
 
 // decided takes down the sets that let somebody in.

@@ -258,7 +258,7 @@ func (r *runner) one(ctx context.Context, j job) report.Case {
 	if len(out.Failures) > 0 {
 		out.Status = report.Failed
 		if b.seen != nil {
-			out.Logs, out.ScriptFailures = b.seen.logs, b.seen.failures
+			out.Logs, out.ScriptFailures = b.seen.told()
 		}
 	}
 	if b.seen != nil {
