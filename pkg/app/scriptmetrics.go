@@ -10,6 +10,7 @@ import (
 // scriptMetrics counts what becomes of the runs of scripts.
 type scriptMetrics struct {
 	runs      *prometheus.CounterVec
+	seconds   *prometheus.CounterVec
 	abandoned *prometheus.CounterVec
 }
 
@@ -19,15 +20,19 @@ func newScriptMetrics(r prometheus.Registerer) (*scriptMetrics, error) {
 			Name: "svc_script_runs_total",
 			Help: "Runs of scripts by what became of them: ok, thrown, exception, timeout, memory, depth, busy, suspended, canceled, killed, panic.",
 		}, []string{"namespace", "outcome"}),
+		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "svc_script_seconds_total", Help: "Seconds that runs of scripts took, with what they waited for.",
+		}, []string{"namespace"}),
 		abandoned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_scripts_abandoned_total", Help: "Runs of scripts that did not stop and were left behind.",
 		}, []string{"namespace"}),
 	}
-	return m, errors.Join(r.Register(m.runs), r.Register(m.abandoned))
+	return m, errors.Join(r.Register(m.runs), r.Register(m.seconds), r.Register(m.abandoned))
 }
 
 // Ran counts a run.
-func (m *scriptMetrics) Ran(namespace, _ string, _ time.Duration, outcome string) {
+func (m *scriptMetrics) Ran(namespace, _ string, took time.Duration, outcome string) {
+	m.seconds.WithLabelValues(namespace).Add(took.Seconds())
 	m.runs.WithLabelValues(namespace, outcome).Inc()
 }
 

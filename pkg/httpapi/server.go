@@ -62,6 +62,7 @@ type Config struct {
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
 	Shutdown   func()                             // has the service stop, and doesn't wait for it
 	Logger     *slog.Logger
+	Now        func() time.Time // nil: time.Now
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer
 	Version    string
@@ -95,6 +96,9 @@ func New(cfg Config) (*Server, error) {
 	m, err := newMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	router := chi.NewRouter()
 	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, ending: make(chan struct{})}

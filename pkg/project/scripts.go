@@ -3,6 +3,7 @@ package project
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"maps"
 	"path"
 	"regexp"
@@ -218,4 +219,32 @@ func (c *compiler) validators(col *schema.Collection, at string) map[string]*Scr
 		}
 	})
 	return out
+}
+
+// Scripts gives every script of the project, in no order. One that is used in several places comes several times.
+func (p *Project) Scripts() iter.Seq[*Script] {
+	return func(yield func(*Script) bool) {
+		var all []*Script
+		for _, c := range p.Collections {
+			for _, stage := range c.Hooks {
+				all = append(all, stage...)
+			}
+			all = slices.AppendSeq(all, maps.Values(c.Filters))
+			all = slices.AppendSeq(all, maps.Values(c.Validators))
+			for _, e := range c.Evals {
+				all = append(all, e.Script)
+			}
+		}
+		for _, a := range p.Actions {
+			all = slices.Concat(all, a.Validate, a.Handle, a.Return)
+		}
+		for _, j := range p.Jobs {
+			all = append(all, j.Script)
+		}
+		for _, s := range all {
+			if s != nil && !yield(s) {
+				return
+			}
+		}
+	}
 }
