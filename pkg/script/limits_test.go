@@ -134,8 +134,12 @@ func TestNothingCrossesRuns(t *testing.T) {
 		let count = 0
 		module.exports = (ctx) => {
 			count++
-			const seen = [count, globalThis.leak, [].leak, typeof [].map, 'x'.leak, JSON.leak, Math.max(1, 2), typeof console.log, typeof setTimeout].join()
+			const own = [typeof JSON.parse, Symbol.for('x').description, new Date(0).getTime(), /(y)/.test('n'), typeof db.collection, Object.getPrototypeOf(new ObjectId()).leak,
+				crypto.leak, db.leak, (() => { try { null.x } catch (e) { return e.leak } })(), (() => {}).leak, Promise.resolve().leak].join()
+			const seen = own + '|' + [count, globalThis.leak, [].leak, typeof [].map, 'x'.leak, JSON.leak, Math.max(1, 2), typeof console.log, typeof setTimeout].join()
 			globalThis.leak = Array.prototype.leak = String.prototype.leak = JSON.leak = 'leak'
+			Object.getPrototypeOf(new ObjectId()).leak = crypto.leak = db.leak = Error.prototype.leak = Function.prototype.leak = Promise.prototype.leak = 'leak'
+			Date.prototype.getTime = () => 1; JSON.parse = null; RegExp.prototype.test = () => true
 			Array.prototype.map = Math.max = console.log = globalThis.setTimeout = 1
 			Object.prototype.polluted = 'yes'
 			setInterval(() => { globalThis.late = 1 }, 1)
@@ -150,7 +154,7 @@ func TestNothingCrossesRuns(t *testing.T) {
 		if i == 0 {
 			first = result.Value
 		}
-		if result.Value != first || !strings.HasPrefix(first.(string), "1,,,function,,,2,function,function") {
+		if result.Value != first || !strings.HasPrefix(first.(string), "function,x,0,false,function,,,,,,|1,,,function,,,2,function,function") {
 			t.Errorf("run %d: %v", i, result.Value)
 		}
 	}
