@@ -30,7 +30,7 @@ func regexpRules() map[string]rule {
 	}
 	for _, name := range []string{"match", "matchAll", "replace", "search", "split"} {
 		all["RegExp.prototype.[Symbol."+name+"]"] = rule{call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
-			return matchMany(m, next, c, name == "split")
+			return matchMany(m, next, c, name)
 		}}
 	}
 	return all
@@ -135,11 +135,11 @@ const (
 
 // matchMany is all matches in a text. Where they could take their time, goja is made to look for one after the other by
 // exec, which is guarded.
-func matchMany(m *Meter, next native, c goja.FunctionCall, split bool) goja.Value {
+func matchMany(m *Meter, next native, c goja.FunctionCall, name string) goja.Value {
 	s := textOf(c.Argument(0))
 	c.Arguments = append([]goja.Value{s}, c.Arguments[min(1, len(c.Arguments)):]...)
 	n := int64(s.Length())
-	if len(c.Arguments) > 1 && isText(c.Arguments[1]) {
+	if name == "replace" && len(c.Arguments) > 1 && isText(c.Arguments[1]) { // of split it is a limit, and undefined is none
 		by := textOf(c.Arguments[1])
 		c.Arguments[1] = by
 		if n*int64(by.Length()+1) > MaxText || strings.Contains(by.String(), "$") {
@@ -163,7 +163,7 @@ func matchMany(m *Meter, next native, c goja.FunctionCall, split bool) goja.Valu
 	}
 	start := time.Now()
 	v := next(c)
-	if split && time.Since(start) >= matchTimeout && backtracks(rx) { // it makes a pattern of its own
+	if name == "split" && time.Since(start) >= matchTimeout && backtracks(rx) { // it makes a pattern of its own
 		m.StopFor("a regular expression took longer than " + matchTimeout.String())
 		m.Check()
 	}
