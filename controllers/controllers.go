@@ -51,6 +51,7 @@ type Deps struct {
 	Watch       WatchMode
 	ProjectsDir string     // every config file is inside it
 	Env         schema.Env // environment variables that configs may refer to
+	Compile     project.Compile
 	// PrivateFiles hold secrets of the service, which configs may not read; it may be empty.
 	PrivateFiles []string
 	Logger       *slog.Logger
@@ -65,7 +66,7 @@ func New(d Deps) (*Control, error) {
 	}
 	projects := &projectReconciler{
 		Deps: d, requested: map[string]bool{},
-		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts()},
+		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
 	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}

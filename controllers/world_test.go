@@ -22,6 +22,7 @@ import (
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -203,7 +204,7 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := controllers.Deps{
+	d := controllers.Deps{Compile: script.Compile,
 		Jobs:  due,
 		Store: s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,

@@ -17,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
 )
 
 // compiler makes a Project of a config. It goes on behind every problem, also on a config that was only half decoded.
@@ -33,7 +34,7 @@ type compiler struct {
 
 func newCompiler(l *schema.Loaded, before schema.Problems, r schema.Reader, programs *Scripts) *compiler {
 	if programs == nil {
-		programs = NewScripts()
+		programs = NewScripts(script.Compile)
 	}
 	return &compiler{Loaded: l, before: before, reader: r, programs: programs, scripts: map[string]string{}}
 }

@@ -10,12 +10,19 @@ import (
 // Scripts keeps compiled scripts from reload to reload, so that one compiles again only when one of its files has changed.
 // It is safe for concurrent use.
 type Scripts struct {
+	compiler Compile
+
 	mu       sync.Mutex
 	compiled map[scriptKey]compiledScript
 }
 
-// NewScripts makes an empty cache.
-func NewScripts() *Scripts { return &Scripts{compiled: map[scriptKey]compiledScript{}} }
+// Compile compiles a script, as script.Compile does.
+type Compile func(entry string, read func(name string) ([]byte, error)) (*script.Program, script.Problems)
+
+// NewScripts makes an empty cache. compile is how; a service has that of its script.Engine, which no text can end.
+func NewScripts(compile Compile) *Scripts {
+	return &Scripts{compiler: compile, compiled: map[scriptKey]compiledScript{}}
+}
 
 // scriptKey is a script's file and what is in it.
 type scriptKey struct {
@@ -43,7 +50,7 @@ func (s *Scripts) compile(name string, read func(name string) ([]byte, error)) (
 		return known.program, nil
 	}
 	looked := map[string][sha256.Size]byte{}
-	program, problems := script.Compile(name, func(name string) ([]byte, error) { // one call at a time
+	program, problems := s.compiler(name, func(name string) ([]byte, error) { // one call at a time
 		data, err := read(name)
 		looked[name] = [sha256.Size]byte{}
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/script"
 )
 
 const scripted = `
@@ -175,7 +176,7 @@ func TestAuditHookWithoutAudit(t *testing.T) {
 func TestScriptsAreCached(t *testing.T) {
 	t.Parallel()
 	dir := write(t, scripted)
-	l := &project.Loader{Env: env, Scripts: project.NewScripts()}
+	l := &project.Loader{Env: env, Scripts: project.NewScripts(script.Compile)}
 	program := func(stage string) any {
 		p, problems := l.Load(dir, "project.yaml")
 		if problems.Err() {
@@ -228,7 +229,7 @@ func BenchmarkLoad200Scripts(b *testing.B) {
 	}
 	for _, cached := range []bool{false, true} {
 		b.Run(fmt.Sprint("cached=", cached), func(b *testing.B) {
-			l := &project.Loader{Env: env, Scripts: project.NewScripts()}
+			l := &project.Loader{Env: env, Scripts: project.NewScripts(script.Compile)}
 			for b.Loop() {
 				if !cached {
 					l.Scripts = nil

@@ -166,9 +166,16 @@ func (b *bundle) setup(build api.PluginBuild) {
 			return api.OnLoadResult{}, errors.New("a script imports .js, .cjs, .mjs, .ts, .cts, .mts and .json")
 		}
 		contents := string(text)
+		if loader != api.LoaderJSON {
+			contents += noSourceMap
+		}
 		return api.OnLoadResult{Contents: &contents, Loader: loader}, nil
 	})
 }
+
+// noSourceMap is the last word about the source map of a file: esbuild would read the one that a comment names from the
+// disk, wherever that is.
+const noSourceMap = "\n//# sourceMappingURL=none:"
 
 // endless gives the line at which a text begins to nest or to chain without end, 0 if it does not: compilers recurse, and
 // end the process when that is too deep. It looks for what ends a statement, a member or a block.

@@ -1,7 +1,11 @@
 package script_test
 
 import (
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -138,6 +142,32 @@ func BenchmarkCompile(b *testing.B) {
 		for i := range 200 {
 			if _, problems := script.Compile(fmt.Sprintf("hooks/%d.ts", i), project.read); len(problems) > 0 {
 				b.Fatal(problems)
+			}
+		}
+	}
+}
+
+// TestSourceMapComment has a comment that names a source map outside of the project: nobody reads it.
+func TestSourceMapComment(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "outside.map")
+	smap := `{"version": 3, "sources": ["/outside/secret.js"], "names": [], "mappings": "AAAA;AACA;AACA"}`
+	if err := os.WriteFile(outside, []byte(smap), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, comment := range []string{
+		"//# sourceMappingURL=file://" + outside, "//@ sourceMappingURL=file://localhost" + outside, "/*# sourceMappingURL=file://" + outside + " */",
+		"//# sourceMappingURL=" + outside, "//# sourceMappingURL=data:application/json;base64," + base64.StdEncoding.EncodeToString([]byte(smap)),
+	} {
+		for _, entry := range []string{"a.js", "a.ts"} {
+			p, problems := script.Compile(entry, files{entry: "module.exports = () => {\n  throw new Error('x')\n}\n" + comment}.read)
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			_, err := engine(t).Run(t.Context(), script.Call{Program: p})
+			failure, ok := errors.AsType[*script.Failure](err)
+			if !ok || failure.Script != entry || failure.Line != 2 {
+				t.Errorf("%s: %v", comment, err)
 			}
 		}
 	}

@@ -2,7 +2,7 @@
 // or leaking into anything else.
 //
 // Compile bundles a file with what it imports, inside the project only, and compiles it once to a Program. An Engine,
-// one for the process, runs programs: Run takes a Call and gives a Result, *Thrown for ctx.error, or *Failure for
+// one for the process, compiles what is large in a worker process first, and runs programs: Run takes a Call and gives a Result, *Thrown for ctx.error, or *Failure for
 // everything that a script does wrong. Every run has a fresh runtime, so nothing crosses from run to run.
 //
 // Values go in and out as deep copies. What a script does not touch is never converted, and what it does not change

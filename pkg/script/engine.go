@@ -45,7 +45,9 @@ type Engine struct {
 	workers  *workers // nil: there are none
 	jobs     chan *run
 	quit     chan struct{}
-	runs     sync.WaitGroup // goroutines of runs, abandoned ones too
+
+	compiling sync.Mutex     // held while a worker process compiles: one at a time
+	runs      sync.WaitGroup // goroutines of runs, abandoned ones too
 
 	mu       sync.Mutex
 	closed   bool

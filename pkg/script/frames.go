@@ -17,6 +17,7 @@ import (
 // What the service and a worker process tell each other: frames, each the length in four bytes and a document.
 //
 //	service -> worker  run     begin a run; one at a time
+//	                   compile compile a script in place of a run, and call read for its files
 //	                   answer  of a call, by its number
 //	                   stop    end the run
 //	worker -> service  call    ask the Host

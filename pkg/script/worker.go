@@ -36,6 +36,8 @@ func ServeWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 		switch field[string](frame, "t") {
 		case "run":
 			w.begin(ctx, frame)
+		case "compile":
+			w.compile(ctx, field[string](frame, "entry"))
 		case "answer":
 			w.answer(frame)
 		case "stop":
@@ -62,9 +64,7 @@ type workerProcess struct {
 func (w *workerProcess) begin(ctx context.Context, frame bson.Raw) {
 	limitMemory(w.base, field[int64](frame, "memory"))
 	ctx, cancel := context.WithCancel(ctx)
-	w.mu.Lock()
-	w.cancel, w.calls, w.errs = cancel, map[int32]chan bson.Raw{}, map[error]int32{}
-	w.mu.Unlock()
+	w.reset(cancel)
 	go func() { // the process ends with what in ends
 		defer cancel()
 		result, err := w.run(ctx, frame)
@@ -73,6 +73,13 @@ func (w *workerProcess) begin(ctx context.Context, frame bson.Raw) {
 			_ = w.out.write(outcomeFrame(Result{}, &Failure{Reason: Exception, Script: field[string](frame, "name"), Message: "what the script gives back is too large"}, w.callOf))
 		}
 	}()
+}
+
+// reset forgets the run before. stop ends what begins.
+func (w *workerProcess) reset(stop context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancel, w.calls, w.errs = stop, map[int32]chan bson.Raw{}, map[error]int32{}
 }
 
 func (w *workerProcess) run(ctx context.Context, frame bson.Raw) (Result, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/trial/report"
 )
 
@@ -39,7 +40,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	began := time.Now()
-	r := &runner{o: o, projects: map[string]loaded{}, loader: project.Loader{Scripts: project.NewScripts()}}
+	r := &runner{o: o, projects: map[string]loaded{}, loader: project.Loader{Scripts: project.NewScripts(script.Compile)}}
 	end := &report.End{Problems: r.prepare()}
 	if len(end.Problems) == 0 {
 		if err := r.all(ctx, end); err != nil {
