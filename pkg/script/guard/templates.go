@@ -258,7 +258,8 @@ func join(path, name string) string {
 func wrapFactory(vm *goja.Runtime, path string, f factory) factory {
 	a, b := f(vm), f(vm)
 	shared := functionIn(a) != nil && functionIn(a) == functionIn(b)
-	whole := functionIn(a) != nil && path == topName(path) // a global: with its members
+	path = strings.TrimSuffix(path, ".prototype.constructor") // 'x'.constructor is the global, which may not have been made by its name
+	whole := functionIn(a) != nil && path == topName(path)    // a global: with its members
 	if functionIn(a) == nil && !isObject(a) && !isAccessor(a) {
 		return f
 	}
@@ -335,6 +336,9 @@ func (m *Meter) adoptWhole(path string, obj *goja.Object) {
 	m.adoptMembers(path, obj)
 	if p := functionIn(member(obj, "prototype")); p != nil && m.first(p) {
 		m.adoptMembers(path+".prototype", p)
+	}
+	if strings.HasSuffix(path, "Array") && path != "Array" { // what its buffers lead to
+		m.vm.Get("ArrayBuffer")
 	}
 	if parent := obj.Prototype(); parent != nil && len(path) > 5 && path[len(path)-5:] == "Array" && m.first(parent) {
 		m.adoptMembers("TypedArray", parent)
