@@ -82,8 +82,8 @@ func TestS61RunawaysEnd(t *testing.T) {
 		"look-ahead":             {`module.exports = () => /^(?!x)(a|aa)+$/.test('a'.repeat(60) + 'b')`, script.Timeout},
 		"shift":                  {`module.exports = (ctx) => { let n = ctx.n; n <<= 1n << 40n; return 1n }`, script.Exception},
 		"Function":               {`module.exports = () => Function('return 1')()`, script.Exception},
-		"AsyncFunction":          {`module.exports = () => (async () => {}).constructor('return 1')()`, script.Exception},
-		"GeneratorFunction":      {`module.exports = () => (function* () {}).constructor('return 1')()`, script.Exception},
+		"pattern by its name":    {`module.exports = () => new globalThis['Reg' + 'Exp']('^(?!x)(a|aa)+$').test('a'.repeat(60) + 'b')`, script.Timeout},
+		"pattern of a text":      {`module.exports = () => ('a'.repeat(60) + 'b')['ma' + 'tch']('^(?!x)(a|aa)+$')`, script.Timeout},
 		"stuck":                  {`module.exports = () => new Promise(() => {})`, script.Exception},
 		"many timers":            {`module.exports = () => { for (;;) setTimeout(() => {}, 1e6) }`, script.Exception},
 		"many calls":             {`module.exports = () => { for (;;) db.collection('x').find() }`, script.Exception},
@@ -98,6 +98,43 @@ func TestS61RunawaysEnd(t *testing.T) {
 			_, err := e.Run(t.Context(), script.Call{Program: compile(t, c.text), Host: h, Limits: script.Limits{Timeout: timeout, Memory: 8 << 30}, Ctx: []script.Member{{Name: "n", Value: int64(1) << 60}, {Name: "doc", Value: bson.D{{Key: "a", Value: 1}}}}})
 			if got := reason(err); got != c.want {
 				t.Errorf("got %v, want %v: %v", got, c.want, err)
+			}
+		})
+	}
+}
+
+// TestS61BuiltinsOfLiterals comes to built-ins by what a literal makes, which names no global.
+func TestS61BuiltinsOfLiterals(t *testing.T) {
+	t.Parallel()
+	here, worker := engine(t), workerEngine(t)
+	for name, c := range map[string]struct {
+		text string
+		want script.Reason
+	}{
+		"AsyncFunction":          {`module.exports = () => (async () => {}).constructor('return 1')()`, script.Exception},
+		"GeneratorFunction":      {`module.exports = () => (function* () {}).constructor('return 1')()`, script.Exception},
+		"AsyncFunction, method":  {`module.exports = () => ({ async m() {} }).m['const' + 'ructor']('return 1')()`, script.Exception},
+		"AsyncFunction, module":  {`export default () => Object.getPrototypeOf(class { static async m() {} }.m).constructor('return 1')()`, script.Exception},
+		"generator, method":      {`module.exports = () => ({ *m() {} }).m['const' + 'ructor']('return 1')()`, script.Exception},
+		"generator, class":       {`export default () => class { static *m() {} }.m.constructor('return 1')()`, script.Exception},
+		"Function of a method":   {`module.exports = () => 'x'.trim['const' + 'ructor']('for(;;);')()`, script.Exception},
+		"String of a text":       {`module.exports = () => ''['const' + 'ructor'].raw({ raw: { length: 2 ** 53 - 1 } })`, script.Exception},
+		"text of a text":         {`module.exports = () => ({ toString: ''['const' + 'ructor'].prototype.trim }) + ''`, script.Depth},
+		"Function of a function": {`module.exports = () => (() => {}).constructor('return 1')()`, script.Exception},
+		"Function of an object":  {`module.exports = () => ({}).constructor.constructor('return 1')()`, script.Exception},
+		"Function of ctx":        {`module.exports = (ctx) => ctx.error.constructor('return 1')()`, script.Exception},
+		"Array of a list":        {`module.exports = () => [].constructor(1e9)`, script.Exception},
+		"BigInt of a number":     {`module.exports = () => (1n).constructor('9'.repeat(1e6))`, script.Exception},
+		"buffer of a buffer":     {`module.exports = () => new (new Uint8Array(1).buffer.constructor)(512 << 20).byteLength`, script.Exception},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := compile(t, c.text)
+			for in, e := range map[string]*script.Engine{"this process": here, "a worker": worker} {
+				_, err := e.Run(t.Context(), script.Call{Project: "p", Program: p, Isolate: e == worker, Limits: script.Limits{Timeout: time.Minute}})
+				if got := reason(err); got != c.want {
+					t.Errorf("in %s: got %v, want %v: %v", in, got, c.want, err)
+				}
 			}
 		})
 	}
