@@ -66,10 +66,10 @@ func NewEngine(o Options) *Engine {
 		jobs: make(chan *run), quit: make(chan struct{}), active: map[int64]context.CancelFunc{}, isolated: map[string]bool{},
 	}
 	for _, m := range e.modules {
-		e.glue = append(e.glue, goja.MustCompile("svc:"+m.name, m.glue, true))
+		e.glue = append(e.glue, goja.MustCompile(glueFile+m.name, m.glue, true))
 	}
-	e.asyncSample = goja.MustCompile("svc:async", "(async () => {})", true)
-	e.generatorSample = goja.MustCompile("svc:generator", "(function* () {})", true)
+	e.asyncSample = goja.MustCompile(glueFile+"async", "(async () => {})", true)
+	e.generatorSample = goja.MustCompile(glueFile+"generator", "(function* () {})", true)
 	if e.now == nil {
 		e.now = time.Now
 	}

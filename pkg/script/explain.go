@@ -113,6 +113,9 @@ func shortenTo(s string, n int) string {
 // maxStack bounds the text of a stack trace, which a script may have written.
 const maxStack = 32 << 10
 
+// maxFrames bounds the calls that are shown of a stack.
+const maxFrames = 20
+
 // frame matches a line of goja's stack traces: "at name (file:line:column(pc))" or "at file:line:column(pc)".
 var frame = regexp.MustCompile(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\(-?\d+\)\)?$`)
 
@@ -121,7 +124,7 @@ func (r *run) place(f *Failure, stack string) {
 	var lines []string
 	for line := range strings.SplitSeq(stack[:min(len(stack), maxStack)], "\n") {
 		m := frame.FindStringSubmatch(line)
-		if m == nil || len(lines) > 20 {
+		if m == nil || len(lines) > maxFrames || strings.HasPrefix(m[2], glueFile) {
 			continue
 		}
 		at := file.Position{Filename: m[2]}

@@ -1,5 +1,8 @@
 package script
 
+// glueFile begins the names of what is ours in stacks: no place in a script.
+const glueFile = "svc:"
+
 // The JavaScript sides of the modules. Each is an expression, a function of (call, native).
 const (
 	glueDB = `(function (call) {

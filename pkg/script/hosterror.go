@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -21,8 +22,9 @@ type hostPanicError struct {
 
 func (p *hostPanicError) Error() string { return fmt.Sprintf("panic in %s: %v", p.op, p.value) }
 
-// hostError is what the script sees of an error of the Host: public text only.
-func (r *run) hostError(op string, err error) *goja.Object {
+// hostError is what the script sees of an error of the Host: public text only. Its place is where the script asked: the
+// answer comes when nothing of it runs.
+func (r *run) hostError(op string, err error, asked []goja.StackFrame) *goja.Object {
 	message, code := "internal error", "internal"
 	var fields []errs.FieldError
 	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
@@ -36,6 +38,13 @@ func (r *run) hostError(op string, err error) *goja.Object {
 	for i, f := range fields {
 		list[i] = r.plainObject(bson.D{{Key: "path", Value: f.Path}, {Key: "rule", Value: f.Rule}, {Key: "message", Value: f.Message}})
 	}
+	var stack bytes.Buffer
+	for _, frame := range asked {
+		stack.WriteString("at ")
+		frame.Write(&stack)
+		stack.WriteByte('\n')
+	}
+	_ = obj.Set("stack", stack.String())
 	_ = obj.Set("code", code)
 	_ = obj.Set("errors", r.vm.NewArray(list...))
 	if r.causes == nil {

@@ -192,12 +192,13 @@ func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goj
 		l.slots = make(chan struct{}, maxHostCalls)
 	}
 	promise, resolve, reject := r.vm.NewPromise()
+	asked := r.vm.CaptureCallStack(maxFrames, nil)
 	l.waiting++
 	l.calls.Go(func() {
 		v, err := r.askHost(op, args)
 		l.post(answer{op: op, err: err, settle: func() error {
 			if err != nil {
-				return reject(r.hostError(op, err))
+				return reject(r.hostError(op, err, asked))
 			}
 			return resolve(convert(v))
 		}})

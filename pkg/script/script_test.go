@@ -146,6 +146,25 @@ func TestErrorsHaveTheScriptsOwnPlace(t *testing.T) {
 	}
 }
 
+// TestRefusedCallsHaveThePlaceOfTheCall: the answer comes when nothing of the script runs, and the glue is no place in it.
+func TestRefusedCallsHaveThePlaceOfTheCall(t *testing.T) {
+	t.Parallel()
+	refuse := func(context.Context, bson.A) (any, error) { return nil, errs.New(errs.NotFound, "not_found", "no") }
+	h := host{"db.find": refuse, "db.begin": refuse, "http.fetch": refuse}
+	for text, line := range map[string]int{
+		"export default async () => {\n  await sleep(1)\n  await db.collection('a').find()\n}":                3,
+		"export default async () => {\n  const p = db.collection('a').find()\n  await sleep(1)\n  await p\n}": 2,
+		"export default async () => {\n\n\n  await http.fetch('http://a')\n}":                                 4,
+		"export default async () => {\n  await db.transaction(async () => {})\n}":                             2,
+		"export default () => {\n\n  db.collection('a').insert({s: Symbol()})\n}":                             3,
+	} {
+		_, err := engine(t).Run(t.Context(), script.Call{Program: compile(t, text), Host: h})
+		if f := failure(t, err); f.Script != "hook.js" || f.Line != line || strings.Contains(f.Stack, "svc:") {
+			t.Errorf("%s: %+v", text, f)
+		}
+	}
+}
+
 func TestThrown(t *testing.T) {
 	t.Parallel()
 	p := compile(t, `module.exports = async (ctx) => { throw ctx.error(409, 'taken', [{path: 'slug', message: 'is taken'}, 'more']) }`)

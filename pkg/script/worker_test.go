@@ -91,7 +91,7 @@ func TestWorker(t *testing.T) {
 
 	_, err := e.Run(t.Context(), script.Call{Project: "p", Isolate: true, Host: h, Program: compile(t, "\n\nexport default async () => { await db.collection('x').insert({}) }")})
 	f := failure(t, err)
-	if f.Reason != script.Exception || !errors.Is(f, cause) {
+	if f.Reason != script.Exception || !errors.Is(f, cause) || f.Line != 3 {
 		t.Errorf("got %+v", f)
 	}
 	_, err = e.Run(t.Context(), script.Call{Project: "p", Isolate: true, Program: compile(t, "\n\nexport default () => { null.x }")})
