@@ -1,7 +1,6 @@
 package actions
 
 import (
-	"context"
 	"encoding/hex"
 	"log/slog"
 	"maps"
@@ -17,14 +16,9 @@ import (
 	"github.com/svcctl/svc/pkg/script"
 )
 
-// Engine runs programs. *script.Engine does.
-type Engine interface {
-	Run(ctx context.Context, c script.Call) (script.Result, error)
-}
-
 // Options of a Service.
 type Options struct {
-	Engine Engine          // required
+	Engine hooks.Engine    // required
 	Runs   *operation.Runs // required
 	Audit  *audit.Logs     // required
 	// Host gives what a script of a project reaches, on behalf of a caller. One that has a method Close is told when the

@@ -3,8 +3,6 @@ package actions
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -100,18 +98,14 @@ func (s *Service) execution(c *Call, m *project.ActionMethod, in input) *executi
 	if in.data != nil {
 		data = in.data
 	}
-	lang := any(nil)
-	if c.Request.Lang != "" {
-		lang = c.Request.Lang
-	}
 	x.common = []script.Member{
 		{Name: "method", Value: strings.ToUpper(c.Method.String())},
 		{Name: "query", Value: in.query},
-		{Name: "headers", Value: c.Request.HeadersOf()},
+		{Name: "headers", Value: hooks.HeadersOf(c.Request)},
 		{Name: "user", Value: hooks.UserOf(c.Principal)},
-		{Name: "project", Value: bson.D{{Key: "namespace", Value: c.Project.Namespace}, {Key: "generation", Value: c.Project.Generation}}},
+		{Name: "project", Value: hooks.ProjectOf(c.Project)},
 		{Name: "action", Value: c.Action.Name},
-		{Name: "lang", Value: lang},
+		{Name: "lang", Value: hooks.LangOf(c.Request)},
 		{Name: "now", Value: s.now()},
 		{Name: "data", Value: data},
 	}
@@ -204,9 +198,8 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none",
 		Env:     x.s.opts.Env(p),
 		Host:    x.s.opts.Host(p, x.call.Principal, x.call.Request, sc.Program.Name(), x.live),
-		Log: func(l script.Line) {
-			x.s.log.LogAttrs(ctx, levelOf(l.Level), "script", append(x.where(stage), slog.String("script", sc.Program.Name()), slog.String("message", l.Message))...)
-		},
+		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), x.where(stage)),
+
 		Progress: func(any) {}, // a sync call has nobody to tell
 	}
 	if x.live != nil {
@@ -225,22 +218,8 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 	return result, nil
 }
 
-// failed is the error for the caller of a script that gave none, and logs what they are not told.
 func (x *execution) failed(ctx context.Context, stage string, err error) error {
-	if thrown, ok := errors.AsType[*script.Thrown](err); ok {
-		return hooks.Thrown(thrown)
-	}
-	f, ok := errors.AsType[*script.Failure](err)
-	if !ok {
-		return errs.Wrap(err, "run a script")
-	}
-	report, out := hooks.Failed(f)
-	if report {
-		x.s.log.LogAttrs(ctx, slog.LevelError, "script failed", append(x.where(stage),
-			slog.String("at", fmt.Sprintf("%s:%d:%d", f.Script, f.Line, f.Column)), slog.String("reason", string(f.Reason)),
-			slog.String("error", f.Message), slog.String("stack", f.Stack))...)
-	}
-	return out
+	return hooks.Fail(ctx, x.s.log, err, x.where(stage))
 }
 
 // where names the call in the log.
@@ -253,14 +232,6 @@ func (x *execution) where(stage string) []slog.Attr {
 		out = append(out, slog.String("run", x.live.Run().ID))
 	}
 	return out
-}
-
-func levelOf(name string) slog.Level {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(name)); err != nil {
-		return slog.LevelInfo
-	}
-	return l
 }
 
 // newResponse is ctx.response before the script touches it.

@@ -38,7 +38,7 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 	result, err := r.engine.Run(ctx, script.Call{
 		Project: call.Project.Namespace, Program: call.Job.Script.Program,
 		Ctx: []script.Member{
-			{Name: "project", Value: bson.D{{Key: "namespace", Value: call.Project.Namespace}, {Key: "generation", Value: call.Project.Generation}}},
+			{Name: "project", Value: hooks.ProjectOf(call.Project)},
 			{Name: "job", Value: job},
 			{Name: "now", Value: run.Run().StartedAt},
 			{Name: "state", Value: bson.D{}},
@@ -46,7 +46,7 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 		Host: host, Env: r.hooks.Env(call.Project),
 		Limits:  script.Limits{Timeout: call.Job.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation != "none",
-		Log:     func(line script.Line) { run.Log(level(line.Level), line.Message) },
+		Log:     func(line script.Line) { run.Log(line.SlogLevel(), line.Message) },
 
 		Progress: func(v any) { run.Progress(operation.ProgressOf(v)) },
 	})
@@ -76,13 +76,4 @@ func (r *jobRunner) failed(ctx context.Context, call jobs.Call, run *operation.L
 		return operation.ErrTimeout.With(err)
 	}
 	return errJobScript.With(err)
-}
-
-// level reads the level of a script's log line.
-func level(name string) slog.Level {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(name)); err != nil {
-		return slog.LevelInfo
-	}
-	return l
 }

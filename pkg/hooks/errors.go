@@ -30,8 +30,8 @@ var kinds = map[int]errs.Kind{ //nolint:gochecknoglobals // never written
 	http.StatusServiceUnavailable: errs.Unavailable, http.StatusGatewayTimeout: errs.Timeout,
 }
 
-// Thrown is the error of ctx.error for the caller: what the script said, to the letter.
-func Thrown(t *script.Thrown) *errs.Error {
+// thrown is the error of ctx.error for the caller: what the script said, to the letter.
+func thrown(t *script.Thrown) *errs.Error {
 	kind, ok := kinds[t.Status]
 	if !ok {
 		kind = errs.Invalid
@@ -56,9 +56,9 @@ func AsCaller(err error) error {
 	return refusal{err}
 }
 
-// Failed is the error of a failed run for the caller: nothing of the script is in its text. report says that it is for the
+// failed is the error of a failed run for the caller: nothing of the script is in its text. report says that it is for the
 // log, too.
-func Failed(f *script.Failure) (report bool, err error) {
+func failed(f *script.Failure) (report bool, err error) {
 	if cause, ok := errors.AsType[*errs.Error](f.Cause); ok {
 		// The mark is of this script's own call: one further inside is of a script that this one's call led to.
 		if _, own := f.Cause.(refusal); own { //nolint:errorlint // as it says
@@ -71,10 +71,10 @@ func Failed(f *script.Failure) (report bool, err error) {
 			return false, cause
 		}
 	}
-	return f.Reason != script.Canceled, failed(f)
+	return f.Reason != script.Canceled, ofReason(f)
 }
 
-func failed(f *script.Failure) error {
+func ofReason(f *script.Failure) error {
 	switch f.Reason {
 	case script.Timeout:
 		return errs.New(errs.Timeout, "script_timeout", "a script of the project took too long").With(f)
@@ -102,28 +102,26 @@ func (r *Runner) Bad(ctx context.Context, op *Operation, stage, message string) 
 	return r.fail(ctx, op, stage, &script.Failure{Reason: script.Exception, Script: file, Message: message})
 }
 
-// fail turns the error of a run into the caller's, and logs what they are not told.
-func (r *Runner) fail(ctx context.Context, op *Operation, stage string, err error) error {
-	if thrown, ok := errors.AsType[*script.Thrown](err); ok {
-		return Thrown(thrown)
+// Fail turns the error of a run into the caller's, and logs what they are not told. where says which run it was.
+func Fail(ctx context.Context, log *slog.Logger, err error, where []slog.Attr) error {
+	if t, ok := errors.AsType[*script.Thrown](err); ok {
+		return thrown(t)
 	}
 	f, ok := errors.AsType[*script.Failure](err)
 	if !ok {
 		return errs.Wrap(err, "run a script")
 	}
-	report, out := Failed(f)
+	report, out := failed(f)
 	if report {
-		r.log.LogAttrs(ctx, slog.LevelError, "script failed", append(where(op, stage),
-			slog.String("at", place(f)), slog.String("reason", string(f.Reason)), slog.String("error", f.Message), slog.String("stack", f.Stack))...)
+		log.LogAttrs(ctx, slog.LevelError, "script failed", slices.Concat(where, []slog.Attr{
+			slog.String("at", f.Place()), slog.String("reason", string(f.Reason)), slog.String("error", f.Message), slog.String("stack", f.Stack),
+		})...)
 	}
 	return out
 }
 
-func place(f *script.Failure) string {
-	if f.Line == 0 {
-		return f.Script
-	}
-	return fmt.Sprintf("%s:%d:%d", f.Script, f.Line, f.Column)
+func (r *Runner) fail(ctx context.Context, op *Operation, stage string, err error) error {
+	return Fail(ctx, r.log, err, where(op, stage))
 }
 
 func where(op *Operation, stage string) []slog.Attr {
@@ -134,24 +132,15 @@ func where(op *Operation, stage string) []slog.Attr {
 	return attrs
 }
 
-// lines takes what a script logs.
-func (r *Runner) lines(ctx context.Context, op *Operation, stage, file string) func(script.Line) {
+// Lines takes what a script logs. where says which run it is.
+func Lines(ctx context.Context, log *slog.Logger, file string, where []slog.Attr) func(script.Line) {
 	return func(l script.Line) {
-		level := slog.LevelInfo
-		switch l.Level {
-		case "debug":
-			level = slog.LevelDebug
-		case "warn":
-			level = slog.LevelWarn
-		case "error":
-			level = slog.LevelError
-		}
-		r.log.LogAttrs(ctx, level, "a script says", append(where(op, stage), slog.String("script", file), slog.String("text", l.Message))...)
+		log.LogAttrs(ctx, l.SlogLevel(), "a script says", slices.Concat(where, []slog.Attr{slog.String("script", file), slog.String("text", l.Message)})...)
 	}
 }
 
-// problemsOf reads what a validate stage returned: nothing, a message, an object {path, message, rule?}, or a list of these.
-func problemsOf(v any) ([]errs.FieldError, error) {
+// Problems reads what a stage validate returned: nothing, a message, an object {path, message, rule?}, or a list of these.
+func Problems(v any) ([]errs.FieldError, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
@@ -187,7 +176,7 @@ func problemsOf(v any) ([]errs.FieldError, error) {
 	case bson.A:
 		var out []errs.FieldError
 		for _, item := range v {
-			more, err := problemsOf(item)
+			more, err := Problems(item)
 			if err != nil {
 				return nil, err
 			}

@@ -116,7 +116,7 @@ func TestErrors(t *testing.T) {
 		"canceled":             {failure(script.Canceled, nil), errs.Unavailable, "canceled", 0, 0},
 		"the store is down":    {failure(script.Exception, down), errs.Unavailable, "store_down", 0, 0},
 		"what it wrote is bad": {failure(script.Exception, errs.Validation(nil)), errs.Internal, "script_failed", 0, 0},
-		"a hook behind it":     {failure(script.Exception, hooks.Thrown(&script.Thrown{Status: 409, Message: "m"})), errs.Conflict, "script_error", 409, 0},
+		"a hook behind it":     {failure(script.Exception, &errs.Error{Kind: errs.Conflict, Code: hooks.CodeThrown, Message: "m", Status: 409}), errs.Conflict, "script_error", 409, 0},
 		"anything else":        {errors.New("secret"), errs.Internal, "internal", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/script"
 )
 
-// The names that logs and metrics have for scripts that are no hooks.
+// The names that logs and metrics have for scripts that are no hooks. These have no modules that reach out.
 const (
 	ruleFilter    = "filter"
 	ruleEval      = "eval"
@@ -24,7 +23,7 @@ const (
 func (r *Runner) Filter(ctx context.Context, op *Operation, s *project.Script) (bson.D, error) {
 	c := r.call(ctx, op, ruleFilter, s)
 	c.Ctx = op.members(ruleFilter)
-	result, err := r.runRule(ctx, op, ruleFilter, c)
+	result, err := r.execute(ctx, op, ruleFilter, c)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func (r *Runner) Eval(ctx context.Context, op *Operation, e project.Eval, docs [
 			c.Each[i] = []script.Member{{Name: "doc", Value: doc}}
 		}
 	}
-	result, err := r.runRule(ctx, op, ruleEval, c)
+	result, err := r.execute(ctx, op, ruleEval, c)
 	out := make([]bool, len(docs))
 	switch {
 	case err != nil && len(docs) > 1 && errs.From(err).Code == codeFailed: // which one was it?
@@ -80,11 +79,11 @@ func (r *Runner) Validate(ctx context.Context, op *Operation, s *project.Script,
 	c.Args = []any{value}
 	c.Ctx = append(append([]script.Member{}, op.members(ruleValidator)...),
 		script.Member{Name: "path", Value: path}, script.Member{Name: "doc", Value: doc})
-	result, err := r.runRule(ctx, op, ruleValidator, c)
+	result, err := r.execute(ctx, op, ruleValidator, c)
 	if err != nil {
 		return "", err
 	}
-	problems, err := problemsOf(result.Value)
+	problems, err := Problems(result.Value)
 	switch {
 	case err != nil:
 		return "", r.fail(ctx, op, ruleValidator, &script.Failure{
@@ -94,20 +93,6 @@ func (r *Runner) Validate(ctx context.Context, op *Operation, s *project.Script,
 		return "", nil
 	}
 	return problems[0].Message, nil
-}
-
-// runRule runs a script that is no hook. It has no modules that reach out.
-func (r *Runner) runRule(ctx context.Context, op *Operation, rule string, c script.Call) (script.Result, error) {
-	start := time.Now()
-	result, err := r.opts.Engine.Run(ctx, c)
-	r.metrics.ran(op, rule, time.Since(start), err)
-	if r.opts.Recorder != nil {
-		r.opts.Recorder.HookRan(op.Project.Namespace, op.Collection.Name, rule, c.Program.Name(), err)
-	}
-	if err != nil {
-		return result, r.fail(ctx, op, rule, err)
-	}
-	return result, nil
 }
 
 // truthy says whether a value counts as true in JavaScript.

@@ -129,12 +129,12 @@ func (op *Operation) members(stage string) []script.Member {
 			{Name: "stage"},
 			{Name: "state", Out: true},
 			{Name: "method", Value: op.Method},
-			{Name: "query", Value: queryOf(req.Query)},
-			{Name: "headers", Value: headersOf(req.Headers)},
+			{Name: "query", Value: flat(req.Query, false)},
+			{Name: "headers", Value: HeadersOf(req)},
 			{Name: "user", Value: UserOf(op.Principal)},
-			{Name: "project", Value: bson.D{{Key: "namespace", Value: op.Project.Namespace}, {Key: "generation", Value: op.Project.Generation}}},
+			{Name: "project", Value: ProjectOf(op.Project)},
 			{Name: "collection", Value: op.Collection.Name},
-			{Name: "lang", Value: orNull(req.Lang)},
+			{Name: "lang", Value: LangOf(req)},
 			{Name: "now", Value: op.Now},
 		}
 	}
@@ -147,6 +147,14 @@ func (op *Operation) requestID() string {
 		return ""
 	}
 	return op.Request.ID
+}
+
+// LangOf is the language of a request as scripts see it: null is none.
+func LangOf(r *Request) any { return orNull(r.Lang) }
+
+// ProjectOf is a project as scripts see it.
+func ProjectOf(p *project.Project) bson.D {
+	return bson.D{{Key: "namespace", Value: p.Namespace}, {Key: "generation", Value: p.Generation}}
 }
 
 func orNull(s string) any {
@@ -185,20 +193,18 @@ var secretNames = map[string]bool{ //nolint:gochecknoglobals // never written
 	"authorization": true, "cookie": true, "token": true, "x-auth-token": true, "x-admin-token": true, "proxy-authorization": true,
 }
 
-func queryOf(q url.Values) bson.D { return flat(q) }
+// HeadersOf are the headers of a request as scripts see them: in lower case, without credentials.
+func HeadersOf(r *Request) bson.D { return flat(r.Headers, true) }
 
-func headersOf(h http.Header) bson.D { return flat(h) }
-
-// flat gives names with their first value, without credentials. Names of headers are in lower case.
-func flat[M ~map[string][]string](m M) bson.D {
+// flat gives names with their first value, without credentials.
+func flat(m map[string][]string, lowerCase bool) bson.D {
 	out := make(bson.D, 0, len(m))
-	_, headers := any(m).(http.Header)
 	for name, values := range m {
 		lower := strings.ToLower(name)
 		if secretNames[lower] || len(values) == 0 {
 			continue
 		}
-		if headers {
+		if lowerCase {
 			name = lower
 		}
 		out = append(out, bson.E{Key: name, Value: values[0]})

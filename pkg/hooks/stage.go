@@ -32,7 +32,7 @@ type Outcome struct {
 	Problems []errs.FieldError // of a validate stage
 }
 
-// stages finds a stage in the table.
+// stageOf finds a stage in the table.
 func stageOf(name string) schema.HookStage {
 	group, short, _ := strings.Cut(name, ".")
 	for _, g := range schema.HookGroups() {
@@ -60,7 +60,7 @@ func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Me
 			return out, err
 		}
 		if strings.HasSuffix(name, ".validate") {
-			problems, err := problemsOf(result.Value)
+			problems, err := Problems(result.Value)
 			if err != nil {
 				return out, r.fail(ctx, op, name, &script.Failure{Reason: script.Exception, Script: s.Program.Name(), Message: err.Error()})
 			}
@@ -133,17 +133,23 @@ func (r *Runner) runHook(
 			defer closer.Close()
 		}
 	}
-	start := time.Now()
-	result, err := r.opts.Engine.Run(ctx, c)
-	r.metrics.ran(op, name, time.Since(start), err)
-	if r.opts.Recorder != nil {
-		r.opts.Recorder.HookRan(op.Project.Namespace, op.Collection.Name, name, s.Program.Name(), err)
-	}
-	if err != nil {
-		return result, r.fail(ctx, op, name, err)
-	}
+	result, err := r.execute(ctx, op, name, c)
 	if state, changed := result.Get("state"); changed {
 		op.state = state
+	}
+	return result, err
+}
+
+// execute runs a script and takes down how it went. stage is what logs and metrics call its place.
+func (r *Runner) execute(ctx context.Context, op *Operation, stage string, c script.Call) (script.Result, error) {
+	start := time.Now()
+	result, err := r.opts.Engine.Run(ctx, c)
+	r.metrics.ran(op, stage, time.Since(start), err)
+	if r.opts.Recorder != nil {
+		r.opts.Recorder.HookRan(op.Project.Namespace, op.Collection.Name, stage, c.Program.Name(), err)
+	}
+	if err != nil {
+		return script.Result{}, r.fail(ctx, op, stage, err)
 	}
 	return result, nil
 }
@@ -151,14 +157,13 @@ func (r *Runner) runHook(
 // call is a call of a script with the settings of its project.
 func (r *Runner) call(ctx context.Context, op *Operation, stage string, s *project.Script) script.Call {
 	hook := op.Project.Hook
-	c := script.Call{
+	return script.Call{
 		Project: op.Project.Namespace, Program: s.Program,
 		Limits:  script.Limits{Timeout: s.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation == "process",
-		Log:     r.lines(ctx, op, stage, s.Program.Name()),
+		Log:     Lines(ctx, r.log, s.Program.Name(), where(op, stage)),
+		Env:     r.Env(op.Project),
 	}
-	c.Env = r.Env(op.Project)
-	return c
 }
 
 // Env gives the environment variables that scripts of a project may read.

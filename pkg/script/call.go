@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -71,6 +72,15 @@ type Line struct {
 	Time    time.Time
 	Level   string
 	Message string
+}
+
+// SlogLevel is the level as logs have it.
+func (l Line) SlogLevel() slog.Level {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		return slog.LevelInfo
+	}
+	return level
 }
 
 // Result is what a run gave back. Values are Go values of the value model: bson.D, bson.A, string, int32, int64,

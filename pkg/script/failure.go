@@ -46,13 +46,16 @@ type Failure struct { //nolint:errname // the word for what a run ends with
 	RetryAfter time.Duration // of busy and suspended: when to try again
 }
 
-// Error gives the place and the message.
-func (f *Failure) Error() string {
+// Place is file:line:column, or the file alone where the line is not known.
+func (f *Failure) Place() string {
 	if f.Line == 0 {
-		return fmt.Sprintf("%s: %s: %s", f.Script, f.Reason, f.Message)
+		return f.Script
 	}
-	return fmt.Sprintf("%s:%d:%d: %s: %s", f.Script, f.Line, f.Column, f.Reason, f.Message)
+	return fmt.Sprintf("%s:%d:%d", f.Script, f.Line, f.Column)
 }
+
+// Error gives the place, the reason and the message.
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %s: %s", f.Place(), f.Reason, f.Message) }
 
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Cause }

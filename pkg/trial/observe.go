@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -73,12 +72,8 @@ func (o *observer) Run(ctx context.Context, c script.Call) (script.Result, error
 	}
 	result, err := o.engine.Run(ctx, c)
 	if f, ok := errors.AsType[*script.Failure](err); ok {
-		at := f.Script
-		if f.Line > 0 {
-			at = fmt.Sprintf("%s:%d:%d", f.Script, f.Line, f.Column)
-		}
 		o.mu.Lock()
-		o.failures = append(o.failures, report.Script{At: at, Message: string(f.Reason) + ": " + f.Message})
+		o.failures = append(o.failures, report.Script{At: f.Place(), Message: string(f.Reason) + ": " + f.Message})
 		o.mu.Unlock()
 	}
 	return result, err
