@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -67,15 +66,18 @@ collections:
   hooks: {` + group + `: {` + name + `: {type: javascript, file: hook.js}}}
 `
 	dir := t.TempDir()
-	for name, text := range map[string]string{"project.yaml": config, "hook.js": code} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	writeFiles(t, dir, map[string]string{"project.yaml": config, "hook.js": code})
 	p, problems := project.Load(dir, "project.yaml", func(string) (string, bool) { return "", false })
 	if problems.Err() {
 		t.Fatal(problems)
 	}
+	_, service := newRecords(t, time.Now)
+	return &shelf{t: t, project: p, service: service}
+}
+
+// newRecords makes the service of records over a store in memory, and what runs its scripts.
+func newRecords(t *testing.T, now func() time.Time) (*script.Engine, *records.Service) {
+	t.Helper()
 	engine := script.NewEngine(script.Options{})
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
@@ -87,8 +89,16 @@ collections:
 		t.Fatal(err)
 	}
 	st := teststore.Memory(t)
-	logs := audit.New(audit.Options{Store: st, Now: time.Now, SystemDatabase: "svc"})
-	return &shelf{t: t, project: p, service: records.New(st, time.Now, logs, runner)}
+	logs := audit.New(audit.Options{Store: st, Now: now, SystemDatabase: "svc"})
+	return engine, records.New(st, now, logs, runner)
+}
+
+// TestHookLines runs the lines of hooks.md.
+func TestHookLines(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.sample("blog", "authors")
+	d.prints(d.run(strings.Join(blocks(t, "hooks.md", "sh"), "")), `"slug":"a-loaf-of-rye"`)
 }
 
 func (s *shelf) call() *records.Call {

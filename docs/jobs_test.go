@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,41 +8,42 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/audit"
-	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
-// TestJobExample loads the config of jobs.md, and runs its script.
-func TestJobExample(t *testing.T) {
-	text, err := os.ReadFile("jobs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := func(language string) string {
-		_, rest, _ := strings.Cut(string(text), "```"+language+"\n")
-		code, _, _ := strings.Cut(rest, "```")
-		return code
-	}
-	config := "namespace: blog\n" + block("yaml") + `
+// jobFiles is the project of jobs.md.
+func jobFiles(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{
+		"project.yaml": "namespace: blog\n" + blocks(t, "jobs.md", "yaml")[0] + `
 collections:
 - name: articles
   fields: [{name: draft, type: boolean}]
   permissions: {public: {methods: {}}, user: {methods: {}}}
-`
-	dir := t.TempDir()
-	for name, text := range map[string]string{"project.yaml": config, "jobs/cleanup.js": block("js"), "jobs/import.js": "module.exports = () => {}"} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+`,
+		"jobs/cleanup.js": blocks(t, "jobs.md", "js")[0],
+		"jobs/import.js":  "module.exports = () => {}",
 	}
+}
+
+// TestJobLines runs the lines of jobs.md against its project.
+func TestJobLines(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	writeFiles(t, filepath.Join(d.dir, "projects", "blog"), jobFiles(t))
+	d.register("blog")
+	printed := d.run(strings.Join(blocks(t, "jobs.md", "sh"), ""))
+	d.prints(printed, "cleanup", "import-once", "removed 0 drafts", "succeeded")
+}
+
+// TestJobExample loads the config of jobs.md, and runs its script.
+func TestJobExample(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFiles(t, dir, jobFiles(t))
 	p, problems := project.Load(dir, "project.yaml", func(string) (string, bool) { return "", false })
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -52,18 +52,8 @@ collections:
 		t.Errorf("jobs %+v, %+v", a, b)
 	}
 
-	engine := script.NewEngine(script.Options{})
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	runner, err := hooks.New(hooks.Options{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, now := teststore.Memory(t), teststore.NewClock(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC))
-	service := records.New(st, now.Now, audit.New(audit.Options{Store: st, Now: now.Now, SystemDatabase: "svc"}), runner)
+	now := teststore.NewClock(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC))
+	engine, service := newRecords(t, now.Now)
 	host := service.Host(p, records.Caller{}, "jobs/cleanup.js")
 	defer host.Close()
 	for range 3 { // drafts of March, April and May

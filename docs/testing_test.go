@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -18,14 +17,8 @@ func TestTestingExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, block := range regexp.MustCompile("(?s)```(?:yaml|js)\n(?:#|//) ([^\n]+)\n(.*?)```").FindAllSubmatch(text, -1) {
-		path := filepath.Join(dir, filepath.FromSlash(string(block[1])))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, block[2], 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for _, block := range regexp.MustCompile("(?s)```(?:yaml|js)\n(?:#|//) ([^\n]+)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		writeFiles(t, dir, map[string]string{block[1]: block[2]})
 	}
 	var end *report.End
 	err = trial.Run(t.Context(), trial.Options{Dir: dir, Entry: "project.yaml", Emit: func(e report.Event) error {
