@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/svcctl/svc/pkg/hooks"
 )
 
@@ -16,7 +18,7 @@ func TestTypesOfTheSamples(t *testing.T) {
 		path := filepath.Join("..", "..", "projects", name, "svc.d.ts")
 		got, err := os.ReadFile(path)
 		if err != nil || string(got) != hooks.Types() {
-			t.Errorf("%s is not what svcctl project types writes (%v)", path, err)
+			t.Errorf("%s is not what svcctl project types writes; make samples does (%v):\n%s", path, err, cmp.Diff(string(got), hooks.Types()))
 		}
 	}
 	if !strings.Contains(hooks.Types(), "interface PostBind") {

@@ -3,11 +3,8 @@ package hooks_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,26 +20,6 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// The types for editors are what the tables say.
-func TestTypes(t *testing.T) {
-	t.Parallel()
-	golden := filepath.Join("testdata", "svc.d.ts")
-	if *update {
-		if err := os.WriteFile(golden, []byte(hooks.Types()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), hooks.Types()); diff != "" {
-		t.Errorf("(-golden +got):\n%s", diff)
-	}
-}
 
 // Every member that a stage names is described, and what a stage may replace is there or made by it.
 func TestStageTable(t *testing.T) {
