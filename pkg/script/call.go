@@ -30,7 +30,15 @@ type Call struct {
 type Member struct {
 	Name  string
 	Value any
-	Out   bool // give it back in Result.Out if the script has changed it
+	Make  func() any // makes the value instead, each time that a script touches it first; such a member can't be Out
+	Out   bool       // give it back in Result.Out if the script has changed it
+}
+
+func (m *Member) value() any {
+	if m.Make != nil {
+		return m.Make()
+	}
+	return m.Value
 }
 
 // Host is what scripts reach of the outside. args and the answer are BSON values as in Member. A call may come from any

@@ -6,46 +6,52 @@ import (
 
 // contextObject is ctx. Its members are converted when the script first touches them.
 type contextObject struct {
-	r       *run
-	object  *goja.Object
-	members []contextMember
+	r      *run
+	object *goja.Object
+	given  [2][]Member  // of the call, and more
+	values []goja.Value // of given, one list behind the other; nil: not converted yet
+	added  []addedMember
 }
 
-type contextMember struct {
-	Member
-	v     goja.Value // nil: not converted yet
-	added bool       // by the script
+// addedMember is a member that the script has added.
+type addedMember struct {
+	name string
+	v    goja.Value
 }
 
 // newContext makes a ctx of the call's members and more.
 func (r *run) newContext(more []Member) *contextObject {
-	c := &contextObject{r: r, members: make([]contextMember, 0, len(r.call.Ctx)+len(more)+2)}
-	for _, m := range r.call.Ctx {
-		c.members = append(c.members, contextMember{Member: m})
-	}
-	for _, m := range more {
-		c.members = append(c.members, contextMember{Member: m})
-	}
+	c := &contextObject{r: r, given: [2][]Member{r.call.Ctx, more}, values: make([]goja.Value, len(r.call.Ctx)+len(more))}
 	c.object = r.vm.NewDynamicObject(c)
 	return c
 }
 
-func (c *contextObject) find(name string) *contextMember {
-	for i := range c.members {
-		if c.members[i].Name == name {
-			return &c.members[i]
+// find gives the place of a member's value, and the member unless the script has added it.
+func (c *contextObject) find(name string) (v *goja.Value, m *Member) {
+	at := 0
+	for _, list := range c.given {
+		for i := range list {
+			if list[i].Name == name {
+				return &c.values[at+i], &list[i]
+			}
+		}
+		at += len(list)
+	}
+	for i := range c.added {
+		if c.added[i].name == name {
+			return &c.added[i].v, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Get gives a member of ctx.
 func (c *contextObject) Get(name string) goja.Value {
-	if m := c.find(name); m != nil {
-		if m.v == nil {
-			m.v = c.r.js(m.Value)
+	if v, m := c.find(name); v != nil {
+		if *v == nil {
+			*v = c.r.js(m.value())
 		}
-		return m.v
+		return *v
 	}
 	var v goja.Value
 	switch name {
@@ -67,32 +73,38 @@ func (c *contextObject) Get(name string) goja.Value {
 
 // Set sets a member of ctx.
 func (c *contextObject) Set(name string, v goja.Value) bool {
-	if m := c.find(name); m != nil {
-		m.v = v
+	if at, _ := c.find(name); at != nil {
+		*at = v
 		return true
 	}
-	c.members = append(c.members, contextMember{Member: Member{Name: name}, v: v, added: true})
+	c.added = append(c.added, addedMember{name: name, v: v})
 	return true
 }
 
 // Has says whether ctx has a member.
 func (c *contextObject) Has(name string) bool {
-	return c.find(name) != nil || name == "error" || name == "log" || name == "progress" && c.r.call.Progress != nil
+	v, _ := c.find(name)
+	return v != nil || name == "error" || name == "log" || name == "progress" && c.r.call.Progress != nil
 }
 
 // Delete takes a member out: it is undefined from then on.
 func (c *contextObject) Delete(name string) bool {
-	if m := c.find(name); m != nil {
-		m.v = goja.Undefined()
+	if v, _ := c.find(name); v != nil {
+		*v = goja.Undefined()
 	}
 	return true
 }
 
 // Keys lists the members.
 func (c *contextObject) Keys() []string {
-	keys := make([]string, len(c.members))
-	for i := range c.members {
-		keys[i] = c.members[i].Name
+	keys := make([]string, 0, len(c.values)+len(c.added))
+	for _, list := range c.given {
+		for i := range list {
+			keys = append(keys, list[i].Name)
+		}
+	}
+	for i := range c.added {
+		keys = append(keys, c.added[i].name)
 	}
 	return keys
 }
@@ -100,20 +112,23 @@ func (c *contextObject) Keys() []string {
 // collect gives the Out members that the script has changed.
 func (c *contextObject) collect(o *out) (map[string]any, error) {
 	var changed map[string]any
-	for i := range c.members {
-		m := &c.members[i]
-		if !m.Out || m.v == nil {
-			continue
-		}
-		v, same, err := o.value(m.v, m.Value, true, 0)
-		if err != nil {
-			return nil, inMember("ctx."+m.Name, err)
-		}
-		if !same {
-			if changed == nil {
-				changed = map[string]any{}
+	for i, list := range c.given {
+		values := c.values[i*len(c.given[0]):]
+		for j := range list {
+			m := &list[j]
+			if !m.Out || values[j] == nil {
+				continue
 			}
-			changed[m.Name] = v
+			v, same, err := o.value(values[j], m.Value, true, 0)
+			if err != nil {
+				return nil, inMember("ctx."+m.Name, err)
+			}
+			if !same {
+				if changed == nil {
+					changed = map[string]any{}
+				}
+				changed[m.Name] = v
+			}
 		}
 	}
 	return changed, nil

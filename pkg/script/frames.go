@@ -108,7 +108,7 @@ func items(v bson.RawValue) []bson.RawValue {
 func membersFrame(members []Member) bson.A {
 	list := make(bson.A, len(members))
 	for i, m := range members {
-		list[i] = bson.D{{Key: "n", Value: m.Name}, {Key: "v", Value: m.Value}, {Key: "o", Value: m.Out}}
+		list[i] = bson.D{{Key: "n", Value: m.Name}, {Key: "v", Value: m.value()}, {Key: "o", Value: m.Out}}
 	}
 	return list
 }

@@ -150,23 +150,25 @@ func (r *run) list(n int, at func(int) any) *goja.Object {
 	return r.vm.NewArray(items...)
 }
 
-// lazy is a document as the script sees it. Members are converted when they are first read, and kept as they came
-// until then, so that what a script does not touch costs nothing and changes nothing.
+// lazy is a document as the script sees it. A member is converted when the script first touches it; what it does not touch
+// stays where it came from, costs nothing and changes nothing.
 type lazy struct {
 	r       *run
-	doc     bson.D   // where it came from: doc or raw
-	raw     bson.Raw //
-	open    bool     // members is filled
-	members []lazyMember
-	index   map[string]int // of members, once there are many
+	doc     bson.D         // where it came from: doc or raw
+	raw     bson.Raw       //
+	whole   bson.D         // the members of raw, once it is known to have many
+	index   map[string]int // of doc or whole, where there are many
+	touched []lazyMember   // a name that was deleted and set again is there twice: the later one counts
+	at      map[string]int // of touched, once there are many
 	changed bool           // members were added or deleted
 }
 
+// lazyMember is a member that the script has touched.
 type lazyMember struct {
 	name string
 	from any        // the value that came in; unset for what the script has added
 	came bool       // from is set
-	v    goja.Value // nil: not converted yet
+	v    goja.Value // nil: it was deleted
 }
 
 // manyMembers is where an index beats a search.
@@ -176,74 +178,122 @@ func (r *run) object(doc bson.D, raw bson.Raw) *goja.Object {
 	return r.vm.NewDynamicObject(&lazy{r: r, doc: doc, raw: raw})
 }
 
-func (l *lazy) load() {
-	if l.open {
-		return
-	}
-	l.open = true
-	if l.doc != nil {
-		l.members = make([]lazyMember, len(l.doc), len(l.doc)+2)
-		for i, e := range l.doc {
-			l.members[i] = lazyMember{name: e.Key, from: e.Value, came: true}
+// find finds a member that was touched.
+func (l *lazy) find(name string) *lazyMember {
+	if l.at != nil {
+		if i, ok := l.at[name]; ok {
+			return &l.touched[i]
 		}
-	} else {
-		for it := document.NewIter(l.raw); it.Next(); {
-			l.members = append(l.members, lazyMember{name: string(it.Key()), from: it.Value(), came: true})
+		return nil
+	}
+	for i := len(l.touched) - 1; i >= 0; i-- {
+		if l.touched[i].name == name {
+			return &l.touched[i]
 		}
 	}
-	l.reindex()
+	return nil
+}
+
+// touch notes a member that the script has touched.
+func (l *lazy) touch(m lazyMember) {
+	l.touched = append(l.touched, m)
+	if l.at != nil {
+		l.at[m.name] = len(l.touched) - 1
+	} else if len(l.touched) > manyMembers {
+		l.reindex()
+	}
 }
 
 func (l *lazy) reindex() {
-	if len(l.members) <= manyMembers {
-		l.index = nil
-		return
-	}
-	l.index = make(map[string]int, len(l.members))
-	for i := range l.members {
-		l.index[l.members[i].name] = i
+	l.at = make(map[string]int, 2*len(l.touched))
+	for i := range l.touched {
+		l.at[l.touched[i].name] = i
 	}
 }
 
-func (l *lazy) find(name string) int {
-	l.load()
+// original finds a member of what came in.
+func (l *lazy) original(name string) (from any, ok bool) {
+	if l.raw != nil && l.whole == nil {
+		n := 0
+		for it := document.NewIter(l.raw); it.Next(); {
+			if string(it.Key()) == name {
+				return it.Value(), true
+			}
+			n++
+		}
+		if n > manyMembers {
+			l.whole = l.members()
+		}
+		return nil, false
+	}
+	doc := l.doc
+	if l.raw != nil {
+		doc = l.whole
+	}
+	if l.index == nil && len(doc) > manyMembers {
+		l.index = make(map[string]int, len(doc))
+		for i := len(doc) - 1; i >= 0; i-- { // the first of a name counts
+			l.index[doc[i].Key] = i
+		}
+	}
 	if l.index != nil {
 		if i, ok := l.index[name]; ok {
-			return i
+			return doc[i].Value, true
 		}
-		return -1
+		return nil, false
 	}
-	for i := range l.members {
-		if l.members[i].name == name {
-			return i
+	for i := range doc {
+		if doc[i].Key == name {
+			return doc[i].Value, true
 		}
 	}
-	return -1
+	return nil, false
+}
+
+// members are those that came in, in their order. Values of an encoded document are encoded, too.
+func (l *lazy) members() bson.D {
+	if l.raw == nil {
+		return l.doc
+	}
+	if l.whole != nil {
+		return l.whole
+	}
+	whole := bson.D{}
+	for it := document.NewIter(l.raw); it.Next(); {
+		whole = append(whole, bson.E{Key: string(it.Key()), Value: it.Value()})
+	}
+	return whole
 }
 
 // Get gives a member, nil if there is none. A record has id beside _id.
 func (l *lazy) Get(name string) goja.Value {
-	i := l.find(name)
-	if i < 0 {
+	if m := l.find(name); m != nil {
+		if m.v == nil && name == "id" {
+			return l.id()
+		}
+		return m.v
+	}
+	from, ok := l.original(name)
+	if !ok {
 		if name == "id" {
 			return l.id()
 		}
 		return nil
 	}
-	m := &l.members[i]
-	if m.v == nil {
-		m.v = l.r.js(m.from)
-	}
-	return m.v
+	v := l.r.js(from)
+	l.touch(lazyMember{name: name, from: from, came: true, v: v})
+	return v
 }
 
-// id is the hex form of an _id that is an ObjectID.
+// id is the hex form of an _id that came as an ObjectID.
 func (l *lazy) id() goja.Value {
-	i := l.find("_id")
-	if i < 0 {
+	if m := l.find("_id"); m != nil && m.v == nil {
 		return nil
 	}
-	from := l.members[i].from
+	from, ok := l.original("_id")
+	if !ok {
+		return nil
+	}
 	if raw, ok := from.(bson.RawValue); ok {
 		from = document.Decode(raw)
 	}
@@ -255,41 +305,85 @@ func (l *lazy) id() goja.Value {
 
 // Set sets a member.
 func (l *lazy) Set(name string, v goja.Value) bool {
-	if i := l.find(name); i >= 0 {
-		l.members[i].v = v
+	m := l.find(name)
+	if m != nil && m.v != nil {
+		m.v = v
 		return true
 	}
-	l.changed = true
-	l.members = append(l.members, lazyMember{name: name, v: v})
-	if l.index != nil {
-		l.index[name] = len(l.members) - 1
-	} else if len(l.members) > manyMembers {
-		l.reindex()
+	if m == nil {
+		if from, ok := l.original(name); ok {
+			l.touch(lazyMember{name: name, from: from, came: true, v: v})
+			return true
+		}
 	}
+	l.changed = true
+	l.touch(lazyMember{name: name, v: v})
 	return true
 }
 
 // Has says whether there is such a member.
 func (l *lazy) Has(name string) bool {
-	return l.find(name) >= 0 || name == "id" && l.id() != nil
+	m := l.find(name)
+	if m != nil && m.v != nil {
+		return true
+	}
+	if m == nil {
+		if _, ok := l.original(name); ok {
+			return true
+		}
+	}
+	return name == "id" && l.id() != nil
 }
 
 // Delete takes a member out.
 func (l *lazy) Delete(name string) bool {
-	if i := l.find(name); i >= 0 {
+	m := l.find(name)
+	switch {
+	case m == nil:
+		if from, ok := l.original(name); ok {
+			l.changed = true
+			l.touch(lazyMember{name: name, from: from, came: true})
+		}
+	case m.came:
 		l.changed = true
-		l.members = slices.Delete(l.members, i, i+1)
-		l.reindex()
+		m.v = nil
+	default:
+		l.touched = slices.DeleteFunc(l.touched, func(m lazyMember) bool { return m.name == name && !m.came })
+		if l.at != nil {
+			l.reindex()
+		}
 	}
 	return true
 }
 
+// each goes through the members, in their order. m is nil for one that was not touched, from is what it came as.
+func (l *lazy) each(f func(name string, from any, m *lazyMember) error) error {
+	for _, e := range l.members() {
+		m := l.find(e.Key)
+		if m != nil && (!m.came || m.v == nil) {
+			continue
+		}
+		if err := f(e.Key, e.Value, m); err != nil {
+			return err
+		}
+	}
+	for i := range l.touched {
+		if m := &l.touched[i]; !m.came {
+			if err := f(m.name, nil, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Keys lists the members.
 func (l *lazy) Keys() []string {
-	l.load()
-	keys := make([]string, len(l.members))
-	for i := range l.members {
-		keys[i] = l.members[i].name
-	}
+	keys := make([]string, 0, len(l.doc)+len(l.touched))
+	_ = l.each(func(name string, _ any, _ *lazyMember) error { // it gives no error
+		keys = append(keys, name)
+		return nil
+	})
 	return keys
 }
+

@@ -283,35 +283,35 @@ func (l *lazy) is(from any) bool {
 
 // document converts a document back. What the script did not touch is taken from where it came from.
 func (o *out) document(l *lazy, depth int) (result any, changed bool, err error) {
-	if !l.open {
-		if l.doc != nil {
+	if len(l.touched) == 0 {
+		if l.raw == nil {
 			return l.doc, false, o.spend(0)
 		}
 		return document.Decode(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: l.raw}), false, o.spend(len(l.raw))
 	}
 	changed = l.changed
-	doc := make(bson.D, 0, len(l.members))
-	for i := range l.members {
-		m := &l.members[i]
-		if m.v == nil {
-			doc = append(doc, bson.E{Key: m.name, Value: untouched(m.from)})
-			continue
+	doc := make(bson.D, 0, len(l.doc)+len(l.touched))
+	err = l.each(func(name string, from any, m *lazyMember) error {
+		if m == nil {
+			doc = append(doc, bson.E{Key: name, Value: untouched(from)})
+			return nil
 		}
 		if goja.IsUndefined(m.v) {
 			changed = true
-			continue
+			return nil
 		}
-		if err := o.spend(len(m.name)); err != nil {
-			return nil, false, err
+		if err := o.spend(len(name)); err != nil {
+			return err
 		}
 		v, same, err := o.value(m.v, m.from, m.came, depth+1)
 		if err != nil {
-			return nil, false, inMember(m.name, err)
+			return inMember(name, err)
 		}
 		changed = changed || !same
-		doc = append(doc, bson.E{Key: m.name, Value: v})
-	}
-	return doc, changed, nil
+		doc = append(doc, bson.E{Key: name, Value: v})
+		return nil
+	})
+	return doc, changed, err
 }
 
 func untouched(from any) any {

@@ -24,6 +24,7 @@ func Attach(vm *goja.Runtime) *Meter {
 	Install()
 	m := &Meter{vm: vm}
 	vm.SetAsyncContextTracker(m)
+	m.prepareTexts()
 	return m
 }
 

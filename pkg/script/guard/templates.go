@@ -26,6 +26,7 @@ type factory = func(*goja.Runtime) goja.Value
 // insides is where goja keeps what it does not export; see find.
 type insides struct {
 	tracker  uintptr // in Runtime: asyncContextTracker
+	text     uintptr // in Runtime: stringSingleton
 	self     uintptr // in Object: self
 	property uintptr // the type word of *valueProperty as a Value
 	value    uintptr // in valueProperty
@@ -170,6 +171,7 @@ func wrapTemplates() {
 	setMatchTimeout()
 	in.tracker = offset(reflect.TypeFor[goja.Runtime](), "asyncContextTracker", reflect.TypeFor[goja.AsyncContextTracker]())
 	in.self = offset(reflect.TypeFor[goja.Object](), "self", nil)
+	in.text = offset(reflect.TypeFor[goja.Runtime](), "stringSingleton", implementation(vm.ToValue("").ToObject(vm)).Type())
 	global := vm.GlobalObject()
 	top := templateOf(global)
 	if top == nil {
@@ -208,6 +210,13 @@ func wrapTemplates() {
 	}
 	wrap("", top)
 	top.remove("Proxy", "GoError", "eval") // what the limits could not be kept with
+}
+
+// prepareTexts gives a runtime the object that it reads the members of texts through. goja would make the constructor
+// String for it, with its members, which costs a fifth of a short run.
+func (m *Meter) prepareTexts() {
+	text := m.vm.ToValue("").ToObject(m.vm)
+	*at[unsafe.Pointer](unsafe.Pointer(m.vm), in.text) = selfOf(text).data //nolint:gosec // the point of this file
 }
 
 // around gives a global with what belongs to it: its prototype member, and what it inherits from where that is no global.
