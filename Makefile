@@ -14,7 +14,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-audit bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-audit bench-hooks bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -37,6 +37,10 @@ bench-login: build ## Measure what credentials cost a read, and what 500 garbage
 
 bench-audit: build ## Measure what the audit log costs a write (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -what audit -svcd bin/svcd $(BENCHFLAGS)
+
+bench-hooks: build ## Measure what scripts cost creates and lists, and runs of scripts alone
+	@$(GO) run ./bench -what hooks -svcd bin/svcd $(BENCHFLAGS)
+	@$(GO) test ./pkg/script -run '^$$' -bench .
 
 bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoDB doing the same work
 	@cd bench/store && $(GO) run . $(BENCHFLAGS)
