@@ -216,15 +216,17 @@ func (l *lazy) original(name string) (from any, ok bool) {
 	if l.raw != nil && l.whole == nil {
 		n := 0
 		for it := document.NewIter(l.raw); it.Next(); {
+			if n++; n > manyMembers {
+				break
+			}
 			if string(it.Key()) == name {
 				return it.Value(), true
 			}
-			n++
 		}
-		if n > manyMembers {
-			l.whole = l.members()
+		if n <= manyMembers {
+			return nil, false
 		}
-		return nil, false
+		l.whole = l.members()
 	}
 	doc := l.doc
 	if l.raw != nil {
@@ -367,7 +369,7 @@ func (l *lazy) each(f func(name string, from any, m *lazyMember) error) error {
 			return err
 		}
 	}
-	for i := range l.touched {
+	for i := 0; i < len(l.touched); i++ { // f may run the script, which may add and delete
 		if m := &l.touched[i]; !m.came {
 			if err := f(m.name, nil, m); err != nil {
 				return err
@@ -386,4 +388,3 @@ func (l *lazy) Keys() []string {
 	})
 	return keys
 }
-
