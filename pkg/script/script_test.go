@@ -60,9 +60,22 @@ func TestForms(t *testing.T) {
 		want  any
 		out   map[string]any
 	}{
-		"module.exports": {files: files{"a.js": `module.exports = (ctx) => ctx.n + 1`}, ctx: []script.Member{{Name: "n", Value: int32(4)}}, want: int32(5)},
-		"export default": {files: files{"a.js": `export default function (ctx) { return ctx.n }`}, ctx: []script.Member{{Name: "n", Value: int64(1) << 60}}, want: int64(1) << 60},
-		"async":          {files: files{"a.js": `export default async (ctx) => { await sleep(1); return 'x' }`}, want: "x"},
+		"module.exports":    {files: files{"a.js": `module.exports = (ctx) => ctx.n + 1`}, ctx: []script.Member{{Name: "n", Value: int32(4)}}, want: int32(5)},
+		"export default":    {files: files{"a.js": `export default function (ctx) { return ctx.n }`}, ctx: []script.Member{{Name: "n", Value: int64(1) << 60}}, want: int64(1) << 60},
+		"async":             {files: files{"a.js": `export default async (ctx) => { await sleep(1); return 'x' }`}, want: "x"},
+		"made when touched": {files: files{"a.js": `module.exports = (ctx) => ctx.user.name + (ctx.user === ctx.user)`}, ctx: []script.Member{{Name: "user", Make: func() any { return bson.D{{Key: "name", Value: "ann"}} }}}, want: "anntrue"},
+		"members that come and go": {
+			files: files{"a.js": `module.exports = ({ doc }) => { delete doc.a; doc.b = 1; delete doc.b; doc.b = 2; doc.a = 3; doc.d = 4; delete doc.d; delete doc.none; return Object.keys(doc).join() + doc.d + ('c' in doc) + ('d' in doc) + doc.a }`},
+			ctx:   []script.Member{{Name: "doc", Value: bson.D{{Key: "a", Value: 1.0}, {Key: "c", Value: int64(5)}}, Out: true}},
+			want:  "c,b,aundefinedtruefalse3",
+			out:   map[string]any{"doc": bson.D{{Key: "c", Value: int64(5)}, {Key: "b", Value: int32(2)}, {Key: "a", Value: int32(3)}}},
+		},
+		"a getter that deletes": {
+			files: files{"a.js": `module.exports = ({ doc }) => { doc.x = { get y() { delete doc.z; delete doc.w; return 1 } }; doc.z = 2; doc.w = 3; return Object.keys(doc).join() }`},
+			ctx:   []script.Member{{Name: "doc", Value: bson.D{{Key: "a", Value: 1.0}}, Out: true}},
+			want:  "a,x,z,w",
+			out:   map[string]any{"doc": bson.D{{Key: "a", Value: 1.0}, {Key: "x", Value: bson.D{{Key: "y", Value: int32(1)}}}}},
+		},
 		"typescript": {
 			files: files{
 				"a.ts":     `import { twice } from './lib/m'; import data from './d.json'; export default (ctx: {n: number}): number => twice(ctx.n) + data.k`,

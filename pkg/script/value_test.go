@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,47 @@ func TestTypesAreKept(t *testing.T) {
 			} else if change == `` && result.Out != nil {
 				t.Errorf("%T is said to have changed", value)
 			}
+		}
+	}
+}
+
+// TestManyMembers touches members of documents that are too large to be searched.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	var doc, want bson.D
+	for i := range 100 {
+		e := bson.E{Key: "m" + strconv.Itoa(i), Value: int64(i)}
+		doc = append(doc, e)
+		if i%2 == 0 {
+			e.Value = int64(i + 1000)
+		}
+		if i != 6 {
+			want = append(want, e)
+		}
+	}
+	want = append(want, bson.E{Key: "new", Value: int32(1)}, bson.E{Key: "m6", Value: "again"})
+	raw, err := document.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine(t)
+	p := compile(t, `module.exports = ({ doc }) => {
+		for (let i = 98; i >= 0; i -= 2) doc['m' + i] += 1000
+		delete doc.m6
+		doc.new = 1
+		doc.m6 = 'again'
+		return [doc.m1, doc.m99, doc.none === undefined, 'm50' in doc, Object.keys(doc).length]
+	}`)
+	for _, value := range []any{doc, raw, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}} {
+		result, err := e.Run(t.Context(), script.Call{Program: p, Ctx: []script.Member{{Name: "doc", Value: value, Out: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(bson.A{int32(1), int32(99), true, true, int32(101)}, result.Value); diff != "" {
+			t.Errorf("%T: %s", value, diff)
+		}
+		if diff := cmp.Diff(want, result.Out["doc"]); diff != "" {
+			t.Errorf("%T: %s", value, diff)
 		}
 	}
 }
