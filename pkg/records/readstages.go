@@ -41,12 +41,11 @@ func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p que
 		return nil, false, err
 	}
 	for _, d := range docs {
-		raw, err := document.Marshal(publicID(d))
+		rec, err := s.made(ctx, c, access.Get, stageHandle, d, nil)
 		if err != nil {
 			return nil, false, err
 		}
-		s.tellUndeclared(ctx, c, access.Get, stageHandle, raw, nil)
-		page.Items = append(page.Items, Record{raw: raw, rev: revOf(raw), made: true})
+		page.Items = append(page.Items, rec)
 	}
 	if err := s.mask(ctx, c, g, page.Items, sel); err != nil {
 		return nil, false, err
@@ -138,16 +137,11 @@ func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id str
 	case members["result"] == nil:
 		return Record{}, false, errs.ErrNotFound
 	}
-	d, err := s.object(ctx, c, access.Get, stageHandle, members["result"])
+	made, err := s.made(ctx, c, access.Get, stageHandle, members["result"], nil)
 	if err != nil {
 		return Record{}, false, err
 	}
-	raw, err := document.Marshal(publicID(d))
-	if err != nil {
-		return Record{}, false, err
-	}
-	s.tellUndeclared(ctx, c, access.Get, stageHandle, raw, nil)
-	items := []Record{{raw: raw, rev: revOf(raw), made: true}}
+	items := []Record{made}
 	if err := s.mask(ctx, c, g, items, sel); err != nil {
 		return Record{}, false, err
 	}
@@ -175,7 +169,7 @@ func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
 	}
 	page.Items = make([]Record, len(list))
 	for i, item := range list {
-		if page.Items[i], err = s.reread(ctx, c, item, docs); err != nil {
+		if page.Items[i], err = s.made(ctx, c, access.Get, stageRead, item, docs); err != nil {
 			return err
 		}
 	}
@@ -193,21 +187,63 @@ func (s *Service) readHook(ctx context.Context, c *Call, rec *Record) error {
 		return err
 	}
 	rev := rec.rev
-	if *rec, err = s.reread(ctx, c, members["doc"], []bson.Raw{rec.raw}); err == nil && rec.rev == 0 {
+	if *rec, err = s.made(ctx, c, access.Get, stageRead, members["doc"], []bson.Raw{rec.raw}); err == nil && rec.rev == 0 {
 		rec.rev = rev
 	}
 	return err
 }
 
-// reread is a record as a hook behind the store leaves it.
-func (s *Service) reread(ctx context.Context, c *Call, v any, stored []bson.Raw) (Record, error) {
-	d, err := s.object(ctx, c, access.Get, stageRead, v)
+// made is a record as a hook made it, of stored ones or of nothing. It is not masked yet.
+func (s *Service) made(ctx context.Context, c *Call, m access.Method, stage string, v any, stored []bson.Raw) (Record, error) {
+	d, err := s.object(ctx, c, m, stage, v)
 	if err != nil {
 		return Record{}, err
 	}
 	raw, err := document.Marshal(publicID(d))
-	s.tellUndeclared(ctx, c, access.Get, stageRead, raw, stored)
-	return Record{raw: raw, rev: revOf(raw), made: true}, err
+	if err != nil {
+		return Record{}, err
+	}
+	s.tellUndeclared(ctx, c, m, stage, raw, stored)
+	return Record{raw: raw, rev: revOf(raw), made: true}, nil
+}
+
+// remade is what a stage behind an operation made of an answer, without what is hidden.
+func (s *Service) remade(ctx context.Context, c *Call, m access.Method, stage string, v any, hidden *document.PathSet) (*Record, error) {
+	rec, err := s.made(ctx, c, m, stage, v, nil)
+	if err == nil {
+		err = rec.hide(hidden)
+	}
+	return &rec, err
+}
+
+// hide leaves what is hidden out of what goes out of a record.
+func (r *Record) hide(hidden *document.PathSet) (err error) {
+	r.hidden = hidden
+	r.view, err = document.NewView(nil, nil, hidden)
+	return err
+}
+
+// publicID takes the id out of an object that has an _id, too: they are one thing.
+func publicID(d bson.D) bson.D {
+	if _, ok := field(d, "_id"); !ok {
+		return d
+	}
+	out := make(bson.D, 0, len(d))
+	for _, e := range d {
+		if e.Key != "id" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// publicIDOf is the id of an object that goes out: that of a record, or what a script calls so.
+func publicIDOf(doc bson.Raw) string {
+	if id, ok := doc.Lookup("_id").ObjectIDOK(); ok {
+		return id.Hex()
+	}
+	id, _ := doc.Lookup("id").StringValueOK()
+	return id
 }
 
 // tellUndeclared says in the log which fields of what a hook made don't go out because they are not declared. Those that
@@ -230,10 +266,10 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 	if !c.has(stageReturn) {
 		return nil
 	}
-	items, hidden := make(bson.A, len(page.Items)), make(map[string]*Record, len(page.Items))
+	items, known := make(bson.A, len(page.Items)), make(map[string]*Record, len(page.Items))
 	for i := range page.Items {
 		items[i] = page.Items[i].visible()
-		hidden[page.Items[i].ID()] = &page.Items[i]
+		known[page.Items[i].ID()] = &page.Items[i]
 	}
 	result := bson.D{
 		{Key: "items", Value: items}, {Key: "limit", Value: page.Limit}, {Key: "offset", Value: page.Offset}, {Key: "hasMore", Value: page.HasMore},
@@ -252,21 +288,19 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 	}
 	made := make([]Record, len(docs))
 	for i, d := range docs {
-		raw, err := document.Marshal(publicID(d))
+		rec, err := s.made(ctx, c, access.Get, stageReturn, d, nil)
 		if err != nil {
 			return err
 		}
-		s.tellUndeclared(ctx, c, access.Get, stageReturn, raw, nil)
 		unseen, rev := neverNamed(g), int64(0)
-		if was := hidden[publicIDOf(raw)]; was != nil {
+		if was := known[rec.ID()]; was != nil {
 			unseen, rev = was.hidden, was.rev
 		}
-		rec, err := outgoing(raw, unseen)
-		if err != nil {
+		rec.rev = rev
+		if err := rec.hide(unseen); err != nil {
 			return err
 		}
-		rec.rev = rev
-		made[i] = *rec
+		made[i] = rec
 	}
 	page.Items = made
 	return nil

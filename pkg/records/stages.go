@@ -297,52 +297,14 @@ func (s *Service) handle(ctx context.Context, c *Call, g access.Grant, raw bson.
 	if err != nil || !out.Changed["result"] {
 		return Written{}, false, err
 	}
-	d, err := s.object(ctx, c, access.Post, stage, members["result"])
-	if err != nil {
-		return Written{}, false, err
-	}
-	answer, err := document.Marshal(publicID(d))
-	if err != nil {
-		return Written{}, false, err
-	}
-	w = Written{ID: publicIDOf(answer)}
 	if read, ok := s.readGrant(ctx, c); ok {
 		g = read
 	}
-	w.Record, err = outgoing(answer, neverNamed(g))
-	return w, true, err
-}
-
-// publicID takes the id out of an object that has an _id, too: they are one thing.
-func publicID(d bson.D) bson.D {
-	if _, ok := field(d, "_id"); !ok {
-		return d
-	}
-	out := make(bson.D, 0, len(d))
-	for _, e := range d {
-		if e.Key != "id" {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// publicIDOf is the id of an object that goes out: that of a record, or what a script calls so.
-func publicIDOf(doc bson.Raw) string {
-	if id, ok := doc.Lookup("_id").ObjectIDOK(); ok {
-		return id.Hex()
-	}
-	id, _ := doc.Lookup("id").StringValueOK()
-	return id
-}
-
-// outgoing makes what a caller gets of an object that a script made: without what is hidden.
-func outgoing(doc bson.Raw, hidden *document.PathSet) (*Record, error) {
-	view, err := document.NewView(nil, nil, hidden)
+	rec, err := s.remade(ctx, c, access.Post, stage, members["result"], neverNamed(g))
 	if err != nil {
-		return nil, err
+		return Written{}, false, err
 	}
-	return &Record{raw: doc, view: view, hidden: hidden, rev: revOf(doc), made: true}, nil
+	return Written{ID: rec.ID(), Record: rec}, true, nil
 }
 
 // answered runs a stage behind a write on what the caller is to get, which is masked again behind it. The write stands,
@@ -454,20 +416,6 @@ func (s *Service) takeBulk(ctx context.Context, c *Call, g access.Grant, m acces
 		}
 	}
 	return nil
-}
-
-// remade is what a stage behind an operation made of an answer.
-func (s *Service) remade(ctx context.Context, c *Call, m access.Method, stage string, v any, hidden *document.PathSet) (*Record, error) {
-	d, err := s.object(ctx, c, m, stage, v)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := document.Marshal(publicID(d))
-	if err != nil {
-		return nil, err
-	}
-	s.tellUndeclared(ctx, c, m, stage, raw, nil)
-	return outgoing(raw, hidden)
 }
 
 // warning says that a write stands although a script behind it failed.
