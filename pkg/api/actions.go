@@ -19,13 +19,6 @@ type ActionMethodDescription struct {
 	Output      map[string]any     `json:"output,omitempty"`
 }
 
-// The ways in which actions run.
-const (
-	ActionSync   = "sync"
-	ActionAsync  = "async"
-	ActionStream = "stream"
-)
-
 // ActionFile is a file as an action takes it: Src is a data URL.
 type ActionFile struct {
 	Src  string `json:"src"`

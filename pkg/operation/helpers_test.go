@@ -83,7 +83,11 @@ func (i *instance) start(s operation.Spec, do operation.Func) operation.Ref {
 	if err != nil {
 		i.w.Fatal(err)
 	}
-	return run.Ref()
+	return refOf(run)
+}
+
+func refOf(r *operation.Run) operation.Ref {
+	return operation.Ref{Kind: r.Kind, Name: r.Name, ID: r.ID}
 }
 
 // wait follows a run to its end and gives its record and events.

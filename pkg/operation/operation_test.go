@@ -209,7 +209,7 @@ func TestARunThatIsCancelledTooLateHasSucceeded(t *testing.T) {
 	w := newMemory(t)
 	i := w.instance(operation.Options{})
 	run, _ := i.wait(i.start(spec(w), func(ctx context.Context, r *operation.Live) (operation.Outcome, error) {
-		if err := i.Cancel(ctx, w.database, r.Run().Ref()); err != nil {
+		if err := i.Cancel(ctx, w.database, refOf(r.Run())); err != nil {
 			return operation.Outcome{}, err
 		}
 		<-ctx.Done()

@@ -86,9 +86,6 @@ type Run struct {
 	Output bson.RawValue `bson:"-"` // what of that is shown to people; its Type is 0 if there is none
 }
 
-// Ref names the run.
-func (r *Run) Ref() Ref { return Ref{Kind: r.Kind, Name: r.Name, ID: r.ID} }
-
 // Progress is how far a run is. Zero members are unknown.
 type Progress struct {
 	Phase      string `bson:"phase,omitempty"`
@@ -129,9 +126,6 @@ type Event struct {
 	Kind EventKind `bson:"event"`
 	Data bson.Raw  `bson:"data"`
 }
-
-// Last says that no event follows.
-func (e Event) Last() bool { return e.Kind == EventDone || e.Kind == EventError }
 
 // Spec is a run to be started.
 type Spec struct {

@@ -57,20 +57,20 @@ type Limits struct {
 
 // The defaults of Limits.
 const (
-	DefaultTimeout   = 5 * time.Second
-	DefaultMemory    = 64 << 20
-	DefaultMaxResult = 16 << 20
+	defaultTimeout   = 5 * time.Second
+	defaultMemory    = 64 << 20
+	defaultMaxResult = 16 << 20
 )
 
 func (l Limits) withDefaults() Limits {
 	if l.Timeout <= 0 {
-		l.Timeout = DefaultTimeout
+		l.Timeout = defaultTimeout
 	}
 	if l.Memory <= 0 {
-		l.Memory = DefaultMemory
+		l.Memory = defaultMemory
 	}
 	if l.MaxResult <= 0 {
-		l.MaxResult = DefaultMaxResult
+		l.MaxResult = defaultMaxResult
 	}
 	return l
 }

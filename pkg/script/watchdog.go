@@ -164,7 +164,7 @@ func (r *run) lessSuspect(than *run) bool {
 func (w *watchdog) suspect(now time.Time, m memory) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	found := m.objects > w.limit && m.objects > w.after+DefaultMemory/4
+	found := m.objects > w.limit && m.objects > w.after+defaultMemory/4
 	for r, at := range w.runs {
 		if at.objects == 0 {
 			at.objects, at.live = m.objects, m.live

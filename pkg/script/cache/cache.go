@@ -19,7 +19,7 @@ import (
 // Limits of one project's cache.
 const (
 	MaxBytes = 16 << 20
-	MaxKey   = 1 << 10
+	maxKey   = 1 << 10
 	overhead = 128 // bytes that an entry takes beside its key and value
 )
 
@@ -52,8 +52,8 @@ func (c *Cache) Call(_ context.Context, op string, args bson.A) (any, error) {
 		return nil, errs.New(errs.Invalid, "cache_invalid", "cache: a key is missing")
 	}
 	key, ok := args[0].(string)
-	if !ok || len(key) > MaxKey {
-		return nil, errs.New(errs.Invalid, "cache_invalid", "cache: a key is a text of at most %d bytes", MaxKey)
+	if !ok || len(key) > maxKey {
+		return nil, errs.New(errs.Invalid, "cache_invalid", "cache: a key is a text of at most %d bytes", maxKey)
 	}
 	switch op {
 	case "cache.get":

@@ -28,7 +28,7 @@ import (
 
 // The limits of one call.
 const (
-	MaxTime      = 10 * time.Second
+	maxTime      = 10 * time.Second
 	MaxBody      = 5 << 20
 	MaxRedirects = 5
 	maxHeaders   = 64
@@ -54,7 +54,7 @@ func New(allow List, resolve Resolver) *Client {
 	}
 	c.client = &http.Client{
 		Transport: &http.Transport{ // no proxy: it would connect in our place
-			DialContext: c.dial, TLSHandshakeTimeout: MaxTime, ResponseHeaderTimeout: MaxTime, MaxIdleConns: 16, IdleConnTimeout: 30 * time.Second,
+			DialContext: c.dial, TLSHandshakeTimeout: maxTime, ResponseHeaderTimeout: maxTime, MaxIdleConns: 16, IdleConnTimeout: 30 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 		},
 		CheckRedirect: c.redirect,
@@ -126,8 +126,8 @@ func timeout(options bson.D) time.Duration {
 	case float64:
 		ms = int64(v)
 	}
-	if ms <= 0 || ms > MaxTime.Milliseconds() {
-		return MaxTime
+	if ms <= 0 || ms > maxTime.Milliseconds() {
+		return maxTime
 	}
 	return time.Duration(ms) * time.Millisecond
 }
@@ -249,7 +249,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	} else if addresses, err = c.resolve(ctx, host); err != nil {
 		return nil, err
 	}
-	dialer := net.Dialer{Timeout: MaxTime, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+	dialer := net.Dialer{Timeout: maxTime, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		return c.allow.checkAddress(host, address)
 	}}
 	err = errors.New("no address")

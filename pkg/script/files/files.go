@@ -21,7 +21,7 @@ import (
 // Limits of one call.
 const (
 	MaxFile    = 5 << 20
-	MaxEntries = 10_000
+	maxEntries = 10_000
 )
 
 // Files reads one directory. It implements script.Host for files.*.
@@ -89,12 +89,12 @@ func (f *Files) list(name string) (any, error) {
 		return nil, refused(name, err)
 	}
 	defer func() { _ = dir.Close() }() // it was only read
-	entries, err := dir.ReadDir(MaxEntries + 1)
+	entries, err := dir.ReadDir(maxEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, refused(name, err)
 	}
-	if len(entries) > MaxEntries {
-		return nil, errs.New(errs.TooLarge, "directory_too_large", "%s has more than %d entries", name, MaxEntries)
+	if len(entries) > maxEntries {
+		return nil, errs.New(errs.TooLarge, "directory_too_large", "%s has more than %d entries", name, maxEntries)
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	list := bson.A{}

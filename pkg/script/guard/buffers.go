@@ -26,8 +26,8 @@ func bufferRules() map[string]rule {
 	for _, name := range []string{"join", "sort", "toLocaleString", "toSorted", "toString"} {
 		all["TypedArray.prototype."+name] = rule{call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			if obj, ok := c.This.(*goja.Object); ok {
-				if n := lengthOf(obj); n > MaxCopied {
-					m.tooMuch("the list has %d items; %d is the limit", n, MaxCopied)
+				if n := lengthOf(obj); n > maxCopied {
+					m.tooMuch("the list has %d items; %d is the limit", n, maxCopied)
 				}
 				if separator := c.Argument(0); name == "join" && !goja.IsUndefined(separator) {
 					s := textOf(separator)
@@ -51,12 +51,12 @@ func sized(width int64) func(*Meter, ctor, []goja.Value, *goja.Object) *goja.Obj
 		switch {
 		case !ok:
 			n := args[0].ToInteger()
-			if n > MaxBytes/width {
-				m.tooMuch("a buffer of that size is too large: %d bytes are the limit", MaxBytes)
+			if n > maxBytes/width {
+				m.tooMuch("a buffer of that size is too large: %d bytes are the limit", maxBytes)
 			}
 		case isTyped(obj):
-			if lengthOf(obj) > MaxBytes/width {
-				m.tooMuch("a buffer of that size is too large: %d bytes are the limit", MaxBytes)
+			if lengthOf(obj) > maxBytes/width {
+				m.tooMuch("a buffer of that size is too large: %d bytes are the limit", maxBytes)
 			}
 		case isBuffer(obj):
 		default:
@@ -69,17 +69,17 @@ func sized(width int64) func(*Meter, ctor, []goja.Value, *goja.Object) *goja.Obj
 // listOf makes a true list of what is like one or can be iterated.
 func (m *Meter) listOf(obj *goja.Object) *goja.Object {
 	if list, ok := isList(obj); ok {
-		m.checkLength(list, MaxLength)
+		m.checkLength(list, maxLength)
 		return list
 	}
 	if obj.GetSymbol(goja.SymIterator) == nil {
-		return m.copied(obj, MaxCopied)
+		return m.copied(obj, maxCopied)
 	}
 	var items []any
 	m.vm.ForOf(obj, func(v goja.Value) bool {
 		m.Check()
-		if items = append(items, v); len(items) > MaxCopied {
-			m.tooMuch("the list is too long: %d items are the limit", MaxCopied)
+		if items = append(items, v); len(items) > maxCopied {
+			m.tooMuch("the list is too long: %d items are the limit", maxCopied)
 		}
 		return true
 	})

@@ -19,7 +19,7 @@ func jsonRules() map[string]rule {
 func parseJSON(m *Meter, next native, c goja.FunctionCall) goja.Value {
 	s := textOf(c.Argument(0))
 	c.Arguments = append([]goja.Value{s}, c.Arguments[min(1, len(c.Arguments)):]...)
-	if s.Length() < MaxNesting {
+	if s.Length() < maxNesting {
 		return next(c)
 	}
 	depth, values, quoted := 0, 0, false
@@ -39,8 +39,8 @@ func parseJSON(m *Meter, next native, c goja.FunctionCall) goja.Value {
 		case b == ',':
 			values++
 		}
-		if depth > MaxNesting || values > MaxValues {
-			m.tooMuch("the JSON is too much: %d levels and %d values are the limit", MaxNesting, MaxValues)
+		if depth > maxNesting || values > maxValues {
+			m.tooMuch("the JSON is too much: %d levels and %d values are the limit", maxNesting, maxValues)
 		}
 	}
 	return next(c)
@@ -73,7 +73,7 @@ func stringifyJSON(m *Meter, next native, c goja.FunctionCall) goja.Value {
 
 // names reads the list of member names that JSON.stringify takes.
 func (m *Meter) names(list *goja.Object) map[string]bool {
-	m.checkLength(list, MaxApplied)
+	m.checkLength(list, maxApplied)
 	names := map[string]bool{}
 	for i := range int(lengthOf(list)) {
 		if v := item(list, i); v != nil && !goja.IsUndefined(v) {
@@ -106,8 +106,8 @@ func (j *jsonCounter) step(c goja.FunctionCall) goja.Value {
 		j.holders = j.holders[:len(j.holders)-1]
 	}
 	if len(j.holders) == 0 || j.holders[len(j.holders)-1] != holder {
-		if j.holders = append(j.holders, holder); len(j.holders) > MaxNesting {
-			m.tooMuch("the value is nested too deep for JSON: %d levels are the limit", MaxNesting)
+		if j.holders = append(j.holders, holder); len(j.holders) > maxNesting {
+			m.tooMuch("the value is nested too deep for JSON: %d levels are the limit", maxNesting)
 		}
 	}
 	v := c.Argument(1)
@@ -134,8 +134,8 @@ func (j *jsonCounter) step(c goja.FunctionCall) goja.Value {
 	if j.indented {
 		j.size += int64(10 * len(j.holders))
 	}
-	if j.values > 2*MaxValues || j.size > MaxText {
-		m.tooMuch("the value is too large for JSON: %d values and %d characters are the limit", 2*MaxValues, MaxText)
+	if j.values > 2*maxValues || j.size > maxText {
+		m.tooMuch("the value is too large for JSON: %d values and %d characters are the limit", 2*maxValues, maxText)
 	}
 	return v
 }

@@ -46,21 +46,21 @@ func constructList(m *Meter, next ctor, args []goja.Value, target *goja.Object) 
 }
 
 func (m *Meter) checkSize(args []goja.Value) {
-	if len(args) == 1 && goja.IsNumber(args[0]) && args[0].ToFloat() > MaxLength {
-		m.tooMuch("a list of that length is too long: %d is the limit", MaxLength)
+	if len(args) == 1 && goja.IsNumber(args[0]) && args[0].ToFloat() > maxLength {
+		m.tooMuch("a list of that length is too long: %d is the limit", maxLength)
 	}
 }
 
 // listThis makes this of a method a true list of a length that is allowed.
 func (m *Meter) listThis(c *goja.FunctionCall) *goja.Object {
 	if list, ok := isList(c.This); ok {
-		m.checkLength(list, MaxLength)
+		m.checkLength(list, maxLength)
 		return list
 	}
 	if goja.IsUndefined(c.This) || goja.IsNull(c.This) {
 		return nil
 	}
-	list := m.copied(c.This.ToObject(m.vm), MaxCopied)
+	list := m.copied(c.This.ToObject(m.vm), maxCopied)
 	c.This = list
 	return list
 }
@@ -78,7 +78,7 @@ func changeList(m *Meter, next native, c goja.FunctionCall) goja.Value {
 	if !ok {
 		m.refuse("this method changes true lists only")
 	}
-	m.checkLength(list, MaxLength)
+	m.checkLength(list, maxLength)
 	return next(c)
 }
 
@@ -100,7 +100,7 @@ func sortList(m *Meter, next native, c goja.FunctionCall) goja.Value {
 	if !ok {
 		m.refuse("this method sorts true lists only")
 	}
-	m.checkLength(list, MaxCopied)
+	m.checkLength(list, maxCopied)
 	if goja.IsUndefined(c.Argument(0)) {
 		c.Arguments = []goja.Value{m.vm.ToValue(func(pair goja.FunctionCall) goja.Value {
 			m.Check()
@@ -115,7 +115,7 @@ func listFrom(m *Meter, next native, c goja.FunctionCall) goja.Value {
 	if !ok || obj.GetSymbol(goja.SymIterator) != nil {
 		return next(c)
 	}
-	c.Arguments = append([]goja.Value{m.copied(obj, MaxCopied)}, c.Arguments[1:]...)
+	c.Arguments = append([]goja.Value{m.copied(obj, maxCopied)}, c.Arguments[1:]...)
 	return next(c)
 }
 
@@ -127,8 +127,8 @@ func concat(m *Meter, next native, c goja.FunctionCall) goja.Value {
 		} else if obj, ok := v.(*goja.Object); ok && obj.GetSymbol(goja.SymIsConcatSpreadable) != nil {
 			m.refuse("concat takes true lists and single values")
 		}
-		if total++; total > MaxLength {
-			m.tooMuch("the lists together are too long: %d items are the limit", MaxLength)
+		if total++; total > maxLength {
+			m.tooMuch("the lists together are too long: %d items are the limit", maxLength)
 		}
 	}
 	return next(c)
@@ -138,7 +138,7 @@ func concat(m *Meter, next native, c goja.FunctionCall) goja.Value {
 func flat(m *Meter, _ native, c goja.FunctionCall) goja.Value {
 	depth := int64(1)
 	if v := c.Argument(0); !goja.IsUndefined(v) {
-		depth = min(v.ToInteger(), MaxNesting)
+		depth = min(v.ToInteger(), maxNesting)
 	}
 	list := m.listThis(&c)
 	if list == nil {
@@ -147,7 +147,7 @@ func flat(m *Meter, _ native, c goja.FunctionCall) goja.Value {
 	var items []any
 	var walk func(list *goja.Object, depth int64)
 	walk = func(list *goja.Object, depth int64) {
-		m.checkLength(list, MaxCopied)
+		m.checkLength(list, maxCopied)
 		for i, n := 0, int(lengthOf(list)); i < n; i++ {
 			m.Check()
 			v := item(list, i)
@@ -158,8 +158,8 @@ func flat(m *Meter, _ native, c goja.FunctionCall) goja.Value {
 				walk(inner, depth-1)
 				continue
 			}
-			if items = append(items, v); len(items) > MaxCopied {
-				m.tooMuch("the flat list is too long: %d items are the limit", MaxCopied)
+			if items = append(items, v); len(items) > maxCopied {
+				m.tooMuch("the flat list is too long: %d items are the limit", maxCopied)
 			}
 		}
 	}
@@ -186,8 +186,8 @@ func joinList(m *Meter, _ native, c goja.FunctionCall) goja.Value {
 	total := 0
 	add := func(v goja.Value) {
 		s := textOf(v)
-		if total += s.Length(); total > MaxText {
-			m.tooMuch("the text is too long: %d characters are the limit", MaxText)
+		if total += s.Length(); total > maxText {
+			m.tooMuch("the text is too long: %d characters are the limit", maxText)
 		}
 		b.WriteString(s)
 	}
@@ -205,8 +205,8 @@ func joinList(m *Meter, _ native, c goja.FunctionCall) goja.Value {
 
 // checkText refuses a text of that length, that many times.
 func (m *Meter) checkText(length, times int64) {
-	if length > 0 && times > MaxText/length {
-		m.tooMuch("the text is too long: %d characters are the limit", MaxText)
+	if length > 0 && times > maxText/length {
+		m.tooMuch("the text is too long: %d characters are the limit", maxText)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// MaxDepth is how deep calls of built-ins may nest. Calls of the script's own functions have a limit of their own.
-const MaxDepth = 1200
+// maxDepth is how deep calls of built-ins may nest. Calls of the script's own functions have a limit of their own.
+const maxDepth = 1200
 
 // Meter watches one runtime.
 type Meter struct {
@@ -58,7 +58,7 @@ func (m *Meter) enter() {
 		panic(&goja.InterruptedError{})
 	}
 	m.depth++
-	if m.depth > MaxDepth {
+	if m.depth > maxDepth {
 		m.depth-- // leave is not deferred yet
 		panic(&goja.StackOverflowError{})
 	}

@@ -41,12 +41,12 @@ func (m *Meter) checkPattern(args []goja.Value) {
 		return
 	}
 	s := textOf(args[0])
-	if s.Length() > MaxPattern {
-		m.tooMuch("the regular expression is too long: %d characters are the limit", MaxPattern)
+	if s.Length() > maxPattern {
+		m.tooMuch("the regular expression is too long: %d characters are the limit", maxPattern)
 	}
 	text := s.String()
-	if strings.Count(text, "(")-strings.Count(text, "(?:") > MaxGroups || strings.Count(text, `\p{`)+strings.Count(text, `\P{`) > MaxClasses {
-		m.tooMuch("the regular expression is too large: %d groups that capture and %d classes of Unicode are the limit", MaxGroups, MaxClasses)
+	if strings.Count(text, "(")-strings.Count(text, "(?:") > maxGroups || strings.Count(text, `\p{`)+strings.Count(text, `\P{`) > maxClasses {
+		m.tooMuch("the regular expression is too large: %d groups that capture and %d classes of Unicode are the limit", maxGroups, maxClasses)
 	}
 }
 
@@ -142,7 +142,7 @@ func matchMany(m *Meter, next native, c goja.FunctionCall, name string) goja.Val
 	if name == "replace" && len(c.Arguments) > 1 && isText(c.Arguments[1]) { // of split it is a limit, and undefined is none
 		by := textOf(c.Arguments[1])
 		c.Arguments[1] = by
-		if n*int64(by.Length()+1) > MaxText || strings.Contains(by.String(), "$") {
+		if n*int64(by.Length()+1) > maxText || strings.Contains(by.String(), "$") {
 			m.checkReplaced(s, by, 1)
 			if !strings.Contains(by.String(), "$") {
 				c.Arguments[1] = m.countedReplacement(by)

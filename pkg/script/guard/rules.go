@@ -12,18 +12,18 @@ import (
 
 // The limits of what one call of a built-in may do by itself.
 const (
-	MaxLength  = 1 << 20  // items of a list that a built-in goes through
-	MaxCopied  = 1 << 19  // items of what is like a list and is made one, of a sort, of the parts of a split text
-	MaxText    = 8 << 20  // characters of a text that is made
-	MaxBytes   = 32 << 20 // bytes of a buffer
-	MaxApplied = 100_000  // arguments of apply
-	MaxPattern = 4_000    // characters of a regular expression
-	MaxGroups  = 200      // that it captures
-	MaxClasses = 50       // of Unicode that it names
-	MaxMembers = 1 << 17  // of a text or a list of bytes that is taken apart
-	MaxNesting = 1000     // levels of JSON
-	MaxValues  = 300_000  // values of JSON
-	MaxBits    = 1 << 18  // of a BigInt
+	maxLength  = 1 << 20  // items of a list that a built-in goes through
+	maxCopied  = 1 << 19  // items of what is like a list and is made one, of a sort, of the parts of a split text
+	maxText    = 8 << 20  // characters of a text that is made
+	maxBytes   = 32 << 20 // bytes of a buffer
+	maxApplied = 100_000  // arguments of apply
+	maxPattern = 4_000    // characters of a regular expression
+	maxGroups  = 200      // that it captures
+	maxClasses = 50       // of Unicode that it names
+	maxMembers = 1 << 17  // of a text or a list of bytes that is taken apart
+	maxNesting = 1000     // levels of JSON
+	maxValues  = 300_000  // values of JSON
+	maxBits    = 1 << 18  // of a BigInt
 )
 
 // rule is what a built-in does more than to look at the meter. nil: nothing more.
@@ -132,13 +132,13 @@ func (m *Meter) copied(obj *goja.Object, limit int64) *goja.Object {
 // numberRules bound the size of BigInts.
 func numberRules() map[string]rule {
 	size := func(m *Meter, next native, c goja.FunctionCall) goja.Value {
-		if n, ok := c.This.Export().(*big.Int); ok && n.BitLen() > MaxBits {
+		if n, ok := c.This.Export().(*big.Int); ok && n.BitLen() > maxBits {
 			m.tooMuch("the number is too large")
 		}
 		return next(c)
 	}
 	bits := func(m *Meter, next native, c goja.FunctionCall) goja.Value {
-		if n := c.Argument(0).ToInteger(); n > MaxBits {
+		if n := c.Argument(0).ToInteger(); n > maxBits {
 			m.tooMuch("the number is too large")
 		} else if len(c.Arguments) > 0 {
 			c.Arguments = append([]goja.Value{m.vm.ToValue(n)}, c.Arguments[1:]...)
@@ -162,7 +162,7 @@ func numberRules() map[string]rule {
 		"BigInt.asIntN": {call: bits}, "BigInt.asUintN": {call: bits},
 		"parseFloat": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			s := textOf(c.Argument(0))
-			if s.Length() > MaxCopied {
+			if s.Length() > maxCopied {
 				m.tooMuch("the text is too long for a number")
 			}
 			return next(goja.FunctionCall{Arguments: []goja.Value{s}})
@@ -173,7 +173,7 @@ func numberRules() map[string]rule {
 
 // The operators are instructions, which no built-in stands for, and take any BigInt, and the time and memory that it
 // needs. A program is compiled to hand their operands and results through the functions below. A BigInt that passes has
-// at most MaxBits, so that everything else that is done to one is quick.
+// at most maxBits, so that everything else that is done to one is quick.
 
 // Shift is the right operand of << and >>.
 func (m *Meter) Shift(c goja.FunctionCall) goja.Value {
@@ -182,7 +182,7 @@ func (m *Meter) Shift(c goja.FunctionCall) goja.Value {
 		v = obj.ToNumber()
 	}
 	if goja.IsBigInt(v) {
-		if n, ok := v.Export().(*big.Int); ok && (!n.IsInt64() || n.Int64() > MaxBits || n.Int64() < -MaxBits) {
+		if n, ok := v.Export().(*big.Int); ok && (!n.IsInt64() || n.Int64() > maxBits || n.Int64() < -maxBits) {
 			m.tooMuch("the number is too large")
 		}
 	}
@@ -225,13 +225,13 @@ func (m *Meter) isHuge(v goja.Value) bool {
 		return false
 	}
 	n, ok := v.Export().(*big.Int)
-	return ok && n.BitLen() > MaxBits
+	return ok && n.BitLen() > maxBits
 }
 
 // Comparable is an operand of == and <, and of what else reads a BigInt out of a text, for which a long one takes very long.
 func (m *Meter) Comparable(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
-	if s, ok := v.(goja.String); ok && s.Length() > MaxBits/4 {
+	if s, ok := v.(goja.String); ok && s.Length() > maxBits/4 {
 		if start := strings.TrimSpace(s.Substring(0, 1000).String()); start == "" || start[0] >= '0' && start[0] <= '9' || start[0] == '-' || start[0] == '+' {
 			m.tooMuch("the number is too large")
 		}
@@ -257,10 +257,10 @@ func functionRules() map[string]rule {
 				return next(c)
 			}
 			if list, ok := isList(c.Arguments[index]); ok {
-				m.checkLength(list, MaxApplied)
+				m.checkLength(list, maxApplied)
 			} else if obj, ok := c.Arguments[index].(*goja.Object); ok {
 				c.Arguments = append([]goja.Value{}, c.Arguments...)
-				c.Arguments[index] = m.copied(obj, MaxApplied)
+				c.Arguments[index] = m.copied(obj, maxApplied)
 			}
 			return next(c)
 		}}
@@ -347,7 +347,7 @@ func (m *Meter) checkMembers(v goja.Value) {
 			n = int(lengthOf(v))
 		}
 	}
-	if n > MaxMembers {
-		m.tooMuch("it has %d members; %d is the limit", n, MaxMembers)
+	if n > maxMembers {
+		m.tooMuch("it has %d members; %d is the limit", n, maxMembers)
 	}
 }

@@ -14,8 +14,8 @@ func textRules() map[string]rule {
 	}
 	linguistic := func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 		for _, v := range append([]goja.Value{c.This}, c.Arguments...) {
-			if textOf(v).Length() > MaxCopied/2 {
-				m.tooMuch("the text is too long for that: %d characters are the limit", MaxCopied/2)
+			if textOf(v).Length() > maxCopied/2 {
+				m.tooMuch("the text is too long for that: %d characters are the limit", maxCopied/2)
 			}
 		}
 		return next(c)
@@ -41,8 +41,8 @@ func textRules() map[string]rule {
 		"String.prototype.replaceAll": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			if len(c.Arguments) > 0 && isText(c.This) && isText(c.Arguments[0]) {
 				s, part := textOf(c.This), textOf(c.Arguments[0])
-				if s.Length() > MaxCopied && count(s, part) > MaxCopied {
-					m.tooMuch("the text has more than %d matches", MaxCopied)
+				if s.Length() > maxCopied && count(s, part) > maxCopied {
+					m.tooMuch("the text has more than %d matches", maxCopied)
 				}
 			}
 			return replaceText(m, next, c)
@@ -81,7 +81,7 @@ func rawText(m *Meter, next native, c goja.FunctionCall) goja.Value {
 		if list, ok := isList(obj.Get("raw")); !ok {
 			m.refuse("String.raw is for template literals")
 		} else {
-			m.checkLength(list, MaxApplied)
+			m.checkLength(list, maxApplied)
 			total := int64(0)
 			for i := range int(lengthOf(list)) {
 				if v := item(list, i); v != nil {
@@ -112,11 +112,11 @@ func splitText(m *Meter, next native, c goja.FunctionCall) goja.Value {
 		return next(c)
 	}
 	s := textOf(c.This)
-	if s.Length() <= MaxCopied || goja.IsNumber(c.Argument(1)) && c.Argument(1).ToInteger() <= MaxCopied {
+	if s.Length() <= maxCopied || goja.IsNumber(c.Argument(1)) && c.Argument(1).ToInteger() <= maxCopied {
 		return next(c)
 	}
-	if separator := textOf(c.Arguments[0]); separator.Length() == 0 || count(s, separator) > MaxCopied {
-		m.tooMuch("split makes more than %d parts", MaxCopied)
+	if separator := textOf(c.Arguments[0]); separator.Length() == 0 || count(s, separator) > maxCopied {
+		m.tooMuch("split makes more than %d parts", maxCopied)
 	}
 	return next(c)
 }
@@ -127,7 +127,7 @@ func replaceText(m *Meter, next native, c goja.FunctionCall) goja.Value {
 		return next(c)
 	}
 	s, part, by := textOf(c.This), textOf(c.Arguments[0]), textOf(c.Arguments[1])
-	if int64(s.Length()+1)*int64(by.Length()+1) > MaxText || strings.Contains(by.String(), "$") {
+	if int64(s.Length()+1)*int64(by.Length()+1) > maxText || strings.Contains(by.String(), "$") {
 		m.checkReplaced(s, by, count(s, part))
 	}
 	return next(goja.FunctionCall{This: s, Arguments: []goja.Value{part, by}})
