@@ -22,7 +22,7 @@ help: ## Show this list
 build: ## Build bin/svcd and bin/svcctl
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/svcd ./cmd/svcctl
 
-run: build ## Serve the sample projects on http://127.0.0.1:8080 (API_PORT=… for another port)
+run: build ## Serve the sample projects on http://127.0.0.1:8080 (API_PORT=… for another port, DATA_DIR=… for other data)
 	@sh scripts/run.sh
 
 test: ## Vet, lint where the linter is installed, and run all tests on both stores

@@ -52,7 +52,7 @@ as a line, and the run at the end. The run goes on when the command is interrupt
 		}
 		return runCall(ctx, st, c, opts)
 	})
-	cmd.Flags().BoolVar(&opts.Get, "get", false, "call by GET")
+	cmd.Flags().BoolVar(&opts.Get, "get", false, "call by GET (by itself where the action has nothing else)")
 	cmd.Flags().StringVarP(&opts.Data.Data, "data", "d", "", "the data as JSON, or @file")
 	cmd.Flags().StringArrayVar(&opts.Query, "query", nil, "a parameter, as name=value; repeat it for more")
 	cmd.Flags().StringArrayVar(&opts.Files, "file", nil, "a file of the data, as field=path; repeat it for more")
@@ -77,6 +77,12 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 			return err
 		}
 		resp, err = c.CallAction(ctx, opts.Namespace, opts.Action, query, data)
+		if client.IsStatus(err, http.StatusMethodNotAllowed) {
+			if opts.Data.Given() || len(opts.Files) > 0 {
+				return command.Usagef("%s takes no data: it is called by GET, with --query name=value", opts.Action)
+			}
+			resp, err = c.GetAction(ctx, opts.Namespace, opts.Action, query)
+		}
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
-package project_test
+package project
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/pkg/hooks"
 )
 
@@ -20,8 +22,35 @@ func TestTypesOfTheSamples(t *testing.T) {
 		if err != nil || string(got) != hooks.Types() {
 			t.Errorf("%s is not what svcctl project types writes; make samples does (%v):\n%s", path, err, cmp.Diff(string(got), hooks.Types()))
 		}
+		path = filepath.Join("..", "..", "projects", name, "tsconfig.json")
+		if got, err = os.ReadFile(path); err != nil || string(got) != editorConfig {
+			t.Errorf("%s is not what svcctl project types writes (%v)", path, err)
+		}
 	}
 	if !strings.Contains(hooks.Types(), "interface PostBind") {
 		t.Error("no stage is in the types")
+	}
+}
+
+// A tsconfig.json that is there stays as it is.
+func TestTypesLeaveTheEditorsConfig(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	st := &command.State{}
+	st.Out, st.Err = io.Discard, io.Discard
+	for _, own := range []string{"", "{}"} {
+		want := editorConfig
+		if own != "" {
+			want = own
+			if err := os.WriteFile(filepath.Join(dir, editorFile), []byte(own), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := runTypes(st, []string{dir}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, editorFile)); err != nil || string(got) != want {
+			t.Errorf("got %s %v", got, err)
+		}
 	}
 }

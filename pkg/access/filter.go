@@ -109,6 +109,9 @@ func (s *scripted) filter(pr *Principal, env Env) (*mql.Filter, error) {
 	if err == nil && bound != nil {
 		filter, err = bound.bind(pr, env)
 	}
+	if err != nil && env.BadFilter != nil {
+		env.BadFilter(s.spec, err)
+	}
 	return filter, err
 }
 

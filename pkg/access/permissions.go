@@ -50,6 +50,9 @@ type Env struct {
 	// RunFilter runs the script that makes a set's filter, and gives the filter object. Without it, sets whose filter is a
 	// script allow nothing.
 	RunFilter func(*schema.Script) (bson.D, error)
+	// BadFilter is told of an object that a script gave and that is no filter of the collection; nil: nobody is. The caller
+	// is only refused.
+	BadFilter func(*schema.Script, error)
 }
 
 // Grant is what a caller may do with one method on one collection. The single operation is always granted: a refusal

@@ -38,13 +38,22 @@ func TestFilterOfAScript(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			told := 0
 			env := access.Env{Now: noon, RunFilter: func(s *schema.Script) (bson.D, error) {
 				if s != script {
 					t.Error("another script")
 				}
 				return tt.doc, tt.err
+			}, BadFilter: func(s *schema.Script, err error) {
+				if s != script || err == nil {
+					t.Errorf("told of %v, %v", s, err)
+				}
+				told++
 			}}
 			x := p.Explain(tt.who, access.Get, env)
+			if bad := tt.refuse == errs.Denied && tt.err == nil; bad != (told > 0) {
+				t.Errorf("told %d times", told)
+			}
 			if tt.refuse != errs.Internal {
 				if errs.KindOf(x.Err) != tt.refuse || !strings.Contains(x.Reason(), "f.js") {
 					t.Errorf("%v: %s", x.Err, x.Reason())

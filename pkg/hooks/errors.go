@@ -96,7 +96,9 @@ func ofReason(f *script.Failure) error {
 // Bad is the error of a script that gave back what a stage can't use.
 func (r *Runner) Bad(ctx context.Context, op *Operation, stage, message string) error {
 	file := ""
-	if list := op.Collection.Hooks[stage]; len(list) > 0 {
+	if last, ok := op.last[stage]; ok {
+		file = last
+	} else if list := op.Collection.Hooks[stage]; len(list) > 0 {
 		file = list[len(list)-1].Program.Name()
 	}
 	return r.fail(ctx, op, stage, &script.Failure{Reason: script.Exception, Script: file, Message: message})

@@ -1,8 +1,10 @@
 package hooks_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -106,6 +108,46 @@ func TestErrors(t *testing.T) {
 			e := errs.From(err)
 			if e == nil || e.Kind != tt.kind || e.Code != tt.code || e.Status != tt.status || e.RetryAfter != tt.again || strings.Contains(e.Message, "secret") {
 				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// A value that can't be the body is told of the script that gave it, and the next one never sees it.
+func TestNoObjects(t *testing.T) {
+	t.Parallel()
+	engine := script.NewEngine(script.Options{})
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, c := range map[string]struct{ first, want string }{
+		"returned": {"module.exports = (ctx) => 42", "what it returned takes the place of ctx.data, and is no object; return nothing to keep what is there"},
+		"null":     {"module.exports = (ctx) => null", "what it returned takes the place of ctx.data, and is no object; return nothing to keep what is there"},
+		"set":      {"module.exports = (ctx) => { ctx.data = [1] }", "ctx.data must stay an object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			r, err := hooks.New(hooks.Options{Engine: engine, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			op := operation(t, c.first)
+			second, problems := script.Compile("second.js", func(string) ([]byte, error) {
+				return []byte("module.exports = (ctx) => { ctx.data.x = 1; console.log('ran') }"), nil
+			})
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			op.Collection.Hooks["post.bind"] = append(op.Collection.Hooks["post.bind"], &project.Script{Program: second, Timeout: time.Second})
+			_, err = r.Run(t.Context(), op, "post.bind", hooks.Members{"data": bson.D{}}, nil)
+			if e := errs.From(err); e == nil || e.Code != "script_failed" {
+				t.Errorf("got %v", err)
+			}
+			if text := log.String(); !strings.Contains(text, "at=hook.js") || !strings.Contains(text, c.want) || strings.Contains(text, "second.js") {
+				t.Errorf("the log has %s", text)
 			}
 		})
 	}

@@ -36,6 +36,13 @@ func (r *Runner) Filter(ctx context.Context, op *Operation, s *project.Script) (
 	return doc, nil
 }
 
+// BadFilter notes in the log that what a script gave is no filter of the collection. The caller is only refused.
+func (r *Runner) BadFilter(ctx context.Context, op *Operation, s *project.Script, err error) {
+	_ = r.fail(ctx, op, ruleFilter, &script.Failure{
+		Reason: script.Exception, Script: s.Program.Name(), Message: "what the script returned is no filter of this collection: " + err.Error(),
+	})
+}
+
 // Eval asks an expression about each of docs; a doc is nil where the expression gets none. An expression that throws
 // holds: what it would hide stays hidden.
 func (r *Runner) Eval(ctx context.Context, op *Operation, e project.Eval, docs []bson.Raw) ([]bool, error) {

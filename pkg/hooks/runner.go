@@ -115,6 +115,7 @@ type Operation struct {
 
 	state  any
 	common []script.Member
+	last   map[string]string // the script that changed something last, by stage
 }
 
 // members gives what every stage has.

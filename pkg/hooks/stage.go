@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
@@ -67,11 +69,40 @@ func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Me
 			out.Problems = append(out.Problems, problems...)
 			continue
 		}
-		if out.take(stage, result, members) && stage.Name == "handle" {
-			break
+		if out.take(stage, result, members) {
+			if op.last == nil {
+				op.last = map[string]string{}
+			}
+			op.last[name] = s.Program.Name()
+			if stage.Name == "handle" {
+				break
+			}
+			if err := r.checkObjects(ctx, op, name, members, result); err != nil { // before the next script trips over it
+				return out, err
+			}
 		}
 	}
 	return out, nil
+}
+
+// checkObjects refuses what a script has put in the place of data or doc, if that is no object.
+func (r *Runner) checkObjects(ctx context.Context, op *Operation, stage string, members Members, result script.Result) error {
+	for _, name := range []string{"data", "doc"} {
+		switch members[name].(type) {
+		case nil:
+			if _, there := members[name]; !there {
+				continue
+			}
+		case bson.D, bson.Raw:
+			continue
+		}
+		message := "ctx." + name + " must stay an object"
+		if result.Returned {
+			message = "what it returned takes the place of ctx." + name + ", and is no object; return nothing to keep what is there"
+		}
+		return r.Bad(ctx, op, stage, message)
+	}
+	return nil
 }
 
 // take puts what a script gave back into the members, and says whether that is something.

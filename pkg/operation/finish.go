@@ -59,7 +59,11 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 	if e := errs.From(err); e != nil && (e.Kind == errs.Internal || status == Lost) {
 		log = l.runs.log.ErrorContext
 	}
-	log(ctx, "run ended", "kind", l.run.Kind, "name", l.run.Name, "run", l.run.ID, "status", status, "error", err)
+	said := []any{"kind", l.run.Kind, "name", l.run.Name, "run", l.run.ID, "status", status}
+	if err != nil {
+		said = append(said, "error", err)
+	}
+	log(ctx, "run ended", said...)
 	if written != nil && !errors.Is(written, ErrLost) {
 		l.runs.log.ErrorContext(ctx, "the end of a run can't be recorded: it will count as lost", "run", l.run.ID, "error", written)
 	}

@@ -117,6 +117,11 @@ func (s *Service) env(ctx context.Context, c *Call, op *hooks.Operation) access.
 			}
 			return s.hooks.Filter(ctx, op, compiled)
 		}
+		env.BadFilter = func(spec *schema.Script, err error) {
+			if compiled, ok := c.Collection.Filters[spec]; ok {
+				s.hooks.BadFilter(ctx, op, compiled, err)
+			}
+		}
 	}
 	return env
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,8 +57,16 @@ func Compile(entry string, read func(name string) ([]byte, error)) (*Program, Pr
 		return nil, Problems{{File: entry, Message: readProblem(err)}}
 	}
 	out := api.Build(b.options(entry))
+	for _, w := range out.Warnings { // in TypeScript it might be a type, so that esbuild only warns
+		if w.ID == "import-is-undefined" {
+			out.Errors = append(out.Errors, w)
+		}
+	}
 	if len(out.Errors) > 0 {
 		return nil, buildProblems(entry, out.Errors)
+	}
+	if !exported.Match(b.texts[entry]) {
+		return nil, Problems{{File: entry, Line: 1, Column: 1, Message: "the script exports no function: write export default (ctx) => { … }, or module.exports = (ctx) => { … }"}}
 	}
 	p := &Program{name: entry, files: b.files}
 	for _, f := range out.OutputFiles {
@@ -73,6 +82,9 @@ func Compile(entry string, read func(name string) ([]byte, error)) (*Program, Pr
 	}
 	return p.finish(tree)
 }
+
+// exported is in every script that exports a function, in one form or another.
+var exported = regexp.MustCompile(`\bdefault\b|\bexports\b|\bexport\s*=`)
 
 func readProblem(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -226,7 +238,7 @@ func (b *bundle) find(want string) (string, error) {
 func buildProblems(entry string, messages []api.Message) Problems {
 	var problems Problems
 	for _, m := range messages[:min(len(messages), maxProblems)] {
-		p := Problem{File: entry, Message: m.Text}
+		p := Problem{File: entry, Message: strings.ReplaceAll(m.Text, room+":", "")}
 		if m.Location != nil {
 			p.File = strings.TrimPrefix(m.Location.File, room+":")
 			p.Line, p.Column = m.Location.Line, m.Location.Column+1
@@ -276,6 +288,6 @@ func (p *Program) mapped(at file.Position) file.Position {
 	if !ok {
 		return own
 	}
-	own.Filename, own.Line, own.Column = strings.TrimPrefix(source, room+":"), line, column+1
+	own.Filename, own.Line, own.Column = path.Clean(strings.TrimPrefix(source, room+":")), line, column+1
 	return own
 }

@@ -36,6 +36,9 @@ func TestCompileProblems(t *testing.T) {
 		"file URL":          {"", files{"a.js": "import x from 'file:///etc/passwd'\nx()"}, `a.js:1:15: a script can only import files of its project, by a path that begins with ./ or ../: "file:///etc/passwd" does not; db, http, crypto and the like are there without an import`},
 		"what is no script": {"", files{"a.js": "import x from './b.css'\nx()", "b.css": ""}, `a.js:1:15: a script imports .js, .cjs, .mjs, .ts, .cts, .mts and .json`},
 		"bad JSON":          {"", files{"a.js": "import x from './b.json'\nx()", "b.json": "{"}, `a.js:1:15: "./b.json": not valid JSON`},
+		"no export":         {"", files{"a.js": "const x = 1"}, "a.js:1:1: the script exports no function: write export default (ctx) => { … }, or module.exports = (ctx) => { … }"},
+		"named export":      {"a.ts", files{"a.ts": "export const bind = (ctx: any) => 1"}, "a.ts:1:1: the script exports no function: write export default (ctx) => { … }, or module.exports = (ctx) => { … }"},
+		"no such name":      {"a.ts", files{"a.ts": "import { slugifi } from './b'\nexport default () => slugifi('x')", "b.ts": "export const slugify = 1"}, `a.ts:1:10: No matching export in "b.ts" for import "slugifi"`},
 		"deep":              {"", files{"a.js": "\nx = " + strings.Repeat("[", 20000)}, "a.js: line 2: more than 8 KiB without a comma, a semicolon or a closing brace; put data into a .json file or on lines of its own"},
 		"large":             {"", files{"a.js": strings.Repeat("x;\n", 400000)}, "a.js: the file is larger than 1 MiB, which is the limit of a script"},
 	} {

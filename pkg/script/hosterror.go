@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dop251/goja"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -30,7 +31,7 @@ func (r *run) hostError(op string, err error, asked []goja.StackFrame) *goja.Obj
 	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
 		message, code, fields = e.Message, e.Code, e.Fields
 	}
-	obj, newErr := r.vm.New(r.vm.Get("Error"), r.vm.ToValue(op+": "+message))
+	obj, newErr := r.vm.New(r.vm.Get("Error"), r.vm.ToValue(op+": "+strings.TrimPrefix(message, op+": ")))
 	if newErr != nil {
 		panic(newErr)
 	}

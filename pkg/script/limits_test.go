@@ -394,6 +394,38 @@ func TestHostErrors(t *testing.T) {
 	}
 }
 
+// TestHostErrorsHaveThePlaceOfTheCall: behind an await there is no stack, so the call's own is kept.
+func TestHostErrorsHaveThePlaceOfTheCall(t *testing.T) {
+	t.Parallel()
+	h := host{
+		"db.insert": func(context.Context, bson.A) (any, error) {
+			return nil, errs.New(errs.NotFound, "x", "collection not found")
+		},
+		"http.fetch": func(context.Context, bson.A) (any, error) { return nil, errs.New(errs.Denied, "x", "http.fetch: no") },
+	}
+	project := files{
+		"hooks/a.ts": "import { save } from '../lib/save'\nexport default async (ctx: any) => {\n  await sleep(1)\n  await save()\n}\n",
+		"hooks/b.ts": "export default async (ctx: any) => {\n  const all = [http.fetch('http://x')]\n  await Promise.all(all)\n}\n",
+		"hooks/c.js": "module.exports = async () => {\n\n  await db.collection('x').insert({})\n}\n",
+		"lib/save.ts": "export async function save(): Promise<void> {\n  // a comment\n" +
+			"  await db.collection('x').insert({})\n}\n",
+	}
+	for entry, want := range map[string]string{
+		"hooks/a.ts": "lib/save.ts:3:28: exception: Error: db.insert: collection not found",
+		"hooks/b.ts": "hooks/b.ts:2:21: exception: Error: http.fetch: no",
+		"hooks/c.js": "hooks/c.js:3:28: exception: Error: db.insert: collection not found",
+	} {
+		p, problems := script.Compile(entry, project.read)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		_, err := engine(t).Run(t.Context(), script.Call{Host: h, Program: p})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", entry, err, want)
+		}
+	}
+}
+
 // TestCallsRunAtTheSameTime has Promise.all wait for calls that wait for each other.
 func TestCallsRunAtTheSameTime(t *testing.T) {
 	t.Parallel()
