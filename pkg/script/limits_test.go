@@ -34,7 +34,7 @@ func TestS61RunawaysEnd(t *testing.T) {
 	}{
 		"loop":                   {`module.exports = () => { for(;;); }`, script.Timeout},
 		"loop that catches":      {`module.exports = () => { for(;;) try { for(;;); } catch {} finally { continue } }`, script.Timeout},
-		"loop at the top":        {`for(;;);`, script.Timeout},
+		"loop at the top":        {`for(;;); module.exports = 1`, script.Timeout},
 		"loop after an await":    {`module.exports = async () => { await null; for(;;); }`, script.Timeout},
 		"loop in a timer":        {`module.exports = async () => { setTimeout(() => { for(;;); }, 1); await sleep(1000) }`, script.Timeout},
 		"loop in a getter":       {`module.exports = () => ({get x() { for(;;); }})`, script.Timeout},
