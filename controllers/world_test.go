@@ -204,9 +204,10 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := controllers.Deps{Compile: script.Compile,
-		Jobs:  due,
-		Store: s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
+	d := controllers.Deps{
+		Compile: script.Compile,
+		Jobs:    due,
+		Store:   s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,
 		Watcher: dirwatch.New(dirwatch.Options{Logger: log, Debounce: 10 * time.Millisecond}),
 		Env:     func(string) (string, bool) { return "", false }, Logger: log, Now: time.Now,

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -63,6 +64,9 @@ func failed(f *script.Failure) (report bool, err error) {
 		// The mark is of this script's own call: one further inside is of a script that this one's call led to.
 		if _, own := f.Cause.(refusal); own { //nolint:errorlint // as it says
 			return false, cause.With(f)
+		}
+		if strings.HasPrefix(cause.Code, "fetch_") && (cause.Kind == errs.Unavailable || cause.Kind == errs.Timeout) {
+			return true, errs.New(cause.Kind, cause.Code, "something that a script of the project calls does not answer: try again later").With(f)
 		}
 		if slices.Contains([]errs.Kind{errs.Unavailable, errs.Timeout, errs.Full, errs.Throttled}, cause.Kind) {
 			return true, cause.With(f) // not the script's fault: it may work another time

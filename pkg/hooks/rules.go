@@ -22,7 +22,7 @@ const (
 // Filter runs a script that makes a permission filter, and gives the filter object.
 func (r *Runner) Filter(ctx context.Context, op *Operation, s *project.Script) (bson.D, error) {
 	c := r.call(ctx, op, ruleFilter, s)
-	c.Ctx = op.members(ruleFilter)
+	c.Ctx, c.Filter = op.members(ruleFilter), true
 	result, err := r.execute(ctx, op, ruleFilter, c)
 	if err != nil {
 		return nil, err

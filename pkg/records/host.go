@@ -157,6 +157,9 @@ var (
 // codeBadArgument is the code of a call that is not made as it should be: the script's failing, whoever it is for.
 const codeBadArgument = "bad_argument"
 
+// errNoWhere refuses what would concern any record, or all, because a variable has no value.
+var errNoWhere = errs.New(errs.Invalid, codeBadArgument, "a filter or an id is needed, and this is null or undefined; {} is all records")
+
 func at(args bson.A, i int) any {
 	if i < len(args) {
 		return args[i]
@@ -434,6 +437,9 @@ func (t target) update(ctx context.Context, where, v any) (any, error) {
 		raw, _, err := t.s.update(ctx, t.call, id, ch)
 		return raw, err
 	}
+	if where == nil {
+		return nil, errNoWhere
+	}
 	w, err := whereOf(where)
 	if err != nil {
 		return nil, err
@@ -464,6 +470,9 @@ func (t target) remove(ctx context.Context, where any) (any, error) {
 			return nil, err
 		}
 		return int64(1), nil
+	}
+	if where == nil {
+		return nil, errNoWhere
 	}
 	w, err := whereOf(where)
 	if err != nil {

@@ -151,6 +151,9 @@ func (t target) list(ctx context.Context, p query.Params) ([]Record, error) {
 func (t target) findOne(ctx context.Context, where, options any) (any, error) {
 	id, byID := idIn(where)
 	if !byID {
+		if where == nil {
+			return nil, errNoWhere
+		}
 		p, err := findParams(where, options)
 		if err != nil {
 			return nil, err

@@ -72,7 +72,7 @@ func (t *texts) file(name string) ([]byte, error) {
 func (e *Engine) compileApart(entry string, read func(name string) ([]byte, error)) error {
 	e.compiling.Lock()
 	defer e.compiling.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), compileTime)
+	ctx, cancel := context.WithTimeout(context.Background(), compileTime) //nolint:forbidigo // loading a config has no context; Close ends it
 	defer cancel()
 	id, ok := e.begin(cancel)
 	if !ok {

@@ -11,7 +11,7 @@ const (
     if (tx !== undefined) target.tx = tx
     return {
       find: (filter, options) => call('db.find', target, filter === undefined ? {} : filter, options),
-      findOne: (filter, options) => call('db.findOne', target, filter === undefined ? {} : filter, options),
+      findOne: (filter, options) => call('db.findOne', target, filter === undefined ? null : filter, options),
       count: (filter) => call('db.count', target, filter === undefined ? {} : filter),
       insert: (records) => call('db.insert', target, records),
       update: (filter, change) => call('db.update', target, filter, change),

@@ -102,8 +102,9 @@ func (r *run) globals() error {
 // callHost is call(op, ...args) of the glue.
 func (r *run) callHost(call goja.FunctionCall) goja.Value {
 	o := &out{r: r, left: r.call.Limits.MaxResult}
-	args := bson.A{}
-	for _, a := range call.Arguments[min(1, len(call.Arguments)):] {
+	args, op := bson.A{}, call.Argument(0).String()
+	for i, a := range call.Arguments[min(1, len(call.Arguments)):] {
+		o.filter = i == 1 && takesFilter(op)
 		v, _, err := o.value(a, nil, false, 0)
 		if err != nil {
 			r.throw(err)
@@ -113,8 +114,11 @@ func (r *run) callHost(call goja.FunctionCall) goja.Value {
 	for len(args) > 0 && args[len(args)-1] == nil && goja.IsUndefined(call.Arguments[len(args)]) {
 		args = args[:len(args)-1]
 	}
-	return r.hostCall(call.Argument(0).String(), args, r.js)
+	return r.hostCall(op, args, r.js)
 }
+
+// takesFilter says whether the second argument of an operation is a filter.
+func takesFilter(op string) bool { return strings.HasPrefix(op, "db.") && op != "db.insert" }
 
 // throw raises err in the script. A run that has to stop is stopped by it.
 func (r *run) throw(err error) {

@@ -276,9 +276,11 @@ func (r *run) collect(v goja.Value, ctx *contextObject) (Result, error) {
 	o := &out{r: r, left: r.call.Limits.MaxResult}
 	err := r.guarded(func() error {
 		var err error
+		o.filter = r.call.Filter
 		if result.Value, _, err = o.value(v, nil, false, 0); err != nil {
 			return fmt.Errorf("the returned value: %w", err)
 		}
+		o.filter = false
 		result.Out, err = ctx.collect(o)
 		return err
 	})

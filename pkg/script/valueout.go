@@ -23,7 +23,13 @@ const maxOutDepth = 90
 type out struct {
 	r    *run
 	left int // bytes that may still come
+	// filter says that a filter comes. What is left out of other values would make it match more than it says, so it is
+	// refused: members that are undefined, and what objects of classes hold elsewhere than in members.
+	filter bool
 }
+
+// errUndefined is a member of a filter that has no value.
+var errUndefined = errors.New("is undefined, which a filter can't have: without that member it would match more")
 
 func (o *out) spend(n int) error {
 	o.left -= n + 8
@@ -227,7 +233,11 @@ func (o *out) list(obj *goja.Object, from any, came bool, depth int) (result any
 		if has {
 			old = olds[i]
 		}
-		item, unchanged, err := o.value(obj.Get(strconv.Itoa(i)), old, has, depth+1)
+		v := obj.Get(strconv.Itoa(i))
+		if o.filter && (v == nil || goja.IsUndefined(v)) {
+			return nil, false, inMember(strconv.Itoa(i), errUndefined)
+		}
+		item, unchanged, err := o.value(v, old, has, depth+1)
 		if err != nil {
 			return nil, false, err
 		}
@@ -297,6 +307,9 @@ func (o *out) document(l *lazy, depth int) (result any, changed bool, err error)
 			return nil
 		}
 		if goja.IsUndefined(m.v) {
+			if o.filter {
+				return inMember(name, errUndefined)
+			}
 			changed = true
 			return nil
 		}
@@ -334,6 +347,9 @@ func (o *out) plain(obj *goja.Object, depth int) (any, error) {
 		result, _, err := o.value(v, nil, false, depth+1)
 		return result, err
 	}
+	if proto := obj.Prototype(); o.filter && proto != nil && proto != o.r.vm.NewObject().Prototype() {
+		return nil, errors.New("a filter consists of plain objects: what a Map, or an object of a class, holds would be left out")
+	}
 	doc := bson.D{}
 	for _, name := range obj.Keys() {
 		if err := o.spend(len(name)); err != nil {
@@ -341,6 +357,9 @@ func (o *out) plain(obj *goja.Object, depth int) (any, error) {
 		}
 		v := obj.Get(name)
 		if goja.IsUndefined(v) {
+			if o.filter {
+				return nil, inMember(name, errUndefined)
+			}
 			continue
 		}
 		member, _, err := o.value(v, nil, false, depth+1)

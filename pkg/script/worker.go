@@ -89,6 +89,7 @@ func (w *workerProcess) run(ctx context.Context, frame bson.Raw) (Result, error)
 	}
 	c := Call{
 		Project: field[string](frame, "project"), Program: program, Ctx: framedMembers(rawField(frame, "ctx")), Env: map[string]string{},
+		Filter: field[bool](frame, "filter"),
 		Limits: Limits{Timeout: time.Duration(field[int64](frame, "timeout")), Memory: field[int64](frame, "memory"), MaxResult: int(field[int64](frame, "maxResult"))},
 		Log: func(l Line) {
 			_ = w.out.write(bson.D{{Key: "t", Value: "log"}, {Key: "time", Value: bson.NewDateTimeFromTime(l.Time)}, {Key: "level", Value: l.Level}, {Key: "message", Value: l.Message}})

@@ -351,6 +351,7 @@ func (i *isolated) frame(ctx context.Context) bson.D {
 		{Key: "memory", Value: c.Limits.Memory},
 		{Key: "maxResult", Value: int64(c.Limits.MaxResult)},
 		{Key: "hosted", Value: c.Host != nil},
+		{Key: "filter", Value: c.Filter},
 		{Key: "progress", Value: c.Progress != nil},
 		{Key: "env", Value: env},
 		{Key: "args", Value: bson.A(c.Args)},

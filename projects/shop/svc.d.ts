@@ -5,7 +5,7 @@
 interface SvcFindOptions { sort?: string | string[]; limit?: number; offset?: number; select?: string | string[] }
 interface SvcCollection {
   find(filter?: object, options?: SvcFindOptions): Promise<any[]>
-  findOne(filterOrId?: object | string | ObjectId, options?: SvcFindOptions): Promise<any | null>
+  findOne(filterOrId: object | string | ObjectId, options?: SvcFindOptions): Promise<any | null>
   count(filter?: object): Promise<number>
   insert<T extends object>(records: T[]): Promise<(T & { _id: ObjectId; id: string })[]>
   insert<T extends object>(record: T): Promise<T & { _id: ObjectId; id: string }>
