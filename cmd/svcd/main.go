@@ -155,10 +155,19 @@ func serve(ctx context.Context, cfg app.Config) error {
 	if err != nil {
 		return err
 	}
+	shareCores()
 	cfg.Logger.InfoContext(ctx, "serving", "address", a.Addr(), "version", cfg.Version, "started_in", time.Since(began).Round(time.Millisecond).String())
 	err = a.Run(ctx)
 	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped")
 	return err
+}
+
+// shareCores leaves it to the kernel to share the cores between requests and scripts: Go's scheduler lets a script compute
+// for 10 ms before a request that is ready has its turn.
+func shareCores() {
+	if os.Getenv("GOMAXPROCS") == "" { // or somebody knows better
+		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	}
 }
 
 func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {

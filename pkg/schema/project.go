@@ -84,7 +84,7 @@ type AdminToken struct {
 type Hook struct {
 	Timeout   Duration  `cfg:"timeout" default:"5000" min:"1" doc:"Time a hook may take when its entry says nothing."`
 	Memory    Size      `cfg:"memory" default:"64MiB" doc:"Memory a script may take."`
-	Isolation string    `cfg:"isolation" enum:"auto,none,process" default:"auto" doc:"Where scripts run. auto: hooks, filters, expressions and short actions in the service, jobs and long actions in a worker process; none: all in the service; process: all in worker processes."`
+	Isolation string    `cfg:"isolation" enum:"auto,none,process" default:"auto" doc:"Where scripts run. auto: hooks, filters, expressions and short actions in the service, jobs and long actions in a worker process; none: all in the service, unless they are slow or have run away; process: all in worker processes."`
 	Env       []string  `cfg:"env" pattern:"envname" doc:"Names of environment variables that scripts may read."`
 	HTTP      *HookHTTP `cfg:"http" doc:"Outgoing requests of scripts."`
 }

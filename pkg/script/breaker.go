@@ -11,11 +11,15 @@ const (
 	rest        = 30 * time.Second
 )
 
+// maxApart is how many runs of a program go to a worker process after one that ran away by computing or by memory.
+const maxApart = 50
+
 // record is what the engine remembers of a program's runs.
 type record struct {
 	mu       sync.Mutex
 	average  time.Duration // of computing, over about the last eight runs
 	runaways int           // in a row
+	apart    int           // runs that have yet to be in a worker process
 	until    time.Time     // the program rests until then
 	trial    bool          // the run that decides is under way
 }
@@ -56,10 +60,17 @@ func (r *record) admit(now time.Time) (wait time.Duration, ok bool) {
 func (r *record) lane() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.average > slowAfter {
+	if r.average > slowAfter || r.apart > 0 {
 		return slow
 	}
 	return fast
+}
+
+// isApart says whether the next run has to be in a worker process.
+func (r *record) isApart() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.apart > 0
 }
 
 // slowed notes that a run computes for long: those that begin meanwhile queue where it belongs.
@@ -78,6 +89,11 @@ func (r *record) ran(now time.Time, computed time.Duration, runaway, ended bool)
 		r.average = max(r.average, 2*slowAfter)
 	}
 	r.trial = false
+	if runaway && computed > slowAfter {
+		r.apart = maxApart
+	} else if ended {
+		r.apart = max(0, r.apart-1)
+	}
 	switch {
 	case runaway:
 		r.runaways++

@@ -80,7 +80,7 @@ func NewEngine(o Options) *Engine {
 		e.metrics = noMetrics{}
 	}
 	if o.Parallel <= 0 {
-		o.Parallel = max(1, runtime.NumCPU()-1)
+		o.Parallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	if len(o.WorkerCommand) > 0 {
 		e.workers = newWorkers(o.WorkerCommand)
@@ -155,31 +155,40 @@ func (e *Engine) Close() error {
 // Run runs a program. The error is *Thrown or *Failure. The caller has its answer at the timeout plus 250 ms at the
 // latest; the time that a run waits for its turn counts.
 func (e *Engine) Run(ctx context.Context, c Call) (Result, error) {
+	result, _, err := e.run(ctx, c)
+	return result, err
+}
+
+// run also tells how long the script has computed.
+func (e *Engine) run(ctx context.Context, c Call) (Result, time.Duration, error) {
 	c.Limits = c.Limits.withDefaults()
 	start := time.Now()
 	wait, ok := c.Program.record.admit(e.now())
 	if !ok {
 		f := &Failure{Reason: Suspended, Script: c.Program.name, RetryAfter: wait, Message: "it ran away several times in a row and rests"}
 		e.metrics.Ran(c.Project, c.Program.name, 0, string(Suspended))
-		return Result{}, f
+		return Result{}, 0, f
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.Limits.Timeout)
+	defer cancel()
 	var result Result
 	var computed time.Duration
-	var err error
-	if e.isolates(&c) {
+	release, isolated, err := e.workerPlace(ctx, &c)
+	switch {
+	case err != nil:
+	case isolated:
+		defer release()
 		result, computed, err = e.runIsolated(ctx, &c)
-	} else {
-		result, computed, err = e.runHere(ctx, &c)
+	default:
+		result, computed, err = e.runHere(ctx, &c, cancel)
 	}
 	e.account(&c, time.Since(start), computed, err)
-	return result, err
+	return result, computed, err
 }
 
 // runHere runs a program in this process.
-func (e *Engine) runHere(ctx context.Context, c *Call) (Result, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Limits.Timeout)
-	defer cancel()
-	r := newRun(ctx, e, c)
+func (e *Engine) runHere(ctx context.Context, c *Call, cancel context.CancelFunc) (Result, time.Duration, error) {
+	r := newRun(context.WithValue(ctx, withinKey{}, inService), e, c)
 	defer r.cancel()
 	asked := time.Now()
 	if ok, why := e.lanes.acquire(ctx, c.Project, r.lane1(), true); !ok {
@@ -271,16 +280,6 @@ func (e *Engine) abandon(r *run) {
 	e.mu.Unlock()
 	e.log.WarnContext(r.ctx, "a script does not stop; it is left behind, and the project's scripts run in worker processes from now on",
 		slog.String("project", r.call.Project), slog.String("script", r.call.Program.name))
-}
-
-// isolates says whether a call runs in a worker process.
-func (e *Engine) isolates(c *Call) bool {
-	if e.workers == nil {
-		return false
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return c.Isolate || e.isolated[c.Project]
 }
 
 // account keeps the books of a run.

@@ -68,6 +68,18 @@ func (l *lanes) acquire(ctx context.Context, project string, which int, begins b
 	return false, Canceled
 }
 
+// tryAcquire takes a place if one is free.
+func (l *lanes) tryAcquire(which int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := &l.lane[which]
+	if at.taken >= at.places || !at.queue.empty() {
+		return false
+	}
+	at.taken++
+	return true
+}
+
 // release gives a place back.
 func (l *lanes) release(which int) {
 	l.mu.Lock()

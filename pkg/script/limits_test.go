@@ -27,7 +27,8 @@ func reason(err error) script.Reason {
 // TestS61RunawaysEnd is the runtime's part of row S61: what takes time, depth or memory without bound ends with an error.
 func TestS61RunawaysEnd(t *testing.T) {
 	t.Parallel()
-	e := engine(t)
+	e := script.NewEngine(script.Options{Parallel: 64}) // a run whose turn comes late is not stopped for its own time
+	t.Cleanup(func() { _ = e.Close() })
 	for name, c := range map[string]struct {
 		text string
 		want script.Reason
@@ -459,5 +460,65 @@ func TestCallsNobodyAwaits(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"warn a call that the script did not await failed: db.delete"}, lines); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestLogIsBounded has scripts log without end, here and in a worker process: the last line says how much is left out.
+func TestLogIsBounded(t *testing.T) {
+	t.Parallel()
+	e := workerEngine(t)
+	for name, c := range map[string]struct {
+		text  string
+		lines int
+		last  string
+	}{
+		"lines":  {`export default () => { for (let i = 0; i < 12000; i++) console.log(i) }`, 10_000, "lines left out: 2000;"},
+		"bytes":  {`export default (ctx) => { for (let i = 0; i < 200; i++) ctx.log.info('x'.repeat(8192)) }`, 128, "lines left out: 72;"},
+		"throws": {`export default (ctx) => { for (let i = 0; i < 10001; i++) console.log(i); throw 1 }`, 10_000, "lines left out: 1;"},
+	} {
+		for _, isolate := range []bool{false, true} {
+			var lines []script.Line
+			_, err := e.Run(t.Context(), script.Call{
+				Program: compile(t, c.text), Isolate: isolate, Log: func(l script.Line) { lines = append(lines, l) }, Limits: script.Limits{Timeout: time.Minute},
+			})
+			if got := reason(err); got != "" && name != "throws" {
+				t.Errorf("%s: %v", name, err)
+			}
+			if len(lines) != c.lines+1 || !strings.HasPrefix(lines[c.lines].Message, c.last) || lines[c.lines].Level != "warn" {
+				t.Errorf("%s, isolate %v: %d lines, the last is %+v", name, isolate, len(lines), lines[len(lines)-1])
+			}
+		}
+	}
+}
+
+// TestRunawaysGoToWorkers has a script run away: its next runs are in a worker process, until it has behaved for long.
+// Those that only wait for too long stay.
+func TestRunawaysGoToWorkers(t *testing.T) {
+	t.Parallel()
+	e := workerEngine(t)
+	where := func(p *script.Program, bad bool) (worker bool) {
+		h := host{"db.find": func(ctx context.Context, _ bson.A) (any, error) {
+			worker = script.InWorker(ctx)
+			return bson.A{}, nil
+		}}
+		_, err := e.Run(t.Context(), script.Call{
+			Project: "p", Program: p, Host: h, Ctx: []script.Member{{Name: "bad", Value: bad}}, Limits: script.Limits{Timeout: 2 * time.Second},
+		})
+		if got := reason(err); bad != (got == script.Timeout) || !bad && got != "" {
+			t.Errorf("bad %v: %v", bad, err)
+		}
+		return worker
+	}
+	loops := compile(t, `export default async (ctx) => { await db.collection('x').find(); while (ctx.bad) ; }`)
+	waits := compile(t, `export default async (ctx) => { await db.collection('x').find(); if (ctx.bad) await sleep(1e6) }`)
+	got := []bool{where(loops, true), where(loops, true), where(loops, false), where(waits, true), where(waits, false)}
+	if diff := cmp.Diff([]bool{false, true, true, false, false}, got); diff != "" {
+		t.Error(diff)
+	}
+	for range 49 {
+		where(loops, false)
+	}
+	if where(loops, false) {
+		t.Error("a script that has behaved for long is still in a worker process")
 	}
 }

@@ -241,7 +241,7 @@ func (l *loop) finish(r *run) {
 	l.calls.Wait()
 	for _, a := range l.take() {
 		if a.err != nil && r.call.Log != nil && r.stopped() == nil {
-			r.call.Log(Line{Time: r.engine.now(), Level: "warn", Message: "a call that the script did not await failed: " + a.op})
+			r.say("warn", "a call that the script did not await failed: "+a.op)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (r *run) logger() *goja.Object {
 		}
 		r.method(obj, name, func(call goja.FunctionCall) goja.Value {
 			if r.call.Log != nil {
-				r.call.Log(Line{Time: r.engine.now(), Level: level, Message: r.logText(call.Arguments)})
+				r.say(level, r.logText(call.Arguments))
 			}
 			return goja.Undefined()
 		})
@@ -127,8 +127,31 @@ func (r *run) progress(call goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// maxLine bounds one line of a script's log.
-const maxLine = 8 << 10
+// The bounds of a run's log: of a line, and of all.
+const (
+	maxLine     = 8 << 10
+	maxLines    = 10_000
+	maxLogBytes = 1 << 20
+)
+
+// say logs a line, unless there is too much already: those are counted.
+func (r *run) say(level, text string) {
+	if r.lines >= maxLines || r.logged+len(text) > maxLogBytes {
+		r.unsaid++
+		return
+	}
+	r.lines++
+	r.logged += len(text)
+	r.call.Log(Line{Time: r.engine.now(), Level: level, Message: text})
+}
+
+// sayRest ends the log.
+func (r *run) sayRest() {
+	if r.unsaid > 0 {
+		r.call.Log(Line{Time: r.engine.now(), Level: "warn", Message: fmt.Sprintf(
+			"lines left out: %d; one run logs at most %d lines and %d KiB", r.unsaid, maxLines, maxLogBytes>>10)})
+	}
+}
 
 func (r *run) logText(args []goja.Value) string {
 	var b strings.Builder

@@ -34,6 +34,8 @@ type run struct {
 	queued   time.Duration // for a place, after it began
 	watched  watched       // by the watchdog, whose lock is for it
 
+	lines, logged, unsaid int // of the log: lines, their bytes, and lines left out
+
 	native     *goja.Object // the functions of natives.go
 	prototypes [classes]*goja.Object
 	thrown     map[*goja.Object]bool  // errors that ctx.error made
@@ -87,6 +89,7 @@ func (r *run) main() {
 			r.loop.finish(r)
 		}
 	}()
+	defer r.sayRest()
 	result, err := r.program()
 	if err != nil {
 		r.err = r.explain(err)

@@ -20,7 +20,6 @@ import (
 func ServeWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	beNice()
 	w := &workerProcess{
 		base: dataSize(), engine: NewEngine(Options{Parallel: 1}), out: &frameWriter{w: out}, programs: map[string]*Program{},
 	}
@@ -67,8 +66,8 @@ func (w *workerProcess) begin(ctx context.Context, frame bson.Raw) {
 	w.reset(cancel)
 	go func() { // the process ends with what in ends
 		defer cancel()
-		result, err := w.run(ctx, frame)
-		done := outcomeFrame(result, err, w.callOf)
+		result, computed, err := w.run(ctx, frame)
+		done := append(outcomeFrame(result, err, w.callOf), bson.E{Key: "computed", Value: int64(computed)})
 		if w.out.write(done) != nil {
 			_ = w.out.write(outcomeFrame(Result{}, &Failure{Reason: Exception, Script: field[string](frame, "name"), Message: "what the script gives back is too large"}, w.callOf))
 		}
@@ -82,10 +81,10 @@ func (w *workerProcess) reset(stop context.CancelFunc) {
 	w.cancel, w.calls, w.errs = stop, map[int32]chan bson.Raw{}, map[error]int32{}
 }
 
-func (w *workerProcess) run(ctx context.Context, frame bson.Raw) (Result, error) {
+func (w *workerProcess) run(ctx context.Context, frame bson.Raw) (Result, time.Duration, error) {
 	program, err := w.program(frame)
 	if err != nil {
-		return Result{}, err
+		return Result{}, 0, err
 	}
 	c := Call{
 		Project: field[string](frame, "project"), Program: program, Ctx: framedMembers(rawField(frame, "ctx")), Env: map[string]string{},
@@ -112,7 +111,7 @@ func (w *workerProcess) run(ctx context.Context, frame bson.Raw) (Result, error)
 			c.Env[e.Key] = s
 		}
 	}
-	return w.engine.Run(ctx, c)
+	return w.engine.run(ctx, c)
 }
 
 // program gives the program of a run; its text comes with the first.

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// beNice lets the service go first.
-func beNice() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10) } // only a wish
+// beNice lets the service go before its workers. It is about the group of the process, for Linux takes
+// a process for the one thread that has begun it.
+func beNice(pid int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, pid, 10) } // only a wish
 
 // What a worker needs beside the memory of its script.
 const (

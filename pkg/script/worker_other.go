@@ -8,7 +8,7 @@ import (
 )
 
 // beNice lets the service go first, where the system can.
-func beNice() {}
+func beNice(int) {}
 
 // limitMemory makes the collector work harder from the limit on. The watchdog stops the script.
 func limitMemory(_, script int64) { debug.SetMemoryLimit(script + 64<<20) }

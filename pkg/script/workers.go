@@ -105,6 +105,7 @@ func (ws *workers) spawn(project string) (*worker, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a worker process: %w", err)
 	}
+	beNice(cmd.Process.Pid)
 	w.in = &frameWriter{w: in}
 	ws.procs.Go(func() {
 		defer close(w.frames)
@@ -188,29 +189,65 @@ type isolated struct {
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
 
+	computed time.Duration // as the worker tells; 0: it has not
+
 	mu   sync.Mutex
 	errs map[int32]error // what calls ended with
 }
 
-// nestedKey marks contexts of calls that a worker has made. A run that such a call leads to, such as a hook of a record that
-// a hook writes, needs no place of its own: the one that waits for it has one, and all could wait for each other.
-type nestedKey struct{}
+// withinKey marks contexts of calls that a run has made, by where it runs.
+type withinKey struct{}
+
+const (
+	inService = iota + 1
+	inWorker
+)
+
+// workerPlace decides where a call runs. For one that runs in a worker process it gets its place; release gives it back.
+//
+// A script that is slow runs apart if there is a place: there it takes nothing from requests, for a worker has a low
+// priority and a heap of its own. One that ran away waits for that.
+func (e *Engine) workerPlace(ctx context.Context, c *Call) (release func(), isolated bool, err error) {
+	if e.workers == nil {
+		return nil, false, nil
+	}
+	e.mu.Lock()
+	must := c.Isolate || e.isolated[c.Project]
+	e.mu.Unlock()
+	record, lanes := c.Program.record, e.workers.lanes
+	if !must && record.lane() == fast {
+		return nil, false, nil
+	}
+	// A run that a worker's call leads to, such as a hook of a record that a hook writes, needs no place of its own: the one
+	// that waits for it has one, and all could wait for each other. One that a call of a run in this process leads to may
+	// have a lock of the store that those wait for who have the places, so it only waits if it must.
+	within := ctx.Value(withinKey{})
+	if within == inWorker {
+		return func() {}, true, nil
+	}
+	which := slow
+	if must {
+		which = fast
+	}
+	release = func() { lanes.release(which) }
+	if !must && (within == inService || !record.isApart()) {
+		return release, lanes.tryAcquire(which), nil
+	}
+	if ok, why := lanes.acquire(ctx, c.Project, which, true); !ok {
+		return nil, false, refused(ctx, c, why)
+	}
+	return release, true, nil
+}
 
 // runIsolated runs a program in a worker process.
-func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, took time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Limits.Timeout)
+func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, computed time.Duration, err error) {
+	start := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failure := func(why Reason, message string) *Failure {
 		return &Failure{Reason: why, Script: c.Program.name, Message: message}
 	}
 	ws := e.workers
-	if ctx.Value(nestedKey{}) == nil {
-		if ok, why := ws.lanes.acquire(ctx, c.Project, fast, true); !ok {
-			return Result{}, 0, refused(ctx, c, why)
-		}
-		defer ws.lanes.release(fast)
-	}
-	start := time.Now()
 	id, ok := e.begin(cancel)
 	if !ok {
 		return Result{}, 0, failure(Canceled, "the service stops")
@@ -221,7 +258,7 @@ func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, took 
 		return Result{}, 0, failure(Killed, spawnErr.Error())
 	}
 	run := &isolated{call: c, w: w, errs: map[int32]error{}}
-	run.ctx, run.cancel = context.WithCancel(context.WithValue(ctx, nestedKey{}, true))
+	run.ctx, run.cancel = context.WithCancel(context.WithValue(ctx, withinKey{}, inWorker))
 	result, err = run.serve(ctx)
 	run.cancel()
 	run.calls.Wait()
@@ -230,7 +267,10 @@ func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, took 
 	} else {
 		ws.put(w)
 	}
-	return result, time.Since(start), err
+	if run.computed == 0 {
+		run.computed = time.Since(start) // it did not live to tell
+	}
+	return result, run.computed, err
 }
 
 // serve sends the run and answers the worker until it is done, or killed.
@@ -273,6 +313,7 @@ func (i *isolated) serve(ctx context.Context) (Result, error) {
 
 // outcome decodes how the run ended. A run that the service has stopped is told so by the worker as canceled.
 func (i *isolated) outcome(frame bson.Raw) (Result, error) {
+	i.computed = max(1, time.Duration(field[int64](frame, "computed")))
 	result, err := framedOutcome(frame, func(call int32) error {
 		i.mu.Lock()
 		defer i.mu.Unlock()
