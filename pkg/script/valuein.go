@@ -234,8 +234,8 @@ func (l *lazy) original(name string) (from any, ok bool) {
 	}
 	if l.index == nil && len(doc) > manyMembers {
 		l.index = make(map[string]int, len(doc))
-		for i := len(doc) - 1; i >= 0; i-- { // the first of a name counts
-			l.index[doc[i].Key] = i
+		for i, e := range slices.Backward(doc) { // the first of a name counts
+			l.index[e.Key] = i
 		}
 	}
 	if l.index != nil {
