@@ -29,7 +29,7 @@ type scripted struct {
 
 func scriptedCollections() []scripted {
 	return []scripted{
-		{"bound", "two-line post.bind (target: 15 %, 40 µs)", "hooks: { post: { bind: { type: javascript, file: bind.js } } }\n", "", "bind.js", twoLines},
+		{"bound", "two-line post.bind", "hooks: { post: { bind: { type: javascript, file: bind.js } } }\n", "", "bind.js", twoLines},
 		{
 			"awaited", "async post.bind", "hooks: { post: { bind: { type: javascript, file: async.js } } }\n", "", "async.js",
 			strings.Replace(twoLines, "(ctx)", "async (ctx)", 1),

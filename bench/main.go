@@ -8,10 +8,11 @@
 //
 // With -what it measures something else: what each kind of credential costs a read (credentials) and what a flood of garbage
 // logins does to the p99 of reads (logins; make bench-login measures both), what the audit log costs a write (audit; make
-// bench-audit), or what scripts cost creates and lists (hooks; make bench-hooks). Those run by turns, and print the medians of the rounds and of what each round gave beside another.
+// bench-audit), or what scripts cost creates and lists (hooks; make bench-hooks). Those run by turns, and print the medians
+// of the rounds and of what each round gave beside another.
 //
-// load.go is the load, flood.go that of logins, compare.go and hooks.go what runs by turns, server.go the process under it, data.go the
-// articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
+// load.go is the load, flood.go that of logins, compare.go and hooks.go what runs by turns, server.go the process under it,
+// data.go the articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
 package main
 
 import (
