@@ -191,7 +191,7 @@ func (e *Engine) runHere(ctx context.Context, c *Call, cancel context.CancelFunc
 	r := newRun(context.WithValue(ctx, withinKey{}, inService), e, c)
 	defer r.cancel()
 	asked := time.Now()
-	if ok, why := e.lanes.acquire(ctx, c.Project, r.lane1(), true); !ok {
+	if ok, why := e.lanes.acquire(ctx, c.Project, r.firstLane(), true); !ok {
 		return Result{}, 0, refused(ctx, c, why)
 	}
 	id, ok := e.begin(cancel)

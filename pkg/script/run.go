@@ -101,8 +101,8 @@ func (r *run) main() {
 	}
 }
 
-// lane1 is the lane that the run begins in.
-func (r *run) lane1() int {
+// firstLane is the lane that the run begins in.
+func (r *run) firstLane() int {
 	which := r.call.Program.record.lane()
 	r.lane.Store(int32(which)) //nolint:gosec // one of two
 	return which
