@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"context"
 	"encoding/hex"
 	"log/slog"
 	"maps"
@@ -21,10 +22,10 @@ type Options struct {
 	Engine hooks.Engine    // required
 	Runs   *operation.Runs // required
 	Audit  *audit.Logs     // required
-	// Host gives what a script of a project reaches, on behalf of a caller. One that has a method Close is told when the
+	// Host gives what a script of an action reaches, on behalf of the caller. One that has a method Close is told when the
 	// script has ended. Of a run, what the script writes goes through transactions that call run.Fence first; run is nil
 	// for a sync call. Required.
-	Host func(p *project.Project, who *access.Principal, r *hooks.Request, file string, run *operation.Live) script.Host
+	Host func(c *Call, file string, run *operation.Live) script.Host
 	Env  func(p *project.Project) map[string]string // the environment variables that scripts may read; required
 	Now  func() time.Time                           // required
 	Log  *slog.Logger                               // nil: nothing is logged
@@ -52,6 +53,9 @@ type Call struct {
 	Principal *access.Principal
 	Method    access.Method  // Get or Post
 	Request   *hooks.Request // required
+	// Again, if set, finds out anew who is calling, and whether they still may. It is asked while a script runs, which may
+	// be long after the request that began it.
+	Again func(ctx context.Context) (*access.Principal, error)
 }
 
 // ErrNotFound says that a project has no such action.

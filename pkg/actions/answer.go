@@ -117,6 +117,13 @@ func (a *Answer) setHeaders(v any) string {
 
 // setBody makes the body: of a type that the script names, its text or bytes as they are, else JSON.
 func (a *Answer) setBody(result any, returned bool) string {
+	if a.Status == http.StatusNoContent || a.Status == http.StatusResetContent {
+		a.Type = ""
+		if result != nil {
+			return "with a ctx.response.status of 204 or 205, which have no body, an action returns nothing"
+		}
+		return ""
+	}
 	switch v := result.(type) {
 	case string:
 		if a.Type != "" && !isJSON(a.Type) {

@@ -197,7 +197,7 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 		Limits:  script.Limits{Timeout: sc.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none",
 		Env:     x.s.opts.Env(p),
-		Host:    x.s.opts.Host(p, x.call.Principal, x.call.Request, sc.Program.Name(), x.live),
+		Host:    x.s.opts.Host(x.call, sc.Program.Name(), x.live),
 		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), x.where(stage)),
 
 		Progress: func(any) {}, // a sync call has nobody to tell

@@ -42,10 +42,15 @@ func (s *Service) run(ctx context.Context, c *Call, id, right string) (*operatio
 	if err != nil {
 		return nil, err
 	}
-	if !s.operates(c.Project, c.Principal, right) && (!isOf(run, c.Principal) || s.MayAny(c) != nil) {
+	if !s.operates(c.Project, c.Principal, right) && !s.owns(c, run) {
 		return nil, operation.ErrNotFound
 	}
 	return run, nil
+}
+
+// owns says whether a run is the caller's own, and the action one that they may still call.
+func (s *Service) owns(c *Call, run *operation.Run) bool {
+	return isOf(run, c.Principal) && s.MayAny(c) == nil
 }
 
 // isOf says whether somebody started a run. Without a credential it is whoever knows its id, which can't be guessed.
@@ -57,10 +62,17 @@ func isOf(run *operation.Run, who *access.Principal) bool {
 	return run.By.Kind == by.Kind && run.By.ID == by.ID
 }
 
-// MayCancel is nil if the caller may cancel a run: one's own, or any for who may reload the project.
+// MayCancel is nil if the caller may cancel a run: one's own with the right to POST, or any for who may reload the
+// project. The right to GET is enough where the action has no POST: who may only read the action ends nothing else.
 func (s *Service) MayCancel(ctx context.Context, c *Call, id string) error {
-	_, err := s.run(ctx, c, id, access.ProjectReload)
-	return err
+	if _, err := s.run(ctx, c, id, access.ProjectReload); err != nil || s.operates(c.Project, c.Principal, access.ProjectReload) {
+		return err
+	}
+	need := access.Post
+	if c.Action.Methods[need] == nil {
+		need = access.Get
+	}
+	return s.May(c, need)
 }
 
 // Cancel asks a run to end, if the caller may.

@@ -93,6 +93,7 @@ var deskScripts = map[string]string{
     case 'bytes': return new Uint8Array([0, 255])
     case 'status': ctx.response.status = 201; ctx.response.headers.location = '/x'; return {made: true}
     case 'nothing': return
+    case 'no body': ctx.response.status = ctx.data.status; ctx.response.type = ctx.data.type; return ctx.data.value
     case 'html': ctx.response.type = 'text/html'; return '<script>1</script>'
     case 'cookie': ctx.response.headers['Set-Cookie'] = 'a=b'; return 1
     case 'split': ctx.response.headers.link = 'a\r\nX: b'; return 1
@@ -173,6 +174,10 @@ func TestActions(t *testing.T) {
 			{"validate", "POST", "/free", []option{session(ann), text(`{"bad": 1}`)}, "400 validation_failed: data.bad: is bad", ""},
 			{"a status and a header", "POST", "/free", []option{session(ann), text(`{"do": "status"}`)}, "201", `{"made":true}`},
 			{"nothing", "POST", "/free", []option{session(ann), text(`{"do": "nothing"}`)}, "204", ""},
+			{"a status without a body", "POST", "/free", []option{session(ann), text(`{"do": "no body", "status": 205}`)}, "205", ""},
+			{"and nothing to send", "POST", "/free", []option{session(ann), text(`{"do": "no body", "status": 204, "value": null, "type": "text/csv"}`)}, "204", ""},
+			{"205 with a body", "POST", "/free", []option{session(ann), text(`{"do": "no body", "status": 205, "value": {"a": 1}}`)}, "500 script_failed: *", ""},
+			{"204 with a body", "POST", "/free", []option{session(ann), text(`{"do": "no body", "status": 204, "value": "a", "type": "text/csv"}`)}, "500 script_failed: *", ""},
 			{"a header that is not allowed", "POST", "/free", []option{session(ann), text(`{"do": "cookie"}`)}, "500 script_failed: a script of the project failed", ""},
 			{"two headers in one", "POST", "/free", []option{session(ann), text(`{"do": "split"}`)}, "500 script_failed: *", ""},
 			{"an error on purpose", "POST", "/free", []option{session(ann), text(`{"do": "refuse"}`)}, "409 script_error: already done", `"path":"data.do"`},

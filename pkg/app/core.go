@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/hooks"
@@ -60,12 +59,12 @@ func newCore(o coreOptions) (*core, error) {
 	}
 	return &core{runs: runs, records: service, jobs: due, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,
-		Host: func(p *project.Project, who *access.Principal, r *hooks.Request, file string, run *operation.Live) script.Host {
-			by := records.Caller{Principal: who, Request: r}
+		Host: func(c *actions.Call, file string, run *operation.Live) script.Host {
+			by := records.Caller{Principal: c.Principal, Request: c.Request, Again: c.Again}
 			if run != nil {
 				by.Fence = run.Fence
 			}
-			return service.Host(p, by, file)
+			return service.Host(c.Project, by, file)
 		},
 	})}, nil
 }

@@ -65,7 +65,9 @@ func (s *Server) callAction(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	answer, run, err := s.cfg.Actions.Do(r.Context(), r.actionCall(m), body)
+	c := r.actionCall(m)
+	c.Again = r.callerAgain()
+	answer, run, err := s.cfg.Actions.Do(r.Context(), c, body)
 	switch {
 	case err != nil:
 		return err

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -165,6 +167,22 @@ func (r *request) enter(h http.Header) error {
 func (r *request) again() (*request, error) {
 	now := *r
 	return &now, now.enter(http.Header{})
+}
+
+// callerAgain is again for what outlives the request: it keeps what the caller has shown and where, but neither body nor
+// context, and goes by the context that it is given.
+func (r *request) callerAgain() func(ctx context.Context) (*access.Principal, error) {
+	shown := &http.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: r.Header, RemoteAddr: r.RemoteAddr, TLS: r.TLS}
+	given := chi.RouteContext(r.Context()).URLParams // chi takes its own back for another request
+	path := chi.RouteParams{Keys: slices.Clone(given.Keys), Values: slices.Clone(given.Values)}
+	server, route, id, query := r.server, r.route, r.id, r.query
+	return func(ctx context.Context) (*access.Principal, error) {
+		in := chi.NewRouteContext()
+		in.URLParams = path
+		now := request{Request: shown.WithContext(context.WithValue(ctx, chi.RouteCtxKey, in)), server: server, route: route, id: id, query: query}
+		err := now.enter(http.Header{})
+		return now.principal, err
+	}
 }
 
 // inProject finds the project of the path. A namespace that is not served is not found, whatever else is asked of it;

@@ -15,34 +15,24 @@ import (
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
-	"github.com/svcctl/svc/pkg/store"
 )
-
-// Caller is on whose behalf a script runs that is no hook: an action's caller, or nobody, for a job.
-type Caller struct {
-	Principal *access.Principal // nil: asUser is refused
-	Request   *hooks.Request
-	// Fence, if set, is called in each transaction in which the script writes, and has it fail when the run is no longer to
-	// write. Writes that are in no transaction of the script's have one of their own then, one after the other.
-	Fence func(ctx context.Context, tx store.Tx) error
-}
 
 // Host gives what a script of a project reaches: its records, and what other modules ask. file is the script, which the
 // audit log names. It is for one run, whose end has to be told to Close.
 func (s *Service) Host(p *project.Project, by Caller, file string) *Host {
-	return &Host{s: s, project: p, by: by, file: file}
+	return &Host{s: s, project: p, by: &caller{Caller: by, now: s.now}, file: file}
 }
 
 // host is the Host of a hook of a call, which is part of a write; nil: of none.
 func (s *Service) host(c *Call, file string, w *writing) script.Host {
-	return &Host{s: s, project: c.Project, by: Caller{Principal: c.Principal, Request: c.Request}, file: file, write: w}
+	return &Host{s: s, project: c.Project, by: &caller{Caller: Caller{Principal: c.Principal, Request: c.Request}, now: s.now}, file: file, write: w}
 }
 
 // Host carries out what one run of a script asks for. It is safe for concurrent use.
 type Host struct {
 	s       *Service
 	project *project.Project
-	by      Caller
+	by      *caller
 	file    string
 	write   *writing // nil: none
 
@@ -98,7 +88,7 @@ func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
 		return nil, h.end(name, verb == "commit")
 	}
 	target, _ := at(args, 0).(bson.D)
-	t, err := h.target(target)
+	t, err := h.target(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +164,7 @@ type target struct {
 	asUser bool
 }
 
-func (h *Host) target(doc bson.D) (target, error) {
+func (h *Host) target(ctx context.Context, doc bson.D) (target, error) {
 	name, _ := field(doc, "collection")
 	asUser, _ := field(doc, "asUser")
 	text, _ := name.(string)
@@ -189,10 +179,11 @@ func (h *Host) target(doc bson.D) (target, error) {
 		t.call.Request = &hooks.Request{ID: h.by.Request.ID, Lang: h.by.Request.Lang}
 	}
 	if t.asUser {
-		if h.by.Principal == nil {
-			return target{}, errNoUser
+		who, err := h.by.principal(ctx)
+		if err != nil {
+			return target{}, err
 		}
-		t.call.Principal = h.by.Principal
+		t.call.Principal = who
 	}
 	return t, nil
 }
