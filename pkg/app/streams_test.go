@@ -15,7 +15,7 @@ func (s *service) follow(path string, who option) <-chan error {
 		s.t.Fatal(err)
 	}
 	who(req)
-	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req) //nolint:bodyclose // the goroutine below closes it
 	if err != nil || res.StatusCode != http.StatusOK {
 		s.t.Fatal(err, res)
 	}

@@ -84,9 +84,11 @@ func TestHostOfScripts(t *testing.T) {
 		"update many":                         {"alice", fill + `const u = await c.update({n: {$lt: 3}}, {$inc: {n: 100}}); return [u, await c.count({n: {$gte: 100}})]`, `[{"matched":3,"modified":3},3]`},
 		"update none there":                   {"alice", `await db.collection('items').update('650102030405060708090a0b', {n: 1})`, `not_found: db.update: not found`},
 		"delete":                              {"alice", fill + `const r = await c.findOne({n: 1}); return [await c.delete(r.id), await c.delete(r.id), await c.delete({n: {$gte: 3}}), await c.count()]`, `[1,0,2,2]`},
-		"what has no value is no filter": {"alice", fill + `const out = []; let id; for (const f of [() => c.delete(id), () => c.delete(null), () => c.delete({title: id}), () => c.update(id, {n: 1}), () => c.update(null, {n: 1}), () => c.update({n: id}, {n: 7}),
+		"what has no value is no filter": {
+			"alice", fill + `const out = []; let id; for (const f of [() => c.delete(id), () => c.delete(null), () => c.delete({title: id}), () => c.update(id, {n: 1}), () => c.update(null, {n: 1}), () => c.update({n: id}, {n: 7}),
 			() => c.findOne(id), () => c.findOne(), () => c.find({n: id}), () => db.collection('items', {asUser: true}).delete(id)]) try { await f(); out.push('done') } catch (e) { out.push(e.code || e.name) } return [out.join(' '), await c.count(), await c.delete({})]`,
-			`["bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument",5,5]`},
+			`["bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument",5,5]`,
+		},
 		"no such collection":        {"alice", `await db.collection('users').find()`, `collection_not_found: db.find: collection not found`},
 		"no such option":            {"alice", `await db.collection('items').find({}, {skip: 1})`, `bad_argument: db.find: unknown option skip; there are sort, limit, offset and select`},
 		"no such field":             {"alice", `await db.collection('items').find({nope: 1})`, `unknown_field: db.find: unknown field: nope`},
