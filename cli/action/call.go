@@ -208,9 +208,7 @@ func await(ctx context.Context, st *command.State, c *client.Client, opts *callO
 	})
 	bar.Clear()
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &command.Error{
-			Exit: command.ExitTimeout, Code: "timeout", Message: "the run " + id + " has not ended yet", Hint: "it goes on; call again with a longer --timeout, or ask GET " + api.ActionRunPath(opts.Namespace, opts.Action, id),
-		}
+		return command.RunGoesOn(id, "it goes on; call again with a longer --timeout, or ask GET "+api.ActionRunPath(opts.Namespace, opts.Action, id))
 	}
 	if err != nil {
 		return err
@@ -226,11 +224,7 @@ func await(ctx context.Context, st *command.State, c *client.Client, opts *callO
 		}
 	}
 	if run.Status != api.RunSucceeded {
-		message := run.Status
-		if run.Error != nil {
-			message = run.Error.Message
-		}
-		return &command.Error{Exit: command.ExitFailed, Code: "run_" + run.Status, Message: "run " + run.ID + ": " + message}
+		return command.RunFailed(run, "")
 	}
 	if lines {
 		return nil

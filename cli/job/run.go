@@ -57,9 +57,7 @@ func runRun(ctx context.Context, st *command.State, c *client.Client, opts *runO
 		return nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &command.Error{
-			Exit: command.ExitTimeout, Code: "timeout", Message: "the run " + run.ID + " has not ended yet", Hint: "svcctl job logs --follow comes back to it",
-		}
+		return command.RunGoesOn(run.ID, "svcctl job logs --follow comes back to it")
 	}
 	if err != nil {
 		return err
@@ -78,14 +76,7 @@ func outcome(run *api.Run) error {
 	if run.Status == api.RunSucceeded || run.Active() {
 		return nil
 	}
-	message := run.Status
-	if run.Error != nil {
-		message = run.Error.Message
-	}
-	return &command.Error{
-		Exit: command.ExitFailed, Code: "run_" + run.Status, Message: "run " + run.ID + ": " + message,
-		Hint: "svcctl job logs " + run.Name + " --run " + run.ID + " shows its log",
-	}
+	return command.RunFailed(run, "svcctl job logs "+run.Name+" --run "+run.ID+" shows its log")
 }
 
 // note tells of an event on stderr.
