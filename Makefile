@@ -14,7 +14,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-audit bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-audit bench-hooks bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -22,7 +22,7 @@ help: ## Show this list
 build: ## Build bin/svcd and bin/svcctl
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/svcd ./cmd/svcctl
 
-run: build ## Serve the sample projects on http://127.0.0.1:8080 (API_PORT=… for another port)
+run: build ## Serve the sample projects on http://127.0.0.1:8080 (API_PORT=… for another port, DATA_DIR=… for other data)
 	@sh scripts/run.sh
 
 test: ## Vet, lint where the linter is installed, and run all tests on both stores
@@ -37,6 +37,10 @@ bench-login: build ## Measure what credentials cost a read, and what 500 garbage
 
 bench-audit: build ## Measure what the audit log costs a write (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -what audit -svcd bin/svcd $(BENCHFLAGS)
+
+bench-hooks: build ## Measure what scripts cost creates and lists, and runs of scripts alone
+	@$(GO) run ./bench -what hooks -svcd bin/svcd $(BENCHFLAGS)
+	@$(GO) test ./pkg/script -run '^$$' -bench .
 
 bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoDB doing the same work
 	@cd bench/store && $(GO) run . $(BENCHFLAGS)
@@ -71,8 +75,10 @@ docs: ## Write docs/settings.md and docs/config.md from the code
 	$(GO) test ./cmd/svcd -run '^TestSettingsDoc$$' -count=1 -args -update
 	$(GO) test ./docs -run '^TestConfigDoc$$' -count=1 -args -update
 
-samples: ## Write the content of the sample projects anew
+samples: ## Write the content of the sample projects anew, and their types of scripts
 	$(GO) run ./scripts/samples projects
+	$(GO) run ./cmd/svcctl project types projects/blog
+	$(GO) run ./cmd/svcctl project types projects/shop
 
 clean: ## Remove what was built (not ./data)
 	rm -rf bin dist

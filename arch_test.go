@@ -24,7 +24,7 @@ const module = "github.com/svcctl/svc"
 // Before you add a word here, ask whether the import belongs there: a package that needs much has become two.
 var layers = []layer{
 	{"L0", rooms{
-		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "",
+		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "",
 		"document": "errs",
 	}},
 	{"L1", rooms{
@@ -35,6 +35,11 @@ var layers = []layer{
 		"fieldtype":                  "document errs",
 		"schema":                     "fieldtype schedule errs",
 		"access":                     "schema mql document api errs",
+		"script":                     "script/guard document errs",
+		"script/guard":               "",
+		"script/fetch":               "errs",
+		"script/files":               "errs",
+		"script/cache":               "document errs",
 		"store":                      "mql document errs",
 		"store/embedded":             "store store/embedded/plan mql document errs",
 		"store/embedded/plan":        "store mql document",
@@ -50,28 +55,34 @@ var layers = []layer{
 	}},
 	{"L2", rooms{
 		"query":   "fieldtype store mql document errs",
-		"project": "query schema fieldtype mql access document errs",
+		"project": "query schedule schema script fieldtype mql access document errs",
 		"audit":   "query fieldtype access store store/lease mql document errs",
 	}},
 	{"L3", rooms{
-		"system": "audit query fieldtype store access mql document api errs",
-		"auth":   "system audit access errs",
+		"jobs":      "operation project schedule store mql errs",
+		"operation": "store mql document errs",
+		"system":    "audit query fieldtype store access mql document api errs",
+		"auth":      "system audit access errs",
+		"hooks":     "project script schema access errs",
 	}},
 	{"L4", rooms{
-		"records": "project audit query access fieldtype mql store document errs",
+		"actions": "project hooks operation script schema access audit fieldtype document errs",
+		"records": "hooks project script schema audit query access fieldtype mql store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "records query auth system audit project schema fieldtype access status api document errs",
+		"httpapi":      "actions hooks records query auth system audit jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller status dirwatch project schema system store api errs",
+		"/controllers": "controller jobs status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi records auth system audit project schema status controller /controllers dirwatch store " +
-			"store/embedded store/mongo store/wire errs",
-		"/cli": "/cli/access /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/org /cli/output /cli/project " +
+		"app": "httpapi actions access hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
+			"store/embedded store/mongo store/wire mql document api errs",
+		"trial": "app trial/report hooks access operation project script schema mql document api errs",
+		"/cli": "/cli/access /cli/action /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/job /cli/org /cli/output /cli/project " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
+		"/cli/action":              "/cli/command /cli/output client api",
 		"/cli/audit":               "/cli/command /cli/output client api",
 		"/cli/auth":                "/cli/command /cli/output /cli/settings api",
 		"/cli/collection":          "/cli/command /cli/output api",
@@ -80,9 +91,10 @@ var layers = []layer{
 		"/cli/config":              "/cli/command /cli/output /cli/settings",
 		"/cli/doc":                 "/cli/command /cli/output client api",
 		"/cli/index":               "/cli/command /cli/output api",
+		"/cli/job":                 "/cli/command /cli/output client api",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "",
-		"/cli/project":             "/cli/command /cli/output client api project schema errs",
+		"/cli/project":             "/cli/command /cli/output client api trial/report dirwatch hooks project schema errs",
 		"/cli/server":              "/cli/command /cli/output",
 		"/cli/settings":            "/cli/output",
 		"/cli/team":                "/cli/command /cli/output client api",
@@ -90,7 +102,7 @@ var layers = []layer{
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{
-		"/cmd/svcd":        "app auth /controllers project schema /cli/output",
+		"/cmd/svcd":        "app trial trial/report auth /controllers project schema script /cli/output",
 		"/cmd/svcctl":      "/cli /cli/command",
 		"/":                "",
 		"/bench":           "",
@@ -109,9 +121,13 @@ var libraries = map[string]string{
 	"github.com/xdg-go/scram":             "store/wire",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
-	"github.com/prometheus/client_golang": "httpapi controller app",
+	"github.com/prometheus/client_golang": "httpapi hooks controller jobs operation app",
 	"github.com/fsnotify/fsnotify":        "dirwatch",
 	"github.com/netresearch/go-cron":      "schedule",
+	"github.com/dop251/goja":              "script",
+	"github.com/dlclark/regexp2/v2":       "script",
+	"github.com/evanw/esbuild":            "script",
+	"github.com/go-sourcemap/sourcemap":   "script",
 	"github.com/tailscale/hujson":         "schema",
 	"github.com/goccy/go-yaml":            "schema /cli /cmd/svcd",
 	"github.com/golang-jwt/jwt/v5":        "auth",

@@ -7,11 +7,12 @@
 //	BENCHFLAGS='-duration 10s -json out.json' make bench
 //
 // With -what it measures something else: what each kind of credential costs a read (credentials) and what a flood of garbage
-// logins does to the p99 of reads (logins; make bench-login measures both), or what the audit log costs a write (audit; make
-// bench-audit). Those run by turns, and print the medians of the rounds and of what each round gave beside another.
+// logins does to the p99 of reads (logins; make bench-login measures both), what the audit log costs a write (audit; make
+// bench-audit), or what scripts cost creates and lists (hooks; make bench-hooks). Those run by turns, and print the medians
+// of the rounds and of what each round gave beside another.
 //
-// load.go is the load, flood.go that of logins, compare.go what runs by turns, server.go the process under it, data.go the
-// articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
+// load.go is the load, flood.go that of logins, compare.go and hooks.go what runs by turns, server.go the process under it,
+// data.go the articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
 package main
 
 import (
@@ -68,11 +69,11 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "write the result as JSON to this file, too")
 	flag.IntVar(&o.articles, "articles", 10000, "articles to start with")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
-	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins or audit")
+	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, audit or hooks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	run, ok := map[string]func(context.Context, options) error{
-		"service": measure, "credentials": measureCredentials, "logins": measureFloods, "audit": measureAudit,
+		"service": measure, "credentials": measureCredentials, "logins": measureFloods, "audit": measureAudit, "hooks": measureHooks,
 	}[o.what]
 	if !ok {
 		flag.Usage()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/access"
+	"github.com/svcctl/svc/cli/action"
 	"github.com/svcctl/svc/cli/audit"
 	"github.com/svcctl/svc/cli/auth"
 	"github.com/svcctl/svc/cli/collection"
@@ -15,6 +16,7 @@ import (
 	"github.com/svcctl/svc/cli/config"
 	"github.com/svcctl/svc/cli/doc"
 	"github.com/svcctl/svc/cli/index"
+	"github.com/svcctl/svc/cli/job"
 	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/project"
 	"github.com/svcctl/svc/cli/server"
@@ -87,7 +89,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
-		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st),
+		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), server.NewCmd(st),
 		newAPI(st), newVersion(st), newCompletion(st),
 	)

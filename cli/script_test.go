@@ -2,11 +2,15 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +24,8 @@ import (
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/store/mongotest"
+	"github.com/svcctl/svc/pkg/trial"
+	"github.com/svcctl/svc/pkg/trial/report"
 )
 
 // svcctl is the program, as testscript runs it.
@@ -34,7 +40,28 @@ func svcctl() {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"svcctl": svcctl})
+	testscript.Main(m, map[string]func(){"svcctl": svcctl, "svcd": svcd})
+}
+
+// svcd is the part of svcd that svcctl runs: svcd project-test DIR. cmd/svcd has a test of the whole.
+func svcd() {
+	flags := flag.NewFlagSet("svcd", flag.ExitOnError)
+	pattern := flags.String("run", "", "")
+	if len(os.Args) < 3 || flags.Parse(os.Args[3:]) != nil {
+		os.Exit(2)
+	}
+	dir, entry, err := trial.Locate(os.Args[2])
+	o := trial.Options{Dir: dir, Entry: entry, Emit: func(e report.Event) error { return json.NewEncoder(os.Stdout).Encode(e) }}
+	if *pattern != "" && err == nil {
+		o.Run, err = regexp.Compile(*pattern)
+	}
+	if err == nil {
+		err = trial.Run(context.Background(), o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "svcd:", err)
+		os.Exit(2)
+	}
 }
 
 const adminToken = "script-admin-token"
@@ -95,6 +122,7 @@ func runScripts(t *testing.T, storeURI func(env *testscript.Env) (string, error)
 			"exits":   exits,
 			"capture": capture,
 			"repeat":  repeat,
+			"untimed": untimed,
 		},
 	})
 }
@@ -164,4 +192,13 @@ func repeat(ts *testscript.TestScript, neg bool, args []string) {
 		b.WriteString(strings.ReplaceAll(args[2], "{}", strconv.Itoa(i+1)) + "\n")
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
+}
+
+// untimed writes a file without the times in it, which differ from run to run: untimed FILE NEW.
+func untimed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: untimed FILE NEW")
+	}
+	text := regexp.MustCompile(`\([0-9]+ms\)|\b[0-9]+\.[0-9]s\b`).ReplaceAllString(ts.ReadFile(args[0]), "(time)")
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }

@@ -91,19 +91,26 @@ func (c *Control) ServeRegistered(ctx context.Context) error {
 
 // Check loads a config file as a registration would, without serving it.
 func Check(projectsDir, configFile string, env schema.Env, private ...string) (*project.Project, error) {
+	return check(&project.Loader{Env: env, Private: private}, projectsDir, configFile)
+}
+
+func check(loader *project.Loader, projectsDir, configFile string) (*project.Project, error) {
 	dir, entry, err := project.Locate(projectsDir, configFile)
 	if err != nil {
 		return nil, err
 	}
-	p, problems := project.Load(dir, entry, env, private...)
+	p, problems := loader.Load(dir, entry)
 	if problems.Err() {
 		return nil, &project.ConfigError{Problems: problems}
 	}
 	return p, nil
 }
 
+// ScheduleJobs has a project's jobs looked at now, because one of them was resumed.
+func (c *Control) ScheduleJobs(id string) error { return c.Manager.Trigger(jobController, id) }
+
 func (c *Control) resolve(_ context.Context, configFile string) (string, error) {
-	p, err := Check(c.ProjectsDir, configFile, c.Env, c.PrivateFiles...)
+	p, err := check(c.projects.loader, c.ProjectsDir, configFile)
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/status"
@@ -28,6 +29,7 @@ const (
 const (
 	projectController = "project"
 	indexController   = "index"
+	jobController     = "job"
 )
 
 // DefaultResync is how often every registration is looked at again, to repair what an event missed.
@@ -42,12 +44,14 @@ type Deps struct {
 	Projects    *system.Projects
 	Generations *system.Generations
 	Registry    *project.Registry
+	Jobs        *jobs.Jobs
 	Board       *status.Board
 	Manager     *controller.Manager
 	Watcher     *dirwatch.Watcher
 	Watch       WatchMode
 	ProjectsDir string     // every config file is inside it
 	Env         schema.Env // environment variables that configs may refer to
+	Compile     project.Compile
 	// PrivateFiles hold secrets of the service, which configs may not read; it may be empty.
 	PrivateFiles []string
 	Logger       *slog.Logger
@@ -60,14 +64,19 @@ func New(d Deps) (*Control, error) {
 	if d.Resync <= 0 {
 		d.Resync = DefaultResync
 	}
-	projects := &projectReconciler{Deps: d, requested: map[string]bool{}}
+	projects := &projectReconciler{
+		Deps: d, requested: map[string]bool{},
+		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
+	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
+	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
 			Name: projectController, Reconciler: projects, Workers: 2,
 			Sources: []controller.Source{controller.SourceFunc(d.watch), controller.SourceFunc(d.follow)}, List: d.registered, Resync: d.Resync,
 		},
 		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: indexResyncs * d.Resync},
+		{Name: jobController, Reconciler: due, Workers: 2, List: d.served, Resync: d.Resync},
 	} {
 		if err := d.Manager.Add(c); err != nil {
 			return nil, err

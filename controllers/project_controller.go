@@ -18,6 +18,7 @@ import (
 type projectReconciler struct {
 	Deps
 
+	loader    *project.Loader
 	mu        sync.Mutex
 	requested map[string]bool // ids whose reload was asked for, against waiting for it
 }
@@ -86,7 +87,7 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 			r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
 		}
 	}
-	p, problems := project.Load(dir, entry, r.Env, r.PrivateFiles...)
+	p, problems := r.loader.Load(dir, entry)
 	r.Board.SetProblems(id, boardProblems(problems))
 	if problems.Err() {
 		return r.refuse(ctx, reg, dir, status.ReasonInvalid, &project.ConfigError{Problems: problems})
@@ -126,7 +127,7 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, p *pr
 	return err
 }
 
-// swap makes p what is served, in one step, and has its indexes looked at.
+// swap makes p what is served, in one step, and has its indexes and jobs looked at.
 func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *project.Project, number int64) error {
 	p.ID, p.OrgID, p.Generation = reg.ID.Hex(), reg.OrgID, number
 	r.Registry.Set(p)
@@ -134,8 +135,15 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 	r.Board.Set(p.ID, status.Condition{
 		Type: status.IndexesConverged, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
 	})
+	if len(p.Jobs) > 0 {
+		r.Board.Set(p.ID, status.Condition{
+			Type: status.JobsScheduled, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
+		})
+	} else {
+		r.Board.Unset(p.ID, status.JobsScheduled)
+	}
 	r.Logger.InfoContext(ctx, "project served", "namespace", p.Namespace, "generation", number, "collections", len(p.Collections))
-	return r.Manager.Trigger(indexController, p.ID)
+	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID))
 }
 
 // restore serves the last good generation from the store, where a start finds files that can't be served: a broken
@@ -149,13 +157,13 @@ func (r *projectReconciler) restore(ctx context.Context, reg system.Project, dir
 	for _, f := range latest.Files {
 		b.Files[f.Name] = f.Data
 	}
-	p, problems := b.Load(dir, r.Env, r.PrivateFiles...)
+	p, problems := r.loader.LoadBundle(b, dir)
 	if problems.Err() || p.Namespace != reg.Namespace {
 		r.Logger.WarnContext(ctx, "the last good generation can't be served either", "namespace", reg.Namespace, "generation", latest.Number)
 		return
 	}
 	if err := r.swap(ctx, reg, p, latest.Number); err != nil {
-		r.Logger.ErrorContext(ctx, "indexes of a restored generation are not looked at", "namespace", reg.Namespace, "error", err)
+		r.Logger.ErrorContext(ctx, "indexes and jobs of a restored generation are not looked at", "namespace", reg.Namespace, "error", err)
 	}
 }
 
@@ -194,7 +202,7 @@ func (r *projectReconciler) disable(id string) {
 	r.Watcher.Unwatch(id)
 	r.Board.SetServed(id, 0, "")
 	r.Board.SetProblems(id, nil)
-	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged)
+	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled)
 	r.Board.Set(id, status.Condition{
 		Type: status.ConfigValid, Status: status.Unknown, Reason: status.ReasonDisabled, Message: "the registration is disabled",
 	})

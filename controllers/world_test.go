@@ -19,7 +19,10 @@ import (
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/jobs"
+	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -108,6 +111,13 @@ func (c spyCollection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, err
 	return c.Collection.Get(ctx, id)
 }
 
+func (c spyCollection) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
+	if err := c.failure(); err != nil {
+		return err
+	}
+	return c.Collection.Find(ctx, q, fn)
+}
+
 func (c spyCollection) Indexes(ctx context.Context) ([]store.Index, error) {
 	if err := c.failure(); err != nil {
 		return nil, err
@@ -186,8 +196,18 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	if err := models.EnsureIndexes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	runs, err := operation.New(operation.Options{Store: s, Now: time.Now, Registerer: metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	due, err := jobs.New(jobs.Options{Store: s, Runs: runs, Runner: ran{}, Now: time.Now, Registerer: metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
 	d := controllers.Deps{
-		Store: s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
+		Compile: script.Compile,
+		Jobs:    due,
+		Store:   s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,
 		Watcher: dirwatch.New(dirwatch.Options{Logger: log, Debounce: 10 * time.Millisecond}),
 		Env:     func(string) (string, bool) { return "", false }, Logger: log, Now: time.Now,
@@ -210,9 +230,15 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+		runs.Close(ctx)
 	})
 	return &world{T: t, Control: control, store: s, models: models, metrics: metrics}
 }
+
+// ran is a Runner of jobs that do nothing.
+type ran struct{}
+
+func (ran) RunJob(context.Context, jobs.Call, *operation.Live) (any, error) { return "ran", nil }
 
 // logLines is a log that tests read.
 type logLines struct {

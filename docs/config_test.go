@@ -107,21 +107,14 @@ type mark struct {
 // refused says where the reference has each row of the table of what this version refuses.
 func refused() map[string][]mark {
 	return map[string][]mark{
-		"jobs":                          {{at: "Project.jobs"}},
-		"actions":                       {{at: "Project.actions"}},
 		"assets":                        {{at: "Project.assets"}},
 		"cors":                          {{at: "Project.cors"}, {at: "Collection.cors"}},
-		"hook":                          {{at: "Project.hook"}},
-		"hooks":                         {{at: "Collection.hooks"}},
+		"the hook get.file":             {{at: "Collection.hooks", what: "`get.file`"}},
 		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
 		"search":                        {{at: "Collection.search"}},
 		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},
 		"imageFilter":                   {{at: "Collection.imageFilter"}},
 		"a file field":                  {{at: "Field.type", what: "`file`, `file[]`"}},
-		"a filter made by a script":     {{at: "PermissionSet.filter", what: "a script (`{type, file}`)", to: "Script"}},
-		"a validator made by a script":  {{at: "Field.validator", what: "the rule `script`"}},
-		"readonly by eval":              {{at: "Field.readonly", what: "an expression", to: "evalObject"}},
-		"hidden by eval":                {{at: "Field.hidden", what: "an expression", to: "evalObject"}},
 		"i18n":                          {{at: "CollectionMeta.i18n", what: "languages", to: "I18n"}},
 		"meta.singleton":                {{at: "CollectionMeta.singleton"}},
 		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
@@ -328,14 +321,12 @@ error. An unknown key is an error that names the nearest known one. All problems
 
 ## What this version does not do
 
-Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a hook that never
-runs, or a hidden field that shows, would be worse than a config that does not load:
+Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a job that never
+runs would be worse than a config that does not load:
 
-- of a project: jobs, actions, assets, cors, hooks, snapshot profiles (enabled);
-- of a collection: hooks, cors, search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
-- of a field: the types ` + "`file` and `file[]`, `readonly` and `hidden` by an expression, the rule `script`, `renamedFrom`," + ` relations to
-  another project;
-- of a permission set: a filter made by a script.
+- of a project: assets, cors, snapshot profiles (enabled);
+- of a collection: cors, search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
+- of a field: the types ` + "`file` and `file[]`, `renamedFrom`," + ` relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version: the rights ` + "`lookup`, `aggregate` and `facet`" + `
 of a method, ` + "`allowAggregate`, `maxLookups`, `maxLookupDepth` and `maxPipelineStages`," + `

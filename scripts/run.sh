@@ -1,11 +1,12 @@
 #!/bin/sh
 # make run: serves the sample projects with the embedded store under ./data, and says where things are. The first start
 # registers the projects, loads their content through the API and makes an administrator; later ones go on with that.
-# API_PORT takes another port than 8080, STORE_URI another store; the other settings are in docs/settings.md.
+# API_PORT takes another port than 8080, DATA_DIR another directory than ./data, STORE_URI another store; the other settings
+# are in docs/settings.md.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-data=data
+data=${DATA_DIR:-data}
 port=${API_PORT:-8080}
 url=http://127.0.0.1:$port
 export API_PORT="$port" DATA_DIR="$data" PROJECTS_DIR=projects

@@ -21,6 +21,6 @@ while [ "$(date +%s)" -lt "$end" ]; do
 		exit 1
 	fi
 	SOAK=4 "$bin/startmongo" "${GO:-go}" test -race -count=1 -shuffle=on -timeout 30m ./pkg/store/... ./pkg/records/... \
-		./pkg/controller/... ./pkg/dirwatch/... ./controllers/... ./pkg/httpapi/... ./pkg/app/... || exit 1
+		./pkg/controller/... ./pkg/dirwatch/... ./pkg/operation/... ./pkg/jobs/... ./controllers/... ./pkg/httpapi/... ./pkg/app/... || exit 1
 done
 echo "$round rounds passed"

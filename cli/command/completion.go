@@ -54,6 +54,36 @@ func (st *State) CompletePlace(collections bool) CompleteFunc {
 	}
 }
 
+// CompleteActions completes a namespace and then an action of it that the caller may call.
+func (st *State) CompleteActions() CompleteFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+			namespace, err := st.Namespace()
+			switch {
+			case err != nil, len(args) > 1:
+				return nil
+			case len(args) == 1:
+				return actionNames(ctx, c, args[0])
+			case namespace != "":
+				return actionNames(ctx, c, namespace)
+			}
+			return namespaces(ctx, c)
+		})
+	}
+}
+
+func actionNames(ctx context.Context, c *client.Client, namespace string) []string {
+	list, err := c.ListActions(ctx, namespace)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(list.Items))
+	for _, a := range list.Items {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
 // CompleteNamespaces completes the value of -n.
 func (st *State) CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return st.offer(cmd, namespaces)

@@ -2,6 +2,8 @@ package project
 
 import (
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/cli/command/commandtest"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/trial/report"
 )
 
 func TestParse(t *testing.T) {
@@ -23,6 +26,7 @@ func TestParse(t *testing.T) {
 		"reload":     commandtest.Of(newReload),
 		"status":     commandtest.Of(newStatus),
 		"validate":   commandtest.Of(newValidate),
+		"test":       commandtest.Of(newTest),
 	}, map[string]any{
 		"register blog": registerOptions{ConfigFile: "blog", Name: "blog"},
 		"register -f blog/project.yaml --disabled": registerOptions{ConfigFile: "blog/project.yaml", Name: "blog", Disabled: true},
@@ -40,6 +44,11 @@ func TestParse(t *testing.T) {
 		"status":                             nil,
 		"reload":                             nil,
 		"validate":                           validateOptions{Paths: []string{"."}},
+		"test":                               testOptions{Path: "."},
+		"test a --run x --watch":             testOptions{Path: "a", Run: "x", Watch: true},
+		"test a --junit f --coverage-min 9":  testOptions{Path: "a", JUnit: "f", CoverageMin: 9},
+		"test a b":                           nil,
+		"test a --coverage-min -1":           nil,
 		"validate a b --strict":              validateOptions{Paths: []string{"a", "b"}, Strict: true},
 	})
 }
@@ -53,5 +62,21 @@ func TestAnnotation(t *testing.T) {
 	})
 	if diff := cmp.Diff(`::warning file=a%2Cb%3Ac%0A.yaml,line=3,col=5::fields[0]: 100%25%0A::error::x\x1b`, got); diff != "" {
 		t.Fatal(diff)
+	}
+}
+
+// Of a long log the last lines are shown, and repetitions once.
+func TestShowLogs(t *testing.T) {
+	t.Parallel()
+	var logs []report.ScriptLog
+	for i := range 30 {
+		logs = append(logs, report.ScriptLog{Level: "info", Script: "a.js", Text: strconv.Itoa(i)})
+	}
+	last := logs[29]
+	var out lines
+	showLogs(&out, append(logs, last, last))
+	got := strings.Split(strings.TrimSuffix(out.text, "\n"), "\n")
+	if len(got) != 21 || got[0] != "    log    … 10 lines before" || got[1] != "    log    a.js: info: 10" || got[20] != "    log    a.js: info: 29 (3 times)" {
+		t.Errorf("%q", got)
 	}
 }

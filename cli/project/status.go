@@ -90,7 +90,21 @@ func showStatus(st *command.State, p *api.Project, status *api.ProjectStatus) er
 	if err := writeConditions(st, printer, status.Conditions); err != nil {
 		return err
 	}
+	if err := writeSuspended(printer, status.SuspendedScripts); err != nil {
+		return err
+	}
 	return writeProblems(printer, status.Problems)
+}
+
+func writeSuspended(p output.Printer, scripts []api.SuspendedScript) error {
+	if len(scripts) == 0 {
+		return nil
+	}
+	t := output.NewTable("FILE", "RUNAWAYS", "UNTIL")
+	for _, s := range scripts {
+		t.Row(s.File, s.Runaways, s.Until.Format(time.RFC3339))
+	}
+	return p.Section("Suspended scripts", t)
 }
 
 func writeConditions(st *command.State, p output.Printer, conditions []api.Condition) error {

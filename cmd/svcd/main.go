@@ -25,6 +25,7 @@ import (
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/script"
 )
 
 // version is set by the build.
@@ -106,7 +107,7 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	addFlags(root.PersistentFlags())
-	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newHashCmd(stdout))
+	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newWorkerCmd(), newHashCmd(stdout), newProjectTestCmd(stdout))
 	return root
 }
 
@@ -125,10 +126,27 @@ func newServeCmd(stderr io.Writer) *cobra.Command {
 			if cfg.Port <= 0 {
 				panic("api.port (API_PORT) is missing or not greater than 0: set it, such as API_PORT=8080")
 			}
+			if binary, err := os.Executable(); err == nil { // without one, all scripts run in this process
+				cfg.WorkerCommand = []string{binary, workerCommand}
+			}
 			return serve(cmd.Context(), cfg)
 		},
 	}
 }
+
+// newWorkerCmd is the command that svcd starts itself with, to run scripts in a process of their own.
+func newWorkerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerCommand,
+		Hidden: true,
+		Args:   noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return script.ServeWorker(cmd.Context(), os.Stdin, os.Stdout)
+		},
+	}
+}
+
+const workerCommand = "worker"
 
 func serve(ctx context.Context, cfg app.Config) error {
 	began := time.Now()
@@ -137,10 +155,19 @@ func serve(ctx context.Context, cfg app.Config) error {
 	if err != nil {
 		return err
 	}
+	shareCores()
 	cfg.Logger.InfoContext(ctx, "serving", "address", a.Addr(), "version", cfg.Version, "started_in", time.Since(began).Round(time.Millisecond).String())
 	err = a.Run(ctx)
 	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped")
 	return err
+}
+
+// shareCores leaves it to the kernel to share the cores between requests and scripts: Go's scheduler lets a script compute
+// for 10 ms before a request that is ready has its turn.
+func shareCores() {
+	if os.Getenv("GOMAXPROCS") == "" { // or somebody knows better
+		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	}
 }
 
 func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {

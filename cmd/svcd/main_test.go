@@ -32,7 +32,9 @@ const asServer = "SVCD_TEST_MAIN"
 const fileLimit = "SVCD_TEST_FILE_KIB"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asServer) != "" || len(os.Args) == 2 && os.Args[1] == hashName { // that one starts without an environment
+	// These start without an environment.
+	alone := len(os.Args) == 2 && (os.Args[1] == hashName || os.Args[1] == workerCommand) || len(os.Args) > 2 && os.Args[1] == projectTestCommand
+	if os.Getenv(asServer) != "" || alone {
 		limitFiles(os.Getenv(fileLimit))
 		main()
 		return

@@ -456,7 +456,6 @@ func TestCompileProblems(t *testing.T) {
 		{"variable of another type", public(eq("createdBy", bson.D{{Key: "$var", Value: int64(1)}})), `public.filter: a variable is written {"$var": "now"}, with a name and nothing beside it`},
 		{"only a variable", public(object(variable("now"))), `public.filter: the whole filter can't be a variable`},
 		{"unknown field", public(eq("bogus", "x")), `public.filter: unknown field: bogus`},
-		{"script", public(&schema.FilterSpec{Script: &schema.Script{Type: "javascript", File: "f.js"}}), `public.filter: a filter made by a script is not available; write the filter as an object`},
 		{"bad hash", schema.Permissions{Tokens: map[string]schema.PermissionSet{"sha256:12": {Methods: get}}}, `token:sha256:…: sha256 must be 64 hex digits`},
 		{
 			"token twice",

@@ -44,8 +44,8 @@ func (c *compiler) compileSet(path string, spec schema.PermissionSet, hasUser bo
 		return s
 	}
 	if spec.Filter.Script != nil {
-		c.problem(path+".filter", "a filter made by a script is not available; write the filter as an object")
-		return nil
+		s.script = &scripted{spec: spec.Filter.Script, hasUser: hasUser, cast: c.cast}
+		return s
 	}
 	var err error
 	if s.filter, s.bound, err = compileFilter(spec.Filter.Object, hasUser, c.cast); err != nil {

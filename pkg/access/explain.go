@@ -28,6 +28,14 @@ func (p *Permissions) Explain(pr *Principal, m Method, env Env) Explanation {
 	return Explanation{Grant: g, Err: err, Steps: t.steps}
 }
 
+// Observed gives permissions that decide the same, and tell seen of each decision with its steps. seen may be called from
+// several goroutines at once.
+func (p *Permissions) Observed(seen func(m Method, x Explanation)) *Permissions {
+	out := *p
+	out.seen = seen
+	return &out
+}
+
 // Rule names the rules that decided: those that allow, or, of a refusal, those that refuse.
 func (e Explanation) Rule() string {
 	return e.deciding(" + ", func(s Step) string { return s.Rule })

@@ -140,3 +140,24 @@ func TestDecideTracesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Who observes permissions is told of each decision, which is the same as without.
+func TestObserved(t *testing.T) {
+	p, e := compile(t, shop()), env(t)
+	var seen []string
+	o := p.Observed(func(m access.Method, x access.Explanation) { seen = append(seen, m.String()+" "+x.Rule()) })
+	for _, m := range []access.Method{access.Get, access.Post, access.Put} {
+		g, err := o.Decide(user(nil), m, e)
+		want, wantErr := p.Decide(user(nil), m, e)
+		if diff := cmp.Diff(show(want), show(g)); diff != "" || (err == nil) != (wantErr == nil) {
+			t.Errorf("%v: %v, want %v\n%s", m, err, wantErr, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"get user", "post user", "put user"}, seen); diff != "" {
+		t.Error(diff)
+	}
+	sets := p.Sets()
+	if diff := cmp.Diff([]access.Method{access.Get, access.Post, access.Put}, sets["team:editors"]); diff != "" || len(sets) != 5 {
+		t.Errorf("%s %v", diff, sets)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/schema"
 )
 
 // Cast turns a constant of a filter, which is compared with a path by an operator, into the form of stored values.
@@ -86,6 +87,40 @@ func (t *template) bind(pr *Principal, env Env) (*mql.Filter, error) {
 		}
 	}
 	return mql.Compile(doc)
+}
+
+// scripted is a filter that a script makes for each request.
+type scripted struct {
+	spec    *schema.Script
+	hasUser bool
+	cast    Cast
+}
+
+// filter runs the script, and compiles and binds what it gives as a config's filter is.
+func (s *scripted) filter(pr *Principal, env Env) (*mql.Filter, error) {
+	if env.RunFilter == nil {
+		return nil, badFilter("there is nothing to run the script with")
+	}
+	doc, err := env.RunFilter(s.spec)
+	if err != nil {
+		return nil, err
+	}
+	filter, bound, err := compileFilter(doc, s.hasUser, s.cast)
+	if err == nil && bound != nil {
+		filter, err = bound.bind(pr, env)
+	}
+	if err != nil && env.BadFilter != nil {
+		env.BadFilter(s.spec, err)
+	}
+	return filter, err
+}
+
+// refusedByScript is the refusal of a set whose script gave no filter. One that may give one later says so.
+func refusedByScript(err error) error {
+	if kind := errs.KindOf(err); kind == errs.Unavailable || kind == errs.Timeout {
+		return err
+	}
+	return errs.ErrDenied.With(err)
 }
 
 // value gives what a variable stands for. A variable without a value is an error, never null: null would match every

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
@@ -45,6 +47,12 @@ type Env struct {
 	Collection  string       // whose permissions are asked
 	AdminTokens *AdminTokens // the project's
 	OrgID       string       // the org of the project in hex, "" for none
+	// RunFilter runs the script that makes a set's filter, and gives the filter object. Without it, sets whose filter is a
+	// script allow nothing.
+	RunFilter func(*schema.Script) (bson.D, error)
+	// BadFilter is told of an object that a script gave and that is no filter of the collection; nil: nobody is. The caller
+	// is only refused.
+	BadFilter func(*schema.Script, error)
 }
 
 // Grant is what a caller may do with one method on one collection. The single operation is always granted: a refusal
@@ -60,8 +68,11 @@ type Grant struct {
 	Hidden         *document.PathSet // paths that the caller never sees, not even in a query; nil: none
 	Declared       *document.PathSet // those of Hidden that are declared fields
 	Readonly       *document.PathSet // paths that the caller can't write
+	Unsure         *document.PathSet // paths that are hidden on some records: no query may name them
+	UnsureReadonly *document.PathSet // paths that can't be written on some records
 	Projections    []string          // the named projections that may be used, unless AllProjections
 	AllProjections bool
+	SeesAll        bool // nothing is hidden, whatever the collection's fields say
 	Admin          bool // the caller may do everything
 }
 
@@ -72,6 +83,8 @@ type Permissions struct {
 	tokens       map[[32]byte]*set // by SHA-256 of the token
 	undeclared   *document.PathSet // what nobody sees
 	readonly     *document.PathSet // the collection's own
+
+	seen func(m Method, x Explanation) // is told of each decision; nil: nobody is
 }
 
 // set is one compiled permission set. nil and the zero set allow nothing.
@@ -79,6 +92,7 @@ type set struct {
 	rights         [Delete + 1]schema.MethodRights
 	filter         *mql.Filter       // of every request, unless bound
 	bound          *template         // makes the filter of each request
+	script         *scripted         // the same, by a script
 	hidden         *document.PathSet // declared fields
 	unseen         *document.PathSet // hidden, and what is not declared
 	readonly       *document.PathSet
@@ -115,12 +129,42 @@ func Compile(spec *schema.Permissions, hidden, readonly []string, undeclared *do
 	return p, c.problems
 }
 
+// Sets lists the names of the permission sets that allow something, as steps of explanations name them, with what each
+// allows.
+func (p *Permissions) Sets() map[string][]Method {
+	out := map[string][]Method{}
+	add := func(name string, s *set) {
+		for m := Get; s != nil && m <= Delete; m++ {
+			if s.rights[m].Allow {
+				out[name] = append(out[name], m)
+			}
+		}
+	}
+	if p == nil {
+		return out
+	}
+	add("public", p.public)
+	add("user", p.user)
+	for slug, s := range p.teams {
+		add("team:"+slug, s)
+	}
+	for hash, s := range p.tokens {
+		add(shortToken(hash), s)
+	}
+	return out
+}
+
 // Decide says what a caller may do with a method, or errs.ErrDenied. It is pure: the same arguments give the same
 // answer. Of a user, all sets that fit and allow the method count together: the rights, projections and records of
 // any of them, but without the fields that one of them hides or makes readonly. So no field is ever shown on a record
 // that the caller sees only through a set that hides it. A personal access token may do what its owner may, where its
 // scopes and its owner's rights name the collection, too.
 func (p *Permissions) Decide(pr *Principal, m Method, env Env) (Grant, error) {
+	if p != nil && p.seen != nil {
+		x := p.Explain(pr, m, env)
+		p.seen(m, x)
+		return x.Grant, x.Err
+	}
 	return p.decide(pr, m, env, nil)
 }
 
@@ -231,7 +275,7 @@ func (p *Permissions) decideUser(pr *Principal, m Method, env Env, t *trace) (Gr
 func (p *Permissions) adminGrant(readonly *document.PathSet, admin bool) Grant {
 	return Grant{
 		Bulk: true, Count: true, Facet: true, Lookup: true, Aggregate: true,
-		Hidden: p.undeclared, Readonly: readonly, AllProjections: true, Admin: admin,
+		Hidden: p.undeclared, Readonly: readonly, AllProjections: true, SeesAll: true, Admin: admin,
 	}
 }
 
@@ -242,14 +286,23 @@ func (s *set) grant(pr *Principal, m Method, env Env, t *trace, name string) (Gr
 		return Grant{}, errs.ErrDenied
 	}
 	r, filter := s.rights[m], s.filter
-	if s.bound != nil {
+	made := ""
+	switch {
+	case s.bound != nil:
 		var err error
 		if filter, err = s.bound.bind(pr, env); err != nil {
 			t.refuse(name, "the filter of the set ", name, " has a variable without a value")
 			return Grant{}, errs.ErrDenied.With(err)
 		}
+	case s.script != nil:
+		var err error
+		if filter, err = s.script.filter(pr, env); err != nil {
+			t.refuse(name, "the script ", s.script.spec.File, ", which makes the filter of the set ", name, ", failed or gave no filter")
+			return Grant{}, refusedByScript(err)
+		}
+		made = ", with the filter that " + s.script.spec.File + " made"
 	}
-	t.allow(name, "the set ", name, " allows ", m.String())
+	t.allow(name, "the set ", name, " allows ", m.String(), made)
 	return Grant{
 		Bulk: r.Bulk, Count: r.Count, Facet: r.Facet, Lookup: r.Lookup, Aggregate: r.Aggregate,
 		Filter: filter, Hidden: s.unseen, Declared: s.hidden, Readonly: s.readonly,

@@ -17,6 +17,7 @@ const (
 	KindPAT       Kind = "pat"       // a personal access token of an active user
 	KindToken     Kind = "token"     // a Token header: a collection token or a project admin token, as the project says
 	KindAdmin     Kind = "admin"     // the server admin token
+	KindService   Kind = "service"   // the service itself, such as for a script of a project; nobody can show it
 )
 
 // Principal is who is calling. It is made once for a request and not changed; only active users become one, by a
@@ -48,7 +49,7 @@ func (p *Principal) Full() bool {
 	if p == nil {
 		return false
 	}
-	return p.Kind == KindAdmin || p.Kind == KindUser && p.isUser() && p.IsAdmin
+	return p.Kind == KindAdmin || p.Kind == KindService || p.Kind == KindUser && p.isUser() && p.IsAdmin
 }
 
 // isUser says that there is a user behind the caller.
@@ -63,7 +64,7 @@ func (p *Principal) InOrg(orgID string) bool {
 	switch {
 	case p == nil:
 		return false
-	case p.Kind == KindAdmin:
+	case p.Kind == KindAdmin, p.Kind == KindService:
 		return true
 	case !p.isUser():
 		return false

@@ -73,10 +73,11 @@ func ValidScope(scope string) bool {
 // NearestScope gives the system right that a mistyped scope most likely means, or "".
 func NearestScope(word string) string { return schema.Nearest(word, api.Scopes()) }
 
-// Place is a project and its collections, as far as they are known.
+// Place is a project and its collections and actions, as far as they are known.
 type Place struct {
 	Namespace   string
 	Collections []string
+	Actions     []string
 }
 
 // Grantable lists the scopes that a user may give a personal access token now: those that they have, among api.Scopes, what the
@@ -90,9 +91,14 @@ func Grantable(p *Principal, places []Place) []string {
 				all = append(all, RecordRight(place.Namespace, c, m))
 			}
 		}
+		for _, a := range place.Actions {
+			for _, m := range []Method{Get, Post} {
+				all = append(all, RecordRight(place.Namespace, ActionScope(a), m))
+			}
+		}
 	}
 	if p != nil {
-		for _, s := range p.Scopes { // such as those of actions
+		for _, s := range p.Scopes { // also of what is not served now
 			if slices.ContainsFunc(places, func(place Place) bool { return Covers([]string{namespacePrefix + place.Namespace}, s) }) {
 				all = append(all, s)
 			}
@@ -108,6 +114,12 @@ func Grantable(p *Principal, places []Place) []string {
 	return slices.Compact(out)
 }
 
+// ActionScope is the name that an action has in the place of a collection's, in rights and in Env.
+func ActionScope(name string) string { return "_actions." + name }
+
+// JobScope is the name that a job has in the place of a collection's, in the audit log.
+func JobScope(name string) string { return "_jobs." + name }
+
 // RecordRight is the right that a method on a collection's records takes, as scopes name it.
 func RecordRight(namespace, collection string, m Method) string {
 	verb := ""
@@ -122,4 +134,17 @@ func RecordRight(namespace, collection string, m Method) string {
 		verb = "delete"
 	}
 	return namespacePrefix + namespace + "." + collection + "." + verb
+}
+
+// LackingOn names what a caller lacks who may not use a method on a collection's records: the scope, or the method where a
+// permission set does not allow it. Users and their personal access tokens may be told; for others it is "".
+func LackingOn(p *Principal, namespace, collection string, m Method) string {
+	if p.Kind != KindUser && p.Kind != KindPAT {
+		return ""
+	}
+	right := RecordRight(namespace, collection, m)
+	if p.Kind == KindUser || p.Has(right) {
+		right = right[strings.LastIndexByte(right, '.')+1:] + " on " + collection
+	}
+	return right
 }

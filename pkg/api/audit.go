@@ -24,6 +24,7 @@ type AuditEntry struct {
 	Address    string          `json:"address,omitempty"`
 	Before     json.RawMessage `json:"before,omitempty"` // the record, as far as the caller may see it
 	After      json.RawMessage `json:"after,omitempty"`
+	Note       string          `json:"note,omitempty"` // what a script of the project has to say
 
 	// The place in the chain, for administrators; Seq is 0 until the entry is sealed, which is a matter of moments.
 	Seq  int64  `json:"seq,omitempty"`

@@ -36,11 +36,14 @@ type Explanation struct {
 	Reason     string           `json:"reason"` // why, in words
 	Steps      []ExplainStep    `json:"steps"`  // every rule that was looked at, in order
 
-	Grant    *ExplainGrant  `json:"grant,omitempty"`
-	Filter   Record         `json:"filter,omitempty"` // the records it holds for; absent: all
-	Hidden   []string       `json:"hidden,omitempty"`
-	Readonly []string       `json:"readonly,omitempty"`
-	Record   *ExplainRecord `json:"record,omitempty"` // when the request had an ID
+	Grant    *ExplainGrant `json:"grant,omitempty"`
+	Filter   Record        `json:"filter,omitempty"` // the records it holds for; absent: all
+	Hidden   []string      `json:"hidden,omitempty"`
+	Readonly []string      `json:"readonly,omitempty"`
+	// What is hidden or readonly on some records, as an expression says of each. No query may name the hidden ones.
+	HiddenOnSome   []string       `json:"hiddenOnSome,omitempty"`
+	ReadonlyOnSome []string       `json:"readonlyOnSome,omitempty"`
+	Record         *ExplainRecord `json:"record,omitempty"` // when the request had an ID
 }
 
 // ExplainStep is one rule that was looked at.

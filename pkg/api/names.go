@@ -14,6 +14,7 @@ const (
 	HeaderLocation      = "Location"
 	HeaderLink          = "Link"
 	HeaderRetryAfter    = "Retry-After"
+	HeaderLastEventID   = "Last-Event-ID" // of a stream: the id of the event that the reader had last
 )
 
 // CookieSession is the cookie that holds the JWT of a login, for browsers.
@@ -37,8 +38,14 @@ const (
 	ParamPretty     = "pretty"
 )
 
-// ParamWait makes a reload answer when it is done.
+// ParamWait makes a reload, or the run of a job, answer when it is done.
 const ParamWait = "wait"
+
+// ParamStatus selects runs by their status.
+const ParamStatus = "status"
+
+// ParamResult asks for the result of a run itself, as a call that waits would have given it.
+const ParamResult = "result"
 
 // ParamProject names a project.
 const ParamProject = "project"
@@ -53,6 +60,7 @@ const ParamAll = "all"
 const (
 	MediaJSON       = "application/json"
 	MediaProblem    = "application/problem+json"
+	MediaEvents     = "text/event-stream"
 	MediaMergePatch = "application/merge-patch+json" // RFC 7396
 	MediaJSONPatch  = "application/json-patch+json"  // RFC 6902
 )

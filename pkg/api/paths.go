@@ -44,6 +44,23 @@ const (
 	RouteProjectAudit  = "/_/{project}/_/audit"
 	RouteCollections   = "/_/{project}/_/collections"
 	RouteCollection    = "/_/{project}/_/collections/{collection}"
+
+	RouteJobs         = "/_/{project}/_/jobs"
+	RouteJob          = "/_/{project}/_/jobs/{job}"
+	RouteJobNext      = "/_/{project}/_/jobs/{job}/next"
+	RouteJobSuspend   = "/_/{project}/_/jobs/{job}/suspend"
+	RouteJobResume    = "/_/{project}/_/jobs/{job}/resume"
+	RouteJobStart     = "/_/{project}/_/jobs/{job}/run"
+	RouteJobRuns      = "/_/{project}/_/jobs/{job}/runs"
+	RouteJobRun       = "/_/{project}/_/jobs/{job}/runs/{id}"
+	RouteJobRunEvents = "/_/{project}/_/jobs/{job}/runs/{id}/events"
+
+	RouteActions         = "/_/{project}/_/actions"
+	RouteAction          = "/_/{project}/_/actions/{action}"
+	RouteActionDescribe  = "/_/{project}/_/actions/{action}/describe"
+	RouteActionRuns      = "/_/{project}/_/actions/{action}/runs"
+	RouteActionRun       = "/_/{project}/_/actions/{action}/runs/{id}"
+	RouteActionRunEvents = "/_/{project}/_/actions/{action}/runs/{id}/events"
 )
 
 // Routes on the service root, without Prefix.
@@ -103,8 +120,61 @@ func CollectionPath(namespace, collection string) string {
 	return fill(RouteCollection, namespace, collection)
 }
 
+// ActionsPath is the path of a project's actions.
+func ActionsPath(namespace string) string { return fill(RouteActions, namespace) }
+
+// ActionPath is the path that calls an action.
+func ActionPath(namespace, action string) string { return fill(RouteAction, namespace, action) }
+
+// ActionDescribePath is the path of the description of an action.
+func ActionDescribePath(namespace, action string) string {
+	return fill(RouteActionDescribe, namespace, action)
+}
+
+// ActionRunsPath is the path of an action's runs.
+func ActionRunsPath(namespace, action string) string { return fill(RouteActionRuns, namespace, action) }
+
+// ActionRunPath is the path of one run of an action.
+func ActionRunPath(namespace, action, id string) string {
+	return fill(RouteActionRun, namespace, action, id)
+}
+
+// ActionRunEventsPath is the path of the events of a run of an action.
+func ActionRunEventsPath(namespace, action, id string) string {
+	return fill(RouteActionRunEvents, namespace, action, id)
+}
+
 // ProjectAuditPath is the path of the audit log of a project's records.
 func ProjectAuditPath(namespace string) string { return fill(RouteProjectAudit, namespace) }
+
+// JobsPath is the path of a project's jobs.
+func JobsPath(namespace string) string { return fill(RouteJobs, namespace) }
+
+// JobPath is the path of one job.
+func JobPath(namespace, job string) string { return fill(RouteJob, namespace, job) }
+
+// JobNextPath is the path of the times at which a job is due next.
+func JobNextPath(namespace, job string) string { return fill(RouteJobNext, namespace, job) }
+
+// JobSuspendPath is the path that suspends a job.
+func JobSuspendPath(namespace, job string) string { return fill(RouteJobSuspend, namespace, job) }
+
+// JobResumePath is the path that resumes a job.
+func JobResumePath(namespace, job string) string { return fill(RouteJobResume, namespace, job) }
+
+// JobStartPath is the path that starts a run of a job.
+func JobStartPath(namespace, job string) string { return fill(RouteJobStart, namespace, job) }
+
+// JobRunsPath is the path of a job's runs.
+func JobRunsPath(namespace, job string) string { return fill(RouteJobRuns, namespace, job) }
+
+// JobRunPath is the path of one run of a job.
+func JobRunPath(namespace, job, id string) string { return fill(RouteJobRun, namespace, job, id) }
+
+// JobRunEventsPath is the path of the events of a run of a job.
+func JobRunEventsPath(namespace, job, id string) string {
+	return fill(RouteJobRunEvents, namespace, job, id)
+}
 
 // fill puts Prefix before route and values, escaped, in the place of its {names}, in order. A value that a server
 // would read as a step in the path ("", ".", "..") is kept from being one by escaping its dots.

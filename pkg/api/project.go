@@ -45,6 +45,15 @@ type ProjectStatus struct {
 	Conditions         []Condition      `json:"conditions"`
 	Problems           []ConfigProblem  `json:"problems"`         // of the files on disk, served or not
 	Counts             map[string]int64 `json:"counts,omitempty"` // records by collection
+	// SuspendedScripts are those that ran away several times in a row on the instance that answers, and rest there.
+	SuspendedScripts []SuspendedScript `json:"suspendedScripts,omitempty"`
+}
+
+// SuspendedScript is a script that does not run for a while.
+type SuspendedScript struct {
+	File     string `json:"file"`
+	Runaways int    `json:"runaways"` // runs in a row that took too long, or too much memory
+	Until    Time   `json:"until"`    // when it is tried again
 }
 
 // Condition is one aspect of a project's state, in the form Kubernetes gives it. Status is "True", "False" or

@@ -38,6 +38,8 @@ type BulkCreateItem struct {
 	Status int      `json:"status"`
 	Error  *Problem `json:"error,omitempty"`
 	Item   Record   `json:"item,omitempty"`
+	// Warning says what went wrong behind the write, which stands.
+	Warning string `json:"warning,omitempty"`
 }
 
 // BulkUpdateResult answers a bulk update.
@@ -50,9 +52,11 @@ type BulkUpdateResult struct {
 
 // BulkUpdateItem is the outcome for one matched record.
 type BulkUpdateItem struct {
-	ID     string   `json:"id"`
-	Status int      `json:"status"`
-	Error  *Problem `json:"error,omitempty"`
+	ID      string   `json:"id"`
+	Status  int      `json:"status"`
+	Error   *Problem `json:"error,omitempty"`
+	Item    Record   `json:"item,omitempty"`    // what a hook of the project answers
+	Warning string   `json:"warning,omitempty"` // what went wrong behind the write, which stands
 }
 
 // DeleteResult answers the delete of one thing. Warning says what was left behind, if anything.
@@ -74,4 +78,5 @@ type BulkDeleteItem struct {
 	ID      string   `json:"id"`
 	Warning string   `json:"warning,omitempty"`
 	Error   *Problem `json:"error,omitempty"`
+	Item    Record   `json:"item,omitempty"` // what a hook of the project answers
 }

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,9 +29,10 @@ import (
 	"github.com/svcctl/svc/pkg/dirwatch"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -79,7 +81,9 @@ type Config struct {
 	Env     schema.Env // environment variables that configs may refer to
 	// SecretFiles are the files that settings were read from and configs may not read.
 	SecretFiles []string
-	OnFatal     func(err error) // the embedded store can't go on; the process should log and exit
+	// WorkerCommand is the command line of a process that runs scripts apart; nil: all run in this one.
+	WorkerCommand []string
+	OnFatal       func(err error) // the embedded store can't go on; the process should log and exit
 
 	// PasswordCost is that of password hashes, for tests, which make many. No setting has it: zero is auth.DefaultParams.
 	PasswordCost auth.Params
@@ -98,9 +102,12 @@ type App struct {
 	listener net.Listener
 	endpoint *wire.Server // MongoDB's protocol; nil: none
 	logs     *audit.Logs
-	audited  func(ctx context.Context) ([]string, error) // the databases that have logs
-	stopping atomic.Bool
-	stop     chan struct{} // has Run end as the end of its context does; holds one, so that who asks need not wait
+	engine   *script.Engine
+	runs     *operation.Runs
+	// databases names those that have logs of changes and of runs.
+	databases func(ctx context.Context) ([]string, error)
+	stopping  atomic.Bool
+	stop      chan struct{} // has Run end as the end of its context does; holds one, so that who asks need not wait
 }
 
 // New opens the store, wires everything and listens; it serves nothing yet. Close or Run releases what it holds. Its
@@ -198,7 +205,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err := models.EnsureIndexes(ctx); err != nil {
 		return err
 	}
-	a.audited = auditedDatabases(models.Projects)
+	a.databases = databases(models.Projects)
 	authn, err := auth.New(ctx, auth.Options{
 		System: models, Hasher: hasher, Logger: cfg.Logger, Now: cfg.Now,
 		JWTSecret: cfg.JWTSecret, JWTTTL: cfg.JWTTTL, AdminToken: adminToken,
@@ -214,18 +221,32 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	counts, err := newScriptMetrics(registerer)
+	if err != nil {
+		return err
+	}
+	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
+	_, alone := cfg.embeddedDir()
+	parts, err := newCore(coreOptions{
+		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone,
+		engine: a.engine, modules: newModules(cfg.Now, cfg.privateFiles()).host,
+	})
+	if err != nil {
+		return err
+	}
+	a.runs = parts.runs
 	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board,
+		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board, Jobs: parts.jobs,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
-		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
+		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
 	})
 	if err != nil {
 		return err
 	}
 	door, err := httpapi.New(httpapi.Config{
-		Records: records.New(a.store, cfg.Now, a.logs), System: models, Audit: a.logs, Registry: registry, Auth: authn,
-		Control: a.control, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger,
+		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
+		Control: a.control, Jobs: parts.jobs, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
@@ -239,11 +260,15 @@ func (a *App) wire(ctx context.Context) error {
 	if err := a.listenMongo(ctx, adminToken); err != nil {
 		return err
 	}
-	return a.listen(ctx, door)
+	if err := a.listen(ctx, door); err != nil {
+		return err
+	}
+	a.server.RegisterOnShutdown(door.EndStreams)
+	return nil
 }
 
-// auditedDatabases lists where audit logs are: beside the system models, in the database of every registered project.
-func auditedDatabases(projects *system.Projects) func(ctx context.Context) ([]string, error) {
+// databases lists the database of the system models, and that of every registered project.
+func databases(projects *system.Projects) func(ctx context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		names := []string{system.DatabaseName}
 		all, err := projects.All(ctx)
@@ -329,8 +354,11 @@ func (a *App) shutdown() {
 func (a *App) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	managed, served, sealed := make(chan error, 1), make(chan error, 2), make(chan struct{})
-	go func() { a.logs.Run(work, a.audited); close(sealed) }()
+	tidy, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTidying()
+	managed, served, tidied := make(chan error, 1), make(chan error, 2), sync.WaitGroup{}
+	tidied.Go(func() { a.logs.Run(tidy, a.databases) })
+	tidied.Go(func() { a.runs.Run(tidy, a.databases) })
 	go func() { managed <- a.manager.Start(work) }()
 	go func() { served <- a.server.Serve(a.listener) }()
 	mongoServed := a.serveMongo(served)
@@ -350,10 +378,12 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	err = errors.Join(err, a.stopMongo(grace, mongoServed))
 	a.auth.Close(grace)
-	stopWork()
+	stopWork() // no job is started any more
 	err = errors.Join(err, <-managed)
-	<-sealed
-	return errors.Join(err, a.store.Close())
+	a.runs.Close(grace)
+	stopTidying()
+	tidied.Wait()
+	return errors.Join(err, a.engine.Close(), a.store.Close())
 }
 
 // Close releases what New holds, for an App that is not run.
@@ -367,6 +397,9 @@ func (a *App) Close() error {
 	}
 	if a.endpoint != nil {
 		err = errors.Join(err, a.endpoint.Shutdown(context.Background())) //nolint:forbidigo // it serves nobody: there is nothing to wait for
+	}
+	if a.engine != nil {
+		err = errors.Join(err, a.engine.Close())
 	}
 	return errors.Join(err, a.store.Close())
 }

@@ -166,11 +166,17 @@ func (s *service) register(name, config string) string {
 
 func (s *service) configure(name, config string) {
 	s.t.Helper()
-	dir := filepath.Join(s.dir, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	s.file(name, "project.yaml", config)
+}
+
+// file writes a file of a project.
+func (s *service) file(project, name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, project, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -307,5 +313,13 @@ func (a answer) want(t *testing.T, status int) {
 	t.Helper()
 	if a.status != status {
 		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+}
+
+// write puts a file into the projects directory.
+func (s *service) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
 	}
 }

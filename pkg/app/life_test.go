@@ -67,7 +67,7 @@ func onStores(t *testing.T, test func(t *testing.T, cfg app.Config)) {
 func onMongo(t *testing.T) app.Config {
 	t.Helper()
 	cfg := newConfig(t)
-	cfg.StoreURI = emptyMongo(t, "svc_blog")
+	cfg.StoreURI = emptyMongo(t, "svc_blog", "svc_desk")
 	return cfg
 }
 

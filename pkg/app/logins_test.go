@@ -192,7 +192,7 @@ func TestShutdownByTheAPI(t *testing.T) {
 	}
 	ops := i.as(t, i.login(t, "ops", password))
 	if err := ops.Shutdown(ctx); err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)

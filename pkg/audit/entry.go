@@ -18,6 +18,7 @@ type Kind string
 const (
 	System  Kind = "system"  // a system model, a login, an operation of the service
 	Records Kind = "records" // a record of a project's collection
+	Actions Kind = "action"  // a call of a project's action
 )
 
 // What entries tell of. Create, Update and Delete have the states before and after.
@@ -32,6 +33,11 @@ const (
 	OpReload      = "reload"
 	OpRotateKeys  = "rotate-keys"
 	OpShutdown    = "shutdown"
+	OpRun         = "run"     // a job, by hand
+	OpSuspend     = "suspend" // a job
+	OpResume      = "resume"  // a job
+	OpCancel      = "cancel"  // a run of a job or an action
+	OpCall        = "call"    // After has the query and the data
 )
 
 // Entry is one entry of a log.
@@ -49,6 +55,7 @@ type Entry struct {
 	Address    string        `bson:"address,omitempty"`
 	Before     bson.Raw      `bson:"before,omitempty"`
 	After      bson.Raw      `bson:"after,omitempty"`
+	Note       string        `bson:"note,omitempty"`    // what a script of the project has to say
 	Expires    time.Time     `bson:"expires,omitempty"` // zero: never
 
 	// The place in the chain, which the sealer gives. Seq is 0 until then, and 1 for the first entry ever.

@@ -133,6 +133,19 @@ func (l *Log) WriteAll(ctx context.Context, change func(ctx context.Context, tx 
 	return err
 }
 
+// WriteIn writes entries with a transaction of somebody else's, which has to call Committed once it is committed. Prepare
+// must have been called before the transaction began.
+func (l *Log) WriteIn(ctx context.Context, tx store.Tx, entries ...Entry) error {
+	ops, err := l.inserts(ctx, entries)
+	if err != nil {
+		return err
+	}
+	return store.WriteAll(ctx, tx.Collection(entriesName), ops...)
+}
+
+// Committed says that entries of WriteIn are there.
+func (l *Log) Committed() { l.logs.written(l.name) }
+
 // Append writes entries about something that is no change of this database.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	if err := l.Prepare(ctx); err != nil {

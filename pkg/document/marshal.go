@@ -341,3 +341,11 @@ func binaryParts(b []byte) (subtype byte, data []byte) {
 	}
 	return b[4], b[5:]
 }
+
+// Decode decodes one encoded value to Go values as in Unmarshal. Damaged bytes give nil.
+func Decode(v bson.RawValue) any {
+	if !WellFormed(v) {
+		return nil
+	}
+	return decode(v)
+}

@@ -93,6 +93,47 @@ func (n *node) finds(v any) bool {
 	return false
 }
 
+// Behind gives a record with what is in the set behind the rest, by name, on every level: the order of its members doesn't
+// tell what of the set was there before something else. Paths pass through lists, as in a View.
+func (s *PathSet) Behind(doc bson.D) bson.D {
+	if s == nil {
+		return doc
+	}
+	return s.root.behind(doc)
+}
+
+func (n *node) behind(doc bson.D) bson.D {
+	out := make(bson.D, 0, len(doc))
+	var last bson.D
+	for _, e := range doc {
+		kid, in := n.kid([]byte(e.Key))
+		if in {
+			last = append(last, e)
+			continue
+		}
+		if kid != nil {
+			e.Value = kid.behindIn(e.Value)
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(last, func(a, b bson.E) int { return strings.Compare(a.Key, b.Key) })
+	return append(out, last...)
+}
+
+func (n *node) behindIn(v any) any {
+	switch v := v.(type) {
+	case bson.D:
+		return n.behind(v)
+	case bson.A:
+		out := make(bson.A, len(v))
+		for i, item := range v {
+			out[i] = n.behindIn(item)
+		}
+		return out
+	}
+	return v
+}
+
 // Covers says whether path, or a parent of it, is in the set. A segment of digits may stand for an index of a list, so
 // it matches as a name and is skipped as well: "a.0.b" is covered by "a.b", "a" and "a.0".
 func (s *PathSet) Covers(path string) bool {

@@ -46,6 +46,9 @@ func TestView(t *testing.T) {
 			if diff := cmp.Diff(test.want, string(document.AppendJSON(nil, raw, view))); diff != "" {
 				t.Errorf("AppendJSON (-want +got):\n%s", diff)
 			}
+			if diff := cmp.Diff(test.want, string(document.AppendJSON(nil, view.Apply(raw), nil))); diff != "" {
+				t.Errorf("Apply (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -145,6 +148,33 @@ func TestPathTree(t *testing.T) {
 		if closed.Finds(doc) != want {
 			t.Errorf("Finds(%s) = %v", text, !want)
 		}
+	}
+}
+
+func TestBehind(t *testing.T) {
+	set := document.NewPathSet("b", "a", "c.x")
+	for text, want := range map[string]string{
+		`{}`:                                     `{}`,
+		`{"b": 1, "z": 2, "a": 3, "y": 4}`:       `{"z":2,"y":4,"a":3,"b":1}`,
+		`{"c": {"x": 1, "y": {"x": 2, "q": 3}}}`: `{"c":{"y":{"x":2,"q":3},"x":1}}`,
+		`{"c": [[{"x": {"b": 1, "c": 2}, "y": 2}], 1]}`: `{"c":[[{"y":2,"x":{"b":1,"c":2}}],1]}`,
+		`{"c": 1, "d": {"a": 1, "z": 2}}`:               `{"c":1,"d":{"a":1,"z":2}}`,
+	} {
+		doc, err := document.ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := string(document.AppendJSON(nil, mustMarshal(t, doc), nil))
+		if got := string(document.AppendJSON(nil, mustMarshal(t, set.Behind(doc)), nil)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if after := string(document.AppendJSON(nil, mustMarshal(t, doc), nil)); after != before {
+			t.Errorf("%s has become %s", before, after)
+		}
+	}
+	var none *document.PathSet
+	if doc := (bson.D{{Key: "b"}, {Key: "a"}}); !cmp.Equal(none.Behind(doc), doc) {
+		t.Error("the empty set changes the order")
 	}
 }
 

@@ -41,6 +41,7 @@ type Error struct {
 	Message    string        // public text
 	Fields     []FieldError  // problems by place, if any
 	Right      string        // for Denied: the right that the caller lacks, where they may be told
+	Status     int           // the HTTP status that a script chose; 0: that of the kind
 	RetryAfter time.Duration // for Throttled and Unavailable; zero when unknown
 	Cause      error         // for the log only
 }

@@ -47,7 +47,7 @@ func entryOut(e audit.Entry) api.AuditEntry {
 		ID: e.ID.Hex(), At: api.Time{Time: e.At}, Kind: string(e.Kind), Op: e.Op,
 		Namespace: e.Namespace, Collection: e.Collection, RecordID: e.RecordID,
 		Actor: api.AuditActor(e.Actor), TokenID: e.TokenID, RequestID: e.RequestID, Address: e.Address,
-		Seq: e.Seq, Prev: e.Prev, Hash: e.Hash,
+		Note: e.Note, Seq: e.Seq, Prev: e.Prev, Hash: e.Hash,
 	}
 	if e.Before != nil {
 		out.Before = document.AppendJSON(nil, e.Before, e.View)

@@ -137,6 +137,12 @@ func texts(doc bson.D, prefix string, into map[string]*string) (problems []errs.
 // maxBody is the limit for this request's body in bytes: the most specific setting, under the server's ceiling.
 func (r *request) maxBody() int64 {
 	limit := r.server.cfg.MaxBodySize
+	if r.action != nil {
+		if own := r.action.MaxBodySize; own > 0 {
+			limit = min(limit, own)
+		}
+		return limit
+	}
 	if r.collection == nil { // logins and models of the system are small
 		if r.small {
 			return min(limit, maxSmallBody)

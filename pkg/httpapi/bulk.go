@@ -45,15 +45,34 @@ func (s *Server) bulkCreate(w http.ResponseWriter, r *request, items bson.A) err
 		if it.Err != nil {
 			item.Error = s.itemProblem(r, it.Err)
 			item.Status = item.Error.Status
-		} else if it.Record != nil {
-			item.Item = json.RawMessage(it.Record.AppendJSON(nil))
 		}
+		item.Item, item.Warning = itemOut(it), it.Warning
 	}
 	status := http.StatusCreated
 	if out.Failed > 0 {
 		status = http.StatusMultiStatus
 	}
-	return r.json(w, status, out)
+	return r.bulkJSON(w, status, out, res)
+}
+
+// itemOut is what goes out of a record of a bulk write, if anything.
+func itemOut(it records.Item) json.RawMessage {
+	if it.Err != nil || it.Record == nil {
+		return nil
+	}
+	return it.Record.AppendJSON(nil)
+}
+
+// bulkJSON answers with a wire type, and with what hooks have added to it.
+func (r *request) bulkJSON(w http.ResponseWriter, status int, v any, res records.BulkResult) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return errs.Wrap(err, "encode answer")
+	}
+	return r.respond(w, status, func(dst []byte) []byte {
+		dst = append(dst, body[:len(body)-1]...)
+		return append(res.AppendExtra(dst), '}')
+	})
 }
 
 // itemProblem is the error of one item. What is ours alone goes to the log, as for a whole request.
@@ -87,8 +106,9 @@ func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
 			out.Items[i].Error = s.itemProblem(r, it.Err)
 			out.Items[i].Status = out.Items[i].Error.Status
 		}
+		out.Items[i].Item, out.Items[i].Warning = itemOut(it), it.Warning
 	}
-	return r.json(w, bulkStatus(res), out)
+	return r.bulkJSON(w, bulkStatus(res), out, res)
 }
 
 func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
@@ -110,8 +130,9 @@ func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
 		if it.Err != nil {
 			out.Items[i].Error = s.itemProblem(r, it.Err)
 		}
+		out.Items[i].Item, out.Items[i].Warning = itemOut(it), it.Warning
 	}
-	return r.json(w, bulkStatus(res), out)
+	return r.bulkJSON(w, bulkStatus(res), out, res)
 }
 
 func bulkStatus(res records.BulkResult) int {

@@ -45,7 +45,7 @@ func (s *Server) describeCollection(w http.ResponseWriter, r *request) error {
 // describe tells what the request's collection is like, as far as the caller may read it.
 func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 	c := r.collection
-	d, err := s.cfg.Records.Describe(r.call())
+	d, err := s.cfg.Records.Describe(r.Context(), r.call())
 	if err != nil {
 		return api.CollectionDescription{}, err
 	}

@@ -38,7 +38,7 @@ func (s *Server) explainAccess(w http.ResponseWriter, r *request) error {
 		Rule: "credential", Reason: refusals()[q.Principal.Kind],
 	}}}
 	if active {
-		x = s.cfg.Records.Explain(r.call(), who, m)
+		x = s.cfg.Records.Explain(r.Context(), r.call(), who, m)
 	}
 	out := explanationOut(q, x)
 	if q.ID != "" {
@@ -209,5 +209,6 @@ func explanationOut(q api.ExplainRequest, x access.Explanation) api.Explanation 
 		out.Filter = document.AppendJSONValue(nil, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: g.Filter.Raw()}, nil)
 	}
 	out.Hidden, out.Readonly = g.Hidden.Paths(), g.Readonly.Paths()
+	out.HiddenOnSome, out.ReadonlyOnSome = g.Unsure.Paths(), g.UnsureReadonly.Paths()
 	return out
 }

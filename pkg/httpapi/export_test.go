@@ -44,3 +44,16 @@ func RetryAfter(ctx context.Context, method string, e *errs.Error) string {
 	(&Server{}).sendProblem(w, r, problem(e, ""), e.RetryAfter)
 	return w.Header().Get("Retry-After")
 }
+
+// Stream answers with a stream of what follow sends. end has the service stop.
+func Stream(w http.ResponseWriter, r *http.Request, follow func(ctx context.Context, send func(id int64, kind string, data []byte) error) error) (end func(), run func() error) {
+	return StreamWhile(w, r, func() error { return nil }, follow)
+}
+
+// StreamWhile is Stream for a reader of whom check says whether they still may read it.
+func StreamWhile(w http.ResponseWriter, r *http.Request, check func() error, follow func(ctx context.Context, send func(id int64, kind string, data []byte) error) error) (end func(), run func() error) {
+	s := &Server{ending: make(chan struct{})}
+	return s.EndStreams, func() error {
+		return s.stream(w, &request{Request: r, server: s}, check, func(ctx context.Context, send sendEvent) error { return follow(ctx, send) })
+	}
+}

@@ -87,6 +87,24 @@ POST   /_/{project}/_/admin/reload: project project.reload
 POST   /_/{project}/_/admin/access/explain: project project.read
 GET    /_/{project}/_/collections: project project.read
 GET    /_/{project}/_/collections/{collection}: records get
+GET    /_/{project}/_/jobs: project project.read
+GET    /_/{project}/_/jobs/{job}: project project.read
+GET    /_/{project}/_/jobs/{job}/next: project project.read
+POST   /_/{project}/_/jobs/{job}/suspend: project project.reload
+POST   /_/{project}/_/jobs/{job}/resume: project project.reload
+POST   /_/{project}/_/jobs/{job}/run: project project.reload
+GET    /_/{project}/_/jobs/{job}/runs: project project.read
+GET    /_/{project}/_/jobs/{job}/runs/{id}: project project.read
+DELETE /_/{project}/_/jobs/{job}/runs/{id}: project project.reload
+GET    /_/{project}/_/jobs/{job}/runs/{id}/events: project project.read
+GET    /_/{project}/_/actions: actions
+GET    /_/{project}/_/actions/{action}: action get
+POST   /_/{project}/_/actions/{action}: action post
+GET    /_/{project}/_/actions/{action}/describe: action any
+GET    /_/{project}/_/actions/{action}/runs: action runs
+GET    /_/{project}/_/actions/{action}/runs/{id}: action runs
+DELETE /_/{project}/_/actions/{action}/runs/{id}: action runs
+GET    /_/{project}/_/actions/{action}/runs/{id}/events: action runs
 GET    /_/{project}/{collection}/_count: records get
 GET    /_/{project}/{collection}: records get
 POST   /_/{project}/{collection}: records post

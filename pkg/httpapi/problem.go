@@ -63,6 +63,9 @@ func public(ctx context.Context, err error) *errs.Error {
 // problem is the wire form of an error (RFC 9457).
 func problem(e *errs.Error, requestID string) *api.Problem {
 	status := statusOf(e.Kind)
+	if e.Status >= http.StatusBadRequest { // a script's own
+		status = e.Status
+	}
 	p := &api.Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status,
 		Code: e.Code, Detail: e.Message, Right: e.Right, RequestID: requestID,

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -56,7 +58,24 @@ func (s *Server) projectStatus(w http.ResponseWriter, r *request) error {
 		ID: p.ID.Hex(), Namespace: p.Namespace, Phase: phase(p, st),
 		ObservedGeneration: st.ObservedGeneration, Revision: st.Revision,
 		Conditions: conditionsOut(st.Conditions), Problems: problemsOut(st.Problems),
+		SuspendedScripts: s.suspendedScripts(p.Namespace),
 	})
+}
+
+// suspendedScripts lists the scripts of a served project that rest, by file.
+func (s *Server) suspendedScripts(namespace string) []api.SuspendedScript {
+	p, err := s.cfg.Registry.Get(namespace)
+	if err != nil { // none is served
+		return nil
+	}
+	var out []api.SuspendedScript
+	for sc := range p.Scripts() {
+		if state := sc.Program.State(s.cfg.Now()); state.Suspended {
+			out = append(out, api.SuspendedScript{File: sc.Program.Name(), Runaways: state.Runaways, Until: api.Time{Time: state.Until}})
+		}
+	}
+	slices.SortFunc(out, func(a, b api.SuspendedScript) int { return strings.Compare(a.File, b.File) })
+	return slices.CompactFunc(out, func(a, b api.SuspendedScript) bool { return a.File == b.File })
 }
 
 // phase sums a project's state up in one word.

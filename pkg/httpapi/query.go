@@ -48,6 +48,9 @@ func (r *request) known() error {
 		return errs.New(errs.Invalid, "unsupported",
 			"Idempotency-Key is not supported: leave it out, and make sure otherwise that nothing is done twice, such as by a unique field")
 	}
+	if r.route.right.kind == rightAction && r.route.right.method != 0 { // the action holds its parameters against its fields
+		return nil
+	}
 	if r.route.anyQuery || r.project != nil && r.project.LooseQuery {
 		return nil
 	}

@@ -49,7 +49,7 @@ func appendPage(dst []byte, page *records.Page) []byte {
 		dst = append(dst, page.Next...) // base64url: nothing to escape
 		dst = append(dst, '"')
 	}
-	return append(dst, '}')
+	return append(page.AppendExtra(dst), '}')
 }
 
 // linkNext names the next page of a list: this request's own address with the page's cursor. A token in the query is
@@ -95,7 +95,7 @@ func (s *Server) getRecord(w http.ResponseWriter, r *request) error {
 	}
 	tag := etag(rec.Rev())
 	w.Header().Set(api.HeaderETag, tag)
-	if matchesAny(strings.Join(r.Header.Values(api.HeaderIfNoneMatch), ","), tag) {
+	if !rec.Made() && matchesAny(strings.Join(r.Header.Values(api.HeaderIfNoneMatch), ","), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -154,16 +154,20 @@ func (s *Server) createRecords(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set(api.HeaderLocation, api.RecordPath(r.project.Namespace, r.collection.Name, res.ID))
+	if res.ID != "" { // else a hook did something else
+		w.Header().Set(api.HeaderLocation, api.RecordPath(r.project.Namespace, r.collection.Name, res.ID))
+	}
 	return r.written(w, http.StatusCreated, res)
 }
 
 // written answers with a written record as the caller may read it, or with its id alone.
 func (r *request) written(w http.ResponseWriter, status int, res records.Written) error {
 	if res.Record == nil {
-		return r.json(w, status, map[string]string{"id": res.ID})
+		return r.json(w, status, api.DeleteResult{ID: res.ID, Warning: res.Warning})
 	}
-	w.Header().Set(api.HeaderETag, etag(res.Record.Rev()))
+	if res.Record.Rev() > 0 {
+		w.Header().Set(api.HeaderETag, etag(res.Record.Rev()))
+	}
 	return r.respond(w, status, res.Record.AppendJSON)
 }
 
@@ -218,9 +222,9 @@ func (s *Server) deleteRecord(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	id := r.param("id")
-	if err := s.cfg.Records.Delete(r.Context(), r.call(), id, revs...); err != nil {
+	res, err := s.cfg.Records.Delete(r.Context(), r.call(), r.param("id"), revs...)
+	if err != nil {
 		return err
 	}
-	return r.json(w, http.StatusOK, api.DeleteResult{ID: strings.ToLower(id)})
+	return r.written(w, http.StatusOK, res)
 }

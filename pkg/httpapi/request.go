@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 )
@@ -36,6 +39,7 @@ type request struct {
 	project    *project.Project    // of the namespace in the path, the same one from when the body has come
 	unserved   bool                // the project has no generation to serve
 	collection *project.Collection // of the path
+	action     *project.Action     // of the path
 	toRecords  *records.Call       // for the collection, once it is known
 }
 
@@ -120,7 +124,11 @@ func (r *request) authenticate(h http.Header) error {
 			}
 		}
 	}
-	if r.principal, err = r.server.cfg.Auth.Authenticate(r.Context(), c); err != nil {
+	who := r.server.cfg.Authenticate
+	if who == nil {
+		who = r.server.cfg.Auth.Authenticate
+	}
+	if r.principal, err = who(r.Context(), c); err != nil {
 		if r.byCookie && errs.KindOf(err) == errs.Denied {
 			r.clearCookie(h)
 		}
@@ -137,10 +145,13 @@ func (r *request) authenticate(h http.Header) error {
 // head of a request, and again when its body has come, which takes as long as the caller likes: what was revoked
 // meanwhile, by whatever means, does not write.
 func (r *request) enter(h http.Header) error {
-	if kind := r.route.right.kind; kind == rightProject || kind == rightRecords {
-		if err := r.inProject(kind); err != nil {
+	if r.route.right.inProject() {
+		if err := r.inProject(r.route.right.kind); err != nil {
 			return err
 		}
+	}
+	if r.route.right.ofAction() {
+		r.allowOrigin(h) // before anything can be refused, so that a browser shows why
 	}
 	err := r.admit(h)
 	if r.project != nil && !r.unserved {
@@ -150,6 +161,28 @@ func (r *request) enter(h http.Header) error {
 		r.audited()
 	}
 	return err
+}
+
+// again is enter for a request that goes on for long: whether its caller still may. It leaves the request as it is.
+func (r *request) again() (*request, error) {
+	now := *r
+	return &now, now.enter(http.Header{})
+}
+
+// callerAgain is again for what outlives the request: it keeps what the caller has shown and where, but neither body nor
+// context, and goes by the context that it is given.
+func (r *request) callerAgain() func(ctx context.Context) (*access.Principal, error) {
+	shown := &http.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: r.Header, RemoteAddr: r.RemoteAddr, TLS: r.TLS}
+	given := chi.RouteContext(r.Context()).URLParams // chi takes its own back for another request
+	path := chi.RouteParams{Keys: slices.Clone(given.Keys), Values: slices.Clone(given.Values)}
+	server, route, id, query := r.server, r.route, r.id, r.query
+	return func(ctx context.Context) (*access.Principal, error) {
+		in := chi.NewRouteContext()
+		in.URLParams = path
+		now := request{Request: shown.WithContext(context.WithValue(ctx, chi.RouteCtxKey, in)), server: server, route: route, id: id, query: query}
+		err := now.enter(http.Header{})
+		return now.principal, err
+	}
 }
 
 // inProject finds the project of the path. A namespace that is not served is not found, whatever else is asked of it;
@@ -202,6 +235,14 @@ func (r *request) admit(h http.Header) error {
 func (r *request) inCollection(c *project.Collection) {
 	r.collection = c
 	r.toRecords = &records.Call{Project: r.project, Collection: c, Principal: r.principal}
+	if c != nil && c.Scripted() {
+		r.toRecords.Request = r.forScripts()
+	}
+}
+
+// forScripts is what scripts see of the request.
+func (r *request) forScripts() *hooks.Request {
+	return &hooks.Request{ID: r.id, Query: r.query, Headers: r.Header, Lang: r.query.Get("lang")}
 }
 
 // call is what the record service is told: the project's one generation, the collection, the caller. It is one for the

@@ -11,7 +11,7 @@ import (
 type right struct {
 	kind   rightKind
 	name   string        // of kind system and project: the right, such as "project.reload"
-	method access.Method // of kind records: what the route does with them
+	method access.Method // of kind records and action: what the route does with them
 }
 
 type rightKind uint8
@@ -24,6 +24,9 @@ const (
 	rightSystem               // the named right, for a user, or the server admin token
 	rightProject              // the named right on the project of the path; a project admin token may have it too
 	rightRecords              // the collection's permission sets decide (pkg/records)
+	rightActions              // anyone, unless they show a token that is of no action: they get what they may call
+	rightAction               // the action's permission sets decide (pkg/actions), by the method, or by any if there is none
+	rightActionRuns           // the same by any method, or project.read
 )
 
 // handler answers a request or gives the error to answer with.
@@ -36,6 +39,7 @@ type route struct {
 	query    []string // the parameters it has, beside those of every route
 	handle   handler
 	noCookie bool // the session cookie is not read: the route gives a new one
+	long     bool // it may take as long as what it tells of
 	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
 }
 
@@ -45,9 +49,11 @@ func routes() []route {
 	sys := func(name string) right { return right{kind: rightSystem, name: name} }
 	prj := func(name string) right { return right{kind: rightProject, name: name} }
 	rec := func(m access.Method) right { return right{kind: rightRecords, method: m} }
+	act := func(m access.Method) right { return right{kind: rightAction, method: m} }
 	page := []string{api.ParamFilter, api.ParamSort, api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamCount}
 	list := append([]string{api.ParamSelect, api.ParamProjection}, page...)
 	one := []string{api.ParamSelect, api.ParamProjection}
+	runs := []string{api.ParamLimit, api.ParamOffset, api.ParamStatus}
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace}
 	return []route{
 		{method: "GET", pattern: api.RouteVersion, right: anyone, handle: (*Server).version},
@@ -102,6 +108,26 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections},
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection},
 
+		{method: "GET", pattern: api.RouteJobs, right: prj(access.ProjectRead), handle: (*Server).listJobs},
+		{method: "GET", pattern: api.RouteJob, right: prj(access.ProjectRead), handle: (*Server).getJob},
+		{method: "GET", pattern: api.RouteJobNext, right: prj(access.ProjectRead), handle: (*Server).nextJobTimes, query: []string{api.ParamLimit}},
+		{method: "POST", pattern: api.RouteJobSuspend, right: prj(access.ProjectReload), handle: (*Server).suspendJob},
+		{method: "POST", pattern: api.RouteJobResume, right: prj(access.ProjectReload), handle: (*Server).resumeJob},
+		{method: "POST", pattern: api.RouteJobStart, right: prj(access.ProjectReload), handle: (*Server).runJob, query: []string{api.ParamWait}, long: true},
+		{method: "GET", pattern: api.RouteJobRuns, right: prj(access.ProjectRead), handle: (*Server).listJobRuns, query: runs},
+		{method: "GET", pattern: api.RouteJobRun, right: prj(access.ProjectRead), handle: (*Server).getJobRun},
+		{method: "DELETE", pattern: api.RouteJobRun, right: prj(access.ProjectReload), handle: (*Server).cancelJobRun},
+		{method: "GET", pattern: api.RouteJobRunEvents, right: prj(access.ProjectRead), handle: (*Server).followJobRun, long: true},
+
+		{method: "GET", pattern: api.RouteActions, right: right{kind: rightActions}, handle: (*Server).listActions},
+		{method: "GET", pattern: api.RouteAction, right: act(access.Get), handle: (*Server).callAction, long: true},
+		{method: "POST", pattern: api.RouteAction, right: act(access.Post), handle: (*Server).callAction, long: true},
+		{method: "GET", pattern: api.RouteActionDescribe, right: act(0), handle: (*Server).describeAction},
+		{method: "GET", pattern: api.RouteActionRuns, right: right{kind: rightActionRuns}, handle: (*Server).listActionRuns, query: runs},
+		{method: "GET", pattern: api.RouteActionRun, right: right{kind: rightActionRuns}, handle: (*Server).getActionRun, query: []string{api.ParamResult}},
+		{method: "DELETE", pattern: api.RouteActionRun, right: right{kind: rightActionRuns}, handle: (*Server).cancelActionRun},
+		{method: "GET", pattern: api.RouteActionRunEvents, right: right{kind: rightActionRuns}, handle: (*Server).followActionRun, long: true},
+
 		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: list},
 		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, query: []string{api.ParamBulk}},
@@ -113,6 +139,19 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteRecord, right: rec(access.Delete), handle: (*Server).deleteRecord},
 	}
 }
+
+// inProject says that the path of a route with this right names a project.
+func (r right) inProject() bool {
+	switch r.kind {
+	case rightProject, rightRecords, rightActions, rightAction, rightActionRuns:
+		return true
+	default:
+		return false
+	}
+}
+
+// ofAction says that the path of a route with this right names an action.
+func (r right) ofAction() bool { return r.kind == rightAction || r.kind == rightActionRuns }
 
 // Route is one row of the table of routes, for tests and tools that go through all of them.
 type Route struct {
@@ -145,6 +184,15 @@ func (r right) String() string {
 		return "project " + r.name
 	case rightRecords:
 		return "records " + r.method.String()
+	case rightActions:
+		return "actions"
+	case rightAction:
+		if r.method == 0 {
+			return "action any"
+		}
+		return "action " + r.method.String()
+	case rightActionRuns:
+		return "action runs"
 	case rightNobody:
 	}
 	return ""

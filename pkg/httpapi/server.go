@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -18,10 +19,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/status"
@@ -39,6 +42,8 @@ type Control interface {
 	// Reload loads a project's files again. With wait it returns when the new generation is served, or the error
 	// that its config has.
 	Reload(ctx context.Context, id string, wait bool) error
+	// ScheduleJobs has a project's jobs looked at now.
+	ScheduleJobs(id string) error
 	// Indexes tells of each index of a collection, declared or found, how it stands.
 	Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error)
 }
@@ -46,18 +51,24 @@ type Control interface {
 // Config is what the door serves. All members are required unless they say otherwise.
 type Config struct {
 	Records    *records.Service
+	Actions    *actions.Service
 	Registry   *project.Registry
 	Auth       *auth.Auth
 	System     *system.System
 	Audit      *audit.Logs
 	Control    Control
+	Jobs       *jobs.Jobs
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
 	Shutdown   func()                             // has the service stop, and doesn't wait for it
 	Logger     *slog.Logger
+	Now        func() time.Time // nil: time.Now
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer
 	Version    string
+
+	// Authenticate says who sent credentials, in the place of Auth, for the tests of a project; nil: Auth does.
+	Authenticate func(ctx context.Context, c auth.Credentials) (*access.Principal, error)
 
 	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
 	AdminHosts     []string          // host names of the admin front
@@ -75,6 +86,9 @@ type Server struct {
 	handler http.Handler
 
 	restGrace time.Duration
+
+	endOnce sync.Once
+	ending  chan struct{} // closed by EndStreams
 }
 
 // New makes the door and registers its metrics.
@@ -83,13 +97,19 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	router := chi.NewRouter()
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, ending: make(chan struct{})}
 	for _, rt := range routes() {
 		h := s.serve(rt)
 		router.Method(rt.method, api.Prefix+rt.pattern, h)
 		if rt.method == http.MethodGet {
 			router.Method(http.MethodHead, api.Prefix+rt.pattern, h)
+		}
+		if rt.right.ofAction() {
+			router.Method(http.MethodOptions, api.Prefix+rt.pattern, s.serve(route{right: right{kind: rightPublic}, handle: (*Server).preflight, anyQuery: true}))
 		}
 	}
 	s.rootRoutes(router)
@@ -176,7 +196,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 	if r.pretty, err = r.boolean(api.ParamPretty); err != nil {
 		return err
 	}
-	if r.route.right.kind != rightRecords { // records have limits of their own, and bulk writes may take long
+	if r.route.right.kind != rightRecords && !r.route.long { // records have limits of their own, and bulk writes may take long
 		ctx, cancel := context.WithTimeout(r.Context(), systemTimeout)
 		defer cancel()
 		r.Request = r.WithContext(ctx)
@@ -231,7 +251,9 @@ func (r *request) allowed() error {
 			return errs.ErrCollectionNotFound
 		}
 		r.inCollection(c)
-		return r.server.cfg.Records.May(r.call(), need.method)
+		return r.server.cfg.Records.May(r.Context(), r.call(), need.method)
+	case rightActions, rightAction, rightActionRuns:
+		return r.mayAct(need)
 	case rightNobody:
 	}
 	if need.name != "" {
@@ -250,10 +272,7 @@ func (r *request) lacking(err error) error {
 	}
 	right := need.name
 	if need.kind == rightRecords {
-		right = access.RecordRight(r.project.Namespace, r.collection.Name, need.method)
-		if p.Kind == access.KindUser || p.Has(right) { // not a scope is lacking, but what a permission set allows
-			right = right[strings.LastIndexByte(right, '.')+1:] + " on " + r.collection.Name
-		}
+		right = access.LackingOn(p, r.project.Namespace, r.collection.Name, need.method)
 	}
 	return errs.From(err).Lacking(right)
 }

@@ -98,7 +98,7 @@ func newDoor(t testing.TB, reloadErr error) *door {
 	registry.Set(loadProject(t, doorConfig))
 	registerer := prometheus.NewRegistry()
 	server, err := httpapi.New(httpapi.Config{
-		Records: records.New(st, time.Now, logs), System: models, Audit: logs, Registry: registry, Auth: authn,
+		Records: records.New(st, time.Now, logs, nil), System: models, Audit: logs, Registry: registry, Auth: authn,
 		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
 		Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,
 		MaxBodySize: 1 << 20,

@@ -78,6 +78,7 @@ func (s *Server) grantable(r *request) ([]string, error) {
 		place := access.Place{Namespace: p.Namespace}
 		if served, err := s.cfg.Registry.Get(p.Namespace); err == nil { // else its collections are not known
 			place.Collections = slices.Sorted(maps.Keys(served.Collections))
+			place.Actions = slices.Sorted(maps.Keys(served.Actions))
 		}
 		places = append(places, place)
 	}

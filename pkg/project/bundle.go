@@ -24,14 +24,19 @@ func (b Bundle) Size() int {
 
 // Load compiles the bundle as Load does the files. dir is the project's directory, for secrets that are kept in it.
 func (b Bundle) Load(dir string, env schema.Env, private ...string) (*Project, schema.Problems) {
+	return (&Loader{Env: env, Private: private}).LoadBundle(b, dir)
+}
+
+// LoadBundle compiles a bundle; see Bundle.Load.
+func (l *Loader) LoadBundle(b Bundle, dir string) (*Project, schema.Problems) {
 	var secrets schema.Reader = noSecrets{}
 	if root, err := openRoot(dir); err == nil {
 		defer root.Close() //nolint:errcheck // opened for reading
-		secrets = secretReader{root, private}
+		secrets = secretReader{root, l.Private}
 	}
-	p, problems := load(bundleReader(b.Files), b.Entry, env, secrets)
+	p, problems := l.load(bundleReader(b.Files), b.Entry, secrets)
 	if p != nil {
-		p.Bundle = b
+		p.Bundle, p.Dir = b, dir
 	}
 	return p, problems
 }

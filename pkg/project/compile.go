@@ -17,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
 )
 
 // compiler makes a Project of a config. It goes on behind every problem, also on a config that was only half decoded.
@@ -25,14 +26,27 @@ type compiler struct {
 
 	before   schema.Problems // what loading found
 	problems schema.Problems
+
+	reader   schema.Reader
+	programs *Scripts
+	scripts  map[string]string // the hashes of the files of scripts, by name
 }
 
-func newCompiler(l *schema.Loaded, before schema.Problems) *compiler {
-	return &compiler{Loaded: l, before: before}
+func newCompiler(l *schema.Loaded, before schema.Problems, r schema.Reader, programs *Scripts) *compiler {
+	if programs == nil {
+		programs = NewScripts(script.Compile)
+	}
+	return &compiler{Loaded: l, before: before, reader: r, programs: programs, scripts: map[string]string{}}
 }
 
 func (c *compiler) fail(at, code, format string, args ...any) {
 	c.problems = append(c.problems, c.Problem(at, code, format, args...))
+}
+
+func (c *compiler) warn(at, message string) {
+	p := c.Problem(at, schema.CodeIgnored, "%s", message)
+	p.Warning = true
+	c.problems = append(c.problems, p)
 }
 
 // all joins the problems. What this version does not support is said once, not also by what stumbled over it.
@@ -58,7 +72,7 @@ func (c *compiler) isBroken(at string) bool {
 func (c *compiler) project() *Project {
 	config := c.Loaded.Project
 	p := &Project{
-		Namespace: config.Namespace, Revision: c.Revision, Config: config, Files: c.Files,
+		Namespace: config.Namespace, Config: config, Hook: hookSettings(config),
 		Collections: map[string]*Collection{},
 		LooseQuery:  config.Legacy != nil && config.Legacy.LooseQuery,
 	}
@@ -72,9 +86,15 @@ func (c *compiler) project() *Project {
 	for i, col := range config.Collections {
 		p.Collections[col.Name] = c.collection(config, col, "collections["+strconv.Itoa(i)+"]")
 	}
+	p.Jobs = c.jobs(config)
+	p.Actions = c.actions(config)
 	for i, col := range config.Collections {
 		c.foreignKeys(p, col, "collections["+strconv.Itoa(i)+"]")
 	}
+	scripts := c.scriptFiles()
+	p.Revision = c.Revised(scripts)
+	p.Files = append(slices.Clone(c.Files), scripts...)
+	slices.SortFunc(p.Files, func(a, b schema.File) int { return strings.Compare(a.Name, b.Name) })
 	return p
 }
 
@@ -96,6 +116,10 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 			readonly = append(readonly, f.Path)
 		}
 	})
+	out.Hooks = c.hooks(col, at+".hooks")
+	out.Filters = c.filters(col, at+".permissions")
+	out.Evals, out.HiddenByEval = c.evals(col, at+".fields")
+	out.Validators = c.validators(col, at+".fields")
 	out.Undeclared = out.Tree.Undeclared()
 	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)
 	if meta := col.Meta; meta != nil {
@@ -113,6 +137,9 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	}
 	out.Permissions = c.permissions(col, hidden, readonly, out, at+".permissions")
 	out.Audit = paths.audit(config, col, out.Hidden.Union(out.Undeclared), at)
+	if out.Audit == nil && len(out.Hooks["audit.return"]) > 0 {
+		c.warn(at+".hooks.audit.return", "has no effect: the collection's writes are not in the audit log (audit.enabled)")
+	}
 	return out
 }
 
@@ -198,7 +225,7 @@ func bulk(b *schema.Bulk) Bulk {
 	if b == nil {
 		b = schema.DefaultBulk()
 	}
-	return Bulk{MaxItems: b.MaxItems, MaxAffected: b.MaxAffected, Atomic: b.Mode == "atomic"}
+	return Bulk{MaxItems: b.MaxItems, MaxAffected: b.MaxAffected, Atomic: b.Mode == "atomic", EachHooks: b.Hooks == "each"}
 }
 
 // paths resolves field paths of a config against the collection's fields.

@@ -12,6 +12,18 @@ import (
 // project is nil if any problem is an error; warnings are also in Project.Warnings. Problems are sorted, and every one
 // is reported, not just the first. private names files that no reference in a config may read.
 func Load(dir, entry string, env schema.Env, private ...string) (*Project, schema.Problems) {
+	return (&Loader{Env: env, Private: private}).Load(dir, entry)
+}
+
+// Loader loads configs, one after the other or several at once.
+type Loader struct {
+	Env     schema.Env // environment variables that configs may refer to
+	Private []string   // files that no reference in a config may read
+	Scripts *Scripts   // compiled before; nil: all are compiled
+}
+
+// Load loads the files of a directory; see the function of that name.
+func (l *Loader) Load(dir, entry string) (*Project, schema.Problems) {
 	root, err := openRoot(dir)
 	if err != nil {
 		return nil, schema.Problems{{
@@ -21,19 +33,19 @@ func Load(dir, entry string, env schema.Env, private ...string) (*Project, schem
 	}
 	defer root.Close() //nolint:errcheck // opened for reading
 	reader := &rootReader{root: root, read: map[string][]byte{}}
-	p, problems := load(reader, entry, env, secretReader{root, private})
+	p, problems := l.load(reader, entry, secretReader{root, l.Private})
 	if p != nil {
-		p.Bundle = Bundle{Entry: entry, Files: reader.read}
+		p.Bundle, p.Dir = Bundle{Entry: entry, Files: reader.read}, dir
 	}
 	return p, problems
 }
 
-func load(r schema.Reader, entry string, env schema.Env, secrets schema.Reader) (*Project, schema.Problems) {
-	loaded, problems := schema.LoadProject(r, entry, env, secrets)
+func (l *Loader) load(r schema.Reader, entry string, secrets schema.Reader) (*Project, schema.Problems) {
+	loaded, problems := schema.LoadProject(r, entry, l.Env, secrets)
 	if loaded == nil {
 		return nil, problems
 	}
-	c := newCompiler(loaded, problems)
+	c := newCompiler(loaded, problems, r, l.Scripts)
 	p := c.project()
 	problems = c.all()
 	if problems.Err() {

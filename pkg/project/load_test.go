@@ -241,32 +241,31 @@ func TestUnsupported(t *testing.T) {
 	dir := write(t, `
 -- project.yaml --
 namespace: blog
-jobs: [{type: javascript, file: a.js}]
-actions: [{name: a}]
 assets: [{name: a, path: b}]
 cors: {}
-hook: {}
 snapshots: [{name: off}, {name: on, enabled: true}]
 collections:
   - name: a
     permissions:
       public: {methods: {}}
-      user: {methods: {}, filter: {type: javascript, file: f.js}}
-      token:${env:TOKEN}: {methods: {}, filter: {type: javascript, file: f.js}}
+      user: {methods: {}}
     renamedFrom: b
     cors: {}
-    hooks: {}
+    hooks: {get: {file: {type: javascript, file: h.js}}}
     imageFilter: {thumb: []}
     search: [{name: s, mode: text}]
     meta: {i18n: {languages: [en]}, singleton: true}
     indexes: [{key: [-o, "$text:t"]}]
     fields:
-      - {name: t, type: string, index: [single, text], renamedFrom: u, validator: {script: v.js}}
+      - {name: t, type: string, index: [single, text], renamedFrom: u}
       - {name: f, type: file}
-      - {name: g, type: "file[]", readonly: {eval: "true"}, hidden: {eval: "true"}}
+      - {name: g, type: "file[]"}
       - {name: r, type: string, meta: {foreign: {collection: x, namespace: shop}}}
       - {name: o, type: object, subFields: [{name: f, type: file}]}
 `)
+	if err := os.WriteFile(filepath.Join(dir, "h.js"), []byte("module.exports = () => {}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p, problems := project.Load(dir, "project.yaml", env)
 	if p != nil {
 		t.Error("what is not supported is ignored")
@@ -280,19 +279,15 @@ collections:
 		got = append(got, x.Path+" "+thing)
 	}
 	want := []string{
-		"jobs jobs", "actions actions", "assets assets", "cors cors", "hook hook",
+		"assets assets", "cors cors",
 		"snapshots[1].enabled an enabled snapshot profile",
-		"collections[0].permissions.user.filter a filter made by a script",
-		"collections[0].permissions.token:***.filter a filter made by a script",
 		"collections[0].renamedFrom renaming a collection",
-		"collections[0].cors cors", "collections[0].hooks hooks",
+		"collections[0].cors cors", "collections[0].hooks.get.file the hook get.file",
 		"collections[0].imageFilter imageFilter", "collections[0].search search", "collections[0].meta.i18n i18n",
 		"collections[0].meta.singleton meta.singleton",
 		"collections[0].indexes[0].key[1] a text index",
 		"collections[0].fields[0].index[1] a text index", "collections[0].fields[0].renamedFrom renaming a field",
-		"collections[0].fields[0].validator a validator made by a script",
 		"collections[0].fields[1].type a file field", "collections[0].fields[2].type a file field",
-		"collections[0].fields[2].readonly readonly by eval", "collections[0].fields[2].hidden hidden by eval",
 		"collections[0].fields[3].meta.foreign.namespace a relation to another project",
 		"collections[0].fields[4].subFields[0].type a file field",
 	}

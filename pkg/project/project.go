@@ -19,12 +19,16 @@ type Project struct {
 	OrgID      string // of the registration: the org that it belongs to in hex, "" for none
 	Generation int64  // grows by one with each config that is swapped in
 
+	Dir         string // of its files; empty where it was made without one
 	Revision    string // sha256 in hex over all files of the config and what was substituted in them
 	Config      *schema.Project
 	Files       []schema.File // the config files that were read, by name
 	Bundle      Bundle        // their contents
 	Collections map[string]*Collection
+	Actions     map[string]*Action
+	Jobs        []*Job
 	AdminTokens *access.AdminTokens
+	Hook        *schema.Hook    // settings of scripts, with their defaults
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
 	Warnings    schema.Problems // what the config says without effect
 }
@@ -46,6 +50,17 @@ type Collection struct {
 	Undeclared  *document.PathSet             // what is no field where strictFields allows only fields; nobody sees it
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 	Audit       *Audit                        // nil: writes are not logged
+
+	Hooks        map[string][]*Script       // by stage ("post.create"), in the order they run; nil: none
+	Filters      map[*schema.Script]*Script // those that make filters of permission sets; nil: none
+	Evals        []Eval                     // what hides fields and makes them readonly for each request
+	HiddenByEval *document.PathSet          // the paths that some of them hide; nil: none
+	Validators   map[string]*Script         // those that judge values, by the path of their field
+}
+
+// Scripted says that the collection has scripts of any kind.
+func (c *Collection) Scripted() bool {
+	return len(c.Hooks) > 0 || len(c.Evals) > 0 || len(c.Filters) > 0 || len(c.Validators) > 0
 }
 
 // Audit says which writes of a collection go to the audit log.
@@ -92,6 +107,7 @@ type Bulk struct {
 	MaxItems    int
 	MaxAffected int
 	Atomic      bool // all or nothing, instead of each item by itself
+	EachHooks   bool // the hooks of single writes run for each item, too
 }
 
 // DatabaseName is the store's database of a namespace. System models live in another one, "svc".

@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
@@ -27,7 +28,7 @@ type change struct {
 // apply carries out operations as store.Writer.Write does, together with their entries where writes are logged.
 func (s *Service) apply(ctx context.Context, c *Call, changes []change, atomic bool) ([]store.Result, error) {
 	if len(changes) == 0 || !logged(c.Collection.Audit, changes[0].Kind) {
-		return s.collection(c).Write(ctx, operations(changes), atomic)
+		return s.collection(ctx, c).Write(ctx, operations(changes), atomic)
 	}
 	results, err := s.applyLogged(ctx, c, changes)
 	switch {
@@ -69,29 +70,44 @@ func (s *Service) applyLogged(ctx context.Context, c *Call, changes []change) ([
 	entries := make([]audit.Entry, len(changes))
 	for i, ch := range changes {
 		var err error
-		if entries[i], err = s.entry(c, ch); err != nil {
+		if entries[i], err = s.entry(ctx, c, ch); err != nil {
 			return nil, err
 		}
 	}
 	var results []store.Result
 	refused := false // by the operations, which results tell of
-	log := s.logs.Of(project.DatabaseName(c.Project.Namespace))
-	err := log.Write(ctx, func(ctx context.Context, tx store.Tx) (err error) {
+	change := func(ctx context.Context, tx store.Tx) (err error) {
 		refused = false
 		results, err = tx.Collection(c.Collection.Name).Write(ctx, operations(changes), true)
 		if i := slices.IndexFunc(results, failed); err == nil && i >= 0 {
 			refused, err = true, results[i].Err
 		}
 		return err
-	}, entries...)
+	}
+	err := s.writeLogged(ctx, c, change, entries)
 	if refused {
 		return results, nil
 	}
 	return results, err
 }
 
+// writeLogged makes a change and writes the entries about it, within the transaction that ctx is in, if any.
+func (s *Service) writeLogged(
+	ctx context.Context, c *Call, change func(ctx context.Context, tx store.Tx) error, entries []audit.Entry,
+) error {
+	x := sessionOf(ctx, c.Project.Namespace)
+	if x == nil {
+		return s.logs.Of(project.DatabaseName(c.Project.Namespace)).Write(ctx, change, entries...)
+	}
+	if err := change(ctx, x.tx); err != nil {
+		return err
+	}
+	x.logged = true
+	return x.log.WriteIn(ctx, x.tx, entries...)
+}
+
 // entry describes a change for the audit log.
-func (s *Service) entry(c *Call, ch change) (audit.Entry, error) {
+func (s *Service) entry(ctx context.Context, c *Call, ch change) (audit.Entry, error) {
 	e := audit.Entry{Kind: audit.Records, Namespace: c.Project.Namespace, Collection: c.Collection.Name}
 	switch ch.Kind {
 	case store.Insert:
@@ -115,7 +131,50 @@ func (s *Service) entry(c *Call, ch change) (audit.Entry, error) {
 	} else {
 		e.RecordID = idOf(ch.Doc).Hex()
 	}
-	return e, err
+	if err != nil || len(c.Collection.Hooks[stageAudit]) == 0 {
+		return e, err
+	}
+	return s.auditHook(ctx, c, methodOf(ch.Kind), e)
+}
+
+const stageAudit = "audit.return"
+
+// auditHook runs the stage before an entry is written. It can change the states and add a note; who did what is not its
+// to say, and it can't keep the entry from being written.
+func (s *Service) auditHook(ctx context.Context, c *Call, m access.Method, e audit.Entry) (audit.Entry, error) {
+	doc := bson.D{{Key: "op", Value: e.Op}, {Key: "recordId", Value: e.RecordID}}
+	if e.Before != nil {
+		doc = append(doc, bson.E{Key: "before", Value: e.Before})
+	}
+	if e.After != nil {
+		doc = append(doc, bson.E{Key: "after", Value: e.After})
+	}
+	members := hooks.Members{"id": e.RecordID, "doc": doc}
+	out, err := s.run(ctx, c, m, stageAudit, members, nil)
+	if err != nil || !out.Changed["doc"] {
+		return e, err
+	}
+	d, err := s.object(ctx, c, m, stageAudit, members["doc"])
+	if err != nil {
+		return e, err
+	}
+	for name, state := range map[string]*bson.Raw{"before": &e.Before, "after": &e.After} {
+		v, _ := field(d, name)
+		*state = nil
+		if own, ok := v.(bson.D); ok {
+			if *state, err = document.Marshal(own); err != nil {
+				return e, err
+			}
+		}
+	}
+	if note, ok := field(d, "note"); ok && note != nil {
+		text, isText := note.(string)
+		if !isText {
+			return e, s.hooks.Bad(ctx, s.operation(c, m), stageAudit, "note must be a string")
+		}
+		e.Note = text
+	}
+	return e, nil
 }
 
 // logged says whether writes of a kind go to the audit log.
@@ -148,7 +207,7 @@ func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Pri
 	}
 	views := make(map[string]*auditView, len(p.Collections))
 	for name, c := range p.Collections {
-		v, err := s.auditView(&Call{Project: p, Collection: c, Principal: who})
+		v, err := s.auditView(ctx, &Call{Project: p, Collection: c, Principal: who})
 		if err != nil {
 			return query.Page[audit.Entry]{}, err
 		}
@@ -169,8 +228,8 @@ type auditView struct {
 
 // auditView gives nil for a collection that the caller may not read, or whose entries can't be held against their filter:
 // that asks for what is redacted. That some records lack such a field makes no difference, since it would tell.
-func (s *Service) auditView(c *Call) (*auditView, error) {
-	g, ok := s.readGrant(c)
+func (s *Service) auditView(ctx context.Context, c *Call) (*auditView, error) {
+	g, ok := s.readGrant(ctx, c)
 	if !ok {
 		return nil, nil //nolint:nilnil // no view is an answer
 	}
@@ -178,7 +237,7 @@ func (s *Service) auditView(c *Call) (*auditView, error) {
 	if a := c.Collection.Audit; a != nil && slices.ContainsFunc(asks, a.Secret.Touches) {
 		return nil, nil //nolint:nilnil // as above
 	}
-	view, err := query.Selection{}.View(g.Hidden)
+	view, err := query.Selection{}.View(neverNamed(g)) // what is hidden on some records is in none of their entries
 	return &auditView{filter: g.Filter, asks: asks, view: view}, err
 }
 

@@ -92,7 +92,7 @@ func TestWritesAreLogged(t *testing.T) {
 		if _, err := w.service.Update(ctx, w.call("admin"), made.ID, patch); err != nil {
 			t.Fatal(show(err))
 		}
-		if err := w.service.Delete(ctx, w.call("admin"), made.ID); err != nil {
+		if _, err := w.service.Delete(ctx, w.call("admin"), made.ID); err != nil {
 			t.Fatal(show(err))
 		}
 		for _, name := range []string{"deletes", "off", "project"} {
@@ -100,7 +100,7 @@ func TestWritesAreLogged(t *testing.T) {
 			if err != nil {
 				t.Fatal(show(err))
 			}
-			if err := w.service.Delete(ctx, w.in(name, "admin"), r.ID); err != nil {
+			if _, err := w.service.Delete(ctx, w.in(name, "admin"), r.ID); err != nil {
 				t.Fatal(show(err))
 			}
 		}
@@ -186,7 +186,7 @@ func TestAuditShowsWhatRecordsShow(t *testing.T) {
 		if _, err := w.service.Update(t.Context(), w.call("admin"), id, records.Change{Body: doc(t, `{"n": 20}`)}); err != nil {
 			t.Fatal(show(err))
 		}
-		if err := w.service.Delete(t.Context(), w.call("admin"), id); err != nil {
+		if _, err := w.service.Delete(t.Context(), w.call("admin"), id); err != nil {
 			t.Fatal(show(err))
 		}
 		w.create("admin", `{"n": 2, "owner": "hidden"}`)

@@ -25,14 +25,19 @@ type Item struct {
 	ID     string // "" when the record never came into being
 	Record *Record
 	Err    error
+	// Warning is what went wrong behind the write, which stands; "" for nothing.
+	Warning string
 
-	gone bool // nothing to do: deleted, or out of the filter's reach, since it was matched
+	raw  bson.Raw // as it was stored by a bulk create
+	gone bool     // nothing to do: deleted, or out of the filter's reach, since it was matched
 }
 
 // BulkResult is the outcome of a bulk write, item by item in the order of the request.
 type BulkResult struct {
 	Items   []Item
-	Matched int // bulk update and delete: records that the filter found
+	Matched int    // bulk update and delete: records that the filter found
+	Extra   bson.D // further members of the answer, which a hook made
+	Warning string // what went wrong behind the write, which stands; "" for nothing
 }
 
 // Failed counts the items that were not written.
@@ -47,8 +52,8 @@ func (b BulkResult) Failed() int {
 }
 
 // bulkGrant gives the right to method in bulk.
-func (s *Service) bulkGrant(c *Call, m access.Method) (access.Grant, error) {
-	g, err := s.grant(c, m)
+func (s *Service) bulkGrant(ctx context.Context, c *Call, m access.Method) (access.Grant, error) {
+	g, err := s.grant(ctx, c, m)
 	if err == nil && !g.Bulk {
 		err = errs.ErrDenied
 	}
@@ -58,10 +63,12 @@ func (s *Service) bulkGrant(c *Call, m access.Method) (access.Grant, error) {
 // BulkCreate stores many records. In mode continue each item stands by itself; in mode atomic all are stored or none,
 // and the first failure is the error.
 func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkResult, error) {
-	g, err := s.bulkGrant(c, access.Post)
+	g, err := s.bulkGrant(ctx, c, access.Post)
 	if err != nil {
 		return BulkResult{}, err
 	}
+	c.bulk = true
+	defer func() { c.bulk = false }()
 	if limit := c.Collection.Bulk.MaxItems; len(bodies) > limit {
 		return BulkResult{}, errs.New(errs.Limit, "bulk_limit", "%d items, the limit is %d: send them in several requests", len(bodies), limit)
 	}
@@ -73,9 +80,7 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 			res.Items[i].Err = errs.Validation([]errs.FieldError{{Rule: "type", Message: "must be an object"}})
 			continue
 		}
-		if raws[i], err = s.newRecord(ctx, c, g, body); err != nil {
-			res.Items[i].Err = err
-		}
+		raws[i], res.Items[i] = s.bulkItem(ctx, c, g, body)
 	}
 	b := batch{c: c, grant: g, items: res.Items}
 	for i, raw := range raws {
@@ -86,23 +91,43 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	if err := s.commit(ctx, &b); err != nil {
 		return BulkResult{}, err
 	}
-	for i := range res.Items {
-		if res.Items[i].Err != nil {
+	for k, i := range b.at {
+		it := &res.Items[i]
+		if it.Err != nil {
 			continue
 		}
-		w, err := s.written(c, raws[i])
+		it.raw = b.ops[k].Doc
+		w, err := s.written(ctx, c, it.raw)
 		if err != nil {
 			return BulkResult{}, err
 		}
-		res.Items[i].ID, res.Items[i].Record = w.ID, w.Record
+		w = s.answered(ctx, c, g, access.Post, "post.return", w)
+		it.ID, it.Record, it.Warning = w.ID, w.Record, w.Warning
 	}
-	return res, nil
+	return s.bulkAnswered(ctx, c, g, access.Post, "post.bulkReturn", res), nil
+}
+
+// bulkItem is what a bulk create stores of one body; nil with an error, or where a hook has answered instead.
+func (s *Service) bulkItem(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, Item) {
+	raw, err := s.newRecord(ctx, c, g, body)
+	if err != nil {
+		return nil, Item{Err: err}
+	}
+	w, done, err := s.handle(ctx, c, g, raw)
+	if done || err != nil {
+		return nil, Item{ID: w.ID, Record: w.Record, Err: err}
+	}
+	return raw, Item{}
 }
 
 // BulkUpdate merges body into every record that the filter finds.
 func (s *Service) BulkUpdate(ctx context.Context, c *Call, where query.Where, body bson.D) (BulkResult, error) {
+	return s.bulkChange(ctx, c, where, Change{Mode: Merge, Body: body})
+}
+
+func (s *Service) bulkChange(ctx context.Context, c *Call, where query.Where, ch Change) (BulkResult, error) {
 	return s.bulkWrite(ctx, c, access.Put, where, func(g access.Grant, raw bson.Raw) (store.Op, error) {
-		next, err := s.changed(ctx, c, g, raw, Change{Mode: Merge, Body: body})
+		next, err := s.changed(ctx, c, g, raw, ch)
 		return store.Op{Kind: store.Replace, Doc: next, If: unchanged(raw)}, err
 	})
 }
@@ -119,16 +144,18 @@ func (s *Service) BulkDelete(ctx context.Context, c *Call, where query.Where) (B
 // no longer matches the filter is left alone, and in mode atomic was never matched. When the store fails after some
 // records are written, the others have its error, and the whole has none.
 func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where query.Where, op func(access.Grant, bson.Raw) (store.Op, error)) (BulkResult, error) {
-	g, match, err := s.bulkFilter(c, m, where)
+	g, match, err := s.bulkFilter(ctx, c, m, where)
 	if err != nil {
 		return BulkResult{}, err
 	}
+	c.bulk = true
+	defer func() { c.bulk = false }()
 	ids, err := s.matching(ctx, c, match)
 	if err != nil {
 		return BulkResult{}, err
 	}
 	chunk := bulkChunk
-	if c.Collection.Bulk.Atomic {
+	if c.isAtomic() {
 		chunk = max(len(ids), 1)
 	}
 	res := BulkResult{Items: make([]Item, len(ids)), Matched: len(ids)}
@@ -142,7 +169,7 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 		if err == nil {
 			continue
 		}
-		if c.Collection.Bulk.Atomic || start == 0 && len(left) == end { // nothing is written
+		if c.isAtomic() || start == 0 && len(left) == end { // nothing is written
 			return BulkResult{}, err
 		}
 		for _, i := range left {
@@ -155,22 +182,25 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 	}
 	res.Items = slices.DeleteFunc(res.Items, func(it Item) bool { return it.gone })
 	res.Matched = len(res.Items)
-	return res, nil
+	if m == access.Delete {
+		return s.bulkAnswered(ctx, c, g, m, "delete.bulkReturn", s.eachAnswered(ctx, c, g, m, "delete.return", res)), nil
+	}
+	return s.bulkAnswered(ctx, c, g, m, "put.bulkReturn", s.eachAnswered(ctx, c, g, m, "put.return", res)), nil
 }
 
 // bulkFilter gives the records that a bulk write may touch: those that the caller may both write and read, since the
 // answer counts them.
-func (s *Service) bulkFilter(c *Call, m access.Method, where query.Where) (access.Grant, *mql.Filter, error) {
-	g, err := s.bulkGrant(c, m)
+func (s *Service) bulkFilter(ctx context.Context, c *Call, m access.Method, where query.Where) (access.Grant, *mql.Filter, error) {
+	g, err := s.bulkGrant(ctx, c, m)
 	if err != nil {
 		return g, nil, err
 	}
-	read, err := s.grant(c, access.Get)
+	read, err := s.grant(ctx, c, access.Get)
 	if err != nil {
 		return g, nil, err
 	}
 	r := newResolver(c, read)
-	r.Hidden = r.Hidden.Union(g.Hidden)
+	r.Hidden = r.Hidden.Union(neverNamed(g))
 	f, err := r.Filter(where)
 	return g, mql.And(read.Filter, g.Filter, f), err
 }
@@ -182,7 +212,7 @@ func (s *Service) matching(ctx context.Context, c *Call, match *mql.Filter) ([]b
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
 	q := store.Query{Filter: match, Sort: mql.Sort{{Path: "_id"}}, Limit: int64(limit) + 1}
-	err := s.collection(c).Find(ctx, q, func(doc bson.Raw) error {
+	err := s.collection(ctx, c).Find(ctx, q, func(doc bson.Raw) error {
 		ids = append(ids, idOf(doc))
 		return nil
 	})
@@ -225,7 +255,7 @@ func (w *bulkWriter) run(ctx context.Context) (left []int, err error) {
 	return nil, nil
 }
 
-func (w *bulkWriter) atomic() bool { return w.c.Collection.Bulk.Atomic }
+func (w *bulkWriter) atomic() bool { return w.c.isAtomic() }
 
 // try writes the records named by todo and gives back those that changed meanwhile.
 func (w *bulkWriter) try(ctx context.Context, todo []int) (stale []int, err error) {
@@ -279,7 +309,7 @@ func (w *bulkWriter) read(ctx context.Context, todo []int) (map[bson.ObjectID]bs
 	}
 	named := mql.MustCompile(bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
 	found := make(map[bson.ObjectID]bson.Raw, len(todo))
-	err := w.service.collection(w.c).Find(ctx, store.Query{Filter: mql.And(named, w.match)}, func(doc bson.Raw) error {
+	err := w.service.collection(ctx, w.c).Find(ctx, store.Query{Filter: mql.And(named, w.match)}, func(doc bson.Raw) error {
 		found[idOf(doc)] = bytes.Clone(doc)
 		return nil
 	})
@@ -300,7 +330,7 @@ func (b *batch) add(item int, op change) {
 	b.at = append(b.at, item)
 }
 
-func (b *batch) atomic() bool { return b.c.Collection.Bulk.Atomic }
+func (b *batch) atomic() bool { return b.c.isAtomic() }
 
 // commit carries out a batch and notes each outcome on its item. In mode atomic the first failing item is the error. In
 // mode continue the error is the store's when nothing is written; once something is, the items that are left have it.
@@ -310,6 +340,50 @@ func (s *Service) commit(ctx context.Context, b *batch) error {
 			return err
 		}
 	}
+	if len(b.ops) == 0 {
+		return nil
+	}
+	stages := stagesOf(b.ops[0].Kind)
+	switch {
+	case !b.c.has(stages.one) && !b.c.has(stages.bulk):
+		return s.commitNow(ctx, b)
+	case b.atomic():
+		return s.commitTogether(ctx, b)
+	}
+	if err := s.lastLookAtAll(ctx, b.c, b.grant, b.ops, nil); err != nil {
+		return err
+	}
+	if !b.c.has(stages.one) {
+		return s.commitNow(ctx, b)
+	}
+	for k, i := range b.at {
+		b.ops[k], b.items[i].Err = s.write(ctx, b.c, b.grant, b.ops[k])
+	}
+	return nil
+}
+
+// commitTogether runs the hooks of an atomic batch, and writes it with what they write, or nothing.
+func (s *Service) commitTogether(ctx context.Context, b *batch) error {
+	asked := slices.Clone(b.ops)
+	return s.transacted(ctx, b.c, func(w *writing) (err error) {
+		copy(b.ops, asked)
+		for _, i := range b.at {
+			b.items[i].Err = nil
+		}
+		if err := s.lastLookAtAll(ctx, b.c, b.grant, b.ops, w); err != nil {
+			return err
+		}
+		for k, i := range b.at {
+			if b.ops[k], b.items[i].Err = s.lastLook(b.c, b.grant, b.ops[k], w); b.items[i].Err != nil {
+				return firstError(b.items)
+			}
+		}
+		return s.commitNow(w.context(), b)
+	})
+}
+
+// commitNow carries out a batch behind its hooks.
+func (s *Service) commitNow(ctx context.Context, b *batch) error {
 	chunk := bulkChunk
 	if b.atomic() {
 		chunk = len(b.ops)
@@ -327,7 +401,7 @@ func (s *Service) commit(ctx context.Context, b *batch) error {
 			return nil
 		}
 		for k, r := range results {
-			b.items[b.at[start+k]].Err = s.writeError(b.c, b.grant, r.Err)
+			b.items[b.at[start+k]].Err = s.writeError(ctx, b.c, b.grant, r.Err)
 		}
 	}
 	if b.atomic() {

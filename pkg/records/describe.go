@@ -1,6 +1,7 @@
 package records
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -40,8 +41,8 @@ type MethodRights struct {
 func (d *Description) Shows(path string) bool { return !d.hidden.Covers(path) }
 
 // Describe tells what a collection is like to those who may read it.
-func (s *Service) Describe(c *Call) (*Description, error) {
-	g, err := s.grant(c, access.Get)
+func (s *Service) Describe(ctx context.Context, c *Call) (*Description, error) {
+	g, err := s.grant(ctx, c, access.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (s *Service) Describe(c *Call) (*Description, error) {
 	readonly := g.Readonly
 	for _, m := range []access.Method{access.Delete, access.Post, access.Put, access.Get} {
 		rights := MethodRights{Method: m}
-		if rights.Grant, err = s.grant(c, m); err == nil {
+		if rights.Grant, err = s.grant(ctx, c, m); err == nil {
 			rights.Allowed = true
 			if m == access.Post || m == access.Put { // of those who may write, what they can't write; updates count first
 				readonly = rights.Grant.Readonly
@@ -66,7 +67,7 @@ func (s *Service) Describe(c *Call) (*Description, error) {
 	if meta := c.Collection.Config.Meta; meta != nil {
 		d.Meta = slices.Clone(meta.Raw)
 	}
-	if slices.ContainsFunc(c.Collection.DefaultSort, func(f mql.SortField) bool { return g.Hidden.Touches(f.Path) }) {
+	if slices.ContainsFunc(c.Collection.DefaultSort, func(f mql.SortField) bool { return neverNamed(g).Touches(f.Path) }) {
 		d.Meta = slices.DeleteFunc(d.Meta, func(e bson.E) bool { return e.Key == "defaultSort" })
 	}
 	return d, nil

@@ -35,11 +35,11 @@ permissions:
 		"token:t":     "permission_denied: permission denied",
 		"token:other": "permission_denied: permission denied",
 	} {
-		if got := described(w.service.Describe(w.call(who))); got != want {
+		if got := described(w.service.Describe(t.Context(), w.call(who))); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", who, got, want)
 		}
 	}
-	d, err := w.service.Describe(w.call("public"))
+	d, err := w.service.Describe(t.Context(), w.call("public"))
 	if err != nil || d.Shows("margin") || d.Shows("seo.rank") || !d.Shows("seo.title") {
 		t.Error("paths", err)
 	}
@@ -90,14 +90,14 @@ func describedFields(fields []records.DescribedField) string {
 func TestACallIsDecidedOnce(t *testing.T) {
 	w := newWorld(t, teststore.Memory(t), collections("name: items\n"+open))
 	c := w.call("alice")
-	if err := w.service.May(c, access.Get); err != nil {
+	if err := w.service.May(t.Context(), c, access.Get); err != nil {
 		t.Fatal(err)
 	}
 	c.Principal = as("token:nobody")
-	if err := w.service.May(c, access.Get); err != nil {
+	if err := w.service.May(t.Context(), c, access.Get); err != nil {
 		t.Error("decided again:", err)
 	}
-	if err := w.service.May(c, access.Put); show(err) != "permission_denied: permission denied" {
+	if err := w.service.May(t.Context(), c, access.Put); show(err) != "permission_denied: permission denied" {
 		t.Error("another method has the same answer:", show(err))
 	}
 }

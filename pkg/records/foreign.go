@@ -49,12 +49,15 @@ func (s *Service) exists(ctx context.Context, c *Call, f *fieldtype.Foreign, val
 	if namespace == "" {
 		namespace = c.Project.Namespace
 	}
-	foreign := s.store.Database(project.DatabaseName(namespace)).Collection(f.Collection)
+	var foreign store.Reader = s.store.Database(project.DatabaseName(namespace)).Collection(f.Collection)
+	if x := sessionOf(ctx, namespace); x != nil {
+		foreign = x.tx.Collection(f.Collection)
+	}
 	return allFound(ctx, foreign, key, values)
 }
 
 // allFound says whether each value is some record's key, in one query for each bulkChunk of them.
-func allFound(ctx context.Context, c store.Collection, key string, values bson.A) (bool, error) {
+func allFound(ctx context.Context, c store.Reader, key string, values bson.A) (bool, error) {
 	for chunk := range slices.Chunk(values, bulkChunk) {
 		missing := make(map[string]any, len(chunk))
 		for _, v := range chunk {

@@ -6,9 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,9 +23,11 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -33,6 +39,14 @@ type world struct {
 	service *records.Service
 	project *project.Project
 	now     func() time.Time // a second later each time, unless a test has another one
+
+	ran *coverage
+}
+
+// coverage notes which scripts ran, by stage.
+type coverage struct {
+	mu  sync.Mutex
+	ran []string
 }
 
 var (
@@ -50,13 +64,26 @@ func newWorld(t *testing.T, s store.Store, config string) *world {
 	return newWorldAt(t, s, config, func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Second) })
 }
 
+// newScripted is newWorld with the project's other files.
+func newScripted(t *testing.T, s store.Store, config string, files map[string]string) *world {
+	t.Helper()
+	var ticks atomic.Int64
+	return makeWorld(t, s, config, files, func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Second) })
+}
+
 // newWorldAt makes a world with a clock.
 func newWorldAt(t *testing.T, s store.Store, config string, now func() time.Time) *world {
 	t.Helper()
+	return makeWorld(t, s, config, scriptFiles, now)
+}
+
+func makeWorld(t *testing.T, s store.Store, config string, files map[string]string, now func() time.Time) *world {
+	t.Helper()
 	namespace := fmt.Sprintf("records-%s-%d", run, namespaces.Add(1))
-	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config), now: now}
+	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config, files), now: now, ran: &coverage{}}
+	patient(w.project)
 	w.logs = audit.New(audit.Options{Store: s, Now: w.now, SystemDatabase: w.database()})
-	w.service = records.New(s, w.now, w.logs)
+	w.service = records.New(s, w.now, w.logs, scripts(t, w.ran))
 	t.Cleanup(func() {
 		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database()); err != nil {
 			t.Error(err)
@@ -76,9 +103,71 @@ func newWorldAt(t *testing.T, s store.Store, config string, now func() time.Time
 	return w
 }
 
-func load(t *testing.T, config string) *project.Project {
+// patient gives the scripts that don't ask for a short time a long one, for tests on a machine that has other things to do.
+func patient(p *project.Project) {
+	wait := func(s *project.Script) {
+		if s.Timeout >= 250*time.Millisecond {
+			s.Timeout = time.Minute
+		}
+	}
+	for _, c := range p.Collections {
+		for _, s := range slices.Concat(slices.Concat(slices.Collect(maps.Values(c.Hooks))...), slices.Collect(maps.Values(c.Filters)), slices.Collect(maps.Values(c.Validators))) {
+			wait(s)
+		}
+		for _, e := range c.Evals {
+			wait(e.Script)
+		}
+	}
+}
+
+// scripts runs the scripts of tests.
+func scripts(t testing.TB, recorder hooks.Recorder) *hooks.Runner {
+	t.Helper()
+	engine := script.NewEngine(script.Options{})
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := hooks.New(hooks.Options{Engine: engine, Recorder: recorder, Log: testLog(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// testLog shows what scripts log and why they fail, of a test that fails.
+func testLog(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// HookRan notes what ran: "stage" or "stage of another collection".
+func (w *coverage) HookRan(_, collection, stage, _ string, _ error) {
+	if collection != "items" {
+		stage += " of " + collection
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ran = append(w.ran, stage)
+}
+
+// stages gives what has run since it was asked last.
+func (w *world) stages() string {
+	w.ran.mu.Lock()
+	defer w.ran.mu.Unlock()
+	ran := w.ran.ran
+	w.ran.ran = nil
+	return strings.Join(ran, ", ")
+}
+
+func load(t *testing.T, config string, files map[string]string) *project.Project {
 	t.Helper()
 	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -240,3 +329,6 @@ func show(err error) string {
 }
 
 func errsFields(err error) []errs.FieldError { return errs.From(err).Fields }
+
+// deleted is the error of a delete.
+func deleted(_ records.Written, err error) error { return err }

@@ -86,6 +86,9 @@ func (g *generator) behind(pair *twin) {
 		by := w.call("admin")
 		ctx := audit.With(g.t.Context(), audit.NewCaller(&access.Principal{Kind: access.KindAdmin, Name: "admin token"}, "req", "192.0.2.1"))
 		change := append(bson.D{{Key: "name", Value: name}}, g.hiddenMembers()...)
+		if name == "a" { // it is seen from now on
+			change = append(change, bson.E{Key: "mood", Value: int64(1)})
+		}
 		if leaves {
 			change = append(change, bson.E{Key: "on", Value: false})
 		}
@@ -98,7 +101,7 @@ func (g *generator) behind(pair *twin) {
 				_, err = w.service.Update(ctx, by, res.ID, records.Change{Body: bson.D{{Key: "name", Value: "unseen"}}})
 			}
 			if err == nil && g.IntN(2) == 0 {
-				err = w.service.Delete(ctx, by, res.ID)
+				_, err = w.service.Delete(ctx, by, res.ID)
 			}
 			if err != nil {
 				g.t.Fatal(show(err))

@@ -31,19 +31,24 @@ fields:
   - {name: parts, type: "object[]", subFields: [{name: sku, type: string}, {name: cost, type: number}]}
   - {name: data, type: any}
   - {name: secret, type: string, hidden: true, index: [single]}
+  - {name: rank, type: any, index: [single], hidden: {eval: "!ctx.user || !ctx.user.isAdmin"}}
+  - {name: mood, type: any, index: [single], hidden: {eval: "ctx.doc.name !== 'a'"}, readonly: {eval: "!ctx.doc.on"}}
 hiddenFields: [data.k]
 indexes: [{name: both, key: [on, -n]}, {name: cost, key: [parts.cost]}]
 projections: {card: {select: {name: 1, secret: 1}}, rest: {select: {parts: 0}}}
 permissions:
   public:
     methods: {get: true}
-    filter: {on: true}
+    filter: {type: javascript, file: public.js}
     hiddenFields: [parts.cost, updatedBy]
   user:
     methods: {get: true, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}
     filter: {$or: [{on: true}, {createdBy: {$var: user.id}}]}
     hiddenFields: [parts.cost]
 `)
+
+// scriptFiles are the scripts of configs that name them.
+var scriptFiles = map[string]string{"public.js": "module.exports = (ctx) => ({on: ctx.method === 'GET'})"}
 
 // twin is a pair of worlds that look alike to those who may not see everything.
 type twin struct {
@@ -78,7 +83,12 @@ func (w *twin) populate(t *testing.T, rnd *rand.Rand) {
 				list = append(list, secretMember(rnd, "cost", bson.D{{Key: "sku", Value: string(rune('a' + p))}}))
 			}
 			d = append(d, bson.E{Key: "parts", Value: list}, bson.E{Key: "data", Value: secretMember(rnd, "k", bson.D{{Key: "x", Value: int64(parts)}})})
-			d = secretMember(rnd, "secret", d)
+			d = secretMember(rnd, "rank", secretMember(rnd, "secret", d))
+			if name == "a" { // only then it is seen
+				d = append(d, bson.E{Key: "mood", Value: int64(parts)})
+			} else {
+				d = secretMember(rnd, "mood", d)
+			}
 			d = append(d, bson.E{Key: "createdBy", Value: by}, bson.E{Key: "updatedBy", Value: by}, bson.E{Key: "_rev", Value: int64(1)})
 			world.putDoc(d)
 		}
@@ -132,7 +142,7 @@ func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
 func (g *generator) path() string {
 	return pick(g, "n", "name", "on", "tags", "seo", "seo.title", "seo.score", "parts", "parts.sku", "parts.cost", "parts.0.cost",
-		"parts.0", "data", "data.x", "data.k", "data.k.y", "secret", "secret.0", "nope", "id", "createdBy", "updatedBy", "_rev", "updatedAt", "tags.1")
+		"parts.0", "data", "data.x", "data.k", "data.k.y", "secret", "secret.0", "rank", "mood", "mood.y", "nope", "id", "createdBy", "updatedBy", "_rev", "updatedAt", "tags.1")
 }
 
 func (g *generator) value() any {
@@ -199,7 +209,7 @@ func (g *generator) request() request {
 	g.last = where.Filter
 	id := pick(g, g.ids...)
 	body := pick(g, `{"name": "z"}`, `{"n": 3}`, `{"secret": "x"}`, `{"seo": null}`, `{"seo": {"title": "q"}}`, `{"parts": []}`,
-		`{"parts": [{"sku": "b"}, {"sku": "a"}]}`, `{"parts": [{"cost": 1}]}`, `{"data": {"k": 1}}`, `{"data": {"x": 5}}`, `{"on": false}`, `{"on": "x"}`)
+		`{"parts": [{"sku": "b"}, {"sku": "a"}]}`, `{"parts": [{"cost": 1}]}`, `{"data": {"k": 1}}`, `{"data": {"x": 5}}`, `{"on": false}`, `{"on": "x"}`, `{"mood": 3}`, `{"rank": null}`)
 	switch g.IntN(12) {
 	case 0:
 		sel := g.paths("-")

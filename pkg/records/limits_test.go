@@ -160,7 +160,7 @@ func TestMaxTime(t *testing.T) {
 	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections("name: items\nqueryLimits: {maxTime: 1ms}\n"+open))
 		slow := &slowStore{Store: s}
-		w.service = records.New(slow, w.now, w.logs)
+		w.service = records.New(slow, w.now, w.logs, nil)
 		id := w.put(`{"n": 1}`)
 		_, listErr := w.service.List(t.Context(), w.call("alice"), query.Params{})
 		_, countErr := w.service.Count(t.Context(), w.call("alice"), query.Where{})
@@ -242,7 +242,7 @@ func TestPagesAreStable(t *testing.T) {
 		w.put(`{"n": 0, "on": true}`)
 		w.put(`{"n": 3, "on": true}`) // a later id: behind the cursor
 		for _, gone := range []string{"1", "3", "5"} {
-			if err := w.service.Delete(t.Context(), w.call("admin"), ids[gone]); err != nil {
+			if _, err := w.service.Delete(t.Context(), w.call("admin"), ids[gone]); err != nil {
 				t.Fatal(show(err))
 			}
 		}

@@ -73,7 +73,7 @@ func TestBulkWhenTheStoreFails(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				broken := records.New(&failing{Store: w.store, writes: tt.writes}, w.now, w.logs)
+				broken := records.New(&failing{Store: w.store, writes: tt.writes}, w.now, w.logs, nil)
 				var res records.BulkResult
 				var err error
 				switch verb {
@@ -116,7 +116,7 @@ func TestAtomicBulkWithoutTheDeleted(t *testing.T) {
 			teststore.Each(t, func(t *testing.T, s store.Store) {
 				var ids []string
 				w := meddled(t, s, bulkConfig("{mode: atomic}"), 2, func(w *world) {
-					if err := w.service.Delete(t.Context(), w.call("admin"), ids[0]); err != nil {
+					if _, err := w.service.Delete(t.Context(), w.call("admin"), ids[0]); err != nil {
 						t.Error(err)
 					}
 					ids = ids[1:]

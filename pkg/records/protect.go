@@ -290,3 +290,58 @@ func field(d bson.D, name string) (any, bool) {
 	}
 	return nil, false
 }
+
+// spoken lists the protected paths at which a body says something else than the one before: what a hook has set.
+func (g guard) spoken(before, after bson.D, prefix string, out []string) []string {
+	for _, e := range after {
+		v, had := field(before, e.Key)
+		path := join(prefix, e.Key)
+		switch {
+		case had && equalValues(v, e.Value):
+		case g.hidden.Covers(path) || g.readonly.Covers(path):
+			out = append(out, path)
+		case g.hidden.Touches(path) || g.readonly.Touches(path):
+			was, _ := v.(bson.D)
+			out = g.spokenInside(was, e.Value, path, out)
+		}
+	}
+	return out
+}
+
+func (g guard) spokenInside(was bson.D, v any, path string, out []string) []string {
+	switch v := v.(type) {
+	case bson.D:
+		return g.spoken(was, v, path, out)
+	case bson.A:
+		for _, item := range v {
+			out = g.spokenInside(nil, item, path, out)
+		}
+	}
+	return out
+}
+
+// without is a grant that no longer protects some paths.
+func without(g access.Grant, paths []string) access.Grant {
+	if len(paths) == 0 {
+		return g
+	}
+	g.Hidden, g.Readonly = leaveOut(g.Hidden, paths), leaveOut(g.Readonly, paths)
+	return g
+}
+
+func leaveOut(set *document.PathSet, paths []string) *document.PathSet {
+	var kept []string
+	for _, p := range set.Paths() {
+		apart := true
+		for _, q := range paths {
+			apart = apart && p != q && !strings.HasPrefix(p, q+".") && !strings.HasPrefix(q, p+".")
+		}
+		if apart {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return document.NewPathSet(kept...)
+}

@@ -313,3 +313,37 @@ fields:
 		}
 	})
 }
+
+// A hook that changes a body makes nothing writable that the caller sent along with it.
+func TestHookLendsNoRight(t *testing.T) {
+	t.Parallel()
+	w := newScripted(t, teststore.Memory(t), `
+collections:
+- name: items
+  permissions: {public: {methods: {get: true}}, user: {methods: {get: true, put: true}, readonlyFields: [lines.cost, fixed]}}
+  hooks: {put: {bind: {type: javascript, file: bind.js}}}
+  fields:
+  - {name: title, type: string}
+  - {name: fixed, type: string}
+  - {name: lines, type: "object[]", subFields: [{name: sku, type: string}, {name: cost, type: number}]}
+`, map[string]string{"bind.js": `module.exports = (ctx) => {
+  for (const l of ctx.data.lines || []) { l.sku = l.sku.trim(); if (l.sku === 'new') l.cost = 7 }
+  if (ctx.data.title === 'fix') ctx.data.fixed = 'by hook'
+}`})
+	const stored = `{"title": "t", "fixed": "f", "lines": [{"sku": "a", "cost": 1}, {"sku": "b", "cost": 2}], "_rev": 1}`
+	for _, tt := range []struct{ body, want string }{
+		{`{"lines": [{"sku": " a ", "cost": 999}, {"sku": "b", "cost": 2}]}`, `validation_failed: lines.0.cost: is read-only for you`},
+		{`{"lines": [{"sku": "a", "cost": 999}, {"sku": "new"}]}`, `validation_failed: lines.0.cost: is read-only for you`},
+		{`{"lines": [{"sku": "x", "cost": 999}, {"sku": "b"}, {"sku": "new"}]}`, `validation_failed: lines: holds fields that you can't see or write: change and remove its elements in separate requests`},
+		{`{"fixed": "mine", "title": "fix"}`, `validation_failed: fixed: is read-only for you`},
+		{`{"lines": [{"sku": " a ", "cost": 1}, {"sku": "new", "cost": 2}]}`, `{"fixed":"f","lines":[{"cost":1,"sku":"a"},{"cost":7,"sku":"new"}],"title":"t"}`},
+		{`{"lines": [{"sku": "new"}, {"sku": "new"}, {"sku": "new"}]}`, `{"fixed":"f","lines":[{"cost":7,"sku":"new"},{"cost":7,"sku":"new"},{"cost":7,"sku":"new"}],"title":"t"}`},
+		{`{"fixed": "f", "title": "fix"}`, `{"fixed":"by hook","lines":[{"cost":1,"sku":"a"},{"cost":2,"sku":"b"}],"title":"fix"}`},
+	} {
+		id := w.put(stored)
+		res, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: doc(t, tt.body)})
+		if got := told(w, res, err); got != tt.want {
+			t.Errorf("%s: %s\nwant %s", tt.body, got, tt.want)
+		}
+	}
+}

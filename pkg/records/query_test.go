@@ -358,6 +358,7 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 		w := newWorld(t, s, `
 collections:
   - name: items
+    queryLimits: {maxTime: 10m}
     permissions: {public: {methods: {get: true, post: true}}, user: {methods: {}}}
 `)
 		big := `{"text": "` + strings.Repeat("x", 9<<20) + `"}`

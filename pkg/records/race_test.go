@@ -51,7 +51,7 @@ func meddled(t *testing.T, s store.Store, config string, times int, change func(
 	m := &meddler{Store: s}
 	w := newWorld(t, s, config)
 	quiet := *w
-	w.service = records.New(m, quiet.now, quiet.logs)
+	w.service = records.New(m, quiet.now, quiet.logs, nil)
 	m.before = func() {
 		if times > 0 {
 			times--
@@ -98,7 +98,7 @@ func TestPermissionFilterHoldsAtTheWrite(t *testing.T) {
 				case "update":
 					_, err = w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: body})
 				case "delete":
-					err = w.service.Delete(t.Context(), w.call("alice"), id)
+					_, err = w.service.Delete(t.Context(), w.call("alice"), id)
 				case "bulk update":
 					res, err = w.service.BulkUpdate(t.Context(), w.call("alice"), where(t, `{}`), body)
 				case "bulk delete":
@@ -136,7 +136,7 @@ func TestBusyRecord(t *testing.T) {
 				if e := errs.From(err); e == nil || e.Kind != errs.Unavailable || e.RetryAfter == 0 {
 					t.Error(show(err))
 				}
-				if err := w.service.Delete(t.Context(), w.call("admin"), id); errs.KindOf(err) != errs.Unavailable {
+				if _, err := w.service.Delete(t.Context(), w.call("admin"), id); errs.KindOf(err) != errs.Unavailable {
 					t.Error(show(err))
 				}
 				res, err := w.service.BulkUpdate(t.Context(), w.call("admin"), where(t, `{}`), body)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -23,11 +24,12 @@ type Page struct {
 	HasMore bool
 	Next    string // cursor for the next page; "" at the end
 	Total   int64  // -1 when not asked for
+	Extra   bson.D // further members of the answer, which a hook made
 }
 
 // List gives the records that match, within the caller's read right.
 func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, error) {
-	g, err := s.grant(c, access.Get)
+	g, err := s.grant(ctx, c, access.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -43,18 +45,68 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 	if err != nil {
 		return nil, err
 	}
-	view, err := sel.View(g.Hidden)
+	if page, done, err := s.handleList(ctx, c, g, p, q, sel); done || err != nil {
+		return page, err
+	}
+	q.Filter = mql.And(g.Filter, q.Filter)
+	page, err := s.readPage(ctx, c, q, p.Count)
 	if err != nil {
 		return nil, err
 	}
-	q.Filter = mql.And(g.Filter, q.Filter)
+	if err := s.readHooks(ctx, c, page); err != nil {
+		return nil, err
+	}
+	if err := s.mask(ctx, c, g, page.Items, sel); err != nil {
+		return nil, err
+	}
+	return page, s.returnList(ctx, c, g, page)
+}
+
+// readPage reads one page within the collection's time for a query.
+func (s *Service) readPage(ctx context.Context, c *Call, q store.Query, count bool) (*Page, error) {
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
-	page, err := s.find(ctx, c, q, view)
-	if err == nil && p.Count {
-		page.Total, err = s.collection(c).Count(ctx, q.Filter, 0)
+	page, err := s.find(ctx, c, q)
+	if err == nil && count {
+		page.Total, err = s.collection(ctx, c).Count(ctx, q.Filter, 0)
 	}
 	return page, storeError(ctx, err)
+}
+
+// mask says of each record what goes out of it: what was selected, without what is hidden.
+func (s *Service) mask(ctx context.Context, c *Call, g access.Grant, items []Record, sel query.Selection) error {
+	view, err := sel.View(g.Hidden)
+	if err != nil {
+		return err
+	}
+	if g.Unsure == nil {
+		for i := range items {
+			items[i].view, items[i].hidden = view, g.Hidden
+		}
+		return nil
+	}
+	docs := make([]bson.Raw, len(items))
+	for i := range items {
+		docs[i] = items[i].raw
+	}
+	hidden, err := s.protections(ctx, c, access.Get, g, docs)
+	if err != nil {
+		return err
+	}
+	views := map[string]*document.View{} // few are different
+	for i := range items {
+		items[i].hidden = hidden[i].hidden
+		key := strings.Join(hidden[i].hidden.Paths(), "\n")
+		own, ok := views[key]
+		if !ok {
+			if own, err = sel.View(hidden[i].hidden); err != nil {
+				return err
+			}
+			views[key] = own
+		}
+		items[i].view = own
+	}
+	return nil
 }
 
 // maxPageSize bounds the bytes of a page of many records, as stored: with records of 16 MiB a limit alone bounds nothing.
@@ -65,7 +117,7 @@ const maxPageSize = 32 << 20
 var errPageFull = errors.New("page full")
 
 // find reads one page. It asks for one record more than the page holds, to know whether there is a next one.
-func (s *Service) find(ctx context.Context, c *Call, q store.Query, view *document.View) (*Page, error) {
+func (s *Service) find(ctx context.Context, c *Call, q store.Query) (*Page, error) {
 	page := &Page{Limit: q.Limit, Offset: q.Skip, Total: -1}
 	if q.Limit == 0 {
 		return page, nil
@@ -73,13 +125,13 @@ func (s *Service) find(ctx context.Context, c *Call, q store.Query, view *docume
 	page.Items = make([]Record, 0, min(q.Limit, 128))
 	limit, size := int(q.Limit), 0
 	q.Limit++
-	err := s.collection(c).Find(ctx, q, func(doc bson.Raw) error {
+	err := s.collection(ctx, c).Find(ctx, q, func(doc bson.Raw) error {
 		size += len(doc)
 		if len(page.Items) == limit || size > maxPageSize && len(page.Items) > 0 {
 			page.HasMore = true
 			return errPageFull
 		}
-		page.Items = append(page.Items, Record{raw: bytes.Clone(doc), view: view, rev: revOf(doc)})
+		page.Items = append(page.Items, Record{raw: bytes.Clone(doc), rev: revOf(doc)})
 		return nil
 	})
 	if err != nil && !errors.Is(err, errPageFull) || !page.HasMore {
@@ -97,7 +149,7 @@ type GetParams struct {
 
 // Get gives one record. One that the caller may not read is answered like one that does not exist.
 func (s *Service) Get(ctx context.Context, c *Call, id string, p GetParams) (Record, error) {
-	g, err := s.grant(c, access.Get)
+	g, err := s.grant(ctx, c, access.Get)
 	if err != nil {
 		return Record{}, err
 	}
@@ -109,22 +161,36 @@ func (s *Service) Get(ctx context.Context, c *Call, id string, p GetParams) (Rec
 	if err != nil {
 		return Record{}, err
 	}
-	view, err := sel.View(g.Hidden)
+	if rec, done, err := s.handleOne(ctx, c, g, id, sel); done || err != nil {
+		return rec, err
+	}
+	doc, err := s.readOne(ctx, c, g, oid)
 	if err != nil {
 		return Record{}, err
 	}
+	items := []Record{{raw: doc, rev: revOf(doc)}}
+	if err := s.readHook(ctx, c, &items[0]); err != nil {
+		return Record{}, err
+	}
+	if err := s.mask(ctx, c, g, items, sel); err != nil {
+		return Record{}, err
+	}
+	rec, err := s.returnOne(ctx, c, id, items[0])
+	rec.made = c.Collection.Scripted() // by what they see now, perhaps
+	return rec, err
+}
+
+// readOne is readable within the collection's time for a query.
+func (s *Service) readOne(ctx context.Context, c *Call, g access.Grant, id bson.ObjectID) (bson.Raw, error) {
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
-	doc, err := s.readable(ctx, c, g, oid)
-	if err != nil {
-		return Record{}, storeError(ctx, err)
-	}
-	return Record{raw: doc, view: view, rev: revOf(doc)}, nil
+	doc, err := s.readable(ctx, c, g, id)
+	return doc, storeError(ctx, err)
 }
 
 // readable gives the stored record if g's filter admits it, else errs.ErrNotFound.
 func (s *Service) readable(ctx context.Context, c *Call, g access.Grant, id bson.ObjectID) (bson.Raw, error) {
-	doc, err := s.collection(c).Get(ctx, idValue(id))
+	doc, err := s.collection(ctx, c).Get(ctx, idValue(id))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +202,7 @@ func (s *Service) readable(ctx context.Context, c *Call, g access.Grant, id bson
 
 // Count gives the number of records that match, within the caller's read right.
 func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64, error) {
-	g, err := s.grant(c, access.Get)
+	g, err := s.grant(ctx, c, access.Get)
 	if err != nil {
 		return 0, err
 	}
@@ -149,19 +215,16 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 	}
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
-	n, err := s.collection(c).Count(ctx, mql.And(g.Filter, f), 0)
+	n, err := s.collection(ctx, c).Count(ctx, mql.And(g.Filter, f), 0)
 	return n, storeError(ctx, err)
 }
 
 // shape gives a written record as the caller may read it, or nil if they may not.
-func (s *Service) shape(c *Call, doc bson.Raw) (*Record, error) {
-	g, ok := s.readGrant(c)
+func (s *Service) shape(ctx context.Context, c *Call, doc bson.Raw) (*Record, error) {
+	g, ok := s.readGrant(ctx, c)
 	if !ok || !g.Filter.Match(doc) {
 		return nil, nil //nolint:nilnil // "may not read it" is an answer, not an error
 	}
-	view, err := query.Selection{}.View(g.Hidden)
-	if err != nil {
-		return nil, err
-	}
-	return &Record{raw: doc, view: view, rev: revOf(doc)}, nil
+	items := []Record{{raw: doc, rev: revOf(doc)}}
+	return &items[0], s.mask(ctx, c, g, items, query.Selection{})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func newResolver(c *Call, g access.Grant) query.Resolver {
-	return query.Resolver{Tree: c.Collection.Tree, Hidden: g.Hidden, Limits: c.Collection.Limits.List}
+	return query.Resolver{Tree: c.Collection.Tree, Hidden: neverNamed(g), Limits: c.Collection.Limits.List}
 }
 
 // selected is what a caller asked to see, by a select or by the name of a projection.

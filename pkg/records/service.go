@@ -11,7 +11,9 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -20,12 +22,13 @@ type Service struct {
 	store store.Store
 	now   func() time.Time
 	logs  *audit.Logs
+	hooks *hooks.Runner
 }
 
 // New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do. logs take the
-// entries of collections whose writes are logged.
-func New(s store.Store, now func() time.Time, logs *audit.Logs) *Service {
-	return &Service{store: s, logs: logs, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) }}
+// entries of collections whose writes are logged, scripts runs those of projects.
+func New(s store.Store, now func() time.Time, logs *audit.Logs, scripts *hooks.Runner) *Service {
+	return &Service{store: s, logs: logs, hooks: scripts, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) }}
 }
 
 // Call says on which collection a verb runs and for whom. Project and Collection are of one generation: a reload
@@ -34,25 +37,41 @@ type Call struct {
 	Project    *project.Project
 	Collection *project.Collection
 	Principal  *access.Principal
+	Request    *hooks.Request // what scripts see of the request; nil: there is none
 
-	decided decision // the last one
+	decided [access.Delete + 1]decision
+	ops     [access.Delete + 1]*hooks.Operation
+	bulk    bool // a bulk write is under way
+	atomic  bool // bulk writes are all or nothing, whatever the collection says
 }
+
+// isAtomic says that a bulk write is all or nothing.
+func (c *Call) isAtomic() bool { return c.atomic || c.Collection.Bulk.Atomic }
 
 // decision is what a caller may do with a method. A door asks May before it reads a body, and the verb after it finds
 // the same answer here.
 type decision struct {
-	method access.Method // 0: none yet
-	grant  access.Grant
-	err    error
+	made  bool
+	grant access.Grant
+	err   error
 }
 
 // Record is one record as the caller may see it: Raw holds everything, View says what goes out. Only AppendJSON reads
 // it for a caller, so a hidden field can't slip out.
 type Record struct {
-	raw  bson.Raw
-	view *document.View
-	rev  int64
+	raw    bson.Raw
+	view   *document.View
+	hidden *document.PathSet // what view hides from the caller, apart from what they did not select
+	rev    int64
+	made   bool // a script had a hand in it
 }
+
+// visible is the record as the caller may see it, for a script. It has another type than what is stored, since nothing
+// that a script makes of it is stored.
+func (r *Record) visible() bson.Raw { return r.view.Apply(r.raw) }
+
+// Made says that a script made what goes out, so that it may differ though the revision is the same.
+func (r Record) Made() bool { return r.made }
 
 // AppendJSON appends the record's visible part to dst.
 func (r Record) AppendJSON(dst []byte) []byte { return document.AppendJSON(dst, r.raw, r.view) }
@@ -61,30 +80,50 @@ func (r Record) AppendJSON(dst []byte) []byte { return document.AppendJSON(dst, 
 func (r Record) Rev() int64 { return r.rev }
 
 // ID is the record's id as 24 hex digits.
-func (r Record) ID() string { return idOf(r.raw).Hex() }
+func (r Record) ID() string { return publicIDOf(r.raw) }
 
 // conflictRetries bounds how often a write starts over because the record changed between read and write. Each
 // round means that another writer succeeded, so many rounds mean a very hot record.
 const conflictRetries = 32
 
-func (s *Service) collection(c *Call) store.Collection {
+// collection gives the records of a call, within the transaction that ctx is in, if any.
+func (s *Service) collection(ctx context.Context, c *Call) store.TxCollection {
+	if x := sessionOf(ctx, c.Project.Namespace); x != nil {
+		return x.tx.Collection(c.Collection.Name)
+	}
 	return s.store.Database(project.DatabaseName(c.Project.Namespace)).Collection(c.Collection.Name)
 }
 
 // grant gives what the caller may do with method, or errs.ErrDenied.
-func (s *Service) grant(c *Call, m access.Method) (access.Grant, error) {
-	if c.decided.method != m {
-		g, err := c.Collection.Permissions.Decide(c.Principal, m, s.env(c))
-		c.decided = decision{method: m, grant: g, err: err}
+func (s *Service) grant(ctx context.Context, c *Call, m access.Method) (access.Grant, error) {
+	d := &c.decided[m]
+	if !d.made {
+		d.grant, d.err = s.decide(ctx, c, c.Principal, m)
+		d.made = true
 	}
-	return c.decided.grant, c.decided.err
+	return d.grant, d.err
 }
 
-func (s *Service) env(c *Call) access.Env {
-	return access.Env{
+func (s *Service) env(ctx context.Context, c *Call, op *hooks.Operation) access.Env {
+	env := access.Env{
 		Now: s.now(), Namespace: c.Project.Namespace, Collection: c.Collection.Name,
 		AdminTokens: c.Project.AdminTokens, OrgID: c.Project.OrgID,
 	}
+	if len(c.Collection.Filters) > 0 {
+		env.RunFilter = func(spec *schema.Script) (bson.D, error) {
+			compiled, ok := c.Collection.Filters[spec]
+			if !ok {
+				return nil, errs.ErrDenied
+			}
+			return s.hooks.Filter(ctx, op, compiled)
+		}
+		env.BadFilter = func(spec *schema.Script, err error) {
+			if compiled, ok := c.Collection.Filters[spec]; ok {
+				s.hooks.BadFilter(ctx, op, compiled, err)
+			}
+		}
+	}
+	return env
 }
 
 // MayOperate is nil if the caller has a system right on a project: by their own rights, or by an admin token of the
@@ -110,14 +149,14 @@ func (s *Service) TokenName(p *project.Project, who *access.Principal) string {
 
 // May is nil if the caller may use a method on the collection at all, else errs.ErrDenied. A door asks it before it
 // reads a body.
-func (s *Service) May(c *Call, m access.Method) error {
-	_, err := s.grant(c, m)
+func (s *Service) May(ctx context.Context, c *Call, m access.Method) error {
+	_, err := s.grant(ctx, c, m)
 	return err
 }
 
 // readGrant gives the caller's read right, if there is one, for shaping the answer of a write.
-func (s *Service) readGrant(c *Call) (access.Grant, bool) {
-	g, err := s.grant(c, access.Get)
+func (s *Service) readGrant(ctx context.Context, c *Call) (access.Grant, bool) {
+	g, err := s.grant(ctx, c, access.Get)
 	return g, err == nil
 }
 

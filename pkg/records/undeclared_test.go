@@ -176,7 +176,7 @@ func TestUndeclaredIsKept(t *testing.T) {
 func TestUndeclaredOfOldEntries(t *testing.T) {
 	w := newWorld(t, teststore.Memory(t), strings.Replace(strict, "fields:\n", "fields:\n      - {name: gone, type: string}\n", 1))
 	w.create("admin", `{"title": "A", "gone": "GONE"}`)
-	now := load(t, "namespace: "+w.project.Namespace+"\n"+strict)
+	now := load(t, "namespace: "+w.project.Namespace+"\n"+strict, nil)
 	for _, who := range []string{"public", "admin"} {
 		if got := strings.Join(w.trail(as(who)), ""); !strings.Contains(got, "GONE") {
 			t.Fatalf("%s doesn't see the field while it is one: %s", who, got)

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,42 +20,75 @@ import (
 
 // Written is the outcome of a write to one record.
 type Written struct {
-	ID     string
-	Record *Record // as the caller may read it; nil when they may not
+	ID      string
+	Record  *Record // as the caller may read it; nil when they may not
+	Warning string  // what went wrong behind the write, which stands; "" for nothing
 }
 
 // Create stores a new record and gives it an id.
 func (s *Service) Create(ctx context.Context, c *Call, body bson.D) (Written, error) {
-	g, err := s.grant(c, access.Post)
+	raw, handled, g, err := s.create(ctx, c, body)
+	switch {
+	case err != nil:
+		return Written{}, err
+	case raw == nil:
+		return s.answered(ctx, c, g, access.Post, "post.return", handled), nil
+	}
+	w, err := s.written(ctx, c, raw)
 	if err != nil {
 		return Written{}, err
 	}
-	raw, err := s.newRecord(ctx, c, g, body)
-	if err != nil {
-		return Written{}, err
+	return s.answered(ctx, c, g, access.Post, "post.return", w), nil
+}
+
+// create stores a new record, and gives it as it is stored. raw is nil where a hook has done something else instead.
+func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Raw, handled Written, g access.Grant, err error) {
+	if g, err = s.grant(ctx, c, access.Post); err != nil {
+		return nil, Written{}, g, err
 	}
-	if err := s.write(ctx, c, g, nil, store.Op{Kind: store.Insert, Doc: raw}); err != nil {
-		return Written{}, err
+	if raw, err = s.newRecord(ctx, c, g, body); err != nil {
+		return nil, Written{}, g, err
 	}
-	return s.written(c, raw)
+	if handled, done, err := s.handle(ctx, c, g, raw); done || err != nil {
+		return nil, handled, g, err
+	}
+	ch, err := s.write(ctx, c, g, change{Op: store.Op{Kind: store.Insert, Doc: raw}})
+	return ch.Doc, Written{}, g, err
 }
 
 // newRecord is what a create stores, checked in full.
 func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, error) {
 	now := s.now()
 	g.Hidden = g.Declared // what is not declared is found by the check
-	if problems := newGuard(g).named(body, true); len(problems) > 0 {
-		return nil, errs.Validation(problems)
+	id := bson.NewObjectIDFromTimestamp(now)
+	g, err := s.grantOnNew(ctx, c, g, body, func() bson.D {
+		return stamp(id, c.Collection.Tree.Check(body, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	bound, changed, err := s.bind(ctx, c, access.Post, "post.bind", body, nil)
+	if err != nil {
+		return nil, err
 	}
 	check := &fieldtype.Check{Now: now, Create: true}
-	doc := c.Collection.Tree.Check(body, check)
-	if err := s.checkForeign(ctx, c, check); err != nil {
+	doc := c.Collection.Tree.Check(bound, check)
+	if changed { // the caller's body is that of another record now
+		if g, err = s.grantOnNew(ctx, c, g, body, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.judge(ctx, c, access.Post, doc, check); err != nil {
 		return nil, err
 	}
 	if len(check.Problems) > 0 {
 		return nil, errs.Validation(withoutHidden(g, check.Problems))
 	}
-	return admitted(g, stamp(bson.NewObjectIDFromTimestamp(now), doc, c.Principal.ID, now))
+	raw, err := admitted(g, stamp(id, c.Collection.HiddenByEval.Behind(doc), c.Principal.ID, now))
+	if err != nil {
+		return nil, err
+	}
+	return raw, s.validate(ctx, c, g, access.Post, "post.validate", raw, nil)
 }
 
 // admitted encodes a record to be written and holds it against the write right's own filter.
@@ -94,6 +128,7 @@ const (
 	Merge     UpdateMode = iota // RFC 7396: given fields are set, null unsets, absent ones stay
 	Overwrite                   // the body is the whole new record
 	JSONPatch                   // RFC 6902: the body is a list of operations
+	operators                   // of scripts: the body is an update with operators, such as {$inc: {n: 1}}
 )
 
 // Change is an update as a door reads it.
@@ -106,46 +141,51 @@ type Change struct {
 
 // Update changes one record.
 func (s *Service) Update(ctx context.Context, c *Call, id string, ch Change) (Written, error) {
-	g, err := s.grant(c, access.Put)
+	raw, g, err := s.update(ctx, c, id, ch)
 	if err != nil {
 		return Written{}, err
+	}
+	w, err := s.written(ctx, c, raw)
+	if err != nil {
+		return Written{}, err
+	}
+	return s.answered(ctx, c, g, access.Put, "put.return", w), nil
+}
+
+// update reads, changes and writes a record, and starts over when another writer came between. It gives the record as it
+// is stored.
+func (s *Service) update(ctx context.Context, c *Call, id string, ch Change) (bson.Raw, access.Grant, error) {
+	g, err := s.grant(ctx, c, access.Put)
+	if err != nil {
+		return nil, g, err
 	}
 	oid, err := document.ParseID(id)
 	if err != nil {
-		return Written{}, err
+		return nil, g, err
 	}
 	if ch.Mode == JSONPatch { // its operations test and copy what is there, so it takes the right to read that
-		read, err := s.grant(c, access.Get)
+		read, err := s.grant(ctx, c, access.Get)
 		if err != nil {
-			return Written{}, err
+			return nil, g, err
 		}
 		g.Filter = mql.And(g.Filter, read.Filter)
 		g.Hidden, g.Declared = g.Hidden.Union(read.Hidden), g.Declared.Union(read.Declared)
 	}
-	raw, err := s.update(ctx, c, g, oid, ch)
-	if err != nil {
-		return Written{}, err
-	}
-	return s.written(c, raw)
-}
-
-// update reads, changes and writes a record, and starts over when another writer came between.
-func (s *Service) update(ctx context.Context, c *Call, g access.Grant, id bson.ObjectID, ch Change) (bson.Raw, error) {
 	for range conflictRetries {
-		current, err := s.readable(ctx, c, g, id)
+		current, err := s.readable(ctx, c, g, oid)
 		if err != nil {
-			return nil, err
+			return nil, g, err
 		}
 		next, err := s.changed(ctx, c, g, current, ch)
 		if err != nil {
-			return nil, err
+			return nil, g, err
 		}
-		err = s.write(ctx, c, g, current, store.Op{Kind: store.Replace, Doc: next, If: unchanged(current)})
+		done, err := s.write(ctx, c, g, change{Op: store.Op{Kind: store.Replace, Doc: next, If: unchanged(current)}, before: current})
 		if !errors.Is(err, store.ErrStale) {
-			return next, err
+			return done.Doc, g, err
 		}
 	}
-	return nil, errBusyRecord
+	return nil, g, errBusyRecord
 }
 
 var errBusyRecord = &errs.Error{
@@ -166,54 +206,132 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 	if !c.Collection.Undeclared.Finds(own) { // most often: the rules that keep what is not seen need not apply to it
 		g.Hidden = g.Declared
 	}
-	next, touched, err := apply(g, own, system, ch)
+	if g, err = s.grantOn(ctx, c, access.Put, g, raw); err != nil {
+		return nil, err
+	}
+	next, touched, guarded, err := s.applied(ctx, c, g, raw, own, system, ch)
 	if err != nil {
 		return nil, err
 	}
 	now := s.now()
 	check := &fieldtype.Check{Now: now}
 	next = c.Collection.Tree.Check(next, check)
-	if err := s.checkForeign(ctx, c, check); err != nil {
+	if err := s.judge(ctx, c, access.Put, next, check); err != nil {
 		return nil, err
 	}
 	if touched != nil {
 		next = untouched(next, own, touched)
 	}
-	next, problems := newGuard(g).keep(next, own)
-	problems = append(problems, relevant(g, check.Problems, touched)...)
+	next, problems := newGuard(guarded).keep(next, own)
+	problems = append(problems, relevant(guarded, check.Problems, touched)...)
 	if len(problems) > 0 {
-		return nil, errs.Validation(problems)
+		return nil, errs.Validation(withoutHidden(g, problems))
 	}
-	return admitted(g, restamp(system, next, revOf(raw)+1, c.Principal.ID, now))
+	done, err := admitted(g, restamp(system, c.Collection.HiddenByEval.Behind(next), revOf(raw)+1, c.Principal.ID, now))
+	if err != nil {
+		return nil, err
+	}
+	return done, s.validate(ctx, c, g, access.Put, "put.validate", done, raw)
 }
 
-// apply carries out the change on the record's own fields. touched names the top-level fields that it speaks of;
-// nil means all.
-func apply(g access.Grant, own, system bson.D, ch Change) (next bson.D, touched map[string]bool, err error) {
+// applied carries out the change on the record's own fields. touched names the top-level fields that it speaks of;
+// nil means all. guarded is g without what a hook has set.
+func (s *Service) applied(
+	ctx context.Context, c *Call, g access.Grant, raw bson.Raw, own, system bson.D, ch Change,
+) (next bson.D, touched map[string]bool, guarded access.Grant, err error) {
 	body := ch.Body
-	if ch.Mode == JSONPatch {
+	switch ch.Mode {
+	case JSONPatch:
 		body, touched, err = patched(g, own, system, ch.Patch)
-		if err != nil {
-			return nil, nil, err
-		}
+	case operators:
+		body, touched, err = operated(raw, own, system, ch.Body)
+	case Merge, Overwrite:
+	}
+	if err != nil {
+		return nil, nil, g, err
 	}
 	body, problems, err := withoutSystemFields(g, body, system)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, g, err
 	}
 	problems = append(problems, document.CheckNames(body)...)
 	problems = append(problems, newGuard(g).named(body, false)...)
 	if len(problems) > 0 {
-		return nil, nil, errs.Validation(problems)
+		return nil, nil, g, errs.Validation(problems)
 	}
-	if ch.Mode != Merge {
-		return body, touched, nil
+	bound, changed, err := s.bind(ctx, c, access.Put, "put.bind", body, raw)
+	if err != nil {
+		return nil, nil, g, err
+	}
+	if changed {
+		_, bound = fieldtype.SplitSystem(bound)
+		if problems := document.CheckNames(bound); len(problems) > 0 {
+			return nil, nil, g, errs.Validation(problems)
+		}
+		spoken := newGuard(g).spoken(body, bound, "", nil)
+		if len(spoken) > 0 { // the hook may write that, the caller may not
+			if problems := s.refused(c, g, own, body, touched, ch.Mode); len(problems) > 0 {
+				return nil, nil, g, errs.Validation(problems)
+			}
+		}
+		g = without(g, spoken)
+		if touched != nil {
+			maps.Copy(touched, differences(body, bound))
+		}
+		body = bound
+	}
+	next, touched = merged(own, body, touched, ch.Mode)
+	return next, touched, g, nil
+}
+
+// merged is what a body makes of the record's own fields.
+func merged(own, body bson.D, touched map[string]bool, mode UpdateMode) (bson.D, map[string]bool) {
+	if mode != Merge {
+		return body, touched
 	}
 	touched = make(map[string]bool, len(body))
 	for _, e := range body {
 		touched[e.Key] = true
 	}
-	return document.MergePatch(own, body), touched, nil
+	return document.MergePatch(own, body), touched
+}
+
+// refused reports what a caller's body would change that they may not write, before a hook has its say.
+func (s *Service) refused(c *Call, g access.Grant, own, body bson.D, touched map[string]bool, mode UpdateMode) []errs.FieldError {
+	if len(newGuard(g).named(body, true)) == 0 {
+		return nil
+	}
+	next, touched := merged(own, body, touched, mode)
+	next = c.Collection.Tree.Check(next, &fieldtype.Check{Now: s.now()})
+	if touched != nil {
+		next = untouched(next, own, touched)
+	}
+	_, problems := newGuard(g).keep(next, own)
+	return problems
+}
+
+// operated applies an update with operators. touched names the top-level fields that come out different.
+func operated(raw bson.Raw, own, system, body bson.D) (next bson.D, touched map[string]bool, err error) {
+	update, err := mql.CompileUpdate(body, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, err := update.Apply(raw, mql.Applying{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if next, err = document.Unmarshal(changed); err != nil {
+		return nil, nil, err
+	}
+	kept, next := fieldtype.SplitSystem(next)
+	var problems []errs.FieldError
+	for name := range differences(system, kept) {
+		problems = append(problems, systemProblem(name))
+	}
+	if len(problems) > 0 {
+		return nil, nil, errs.Validation(problems)
+	}
+	return next, differences(own, next), nil
 }
 
 // untouched is next with every field that the change does not speak of as it was, even one that the config no longer
@@ -298,59 +416,82 @@ func fits(raw bson.Raw, revs []int64) bool {
 	return len(revs) == 0 || slices.Contains(revs, revOf(raw))
 }
 
-// Delete removes one record. ifRev are revisions, of which it must have one; none: any.
-func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64) error {
-	g, err := s.grant(c, access.Delete)
+// Delete removes one record. ifRev are revisions, of which it must have one; none: any. The Record of the outcome is nil,
+// unless a hook gives an answer of its own.
+func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64) (Written, error) {
+	g, err := s.remove(ctx, c, id, ifRev)
 	if err != nil {
-		return err
+		return Written{}, err
+	}
+	return s.answered(ctx, c, g, access.Delete, "delete.return", Written{ID: strings.ToLower(id)}), nil
+}
+
+func (s *Service) remove(ctx context.Context, c *Call, id string, ifRev []int64) (access.Grant, error) {
+	g, err := s.grant(ctx, c, access.Delete)
+	if err != nil {
+		return g, err
 	}
 	oid, err := document.ParseID(id)
 	if err != nil {
-		return err
+		return g, err
 	}
 	for range conflictRetries {
 		current, err := s.readable(ctx, c, g, oid)
 		if err != nil {
-			return err
+			return g, err
 		}
 		if !fits(current, ifRev) {
-			return errStale
+			return g, errStale
 		}
-		err = s.write(ctx, c, g, current, store.Op{Kind: store.Delete, ID: idValue(oid), If: unchanged(current)})
+		_, err = s.write(ctx, c, g, change{Op: store.Op{Kind: store.Delete, ID: idValue(oid), If: unchanged(current)}, before: current})
 		if !errors.Is(err, store.ErrStale) {
-			return err
+			return g, err
 		}
 	}
-	return errBusyRecord
+	return g, errBusyRecord
 }
 
-// write carries out one operation. before is the record that it changes or deletes.
-func (s *Service) write(ctx context.Context, c *Call, g access.Grant, before bson.Raw, op store.Op) error {
+// write carries out one change, as its hooks leave it, and gives what was written.
+func (s *Service) write(ctx context.Context, c *Call, g access.Grant, ch change) (done change, err error) {
+	if !c.has(stagesOf(ch.Kind).one) {
+		return ch, s.writeNow(ctx, c, g, ch)
+	}
+	err = s.transacted(ctx, c, func(w *writing) error {
+		var err error
+		if done, err = s.lastLook(c, g, ch, w); err != nil {
+			return err
+		}
+		return s.writeNow(w.context(), c, g, done)
+	})
+	return done, err
+}
+
+func (s *Service) writeNow(ctx context.Context, c *Call, g access.Grant, ch change) error {
 	var results []store.Result
 	var err error
-	if logged(c.Collection.Audit, op.Kind) {
-		results, err = s.applyLogged(ctx, c, []change{{Op: op, before: before}})
+	if logged(c.Collection.Audit, ch.Kind) {
+		results, err = s.applyLogged(ctx, c, []change{ch})
 	} else {
-		results, err = s.collection(c).Write(ctx, []store.Op{op}, false)
+		results, err = s.collection(ctx, c).Write(ctx, []store.Op{ch.Op}, false)
 	}
 	if err != nil {
 		return err
 	}
-	return s.writeError(c, g, results[0].Err)
+	return s.writeError(ctx, c, g, results[0].Err)
 }
 
 // writeError says what a failed operation means to the caller. A taken unique value is named only if they may see
 // its field.
-func (s *Service) writeError(c *Call, g access.Grant, err error) error {
+func (s *Service) writeError(ctx context.Context, c *Call, g access.Grant, err error) error {
 	var dup *store.DuplicateKeyError
 	if !errors.As(err, &dup) {
 		return err
 	}
 	e := errs.New(errs.Conflict, "unique", "a unique value is already taken").With(err)
-	read, ok := s.readGrant(c)
-	hidden := g.Hidden
+	read, ok := s.readGrant(ctx, c)
+	hidden := neverNamed(g)
 	if ok {
-		hidden = hidden.Union(read.Hidden)
+		hidden = hidden.Union(neverNamed(read))
 	}
 	if slices.ContainsFunc(dup.Paths, hidden.Covers) {
 		return e
@@ -367,7 +508,7 @@ func (s *Service) writeError(c *Call, g access.Grant, err error) error {
 	return e
 }
 
-func (s *Service) written(c *Call, raw bson.Raw) (Written, error) {
-	rec, err := s.shape(c, raw)
+func (s *Service) written(ctx context.Context, c *Call, raw bson.Raw) (Written, error) {
+	rec, err := s.shape(ctx, c, raw)
 	return Written{ID: idOf(raw).Hex(), Record: rec}, err
 }

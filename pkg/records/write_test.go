@@ -259,12 +259,12 @@ func TestUpdateOfOldRecords(t *testing.T) {
 			if _, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Body: doc(t, `{"views": "few"}`)}); err == nil {
 				t.Error("a field that the change speaks of must be good")
 			}
-			if err := w.service.Delete(t.Context(), w.call("alice"), id); err != nil {
+			if _, err := w.service.Delete(t.Context(), w.call("alice"), id); err != nil {
 				t.Error(show(err))
 			}
 		}
 		id := w.put(`{"title": "A", "_rev": "x"}`)
-		if err := w.service.Delete(t.Context(), w.call("alice"), id); err != nil {
+		if _, err := w.service.Delete(t.Context(), w.call("alice"), id); err != nil {
 			t.Error(show(err))
 		}
 	})
@@ -286,22 +286,22 @@ func TestRevisions(t *testing.T) {
 				t.Error(stale, err)
 			}
 		}
-		if err := w.service.Delete(t.Context(), w.call("alice"), id, 1); errs.KindOf(err) != errs.Precondition {
+		if _, err := w.service.Delete(t.Context(), w.call("alice"), id, 1); errs.KindOf(err) != errs.Precondition {
 			t.Error(err)
 		}
 		if err := set(1, 2, 3); err != nil {
 			t.Error(err)
 		}
-		if err := w.service.Delete(t.Context(), w.call("alice"), id, 1, 3); err != nil {
+		if _, err := w.service.Delete(t.Context(), w.call("alice"), id, 1, 3); err != nil {
 			t.Error(err)
 		}
-		for _, err := range []error{set(3), w.service.Delete(t.Context(), w.call("alice"), id)} {
+		for _, err := range []error{set(3), deleted(w.service.Delete(t.Context(), w.call("alice"), id))} {
 			if !errors.Is(err, errs.ErrNotFound) {
 				t.Error(err)
 			}
 		}
 		for _, bad := range []string{"", "x", "650102030405060708090a0", "650102030405060708090a0bb", "../650102030405060708090a", "650102030405060708090a0\x00"} {
-			if err := w.service.Delete(t.Context(), w.call("alice"), bad); show(err) != "bad_id: invalid id: must be 24 hex digits" {
+			if _, err := w.service.Delete(t.Context(), w.call("alice"), bad); show(err) != "bad_id: invalid id: must be 24 hex digits" {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}

@@ -4,7 +4,7 @@ import "go.mongodb.org/mongo-driver/v2/bson"
 
 // Action is a custom endpoint.
 type Action struct {
-	Name        string       `cfg:"name,required" pattern:"name" doc:"The name in the path."`
+	Name        string       `cfg:"name,required" pattern:"action" doc:"The name in the path and in scopes."`
 	Meta        *ActionMeta  `cfg:"meta" doc:"Presentation and parameters."`
 	Permissions *Permissions `cfg:"permissions" doc:"Who may call it; nobody when absent."`
 	Hooks       *ActionHooks `cfg:"hooks" doc:"The scripts that do it."`
@@ -40,8 +40,8 @@ type ActionMethod struct {
 
 // ActionExecution is how an action runs.
 type ActionExecution struct {
-	Kind        string `cfg:"kind" doc:"How it runs."`
-	Cancellable bool   `cfg:"cancellable" doc:"Whether a run can be stopped."`
+	Kind        string `cfg:"kind" enum:"sync,async,stream" default:"sync" doc:"sync: the answer is what the script gives. async: the answer is a run that goes on, 202. stream: the same, and its progress as events to who accepts them."`
+	Cancellable bool   `cfg:"cancellable" doc:"Whether a run can be cancelled."`
 }
 
 // ActionOutput is how an action's answer is shown.

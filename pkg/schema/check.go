@@ -63,6 +63,9 @@ func (c *checker) project(p *Project) {
 		c.cors(join(index("actions", i), "cors"), a.CORS)
 	}
 	for i, j := range p.Jobs {
+		if form := patterns["name"]; j.Name == "" && j.File != "" && !form.expr.MatchString(j.JobName()) {
+			c.fail(join(index("jobs", i), "file"), CodePattern, "the job has no name, and its file's stem %q can't be one: rename the file, or set name, to %s", j.JobName(), form.words)
+		}
 		if time.Duration(j.Timeout) < time.Second && j.Timeout > 0 {
 			c.warn(join(index("jobs", i), "timeout"), "the timeout is %dms; an integer is milliseconds", j.Timeout.Std().Milliseconds())
 		}
@@ -183,7 +186,7 @@ func (c *checker) foreign(p *Project, f *Field, at string) {
 var coreParameters = []string{
 	"filter", "sort", "limit", "offset", "after", "select", "projection", "lookup", "aggregate", "q", "qName", "qLimit",
 	"facet", "fields", "count", "lang", "pretty", "highlight", "replace", "bulk", "dryRun", "maxAffected", "download", "wait", "watch",
-	"project", "expect", "all",
+	"project", "all", "status", "expect", "result",
 	"token", "x-auth-token", "x-admin-token", "authorization", "cookie", "password", "access_token", "apikey", "api_key", "secret",
 }
 

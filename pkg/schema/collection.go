@@ -51,6 +51,7 @@ type Bulk struct {
 	MaxItems    int    `cfg:"maxItems" default:"1000" min:"1" doc:"Most items of one bulk create."`
 	MaxAffected int    `cfg:"maxAffected" default:"10000" min:"1" doc:"Most records of one bulk update or delete."`
 	Mode        string `cfg:"mode" enum:"continue,atomic" default:"continue" doc:"Each item by itself, or all or nothing."`
+	Hooks       string `cfg:"hooks" enum:"bulk,each" default:"bulk" doc:"Whether bulk writes run the bulk stages of hooks alone, or for each item those of a single write, too."`
 }
 
 // QueryLimits bounds what one query may cost. AllowAggregate nil means true for user and token sets, false for public.

@@ -291,6 +291,9 @@ func DefaultQueryLimits() *QueryLimits { return withDefaults[QueryLimits]() }
 // DefaultBulk are the bulk limits of a collection that sets none.
 func DefaultBulk() *Bulk { return withDefaults[Bulk]() }
 
+// DefaultHook are the settings of scripts of a project that sets none.
+func DefaultHook() *Hook { return withDefaults[Hook]() }
+
 // withDefaults gives what an empty object in a file gives.
 func withDefaults[T any]() *T {
 	out := new(T)

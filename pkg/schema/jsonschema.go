@@ -28,6 +28,7 @@ var kinds = map[string]reflect.Type{
 	"action":      reflect.TypeFor[Action](),
 	"asset":       reflect.TypeFor[Asset](),
 	"snapshot":    reflect.TypeFor[Snapshot](),
+	"suite":       reflect.TypeFor[Suite](),
 }
 
 // kindKeys are the patterns of the keys of kinds that are maps.
@@ -337,11 +338,11 @@ func (*ActionHooks) configSchema(g *generator, _ *member) map[string]any {
 	return reference(g.stages(actionStages))
 }
 
-func (g *generator) stages(stages []string) map[string]any {
+func (g *generator) stages(stages []HookStage) map[string]any {
 	properties := map[string]any{"$schema": text("")}
 	script := reference(map[string]any{"$ref": g.define(reflect.TypeFor[Script]())})
 	for _, stage := range stages {
-		properties[stage] = anyOf(script, map[string]any{"type": "array", "items": script})
+		properties[stage.Name] = anyOf(script, map[string]any{"type": "array", "items": script})
 	}
 	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 }
@@ -351,4 +352,5 @@ var _ = []configValue{
 	(*Label)(nil), (*Duration)(nil), (*Size)(nil), (*Schedule)(nil), (*Span)(nil), (*FieldType)(nil), (*Validator)(nil),
 	(*BoolOrEval)(nil), (*I18n)(nil), (*AdminToken)(nil), (*SnapshotCollection)(nil), (*Permissions)(nil),
 	(*MethodRights)(nil), (*FilterSpec)(nil), (*Hooks)(nil), (*ActionHooks)(nil),
+	(*TestSteps)(nil), (*TestCaller)(nil),
 }

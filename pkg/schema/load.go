@@ -60,6 +60,7 @@ type loader struct {
 	files       map[string]*node // parsed files; nil for those that failed
 	hashes      map[string]string
 	substituted map[string]string
+	literal     bool // ${…} stays as it is
 }
 
 func (l *loader) add(p Problem) { l.problems = append(l.problems, p) }
@@ -177,6 +178,40 @@ func (l *loader) revision() string {
 func writeSized(w io.Writer, s string) {
 	fmt.Fprintf(w, "%d:%s", len(s), s) //nolint:errcheck // a hash never fails
 }
+
+// Resolve turns the path of a file, written at a place of the config, into one inside the project's directory. It is ""
+// for one that leads outside.
+func (l *Loaded) Resolve(at, reference string) string {
+	name, ok := resolve(reference, l.Position(at).File)
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// ScriptProblem makes a problem in a script's own file.
+func (l *Loaded) ScriptProblem(pos Position, at, message string) Problem {
+	p := Problems{{Position: pos, Path: l.mask(at), Code: CodeScript, Message: message}}
+	redact(p, l.secrets)
+	return p[0]
+}
+
+// Revised gives the revision of the config together with more files that it is made of.
+func (l *Loaded) Revised(more []File) string {
+	if len(more) == 0 {
+		return l.Revision
+	}
+	h := sha256.New()
+	writeSized(h, l.Revision)
+	for _, f := range more {
+		writeSized(h, f.Name)
+		writeSized(h, f.SHA256)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// ReadProblem words a reader's error for whoever wrote the config.
+func ReadProblem(err error) string { return readProblem(err) }
 
 // Position tells where the value at a path stands, such as collections[0].fields[2].type. A path that the files don't
 // have gives the nearest parent that they do.

@@ -273,7 +273,7 @@ func TestDefaults(t *testing.T) {
 	if q.MaxLimit != 1000 || q.DefaultLimit != 100 || q.MaxTime.Std().Seconds() != 5 || q.Regex != "any" || q.AllowAggregate != nil {
 		t.Errorf("query limits = %+v", q)
 	}
-	if b := schema.DefaultBulk(); *b != (schema.Bulk{MaxItems: 1000, MaxAffected: 10000, Mode: "continue"}) {
+	if b := schema.DefaultBulk(); *b != (schema.Bulk{MaxItems: 1000, MaxAffected: 10000, Mode: "continue", Hooks: "bulk"}) {
 		t.Errorf("bulk = %+v", b)
 	}
 }

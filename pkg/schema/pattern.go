@@ -15,6 +15,7 @@ type pattern struct {
 var patterns = map[string]pattern{
 	"namespace":  {regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`), "1 to 40 lowercase letters, digits, _ or -, the first a letter"},
 	"collection": {regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ or -"},
+	"action":     {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ or -, the first a letter or digit"},
 	"name":       {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`), "1 to 64 letters, digits, _, . or -, the first a letter or digit"},
 	"field":      {regexp.MustCompile(`^[^$.\x00][^.\x00]*$`), "a name without . that does not begin with $"},
 	"fieldpath":  {regexp.MustCompile(`^[^$.\x00][^.\x00]*(\.[^$.\x00][^.\x00]*)*$`), "a field path such as author.name"},
@@ -27,6 +28,10 @@ var patterns = map[string]pattern{
 	"mime":       {regexp.MustCompile(`^(\*|[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*)/(\*|[A-Za-z0-9*][A-Za-z0-9!#$&^_.+*-]*)$`), "a type such as image/png or image/*"},
 	"origin":     {regexp.MustCompile(`^(\*|https?://(\*\.)?[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?)$`), "an origin such as https://example.com or https://*.example.com, or *"},
 	"sha256":     {regexp.MustCompile(`^[0-9A-Fa-f]{64}$`), "64 hex digits"},
+	"envname":    {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`), "the name of an environment variable"},
+	"host":       {regexp.MustCompile(`^((\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`), "a host such as api.example.com, *.example.com or 10.0.0.7:8080, without a scheme or a path"},
+	"objectId":   {regexp.MustCompile(`^[0-9a-f]{24}$`), "24 lowercase hex digits"},
+	"variable":   {regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`), "letters, digits and _, the first a letter"},
 	"path":       {regexp.MustCompile(`^[^/\\\x00][^\\\x00]*$`), "a relative path with forward slashes"},
 }
 

@@ -36,6 +36,7 @@ const (
 	CodeUnknownField = "unknown_field"
 	CodeUnsupported  = "unsupported" // valid, but this version does not do it
 	CodeIgnored      = "ignored"     // a warning: the member has no effect
+	CodeScript       = "script"      // a script that does not compile; the position is its own
 	CodeInvalid      = "invalid"     // anything else that does not compile
 )
 

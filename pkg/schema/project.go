@@ -80,16 +80,18 @@ type AdminToken struct {
 	ExpiresAt *time.Time `cfg:"expiresAt" doc:"When the token stops working, RFC 3339."`
 }
 
-// Hook holds the settings of all of a project's hooks.
+// Hook holds the settings of all of a project's scripts.
 type Hook struct {
-	Timeout Duration  `cfg:"timeout" default:"5000" doc:"Time a hook may take when its entry says nothing."`
-	Memory  Size      `cfg:"memory" doc:"Memory a hook may take."`
-	HTTP    *HookHTTP `cfg:"http" doc:"Outgoing requests of scripts."`
+	Timeout   Duration  `cfg:"timeout" default:"5000" min:"1" doc:"Time a hook may take when its entry says nothing."`
+	Memory    Size      `cfg:"memory" default:"64MiB" doc:"Memory a script may take."`
+	Isolation string    `cfg:"isolation" enum:"auto,none,process" default:"auto" doc:"Where scripts run. auto: hooks, filters, expressions and short actions in the service, jobs and long actions in a worker process; none: all in the service, unless they are slow or have run away; process: all in worker processes."`
+	Env       []string  `cfg:"env" pattern:"envname" doc:"Names of environment variables that scripts may read."`
+	HTTP      *HookHTTP `cfg:"http" doc:"Outgoing requests of scripts."`
 }
 
 // HookHTTP says which hosts scripts may call.
 type HookHTTP struct {
-	Allow []string `cfg:"allow" doc:"Hosts that http.fetch may call."`
+	Allow []string `cfg:"allow" pattern:"host" doc:"Hosts that http.fetch may call: names, *.example.com, with a port where only that is meant. An address or localhost allows exactly that."`
 }
 
 // Audit says which writes go to the audit log.

@@ -13,7 +13,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // parsing, so they can't change the structure of a config. secret says that the result holds such a value. A missing
 // value is reported, and ok is false.
 func (l *loader) substitute(text, file string, pos Position) (out string, secret, ok bool) {
-	if !strings.Contains(text, "${") {
+	if l.literal || !strings.Contains(text, "${") {
 		return text, false, true
 	}
 	var b strings.Builder

@@ -149,7 +149,7 @@ func (x *Hooks) decodeConfig(d *decoder, n *node, path string, m *member) {
 	stages := map[string][]string{}
 	for i, g := range hookGroups {
 		groups[i] = g.Name
-		stages[g.Name] = g.Stages
+		stages[g.Name] = StageNames(g.Stages)
 	}
 	*x = Hooks{}
 	d.keyed(n, path, groups, func(e entry, at string) {
@@ -162,7 +162,7 @@ func (x *ActionHooks) decodeConfig(d *decoder, n *node, path string, m *member) 
 		d.reference(n, path, reflect.ValueOf(x).Elem(), m)
 		return
 	}
-	*x = d.stages(n, path, actionStages)
+	*x = d.stages(n, path, StageNames(actionStages))
 }
 
 func (d *decoder) stages(n *node, path string, stages []string) map[string][]Script {

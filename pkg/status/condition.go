@@ -24,6 +24,9 @@ const (
 	OutOfDate = "OutOfDate"
 	// IndexesConverged: the indexes in the store are the declared ones. Good when True.
 	IndexesConverged = "IndexesConverged"
+	// JobsScheduled: the runs that are due are started. A project without jobs has no such condition. How runs end is told
+	// by their history. Good when True.
+	JobsScheduled = "JobsScheduled"
 )
 
 // The reasons of conditions: stable words that programs switch on. The message is for people.
@@ -48,7 +51,9 @@ const (
 	ReasonChangedOnDisk = "ChangedOnDisk"
 	// ReasonConverged: desired and actual are the same (IndexesConverged True).
 	ReasonConverged = "Converged"
-	// ReasonProgressing: work is under way (IndexesConverged Unknown).
+	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).
+	ReasonScheduled = "Scheduled"
+	// ReasonProgressing: work is under way (IndexesConverged, JobsScheduled Unknown).
 	ReasonProgressing = "Progressing"
 	// ReasonUniqueViolation: existing records violate a unique index; the message has the first offending
 	// ids (IndexesConverged False).
@@ -56,7 +61,7 @@ const (
 	// ReasonIndexRefused: the store refuses an index for another reason, which the message has (IndexesConverged
 	// False).
 	ReasonIndexRefused = "IndexRefused"
-	// ReasonStoreError: the store failed; it is tried again (IndexesConverged False).
+	// ReasonStoreError: the store failed; it is tried again (IndexesConverged, JobsScheduled False).
 	ReasonStoreError = "StoreError"
 )
 

@@ -88,6 +88,12 @@ func (s *System) Reloaded(ctx context.Context, projectID, namespace string) erro
 	})
 }
 
+// Operated notes that somebody has a project's job run, suspended or resumed, or a run of a job or an action cancelled. scope
+// names the job or action, run is "" where there is none yet.
+func (s *System) Operated(ctx context.Context, op, namespace, scope, run string) error {
+	return s.log.Append(ctx, audit.Entry{Kind: audit.System, Op: op, Namespace: namespace, Collection: scope, RecordID: run})
+}
+
 // ShutDown notes that somebody has the service stop.
 func (s *System) ShutDown(ctx context.Context) error {
 	return s.log.Append(ctx, audit.Entry{Kind: audit.System, Op: audit.OpShutdown})

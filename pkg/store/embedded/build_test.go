@@ -146,6 +146,18 @@ func TestBuildCrash(t *testing.T) {
 	}
 }
 
+// waitUntilBuilding waits for the build of an index, whose caller gets done, to begin.
+func waitUntilBuilding(t *testing.T, c store.Collection, done <-chan error) {
+	t.Helper()
+	for len(embedded.Building(c)) == 0 {
+		select {
+		case err := <-done:
+			t.Fatalf("the build ended before it was seen: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // Whoever waits last for a build takes it along; until then it goes on for the others.
 func TestBuildWaiters(t *testing.T) {
 	s := open(t, embedded.Options{InMemory: true})
@@ -159,9 +171,7 @@ func TestBuildWaiters(t *testing.T) {
 		return out
 	}
 	one := wait(ctx)
-	for len(embedded.Building(c)) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	waitUntilBuilding(t, c, one)
 	if err := c.CreateIndex(t.Context(), index("n", "m")); errs.KindOf(err) != errs.Conflict {
 		t.Errorf("another index of the same name: %v", err)
 	}
@@ -176,7 +186,13 @@ func TestBuildWaiters(t *testing.T) {
 	one = wait(ctx)
 	two := wait(t.Context())
 	for embedded.Waiters(c, "n") < 2 {
-		time.Sleep(time.Millisecond)
+		select {
+		case err := <-one:
+			t.Fatalf("the first build: %v", err)
+		case err := <-two:
+			t.Fatalf("the second build: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 	cancel()
 	if err := <-one; !errors.Is(err, context.Canceled) {
@@ -191,9 +207,7 @@ func TestBuildWaiters(t *testing.T) {
 	release = embedded.HoldBuilds(s)
 	three := make(chan error, 1)
 	go func() { three <- c.CreateIndex(t.Context(), index("m", "m")) }()
-	for len(embedded.Building(c)) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	waitUntilBuilding(t, c, three)
 	if err := c.DropIndex(t.Context(), "m"); err != nil {
 		t.Error(err)
 	}

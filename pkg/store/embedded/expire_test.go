@@ -173,9 +173,7 @@ func TestRenameDuringBuild(t *testing.T) {
 	release := embedded.HoldBuilds(s)
 	built := make(chan error, 1)
 	go func() { built <- collection(s).CreateIndex(t.Context(), index("n", "n")) }()
-	for len(embedded.Building(collection(s))) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	waitUntilBuilding(t, collection(s), built)
 	if err := db.RenameCollection(t.Context(), "things", "others", false); err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,11 @@ func TestWatchEnds(t *testing.T) {
 			w := store.Watch{OnIdle: func(store.Position) error { idle <- struct{}{}; return nil }}
 			out <- s.Database("db").Watch(ctx, w, func(store.Event) error { return nil })
 		}()
-		<-idle
+		select {
+		case <-idle:
+		case err := <-out:
+			t.Fatalf("Watch: %v", err)
+		}
 		return out
 	}
 	canceled, closed := watch(ctx), watch(t.Context())

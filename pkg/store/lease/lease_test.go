@@ -48,6 +48,14 @@ func (c *clock) move(d time.Duration) {
 	c.moved = make(chan struct{})
 }
 
+// awaitRenewals waits until Keep has nothing to do but wait, or has given up.
+func (c *clock) awaitRenewals(ctx context.Context) {
+	select {
+	case <-c.waiting:
+	case <-ctx.Done():
+	}
+}
+
 func (c *clock) Wait(ctx context.Context, d time.Duration) error {
 	end := c.Now().Add(d)
 	c.waiting <- struct{}{}
@@ -403,7 +411,7 @@ func testKeep(t *testing.T, db store.Database) {
 	errDone := errors.New("done")
 	err := held.Keep(t.Context(), func(ctx context.Context) error {
 		for range 7 {
-			<-c.waiting // the renewal before is over
+			c.awaitRenewals(ctx) // the one before is over
 			wantHeld(t, contender)
 			c.move(ttl / 3)
 		}
@@ -422,7 +430,7 @@ func testKeepLost(t *testing.T, db store.Database) {
 	held := acquire(t, lease.New(db, "a", mine))
 	contender := lease.New(db, "b", theirs)
 	err := held.Keep(t.Context(), func(ctx context.Context) error {
-		<-mine.waiting
+		mine.awaitRenewals(ctx)
 		wantHeld(t, contender)
 		theirs.move(ttl)
 		acquire(t, contender)
@@ -443,23 +451,20 @@ func testKeepOutage(t *testing.T, db store.Database) {
 	broken := &outage{Database: db}
 	held := acquire(t, lease.New(broken, "a", c))
 	err := held.Keep(t.Context(), func(ctx context.Context) error {
-		<-c.waiting
+		c.awaitRenewals(ctx)
 		broken.down(true)
 		c.move(ttl / 3)
-		<-c.waiting // one failure is no loss
+		c.awaitRenewals(ctx) // one failure is no loss
 		broken.down(false)
 		c.move(ttl / 3)
-		<-c.waiting
+		c.awaitRenewals(ctx)
 		if ctx.Err() != nil {
 			t.Error("the lease was taken for lost too early")
 		}
 		broken.down(true)
 		for range 3 {
 			c.move(ttl / 3)
-			select {
-			case <-c.waiting:
-			case <-ctx.Done():
-			}
+			c.awaitRenewals(ctx)
 		}
 		<-ctx.Done()
 		return ctx.Err()
@@ -533,8 +538,8 @@ func testKeepPanic(t *testing.T, db store.Database) {
 				t.Error("the panic is lost")
 			}
 		}()
-		_ = mine.Keep(t.Context(), func(context.Context) error {
-			<-c.waiting
+		_ = mine.Keep(t.Context(), func(ctx context.Context) error {
+			c.awaitRenewals(ctx)
 			panic("at work")
 		})
 	}()

@@ -49,7 +49,11 @@ func (d *database) CollectionNames(ctx context.Context) (names []string, err err
 
 // list gives all collections but the server's own, with what tells a collection from another one of its name.
 func (d *database) list(ctx context.Context) (map[string]string, error) {
-	specs, err := d.db.ListCollectionSpecifications(ctx, bson.D{{Key: "type", Value: "collection"}})
+	var specs []mongo.CollectionSpecification
+	err := d.store.again(ctx, func() (err error) {
+		specs, err = d.db.ListCollectionSpecifications(ctx, bson.D{{Key: "type", Value: "collection"}})
+		return err
+	}, isPassing)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +88,7 @@ func (d *database) DropCollection(ctx context.Context, name string) error {
 		if err := store.CheckCollectionName(name); err != nil {
 			return err
 		}
-		return d.db.Collection(name).Drop(ctx)
+		return d.store.again(ctx, func() error { return d.db.Collection(name).Drop(ctx) }, isPassing)
 	})
 }
 

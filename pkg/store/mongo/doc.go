@@ -5,6 +5,11 @@
 // this Store wrote or read before, also after another server became primary. Find, Count and Distinct read one snapshot.
 // What a context ends, the server stops: its session is killed.
 //
+// Servers step down, die and cut connections. What is safe to repeat is repeated, with and without a deadline, until no
+// primary is found for Options.SelectTimeout: reads of which nothing was told, plain writes (the driver sends them again so
+// that the server knows them), transactions that were not committed, and commits (again.go). What is left is a plain write
+// that was sent, and for which the driver then finds no connection: it is errs.Unavailable, done or not.
+//
 // A Write sends what it can together, in transactions whose sums leave no doubt about each op (write.go); an op that
 // gives a document back asks the server for the one before, and package mql makes the other (findandwrite.go).
 // Transactions are the server's, tried again while they lose against others, and then in turns (transaction.go). Plain

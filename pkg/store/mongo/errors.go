@@ -65,14 +65,24 @@ func isOutage(err error) bool {
 		91, 189, 262, 10058, 10107, 11600, 11602, 13435, 13436, // stopping, stepping down, not or no longer primary
 		133, 13388, // routers with an outdated view
 	}
-	return slices.ContainsFunc(mongo.ErrorCodes(err), func(code int) bool { return slices.Contains(outage, code) })
+	return slices.ContainsFunc(codes(err), func(code int) bool { return slices.Contains(outage, code) })
 }
 
 // isBusy says whether err means that something else is done to the same collection just now: an index is built, or what
 // was begun was ended for that.
 func isBusy(err error) bool {
 	busy := []int{112, 117, 276, 12586, codeIndexBuilding} // write conflict, conflicting operation, index build aborted, database in use
-	return slices.ContainsFunc(mongo.ErrorCodes(err), func(code int) bool { return slices.Contains(busy, code) })
+	return slices.ContainsFunc(codes(err), func(code int) bool { return slices.Contains(busy, code) })
+}
+
+// codes gives the server's codes in err. Of commits and of changes to indexes and collections that were done, but that no
+// majority is known to have, the driver gives its inner error, which its own mongo.ErrorCodes does not know.
+func codes(err error) []int {
+	var inner driver.WriteCommandError
+	if errors.As(err, &inner) && inner.WriteConcernError != nil {
+		return []int{int(inner.WriteConcernError.Code)}
+	}
+	return mongo.ErrorCodes(err)
 }
 
 // translate gives the port's error for one of the driver. Errors that are the port's already pass.
@@ -83,6 +93,7 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	var ours *errs.Error
 	var callback *callbackError
 	var violation *store.ViolationError
+	var unknown *commitError
 	switch {
 	case errors.As(err, &callback):
 		return callback.err
@@ -110,7 +121,7 @@ func (s *Store) translate(ctx context.Context, err error) error {
 		return store.ErrAmbiguousPath.With(s.secret.clean(err))
 	case hasCode(err, codeBadValue) && strings.Contains(err.Error(), "parallel arrays"):
 		return mql.ErrParallelSort.With(s.secret.clean(err))
-	case isOutage(err):
+	case isOutage(err), errors.As(err, &unknown):
 		return unavailable(s.secret.clean(err))
 	case hasLabel(err, "TransientTransactionError"), isBusy(err): // it lost against others for as long as we tried
 		return store.ErrBusy.With(s.secret.clean(err))

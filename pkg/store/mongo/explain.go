@@ -30,7 +30,11 @@ func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Expla
 		find = append(find, bson.E{Key: "projection", Value: q.Project.Raw()})
 	}
 	err = c.database.collection(c.name, c.database.store.inSession).run(ctx, func(ctx context.Context) error {
-		reply, err := c.database.db.RunCommand(ctx, bson.D{{Key: "explain", Value: find}, {Key: "verbosity", Value: "executionStats"}}).Raw()
+		var reply bson.Raw
+		err := c.database.store.again(ctx, func() (err error) {
+			reply, err = c.database.db.RunCommand(ctx, bson.D{{Key: "explain", Value: find}, {Key: "verbosity", Value: "executionStats"}}).Raw()
+			return err
+		}, isPassing)
 		if err != nil {
 			return err
 		}

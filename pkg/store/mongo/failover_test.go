@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -28,12 +29,12 @@ func TestStepDown(t *testing.T) {
 	admin := admin(t, server.URI)
 
 	const workers, each, stepDowns = 4, 60, 2
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(t.Context())
 	for w := range workers {
 		g.Go(func() error {
 			for i := range each {
 				ops := []store.Op{{Kind: store.Insert, Doc: number(t, 2*(w*each+i))}, {Kind: store.Insert, Doc: number(t, 2*(w*each+i)+1)}}
-				results, err := c.Write(t.Context(), ops, w%2 == 0)
+				results, err := c.Write(ctx, ops, w%2 == 0)
 				for k := range results {
 					if results[k].Err != nil {
 						err = results[k].Err // a repeated insert would be a duplicate
@@ -42,11 +43,11 @@ func TestStepDown(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if _, err := c.Get(t.Context(), ops[1].Doc.Lookup("_id")); err != nil {
+				if _, err := c.Get(ctx, ops[1].Doc.Lookup("_id")); err != nil {
 					return err // what was acknowledged is seen, whoever is primary
 				}
 				if w == 0 && i%(each/stepDowns) == each/stepDowns/2 {
-					if err := stepDown(t, admin); err != nil {
+					if err := stepDown(ctx, admin); err != nil {
 						return err
 					}
 				}
@@ -62,10 +63,9 @@ func TestStepDown(t *testing.T) {
 	}
 }
 
-func stepDown(t *testing.T, admin *driver.Client) error {
-	t.Helper()
+func stepDown(ctx context.Context, admin *driver.Client) error {
 	command := bson.D{{Key: "replSetStepDown", Value: 1}, {Key: "force", Value: true}}
-	return admin.Database("admin").RunCommand(t.Context(), command).Err()
+	return admin.Database("admin").RunCommand(ctx, command).Err()
 }
 
 // TestStepDownUnderTransactionsAndFeed makes the primary step down, and cuts all connections, under transactions that
@@ -91,12 +91,12 @@ func TestStepDownUnderTransactionsAndFeed(t *testing.T) {
 	}
 	defer view.Close()
 
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(t.Context()) // the feed has no end of its own
 	done := make(chan struct{})
 	g.Go(func() error { // each commit puts the count into a document of its own, too
 		defer close(done)
 		for range counts {
-			if err := db.Transact(t.Context(), func(ctx context.Context, tx store.Tx) error {
+			if err := db.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
 				n, err := amount(ctx, tx.Collection("count"))
 				if err != nil {
 					return err
@@ -116,7 +116,7 @@ func TestStepDownUnderTransactionsAndFeed(t *testing.T) {
 		for range 10 {
 			op := update(t, "", `{"$inc":{"n":1}}`)
 			op.Filter, op.Many = filter(t, `{"_id":{"$gte":0}}`), true
-			rs, err := many.Write(t.Context(), []store.Op{op}, false)
+			rs, err := many.Write(ctx, []store.Op{op}, false)
 			if err != nil {
 				return fmt.Errorf("many: %w", err)
 			}
@@ -128,7 +128,7 @@ func TestStepDownUnderTransactionsAndFeed(t *testing.T) {
 	})
 	var logged []int32
 	g.Go(func() error {
-		err := db.Watch(t.Context(), store.Watch{After: view.Position(), Collections: []string{"log"}}, func(e store.Event) error {
+		err := db.Watch(ctx, store.Watch{After: view.Position(), Collections: []string{"log"}}, func(e store.Event) error {
 			if logged = append(logged, e.ID.Int32()); len(logged) == counts {
 				return errEnough
 			}
@@ -142,15 +142,17 @@ func TestStepDownUnderTransactionsAndFeed(t *testing.T) {
 	g.Go(func() error {
 		for i := range rounds {
 			if i%2 == 0 {
-				if err := stepDown(t, admin); err != nil {
+				if err := stepDown(ctx, admin); err != nil {
 					return fmt.Errorf("stepping down: %w", err)
 				}
-			} else if err := cut(t, admin); err != nil {
+			} else if err := cut(ctx, admin); err != nil {
 				return fmt.Errorf("cutting connections: %w", err)
 			}
 			select {
 			case <-done:
 				return nil
+			case <-ctx.Done():
+				return ctx.Err()
 			case <-time.After(300 * time.Millisecond):
 			}
 		}
@@ -176,21 +178,19 @@ func TestStepDownUnderTransactionsAndFeed(t *testing.T) {
 }
 
 // cut makes the server close the connection at the next few commands, and forget to say that it has committed.
-func cut(t *testing.T, admin *driver.Client) error {
-	t.Helper()
+func cut(ctx context.Context, admin *driver.Client) error {
 	return errors.Join(
-		failCommand(t, admin, 1, bson.D{{Key: "closeConnection", Value: true}, {Key: "failCommands", Value: bson.A{
+		failCommand(ctx, admin, 1, bson.D{{Key: "closeConnection", Value: true}, {Key: "failCommands", Value: bson.A{
 			"insert", "update", "find", "aggregate", "getMore",
 		}}}),
-		failCommand(t, admin, 1, bson.D{{Key: "failCommands", Value: bson.A{"commitTransaction"}}, {Key: "writeConcernError", Value: bson.D{
+		failCommand(ctx, admin, 1, bson.D{{Key: "failCommands", Value: bson.A{"commitTransaction"}}, {Key: "writeConcernError", Value: bson.D{
 			{Key: "code", Value: 91}, {Key: "errmsg", Value: "on purpose"}, {Key: "errorLabels", Value: bson.A{"RetryableWriteError"}},
 		}}}),
 	)
 }
 
-func failCommand(t *testing.T, admin *driver.Client, times int, data bson.D) error {
-	t.Helper()
-	err := admin.Database("admin").RunCommand(t.Context(), bson.D{
+func failCommand(ctx context.Context, admin *driver.Client, times int, data bson.D) error {
+	err := admin.Database("admin").RunCommand(ctx, bson.D{
 		{Key: "configureFailPoint", Value: "failCommand"},
 		{Key: "mode", Value: bson.D{{Key: "times", Value: times}}},
 		{Key: "data", Value: data},
@@ -200,4 +200,107 @@ func failCommand(t *testing.T, admin *driver.Client, times int, data bson.D) err
 	}
 	time.Sleep(100 * time.Millisecond) // for somebody to run into it: the next one takes its place
 	return nil
+}
+
+// TestCutConnections cuts connections at several commands in a row, and interrupts commands that were done, without
+// anybody having set a deadline. Calls that can be repeated are, and each change is done once.
+func TestCutConnections(t *testing.T) {
+	server, err := mongotest.Start(t.Context(), mongotest.FailPoints())
+	if err != nil {
+		t.Skipf("NOT TESTED with connections cut: %v", err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	s := open(t, server.URI)
+	db, admin := s.Database("cuts"), admin(t, server.URI)
+	c := db.Collection("c")
+	const documents = 1200 // more than are changed in one step
+	var ops []store.Op
+	for i := range documents {
+		ops = append(ops, insertion(t, fmt.Sprintf(`{"_id":%d,"n":0}`, i)))
+	}
+	mustWrite(t, c, ops...)
+	mustWrite(t, db.Collection("e"), insertion(t, `{"_id":1}`))
+	mustWrite(t, db.Collection("f"), insertion(t, `{"_id":1}`))
+	everything := update(t, "", `{"$inc":{"n":1}}`)
+	everything.Filter, everything.Many = filter(t, `{"n":{"$gte":0}}`), true
+	returning := update(t, "5", `{"$inc":{"n":1}}`)
+	returning.Return = store.ReturnAfter
+	index := store.Index{Name: "n", Keys: []store.IndexKey{{Path: "n"}}}
+	write := func(c store.Collection, atomic bool, ops ...store.Op) func(ctx context.Context) error {
+		return func(ctx context.Context) error {
+			rs, err := c.Write(ctx, ops, atomic)
+			for _, r := range rs {
+				err = errors.Join(err, r.Err)
+			}
+			return err
+		}
+	}
+	cutOff := bson.E{Key: "closeConnection", Value: true}
+	interrupted := bson.E{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 11602}, {Key: "errmsg", Value: "on purpose"}}}
+	for _, tt := range []struct {
+		command string
+		fault   bson.E
+		call    func(ctx context.Context) error
+	}{
+		{"find", cutOff, func(ctx context.Context) error { _, err := c.Get(ctx, value(t, "7")); return err }},
+		{"find", cutOff, func(ctx context.Context) error {
+			return c.Find(ctx, store.Query{Limit: 3}, func(bson.Raw) error { return nil })
+		}},
+		{"aggregate", cutOff, func(ctx context.Context) error { _, err := c.Count(ctx, nil, 0); return err }},
+		{"aggregate", cutOff, func(ctx context.Context) error { _, err := c.Stats(ctx); return err }},
+		{"distinct", cutOff, func(ctx context.Context) error { _, err := c.Distinct(ctx, "n", nil); return err }},
+		{"explain", cutOff, func(ctx context.Context) error { _, err := c.Explain(ctx, store.Query{}); return err }},
+		{"validate", cutOff, func(ctx context.Context) error { return db.Validate(ctx, func(store.Problem) {}) }},
+		{"hello", cutOff, s.Ping},
+		{"listCollections", cutOff, func(ctx context.Context) error { _, err := db.CollectionNames(ctx); return err }},
+		{"createIndexes", cutOff, func(ctx context.Context) error { return c.CreateIndex(ctx, index) }},
+		{"listIndexes", cutOff, func(ctx context.Context) error { _, err := c.Indexes(ctx); return err }},
+		{"dropIndexes", cutOff, func(ctx context.Context) error { return c.DropIndex(ctx, index.Name) }},
+		{"insert", cutOff, write(db.Collection("d"), false, insertion(t, `{"_id":1,"n":0}`))},
+		{"insert", cutOff, write(db.Collection("d"), false, insertion(t, `{"_id":2,"n":0}`), insertion(t, `{"_id":3,"n":0}`))},
+		{"update", cutOff, write(c, false, update(t, "1", `{"$inc":{"n":1}}`))},
+		{"update", cutOff, write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
+		{"commitTransaction", cutOff, write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
+		{"findAndModify", cutOff, write(c, false, returning)},
+		{"find", cutOff, write(c, false, everything)},
+		{"getMore", cutOff, write(c, false, everything)},
+		{"update", cutOff, write(c, false, everything)},
+		{"commitTransaction", cutOff, write(c, false, everything)},
+		{"delete", cutOff, write(db.Collection("d"), false, deletion(t, "3"))},
+		{"drop", cutOff, func(ctx context.Context) error { return db.DropCollection(ctx, "e") }},
+		{"createIndexes", interrupted, func(ctx context.Context) error { return c.CreateIndex(ctx, index) }},
+		{"dropIndexes", interrupted, func(ctx context.Context) error { return c.DropIndex(ctx, index.Name) }},
+		{"drop", interrupted, func(ctx context.Context) error { return db.DropCollection(ctx, "f") }},
+		{"commitTransaction", interrupted, write(c, true, update(t, "2", `{"$inc":{"n":1}}`), update(t, "3", `{"$inc":{"n":1}}`))},
+	} {
+		err := admin.Database("admin").RunCommand(t.Context(), bson.D{
+			{Key: "configureFailPoint", Value: "failCommand"},
+			{Key: "mode", Value: bson.D{{Key: "times", Value: 3}}},
+			{Key: "data", Value: bson.D{tt.fault, {Key: "failCommands", Value: bson.A{tt.command}}}},
+		}).Err()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tt.call(t.Context()); err != nil {
+			t.Errorf("%s, %s: %v", tt.command, tt.fault.Key, err)
+		}
+	}
+	for id, n := range []int32{4, 5, 7, 7, 4, 5} {
+		d, err := c.Get(t.Context(), value(t, strconv.Itoa(id)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Lookup("n").Int32(); got != n {
+			t.Errorf("document %d was incremented %d times, not %d", id, got, n)
+		}
+	}
+	if n, err := c.Count(t.Context(), filter(t, `{"n":4}`), 0); err != nil || n != documents-4 {
+		t.Errorf("%d of %d were incremented 4 times, %v", n, documents-4, err)
+	}
+	if names, err := db.CollectionNames(t.Context()); err != nil || len(names) != 2 {
+		t.Errorf("left %v, %v", names, err)
+	}
+	if got := ids(t, db.Collection("d")); got != "1 2" {
+		t.Errorf("left %s", got)
+	}
 }

@@ -23,30 +23,36 @@ const (
 // by other means, are not listed.
 func (c *collection) Indexes(ctx context.Context) (indexes []store.Index, err error) {
 	err = c.run(ctx, func(ctx context.Context) error {
-		return c.eachIndex(ctx, func(spec bson.Raw) {
+		specs, err := c.indexSpecs(ctx)
+		for _, spec := range specs {
 			if index, ok := readIndex(spec); ok {
 				indexes = append(indexes, index)
 			}
-		})
+		}
+		return err
 	})
 	slices.SortFunc(indexes, func(a, b store.Index) int { return strings.Compare(a.Name, b.Name) })
 	return indexes, err
 }
 
-// eachIndex calls fn for what the server says of each index. One that is being built comes as {spec: …, buildUUID: …}.
-func (c *collection) eachIndex(ctx context.Context, fn func(spec bson.Raw)) error {
-	cursor, err := c.database.db.RunCommandCursor(ctx, bson.D{{Key: "listIndexes", Value: c.name}, {Key: "includeBuildUUIDs", Value: true}})
-	if hasCode(err, codeNamespaceNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer closeCursor(ctx, cursor)
-	for cursor.Next(ctx) {
-		fn(cursor.Current)
-	}
-	return cursor.Err()
+// indexSpecs gives what the server says of each index. One that is being built comes as {spec: …, buildUUID: …}.
+func (c *collection) indexSpecs(ctx context.Context) (specs []bson.Raw, err error) {
+	err = c.database.store.again(ctx, func() error {
+		specs = nil
+		cursor, err := c.database.db.RunCommandCursor(ctx, bson.D{{Key: "listIndexes", Value: c.name}, {Key: "includeBuildUUIDs", Value: true}})
+		if hasCode(err, codeNamespaceNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer closeCursor(ctx, cursor)
+		for cursor.Next(ctx) {
+			specs = append(specs, slices.Clone(cursor.Current))
+		}
+		return cursor.Err()
+	}, isPassing)
+	return specs, err
 }
 
 // readIndex reads the server's description of an index; ok is false for those that the port does not know.
@@ -120,7 +126,10 @@ func (c *collection) CreateIndex(ctx context.Context, index store.Index) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.coll.Indexes().CreateOne(ctx, indexModel(index))
+		err = c.database.store.again(ctx, func() error {
+			_, err := c.coll.Indexes().CreateOne(ctx, indexModel(index))
+			return err
+		}, isPassing)
 		if err != nil && (ctx.Err() != nil || hasCode(err, codeMaxTimeExpired)) && !known {
 			c.giveUpIndex(ctx, index.Name)
 		}
@@ -156,14 +165,15 @@ func indexModel(index store.Index) mongo.IndexModel {
 
 // hasIndex says whether there is an index of this name, or one is being built.
 func (c *collection) hasIndex(ctx context.Context, name string) (has bool, err error) {
-	err = c.eachIndex(ctx, func(spec bson.Raw) {
+	specs, err := c.indexSpecs(ctx)
+	for _, spec := range specs {
 		if inner, building := spec.Lookup("spec").DocumentOK(); building {
 			spec = inner
 		}
 		if n, _ := spec.Lookup("name").StringValueOK(); n == name {
 			has = true
 		}
-	})
+	}
 	return has, err
 }
 
@@ -258,7 +268,7 @@ func (c *collection) DropIndex(ctx context.Context, name string) error {
 		if name == "" || name == "*" || name == primaryIndex {
 			return nil
 		}
-		err := c.coll.Indexes().DropOne(ctx, name)
+		err := c.database.store.again(ctx, func() error { return c.coll.Indexes().DropOne(ctx, name) }, isPassing)
 		if hasCode(err, codeIndexNotFound) || hasCode(err, codeNamespaceNotFound) {
 			return nil
 		}

@@ -5,38 +5,83 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
 
 // manyAtOnce is how many documents of an op with Many are written in one step.
 const manyAtOnce = 500
 
-// writeMany changes all documents that match, some at a time. It does so in transactions: a server that fails in the
+// writeMany changes all documents that match, some at a time, in the order of their ids. It does so in transactions: a server that fails in the
 // middle of an update of many documents does not say which it had changed, and the update can't be sent again.
 func (c *collection) writeMany(ctx context.Context, op store.Op) (r store.Result, err error) {
-	opts := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetBatchSize(manyAtOnce)
-	cursor, err := c.snapshot.Find(ctx, rawFilter(op.Filter), opts)
-	if err != nil {
-		return r, err
-	}
-	defer closeCursor(ctx, cursor)
-	var ids []bson.RawValue
-	for more := true; more && r.Err == nil; {
-		if more = cursor.Next(ctx); more {
-			id := cursor.Current.Lookup("_id")
-			id.Value = slices.Clone(id.Value)
-			ids = append(ids, id)
+	m := matching{collection: c, filter: op.Filter}
+	defer m.close(ctx)
+	for r.Err == nil {
+		ids, err := m.next(ctx)
+		if err != nil || len(ids) == 0 {
+			return r, err
 		}
-		if len(ids) == manyAtOnce || !more && len(ids) > 0 {
-			if err := c.writeThese(ctx, op, ids, &r); err != nil {
-				return r, err
-			}
-			ids = ids[:0]
+		if err := c.writeThese(ctx, op, ids, &r); err != nil {
+			return r, err
 		}
 	}
-	return r, cursor.Err()
+	return r, nil
+}
+
+// matching gives the ids of all documents that match, in their order: where a cursor breaks, another one goes on behind
+// the ids that were given, which may belong to changed documents that match still.
+type matching struct {
+	collection *collection
+	filter     *mql.Filter
+	last       []bson.RawValue // the id given last; none at the beginning
+	cursor     *mongo.Cursor   // nil: to be opened
+}
+
+// next gives the next ids; none at the end.
+func (m *matching) next(ctx context.Context) (ids []bson.RawValue, err error) {
+	err = m.collection.database.store.again(ctx, func() (err error) {
+		ids, err = m.read(ctx)
+		return err
+	}, func(err error) bool {
+		return isPassing(err) || hasCode(err, codeCursorNotFound) || hasCode(err, codeSnapshotTooOld)
+	})
+	if len(ids) > 0 {
+		m.last = ids[len(ids)-1:]
+	}
+	return ids, err
+}
+
+func (m *matching) read(ctx context.Context) (ids []bson.RawValue, err error) {
+	if m.cursor == nil {
+		byID := mql.Sort{{Path: "_id"}}
+		opts := options.Find().SetAllowDiskUse(true).SetSort(sortDocument(byID)).SetProjection(sortDocument(byID)).SetBatchSize(manyAtOnce)
+		behind := rawFilter(afterFilter(store.Query{Filter: m.filter, Sort: byID, After: m.last}))
+		m.cursor, err = retrySnapshot(ctx, func() (*mongo.Cursor, error) { return m.collection.snapshot.Find(ctx, behind, opts) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	for len(ids) < manyAtOnce && m.cursor.Next(ctx) {
+		id := m.cursor.Current.Lookup("_id")
+		id.Value = slices.Clone(id.Value)
+		ids = append(ids, id)
+	}
+	if err := m.cursor.Err(); err != nil {
+		m.close(ctx)
+		return nil, err
+	}
+	return ids, nil
+}
+
+func (m *matching) close(ctx context.Context) {
+	if m.cursor != nil {
+		closeCursor(ctx, m.cursor)
+		m.cursor = nil
+	}
 }
 
 // writeThese changes the documents with ids that still match, up to the first that can't be, and adds them to r.

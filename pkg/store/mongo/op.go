@@ -85,9 +85,11 @@ func (c *collection) apply(ctx context.Context, op store.Op) (store.Result, erro
 		return c.writeMany(ctx, op)
 	}
 	var r store.Result
-	err := c.database.store.withSlot(ctx, func() (err error) {
-		r, err = c.send(ctx, op)
-		return err
+	err := c.database.store.withSlot(ctx, func() error {
+		return c.database.store.again(ctx, func() (err error) {
+			r, err = c.send(ctx, op)
+			return err
+		}, isUnsent)
 	})
 	if err != nil {
 		failed, err := c.opError(ctx, op, err)

@@ -31,7 +31,7 @@ func (c *collection) Get(ctx context.Context, id bson.RawValue) (doc bson.Raw, e
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			return false, nil
 		}
-		return true, err
+		return err == nil, err
 	})
 	if err == nil && doc == nil {
 		err = errs.ErrNotFound
@@ -90,13 +90,18 @@ func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64)
 	return n, err
 }
 
-// read runs a read, which says whether it found anything. A view makes sure that there was nothing to find.
+// read runs a read, which says whether it found anything, again if it broke before that. A view makes sure that there was
+// nothing to find.
 func (c *collection) read(ctx context.Context, fn func(ctx context.Context) (found bool, err error)) error {
 	return c.run(ctx, func(ctx context.Context) error {
 		if c.view != nil && !c.view.had(c.name) {
 			return nil
 		}
-		found, err := fn(ctx)
+		found := false
+		err := c.database.store.again(ctx, func() (err error) {
+			found, err = fn(ctx)
+			return err
+		}, func(err error) bool { return !found && isPassing(err) })
 		if err == nil && !found && c.view != nil {
 			return c.view.stillHas(ctx, c.name)
 		}

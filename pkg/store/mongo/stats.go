@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -14,7 +15,11 @@ import (
 func (c *collection) Stats(ctx context.Context) (stats store.Stats, err error) {
 	err = c.run(ctx, func(ctx context.Context) error {
 		// Collection statistics are of the server that answers: no read concern makes them any older.
-		cursor, err := c.local.Aggregate(ctx, bson.A{bson.D{{Key: "$collStats", Value: bson.D{{Key: "storageStats", Value: bson.D{}}}}}})
+		var cursor *mongo.Cursor
+		err := c.database.store.again(ctx, func() (err error) {
+			cursor, err = c.local.Aggregate(ctx, bson.A{bson.D{{Key: "$collStats", Value: bson.D{{Key: "storageStats", Value: bson.D{}}}}}})
+			return err
+		}, isPassing)
 		if hasCode(err, codeNamespaceNotFound) {
 			return nil
 		}
@@ -66,7 +71,11 @@ func (d *database) Validate(ctx context.Context, report func(store.Problem)) err
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			reply, err := d.db.RunCommand(ctx, bson.D{{Key: "validate", Value: name}, {Key: "background", Value: true}}).Raw()
+			var reply bson.Raw
+			err := d.store.again(ctx, func() (err error) {
+				reply, err = d.db.RunCommand(ctx, bson.D{{Key: "validate", Value: name}, {Key: "background", Value: true}}).Raw()
+				return err
+			}, isPassing)
 			if hasCode(err, codeNamespaceNotFound) {
 				continue // dropped meanwhile
 			}

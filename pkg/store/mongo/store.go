@@ -143,8 +143,10 @@ func (s *Store) checkServer(ctx context.Context) error {
 
 func (s *Store) hello(ctx context.Context) (hello bson.Raw, err error) {
 	err = s.inSession(ctx, func(ctx context.Context) error {
-		hello, err = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Raw()
-		return err
+		return s.again(ctx, func() error {
+			hello, err = s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Raw()
+			return err
+		}, isPassing)
 	})
 	return hello, err
 }
@@ -160,7 +162,7 @@ func (s *Store) DropDatabase(ctx context.Context, name string) error {
 		if err := store.CheckDatabaseName(name); err != nil {
 			return err
 		}
-		return s.client.Database(name).Drop(ctx)
+		return s.again(ctx, func() error { return s.client.Database(name).Drop(ctx) }, isPassing)
 	})
 }
 
@@ -226,7 +228,9 @@ func (s *Store) inSession(ctx context.Context, fn func(ctx context.Context) erro
 			return s.translate(ctx, err)
 		}
 	}
-	err = fn(mongo.NewSessionContext(ctx, session))
+	persistent, cancel := persistently(ctx)
+	defer cancel()
+	err = fn(mongo.NewSessionContext(persistent, session))
 	s.observe(session)
 	return s.translate(ctx, err)
 }

@@ -59,7 +59,7 @@ func (d *database) try(
 	defer cancel()
 	err = fn(within, tx)
 	switch {
-	case hasLabel(tx.cause, "TransientTransactionError"):
+	case isLost(tx.cause):
 		return false, tx.cause
 	case tx.ended != nil && (err == nil || errors.Is(err, store.ErrAborted)):
 		return false, &callbackError{tx.ended}
@@ -134,7 +134,7 @@ func (d *database) inTransaction(ctx context.Context, fn func(ctx context.Contex
 	}()
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		committed, err := tryTransaction(ctx, session, giveUp, fn)
-		if !hasLabel(err, "TransientTransactionError") || ctx.Err() != nil || time.Now().After(giveUp) ||
+		if !isLost(err) || ctx.Err() != nil || time.Now().After(giveUp) ||
 			isOutage(err) && time.Now().After(outage) {
 			return committed && err == nil, err
 		}
@@ -194,8 +194,11 @@ func tryTransaction(
 	}
 	for {
 		err := session.CommitTransaction(ctx)
-		if !hasLabel(err, "UnknownTransactionCommitResult") || ctx.Err() != nil || time.Now().After(giveUp) {
+		if !isCommitUnknown(err) {
 			return err == nil, err
+		}
+		if ctx.Err() != nil || time.Now().After(giveUp) {
+			return false, &commitError{err}
 		}
 		if err := wait(ctx, rand.N(maxBackoff)); err != nil { //nolint:gosec // spreads retries, no secret
 			return false, err

@@ -55,7 +55,7 @@ func (d *database) View(ctx context.Context) (store.View, error) {
 // majority has what came before it.
 func (d *database) now(ctx context.Context) (bson.Timestamp, error) {
 	session := mongo.SessionFromContext(ctx)
-	err := d.db.Collection("svc.now").FindOne(ctx, bson.D{}).Err()
+	err := d.store.again(ctx, func() error { return d.db.Collection("svc.now").FindOne(ctx, bson.D{}).Err() }, isPassing)
 	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
 		return bson.Timestamp{}, err
 	}
@@ -112,7 +112,9 @@ func (v *view) in(ctx context.Context, fn func(ctx context.Context) error) error
 	if err != nil {
 		return s.translate(ctx, err)
 	}
-	err = fn(mongo.NewSessionContext(reading, session))
+	persistent, cancel := persistently(reading)
+	defer cancel()
+	err = fn(mongo.NewSessionContext(persistent, session))
 	s.release(reading, session)
 	switch {
 	case err != nil && ctx.Err() == nil && s.life.Err() != nil:

@@ -149,14 +149,18 @@ func TestCloseEndsViewsAndWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := make(chan struct{}, 1)
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() {
 		ended <- watched.Watch(context.WithoutCancel(t.Context()), store.Watch{OnIdle: func(store.Position) error {
 			idle <- struct{}{}
 			return nil
 		}}, func(store.Event) error { return nil })
 	}()
-	<-idle
+	select {
+	case <-idle:
+	case err := <-ended:
+		t.Fatalf("Watch: %v", err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -95,8 +95,10 @@ func (c *collection) insertEach(ctx context.Context, ops []store.Op, results []s
 		docs[i] = op.Doc
 	}
 	err := c.database.store.withSlot(ctx, func() error {
-		_, err := c.coll.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
-		return err
+		return c.database.store.again(ctx, func() error {
+			_, err := c.coll.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
+			return err
+		}, isUnsent)
 	})
 	var bulk mongo.BulkWriteException
 	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 {
@@ -295,7 +297,7 @@ func (c *collection) noMatch(ctx context.Context, matched int64, id bson.RawValu
 		return errs.ErrNotFound, nil
 	}
 	onlyID := options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})
-	err = c.local.FindOne(ctx, where(id, nil), onlyID).Err()
+	err = c.database.store.again(ctx, func() error { return c.local.FindOne(ctx, where(id, nil), onlyID).Err() }, isPassing)
 	switch {
 	case err == nil:
 		return store.ErrStale, nil

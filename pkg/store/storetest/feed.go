@@ -335,10 +335,12 @@ func testFeedNow(f *fixture) {
 	ctx, cancel := context.WithTimeout(f.t.Context(), feedTimeout)
 	defer cancel()
 	var told atomic.Bool
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(ctx) // the feed has no end of its own
 	g.Go(func() error {
 		for i := 0; !told.Load() && ctx.Err() == nil; i++ {
-			f.mustWrite(insert(fmt.Sprintf(`{"_id":%d}`, i)))
+			if err := f.apply(insert(fmt.Sprintf(`{"_id":%d}`, i)), false); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -349,10 +351,13 @@ func testFeedNow(f *fixture) {
 		}
 		return errStop
 	})
+	cancel() // the writer
+	if writeErr := g.Wait(); writeErr != nil {
+		f.t.Errorf("writing: %v", writeErr)
+	}
 	if !errors.Is(err, errStop) {
 		f.t.Errorf("Watch: %v", err)
 	}
-	_ = g.Wait()
 }
 
 func testFeedIdle(f *fixture) {

@@ -19,7 +19,7 @@ func testFeedOrder(f *fixture) {
 	first := f.position()
 	ctx, cancel := context.WithTimeout(f.t.Context(), feedTimeout)
 	defer cancel()
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(ctx) // consumers wait for what a writer that failed doesn't write
 	for w := range writers {
 		g.Go(func() error {
 			for v := range versions {

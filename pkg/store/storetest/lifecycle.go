@@ -209,7 +209,11 @@ func testClose(t *testing.T, open func(t *testing.T) store.Store) {
 				return nil
 			})
 		}()
-		<-started
+		select {
+		case <-started:
+		case err := <-found:
+			t.Fatalf("Find: %v", err)
+		}
 		closed := make(chan string, 1)
 		go func() {
 			err := s.Close()
@@ -234,7 +238,11 @@ func testClose(t *testing.T, open func(t *testing.T) store.Store) {
 		go func() {
 			ended <- f.db.Watch(t.Context(), store.Watch{After: after}, func(store.Event) error { close(started); return nil })
 		}()
-		<-started
+		select {
+		case <-started:
+		case err := <-ended:
+			t.Fatalf("Watch: %v", err)
+		}
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}

@@ -1,0 +1,70 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/svcctl/svc/pkg/actions"
+	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/jobs"
+	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// core is what does the work of projects, whoever loads them: records and runs, and the scripts in both.
+type core struct {
+	runs    *operation.Runs
+	records *records.Service
+	jobs    *jobs.Jobs
+	actions *actions.Service
+}
+
+type coreOptions struct {
+	store      store.Store
+	now        func() time.Time
+	env        schema.Env
+	log        *slog.Logger
+	registerer prometheus.Registerer
+	logs       *audit.Logs
+	alone      bool // no other process works on the store
+	engine     hooks.Engine
+	modules    func(p *project.Project) script.Host // what scripts reach beside records
+}
+
+func newCore(o coreOptions) (*core, error) {
+	runs, err := operation.New(operation.Options{
+		Store: o.store, Now: o.now, Registerer: o.registerer, Logger: o.log, Instance: holder(), Alone: o.alone,
+	})
+	if err != nil {
+		return nil, err
+	}
+	runner, err := hooks.New(hooks.Options{Engine: o.engine, Host: o.modules, Env: o.env, Log: o.log, Registerer: o.registerer})
+	if err != nil {
+		return nil, err
+	}
+	service := records.New(o.store, o.now, o.logs, runner)
+	due, err := jobs.New(jobs.Options{
+		Store: o.store, Runs: runs, Now: o.now, Registerer: o.registerer, Logger: o.log,
+		Runner: &jobRunner{engine: o.engine, records: service, hooks: runner, log: o.log},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &core{runs: runs, records: service, jobs: due, actions: actions.New(actions.Options{
+		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,
+		Host: func(c *actions.Call, file string, run *operation.Live) script.Host {
+			by := records.Caller{Principal: c.Principal, Request: c.Request, Again: c.Again}
+			if run != nil {
+				by.Fence = run.Fence
+			}
+			return service.Host(c.Project, by, file)
+		},
+	})}, nil
+}

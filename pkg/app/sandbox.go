@@ -1,0 +1,224 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// SandboxOptions are what a Sandbox is made of. All members are required.
+type SandboxOptions struct {
+	Project *project.Project  // shared with other sandboxes; it is not changed
+	Now     func() time.Time  // also what scripts see
+	Env     schema.Env        // environment variables that scripts may read
+	Answers http.RoundTripper // what answers http.fetch
+	// Observe wraps what runs scripts, to see each run.
+	Observe func(hooks.Engine) hooks.Engine
+	Logger  *slog.Logger
+}
+
+// Sandbox is the service around one project, for the project's own tests: a store in memory, a clock that tests set, no
+// network, and callers who are whoever the test says. It is for one goroutine.
+type Sandbox struct {
+	project *project.Project
+	bare    *project.Project // without hooks, for fixtures
+	store   store.Store
+	engine  *script.Engine
+	core    *core
+	door    *httpapi.Server
+}
+
+// NewSandbox makes a sandbox. Close it.
+func NewSandbox(ctx context.Context, o SandboxOptions) (*Sandbox, error) {
+	st, err := embedded.Open(ctx, embedded.Options{InMemory: true, Now: o.Now})
+	if err != nil {
+		return nil, err
+	}
+	s := &Sandbox{project: o.Project, bare: withoutHooks(o.Project), store: st}
+	s.engine = script.NewEngine(script.Options{Now: o.Now, Log: o.Logger})
+	if err := s.wire(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
+	}
+	return s, nil
+}
+
+func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
+	registry, registerer := project.NewRegistry(), prometheus.NewRegistry()
+	registry.Set(o.Project)
+	logs := audit.New(audit.Options{Store: s.store, Now: o.Now, Logger: o.Logger, Holder: holder(), SystemDatabase: system.DatabaseName})
+	models := system.New(s.store, system.Options{Now: o.Now, Audit: logs})
+	modules := newModules(o.Now, nil)
+	modules.answers = o.Answers
+	var err error
+	s.core, err = newCore(coreOptions{
+		store: s.store, now: o.Now, env: o.Env, log: o.Logger, registerer: registerer, logs: logs, alone: true,
+		engine: o.Observe(s.engine), modules: modules.host,
+	})
+	if err != nil {
+		return err
+	}
+	s.door, err = httpapi.New(httpapi.Config{
+		Records: s.core.records, Actions: s.core.actions, System: models, Audit: logs, Registry: registry, Control: noControl{},
+		Jobs: s.core.jobs, Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
+		Logger: o.Logger, Registerer: registerer, Gatherer: registerer, MaxBodySize: sandboxBody, Authenticate: callerOf,
+	})
+	if err != nil {
+		return err
+	}
+	return s.indexes(ctx)
+}
+
+const sandboxBody = 32 << 20
+
+// indexes makes the indexes of the project: the unique ones refuse.
+func (s *Sandbox) indexes(ctx context.Context) error {
+	for _, c := range s.project.Collections {
+		for _, declared := range c.Indexes {
+			if !declared.Unique {
+				continue // it would only be faster
+			}
+			ix := store.Index{Name: declared.Name, Unique: declared.Unique, Sparse: declared.Sparse}
+			for _, k := range declared.Keys {
+				ix.Keys = append(ix.Keys, store.IndexKey(k))
+			}
+			if err := s.collection(c.Name).CreateIndex(ctx, ix); err != nil {
+				return fmt.Errorf("index %s of %s: %w", declared.Name, c.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Sandbox) collection(name string) store.Collection {
+	return s.store.Database(project.DatabaseName(s.project.Namespace)).Collection(name)
+}
+
+// withoutHooks is a project whose records are checked, and run nothing.
+func withoutHooks(p *project.Project) *project.Project {
+	out := *p
+	out.Collections = maps.Clone(p.Collections)
+	for name, c := range out.Collections {
+		bare := *c
+		bare.Hooks, bare.Audit = nil, nil
+		out.Collections[name] = &bare
+	}
+	return &out
+}
+
+type callerKey struct{}
+
+// callerOf gives whom the test has said to be.
+func callerOf(ctx context.Context, _ auth.Credentials) (*access.Principal, error) {
+	if who, ok := ctx.Value(callerKey{}).(*access.Principal); ok {
+		return who, nil
+	}
+	return access.Anonymous(), nil
+}
+
+// Serve answers a request of a caller.
+func (s *Sandbox) Serve(w http.ResponseWriter, r *http.Request, who *access.Principal) {
+	s.door.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
+}
+
+// Insert creates a record as the service itself, checked like every other but without hooks, and gives its id.
+func (s *Sandbox) Insert(ctx context.Context, collection string, doc bson.D) (id string, err error) {
+	c := s.bare.Collections[collection]
+	if c == nil {
+		return "", errs.New(errs.NotFound, "collection_not_found", "the project has no collection %q", collection)
+	}
+	w, err := s.core.records.Create(ctx, &records.Call{
+		Project: s.bare, Collection: c, Principal: &access.Principal{Kind: access.KindService},
+	}, doc)
+	return w.ID, err
+}
+
+// Records gives the records of a collection as they are stored, by id.
+func (s *Sandbox) Records(ctx context.Context, collection string) (bson.A, error) {
+	if s.project.Collections[collection] == nil {
+		return nil, errs.New(errs.NotFound, "collection_not_found", "the project has no collection %q", collection)
+	}
+	list := bson.A{}
+	err := s.collection(collection).Find(ctx, store.Query{Sort: mql.Sort{{Path: "_id"}}}, func(raw bson.Raw) error {
+		doc, err := document.ParseJSON(document.AppendJSON(nil, raw, nil))
+		list = append(list, doc)
+		return err
+	})
+	return list, err
+}
+
+// RunDue runs the jobs that are due, waits for them, and says when the next one is; zero: there is none.
+func (s *Sandbox) RunDue(ctx context.Context) (next time.Time, err error) {
+	report, err := s.core.jobs.Pass(ctx, s.project)
+	if err != nil {
+		return time.Time{}, err
+	}
+	states, err := s.core.jobs.List(ctx, s.project)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, st := range states {
+		if st.Last == nil || !st.Last.Status.Active() {
+			continue
+		}
+		ignore := func(operation.Event) error { return nil }
+		if err := s.core.jobs.Follow(ctx, s.project, st.Job.Name, st.Last.ID, 0, ignore); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return report.Next, nil
+}
+
+// Close ends what runs, and drops the store.
+func (s *Sandbox) Close(ctx context.Context) error {
+	if s.core != nil {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel() // nothing is waited for that a test has not waited for
+		s.core.runs.Close(ctx)
+	}
+	return errors.Join(s.engine.Close(), s.store.Close())
+}
+
+// noControl is the control plane of a sandbox: there is none.
+type noControl struct{}
+
+var errNoControl = errs.New(errs.Unavailable, "not_in_tests", "this is not there in the tests of a project")
+
+func (noControl) Register(context.Context, bson.D) (system.Project, error) {
+	return system.Project{}, errNoControl
+}
+
+func (noControl) Update(context.Context, string, bson.D) (system.Project, error) {
+	return system.Project{}, errNoControl
+}
+func (noControl) Unregister(context.Context, string) error   { return errNoControl }
+func (noControl) Reload(context.Context, string, bool) error { return errNoControl }
+func (noControl) ScheduleJobs(string) error                  { return nil }
+func (noControl) Indexes(context.Context, *project.Project, string) ([]api.IndexDescription, error) {
+	return nil, errNoControl
+}

@@ -1,0 +1,105 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// maxEvent is how long a line of a stream may be, in bytes.
+const maxEvent = 1 << 20
+
+// errStreamEnded says that a stream ended before what it tells of did.
+var errStreamEnded = errors.New("the stream of events ended early")
+
+// followRun reads the events of a run behind one, and calls fn for each until the last one has come or fn fails. A stream
+// that breaks is opened again behind the last event.
+func (c *Client) followRun(ctx context.Context, path string, after int64, fn func(api.RunEvent) error) error {
+	if strings.Contains(path, "//") {
+		return fmt.Errorf("GET %s: an id or a name is empty", path)
+	}
+	for failures := 0; ; {
+		before := after
+		err := c.readEvents(ctx, path, &after, fn)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if after > before {
+			failures = 0
+		}
+		unreachable, broken := errors.AsType[*UnreachableError](err)
+		if failures++; !broken || unreachable.Permanent() || failures == maxAttempts {
+			return err
+		}
+		timer := time.NewTimer(c.backoff(failures + 1))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%s: %w", c.root, context.Cause(ctx))
+		case <-timer.C:
+		}
+	}
+}
+
+// readEvents reads one stream. It returns nil when the last event has come, and an *UnreachableError if the stream ends
+// before.
+func (c *Client) readEvents(ctx context.Context, path string, after *int64, fn func(api.RunEvent) error) error {
+	header := http.Header{"Accept": {api.MediaEvents}}
+	if *after > 0 {
+		header.Set(api.HeaderLastEventID, strconv.FormatInt(*after, 10))
+	}
+	resp, err := c.Do(ctx, Request{Method: http.MethodGet, Path: path, Header: header})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // what matters has been read
+	if resp.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if media := resp.Header.Get("Content-Type"); media != api.MediaEvents {
+		return c.notOurs(resp, fmt.Errorf("want %s", api.MediaEvents))
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEvent)
+	var event api.RunEvent
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "id":
+			event.ID, err = strconv.ParseInt(value, 10, 64)
+		case "event":
+			event.Event = value
+		case "data":
+			err = json.Unmarshal([]byte(value), &event.Data)
+		case "": // the end of an event, or a comment
+			if event.ID == 0 {
+				event = api.RunEvent{}
+				continue
+			}
+			*after = event.ID
+			if err := fn(event); err != nil {
+				return err
+			}
+			if event.Event == api.EventDone || event.Event == api.EventError {
+				return nil
+			}
+			event = api.RunEvent{}
+		}
+		if err != nil {
+			return c.notOurs(resp, err)
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return c.unreachable(ctx, err)
+	}
+	return c.unreachable(ctx, errStreamEnded)
+}

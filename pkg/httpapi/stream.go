@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+const (
+	commentEvery = 15 * time.Second // so that proxies keep a quiet stream open
+	eventGrace   = 30 * time.Second // in which a reader has to take an event
+	checkEvery   = 3 * time.Second  // whether the reader still may read it
+)
+
+// errRefused ends streams whose reader may not read them any more.
+var errRefused = errors.New("the reader may not read this any more")
+
+// errStopping ends streams when the service stops.
+var errStopping = errs.New(errs.Unavailable, "stopping", "the service is stopping; try again")
+
+// wantsStream says that the answer is to be a stream of server-sent events.
+func (r *request) wantsStream() bool {
+	for accepted := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		media, _, _ := strings.Cut(accepted, ";")
+		if strings.TrimSpace(media) == api.MediaEvents {
+			return true
+		}
+	}
+	return false
+}
+
+// lastEvent is the id of the event that the reader had last: 0 for none.
+func (r *request) lastEvent() (int64, error) {
+	text := r.Header.Get(api.HeaderLastEventID)
+	if text == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 0 {
+		return 0, errs.New(errs.Invalid, "bad_event_id", "%s must be the id of an event", api.HeaderLastEventID)
+	}
+	return id, nil
+}
+
+// sendEvent writes one event of a stream. data is JSON.
+type sendEvent func(id int64, kind string, data []byte) error
+
+// stream answers with server-sent events: those that follow sends, until it returns. Its context ends when the reader is
+// gone, the service stops, or check fails, which is asked every few seconds whether the reader still may read this. A quiet
+// stream gets a comment every 15 s; one that ends because the service stops, an event stopping, after which the reader
+// connects again with the id of the last event. One that ends by check just ends: who connects again is told why.
+func (s *Server) stream(w http.ResponseWriter, r *request, check func() error, follow func(ctx context.Context, send sendEvent) error) error {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	out := &eventWriter{w: w, control: http.NewResponseController(w)}
+	h := w.Header()
+	h.Set("Content-Type", api.MediaEvents)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // a proxy may not hold events back
+	h.Set("X-Content-Type-Options", "nosniff")
+	if err := out.write(": \n\n"); err != nil {
+		return err
+	}
+	var keeper sync.WaitGroup
+	defer keeper.Wait()
+	over := make(chan struct{})
+	defer close(over)
+	keeper.Go(func() {
+		ticks := time.NewTicker(commentEvery)
+		defer ticks.Stop()
+		checks := time.NewTicker(checkEvery)
+		defer checks.Stop()
+		for {
+			select {
+			case <-checks.C:
+				if check() != nil {
+					cancel(errRefused)
+					return
+				}
+			case <-over:
+				return
+			case <-s.ending:
+				cancel(errStopping)
+				return
+			case <-ticks.C:
+				if err := out.write(": \n\n"); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		}
+	})
+	err := follow(ctx, out.event)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errStopping):
+		return out.write("event: " + api.EventStopping + "\ndata: {\"message\":\"the service is stopping; connect again\"}\n\n")
+	case errors.Is(cause, errRefused):
+		return nil
+	case cause != nil:
+		return errClientGone.With(cause)
+	}
+	return err
+}
+
+// eventWriter writes events. It is safe for concurrent use.
+type eventWriter struct {
+	mu      sync.Mutex
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (e *eventWriter) event(id int64, kind string, data []byte) error {
+	return e.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", id, kind, data))
+}
+
+func (e *eventWriter) write(text string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := supported(e.control.SetWriteDeadline(time.Now().Add(eventGrace)))
+	if err == nil {
+		_, err = e.w.Write([]byte(text))
+	}
+	if err == nil {
+		err = e.control.Flush()
+	}
+	if err != nil {
+		return errClientGone.With(err)
+	}
+	return nil
+}
+
+// EndStreams ends every stream, now and from now on: the service is stopping, and would wait for them.
+func (s *Server) EndStreams() { s.endOnce.Do(func() { close(s.ending) }) }

@@ -1,0 +1,134 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// finish gives the run its last state: first in the record, then to its followers.
+func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
+	var result, output bson.RawValue
+	if err == nil {
+		if result, err = packable(outcome.Result, maxResult); err == nil {
+			output, err = packable(outcome.Output, maxResult)
+		}
+	}
+	l.mu.Lock()
+	l.run.Status, l.run.Error = ending(err)
+	l.run.FinishedAt = l.runs.now()
+	if err == nil {
+		l.run.Result, l.run.Output = result, output
+	}
+	l.tellProgress()
+	l.ended = true
+	last := l.last()
+	final := l.run
+	final.Events, final.LastEvent = append(slices.Clip(final.Events), last), last.ID
+	l.mu.Unlock()
+
+	written := l.writeLast(ctx, &final)
+	if written != nil {
+		err = ErrLost
+	}
+	l.mu.Lock()
+	if errors.Is(err, ErrLost) {
+		l.run.Status, l.run.Error = ending(ErrLost)
+		l.run.Result, l.run.Output = bson.RawValue{}, bson.RawValue{}
+		last = l.last()
+	}
+	status := l.run.Status
+	l.mu.Unlock()
+	l.runs.metrics.total.WithLabelValues(string(l.run.Kind), string(status)).Inc()
+	if l.notify != nil {
+		l.notify(l.snapshot())
+	}
+	l.mu.Lock()
+	l.run.Events, l.run.LastEvent, l.over = append(l.run.Events, last), last.ID, true
+	close(l.changed)
+	l.changed = make(chan struct{})
+	l.mu.Unlock()
+
+	log := l.runs.log.InfoContext
+	if e := errs.From(err); e != nil && (e.Kind == errs.Internal || status == Lost) {
+		log = l.runs.log.ErrorContext
+	}
+	said := []any{"kind", l.run.Kind, "name", l.run.Name, "run", l.run.ID, "status", status}
+	if err != nil {
+		said = append(said, "error", err)
+	}
+	log(ctx, "run ended", said...)
+	if written != nil && !errors.Is(written, ErrLost) {
+		l.runs.log.ErrorContext(ctx, "the end of a run can't be recorded: it will count as lost", "run", l.run.ID, "error", written)
+	}
+	if err := l.runs.keepNewest(ctx, l.database, l.run.Kind, l.run.Name); err != nil {
+		l.runs.log.WarnContext(ctx, "old runs stay for now", "kind", l.run.Kind, "name", l.run.Name, "error", err)
+	}
+}
+
+// ending says how a run ends that has this error.
+func ending(err error) (Status, *Failure) {
+	if err == nil {
+		return Succeeded, nil
+	}
+	for _, known := range []struct {
+		cause  *errs.Error
+		status Status
+	}{{ErrLost, Lost}, {ErrCancelled, Cancelled}, {ErrStopping, Cancelled}, {ErrTimeout, Failed}} {
+		if errors.Is(err, known.cause) {
+			return known.status, &Failure{Code: known.cause.Code, Message: known.cause.Message}
+		}
+	}
+	e := errs.From(err)
+	return Failed, &Failure{Code: e.Code, Message: cut(e.Message), Fields: e.Fields}
+}
+
+// last is the event that ends the run as it stands. mu is held.
+func (l *Live) last() Event {
+	return lastEvent(&l.run, time.Since(l.began), l.runs.now())
+}
+
+func lastEvent(run *Run, elapsed time.Duration, at time.Time) Event {
+	more := []bson.E{{Key: "status", Value: string(run.Status)}}
+	if run.Error == nil {
+		return newEvent(run, EventDone, elapsed, at, run.Progress.Message, more...)
+	}
+	more = append(more, bson.E{Key: "code", Value: run.Error.Code})
+	return newEvent(run, EventError, elapsed, at, run.Error.Message, more...)
+}
+
+// writeLast writes the last state of the record. It tries for as long as nobody else gives the run up.
+func (l *Live) writeLast(ctx context.Context, final *Run) error {
+	values, err := lastState(final)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	until := l.renewed.Add(l.runs.silence())
+	l.mu.Unlock()
+	for {
+		attempt, done := context.WithDeadline(ctx, later(until, time.Now().Add(flushEvery)))
+		err = write(attempt, l.coll, l.update(values))
+		done()
+		if isLost(err) {
+			return ErrLost
+		}
+		if err == nil || errors.Is(err, store.ErrClosed) || time.Now().After(until) {
+			return err
+		}
+		time.Sleep(flushEvery / 4)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,302 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+const (
+	maxEvents     = 500       // that are kept of a run
+	maxEventBytes = 256 << 10 // of them all
+	maxMessage    = 8 << 10   // bytes of one message
+
+	progressEvery = 250 * time.Millisecond // progress that comes faster is told of by its newest state
+
+	// fencedTime is how long a transaction lasts at most: while it does, the record can't be renewed, nor given up.
+	fencedTime = time.Minute
+)
+
+// Live is a run while this instance does it. It is safe for concurrent use.
+type Live struct {
+	runs     *Runs
+	database string
+	coll     store.Collection
+	token    string // of this holding of the record
+	timeout  time.Duration
+	notify   func(*Run)
+	place    *place
+	running  bool      // it has its place; of perform alone, once that has begun
+	began    time.Time // by the monotonic clock
+
+	stopOnce sync.Once
+	stopped  chan struct{} // closed by stop
+	cause    error         // why, once it is closed
+
+	mu       sync.Mutex
+	run      Run
+	size     int           // bytes of the events
+	pending  bool          // there is progress that no event has told of
+	told     time.Time     // when the last event told of progress
+	dirty    bool          // the record lacks something
+	renewed  time.Time     // when the record was written last, by the monotonic clock
+	ended    bool          // nothing that the function says counts any more
+	over     bool          // no event follows
+	changed  chan struct{} // closed and made anew by each event
+	spanBusy time.Time     // until when a fenced transaction may keep the record from being renewed
+}
+
+// Run tells how the run stands.
+func (l *Live) Run() *Run { return l.snapshot() }
+
+func (l *Live) snapshot() *Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	run := l.run
+	run.Events = slices.Clone(run.Events)
+	return &run
+}
+
+// Progress says how far the run is. The newest state is what counts: not each one becomes an event.
+func (l *Live) Progress(p Progress) {
+	p.Phase, p.Collection, p.Message = cut(p.Phase), cut(p.Collection), cut(p.Message)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.run.Progress, l.pending = p, true
+	if time.Since(l.told) >= progressEvery {
+		l.tellProgress()
+	}
+}
+
+// Log adds a line to the run's log, which everybody sees who may see the run.
+func (l *Live) Log(level slog.Level, message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.tellProgress()
+	l.tell(EventLog, message, bson.E{Key: "level", Value: strings.ToLower(level.String())})
+}
+
+// Fence makes a transaction of the run's database one that commits only while the run is still this instance's to do: it
+// fails with ErrLost once another one has given the run up, and who wants to while the transaction runs waits for its
+// end. All transactions of a run write its record by this: they go one after the other.
+func (l *Live) Fence(ctx context.Context, tx store.Tx) error {
+	l.mu.Lock()
+	l.spanBusy = time.Now().Add(fencedTime)
+	l.mu.Unlock()
+	err := write(ctx, tx.Collection(collectionName), l.update(nil))
+	if isLost(err) {
+		return ErrLost
+	}
+	return err
+}
+
+// update is a write of the run's record that also shows that the run is alive.
+func (l *Live) update(values bson.D) store.Op {
+	return store.Op{Kind: store.Update, ID: stringID(l.run.ID), If: ours(l.token), Update: beat(values)}
+}
+
+// cut bounds a message.
+func cut(s string) string {
+	if len(s) > maxMessage {
+		return s[:maxMessage] + "…"
+	}
+	return s
+}
+
+// tellProgress makes an event of progress that none has told of. It is called with mu held, as what follows is.
+func (l *Live) tellProgress() {
+	if l.pending {
+		l.pending, l.told = false, time.Now()
+		l.tell(EventProgress, l.run.Progress.Message)
+	}
+}
+
+// tell adds an event, and lets go of old ones.
+func (l *Live) tell(kind EventKind, message string, more ...bson.E) {
+	e := newEvent(&l.run, kind, time.Since(l.began), l.runs.now(), cut(message), more...)
+	l.run.LastEvent = e.ID
+	l.run.Events = append(l.run.Events, e)
+	l.size += len(e.Data)
+	for len(l.run.Events) > 1 && (len(l.run.Events) > maxEvents || l.size > maxEventBytes) {
+		l.size -= len(l.run.Events[0].Data)
+		l.run.Events = l.run.Events[1:]
+	}
+	l.dirty = true
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// cancel asks the run to end.
+func (l *Live) cancel() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ended:
+		return ErrEnded
+	case !l.run.Cancellable:
+		return ErrNotCancellable
+	}
+	l.run.CancelRequested, l.dirty = true, true
+	l.stop(ErrCancelled)
+	return nil
+}
+
+// stop has the run end. The first cause counts.
+func (l *Live) stop(cause error) {
+	l.stopOnce.Do(func() {
+		l.cause = cause
+		close(l.stopped)
+	})
+}
+
+// perform does the run, from its turn to its last word.
+func (l *Live) perform(ctx context.Context, do Func) {
+	var keeper sync.WaitGroup
+	kept, done := context.WithCancel(ctx)
+	keeper.Go(func() { l.keep(kept) })
+	var outcome Outcome
+	err := l.turn()
+	if err == nil {
+		outcome, err = l.do(ctx, do)
+	}
+	done()
+	keeper.Wait()
+	l.finish(ctx, outcome, err)
+}
+
+// turn waits for the run's turn.
+func (l *Live) turn() error {
+	if !l.running {
+		select {
+		case <-l.stopped:
+			return l.cause
+		case l.place.running <- struct{}{}:
+			l.running = true
+		}
+		l.mu.Lock()
+		l.run.Status, l.run.StartedAt, l.dirty = Running, l.runs.now(), true
+		l.mu.Unlock()
+	}
+	return nil
+}
+
+// do runs the function, with a context that ends as Func says.
+func (l *Live) do(ctx context.Context, do Func) (outcome Outcome, err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if l.timeout > 0 {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeoutCause(ctx, l.timeout, ErrTimeout)
+		defer done()
+	}
+	var watcher sync.WaitGroup
+	over := make(chan struct{})
+	watcher.Go(func() {
+		select {
+		case <-l.stopped:
+			end(l.cause)
+		case <-over:
+		}
+	})
+	defer watcher.Wait()
+	defer close(over)
+	defer func() {
+		if p := recover(); p != nil {
+			l.runs.metrics.panics.WithLabelValues(string(l.run.Kind)).Inc()
+			l.runs.log.ErrorContext(ctx, "panic in a run", "kind", l.run.Kind, "name", l.run.Name, "run", l.run.ID, "panic", p, "stack", string(debug.Stack()))
+			outcome, err = Outcome{}, errs.Wrap(fmt.Errorf("panic: %v", p), "run")
+		}
+	}()
+	outcome, err = do(ctx, l)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = errors.Join(cause, err) // whatever the function made of the end of its context
+	}
+	return outcome, err
+}
+
+// keep writes what the record lacks, shows that the run is alive, and looks for the wish to cancel it.
+func (l *Live) keep(ctx context.Context) {
+	silence := l.runs.silence()
+	ticks := time.NewTicker(min(flushEvery, l.runs.opts.Beat/2))
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		l.mu.Lock()
+		now := time.Now()
+		if now.Sub(l.told) >= progressEvery {
+			l.tellProgress()
+		}
+		due := l.dirty || now.Sub(l.renewed) >= l.runs.opts.Beat
+		silent := now.Sub(l.renewed) >= silence && now.After(l.spanBusy.Add(silence))
+		l.mu.Unlock()
+		if silent { // others may have given it up
+			l.stop(ErrLost)
+		}
+		wish, err := l.look(ctx, due)
+		switch {
+		case isLost(err):
+			l.stop(ErrLost)
+			return
+		case err != nil && ctx.Err() == nil:
+			l.runs.log.WarnContext(ctx, "the record of a run can't be written; it is tried again", "run", l.run.ID, "error", err)
+		case wish:
+			l.mu.Lock()
+			l.run.CancelRequested = true
+			l.mu.Unlock()
+			l.stop(ErrCancelled)
+		}
+	}
+}
+
+// look reads whether somebody wants the run cancelled, and writes the record before if that is due.
+func (l *Live) look(ctx context.Context, due bool) (cancel bool, err error) {
+	attempt, done := context.WithTimeout(ctx, l.runs.silence())
+	defer done()
+	if !due {
+		return cancelWanted(attempt, l.coll, l.run.ID, l.token)
+	}
+	l.mu.Lock()
+	values, at := bson.D(nil), time.Now()
+	if l.dirty {
+		values = state(&l.run)
+	}
+	l.dirty = false
+	l.mu.Unlock()
+	op := l.update(values)
+	op.Return, op.Project = store.ReturnAfter, cancelOnly()
+	results, err := l.coll.Write(attempt, []store.Op{op}, false)
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		l.mu.Lock()
+		l.dirty = l.dirty || values != nil
+		l.mu.Unlock()
+		return false, err
+	}
+	l.mu.Lock()
+	l.renewed = at
+	l.mu.Unlock()
+	return wanted(results[0].Doc), nil
+}

@@ -1,0 +1,173 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Run looks after the runs of databases until ctx ends: it gives up those whose instance is gone, and lets go of old
+// ones.
+func (rs *Runs) Run(ctx context.Context, databases func(ctx context.Context) ([]string, error)) {
+	ticks := time.NewTicker(rs.opts.Beat)
+	defer ticks.Stop()
+	for {
+		names, err := databases(ctx)
+		for _, name := range names {
+			err = errors.Join(err, rs.Patrol(ctx, name))
+		}
+		if err != nil && ctx.Err() == nil {
+			rs.log.WarnContext(ctx, "runs can't be looked after now; it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// Patrol looks once at a database. A run of another instance is given up by a Patrol that finds its record as it was three
+// beats before.
+func (rs *Runs) Patrol(ctx context.Context, database string) error {
+	var silent []*record
+	found := map[liveKey]bool{}
+	q := store.Query{Filter: active(), Project: mql.MustCompileProjection(bson.D{{Key: "events", Value: int64(0)}, {Key: "input", Value: int64(0)}})}
+	asked := time.Now()
+	err := rs.runsOf(database).Find(ctx, q, func(doc bson.Raw) error {
+		r, err := decode(bytes.Clone(doc))
+		if err != nil {
+			return err
+		}
+		key := liveKey{database, r.ID}
+		found[key] = true
+		if rs.isSilent(key, r, asked) {
+			silent = append(silent, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rs.forget(database, found)
+	for _, r := range silent {
+		err = errors.Join(err, rs.giveUp(ctx, database, r))
+	}
+	return errors.Join(err, rs.dropOld(ctx, database))
+}
+
+// isSilent says that a run of another instance has not been heard of for too long. Its age is taken from when its state
+// was here to when it was asked for again: too young rather than too old.
+func (rs *Runs) isSilent(key liveKey, r *record, asked time.Time) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if l := rs.live[key]; l != nil && l.token == r.Token {
+		return false
+	}
+	if rs.opts.Alone {
+		return true
+	}
+	before, ok := rs.seen[key]
+	if !ok || before.beat != r.Beat || before.token != r.Token {
+		rs.seen[key] = sighting{beat: r.Beat, token: r.Token, since: time.Now()}
+		return false
+	}
+	return asked.Sub(before.since) >= rs.silence()
+}
+
+// forget lets go of sightings of runs that have ended.
+func (rs *Runs) forget(database string, found map[liveKey]bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for key := range rs.seen {
+		if key.database == database && !found[key] {
+			delete(rs.seen, key)
+		}
+	}
+}
+
+// giveUp says in the record of a run that it is lost, unless the run has been heard of meanwhile.
+func (rs *Runs) giveUp(ctx context.Context, database string, r *record) error {
+	run := r.Run
+	run.Status, run.Error = ending(ErrLost)
+	run.FinishedAt = rs.now()
+	last := lastEvent(&run, run.FinishedAt.Sub(run.CreatedAt), run.FinishedAt)
+	failure, err := bson.Marshal(run.Error)
+	if err != nil {
+		return err
+	}
+	unchanged := mql.MustCompile(bson.D{
+		{Key: "token", Value: r.Token}, {Key: "beat", Value: r.Beat}, {Key: "status", Value: string(r.Status)},
+	})
+	update := mql.MustCompileUpdate(bson.D{
+		{Key: "$set", Value: bson.D{
+			{Key: "status", Value: string(run.Status)},
+			{Key: "error", Value: bson.Raw(failure)},
+			{Key: "finishedAt", Value: run.FinishedAt},
+			{Key: "lastEvent", Value: last.ID},
+		}},
+		{Key: "$push", Value: bson.D{{Key: "events", Value: eventList([]Event{last})[0]}}},
+	})
+	err = write(ctx, rs.runsOf(database), store.Op{Kind: store.Update, ID: stringID(run.ID), If: unchanged, Update: update})
+	if isLost(err) {
+		return nil // it lives, or another instance was first
+	}
+	if err == nil {
+		rs.metrics.total.WithLabelValues(string(run.Kind), string(Lost)).Inc()
+		rs.log.WarnContext(ctx, "a run was given up: its instance is gone", "kind", run.Kind, "name", run.Name, "run", run.ID, "instance", run.Instance)
+	}
+	return err
+}
+
+// keepNewest lets go of the oldest runs of an action or job.
+func (rs *Runs) keepNewest(ctx context.Context, database string, kind Kind, name string) error {
+	q := store.Query{
+		Filter: mql.MustCompile(bson.D{{Key: "kind", Value: string(kind)}, {Key: "name", Value: name}}),
+		Sort:   mql.Sort{{Path: "createdAt", Desc: true}, {Path: "_id", Desc: true}}, Skip: keepRuns,
+	}
+	return rs.drop(ctx, database, q)
+}
+
+// dropOld lets go of runs that are too old, once in a while.
+func (rs *Runs) dropOld(ctx context.Context, database string) error {
+	rs.mu.Lock()
+	last, ok := rs.pruned[database]
+	due := !ok || time.Since(last) >= pruneEvery
+	rs.mu.Unlock()
+	if !due {
+		return nil
+	}
+	old := bson.D{{Key: "createdAt", Value: bson.D{{Key: "$lt", Value: bson.NewDateTimeFromTime(rs.now().Add(-keepAge))}}}}
+	if err := rs.drop(ctx, database, store.Query{Filter: mql.MustCompile(old)}); err != nil {
+		return err
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.pruned[database] = time.Now()
+	return nil
+}
+
+// drop deletes what a query finds and has ended.
+func (rs *Runs) drop(ctx context.Context, database string, q store.Query) error {
+	var ops []store.Op
+	q.Project = mql.MustCompileProjection(bson.D{{Key: "status", Value: int64(1)}})
+	err := rs.runsOf(database).Find(ctx, q, func(doc bson.Raw) error {
+		if status, _ := doc.Lookup("status").StringValueOK(); Status(status).Active() {
+			return nil
+		}
+		id, _ := doc.Lookup("_id").StringValueOK()
+		ops = append(ops, store.Op{Kind: store.Delete, ID: stringID(id)})
+		return nil
+	})
+	if err != nil || len(ops) == 0 {
+		return err
+	}
+	_, err = rs.runsOf(database).Write(ctx, ops, false)
+	return err
+}

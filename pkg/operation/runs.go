@@ -1,0 +1,319 @@
+package operation
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+const (
+	flushEvery  = time.Second     // at most once in this time a run's record is written
+	defaultBeat = 5 * time.Second // at least once in this time it is
+	silentBeats = 3               // for so long its record may stay as it is, then the run is lost
+
+	pollEvery  = 500 * time.Millisecond // how often the followers of another instance's run look at its record
+	pruneEvery = time.Hour              // how often old runs are looked for
+
+	keepRuns = 100                 // of one action or job
+	keepAge  = 30 * 24 * time.Hour // of any
+
+	defaultParallel = 4   // runs of one kind in one database at once
+	maxWaiting      = 100 // runs of one kind in one database that wait for that
+
+	stopTime = 5 * time.Second // that runs have to end in once they are told to, beside the time to write that
+)
+
+// Options are what Runs need from outside.
+type Options struct {
+	Store      store.Store           // required
+	Now        func() time.Time      // required: what is recorded as time
+	Registerer prometheus.Registerer // required
+	Logger     *slog.Logger          // nil: nothing is logged
+	Instance   string                // names this process to people; "": "svcd"
+	// Alone says that no other process can work on the store. What another process has left behind is then lost at once.
+	Alone bool
+	// Beat is how often a run shows at least that it is alive; 0: 5 s. After three times that it counts as lost. It is the
+	// same for all instances.
+	Beat     time.Duration
+	Parallel int // runs of one kind in one project that go at once, the others wait; 0: 4
+}
+
+// Runs are the runs of all databases of a store. They are safe for concurrent use.
+type Runs struct {
+	opts    Options
+	log     *slog.Logger
+	now     func() time.Time // as dates in the store are
+	metrics *metrics
+	work    sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	live     map[liveKey]*Live
+	places   map[placeKey]*place
+	prepared map[string]bool // databases whose indexes are there
+	seen     map[liveKey]sighting
+	pruned   map[string]time.Time // by database, by the monotonic clock
+}
+
+type liveKey struct{ database, id string }
+
+type placeKey struct {
+	database string
+	kind     Kind
+}
+
+// place is where the runs of one kind in one database take turns.
+type place struct {
+	running chan struct{} // holds one for each run that goes
+	all     int           // runs that go or wait; under Runs.mu
+}
+
+// sighting is a state of another instance's run, and since when it has been like that for us.
+type sighting struct {
+	beat  int64
+	token string
+	since time.Time
+}
+
+// New makes the runs. Close ends them.
+func New(opts Options) (*Runs, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Instance == "" {
+		opts.Instance = "svcd"
+	}
+	if opts.Beat <= 0 {
+		opts.Beat = defaultBeat
+	}
+	if opts.Parallel <= 0 {
+		opts.Parallel = defaultParallel
+	}
+	m, err := newMetrics(opts.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Runs{
+		opts: opts, log: opts.Logger, metrics: m,
+		now:  func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) },
+		live: map[liveKey]*Live{}, places: map[placeKey]*place{}, prepared: map[string]bool{},
+		seen: map[liveKey]sighting{}, pruned: map[string]time.Time{},
+	}, nil
+}
+
+// Start records a run and does it in a goroutine of its own, which Close waits for. ctx is for recording it; the run has
+// its values, and does not end with it. Where too many wait it fails with ErrTooMany, and with ErrExists where there is
+// a run of the same id.
+func (rs *Runs) Start(ctx context.Context, spec Spec, do Func) (*Run, error) {
+	if err := rs.prepare(ctx, spec.Database); err != nil {
+		return nil, err
+	}
+	if spec.ID == "" {
+		spec.ID = bson.NewObjectIDFromTimestamp(rs.now()).Hex()
+	}
+	run := Run{
+		ID: spec.ID, Kind: spec.Kind, Name: spec.Name, Status: Queued, Trigger: spec.Trigger, Slot: spec.Slot.UTC(), By: spec.By,
+		Instance: rs.opts.Instance, Cancellable: spec.Cancellable, CreatedAt: rs.now(),
+	}
+	if spec.Slot.IsZero() {
+		run.Slot = time.Time{}
+	}
+	var err error
+	if run.Input, err = packable(spec.Input, maxInput); err != nil && !errors.Is(err, errTooLarge) {
+		return nil, err
+	}
+	l := &Live{
+		runs: rs, database: spec.Database, coll: rs.runsOf(spec.Database), token: rand.Text(), timeout: spec.Timeout, notify: spec.Ended,
+		run: run, changed: make(chan struct{}), stopped: make(chan struct{}), began: time.Now(),
+	}
+	l.renewed = l.began
+	if err := rs.enter(l); err != nil {
+		return nil, err
+	}
+	if err := rs.insert(ctx, spec, l); err != nil {
+		rs.leave(l)
+		return nil, err
+	}
+	started := l.snapshot()
+	go func() { // enter has counted it, and leave counts it off
+		defer rs.leave(l)
+		l.perform(context.WithoutCancel(ctx), do)
+	}()
+	return started, nil
+}
+
+// enter takes in a run that is about to be started. It runs at once if there is room, and otherwise waits.
+func (rs *Runs) enter(l *Live) error {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.closed {
+		return ErrStopping
+	}
+	if rs.live[liveKey{l.database, l.run.ID}] != nil {
+		return ErrExists
+	}
+	key := placeKey{l.database, l.run.Kind}
+	p := rs.places[key]
+	if p == nil {
+		p = &place{running: make(chan struct{}, rs.opts.Parallel)}
+		rs.places[key] = p
+	}
+	if p.all >= rs.opts.Parallel+maxWaiting {
+		return ErrTooMany
+	}
+	select {
+	case p.running <- struct{}{}:
+		l.running = true
+		l.run.Status, l.run.StartedAt = Running, l.run.CreatedAt
+	default:
+	}
+	p.all++
+	l.place = p
+	rs.live[liveKey{l.database, l.run.ID}] = l
+	rs.work.Add(1)
+	rs.metrics.active.WithLabelValues(string(l.run.Kind)).Inc()
+	return nil
+}
+
+// leave takes back what enter and the run itself took.
+func (rs *Runs) leave(l *Live) {
+	if l.running {
+		<-l.place.running
+	}
+	rs.mu.Lock()
+	l.place.all--
+	delete(rs.live, liveKey{l.database, l.run.ID})
+	rs.mu.Unlock()
+	rs.metrics.active.WithLabelValues(string(l.run.Kind)).Dec()
+	rs.work.Done()
+}
+
+func (rs *Runs) insert(ctx context.Context, spec Spec, l *Live) error {
+	doc, err := encode(&l.run, l.token)
+	if err != nil {
+		return err
+	}
+	op := store.Op{Kind: store.Insert, Doc: doc}
+	if spec.Claim == nil {
+		err = write(ctx, l.coll, op)
+	} else {
+		err = rs.opts.Store.Database(spec.Database).Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+			if err := spec.Claim(ctx, tx); err != nil {
+				return err
+			}
+			return write(ctx, tx.Collection(collectionName), op)
+		})
+	}
+	if _, taken := errors.AsType[*store.DuplicateKeyError](err); taken {
+		return ErrExists
+	}
+	return err
+}
+
+// Get reads a run, or gives ErrNotFound.
+func (rs *Runs) Get(ctx context.Context, database string, ref Ref) (*Run, error) {
+	if l := rs.here(database, ref); l != nil {
+		return l.snapshot(), nil
+	}
+	return rs.read(ctx, database, ref)
+}
+
+// here gives a run that this instance does, or nil.
+func (rs *Runs) here(database string, ref Ref) *Live {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	l := rs.live[liveKey{database, ref.ID}]
+	if l == nil || l.run.Kind != ref.Kind || l.run.Name != ref.Name { // these never change
+		return nil
+	}
+	return l
+}
+
+// Cancel asks a run to end. Who wants to know when it has, follows it.
+func (rs *Runs) Cancel(ctx context.Context, database string, ref Ref) error {
+	if l := rs.here(database, ref); l != nil {
+		return l.cancel()
+	}
+	run, err := rs.read(ctx, database, ref)
+	switch {
+	case err != nil:
+		return err
+	case !run.Status.Active():
+		return ErrEnded
+	case !run.Cancellable:
+		return ErrNotCancellable
+	}
+	err = write(ctx, rs.runsOf(database), store.Op{Kind: store.Update, ID: stringID(ref.ID), If: active(), Update: set(bson.D{{Key: "cancel", Value: true}})})
+	if errors.Is(err, store.ErrStale) {
+		return ErrEnded
+	}
+	return err
+}
+
+// Close starts no more runs, waits for those that there are until ctx ends, and then has them end.
+func (rs *Runs) Close(ctx context.Context) {
+	rs.mu.Lock()
+	rs.closed = true
+	rs.mu.Unlock()
+	done := make(chan struct{})
+	go func() { rs.work.Wait(); close(done) }()
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	rs.mu.Lock()
+	left := len(rs.live)
+	for _, l := range rs.live {
+		l.stop(ErrStopping)
+	}
+	rs.mu.Unlock()
+	rs.log.WarnContext(ctx, "runs were cut off at the end of the grace time", "count", left)
+	timer := time.NewTimer(stopTime + rs.silence())
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		rs.log.ErrorContext(ctx, "runs don't end; they are left alone")
+	}
+}
+
+// prepare makes the indexes of a database's runs, once for each process.
+func (rs *Runs) prepare(ctx context.Context, database string) error {
+	rs.mu.Lock()
+	ready := rs.prepared[database]
+	rs.mu.Unlock()
+	if ready {
+		return nil
+	}
+	for _, index := range indexes() {
+		if err := rs.runsOf(database).CreateIndex(ctx, index); err != nil {
+			return fmt.Errorf("index of runs: %w", err)
+		}
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.prepared[database] = true
+	return nil
+}
+
+// silence is for how long a run may not be heard of.
+func (rs *Runs) silence() time.Duration { return silentBeats * rs.opts.Beat }
+
+func (rs *Runs) runsOf(database string) store.Collection {
+	return rs.opts.Store.Database(database).Collection(collectionName)
+}
+
+func isLost(err error) bool {
+	return errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound)
+}

@@ -1,0 +1,209 @@
+package records
+
+import (
+	"context"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
+)
+
+// maxScriptDocs is how many records the service's own find gives at most. More are refused, not cut.
+const maxScriptDocs = 10_000
+
+// serviceLimits bound the queries of scripts that run as the service: what protects from callers does not apply.
+var serviceLimits = query.Limits{ //nolint:gochecknoglobals // never written
+	DefaultLimit: maxScriptDocs, MaxLimit: maxScriptDocs, MaxOffset: 1 << 30,
+	MaxFilterBytes: 1 << 20, MaxFilterDepth: document.MaxDepth, MaxFilterClauses: 10_000, MaxInValues: 10_000, MaxSortFields: 16, Regex: "any",
+}
+
+var errTooMany = errs.New(errs.Limit, "too_many_records", "the filter matches more than %d records, or more than 32 MiB of them: give a limit, and go on with offset", maxScriptDocs)
+
+// whereOf reads a script's filter.
+func whereOf(v any) (query.Where, error) {
+	d, err := objectIn(v, "a filter")
+	if err != nil || len(d) == 0 {
+		return query.Where{}, err
+	}
+	raw, err := document.Marshal(d)
+	return query.Where{Filter: d, Bytes: len(raw)}, err
+}
+
+// findParams reads the options of a find.
+func findParams(filter, options any) (query.Params, error) {
+	where, err := whereOf(filter)
+	if err != nil {
+		return query.Params{}, err
+	}
+	p := query.Params{Where: where}
+	d, err := objectIn(options, "the options")
+	for _, e := range d {
+		if err != nil {
+			break
+		}
+		switch e.Key {
+		case "sort":
+			p.Sort, err = words(e)
+		case "select":
+			p.Select, err = words(e)
+		case "limit":
+			var n int64
+			n, err = count(e)
+			p.Limit = &n
+		case "offset":
+			p.Offset, err = count(e)
+		default:
+			err = errs.New(errs.Invalid, codeBadArgument, "unknown option %s; there are sort, limit, offset and select", e.Key)
+		}
+	}
+	return p, err
+}
+
+// words joins a list of paths, as a query parameter has it.
+func words(e bson.E) (string, error) {
+	switch v := e.Value.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	case bson.A:
+		out := make([]string, len(v))
+		for i, item := range v {
+			text, ok := item.(string)
+			if !ok {
+				return "", errs.New(errs.Invalid, codeBadArgument, "%s must be a string, or a list of strings", e.Key)
+			}
+			out[i] = text
+		}
+		return strings.Join(out, ","), nil
+	}
+	return "", errs.New(errs.Invalid, codeBadArgument, "%s must be a string, or a list of strings", e.Key)
+}
+
+func count(e bson.E) (int64, error) {
+	n, ok := wholeNumber(e.Value)
+	if !ok || n < 0 {
+		return 0, errs.New(errs.Invalid, codeBadArgument, "%s must be a whole number that is not negative", e.Key)
+	}
+	return n, nil
+}
+
+func (t target) find(ctx context.Context, filter, options any) (any, error) {
+	p, err := findParams(filter, options)
+	if err != nil {
+		return nil, err
+	}
+	items, err := t.list(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := make(bson.A, len(items))
+	for i := range items {
+		out[i] = items[i].visible()
+	}
+	return out, nil
+}
+
+// list reads records: through all that a caller goes through for asUser, else as they are stored.
+func (t target) list(ctx context.Context, p query.Params) ([]Record, error) {
+	if t.asUser {
+		if p.Limit == nil {
+			limit := int64(t.call.Collection.Limits.List.MaxLimit)
+			p.Limit = &limit
+		}
+		page, err := t.s.List(ctx, t.call, p)
+		if err != nil {
+			return nil, err
+		}
+		return page.Items, nil
+	}
+	r := query.Resolver{Tree: t.call.Collection.Tree, Limits: serviceLimits}
+	q, err := r.Query(p, t.call.Collection.DefaultSort)
+	if err != nil {
+		return nil, err
+	}
+	sel, err := r.Select(p.Select)
+	if err != nil {
+		return nil, err
+	}
+	view, err := sel.View(nil)
+	if err != nil {
+		return nil, err
+	}
+	page, err := t.s.readPage(ctx, t.call, q, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case page.HasMore && p.Limit == nil, page.HasMore && int64(len(page.Items)) < *p.Limit:
+		return nil, errTooMany
+	}
+	for i := range page.Items {
+		page.Items[i].view = view
+	}
+	return page.Items, nil
+}
+
+func (t target) findOne(ctx context.Context, where, options any) (any, error) {
+	id, byID := idIn(where)
+	if !byID {
+		if where == nil {
+			return nil, errNoWhere
+		}
+		p, err := findParams(where, options)
+		if err != nil {
+			return nil, err
+		}
+		one := int64(1)
+		p.Limit = &one
+		items, err := t.list(ctx, p)
+		if err != nil || len(items) == 0 {
+			return nil, err
+		}
+		return items[0].visible(), nil
+	}
+	if t.asUser {
+		rec, err := t.s.Get(ctx, t.call, id, GetParams{})
+		switch {
+		case isAbsent(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		return rec.visible(), nil
+	}
+	oid, err := document.ParseID(id)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := t.s.readOne(ctx, t.call, access.Grant{}, oid)
+	switch {
+	case isAbsent(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return raw, nil
+}
+
+func (t target) count(ctx context.Context, filter any) (any, error) {
+	where, err := whereOf(filter)
+	if err != nil {
+		return nil, err
+	}
+	if t.asUser {
+		return t.s.Count(ctx, t.call, where)
+	}
+	f, err := query.Resolver{Tree: t.call.Collection.Tree, Limits: serviceLimits}.Filter(where)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := withDeadline(ctx, t.call)
+	defer cancel()
+	n, err := t.s.collection(ctx, t.call).Count(ctx, mql.And(f), 0)
+	return n, storeError(ctx, err)
+}

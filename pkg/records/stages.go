@@ -1,0 +1,373 @@
+package records
+
+import (
+	"context"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// has says whether a stage has hooks that run in this call: a bulk write runs those of single writes only if the
+// collection asks for it.
+func (c *Call) has(stage string) bool {
+	if len(c.Collection.Hooks[stage]) == 0 {
+		return false
+	}
+	return !c.bulk || c.Collection.Bulk.EachHooks || strings.Contains(stage, ".bulk")
+}
+
+// run runs the hooks of a stage, whose operation is one with method m. w is the write that they are part of; nil: none.
+func (s *Service) run(ctx context.Context, c *Call, m access.Method, stage string, members hooks.Members, w *writing) (hooks.Outcome, error) {
+	return s.hooks.Run(ctx, s.operation(c, m), stage, members, func(file string) script.Host { return s.host(c, file, w) })
+}
+
+// object takes an object from what a hook gave back.
+func (s *Service) object(ctx context.Context, c *Call, m access.Method, stage string, v any) (bson.D, error) {
+	d, ok := v.(bson.D)
+	if !ok {
+		return nil, s.hooks.Bad(ctx, s.operation(c, m), stage, "what the hook gives back must be an object")
+	}
+	return d, nil
+}
+
+// bind runs the stage that sees the body. What scripts put into it is theirs, not the caller's: no guard looks at it.
+func (s *Service) bind(ctx context.Context, c *Call, m access.Method, stage string, body bson.D, previous bson.Raw) (next bson.D, changed bool, err error) {
+	if !c.has(stage) {
+		return body, false, nil
+	}
+	members := hooks.Members{"data": body}
+	if previous != nil {
+		members["id"], members["previous"] = idOf(previous).Hex(), previous
+	}
+	out, err := s.run(ctx, c, m, stage, members, nil)
+	if err != nil || !out.Changed["data"] {
+		return body, false, err
+	}
+	next, err = s.object(ctx, c, m, stage, members["data"])
+	return next, true, err
+}
+
+// judge carries out the rules that need the store or a script.
+func (s *Service) judge(ctx context.Context, c *Call, m access.Method, doc bson.D, check *fieldtype.Check) error {
+	if err := s.checkForeign(ctx, c, check); err != nil {
+		return err
+	}
+	for _, d := range check.Deferred {
+		validator := c.Collection.Validators[d.Field.Path]
+		switch {
+		case d.Rule.Name != "script":
+			continue
+		case validator == nil:
+			return errs.New(errs.Internal, "internal", "internal error")
+		}
+		message, err := s.hooks.Validate(ctx, s.operation(c, m), validator, d.Path, d.Value, doc)
+		if err != nil {
+			return err
+		}
+		if message != "" {
+			check.Problems = append(check.Problems, errs.FieldError{Path: d.Path, Rule: "script", Message: message})
+		}
+	}
+	return nil
+}
+
+// validate runs the stage that looks for more problems, once nothing else has found any.
+func (s *Service) validate(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, doc, previous bson.Raw) error {
+	if !c.has(stage) {
+		return nil
+	}
+	members := hooks.Members{"doc": doc}
+	if previous != nil {
+		members["id"], members["previous"] = idOf(doc).Hex(), previous
+	}
+	out, err := s.run(ctx, c, m, stage, members, nil)
+	if err != nil || len(out.Problems) == 0 {
+		return err
+	}
+	return errs.Validation(withoutHidden(g, out.Problems))
+}
+
+// writeStages are the stages within a write.
+type writeStages struct{ one, bulk string }
+
+func stagesOf(kind store.OpKind) writeStages {
+	switch kind {
+	case store.Insert:
+		return writeStages{"post.create", "post.bulkCreate"}
+	case store.Delete:
+		return writeStages{"delete.delete", "delete.bulkDelete"}
+	default:
+		return writeStages{"put.update", "put.bulkUpdate"}
+	}
+}
+
+func methodOf(kind store.OpKind) access.Method {
+	switch kind {
+	case store.Insert:
+		return access.Post
+	case store.Delete:
+		return access.Delete
+	default:
+		return access.Put
+	}
+}
+
+// lastLook runs the hooks of a single write within it, and gives the change as they leave it.
+func (s *Service) lastLook(c *Call, g access.Grant, ch change, w *writing) (change, error) {
+	stage, m := stagesOf(ch.Kind).one, methodOf(ch.Kind)
+	if !c.has(stage) {
+		return ch, nil
+	}
+	doc := ch.Doc
+	if ch.Kind == store.Delete {
+		doc = ch.before
+	}
+	members := hooks.Members{"doc": doc}
+	if ch.before != nil {
+		members["id"] = idOf(ch.before).Hex()
+	}
+	if ch.Kind == store.Replace {
+		members["previous"] = ch.before
+	}
+	ctx := w.context()
+	out, err := s.run(ctx, c, m, stage, members, w)
+	if err != nil || !out.Changed["doc"] {
+		return ch, err
+	}
+	ch.Doc, err = s.again(w.context(), c, g, m, stage, ch.Doc, members["doc"])
+	return ch, err
+}
+
+// lastLookAtAll runs the hooks of a bulk write on all of its changes, in place.
+func (s *Service) lastLookAtAll(ctx context.Context, c *Call, g access.Grant, changes []change, w *writing) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	kind := changes[0].Kind
+	stage, m := stagesOf(kind).bulk, methodOf(kind)
+	if !c.has(stage) {
+		return nil
+	}
+	docs, previous := make([]bson.Raw, len(changes)), make([]bson.Raw, len(changes))
+	for i, ch := range changes {
+		docs[i], previous[i] = ch.Doc, ch.before
+		if kind == store.Delete {
+			docs[i] = ch.before
+		}
+	}
+	members := hooks.Members{"docs": docs}
+	if kind == store.Replace {
+		members["previous"] = previous
+	}
+	out, err := s.run(ctx, c, m, stage, members, w)
+	if err != nil || !out.Changed["docs"] {
+		return err
+	}
+	list, ok := members["docs"].(bson.A)
+	if !ok || len(list) != len(changes) {
+		return s.hooks.Bad(ctx, s.operation(c, m), stage, "docs must stay a list of as many records")
+	}
+	if w != nil {
+		ctx = w.context()
+	}
+	for i := range changes {
+		if changes[i].Doc, err = s.again(ctx, c, g, m, stage, docs[i], list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again checks a record that a hook has changed as if it were new: types, rules, and the filter of the caller's right.
+// What the service sets stays as it is, and so does every field that the hook did not change.
+func (s *Service) again(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, was bson.Raw, v any) (bson.Raw, error) {
+	d, err := s.object(ctx, c, m, stage, v)
+	if err != nil {
+		return nil, err
+	}
+	before, err := document.Unmarshal(was)
+	if err != nil {
+		return nil, errs.Wrap(err, "decode a record")
+	}
+	system, own := fieldtype.SplitSystem(before)
+	_, d = fieldtype.SplitSystem(d)
+	touched := differences(own, d)
+	if len(touched) == 0 {
+		return was, nil
+	}
+	check := &fieldtype.Check{Now: s.now()}
+	next := c.Collection.Tree.Check(d, check)
+	if err := s.judge(ctx, c, m, next, check); err != nil {
+		return nil, err
+	}
+	if problems := relevant(access.Grant{}, check.Problems, touched); len(problems) > 0 {
+		g.Hidden = neverNamed(g)
+		return nil, errs.Validation(withoutHidden(g, problems))
+	}
+	return admitted(g, whole(system, c.Collection.HiddenByEval.Behind(untouched(next, own, touched))))
+}
+
+// differences names the members in which two objects differ.
+func differences(a, b bson.D) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range b {
+		if v, ok := field(a, e.Key); !ok || !equalValues(v, e.Value) {
+			out[e.Key] = true
+		}
+	}
+	for _, e := range a {
+		if _, ok := field(b, e.Key); !ok {
+			out[e.Key] = true
+		}
+	}
+	return out
+}
+
+// handle asks the stage in place of an insert. done says that it has answered.
+func (s *Service) handle(ctx context.Context, c *Call, g access.Grant, raw bson.Raw) (w Written, done bool, err error) {
+	const stage = "post.handle"
+	if !c.has(stage) {
+		return Written{}, false, nil
+	}
+	members := hooks.Members{"doc": raw}
+	out, err := s.run(ctx, c, access.Post, stage, members, nil)
+	if err != nil || !out.Changed["result"] {
+		return Written{}, false, err
+	}
+	if read, ok := s.readGrant(ctx, c); ok {
+		g = read
+	}
+	rec, err := s.remade(ctx, c, access.Post, stage, members["result"], neverNamed(g))
+	if err != nil {
+		return Written{}, false, err
+	}
+	return Written{ID: rec.ID(), Record: rec}, true, nil
+}
+
+// answered runs a stage behind a write on what the caller is to get, which is masked again behind it. The write stands,
+// whatever the stage does: where it fails, the caller is told, and gets nothing that it might have taken out.
+func (s *Service) answered(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, w Written) Written {
+	if !c.has(stage) {
+		return w
+	}
+	id := bson.D{{Key: "id", Value: w.ID}}
+	members := hooks.Members{"id": w.ID, "result": id}
+	hidden := neverNamed(g)
+	rev := int64(0)
+	if w.Record != nil {
+		members["result"], hidden, rev = w.Record.visible(), w.Record.hidden, w.Record.rev
+	}
+	out, err := s.run(ctx, c, m, stage, members, nil)
+	if err == nil && !out.Changed["result"] {
+		return w
+	}
+	if err == nil {
+		w.Record, err = s.remade(ctx, c, m, stage, members["result"], hidden)
+	}
+	if err != nil {
+		return Written{ID: w.ID, Warning: warning(err)}
+	}
+	w.Record.rev = rev
+	return w
+}
+
+// eachAnswered runs the stage behind a single write for each record of a bulk write, whose answer has ids only.
+func (s *Service) eachAnswered(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, res BulkResult) BulkResult {
+	if !c.has(stage) {
+		return res
+	}
+	for i := range res.Items {
+		if it := &res.Items[i]; it.Err == nil {
+			w := s.answered(ctx, c, g, m, stage, Written{ID: it.ID})
+			it.Record, it.Warning = w.Record, w.Warning
+		}
+	}
+	return res
+}
+
+// bulkAnswered runs the stage behind a bulk write on its answer. Scripts can change what goes out of each item, and add
+// members to the whole; what became of each item is not theirs to say.
+func (s *Service) bulkAnswered(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, res BulkResult) BulkResult {
+	if !c.has(stage) {
+		return res
+	}
+	items := make(bson.A, len(res.Items))
+	for i, it := range res.Items {
+		item := bson.D{{Key: "id", Value: it.ID}}
+		if it.Err != nil {
+			item = append(item, bson.E{Key: "error", Value: errs.From(it.Err).Message})
+		} else if it.Record != nil {
+			item = append(item, bson.E{Key: "item", Value: it.Record.visible()})
+		}
+		items[i] = item
+	}
+	members := hooks.Members{"result": bson.D{{Key: "items", Value: items}}}
+	out, err := s.run(ctx, c, m, stage, members, nil)
+	if err == nil && !out.Changed["result"] {
+		return res
+	}
+	if err == nil {
+		err = s.takeBulk(ctx, c, g, m, stage, members["result"], &res)
+	}
+	if err != nil {
+		res.Warning = warning(err)
+		for i := range res.Items {
+			res.Items[i].Record = nil
+		}
+	}
+	return res
+}
+
+// takeBulk takes what a stage behind a bulk write made of its answer.
+func (s *Service) takeBulk(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, v any, res *BulkResult) error {
+	d, err := s.object(ctx, c, m, stage, v)
+	if err != nil {
+		return err
+	}
+	list, _ := field(d, "items")
+	items, ok := list.(bson.A)
+	if !ok || len(items) != len(res.Items) {
+		return s.hooks.Bad(ctx, s.operation(c, m), stage, "items must stay a list of as many")
+	}
+	for i, item := range items {
+		of, isObject := item.(bson.D)
+		own, there := field(of, "item")
+		if !isObject || !there || res.Items[i].Err != nil {
+			res.Items[i].Record = nil
+			continue
+		}
+		hidden, rev := neverNamed(g), int64(0)
+		if was := res.Items[i].Record; was != nil {
+			hidden, rev = was.hidden, was.rev
+		}
+		if res.Items[i].Record, err = s.remade(ctx, c, m, stage, own, hidden); err != nil {
+			return err
+		}
+		res.Items[i].Record.rev = rev
+	}
+	for _, e := range d {
+		switch e.Key {
+		case "items", "matched", "succeeded", "failed":
+		default:
+			res.Extra = append(res.Extra, e)
+		}
+	}
+	return nil
+}
+
+// warning says that a write stands although a script behind it failed.
+func warning(err error) string {
+	e := errs.From(err)
+	if e.Code == hooks.CodeThrown {
+		return "the change was made, but a script behind it gave an error: " + e.Message
+	}
+	return "the change was made, but a script behind it failed"
+}

@@ -1,0 +1,96 @@
+package script
+
+// glueFile begins the names of what is ours in stacks: no place in a script.
+const glueFile = "svc:"
+
+// The JavaScript sides of the modules. Each is an expression, a function of (call, native).
+const (
+	glueDB = `(function (call) {
+  const opener = (tx) => (name, options) => {
+    const target = { collection: String(name), asUser: !!(options && options.asUser) }
+    if (tx !== undefined) target.tx = tx
+    return {
+      find: (filter, options) => call('db.find', target, filter === undefined ? {} : filter, options),
+      findOne: (filter, options) => call('db.findOne', target, filter === undefined ? null : filter, options),
+      count: (filter) => call('db.count', target, filter === undefined ? {} : filter),
+      insert: (records) => call('db.insert', target, records),
+      update: (filter, change) => call('db.update', target, filter, change),
+      delete: (filter) => call('db.delete', target, filter),
+    }
+  }
+  return {
+    collection: opener(),
+    async transaction(work) {
+      for (let attempt = 1; ; attempt++) {
+        const tx = await call('db.begin')
+        try {
+          const result = await work({ collection: opener(tx) })
+          await call('db.commit', tx)
+          return result
+        } catch (e) {
+          await call('db.rollback', tx)
+          if (!e || e.code !== 'transaction_conflict' || attempt === 5) throw e
+        }
+      }
+    },
+  }
+})`
+
+	glueHTTP = `(function (call, native) {
+  return {
+    async fetch(url, options) {
+      const o = options || {}
+      const headers = {}
+      for (const name of Object.keys(o.headers || {})) headers[name.toLowerCase()] = String(o.headers[name])
+      let body = o.body
+      if (body !== undefined && body !== null && typeof body !== 'string' && !(body instanceof Uint8Array)) {
+        body = JSON.stringify(body)
+        if (!headers['content-type']) headers['content-type'] = 'application/json'
+      }
+      const answer = await call('http.fetch', { url: String(url), method: o.method, headers, body, timeout: o.timeout })
+      return {
+        status: answer.status,
+        ok: answer.status >= 200 && answer.status < 300,
+        url: answer.url,
+        headers: answer.headers,
+        bytes: () => answer.body,
+        text: () => native.text(answer.body),
+        json: () => JSON.parse(native.text(answer.body)),
+      }
+    },
+  }
+})`
+
+	glueCrypto = `(function (call, native) {
+  return {
+    hash: native.hash,
+    hmac: native.hmac,
+    uuid: native.uuid,
+    randomBytes: native.randomBytes,
+    timingSafeEqual: native.timingSafeEqual,
+  }
+})`
+
+	glueCache = `(function (call) {
+  return {
+    get: (key) => call('cache.get', String(key)),
+    set: (key, value, options) => call('cache.set', String(key), value === undefined ? null : value, options && options.ttl !== undefined ? options.ttl : null),
+    delete: (key) => call('cache.delete', String(key)),
+  }
+})`
+
+	glueFiles = `(function (call, native) {
+  return {
+    read: (path) => call('files.read', String(path)),
+    readText: async (path) => native.text(await call('files.read', String(path))),
+    readJSON: async (path) => JSON.parse(native.text(await call('files.read', String(path)))),
+    list: (path) => call('files.list', path === undefined ? '.' : String(path)),
+    exists: (path) => call('files.exists', String(path)),
+  }
+})`
+
+	glueEnv     = `(function (call, native) { return Object.freeze(native.env()) })`
+	glueConsole = `(function (call, native) { return native.console() })`
+	glueTimers  = `(function (call, native) { return native })`
+	glueValues  = `(function (call, native) { return native })`
+)

@@ -1,0 +1,300 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/dop251/goja"
+
+	"github.com/svcctl/svc/pkg/script/guard"
+)
+
+// maxCalls is how deep calls of a script may nest.
+const maxCalls = 1024
+
+// run is one run of a program in a runtime of its own. Its goroutine owns everything but stopping and the loop's queue.
+type run struct {
+	engine *Engine
+	call   *Call
+	ctx    context.Context //nolint:containedctx // the run is what lives as long as it
+	cancel context.CancelFunc
+	vm     *goja.Runtime
+	meter  *guard.Meter
+	loop   loop
+	why    atomic.Pointer[Reason] // set: the run has to stop
+	lane   atomic.Int32           // where its place is
+
+	holds    atomic.Bool   // it has a place in a lane
+	began    time.Time     // computing, since it last got its place
+	computed time.Duration // before that
+	queued   time.Duration // for a place, after it began
+	watched  watched       // by the watchdog, whose lock is for it
+
+	lines, logged, unsaid int // of the log: lines, their bytes, and lines left out
+
+	native     *goja.Object // the functions of natives.go
+	prototypes [classes]*goja.Object
+	thrown     map[*goja.Object]bool  // errors that ctx.error made
+	causes     map[*goja.Object]error // errors of Host calls
+
+	done   chan struct{}
+	result Result
+	err    error
+}
+
+func newRun(ctx context.Context, e *Engine, c *Call) *run {
+	r := &run{engine: e, call: c, vm: goja.New(), done: make(chan struct{})}
+	r.meter = guard.Attach(r.vm)
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.loop.init()
+	return r
+}
+
+// stop makes the run end with this reason. Only the first counts. Any goroutine may call it.
+func (r *run) stop(why Reason) {
+	if r.why.CompareAndSwap(nil, &why) {
+		r.meter.Stop()
+		r.cancel()
+	}
+}
+
+func (r *run) reason() Reason {
+	if why := r.why.Load(); why != nil {
+		return *why
+	}
+	return Canceled
+}
+
+// stopped is the error of a run that has to stop.
+func (r *run) stopped() error {
+	if r.why.Load() != nil {
+		return &goja.InterruptedError{}
+	}
+	return nil
+}
+
+// main is the goroutine of the run.
+func (r *run) main() {
+	defer close(r.done)
+	defer r.cancel()
+	defer r.end()
+	defer func() {
+		if x := recover(); x != nil {
+			r.err = r.panicked(x)
+			r.cancel()
+			r.loop.finish(r)
+		}
+	}()
+	defer r.sayRest()
+	result, err := r.program()
+	if err != nil {
+		r.err = r.explain(err)
+		r.cancel() // what it has asked for meanwhile is given up
+	}
+	r.loop.finish(r)
+	if err == nil {
+		r.result = result
+	}
+}
+
+// firstLane is the lane that the run begins in.
+func (r *run) firstLane() int {
+	which := r.call.Program.record.lane()
+	r.lane.Store(int32(which)) //nolint:gosec // one of two
+	return which
+}
+
+// computing notes that the run has its place.
+func (r *run) computing() {
+	r.began = time.Now()
+	r.holds.Store(true)
+	r.engine.watchdog.watch(r)
+}
+
+// pause gives the place up, while the run waits or when it ends.
+func (r *run) pause() {
+	if r.began.IsZero() {
+		return
+	}
+	r.computed += time.Since(r.began)
+	r.began = time.Time{}
+	r.engine.watchdog.rest(r)
+	r.leavePlace()
+}
+
+// end is the last thing that a run does.
+func (r *run) end() {
+	r.pause()
+	r.engine.watchdog.leave(r)
+}
+
+// leavePlace gives the place back, if there is one still.
+func (r *run) leavePlace() {
+	if r.holds.CompareAndSwap(true, false) {
+		r.engine.lanes.release(int(r.lane.Load()))
+	}
+}
+
+// resume waits for a place again.
+func (r *run) resume() error {
+	asked := time.Now()
+	defer func() { r.queued += time.Since(asked) }()
+	if ok, _ := r.engine.lanes.acquire(r.ctx, r.call.Project, int(r.lane.Load()), false); !ok {
+		return &goja.InterruptedError{}
+	}
+	r.computing()
+	return nil
+}
+
+// panicked turns a panic into the failure it stands for.
+func (r *run) panicked(x any) error {
+	if err, ok := x.(error); ok {
+		if _, ok := errors.AsType[*goja.InterruptedError](err); ok {
+			return r.explain(err)
+		}
+		if _, ok := errors.AsType[*goja.StackOverflowError](err); ok {
+			return r.explain(err)
+		}
+		if _, ok := errors.AsType[*goja.Exception](err); ok {
+			return r.explain(err)
+		}
+	}
+	f := r.failure(Panic, fmt.Sprint(x))
+	f.Stack = string(debug.Stack())
+	return f
+}
+
+// program runs the script from its first line to its result.
+func (r *run) program() (Result, error) {
+	r.vm.SetMaxCallStackSize(maxCalls)
+	r.vm.SetTimeSource(r.engine.now)
+	if err := r.makeUsed(); err != nil {
+		return Result{}, err
+	}
+	if err := r.globals(); err != nil {
+		return Result{}, err
+	}
+	f, err := r.load()
+	if err != nil {
+		return Result{}, err
+	}
+	if r.call.Each != nil {
+		return r.each(f)
+	}
+	ctx := r.newContext(nil)
+	v, err := r.callFunction(f, ctx.object)
+	if err != nil {
+		return Result{}, err
+	}
+	return r.collect(v, ctx)
+}
+
+// load runs the top level of the program and gives its function.
+func (r *run) load() (goja.Callable, error) {
+	v, err := r.vm.RunProgram(r.call.Program.code)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := goja.AssertFunction(v)
+	if !ok {
+		return nil, errors.New("the compiled program is damaged")
+	}
+	if r.call.Program.expr {
+		return f, nil
+	}
+	module, exports := r.vm.NewObject(), r.vm.NewObject()
+	if err := module.Set("exports", exports); err != nil {
+		return nil, err
+	}
+	require := goja.Undefined()
+	if r.call.Program.uses&usesRequire != 0 {
+		require = r.vm.ToValue(r.require)
+	}
+	if _, err := f(goja.Undefined(), module, exports, require); err != nil {
+		return nil, err
+	}
+	var exported goja.Value
+	if ex := r.vm.Try(func() {
+		exported = module.Get("exports")
+		if obj, ok := exported.(*goja.Object); ok {
+			if _, callable := goja.AssertFunction(exported); !callable {
+				exported = obj.Get("default")
+			}
+		}
+	}); ex != nil {
+		return nil, ex
+	}
+	f, ok = goja.AssertFunction(exported)
+	if !ok {
+		return nil, errors.New("the script exports no function: write module.exports = (ctx) => { … } or export default")
+	}
+	return f, nil
+}
+
+// require is what is left of require calls that the bundle did not take in.
+func (r *run) require(call goja.FunctionCall) goja.Value {
+	panic(r.vm.NewTypeError("require takes a path that is written out, such as './x': got " + shorten(call.Argument(0).String())))
+}
+
+// callFunction calls the program's function and awaits its result.
+func (r *run) callFunction(f goja.Callable, ctx goja.Value) (goja.Value, error) {
+	args := make([]goja.Value, 0, len(r.call.Args)+1)
+	for _, a := range r.call.Args {
+		args = append(args, r.js(a))
+	}
+	v, err := f(goja.Undefined(), append(args, ctx)...)
+	if err != nil {
+		return nil, err
+	}
+	return r.await(v)
+}
+
+func (r *run) each(f goja.Callable) (Result, error) {
+	result := Result{Values: make([]any, 0, len(r.call.Each))}
+	o := &out{r: r, left: r.call.Limits.MaxResult}
+	for _, members := range r.call.Each {
+		v, err := r.callFunction(f, r.newContext(members).object)
+		if err != nil {
+			return Result{}, err
+		}
+		var value any
+		if err := r.guarded(func() error {
+			value, _, err = o.value(v, nil, false, 0)
+			return err
+		}); err != nil {
+			return Result{}, err
+		}
+		result.Values = append(result.Values, value)
+	}
+	return result, nil
+}
+
+// collect converts what the script gives back.
+func (r *run) collect(v goja.Value, ctx *contextObject) (Result, error) {
+	result := Result{Returned: !goja.IsUndefined(v)}
+	o := &out{r: r, left: r.call.Limits.MaxResult}
+	err := r.guarded(func() error {
+		var err error
+		o.filter = r.call.Filter
+		if result.Value, _, err = o.value(v, nil, false, 0); err != nil {
+			return fmt.Errorf("the returned value: %w", err)
+		}
+		o.filter = false
+		result.Out, err = ctx.collect(o)
+		return err
+	})
+	return result, err
+}
+
+// guarded runs what may run code of the script, such as a getter, outside a call.
+func (r *run) guarded(f func() error) error {
+	var err error
+	if ex := r.vm.Try(func() { err = f() }); ex != nil {
+		return ex
+	}
+	return err
+}
