@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 )
 
 // Reader reads one consistent state of a collection per call.
@@ -23,6 +24,18 @@ type Reader interface {
 	Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error)
 	// Explain tells how Find would run q, by running it.
 	Explain(ctx context.Context, q Query) (Explanation, error)
+
+	// Aggregate calls fn for each result of p, in order, and stops at the first error of fn, which it returns. All that
+	// p reads, of other collections of the database, too, is one state. The result is valid only during the call: copy
+	// what outlives it. fn must not call the store's writers.
+	//
+	// Collections that do not exist are empty. If p can't be computed for a document, that is errs.Invalid (code
+	// "expression_failed" or "pipeline_failed") with the document.ServerCode of a MongoDB server among its causes; too
+	// much memory is pipeline.ErrMemory. Both end a transaction. What o does not allow is errs.Limit (code
+	// "too_many_results").
+	Aggregate(ctx context.Context, p *pipeline.Pipeline, o AggregateOptions, fn func(doc bson.Raw) error) error
+	// ExplainAggregate tells how Aggregate would run p, by running it.
+	ExplainAggregate(ctx context.Context, p *pipeline.Pipeline, o AggregateOptions) (AggregateExplanation, error)
 }
 
 // Query says which documents Find returns, in which order.

@@ -23,6 +23,21 @@ const (
 	codeUnknownField  document.ServerCode = 40415
 )
 
+// Errors of a run that are the same in every store.
+var (
+	ErrMemory = errs.New(errs.Limit, "aggregation_too_large",
+		"the aggregation needs too much memory: filter with $match and choose fields with $project first, or index what it sorts by").
+		With(codeMemory)
+	ErrResultSize = errs.New(errs.Limit, "result_too_large", "a document of the aggregation has more than 16 MiB: make less of one document").
+			With(codeTooLarge)
+)
+
+// Failure is the error of a pipeline that a server can't run on the documents there are, where nothing but the server's
+// code is known of why.
+func Failure(code document.ServerCode) error {
+	return fail(code, "the aggregation can't be computed for all documents: check the types of the fields that its expressions use")
+}
+
 // bad is the error of a pipeline that does not compile; code is a MongoDB server's.
 func bad(code document.ServerCode, format string, args ...any) error {
 	return refusal("bad_pipeline", code, format, args)

@@ -33,28 +33,34 @@ type Budget struct {
 	_           struct{}       // by name only
 }
 
+// DefaultMemory is how much stages may hold together where a Budget says nothing.
+const DefaultMemory = 100 << 20
+
 const (
-	defaultMemory = 100 << 20
-	docsPerCheck  = 128
-	keptBuffer    = 1 << 20 // bytes; a larger buffer is not kept for the next document
+	docsPerCheck = 128
+	keptBuffer   = 1 << 20 // bytes; a larger buffer is not kept for the next document
 )
 
 // Run runs the pipeline on src and calls fn for each result, which is valid only during the call. It ends with the first
-// error of fn. Too much memory is errs.Limit with code "aggregation_too_large", too many results are "too_many_results".
+// error of fn. Too much memory is ErrMemory, and what Budget.Bound refuses its errors.
 func (p *Pipeline) Run(ctx context.Context, src Source, b Budget, fn func(doc bson.Raw) error) error {
 	if b.Memory <= 0 {
-		b.Memory = defaultMemory
+		b.Memory = DefaultMemory
 	}
 	r := &run{ctx: ctx, src: src, shared: &shared{budget: b}}
 	r.env = r.newEnv(nil)
+	return r.pipe(p.chain, "", b.Bound(fn))
+}
+
+// Bound gives fn with the limits of results before it, for results that another engine makes, too.
+func (b Budget) Bound(fn func(doc bson.Raw) error) func(doc bson.Raw) error {
 	var bytes, results int64
-	return r.pipe(p.chain, "", func(doc bson.Raw) error {
+	return func(doc bson.Raw) error {
 		bytes += int64(len(doc))
 		results++
 		switch {
 		case len(doc) > document.MaxSize:
-			return errs.New(errs.Limit, "result_too_large", "a result of the aggregation has more than 16 MiB: make less of one document").
-				With(codeTooLarge)
+			return ErrResultSize
 		case b.Results > 0 && results > b.Results:
 			return errs.New(errs.Limit, "too_many_results", "the aggregation gives more than %d results: add a $limit", b.Results)
 		case b.ResultBytes > 0 && bytes > b.ResultBytes:
@@ -62,7 +68,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, b Budget, fn func(doc bs
 				b.ResultBytes)
 		}
 		return fn(doc)
-	})
+	}
 }
 
 // sink is a part of a run that takes documents.
@@ -151,9 +157,7 @@ func (r *run) give(to sink, doc bson.Raw) error {
 // hold counts memory that a stage keeps; release gives it back.
 func (r *run) hold(bytes int) error {
 	if r.held += int64(bytes); r.held > r.budget.Memory {
-		return errs.New(errs.Limit, "aggregation_too_large",
-			"the aggregation needs more than %d MiB of memory: filter with $match and choose fields with $project first", r.budget.Memory>>20).
-			With(codeMemory)
+		return ErrMemory
 	}
 	return nil
 }

@@ -400,11 +400,15 @@ func (c *txCollection) Distinct(ctx context.Context, path string, filter *mql.Fi
 // explain runs a query on the snapshot, without the documents that the transaction wrote, and merges those that it
 // left in at their places.
 func (c *txCollection) explain(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) (store.Explanation, error) {
-	if len(c.docs) == 0 {
-		return c.st.find(ctx, q, fn)
-	}
 	if err := q.Check(); err != nil {
 		return store.Explanation{}, err
+	}
+	return c.merged(ctx, c.st, q, fn)
+}
+
+func (c *txCollection) merged(ctx context.Context, st *state, q store.Query, fn func(doc bson.Raw) error) (store.Explanation, error) {
+	if len(c.docs) == 0 {
+		return st.run(ctx, q, fn)
 	}
 	m := merge{q: q, fn: fn, skip: max(q.Skip, 0), own: c.matches(q)}
 	inner := q
@@ -412,7 +416,7 @@ func (c *txCollection) explain(ctx context.Context, q store.Query, fn func(doc b
 	if q.Limit > 0 { // as many may be needed, if all that the transaction wrote come first and are left out
 		inner.Limit = atMost(q.Limit, atMost(m.skip, int64(len(c.docs))))
 	}
-	e, err := c.st.find(ctx, inner, func(doc bson.Raw) error {
+	e, err := st.run(ctx, inner, func(doc bson.Raw) error {
 		if c.docs[string(idOf(doc))] != nil {
 			return nil
 		}

@@ -89,8 +89,16 @@ func (c *Collection) find(ctx context.Context, q store.Query, fn func(doc bson.R
 }
 
 func (st *state) find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) (_ store.Explanation, err error) {
-	if err := q.Check(); err != nil || st.coll == nil {
+	if err := q.Check(); err != nil {
 		return store.Explanation{}, err
+	}
+	return st.run(ctx, q, fn)
+}
+
+// run is find for a query that is right, as those of pipelines are.
+func (st *state) run(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) (_ store.Explanation, err error) {
+	if st.coll == nil {
+		return store.Explanation{}, nil
 	}
 	r, err := st.startRead(ctx, q)
 	if err != nil {
@@ -201,6 +209,8 @@ type read struct {
 	seen  *keySet // the _id of documents that came, if they may come again
 	skip  int64   // matches still to leave out
 
+	sortMemory int64 // bytes
+
 	keysRead, docsRead, returned int64
 	// A trial ends after so many keys (0: none); cut tells that it did.
 	maxKeys int64
@@ -217,7 +227,11 @@ type read struct {
 
 // newRead makes a read that has no plan yet. The caller closes it.
 func (st *state) newRead(ctx context.Context, q store.Query) *read {
-	return &read{ctx: ctx, coll: st.coll, query: q, filter: q.Filter, skip: max(q.Skip, 0), snap: st.snap}
+	r := &read{ctx: ctx, coll: st.coll, query: q, filter: q.Filter, skip: max(q.Skip, 0), snap: st.snap, sortMemory: maxSortMemory}
+	if st.sortMemory > 0 {
+		r.sortMemory = st.sortMemory
+	}
+	return r
 }
 
 // startRead chooses a plan. The caller closes the read.

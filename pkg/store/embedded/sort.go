@@ -71,7 +71,7 @@ func (s *sorter) collect() error {
 		} else {
 			s.holdFirst(doc)
 		}
-		if s.size > maxSortMemory {
+		if int64(s.size) > s.sortMemory {
 			return errSortMemory
 		}
 	}

@@ -15,6 +15,8 @@ type state struct {
 	indexes *indexSet   // those that are complete in snap
 	snap    *pebble.Snapshot
 	seen    seen // what is read here; only set if it is the collection as it is now
+
+	sortMemory int64 // bytes that a sort may hold; 0: maxSortMemory
 }
 
 // state gives the collection as it is now. The caller closes it.

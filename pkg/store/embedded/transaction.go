@@ -174,7 +174,9 @@ func (t *transaction) lose(against *transaction) error {
 }
 
 // Collection gives a handle on a collection within the transaction.
-func (t *transaction) Collection(name string) store.TxCollection {
+func (t *transaction) Collection(name string) store.TxCollection { return t.collection(name) }
+
+func (t *transaction) collection(name string) *txCollection {
 	if c := t.colls[name]; c != nil {
 		return c
 	}

@@ -29,24 +29,32 @@ func (c *collection) Explain(ctx context.Context, q store.Query) (ex store.Expla
 	if q.Project != nil && !projectsHere(q) {
 		find = append(find, bson.E{Key: "projection", Value: q.Project.Raw()})
 	}
+	reply, err := c.explain(ctx, find)
+	if err == nil {
+		readExplanation(reply, &ex)
+	}
+	return ex, err
+}
+
+// explain lets the server run a command and tell how.
+func (c *collection) explain(ctx context.Context, command bson.D) (reply bson.Raw, err error) {
 	err = c.database.collection(c.name, c.database.store.inSession).run(ctx, func(ctx context.Context) error {
-		var reply bson.Raw
-		err := c.database.store.again(ctx, func() (err error) {
-			reply, err = c.database.db.RunCommand(ctx, bson.D{{Key: "explain", Value: find}, {Key: "verbosity", Value: "executionStats"}}).Raw()
+		return c.database.store.again(ctx, func() (err error) {
+			reply, err = c.database.db.RunCommand(ctx, bson.D{{Key: "explain", Value: command}, {Key: "verbosity", Value: "executionStats"}}).Raw()
 			return err
 		}, isPassing)
-		if err != nil {
-			return err
-		}
-		ex.KeysExamined, _ = reply.Lookup("executionStats", "totalKeysExamined").AsInt64OK()
-		ex.DocsExamined, _ = reply.Lookup("executionStats", "totalDocsExamined").AsInt64OK()
-		ex.Returned, _ = reply.Lookup("executionStats", "nReturned").AsInt64OK()
-		if plan, ok := reply.Lookup("queryPlanner", "winningPlan").DocumentOK(); ok {
-			readPlan(plan, &ex)
-		}
-		return nil
 	})
-	return ex, err
+	return reply, err
+}
+
+// readExplanation reads what the server says of a query.
+func readExplanation(reply bson.Raw, ex *store.Explanation) {
+	ex.KeysExamined, _ = reply.Lookup("executionStats", "totalKeysExamined").AsInt64OK()
+	ex.DocsExamined, _ = reply.Lookup("executionStats", "totalDocsExamined").AsInt64OK()
+	ex.Returned, _ = reply.Lookup("executionStats", "nReturned").AsInt64OK()
+	if plan, ok := reply.Lookup("queryPlanner", "winningPlan").DocumentOK(); ok {
+		readPlan(plan, ex)
+	}
 }
 
 // readPlan walks the stages of a plan, which versions and deployments of the server nest differently, for
@@ -64,6 +72,9 @@ func readPlan(plan bson.Raw, ex *store.Explanation) {
 				useIndex(ex, "_id")
 			}
 		case "indexName":
+			if isJoin(plan) {
+				continue // of the other collection
+			}
 			name, _ := value.StringValueOK()
 			useIndex(ex, name)
 		default:

@@ -60,6 +60,8 @@ func hasIndexTrap(filter bson.Raw) bool {
 func isIndexTrap(e bson.RawElement) bool {
 	value := e.Value()
 	switch e.Key() {
+	case "$expr": // its comparisons mean the same with any index
+		return false
 	case "$gte", "$lte":
 		if value.Type == bson.TypeNull {
 			return true

@@ -97,16 +97,20 @@ func (c *collection) read(ctx context.Context, fn func(ctx context.Context) (fou
 		if c.view != nil && !c.view.had(c.name) {
 			return nil
 		}
-		found := false
-		err := c.database.store.again(ctx, func() (err error) {
-			found, err = fn(ctx)
-			return err
-		}, func(err error) bool { return !found && isPassing(err) })
+		found, err := c.readAgain(ctx, fn)
 		if err == nil && !found && c.view != nil {
 			return c.view.stillHas(ctx, c.name)
 		}
 		return err
 	})
+}
+
+func (c *collection) readAgain(ctx context.Context, fn func(ctx context.Context) (found bool, err error)) (found bool, err error) {
+	err = c.database.store.again(ctx, func() (err error) {
+		found, err = fn(ctx)
+		return err
+	}, func(err error) bool { return !found && isPassing(err) })
+	return found, err
 }
 
 // retrySnapshot repeats a read that met a collection or an index made so lately that the snapshot is older.

@@ -135,11 +135,16 @@ func (v *view) had(name string) bool {
 }
 
 // stillHas fails if a collection is not what it was: the server gives nothing of one that was dropped or renamed.
-func (v *view) stillHas(ctx context.Context, name string) error {
+func (v *view) stillHas(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
 	return v.database.store.inSession(ctx, func(ctx context.Context) error {
 		now, err := v.database.list(ctx)
-		if err == nil && now[name] != v.collections[name] {
-			return store.ErrViewExpired
+		for _, name := range names {
+			if err == nil && now[name] != v.collections[name] {
+				return store.ErrViewExpired
+			}
 		}
 		return err
 	})

@@ -30,6 +30,11 @@ func (f *fixture) calls(database string) []call {
 		{"Find", func(ctx context.Context) error { return f.Find(ctx, store.Query{}, find) }},
 		{"Count", func(ctx context.Context) error { _, err := f.Count(ctx, nil, 0); return err }},
 		{"Explain", func(ctx context.Context) error { _, err := f.Explain(ctx, store.Query{}); return err }},
+		{"Aggregate", func(ctx context.Context) error { return f.Aggregate(ctx, joining(), store.AggregateOptions{}, find) }},
+		{"ExplainAggregate", func(ctx context.Context) error {
+			_, err := f.ExplainAggregate(ctx, joining(), store.AggregateOptions{})
+			return err
+		}},
 		{"Write one", func(ctx context.Context) error {
 			_, err := f.Write(ctx, []store.Op{insert(`{"_id":7}`)}, false)
 			return err
@@ -90,6 +95,13 @@ func reads(of string, r store.Reader) []call {
 		{of + ".Count", func(ctx context.Context) error { _, err := r.Count(ctx, nil, 0); return err }},
 		{of + ".Distinct", func(ctx context.Context) error { _, err := r.Distinct(ctx, "a", nil); return err }},
 		{of + ".Explain", func(ctx context.Context) error { _, err := r.Explain(ctx, store.Query{}); return err }},
+		{of + ".Aggregate", func(ctx context.Context) error {
+			return r.Aggregate(ctx, joining(), store.AggregateOptions{}, func(bson.Raw) error { return nil })
+		}},
+		{of + ".ExplainAggregate", func(ctx context.Context) error {
+			_, err := r.ExplainAggregate(ctx, joining(), store.AggregateOptions{})
+			return err
+		}},
 	}
 }
 

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"paging", testPaging},
 		{"count", testCount},
 		{"explain", testExplain},
+		{"aggregate", testAggregate},
 		{"filters", testFilters},
 		{"random queries", testRandomQueries},
 		{"projections", testProjections},
