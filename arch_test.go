@@ -49,7 +49,7 @@ var layers = []layer{
 		"store/mongotest/startmongo": "store/mongotest",
 		"store/storetest":            "store mql mql/pipeline mql/mqltest errs",
 		"store/teststore":            "store store/embedded store/mongo store/mongotest",
-		"store/wire":                 "store mql document errs",
+		"store/wire":                 "store mql mql/pipeline document errs",
 		"store/storetest/differ":     "store mql mql/mqltest document errs",
 		"mql/mqltest":                "mql",
 	}},

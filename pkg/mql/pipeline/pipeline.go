@@ -7,11 +7,14 @@ import (
 
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/expr"
 )
 
 // Pipeline is a compiled aggregation. It is immutable and safe for concurrent use.
 type Pipeline struct {
 	chain       chain
+	let         []*expr.Expr
+	letSpec     bson.D
 	raw         []bson.Raw
 	collections []string
 }
@@ -29,6 +32,8 @@ const (
 type Options struct {
 	Stages    Stages
 	MaxStages int // of the pipeline and those in its stages together; 0: 1000, as servers have it
+	// Let binds variables, which expressions name with $$. Its values are expressions that read no document.
+	Let bson.D
 }
 
 const (
@@ -46,11 +51,15 @@ func Compile(stages bson.A, o Options) (*Pipeline, error) {
 	if _, err := document.MarshalValue(stages); err != nil { // what follows relies on that
 		return nil, coded(err, codeBadValue)
 	}
+	let, err := c.bindAll(o.Let)
+	if err != nil {
+		return nil, err
+	}
 	compiled, raw, err := c.pipeline(stages)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pipeline{chain: compiled, collections: c.collections}
+	p := &Pipeline{chain: compiled, let: let, letSpec: o.Let, collections: c.collections}
 	for _, stage := range raw {
 		doc, err := document.Marshal(stage)
 		if err != nil {
@@ -63,6 +72,9 @@ func Compile(stages bson.A, o Options) (*Pipeline, error) {
 
 // Raw gives the stages as a MongoDB server is sent them, made of what Compile understood. The caller must not change it.
 func (p *Pipeline) Raw() []bson.Raw { return p.raw }
+
+// Let gives what Options.Let was: a server is sent it beside Raw.
+func (p *Pipeline) Let() bson.D { return p.letSpec }
 
 // Collections gives the names of the collections that the pipeline reads besides its own, each once. The caller must not
 // change it.

@@ -48,7 +48,11 @@ func (p *Pipeline) Run(ctx context.Context, src Source, b Budget, fn func(doc bs
 		b.Memory = DefaultMemory
 	}
 	r := &run{ctx: ctx, src: src, shared: &shared{budget: b}}
-	r.env = r.newEnv(nil)
+	vars, err := r.bound(p.let)
+	if err != nil {
+		return err
+	}
+	r.env = r.newEnv(vars)
 	return r.pipe(p.chain, "", b.Bound(fn))
 }
 

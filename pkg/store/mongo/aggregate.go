@@ -26,7 +26,7 @@ func (c *collection) Aggregate(ctx context.Context, p *pipeline.Pipeline, o stor
 	bounded := o.Budget().Bound(fn)
 	err := c.readAll(ctx, p, func(ctx context.Context) (found bool, err error) {
 		cursor, err := retrySnapshot(ctx, func() (*mongo.Cursor, error) {
-			return c.existing().Aggregate(ctx, rawPipeline(p), aggregateOptions(ctx))
+			return c.existing().Aggregate(ctx, rawPipeline(p), aggregateOptions(ctx, p))
 		})
 		if err != nil {
 			return false, err
@@ -69,8 +69,11 @@ func (c *collection) existing() *mongo.Collection {
 	return c.snapshot
 }
 
-func aggregateOptions(ctx context.Context) *options.AggregateOptionsBuilder {
+func aggregateOptions(ctx context.Context, p *pipeline.Pipeline) *options.AggregateOptionsBuilder {
 	opts := options.Aggregate().SetAllowDiskUse(false).SetBatchSize(maxBatch)
+	if let := p.Let(); len(let) > 0 {
+		opts.SetLet(let)
+	}
 	if ms := millisLeft(ctx); ms > 0 {
 		// The driver leaves it out where it gives a cursor. The end of ctx kills the session, but that may not get through.
 		opts.SetCustom(bson.M{"maxTimeMS": ms}) //nolint:staticcheck // there is no other way

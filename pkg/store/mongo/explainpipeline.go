@@ -17,12 +17,16 @@ func (c *collection) ExplainAggregate(
 	if err := store.CheckPipeline(p); err != nil {
 		return ex, err
 	}
-	reply, err := c.explain(ctx, bson.D{
+	command := bson.D{
 		{Key: "aggregate", Value: c.name},
 		{Key: "pipeline", Value: rawPipeline(p)},
 		{Key: "cursor", Value: bson.D{}},
 		{Key: "allowDiskUse", Value: false},
-	})
+	}
+	if let := p.Let(); len(let) > 0 {
+		command = append(command, bson.E{Key: "let", Value: let})
+	}
+	reply, err := c.explain(ctx, command)
 	if err != nil {
 		free := *c
 		free.tx = nil // the server was not asked in it

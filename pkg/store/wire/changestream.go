@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
-	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -22,8 +22,9 @@ const eventsAhead = 64
 // stream is the source of a change stream: a Watch in a goroutine of its own.
 type stream struct {
 	database   string
-	collection string // "": all
-	stages     []func(event bson.Raw) (bson.Raw, error)
+	collection string             // "": all
+	stages     *pipeline.Pipeline // that events go through; nil: none
+	now        func() time.Time
 
 	cancel  context.CancelFunc
 	closing <-chan struct{} // nobody waits any more
@@ -59,11 +60,11 @@ func (k *call) openStream(name string, options bson.Raw, stages []bson.Raw, size
 	} else if err := k.server.checkCollection(name); err != nil {
 		return nil, err
 	}
-	s := &stream{database: k.db, collection: name, events: make(chan streamed, eventsAhead)}
+	s := &stream{database: k.db, collection: name, now: k.server.opts.Now, events: make(chan streamed, eventsAhead)}
 	if s.at, err = k.streamStart(db, options); err != nil {
 		return nil, err
 	}
-	if s.stages, err = compileStages(stages); err != nil {
+	if s.stages, err = k.compileStages(stages); err != nil {
 		return nil, err
 	}
 	s.start(k.server, db)
@@ -177,15 +178,29 @@ func (s *stream) pass(ctx context.Context, d bson.D, at store.Position) error {
 	if err != nil {
 		return err
 	}
-	for _, stage := range s.stages {
-		if doc, err = stage(doc); err != nil {
+	if s.stages != nil {
+		if doc, err = s.staged(ctx, doc); err != nil {
 			return err
-		}
-		if doc == nil {
-			return s.send(ctx, streamed{at: slices.Clone(at)})
 		}
 	}
 	return s.send(ctx, streamed{doc: doc, at: slices.Clone(at)})
+}
+
+// staged gives what the stages make of an event; nil if they leave nothing. Its _id stays as it is, for a client resumes by it.
+func (s *stream) staged(ctx context.Context, event bson.Raw) (made bson.Raw, err error) {
+	err = s.stages.Run(ctx, documents{event}, pipeline.Budget{Now: s.now()}, func(doc bson.Raw) error {
+		made = slices.Clone(doc)
+		return nil
+	})
+	if err != nil || made == nil {
+		return nil, err
+	}
+	before, _ := document.Field(event, "_id")
+	if after, ok := document.Field(made, "_id"); !ok || !before.Equal(after) {
+		return nil, fail(codeChangeStreamFatal, "Encountered an event whose _id field, which contains the resume token, was modified by the pipeline. "+
+			"Modifying the _id field of an event makes it impossible to resume the stream from that point.")
+	}
+	return made, nil
 }
 
 func eventHead(e store.Event, kind string) bson.D {
@@ -235,7 +250,11 @@ func (s *stream) fill(ctx context.Context, b *batch, wait time.Duration) (done b
 		case ended && errors.Is(s.err, errInvalidated):
 			return true, nil
 		case ended:
-			return true, failureOf(s.err).labeled(labelResumable)
+			f := failureOf(s.err)
+			if f.code != codeChangeStreamFatal {
+				f = f.labeled(labelResumable)
+			}
+			return true, f
 		case !ok:
 			return false, ctx.Err()
 		}
@@ -274,61 +293,27 @@ func (s *stream) next(ctx context.Context, wait bool, expired <-chan time.Time) 
 
 func (s *stream) close() { s.cancel() }
 
-// compileStages makes the stages behind a $changeStream runnable.
-func compileStages(stages []bson.Raw) (compiled []func(bson.Raw) (bson.Raw, error), err error) {
-	for _, stage := range stages {
-		fn, err := compileStage(stage)
-		if err != nil {
-			return nil, err
-		}
-		compiled = append(compiled, fn)
+// compileStages makes the stages behind a $changeStream runnable. nil: there are none.
+func (k *call) compileStages(stages []bson.Raw) (*pipeline.Pipeline, error) {
+	if len(stages) == 0 {
+		return nil, nil
 	}
-	return compiled, nil
-}
-
-func compileStage(stage bson.Raw) (func(bson.Raw) (bson.Raw, error), error) {
-	e, err := stage.IndexErr(0)
-	if err != nil {
-		return nil, fail(codeUnknownStage, "A pipeline stage specification object must contain exactly one field.")
-	}
-	value, _ := e.Value().DocumentOK()
-	switch e.Key() {
-	case "$match":
-		filter, err := compileFilter(value)
-		return func(event bson.Raw) (bson.Raw, error) {
-			if !filter.Match(event) {
-				return nil, nil
-			}
-			return event, nil
-		}, err
-	case "$project":
-		return projecting(compileProjection(value))
-	case "$unset":
-		var d bson.D
-		if name, ok := e.Value().StringValueOK(); ok {
-			d = append(d, bson.E{Key: name, Value: false})
-		} else if e.Value().Type == bson.TypeArray {
-			for it := document.NewIter(e.Value().Value); it.Next(); {
-				name, _ := it.Value().StringValueOK()
-				d = append(d, bson.E{Key: name, Value: false})
-			}
-		}
-		return projecting(mql.CompileProjection(d))
-	default:
-		return nil, notImplemented("the stage " + clip(e.Key()) + " in a change stream")
-	}
-}
-
-func projecting(p *mql.Projection, err error) (func(bson.Raw) (bson.Raw, error), error) {
+	p, err := k.compilePipeline(stages)
 	if err != nil {
 		return nil, err
 	}
-	return func(event bson.Raw) (bson.Raw, error) {
-		if p == nil {
-			return event, nil
+	for _, stage := range stages {
+		e, err := stage.IndexErr(0)
+		if err != nil {
+			return nil, fail(codeStageFields, "A pipeline stage specification object must contain exactly one field.")
 		}
-		return p.Apply(nil, event, nil)
-	}, nil
+		switch name := e.Key(); name {
+		case "$match", "$project", "$addFields", "$set", "$unset", "$replaceRoot", "$replaceWith":
+		default:
+			return nil, fail(codeIllegalOperation, "%s is not permitted in a $changeStream pipeline", name)
+		}
+	}
+	return p, nil
 }
 
 // maxHistory is how many times of each database are remembered.
@@ -347,10 +332,14 @@ type told struct {
 
 // note looks where the feed stands before the command.
 func (k *call) note() {
-	if k.command.global || isSystem(k.db) || slices.Contains(k.server.opts.Hidden, k.db) || store.CheckDatabaseName(k.db) != nil {
+	if k.command.global || isSystem(k.db) {
 		return
 	}
-	if p, err := k.server.opts.Store.Database(k.db).Position(k.ctx); err == nil {
+	name := k.server.storeName(k.db)
+	if slices.Contains(k.server.opts.Hidden, name) || store.CheckDatabaseName(name) != nil {
+		return
+	}
+	if p, err := k.server.opts.Store.Database(name).Position(k.ctx); err == nil {
 		k.position = p
 	}
 }

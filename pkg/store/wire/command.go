@@ -30,6 +30,8 @@ type command struct {
 	retried bool // may be sent again, to be done once
 	admin   bool // is run against the database admin only
 	global  bool // does not look at the database it is sent to
+	// unstable says that it is not in the first version of the stable API.
+	unstable bool
 }
 
 // words makes the lists of the table readable.
@@ -68,6 +70,7 @@ func sessionCommands() map[string]*command {
 		"endSessions":       {run: runEndSessions, global: true, open: true},
 		"refreshSessions":   {run: runNothing, global: true},
 		"killSessions":      {run: runEndSessions, global: true},
+		"killAllSessions":   {run: runKillAll, global: true},
 		"commitTransaction": {run: runCommit, admin: true, global: true, within: true, takes: words("recoveryToken")},
 		"abortTransaction":  {run: runAbort, admin: true, global: true, within: true, takes: words("recoveryToken")},
 	}
@@ -78,28 +81,28 @@ func documentCommands() map[string]*command {
 		"find": {
 			run: runFind, within: true,
 			takes: words("filter sort projection hint skip limit batchSize singleBatch noCursorTimeout allowDiskUse allowPartialResults " +
-				"oplogReplay returnKey showRecordId tailable awaitData mirrored"),
-			refuses: words("collation let min max"),
+				"oplogReplay returnKey showRecordId tailable awaitData mirrored let"),
+			refuses: words("collation min max"),
 		},
 		"getMore":     {run: runGetMore, within: true, takes: words("collection batchSize term lastKnownCommittedOpTime"), needs: words("collection")},
 		"killCursors": {run: runKillCursors, within: true, takes: words("cursors"), needs: words("cursors")},
 		"count":       {run: runCount, takes: words("query limit skip hint fields"), refuses: words("collation")},
-		"distinct":    {run: runDistinct, within: true, takes: words("key query hint"), needs: words("key"), refuses: words("collation")},
+		"distinct":    {run: runDistinct, within: true, unstable: true, takes: words("key query hint"), needs: words("key"), refuses: words("collation")},
 		"aggregate": {
 			run: runAggregate, within: true,
-			takes:   words("pipeline cursor allowDiskUse hint bypassDocumentValidation explain"),
-			refuses: words("collation let"),
+			takes:   words("pipeline cursor allowDiskUse hint bypassDocumentValidation explain let"),
+			refuses: words("collation"),
 		},
 		"insert": {run: runInsert, writes: true, within: true, retried: true, takes: words("documents ordered bypassDocumentValidation"), needs: words("documents")},
 		"update": {
 			run: runUpdate, writes: true, within: true, retried: true,
-			takes: words("updates ordered bypassDocumentValidation"), needs: words("updates"), refuses: words("let"),
+			takes: words("updates ordered bypassDocumentValidation let"), needs: words("updates"),
 		},
-		"delete": {run: runDelete, writes: true, within: true, retried: true, takes: words("deletes ordered"), needs: words("deletes"), refuses: words("let")},
+		"delete": {run: runDelete, writes: true, within: true, retried: true, takes: words("deletes ordered let"), needs: words("deletes")},
 		"findAndModify": {
 			run: runFindAndModify, writes: true, within: true, retried: true,
-			takes:   words("query sort remove update new fields upsert arrayFilters hint bypassDocumentValidation"),
-			refuses: words("collation let"),
+			takes:   words("query sort remove update new fields upsert arrayFilters hint bypassDocumentValidation let"),
+			refuses: words("collation"),
 		},
 		"explain": {run: runExplain, takes: words("verbosity")},
 	}
@@ -126,21 +129,23 @@ func collectionCommands() map[string]*command {
 
 func serverCommands() map[string]*command {
 	return map[string]*command{
-		"buildInfo":        {run: runBuildInfo, open: true, global: true},
-		"hostInfo":         {run: runHostInfo, global: true},
-		"serverStatus":     {run: runServerStatus, global: true, takes: nil},
-		"connectionStatus": {run: runConnectionStatus, open: true, global: true, takes: words("showPrivileges")},
-		"getParameter":     {run: runGetParameter, admin: true, global: true, takes: nil},
-		"getCmdLineOpts":   {run: runGetCmdLineOpts, admin: true, global: true},
-		"getLog":           {run: runGetLog, admin: true, global: true},
-		"whatsmyuri":       {run: runWhatsMyURI, global: true},
-		"currentOp":        {run: runCurrentOp, global: true, takes: nil},
-		"listCommands":     {run: runListCommands, global: true},
-		"replSetGetStatus": {run: runReplSetGetStatus, global: true, takes: words("initialSync")},
-		"replSetGetConfig": {run: runReplSetGetConfig, global: true, takes: words("commitmentStatus")},
-		"usersInfo":        {run: runUsersInfo, global: true, takes: words("showPrivileges showCredentials filter showCustomData showAuthenticationRestrictions")},
-		"rolesInfo":        {run: runRolesInfo, global: true, takes: words("showPrivileges showBuiltinRoles showAuthenticationRestrictions")},
-		"top":              {run: runTop, global: true},
+		"buildInfo":                {run: runBuildInfo, open: true, global: true},
+		"hostInfo":                 {run: runHostInfo, global: true},
+		"serverStatus":             {run: runServerStatus, global: true, takes: nil},
+		"connectionStatus":         {run: runConnectionStatus, open: true, global: true, takes: words("showPrivileges")},
+		"getParameter":             {run: runGetParameter, admin: true, global: true, takes: nil},
+		"getCmdLineOpts":           {run: runGetCmdLineOpts, admin: true, global: true},
+		"getLog":                   {run: runGetLog, admin: true, global: true},
+		"whatsmyuri":               {run: runWhatsMyURI, global: true},
+		"currentOp":                {run: runCurrentOp, global: true, takes: nil},
+		"listCommands":             {run: runListCommands, global: true},
+		"replSetGetStatus":         {run: runReplSetGetStatus, global: true, takes: words("initialSync")},
+		"replSetGetConfig":         {run: runReplSetGetConfig, global: true, takes: words("commitmentStatus")},
+		"usersInfo":                {run: runUsersInfo, global: true, takes: words("showPrivileges showCredentials filter showCustomData showAuthenticationRestrictions")},
+		"rolesInfo":                {run: runRolesInfo, global: true, takes: words("showPrivileges showBuiltinRoles showAuthenticationRestrictions")},
+		"top":                      {run: runTop, global: true},
+		"configureFailPoint":       {run: runFailPoint, admin: true, global: true, takes: words("mode data")},
+		"dropAllUsersFromDatabase": {run: runDropUsers, writes: true, global: true},
 	}
 }
 
@@ -183,14 +188,19 @@ type call struct {
 	again    bool // the client wants another answer when something has changed
 }
 
-// run runs the command of a message and makes its reply. again says that it should run once more, for another one.
+// run runs the command of a message and makes its reply; nil is none, and the end of the connection. again says that it should
+// run once more, for another one.
 func (c *conn) run(ctx context.Context, m *message) (reply bson.D, again bool) {
 	k, err := c.newCall(m)
 	if err == nil {
-		reply, err = c.server.guarded(ctx, k)
+		var hangUp bool
+		reply, err, hangUp = k.failing().run(k, func() (bson.D, error) { return c.server.guarded(ctx, k) })
+		if hangUp {
+			return nil, false
+		}
 	}
 	if err != nil {
-		f := failureOf(err)
+		f := k.labeled(failureOf(err))
 		if f.code == codeInternal || f.cause != nil && errs.KindOf(f.cause) == errs.Internal {
 			c.log.ErrorContext(ctx, "a command of the MongoDB endpoint failed", "command", k.name, "error", err)
 		}
@@ -198,7 +208,7 @@ func (c *conn) run(ctx context.Context, m *message) (reply bson.D, again bool) {
 	} else {
 		reply = append(reply, bson.E{Key: "ok", Value: 1.0})
 	}
-	if c.user {
+	if c.user && !c.server.opts.Testing.NoTimes {
 		now := c.server.clock.next()
 		reply = append(reply, bson.E{Key: "$clusterTime", Value: bson.D{
 			{Key: "clusterTime", Value: now},
@@ -299,10 +309,14 @@ func clip(s string) string {
 	return s
 }
 
+func errReadOnly() error {
+	return fail(codeUnauthorized, "this endpoint is for reading only: the setting store.mongoReadOnly=false has it take writes")
+}
+
 // dispatch runs a command within its session, its time and, if it is in one, its transaction.
 func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	if k.command.writes && s.opts.ReadOnly {
-		return nil, fail(codeUnauthorized, "this endpoint is for reading only: the setting store.mongoReadOnly=false has it take writes")
+		return nil, errReadOnly()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -317,6 +331,9 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	k.ctx = ctx
 	if !k.conn.user {
 		return k.command.run(k)
+	}
+	if err := k.checkConcern(); err != nil {
+		return nil, err
 	}
 	if !k.command.writes && !k.command.global { // nobody needs what is read for one who is gone
 		there, stop := k.conn.whileThere(ctx)
@@ -334,6 +351,19 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 		err = k.tx.failed(k, err)
 	}
 	return reply, err
+}
+
+// checkConcern refuses what no server of this version does in the way that is asked for.
+func (k *call) checkConcern() error {
+	level, _ := k.args.document("readConcern").Lookup("level").StringValueOK()
+	outside := k.args.value("autocommit").Type == 0
+	switch {
+	case level == "snapshot" && outside && k.name != "find" && k.name != "aggregate" && k.name != "distinct" && k.name != "getMore":
+		return fail(codeInvalidOptions, "the read concern snapshot is not supported by the command %s", k.name)
+	case k.args.boolean("apiStrict", false) && k.command.unstable:
+		return fail(code(323), "Provided apiStrict:true, but the command %s is not in API Version 1", k.name)
+	}
+	return k.args.err
 }
 
 // collection gives the collection that the command's first field names.

@@ -39,7 +39,6 @@ func (protocol) Lacks(test string) string {
 		{"/transactions/transfers", "it reads a view"},
 		{"/feed/every_kind_of_write", "what a transaction has written to one document is one event"},
 		{"/page_ends", "it reads a view"},
-		{"/aggregate/", "the endpoint runs no pipelines but those that count"},
 		{"/filters/strings_and_patterns", "the adapter sends a server patterns that look behind, which are refused here"},
 		{"/random_queries", "the adapter sends a server patterns that look behind, which are refused here"},
 	} {

@@ -131,6 +131,9 @@ func (c *conn) answer(ctx context.Context, m *message) error {
 	responseTo := m.id
 	for {
 		reply, again := c.run(ctx, m)
+		if reply == nil {
+			return io.EOF
+		}
 		if m.flags&flagMoreToCome != 0 { // nobody waits for an answer
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -62,6 +63,7 @@ const (
 	codeInvalidResumeToken    code = 260
 	codeNotInTransaction      code = 263
 	codeHistoryLost           code = 286
+	codeChangeStreamFatal     code = 280
 	codeSortTooLarge          code = 292
 	codeDistinctTooLarge      code = 17217
 	codeObjectTooLarge        code = 10334
@@ -191,6 +193,35 @@ func (c code) laterName() string {
 	case codeOutOfDiskSpace:
 		return "OutOfDiskSpace"
 	default:
+		return c.rareName()
+	}
+}
+
+func (c code) rareName() string {
+	switch c {
+	case 34:
+		return "CannotBackfillArray"
+	case 57:
+		return "DottedFieldName"
+	case 117:
+		return "ConflictingOperationInProgress"
+	case 143:
+		return "CursorInUse"
+	case 168:
+		return "InvalidPipelineOperator"
+	case 217:
+		return "IncompleteTransactionHistory"
+	case 232:
+		return "MaxSubPipelineDepthExceeded"
+	case 237:
+		return "CursorKilled"
+	case 241:
+		return "ConversionFailure"
+	case codeChangeStreamFatal:
+		return "ChangeStreamFatalError"
+	case 323:
+		return "APIStrictError"
+	default:
 		return "Location" + strconv.Itoa(int(c))
 	}
 }
@@ -200,6 +231,7 @@ const (
 	labelTransient = "TransientTransactionError"
 	labelUnknown   = "UnknownTransactionCommitResult"
 	labelResumable = "ResumableChangeStreamError"
+	labelRetry     = "RetryableWriteError"
 )
 
 // failure is a command's error as the client is told it.
@@ -207,8 +239,10 @@ type failure struct {
 	code   code
 	text   string
 	labels []string
-	extra  bson.D // besides, such as keyPattern
-	cause  error  // for the log
+	// labeledOnce says that no other labels are to be added.
+	labeledOnce bool
+	extra       bson.D // besides, such as keyPattern
+	cause       error  // for the log
 }
 
 func (f *failure) Error() string { return f.text }
@@ -342,3 +376,42 @@ func duplicateOf(err error) *store.DuplicateKeyError {
 
 // isAborted says whether an op was not done because another one of its batch failed.
 func isAborted(err error) bool { return errors.Is(err, store.ErrAborted) }
+
+// isRetryable says whether a server that answers so may take the same write a moment later.
+func isRetryable(c code) bool {
+	switch c {
+	case 6, 7, 89, codeShutdown, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 358:
+		return true
+	default:
+		return false
+	}
+}
+
+// isTransientCommit says whether a commit that failed so has done nothing, and may go well when the transaction is tried again.
+func isTransientCommit(c code) bool {
+	switch c {
+	case 24, codeWriteConflict, codeSnapshotUnavailable, codeNoSuchTransaction, 267:
+		return true
+	default:
+		return false
+	}
+}
+
+// labeled adds what tells a driver what it may do about a command's failure.
+func (k *call) labeled(f *failure) *failure {
+	if f.labeledOnce || k.command == nil {
+		return f
+	}
+	numbered := k.args.value("txnNumber").Type != 0
+	within := k.args.value("autocommit").Type != 0
+	ends := k.name == "commitTransaction" || k.name == "abortTransaction"
+	switch {
+	case numbered && ends && isTransientCommit(f.code):
+		return f.labeled(labelTransient)
+	case numbered && isRetryable(f.code) && (!within || ends):
+		return f.labeled(labelRetry)
+	case numbered && within && !ends && (isRetryable(f.code) || isTransient(f.code)) && !slices.Contains(f.labels, labelTransient):
+		return f.labeled(labelTransient)
+	}
+	return f
+}

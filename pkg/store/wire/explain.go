@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -13,6 +15,9 @@ func runExplain(k *call) (bson.D, error) {
 	inner := k.args.document("explain")
 	if k.args.err != nil {
 		return nil, k.args.err
+	}
+	if told := k.server.opts.Testing.Explain; told != nil {
+		return slices.Clone(told), nil
 	}
 	first, err := inner.IndexErr(0)
 	if err != nil {
@@ -32,6 +37,14 @@ func runExplain(k *call) (bson.D, error) {
 	if err := k.server.checkCollection(name); err != nil {
 		return nil, err
 	}
+	if first.Key() == "aggregate" {
+		p, err := k.explainedPipeline(inner)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := k.explainPipeline(db, name, p, k.args.text("verbosity"))
+		return append(reply, bson.E{Key: "command", Value: inner}), err
+	}
 	q, err := explainedQuery(first.Key(), &args{body: inner})
 	if err != nil {
 		return nil, err
@@ -41,7 +54,45 @@ func runExplain(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	took := number(time.Since(start).Milliseconds())
+	verbosity := k.args.text("verbosity")
+	if k.args.err != nil {
+		return nil, k.args.err
+	}
+	return append(k.explained(name, ex, q, time.Since(start), verbosity), bson.E{Key: "command", Value: inner}), nil
+}
+
+// explainPipeline tells how a pipeline finds its documents.
+func (k *call) explainPipeline(db store.Database, name string, p *pipeline.Pipeline, verbosity string) (bson.D, error) {
+	lead := p.Leading()
+	q := store.Query{Filter: lead.Filter, Sort: lead.Sort, Skip: lead.Skip, Limit: lead.Limit}
+	if db == nil {
+		return k.explained(name, store.Explanation{}, q, 0, verbosity), nil
+	}
+	start := time.Now()
+	ex, err := k.reader(db, name).ExplainAggregate(k.ctx, p, store.AggregateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return k.explained(name, ex.Explanation, q, time.Since(start), verbosity), nil
+}
+
+// explainedPipeline reads the stages of an aggregate that is to be explained.
+func (k *call) explainedPipeline(inner bson.Raw) (*pipeline.Pipeline, error) {
+	a := args{body: inner}
+	stages := a.documents("pipeline")
+	if a.err != nil {
+		return nil, a.err
+	}
+	stages, _, err := k.splitOutput(stages)
+	if err != nil {
+		return nil, err
+	}
+	return k.compilePipeline(stages)
+}
+
+// explained is what an explain answers.
+func (k *call) explained(name string, ex store.Explanation, q store.Query, lasted time.Duration, verbosity string) bson.D {
+	took := number(lasted.Milliseconds())
 	plan := planOf(ex, q)
 	reply := bson.D{
 		{Key: "explainVersion", Value: "1"},
@@ -53,7 +104,7 @@ func runExplain(k *call) (bson.D, error) {
 			{Key: "rejectedPlans", Value: bson.A{}},
 		}},
 	}
-	if verbosity := k.args.text("verbosity"); verbosity != "queryPlanner" {
+	if verbosity != "queryPlanner" {
 		stages := append(bson.D{}, plan...)
 		stages = append(stages, bson.E{Key: "nReturned", Value: number(ex.Returned)}, bson.E{Key: "executionTimeMillisEstimate", Value: took},
 			bson.E{Key: "docsExamined", Value: number(ex.DocsExamined)}, bson.E{Key: "keysExamined", Value: number(ex.KeysExamined)})
@@ -67,9 +118,8 @@ func runExplain(k *call) (bson.D, error) {
 		}})
 	}
 	return append(reply,
-		bson.E{Key: "command", Value: inner},
 		bson.E{Key: "serverInfo", Value: bson.D{{Key: "host", Value: k.conn.nc.LocalAddr().String()}, {Key: "version", Value: serverVersion}}},
-	), k.args.err
+	)
 }
 
 func emptyIfNil(q store.Query) any {

@@ -27,6 +27,31 @@ type findQuery struct {
 // parseFind reads the fields of a find, which are those of an explained one, too.
 func parseFind(a *args) (q findQuery, err error) {
 	filter, sort, project := a.document("filter"), a.document("sort"), a.document("projection")
+	if q, err = parseCursor(a); err != nil {
+		return q, err
+	}
+	if q.Filter, err = compileFilter(filter); err != nil {
+		return q, err
+	}
+	if q.Sort, err = compileSort(sort); err != nil {
+		return q, err
+	}
+	q.Project, err = compileProjection(project)
+	return q, err
+}
+
+// parseComputed is parseFind for a find whose filter and order are those of a pipeline.
+func parseComputed(a *args) (q findQuery, err error) {
+	project := a.document("projection")
+	if q, err = parseCursor(a); err != nil || computesFields(project) {
+		return q, err
+	}
+	q.Project, err = compileProjection(project)
+	return q, err
+}
+
+// parseCursor reads what says how much of it a find gives.
+func parseCursor(a *args) (q findQuery, err error) {
 	limit := a.integer("limit", 0)
 	q.Skip, q.batchSize, q.single = a.integer("skip", 0), a.integer("batchSize", -1), a.boolean("singleBatch", false)
 	switch tailable := a.boolean("tailable", false); {
@@ -44,14 +69,7 @@ func parseFind(a *args) (q findQuery, err error) {
 		return q, fail(codeNegative, "BSON field 'limit' value must be >= 0, actual value '%d'", limit)
 	}
 	q.Limit = limit
-	if q.Filter, err = compileFilter(filter); err != nil {
-		return q, err
-	}
-	if q.Sort, err = compileSort(sort); err != nil {
-		return q, err
-	}
-	q.Project, err = compileProjection(project)
-	return q, err
+	return q, nil
 }
 
 func runFind(k *call) (bson.D, error) {
@@ -59,7 +77,16 @@ func runFind(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := parseFind(&k.args)
+	p, err := k.asPipeline()
+	if err != nil {
+		return nil, err
+	}
+	var q findQuery
+	if p == nil {
+		q, err = parseFind(&k.args)
+	} else {
+		q, err = parseComputed(&k.args)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +95,9 @@ func runFind(k *call) (bson.D, error) {
 	}
 	if err := k.checkHint(db, name, k.args.value("hint")); err != nil {
 		return nil, err
+	}
+	if p != nil {
+		return k.findComputed(db, name, p, q)
 	}
 	read, extra, err := k.snapshotOf(db, name)
 	if err != nil {
@@ -96,18 +126,19 @@ func (k *call) readable() (store.Database, string, error) {
 // found is the source of what a query finds.
 func (k *call) found(read store.Reader, q store.Query) (source, error) {
 	if k.tx != nil {
-		return k.buffered(read, q)
+		return buffered(k.ctx, func(ctx context.Context, fn func(bson.Raw) error) error { return read.Find(ctx, q, fn) })
 	}
 	return newFinding(k.server.life, q.Limit, func(ctx context.Context, fn func(bson.Raw) error) error {
 		return read.Find(ctx, q, fn)
 	}), nil
 }
 
-func (k *call) buffered(read store.Reader, q store.Query) (source, error) {
+// buffered takes all that a read gives.
+func buffered(ctx context.Context, read func(ctx context.Context, fn func(bson.Raw) error) error) (source, error) {
 	l, size := &listed{}, 0
-	err := read.Find(k.ctx, q, func(doc bson.Raw) error {
+	err := read(ctx, func(doc bson.Raw) error {
 		if size += len(doc); size > maxBuffered {
-			return fail(codeExceededMemory, "a find in a transaction gives 100 MiB at most: narrow the filter, or give a limit")
+			return fail(codeExceededMemory, "a read in a transaction gives 100 MiB at most: narrow the filter, or give a limit")
 		}
 		l.docs = append(l.docs, slices.Clone(doc))
 		return nil
@@ -159,6 +190,10 @@ func runCount(k *call) (bson.D, error) {
 	if limit < 0 {
 		limit = -limit
 	}
+	if db != nil && usesExpr(query) {
+		n, err := k.countComputed(k.reader(db, name), query, skip, limit)
+		return bson.D{{Key: "n", Value: number(n)}}, err
+	}
 	filter, err := compileFilter(query)
 	if err != nil || db == nil {
 		return bson.D{{Key: "n", Value: int32(0)}}, err
@@ -205,7 +240,11 @@ func runDistinct(k *call) (bson.D, error) {
 	case strings.HasPrefix(key, "$"):
 		return nil, fail(codeBadFieldPath, "FieldPath field names may not start with '$': %s", clip(key))
 	}
-	filter, err := compileFilter(query)
+	computes := usesExpr(query)
+	var filter *mql.Filter
+	if !computes {
+		filter, err = compileFilter(query)
+	}
 	if err != nil || db == nil {
 		return bson.D{{Key: "values", Value: bson.A{}}}, err
 	}
@@ -213,7 +252,12 @@ func runDistinct(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := read.Distinct(k.ctx, key, filter)
+	var values []bson.RawValue
+	if computes {
+		values, err = k.distinctComputed(read, key, query)
+	} else {
+		values, err = read.Distinct(k.ctx, key, filter)
+	}
 	if err != nil {
 		return nil, err
 	}

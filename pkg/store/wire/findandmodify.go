@@ -19,18 +19,22 @@ func runFindAndModify(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	op, err := k.findAndModifyOp()
+	op, c, err := k.findAndModifyOp()
 	if err != nil {
 		return nil, err
 	}
 	if err := k.checkHint(db, name, k.args.value("hint")); err != nil {
 		return nil, err
 	}
-	results, err := k.writer(db, name).Write(k.ctx, []store.Op{op}, false)
+	var r store.Result
+	if c != nil {
+		r, err = c.run(db, name)
+	} else {
+		r, err = writeOne(k.ctx, k.writer(db, name), op)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := results[0]
 	if r.Err != nil {
 		return nil, (&written{k: k, ns: k.namespace(name)}).explained(r.Err, k.wanted(op))
 	}
@@ -66,35 +70,43 @@ func modifiedReply(op store.Op, r store.Result) bson.D {
 	return bson.D{{Key: "lastErrorObject", Value: last}, {Key: "value", Value: value}}
 }
 
-func (k *call) findAndModifyOp() (op store.Op, err error) {
+// findAndModifyOp reads the command. Where it is a computed write, that is what counts.
+func (k *call) findAndModifyOp() (op store.Op, c *computed, err error) {
 	a := &k.args
 	query, sort, fields := a.document("query"), a.document("sort"), a.document("fields")
 	remove, after, upsert := a.boolean("remove", false), a.boolean("new", false), a.boolean("upsert", false)
 	change, filters := a.value("update"), a.documents("arrayFilters")
 	switch {
 	case a.err != nil:
-		return op, a.err
+		return op, nil, a.err
 	case remove == (change.Type != 0):
-		return op, fail(codeFailedToParse, "Either an update or remove=true must be specified, and not both")
+		return op, nil, fail(codeFailedToParse, "Either an update or remove=true must be specified, and not both")
 	case remove && upsert, remove && after:
-		return op, fail(codeFailedToParse, "Cannot specify both upsert=true or new=true and remove=true ")
+		return op, nil, fail(codeFailedToParse, "Cannot specify both upsert=true or new=true and remove=true ")
+	case remove && usesExpr(query):
+		c, err = k.newComputed(query, nil)
+		op.Kind = store.Delete
 	case remove:
 		op.Kind = store.Delete
 		op.Filter, err = filterOf(query)
 	default:
-		op, err = changeOp(query, change, filters)
+		op, c, err = k.changeOp(query, change, filters, nil)
 		op.Upsert = upsert
 	}
 	if err != nil {
-		return op, err
+		return op, nil, err
 	}
 	op.Return = store.ReturnBefore
 	if after {
 		op.Return = store.ReturnAfter
 	}
 	if op.Sort, err = compileSort(sort); err != nil {
-		return op, err
+		return op, nil, err
 	}
-	op.Project, err = compileProjection(fields)
-	return op, err
+	if op.Project, err = compileProjection(fields); err != nil || c == nil {
+		return op, nil, err
+	}
+	c.sort, c.upsert, c.op = op.Sort, op.Upsert, op
+	c.op.Sort, c.op.Upsert = nil, false
+	return op, c, nil
 }

@@ -24,8 +24,7 @@ const User = "admin"
 const setName = "svc"
 
 const (
-	maxConnections     = 256
-	maxUnknown         = 128 // of them such as have not authenticated, as the monitors of drivers never do
+	defaultConnections = 256
 	sweepEvery         = 30 * time.Second
 	defaultCursorTime  = 10 * time.Minute
 	defaultSessionTime = 30 * time.Minute
@@ -42,8 +41,12 @@ type Options struct {
 	ReadOnly  bool     // refuses whatever writes
 	Logger    *slog.Logger
 	Now       func() time.Time
+	Testing   Testing // nothing in a service
 	// CursorTime and SessionTime are how long those are kept that nobody uses; 0: 10 and 30 minutes, as MongoDB has it.
 	CursorTime, SessionTime time.Duration
+	// Connections is how many there may be at once (0: 256), half of them of such as have not authenticated, as the monitors of
+	// drivers never do.
+	Connections int
 }
 
 // Server answers MongoDB's wire protocol. Serve it once.
@@ -67,14 +70,16 @@ type Server struct {
 	history   history
 	snapshots snapshots
 	counters  counters
+	aliases   aliases
 
 	running sync.WaitGroup // connections, transactions and change streams
 
-	mu       sync.Mutex
-	stopped  bool
-	conns    map[*conn]struct{}
-	unknown  int // of conns
-	lastConn int64
+	mu        sync.Mutex
+	stopped   bool
+	conns     map[*conn]struct{}
+	unknown   int // of conns
+	lastConn  int64
+	failPoint *failPoint
 }
 
 // CheckAddress refuses an address that can't be listened on, or that says nothing about who can reach it. loopback is
@@ -110,6 +115,9 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	}
 	if o.SessionTime <= 0 {
 		o.SessionTime = defaultSessionTime
+	}
+	if o.Connections <= 0 {
+		o.Connections = defaultConnections
 	}
 	scram, err := newCredentials(o.Password)
 	if err != nil {
@@ -177,7 +185,8 @@ func (s *Server) starts(fn func()) bool {
 func (s *Server) admit(nc net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped || len(s.conns) >= maxConnections || s.unknown >= maxUnknown {
+	most := s.opts.Connections
+	if s.stopped || len(s.conns) >= most || s.unknown >= most/2 {
 		if !s.stopped {
 			s.opts.Logger.Warn("the MongoDB endpoint has refused a connection: there are too many", "connections", len(s.conns))
 		}
@@ -277,6 +286,7 @@ func (s *Server) Sweep() {
 
 // database gives a database that a client may reach.
 func (s *Server) database(name string) (store.Database, error) {
+	name = s.storeName(name)
 	if slices.Contains(s.opts.Hidden, name) {
 		return nil, fail(codeUnauthorized, "the database %s belongs to the service itself and can't be reached here", name)
 	}
@@ -293,6 +303,9 @@ func (s *Server) databases(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	names := slices.DeleteFunc(slices.Clone(all), func(n string) bool { return slices.Contains(s.opts.Hidden, n) })
+	for i := range names {
+		names[i] = s.clientName(names[i])
+	}
 	slices.Sort(names)
 	return names, nil
 }

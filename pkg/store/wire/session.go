@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -269,4 +271,21 @@ func runEndSessions(k *call) (bson.D, error) {
 		k.server.sessions.kill(id, k)
 	}
 	return bson.D{}, nil
+}
+
+// runKillAll is killSessions for all sessions. There is one user: a list of users is everybody.
+func runKillAll(k *call) (bson.D, error) {
+	for _, id := range k.server.sessions.ids() {
+		if k.session == nil || id != k.session.id {
+			k.server.cursors.closeSession(id)
+			k.server.sessions.kill(id, k)
+		}
+	}
+	return bson.D{}, nil
+}
+
+func (t *sessions) ids() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.all))
 }

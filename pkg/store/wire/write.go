@@ -289,7 +289,7 @@ func runDelete(k *call) (bson.D, error) {
 }
 
 // each does the statements one after the other.
-func (w *written) each(to store.Writer, list []bson.Raw, parse func(bson.Raw) (store.Op, error)) error {
+func (w *written) each(to store.Writer, list []bson.Raw, parse func(bson.Raw) (store.Op, *computed, error)) error {
 	for i, statement := range list {
 		o, known := w.k.write.known(i)
 		if !known {
@@ -307,10 +307,13 @@ func (w *written) each(to store.Writer, list []bson.Raw, parse func(bson.Raw) (s
 	return nil
 }
 
-func (w *written) one(to store.Writer, statement bson.Raw, parse func(bson.Raw) (store.Op, error)) (outcome, error) {
-	op, err := parse(statement)
+func (w *written) one(to store.Writer, statement bson.Raw, parse func(bson.Raw) (store.Op, *computed, error)) (outcome, error) {
+	op, computed, err := parse(statement)
 	if err != nil {
 		return outcome{}, err
+	}
+	if computed != nil {
+		return w.computed(computed)
 	}
 	results, err := to.Write(w.k.ctx, []store.Op{op}, false)
 	if err != nil {
@@ -323,31 +326,48 @@ func (w *written) one(to store.Writer, statement bson.Raw, parse func(bson.Raw) 
 	return outcome{matched: r.Matched, modified: r.Modified, upserted: r.Upserted}, nil
 }
 
-// updateOp reads {q, u, multi, upsert, arrayFilters, hint}.
-func (k *call) updateOp(statement bson.Raw) (store.Op, error) {
+func (w *written) computed(c *computed) (outcome, error) {
+	db, name, err := w.k.collection()
+	if err != nil {
+		return outcome{}, err
+	}
+	r, err := c.run(db, name)
+	if err == nil {
+		err = r.Err
+	}
+	if err != nil {
+		return outcome{}, w.explained(err, nil)
+	}
+	return outcome{matched: r.Matched, modified: r.Modified, upserted: r.Upserted}, nil
+}
+
+// updateOp reads {q, u, multi, upsert, arrayFilters, hint, c}.
+func (k *call) updateOp(statement bson.Raw) (store.Op, *computed, error) {
 	a := args{body: statement}
 	q, multi, upsert := a.document("q"), a.boolean("multi", false), a.boolean("upsert", false)
 	filters := a.documents("arrayFilters")
 	if a.err != nil {
-		return store.Op{}, a.err
+		return store.Op{}, nil, a.err
 	}
-	op, err := changeOp(q, a.value("u"), filters)
+	if err := k.checkHintOf(a.value("hint")); err != nil {
+		return store.Op{}, nil, err
+	}
+	op, c, err := k.changeOp(q, a.value("u"), filters, a.document("c"))
 	if err != nil {
-		return op, err
+		return op, nil, err
 	}
-	op.Upsert = upsert
-	if multi {
-		if op.Kind == store.Replace {
-			return op, fail(codeFailedToParse, "multi update is not supported for replacement-style update")
-		}
-		op.Many = true
-		if upsert {
-			if err := k.upsertMany(&op); err != nil {
-				return op, err
-			}
-		}
+	if multi && op.Kind == store.Replace {
+		return op, nil, fail(codeFailedToParse, "multi update is not supported for replacement-style update")
 	}
-	return op, k.checkHintOf(a.value("hint"))
+	if c != nil {
+		c.many, c.upsert = multi, upsert
+		return op, c, nil
+	}
+	op.Many, op.Upsert = multi, upsert
+	if multi && upsert {
+		err = k.upsertMany(&op)
+	}
+	return op, nil, err
 }
 
 // upsertMany lets an upsert of many be one of the port's: those have either. Where something matches, it is an update of all that does; where
@@ -362,14 +382,56 @@ func (k *call) upsertMany(op *store.Op) error {
 	return err
 }
 
-// changeOp makes the write of an update or a findAndModify that changes.
-func changeOp(query bson.Raw, u bson.RawValue, arrayFilters []bson.Raw) (op store.Op, err error) {
-	if op.Filter, err = filterOf(query); err != nil {
-		return op, err
+// changeOp makes the write of an update or a findAndModify that changes. Where it is a computed one, that is what counts.
+func (k *call) changeOp(query bson.Raw, u bson.RawValue, arrayFilters []bson.Raw, constants bson.Raw) (op store.Op, c *computed, err error) {
+	if u.Type == bson.TypeArray && len(arrayFilters) > 0 {
+		return op, nil, fail(codeFailedToParse, "arrayFilters may not be specified for pipeline-style updates")
+	}
+	if u.Type != bson.TypeArray && constants != nil {
+		return op, nil, fail(codeFailedToParse, "Constant values may only be specified for pipeline updates")
+	}
+	if u.Type == bson.TypeArray || usesExpr(query) {
+		if c, err = k.newComputed(query, constants); err != nil {
+			return op, nil, err
+		}
+	} else if op.Filter, err = filterOf(query); err != nil {
+		return op, nil, err
 	}
 	if u.Type == bson.TypeArray {
-		return op, notImplemented("an aggregation pipeline as an update")
+		c.change, err = changePipeline(u, c.let)
+		return op, c, err
 	}
+	op, err = changeByDocument(op, u, arrayFilters)
+	if c != nil {
+		c.op = op
+	}
+	return op, c, err
+}
+
+// newComputed begins a write that needs expressions.
+func (k *call) newComputed(query, constants bson.Raw) (*computed, error) {
+	let, err := k.variables()
+	if err != nil {
+		return nil, err
+	}
+	if constants != nil {
+		more, err := document.Unmarshal(constants)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range more {
+			let = append(let, bson.E{Key: e.Key, Value: bson.D{{Key: "$literal", Value: e.Value}}})
+		}
+	}
+	if query == nil {
+		query = bson.Raw{5, 0, 0, 0, 0}
+	}
+	c := &computed{k: k, filter: query, let: let}
+	_, err = c.finding(nil) // tells what is wrong with the filter
+	return c, err
+}
+
+func changeByDocument(op store.Op, u bson.RawValue, arrayFilters []bson.Raw) (_ store.Op, err error) {
 	change, ok := u.DocumentOK()
 	if !ok {
 		return op, fail(codeFailedToParse, "Update argument must be either an object or an array")
@@ -413,20 +475,28 @@ func filterOf(query bson.Raw) (*mql.Filter, error) {
 }
 
 // deleteOp reads {q, limit, hint}.
-func (k *call) deleteOp(statement bson.Raw) (store.Op, error) {
+func (k *call) deleteOp(statement bson.Raw) (store.Op, *computed, error) {
 	a := args{body: statement}
 	q, limit := a.document("q"), a.integer("limit", 0)
 	switch {
 	case a.err != nil:
-		return store.Op{}, a.err
+		return store.Op{}, nil, a.err
 	case limit != 0 && limit != 1:
-		return store.Op{}, fail(codeFailedToParse, "The limit field in delete objects must be 0 or 1. Got %d", limit)
+		return store.Op{}, nil, fail(codeFailedToParse, "The limit field in delete objects must be 0 or 1. Got %d", limit)
+	}
+	if err := k.checkHintOf(a.value("hint")); err != nil {
+		return store.Op{}, nil, err
+	}
+	if usesExpr(q) {
+		c, err := k.newComputed(q, nil)
+		if err != nil {
+			return store.Op{}, nil, err
+		}
+		c.op.Kind, c.many = store.Delete, limit == 0
+		return store.Op{}, c, nil
 	}
 	filter, err := filterOf(q)
-	if err != nil {
-		return store.Op{}, err
-	}
-	return store.Op{Kind: store.Delete, Filter: filter, Many: limit == 0}, k.checkHintOf(a.value("hint"))
+	return store.Op{Kind: store.Delete, Filter: filter, Many: limit == 0}, nil, err
 }
 
 func (k *call) checkHintOf(hint bson.RawValue) error {
