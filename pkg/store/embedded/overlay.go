@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -433,21 +435,24 @@ func (c *txCollection) merged(ctx context.Context, st *state, q store.Query, fn 
 type sorted struct {
 	key []bson.RawValue
 	doc bson.Raw
+	id  string // as in keys
 }
 
 // matches gives what the transaction wrote that matches q, in order.
 func (c *txCollection) matches(q store.Query) []sorted {
 	var own []sorted
-	for _, o := range c.docs {
+	for id, o := range c.docs {
 		if o.edit.new == nil || !q.Filter.Match(o.edit.new) {
 			continue
 		}
-		s := sorted{doc: o.edit.new, key: q.Sort.Key(o.edit.new)}
+		s := sorted{doc: o.edit.new, key: q.Sort.Key(o.edit.new), id: id}
 		if len(q.After) == 0 || len(q.Sort) == 0 || q.Sort.CompareKeys(s.key, q.After) > 0 {
 			own = append(own, s)
 		}
 	}
-	slices.SortFunc(own, func(a, b sorted) int { return q.Sort.CompareKeys(a.key, b.key) })
+	slices.SortFunc(own, func(a, b sorted) int { // by _id where the sort does not say, so that the same query gives the same
+		return cmp.Or(q.Sort.CompareKeys(a.key, b.key), strings.Compare(a.id, b.id))
+	})
 	return own
 }
 

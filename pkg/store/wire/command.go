@@ -185,6 +185,7 @@ type call struct {
 	tx      *transaction
 	// position is where the feed of the database stood before the command.
 	position store.Position
+	ofStream bool // it fetches more of a change stream
 	again    bool // the client wants another answer when something has changed
 }
 

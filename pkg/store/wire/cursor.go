@@ -246,6 +246,16 @@ func (t *cursors) expire(after time.Duration) {
 	t.remove(func(c *cursor) bool { return !c.inUse && c.used.Before(before) })
 }
 
+func (t *cursors) isStream(id int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.all[id]; c != nil {
+		_, ok := c.source.(*stream)
+		return ok
+	}
+	return false
+}
+
 func (t *cursors) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -329,6 +339,7 @@ func runGetMore(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, k.ofStream = c.source.(*stream)
 	done := true // also if it panics
 	defer func() { k.server.cursors.put(c, done) }()
 	b := newBatch(clampInt(size))

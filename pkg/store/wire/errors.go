@@ -397,6 +397,25 @@ func isTransientCommit(c code) bool {
 	}
 }
 
+// isResumable says whether a change stream that failed so may go on behind its last event.
+func isResumable(c code) bool {
+	switch c {
+	case 6, 7, 89, codeShutdown, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 63, 150, 13388, 234, 133, 216, 43:
+		return true
+	default:
+		return false
+	}
+}
+
+// watches says whether a command fetches more of a change stream.
+func (k *call) watches() bool {
+	if k.name != "getMore" {
+		return false
+	}
+	id, _ := k.args.value(k.name).AsInt64OK()
+	return k.ofStream || k.server.cursors.isStream(id)
+}
+
 // labeled adds what tells a driver what it may do about a command's failure.
 func (k *call) labeled(f *failure) *failure {
 	if f.labeledOnce || k.command == nil {
@@ -406,6 +425,10 @@ func (k *call) labeled(f *failure) *failure {
 	within := k.args.value("autocommit").Type != 0
 	ends := k.name == "commitTransaction" || k.name == "abortTransaction"
 	switch {
+	case k.watches() && isResumable(f.code) && !slices.Contains(f.labels, labelResumable):
+		return f.labeled(labelResumable)
+	case k.watches() && f.code == codeChangeStreamFatal:
+		return f.labeled("NonResumableChangeStreamError")
 	case numbered && ends && isTransientCommit(f.code):
 		return f.labeled(labelTransient)
 	case numbered && isRetryable(f.code) && (!within || ends):
