@@ -23,6 +23,8 @@ type Accumulator struct {
 	n       node // of those with an n; nil: 1
 	keys    SortKeys
 	operand bson.RawValue
+
+	window, sliding bool
 }
 
 // SortKeys orders documents for $top and $bottom; mql.Sort is such.
@@ -86,6 +88,12 @@ func IsAccumulator(name string) bool { return accumulationOf(name) != noAccumula
 func CompileAccumulator(
 	name string, operand any, order func(sortBy bson.Raw) (SortKeys, error), vars ...string,
 ) (*Accumulator, error) {
+	return compileAccumulator(&Accumulator{kind: accumulationOf(name)}, name, operand, order, vars)
+}
+
+func compileAccumulator(
+	a *Accumulator, name string, operand any, order func(sortBy bson.Raw) (SortKeys, error), vars []string,
+) (*Accumulator, error) {
 	raw, err := document.MarshalValue(operand)
 	if err != nil {
 		if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
@@ -93,7 +101,7 @@ func CompileAccumulator(
 		}
 		return nil, err
 	}
-	a := &Accumulator{kind: accumulationOf(name), operand: raw}
+	a.operand = raw
 	c := &compiler{operators: operators}
 	for _, variable := range vars {
 		if err := checkVariable(variable, true); err != nil {
@@ -128,7 +136,7 @@ func (a *Accumulator) parse(c *compiler, name string, v bson.RawValue, order fun
 			a.n, a.input = args[0], args[1]
 		}
 		return err
-	case v.Type == bson.TypeArray:
+	case v.Type == bson.TypeArray && !a.window:
 		return bad(40237, "%s takes one operand, not a list", name)
 	default:
 		a.input, err = c.expression(v)
@@ -204,11 +212,12 @@ func (a *Accumulator) Paths(fn func(variable, path string)) {
 // Start begins a group. An n is computed in env, whose Root is the group's key then.
 func (a *Accumulator) Start(s *State, env *Env) error {
 	*s = State{limit: 1}
-	switch a.kind {
-	case accSum, accAvg:
+	switch {
+	case a.Slides():
+		s.slide, s.memory = &slide{}, 256
+	case a.kind == accSum || a.kind == accAvg:
 		total := newSum()
 		s.sum, s.memory = &total, 128
-	default:
 	}
 	if a.n == nil {
 		return nil
@@ -251,6 +260,12 @@ func (a *Accumulator) Add(s *State, env *Env) error {
 	if err != nil {
 		return err
 	}
+	if s.slide != nil {
+		if isNumber(v.Type) {
+			s.slide.update(a.kind, v, 1)
+		}
+		return nil
+	}
 	if a.keys == nil {
 		return s.add(a.kind, v)
 	}
@@ -263,4 +278,9 @@ func (a *Accumulator) Add(s *State, env *Env) error {
 }
 
 // Value gives the result for a group. It may alias the State and env's arena.
-func (a *Accumulator) Value(s *State, env *Env) (bson.RawValue, error) { return s.value(a.kind, env) }
+func (a *Accumulator) Value(s *State, env *Env) (bson.RawValue, error) {
+	if s.slide != nil && a.input != nil {
+		return s.slide.value(a.kind, env), nil
+	}
+	return s.value(a.kind, env)
+}

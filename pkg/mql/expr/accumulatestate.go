@@ -20,6 +20,7 @@ type State struct {
 	keys     [][]bson.RawValue
 	seen     map[string]struct{}
 	members  members
+	slide    *slide // of a window that documents leave, too
 	memory   int
 }
 

@@ -9,7 +9,7 @@ import (
 // Pipeline makes an aggregation of documents from Doc. others are the names of the other collections. ordered says
 // whether the order of the results is the only one that is right, given that documents are read in a known order.
 func Pipeline(r *rand.Rand, others []string) (stages bson.A, ordered bool) {
-	g := &pipelines{Rand: r, others: others, ordered: true, unique: true}
+	g := &pipelines{Rand: r, others: others, ordered: true, unique: true, dated: true}
 	return g.stages(1+r.IntN(5), 2), g.ordered
 }
 
@@ -20,14 +20,23 @@ type pipelines struct {
 	inFacet bool
 	// holes: fields were chosen or computed, and lists may have lost elements. A server still counts them when a later stage computes fields below the list.
 	holes   bool
-	ordered bool // there is one right order
-	unique  bool // no two documents have one _id
+	ordered bool   // there is one right order
+	unique  bool   // no two documents have one _id
+	follow  bson.A // stages that have to come behind the one that was made
+	// safe: stages do not fail for documents. A server looks up for fewer documents than come by, and runs the branches of a
+	// $facet in turns, so it is not known whether they fail, or which one first.
+	safe      bool
+	below     bool // something below x was computed
+	dated     bool // there is a date t in every document, another one in each
+	projected bool // by a $project, which a server forgets before a $group by the whole document
 }
 
 func (g *pipelines) stages(n, depth int) bson.A {
 	list := bson.A{}
 	for range n {
 		list = append(list, g.stage(depth))
+		list = append(list, g.follow...)
+		g.follow = nil
 	}
 	return list
 }
@@ -35,7 +44,10 @@ func (g *pipelines) stages(n, depth int) bson.A {
 func (g *pipelines) stage(depth int) bson.D {
 	names := []string{
 		"$match", "$match", "$project", "$project", "$addFields", "$set", "$unset", "$sort", "$sort", "$unwind", "$unwind", "$count",
-		"$replaceRoot", "$replaceWith", "$group", "$group", "$sortByCount", "$bucket", "$bucketAuto", "$setWindowFields",
+		"$replaceRoot", "$replaceWith", "$group", "$group", "$sortByCount", "$bucket", "$bucketAuto",
+	}
+	if g.ordered && g.unique {
+		names = append(names, "$setWindowFields", "$setWindowFields", "$setWindowFields", "$fill")
 	}
 	if g.ordered {
 		names = append(names, "$limit", "$skip", "$limit", "$skip")
@@ -76,16 +88,26 @@ func stageMakers() map[string]func(g *pipelines, depth int) any {
 		"$replaceWith": func(g *pipelines, _ int) any { return g.root() },
 		"$group":       (*pipelines).group,
 		"$sortByCount": (*pipelines).sortByCount,
+		"$bucket":      (*pipelines).bucket,
+		"$bucketAuto":  (*pipelines).bucketAuto,
 		"$lookup":      (*pipelines).lookup,
+		"$graphLookup": (*pipelines).graphLookup,
 		"$facet":       (*pipelines).facet,
 		"$unionWith":   (*pipelines).unionWith,
+
+		"$setWindowFields": func(g *pipelines, _ int) any { return g.windows() },
+		"$fill":            func(g *pipelines, _ int) any { return g.fill() },
 	}
 }
 
 func (g *pipelines) filter() any {
 	if g.holes || g.IntN(3) > 0 { // a server filters too early by an expression in a $or that reads a renamed field
 		if g.holes { // and by a field where only a part of it was computed
-			return bson.D{{Key: pick(g.Rand, []string{"k", "x"}), Value: constant(g.Rand)}}
+			path := pick(g.Rand, []string{"k", "x"})
+			if g.below {
+				path = "k"
+			}
+			return bson.D{{Key: path, Value: constant(g.Rand)}}
 		}
 		return Filter(g.Rand)
 	}
@@ -138,6 +160,7 @@ func (g *pipelines) fields(value func() any, extra *bson.E) bson.D {
 			continue
 		}
 		path := pick(g.Rand, []string{"a", "b", "c", "a.b", "a.c", "b.c", "a.b.c", "c.b", "_id.x", "x", "x.y", "k", "_id"})
+		g.below = g.below || path == "x.y"
 		v := value()
 		if top, rest, ok := cutPath(path); ok && g.IntN(3) == 0 {
 			path, v = top, bson.D{{Key: rest, Value: v}}
@@ -169,6 +192,7 @@ func cutPath(path string) (top, rest string, ok bool) {
 }
 
 func (g *pipelines) project() any {
+	g.projected = true
 	style := pick(g.Rand, []any{true, int32(1), 1.5, false, int32(0), 0.0})
 	computing := g.IntN(2) == 0
 	var id *bson.E
@@ -241,14 +265,17 @@ func (g *pipelines) unwind(int) any {
 }
 
 func (g *pipelines) count(int) any {
-	g.unique, g.ordered, g.holes = false, true, false
+	g.unique, g.ordered, g.holes, g.dated = false, true, false, false
 	return pick(g.Rand, []string{"n", "a", "b"})
 }
 
 func (g *pipelines) root() any {
-	g.unique = false
+	g.unique, g.dated = false, false
 	switch g.IntN(5) {
 	case 0:
+		if g.safe {
+			return "$$ROOT"
+		}
 		return "$" + pick(g.Rand, []string{"a", "b", "$ROOT"})
 	case 1:
 		return bson.D{{Key: "a", Value: g.expression()}, {Key: "r", Value: "$$ROOT"}}
@@ -258,9 +285,12 @@ func (g *pipelines) root() any {
 }
 
 // branch makes a pipeline that leads to one order.
-func (g *pipelines) branch(depth int, unique, inFacet bool) bson.A {
+func (g *pipelines) branch(depth int, unique, inFacet, safe bool) bson.A {
 	for {
-		inner := &pipelines{Rand: g.Rand, others: g.others, vars: g.vars, ordered: true, unique: unique, inFacet: inFacet || g.inFacet, holes: g.holes && inFacet}
+		inner := &pipelines{
+			Rand: g.Rand, others: g.others, vars: g.vars, ordered: true, unique: unique, inFacet: inFacet || g.inFacet, holes: g.holes && inFacet,
+			safe: safe || g.safe, below: g.below && inFacet, projected: g.projected && inFacet, dated: g.dated || !inFacet,
+		}
 		if list := inner.stages(g.IntN(4), depth-1); inner.ordered {
 			return list
 		}
@@ -272,13 +302,13 @@ func (g *pipelines) facet(depth int) any {
 	for _, name := range []string{"a", "b", "x"}[:1+g.IntN(3)] {
 		list := bson.A{}
 		if g.ordered {
-			list = g.branch(depth, g.unique, true)
+			list = g.branch(depth, g.unique, true, true)
 		} else {
 			list = append(list, bson.D{{Key: "$count", Value: "n"}})
 		}
 		d = append(d, bson.E{Key: name, Value: list})
 	}
-	g.unique, g.ordered = false, true
+	g.unique, g.ordered, g.dated = false, true, false
 	return d
 }
 
@@ -288,21 +318,20 @@ func (g *pipelines) unionWith(depth int) any {
 	if g.IntN(3) == 0 {
 		return coll
 	}
-	return bson.D{{Key: "coll", Value: coll}, {Key: "pipeline", Value: g.branch(depth, true, false)}}
+	return bson.D{{Key: "coll", Value: coll}, {Key: "pipeline", Value: g.branch(depth, true, false, false)}}
 }
 
 func (g *pipelines) group(int) any {
+	whole := "$$ROOT"
+	if g.projected {
+		whole = "$b"
+	}
 	d := bson.D{{Key: "_id", Value: pick(g.Rand, []any{
-		"$k", "$k", "$a", "$b.c", nil, int32(1), "$_id", "$$ROOT", bson.D{{Key: "x", Value: "$$ROOT"}}, bson.D{{Key: "x", Value: "$a"}, {Key: "y", Value: "$b"}},
+		"$k", "$k", "$a", "$b.c", nil, int32(1), "$_id", whole, bson.D{{Key: "x", Value: whole}}, bson.D{{Key: "x", Value: "$a"}, {Key: "y", Value: "$b"}},
+		bson.D{{Key: "x", Value: "$a"}}, bson.D{{Key: "x", Value: bson.D{{Key: "y", Value: "$none"}}}},
 		g.expression(),
 	})}}
-	names := []string{"$sum", "$avg", "$min", "$max", "$count", "$stdDevPop", "$stdDevSamp", "$maxN", "$minN"}
-	if g.ordered {
-		names = append(names, "$first", "$last", "$push", "$firstN", "$lastN")
-		if g.unique {
-			names = append(names, "$top", "$bottomN")
-		}
-	}
+	names := g.accumulators()
 	for _, field := range []string{"n", "a", "x"}[:g.IntN(4)] {
 		d = append(d, bson.E{Key: field, Value: g.accumulator(pick(g.Rand, names))})
 	}
@@ -312,8 +341,20 @@ func (g *pipelines) group(int) any {
 			bson.D{{Key: "$sum", Value: bson.A{int32(1)}}},
 		})})
 	}
-	g.unique, g.ordered, g.holes = false, false, false // two lists with one smallest element sort alike
+	g.unique, g.ordered, g.holes, g.below, g.projected, g.dated = false, false, false, false, false, false // two lists with one smallest element sort alike
 	return d
+}
+
+// accumulators are those whose result is known.
+func (g *pipelines) accumulators() []string {
+	names := []string{"$sum", "$avg", "$min", "$max", "$count", "$stdDevPop", "$stdDevSamp", "$maxN", "$minN"}
+	if g.ordered {
+		names = append(names, "$first", "$last", "$push", "$firstN", "$lastN")
+		if g.unique {
+			names = append(names, "$top", "$bottomN")
+		}
+	}
+	return names
 }
 
 func (g *pipelines) accumulator(name string) bson.D {
@@ -336,7 +377,7 @@ func (g *pipelines) accumulator(name string) bson.D {
 }
 
 func (g *pipelines) sortByCount(int) any {
-	g.unique, g.ordered, g.holes = false, false, false
+	g.unique, g.ordered, g.holes, g.dated = false, false, false, false
 	return pick(g.Rand, []any{"$k", "$a", "$b.c", "$_id", bson.D{{Key: "$type", Value: "$a"}}, "k"})
 }
 
@@ -355,7 +396,7 @@ func (g *pipelines) lookup(depth int) any {
 		for _, e := range let {
 			g.vars = append(g.vars[:len(g.vars):len(g.vars)], e.Key)
 		}
-		d = append(d, bson.E{Key: "let", Value: let}, bson.E{Key: "pipeline", Value: g.branch(depth, true, false)})
+		d = append(d, bson.E{Key: "let", Value: let}, bson.E{Key: "pipeline", Value: g.branch(depth, true, false, true)})
 		g.vars = before
 	}
 	g.holes = true

@@ -28,10 +28,10 @@ func compileGroup(c *compiler, name string, spec any) (stage, any, error) {
 		var v bson.RawValue
 		var err error
 		if e.Key == idField {
-			if g.id, err = c.expression(e.Value); err != nil {
+			if v, err = g.setID(c, e.Value); err != nil {
 				return nil, nil, err
 			}
-			raw = append(raw, bson.E{Key: idField, Value: g.id.Raw()})
+			raw = append(raw, bson.E{Key: idField, Value: v})
 			continue
 		}
 		var operator string
@@ -44,6 +44,18 @@ func compileGroup(c *compiler, name string, spec any) (stage, any, error) {
 		return nil, nil, bad(15955, "%s needs an _id", name)
 	}
 	return g, raw, nil
+}
+
+// setID takes what documents are grouped by. In an object of one field what is missing is null, as on servers.
+func (g *group) setID(c *compiler, v any) (raw bson.RawValue, err error) {
+	if g.id, err = c.expression(v); err != nil {
+		return raw, err
+	}
+	raw = g.id.Raw()
+	if d, ok := asObject(v); ok && len(d) == 1 && !strings.HasPrefix(d[0].Key, "$") {
+		g.id, err = c.expression(bson.D{{Key: d[0].Key, Value: formulaOf("$ifNull", d[0].Value, nil)}})
+	}
+	return raw, err
 }
 
 // accumulate takes a field that is computed of a group.
@@ -169,18 +181,26 @@ func (g *grouping) finish(one *oneGroup) error {
 	env := g.r.env
 	env.Forget()
 	start, out := openDoc(reuse(g.out))
-	out = document.AppendElement(out, idField, one.id)
+	out, err := appendValues(document.AppendElement(out, idField, one.id), g.group, one.states, env)
+	if err != nil {
+		return err
+	}
+	g.out = document.Close(out, start)
+	return g.r.give(g.next, g.out)
+}
+
+// appendValues appends what the accumulators of a group have come to.
+func appendValues(out []byte, g *group, states []expr.State, env *expr.Env) ([]byte, error) {
 	for i, a := range g.values {
-		v, err := a.Value(&one.states[i], env)
+		v, err := a.Value(&states[i], env)
 		if err != nil {
-			return err
+			return out, err
 		}
 		if v.Type != 0 {
 			out = document.AppendElement(out, g.names[i], v)
 		}
 	}
-	g.out = document.Close(out, start)
-	return g.r.give(g.next, g.out)
+	return out, nil
 }
 
 // several is stages that are one.

@@ -142,7 +142,7 @@ func (l *lookup) open(r *run, next sink) sink {
 	if l.piped {
 		return &pipedLookup{lookup: l, r: r, next: next}
 	}
-	return &equalLookup{lookup: l, r: r, next: next}
+	return &equalLookup{lookup: l, r: r, next: next, join: newJoiner(r, l.from, l.foreign, l.filter, nil)}
 }
 
 // localValues gives the values that a document is joined by, at least null.
@@ -159,17 +159,20 @@ func (l *lookup) localValues(dst []bson.RawValue, doc bson.Raw) []bson.RawValue 
 }
 
 // filter finds the documents that have one of values.
-func (l *lookup) filter(values []bson.RawValue) (*mql.Filter, error) {
+func (l *lookup) filter(values []bson.RawValue) (*mql.Filter, error) { return oneOf(l.foreign, values) }
+
+// oneOf finds the documents that have one of values at a path.
+func oneOf(path string, values []bson.RawValue) (*mql.Filter, error) {
 	list := make(bson.A, 0, len(values))
 	var whole bson.A // regular expressions are values here, no patterns
 	for _, v := range values {
 		if v.Type == bson.TypeRegex {
-			whole = append(whole, bson.D{{Key: l.foreign, Value: bson.D{{Key: "$eq", Value: v}}}})
+			whole = append(whole, bson.D{{Key: path, Value: bson.D{{Key: "$eq", Value: v}}}})
 			continue
 		}
 		list = append(list, v)
 	}
-	in := bson.D{{Key: l.foreign, Value: bson.D{{Key: "$in", Value: list}}}}
+	in := bson.D{{Key: path, Value: bson.D{{Key: "$in", Value: list}}}}
 	if len(whole) > 0 {
 		in = bson.D{{Key: "$or", Value: append(whole, in)}}
 	}

@@ -21,15 +21,32 @@ type equalLookup struct {
 	r    *run
 	next sink
 
+	join   joiner
+	batch  []bson.Raw
+	values []bson.RawValue
+	found  []int
+	out    []byte
+	list   []byte
+}
+
+// joiner finds documents of another collection by values.
+type joiner struct {
+	r       *run
+	from    string
+	foreign string
+	names   []string                                          // of foreign
+	filter  func(values []bson.RawValue) (*mql.Filter, error) // what finds the documents that have one of values
+	only    *match                                            // nil: all documents
+
 	begun   bool
 	indexed bool
-	batch   []bson.Raw
-	values  []bson.RawValue
 	other   *otherSide
+	values  []bson.RawValue
 	key     []byte
-	out     []byte
-	list    []byte
-	found   []int
+}
+
+func newJoiner(r *run, from, foreign string, filter func([]bson.RawValue) (*mql.Filter, error), only *match) joiner {
+	return joiner{r: r, from: from, foreign: foreign, names: strings.Split(foreign, "."), filter: filter, only: only}
 }
 
 // otherSide is documents of the other collection by the values that they may be found by.
@@ -46,10 +63,6 @@ type joined struct {
 }
 
 func (l *equalLookup) push(doc bson.Raw) error {
-	if !l.begun {
-		l.begun = true
-		l.indexed = l.r.src.Indexed(l.r.ctx, l.from, l.foreign)
-	}
 	if err := l.r.hold(len(doc)); err != nil {
 		return err
 	}
@@ -64,9 +77,7 @@ func (l *equalLookup) end() error {
 	if err := l.flush(); err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	if l.other != nil {
-		l.r.release(l.other.bytes)
-	}
+	l.join.end()
 	return l.next.end()
 }
 
@@ -77,49 +88,109 @@ func (l *equalLookup) flush() error {
 		return nil
 	}
 	l.batch = l.batch[:0]
-	if l.other == nil || l.indexed {
-		if err := l.fetch(batch); err != nil {
-			return err
-		}
+	l.values = l.values[:0]
+	for _, doc := range batch {
+		l.values = l.localValues(l.values, doc)
+	}
+	if err := l.join.fetch(l.values); err != nil {
+		return err
 	}
 	for _, doc := range batch {
 		l.r.release(len(doc))
-		if err := l.join(doc); err != nil {
+		if err := l.pass(doc); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetch reads what the batch may need of the other collection.
-func (l *equalLookup) fetch(batch []bson.Raw) error {
-	if l.other != nil {
-		l.r.release(l.other.bytes)
+// pass gives a document with what was found for it.
+func (l *equalLookup) pass(doc bson.Raw) error {
+	l.values = l.localValues(l.values[:0], doc)
+	var err error
+	if l.found, err = l.join.find(l.found[:0], l.values); err != nil {
+		return err
 	}
+	found := foundList{list: append(reuse(l.list), 0, 0, 0, 0)}
+	for _, i := range l.found {
+		found.add(l.join.other.docs[i])
+	}
+	l.list = closeList(found.list)
+	l.out = appendSet(reuse(l.out), doc, l.as, bson.RawValue{Type: bson.TypeArray, Value: l.list})
+	return l.r.give(l.next, l.out)
+}
+
+// fetch reads what may have one of values. What was found before is no longer there.
+func (j *joiner) fetch(values []bson.RawValue) error {
+	if !j.begun {
+		j.begun = true
+		j.indexed = j.r.src.Indexed(j.r.ctx, j.from, j.foreign)
+	}
+	if j.other != nil && !j.indexed {
+		return nil
+	}
+	j.end()
 	other := &otherSide{at: map[string][]joined{}}
-	l.other = other
+	j.other = other
 	var q Query
-	if l.indexed {
-		l.values = l.values[:0]
-		for _, doc := range batch {
-			l.values = l.localValues(l.values, doc)
-		}
-		slices.SortFunc(l.values, document.Compare)
-		l.values = slices.CompactFunc(l.values, func(a, b bson.RawValue) bool { return document.Compare(a, b) == 0 })
+	if j.indexed {
+		j.values = append(j.values[:0], values...)
+		slices.SortFunc(j.values, document.Compare)
+		j.values = slices.CompactFunc(j.values, func(a, b bson.RawValue) bool { return document.Compare(a, b) == 0 })
 		var err error
-		if q.Filter, err = l.filter(l.values); err != nil {
+		if q.Filter, err = j.filter(j.values); err != nil {
 			return err
 		}
 	}
-	names := strings.Split(l.foreign, ".")
-	return l.r.src.Find(l.r.ctx, l.from, q, func(doc bson.Raw) error {
-		before := other.bytes
-		other.add(bytes.Clone(doc), names, &l.key)
-		if l.r.docs++; l.r.docs%docsPerCheck == 0 && l.r.ctx.Err() != nil {
-			return l.r.ctx.Err()
+	if j.only != nil {
+		q.Filter = mql.And(q.Filter, j.only.filter)
+	}
+	return j.r.src.Find(j.r.ctx, j.from, q, func(doc bson.Raw) error {
+		if j.r.docs++; j.r.docs%docsPerCheck == 0 && j.r.ctx.Err() != nil {
+			return j.r.ctx.Err()
 		}
-		return l.r.hold(other.bytes - before)
+		if j.only != nil {
+			if ok, err := j.only.holds(doc, j.r.env); !ok || err != nil {
+				return err
+			}
+		}
+		before := other.bytes
+		other.add(bytes.Clone(doc), j.names, &j.key)
+		return j.r.hold(other.bytes - before)
 	})
+}
+
+// end lets go of what was read.
+func (j *joiner) end() {
+	if j.other != nil {
+		j.r.release(j.other.bytes)
+		j.other = nil
+	}
+}
+
+// find appends the places of the documents that have one of values, in order.
+func (j *joiner) find(dst []int, values []bson.RawValue) ([]int, error) {
+	start := len(dst)
+	var filter *mql.Filter
+	for _, v := range values {
+		j.key = document.AppendKey(j.key[:0], v, false)
+		for _, at := range j.other.at[string(j.key)] {
+			if !at.exact && filter == nil {
+				var err error
+				if filter, err = j.filter(values); err != nil {
+					return dst, err
+				}
+			}
+			if at.exact || filter.Match(j.other.docs[at.doc]) {
+				dst = append(dst, at.doc)
+			}
+		}
+	}
+	if len(values) > 1 {
+		slices.Sort(dst[start:])
+		dst = dst[:start+len(slices.Compact(dst[start:]))]
+	}
+	return dst, nil
 }
 
 // add takes a document under all values that it might be found by.
@@ -173,36 +244,4 @@ func eachMatchable(v bson.RawValue, names []string, exact bool, fn func(v bson.R
 	default:
 		fn(null, false)
 	}
-}
-
-// join gives a document with what was found for it.
-func (l *equalLookup) join(doc bson.Raw) error {
-	l.values = l.localValues(l.values[:0], doc)
-	l.found = l.found[:0]
-	var filter *mql.Filter
-	for _, v := range l.values {
-		l.key = document.AppendKey(l.key[:0], v, false)
-		for _, j := range l.other.at[string(l.key)] {
-			if !j.exact && filter == nil {
-				var err error
-				if filter, err = l.filter(l.values); err != nil {
-					return err
-				}
-			}
-			if j.exact || filter.Match(l.other.docs[j.doc]) {
-				l.found = append(l.found, j.doc)
-			}
-		}
-	}
-	if len(l.values) > 1 {
-		slices.Sort(l.found)
-		l.found = slices.Compact(l.found)
-	}
-	found := foundList{list: append(reuse(l.list), 0, 0, 0, 0)}
-	for _, i := range l.found {
-		found.add(l.other.docs[i])
-	}
-	l.list = closeList(found.list)
-	l.out = appendSet(reuse(l.out), doc, l.as, bson.RawValue{Type: bson.TypeArray, Value: l.list})
-	return l.r.give(l.next, l.out)
 }

@@ -209,17 +209,14 @@ func settle(stages []stage) []stage {
 			stages[at-1], stages[at] = stages[at], stages[at-1]
 		}
 	}
-	for i := range stages {
-		switch stages[i].(type) {
-		case skip, limit:
-		default:
-			continue
+	for i := range stages { // not past a $limit that would only then come before it
+		if _, isSkip := stages[i].(skip); isSkip {
+			moveUp(stages, i)
 		}
-		for at := i; at > 0; at-- {
-			if !oneForOne(stages[at-1]) {
-				break
-			}
-			stages[at-1], stages[at] = stages[at], stages[at-1]
+	}
+	for i := range stages {
+		if _, isLimit := stages[i].(limit); isLimit {
+			moveUp(stages, i)
 		}
 	}
 	for i := range stages {
@@ -232,6 +229,13 @@ func settle(stages []stage) []stage {
 		}
 	}
 	return stages
+}
+
+// moveUp moves a stage before those that make one document of each.
+func moveUp(stages []stage, at int) {
+	for ; at > 0 && oneForOne(stages[at-1]); at-- {
+		stages[at-1], stages[at] = stages[at], stages[at-1]
+	}
 }
 
 // oneForOne says whether a stage makes one document of each.

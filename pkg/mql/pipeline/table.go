@@ -34,6 +34,16 @@ func (c *compiler) lookUp(name string) compileStage {
 		return compileGroup
 	case "$sortByCount":
 		return compileSortByCount
+	case "$bucket":
+		return compileBucket
+	case "$bucketAuto":
+		return compileBucketAuto
+	case "$setWindowFields":
+		return compileWindows
+	case "$fill":
+		return compileFill
+	case "$graphLookup":
+		return compileGraphLookup
 	case "$lookup":
 		return compileLookup
 	case "$facet":
