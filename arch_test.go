@@ -47,7 +47,7 @@ var layers = []layer{
 		"store/mongo":                "store mql mql/pipeline document errs",
 		"store/mongotest":            "",
 		"store/mongotest/startmongo": "store/mongotest",
-		"store/storetest":            "store mql mql/pipeline mql/mqltest errs",
+		"store/storetest":            "store mql mql/pipeline mql/mqltest document errs",
 		"store/teststore":            "store store/embedded store/mongo store/mongotest",
 		"store/wire":                 "store mql mql/pipeline document errs",
 		"store/storetest/differ":     "store mql mql/mqltest document errs",

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -23,6 +24,9 @@ func (c *collection) Aggregate(ctx context.Context, p *pipeline.Pipeline, o stor
 	if err := store.CheckPipeline(p); err != nil {
 		return err
 	}
+	if c.tx != nil && isRunHere(p) {
+		return c.runHere(ctx, p, o, fn)
+	}
 	bounded := o.Budget().Bound(fn)
 	err := c.readAll(ctx, p, func(ctx context.Context) (found bool, err error) {
 		cursor, err := retrySnapshot(ctx, func() (*mongo.Cursor, error) {
@@ -44,6 +48,39 @@ func (c *collection) Aggregate(ctx context.Context, p *pipeline.Pipeline, o stor
 		return found, cursor.Err()
 	})
 	return c.pipelineError(ctx, p, o, err)
+}
+
+// isRunHere says whether a server refuses a pipeline in a transaction.
+func isRunHere(p *pipeline.Pipeline) bool {
+	for _, stage := range p.Raw() {
+		if bytes.Contains(stage, []byte("\x03$unionWith\x00")) { // at any depth; a constant that looks like it does no harm
+			return true
+		}
+	}
+	return false
+}
+
+// runHere runs a pipeline in this process, on what its transaction reads.
+func (c *collection) runHere(ctx context.Context, p *pipeline.Pipeline, o store.AggregateOptions, fn func(doc bson.Raw) error) error {
+	byCaller := false
+	budget := o.Budget()
+	budget.Now = time.Now()
+	err := p.Run(ctx, source{c}, budget, func(doc bson.Raw) error {
+		err := fn(doc)
+		byCaller = err != nil
+		return err
+	})
+	switch {
+	case err == nil || byCaller:
+		return err
+	case document.ServerCodeOf(err) != 0: // as the server would have done
+		c.tx.end(err)
+		return err
+	case ctx.Err() != nil:
+		return store.Ended(ctx)
+	default:
+		return err
+	}
 }
 
 // readAll is read for a pipeline. A view makes sure that all collections are what they were.
@@ -81,15 +118,19 @@ func aggregateOptions(ctx context.Context, p *pipeline.Pipeline) *options.Aggreg
 	return opts
 }
 
-// millisLeft is the time to the deadline of ctx, at least 1; 0 if there is none that a server can be told.
+// millisLeft is a little less than the time to the deadline of ctx, so that the server itself says that it is over; at
+// least 1, and 0 if there is none that a server can be told.
 func millisLeft(ctx context.Context) int64 {
 	deadline, ok := ctx.Deadline()
 	left := time.Until(deadline)
+	left -= min(left/10, headStart)
 	if !ok || left.Milliseconds() > math.MaxInt32 {
 		return 0
 	}
 	return max(1, left.Milliseconds())
 }
+
+const headStart = 50 * time.Millisecond
 
 // Codes of the server for pipelines.
 const (
@@ -168,7 +209,7 @@ func (s source) Find(ctx context.Context, name string, q pipeline.Query, fn func
 	from := s.own
 	if name != "" {
 		from = s.own.database.collection(name, s.own.in)
-		from.view = s.own.view
+		from.view, from.tx = s.own.view, s.own.tx
 	}
 	return from.Find(ctx, store.Query{Filter: q.Filter, Sort: q.Sort, Skip: q.Skip, Limit: q.Limit}, fn)
 }
@@ -177,10 +218,20 @@ func (s source) Find(ctx context.Context, name string, q pipeline.Query, fn func
 func (s source) Indexed(context.Context, string, string) bool { return true }
 
 // rawPipeline is what the server is sent for a pipeline: its filters are guarded as those of queries are (rawFilter).
+//
+// A result of more than 16 MiB that comes of a $group or $lookup at the end makes servers cut the connection without a word
+// (seen on 6.0), and the driver asks again and again. Behind a stage that changes nothing they say so.
 func rawPipeline(p *pipeline.Pipeline) bson.A {
-	stages := make(bson.A, len(p.Raw()))
-	for i, stage := range p.Raw() {
-		stages[i] = guardStage(stage)
+	stages := make(bson.A, 0, len(p.Raw())+1)
+	last := ""
+	for _, stage := range p.Raw() {
+		if e, err := stage.IndexErr(0); err == nil {
+			last = e.Key()
+		}
+		stages = append(stages, guardStage(stage))
+	}
+	if last == "$group" || last == "$lookup" {
+		stages = append(stages, bson.D{{Key: "$redact", Value: "$$KEEP"}})
 	}
 	return stages
 }

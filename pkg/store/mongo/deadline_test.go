@@ -12,6 +12,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
 	"github.com/svcctl/svc/pkg/store/mongotest"
@@ -43,6 +44,13 @@ func TestServerStopsWorking(t *testing.T) {
 		"distinct": func(ctx context.Context) error {
 			_, err := c.Distinct(ctx, "s", slow)
 			return err
+		},
+		"aggregate": func(ctx context.Context) error {
+			p, err := pipeline.Compile(bson.A{bson.D{{Key: "$match", Value: slow.Raw()}}, bson.D{{Key: "$count", Value: "n"}}}, pipeline.Options{})
+			if err != nil {
+				return err
+			}
+			return c.Aggregate(ctx, p, store.AggregateOptions{}, func(bson.Raw) error { return nil })
 		},
 		"update": func(ctx context.Context) error {
 			op := update(t, "", `{"$set":{"n":1}}`)

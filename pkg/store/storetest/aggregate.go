@@ -331,13 +331,27 @@ var aggregations = []struct{ stages, want string }{ //nolint:gochecknoglobals //
 }
 
 func testAggregate(t *testing.T, s store.Store) {
-	t.Run("stages", func(t *testing.T) {
-		f := newFixture(t, s)
-		joinData(f)
-		f.underIndexes(t, admitting(permutations("a", "b.c")), (*fixture).wantAggregations)
-		f.collection("others").underIndexes(t, admitting(permutations("k")), func(others *fixture) {
-			f.in(others.t).wantAggregations()
-		})
+	for _, section := range []section{
+		{"stages", testStages},
+		{"failures", testAggregateFailures},
+		{"budgets", testAggregateBudgets},
+		{"ends", testAggregateEnds},
+		{"views", testAggregateViews},
+		{"transactions", testAggregateInTransactions},
+		{"snapshot", testAggregateSnapshot},
+		{"missing", testAggregateMissing},
+		{"explain", testExplainAggregate},
+	} {
+		t.Run(section.name, func(t *testing.T) { section.run(t, s) })
+	}
+}
+
+func testStages(t *testing.T, s store.Store) {
+	f := newFixture(t, s)
+	joinData(f)
+	f.underIndexes(t, admitting(permutations("a", "b.c")), (*fixture).wantAggregations)
+	f.collection("others").underIndexes(t, admitting(permutations("k")), func(others *fixture) {
+		f.in(others.t).wantAggregations()
 	})
 }
 
