@@ -22,6 +22,7 @@ type Accumulator struct {
 	input   node // nil for $count
 	n       node // of those with an n; nil: 1
 	keys    SortKeys
+	sortBy  bson.RawValue // keys as they are written
 	operand bson.RawValue
 
 	window, sliding bool
@@ -183,6 +184,7 @@ func (a *Accumulator) parseTop(c *compiler, name string, v bson.RawValue, order 
 		return bad(5788005, "%s needs sortBy", name)
 	}
 	var err error
+	a.sortBy = sortBy
 	a.keys, err = order(sortBy.Value)
 	return err
 }
@@ -200,12 +202,15 @@ func (a *Accumulator) fold() (err error) {
 // Raw gives the operand for a MongoDB server.
 func (a *Accumulator) Raw() bson.RawValue { return a.operand }
 
-// Paths is as that of Expr. What $top and $bottom sort by is not among them.
+// Paths is as that of Expr.
 func (a *Accumulator) Paths(fn func(variable, path string)) {
 	for _, n := range []node{a.input, a.n} {
 		if n != nil {
 			walkPaths(n, fn)
 		}
+	}
+	for it := items(a.sortBy); it.Next(); {
+		fn("ROOT", string(it.Key()))
 	}
 }
 
@@ -236,11 +241,12 @@ func manyLimit(v bson.RawValue) (int, error) {
 		return 0, fail(5787902, "n has to be a whole number, not %s", typeName(v.Type))
 	}
 	n, err := toLong(v)
+	f := floatOf(v)
 	switch {
+	case v.Type == bson.TypeDecimal128 && (f != math.Trunc(f) || f >= 1<<63 || f < -1<<63): // servers look at the nearest double
+		return 0, fail(5787903, "n has to be a whole number")
 	case err != nil:
 		return 0, err
-	case v.Type == bson.TypeDecimal128 && floatOf(v) != math.Trunc(floatOf(v)): // servers look at the nearest double
-		return 0, fail(5787903, "n has to be a whole number")
 	case v.Type != bson.TypeDecimal128 && !isLongValue(v):
 		return 0, fail(5787903, "n has to be a whole number")
 	}

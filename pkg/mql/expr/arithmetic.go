@@ -253,6 +253,14 @@ func divide(env *Env, _ string, a, b bson.RawValue) (bson.RawValue, error) {
 	}
 }
 
+// exactly says whether d is a/b, for what the condition of subnormal numbers does not tell.
+func exactly(d, a, b *apd.Decimal) bool {
+	var product apd.Decimal
+	product.Coeff.Mul(&d.Coeff, &b.Coeff)
+	product.Exponent, product.Negative = d.Exponent+b.Exponent, d.Negative != b.Negative
+	return product.Cmp(a) == 0
+}
+
 // quotient gives an exact result as few digits as the difference of the exponents asks for.
 func quotient(c *apd.Context, d, a, b *apd.Decimal) (apd.Condition, error) {
 	if a.Form == apd.Finite && b.Form == apd.Infinite {
@@ -260,7 +268,7 @@ func quotient(c *apd.Context, d, a, b *apd.Decimal) (apd.Condition, error) {
 		return 0, nil
 	}
 	cond, err := c.Quo(d, a, b)
-	if err != nil || d.Form != apd.Finite || cond.Inexact() {
+	if err != nil || d.Form != apd.Finite || cond.Inexact() || !exactly(d, a, b) {
 		return cond, err
 	}
 	ideal := a.Exponent - b.Exponent

@@ -15,13 +15,13 @@ const (
 	partYear = iota
 	partMonth
 	partDay
-	partISOYear
-	partISOWeek
-	partISODay
 	partHour
 	partMinute
 	partSecond
 	partMillisecond
+	partISOYear
+	partISOWeek
+	partISODay
 	partZone
 )
 
@@ -35,6 +35,8 @@ func parseDateFromParts(c *compiler, name string, v bson.RawValue) (node, error)
 	if err != nil {
 		return nil, err
 	}
+	// Servers parse them in the order above, and compute constants in that of their places.
+	args = operands{args[0], args[1], args[2], args[6], args[7], args[8], args[9], args[3], args[4], args[5], args[10]}
 	natural := args[partYear] != nil || args[partMonth] != nil || args[partDay] != nil
 	iso := args[partISOYear] != nil || args[partISOWeek] != nil || args[partISODay] != nil
 	switch {
@@ -68,14 +70,15 @@ func runDateFromParts(env *Env, n *dateNode) (bson.RawValue, error) {
 	if year := parts[first]; year < 1 || year > 9999 {
 		return missing, fail([...]document.ServerCode{partYear: 40523, partISOYear: 31095}[first], "$dateFromParts takes the years 1 to 9999")
 	}
-	month, day := parts[1], parts[2]
+	month, day := parts[partMonth], parts[partDay]
 	if first == partISOYear { // the day of the year; the first week has January 4th
 		january4 := time.Date(int(parts[first]), 1, 4, 0, 0, 0, 0, time.UTC)
 		month, day = 1, 4-int64(isoDay(january4))+(parts[partISOWeek]-1)*7+parts[partISODay]
 	}
 	t := time.Date(int(parts[first]), time.Month(month), int(day), int(parts[partHour]), int(parts[partMinute]), 0, 0, time.UTC)
+	_, fits := times(parts[partMillisecond], 1000) // servers count microseconds on the way
 	ms, ok := times(parts[partSecond], 1000)
-	if ok {
+	if ok = ok && fits; ok {
 		ms, ok = plus(ms, parts[partMillisecond])
 	}
 	if ok {
@@ -91,7 +94,7 @@ func runDateFromParts(env *Env, n *dateNode) (bson.RawValue, error) {
 func (n *dateNode) parts(env *Env, parts *[partZone]int64, which ...int) (ok bool, err error) {
 	for _, i := range which {
 		parts[i] = 1
-		if i >= partHour {
+		if i >= partHour && i <= partMillisecond {
 			parts[i] = 0
 		}
 		if n.operands[i] == nil {

@@ -259,7 +259,7 @@ func deliberate(c *expression, server outcome) string {
 		return "hours in zones whose clocks change by half an hour"
 	case reading && c.code == 241 && server.code != 241:
 		return "a server reads more forms of dates"
-	case arithmetic && hasOldFraction(c.expr, c.docs):
+	case arithmetic && hasOldFraction(c.expr, c.docs, c.values):
 		return "a server loses a second of a date before 1970 with a fraction of a second"
 	case strings.Contains(text, "$replaceAll"):
 		return "a server replaces an empty text between the bytes of a character, too"
@@ -317,6 +317,10 @@ func hasOldFraction(values ...any) bool {
 		case []bson.D:
 			for _, d := range v {
 				found = found || hasOldFraction(d)
+			}
+		case []bson.RawValue:
+			for _, item := range v {
+				found = found || item.Type == bson.TypeDateTime && item.DateTime() < 0
 			}
 		}
 		if found {

@@ -115,13 +115,16 @@ func (n *sortArray) compare(a, b bson.RawValue) int {
 	return 0
 }
 
-// of is the part of an element to sort by. A path leads through objects only.
+// of is the part of an element to sort by. A path leads through objects only, and to null where there is nothing.
 func (k sortKey) of(v bson.RawValue) bson.RawValue {
 	for _, name := range k.path {
 		if v.Type != bson.TypeEmbeddedDocument {
-			return missing
+			return null
 		}
 		v, _ = document.Field(v.Value, name)
+	}
+	if v.Type == 0 {
+		return null
 	}
 	return v
 }

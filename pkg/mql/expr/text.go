@@ -259,15 +259,16 @@ func substrBytes(env *Env, name string, args []bson.RawValue) (bson.RawValue, er
 		return missing, fail(16035, "%s needs a number as the length, not %s", name, typeName(args[2].Type))
 	}
 	from, err := toLong(args[1])
-	if err != nil {
-		return missing, err
-	}
-	length, err := toLong(args[2])
 	switch {
 	case err != nil:
 		return missing, err
 	case from < 0:
 		return missing, fail(50752, "%s can't begin at the negative number %d", name, from)
+	}
+	length, err := toLong(args[2])
+	switch {
+	case err != nil:
+		return missing, err
 	case from < int64(len(s)) && !utf8.RuneStart(s[from]):
 		return missing, fail(28656, "%s can't begin inside a character", name)
 	case from >= int64(len(s)):

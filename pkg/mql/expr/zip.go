@@ -81,7 +81,7 @@ func (n *zip) eval(env *Env) (bson.RawValue, error) {
 		rows = longest
 	}
 	if rows > shortest {
-		if err := n.defaults(env, mark, rows); err != nil {
+		if err := n.defaults(env); err != nil {
 			return missing, err
 		}
 	}
@@ -93,15 +93,12 @@ func (n *zip) eval(env *Env) (bson.RawValue, error) {
 	return out, err
 }
 
-// defaults computes those that are needed, and pushes them behind the inputs.
-func (n *zip) defaults(env *Env, mark, rows int) error {
-	for i, a := range n.operands[n.inputs:] {
-		v := missing
-		if count(env.stack[mark+i]) < rows {
-			var err error
-			if v, err = a.eval(env); err != nil {
-				return err
-			}
+// defaults computes all defaults, and pushes them behind the inputs.
+func (n *zip) defaults(env *Env) error {
+	for _, a := range n.operands[n.inputs:] {
+		v, err := a.eval(env)
+		if err != nil {
+			return err
 		}
 		env.push(v)
 	}

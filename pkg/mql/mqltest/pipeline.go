@@ -15,9 +15,10 @@ func Pipeline(r *rand.Rand, others []string) (stages bson.A, ordered bool) {
 
 type pipelines struct {
 	*rand.Rand
-	others  []string
-	vars    []string
-	inFacet bool
+	others   []string
+	vars     []string
+	inFacet  bool
+	inLookup bool // in the pipeline of one
 	// holes: fields were chosen or computed, and lists may have lost elements. A server still counts them when a later stage computes fields below the list.
 	holes   bool
 	ordered bool   // there is one right order
@@ -289,7 +290,7 @@ func (g *pipelines) branch(depth int, unique, inFacet, safe bool) bson.A {
 	for {
 		inner := &pipelines{
 			Rand: g.Rand, others: g.others, vars: g.vars, ordered: true, unique: unique, inFacet: inFacet || g.inFacet, holes: g.holes && inFacet,
-			safe: safe || g.safe, below: g.below && inFacet, projected: g.projected && inFacet, dated: g.dated || !inFacet,
+			safe: safe || g.safe, inLookup: g.inLookup || safe && !inFacet, below: g.below && inFacet, projected: g.projected && inFacet, dated: g.dated || !inFacet,
 		}
 		if list := inner.stages(g.IntN(4), depth-1); inner.ordered {
 			return list

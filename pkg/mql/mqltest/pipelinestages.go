@@ -78,10 +78,14 @@ func (g *pipelines) graphLookup(int) any {
 // into one behind it.
 func (g *pipelines) windows() any {
 	d := bson.D{}
+	computed := 5
+	if g.inLookup { // a server shows its own field then
+		computed = 3
+	}
 	if g.IntN(2) == 0 {
 		d = append(d, bson.E{Key: "partitionBy", Value: pick(g.Rand, []any{
-			"$k", "$k", bson.D{{Key: "$type", Value: "$a"}}, bson.D{{Key: "x", Value: "$k"}}, nil, "$a",
-		}[:5+g.risk(8)])})
+			"$k", "$k", nil, bson.D{{Key: "$type", Value: "$a"}}, bson.D{{Key: "x", Value: "$k"}}, "$a",
+		}[:computed+g.risk(8)])})
 	}
 	sort, single := bson.D{{Key: "_id", Value: g.direction()}}, "_id"
 	switch {
@@ -90,7 +94,7 @@ func (g *pipelines) windows() any {
 	case !g.holes && g.IntN(4) == 0: // a server orders by what is a partition and in the sort in either direction
 		sort, single = bson.D{{Key: "k", Value: g.direction()}, sort[0]}, ""
 		if len(d) > 0 {
-			d[0].Value = bson.D{{Key: "$type", Value: "$a"}}
+			d[0].Value = nil
 		}
 	}
 	d = append(d, bson.E{Key: "sortBy", Value: sort})
@@ -213,7 +217,7 @@ func (g *pipelines) fill() any {
 	}
 	g.holes = true
 	d := bson.D{{Key: "sortBy", Value: bson.D{{Key: "_id", Value: g.direction()}}}}
-	if g.IntN(3) == 0 {
+	if g.IntN(3) == 0 && !g.inLookup {
 		d = append(d, bson.E{Key: "partitionByFields", Value: bson.A{"k"}})
 	}
 	d = append(d, bson.E{Key: "output", Value: output})

@@ -16,6 +16,7 @@ const (
 	codeBadValue      document.ServerCode = 2
 	codeFailedToParse document.ServerCode = 9
 	codeTypeMismatch  document.ServerCode = 14
+	codeOverflow      document.ServerCode = 15
 	codeNamespace     document.ServerCode = 73
 	codeMemory        document.ServerCode = 292
 	codeTooLarge      document.ServerCode = 10334

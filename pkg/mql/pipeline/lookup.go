@@ -18,6 +18,13 @@ type lookup struct {
 	let            []*expr.Expr
 	piped          bool // there is a pipeline
 	chain          chain
+	equal          []equality // of the first $match of the pipeline
+}
+
+// equality is a path of the other collection that has to be equal to what value gives for the variables.
+type equality struct {
+	path  string
+	value *expr.Expr
 }
 
 // lookupSpec is the operand of $lookup.
@@ -135,7 +142,26 @@ func (l *lookup) compilePipeline(c *compiler, name string, s *lookupSpec) (bson.
 	}
 	inner, raw, err := c.inner(name, s.pipeline, names)
 	l.chain = inner
+	l.equal = equalities(&inner)
 	return bson.D{{Key: "let", Value: let}, {Key: "pipeline", Value: raw}}, err
+}
+
+// equalities gives what the first $match behind the query wants to be equal. Errors that such a filter saves a server saves, too.
+func equalities(c *chain) []equality {
+	if len(c.rest) == 0 || c.lead.Skip > 0 || c.lead.Limit > 0 {
+		return nil
+	}
+	m, ok := c.rest[0].(*match)
+	if !ok {
+		return nil
+	}
+	var all []equality
+	for _, cond := range m.more {
+		if x, ok := cond.(exprCondition); ok {
+			x.of.Equalities(func(path string, value *expr.Expr) { all = append(all, equality{path, value}) })
+		}
+	}
+	return all
 }
 
 func (l *lookup) open(r *run, next sink) sink {
@@ -238,9 +264,13 @@ func (p *pipedLookup) find(doc bson.Raw) (*foundList, error) {
 		}
 		c.lead.Filter = mql.And(f, c.lead.Filter)
 	}
+	inner := p.r.with(vars)
+	if err := p.narrow(inner.env, &c); err != nil {
+		return nil, err
+	}
 	found := &foundList{list: []byte{0, 0, 0, 0}}
 	held := 0
-	err := p.r.with(vars).pipe(c, p.from, func(doc bson.Raw) error {
+	err := inner.pipe(c, p.from, func(doc bson.Raw) error {
 		found.add(doc)
 		n := len(found.list) - held
 		held += n
@@ -248,6 +278,28 @@ func (p *pipedLookup) find(doc bson.Raw) (*foundList, error) {
 	})
 	found.list = closeList(found.list)
 	return found, err
+}
+
+// narrow adds a filter for what $expr wants to be equal, which a store may have an index for. It finds at least what $expr
+// is true for, where the value is none that filters take in a way of their own.
+func (p *pipedLookup) narrow(env *expr.Env, c *chain) error {
+	for _, e := range p.equal {
+		env.Reset(emptyDoc())
+		v, err := e.value.Eval(env)
+		if err != nil {
+			return err
+		}
+		switch v.Type {
+		case 0, bson.TypeNull, bson.TypeUndefined, bson.TypeArray, bson.TypeRegex:
+			continue
+		}
+		f, err := mql.Compile(bson.D{{Key: e.path, Value: bson.D{{Key: "$eq", Value: v}}}})
+		if err != nil {
+			return coded(err, codeBadValue)
+		}
+		c.lead.Filter = mql.And(c.lead.Filter, f)
+	}
+	return nil
 }
 
 func (p *pipedLookup) end() error {

@@ -126,7 +126,7 @@ func (c *compiler) pipeline(list bson.A) (chain, []bson.D, error) {
 		stages = append(stages, s)
 		raw = append(raw, bson.D{{Key: d[0].Key, Value: spec}})
 	}
-	return newChain(stages), raw, nil
+	return newChain(stages, c.within != "$facet"), raw, nil
 }
 
 func (c *compiler) stage(name string, spec any) (stage, any, error) {
@@ -157,10 +157,13 @@ func (c *compiler) reads(collection string) {
 	}
 }
 
-// newChain moves what comes first into a query.
-func newChain(stages []stage) chain {
+// newChain moves what comes first into a query. reads says that the documents are those of a collection.
+func newChain(stages []stage, reads bool) chain {
 	var c chain
 	stages = settle(stages)
+	if reads {
+		hurry(stages)
+	}
 	for len(stages) > 0 {
 		rest, ok := stages[0].(leading)
 		if !ok {
@@ -177,6 +180,14 @@ func newChain(stages []stage) chain {
 		}
 	}
 	c.rest = stages
+	if n := needsOf(stages); !n.all {
+		c.lead.Fields = n.names
+	}
+	for i := range stages {
+		if u, ok := stages[i].(*unwind); ok {
+			stages[i] = u.keeping(needsOf(stages[i+1:]))
+		}
+	}
 	return c
 }
 
@@ -211,12 +222,12 @@ func settle(stages []stage) []stage {
 	}
 	for i := range stages { // not past a $limit that would only then come before it
 		if _, isSkip := stages[i].(skip); isSkip {
-			moveUp(stages, i)
+			moveUp(stages, i, oneForOne)
 		}
 	}
 	for i := range stages {
 		if _, isLimit := stages[i].(limit); isLimit {
-			moveUp(stages, i)
+			moveUp(stages, i, keepsNumber)
 		}
 	}
 	for i := range stages {
@@ -231,10 +242,42 @@ func settle(stages []stage) []stage {
 	return stages
 }
 
-// moveUp moves a stage before those that make one document of each.
-func moveUp(stages []stage, at int) {
-	for ; at > 0 && oneForOne(stages[at-1]); at-- {
+// moveUp moves a stage before those that it may pass.
+func moveUp(stages []stage, at int, pass func(stage) bool) {
+	for ; at > 0 && pass(stages[at-1]); at-- {
 		stages[at-1], stages[at] = stages[at], stages[at-1]
+	}
+}
+
+// hurry moves what skips and limits before what makes one document of each, where that comes right behind the query: a
+// server reads no more than it has to.
+func hurry(stages []stage) {
+	first := 0
+	for first < len(stages) {
+		if _, ok := stages[first].(*match); ok {
+			first++
+			continue
+		}
+		break
+	}
+	for i := first; i < len(stages); i++ {
+		switch stages[i].(type) {
+		case skip, limit:
+			moveUp(stages[first:], i-first, oneForOne)
+		case *project, *replace:
+		default:
+			return
+		}
+	}
+}
+
+// keepsNumber says whether a stage makes one document of each, if with a search.
+func keepsNumber(s stage) bool {
+	switch s.(type) {
+	case *lookup, *graphLookup:
+		return true
+	default:
+		return oneForOne(s)
 	}
 }
 
@@ -259,9 +302,10 @@ func mostNeeded(stages []stage) int64 {
 			}
 		case limit:
 			return max(skipped+int64(s), 0)
-		case *project, *replace:
 		default:
-			return 0
+			if !keepsNumber(s) {
+				return 0
+			}
 		}
 	}
 	return 0
@@ -273,4 +317,8 @@ type Query struct {
 	Sort   mql.Sort    // empty: any order
 	Skip   int64
 	Limit  int64 // 0: no limit
+
+	// Fields is the names of the fields, at the top of documents, that are looked at; nil: all. Find may leave out others.
+	// Filter and Sort are of whole documents.
+	Fields []string
 }

@@ -106,16 +106,26 @@ func TestCollections(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	src := docs(t, 100)
+	src["d"] = src[""]
 	for text, want := range map[string]string{
-		`[{"$addFields": {"a": 1}}, {"$sort": {"_id": -1}}]`:                "aggregation_too_large",
-		`[{"$facet": {"a": []}}]`:                                           "aggregation_too_large",
-		`[{"$group": {"_id": "$_id", "a": {"$push": "$text"}}}]`:            "aggregation_too_large",
-		`[{"$group": {"_id": null, "a": {"$sum": "$_id"}}}]`:                "",
-		`[{"$sample": {"size": 90}}]`:                                       "aggregation_too_large",
-		`[{"$addFields": {"a": 1}}]`:                                        "too_many_results",
-		`[{"$addFields": {"text": 1}}]`:                                     "too_many_results",
-		`[{"$addFields": {"a": 1}}, {"$sort": {"_id": -1}}, {"$limit": 3}]`: "",
-		`[{"$sample": {"size": 3}}]`:                                        "",
+		`[{"$addFields": {"a": 1}}, {"$sort": {"_id": -1}}]`:                                              "aggregation_too_large",
+		`[{"$facet": {"a": []}}]`:                                                                         "aggregation_too_large",
+		`[{"$group": {"_id": "$_id", "a": {"$push": "$text"}}}]`:                                          "aggregation_too_large",
+		`[{"$group": {"_id": null, "a": {"$sum": "$_id"}}}]`:                                              "",
+		`[{"$sample": {"size": 90}}]`:                                                                     "aggregation_too_large",
+		`[{"$addFields": {"a": 1}}]`:                                                                      "too_many_results",
+		`[{"$addFields": {"text": 1}}]`:                                                                   "too_many_results",
+		`[{"$addFields": {"a": 1}}, {"$sort": {"_id": -1}}, {"$limit": 3}]`:                               "",
+		`[{"$sample": {"size": 3}}]`:                                                                      "",
+		`[{"$bucketAuto": {"groupBy": "$_id", "buckets": 2}}]`:                                            "aggregation_too_large",
+		`[{"$bucket": {"groupBy": "$_id", "boundaries": [0, 200], "output": {"a": {"$push": "$text"}}}}]`: "aggregation_too_large",
+		`[{"$group": {"_id": null, "a": {"$addToSet": {"$concat": ["$text", {"$toString": "$_id"}]}}}}]`:  "aggregation_too_large",
+		`[{"$setWindowFields": {"sortBy": {"_id": 1}, "output": {"a": {"$rank": {}}}}}]`:                  "aggregation_too_large",
+		`[{"$limit": 40}, {"$setWindowFields": {"sortBy": {"_id": 1}, "output": {"a": {"$locf": "$text"}, "b": {"$push": "$text"}}}}]`: "aggregation_too_large",
+		`[{"$limit": 20}, {"$setWindowFields": {"sortBy": {"_id": 1}, "output": {"text": {"$rank": {}}}}}]`:                            "",
+		`[{"$lookup": {"from": "d", "as": "a", "pipeline": []}}]`:                                                                      "aggregation_too_large",
+		`[{"$lookup": {"from": "d", "as": "a", "localField": "text", "foreignField": "text"}}]`:                                        "aggregation_too_large",
+		`[{"$graphLookup": {"from": "d", "as": "a", "startWith": "$text", "connectFromField": "text", "connectToField": "text"}}]`:     "aggregation_too_large",
 	} {
 		_, err := run(t.Context(), t, src, text, pipeline.Budget{Memory: 50_000, Results: 80, ResultBytes: 60_000})
 		var got string
@@ -172,4 +182,83 @@ func TestSampleIsOfTheDocuments(t *testing.T) {
 
 func describe(q pipeline.Query) string {
 	return fmt.Sprint(q.Filter.Raw(), " ", q.Sort, " ", q.Skip, " ", q.Limit)
+}
+
+// watched is a Source that tells what was asked of a collection.
+type watched struct {
+	memory
+	asked []string
+}
+
+func (w *watched) Find(ctx context.Context, collection string, q pipeline.Query, fn func(bson.Raw) error) error {
+	if collection != "" {
+		w.asked = append(w.asked, q.Filter.Raw().String())
+	}
+	return w.memory.Find(ctx, collection, q, fn)
+}
+
+func TestLookupOfEqualExpressionsFilters(t *testing.T) {
+	src := &watched{memory: memory{"": docs(t, 2)[""], "d": docs(t, 9)[""]}}
+	for text, want := range map[string][]string{
+		`{"$eq": ["$_id", "$$v"]}`: {
+			`{"_id": {"$eq": {"$numberInt":"0"}}}`, `{"_id": {"$eq": {"$numberInt":"1"}}}`,
+		},
+		`{"$and": [{"$eq": [{"$add": ["$$v", 1]}, "$_id"]}, {"$gt": ["$_id", 0]}]}`: {
+			`{"_id": {"$eq": {"$numberInt":"1"}}}`, `{"_id": {"$eq": {"$numberInt":"2"}}}`,
+		},
+		`{"$or": [{"$eq": ["$_id", "$$v"]}]}`: {`{}`, `{}`},
+		`{"$eq": ["$_id", "$$n"]}`:            {`{}`, `{}`}, // null is equal to more in a filter
+		`{"$eq": ["$_id", "$text"]}`:          {`{}`, `{}`},
+		`{"$gt": ["$_id", "$$v"]}`:            {`{}`, `{}`},
+		`{"$eq": ["$text", {"$rand": {}}]}`:   {`{}`, `{}`},
+	} {
+		src.asked = nil
+		stages := `[{"$lookup": {"from": "d", "as": "x", "let": {"v": "$_id", "n": "$none"}, "pipeline": [{"$match": {"$expr": ` + text + `}}]}}]`
+		if _, err := run(t.Context(), t, src, stages, pipeline.Budget{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, src.asked); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
+func TestNeededFields(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"$project": {"a.b": 1, "n": {"$add": ["$c", 1]}}}]`:                          "[a n _id c]",
+		`[{"$project": {"_id": 0, "a": 1}}]`:                                            "[a]",
+		`[{"$match": {"z": 1}}, {"$group": {"_id": "$a.b", "n": {"$max": "$c"}}}]`:      "[a c]",
+		`[{"$group": {"_id": "$a", "n": {"$top": {"output": 1, "sortBy": {"t": 1}}}}}]`: "[a t]",
+		`[{"$group": {"_id": "$a", "n": {"$first": "$$ROOT"}}}]`:                        "<nil>",
+		`[{"$unwind": "$a"}, {"$sortByCount": "$b"}]`:                                   "[a b]",
+		`[{"$count": "n"}]`: "[]",
+		`[{"$limit": 3}]`:   "<nil>",
+		`[{"$unset": "a"}]`: "<nil>",
+	} {
+		p, err := pipeline.Compile(parse(t, text), pipeline.Options{Stages: pipeline.Scripts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprint(p.Leading().Fields)
+		if p.Leading().Fields == nil {
+			got = "<nil>"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestResultsOfAnyDepthAreRefused(t *testing.T) {
+	for n, want := range map[int]string{199: "", 200: "result_too_deep"} {
+		text := fmt.Sprintf(`[{"$replaceWith": {"a": {"$reduce": {"input": {"$range": [0, %d]}, "initialValue": [], "in": ["$$value"]}}}}]`, n)
+		_, err := run(t.Context(), t, docs(t, 1), text, pipeline.Budget{})
+		var got string
+		if err != nil {
+			got = errs.From(err).Code
+		}
+		if got != want {
+			t.Errorf("%d: %v, want %q", n, err, want)
+		}
+	}
 }

@@ -63,6 +63,9 @@ func (b Budget) Bound(fn func(doc bson.Raw) error) func(doc bson.Raw) error {
 		bytes += int64(len(doc))
 		results++
 		switch {
+		case deeper(doc, maxResultDepth):
+			return errs.New(errs.Limit, "result_too_deep", "a result of the aggregation is nested more than %d levels deep: make it flatter", maxResultDepth).
+				With(codeOverflow)
 		case len(doc) > document.MaxSize:
 			return ErrResultSize
 		case b.Results > 0 && results > b.Results:
@@ -73,6 +76,22 @@ func (b Budget) Bound(fn func(doc bson.Raw) error) func(doc bson.Raw) error {
 		}
 		return fn(doc)
 	}
+}
+
+const maxResultDepth = 200 // objects and lists in a document, as servers have it
+
+// deeper says whether there are more levels of objects and lists in doc.
+func deeper(doc []byte, levels int) bool {
+	for it := document.NewIter(doc); it.Next(); {
+		v := it.Value()
+		if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
+			continue
+		}
+		if levels == 0 || deeper(v.Value, levels-1) {
+			return true
+		}
+	}
+	return false
 }
 
 // sink is a part of a run that takes documents.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,6 +14,18 @@ type unwind struct {
 	path     []string
 	index    []string // where the index goes; nil: nowhere
 	preserve bool     // keep documents without elements
+	keep     *needs   // nil: all fields
+}
+
+// keeping makes documents only of what is needed.
+func (u *unwind) keeping(n needs) *unwind {
+	if n.all {
+		return u
+	}
+	own := *u
+	n.path(u.path[0])
+	own.keep = &n
+	return &own
 }
 
 func compileUnwind(_ *compiler, name string, spec any) (stage, any, error) {
@@ -85,6 +98,7 @@ type unwinding struct {
 	r          *run
 	next       sink
 	out, other []byte
+	base       []byte
 }
 
 func (u *unwinding) push(doc bson.Raw) error {
@@ -94,6 +108,9 @@ func (u *unwinding) push(doc bson.Raw) error {
 			return nil
 		}
 		return u.give(doc, null)
+	}
+	if u.keep != nil {
+		doc = u.part(doc)
 	}
 	i := int64(0)
 	for it := document.NewIter(v.Value); it.Next(); i++ {
@@ -107,6 +124,21 @@ func (u *unwinding) push(doc bson.Raw) error {
 	}
 	u.out = appendSet(reuse(u.out), doc, u.path, bson.RawValue{})
 	return u.give(u.out, null)
+}
+
+// part is what is needed of a document, without the list itself.
+func (u *unwinding) part(doc bson.Raw) bson.Raw {
+	start, out := openDoc(reuse(u.base))
+	for it := document.NewIter(doc); it.Next(); {
+		switch name := it.Key(); {
+		case len(u.path) == 1 && string(name) == u.path[0]:
+			out = appendName(out, bson.TypeNull, name)
+		case slices.ContainsFunc(u.keep.names, func(s string) bool { return s == string(name) }):
+			out = document.AppendElement(out, name, it.Value())
+		}
+	}
+	u.base = document.Close(out, start)
+	return u.base
 }
 
 // give passes a document on, with an index if one is wanted.

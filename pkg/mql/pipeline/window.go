@@ -118,7 +118,11 @@ func (w *windowing) end() error {
 
 // partitionOf computes the fields of one partition.
 func (w *windowing) partitionOf(docs []windowed) error {
+	const columnSize = 48 // bytes that a function may keep of a document beside its values
 	p := &partition{r: w.r, env: w.r.env, docs: docs}
+	if err := p.hold(columnSize * len(docs) * len(w.functions)); err != nil {
+		return err
+	}
 	columns := make([]windowValues, len(w.functions))
 	for k, fn := range w.functions {
 		columns[k] = fn.open(p)

@@ -1,0 +1,96 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/mql/expr"
+)
+
+// needs is the fields at the top of documents that stages look at.
+type needs struct {
+	all   bool
+	names []string
+}
+
+func (n *needs) path(path string) {
+	name, _, _ := strings.Cut(path, ".")
+	switch {
+	case name == "":
+		n.all = true
+	case !slices.Contains(n.names, name):
+		n.names = append(n.names, name)
+	}
+}
+
+// read adds what an expression or an accumulator reads.
+func (n *needs) read(x interface {
+	Paths(fn func(variable, path string))
+},
+) {
+	x.Paths(func(variable, path string) {
+		if variable == "ROOT" {
+			n.path(path)
+		}
+	})
+}
+
+// needsOf is what stages need, up to the first that makes other documents.
+func needsOf(stages []stage) needs {
+	n := needs{names: []string{}}
+	for _, s := range stages {
+		switch s := s.(type) {
+		case skip, limit:
+		case count:
+			return n
+		case *sorting:
+			for _, f := range s.by {
+				n.path(f.Path)
+			}
+		case *unwind:
+			n.path(s.path[0])
+		case *group:
+			n.read(s.id)
+			for _, a := range s.values {
+				n.read(a)
+			}
+			return n
+		case several:
+			if inner := needsOf(s); !inner.all {
+				for _, name := range inner.names {
+					n.path(name)
+				}
+				return n
+			}
+			return needs{all: true}
+		case *project:
+			if s.mode != including {
+				return needs{all: true}
+			}
+			n.branch(s.root)
+			return n
+		default:
+			return needs{all: true}
+		}
+	}
+	return needs{all: true}
+}
+
+// branch adds the fields that an inclusion takes, and those that it computes from.
+func (n *needs) branch(b *branch) {
+	for _, f := range b.fields {
+		n.path(f.name)
+	}
+	b.each(func(x *expr.Expr) { n.read(x) })
+}
+
+func (b *branch) each(fn func(*expr.Expr)) {
+	for _, f := range b.fields {
+		if f.value != nil {
+			fn(f.value)
+		}
+		if f.below != nil {
+			f.below.each(fn)
+		}
+	}
+}
