@@ -224,13 +224,18 @@ func decimalTanh(d *apd.Decimal) *apd.Decimal {
 	if magnitude(d) < -20 {
 		return full(d)
 	}
-	w, up, down := hyperbolic(d)
-	if up == nil {
-		out := full(apd.New(1, 0))
-		out.Negative = d.Negative
-		return out
+	one := &apd.Decimal{Negative: d.Negative}
+	one.Coeff.SetInt64(1)
+	var size apd.Decimal
+	if size.Abs(d).Cmp(apd.New(40, 0)) >= 0 { // 34 digits don't tell it from 1
+		return one
 	}
-	return full(w.quo(w.sub(up, down), w.add(up, down)))
+	w, up, down := hyperbolic(d)
+	out := full(w.quo(w.sub(up, down), w.add(up, down)))
+	if out.Cmp(one) == 0 {
+		return one
+	}
+	return out
 }
 
 func decimalAsinh(d *apd.Decimal) *apd.Decimal {

@@ -355,7 +355,6 @@ func decadicLog(f float64) float64 {
 }
 
 func log(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
-	positive := within{low: 0, high: math.Inf(1), open: true}
 	switch {
 	case isNull(a.Type) || isNull(b.Type):
 		return null, nil
@@ -363,9 +362,13 @@ func log(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 		return missing, fail(28756, "%s takes numbers, not %s", name, typeName(a.Type))
 	case !isNumber(b.Type):
 		return missing, fail(28757, "%s needs a number as its base, not %s", name, typeName(b.Type))
-	case !positive.holds(a):
+	}
+	positive := within{low: 0, high: math.Inf(1), open: true}
+	valid := positive.holds(a) && positive.holds(b) && !isOne(b)
+	switch {
+	case floatOf(a) <= 0 && !valid: // servers look at the nearest doubles to tell what is wrong
 		return missing, fail(28758, "%s takes positive numbers only", name)
-	case !positive.holds(b) || isOne(b):
+	case !valid:
 		return missing, fail(28759, "%s needs a positive base other than 1", name)
 	case isNaN(a) || isNaN(b):
 		return env.double(math.Float64frombits(quietNaN)), nil

@@ -2,6 +2,7 @@ package mqltest
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -64,8 +65,8 @@ func (g *pipelines) stage(depth int) bson.D {
 		if name == "$unwind" && g.holes {
 			continue
 		}
-		if make := stageMakers()[name]; make != nil {
-			return bson.D{{Key: name, Value: make(g, depth)}}
+		if operand := stageMakers()[name]; operand != nil {
+			return bson.D{{Key: name, Value: operand(g, depth)}}
 		}
 	}
 }
@@ -112,7 +113,7 @@ func (g *pipelines) filter() any {
 		}
 		return Filter(g.Rand)
 	}
-	cond := bson.E{Key: "$expr", Value: g.expression()}
+	cond := bson.E{Key: "$expr", Value: g.condition()}
 	switch g.IntN(3) {
 	case 0:
 		return append(Filter(g.Rand), cond)
@@ -121,6 +122,16 @@ func (g *pipelines) filter() any {
 	default:
 		return bson.D{cond}
 	}
+}
+
+// condition makes an expression of two values, at least one of the document: a server takes a bare path for true or for false
+// where the field was renamed, and filters by a constant before stages that fail.
+func (g *pipelines) condition() any {
+	path := "$" + pick(g.Rand, []string{"a", "b", "c", "a.b", "a.c", "b.c", "_id", "k"})
+	if g.IntN(4) == 0 {
+		return bson.D{{Key: "$not", Value: bson.A{path}}}
+	}
+	return bson.D{{Key: pick(g.Rand, []string{"$eq", "$eq", "$ne", "$gt", "$lte"}), Value: bson.A{path, g.expression()}}}
 }
 
 // expression makes one that does not fail for any document: a server computes some for fewer documents than come by.
@@ -395,7 +406,7 @@ func (g *pipelines) lookup(depth int) any {
 			let = append(let, bson.E{Key: name, Value: g.expression()})
 		}
 		for _, e := range let {
-			g.vars = append(g.vars[:len(g.vars):len(g.vars)], e.Key)
+			g.vars = append(slices.Clip(g.vars), e.Key)
 		}
 		d = append(d, bson.E{Key: "let", Value: let}, bson.E{Key: "pipeline", Value: g.branch(depth, true, false, true)})
 		g.vars = before

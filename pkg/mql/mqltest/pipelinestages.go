@@ -84,8 +84,8 @@ func (g *pipelines) windows() any {
 	}
 	if g.IntN(2) == 0 {
 		d = append(d, bson.E{Key: "partitionBy", Value: pick(g.Rand, []any{
-			"$k", "$k", nil, bson.D{{Key: "$type", Value: "$a"}}, bson.D{{Key: "x", Value: "$k"}}, "$a",
-		}[:computed+g.risk(8)])})
+			"$k", "$k", nil, bson.D{{Key: "$type", Value: "$a"}}, bson.D{{Key: "x", Value: "$k"}},
+		}[:computed])})
 	}
 	sort, single := bson.D{{Key: "_id", Value: g.direction()}}, "_id"
 	switch {

@@ -378,7 +378,7 @@ func (b *bucketing) give(docs []bucketed, lower, upper bson.RawValue) error {
 		for i, a := range b.values {
 			before := states[i].Memory()
 			if err := a.Add(&states[i], env); err != nil {
-				return coded(err, codeBadValue)
+				return coded(err)
 			}
 			more += states[i].Memory() - before
 		}

@@ -12,6 +12,8 @@ import (
 )
 
 // Codes of a MongoDB server that many stages share. Others stand where they are given.
+//
+//nolint:errname // they are numbers
 const (
 	codeBadValue      document.ServerCode = 2
 	codeFailedToParse document.ServerCode = 9
@@ -45,8 +47,8 @@ func bad(code document.ServerCode, format string, args ...any) error {
 }
 
 // fail is the error of a pipeline that can't go on with a document.
-func fail(code document.ServerCode, format string, args ...any) error {
-	return refusal("pipeline_failed", code, format, args)
+func fail(code document.ServerCode, message string) error {
+	return refusal("pipeline_failed", code, "%s", []any{message})
 }
 
 // maxMessage is the length of a message in bytes: names from outside may be megabytes long.
@@ -60,13 +62,13 @@ func refusal(slug string, code document.ServerCode, format string, args []any) e
 	return errs.New(errs.Invalid, slug, "%s", message).With(code)
 }
 
-// coded gives err a MongoDB server's code if it has none.
-func coded(err error, code document.ServerCode) error {
+// coded gives err the MongoDB server's code of a bad value if it has none.
+func coded(err error) error {
 	e, ok := errors.AsType[*errs.Error](err)
 	if !ok || document.ServerCodeOf(err) != 0 {
 		return err
 	}
-	return e.With(code)
+	return e.With(codeBadValue)
 }
 
 // readable cuts a name from outside to what a person can read.

@@ -116,7 +116,7 @@ func recordCases(t *testing.T, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if line := lines.Text(); line[0] == '{' {
 			rec.use(t, collections(t, line))

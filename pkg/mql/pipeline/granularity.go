@@ -141,7 +141,7 @@ func (r *rounder) round(v bson.RawValue, up bool) bson.RawValue {
 	return double(r.double(f, up))
 }
 
-// double steps through decades until the neighbour of f is in the next one.
+// double steps through decades until the neighbor of f is in the next one.
 func (r *rounder) double(f float64, up bool) float64 {
 	first, last, scale := r.series[0], r.series[len(r.series)-1], 1.0
 	if up {
@@ -235,7 +235,7 @@ func decimalPower(d *apd.Decimal, up bool) bson.RawValue {
 	c := apd.BaseContext.WithPrecision(digits)
 	power := func(n int64) *apd.Decimal {
 		p := new(apd.Decimal)
-		_, _ = c.Pow(p, apd.New(2, 0), apd.New(n, 0)) //nolint:errcheck // the exponent is that of a double
+		_, _ = c.Pow(p, apd.New(2, 0), apd.New(n, 0))
 		return p
 	}
 	p := power(exponent)
@@ -247,6 +247,6 @@ func decimalPower(d *apd.Decimal, up bool) bson.RawValue {
 		exponent--
 		p = power(exponent)
 	}
-	_, _ = c.Quantize(p, p, int32(p.NumDigits())+p.Exponent-digits) //nolint:errcheck,gosec // it has 34 digits then
+	_, _ = c.Quantize(p, p, int32(p.NumDigits())+p.Exponent-digits) //nolint:gosec // it has 34 digits then
 	return rawDecimal(p)
 }

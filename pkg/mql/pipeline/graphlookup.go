@@ -135,7 +135,7 @@ func (g *graphLookup) filter(values []bson.RawValue) (*mql.Filter, error) {
 	for _, v := range values {
 		if isNull(v.Type) {
 			there, err := mql.Compile(bson.D{{Key: g.to, Value: bson.D{{Key: "$exists", Value: true}}}})
-			return mql.And(f, there), coded(err, codeBadValue)
+			return mql.And(f, there), coded(err)
 		}
 	}
 	return f, nil

@@ -134,7 +134,7 @@ func (g *grouping) push(doc bson.Raw) error {
 		s := &one.states[i]
 		before := s.Memory()
 		if err := a.Add(s, env); err != nil {
-			return coded(err, codeBadValue)
+			return coded(err)
 		}
 		more += s.Memory() - before
 	}

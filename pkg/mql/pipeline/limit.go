@@ -23,7 +23,7 @@ func compileLimit(_ *compiler, name string, spec any) (stage, any, error) {
 	return limit(n), n, nil
 }
 
-func (l limit) lead(q *Query) (stage, bool) {
+func (l limit) lead(q *Query) (stage, bool) { //nolint:unparam // as leading wants it
 	if q.Limit == 0 || int64(l) < q.Limit {
 		q.Limit = int64(l)
 	}
@@ -65,7 +65,7 @@ func compileSkip(_ *compiler, name string, spec any) (stage, any, error) {
 	return skip(n), n, nil
 }
 
-func (s skip) lead(q *Query) (stage, bool) {
+func (s skip) lead(q *Query) (stage, bool) { //nolint:unparam // as leading wants it
 	if q.Limit > 0 || q.Skip > math.MaxInt64-int64(s) {
 		return nil, false
 	}

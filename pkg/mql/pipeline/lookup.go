@@ -174,7 +174,7 @@ func (l *lookup) open(r *run, next sink) sink {
 // localValues gives the values that a document is joined by, at least null.
 func (l *lookup) localValues(dst []bson.RawValue, doc bson.Raw) []bson.RawValue {
 	start := len(dst)
-	_ = mql.EachValue(doc, l.local, func(v bson.RawValue) error { //nolint:errcheck // it gives none
+	_ = mql.EachValue(doc, l.local, func(v bson.RawValue) error {
 		dst = append(dst, v)
 		return nil
 	})
@@ -203,7 +203,7 @@ func oneOf(path string, values []bson.RawValue) (*mql.Filter, error) {
 		in = bson.D{{Key: "$or", Value: append(whole, in)}}
 	}
 	f, err := mql.Compile(in)
-	return f, coded(err, codeBadValue)
+	return f, coded(err)
 }
 
 // pipedLookup runs a pipeline for each document, or once if it depends on none.
@@ -289,13 +289,12 @@ func (p *pipedLookup) narrow(env *expr.Env, c *chain) error {
 		if err != nil {
 			return err
 		}
-		switch v.Type {
-		case 0, bson.TypeNull, bson.TypeUndefined, bson.TypeArray, bson.TypeRegex:
+		if isNull(v.Type) || v.Type == bson.TypeArray || v.Type == bson.TypeRegex {
 			continue
 		}
 		f, err := mql.Compile(bson.D{{Key: e.path, Value: bson.D{{Key: "$eq", Value: v}}}})
 		if err != nil {
-			return coded(err, codeBadValue)
+			return coded(err)
 		}
 		c.lead.Filter = mql.And(c.lead.Filter, f)
 	}

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/mql"
@@ -49,7 +51,7 @@ func (c *compiler) match(d bson.D) (*match, bson.D, error) {
 	}
 	var err error
 	if m.filter, err = mql.Compile(plain); err != nil {
-		return nil, nil, coded(err, codeBadValue)
+		return nil, nil, coded(err)
 	}
 	whole := bson.D{}
 	if len(plain) > 0 {
@@ -71,11 +73,8 @@ func hasExpr(e bson.E) bool {
 	}
 	list, _ := asList(e.Value)
 	for _, v := range list {
-		d, _ := asObject(v)
-		for _, inner := range d {
-			if hasExpr(inner) {
-				return true
-			}
+		if d, _ := asObject(v); slices.ContainsFunc(d, hasExpr) {
+			return true
 		}
 	}
 	return false

@@ -49,7 +49,7 @@ func Compile(stages bson.A, o Options) (*Pipeline, error) {
 	}
 	c := &compiler{options: o, stages: new(int)}
 	if _, err := document.MarshalValue(stages); err != nil { // what follows relies on that
-		return nil, coded(err, codeBadValue)
+		return nil, coded(err)
 	}
 	let, err := c.bindAll(o.Let)
 	if err != nil {
@@ -199,8 +199,8 @@ type leading interface {
 }
 
 // settle brings stages into the order in which a server runs them, where that shows in which errors there are: a $match
-// comes before a $sort, $skip and $limit
-// before what makes one document of one. A $limit behind a $sort becomes part of it.
+// comes before a $sort, $limit
+// before what makes one document of each. A $limit behind a $sort becomes part of it.
 func settle(stages []stage) []stage {
 	stages = slices.Clone(stages)
 	for i := len(stages) - 1; i > 0; i-- { // of two orders in a row the second counts
@@ -218,11 +218,6 @@ func settle(stages []stage) []stage {
 				break
 			}
 			stages[at-1], stages[at] = stages[at], stages[at-1]
-		}
-	}
-	for i := range stages { // not past a $limit that would only then come before it
-		if _, isSkip := stages[i].(skip); isSkip {
-			moveUp(stages, i, oneForOne)
 		}
 	}
 	for i := range stages {
@@ -252,21 +247,15 @@ func moveUp(stages []stage, at int, pass func(stage) bool) {
 // hurry moves what skips and limits before what makes one document of each, where that comes right behind the query: a
 // server reads no more than it has to.
 func hurry(stages []stage) {
-	first := 0
-	for first < len(stages) {
-		if _, ok := stages[first].(*match); ok {
-			first++
-			continue
-		}
-		break
-	}
-	for i := first; i < len(stages); i++ {
-		switch stages[i].(type) {
+	for i, s := range stages {
+		switch s.(type) {
+		case *match, *sorting:
 		case skip, limit:
-			moveUp(stages[first:], i-first, oneForOne)
-		case *project, *replace:
+			moveUp(stages, i, keepsNumber)
 		default:
-			return
+			if !keepsNumber(s) {
+				return
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -127,7 +128,7 @@ func (r *run) newEnv(vars []bson.RawValue) *expr.Env {
 // with is the run of an inner pipeline that has further variables, which come before those there are.
 func (r *run) with(vars []bson.RawValue) *run {
 	inner := *r
-	inner.env = r.newEnv(append(vars[:len(vars):len(vars)], r.env.Vars...))
+	inner.env = r.newEnv(append(slices.Clip(vars), r.env.Vars...))
 	return &inner
 }
 
@@ -137,7 +138,7 @@ func (r *run) pipe(c chain, collection string, fn func(doc bson.Raw) error) erro
 	err := r.src.Find(r.ctx, collection, c.lead, func(doc bson.Raw) error { return r.give(to, doc) })
 	switch {
 	case errors.Is(err, mql.ErrParallelSort):
-		return coded(err, codeBadValue)
+		return coded(err)
 	case err != nil && !errors.Is(err, errEnough):
 		return err
 	}
@@ -146,8 +147,8 @@ func (r *run) pipe(c chain, collection string, fn func(doc bson.Raw) error) erro
 
 // open connects stages.
 func (r *run) open(stages []stage, to sink) sink {
-	for i := len(stages) - 1; i >= 0; i-- {
-		to = stages[i].open(r, to)
+	for _, s := range slices.Backward(stages) {
+		to = s.open(r, to)
 	}
 	return to
 }

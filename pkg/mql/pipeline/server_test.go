@@ -85,6 +85,9 @@ func TestPipelinesAsServer(t *testing.T) {
 	const batch = 200
 	total := outcomes{near: map[string]int{}}
 	for done := 0; done < *cases && total.different < *most; done += batch {
+		if done%(100*batch) == 0 {
+			t.Logf("%d of %d", done, *cases)
+		}
 		runBatch(t, server, r, min(batch, *cases-done), &total)
 	}
 	t.Logf("%d agree: %d with results, %d without, %d errors; %d differ", total.results+total.empty+total.failures, total.results, total.empty,

@@ -54,7 +54,7 @@ func parseSort(name string, spec any) (mql.Sort, bson.D, error) {
 	return by, raw, nil
 }
 
-func (s *sorting) lead(q *Query) (stage, bool) {
+func (s *sorting) lead(q *Query) (stage, bool) { //nolint:unparam // as leading wants it
 	if len(q.Sort) > 0 || q.Skip > 0 || q.Limit > 0 || s.twice() {
 		return nil, false
 	}
@@ -94,7 +94,7 @@ func (s *sorted) push(doc bson.Raw) error {
 	e := sortEntry{doc: bytes.Clone(doc)}
 	var err error
 	if e.key, err = s.by.AppendValues(make([]bson.RawValue, 0, len(s.by)), e.doc); err != nil {
-		return coded(err, codeBadValue)
+		return coded(err)
 	}
 	s.docs = append(s.docs, e)
 	s.bytes += e.size()

@@ -80,7 +80,7 @@ func (w *windowing) push(doc bson.Raw) error {
 	one.doc, one.by.Value = own[:len(doc):len(doc)], own[len(doc):]
 	var err error
 	if one.key, err = w.by.AppendValues(make([]bson.RawValue, 0, len(w.by)), one.doc); err != nil {
-		return coded(err, codeBadValue)
+		return coded(err)
 	}
 	w.docs = append(w.docs, one)
 	n := len(own) + windowedSize + 40*len(one.key)

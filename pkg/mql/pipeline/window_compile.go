@@ -267,7 +267,8 @@ func (f *windowField) bounds() (windowBounds, error) {
 	if b.ranged {
 		b.add = rangeSum(b.unit)
 	}
-	return b, f.checkBounds(&b)
+	err = f.checkBounds(&b)
+	return b, err
 }
 
 // rangeSum adds a bound b to a value a.

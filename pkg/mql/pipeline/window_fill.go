@@ -7,7 +7,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql/expr"
 )
 
-// filling is $locf, the last value that is not null, and $linearFill, which puts the rest on a line between its neighbours.
+// filling is $locf, the last value that is not null, and $linearFill, which puts the rest on a line between its neighbors.
 type filling struct {
 	of     *expr.Expr
 	by     *expr.Expr // of $linearFill
@@ -84,7 +84,7 @@ func (f *filled) at(i int) (bson.RawValue, error) {
 	if err := f.check(i); err != nil {
 		return null, err
 	}
-	v, _ := f.values.at(i) //nolint:errcheck // checked
+	v, _ := f.values.at(i) // checked before
 	if !isNull(v.Type) {
 		f.before = i
 		return v, nil
@@ -96,7 +96,7 @@ func (f *filled) at(i int) (bson.RawValue, error) {
 		if err := f.check(f.after); err != nil {
 			return null, err
 		}
-		if v, _ := f.values.at(f.after); !isNull(v.Type) { //nolint:errcheck // checked
+		if v, _ := f.values.at(f.after); !isNull(v.Type) { // checked before
 			return f.between(i)
 		}
 	}
@@ -130,7 +130,7 @@ func (f *filled) check(i int) error {
 			return fail(codeTypeMismatch, "$linearFill needs numbers or dates to sort by")
 		}
 		if f.checked > 0 {
-			last, _ := f.keys.at(f.checked - 1) //nolint:errcheck // it was computed before
+			last, _ := f.keys.at(f.checked - 1) // it was computed before
 			switch {
 			case (last.Type == bson.TypeDateTime) != (key.Type == bson.TypeDateTime):
 				return fail(codeTypeMismatch, "$linearFill needs numbers to sort by, or dates, and not both")

@@ -245,7 +245,7 @@ func (a *accumulated) at(i int) (bson.RawValue, error) {
 	for ; a.end <= hi; a.end++ { // before what goes, as servers do: it shows in the last digits
 		a.env.Reset(a.docs[a.end].doc)
 		if err := a.of.Add(&a.state, a.env); err != nil {
-			return null, coded(err, codeBadValue)
+			return null, coded(err)
 		}
 		if a.end%docsPerCheck == 0 {
 			if err := a.r.ctx.Err(); err != nil {

@@ -22,6 +22,8 @@ type slope struct {
 	integral bool
 }
 
+const tooLong = -1 // a unit of time without a length of its own
+
 func (f *windowField) slope() (windowFunction, any, error) {
 	s := &slope{integral: f.function == "$integral"}
 	switch {
@@ -36,6 +38,9 @@ func (f *windowField) slope() (windowFunction, any, error) {
 	}
 	if s.bounds, err = f.bounds(); err != nil {
 		return nil, nil, err
+	}
+	if s.unit == tooLong {
+		return nil, nil, bad(5490710, "%s: %s takes units of time up to a week", f.name, f.function)
 	}
 	if s.by, err = f.sortValue(); err != nil {
 		return nil, nil, err
@@ -75,7 +80,7 @@ func (s *slope) operands(f *windowField) (bson.D, error) {
 				return nil, f.refuse("needs a unit of time as unit of %s", f.function)
 			}
 			if s.unit = unitMillis(unit); s.unit == 0 {
-				return nil, bad(5490710, "%s: %s takes units of time up to a week", f.name, f.function)
+				s.unit = tooLong
 			}
 			raw = append(raw, e)
 		default:
