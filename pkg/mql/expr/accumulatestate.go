@@ -158,7 +158,8 @@ func (s *State) addBest(kind accumulation, v bson.RawValue) {
 			return c
 		}
 	})
-	if at >= s.limit {
+	full := len(s.items) == s.limit
+	if at >= s.limit || full && kind == accMaxN && compare(v, s.items[s.limit-1]) == 0 { // what is as good as the worst stays
 		return
 	}
 	s.items = slices.Insert(s.items, at, s.kept(v))

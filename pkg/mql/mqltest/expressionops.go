@@ -2,17 +2,21 @@ package mqltest
 
 import (
 	"maps"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-func expressionOperators() map[string]expressionOperator {
+// expressionOperators is made once, because it takes longer than an expression.
+//
+//nolint:gochecknoglobals // never changed
+var expressionOperators = sync.OnceValue(func() map[string]expressionOperator {
 	all := map[string]expressionOperator{}
 	for _, family := range []map[string]expressionOperator{coreOperators(), mathOperators(), typeOperators(), listOperators(), setOperators(), objectOperators(), textOperators(), dateOperators(), accumulatorOperators()} {
 		maps.Copy(all, family)
 	}
 	return all
-}
+})
 
 func coreOperators() map[string]expressionOperator {
 	const family = "core"

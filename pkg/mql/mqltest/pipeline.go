@@ -339,8 +339,11 @@ func (g *pipelines) group(int) any {
 		whole = "$b"
 	}
 	d := bson.D{{Key: "_id", Value: pick(g.Rand, []any{
-		"$k", "$k", "$a", "$b.c", nil, int32(1), "$_id", whole, bson.D{{Key: "x", Value: whole}}, bson.D{{Key: "x", Value: "$a"}, {Key: "y", Value: "$b"}},
-		bson.D{{Key: "x", Value: "$a"}}, bson.D{{Key: "x", Value: bson.D{{Key: "y", Value: "$none"}}}},
+		"$k", "$k", "$a", "$b.c", nil, int32(1), "$_id", whole,
+		bson.D{{Key: "x", Value: whole}},
+		bson.D{{Key: "x", Value: "$a"}, {Key: "y", Value: "$b"}},
+		bson.D{{Key: "x", Value: "$a"}},
+		bson.D{{Key: "x", Value: bson.D{{Key: "y", Value: "$none"}}}},
 		g.expression(),
 	})}}
 	names := g.accumulators()
@@ -349,7 +352,10 @@ func (g *pipelines) group(int) any {
 	}
 	if g.IntN(40) == 0 {
 		d = append(d, bson.E{Key: pick(g.Rand, []string{"a.b", "$a", "z", "y"}), Value: pick(g.Rand, []any{
-			int32(1), bson.D{}, bson.D{{Key: "$sum", Value: int32(1)}, {Key: "$avg", Value: int32(1)}}, bson.D{{Key: "$nope", Value: int32(1)}},
+			int32(1),
+			bson.D{},
+			bson.D{{Key: "$sum", Value: int32(1)}, {Key: "$avg", Value: int32(1)}},
+			bson.D{{Key: "$nope", Value: int32(1)}},
 			bson.D{{Key: "$sum", Value: bson.A{int32(1)}}},
 		})})
 	}

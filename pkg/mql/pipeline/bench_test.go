@@ -48,9 +48,14 @@ func records(tb testing.TB, n int) *plain {
 	p := &plain{byID: map[int64]bson.Raw{}}
 	for i := range n {
 		doc, err := document.Marshal(bson.D{
-			{Key: "_id", Value: int64(i)}, {Key: "title", Value: fmt.Sprint("record ", i)}, {Key: "status", Value: fmt.Sprint("state ", i%7)},
-			{Key: "category", Value: fmt.Sprint("category ", i%50)}, {Key: "price", Value: float64(i%1000) / 10}, {Key: "author", Value: int64(i * 7919 % n)},
-			{Key: "tags", Value: bson.A{fmt.Sprint("tag ", i%20), fmt.Sprint("tag ", i%30)}}, {Key: "text", Value: strings.Repeat("x", 280)},
+			{Key: "_id", Value: int64(i)},
+			{Key: "title", Value: fmt.Sprint("record ", i)},
+			{Key: "status", Value: fmt.Sprint("state ", i%7)},
+			{Key: "category", Value: fmt.Sprint("category ", i%50)},
+			{Key: "price", Value: float64(i%1000) / 10},
+			{Key: "author", Value: int64(i * 7919 % n)},
+			{Key: "tags", Value: bson.A{fmt.Sprint("tag ", i%20), fmt.Sprint("tag ", i%30)}},
+			{Key: "text", Value: strings.Repeat("x", 280)},
 		})
 		if err != nil {
 			tb.Fatal(err)

@@ -199,7 +199,7 @@ type leading interface {
 }
 
 // settle brings stages into the order in which a server runs them, where that shows in which errors there are: a $match
-// comes before a $sort, $limit
+// comes before a $sort, $skip and $limit
 // before what makes one document of each. A $limit behind a $sort becomes part of it.
 func settle(stages []stage) []stage {
 	stages = slices.Clone(stages)
@@ -220,6 +220,11 @@ func settle(stages []stage) []stage {
 			stages[at-1], stages[at] = stages[at], stages[at-1]
 		}
 	}
+	for i := range stages { // not past a $limit that would only then come before it
+		if _, isSkip := stages[i].(skip); isSkip && !behindUnion(stages[:i]) {
+			moveUp(stages, i, oneForOne)
+		}
+	}
 	for i := range stages {
 		if _, isLimit := stages[i].(limit); isLimit {
 			moveUp(stages, i, keepsNumber)
@@ -235,6 +240,18 @@ func settle(stages []stage) []stage {
 		}
 	}
 	return stages
+}
+
+// behindUnion says whether what makes one document of each, at the end of stages, comes right behind a $unionWith: then a
+// server has it on both sides of that, where no $skip comes before it.
+func behindUnion(stages []stage) bool {
+	for _, s := range slices.Backward(stages) {
+		if !oneForOne(s) {
+			_, isUnion := s.(*union)
+			return isUnion
+		}
+	}
+	return false
 }
 
 // moveUp moves a stage before those that it may pass.
