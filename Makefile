@@ -14,7 +14,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-audit bench-hooks bench-store fuzz differ crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-audit bench-hooks bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -50,6 +50,12 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 
 differ: ## Compare the embedded store with a real MongoDB on CASES (100000) random calls, from SEED (1)
 	@$(GO) test ./pkg/store/storetest/differ -run '^TestDiffer$$' -count=1 -timeout 0 -v -args -cases $(CASES) -seed $(SEED) -workers 2
+
+outside: ## Run the suites of other projects that are in SUITES by the MongoDB endpoint (UPDATE=1 writes their table anew)
+	@$(GO) test ./pkg/store/wire/outside -run '^TestOutside$$' -count=1 -timeout 0 -v -args -suites '$(abspath $(SUITES))' $(if $(UPDATE),-update)
+
+clients: ## Have the clients of MongoDB that are in CLIENTS, or installed, do their everyday work by the endpoint
+	@$(GO) test ./pkg/store/wire/outside -run '^Test(Pymongo|Node|Mongo)' -count=1 -v -args -clients '$(abspath $(CLIENTS))'
 
 crash: ## Kill a process KILLS (200) times and cut the power CUTS (5000) times while the embedded store is written to; nothing may be lost
 	CUTS=$(CUTS) KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 2h -run '^TestR(1Kill|2PowerCut)$$' ./pkg/store/embedded

@@ -50,6 +50,7 @@ var layers = []layer{
 		"store/storetest":            "store mql mql/pipeline mql/mqltest document errs",
 		"store/teststore":            "store store/embedded store/mongo store/mongotest",
 		"store/wire":                 "store mql mql/pipeline document errs",
+		"store/wire/outside":         "",
 		"store/storetest/differ":     "store mql mql/mqltest document errs",
 		"mql/mqltest":                "mql",
 	}},

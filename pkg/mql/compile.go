@@ -66,8 +66,10 @@ const (
 	codeEmptyInPath     = 15998
 	codeBadSlice        = 28667
 	codePathCollision   = 31249
-	codeMixedProjection = 31254
+	codeMixedProjection = 31254 // something is left out of what is taken
+	codeTakenProjection = 31253 // something is taken of what is left
 	codeBadRegex        = 51091
+	codeBadRegexOption  = 51108
 	codeNoPosition      = 51246
 	codeImmutableField  = 66
 )

@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 )
 
@@ -162,7 +163,11 @@ func (c *projectionCompiler) checkMixture() error {
 	for _, other := range c.named {
 		switch {
 		case other.decides() && last.decides() && other.take != last.take:
-			return coded(codeMixedProjection, badProjection("projection: %s is taken and %s left out: only _id may be left out of what is taken",
+			code := document.ServerCode(codeMixedProjection)
+			if last.take {
+				code = codeTakenProjection
+			}
+			return coded(code, badProjection("projection: %s is taken and %s left out: only _id may be left out of what is taken",
 				pathOf(other, last, true), pathOf(other, last, false)))
 		case other.elem != nil && last.position || last.elem != nil && other.position:
 			return badProjection("projection: $ and $elemMatch do not go together")

@@ -3,6 +3,7 @@ package mql
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql/pattern"
 )
@@ -31,7 +32,11 @@ func compileRegexOperator(ops bson.D, path string) (Pred, error) {
 func compileRegex(text, options, path string) (*Regex, error) {
 	p, err := pattern.Compile(text, options)
 	if err != nil {
-		return nil, coded(codeBadRegex, bad("filter: %s: %s", path, errs.From(err).Message))
+		code := document.ServerCode(codeBadRegex)
+		if _, _, ok := pattern.Flags(options); !ok {
+			code = codeBadRegexOption
+		}
+		return nil, coded(code, bad("filter: %s: %s", path, errs.From(err).Message))
 	}
 	return &Regex{Pattern: text, Options: p.Options, re: p.RE, raw: p.PCRE}, nil
 }

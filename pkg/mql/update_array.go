@@ -16,7 +16,11 @@ import (
 func (op *updateOp) items(v any, what string) ([]bson.RawValue, error) {
 	given, ok := asList(v)
 	if !ok {
-		return nil, coded(codeBadValue, badUpdate("update: %s %s: %s needs a list", op.name, op.path, what))
+		code := document.ServerCode(codeBadValue)
+		if op.name == "$addToSet" {
+			code = codeTypeMismatch
+		}
+		return nil, coded(code, badUpdate("update: %s %s: %s needs a list", op.name, op.path, what))
 	}
 	values := make([]bson.RawValue, len(given))
 	for i, item := range given {

@@ -80,7 +80,7 @@ func (c *rename) source(s *updating, op *updateOp) (bson.RawValue, error) {
 			inList = true
 			v = s.item(v.Value, updateIndex(name))
 		default:
-			return v, op.fail("the old path leads through %s at %s", typeName(v.Type), strings.Join(c.from[:i], "."))
+			return v, coded(codePathNotViable, op.fail("the old path leads through %s at %s", typeName(v.Type), strings.Join(c.from[:i], ".")))
 		}
 		if v.Type == 0 {
 			return v, nil

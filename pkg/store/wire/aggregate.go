@@ -108,7 +108,7 @@ func (k *call) parsePipeline() (stages []bson.Raw, size int64, err error) {
 // isRefusedStage says whether a stage is one that MongoDB has and this endpoint does not.
 func isRefusedStage(name string) bool {
 	switch name {
-	case "$geoNear", "$redact", "$densify", "$fill", "$planCacheStats", "$indexStats", "$search", "$searchMeta":
+	case "$geoNear", "$redact", "$densify", "$planCacheStats", "$indexStats", "$search", "$searchMeta":
 		return true
 	}
 	return false
@@ -121,6 +121,9 @@ func (k *call) compilePipeline(stages []bson.Raw) (*pipeline.Pipeline, error) {
 		d, err := document.Unmarshal(stage)
 		if err != nil {
 			return nil, err
+		}
+		if d[0].Key == "$redact" && d[0].Value == "$$KEEP" { // it leaves everything as it is
+			continue
 		}
 		if isRefusedStage(d[0].Key) {
 			return nil, notImplemented("the stage " + d[0].Key)

@@ -40,6 +40,9 @@ func (k *call) splitOutput(stages []bson.Raw) ([]bson.Raw, *output, error) {
 		if k.tx != nil {
 			return nil, nil, fail(codeNotInTransaction, "%s can not be used in a transaction", e.Key())
 		}
+		if level, _ := k.args.document("readConcern").Lookup("level").StringValueOK(); level == "linearizable" {
+			return nil, nil, fail(codeInvalidOptions, "%s cannot be used with a 'linearizable' read concern level", e.Key())
+		}
 		o, err := k.parseOutput(e.Key(), e.Value())
 		return stages[:i], o, err
 	}
@@ -176,9 +179,9 @@ func (o *output) replace(k *call, db store.Database, docs []bson.Raw) error {
 	return nil
 }
 
-func (o *output) explained(k *call, err error) error {
+func (o *output) explained(k *call, err error, docs ...bson.Raw) error {
 	if dup := duplicateOf(err); dup != nil {
-		return duplicate(k.namespace(o.collection), dup)
+		return duplicate(k.namespace(o.collection), dup, docs...)
 	}
 	return err
 }
@@ -209,7 +212,7 @@ func (o *output) merge(k *call, db store.Database, doc bson.Raw) error {
 		return fail(code(13113), "$merge could not find a matching document in the target collection for at least one document in the source collection")
 	case !matched, o.matched == "fail" && o.change.Type == 0:
 		err := store.WriteAll(k.ctx, db.Collection(o.collection), store.Op{Kind: store.Insert, Doc: doc})
-		return o.explained(k, err)
+		return o.explained(k, err, doc)
 	case o.change.Type != 0:
 		d, err := document.Unmarshal(doc)
 		if err != nil {

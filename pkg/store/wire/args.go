@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -87,14 +88,26 @@ func (a *args) integer(name string, def int64) int64 {
 		return def
 	}
 	n, ok := whole(v)
-	if f, double := v.DoubleOK(); double && math.Abs(f) < 1<<62 { // what is behind the point is left out, as a server does
-		n, ok = int64(f), true
+	if f, double := v.DoubleOK(); double && f == f { // what is behind the point is left out, and what is too large cut, as a server does
+		n, ok = cut(f), true
 	}
 	if !ok {
 		a.wrong(name, v, "a number")
 		return def
 	}
 	return n
+}
+
+// cut gives the whole number that is next to f, towards 0.
+func cut(f float64) int64 {
+	switch {
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
+	default:
+		return int64(f)
+	}
 }
 
 func whole(v bson.RawValue) (int64, bool) {
@@ -176,9 +189,31 @@ func compileSort(raw bson.Raw) (mql.Sort, error) {
 			sort = append(sort, mql.SortField{Path: "_id", Desc: n < 0}) // the order in which they lie
 			continue
 		}
+		if err := checkSortPath(string(it.Key())); err != nil {
+			return nil, err
+		}
 		sort = append(sort, mql.SortField{Path: string(it.Key()), Desc: n < 0})
 	}
 	return sort, nil
+}
+
+// checkSortPath refuses what is no path of a field, with the codes that tell why.
+func checkSortPath(path string) error {
+	switch {
+	case path == "":
+		return fail(codeEmptyPath, "FieldPath cannot be constructed with empty string")
+	case strings.HasSuffix(path, "."):
+		return fail(40353, "FieldPath must not end with a '.'.")
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		switch {
+		case name == "":
+			return fail(codeEmptyInPath, "FieldPath field names may not be empty strings.")
+		case name[0] == '$':
+			return fail(codeBadFieldPath, "FieldPath field names may not start with '$'. Consider using $getField or $setField.")
+		}
+	}
+	return nil
 }
 
 func compileProjection(raw bson.Raw) (*mql.Projection, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -310,6 +311,34 @@ func clip(s string) string {
 	return s
 }
 
+// maxTime is how many milliseconds the command may take; 0: it does not say.
+func (k *call) maxTime() (int64, error) {
+	v := k.args.value("maxTimeMS")
+	switch v.Type { //nolint:exhaustive // no others are numbers
+	case 0:
+		return 0, nil
+	case bson.TypeInt32, bson.TypeInt64, bson.TypeDouble:
+	default:
+		if k.name != "aggregate" || v.Type == bson.TypeNull { // which alone is strict about it
+			return 0, fail(codeBadValue, "maxTimeMS must be a number")
+		}
+		return 0, fail(codeTypeMismatch, "BSON field '%s.maxTimeMS' is the wrong type '%s', expected types '[long, int, decimal, double']", k.name, v.Type)
+	}
+	ms := k.args.integer("maxTimeMS", 0)
+	f, _ := v.DoubleOK()
+	switch {
+	case k.args.err != nil:
+		return 0, k.args.err
+	case ms < 0 && k.name == "aggregate":
+		return 0, fail(codeNegative, "BSON field 'maxTimeMS' value must be >= 0, actual value '%d'", ms)
+	case ms < 0, ms > math.MaxInt32:
+		return 0, fail(codeBadValue, "%d value for maxTimeMS is out of range [0, 2147483647]", ms)
+	case f != math.Trunc(f):
+		return 0, fail(codeBadValue, "maxTimeMS has non-integral value")
+	}
+	return ms, nil
+}
+
 func errReadOnly() error {
 	return fail(codeUnauthorized, "this endpoint is for reading only: the setting store.mongoReadOnly=false has it take writes")
 }
@@ -321,9 +350,9 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ms := k.args.integer("maxTimeMS", 0)
-	if k.args.err != nil || ms < 0 {
-		return nil, fail(codeBadValue, "maxTimeMS must be a number that is not negative")
+	ms, err := k.maxTime()
+	if err != nil {
+		return nil, err
 	}
 	if ms > 0 && k.name != "getMore" {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
@@ -351,7 +380,19 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	if err != nil && k.tx != nil {
 		err = k.tx.failed(k, err)
 	}
+	if err == nil && k.wantsMore() {
+		reply = append(reply, bson.E{Key: "writeConcernError", Value: bson.D{
+			{Key: "code", Value: int32(100)}, {Key: "codeName", Value: "UnsatisfiableWriteConcern"},
+			{Key: "errmsg", Value: "there is one server: what is acknowledged is on its disk"},
+		}})
+	}
 	return reply, err
+}
+
+// wantsMore says whether a write is to be on more servers than there are.
+func (k *call) wantsMore() bool {
+	w, ok := whole(k.args.document("writeConcern").Lookup("w"))
+	return ok && w > 1 && (k.command.writes && (k.tx == nil) || k.name == "commitTransaction" || k.name == "abortTransaction")
 }
 
 // checkConcern refuses what no server of this version does in the way that is asked for.

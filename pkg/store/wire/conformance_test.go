@@ -39,6 +39,9 @@ func (protocol) Lacks(test string) string {
 		{"/transactions/transfers", "it reads a view"},
 		{"/feed/every_kind_of_write", "what a transaction has written to one document is one event"},
 		{"/page_ends", "it reads a view"},
+		{"/aggregate/failures", "it reads a view"},
+		{"/aggregate/views", "it reads a view"},
+		{"/aggregate/explain", "the endpoint tells how documents of the pipeline's own collection are found, and not those of others"},
 		{"/filters/strings_and_patterns", "the adapter sends a server patterns that look behind, which are refused here"},
 		{"/random_queries", "the adapter sends a server patterns that look behind, which are refused here"},
 	} {

@@ -400,7 +400,7 @@ func isTransientCommit(c code) bool {
 // isResumable says whether a change stream that failed so may go on behind its last event.
 func isResumable(c code) bool {
 	switch c {
-	case 6, 7, 89, codeShutdown, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 63, 150, 13388, 234, 133, 216, 43:
+	case 6, 7, 89, codeShutdown, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 63, 150, 13388, 234, 133, codeCursorNotFound:
 		return true
 	default:
 		return false

@@ -64,6 +64,7 @@ type failPoint struct {
 	concern  bson.Raw
 	appName  string
 	block    time.Duration
+	cursor   bool // failGetMoreAfterCursorCheckout: it fails as a cursor does
 	write    bool // onPrimaryTransactionalWrite: it hangs up on a write that was done, or fails before it is
 }
 
@@ -90,7 +91,7 @@ func runFailPoint(k *call) (bson.D, error) {
 		}
 		p.read(k.args.document("data"))
 		if commands != nil {
-			p.commands, p.write = commands, commands[0] == "insert"
+			p.commands, p.write, p.cursor = commands, commands[0] == "insert", commands[0] == "getMore"
 		}
 	}
 	k.server.mu.Lock()
@@ -159,13 +160,14 @@ func (p *failPoint) run(k *call, run func() (bson.D, error)) (reply bson.D, err 
 		return nil, nil, true
 	case p.code != 0 && p.concern == nil:
 		f := fail(p.code, "Failing command via 'failCommand' failpoint")
-		f.labels, f.labeledOnce = p.labels, p.labeled
+		f.labels, f.labeledOnce = p.labels, p.labeled || k.name == "getMore" && !p.cursor
 		return nil, f, false
 	}
 	if reply, err = run(); err == nil && p.concern != nil {
 		reply = append(reply, bson.E{Key: "writeConcernError", Value: p.concern})
 		labels := p.labels
-		if c, _ := p.concern.Lookup("code").AsInt64OK(); !p.labeled && isRetryable(code(c)) { //nolint:gosec // a suite's
+		within := k.args.value("autocommit").Type != 0 && k.name != "commitTransaction" && k.name != "abortTransaction"
+		if c, _ := p.concern.Lookup("code").AsInt64OK(); !p.labeled && !within && isRetryable(code(c)) { //nolint:gosec // a suite's
 			labels = []string{labelRetry}
 		}
 		if len(labels) > 0 {

@@ -112,6 +112,9 @@ func runInsert(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkText(docs...); err != nil {
+		return nil, err
+	}
 	var chunk []insertion
 	size := 0
 	for i, doc := range docs {
@@ -441,7 +444,7 @@ func changeByDocument(op store.Op, u bson.RawValue, arrayFilters []bson.Raw) (_ 
 			return op, fail(codeFailedToParse, "arrayFilters may not be specified for replacement-style updates")
 		}
 		op.Kind, op.Doc = store.Replace, document.IDFirst(change)
-		return op, nil
+		return op, checkText(change)
 	}
 	op.Kind = store.Update
 	op.Update, err = compileUpdate(change, arrayFilters)
@@ -524,6 +527,11 @@ func shaped(where string, list []bson.Raw, needs, takes string) error {
 		a := args{body: statement}
 		if a.document("q"); a.err != nil {
 			return a.err
+		}
+		for _, name := range []string{"multi", "upsert"} {
+			if v := a.value(name); v.Type != 0 && v.Type != bson.TypeNull && v.Type != bson.TypeBoolean {
+				return fail(codeTypeMismatch, "BSON field '%s.%s' is the wrong type '%s', expected type 'bool'", where, name, v.Type)
+			}
 		}
 	}
 	return nil

@@ -1,0 +1,82 @@
+package outside_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/store/mongotest"
+	"github.com/svcctl/svc/pkg/store/wire"
+)
+
+// runFerret runs the integration tests of FerretDB v1 with a MongoDB beside the endpoint. Each is a process of its own, since
+// one that panics would take the others along.
+func runFerret(t *testing.T, dir string) (results []result) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "..", ".git")); err != nil {
+		t.Fatalf("%s is no clone of FerretDB's branch main-v1: its tests look for .git", filepath.Dir(dir))
+	}
+	binary := buildTests(t, dir, ".")
+	uri := serve(t, wire.Testing{
+		NoTimes: true,
+		// It looks for what only FerretDB tells of its own plans.
+		Explain: bson.D{{Key: "filterPushdown", Value: false}, {Key: "sortPushdown", Value: false}, {Key: "limitPushdown", Value: false}},
+	})
+	compare := &reference{}
+	for _, name := range listTests(t, dir, binary) {
+		args := []string{
+			"-test.run", "^" + name + "$", "-test.parallel", "4", "-test.timeout", "10m", "-log-level", "ERROR",
+			"-target-backend", "mongodb", "-target-url", uri, "-compat-url",
+		}
+		found := runTests(t, dir, binary, 11*time.Minute, nil, append(args, compare.uri(t))...)
+		if !compare.up() {
+			found = runTests(t, dir, binary, 11*time.Minute, nil, append(args, compare.uri(t))...)
+		}
+		if !compare.up() {
+			found = []result{{Name: name, Outcome: skipped, Text: mongodDown}}
+		}
+		for _, r := range found {
+			r.Suite = "FerretDB: what it expects"
+			if strings.Contains(name, "Compat") {
+				r.Suite = "FerretDB: compared with a MongoDB"
+			}
+			results = append(results, r)
+		}
+	}
+	return results
+}
+
+const mongodDown = "the MongoDB that it is compared with has gone down"
+
+// reference is the MongoDB that the endpoint is compared with. One that goes down is replaced.
+type reference struct{ server *mongotest.Server }
+
+func (r *reference) uri(t *testing.T) string {
+	t.Helper()
+	if !r.up() {
+		server, err := mongotest.Start(t.Context())
+		if err != nil {
+			t.Fatalf("a MongoDB to compare with: %v", err)
+		}
+		t.Cleanup(func() { _ = server.Stop() }) // it may have gone down
+		r.server = server
+	}
+	return r.server.URI
+}
+
+func (r *reference) up() bool {
+	if r.server == nil {
+		return false
+	}
+	address, _, _ := strings.Cut(strings.TrimPrefix(r.server.URI, "mongodb://"), "/")
+	conn, err := net.DialTimeout("tcp", address, 5*time.Second) //nolint:noctx // a look whether it is there
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
