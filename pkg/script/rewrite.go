@@ -40,7 +40,8 @@ type rewriter struct {
 	used    []string // names of the meter's functions
 }
 
-// rewrite walks a tree of goja's nodes, which are structs, pointers, slices and interfaces.
+// rewrite walks a tree of goja's nodes, which are structs, pointers, slices and interfaces. Each node is visited once: a
+// DeclarationList repeats statements of the same function.
 func (w *rewriter) rewrite(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // nodes are made of these
 	case reflect.Interface:
@@ -61,7 +62,7 @@ func (w *rewriter) rewrite(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			if f := v.Type().Field(i); f.IsExported() && f.Type != reflect.TypeFor[[]*ast.VariableDeclaration]() {
 				w.rewrite(v.Field(i))
 			}
 		}
