@@ -3,6 +3,7 @@ package actions
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -204,6 +205,11 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 	}
 	if x.live != nil {
 		c.Progress = func(v any) { x.live.Progress(progressOf(x.m.Mapping, v)) }
+		toLog := c.Log
+		c.Log = func(l script.Line) {
+			toLog(l)
+			x.live.Log(l.SlogLevel(), l.Message)
+		}
 	}
 	if closer, ok := c.Host.(interface{ Close() }); ok {
 		defer closer.Close()
@@ -219,6 +225,9 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 }
 
 func (x *execution) failed(ctx context.Context, stage string, err error) error {
+	if f, ok := errors.AsType[*script.Failure](err); ok && f.Reason != script.Canceled && x.live != nil {
+		x.live.Log(slog.LevelError, f.Error())
+	}
 	return hooks.Fail(ctx, x.s.log, err, x.where(stage))
 }
 

@@ -69,7 +69,9 @@ func (r *jobRunner) failed(ctx context.Context, call jobs.Call, run *operation.L
 	if !ok {
 		return err
 	}
-	run.Log(slog.LevelError, failure.Error())
+	if failure.Reason != script.Canceled { // that it was cancelled is said as its end
+		run.Log(slog.LevelError, failure.Error())
+	}
 	r.log.WarnContext(ctx, "the script of a job failed", "namespace", call.Project.Namespace, "job", call.Job.Name, "run", run.Run().ID,
 		"error", failure, "stack", failure.Stack)
 	if failure.Reason == script.Timeout {

@@ -82,7 +82,7 @@ func (l *Live) Progress(p Progress) {
 	}
 }
 
-// Log adds a line to the run's log, which everybody sees who may see the run.
+// Log adds a line to the run's log. Who sees that is up to who shows the run.
 func (l *Live) Log(level slog.Level, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
