@@ -25,6 +25,7 @@ type Program struct {
 	record *record // how its runs went
 	hash   [sha256.Size]byte
 
+	form      form
 	operators []string // functions that stand in for operators; see rewrite.go
 	uses      int      // syntax that needs something made; see rewrite.go
 	modules   []int    // of modules(): those that the text names
@@ -126,7 +127,11 @@ func parseProblems(name string, err error) Problems {
 // finish compiles the tree.
 func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
 	guard.Install()
-	p.operators = guardOperators(tree, p.text)
+	var said *names
+	p.operators, said = guardOperators(tree, p.text)
+	if p.form = bare; !p.expr {
+		p.form = plainForm(tree, said)
+	}
 	code, err := goja.CompileAST(tree, true)
 	if err != nil {
 		return nil, p.compileProblem(err)

@@ -25,10 +25,10 @@ const (
 
 // guardOperators hands operands and results of operators that can take their time through the meter: operators are
 // instructions, which no built-in stands for.
-func guardOperators(tree *ast.Program, text string) (used []string) {
-	w := &rewriter{bigInts: bigInts.MatchString(text)}
+func guardOperators(tree *ast.Program, text string) (used []string, said *names) {
+	w := &rewriter{bigInts: bigInts.MatchString(text), names: names{said: map[unistring.String]int{}}}
 	w.rewrite(reflect.ValueOf(tree))
-	return w.used
+	return w.used, &w.names
 }
 
 // bigInts matches texts that make a BigInt.
@@ -38,6 +38,7 @@ var bigInts = regexp.MustCompile(`BigInt|[0-9a-fA-F_]n\b`)
 type rewriter struct {
 	bigInts bool     // the text has one
 	used    []string // names of the meter's functions
+	names   names    // that the program says
 }
 
 // rewrite walks a tree of goja's nodes, which are structs, pointers, slices and interfaces. Each node is visited once: a
@@ -70,6 +71,7 @@ func (w *rewriter) rewrite(v reflect.Value) {
 }
 
 func (w *rewriter) node(node any) {
+	w.names.note(node)
 	switch n := node.(type) {
 	case *ast.BinaryExpression:
 		w.binary(n)

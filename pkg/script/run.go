@@ -203,9 +203,22 @@ func (r *run) load() (goja.Callable, error) {
 	if !ok {
 		return nil, errors.New("the compiled program is damaged")
 	}
-	if r.call.Program.expr {
+	switch r.call.Program.form {
+	case bare:
 		return f, nil
+	case returns:
+		v, err := f(goja.Undefined())
+		if err != nil {
+			return nil, err
+		}
+		return r.exported(v)
+	default:
+		return r.commonJS(f)
 	}
+}
+
+// commonJS calls what is around a module, and gives the function that it exports.
+func (r *run) commonJS(f goja.Callable) (goja.Callable, error) {
 	module, exports := r.vm.NewObject(), r.vm.NewObject()
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
@@ -218,17 +231,22 @@ func (r *run) load() (goja.Callable, error) {
 		return nil, err
 	}
 	var exported goja.Value
-	if ex := r.vm.Try(func() {
-		exported = module.Get("exports")
-		if obj, ok := exported.(*goja.Object); ok {
-			if _, callable := goja.AssertFunction(exported); !callable {
-				exported = obj.Get("default")
-			}
-		}
-	}); ex != nil {
+	if ex := r.vm.Try(func() { exported = module.Get("exports") }); ex != nil {
 		return nil, ex
 	}
-	f, ok = goja.AssertFunction(exported)
+	return r.exported(exported)
+}
+
+// exported is the function of what a module exports.
+func (r *run) exported(v goja.Value) (goja.Callable, error) {
+	f, ok := goja.AssertFunction(v)
+	if obj, is := v.(*goja.Object); is && !ok {
+		var member goja.Value
+		if ex := r.vm.Try(func() { member = obj.Get("default") }); ex != nil {
+			return nil, ex
+		}
+		f, ok = goja.AssertFunction(member)
+	}
 	if !ok {
 		return nil, errors.New("the script exports no function: write module.exports = (ctx) => { … } or export default")
 	}

@@ -76,6 +76,26 @@ func TestForms(t *testing.T) {
 			want:  "a,x,z,w",
 			out:   map[string]any{"doc": bson.D{{Key: "a", Value: 1.0}, {Key: "x", Value: bson.D{{Key: "y", Value: int32(1)}}}}},
 		},
+		"more exports":  {files: files{"a.js": `export const a = 'a'; export default () => a; export let b = 2`}, want: "a"},
+		"export list":   {files: files{"a.js": "const f = () => 'f'\nexport { f as default, f as g }"}, want: "f"},
+		"export later":  {files: files{"a.js": "let f = () => 1\nexport { f as default }\nf = () => 2"}, want: int32(2)},
+		"export by way": {entry: "a.ts", files: files{"a.ts": "export * from './b'; export { default } from './b'", "b.ts": "export const k = 'k'; export default () => k"}, want: "k"},
+		"import of CommonJS": {
+			files: files{"a.js": "import m from './m.js'\nexport default () => m.name", "m.js": `exports.name = 'm'`}, want: "m",
+		},
+		"require in a module": {
+			files: files{"a.js": "export default () => require('./m.js').name", "m.js": `exports.name = 'm'`}, want: "m",
+		},
+		"a word in a comment":   {files: files{"a.js": "/*\nexport default\n*/\nmodule.exports = () => 1"}, want: int32(1)},
+		"function that has one": {files: files{"a.js": `module.exports = f; function f(n) { return n > 0 ? f(n - 1) : 'end' }`}, want: "end"},
+		"variable that has one": {files: files{"a.js": `const f = function (n) { return n > 0 ? f(n - 1) : 'end' }; module.exports = f`}, want: "end"},
+		"variable of its own":   {files: files{"a.js": "const f = () => 'f'\nmodule.exports = f"}, want: "f"},
+		"helpers":               {files: files{"a.js": "'use strict'\nconst one = 1\nmodule.exports = () => two() + one\nfunction two() { return 2 }"}, want: int32(3)},
+		"exports.default":       {files: files{"a.js": `module.exports = { default: () => 'd' }`}, want: "d"},
+		"behind its export":     {files: files{"a.js": "module.exports = () => n\nlet n = 1\nn++"}, want: int32(2)},
+		"module elsewhere":      {files: files{"a.js": `module.exports = () => ({ module }).module.exports.name`}, want: ""},
+		"this":                  {files: files{"a.js": `module.exports = () => String(this)`}, want: "[object Object]"},
+		"own this":              {files: files{"a.js": `module.exports = function () { return String(this) + arguments.length }`}, want: "undefined1"},
 		"typescript": {
 			files: files{
 				"a.ts":     `import { twice } from './lib/m'; import data from './d.json'; export default (ctx: {n: number}): number => twice(ctx.n) + data.k`,
