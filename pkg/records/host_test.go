@@ -100,9 +100,25 @@ func TestHostOfScripts(t *testing.T) {
 		"transaction":               {"alice", fill + `const r = await db.transaction(async (tx) => { await tx.collection('items').insert({title: 'in'}); return await tx.collection('items').count() }); return [r, await c.count()]`, `[6,6]`},
 		"transaction is alone":      {"alice", fill + `return await db.transaction(async (tx) => { await tx.collection('items').insert({title: 'in'}); return await c.count() })`, `5`},
 		"transaction rolls back":    {"alice", fill + `try { await db.transaction(async (tx) => { await tx.collection('items').delete({n: 1}); throw new Error('no') }) } catch (e) { return [e.message, await c.count()] }`, `["no",5]`},
-		"many at once":              {"alice", fill + `return (await Promise.all([1, 2, 3].map((n) => c.findOne({n})))).map(r => r.n)`, `[1,2,3]`},
-		"many at once in one":       {"alice", fill + `return await db.transaction(async (tx) => { const c = tx.collection('items'); await Promise.all([1, 2, 3].map((n) => c.insert({title: 'p' + n}))); return await c.count() })`, `8`},
-		"other modules":             {"alice", `return await cache.get('k')`, `not_available: cache.get: this is not available to scripts of this service`},
+		"transaction runs again": {
+			"alice", fill + `const r = await c.findOne({n: 1}); let tries = 0
+			await db.transaction(async (tx) => { const t = tx.collection('items'); const now = await t.findOne(r.id); if (!tries++) await c.update(r.id, {n: 50}); await t.update(r.id, {n: now.n + 1}) })
+			return [tries, (await c.findOne(r.id)).n]`, `[2,51]`,
+		},
+		"transaction runs again, whatever the script makes of it": {
+			"alice", fill + `const r = await c.findOne({n: 1}); let tries = 0, seen
+			await db.transaction(async (tx) => { const t = tx.collection('items'); await t.findOne(r.id); if (!tries++) await c.update(r.id, {n: 50})
+			try { await t.update(r.id, {$inc: {n: 1}}) } catch (e) { seen = e.code; if (tries === 1) throw new Error('mine') } })
+			return [seen, tries, (await c.findOne(r.id)).n]`, `["busy",2,51]`,
+		},
+		"transaction runs again, though the script goes on": {
+			"alice", fill + `const r = await c.findOne({n: 1}); let tries = 0
+			await db.transaction(async (tx) => { const t = tx.collection('items'); await t.findOne(r.id); if (!tries++) await c.update(r.id, {n: 50}); await t.update(r.id, {$inc: {n: 1}}).catch(() => {}) })
+			return [tries, (await c.findOne(r.id)).n]`, `[2,51]`,
+		},
+		"many at once":        {"alice", fill + `return (await Promise.all([1, 2, 3].map((n) => c.findOne({n})))).map(r => r.n)`, `[1,2,3]`},
+		"many at once in one": {"alice", fill + `return await db.transaction(async (tx) => { const c = tx.collection('items'); await Promise.all([1, 2, 3].map((n) => c.insert({title: 'p' + n}))); return await c.count() })`, `8`},
+		"other modules":       {"alice", `return await cache.get('k')`, `not_available: cache.get: this is not available to scripts of this service`},
 	}
 	teststore.Each(t, func(t *testing.T, s store.Store) {
 		for name, tt := range tests {
