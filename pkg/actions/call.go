@@ -196,7 +196,7 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 	c := script.Call{
 		Project: p.Namespace, Program: sc.Program, Ctx: append(members, more...),
 		Limits:  script.Limits{Timeout: sc.Timeout, Memory: int64(hook.Memory)},
-		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none",
+		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none", Long: x.live != nil,
 		Env:     x.s.opts.Env(p),
 		Host:    x.s.opts.Host(x.call, sc.Program.Name(), x.live),
 		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), x.where(stage)),

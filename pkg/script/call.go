@@ -19,6 +19,7 @@ type Call struct {
 	Env     map[string]string // env: what the project's config names
 	Limits  Limits
 	Isolate bool // run in a worker process
+	Long    bool // it may take minutes, and the caller bounds how many there are: with Isolate it takes no place from short runs
 	Filter  bool // what the script returns is a filter: what would be left out of another value is an error
 	// Progress takes what the script gives to ctx.progress; nil: that is not there. Called as Log is.
 	Progress func(v any)

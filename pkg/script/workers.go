@@ -220,9 +220,10 @@ func (e *Engine) workerPlace(ctx context.Context, c *Call) (release func(), isol
 	}
 	// A run that a worker's call leads to, such as a hook of a record that a hook writes, needs no place of its own: the one
 	// that waits for it has one, and all could wait for each other. One that a call of a run in this process leads to may
-	// have a lock of the store that those wait for who have the places, so it only waits if it must.
+	// have a lock of the store that those wait for who have the places, so it only waits if it must. Long runs have their
+	// places of their caller, and would keep short ones waiting here.
 	within := ctx.Value(withinKey{})
-	if within == inWorker {
+	if within == inWorker || c.Isolate && c.Long {
 		return func() {}, true, nil
 	}
 	which := slow
