@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 )
@@ -36,8 +37,10 @@ func (f *files) takeOut(tree *fieldtype.Tree, doc bson.D, at string) bson.D {
 		if !ok {
 			return v // which the check will say
 		}
-		src, hasSrc := member(file, "src")
-		name, hasName := member(file, "path")
+		text, _ := document.Member(file, "src")
+		src, hasSrc := text.(string)
+		text, _ = document.Member(file, "path")
+		name, hasName := text.(string)
 		if !hasSrc || !hasName {
 			return v
 		}
@@ -176,15 +179,4 @@ func typeOf(declared string, data []byte) string {
 		return declared
 	}
 	return shown
-}
-
-// member gives a member of an object that is a string.
-func member(doc bson.D, name string) (string, bool) {
-	for _, e := range doc {
-		if e.Key == name {
-			text, ok := e.Value.(string)
-			return text, ok
-		}
-	}
-	return "", false
 }

@@ -4,6 +4,8 @@ import (
 	"regexp/syntax"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // Stats is how large a filter is, for limits on what callers send.
@@ -81,7 +83,7 @@ func (s *Stats) operators(ops bson.D, path string, depth int) {
 		case "$not":
 			s.operand(e.Value, path, depth+1)
 		case "$regex":
-			options, _ := member(ops, "$options")
+			options, _ := document.Member(ops, "$options")
 			s.regexOperator(path, e.Value, options)
 		}
 	}

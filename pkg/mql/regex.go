@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 const (
@@ -19,9 +21,9 @@ const (
 )
 
 func compileRegexOperator(ops bson.D, path string) (Pred, error) {
-	v, _ := member(ops, "$regex")
+	v, _ := document.Member(ops, "$regex")
 	options := ""
-	if o, ok := member(ops, "$options"); ok {
+	if o, ok := document.Member(ops, "$options"); ok {
 		if options, ok = o.(string); !ok {
 			return nil, bad("filter: %s: $options needs text", path)
 		}

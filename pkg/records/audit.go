@@ -159,7 +159,7 @@ func (s *Service) auditHook(ctx context.Context, c *Call, m access.Method, e aud
 		return e, err
 	}
 	for name, state := range map[string]*bson.Raw{"before": &e.Before, "after": &e.After} {
-		v, _ := field(d, name)
+		v, _ := document.Member(d, name)
 		*state = nil
 		if own, ok := v.(bson.D); ok {
 			if *state, err = document.Marshal(own); err != nil {
@@ -167,7 +167,7 @@ func (s *Service) auditHook(ctx context.Context, c *Call, m access.Method, e aud
 			}
 		}
 	}
-	if note, ok := field(d, "note"); ok && note != nil {
+	if note, ok := document.Member(d, "note"); ok && note != nil {
 		text, isText := note.(string)
 		if !isText {
 			return e, s.hooks.Bad(ctx, s.operation(c, m), stageAudit, "note must be a string")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
@@ -165,8 +166,8 @@ type target struct {
 }
 
 func (h *Host) target(ctx context.Context, doc bson.D) (target, error) {
-	name, _ := field(doc, "collection")
-	asUser, _ := field(doc, "asUser")
+	name, _ := document.Member(doc, "collection")
+	asUser, _ := document.Member(doc, "asUser")
 	text, _ := name.(string)
 	c, ok := h.project.Collections[text]
 	if !ok {
@@ -194,7 +195,7 @@ func (t target) callers() bool { return t.asUser && t.call.Principal.Kind != acc
 // session gives the transaction that an operation belongs to, or nil: the one that the script names, or else that of the
 // write.
 func (h *Host) session(ctx context.Context, doc bson.D) (*session, error) {
-	tx, given := field(doc, "tx")
+	tx, given := document.Member(doc, "tx")
 	if given {
 		name, _ := tx.(string)
 		h.mu.Lock()

@@ -225,7 +225,7 @@ func (r *Record) hide(hidden *document.PathSet) (err error) {
 
 // publicID takes the id out of an object that has an _id, too: they are one thing.
 func publicID(d bson.D) bson.D {
-	if _, ok := field(d, "_id"); !ok {
+	if _, ok := document.Member(d, "_id"); !ok {
 		return d
 	}
 	out := make(bson.D, 0, len(d))

@@ -219,12 +219,12 @@ func (s *Service) again(ctx context.Context, c *Call, g access.Grant, m access.M
 func differences(a, b bson.D) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range b {
-		if v, ok := field(a, e.Key); !ok || !equalValues(v, e.Value) {
+		if v, ok := document.Member(a, e.Key); !ok || !equalValues(v, e.Value) {
 			out[e.Key] = true
 		}
 	}
 	for _, e := range a {
-		if _, ok := field(b, e.Key); !ok {
+		if _, ok := document.Member(b, e.Key); !ok {
 			out[e.Key] = true
 		}
 	}
@@ -332,14 +332,14 @@ func (s *Service) takeBulk(ctx context.Context, c *Call, g access.Grant, m acces
 	if err != nil {
 		return err
 	}
-	list, _ := field(d, "items")
+	list, _ := document.Member(d, "items")
 	items, ok := list.(bson.A)
 	if !ok || len(items) != len(res.Items) {
 		return s.hooks.Bad(ctx, s.operation(c, m), stage, "items must stay a list of as many")
 	}
 	for i, item := range items {
 		of, isObject := item.(bson.D)
-		own, there := field(of, "item")
+		own, there := document.Member(of, "item")
 		if !isObject || !there || res.Items[i].Err != nil {
 			res.Items[i].Record = nil
 			continue

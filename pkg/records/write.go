@@ -341,12 +341,12 @@ func untouched(next, own bson.D, touched map[string]bool) bson.D {
 	for _, e := range own {
 		if !touched[e.Key] {
 			out = append(out, e)
-		} else if v, ok := field(next, e.Key); ok {
+		} else if v, ok := document.Member(next, e.Key); ok {
 			out = append(out, bson.E{Key: e.Key, Value: v})
 		}
 	}
 	for _, e := range next {
-		if _, ok := field(own, e.Key); !ok && touched[e.Key] {
+		if _, ok := document.Member(own, e.Key); !ok && touched[e.Key] {
 			out = append(out, e)
 		}
 	}
@@ -374,11 +374,11 @@ func patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, tou
 	}
 	touched = map[string]bool{}
 	for _, e := range next {
-		before, ok := field(visible, e.Key)
+		before, ok := document.Member(visible, e.Key)
 		touched[e.Key] = !ok || !equalValues(before, e.Value)
 	}
 	for _, e := range visible {
-		if _, ok := field(next, e.Key); !ok {
+		if _, ok := document.Member(next, e.Key); !ok {
 			touched[e.Key] = true
 		}
 	}
