@@ -192,13 +192,15 @@ func (x *execution) perform(ctx context.Context, live *operation.Live) (*Answer,
 // script runs one script of a stage.
 func (x *execution) script(ctx context.Context, stage string, sc *project.Script, more []script.Member) (script.Result, error) {
 	hook, p := x.call.Project.Hook, x.call.Project
+	host := x.s.opts.Host(x.call, sc.Program.Name(), x.live)
+	defer host.Close()
 	members := append([]script.Member{{Name: "stage", Value: "action." + stage}, {Name: "state", Value: x.state, Out: true}}, x.common...)
 	c := script.Call{
 		Project: p.Namespace, Program: sc.Program, Ctx: append(members, more...),
 		Limits:  script.Limits{Timeout: sc.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none", Long: x.live != nil,
 		Env:     x.s.opts.Env(p),
-		Host:    x.s.opts.Host(x.call, sc.Program.Name(), x.live),
+		Host:    host,
 		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), x.where(stage)),
 
 		Progress: func(any) {}, // a sync call has nobody to tell
@@ -210,9 +212,6 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 			toLog(l)
 			x.live.Log(l.SlogLevel(), l.Message)
 		}
-	}
-	if closer, ok := c.Host.(interface{ Close() }); ok {
-		defer closer.Close()
 	}
 	result, err := x.s.opts.Engine.Run(ctx, c)
 	if err != nil {

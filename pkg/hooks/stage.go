@@ -53,7 +53,7 @@ func stageOf(name string) schema.HookStage {
 // Run runs the scripts of a stage ("post.create") one after the other, each on what the one before made of the members.
 // Of a handle stage, those behind the first that returns something do not run. members are replaced in place. host is
 // what modules ask.
-func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Members, host func(file string) script.Host) (Outcome, error) {
+func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Members, host func(file string) script.RunHost) (Outcome, error) {
 	var out Outcome
 	stage := stageOf(name)
 	for _, s := range op.Collection.Hooks[name] {
@@ -139,7 +139,7 @@ func returnedMember(stage schema.HookStage, members Members) string {
 
 // runHook runs one script of a stage.
 func (r *Runner) runHook(
-	ctx context.Context, op *Operation, name string, s *project.Script, stage schema.HookStage, members Members, host func(file string) script.Host,
+	ctx context.Context, op *Operation, name string, s *project.Script, stage schema.HookStage, members Members, host func(file string) script.RunHost,
 ) (script.Result, error) {
 	if depthOf(ctx) >= maxDepth {
 		return script.Result{}, r.fail(ctx, op, name, &script.Failure{
@@ -159,10 +159,9 @@ func (r *Runner) runHook(
 	c := r.call(ctx, op, name, s)
 	c.Ctx = list
 	if host != nil {
-		c.Host = host(s.Program.Name())
-		if closer, ok := c.Host.(interface{ Close() }); ok {
-			defer closer.Close()
-		}
+		reach := host(s.Program.Name())
+		defer reach.Close()
+		c.Host = reach
 	}
 	result, err := r.execute(ctx, op, name, c)
 	if state, changed := result.Get("state"); changed {

@@ -150,11 +150,12 @@ func (s *Service) auditHook(ctx context.Context, c *Call, m access.Method, e aud
 		doc = append(doc, bson.E{Key: "after", Value: e.After})
 	}
 	members := hooks.Members{"id": e.RecordID, "doc": doc}
-	out, err := s.run(ctx, c, m, stageAudit, members, nil)
+	at := step{s: s, call: c, method: m, stage: stageAudit}
+	out, err := at.run(ctx, members, nil)
 	if err != nil || !out.Changed["doc"] {
 		return e, err
 	}
-	d, err := s.object(ctx, c, m, stageAudit, members["doc"])
+	d, err := at.object(ctx, members["doc"])
 	if err != nil {
 		return e, err
 	}
@@ -170,7 +171,7 @@ func (s *Service) auditHook(ctx context.Context, c *Call, m access.Method, e aud
 	if note, ok := document.Member(d, "note"); ok && note != nil {
 		text, isText := note.(string)
 		if !isText {
-			return e, s.hooks.Bad(ctx, s.operation(c, m), stageAudit, "note must be a string")
+			return e, at.bad(ctx, "note must be a string")
 		}
 		e.Note = text
 	}

@@ -25,7 +25,7 @@ func (s *Service) Host(p *project.Project, by Caller, file string) *Host {
 }
 
 // host is the Host of a hook of a call, which is part of a write; nil: of none.
-func (s *Service) host(c *Call, file string, w *writing) script.Host {
+func (s *Service) host(c *Call, file string, w *writing) *Host {
 	return &Host{s: s, project: c.Project, by: &caller{Caller: Caller{Principal: c.Principal, Request: c.Request}, now: s.now}, file: file, write: w}
 }
 

@@ -9,6 +9,12 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
+// RunHost is the Host of one run. Who has made it tells it of the end of the run.
+type RunHost interface {
+	Host
+	Close()
+}
+
 // Hosts is a Host made of one for each module, by the part of an operation before the dot: "db", "http", "files".
 type Hosts map[string]Host
 
