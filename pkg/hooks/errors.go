@@ -99,13 +99,18 @@ func ofReason(f *script.Failure) error {
 
 // Bad is the error of a script that gave back what a stage can't use.
 func (r *Runner) Bad(ctx context.Context, op *Operation, stage, message string) error {
-	file := ""
+	return r.fail(ctx, op, stage, &script.Failure{Reason: script.Exception, Script: op.lastOf(stage), Message: message})
+}
+
+// lastOf is the script of a stage that changed something last.
+func (op *Operation) lastOf(stage string) string {
 	if last, ok := op.last[stage]; ok {
-		file = last
-	} else if list := op.Collection.Hooks[stage]; len(list) > 0 {
-		file = list[len(list)-1].Program.Name()
+		return last
 	}
-	return r.fail(ctx, op, stage, &script.Failure{Reason: script.Exception, Script: file, Message: message})
+	if list := op.Collection.Hooks[stage]; len(list) > 0 {
+		return list[len(list)-1].Program.Name()
+	}
+	return ""
 }
 
 // Fail turns the error of a run into the caller's, and logs what they are not told. where says which run it was.
@@ -164,15 +169,18 @@ func Problems(v any) ([]errs.FieldError, error) {
 		p := errs.FieldError{Rule: "script"}
 		for _, e := range v {
 			text, ok := e.Value.(string)
-			switch {
-			case !ok:
-				return nil, fmt.Errorf("a problem's %s must be a string", e.Key)
-			case e.Key == "path":
+			switch e.Key {
+			case "path":
 				p.Path = text
-			case e.Key == "message":
+			case "message":
 				p.Message = text
-			case e.Key == "rule":
+			case "rule":
 				p.Rule = text
+			default:
+				return nil, fmt.Errorf("a problem has path, message and rule, but no %s", e.Key)
+			}
+			if !ok {
+				return nil, fmt.Errorf("a problem's %s must be a string", e.Key)
 			}
 		}
 		if p.Message == "" {

@@ -94,7 +94,7 @@ func (r *Runner) Validate(ctx context.Context, op *Operation, s *project.Script,
 	switch {
 	case err != nil:
 		return "", r.fail(ctx, op, ruleValidator, &script.Failure{
-			Reason: script.Exception, Script: s.Program.Name(), Message: "a validator returns a message, or nothing",
+			Reason: script.Exception, Script: s.Program.Name(), Message: "a validator returns a message, or nothing: " + err.Error(),
 		})
 	case len(problems) == 0:
 		return "", nil

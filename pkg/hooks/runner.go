@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
 )
@@ -86,6 +87,17 @@ func (r *Runner) Undeclared(ctx context.Context, op *Operation, stage, field str
 	}
 	r.log.LogAttrs(ctx, slog.LevelWarn, "a hook gives a field that stays inside: the collection has strictFields and does not declare it", append(where(op, stage),
 		slog.String("script", names), slog.String("field", field))...)
+}
+
+// Refused notes in the log, once, that a rule of the collection refuses a value that a stage gave. The caller is told of it
+// as if it were theirs.
+func (r *Runner) Refused(ctx context.Context, op *Operation, stage string, p errs.FieldError) {
+	file := op.lastOf(stage)
+	if !r.once(strings.Join([]string{op.Project.Namespace, op.Collection.Name, stage, file, p.Path, p.Rule}, "\x00")) {
+		return
+	}
+	r.log.LogAttrs(ctx, slog.LevelWarn, "a rule refuses what a hook gives: the caller is told, as if they had sent it", append(where(op, stage),
+		slog.String("script", file), slog.String("field", p.Path), slog.String("rule", p.Rule), slog.String("problem", p.Message))...)
 }
 
 // Modules gives what scripts of a project may ask beside the database; nil is nothing.

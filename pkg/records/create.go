@@ -67,8 +67,19 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 	if err := s.judge(ctx, c, access.Post, doc, check); err != nil {
 		return nil, err
 	}
-	if len(check.Problems) > 0 {
-		return nil, errs.Validation(withoutHidden(g, check.Problems))
+	problems := check.Problems
+	if changed {
+		problems, err = s.step(c, "post.bind").blame(ctx, problems, body, bound, func() []errs.FieldError {
+			alone := &fieldtype.Check{Now: now, Create: true}
+			c.Collection.Tree.Check(body, alone)
+			return alone.Problems
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		return nil, errs.Validation(withoutHidden(g, problems))
 	}
 	raw, err := admitted(g, stamp(id, c.Collection.HiddenByEval.Behind(doc), c.Principal.ID, now))
 	if err != nil {

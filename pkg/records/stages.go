@@ -238,7 +238,15 @@ func (at step) again(ctx context.Context, g access.Grant, was bson.Raw, v any) (
 	if err := s.judge(ctx, c, at.method, next, check); err != nil {
 		return nil, err
 	}
-	if problems := relevant(access.Grant{}, check.Problems, touched); len(problems) > 0 {
+	problems, err := at.blame(ctx, relevant(access.Grant{}, check.Problems, touched), own, d, func() []errs.FieldError {
+		alone := &fieldtype.Check{Now: s.now()}
+		c.Collection.Tree.Check(own, alone)
+		return alone.Problems
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
 		g.Hidden = neverNamed(g)
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}

@@ -100,22 +100,32 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 	if g, err = s.grantOn(ctx, c, access.Put, g, raw); err != nil {
 		return nil, err
 	}
-	next, touched, guarded, err := s.applied(ctx, c, g, raw, own, system, ch)
+	d, err := s.applied(ctx, c, g, raw, own, system, ch)
 	if err != nil {
 		return nil, err
 	}
 	now := s.now()
 	check := &fieldtype.Check{Now: now}
-	next = c.Collection.Tree.Check(next, check)
+	next := c.Collection.Tree.Check(d.next, check)
 	if err := s.judge(ctx, c, access.Put, next, check); err != nil {
 		return nil, err
 	}
-	if touched != nil {
-		next = untouched(next, own, touched)
+	if d.touched != nil {
+		next = untouched(next, own, d.touched)
 	}
-	next, problems := newGuard(guarded).keep(next, own)
-	problems = append(problems, relevant(guarded, check.Problems, touched)...)
-	if len(problems) > 0 {
+	next, problems := newGuard(d.grant).keep(next, own)
+	found := relevant(d.grant, check.Problems, d.touched)
+	if d.bound != nil && len(problems) == 0 {
+		if found, err = s.step(c, "put.bind").blame(ctx, found, d.body, d.bound, func() []errs.FieldError {
+			alone := &fieldtype.Check{Now: now}
+			theirs, _ := merged(own, d.body, nil, ch.Mode)
+			c.Collection.Tree.Check(theirs, alone)
+			return alone.Problems
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if problems = append(problems, found...); len(problems) > 0 {
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
 	done, err := admitted(g, restamp(system, c.Collection.HiddenByEval.Behind(next), revOf(raw)+1, c.Principal.ID, now))
@@ -125,12 +135,19 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 	return done, s.validate(ctx, c, g, "put.validate", done, raw)
 }
 
-// applied carries out the change on the record's own fields. touched names the top-level fields that it speaks of;
-// nil means all. guarded is g without what a hook has set.
-func (s *Service) applied(
-	ctx context.Context, c *Call, g access.Grant, raw bson.Raw, own, system bson.D, ch Change,
-) (next bson.D, touched map[string]bool, guarded access.Grant, err error) {
-	body := ch.Body
+// draft is what a change makes of a record's own fields, before it is checked.
+type draft struct {
+	next    bson.D
+	touched map[string]bool // the top-level fields that the change speaks of; nil: all
+	grant   access.Grant    // the caller's, without what a hook has set
+
+	body, bound bson.D // what the caller said, and what hooks made of it; bound is nil without any
+}
+
+// applied carries out the change on the record's own fields.
+func (s *Service) applied(ctx context.Context, c *Call, g access.Grant, raw bson.Raw, own, system bson.D, ch Change) (draft, error) {
+	body, touched := ch.Body, map[string]bool(nil)
+	var err error
 	switch ch.Mode {
 	case JSONPatch:
 		body, touched, err = patched(g, own, system, ch.Patch)
@@ -139,40 +156,50 @@ func (s *Service) applied(
 	case Merge, Overwrite:
 	}
 	if err != nil {
-		return nil, nil, g, err
+		return draft{}, err
 	}
 	body, problems, err := withoutSystemFields(g, body, system)
 	if err != nil {
-		return nil, nil, g, err
+		return draft{}, err
 	}
 	problems = append(problems, document.CheckNames(body)...)
 	problems = append(problems, newGuard(g).named(body, false)...)
 	if len(problems) > 0 {
-		return nil, nil, g, errs.Validation(problems)
+		return draft{}, errs.Validation(problems)
 	}
-	bound, changed, err := s.bind(ctx, c, "put.bind", body, raw)
-	if err != nil {
-		return nil, nil, g, err
+	d := draft{body: body, touched: touched, grant: g}
+	if err := s.bindUpdate(ctx, c, &d, raw, own, ch.Mode); err != nil {
+		return draft{}, err
 	}
-	if changed {
-		_, bound = fieldtype.SplitSystem(bound)
-		if problems := document.CheckNames(bound); len(problems) > 0 {
-			return nil, nil, g, errs.Validation(problems)
-		}
-		spoken := newGuard(g).spoken(body, bound, "", nil)
-		if len(spoken) > 0 { // the hook may write that, the caller may not
-			if problems := s.refused(c, g, own, body, touched, ch.Mode); len(problems) > 0 {
-				return nil, nil, g, errs.Validation(problems)
-			}
-		}
-		g = without(g, spoken)
-		if touched != nil {
-			maps.Copy(touched, differences(body, bound))
-		}
-		body = bound
+	if d.bound != nil {
+		body = d.bound
 	}
-	next, touched = merged(own, body, touched, ch.Mode)
-	return next, touched, g, nil
+	d.next, d.touched = merged(own, body, d.touched, ch.Mode)
+	return d, nil
+}
+
+// bindUpdate has the stage bind change what the caller said.
+func (s *Service) bindUpdate(ctx context.Context, c *Call, d *draft, raw bson.Raw, own bson.D, mode UpdateMode) error {
+	bound, changed, err := s.bind(ctx, c, "put.bind", d.body, raw)
+	if err != nil || !changed {
+		return err
+	}
+	_, bound = fieldtype.SplitSystem(bound)
+	if problems := document.CheckNames(bound); len(problems) > 0 {
+		s.step(c, "put.bind").refused(ctx, problems)
+		return errs.Validation(problems)
+	}
+	spoken := newGuard(d.grant).spoken(d.body, bound, "", nil)
+	if len(spoken) > 0 { // the hook may write that, the caller may not
+		if problems := s.refused(c, d.grant, own, d.body, d.touched, mode); len(problems) > 0 {
+			return errs.Validation(problems)
+		}
+	}
+	d.grant, d.bound = without(d.grant, spoken), bound
+	if d.touched != nil {
+		maps.Copy(d.touched, differences(d.body, bound))
+	}
+	return nil
 }
 
 // merged is what a body makes of the record's own fields.
