@@ -90,7 +90,7 @@ var layers = []layer{
 		"/cli/job":                 "/cli/command /cli/output /cli/runs client api",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "",
-		"/cli/project":             "/cli/command /cli/output client api trial/report dirwatch hooks project schema errs",
+		"/cli/project":             "/cli/command /cli/output client api trial/report dirwatch hooks project schema script errs",
 		"/cli/runs":                "/cli/command /cli/output client api",
 		"/cli/server":              "/cli/command /cli/output",
 		"/cli/settings":            "/cli/output",
@@ -100,7 +100,7 @@ var layers = []layer{
 	}},
 	{"L7", rooms{
 		"/cmd/svcd":        "app trial trial/report auth /controllers project schema script /cli/output",
-		"/cmd/svcctl":      "/cli /cli/command",
+		"/cmd/svcctl":      "/cli /cli/command script",
 		"/":                "",
 		"/bench":           "",
 		"/scripts/samples": "",

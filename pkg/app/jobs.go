@@ -46,7 +46,7 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 		Host: host, Env: r.hooks.Env(call.Project),
 		Limits:  script.Limits{Timeout: call.Job.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation != "none", Long: true,
-		Log:     func(line script.Line) { run.Log(line.SlogLevel(), line.Message) },
+		Log: func(line script.Line) { run.Log(line.SlogLevel(), line.Message) },
 
 		Progress: func(v any) { run.Progress(operation.ProgressOf(v)) },
 	})

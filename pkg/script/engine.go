@@ -46,7 +46,7 @@ type Engine struct {
 	jobs     chan *run
 	quit     chan struct{}
 
-	compiling sync.Mutex     // held while a worker process compiles: one at a time
+	compiling *lanes         // of worker processes that compile
 	runs      sync.WaitGroup // goroutines of runs, abandoned ones too
 
 	mu       sync.Mutex
@@ -85,7 +85,7 @@ func NewEngine(o Options) *Engine {
 	if len(o.WorkerCommand) > 0 {
 		e.workers = newWorkers(o.WorkerCommand)
 	}
-	e.lanes = newLanes(o.Parallel)
+	e.lanes, e.compiling = newLanes(o.Parallel), newLanes(compileAtOnce)
 	e.watchdog = newWatchdog(e.lanes)
 	for range min(maxIdle, 2*o.Parallel) {
 		e.runs.Go(e.runner)
