@@ -124,11 +124,19 @@ func Fail(ctx context.Context, log *slog.Logger, err error, where []slog.Attr) e
 	}
 	report, out := failed(f)
 	if report {
+		out = logged(out)
 		log.LogAttrs(ctx, slog.LevelError, "script failed", slices.Concat(where, []slog.Attr{
 			slog.String("at", f.Place()), slog.String("reason", string(f.Reason)), slog.String("error", f.Message), slog.String("stack", f.Stack),
 		})...)
 	}
 	return out
+}
+
+// logged marks an error as one that the log has.
+func logged(err error) error {
+	e := *errs.From(err)
+	e.Logged = true
+	return &e
 }
 
 func (r *Runner) fail(ctx context.Context, op *Operation, stage string, err error) error {

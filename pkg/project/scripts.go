@@ -3,6 +3,7 @@ package project
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"maps"
 	"path"
@@ -197,7 +198,11 @@ func (c *compiler) eval(eval, at, name string) (s *Script, text string) {
 	}
 	program, problems := script.CompileExpr(c.Position(at).File+" ("+name+")", eval)
 	for _, p := range problems {
-		c.fail(at, schema.CodeScript, "column %d of the expression: %s", max(p.Column, 1), p.Message)
+		place := fmt.Sprintf("column %d", max(p.Column, 1))
+		if p.Line > 1 {
+			place = fmt.Sprintf("line %d, %s", p.Line, place)
+		}
+		c.fail(at, schema.CodeScript, "%s of the expression: %s", place, p.Message)
 	}
 	if program == nil {
 		return nil, ""

@@ -171,7 +171,7 @@ func (h *Host) target(ctx context.Context, doc bson.D) (target, error) {
 	text, _ := name.(string)
 	c, ok := h.project.Collections[text]
 	if !ok {
-		return target{}, errs.ErrCollectionNotFound
+		return target{}, errs.New(errs.NotFound, errs.ErrCollectionNotFound.Code, "the project has no collection %q", text)
 	}
 	t := target{s: h.s, asUser: asUser == true, call: &Call{
 		Project: h.project, Collection: c, Principal: &access.Principal{Kind: access.KindService, Name: h.file},

@@ -26,3 +26,8 @@ func (h Hosts) Call(ctx context.Context, op string, args bson.A) (any, error) {
 	}
 	return nil, errs.New(errs.Invalid, "no_module", "%s is not there in a script of this kind", op)
 }
+
+// errNoHost refuses what a script asks of the outside that has none.
+func errNoHost(op string) *errs.Error {
+	return errs.New(errs.Invalid, "no_module", "%s is not there in filters, validators and expressions: they have env, crypto and console, and decide by ctx alone", op)
+}

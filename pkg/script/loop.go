@@ -9,7 +9,6 @@ import (
 	"github.com/dop251/goja"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/script/guard"
 )
 
@@ -182,7 +181,7 @@ func (r *run) fire() error {
 // hostCall starts a call of the Host and gives the promise of its answer. convert makes the answer a value of the script.
 func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goja.Value {
 	if r.call.Host == nil {
-		panic(r.vm.NewTypeError(op + " is not there in a script of this kind"))
+		panic(r.vm.NewTypeError(errNoHost(op).Message))
 	}
 	l := &r.loop
 	if l.waiting >= maxWaiting {
@@ -227,7 +226,7 @@ func askHost(ctx context.Context, h Host, op string, args bson.A) (answer any, e
 		}
 	}()
 	if h == nil {
-		return nil, errs.New(errs.Invalid, "no_module", "%s is not there in a script of this kind", op)
+		return nil, errNoHost(op)
 	}
 	return h.Call(ctx, op, args)
 }

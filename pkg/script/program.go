@@ -98,19 +98,24 @@ func oneExpression(tree *ast.Program) bool {
 	return ok
 }
 
-// exprProblems parses the bare expression again, for positions that are its own.
+// exprProblems parses the bare expression again, for a position that is its own. What follows the first problem comes of it.
 func exprProblems(name, expr string) Problems {
+	lines := strings.Count(expr, "\n") + 1
+	if strings.TrimSpace(expr) == "" {
+		return Problems{{File: name, Line: 1, Column: 1, Message: "the expression is empty"}}
+	}
 	_, err := parser.ParseFile(nil, name, "("+expr+"\n)", 0, parser.WithDisableSourceMaps)
 	if err == nil {
 		return Problems{{File: name, Message: "not an expression"}}
 	}
-	problems := parseProblems(name, err)
-	for i := range problems {
-		if problems[i].Line == 1 && problems[i].Column > 1 {
-			problems[i].Column--
-		}
+	first := parseProblems(name, err)[0]
+	switch {
+	case first.Line > lines:
+		first = Problem{File: name, Line: lines, Column: len(expr) - strings.LastIndexByte(expr, '\n'), Message: "the expression ends too early"}
+	case first.Line == 1 && first.Column > 1:
+		first.Column-- // the parenthesis is ours
 	}
-	return problems
+	return Problems{first}
 }
 
 func parseProblems(name string, err error) Problems {

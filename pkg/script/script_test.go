@@ -3,6 +3,7 @@ package script_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"strings"
@@ -147,6 +148,15 @@ func TestExpressions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]any{true, nil}, result.Values); diff != "" {
 		t.Error(diff)
+	}
+	for bad, want := range map[string]string{ // what follows a problem comes of it, and what we put around is no part of it
+		"": "1:1: the expression is empty", "ctx.user &&": "1:12: the expression ends too early", "ctx.user\n &&": "2:4: the expression ends too early",
+		"a b": "1:3: Unexpected identifier", "ctx.user && )": "1:13: Unexpected token )", "ctx.user\n && )": "2:5: Unexpected token )",
+	} {
+		_, problems := script.CompileExpr("eval", bad)
+		if len(problems) != 1 || fmt.Sprintf("%d:%d: %s", problems[0].Line, problems[0].Column, problems[0].Message) != want {
+			t.Errorf("%q: %v, want %s", bad, problems, want)
+		}
 	}
 	for _, bad := range []string{"", "a b", "1); (2", "1) }); (function(){ return (2", "if (x) y", "{", "import x from 'x'"} {
 		if _, problems := script.CompileExpr("eval", bad); len(problems) == 0 {
