@@ -201,7 +201,7 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none", Long: x.live != nil,
 		Env:     x.s.opts.Env(p),
 		Host:    host,
-		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), x.where(stage)),
+		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), func() []slog.Attr { return x.where(stage) }),
 
 		Progress: func(any) {}, // a sync call has nobody to tell
 	}

@@ -104,8 +104,10 @@ func (r *Runner) Bad(ctx context.Context, op *Operation, stage, message string) 
 
 // lastOf is the script of a stage that changed something last.
 func (op *Operation) lastOf(stage string) string {
-	if last, ok := op.last[stage]; ok {
-		return last
+	for _, c := range slices.Backward(op.changers) {
+		if c.stage == stage {
+			return c.script
+		}
 	}
 	if list := op.Collection.Hooks[stage]; len(list) > 0 {
 		return list[len(list)-1].Program.Name()
@@ -152,9 +154,9 @@ func where(op *Operation, stage string) []slog.Attr {
 }
 
 // Lines takes what a script logs. where says which run it is.
-func Lines(ctx context.Context, log *slog.Logger, file string, where []slog.Attr) func(script.Line) {
+func Lines(ctx context.Context, log *slog.Logger, file string, where func() []slog.Attr) func(script.Line) {
 	return func(l script.Line) {
-		log.LogAttrs(ctx, l.SlogLevel(), "a script says", slices.Concat(where, []slog.Attr{slog.String("script", file), slog.String("text", l.Message)})...)
+		log.LogAttrs(ctx, l.SlogLevel(), "a script says", slices.Concat(where(), []slog.Attr{slog.String("script", file), slog.String("text", l.Message)})...)
 	}
 }
 

@@ -125,13 +125,16 @@ type Operation struct {
 	Request    *Request // nil: none
 	Now        time.Time
 
-	state  any
-	common []script.Member
-	last   map[string]string // the script that changed something last, by stage
+	state    any
+	common   []script.Member
+	changers []changer
 }
 
-// members gives what every stage has.
-func (op *Operation) members(stage string) []script.Member {
+// changer is a script that changed something in a stage.
+type changer struct{ stage, script string }
+
+// members gives what every stage has, made once: runs that were left behind may look at it still.
+func (op *Operation) members() []script.Member {
 	if op.common == nil {
 		req := op.Request
 		if req == nil {
@@ -139,8 +142,6 @@ func (op *Operation) members(stage string) []script.Member {
 		}
 		op.state = bson.D{}
 		op.common = []script.Member{
-			{Name: "stage"},
-			{Name: "state", Out: true},
 			{Name: "method", Value: op.Method},
 			{Name: "query", Make: func() any { return flat(req.Query, false) }}, // few scripts look at these
 			{Name: "headers", Make: func() any { return HeadersOf(req) }},
@@ -151,7 +152,6 @@ func (op *Operation) members(stage string) []script.Member {
 			{Name: "now", Value: op.Now},
 		}
 	}
-	op.common[0].Value, op.common[1].Value = stage, op.state
 	return op.common
 }
 

@@ -152,7 +152,7 @@ func (s *Service) auditHook(ctx context.Context, c *Call, m access.Method, e aud
 	members := hooks.Members{"id": e.RecordID, "doc": doc}
 	at := step{s: s, call: c, method: m, stage: stageAudit}
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["doc"] {
+	if err != nil || !out.Changed("doc") {
 		return e, err
 	}
 	d, err := at.object(ctx, members["doc"])

@@ -59,7 +59,7 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 	}
 	check := &fieldtype.Check{Now: now, Create: true}
 	doc := c.Collection.Tree.Check(bound, check)
-	if changed { // the caller's body is that of another record now
+	if changed && (g.Unsure != nil || g.UnsureReadonly != nil) { // the caller's body is that of another record now
 		if g, err = s.grantOnNew(ctx, c, g, body, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
 			return nil, err
 		}

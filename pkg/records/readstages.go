@@ -33,7 +33,7 @@ func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p que
 	}
 	members := hooks.Members{"id": nil, "filter": filter}
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["result"] {
+	if err != nil || !out.Changed("result") {
 		return nil, false, err
 	}
 	page = &Page{Limit: q.Limit, Offset: q.Skip, Total: -1}
@@ -134,7 +134,7 @@ func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id str
 	members := hooks.Members{"id": id, "filter": nil}
 	out, err := at.run(ctx, members, nil)
 	switch {
-	case err != nil || !out.Changed["result"]:
+	case err != nil || !out.Changed("result"):
 		return Record{}, false, err
 	case members["result"] == nil:
 		return Record{}, false, errs.ErrNotFound
@@ -163,7 +163,7 @@ func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
 	}
 	members := hooks.Members{"id": nil, "docs": docs}
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["docs"] {
+	if err != nil || !out.Changed("docs") {
 		return err
 	}
 	list, ok := members["docs"].(bson.A)
@@ -187,7 +187,7 @@ func (s *Service) readHook(ctx context.Context, c *Call, rec *Record) error {
 	}
 	members := hooks.Members{"id": idOf(rec.raw).Hex(), "doc": rec.raw}
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["doc"] {
+	if err != nil || !out.Changed("doc") {
 		return err
 	}
 	rev := rec.rev
@@ -285,7 +285,7 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 	}
 	members := hooks.Members{"id": nil, "result": append(result, page.Extra...)}
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["result"] {
+	if err != nil || !out.Changed("result") {
 		return err
 	}
 	docs, err := at.envelope(ctx, members["result"], page)
@@ -320,7 +320,7 @@ func (s *Service) returnOne(ctx context.Context, c *Call, id string, rec Record)
 	}
 	members := hooks.Members{"id": id, "result": rec.visible()}
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["result"] {
+	if err != nil || !out.Changed("result") {
 		return rec, err
 	}
 	next, err := at.remade(ctx, members["result"], rec.hidden)

@@ -78,7 +78,7 @@ func (s *Service) bind(ctx context.Context, c *Call, stage string, body bson.D, 
 	}
 	at := s.step(c, stage)
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["data"] {
+	if err != nil || !out.Changed("data") {
 		return body, false, err
 	}
 	next, err = at.object(ctx, members["data"])
@@ -168,7 +168,7 @@ func (s *Service) lastLook(c *Call, g access.Grant, ch change, w *writing) (chan
 		members["previous"] = ch.before
 	}
 	out, err := at.run(w.context(), members, w)
-	if err != nil || !out.Changed["doc"] {
+	if err != nil || !out.Changed("doc") {
 		return ch, err
 	}
 	ch.Doc, err = at.again(w.context(), g, ch.Doc, members["doc"])
@@ -197,7 +197,7 @@ func (s *Service) lastLookAtAll(ctx context.Context, c *Call, g access.Grant, ch
 		members["previous"] = previous
 	}
 	out, err := at.run(ctx, members, w)
-	if err != nil || !out.Changed["docs"] {
+	if err != nil || !out.Changed("docs") {
 		return err
 	}
 	list, ok := members["docs"].(bson.A)
@@ -277,7 +277,7 @@ func (s *Service) handle(ctx context.Context, c *Call, g access.Grant, raw bson.
 	}
 	members := hooks.Members{"doc": raw}
 	out, err := at.run(ctx, members, nil)
-	if err != nil || !out.Changed["result"] {
+	if err != nil || !out.Changed("result") {
 		return Written{}, false, err
 	}
 	if read, ok := s.readGrant(ctx, c); ok {
@@ -305,7 +305,7 @@ func (s *Service) answered(ctx context.Context, c *Call, g access.Grant, stage s
 	}
 	at := s.step(c, stage)
 	out, err := at.run(ctx, members, nil)
-	if err == nil && !out.Changed["result"] {
+	if err == nil && !out.Changed("result") {
 		return w
 	}
 	if err == nil {
@@ -351,7 +351,7 @@ func (s *Service) bulkAnswered(ctx context.Context, c *Call, g access.Grant, sta
 	members := hooks.Members{"result": bson.D{{Key: "items", Value: items}}}
 	at := s.step(c, stage)
 	out, err := at.run(ctx, members, nil)
-	if err == nil && !out.Changed["result"] {
+	if err == nil && !out.Changed("result") {
 		return res
 	}
 	if err == nil {

@@ -13,8 +13,9 @@ type Call struct {
 	Project string            // its namespace: for fair queues and logs
 	Program *Program          // what runs: its exported function, or its expression
 	Args    []any             // what the function gets before ctx: a validator is (value, ctx)
-	Ctx     []Member          // the members of ctx
-	Each    [][]Member        // if set, the function is called once for each, with these members beside Ctx's; Result.Values has the answers
+	Common  []Member          // members of ctx that calls share; never written to, and none of them Out
+	Ctx     []Member          // the other members of ctx
+	Each    [][]Member        // if set, the function is called once for each, with these members beside these; Result.Values has the answers
 	Host    Host              // what modules call; nil: db, http and the like are not there
 	Env     map[string]string // env: what the project's config names
 	Limits  Limits

@@ -16,7 +16,7 @@ import (
 type loop struct {
 	mu      sync.Mutex
 	ready   []answer       // answers that came in, in order; the only thing that other goroutines touch
-	wake    chan struct{}  // one slot: ready is not empty
+	wake    chan struct{}  // one slot: ready is not empty; nil before the first call
 	waiting int            // Host calls without an answer
 	calls   sync.WaitGroup // their goroutines
 	slots   chan struct{}  // bounds how many of them there are at once
@@ -32,10 +32,6 @@ const (
 	maxTimers  = 10_000
 	maxWaiting = 10_000
 )
-
-func (l *loop) init() {
-	l.wake = make(chan struct{}, 1)
-}
 
 // answer is what a Host call gave.
 type answer struct {
@@ -146,6 +142,7 @@ func (r *run) turn() error {
 		return errStuck
 	}
 	r.pause()
+	ctx := r.context()
 	var due <-chan time.Time
 	if len(l.timers) > 0 {
 		wait := time.NewTimer(time.Until(l.timers[0].at))
@@ -157,7 +154,7 @@ func (r *run) turn() error {
 	case <-l.wake:
 	case <-due:
 		fire = true
-	case <-r.ctx.Done():
+	case <-ctx.Done():
 		return &goja.InterruptedError{}
 	}
 	if err := r.resume(); err != nil || !fire {
@@ -188,7 +185,7 @@ func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goj
 		panic(r.vm.NewTypeError("too many calls without an await"))
 	}
 	if l.slots == nil {
-		l.slots = make(chan struct{}, maxHostCalls)
+		l.slots, l.wake = make(chan struct{}, maxHostCalls), make(chan struct{}, 1)
 	}
 	promise, resolve, reject := r.vm.NewPromise()
 	asked := r.vm.CaptureCallStack(maxFrames, nil)
@@ -206,16 +203,17 @@ func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goj
 }
 
 func (r *run) askHost(op string, args bson.A) (any, error) {
+	ctx := r.context()
 	select {
 	case r.loop.slots <- struct{}{}:
 		defer func() { <-r.loop.slots }()
-		if err := r.ctx.Err(); err != nil { // both were ready
+		if err := ctx.Err(); err != nil { // both were ready
 			return nil, err
 		}
-	case <-r.ctx.Done():
-		return nil, context.Cause(r.ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return askHost(r.ctx, r.call.Host, op, args)
+	return askHost(ctx, r.call.Host, op, args)
 }
 
 // askHost calls the Host; a panic of it is an error.
