@@ -331,7 +331,7 @@ func (i *isolated) outcome(frame bson.Raw) (Result, error) {
 func (i *isolated) died() (why Reason, message string) {
 	text := i.w.stderr.String()
 	switch {
-	case strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"):
+	case strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"), strings.Contains(text, "failed to allocate"): // the last one is the race detector
 		return Memory, "its worker process ran out of memory"
 	case strings.Contains(text, "stack overflow"):
 		return Depth, "its worker process ran out of stack"
