@@ -83,7 +83,7 @@ func (e *Engine) compileApart(project, entry string, read func(name string) ([]b
 		return 0, errStops
 	}
 	defer e.end(id)
-	if ok, _ := e.compiling.acquire(ctx, project, fast, false); !ok {
+	if ok, _ := e.compiling.acquire(ctx.Done(), time.Time{}, project, fast, false); !ok {
 		return time.Since(began), errStops
 	}
 	defer e.compiling.release(fast)

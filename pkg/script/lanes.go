@@ -36,7 +36,7 @@ func newLanes(parallel int) *lanes {
 	}}
 }
 
-// acquire waits for a place, until done or until its time is over. A run that begins is refused when too many of its
+// acquire waits for a place, until done, or until a time that is not zero. A run that begins is refused when too many of its
 // project wait; one that goes on is not.
 func (l *lanes) acquire(done <-chan struct{}, until time.Time, project string, which int, begins bool) (ok bool, why Reason) {
 	l.mu.Lock()
@@ -52,14 +52,18 @@ func (l *lanes) acquire(done <-chan struct{}, until time.Time, project string, w
 	}
 	w := at.queue.push(project)
 	l.mu.Unlock()
-	late := time.NewTimer(time.Until(until))
-	defer late.Stop()
+	var late <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case <-w.ready:
 		return true, ""
 	case <-done:
 		why = Canceled
-	case <-late.C:
+	case <-late:
 		why = Timeout
 	}
 	l.mu.Lock()

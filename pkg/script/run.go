@@ -207,7 +207,7 @@ func (r *run) leavePlace() {
 func (r *run) resume() error {
 	asked := time.Now()
 	defer func() { r.queued += time.Since(asked) }()
-	if ok, _ := r.engine.lanes.acquire(r.context().Done(), r.until, r.call.Project, int(r.lane.Load()), false); !ok {
+	if ok, _ := r.engine.lanes.acquire(r.context().Done(), time.Time{}, r.call.Project, int(r.lane.Load()), false); !ok {
 		return &goja.InterruptedError{}
 	}
 	r.computing()
