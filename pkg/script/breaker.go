@@ -40,6 +40,13 @@ func (p *Program) State(now time.Time) State {
 	return State{Average: r.average, Runaways: r.runaways, Suspended: now.Before(r.until), Until: r.until}
 }
 
+// Fresh is the same program, of whose runs nothing is known yet.
+func (p *Program) Fresh() *Program {
+	fresh := *p
+	fresh.record = &record{}
+	return &fresh
+}
+
 // admit says whether a run may begin, and if not, when the next may.
 func (r *record) admit(clock func() time.Time) (wait time.Duration, ok bool) {
 	r.mu.Lock()

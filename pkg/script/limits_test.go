@@ -281,6 +281,9 @@ func TestBreaker(t *testing.T) {
 	for _, bad := range []any{true, true, "throw", true, true, true, true, true, false} {
 		got = append(got, run(bad))
 	}
+	if p.Fresh().State(time.Unix(29, 0)).Suspended {
+		t.Error("what is known of a program is known of a fresh one")
+	}
 	if !p.State(time.Unix(29, 0)).Suspended {
 		t.Errorf("state: %+v", p.State(time.Unix(0, 0)))
 	}

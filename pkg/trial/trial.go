@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -267,9 +266,6 @@ func (r *runner) one(ctx context.Context, j job) report.Case {
 	}
 	return out
 }
-
-// quiet is the log of sandboxes: what of it matters to a test is in the observer.
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // Locate finds the project file of a directory, or takes the file given.
 func Locate(name string) (dir, entry string, err error) {
