@@ -43,11 +43,9 @@ type Engine struct {
 	lanes    *lanes
 	watchdog *watchdog
 	workers  *workers // nil: there are none
-	jobs     chan *run
-	quit     chan struct{}
 
-	compiling *lanes         // of worker processes that compile
-	runs      sync.WaitGroup // goroutines of runs, abandoned ones too
+	compiling *lanes     // of worker processes that compile
+	runs      goroutines // runs, abandoned ones too, and calls of Hosts
 
 	mu       sync.Mutex
 	closed   bool
@@ -56,14 +54,11 @@ type Engine struct {
 	isolated map[string]bool // projects whose scripts run in worker processes from now on, for one did not stop
 }
 
-// maxIdle is how many goroutines wait for the next run: a goroutine that ran a script has the stack for it.
-const maxIdle = 8
-
 // NewEngine makes an engine. Close it.
 func NewEngine(o Options) *Engine {
 	e := &Engine{
 		now: o.Now, log: o.Log, metrics: o.Metrics, modules: modules(),
-		jobs: make(chan *run), quit: make(chan struct{}), active: map[int64]func(){}, isolated: map[string]bool{},
+		active: map[int64]func(){}, isolated: map[string]bool{},
 	}
 	for _, m := range e.modules {
 		e.glue = append(e.glue, goja.MustCompile(glueFile+m.name, m.glue, true))
@@ -87,9 +82,6 @@ func NewEngine(o Options) *Engine {
 	}
 	e.lanes, e.compiling = newLanes(o.Parallel), newLanes(compileAtOnce)
 	e.watchdog = newWatchdog(e.lanes)
-	for range min(maxIdle, 2*o.Parallel) {
-		e.runs.Go(e.runner)
-	}
 	return e
 }
 
@@ -97,27 +89,6 @@ type noMetrics struct{}
 
 func (noMetrics) Ran(string, string, time.Duration, string) {}
 func (noMetrics) Abandoned(string)                          {}
-
-// runner runs one script after the other.
-func (e *Engine) runner() {
-	for {
-		select {
-		case r := <-e.jobs:
-			r.main()
-		case <-e.quit:
-			return
-		}
-	}
-}
-
-// start hands a run to a runner that is idle, or to a goroutine of its own.
-func (e *Engine) start(r *run) {
-	select {
-	case e.jobs <- r:
-	default:
-		e.runs.Go(r.main)
-	}
-}
 
 // closeTimeout is how long Close waits for scripts that are told to stop.
 const closeTimeout = 3 * time.Second
@@ -130,7 +101,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	close(e.quit)
+	e.runs.close()
 	for _, stop := range e.active {
 		stop()
 	}
@@ -141,7 +112,7 @@ func (e *Engine) Close() error {
 	e.watchdog.close()
 	done := make(chan struct{})
 	go func() { // ends with the last run
-		e.runs.Wait()
+		e.runs.all.Wait()
 		close(done)
 	}()
 	select {
@@ -199,7 +170,7 @@ func (e *Engine) runHere(ctx context.Context, start, until time.Time, c *Call) (
 	defer e.end(id)
 	r.computing()
 	waited := r.began.Sub(start)
-	e.start(r)
+	e.runs.run(r.main)
 	select {
 	case ended := <-r.events:
 		if ended {

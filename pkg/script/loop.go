@@ -18,7 +18,7 @@ type loop struct {
 	ready   []answer       // answers that came in, in order; the only thing that other goroutines touch
 	wake    chan struct{}  // one slot: ready is not empty; nil before the first call
 	waiting int            // Host calls without an answer
-	calls   sync.WaitGroup // their goroutines
+	calls   sync.WaitGroup // that are under way
 	slots   chan struct{}  // bounds how many of them there are at once
 	timers  timers
 	nextID  int64
@@ -190,7 +190,9 @@ func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goj
 	promise, resolve, reject := r.vm.NewPromise()
 	asked := r.vm.CaptureCallStack(maxFrames, nil)
 	l.waiting++
-	l.calls.Go(func() {
+	l.calls.Add(1)
+	r.engine.runs.run(func() {
+		defer l.calls.Done()
 		v, err := r.askHost(op, args)
 		l.post(answer{op: op, err: err, settle: func() error {
 			if err != nil {
