@@ -153,7 +153,7 @@ func (o *observer) decided(of string, m access.Method, x access.Explanation) {
 // keyOf finds out from a script's ctx what it is run for.
 func keyOf(c script.Call) scriptKey {
 	text := func(name string) string {
-		for _, m := range c.Ctx {
+		for _, m := range slices.Concat(c.Common, c.Ctx) {
 			if m.Name != name {
 				continue
 			}
