@@ -65,6 +65,13 @@ func Compile(entry string, read func(name string) ([]byte, error)) (*Program, Pr
 	}
 	p.files = b.files
 	tree, err := goja.Parse(entry, p.text, parser.WithDisableSourceMaps)
+	if err == nil && takesApart(tree, p.text) && !b.lowered { // esbuild can write it as a loop, and {...spread} with it
+		b.lowered = true
+		if problems := b.build(p); len(problems) > 0 {
+			return nil, problems
+		}
+		tree, err = goja.Parse(entry, p.text, parser.WithDisableSourceMaps)
+	}
 	if err != nil {
 		return nil, p.bundleProblems(err)
 	}
@@ -129,6 +136,8 @@ type bundle struct {
 	gate  sync.Mutex
 	texts map[string][]byte
 	files []string
+
+	lowered bool // {...rest} and {...spread} are written in other words
 }
 
 // file reads a file once.
@@ -161,6 +170,9 @@ func (b *bundle) options(entry string, format api.Format) api.BuildOptions {
 	no := map[string]bool{ // what goja does not have
 		"async-generator": false, "for-await": false, "decorators": false, "dynamic-import": false, "import-meta": false,
 		"top-level-await": false, "exponent-operator": false, "using": false, "regexp-set-notation": false, "import-attributes": false, "import-assertions": false,
+	}
+	if b.lowered {
+		no["object-rest-spread"] = false
 	}
 	return api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Write: false, Outfile: "/script.js",

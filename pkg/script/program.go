@@ -78,6 +78,9 @@ func CompileExpr(name, expr string) (*Program, Problems) {
 	if !oneExpression(tree) {
 		return nil, Problems{{File: name, Message: "an eval is one expression; put more into a file that ends in .js or .ts"}}
 	}
+	if takesApart(tree, p.text) {
+		return nil, Problems{{File: name, Message: "an eval can't have {...rest} = object; put it into a file that ends in .js or .ts"}}
+	}
 	return p.finish(tree)
 }
 
@@ -132,10 +135,9 @@ func parseProblems(name string, err error) Problems {
 // finish compiles the tree.
 func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
 	guard.Install()
-	var said *names
-	p.operators, said = guardOperators(tree, p.text)
-	if p.form = bare; !p.expr {
-		p.form = plainForm(tree, said)
+	w := guardOperators(tree, p.text)
+	if p.operators, p.form = w.used, bare; !p.expr {
+		p.form = plainForm(tree, &w.names)
 	}
 	code, err := goja.CompileAST(tree, true)
 	if err != nil {
