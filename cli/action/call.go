@@ -39,7 +39,7 @@ func newCall(st *command.State, runF func(context.Context, *callOptions) error) 
 		Use: "call", Short: "Call an action",
 		Long: `Call an action, and print what it gives: JSON in the format of -o, anything else, such as a CSV file, as it is.
 
-An action that runs in the background gives its run. With --wait the command shows the run's progress on stderr, ends with the run, and
+An action that runs in the background gives its run; svcctl action logs follows that, and svcctl action result prints what it gave. With --wait the command shows the run's progress on stderr, ends with the run, and
 prints what that gave: with exit code 1 if it did not succeed, 8 when it takes longer than --timeout. With -o json it prints each event
 as a line, and the run at the end. The run goes on when the command is interrupted.`,
 		Example: `  svcctl action call shop export-products --wait > products.csv
@@ -98,7 +98,7 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 	}
 	if !opts.Wait {
 		of := runs.OfAction(c, opts.Namespace, opts.Action)
-		st.Notef("the run goes on: %s --follow shows how, %s what it gives", of.Command("logs", run.ID), of.Command("result", run.ID))
+		st.Notef("the run goes on; %s --follow comes back to it", of.Command("logs", run.ID))
 		return runs.Show(st, run, run)
 	}
 	return await(ctx, st, c, opts, run.ID)

@@ -176,7 +176,7 @@ func progressOf(e api.RunEvent) string {
 func progress(p api.RunProgress) string {
 	var parts []string
 	for _, text := range []string{p.Phase, p.Collection, amount(p.Done, p.Total, ""), amount(p.BytesDone, p.BytesTotal, " bytes"), p.Message} {
-		if text != "" {
+		if text != "" && (text == p.Message || !strings.Contains(p.Message, text)) { // messages often say how many themselves
 			parts = append(parts, text)
 		}
 	}

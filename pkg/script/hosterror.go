@@ -31,7 +31,7 @@ const maxToldFields = 10
 func (r *run) hostError(op string, err error, asked []goja.StackFrame) *goja.Object {
 	message, code := "internal error", "internal"
 	var fields []errs.FieldError
-	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
+	if e, ok := errors.AsType[*errs.Error](err); ok {
 		message, code, fields = e.Message, e.Code, e.Fields
 	}
 	if len(fields) > 1 { // the message of the error itself has the first alone
