@@ -27,6 +27,9 @@ type files struct {
 	problems []errs.FieldError
 }
 
+// maxFiles is how many files one call may bring: each costs memory, however little is in it.
+const maxFiles = 1000
+
 // maxFileName is how long the name of a file may be, in bytes.
 const maxFileName = 255
 
@@ -45,6 +48,9 @@ func (f *files) takeOut(tree *fieldtype.Tree, doc bson.D, at string) bson.D {
 			return v
 		}
 		read, message := f.read(src, name)
+		if len(f.found) >= maxFiles {
+			message = "is one too many: a call may have " + strconv.Itoa(maxFiles) + " files"
+		}
 		if message != "" {
 			f.problems = append(f.problems, errs.FieldError{Path: at, Rule: "file", Message: message})
 			return bson.D{{Key: "src", Value: "-"}, {Key: "path", Value: name}}

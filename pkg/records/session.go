@@ -1,9 +1,12 @@
 package records
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
@@ -169,6 +172,15 @@ func (w *writing) context() context.Context {
 		return w.ctx
 	}
 	return within(w.ctx, w.own)
+}
+
+// hasChanged says that hooks have changed a record, which nobody else has: writing it would fail as often as it is tried.
+func (w *writing) hasChanged(was bson.Raw, collection string) bool {
+	if w.own == nil || was == nil {
+		return false
+	}
+	now, err := w.s.store.Database(project.DatabaseName(w.namespace)).Collection(collection).Get(w.ctx, was.Lookup("_id"))
+	return err == nil && bytes.Equal(now, was)
 }
 
 // finish ends the transaction, if there is one. With errAgain the write has to start over as again.

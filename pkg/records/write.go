@@ -84,7 +84,11 @@ func (s *Service) write(ctx context.Context, c *Call, g access.Grant, ch change)
 		if done, err = s.lastLook(c, g, ch, w); err != nil {
 			return err
 		}
-		return s.writeNow(w.context(), c, g, done)
+		err = s.writeNow(w.context(), c, g, done)
+		if (errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound)) && w.hasChanged(ch.before, c.Collection.Name) {
+			return s.step(c, stagesOf(ch.Kind).one).bad(ctx, "a hook within a write can't change or delete that same record by db: change ctx.doc")
+		}
+		return err
 	})
 	return done, err
 }
