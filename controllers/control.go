@@ -3,13 +3,13 @@ package controllers
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -81,20 +81,23 @@ func (c *Control) ServeRegistered(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var all sync.WaitGroup
+	places := make(chan struct{}, projectWorkers)
 	for _, id := range ids {
-		if _, err := c.projects.Reconcile(ctx, id); err != nil {
-			c.Logger.WarnContext(ctx, "project not served", "project_id", id, "error", err)
-		}
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			if _, err := c.projects.Reconcile(ctx, id); err != nil {
+				c.Logger.WarnContext(ctx, "project not served", "project_id", id, "error", err)
+			}
+		})
 	}
+	all.Wait()
 	return ctx.Err()
 }
 
 // Check loads a config file as a registration would, without serving it.
-func Check(projectsDir, configFile string, env schema.Env, private ...string) (*project.Project, error) {
-	return check(&project.Loader{Env: env, Private: private}, projectsDir, configFile)
-}
-
-func check(loader *project.Loader, projectsDir, configFile string) (*project.Project, error) {
+func Check(loader *project.Loader, projectsDir, configFile string) (*project.Project, error) {
 	dir, entry, err := project.Locate(projectsDir, configFile)
 	if err != nil {
 		return nil, err
@@ -110,7 +113,7 @@ func check(loader *project.Loader, projectsDir, configFile string) (*project.Pro
 func (c *Control) ScheduleJobs(id string) error { return c.Manager.Trigger(jobController, id) }
 
 func (c *Control) resolve(_ context.Context, configFile string) (string, error) {
-	p, err := check(c.projects.loader, c.ProjectsDir, configFile)
+	p, err := Check(c.projects.loader, c.ProjectsDir, configFile)
 	if err != nil {
 		return "", err
 	}

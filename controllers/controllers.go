@@ -59,6 +59,10 @@ type Deps struct {
 	Now          func() time.Time
 }
 
+// projectWorkers is how many projects are loaded at once. Who has few slow scripts does not wait for who has many: what
+// takes long is compiled by other processes, for which projects take turns.
+const projectWorkers = 8
+
 // New adds every reconciler to the manager and gives the calls that doors make. Adding one is a file and a line here.
 func New(d Deps) (*Control, error) {
 	if d.Resync <= 0 {
@@ -72,7 +76,7 @@ func New(d Deps) (*Control, error) {
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
-			Name: projectController, Reconciler: projects, Workers: 2,
+			Name: projectController, Reconciler: projects, Workers: projectWorkers,
 			Sources: []controller.Source{controller.SourceFunc(d.watch), controller.SourceFunc(d.follow)}, List: d.registered, Resync: d.Resync,
 		},
 		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: indexResyncs * d.Resync},

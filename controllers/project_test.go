@@ -534,16 +534,16 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "blog", "project.yaml"), config("blog", "'${env:FIELD}'", ""))
 	env := func(name string) (string, bool) { return "title", name == "FIELD" }
-	p, err := controllers.Check(dir, "blog", env)
+	p, err := controllers.Check(&project.Loader{Env: env}, dir, "blog")
 	if err != nil || p.Namespace != "blog" || len(p.Collections) != 1 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	var bad *project.ConfigError
-	if _, err := controllers.Check(dir, "blog", func(string) (string, bool) { return "", false }); !errors.As(err, &bad) ||
+	if _, err := controllers.Check(&project.Loader{Env: func(string) (string, bool) { return "", false }}, dir, "blog"); !errors.As(err, &bad) ||
 		!strings.Contains(err.Error(), "project.yaml:6:16") || !strings.Contains(err.Error(), "FIELD") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := controllers.Check(dir, "none", env); errs.From(err).Code != "config_not_found" {
+	if _, err := controllers.Check(&project.Loader{Env: env}, dir, "none"); errs.From(err).Code != "config_not_found" {
 		t.Errorf("got %v", err)
 	}
 }

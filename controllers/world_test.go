@@ -22,7 +22,6 @@ import (
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -205,9 +204,8 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 		t.Fatal(err)
 	}
 	d := controllers.Deps{
-		Compile: script.Compile,
-		Jobs:    due,
-		Store:   s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
+		Jobs:  due,
+		Store: s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,
 		Watcher: dirwatch.New(dirwatch.Options{Logger: log, Debounce: 10 * time.Millisecond}),
 		Env:     func(string) (string, bool) { return "", false }, Logger: log, Now: time.Now,

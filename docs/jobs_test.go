@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,14 +28,13 @@ collections:
 	}
 }
 
-// TestJobLines runs the lines of jobs.md against its project.
+// TestJobLines runs the lines of jobs.md against the sample shop.
 func TestJobLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	writeFiles(t, filepath.Join(d.dir, "projects", "blog"), jobFiles(t))
-	d.register("blog")
+	d.sample("shop", "categories", "products", "orders")
 	printed := d.run(strings.Join(blocks(t, "jobs.md", "sh"), ""))
-	d.prints(printed, "cleanup", "import-once", "removed 0 drafts", "succeeded")
+	d.prints(printed, "cancel-unpaid", "manual", "succeeded", "suspended")
 }
 
 // TestJobExample loads the config of jobs.md, and runs its script.

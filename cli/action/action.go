@@ -16,7 +16,8 @@ import (
 
 // NewCmd makes svcctl action.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("action", "See and call the actions of a project", newList(st), newDescribe(st), newCall(st, nil))
+	return command.Group("action", "See and call the actions of a project", newList(st), newDescribe(st), newCall(st, nil),
+		newRuns(st), newLogs(st), newResult(st), newCancel(st))
 }
 
 // onAction makes a verb that is about one action.

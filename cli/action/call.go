@@ -19,6 +19,7 @@ import (
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/runs"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -38,7 +39,7 @@ func newCall(st *command.State, runF func(context.Context, *callOptions) error) 
 		Use: "call", Short: "Call an action",
 		Long: `Call an action, and print what it gives: JSON in the format of -o, anything else, such as a CSV file, as it is.
 
-An action that runs in the background gives its run. With --wait the command shows the run's progress on stderr, ends with the run, and
+An action that runs in the background gives its run; svcctl action logs follows that, and svcctl action result prints what it gave. With --wait the command shows the run's progress on stderr, ends with the run, and
 prints what that gave: with exit code 1 if it did not succeed, 8 when it takes longer than --timeout. With -o json it prints each event
 as a line, and the run at the end. The run goes on when the command is interrupted.`,
 		Example: `  svcctl action call shop export-products --wait > products.csv
@@ -96,8 +97,9 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 		return fmt.Errorf("the answer is no run: %w", err)
 	}
 	if !opts.Wait {
-		st.Notef("the run goes on; --wait would have waited for what it gives")
-		return showRun(st, run)
+		of := runs.OfAction(c, opts.Namespace, opts.Action)
+		st.Notef("the run goes on; %s --follow comes back to it", of.Command("logs", run.ID))
+		return runs.Show(st, run, run)
 	}
 	return await(ctx, st, c, opts, run.ID)
 }
@@ -183,13 +185,6 @@ func show(st *command.State, resp *http.Response) error {
 	return err
 }
 
-func showRun(st *command.State, run api.Run) error {
-	t := output.NewTable("ID", "STATUS", "CANCELLABLE")
-	p := st.Printer()
-	t.Row(run.ID, p.Style.State(run.Status), run.Cancellable)
-	return p.Print(output.Result{Value: run, Table: t, Names: []string{"run/" + run.ID}})
-}
-
 // await follows a run to its end and prints what it gave.
 func await(ctx context.Context, st *command.State, c *client.Client, opts *callOptions, id string) error {
 	waiting, cancel := command.WithTimeout(ctx, opts.Timeout)
@@ -197,23 +192,28 @@ func await(ctx context.Context, st *command.State, c *client.Client, opts *callO
 	p := st.Printer()
 	lines := p.Format == output.FormatJSON
 	bar := st.Progress(opts.Action, "done", 0)
-	err := c.FollowActionRun(waiting, opts.Namespace, opts.Action, id, 0, func(e api.RunEvent) error {
+	of := runs.OfAction(c, opts.Namespace, opts.Action)
+	err := of.Follow(waiting, id, func(e api.RunEvent) error {
 		if lines {
 			return output.JSONLine(p.W, e)
 		}
-		if e.Event == api.EventProgress && e.Data.Total > 0 {
+		switch {
+		case e.Event == api.EventLog:
+			bar.Clear()
+			runs.Note(st, e)
+		case e.Event == api.EventProgress && e.Data.Total > 0:
 			bar.Set(e.Data.Done, e.Data.Total)
 		}
 		return nil
 	})
 	bar.Clear()
 	if errors.Is(err, context.DeadlineExceeded) {
-		return command.RunGoesOn(id, "it goes on; call again with a longer --timeout, or ask GET "+api.ActionRunPath(opts.Namespace, opts.Action, id))
+		return runs.GoesOn(id, of.Command("logs", id)+" --follow comes back to it, "+of.Command("result", id)+" prints what it gives")
 	}
 	if err != nil {
 		return err
 	}
-	run, err := c.ActionRun(ctx, opts.Namespace, opts.Action, id)
+	run, err := of.Get(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -224,12 +224,17 @@ func await(ctx context.Context, st *command.State, c *client.Client, opts *callO
 		}
 	}
 	if run.Status != api.RunSucceeded {
-		return command.RunFailed(run, "")
+		return runs.Failed(run, of.Command("logs", id)+" shows its log")
 	}
 	if lines {
 		return nil
 	}
-	resp, err := c.ActionResult(ctx, opts.Namespace, opts.Action, id)
+	return showResult(ctx, st, c, opts.Namespace, opts.Action, id)
+}
+
+// showResult prints what a run gave.
+func showResult(ctx context.Context, st *command.State, c *client.Client, namespace, action, id string) error {
+	resp, err := c.ActionResult(ctx, namespace, action, id)
 	if err != nil {
 		return err
 	}

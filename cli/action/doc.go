@@ -1,2 +1,2 @@
-// Package action holds svcctl action: what actions a project has, and calling them.
+// Package action holds svcctl action: what actions a project has, calling them, and their runs.
 package action

@@ -20,8 +20,8 @@ const completionTimeout = time.Second
 // CompleteFunc is cobra's function for the completion of arguments.
 type CompleteFunc = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
-// offer gives what the tab key offers of what the service says. It can't say why there is nothing.
-func (st *State) offer(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) []string) ([]string, cobra.ShellCompDirective) {
+// Offer gives what the tab key offers of what the service says. It can't say why there is nothing.
+func (st *State) Offer(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	if st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
@@ -36,57 +36,46 @@ func (st *State) offer(cmd *cobra.Command, ask func(ctx context.Context, c *clie
 
 // CompletePlace completes a namespace and then, when collections is true, a collection of it.
 func (st *State) CompletePlace(collections bool) CompleteFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
-			namespace, err := st.Namespace()
-			switch {
-			case err != nil:
-				return nil
-			case len(args) == 0 && namespace != "" && collections:
-				return collectionNames(ctx, c, namespace)
-			case len(args) == 0:
-				return namespaces(ctx, c)
-			case len(args) == 1 && collections:
-				return collectionNames(ctx, c, args[0])
-			}
-			return nil
-		})
+	if collections {
+		return st.completeIn(collectionNames)
 	}
-}
-
-// CompleteActions completes a namespace and then an action of it that the caller may call.
-func (st *State) CompleteActions() CompleteFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
-			namespace, err := st.Namespace()
-			switch {
-			case err != nil, len(args) > 1:
+		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+			if len(args) > 0 {
 				return nil
-			case len(args) == 1:
-				return actionNames(ctx, c, args[0])
-			case namespace != "":
-				return actionNames(ctx, c, namespace)
 			}
 			return namespaces(ctx, c)
 		})
 	}
 }
 
-func actionNames(ctx context.Context, c *client.Client, namespace string) []string {
-	list, err := c.ListActions(ctx, namespace)
-	if err != nil {
-		return nil
+// CompleteActions completes a namespace and then an action of it that the caller may call.
+func (st *State) CompleteActions() CompleteFunc { return st.completeIn(actionNames) }
+
+// CompleteJobs completes a namespace and then a job of it.
+func (st *State) CompleteJobs() CompleteFunc { return st.completeIn(jobNames) }
+
+// completeIn completes a namespace, unless one is set, and then one of the names in it.
+func (st *State) completeIn(names func(ctx context.Context, c *client.Client, namespace string) []string) CompleteFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+			namespace, err := st.Namespace()
+			switch {
+			case err != nil, len(args) > 1:
+				return nil
+			case len(args) == 1:
+				return names(ctx, c, args[0])
+			case namespace != "":
+				return names(ctx, c, namespace)
+			}
+			return namespaces(ctx, c)
+		})
 	}
-	names := make([]string, 0, len(list.Items))
-	for _, a := range list.Items {
-		names = append(names, a.Name)
-	}
-	return names
 }
 
 // CompleteNamespaces completes the value of -n.
 func (st *State) CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return st.offer(cmd, namespaces)
+	return st.Offer(cmd, namespaces)
 }
 
 // CompleteContexts completes the name of a context.
@@ -107,12 +96,26 @@ func namespaces(ctx context.Context, c *client.Client) []string {
 
 func collectionNames(ctx context.Context, c *client.Client, namespace string) []string {
 	list, err := c.ListCollections(ctx, namespace)
+	return namesOf(list, err, func(col api.CollectionDescription) string { return col.Name })
+}
+
+func actionNames(ctx context.Context, c *client.Client, namespace string) []string {
+	list, err := c.ListActions(ctx, namespace)
+	return namesOf(list, err, func(a api.ActionDescription) string { return a.Name })
+}
+
+func jobNames(ctx context.Context, c *client.Client, namespace string) []string {
+	list, err := c.ListJobs(ctx, namespace)
+	return namesOf(list, err, func(j api.Job) string { return j.Name })
+}
+
+func namesOf[T any](list *api.List[T], err error, name func(T) string) []string {
 	if err != nil {
 		return nil
 	}
-	names := make([]string, 0, len(list.Items))
-	for _, col := range list.Items {
-		names = append(names, col.Name)
+	names := make([]string, len(list.Items))
+	for i, item := range list.Items {
+		names[i] = name(item)
 	}
 	return names
 }
@@ -134,7 +137,7 @@ func (st *State) CompleteOrgs(cmd *cobra.Command, args []string, _ string) ([]st
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 		return lines(ctx, c.Orgs(), func(o api.Org) string { return o.Slug + "\t" + o.Name })
 	})
 }
@@ -144,7 +147,7 @@ func (st *State) CompleteTeams(cmd *cobra.Command, args []string, _ string) ([]s
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 		return lines(ctx, c.Teams(), func(t api.Team) string { return t.Slug + "\t" + t.Name })
 	})
 }
@@ -154,7 +157,7 @@ func (st *State) CompleteUsers(cmd *cobra.Command, args []string, _ string) ([]s
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 		return lines(ctx, c.Users(), func(u api.User) string { return u.Username + "\t" + u.Name })
 	})
 }
@@ -162,7 +165,7 @@ func (st *State) CompleteUsers(cmd *cobra.Command, args []string, _ string) ([]s
 // CompleteScopes completes a scope: with those that the user can give now, or, where the service doesn't say, with those
 // that do not depend on its projects.
 func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return st.offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 		scopes, err := c.TokenScopes(ctx)
 		if err != nil {
 			return api.Scopes()

@@ -30,6 +30,7 @@ type State struct {
 	ReadSecret            func() (string, error) // reads a line from the terminal without showing it
 	Transport             http.RoundTripper      // nil is a transport of our own
 	Version               string
+	Compiler              []string // command line of a process that compiles scripts; nil: this one does
 
 	Flags Flags
 

@@ -3,13 +3,12 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/runs"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -48,72 +47,26 @@ func runRun(ctx context.Context, st *command.State, c *client.Client, opts *runO
 		return err
 	}
 	if !opts.Wait {
-		return showRuns(st, run, *run)
+		return runs.Show(st, run, *run)
 	}
+	of := runs.OfJob(c, opts.Namespace, opts.Job)
 	waiting, cancel := command.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
-	err = c.FollowJobRun(waiting, opts.Namespace, opts.Job, run.ID, 0, func(e api.RunEvent) error {
-		note(st, e)
+	err = of.Follow(waiting, run.ID, func(e api.RunEvent) error {
+		runs.Note(st, e)
 		return nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return command.RunGoesOn(run.ID, "svcctl job logs --follow comes back to it")
+		return runs.GoesOn(run.ID, of.Command("logs", run.ID)+" --follow comes back to it")
 	}
 	if err != nil {
 		return err
 	}
-	if run, err = c.JobRun(ctx, opts.Namespace, opts.Job, run.ID); err != nil {
+	if run, err = of.Get(ctx, run.ID); err != nil {
 		return err
 	}
-	if err := showRuns(st, run, *run); err != nil {
+	if err := runs.Show(st, run, *run); err != nil || run.Status == api.RunSucceeded {
 		return err
 	}
-	return outcome(run)
-}
-
-// outcome is an error if a run has not succeeded.
-func outcome(run *api.Run) error {
-	if run.Status == api.RunSucceeded || run.Active() {
-		return nil
-	}
-	return command.RunFailed(run, "svcctl job logs "+run.Name+" --run "+run.ID+" shows its log")
-}
-
-// note tells of an event on stderr.
-func note(st *command.State, e api.RunEvent) {
-	switch e.Event {
-	case api.EventLog:
-		st.Notef("%s: %s", e.Data.Level, e.Data.Message)
-	case api.EventProgress:
-		st.Notef("%s", progressOf(e))
-	}
-}
-
-// progressOf is what an event says of how far the run is.
-func progressOf(e api.RunEvent) string {
-	return progress(api.RunProgress{
-		Phase: e.Data.Phase, Collection: e.Data.Collection, Message: e.Data.Message,
-		Done: e.Data.Done, Total: e.Data.Total, BytesDone: e.Data.BytesDone, BytesTotal: e.Data.BytesTotal,
-	})
-}
-
-// progress is how far a run is, on one line: what is known of phase, collection, amounts and message.
-func progress(p api.RunProgress) string {
-	var parts []string
-	for _, text := range []string{p.Phase, p.Collection, amount(p.Done, p.Total, ""), amount(p.BytesDone, p.BytesTotal, " bytes"), p.Message} {
-		if text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-func amount(done, total int64, unit string) string {
-	switch {
-	case total > 0:
-		return fmt.Sprintf("%d of %d%s", done, total, unit)
-	case done > 0:
-		return fmt.Sprintf("%d%s", done, unit)
-	}
-	return ""
+	return runs.Failed(run, of.Command("logs", run.ID)+" shows its log")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/script"
 )
 
 // formatGitHub prints workflow commands, which GitHub shows beside the lines of a change.
@@ -68,12 +69,15 @@ type validation struct {
 	Problems    schema.Problems `json:"problems"`
 }
 
-func runValidate(opts *validateOptions) error {
+func runValidate(opts *validateOptions) (err error) {
 	st := opts.st
+	engine := script.NewEngine(script.Options{WorkerCommand: st.Compiler})
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	loader := &project.Loader{Env: st.Env, Scripts: project.NewScripts(engine.Compile)}
 	results := make([]validation, 0, len(opts.Paths))
 	failed := false
 	for _, path := range opts.Paths {
-		v, err := validate(path, st.Env)
+		v, err := validate(path, loader)
 		if err != nil {
 			return err
 		}
@@ -92,12 +96,12 @@ func runValidate(opts *validateOptions) error {
 	return nil
 }
 
-func validate(path string, env schema.Env) (validation, error) {
+func validate(path string, loader *project.Loader) (validation, error) {
 	dir, entry, err := locate(path)
 	if err != nil {
 		return validation{}, err
 	}
-	p, problems := project.Load(dir, entry, env)
+	p, problems := loader.Load(dir, entry)
 	v := validation{Path: path, Valid: p != nil, Problems: schema.Problems{}}
 	base := path
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {

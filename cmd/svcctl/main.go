@@ -13,12 +13,25 @@ import (
 
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/script"
 )
 
 // version is set by the linker (-X main.version=v1.2.3); a build without takes what the Go tool knows.
 var version string
 
-func main() { os.Exit(run()) }
+// compileCommand is what svcctl starts itself with, to compile scripts of a project that it checks: text can end the
+// process that compiles it, and take for ever.
+const compileCommand = "compile-worker"
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == compileCommand {
+		if err := script.ServeWorker(context.Background(), os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -32,12 +45,19 @@ func run() int {
 	return cli.Run(ctx, &command.State{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr), OutWidth: width,
-		Env: os.LookupEnv, Home: home, Now: time.Now, Version: buildVersion(),
+		Env: os.LookupEnv, Home: home, Now: time.Now, Version: buildVersion(), Compiler: compiler(),
 		ReadSecret: func() (string, error) {
 			secret, err := term.ReadPassword(int(os.Stdin.Fd()))
 			return string(secret), err
 		},
 	}, os.Args[1:])
+}
+
+func compiler() []string {
+	if binary, err := os.Executable(); err == nil {
+		return []string{binary, compileCommand}
+	}
+	return nil
 }
 
 func buildVersion() string {

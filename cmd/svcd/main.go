@@ -126,12 +126,20 @@ func newServeCmd(stderr io.Writer) *cobra.Command {
 			if cfg.Port <= 0 {
 				panic("api.port (API_PORT) is missing or not greater than 0: set it, such as API_PORT=8080")
 			}
-			if binary, err := os.Executable(); err == nil { // without one, all scripts run in this process
-				cfg.WorkerCommand = []string{binary, workerCommand}
-			}
+			cfg.WorkerCommand = workers()
 			return serve(cmd.Context(), cfg)
 		},
 	}
+}
+
+// workers is the command line of processes that run and compile scripts apart; nil, and all is done in this one, if nobody
+// knows where this program is.
+func workers() []string {
+	binary, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{binary, workerCommand}
 }
 
 // newWorkerCmd is the command that svcd starts itself with, to run scripts in a process of their own.
@@ -202,6 +210,7 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 			if store {
 				return c.run(cmd.Context(), cfg)
 			}
+			cfg.WorkerCommand = workers()
 			return check(cmd.Context(), cfg, stdout)
 		},
 	}

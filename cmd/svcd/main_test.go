@@ -32,6 +32,13 @@ const asServer = "SVCD_TEST_MAIN"
 const fileLimit = "SVCD_TEST_FILE_KIB"
 
 func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) { // what the lines of documents start
+	case "svcctl":
+		svcctl()
+	case "svcd":
+		main()
+		return
+	}
 	// These start without an environment.
 	alone := len(os.Args) == 2 && (os.Args[1] == hashName || os.Args[1] == workerCommand) || len(os.Args) > 2 && os.Args[1] == projectTestCommand
 	if os.Getenv(asServer) != "" || alone {

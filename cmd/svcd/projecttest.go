@@ -26,7 +26,7 @@ func newProjectTestCmd(stdout io.Writer) *cobra.Command {
 			if err != nil {
 				return &usageError{err}
 			}
-			o := trial.Options{Dir: dir, Entry: entry, Version: versionText()}
+			o := trial.Options{Dir: dir, Entry: entry, Version: versionText(), Worker: workers()}
 			if pattern != "" {
 				if o.Run, err = regexp.Compile(pattern); err != nil {
 					return &usageError{err}

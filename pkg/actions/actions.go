@@ -22,10 +22,9 @@ type Options struct {
 	Engine hooks.Engine    // required
 	Runs   *operation.Runs // required
 	Audit  *audit.Logs     // required
-	// Host gives what a script of an action reaches, on behalf of the caller. One that has a method Close is told when the
-	// script has ended. Of a run, what the script writes goes through transactions that call run.Fence first; run is nil
-	// for a sync call. Required.
-	Host func(c *Call, file string, run *operation.Live) script.Host
+	// Host gives what a script of an action reaches, on behalf of the caller. Of a run, what the script writes goes through
+	// transactions that call run.Fence first; run is nil for a sync call. Required.
+	Host func(c *Call, file string, run *operation.Live) script.RunHost
 	Env  func(p *project.Project) map[string]string // the environment variables that scripts may read; required
 	Now  func() time.Time                           // required
 	Log  *slog.Logger                               // nil: nothing is logged

@@ -3,6 +3,7 @@ package actions
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -191,22 +192,26 @@ func (x *execution) perform(ctx context.Context, live *operation.Live) (*Answer,
 // script runs one script of a stage.
 func (x *execution) script(ctx context.Context, stage string, sc *project.Script, more []script.Member) (script.Result, error) {
 	hook, p := x.call.Project.Hook, x.call.Project
+	host := x.s.opts.Host(x.call, sc.Program.Name(), x.live)
+	defer host.Close()
 	members := append([]script.Member{{Name: "stage", Value: "action." + stage}, {Name: "state", Value: x.state, Out: true}}, x.common...)
 	c := script.Call{
 		Project: p.Namespace, Program: sc.Program, Ctx: append(members, more...),
 		Limits:  script.Limits{Timeout: sc.Timeout, Memory: int64(hook.Memory)},
-		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none",
+		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none", Long: x.live != nil,
 		Env:     x.s.opts.Env(p),
-		Host:    x.s.opts.Host(x.call, sc.Program.Name(), x.live),
-		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), x.where(stage)),
+		Host:    host,
+		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), func() []slog.Attr { return x.where(stage) }),
 
 		Progress: func(any) {}, // a sync call has nobody to tell
 	}
 	if x.live != nil {
 		c.Progress = func(v any) { x.live.Progress(progressOf(x.m.Mapping, v)) }
-	}
-	if closer, ok := c.Host.(interface{ Close() }); ok {
-		defer closer.Close()
+		toLog := c.Log
+		c.Log = func(l script.Line) {
+			toLog(l)
+			x.live.Log(l.SlogLevel(), l.Message)
+		}
 	}
 	result, err := x.s.opts.Engine.Run(ctx, c)
 	if err != nil {
@@ -219,6 +224,9 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 }
 
 func (x *execution) failed(ctx context.Context, stage string, err error) error {
+	if f, ok := errors.AsType[*script.Failure](err); ok && f.Reason != script.Canceled && x.live != nil {
+		x.live.Log(slog.LevelError, f.Error())
+	}
 	return hooks.Fail(ctx, x.s.log, err, x.where(stage))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 )
@@ -26,6 +27,9 @@ type files struct {
 	problems []errs.FieldError
 }
 
+// maxFiles is how many files one call may bring: each costs memory, however little is in it.
+const maxFiles = 1000
+
 // maxFileName is how long the name of a file may be, in bytes.
 const maxFileName = 255
 
@@ -36,12 +40,17 @@ func (f *files) takeOut(tree *fieldtype.Tree, doc bson.D, at string) bson.D {
 		if !ok {
 			return v // which the check will say
 		}
-		src, hasSrc := member(file, "src")
-		name, hasName := member(file, "path")
+		text, _ := document.Member(file, "src")
+		src, hasSrc := text.(string)
+		text, _ = document.Member(file, "path")
+		name, hasName := text.(string)
 		if !hasSrc || !hasName {
 			return v
 		}
 		read, message := f.read(src, name)
+		if len(f.found) >= maxFiles {
+			message = "is one too many: a call may have " + strconv.Itoa(maxFiles) + " files"
+		}
 		if message != "" {
 			f.problems = append(f.problems, errs.FieldError{Path: at, Rule: "file", Message: message})
 			return bson.D{{Key: "src", Value: "-"}, {Key: "path", Value: name}}
@@ -176,15 +185,4 @@ func typeOf(declared string, data []byte) string {
 		return declared
 	}
 	return shown
-}
-
-// member gives a member of an object that is a string.
-func member(doc bson.D, name string) (string, bool) {
-	for _, e := range doc {
-		if e.Key == name {
-			text, ok := e.Value.(string)
-			return text, ok
-		}
-	}
-	return "", false
 }

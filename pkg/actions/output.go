@@ -1,10 +1,9 @@
 package actions
 
 import (
-	"strings"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/schema"
 )
@@ -55,23 +54,11 @@ func pick(spec, result any) (any, bool) {
 
 // at gives the member of a value at a dotted path.
 func at(v any, path string) (any, bool) {
-	for name := range strings.SplitSeq(path, ".") {
-		doc, ok := v.(bson.D)
-		if !ok {
-			return nil, false
-		}
-		found := false
-		for _, e := range doc {
-			if e.Key == name {
-				v, found = e.Value, true
-				break
-			}
-		}
-		if !found {
-			return nil, false
-		}
+	doc, ok := v.(bson.D)
+	if !ok {
+		return nil, false
 	}
-	return v, true
+	return document.Get(doc, path)
 }
 
 // progressOf reads what a script gave to ctx.progress, whose members the config may map from others.

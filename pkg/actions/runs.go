@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"slices"
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/errs"
@@ -34,8 +35,20 @@ func (s *Service) Runs(ctx context.Context, c *Call, q operation.Query) (*operat
 
 // Run gives one run of the call's action. One of somebody else is not there, but for who reads the project.
 func (s *Service) Run(ctx context.Context, c *Call, id string) (*operation.Run, error) {
-	return s.run(ctx, c, id, access.ProjectRead)
+	run, err := s.run(ctx, c, id, access.ProjectRead)
+	if err == nil && !s.SeesLog(c) {
+		run.Events = slices.DeleteFunc(run.Events, isLog)
+	}
+	return run, err
 }
+
+// SeesLog says whether the caller sees what scripts log, and where they failed: who reads the project does. It is not for
+// who may only call the action, even of their own runs.
+func (s *Service) SeesLog(c *Call) bool {
+	return s.operates(c.Project, c.Principal, access.ProjectRead)
+}
+
+func isLog(e operation.Event) bool { return e.Kind == operation.EventLog }
 
 func (s *Service) run(ctx context.Context, c *Call, id, right string) (*operation.Run, error) {
 	run, err := s.opts.Runs.Get(ctx, project.DatabaseName(c.Project.Namespace), ref(c, id))
@@ -83,8 +96,18 @@ func (s *Service) Cancel(ctx context.Context, c *Call, id string) error {
 	return s.opts.Runs.Cancel(ctx, project.DatabaseName(c.Project.Namespace), ref(c, id))
 }
 
-// Follow tells of the events of a run behind one, as operation.Runs.Follow does. Who may is asked of Run before.
+// Follow tells of the events of a run behind one that the caller may see, as operation.Runs.Follow does. Who may is asked of
+// Run before.
 func (s *Service) Follow(ctx context.Context, c *Call, id string, after int64, fn func(operation.Event) error) error {
+	if !s.SeesLog(c) {
+		all := fn
+		fn = func(e operation.Event) error {
+			if isLog(e) {
+				return nil
+			}
+			return all(e)
+		}
+	}
 	return s.opts.Runs.Follow(ctx, project.DatabaseName(c.Project.Namespace), ref(c, id), after, fn)
 }
 

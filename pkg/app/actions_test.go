@@ -118,6 +118,7 @@ var deskScripts = map[string]string{
   return rows.join('\n') + '\n'
 }`,
 	"later.js": `module.exports = async (ctx) => {
+  console.log('a word for the log')
   ctx.progress({rows: 3, all: 4})
   if (ctx.data.fail === 'throw') throw ctx.error(422, 'no more')
   if (ctx.data.fail === 'broken') nothing.there()
@@ -282,6 +283,22 @@ func TestActionRuns(t *testing.T) {
 			run := s.ended(started.header.Get("Location"), session(ann))
 			if !strings.Contains(run, `"status":"failed"`) || !strings.Contains(run, want) || strings.Contains(run, ".js") {
 				t.Errorf("%s: %s", fail, run)
+			}
+			// What scripts log, and where they failed, is for who reads the project.
+			log := []string{`"a word for the log"`}
+			if fail == "broken" {
+				log = append(log, "later.js:5:")
+			}
+			for _, place := range []string{started.header.Get("Location"), started.header.Get("Location") + "/events"} {
+				own, all := s.do("GET", place, session(ann)).body, s.do("GET", place, session(reader)).body
+				if strings.Contains(own, `"level"`) || !strings.Contains(own, `"code":"script_`) {
+					t.Errorf("%s: who called it sees %s", place, own)
+				}
+				for _, text := range log {
+					if !strings.Contains(all, text) || strings.Contains(own, text) {
+						t.Errorf("%s: %s is not in\n%s, or is in\n%s", place, text, all, own)
+					}
+				}
 			}
 		}
 

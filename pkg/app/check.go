@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/system"
 )
@@ -35,9 +37,12 @@ func Check(ctx context.Context, cfg Config) (results []CheckResult, err error) {
 	if err != nil {
 		return nil, err
 	}
+	engine := script.NewEngine(script.Options{WorkerCommand: cfg.WorkerCommand})
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	loader := &project.Loader{Env: cfg.Env, Private: cfg.privateFiles(), Scripts: project.NewScripts(engine.Compile)}
 	for _, reg := range all {
 		r := CheckResult{Namespace: reg.Namespace}
-		p, err := controllers.Check(cfg.ProjectsDir, reg.ConfigFile, cfg.Env, cfg.privateFiles()...)
+		p, err := controllers.Check(loader, cfg.ProjectsDir, reg.ConfigFile)
 		if r.Err = err; err == nil {
 			r.Collections = len(p.Collections)
 		}

@@ -59,7 +59,7 @@ func newCore(o coreOptions) (*core, error) {
 	}
 	return &core{runs: runs, records: service, jobs: due, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,
-		Host: func(c *actions.Call, file string, run *operation.Live) script.Host {
+		Host: func(c *actions.Call, file string, run *operation.Live) script.RunHost {
 			by := records.Caller{Principal: c.Principal, Request: c.Request, Again: c.Again}
 			if run != nil {
 				by.Fence = run.Fence

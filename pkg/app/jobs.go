@@ -45,8 +45,8 @@ func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.L
 		},
 		Host: host, Env: r.hooks.Env(call.Project),
 		Limits:  script.Limits{Timeout: call.Job.Timeout, Memory: int64(hook.Memory)},
-		Isolate: hook.Isolation != "none",
-		Log:     func(line script.Line) { run.Log(line.SlogLevel(), line.Message) },
+		Isolate: hook.Isolation != "none", Long: true,
+		Log: func(line script.Line) { run.Log(line.SlogLevel(), line.Message) },
 
 		Progress: func(v any) { run.Progress(operation.ProgressOf(v)) },
 	})
@@ -69,7 +69,9 @@ func (r *jobRunner) failed(ctx context.Context, call jobs.Call, run *operation.L
 	if !ok {
 		return err
 	}
-	run.Log(slog.LevelError, failure.Error())
+	if failure.Reason != script.Canceled { // that it was cancelled is said as its end
+		run.Log(slog.LevelError, failure.Error())
+	}
 	r.log.WarnContext(ctx, "the script of a job failed", "namespace", call.Project.Namespace, "job", call.Job.Name, "run", run.Run().ID,
 		"error", failure, "stack", failure.Stack)
 	if failure.Reason == script.Timeout {

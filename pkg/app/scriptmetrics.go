@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,7 +13,11 @@ type scriptMetrics struct {
 	runs      *prometheus.CounterVec
 	seconds   *prometheus.CounterVec
 	abandoned *prometheus.CounterVec
+	well      sync.Map // by namespace: *wellCounters
 }
+
+// wellCounters are what counts a run that ended well, as most do.
+type wellCounters struct{ runs, seconds prometheus.Counter }
 
 func newScriptMetrics(r prometheus.Registerer) (*scriptMetrics, error) {
 	m := &scriptMetrics{
@@ -32,8 +37,22 @@ func newScriptMetrics(r prometheus.Registerer) (*scriptMetrics, error) {
 
 // Ran counts a run.
 func (m *scriptMetrics) Ran(namespace, _ string, took time.Duration, outcome string) {
+	if outcome == "ok" {
+		c := m.wellOf(namespace)
+		c.seconds.Add(took.Seconds())
+		c.runs.Inc()
+		return
+	}
 	m.seconds.WithLabelValues(namespace).Add(took.Seconds())
 	m.runs.WithLabelValues(namespace, outcome).Inc()
+}
+
+func (m *scriptMetrics) wellOf(namespace string) *wellCounters {
+	if c, ok := m.well.Load(namespace); ok {
+		return c.(*wellCounters) //nolint:forcetypeassert,errcheck // only these are stored
+	}
+	c, _ := m.well.LoadOrStore(namespace, &wellCounters{m.runs.WithLabelValues(namespace, "ok"), m.seconds.WithLabelValues(namespace)})
+	return c.(*wellCounters) //nolint:forcetypeassert,errcheck // only these are stored
 }
 
 // Abandoned counts a run that was left behind.

@@ -84,6 +84,9 @@ collections:
 			t.Errorf("the log has no %q", want)
 		}
 	}
+	if n := strings.Count(s.logs.String(), "level=ERROR"); n != 1 {
+		t.Errorf("%d lines of the log are about one failure:\n%s", n, s.logs)
+	}
 	for status, want := range map[string]string{"402": "402 script_error: no red", "418": "418 script_error: no red", "503": "503 script_error: no red", "507": "507 script_error: no red"} {
 		got := s.do("POST", "/api/v1/_/notes/items", text(`{"status": `+status+`}`), header("X-Color", "red"))
 		if got.String() != want || !strings.Contains(got.body, `"errors":[{"path":"a"`) {

@@ -56,6 +56,7 @@ type Entry struct {
 	Before     bson.Raw      `bson:"before,omitempty"`
 	After      bson.Raw      `bson:"after,omitempty"`
 	Note       string        `bson:"note,omitempty"`    // what a script of the project has to say
+	Changed    []string      `bson:"changed,omitempty"` // members of Before and After that are not as they were: a script has changed them
 	Expires    time.Time     `bson:"expires,omitempty"` // zero: never
 
 	// The place in the chain, which the sealer gives. Seq is 0 until then, and 1 for the first entry ever.

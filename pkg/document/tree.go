@@ -7,6 +7,16 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
+// Member gives a member of an object.
+func Member(d bson.D, name string) (any, bool) {
+	for i := range d {
+		if d[i].Key == name {
+			return d[i].Value, true
+		}
+	}
+	return nil, false
+}
+
 // Get walks a dotted path through a tree of bson.D and bson.A. In a list only an index leads on.
 func Get(d bson.D, path string) (any, bool) {
 	var cur any = d
@@ -26,9 +36,7 @@ func Get(d bson.D, path string) (any, bool) {
 func child(container any, seg string) (any, bool) {
 	switch c := container.(type) {
 	case bson.D:
-		if i := indexOf(c, seg); i >= 0 {
-			return c[i].Value, true
-		}
+		return Member(c, seg)
 	case bson.A:
 		if i := ListIndex(seg); i >= 0 && i < len(c) {
 			return c[i], true

@@ -44,6 +44,7 @@ type Error struct {
 	Status     int           // the HTTP status that a script chose; 0: that of the kind
 	RetryAfter time.Duration // for Throttled and Unavailable; zero when unknown
 	Cause      error         // for the log only
+	Logged     bool          // the log has it already, with what there is to say of its cause
 }
 
 // Error gives the public text and the cause; it is for logs, so doors print Message instead.

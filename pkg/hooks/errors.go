@@ -99,13 +99,20 @@ func ofReason(f *script.Failure) error {
 
 // Bad is the error of a script that gave back what a stage can't use.
 func (r *Runner) Bad(ctx context.Context, op *Operation, stage, message string) error {
-	file := ""
-	if last, ok := op.last[stage]; ok {
-		file = last
-	} else if list := op.Collection.Hooks[stage]; len(list) > 0 {
-		file = list[len(list)-1].Program.Name()
+	return r.fail(ctx, op, stage, &script.Failure{Reason: script.Exception, Script: op.lastOf(stage), Message: message})
+}
+
+// lastOf is the script of a stage that changed something last.
+func (op *Operation) lastOf(stage string) string {
+	for _, c := range slices.Backward(op.changers) {
+		if c.stage == stage {
+			return c.script
+		}
 	}
-	return r.fail(ctx, op, stage, &script.Failure{Reason: script.Exception, Script: file, Message: message})
+	if list := op.Collection.Hooks[stage]; len(list) > 0 {
+		return list[len(list)-1].Program.Name()
+	}
+	return ""
 }
 
 // Fail turns the error of a run into the caller's, and logs what they are not told. where says which run it was.
@@ -119,11 +126,19 @@ func Fail(ctx context.Context, log *slog.Logger, err error, where []slog.Attr) e
 	}
 	report, out := failed(f)
 	if report {
+		out = logged(out)
 		log.LogAttrs(ctx, slog.LevelError, "script failed", slices.Concat(where, []slog.Attr{
 			slog.String("at", f.Place()), slog.String("reason", string(f.Reason)), slog.String("error", f.Message), slog.String("stack", f.Stack),
 		})...)
 	}
 	return out
+}
+
+// logged marks an error as one that the log has.
+func logged(err error) error {
+	e := *errs.From(err)
+	e.Logged = true
+	return &e
 }
 
 func (r *Runner) fail(ctx context.Context, op *Operation, stage string, err error) error {
@@ -139,9 +154,9 @@ func where(op *Operation, stage string) []slog.Attr {
 }
 
 // Lines takes what a script logs. where says which run it is.
-func Lines(ctx context.Context, log *slog.Logger, file string, where []slog.Attr) func(script.Line) {
+func Lines(ctx context.Context, log *slog.Logger, file string, where func() []slog.Attr) func(script.Line) {
 	return func(l script.Line) {
-		log.LogAttrs(ctx, l.SlogLevel(), "a script says", slices.Concat(where, []slog.Attr{slog.String("script", file), slog.String("text", l.Message)})...)
+		log.LogAttrs(ctx, l.SlogLevel(), "a script says", slices.Concat(where(), []slog.Attr{slog.String("script", file), slog.String("text", l.Message)})...)
 	}
 }
 
@@ -164,15 +179,18 @@ func Problems(v any) ([]errs.FieldError, error) {
 		p := errs.FieldError{Rule: "script"}
 		for _, e := range v {
 			text, ok := e.Value.(string)
-			switch {
-			case !ok:
-				return nil, fmt.Errorf("a problem's %s must be a string", e.Key)
-			case e.Key == "path":
+			switch e.Key {
+			case "path":
 				p.Path = text
-			case e.Key == "message":
+			case "message":
 				p.Message = text
-			case e.Key == "rule":
+			case "rule":
 				p.Rule = text
+			default:
+				return nil, fmt.Errorf("a problem has path, message and rule, but no %s", e.Key)
+			}
+			if !ok {
+				return nil, fmt.Errorf("a problem's %s must be a string", e.Key)
 			}
 		}
 		if p.Message == "" {

@@ -173,7 +173,7 @@ func TestContext(t *testing.T) {
 	op.Project.Hook.Env = []string{"KEY", "NONE"}
 	members := hooks.Members{"data": bson.D{}}
 	out, err := r.Run(t.Context(), op, "post.bind", members, nil)
-	if err != nil || !out.Changed["data"] {
+	if err != nil || !out.Changed("data") {
 		t.Fatal(err)
 	}
 	got, ok := members["data"].(bson.D)
@@ -181,9 +181,9 @@ func TestContext(t *testing.T) {
 		t.Fatalf("%v", members)
 	}
 	want := bson.D{
-		{Key: "all", Value: `{"stage":"post.bind","state":{},"method":"POST","query":{"a":"1"},"headers":{"x-color":"red"},` +
+		{Key: "all", Value: `{"method":"POST","query":{"a":"1"},"headers":{"x-color":"red"},` +
 			`"user":{"kind":"user","id":"1","name":"ann","isAdmin":true,"orgIds":[],"teamIds":[],"teams":["editors"]},` +
-			`"project":{"namespace":"blog","generation":3},"collection":"items","lang":null,"now":"2026-01-02T03:04:05.000Z"}`},
+			`"project":{"namespace":"blog","generation":3},"collection":"items","lang":null,"now":"2026-01-02T03:04:05.000Z","stage":"post.bind","state":{}}`},
 		{Key: "env", Value: `{"KEY":"value of KEY"}`},
 		{Key: "date", Value: true},
 	}

@@ -21,8 +21,8 @@ const (
 
 // Filter runs a script that makes a permission filter, and gives the filter object.
 func (r *Runner) Filter(ctx context.Context, op *Operation, s *project.Script) (bson.D, error) {
-	c := r.call(ctx, op, ruleFilter, s)
-	c.Ctx, c.Filter = op.members(ruleFilter), true
+	c := r.call(ctx, op, ruleFilter, s, 0)
+	c.Filter = true
 	result, err := r.execute(ctx, op, ruleFilter, c)
 	if err != nil {
 		return nil, err
@@ -46,8 +46,7 @@ func (r *Runner) BadFilter(ctx context.Context, op *Operation, s *project.Script
 // Eval asks an expression about each of docs; a doc is nil where the expression gets none. An expression that throws
 // holds: what it would hide stays hidden.
 func (r *Runner) Eval(ctx context.Context, op *Operation, e project.Eval, docs []bson.Raw) ([]bool, error) {
-	c := r.call(ctx, op, ruleEval, e.Script)
-	c.Ctx = op.members(ruleEval)
+	c := r.call(ctx, op, ruleEval, e.Script, 0)
 	c.Each = make([][]script.Member, len(docs))
 	for i, doc := range docs {
 		if doc != nil {
@@ -82,9 +81,9 @@ func (r *Runner) Eval(ctx context.Context, op *Operation, e project.Eval, docs [
 
 // Validate asks a validator about a value of a record, and gives its message; "" is none.
 func (r *Runner) Validate(ctx context.Context, op *Operation, s *project.Script, path string, value any, doc bson.D) (string, error) {
-	c := r.call(ctx, op, ruleValidator, s)
+	c := r.call(ctx, op, ruleValidator, s, 2)
 	c.Args = []any{value}
-	c.Ctx = append(append([]script.Member{}, op.members(ruleValidator)...),
+	c.Ctx = append(c.Ctx,
 		script.Member{Name: "path", Value: path}, script.Member{Name: "doc", Value: doc})
 	result, err := r.execute(ctx, op, ruleValidator, c)
 	if err != nil {
@@ -94,7 +93,7 @@ func (r *Runner) Validate(ctx context.Context, op *Operation, s *project.Script,
 	switch {
 	case err != nil:
 		return "", r.fail(ctx, op, ruleValidator, &script.Failure{
-			Reason: script.Exception, Script: s.Program.Name(), Message: "a validator returns a message, or nothing",
+			Reason: script.Exception, Script: s.Program.Name(), Message: "a validator returns a message, or nothing: " + err.Error(),
 		})
 	case len(problems) == 0:
 		return "", nil

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
 )
@@ -88,6 +89,17 @@ func (r *Runner) Undeclared(ctx context.Context, op *Operation, stage, field str
 		slog.String("script", names), slog.String("field", field))...)
 }
 
+// Refused notes in the log, once, that a rule of the collection refuses a value that a stage gave. The caller is told of it
+// as if it were theirs.
+func (r *Runner) Refused(ctx context.Context, op *Operation, stage string, p errs.FieldError) {
+	file := op.lastOf(stage)
+	if !r.once(strings.Join([]string{op.Project.Namespace, op.Collection.Name, stage, file, p.Path, p.Rule}, "\x00")) {
+		return
+	}
+	r.log.LogAttrs(ctx, slog.LevelWarn, "a rule refuses what a hook gives: the caller is told, as if they had sent it", append(where(op, stage),
+		slog.String("script", file), slog.String("field", p.Path), slog.String("rule", p.Rule), slog.String("problem", p.Message))...)
+}
+
 // Modules gives what scripts of a project may ask beside the database; nil is nothing.
 func (r *Runner) Modules(p *project.Project) script.Host {
 	if r.opts.Host == nil {
@@ -113,13 +125,16 @@ type Operation struct {
 	Request    *Request // nil: none
 	Now        time.Time
 
-	state  any
-	common []script.Member
-	last   map[string]string // the script that changed something last, by stage
+	state    any
+	common   []script.Member
+	changers []changer
 }
 
-// members gives what every stage has.
-func (op *Operation) members(stage string) []script.Member {
+// changer is a script that changed something in a stage.
+type changer struct{ stage, script string }
+
+// members gives what every stage has, made once: runs that were left behind may look at it still.
+func (op *Operation) members() []script.Member {
 	if op.common == nil {
 		req := op.Request
 		if req == nil {
@@ -127,8 +142,6 @@ func (op *Operation) members(stage string) []script.Member {
 		}
 		op.state = bson.D{}
 		op.common = []script.Member{
-			{Name: "stage"},
-			{Name: "state", Out: true},
 			{Name: "method", Value: op.Method},
 			{Name: "query", Make: func() any { return flat(req.Query, false) }}, // few scripts look at these
 			{Name: "headers", Make: func() any { return HeadersOf(req) }},
@@ -139,7 +152,6 @@ func (op *Operation) members(stage string) []script.Member {
 			{Name: "now", Value: op.Now},
 		}
 	}
-	op.common[0].Value, op.common[1].Value = stage, op.state
 	return op.common
 }
 

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -30,9 +31,12 @@ type Members map[string]any
 
 // Outcome is what the scripts of a stage gave back.
 type Outcome struct {
-	Changed  map[string]bool   // the members that were replaced; their new values are in Members
 	Problems []errs.FieldError // of a validate stage
+	changed  []string
 }
+
+// Changed says whether a member was replaced; its new value is in Members.
+func (o *Outcome) Changed(member string) bool { return slices.Contains(o.changed, member) }
 
 // stageOf finds a stage in the table.
 func stageOf(name string) schema.HookStage {
@@ -53,7 +57,7 @@ func stageOf(name string) schema.HookStage {
 // Run runs the scripts of a stage ("post.create") one after the other, each on what the one before made of the members.
 // Of a handle stage, those behind the first that returns something do not run. members are replaced in place. host is
 // what modules ask.
-func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Members, host func(file string) script.Host) (Outcome, error) {
+func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Members, host func(file string) script.RunHost) (Outcome, error) {
 	var out Outcome
 	stage := stageOf(name)
 	for _, s := range op.Collection.Hooks[name] {
@@ -70,10 +74,7 @@ func (r *Runner) Run(ctx context.Context, op *Operation, name string, members Me
 			continue
 		}
 		if out.take(stage, result, members) {
-			if op.last == nil {
-				op.last = map[string]string{}
-			}
-			op.last[name] = s.Program.Name()
+			op.changers = append(op.changers, changer{name, s.Program.Name()})
 			if stage.Name == "handle" {
 				break
 			}
@@ -107,13 +108,12 @@ func (r *Runner) checkObjects(ctx context.Context, op *Operation, stage string, 
 
 // take puts what a script gave back into the members, and says whether that is something.
 func (o *Outcome) take(stage schema.HookStage, result script.Result, members Members) bool {
-	before := len(o.Changed)
+	some := false
 	set := func(name string, v any) {
-		if o.Changed == nil {
-			o.Changed = map[string]bool{}
+		if !o.Changed(name) {
+			o.changed = append(o.changed, name)
 		}
-		o.Changed[name] = true
-		members[name] = v
+		members[name], some = v, true
 	}
 	for _, name := range stage.Out {
 		if v, changed := result.Get(name); changed {
@@ -123,7 +123,7 @@ func (o *Outcome) take(stage schema.HookStage, result script.Result, members Mem
 	if result.Returned && len(stage.Out) > 0 {
 		set(returnedMember(stage, members), result.Value)
 	}
-	return len(o.Changed) > before
+	return some
 }
 
 // returnedMember is the member that a returned value replaces: the first one that may be replaced and is there, or the
@@ -139,7 +139,7 @@ func returnedMember(stage schema.HookStage, members Members) string {
 
 // runHook runs one script of a stage.
 func (r *Runner) runHook(
-	ctx context.Context, op *Operation, name string, s *project.Script, stage schema.HookStage, members Members, host func(file string) script.Host,
+	ctx context.Context, op *Operation, name string, s *project.Script, stage schema.HookStage, members Members, host func(file string) script.RunHost,
 ) (script.Result, error) {
 	if depthOf(ctx) >= maxDepth {
 		return script.Result{}, r.fail(ctx, op, name, &script.Failure{
@@ -147,22 +147,18 @@ func (r *Runner) runHook(
 		})
 	}
 	ctx = context.WithValue(ctx, depthKey{}, depthOf(ctx)+1)
-	common := op.members(name)
-	list := append(make([]script.Member, 0, len(common)+len(stage.In)), common...)
+	c := r.call(ctx, op, name, s, len(stage.In))
 	for _, member := range stage.In {
 		v, there := members[member]
 		if !there {
 			continue
 		}
-		list = append(list, script.Member{Name: member, Value: v, Out: slices.Contains(stage.Out, member)})
+		c.Ctx = append(c.Ctx, script.Member{Name: member, Value: v, Out: slices.Contains(stage.Out, member)})
 	}
-	c := r.call(ctx, op, name, s)
-	c.Ctx = list
 	if host != nil {
-		c.Host = host(s.Program.Name())
-		if closer, ok := c.Host.(interface{ Close() }); ok {
-			defer closer.Close()
-		}
+		reach := host(s.Program.Name())
+		defer reach.Close()
+		c.Host = reach
 	}
 	result, err := r.execute(ctx, op, name, c)
 	if state, changed := result.Get("state"); changed {
@@ -185,14 +181,15 @@ func (r *Runner) execute(ctx context.Context, op *Operation, stage string, c scr
 	return result, nil
 }
 
-// call is a call of a script with the settings of its project.
-func (r *Runner) call(ctx context.Context, op *Operation, stage string, s *project.Script) script.Call {
-	hook := op.Project.Hook
+// call is a call of a script with the settings of its project. Its ctx has room for so many members that only this stage has.
+func (r *Runner) call(ctx context.Context, op *Operation, stage string, s *project.Script, room int) script.Call {
+	hook, common := op.Project.Hook, op.members()
+	own := append(make([]script.Member, 0, 2+room), script.Member{Name: "stage", Value: stage}, script.Member{Name: "state", Value: op.state, Out: true})
 	return script.Call{
-		Project: op.Project.Namespace, Program: s.Program,
+		Project: op.Project.Namespace, Program: s.Program, Common: common, Ctx: own,
 		Limits:  script.Limits{Timeout: s.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation == "process",
-		Log:     Lines(ctx, r.log, s.Program.Name(), where(op, stage)),
+		Log:     Lines(ctx, r.log, s.Program.Name(), func() []slog.Attr { return where(op, stage) }),
 		Env:     r.Env(op.Project),
 	}
 }

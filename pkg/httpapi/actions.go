@@ -257,11 +257,16 @@ func (s *Server) followActionRun(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) streamActionRun(w http.ResponseWriter, r *request, run *operation.Run, after int64) error {
+	seesLog := s.cfg.Actions.SeesLog(r.actionCall(0))
 	check := func() error {
 		now, err := r.again()
-		if err == nil {
-			_, err = s.cfg.Actions.Run(now.Context(), now.actionCall(0), run.ID)
+		if err != nil {
+			return err
 		}
+		if seesLog && !s.cfg.Actions.SeesLog(now.actionCall(0)) {
+			return errs.ErrDenied // they come again, and get what they may see now
+		}
+		_, err = s.cfg.Actions.Run(now.Context(), now.actionCall(0), run.ID)
 		return err
 	}
 	return s.streamRun(w, r, run, after, check, func(ctx context.Context, after int64, fn func(operation.Event) error) error {

@@ -293,6 +293,9 @@ func (s *Server) fail(w *recorder, r *request, err error) {
 
 // logError logs what a caller is not told: the causes of our own failures.
 func (s *Server) logError(r *request, e *errs.Error) {
+	if e.Logged {
+		return
+	}
 	switch e.Kind {
 	case errs.Internal:
 		s.log.ErrorContext(r.Context(), "request failed", "request_id", r.id, "method", r.Method, "path", r.URL.Path, "error", e.Error())

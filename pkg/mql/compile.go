@@ -247,7 +247,7 @@ func compilePreds(ops bson.D, path string, depth int) ([]Pred, error) {
 			return nil, bad("filter: %s: %q is given twice", path, e.Key)
 		}
 		if e.Key == "$options" {
-			if _, ok := member(ops, "$regex"); !ok {
+			if _, ok := document.Member(ops, "$regex"); !ok {
 				return nil, bad("filter: %s: $options needs a $regex", path)
 			}
 			continue
@@ -259,15 +259,6 @@ func compilePreds(ops bson.D, path string, depth int) ([]Pred, error) {
 		preds = append(preds, p)
 	}
 	return preds, nil
-}
-
-func member(d bson.D, name string) (any, bool) {
-	for _, e := range d {
-		if e.Key == name {
-			return e.Value, true
-		}
-	}
-	return nil, false
 }
 
 func compilePred(e bson.E, ops bson.D, path string, depth int) (Pred, error) {

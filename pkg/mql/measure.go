@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql/pattern"
 )
 
@@ -83,7 +84,7 @@ func (s *Stats) operators(ops bson.D, path string, depth int) {
 		case "$not":
 			s.operand(e.Value, path, depth+1)
 		case "$regex":
-			options, _ := member(ops, "$options")
+			options, _ := document.Member(ops, "$options")
 			s.regexOperator(path, e.Value, options)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 func compileRegexOperator(ops bson.D, path string) (Pred, error) {
-	v, _ := member(ops, "$regex")
+	v, _ := document.Member(ops, "$regex")
 	options := ""
-	if o, ok := member(ops, "$options"); ok {
+	if o, ok := document.Member(ops, "$options"); ok {
 		if options, ok = o.(string); !ok {
 			return nil, bad("filter: %s: $options needs text", path)
 		}

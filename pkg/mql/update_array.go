@@ -78,7 +78,7 @@ type pushSort struct {
 
 func compilePush(op *updateOp, v any) (change, bson.RawValue, error) {
 	d, ok := v.(bson.D)
-	each, hasEach := member(d, "$each")
+	each, hasEach := document.Member(d, "$each")
 	if !ok || !hasEach {
 		value, err := op.value(v, 1)
 		return &push{values: []bson.RawValue{value}}, object([]clause{{"$each", list([]bson.RawValue{value})}}), err

@@ -126,7 +126,7 @@ func compileCurrentDate(op *updateOp, v any) (change, bson.RawValue, error) {
 	switch v := v.(type) {
 	case bool:
 	case bson.D:
-		name, _ := member(v, "$type")
+		name, _ := document.Member(v, "$type")
 		kind, _ = name.(string)
 		if len(v) != 1 || kind != "date" && kind != "timestamp" {
 			return nil, bson.RawValue{}, badCurrentDate(op)

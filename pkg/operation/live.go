@@ -36,9 +36,9 @@ type Live struct {
 	token    string // of this holding of the record
 	timeout  time.Duration
 	notify   func(*Run)
-	place    *place
-	running  bool      // it has its place; of perform alone, once that has begun
-	began    time.Time // by the monotonic clock
+	place    chan struct{} // closed when the run has its place
+	placed   bool          // it is closed; under Runs.mu
+	began    time.Time     // by the monotonic clock
 
 	stopOnce sync.Once
 	stopped  chan struct{} // closed by stop
@@ -82,7 +82,7 @@ func (l *Live) Progress(p Progress) {
 	}
 }
 
-// Log adds a line to the run's log, which everybody sees who may see the run.
+// Log adds a line to the run's log. Who sees that is up to who shows the run.
 func (l *Live) Log(level slog.Level, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,16 +183,16 @@ func (l *Live) perform(ctx context.Context, do Func) {
 
 // turn waits for the run's turn.
 func (l *Live) turn() error {
-	if !l.running {
-		select {
-		case <-l.stopped:
-			return l.cause
-		case l.place.running <- struct{}{}:
-			l.running = true
-		}
-		l.mu.Lock()
-		l.run.Status, l.run.StartedAt, l.dirty = Running, l.runs.now(), true
-		l.mu.Unlock()
+	select {
+	case <-l.stopped:
+		return l.cause
+	case <-l.place:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.run.Status == Queued {
+		l.run.Status, l.run.StartedAt = Running, l.runs.now()
+		l.tell(EventProgress, "its turn has come")
 	}
 	return nil
 }

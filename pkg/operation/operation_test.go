@@ -456,3 +456,84 @@ func TestHistoryIsPruned(t *testing.T) {
 		}
 	})
 }
+
+// TestTurns has two projects want all places: the one that came first gets half of them, others one each, and who waits
+// is seen to wait. No place is lost, whether a run ends, is cancelled while it waits, or can't be recorded.
+func TestTurns(t *testing.T) {
+	w := newMemory(t)
+	i := w.instance(operation.Options{Parallel: 3, Places: 4})
+	var stop [4][]chan struct{}
+	start := func(project int) operation.Ref {
+		t.Helper()
+		over := make(chan struct{})
+		stop[project] = append(stop[project], over)
+		sp := spec(w)
+		sp.Database += strings.Repeat("x", project)
+		return i.start(sp, func(ctx context.Context, _ *operation.Live) (operation.Outcome, error) {
+			select {
+			case <-over:
+				return operation.Outcome{}, nil
+			case <-ctx.Done():
+				return operation.Outcome{}, ctx.Err()
+			}
+		})
+	}
+	status := func(project int, refs []operation.Ref) string {
+		t.Helper()
+		var out []string
+		for _, ref := range refs {
+			run, err := i.Get(t.Context(), w.database+strings.Repeat("x", project), ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, string(run.Status))
+		}
+		return strings.Join(out, " ")
+	}
+	var refs [4][]operation.Ref
+	for range 4 {
+		refs[0] = append(refs[0], start(0))
+	}
+	for project := 1; project < 4; project++ {
+		refs[project] = append(refs[project], start(project), start(project))
+	}
+	for project, want := range []string{"running running queued queued", "running queued", "running queued", "queued queued"} {
+		if got := status(project, refs[project]); got != want {
+			t.Errorf("project %d: %s, want %s", project, got, want)
+		}
+	}
+	waiting, err := i.Get(t.Context(), w.database, refs[0][2])
+	if err != nil || len(waiting.Events) != 1 || !strings.Contains(waiting.Events[0].Data.Lookup("message").StringValue(), "waits for its turn") {
+		t.Errorf("%+v, %v", waiting, err)
+	}
+	if err := i.Cancel(t.Context(), w.database, refs[0][2]); err != nil {
+		t.Error(err)
+	}
+	wait := func(project int, want string) {
+		t.Helper()
+		for giveUp := time.Now().Add(time.Minute); status(project, refs[project]) != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(giveUp) {
+				t.Fatalf("project %d: %s, want %s", project, status(project, refs[project]), want)
+			}
+		}
+	}
+	wait(0, "running running cancelled queued")
+	close(stop[0][0]) // the place goes to who has none
+	wait(3, "running queued")
+	wait(0, "succeeded running cancelled queued")
+	for project := 1; project < 4; project++ {
+		close(stop[project][0])
+		close(stop[project][1])
+	}
+	wait(0, "succeeded running cancelled running")
+	for project := 1; project < 4; project++ {
+		wait(project, "succeeded succeeded")
+	}
+	close(stop[0][1])
+	close(stop[0][3])
+	wait(0, "succeeded succeeded cancelled succeeded")
+	for range 3 { // all are free again
+		refs[1] = append(refs[1], start(1))
+	}
+	wait(1, "succeeded succeeded running running queued")
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -29,6 +30,8 @@ const (
 
 	defaultParallel = 4   // runs of one kind in one database at once
 	maxWaiting      = 100 // runs of one kind in one database that wait for that
+	leastPlaces     = 8   // runs of one kind in all databases
+	corePlaces      = 4   // the same for each core, if that is more
 
 	stopTime = 5 * time.Second // that runs have to end in once they are told to, beside the time to write that
 )
@@ -46,6 +49,7 @@ type Options struct {
 	// same for all instances.
 	Beat     time.Duration
 	Parallel int // runs of one kind in one project that go at once, the others wait; 0: 4
+	Places   int // runs of one kind in all projects that go at once; 0: 4 for each core, at least 8
 }
 
 // Runs are the runs of all databases of a store. They are safe for concurrent use.
@@ -59,24 +63,13 @@ type Runs struct {
 	mu       sync.Mutex
 	closed   bool
 	live     map[liveKey]*Live
-	places   map[placeKey]*place
+	places   map[Kind]*pool
 	prepared map[string]bool // databases whose indexes are there
 	seen     map[liveKey]sighting
 	pruned   map[string]time.Time // by database, by the monotonic clock
 }
 
 type liveKey struct{ database, id string }
-
-type placeKey struct {
-	database string
-	kind     Kind
-}
-
-// place is where the runs of one kind in one database take turns.
-type place struct {
-	running chan struct{} // holds one for each run that goes
-	all     int           // runs that go or wait; under Runs.mu
-}
 
 // sighting is a state of another instance's run, and since when it has been like that for us.
 type sighting struct {
@@ -99,6 +92,9 @@ func New(opts Options) (*Runs, error) {
 	if opts.Parallel <= 0 {
 		opts.Parallel = defaultParallel
 	}
+	if opts.Places <= 0 {
+		opts.Places = max(leastPlaces, corePlaces*runtime.NumCPU())
+	}
 	m, err := newMetrics(opts.Registerer)
 	if err != nil {
 		return nil, err
@@ -106,7 +102,7 @@ func New(opts Options) (*Runs, error) {
 	return &Runs{
 		opts: opts, log: opts.Logger, metrics: m,
 		now:  func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) },
-		live: map[liveKey]*Live{}, places: map[placeKey]*place{}, prepared: map[string]bool{},
+		live: map[liveKey]*Live{}, places: map[Kind]*pool{}, prepared: map[string]bool{},
 		seen: map[liveKey]sighting{}, pruned: map[string]time.Time{},
 	}, nil
 }
@@ -134,7 +130,7 @@ func (rs *Runs) Start(ctx context.Context, spec Spec, do Func) (*Run, error) {
 	}
 	l := &Live{
 		runs: rs, database: spec.Database, coll: rs.runsOf(spec.Database), token: rand.Text(), timeout: spec.Timeout, notify: spec.Ended,
-		run: run, changed: make(chan struct{}), stopped: make(chan struct{}), began: time.Now(),
+		run: run, changed: make(chan struct{}), stopped: make(chan struct{}), place: make(chan struct{}), began: time.Now(),
 	}
 	l.renewed = l.began
 	if err := rs.enter(l); err != nil {
@@ -162,23 +158,19 @@ func (rs *Runs) enter(l *Live) error {
 	if rs.live[liveKey{l.database, l.run.ID}] != nil {
 		return ErrExists
 	}
-	key := placeKey{l.database, l.run.Kind}
-	p := rs.places[key]
+	p := rs.places[l.run.Kind]
 	if p == nil {
-		p = &place{running: make(chan struct{}, rs.opts.Parallel)}
-		rs.places[key] = p
+		p = newPool(rs.opts.Places, rs.opts.Parallel)
+		rs.places[l.run.Kind] = p
 	}
-	if p.all >= rs.opts.Parallel+maxWaiting {
-		return ErrTooMany
+	if err := p.enter(l); err != nil {
+		return err
 	}
-	select {
-	case p.running <- struct{}{}:
-		l.running = true
+	if l.placed {
 		l.run.Status, l.run.StartedAt = Running, l.run.CreatedAt
-	default:
+	} else {
+		l.tell(EventProgress, "waits for its turn: as many runs go as may at once")
 	}
-	p.all++
-	l.place = p
 	rs.live[liveKey{l.database, l.run.ID}] = l
 	rs.work.Add(1)
 	rs.metrics.active.WithLabelValues(string(l.run.Kind)).Inc()
@@ -187,11 +179,8 @@ func (rs *Runs) enter(l *Live) error {
 
 // leave takes back what enter and the run itself took.
 func (rs *Runs) leave(l *Live) {
-	if l.running {
-		<-l.place.running
-	}
 	rs.mu.Lock()
-	l.place.all--
+	rs.places[l.run.Kind].leave(l)
 	delete(rs.live, liveKey{l.database, l.run.ID})
 	rs.mu.Unlock()
 	rs.metrics.active.WithLabelValues(string(l.run.Kind)).Dec()

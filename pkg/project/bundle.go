@@ -32,9 +32,9 @@ func (l *Loader) LoadBundle(b Bundle, dir string) (*Project, schema.Problems) {
 	var secrets schema.Reader = noSecrets{}
 	if root, err := openRoot(dir); err == nil {
 		defer root.Close() //nolint:errcheck // opened for reading
-		secrets = secretReader{root, l.Private}
+		secrets = secretReader{root, l.Private, l.Sealed}
 	}
-	p, problems := l.load(bundleReader(b.Files), b.Entry, secrets)
+	p, problems := l.load(bundleReader(b.Files), dir, b.Entry, secrets)
 	if p != nil {
 		p.Bundle, p.Dir = b, dir
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
-	"github.com/svcctl/svc/pkg/script"
 )
 
 // compiler makes a Project of a config. It goes on behind every problem, also on a config that was only half decoded.
@@ -28,15 +28,17 @@ type compiler struct {
 	problems schema.Problems
 
 	reader   schema.Reader
+	dir      string // of the project
 	programs *Scripts
 	scripts  map[string]string // the hashes of the files of scripts, by name
+	took     time.Duration     // to compile them
 }
 
-func newCompiler(l *schema.Loaded, before schema.Problems, r schema.Reader, programs *Scripts) *compiler {
+func newCompiler(l *schema.Loaded, before schema.Problems, r schema.Reader, dir string, programs *Scripts) *compiler {
 	if programs == nil {
-		programs = NewScripts(script.Compile)
+		programs = NewScripts(nil)
 	}
-	return &compiler{Loaded: l, before: before, reader: r, programs: programs, scripts: map[string]string{}}
+	return &compiler{Loaded: l, before: before, reader: r, dir: dir, programs: programs, scripts: map[string]string{}}
 }
 
 func (c *compiler) fail(at, code, format string, args ...any) {

@@ -19,6 +19,7 @@ func Load(dir, entry string, env schema.Env, private ...string) (*Project, schem
 type Loader struct {
 	Env     schema.Env // environment variables that configs may refer to
 	Private []string   // files that no reference in a config may read
+	Sealed  bool       // no reference in a config leads out of the project's directory, to secrets of the machine neither
 	Scripts *Scripts   // compiled before; nil: all are compiled
 }
 
@@ -33,19 +34,19 @@ func (l *Loader) Load(dir, entry string) (*Project, schema.Problems) {
 	}
 	defer root.Close() //nolint:errcheck // opened for reading
 	reader := &rootReader{root: root, read: map[string][]byte{}}
-	p, problems := l.load(reader, entry, secretReader{root, l.Private})
+	p, problems := l.load(reader, dir, entry, secretReader{root, l.Private, l.Sealed})
 	if p != nil {
 		p.Bundle, p.Dir = Bundle{Entry: entry, Files: reader.read}, dir
 	}
 	return p, problems
 }
 
-func (l *Loader) load(r schema.Reader, entry string, secrets schema.Reader) (*Project, schema.Problems) {
+func (l *Loader) load(r schema.Reader, dir, entry string, secrets schema.Reader) (*Project, schema.Problems) {
 	loaded, problems := schema.LoadProject(r, entry, l.Env, secrets)
 	if loaded == nil {
 		return nil, problems
 	}
-	c := newCompiler(loaded, problems, r, l.Scripts)
+	c := newCompiler(loaded, problems, r, dir, l.Scripts)
 	p := c.project()
 	problems = c.all()
 	if problems.Err() {

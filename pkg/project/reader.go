@@ -28,6 +28,9 @@ type rootReader struct {
 	read map[string][]byte // what was read, by name
 }
 
+// Files reads files of a directory as those of a config are read: regular ones, none that are huge.
+func Files(root *os.Root) schema.Reader { return &rootReader{root: root, read: map[string][]byte{}} }
+
 // ReadFile reads one file within the bounds.
 func (r *rootReader) ReadFile(name string) ([]byte, error) {
 	if data, ok := r.read[name]; ok {
@@ -81,6 +84,7 @@ func readError(err error) error {
 type secretReader struct {
 	root    *os.Root
 	private []string
+	sealed  bool
 }
 
 // ReadFile reads one secret.
@@ -89,7 +93,7 @@ func (r secretReader) ReadFile(name string) ([]byte, error) {
 		return r.readIn(r.root, name)
 	}
 	inside, ok := strings.CutPrefix(path.Clean(name), secretsDir)
-	if !ok {
+	if !ok || r.sealed {
 		return nil, schema.ErrOutside
 	}
 	root, err := os.OpenRoot(secretsDir)

@@ -3,6 +3,7 @@ package project
 import (
 	"crypto/sha256"
 	"sync"
+	"time"
 
 	"github.com/svcctl/svc/pkg/script"
 )
@@ -16,12 +17,22 @@ type Scripts struct {
 	compiled map[scriptKey]compiledScript
 }
 
-// Compile compiles a script, as script.Compile does.
-type Compile func(entry string, read func(name string) ([]byte, error)) (*script.Program, script.Problems)
+// Compile compiles a script of a project, named by its directory, and tells how long that took without waiting for others.
+type Compile func(project, entry string, read func(name string) ([]byte, error)) (*script.Program, script.Problems, time.Duration)
 
-// NewScripts makes an empty cache. compile is how; a service has that of its script.Engine, which no text can end.
+// NewScripts makes an empty cache. compile is how: that of a script.Engine with worker processes, which no text can end;
+// nil: in this process.
 func NewScripts(compile Compile) *Scripts {
+	if compile == nil {
+		compile = compileHere
+	}
 	return &Scripts{compiler: compile, compiled: map[scriptKey]compiledScript{}}
+}
+
+func compileHere(_, entry string, read func(name string) ([]byte, error)) (*script.Program, script.Problems, time.Duration) {
+	began := time.Now()
+	p, problems := script.Compile(entry, read)
+	return p, problems, time.Since(began)
 }
 
 // scriptKey is a script's file and what is in it.
@@ -40,17 +51,17 @@ type compiledScript struct {
 // maxScripts bounds the cache. Beyond it, it starts anew.
 const maxScripts = 4096
 
-// compile gives the program of a file that can be read, by read.
-func (s *Scripts) compile(name string, read func(name string) ([]byte, error)) (*script.Program, script.Problems) {
+// compile gives the program of a file that can be read, by read, and tells how long that took.
+func (s *Scripts) compile(project, name string, read func(name string) ([]byte, error)) (*script.Program, script.Problems, time.Duration) {
 	key := scriptKey{name, hashOf(name, read)}
 	s.mu.Lock()
 	known, ok := s.compiled[key]
 	s.mu.Unlock()
 	if ok && known.holds(read) {
-		return known.program, nil
+		return known.program, nil, 0
 	}
 	looked := map[string][sha256.Size]byte{}
-	program, problems := s.compiler(name, func(name string) ([]byte, error) { // one call at a time
+	program, problems, took := s.compiler(project, name, func(name string) ([]byte, error) { // one call at a time
 		data, err := read(name)
 		looked[name] = [sha256.Size]byte{}
 		if err == nil {
@@ -59,7 +70,7 @@ func (s *Scripts) compile(name string, read func(name string) ([]byte, error)) (
 		return data, err
 	})
 	if program == nil {
-		return nil, problems
+		return nil, problems, took
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +78,7 @@ func (s *Scripts) compile(name string, read func(name string) ([]byte, error)) (
 		clear(s.compiled)
 	}
 	s.compiled[key] = compiledScript{program, looked}
-	return program, problems
+	return program, problems, took
 }
 
 // holds says that everything is as it was when the program was made.

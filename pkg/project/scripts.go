@@ -3,6 +3,7 @@ package project
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"maps"
 	"path"
@@ -38,6 +39,9 @@ type Eval struct {
 // request.
 const ruleTimeout = 250 * time.Millisecond
 
+// maxCompiling is how long the scripts of one project may take to compile, all together.
+const maxCompiling = time.Minute
+
 // ofDoc finds the word doc in the text of an expression.
 var ofDoc = regexp.MustCompile(`\bdocs?\b`)
 
@@ -64,7 +68,12 @@ func (c *compiler) script(file, at string, timeout time.Duration) *Script {
 		c.fail(at, schema.CodeReference, "%q can't be read: %s", file, schema.ReadProblem(err))
 		return nil
 	}
-	program, problems := c.programs.compile(name, c.read)
+	if c.took > maxCompiling {
+		c.fail(at, schema.CodeReference, "%q is not compiled: the project's scripts take longer than %s to compile", file, maxCompiling)
+		return nil
+	}
+	program, problems, took := c.programs.compile(c.dir, name, c.read)
+	c.took += took
 	for _, p := range problems {
 		pos := schema.Position{File: p.File, Line: max(p.Line, 1), Column: max(p.Column, 1)}
 		c.problems = append(c.problems, c.ScriptProblem(pos, at, p.Message))
@@ -189,7 +198,11 @@ func (c *compiler) eval(eval, at, name string) (s *Script, text string) {
 	}
 	program, problems := script.CompileExpr(c.Position(at).File+" ("+name+")", eval)
 	for _, p := range problems {
-		c.fail(at, schema.CodeScript, "column %d of the expression: %s", max(p.Column, 1), p.Message)
+		place := fmt.Sprintf("column %d", max(p.Column, 1))
+		if p.Line > 1 {
+			place = fmt.Sprintf("line %d, %s", p.Line, place)
+		}
+		c.fail(at, schema.CodeScript, "%s of the expression: %s", place, p.Message)
 	}
 	if program == nil {
 		return nil, ""

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -176,7 +177,7 @@ func TestAuditHookWithoutAudit(t *testing.T) {
 func TestScriptsAreCached(t *testing.T) {
 	t.Parallel()
 	dir := write(t, scripted)
-	l := &project.Loader{Env: env, Scripts: project.NewScripts(script.Compile)}
+	l := &project.Loader{Env: env, Scripts: project.NewScripts(nil)}
 	program := func(stage string) any {
 		p, problems := l.Load(dir, "project.yaml")
 		if problems.Err() {
@@ -229,7 +230,7 @@ func BenchmarkLoad200Scripts(b *testing.B) {
 	}
 	for _, cached := range []bool{false, true} {
 		b.Run(fmt.Sprint("cached=", cached), func(b *testing.B) {
-			l := &project.Loader{Env: env, Scripts: project.NewScripts(script.Compile)}
+			l := &project.Loader{Env: env, Scripts: project.NewScripts(nil)}
 			for b.Loop() {
 				if !cached {
 					l.Scripts = nil
@@ -239,5 +240,36 @@ func BenchmarkLoad200Scripts(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Scripts that take long to compile, all together, are not all compiled: a config has a bounded time.
+func TestCompilingIsBounded(t *testing.T) {
+	t.Parallel()
+	var config strings.Builder
+	config.WriteString("-- project.yaml --\nnamespace: many\ncollections:\n- name: a\n  permissions: {public: {methods: {}}, user: {methods: {}}}\n  hooks:\n    post:\n      create:\n")
+	for i := range 5 {
+		fmt.Fprintf(&config, "      - {type: javascript, file: s%d.js}\n", i)
+	}
+	for i := range 5 {
+		fmt.Fprintf(&config, "-- s%d.js --\nmodule.exports = () => 1\n", i)
+	}
+	dir := write(t, config.String())
+	var asked []string
+	l := &project.Loader{Env: env, Scripts: project.NewScripts(func(of, entry string, read func(string) ([]byte, error)) (*script.Program, script.Problems, time.Duration) {
+		asked = append(asked, entry)
+		if of != dir {
+			t.Errorf("the project is %s", of)
+		}
+		p, problems := script.Compile(entry, read)
+		return p, problems, 25 * time.Second
+	})}
+	_, problems := l.Load(dir, "project.yaml")
+	if len(asked) != 3 || len(problems) != 2 || !strings.Contains(problems[0].String(), `"s3.js" is not compiled: the project's scripts take longer than 1m0s to compile`) {
+		t.Errorf("%v: %v", asked, lines(problems))
+	}
+	asked = nil
+	if _, problems = l.Load(dir, "project.yaml"); problems.Err() || len(asked) != 2 { // three are known
+		t.Errorf("%v: %v", asked, lines(problems))
 	}
 }

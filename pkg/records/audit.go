@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -150,31 +151,49 @@ func (s *Service) auditHook(ctx context.Context, c *Call, m access.Method, e aud
 		doc = append(doc, bson.E{Key: "after", Value: e.After})
 	}
 	members := hooks.Members{"id": e.RecordID, "doc": doc}
-	out, err := s.run(ctx, c, m, stageAudit, members, nil)
-	if err != nil || !out.Changed["doc"] {
+	at := step{s: s, call: c, method: m, stage: stageAudit}
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("doc") {
 		return e, err
 	}
-	d, err := s.object(ctx, c, m, stageAudit, members["doc"])
+	d, err := at.object(ctx, members["doc"])
 	if err != nil {
 		return e, err
 	}
+	changed := map[string]bool{}
 	for name, state := range map[string]*bson.Raw{"before": &e.Before, "after": &e.After} {
-		v, _ := field(d, name)
-		*state = nil
-		if own, ok := v.(bson.D); ok {
-			if *state, err = document.Marshal(own); err != nil {
-				return e, err
-			}
+		v, _ := document.Member(d, name)
+		if *state, err = retold(*state, v, changed); err != nil {
+			return e, err
 		}
 	}
-	if note, ok := field(d, "note"); ok && note != nil {
+	e.Changed = slices.Sorted(maps.Keys(changed))
+	if note, ok := document.Member(d, "note"); ok && note != nil {
 		text, isText := note.(string)
 		if !isText {
-			return e, s.hooks.Bad(ctx, s.operation(c, m), stageAudit, "note must be a string")
+			return e, at.bad(ctx, "note must be a string")
 		}
 		e.Note = text
 	}
 	return e, nil
+}
+
+// retold is a state as a hook leaves it. It names the members that are not what they were: nobody's filter can be held
+// against them. A state that there was not can't be made up.
+func retold(state bson.Raw, v any, changed map[string]bool) (bson.Raw, error) {
+	if raw, untouched := v.(bson.Raw); untouched && state != nil {
+		return raw, nil
+	}
+	own, ok := v.(bson.D)
+	if !ok || state == nil {
+		return nil, nil
+	}
+	was, err := document.Unmarshal(state)
+	if err != nil {
+		return nil, errs.Wrap(err, "decode a state")
+	}
+	maps.Copy(changed, differences(was, own))
+	return document.Marshal(own)
 }
 
 // logged says whether writes of a kind go to the audit log.
@@ -241,10 +260,15 @@ func (s *Service) auditView(ctx context.Context, c *Call) (*auditView, error) {
 	return &auditView{filter: g.Filter, asks: asks, view: view}, err
 }
 
-// see takes out of an entry what the reader may not see.
+// see takes out of an entry what the reader may not see: of one in which a script has changed what their filter asks for,
+// all.
 func (v *auditView) see(e *audit.Entry) bool {
+	retold := slices.ContainsFunc(v.asks, func(path string) bool {
+		name, _, _ := strings.Cut(path, ".")
+		return slices.Contains(e.Changed, name)
+	})
 	for _, state := range []*bson.Raw{&e.Before, &e.After} {
-		if !v.admits(*state) {
+		if retold || !v.admits(*state) {
 			*state = nil
 		}
 	}

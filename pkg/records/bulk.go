@@ -101,10 +101,10 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 		if err != nil {
 			return BulkResult{}, err
 		}
-		w = s.answered(ctx, c, g, access.Post, "post.return", w)
+		w = s.answered(ctx, c, g, "post.return", w)
 		it.ID, it.Record, it.Warning = w.ID, w.Record, w.Warning
 	}
-	return s.bulkAnswered(ctx, c, g, access.Post, "post.bulkReturn", res), nil
+	return s.bulkAnswered(ctx, c, g, "post.bulkReturn", res), nil
 }
 
 // bulkItem is what a bulk create stores of one body; nil with an error, or where a hook has answered instead.
@@ -183,9 +183,9 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 	res.Items = slices.DeleteFunc(res.Items, func(it Item) bool { return it.gone })
 	res.Matched = len(res.Items)
 	if m == access.Delete {
-		return s.bulkAnswered(ctx, c, g, m, "delete.bulkReturn", s.eachAnswered(ctx, c, g, m, "delete.return", res)), nil
+		return s.bulkAnswered(ctx, c, g, "delete.bulkReturn", s.eachAnswered(ctx, c, g, "delete.return", res)), nil
 	}
-	return s.bulkAnswered(ctx, c, g, m, "put.bulkReturn", s.eachAnswered(ctx, c, g, m, "put.return", res)), nil
+	return s.bulkAnswered(ctx, c, g, "put.bulkReturn", s.eachAnswered(ctx, c, g, "put.return", res)), nil
 }
 
 // bulkFilter gives the records that a bulk write may touch: those that the caller may both write and read, since the

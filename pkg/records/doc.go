@@ -2,7 +2,8 @@
 // limit and rule applied. Each door (REST today) calls these methods and nothing below them, so no door can differ
 // from another.
 //
-// Start reading at Service, then at write.go: each verb is a short list of named steps. query.Resolver is the one place
+// Start reading at Service, then at create.go: each verb is a short list of named steps, and write.go is where those that
+// write meet. query.Resolver is the one place
 // where a path or constant that came from a caller is checked and cast; protect.go keeps hidden and readonly fields
 // as they are through every write.
 //

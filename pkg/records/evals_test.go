@@ -77,6 +77,9 @@ func TestFiltersOfScripts(t *testing.T) {
 	if got := fmt.Sprint(x.Grant.Hidden.Paths()); got != "[open pay]" {
 		t.Errorf("hidden: %s", got)
 	}
+	if want := "db.find is not there in filters, validators and expressions: they have env, crypto and console"; !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log does not say %q", want)
+	}
 }
 
 func TestFieldsByExpressions(t *testing.T) {

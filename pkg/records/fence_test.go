@@ -8,7 +8,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
@@ -96,6 +98,63 @@ func TestFencedScript(t *testing.T) {
 		all.Wait()
 		if n := titles(); n != was+20 {
 			t.Errorf("%d records of 20 inserts", n-was)
+		}
+	})
+}
+
+// TestFenceThatLoses has the write of a run's record come between each transaction's beginning and its fence, once: the
+// transactions run again, with a fence each time, and the script notices nothing.
+func TestFenceThatLoses(t *testing.T) {
+	t.Parallel()
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		w, _ := scripted(t, s, `return null`)
+		runs := s.Database(w.database()).Collection("runs")
+		record, err := document.Marshal(bson.D{{Key: "_id", Value: "run"}, {Key: "beat", Value: int64(0)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := record.Lookup("_id")
+		write := func(ctx context.Context, to store.Writer, op store.Op) error {
+			results, err := to.Write(ctx, []store.Op{op}, true)
+			if err == nil {
+				err = results[0].Err
+			}
+			return err
+		}
+		beat := store.Op{Kind: store.Update, ID: id, Update: mql.MustCompileUpdate(bson.D{{Key: "$inc", Value: bson.D{{Key: "beat", Value: int64(1)}}}})}
+		if err := write(t.Context(), runs, store.Op{Kind: store.Insert, Doc: record}); err != nil {
+			t.Fatal(err)
+		}
+		fences := 0
+		host := w.service.Host(w.project, records.Caller{Fence: func(ctx context.Context, tx store.Tx) error {
+			if _, err := tx.Collection("runs").Get(ctx, id); err != nil { // from here on it sees the record as it is now
+				return err
+			}
+			if fences++; fences%2 == 1 {
+				if err := write(ctx, runs, beat); err != nil {
+					return err
+				}
+			}
+			return write(ctx, tx.Collection("runs"), beat)
+		}}, "job.js")
+		defer host.Close()
+		items := bson.D{{Key: "collection", Value: "items"}}
+		if _, err := host.Call(t.Context(), "db.insert", bson.A{items, doc(t, `{"title": "a"}`)}); err != nil || fences != 2 {
+			t.Errorf("%d fences, %v", fences, err)
+		}
+		tx, err := host.Call(t.Context(), "db.begin", nil)
+		if err != nil || fences != 4 {
+			t.Fatalf("%d fences, %v", fences, err)
+		}
+		within := bson.D{{Key: "collection", Value: "items"}, {Key: "tx", Value: tx}}
+		if _, err := host.Call(t.Context(), "db.insert", bson.A{within, doc(t, `{"title": "b"}`)}); err != nil {
+			t.Error(err)
+		}
+		if again, err := host.Call(t.Context(), "db.commit", bson.A{tx}); err != nil || again != false {
+			t.Errorf("again %v, %v", again, err)
+		}
+		if n, err := w.collection("items").Count(t.Context(), nil, 0); err != nil || n != 2 {
+			t.Errorf("%d records (%v)", n, err)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -41,6 +42,25 @@ type world struct {
 	now     func() time.Time // a second later each time, unless a test has another one
 
 	ran *coverage
+	log *logBuffer
+}
+
+// logBuffer keeps what was logged.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // coverage notes which scripts ran, by stage.
@@ -80,10 +100,10 @@ func newWorldAt(t *testing.T, s store.Store, config string, now func() time.Time
 func makeWorld(t *testing.T, s store.Store, config string, files map[string]string, now func() time.Time) *world {
 	t.Helper()
 	namespace := fmt.Sprintf("records-%s-%d", run, namespaces.Add(1))
-	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config, files), now: now, ran: &coverage{}}
+	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config, files), now: now, ran: &coverage{}, log: &logBuffer{}}
 	patient(w.project)
 	w.logs = audit.New(audit.Options{Store: s, Now: w.now, SystemDatabase: w.database()})
-	w.service = records.New(s, w.now, w.logs, scripts(t, w.ran))
+	w.service = records.New(s, w.now, w.logs, scripts(t, w.ran, w.log))
 	t.Cleanup(func() {
 		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database()); err != nil {
 			t.Error(err)
@@ -121,7 +141,7 @@ func patient(p *project.Project) {
 }
 
 // scripts runs the scripts of tests.
-func scripts(t testing.TB, recorder hooks.Recorder) *hooks.Runner {
+func scripts(t testing.TB, recorder hooks.Recorder, log io.Writer) *hooks.Runner {
 	t.Helper()
 	engine := script.NewEngine(script.Options{})
 	t.Cleanup(func() {
@@ -129,16 +149,16 @@ func scripts(t testing.TB, recorder hooks.Recorder) *hooks.Runner {
 			t.Error(err)
 		}
 	})
-	r, err := hooks.New(hooks.Options{Engine: engine, Recorder: recorder, Log: testLog(t)})
+	r, err := hooks.New(hooks.Options{Engine: engine, Recorder: recorder, Log: testLog(t, log)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// testLog shows what scripts log and why they fail, of a test that fails.
-func testLog(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+// testLog keeps what scripts log and why they fail, and shows it of a test that fails.
+func testLog(t testing.TB, log io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), log), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // HookRan notes what ran: "stage" or "stage of another collection".

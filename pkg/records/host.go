@@ -11,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
@@ -24,7 +25,7 @@ func (s *Service) Host(p *project.Project, by Caller, file string) *Host {
 }
 
 // host is the Host of a hook of a call, which is part of a write; nil: of none.
-func (s *Service) host(c *Call, file string, w *writing) script.Host {
+func (s *Service) host(c *Call, file string, w *writing) *Host {
 	return &Host{s: s, project: c.Project, by: &caller{Caller: Caller{Principal: c.Principal, Request: c.Request}, now: s.now}, file: file, write: w}
 }
 
@@ -64,7 +65,7 @@ func (h *Host) Close() {
 			x.broken.Store(errLeftOpen)
 			continue
 		}
-		_ = x.finish(errLeftOpen) // nobody is left to be told
+		_ = x.drop(errLeftOpen) // nobody is left to be told
 	}
 }
 
@@ -85,7 +86,7 @@ func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
 		return h.begin(ctx)
 	case "commit", "rollback":
 		name, _ := at(args, 0).(string)
-		return nil, h.end(name, verb == "commit")
+		return h.end(ctx, name, verb == "commit")
 	}
 	target, _ := at(args, 0).(bson.D)
 	t, err := h.target(ctx, target)
@@ -165,12 +166,12 @@ type target struct {
 }
 
 func (h *Host) target(ctx context.Context, doc bson.D) (target, error) {
-	name, _ := field(doc, "collection")
-	asUser, _ := field(doc, "asUser")
+	name, _ := document.Member(doc, "collection")
+	asUser, _ := document.Member(doc, "asUser")
 	text, _ := name.(string)
 	c, ok := h.project.Collections[text]
 	if !ok {
-		return target{}, errs.ErrCollectionNotFound
+		return target{}, errs.New(errs.NotFound, errs.ErrCollectionNotFound.Code, "the project has no collection %q", text)
 	}
 	t := target{s: h.s, asUser: asUser == true, call: &Call{
 		Project: h.project, Collection: c, Principal: &access.Principal{Kind: access.KindService, Name: h.file},
@@ -194,7 +195,7 @@ func (t target) callers() bool { return t.asUser && t.call.Principal.Kind != acc
 // session gives the transaction that an operation belongs to, or nil: the one that the script names, or else that of the
 // write.
 func (h *Host) session(ctx context.Context, doc bson.D) (*session, error) {
-	tx, given := field(doc, "tx")
+	tx, given := document.Member(doc, "tx")
 	if given {
 		name, _ := tx.(string)
 		h.mu.Lock()
@@ -222,7 +223,7 @@ func (h *Host) begin(ctx context.Context) (any, error) {
 	}
 	name, err := h.keep(opened{session: x, joined: joined})
 	if err != nil && !joined {
-		_ = x.finish(err) // nothing is in it
+		_ = x.drop(err) // nothing is in it
 	}
 	return name, err
 }
@@ -248,59 +249,90 @@ func (h *Host) keep(x opened) (name any, err error) {
 // transaction opens a transaction of its own, and fences it.
 func (h *Host) transaction(ctx context.Context) (*session, error) {
 	x, err := h.s.begin(ctx, h.project.Namespace)
-	if err != nil || h.by.Fence == nil {
-		return x, err
+	if err != nil {
+		return nil, err
 	}
-	if err := h.by.Fence(ctx, x.tx); err != nil {
-		return nil, x.finish(err)
+	return h.fence(ctx, x)
+}
+
+// fence makes a transaction fail if the run that the script is part of has been given up.
+func (h *Host) fence(ctx context.Context, x *session) (*session, error) {
+	if h.by.Fence == nil {
+		return x, nil
 	}
-	return x, nil
+	for {
+		err := h.by.Fence(ctx, x.tx)
+		if err == nil {
+			return x, nil
+		}
+		if x, err = x.finish(err); x == nil {
+			return nil, err
+		}
+	}
 }
 
 // fenced carries out a write in a transaction of its own, and again when that has lost against another one.
 func (h *Host) fenced(ctx context.Context, do func(ctx context.Context) (any, error)) (any, error) {
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	for range conflictRetries {
-		x, err := h.transaction(ctx)
-		if err == nil {
-			var out any
-			x.use.Lock()
-			out, err = do(within(ctx, x))
-			x.use.Unlock()
-			if err = x.finish(err); err == nil {
-				return out, nil
-			}
+	x, err := h.transaction(ctx)
+	for err == nil {
+		x.use.Lock()
+		out, err := do(within(ctx, x))
+		x.use.Unlock()
+		again, err := x.finish(err)
+		if again == nil {
+			return out, err
 		}
-		if !errors.Is(err, errAgain) {
+		if x, err = h.fence(ctx, again); err != nil {
 			return nil, err
 		}
 	}
-	return nil, errBusyRecord
+	return nil, err
 }
 
-// end commits or rolls back. One that is part of another is committed with that; rolled back, that can't be committed.
-func (h *Host) end(name string, commit bool) error {
+// end commits or rolls back. again says that the transaction had lost against another writer: it is open anew, for the
+// script to do all of it again. One that is part of another is committed with that; rolled back, that can't be committed.
+func (h *Host) end(ctx context.Context, name string, commit bool) (again bool, err error) {
 	h.mu.Lock()
 	x, ok := h.open[name]
 	delete(h.open, name)
 	h.mu.Unlock()
 	switch {
 	case !ok && commit:
-		return errNoTx
+		return false, errNoTx
 	case !ok:
-		return nil
+		return false, nil
 	case x.joined && !commit:
 		x.broken.Store(errRolledBack)
-		return nil
+		return false, nil
 	case x.joined:
-		return nil
-	case commit:
-		return x.finish(nil)
+		return false, nil
 	}
-	if err := x.finish(errRolledBack); !errors.Is(err, errRolledBack) && !errors.Is(err, errAgain) {
-		return err
+	var next *session
+	if commit {
+		next, err = x.finish(nil)
+	} else if next, err = x.finish(errRolledBack); errors.Is(err, errRolledBack) {
+		err = nil
 	}
+	if next == nil {
+		return false, err
+	}
+	if next, err = h.fence(ctx, next); err != nil {
+		return false, err
+	}
+	return true, h.reopen(name, next)
+}
+
+// reopen gives a transaction the name that the one before it had.
+func (h *Host) reopen(name string, x *session) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		_ = x.drop(errLeftOpen) // nobody is left to be told
+		return errLeftOpen
+	}
+	h.open[name] = opened{session: x}
 	return nil
 }
 

@@ -76,6 +76,7 @@ func TestHostOfScripts(t *testing.T) {
 		"insert many":                         {"alice", `return await db.collection('items').insert([{title: 'x'}, {title: 'y'}])`, `[{"title":"x"},{"title":"y"}]`},
 		"insert many or none":                 {"alice", `try { await db.collection('items').insert([{title: 'x'}, {n: 1}]) } catch (e) { return [e.code, e.errors[0].path, await db.collection('items').count()] }`, `["validation_failed","items.1.title",0]`},
 		"insert is checked":                   {"alice", `await db.collection('items').insert({title: 'x', n: 'no'})`, `validation_failed: db.insert: n: must be a number, is a string`},
+		"all that is wrong is told":           {"alice", `await db.collection('items').insert({title: 5, n: 'no'})`, `validation_failed: db.insert: title: must be a string, is a number; n: must be a number, is a string`},
 		"update by id":                        {"alice", fill + `const r = await c.findOne({n: 1}); return await c.update(r.id, {title: 'u', on: null})`, `{"title":"u","n":1,"secret":"s1"}`},
 		"update with operators":               {"alice", fill + `const r = await c.findOne({n: 1}); const u = await c.update(r._id, {$inc: {n: 10}, $push: {tags: 'a'}, $unset: {secret: ''}}); return [u, u._rev]`, `[{"title":"t1","n":11,"on":true,"tags":["a"]},2]`},
 		"operators are checked":               {"alice", fill + `const r = await c.findOne({n: 1}); await c.update(r.id, {$set: {on: 'maybe'}})`, `validation_failed: db.update: on: must be a boolean, is a string`},
@@ -89,7 +90,7 @@ func TestHostOfScripts(t *testing.T) {
 			() => c.findOne(id), () => c.findOne(), () => c.find({n: id}), () => db.collection('items', {asUser: true}).delete(id)]) try { await f(); out.push('done') } catch (e) { out.push(e.code || e.name) } return [out.join(' '), await c.count(), await c.delete({})]`,
 			`["bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument",5,5]`,
 		},
-		"no such collection":        {"alice", `await db.collection('users').find()`, `collection_not_found: db.find: collection not found`},
+		"no such collection":        {"alice", `await db.collection('users').find()`, `collection_not_found: db.find: the project has no collection "users"`},
 		"no such option":            {"alice", `await db.collection('items').find({}, {skip: 1})`, `bad_argument: db.find: unknown option skip; there are sort, limit, offset and select`},
 		"no such field":             {"alice", `await db.collection('items').find({nope: 1})`, `unknown_field: db.find: unknown field: nope`},
 		"S60: as the user":          {"alice", fill + `const u = db.collection('items', {asUser: true}); return [await u.find({}, {sort: 'n'}), await u.count()]`, `[[{"title":"t0","n":0,"on":true},{"title":"t1","n":1,"on":true},{"title":"t2","n":2,"on":true},{"title":"t4","n":4,"on":true}],4]`},
@@ -100,9 +101,25 @@ func TestHostOfScripts(t *testing.T) {
 		"transaction":               {"alice", fill + `const r = await db.transaction(async (tx) => { await tx.collection('items').insert({title: 'in'}); return await tx.collection('items').count() }); return [r, await c.count()]`, `[6,6]`},
 		"transaction is alone":      {"alice", fill + `return await db.transaction(async (tx) => { await tx.collection('items').insert({title: 'in'}); return await c.count() })`, `5`},
 		"transaction rolls back":    {"alice", fill + `try { await db.transaction(async (tx) => { await tx.collection('items').delete({n: 1}); throw new Error('no') }) } catch (e) { return [e.message, await c.count()] }`, `["no",5]`},
-		"many at once":              {"alice", fill + `return (await Promise.all([1, 2, 3].map((n) => c.findOne({n})))).map(r => r.n)`, `[1,2,3]`},
-		"many at once in one":       {"alice", fill + `return await db.transaction(async (tx) => { const c = tx.collection('items'); await Promise.all([1, 2, 3].map((n) => c.insert({title: 'p' + n}))); return await c.count() })`, `8`},
-		"other modules":             {"alice", `return await cache.get('k')`, `not_available: cache.get: this is not available to scripts of this service`},
+		"transaction runs again": {
+			"alice", fill + `const r = await c.findOne({n: 1}); let tries = 0
+			await db.transaction(async (tx) => { const t = tx.collection('items'); const now = await t.findOne(r.id); if (!tries++) await c.update(r.id, {n: 50}); await t.update(r.id, {n: now.n + 1}) })
+			return [tries, (await c.findOne(r.id)).n]`, `[2,51]`,
+		},
+		"transaction runs again, whatever the script makes of it": {
+			"alice", fill + `const r = await c.findOne({n: 1}); let tries = 0, seen
+			await db.transaction(async (tx) => { const t = tx.collection('items'); await t.findOne(r.id); if (!tries++) await c.update(r.id, {n: 50})
+			try { await t.update(r.id, {$inc: {n: 1}}) } catch (e) { seen = e.code; if (tries === 1) throw new Error('mine') } })
+			return [seen, tries, (await c.findOne(r.id)).n]`, `["busy",2,51]`,
+		},
+		"transaction runs again, though the script goes on": {
+			"alice", fill + `const r = await c.findOne({n: 1}); let tries = 0
+			await db.transaction(async (tx) => { const t = tx.collection('items'); await t.findOne(r.id); if (!tries++) await c.update(r.id, {n: 50}); await t.update(r.id, {$inc: {n: 1}}).catch(() => {}) })
+			return [tries, (await c.findOne(r.id)).n]`, `[2,51]`,
+		},
+		"many at once":        {"alice", fill + `return (await Promise.all([1, 2, 3].map((n) => c.findOne({n})))).map(r => r.n)`, `[1,2,3]`},
+		"many at once in one": {"alice", fill + `return await db.transaction(async (tx) => { const c = tx.collection('items'); await Promise.all([1, 2, 3].map((n) => c.insert({title: 'p' + n}))); return await c.count() })`, `8`},
+		"other modules":       {"alice", `return await cache.get('k')`, `not_available: cache.get: this is not available to scripts of this service`},
 	}
 	teststore.Each(t, func(t *testing.T, s store.Store) {
 		for name, tt := range tests {

@@ -124,14 +124,14 @@ func (k *keeper) container(next any, hasNext bool, current any, path, shown stri
 func (k *keeper) object(next, current bson.D, path, shown string) bson.D {
 	out := make(bson.D, 0, len(next))
 	for _, e := range next {
-		cur, ok := field(current, e.Key)
+		cur, ok := document.Member(current, e.Key)
 		v := k.value(e.Value, true, cur, ok, join(path, e.Key), join(shown, e.Key))
 		if _, gone := v.(absent); !gone {
 			out = append(out, bson.E{Key: e.Key, Value: v})
 		}
 	}
 	for _, e := range current {
-		if _, ok := field(next, e.Key); ok {
+		if _, ok := document.Member(next, e.Key); ok {
 			continue
 		}
 		v := k.value(nil, false, e.Value, true, join(path, e.Key), join(shown, e.Key))
@@ -281,20 +281,10 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// field gives a member of an object.
-func field(d bson.D, name string) (any, bool) {
-	for i := range d {
-		if d[i].Key == name {
-			return d[i].Value, true
-		}
-	}
-	return nil, false
-}
-
 // spoken lists the protected paths at which a body says something else than the one before: what a hook has set.
 func (g guard) spoken(before, after bson.D, prefix string, out []string) []string {
 	for _, e := range after {
-		v, had := field(before, e.Key)
+		v, had := document.Member(before, e.Key)
 		path := join(prefix, e.Key)
 		switch {
 		case had && equalValues(v, e.Value):

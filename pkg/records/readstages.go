@@ -23,7 +23,8 @@ const (
 
 // handleList asks the stage in place of a list. done says that it has answered: with a list, or with {items: [...]}.
 func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p query.Params, q store.Query, sel query.Selection) (page *Page, done bool, err error) {
-	if !c.has(stageHandle) {
+	at := s.step(c, stageHandle)
+	if !c.has(at.stage) {
 		return nil, false, nil
 	}
 	var filter any
@@ -31,17 +32,17 @@ func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p que
 		filter = q.Filter.Raw()
 	}
 	members := hooks.Members{"id": nil, "filter": filter}
-	out, err := s.run(ctx, c, access.Get, stageHandle, members, nil)
-	if err != nil || !out.Changed["result"] {
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("result") {
 		return nil, false, err
 	}
 	page = &Page{Limit: q.Limit, Offset: q.Skip, Total: -1}
-	docs, err := s.envelope(ctx, c, stageHandle, members["result"], page)
+	docs, err := at.envelope(ctx, members["result"], page)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, d := range docs {
-		rec, err := s.made(ctx, c, access.Get, stageHandle, d, nil)
+		rec, err := at.made(ctx, d, nil)
 		if err != nil {
 			return nil, false, err
 		}
@@ -54,7 +55,7 @@ func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p que
 }
 
 // envelope takes the records out of what a hook gives for a list, and puts the rest of it into the page.
-func (s *Service) envelope(ctx context.Context, c *Call, stage string, v any, page *Page) ([]bson.D, error) {
+func (at step) envelope(ctx context.Context, v any, page *Page) ([]bson.D, error) {
 	list, ok := v.(bson.A)
 	if d, isObject := v.(bson.D); isObject {
 		page.Extra = nil
@@ -81,7 +82,7 @@ func (s *Service) envelope(ctx context.Context, c *Call, stage string, v any, pa
 		docs[i] = d
 	}
 	if !ok {
-		return nil, s.hooks.Bad(ctx, s.operation(c, access.Get), stage, "the hook gives a list of objects, or an object whose items is one")
+		return nil, at.bad(ctx, "the hook gives a list of objects, or an object whose items is one")
 	}
 	return docs, nil
 }
@@ -126,18 +127,19 @@ func wholeNumber(v any) (int64, bool) {
 
 // handleOne asks the stage in place of the read of one record. null is one that is not there.
 func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id string, sel query.Selection) (rec Record, done bool, err error) {
-	if !c.has(stageHandle) {
+	at := s.step(c, stageHandle)
+	if !c.has(at.stage) {
 		return Record{}, false, nil
 	}
 	members := hooks.Members{"id": id, "filter": nil}
-	out, err := s.run(ctx, c, access.Get, stageHandle, members, nil)
+	out, err := at.run(ctx, members, nil)
 	switch {
-	case err != nil || !out.Changed["result"]:
+	case err != nil || !out.Changed("result"):
 		return Record{}, false, err
 	case members["result"] == nil:
 		return Record{}, false, errs.ErrNotFound
 	}
-	made, err := s.made(ctx, c, access.Get, stageHandle, members["result"], nil)
+	made, err := at.made(ctx, members["result"], nil)
 	if err != nil {
 		return Record{}, false, err
 	}
@@ -151,7 +153,8 @@ func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id str
 
 // readHooks runs the stage behind the store on a page.
 func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
-	if !c.has(stageRead) || len(page.Items) == 0 {
+	at := s.step(c, stageRead)
+	if !c.has(at.stage) || len(page.Items) == 0 {
 		return nil
 	}
 	docs := make([]bson.Raw, len(page.Items))
@@ -159,17 +162,17 @@ func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
 		docs[i] = page.Items[i].raw
 	}
 	members := hooks.Members{"id": nil, "docs": docs}
-	out, err := s.run(ctx, c, access.Get, stageRead, members, nil)
-	if err != nil || !out.Changed["docs"] {
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("docs") {
 		return err
 	}
 	list, ok := members["docs"].(bson.A)
 	if !ok {
-		return s.hooks.Bad(ctx, s.operation(c, access.Get), stageRead, "docs must stay a list of objects")
+		return at.bad(ctx, "docs must stay a list of objects")
 	}
 	page.Items = make([]Record, len(list))
 	for i, item := range list {
-		if page.Items[i], err = s.made(ctx, c, access.Get, stageRead, item, docs); err != nil {
+		if page.Items[i], err = at.made(ctx, item, docs); err != nil {
 			return err
 		}
 	}
@@ -178,24 +181,25 @@ func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
 
 // readHook runs the stage behind the store on one record.
 func (s *Service) readHook(ctx context.Context, c *Call, rec *Record) error {
-	if !c.has(stageRead) {
+	at := s.step(c, stageRead)
+	if !c.has(at.stage) {
 		return nil
 	}
 	members := hooks.Members{"id": idOf(rec.raw).Hex(), "doc": rec.raw}
-	out, err := s.run(ctx, c, access.Get, stageRead, members, nil)
-	if err != nil || !out.Changed["doc"] {
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("doc") {
 		return err
 	}
 	rev := rec.rev
-	if *rec, err = s.made(ctx, c, access.Get, stageRead, members["doc"], []bson.Raw{rec.raw}); err == nil && rec.rev == 0 {
+	if *rec, err = at.made(ctx, members["doc"], []bson.Raw{rec.raw}); err == nil && rec.rev == 0 {
 		rec.rev = rev
 	}
 	return err
 }
 
 // made is a record as a hook made it, of stored ones or of nothing. It is not masked yet.
-func (s *Service) made(ctx context.Context, c *Call, m access.Method, stage string, v any, stored []bson.Raw) (Record, error) {
-	d, err := s.object(ctx, c, m, stage, v)
+func (at step) made(ctx context.Context, v any, stored []bson.Raw) (Record, error) {
+	d, err := at.object(ctx, v)
 	if err != nil {
 		return Record{}, err
 	}
@@ -203,13 +207,13 @@ func (s *Service) made(ctx context.Context, c *Call, m access.Method, stage stri
 	if err != nil {
 		return Record{}, err
 	}
-	s.tellUndeclared(ctx, c, m, stage, raw, stored)
+	at.tellUndeclared(ctx, raw, stored)
 	return Record{raw: raw, rev: revOf(raw), made: true}, nil
 }
 
 // remade is what a stage behind an operation made of an answer, without what is hidden.
-func (s *Service) remade(ctx context.Context, c *Call, m access.Method, stage string, v any, hidden *document.PathSet) (*Record, error) {
-	rec, err := s.made(ctx, c, m, stage, v, nil)
+func (at step) remade(ctx context.Context, v any, hidden *document.PathSet) (*Record, error) {
+	rec, err := at.made(ctx, v, nil)
 	if err == nil {
 		err = rec.hide(hidden)
 	}
@@ -225,7 +229,7 @@ func (r *Record) hide(hidden *document.PathSet) (err error) {
 
 // publicID takes the id out of an object that has an _id, too: they are one thing.
 func publicID(d bson.D) bson.D {
-	if _, ok := field(d, "_id"); !ok {
+	if _, ok := document.Member(d, "_id"); !ok {
 		return d
 	}
 	out := make(bson.D, 0, len(d))
@@ -248,14 +252,15 @@ func publicIDOf(doc bson.Raw) string {
 
 // tellUndeclared says in the log which fields of what a hook made don't go out because they are not declared. Those that
 // a record had in the store are left over from another config, and no doing of the hook.
-func (s *Service) tellUndeclared(ctx context.Context, c *Call, m access.Method, stage string, made bson.Raw, stored []bson.Raw) {
-	if c.Collection.Undeclared == nil {
+func (at step) tellUndeclared(ctx context.Context, made bson.Raw, stored []bson.Raw) {
+	undeclared := at.call.Collection.Undeclared
+	if undeclared == nil {
 		return
 	}
 	for it := document.NewIter(made); it.Next(); {
 		name := string(it.Key())
-		if c.Collection.Undeclared.Covers(name) && !slices.ContainsFunc(stored, func(doc bson.Raw) bool { _, had := document.Field(doc, name); return had }) {
-			s.hooks.Undeclared(ctx, s.operation(c, m), stage, name)
+		if undeclared.Covers(name) && !slices.ContainsFunc(stored, func(doc bson.Raw) bool { _, had := document.Field(doc, name); return had }) {
+			at.s.hooks.Undeclared(ctx, at.operation(), at.stage, name)
 		}
 	}
 }
@@ -263,7 +268,8 @@ func (s *Service) tellUndeclared(ctx context.Context, c *Call, m access.Method, 
 // returnList runs the stage before the answer on a page. What it gives is masked once more; a record that it has brought
 // in is without everything that is hidden on any.
 func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page *Page) error {
-	if !c.has(stageReturn) {
+	at := s.step(c, stageReturn)
+	if !c.has(at.stage) {
 		return nil
 	}
 	items, known := make(bson.A, len(page.Items)), make(map[string]*Record, len(page.Items))
@@ -278,17 +284,17 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 		result = append(result, bson.E{Key: "total", Value: page.Total})
 	}
 	members := hooks.Members{"id": nil, "result": append(result, page.Extra...)}
-	out, err := s.run(ctx, c, access.Get, stageReturn, members, nil)
-	if err != nil || !out.Changed["result"] {
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("result") {
 		return err
 	}
-	docs, err := s.envelope(ctx, c, stageReturn, members["result"], page)
+	docs, err := at.envelope(ctx, members["result"], page)
 	if err != nil {
 		return err
 	}
 	made := make([]Record, len(docs))
 	for i, d := range docs {
-		rec, err := s.made(ctx, c, access.Get, stageReturn, d, nil)
+		rec, err := at.made(ctx, d, nil)
 		if err != nil {
 			return err
 		}
@@ -308,15 +314,16 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 
 // returnOne runs the stage before the answer on one record.
 func (s *Service) returnOne(ctx context.Context, c *Call, id string, rec Record) (Record, error) {
-	if !c.has(stageReturn) {
+	at := s.step(c, stageReturn)
+	if !c.has(at.stage) {
 		return rec, nil
 	}
 	members := hooks.Members{"id": id, "result": rec.visible()}
-	out, err := s.run(ctx, c, access.Get, stageReturn, members, nil)
-	if err != nil || !out.Changed["result"] {
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("result") {
 		return rec, err
 	}
-	next, err := s.remade(ctx, c, access.Get, stageReturn, members["result"], rec.hidden)
+	next, err := at.remade(ctx, members["result"], rec.hidden)
 	if err != nil {
 		return rec, err
 	}

@@ -1,10 +1,12 @@
 package records
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
@@ -18,14 +20,21 @@ type session struct {
 	namespace string
 	tx        store.Tx
 	log       *audit.Log
-	end       chan error    // what the callback is to return
-	over      chan struct{} // closed when Transact has returned
-	err       error         // what it returned
+	held      *held
 
 	broken atomic.Pointer[errs.Error] // why it can't be committed any more; nil: it can
 
 	use    sync.Mutex // one operation at a time, and none once it ends
 	logged bool       // entries of the audit log are in it
+}
+
+// held is a call of store.Transact that goes on until a transaction of it has ended for good: one that has lost against
+// another writer is followed by the next, when the store finds that its turn has come.
+type held struct {
+	tries chan store.Tx
+	end   chan error    // what the callback is to return
+	over  chan struct{} // closed when Transact has returned
+	err   error         // what it returned
 }
 
 // errAgain says that a transaction lost against another one and has to be done again from its beginning.
@@ -34,54 +43,74 @@ var errAgain = errs.New(errs.Conflict, "transaction_conflict", "another writer c
 // begin opens a transaction over a project's collections. It lives as long as ctx, and must be finished.
 func (s *Service) begin(ctx context.Context, namespace string) (*session, error) {
 	name := project.DatabaseName(namespace)
-	x := &session{namespace: namespace, log: s.logs.Of(name), end: make(chan error), over: make(chan struct{})}
+	x := &session{namespace: namespace, log: s.logs.Of(name)}
 	if err := x.log.Prepare(ctx); err != nil { // no index can be made within
 		return nil, err
 	}
-	ready := make(chan struct{})
+	h := &held{tries: make(chan store.Tx), end: make(chan error), over: make(chan struct{})}
 	go func() {
-		defer close(x.over)
-		x.err = s.store.Database(name).Transact(ctx, func(ctx context.Context, tx store.Tx) error {
-			if x.tx != nil {
-				return errAgain
-			}
-			x.tx = tx
-			close(ready)
-			select {
-			case err := <-x.end:
-				return err
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
+		defer close(h.over)
+		h.err = s.store.Database(name).Transact(ctx, h.try)
 	}()
+	return x.next(h)
+}
+
+// try hands out a transaction, and waits for its end.
+func (h *held) try(ctx context.Context, tx store.Tx) error {
 	select {
-	case <-ready:
-		return x, nil
-	case <-x.over:
-		return nil, x.err
+	case h.tries <- tx:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-h.end:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// finish commits, or with an error rolls back, and gives what came of it: errAgain if it has to be done again.
-func (x *session) finish(err error) error {
+// next gives the next try of a transaction as a session like x, or what Transact has returned, which may be nil.
+func (x *session) next(h *held) (*session, error) {
+	select {
+	case tx := <-h.tries:
+		return &session{namespace: x.namespace, log: x.log, tx: tx, held: h}, nil
+	case <-h.over:
+		return nil, h.err
+	}
+}
+
+// finish commits, or with an error rolls back, and gives what came of it. With errAgain it lost against another writer,
+// and again is the transaction in which it has to be done again, or which has to be finished without.
+func (x *session) finish(err error) (again *session, _ error) {
 	x.use.Lock()
 	defer x.use.Unlock()
 	if why := x.broken.Load(); err == nil && why != nil {
 		err = why
 	}
 	select {
-	case x.end <- err:
-		<-x.over
-	case <-x.over: // its time is up
+	case x.held.end <- err:
+	case <-x.held.over: // its time is up
 	}
+	again, err = x.next(x.held)
 	switch {
-	case errors.Is(x.err, errAgain):
-		return errAgain
-	case x.err == nil && x.logged:
+	case again != nil:
+		return again, errAgain
+	case err == nil && x.logged:
 		x.log.Committed()
 	}
-	return x.err
+	return nil, err
+}
+
+// drop rolls back for good.
+func (x *session) drop(why error) error {
+	for {
+		again, err := x.finish(why)
+		if again == nil {
+			return err
+		}
+		x = again
+	}
 }
 
 type sessionKey struct{}
@@ -145,26 +174,40 @@ func (w *writing) context() context.Context {
 	return within(w.ctx, w.own)
 }
 
-// finish ends the transaction, if there is one. errAgain means that the write has to start over.
-func (w *writing) finish(err error) error {
+// hasChanged says that hooks have changed a record, which nobody else has: writing it would fail as often as it is tried.
+func (w *writing) hasChanged(was bson.Raw, collection string) bool {
+	if w.own == nil || was == nil {
+		return false
+	}
+	now, err := w.s.store.Database(project.DatabaseName(w.namespace)).Collection(collection).Get(w.ctx, was.Lookup("_id"))
+	return err == nil && bytes.Equal(now, was)
+}
+
+// finish ends the transaction, if there is one. With errAgain the write has to start over as again.
+func (w *writing) finish(err error) (again *writing, _ error) {
 	w.mu.Lock()
 	own := w.own
 	w.over = true
 	w.mu.Unlock()
 	if own == nil {
-		return err
+		return nil, err
 	}
-	return own.finish(err)
+	next, err := own.finish(err)
+	if next == nil {
+		return nil, err
+	}
+	return &writing{s: w.s, ctx: w.ctx, namespace: w.namespace, own: next}, err
 }
 
-// transacted runs fn, whose hooks may open a transaction, and again when that has lost against another one.
+// transacted runs fn, whose hooks may open a transaction, and again when that has lost against another one, for as long
+// as the store tries.
 func (s *Service) transacted(ctx context.Context, c *Call, fn func(w *writing) error) error {
-	for range conflictRetries {
-		w := s.newWriting(ctx, c)
-		err := fn(w)
-		if err = w.finish(err); !errors.Is(err, errAgain) || w.own == nil {
+	w := s.newWriting(ctx, c)
+	for {
+		again, err := w.finish(fn(w))
+		if again == nil {
 			return err
 		}
+		w = again
 	}
-	return errBusyRecord
 }

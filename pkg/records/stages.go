@@ -24,22 +24,51 @@ func (c *Call) has(stage string) bool {
 	return !c.bulk || c.Collection.Bulk.EachHooks || strings.Contains(stage, ".bulk")
 }
 
-// run runs the hooks of a stage, whose operation is one with method m. w is the write that they are part of; nil: none.
-func (s *Service) run(ctx context.Context, c *Call, m access.Method, stage string, members hooks.Members, w *writing) (hooks.Outcome, error) {
-	return s.hooks.Run(ctx, s.operation(c, m), stage, members, func(file string) script.Host { return s.host(c, file, w) })
+// step is a stage of a call, with the method of the operation that the stage is one of.
+type step struct {
+	s      *Service
+	call   *Call
+	method access.Method
+	stage  string
+}
+
+// step gives a stage of a call. Its name begins with its method.
+func (s *Service) step(c *Call, stage string) step {
+	method := access.Get
+	switch group, _, _ := strings.Cut(stage, "."); group {
+	case "post":
+		method = access.Post
+	case "put":
+		method = access.Put
+	case "delete":
+		method = access.Delete
+	}
+	return step{s: s, call: c, method: method, stage: stage}
+}
+
+func (at step) operation() *hooks.Operation { return at.s.operation(at.call, at.method) }
+
+// run runs the hooks. w is the write that they are part of; nil: none.
+func (at step) run(ctx context.Context, members hooks.Members, w *writing) (hooks.Outcome, error) {
+	return at.s.hooks.Run(ctx, at.operation(), at.stage, members, func(file string) script.RunHost { return at.s.host(at.call, file, w) })
+}
+
+// bad is the error of hooks that gave back what the stage can't use.
+func (at step) bad(ctx context.Context, message string) error {
+	return at.s.hooks.Bad(ctx, at.operation(), at.stage, message)
 }
 
 // object takes an object from what a hook gave back.
-func (s *Service) object(ctx context.Context, c *Call, m access.Method, stage string, v any) (bson.D, error) {
+func (at step) object(ctx context.Context, v any) (bson.D, error) {
 	d, ok := v.(bson.D)
 	if !ok {
-		return nil, s.hooks.Bad(ctx, s.operation(c, m), stage, "what the hook gives back must be an object")
+		return nil, at.bad(ctx, "what the hook gives back must be an object")
 	}
 	return d, nil
 }
 
 // bind runs the stage that sees the body. What scripts put into it is theirs, not the caller's: no guard looks at it.
-func (s *Service) bind(ctx context.Context, c *Call, m access.Method, stage string, body bson.D, previous bson.Raw) (next bson.D, changed bool, err error) {
+func (s *Service) bind(ctx context.Context, c *Call, stage string, body bson.D, previous bson.Raw) (next bson.D, changed bool, err error) {
 	if !c.has(stage) {
 		return body, false, nil
 	}
@@ -47,11 +76,12 @@ func (s *Service) bind(ctx context.Context, c *Call, m access.Method, stage stri
 	if previous != nil {
 		members["id"], members["previous"] = idOf(previous).Hex(), previous
 	}
-	out, err := s.run(ctx, c, m, stage, members, nil)
-	if err != nil || !out.Changed["data"] {
+	at := s.step(c, stage)
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("data") {
 		return body, false, err
 	}
-	next, err = s.object(ctx, c, m, stage, members["data"])
+	next, err = at.object(ctx, members["data"])
 	return next, true, err
 }
 
@@ -80,7 +110,7 @@ func (s *Service) judge(ctx context.Context, c *Call, m access.Method, doc bson.
 }
 
 // validate runs the stage that looks for more problems, once nothing else has found any.
-func (s *Service) validate(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, doc, previous bson.Raw) error {
+func (s *Service) validate(ctx context.Context, c *Call, g access.Grant, stage string, doc, previous bson.Raw) error {
 	if !c.has(stage) {
 		return nil
 	}
@@ -88,7 +118,7 @@ func (s *Service) validate(ctx context.Context, c *Call, g access.Grant, m acces
 	if previous != nil {
 		members["id"], members["previous"] = idOf(doc).Hex(), previous
 	}
-	out, err := s.run(ctx, c, m, stage, members, nil)
+	out, err := s.step(c, stage).run(ctx, members, nil)
 	if err != nil || len(out.Problems) == 0 {
 		return err
 	}
@@ -122,8 +152,8 @@ func methodOf(kind store.OpKind) access.Method {
 
 // lastLook runs the hooks of a single write within it, and gives the change as they leave it.
 func (s *Service) lastLook(c *Call, g access.Grant, ch change, w *writing) (change, error) {
-	stage, m := stagesOf(ch.Kind).one, methodOf(ch.Kind)
-	if !c.has(stage) {
+	at := s.step(c, stagesOf(ch.Kind).one)
+	if !c.has(at.stage) {
 		return ch, nil
 	}
 	doc := ch.Doc
@@ -137,12 +167,11 @@ func (s *Service) lastLook(c *Call, g access.Grant, ch change, w *writing) (chan
 	if ch.Kind == store.Replace {
 		members["previous"] = ch.before
 	}
-	ctx := w.context()
-	out, err := s.run(ctx, c, m, stage, members, w)
-	if err != nil || !out.Changed["doc"] {
+	out, err := at.run(w.context(), members, w)
+	if err != nil || !out.Changed("doc") {
 		return ch, err
 	}
-	ch.Doc, err = s.again(w.context(), c, g, m, stage, ch.Doc, members["doc"])
+	ch.Doc, err = at.again(w.context(), g, ch.Doc, members["doc"])
 	return ch, err
 }
 
@@ -152,8 +181,8 @@ func (s *Service) lastLookAtAll(ctx context.Context, c *Call, g access.Grant, ch
 		return nil
 	}
 	kind := changes[0].Kind
-	stage, m := stagesOf(kind).bulk, methodOf(kind)
-	if !c.has(stage) {
+	at := s.step(c, stagesOf(kind).bulk)
+	if !c.has(at.stage) {
 		return nil
 	}
 	docs, previous := make([]bson.Raw, len(changes)), make([]bson.Raw, len(changes))
@@ -167,19 +196,19 @@ func (s *Service) lastLookAtAll(ctx context.Context, c *Call, g access.Grant, ch
 	if kind == store.Replace {
 		members["previous"] = previous
 	}
-	out, err := s.run(ctx, c, m, stage, members, w)
-	if err != nil || !out.Changed["docs"] {
+	out, err := at.run(ctx, members, w)
+	if err != nil || !out.Changed("docs") {
 		return err
 	}
 	list, ok := members["docs"].(bson.A)
 	if !ok || len(list) != len(changes) {
-		return s.hooks.Bad(ctx, s.operation(c, m), stage, "docs must stay a list of as many records")
+		return at.bad(ctx, "docs must stay a list of as many records")
 	}
 	if w != nil {
 		ctx = w.context()
 	}
 	for i := range changes {
-		if changes[i].Doc, err = s.again(ctx, c, g, m, stage, docs[i], list[i]); err != nil {
+		if changes[i].Doc, err = at.again(ctx, g, docs[i], list[i]); err != nil {
 			return err
 		}
 	}
@@ -188,11 +217,12 @@ func (s *Service) lastLookAtAll(ctx context.Context, c *Call, g access.Grant, ch
 
 // again checks a record that a hook has changed as if it were new: types, rules, and the filter of the caller's right.
 // What the service sets stays as it is, and so does every field that the hook did not change.
-func (s *Service) again(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, was bson.Raw, v any) (bson.Raw, error) {
-	d, err := s.object(ctx, c, m, stage, v)
+func (at step) again(ctx context.Context, g access.Grant, was bson.Raw, v any) (bson.Raw, error) {
+	d, err := at.object(ctx, v)
 	if err != nil {
 		return nil, err
 	}
+	s, c := at.s, at.call
 	before, err := document.Unmarshal(was)
 	if err != nil {
 		return nil, errs.Wrap(err, "decode a record")
@@ -205,10 +235,18 @@ func (s *Service) again(ctx context.Context, c *Call, g access.Grant, m access.M
 	}
 	check := &fieldtype.Check{Now: s.now()}
 	next := c.Collection.Tree.Check(d, check)
-	if err := s.judge(ctx, c, m, next, check); err != nil {
+	if err := s.judge(ctx, c, at.method, next, check); err != nil {
 		return nil, err
 	}
-	if problems := relevant(access.Grant{}, check.Problems, touched); len(problems) > 0 {
+	problems, err := at.blame(ctx, relevant(access.Grant{}, check.Problems, touched), own, d, func() []errs.FieldError {
+		alone := &fieldtype.Check{Now: s.now()}
+		c.Collection.Tree.Check(own, alone)
+		return alone.Problems
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
 		g.Hidden = neverNamed(g)
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
@@ -219,12 +257,12 @@ func (s *Service) again(ctx context.Context, c *Call, g access.Grant, m access.M
 func differences(a, b bson.D) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range b {
-		if v, ok := field(a, e.Key); !ok || !equalValues(v, e.Value) {
+		if v, ok := document.Member(a, e.Key); !ok || !equalValues(v, e.Value) {
 			out[e.Key] = true
 		}
 	}
 	for _, e := range a {
-		if _, ok := field(b, e.Key); !ok {
+		if _, ok := document.Member(b, e.Key); !ok {
 			out[e.Key] = true
 		}
 	}
@@ -233,19 +271,19 @@ func differences(a, b bson.D) map[string]bool {
 
 // handle asks the stage in place of an insert. done says that it has answered.
 func (s *Service) handle(ctx context.Context, c *Call, g access.Grant, raw bson.Raw) (w Written, done bool, err error) {
-	const stage = "post.handle"
-	if !c.has(stage) {
+	at := s.step(c, "post.handle")
+	if !c.has(at.stage) {
 		return Written{}, false, nil
 	}
 	members := hooks.Members{"doc": raw}
-	out, err := s.run(ctx, c, access.Post, stage, members, nil)
-	if err != nil || !out.Changed["result"] {
+	out, err := at.run(ctx, members, nil)
+	if err != nil || !out.Changed("result") {
 		return Written{}, false, err
 	}
 	if read, ok := s.readGrant(ctx, c); ok {
 		g = read
 	}
-	rec, err := s.remade(ctx, c, access.Post, stage, members["result"], neverNamed(g))
+	rec, err := at.remade(ctx, members["result"], neverNamed(g))
 	if err != nil {
 		return Written{}, false, err
 	}
@@ -254,7 +292,7 @@ func (s *Service) handle(ctx context.Context, c *Call, g access.Grant, raw bson.
 
 // answered runs a stage behind a write on what the caller is to get, which is masked again behind it. The write stands,
 // whatever the stage does: where it fails, the caller is told, and gets nothing that it might have taken out.
-func (s *Service) answered(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, w Written) Written {
+func (s *Service) answered(ctx context.Context, c *Call, g access.Grant, stage string, w Written) Written {
 	if !c.has(stage) {
 		return w
 	}
@@ -265,12 +303,13 @@ func (s *Service) answered(ctx context.Context, c *Call, g access.Grant, m acces
 	if w.Record != nil {
 		members["result"], hidden, rev = w.Record.visible(), w.Record.hidden, w.Record.rev
 	}
-	out, err := s.run(ctx, c, m, stage, members, nil)
-	if err == nil && !out.Changed["result"] {
+	at := s.step(c, stage)
+	out, err := at.run(ctx, members, nil)
+	if err == nil && !out.Changed("result") {
 		return w
 	}
 	if err == nil {
-		w.Record, err = s.remade(ctx, c, m, stage, members["result"], hidden)
+		w.Record, err = at.remade(ctx, members["result"], hidden)
 	}
 	if err != nil {
 		return Written{ID: w.ID, Warning: warning(err)}
@@ -280,13 +319,13 @@ func (s *Service) answered(ctx context.Context, c *Call, g access.Grant, m acces
 }
 
 // eachAnswered runs the stage behind a single write for each record of a bulk write, whose answer has ids only.
-func (s *Service) eachAnswered(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, res BulkResult) BulkResult {
+func (s *Service) eachAnswered(ctx context.Context, c *Call, g access.Grant, stage string, res BulkResult) BulkResult {
 	if !c.has(stage) {
 		return res
 	}
 	for i := range res.Items {
 		if it := &res.Items[i]; it.Err == nil {
-			w := s.answered(ctx, c, g, m, stage, Written{ID: it.ID})
+			w := s.answered(ctx, c, g, stage, Written{ID: it.ID})
 			it.Record, it.Warning = w.Record, w.Warning
 		}
 	}
@@ -295,7 +334,7 @@ func (s *Service) eachAnswered(ctx context.Context, c *Call, g access.Grant, m a
 
 // bulkAnswered runs the stage behind a bulk write on its answer. Scripts can change what goes out of each item, and add
 // members to the whole; what became of each item is not theirs to say.
-func (s *Service) bulkAnswered(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, res BulkResult) BulkResult {
+func (s *Service) bulkAnswered(ctx context.Context, c *Call, g access.Grant, stage string, res BulkResult) BulkResult {
 	if !c.has(stage) {
 		return res
 	}
@@ -310,12 +349,13 @@ func (s *Service) bulkAnswered(ctx context.Context, c *Call, g access.Grant, m a
 		items[i] = item
 	}
 	members := hooks.Members{"result": bson.D{{Key: "items", Value: items}}}
-	out, err := s.run(ctx, c, m, stage, members, nil)
-	if err == nil && !out.Changed["result"] {
+	at := s.step(c, stage)
+	out, err := at.run(ctx, members, nil)
+	if err == nil && !out.Changed("result") {
 		return res
 	}
 	if err == nil {
-		err = s.takeBulk(ctx, c, g, m, stage, members["result"], &res)
+		err = at.takeBulk(ctx, g, members["result"], &res)
 	}
 	if err != nil {
 		res.Warning = warning(err)
@@ -327,19 +367,19 @@ func (s *Service) bulkAnswered(ctx context.Context, c *Call, g access.Grant, m a
 }
 
 // takeBulk takes what a stage behind a bulk write made of its answer.
-func (s *Service) takeBulk(ctx context.Context, c *Call, g access.Grant, m access.Method, stage string, v any, res *BulkResult) error {
-	d, err := s.object(ctx, c, m, stage, v)
+func (at step) takeBulk(ctx context.Context, g access.Grant, v any, res *BulkResult) error {
+	d, err := at.object(ctx, v)
 	if err != nil {
 		return err
 	}
-	list, _ := field(d, "items")
+	list, _ := document.Member(d, "items")
 	items, ok := list.(bson.A)
 	if !ok || len(items) != len(res.Items) {
-		return s.hooks.Bad(ctx, s.operation(c, m), stage, "items must stay a list of as many")
+		return at.bad(ctx, "items must stay a list of as many")
 	}
 	for i, item := range items {
 		of, isObject := item.(bson.D)
-		own, there := field(of, "item")
+		own, there := document.Member(of, "item")
 		if !isObject || !there || res.Items[i].Err != nil {
 			res.Items[i].Record = nil
 			continue
@@ -348,7 +388,7 @@ func (s *Service) takeBulk(ctx context.Context, c *Call, g access.Grant, m acces
 		if was := res.Items[i].Record; was != nil {
 			hidden, rev = was.hidden, was.rev
 		}
-		if res.Items[i].Record, err = s.remade(ctx, c, m, stage, own, hidden); err != nil {
+		if res.Items[i].Record, err = at.remade(ctx, own, hidden); err != nil {
 			return err
 		}
 		res.Items[i].Record.rev = rev

@@ -28,7 +28,7 @@ func stamp(id bson.ObjectID, own bson.D, by string, now time.Time) bson.D {
 func restamp(system, own bson.D, rev int64, by string, now time.Time) bson.D {
 	next := make(bson.D, 0, len(system))
 	for _, name := range []string{"_id", "createdAt", "updatedAt", "createdBy", "updatedBy", "_rev"} {
-		v, ok := field(system, name)
+		v, ok := document.Member(system, name)
 		switch name {
 		case "updatedAt":
 			v, ok = now, true
@@ -76,7 +76,7 @@ func withoutSystemFields(g access.Grant, body, system bson.D) (bson.D, []errs.Fi
 		if name == "id" {
 			name = "_id"
 		}
-		stored, _ := field(system, name)
+		stored, _ := document.Member(system, name)
 		switch {
 		case g.Hidden.Covers(name):
 			problems = append(problems, unknownProblem(e.Key))

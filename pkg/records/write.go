@@ -3,7 +3,6 @@ package records
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -23,72 +21,6 @@ type Written struct {
 	ID      string
 	Record  *Record // as the caller may read it; nil when they may not
 	Warning string  // what went wrong behind the write, which stands; "" for nothing
-}
-
-// Create stores a new record and gives it an id.
-func (s *Service) Create(ctx context.Context, c *Call, body bson.D) (Written, error) {
-	raw, handled, g, err := s.create(ctx, c, body)
-	switch {
-	case err != nil:
-		return Written{}, err
-	case raw == nil:
-		return s.answered(ctx, c, g, access.Post, "post.return", handled), nil
-	}
-	w, err := s.written(ctx, c, raw)
-	if err != nil {
-		return Written{}, err
-	}
-	return s.answered(ctx, c, g, access.Post, "post.return", w), nil
-}
-
-// create stores a new record, and gives it as it is stored. raw is nil where a hook has done something else instead.
-func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Raw, handled Written, g access.Grant, err error) {
-	if g, err = s.grant(ctx, c, access.Post); err != nil {
-		return nil, Written{}, g, err
-	}
-	if raw, err = s.newRecord(ctx, c, g, body); err != nil {
-		return nil, Written{}, g, err
-	}
-	if handled, done, err := s.handle(ctx, c, g, raw); done || err != nil {
-		return nil, handled, g, err
-	}
-	ch, err := s.write(ctx, c, g, change{Op: store.Op{Kind: store.Insert, Doc: raw}})
-	return ch.Doc, Written{}, g, err
-}
-
-// newRecord is what a create stores, checked in full.
-func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, error) {
-	now := s.now()
-	g.Hidden = g.Declared // what is not declared is found by the check
-	id := bson.NewObjectIDFromTimestamp(now)
-	g, err := s.grantOnNew(ctx, c, g, body, func() bson.D {
-		return stamp(id, c.Collection.Tree.Check(body, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
-	})
-	if err != nil {
-		return nil, err
-	}
-	bound, changed, err := s.bind(ctx, c, access.Post, "post.bind", body, nil)
-	if err != nil {
-		return nil, err
-	}
-	check := &fieldtype.Check{Now: now, Create: true}
-	doc := c.Collection.Tree.Check(bound, check)
-	if changed { // the caller's body is that of another record now
-		if g, err = s.grantOnNew(ctx, c, g, body, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.judge(ctx, c, access.Post, doc, check); err != nil {
-		return nil, err
-	}
-	if len(check.Problems) > 0 {
-		return nil, errs.Validation(withoutHidden(g, check.Problems))
-	}
-	raw, err := admitted(g, stamp(id, c.Collection.HiddenByEval.Behind(doc), c.Principal.ID, now))
-	if err != nil {
-		return nil, err
-	}
-	return raw, s.validate(ctx, c, g, access.Post, "post.validate", raw, nil)
 }
 
 // admitted encodes a record to be written and holds it against the write right's own filter.
@@ -120,287 +52,13 @@ func withoutHidden(g access.Grant, problems []errs.FieldError) []errs.FieldError
 	return out
 }
 
-// UpdateMode says what the body of an update means.
-type UpdateMode uint8
-
-// The modes of an update.
-const (
-	Merge     UpdateMode = iota // RFC 7396: given fields are set, null unsets, absent ones stay
-	Overwrite                   // the body is the whole new record
-	JSONPatch                   // RFC 6902: the body is a list of operations
-	operators                   // of scripts: the body is an update with operators, such as {$inc: {n: 1}}
-)
-
-// Change is an update as a door reads it.
-type Change struct {
-	Mode  UpdateMode
-	Body  bson.D  // Merge and Overwrite
-	Patch []byte  // JSONPatch
-	IfRev []int64 // revisions, of which the record must have one; none: any
-}
-
-// Update changes one record.
-func (s *Service) Update(ctx context.Context, c *Call, id string, ch Change) (Written, error) {
-	raw, g, err := s.update(ctx, c, id, ch)
-	if err != nil {
-		return Written{}, err
-	}
-	w, err := s.written(ctx, c, raw)
-	if err != nil {
-		return Written{}, err
-	}
-	return s.answered(ctx, c, g, access.Put, "put.return", w), nil
-}
-
-// update reads, changes and writes a record, and starts over when another writer came between. It gives the record as it
-// is stored.
-func (s *Service) update(ctx context.Context, c *Call, id string, ch Change) (bson.Raw, access.Grant, error) {
-	g, err := s.grant(ctx, c, access.Put)
-	if err != nil {
-		return nil, g, err
-	}
-	oid, err := document.ParseID(id)
-	if err != nil {
-		return nil, g, err
-	}
-	if ch.Mode == JSONPatch { // its operations test and copy what is there, so it takes the right to read that
-		read, err := s.grant(ctx, c, access.Get)
-		if err != nil {
-			return nil, g, err
-		}
-		g.Filter = mql.And(g.Filter, read.Filter)
-		g.Hidden, g.Declared = g.Hidden.Union(read.Hidden), g.Declared.Union(read.Declared)
-	}
-	for range conflictRetries {
-		current, err := s.readable(ctx, c, g, oid)
-		if err != nil {
-			return nil, g, err
-		}
-		next, err := s.changed(ctx, c, g, current, ch)
-		if err != nil {
-			return nil, g, err
-		}
-		done, err := s.write(ctx, c, g, change{Op: store.Op{Kind: store.Replace, Doc: next, If: unchanged(current)}, before: current})
-		if !errors.Is(err, store.ErrStale) {
-			return done.Doc, g, err
-		}
-	}
-	return nil, g, errBusyRecord
-}
+var errStale = errs.New(errs.Precondition, "stale",
+	"the record has changed since you read it: read it again and repeat the change on its new revision")
 
 var errBusyRecord = &errs.Error{
 	Kind: errs.Unavailable, Code: "busy_record",
 	Message: "the record is being changed too often at once: try again", RetryAfter: time.Second,
 }
-
-// changed is the record after ch, checked in full.
-func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson.Raw, ch Change) (bson.Raw, error) {
-	if !fits(raw, ch.IfRev) {
-		return nil, errStale
-	}
-	current, err := document.Unmarshal(raw)
-	if err != nil {
-		return nil, errs.Wrap(err, "decode stored record")
-	}
-	system, own := fieldtype.SplitSystem(current)
-	if !c.Collection.Undeclared.Finds(own) { // most often: the rules that keep what is not seen need not apply to it
-		g.Hidden = g.Declared
-	}
-	if g, err = s.grantOn(ctx, c, access.Put, g, raw); err != nil {
-		return nil, err
-	}
-	next, touched, guarded, err := s.applied(ctx, c, g, raw, own, system, ch)
-	if err != nil {
-		return nil, err
-	}
-	now := s.now()
-	check := &fieldtype.Check{Now: now}
-	next = c.Collection.Tree.Check(next, check)
-	if err := s.judge(ctx, c, access.Put, next, check); err != nil {
-		return nil, err
-	}
-	if touched != nil {
-		next = untouched(next, own, touched)
-	}
-	next, problems := newGuard(guarded).keep(next, own)
-	problems = append(problems, relevant(guarded, check.Problems, touched)...)
-	if len(problems) > 0 {
-		return nil, errs.Validation(withoutHidden(g, problems))
-	}
-	done, err := admitted(g, restamp(system, c.Collection.HiddenByEval.Behind(next), revOf(raw)+1, c.Principal.ID, now))
-	if err != nil {
-		return nil, err
-	}
-	return done, s.validate(ctx, c, g, access.Put, "put.validate", done, raw)
-}
-
-// applied carries out the change on the record's own fields. touched names the top-level fields that it speaks of;
-// nil means all. guarded is g without what a hook has set.
-func (s *Service) applied(
-	ctx context.Context, c *Call, g access.Grant, raw bson.Raw, own, system bson.D, ch Change,
-) (next bson.D, touched map[string]bool, guarded access.Grant, err error) {
-	body := ch.Body
-	switch ch.Mode {
-	case JSONPatch:
-		body, touched, err = patched(g, own, system, ch.Patch)
-	case operators:
-		body, touched, err = operated(raw, own, system, ch.Body)
-	case Merge, Overwrite:
-	}
-	if err != nil {
-		return nil, nil, g, err
-	}
-	body, problems, err := withoutSystemFields(g, body, system)
-	if err != nil {
-		return nil, nil, g, err
-	}
-	problems = append(problems, document.CheckNames(body)...)
-	problems = append(problems, newGuard(g).named(body, false)...)
-	if len(problems) > 0 {
-		return nil, nil, g, errs.Validation(problems)
-	}
-	bound, changed, err := s.bind(ctx, c, access.Put, "put.bind", body, raw)
-	if err != nil {
-		return nil, nil, g, err
-	}
-	if changed {
-		_, bound = fieldtype.SplitSystem(bound)
-		if problems := document.CheckNames(bound); len(problems) > 0 {
-			return nil, nil, g, errs.Validation(problems)
-		}
-		spoken := newGuard(g).spoken(body, bound, "", nil)
-		if len(spoken) > 0 { // the hook may write that, the caller may not
-			if problems := s.refused(c, g, own, body, touched, ch.Mode); len(problems) > 0 {
-				return nil, nil, g, errs.Validation(problems)
-			}
-		}
-		g = without(g, spoken)
-		if touched != nil {
-			maps.Copy(touched, differences(body, bound))
-		}
-		body = bound
-	}
-	next, touched = merged(own, body, touched, ch.Mode)
-	return next, touched, g, nil
-}
-
-// merged is what a body makes of the record's own fields.
-func merged(own, body bson.D, touched map[string]bool, mode UpdateMode) (bson.D, map[string]bool) {
-	if mode != Merge {
-		return body, touched
-	}
-	touched = make(map[string]bool, len(body))
-	for _, e := range body {
-		touched[e.Key] = true
-	}
-	return document.MergePatch(own, body), touched
-}
-
-// refused reports what a caller's body would change that they may not write, before a hook has its say.
-func (s *Service) refused(c *Call, g access.Grant, own, body bson.D, touched map[string]bool, mode UpdateMode) []errs.FieldError {
-	if len(newGuard(g).named(body, true)) == 0 {
-		return nil
-	}
-	next, touched := merged(own, body, touched, mode)
-	next = c.Collection.Tree.Check(next, &fieldtype.Check{Now: s.now()})
-	if touched != nil {
-		next = untouched(next, own, touched)
-	}
-	_, problems := newGuard(g).keep(next, own)
-	return problems
-}
-
-// operated applies an update with operators. touched names the top-level fields that come out different.
-func operated(raw bson.Raw, own, system, body bson.D) (next bson.D, touched map[string]bool, err error) {
-	update, err := mql.CompileUpdate(body, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	changed, err := update.Apply(raw, mql.Applying{})
-	if err != nil {
-		return nil, nil, err
-	}
-	if next, err = document.Unmarshal(changed); err != nil {
-		return nil, nil, err
-	}
-	kept, next := fieldtype.SplitSystem(next)
-	var problems []errs.FieldError
-	for name := range differences(system, kept) {
-		problems = append(problems, systemProblem(name))
-	}
-	if len(problems) > 0 {
-		return nil, nil, errs.Validation(problems)
-	}
-	return next, differences(own, next), nil
-}
-
-// untouched is next with every field that the change does not speak of as it was, even one that the config no longer
-// declares or admits: nobody asked for it to go.
-func untouched(next, own bson.D, touched map[string]bool) bson.D {
-	out := make(bson.D, 0, len(own)+len(next))
-	for _, e := range own {
-		if !touched[e.Key] {
-			out = append(out, e)
-		} else if v, ok := field(next, e.Key); ok {
-			out = append(out, bson.E{Key: e.Key, Value: v})
-		}
-	}
-	for _, e := range next {
-		if _, ok := field(own, e.Key); !ok && touched[e.Key] {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// patched applies RFC 6902 operations to the record as the caller sees it, so that no test or copy can read what is
-// hidden. touched names the top-level fields that come out different.
-func patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, touched map[string]bool, err error) {
-	view, err := document.NewView(nil, nil, g.Hidden)
-	if err != nil {
-		return nil, nil, err
-	}
-	raw, err := document.Marshal(whole(system, own))
-	if err != nil {
-		return nil, nil, err
-	}
-	visible, err := document.ParseJSON(document.AppendJSON(nil, raw, view))
-	if err != nil {
-		return nil, nil, errs.Wrap(err, "read own JSON")
-	}
-	next, err = document.JSONPatch(visible, patch)
-	if err != nil {
-		return nil, nil, err
-	}
-	touched = map[string]bool{}
-	for _, e := range next {
-		before, ok := field(visible, e.Key)
-		touched[e.Key] = !ok || !equalValues(before, e.Value)
-	}
-	for _, e := range visible {
-		if _, ok := field(next, e.Key); !ok {
-			touched[e.Key] = true
-		}
-	}
-	return next, touched, nil
-}
-
-// relevant leaves out the problems that are not the caller's to mend: in fields that they did not touch, that are
-// hidden from them, or that they may not write.
-func relevant(g access.Grant, problems []errs.FieldError, touched map[string]bool) []errs.FieldError {
-	out := make([]errs.FieldError, 0, len(problems))
-	for _, p := range problems {
-		top, _, _ := strings.Cut(p.Path, ".")
-		if g.Hidden.Covers(p.Path) || g.Readonly.Covers(p.Path) || touched != nil && !touched[top] {
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-var errStale = errs.New(errs.Precondition, "stale",
-	"the record has changed since you read it: read it again and repeat the change on its new revision")
 
 // unchanged is the condition that a stored record still has the revision that was read. One that was stored by other
 // hands may have none.
@@ -416,41 +74,6 @@ func fits(raw bson.Raw, revs []int64) bool {
 	return len(revs) == 0 || slices.Contains(revs, revOf(raw))
 }
 
-// Delete removes one record. ifRev are revisions, of which it must have one; none: any. The Record of the outcome is nil,
-// unless a hook gives an answer of its own.
-func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64) (Written, error) {
-	g, err := s.remove(ctx, c, id, ifRev)
-	if err != nil {
-		return Written{}, err
-	}
-	return s.answered(ctx, c, g, access.Delete, "delete.return", Written{ID: strings.ToLower(id)}), nil
-}
-
-func (s *Service) remove(ctx context.Context, c *Call, id string, ifRev []int64) (access.Grant, error) {
-	g, err := s.grant(ctx, c, access.Delete)
-	if err != nil {
-		return g, err
-	}
-	oid, err := document.ParseID(id)
-	if err != nil {
-		return g, err
-	}
-	for range conflictRetries {
-		current, err := s.readable(ctx, c, g, oid)
-		if err != nil {
-			return g, err
-		}
-		if !fits(current, ifRev) {
-			return g, errStale
-		}
-		_, err = s.write(ctx, c, g, change{Op: store.Op{Kind: store.Delete, ID: idValue(oid), If: unchanged(current)}, before: current})
-		if !errors.Is(err, store.ErrStale) {
-			return g, err
-		}
-	}
-	return g, errBusyRecord
-}
-
 // write carries out one change, as its hooks leave it, and gives what was written.
 func (s *Service) write(ctx context.Context, c *Call, g access.Grant, ch change) (done change, err error) {
 	if !c.has(stagesOf(ch.Kind).one) {
@@ -461,7 +84,11 @@ func (s *Service) write(ctx context.Context, c *Call, g access.Grant, ch change)
 		if done, err = s.lastLook(c, g, ch, w); err != nil {
 			return err
 		}
-		return s.writeNow(w.context(), c, g, done)
+		err = s.writeNow(w.context(), c, g, done)
+		if (errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound)) && w.hasChanged(ch.before, c.Collection.Name) {
+			return s.step(c, stagesOf(ch.Kind).one).bad(ctx, "a hook within a write can't change or delete that same record by db: change ctx.doc")
+		}
+		return err
 	})
 	return done, err
 }

@@ -121,7 +121,23 @@ func repeated(t time.Time) bool {
 
 var errNever = errors.New("the schedule never comes")
 
+// checkZone says in our words that there is no such zone.
+func checkZone(text string) error {
+	head, _, _ := strings.Cut(text, " ")
+	zone, ok := strings.CutPrefix(strings.TrimPrefix(head, "CRON_"), "TZ=")
+	if !ok {
+		return nil
+	}
+	if _, err := time.LoadLocation(zone); err != nil || zone == "" {
+		return fmt.Errorf("there is no time zone %q; write one such as CRON_TZ=Europe/Berlin in front of the cron fields", zone)
+	}
+	return nil
+}
+
 func parseCron(text string) (Schedule, error) {
+	if err := checkZone(text); err != nil {
+		return nil, err
+	}
 	parser, err := cron.TryNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom)
 	if err != nil {
 		return nil, fmt.Errorf("cron parser: %w", err)

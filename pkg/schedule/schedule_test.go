@@ -78,6 +78,17 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// A zone that is not there is told of once, in our words.
+func TestParseNamesZone(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"CRON_TZ=Europe/Nowhere 0 3 * * *", "TZ=Europe/Nowhere @daily"} {
+		_, err := schedule.Parse(text)
+		if want := `there is no time zone "Europe/Nowhere"; write one such as CRON_TZ=Europe/Berlin in front of the cron fields`; err == nil || err.Error() != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"0 3 * * *", "CRON_TZ=Europe/Berlin 30 2 * * *", "every 6h", "@daily", "TZ=0 * * * * *", "*/0 * * * *", "0-99/9 * * * *"} {
 		f.Add(text)

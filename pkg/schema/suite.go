@@ -20,6 +20,7 @@ type Suite struct {
 type TestGiven struct {
 	Clock   *time.Time        `cfg:"clock" doc:"What time it is; it stands still, but for advance. 2026-01-01T00:00:00Z when absent."`
 	Env     map[string]string `cfg:"env" doc:"Environment variables, for env in scripts and for ${env:NAME} in the config. The machine's own are not there."`
+	Org     string            `cfg:"org" pattern:"objectId" doc:"The id of the organization that the project belongs to; none when absent."`
 	Records bson.D            `cfg:"records" doc:"Records by collection, created in this order and checked like all others, but without hooks."`
 	HTTP    []*TestAnswer     `cfg:"http" doc:"The answers to http.fetch. A request that has none fails the case."`
 }

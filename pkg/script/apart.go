@@ -21,23 +21,28 @@ const (
 	compileMemory  = 256 << 20
 	compileStack   = 64 << 20
 	compileProject = "#compile" // no namespace: these workers run nothing
+	compileAtOnce  = 2          // of different projects, since one compiles one after the other
 )
 
-// Compile is the function Compile for a service: no text can end the process, or take for ever.
-func (e *Engine) Compile(entry string, read func(name string) ([]byte, error)) (*Program, Problems) {
+// Compile is the function Compile for a service: no text can end the process, or take for ever. Projects take turns. took
+// is the time without waiting for that.
+func (e *Engine) Compile(project, entry string, read func(name string) ([]byte, error)) (p *Program, problems Problems, took time.Duration) {
+	began := time.Now()
 	if e.workers == nil {
-		return Compile(entry, read)
+		p, problems = Compile(entry, read)
+		return p, problems, time.Since(began)
 	}
 	t := &texts{read: read, known: map[string]text{}, limit: maxHere}
-	p, problems := Compile(entry, t.file)
-	if !t.over {
-		return p, problems
+	if p, problems = Compile(entry, t.file); !t.over {
+		return p, problems, time.Since(began)
 	}
 	t.limit = 0
-	if err := e.compileApart(entry, t.file); err != nil {
-		return nil, Problems{{File: entry, Message: err.Error()}}
+	waited, err := e.compileApart(project, entry, t.file)
+	if err != nil {
+		return nil, Problems{{File: entry, Message: err.Error()}}, time.Since(began) - waited
 	}
-	return Compile(entry, t.file)
+	p, problems = Compile(entry, t.file)
+	return p, problems, time.Since(began) - waited
 }
 
 // texts reads each file once, so that what was tried is what is compiled.
@@ -69,27 +74,35 @@ func (t *texts) file(name string) ([]byte, error) {
 }
 
 // compileApart has a worker process compile a script. Without an error it did, or found problems that the text has.
-func (e *Engine) compileApart(entry string, read func(name string) ([]byte, error)) error {
-	e.compiling.Lock()
-	defer e.compiling.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), compileTime) //nolint:forbidigo // loading a config has no context; Close ends it
+func (e *Engine) compileApart(project, entry string, read func(name string) ([]byte, error)) (waited time.Duration, _ error) {
+	began := time.Now()
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // loading a config has no context; Close ends it
 	defer cancel()
 	id, ok := e.begin(cancel)
 	if !ok {
-		return errors.New("the service stops")
+		return 0, errStops
 	}
 	defer e.end(id)
+	if ok, _ := e.compiling.acquire(ctx.Done(), time.Time{}, project, fast, false); !ok {
+		return time.Since(began), errStops
+	}
+	defer e.compiling.release(fast)
+	waited = time.Since(began)
 	w, err := e.workers.take(compileProject)
 	if err != nil {
-		return err
+		return waited, err
 	}
+	ctx, done := context.WithTimeout(ctx, compileTime)
+	defer done()
 	if err := compileIn(ctx, w, entry, read); err != nil {
 		e.workers.discard(w)
-		return err
+		return waited, err
 	}
 	e.workers.put(w)
-	return nil
+	return waited, nil
 }
+
+var errStops = errors.New("the service stops")
 
 // compileIn sends the entry to a worker and answers what it asks until it is done.
 func compileIn(ctx context.Context, w *worker, entry string, read func(name string) ([]byte, error)) error {
@@ -121,7 +134,7 @@ func compileIn(ctx context.Context, w *worker, entry string, read func(name stri
 			}
 		case <-ctx.Done():
 			if endOf(ctx) == Canceled {
-				return errors.New("the service stops")
+				return errStops
 			}
 			return fmt.Errorf("takes longer than %s to compile: it nests too deep, or is too large", compileTime)
 		}

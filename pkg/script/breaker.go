@@ -40,11 +40,21 @@ func (p *Program) State(now time.Time) State {
 	return State{Average: r.average, Runaways: r.runaways, Suspended: now.Before(r.until), Until: r.until}
 }
 
+// Fresh is the same program, of whose runs nothing is known yet.
+func (p *Program) Fresh() *Program {
+	fresh := *p
+	fresh.record = &record{}
+	return &fresh
+}
+
 // admit says whether a run may begin, and if not, when the next may.
-func (r *record) admit(now time.Time) (wait time.Duration, ok bool) {
+func (r *record) admit(clock func() time.Time) (wait time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
+	if r.until.IsZero() { // as most often
+		return 0, true
+	}
+	switch now := clock(); {
 	case now.Before(r.until):
 		return r.until.Sub(now), false
 	case r.runaways < maxRunaways:
@@ -81,7 +91,7 @@ func (r *record) slowed() {
 }
 
 // ran takes in how a run ended, and says whether the program is suspended from now on.
-func (r *record) ran(now time.Time, computed time.Duration, runaway, ended bool) bool {
+func (r *record) ran(clock func() time.Time, computed time.Duration, runaway, ended bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.average += (computed - r.average) / 8
@@ -98,7 +108,7 @@ func (r *record) ran(now time.Time, computed time.Duration, runaway, ended bool)
 	case runaway:
 		r.runaways++
 		if r.runaways >= maxRunaways {
-			r.until = now.Add(rest)
+			r.until = clock().Add(rest)
 			return true
 		}
 	case ended:

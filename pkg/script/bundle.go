@@ -56,27 +56,22 @@ func Compile(entry string, read func(name string) ([]byte, error)) (*Program, Pr
 	if _, err := b.file(entry); err != nil {
 		return nil, Problems{{File: entry, Message: readProblem(err)}}
 	}
-	out := api.Build(b.options(entry))
-	for _, w := range out.Warnings { // in TypeScript it might be a type, so that esbuild only warns
-		if w.ID == "import-is-undefined" {
-			out.Errors = append(out.Errors, w)
-		}
-	}
-	if len(out.Errors) > 0 {
-		return nil, buildProblems(entry, out.Errors)
+	p := &Program{name: entry}
+	if problems := b.build(p); len(problems) > 0 {
+		return nil, problems
 	}
 	if !exported.Match(b.texts[entry]) {
 		return nil, Problems{{File: entry, Line: 1, Column: 1, Message: "the script exports no function: write export default (ctx) => { … }, or module.exports = (ctx) => { … }"}}
 	}
-	p := &Program{name: entry, files: b.files}
-	for _, f := range out.OutputFiles {
-		if strings.HasSuffix(f.Path, ".map") {
-			p.smap = withoutSources(f.Contents)
-		} else {
-			p.text = string(f.Contents)
-		}
-	}
+	p.files = b.files
 	tree, err := goja.Parse(entry, p.text, parser.WithDisableSourceMaps)
+	if err == nil && takesApart(tree, p.text) && !b.lowered { // esbuild can write it as a loop, and {...spread} with it
+		b.lowered = true
+		if problems := b.build(p); len(problems) > 0 {
+			return nil, problems
+		}
+		tree, err = goja.Parse(entry, p.text, parser.WithDisableSourceMaps)
+	}
 	if err != nil {
 		return nil, p.bundleProblems(err)
 	}
@@ -85,6 +80,42 @@ func Compile(entry string, read func(name string) ([]byte, error)) (*Program, Pr
 
 // exported is in every script that exports a function, in one form or another.
 var exported = regexp.MustCompile(`\bdefault\b|\bexports\b|\bexport\s*=`)
+
+// exports matches statements of a module of the language; export = is TypeScript's word for module.exports.
+var exports = regexp.MustCompile(`(?m)^\s*export\b\s*[^=\s]`)
+
+// exportList matches what esbuild ends a module of the language with; the first group is what it exports by default.
+var exportList = regexp.MustCompile(`\nexport \{\n(?:  [^\n]+,\n)*  ([\w$]+) as default(?:,\n  [^\n]+)*\n\};\n\n\}\)\n?$`)
+
+// build bundles the entry. What esbuild makes of a module of the language so that CommonJS can import it takes longer to
+// run than a short script. Here only its default export matters, so that is all that is handed over.
+func (b *bundle) build(p *Program) Problems {
+	if exports.Match(b.texts[p.name]) {
+		out := api.Build(b.options(p.name, api.FormatESModule))
+		if problems := buildProblems(p.name, out); len(problems) > 0 {
+			return problems
+		}
+		p.take(out.OutputFiles)
+		if m := exportList.FindStringSubmatchIndex(p.text); m != nil && !strings.Contains(p.text, "var __require = ") {
+			p.text = p.text[:m[0]] + "\nmodule.exports = " + p.text[m[2]:m[3]] + ";" + moduleTail
+			return nil
+		}
+	}
+	out := api.Build(b.options(p.name, api.FormatCommonJS))
+	p.take(out.OutputFiles)
+	return buildProblems(p.name, out)
+}
+
+// take takes what esbuild has made.
+func (p *Program) take(files []api.OutputFile) {
+	for _, f := range files {
+		if strings.HasSuffix(f.Path, ".map") {
+			p.smap = withoutSources(f.Contents)
+		} else {
+			p.text = string(f.Contents)
+		}
+	}
+}
 
 func readProblem(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,6 +136,8 @@ type bundle struct {
 	gate  sync.Mutex
 	texts map[string][]byte
 	files []string
+
+	lowered bool // {...rest} and {...spread} are written in other words
 }
 
 // file reads a file once.
@@ -133,14 +166,17 @@ func (b *bundle) file(name string) ([]byte, error) {
 	return text, nil
 }
 
-func (b *bundle) options(entry string) api.BuildOptions {
+func (b *bundle) options(entry string, format api.Format) api.BuildOptions {
 	no := map[string]bool{ // what goja does not have
 		"async-generator": false, "for-await": false, "decorators": false, "dynamic-import": false, "import-meta": false,
 		"top-level-await": false, "exponent-operator": false, "using": false, "regexp-set-notation": false, "import-attributes": false, "import-assertions": false,
 	}
+	if b.lowered {
+		no["object-rest-spread"] = false
+	}
 	return api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Write: false, Outfile: "/script.js",
-		Format: api.FormatCommonJS, Platform: api.PlatformNeutral, Target: api.ES2022, Supported: no,
+		Format: format, Platform: api.PlatformNeutral, Target: api.ES2022, Supported: no,
 		Banner: map[string]string{"js": moduleHead}, Footer: map[string]string{"js": moduleTail},
 		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude,
 		TsconfigRaw: "{}", LogLevel: api.LogLevelSilent, LegalComments: api.LegalCommentsNone, Charset: api.CharsetUTF8,
@@ -235,7 +271,13 @@ func (b *bundle) find(want string) (string, error) {
 	return "", problem
 }
 
-func buildProblems(entry string, messages []api.Message) Problems {
+func buildProblems(entry string, out api.BuildResult) Problems {
+	messages := out.Errors
+	for _, w := range out.Warnings { // in TypeScript it might be a type, so that esbuild only warns
+		if w.ID == "import-is-undefined" {
+			messages = append(messages, w)
+		}
+	}
 	var problems Problems
 	for _, m := range messages[:min(len(messages), maxProblems)] {
 		p := Problem{File: entry, Message: strings.ReplaceAll(m.Text, room+":", "")}

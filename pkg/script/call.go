@@ -13,12 +13,14 @@ type Call struct {
 	Project string            // its namespace: for fair queues and logs
 	Program *Program          // what runs: its exported function, or its expression
 	Args    []any             // what the function gets before ctx: a validator is (value, ctx)
-	Ctx     []Member          // the members of ctx
-	Each    [][]Member        // if set, the function is called once for each, with these members beside Ctx's; Result.Values has the answers
+	Common  []Member          // members of ctx that calls share; never written to, and none of them Out
+	Ctx     []Member          // the other members of ctx
+	Each    [][]Member        // if set, the function is called once for each, with these members beside these; Result.Values has the answers
 	Host    Host              // what modules call; nil: db, http and the like are not there
 	Env     map[string]string // env: what the project's config names
 	Limits  Limits
 	Isolate bool // run in a worker process
+	Long    bool // it may take minutes, and the caller bounds how many there are: with Isolate it takes no place from short runs
 	Filter  bool // what the script returns is a filter: what would be left out of another value is an error
 	// Progress takes what the script gives to ctx.progress; nil: that is not there. Called as Log is.
 	Progress func(v any)

@@ -175,3 +175,13 @@ func TestSourceMapComment(t *testing.T) {
 		}
 	}
 }
+
+// TestCompileNested compiles functions in variables of functions: each is looked at once, or it would take for ever.
+func TestCompileNested(t *testing.T) {
+	t.Parallel()
+	const levels = 200
+	text := strings.Repeat("var f = function() {", levels) + "return 2 * x;" + strings.Repeat("};", levels)
+	if _, problems := script.Compile("a.js", files{"a.js": "module.exports = () => {" + text + "}"}.read); len(problems) > 0 {
+		t.Error(problems)
+	}
+}

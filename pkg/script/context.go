@@ -8,7 +8,7 @@ import (
 type contextObject struct {
 	r      *run
 	object *goja.Object
-	given  [2][]Member  // of the call, and more
+	given  [3][]Member  // of the call, and more
 	values []goja.Value // of given, one list behind the other; nil: not converted yet
 	added  []addedMember
 }
@@ -21,7 +21,8 @@ type addedMember struct {
 
 // newContext makes a ctx of the call's members and more.
 func (r *run) newContext(more []Member) *contextObject {
-	c := &contextObject{r: r, given: [2][]Member{r.call.Ctx, more}, values: make([]goja.Value, len(r.call.Ctx)+len(more))}
+	given := [3][]Member{r.call.Common, r.call.Ctx, more}
+	c := &contextObject{r: r, given: given, values: make([]goja.Value, len(given[0])+len(given[1])+len(given[2]))}
 	c.object = r.vm.NewDynamicObject(c)
 	return c
 }
@@ -112,8 +113,10 @@ func (c *contextObject) Keys() []string {
 // collect gives the Out members that the script has changed.
 func (c *contextObject) collect(o *out) (map[string]any, error) {
 	var changed map[string]any
-	for i, list := range c.given {
-		values := c.values[i*len(c.given[0]):]
+	at := 0
+	for _, list := range c.given {
+		values := c.values[at:]
+		at += len(list)
 		for j := range list {
 			m := &list[j]
 			if !m.Out || values[j] == nil {

@@ -5,8 +5,8 @@
 // one for the process, compiles what is large in a worker process first, and runs programs: Run takes a Call and gives a Result, *Thrown for ctx.error, or *Failure for
 // everything that a script does wrong. Every run has a fresh runtime, so nothing crosses from run to run.
 //
-// Start reading at Engine.Run (engine.go), then run.go: the life of one run. Before a run: program.go, bundle.go and rewrite.go.
-// Around it: lanes.go (whose turn it is), watchdog.go (memory), breaker.go (who rests), workers.go and worker.go (processes). Inside:
+// Start reading at Engine.Run (engine.go), then run.go: the life of one run. Before a run: program.go, bundle.go, rewrite.go and exports.go.
+// Around it: lanes.go (whose turn it is), goroutines.go, watchdog.go (memory), breaker.go (who rests), workers.go and worker.go (processes). Inside:
 // modules.go, loop.go (promises and timers), valuein.go and valueout.go (BSON to JavaScript and back). explain.go says what went wrong.
 //
 // Values go in and out as deep copies. What a script does not touch is never converted, and what it does not change

@@ -43,27 +43,22 @@ type Engine struct {
 	lanes    *lanes
 	watchdog *watchdog
 	workers  *workers // nil: there are none
-	jobs     chan *run
-	quit     chan struct{}
 
-	compiling sync.Mutex     // held while a worker process compiles: one at a time
-	runs      sync.WaitGroup // goroutines of runs, abandoned ones too
+	compiling *lanes     // of worker processes that compile
+	runs      goroutines // runs, abandoned ones too, and calls of Hosts
 
 	mu       sync.Mutex
 	closed   bool
-	active   map[int64]context.CancelFunc // runs that somebody waits for
+	active   map[int64]func() // runs that somebody waits for, by what ends them
 	last     int64
 	isolated map[string]bool // projects whose scripts run in worker processes from now on, for one did not stop
 }
-
-// maxIdle is how many goroutines wait for the next run: a goroutine that ran a script has the stack for it.
-const maxIdle = 8
 
 // NewEngine makes an engine. Close it.
 func NewEngine(o Options) *Engine {
 	e := &Engine{
 		now: o.Now, log: o.Log, metrics: o.Metrics, modules: modules(),
-		jobs: make(chan *run), quit: make(chan struct{}), active: map[int64]context.CancelFunc{}, isolated: map[string]bool{},
+		active: map[int64]func(){}, isolated: map[string]bool{},
 	}
 	for _, m := range e.modules {
 		e.glue = append(e.glue, goja.MustCompile(glueFile+m.name, m.glue, true))
@@ -85,11 +80,8 @@ func NewEngine(o Options) *Engine {
 	if len(o.WorkerCommand) > 0 {
 		e.workers = newWorkers(o.WorkerCommand)
 	}
-	e.lanes = newLanes(o.Parallel)
+	e.lanes, e.compiling = newLanes(o.Parallel), newLanes(compileAtOnce)
 	e.watchdog = newWatchdog(e.lanes)
-	for range min(maxIdle, 2*o.Parallel) {
-		e.runs.Go(e.runner)
-	}
 	return e
 }
 
@@ -97,27 +89,6 @@ type noMetrics struct{}
 
 func (noMetrics) Ran(string, string, time.Duration, string) {}
 func (noMetrics) Abandoned(string)                          {}
-
-// runner runs one script after the other.
-func (e *Engine) runner() {
-	for {
-		select {
-		case r := <-e.jobs:
-			r.main()
-		case <-e.quit:
-			return
-		}
-	}
-}
-
-// start hands a run to a runner that is idle, or to a goroutine of its own.
-func (e *Engine) start(r *run) {
-	select {
-	case e.jobs <- r:
-	default:
-		e.runs.Go(r.main)
-	}
-}
 
 // closeTimeout is how long Close waits for scripts that are told to stop.
 const closeTimeout = 3 * time.Second
@@ -130,7 +101,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	close(e.quit)
+	e.runs.close()
 	for _, stop := range e.active {
 		stop()
 	}
@@ -141,7 +112,7 @@ func (e *Engine) Close() error {
 	e.watchdog.close()
 	done := make(chan struct{})
 	go func() { // ends with the last run
-		e.runs.Wait()
+		e.runs.all.Wait()
 		close(done)
 	}()
 	select {
@@ -163,60 +134,63 @@ func (e *Engine) Run(ctx context.Context, c Call) (Result, error) {
 func (e *Engine) run(ctx context.Context, c Call) (Result, time.Duration, error) {
 	c.Limits = c.Limits.withDefaults()
 	start := time.Now()
-	wait, ok := c.Program.record.admit(e.now())
+	wait, ok := c.Program.record.admit(e.now)
 	if !ok {
 		f := &Failure{Reason: Suspended, Script: c.Program.name, RetryAfter: wait, Message: "it ran away several times in a row and rests"}
 		e.metrics.Ran(c.Project, c.Program.name, 0, string(Suspended))
 		return Result{}, 0, f
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Limits.Timeout)
-	defer cancel()
+	until := start.Add(c.Limits.Timeout)
 	var result Result
 	var computed time.Duration
-	release, isolated, err := e.workerPlace(ctx, &c)
+	release, isolated, err := e.workerPlace(ctx, until, &c)
 	switch {
 	case err != nil:
 	case isolated:
 		defer release()
-		result, computed, err = e.runIsolated(ctx, &c)
+		result, computed, err = e.runIsolated(ctx, until, &c)
 	default:
-		result, computed, err = e.runHere(ctx, &c, cancel)
+		result, computed, err = e.runHere(ctx, start, until, &c)
 	}
 	e.account(&c, time.Since(start), computed, err)
 	return result, computed, err
 }
 
 // runHere runs a program in this process.
-func (e *Engine) runHere(ctx context.Context, c *Call, cancel context.CancelFunc) (Result, time.Duration, error) {
-	r := newRun(context.WithValue(ctx, withinKey{}, inService), e, c)
-	defer r.cancel()
-	asked := time.Now()
-	if ok, why := e.lanes.acquire(ctx, c.Project, r.firstLane(), true); !ok {
+func (e *Engine) runHere(ctx context.Context, start, until time.Time, c *Call) (Result, time.Duration, error) {
+	r := newRun(ctx, until, e, c)
+	if ok, why := e.lanes.acquire(ctx.Done(), until, c.Project, r.firstLane(), true); !ok {
 		return Result{}, 0, refused(ctx, c, why)
 	}
-	id, ok := e.begin(cancel)
+	id, ok := e.begin(r.canceled)
 	if !ok {
 		e.lanes.release(int(r.lane.Load()))
 		return Result{}, 0, r.failure(Canceled, "the service stops")
 	}
 	defer e.end(id)
-	waited := time.Since(asked)
 	r.computing()
-	e.start(r)
+	waited := r.began.Sub(start)
+	e.runs.run(r.main)
 	select {
-	case <-r.done:
-		return r.result, r.computed, r.blamed(waited)
+	case ended := <-r.events:
+		if ended {
+			return r.result, r.computed, r.blamed(waited)
+		}
 	case <-ctx.Done():
 		r.stop(endOf(ctx))
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
-	select {
-	case <-r.done:
-		return r.result, r.computed, r.blamed(waited)
-	case <-timer.C:
-		e.abandon(r)
-		return Result{}, c.Limits.Timeout, r.failure(r.reason(), "it does not stop")
+	for {
+		select {
+		case ended := <-r.events:
+			if ended {
+				return r.result, r.computed, r.blamed(waited)
+			}
+		case <-timer.C:
+			e.abandon(r)
+			return Result{}, c.Limits.Timeout, r.failure(r.reason(), "it does not stop")
+		}
 	}
 }
 
@@ -242,7 +216,7 @@ func refused(ctx context.Context, c *Call, why Reason) *Failure {
 	switch {
 	case why == Busy:
 		f.Message = fmt.Sprintf("%d runs of the project wait already", maxQueued)
-	case endOf(ctx) == Timeout:
+	case why == Timeout, endOf(ctx) == Timeout:
 		f.Message = "its turn did not come in time"
 	default:
 		f.Reason, f.Message, f.RetryAfter = Canceled, "the caller gave up", 0
@@ -251,7 +225,7 @@ func refused(ctx context.Context, c *Call, why Reason) *Failure {
 }
 
 // begin counts a run in, by what ends it, unless the engine is closed.
-func (e *Engine) begin(stop context.CancelFunc) (id int64, ok bool) {
+func (e *Engine) begin(stop func()) (id int64, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -278,7 +252,7 @@ func (e *Engine) abandon(r *run) {
 	e.mu.Lock()
 	e.isolated[r.call.Project] = true
 	e.mu.Unlock()
-	e.log.WarnContext(r.ctx, "a script does not stop; it is left behind, and the project's scripts run in worker processes from now on",
+	e.log.WarnContext(r.parent, "a script does not stop; it is left behind, and the project's scripts run in worker processes from now on",
 		slog.String("project", r.call.Project), slog.String("script", r.call.Program.name))
 }
 
@@ -291,7 +265,7 @@ func (e *Engine) account(c *Call, took, computed time.Duration, err error) {
 	} else if err != nil {
 		outcome = "thrown"
 	}
-	if c.Program.record.ran(e.now(), computed, runaway, ended) {
+	if c.Program.record.ran(e.now, computed, runaway, ended) {
 		e.log.Warn("a script ran away several times in a row and is suspended",
 			slog.String("project", c.Project), slog.String("script", c.Program.name), slog.Duration("for", rest))
 	}

@@ -31,9 +31,10 @@ func (r *run) explain(err error) error {
 		why := Timeout
 		r.why.CompareAndSwap(nil, &why)
 	}
-	if r.why.Load() == nil && isInterrupt(err) && r.ctx.Err() != nil {
-		why := endOf(r.ctx)
-		r.why.CompareAndSwap(nil, &why)
+	if r.why.Load() == nil && isInterrupt(err) {
+		if why, ok := r.ended(); ok {
+			r.why.CompareAndSwap(nil, &why)
+		}
 	}
 	if why := r.why.Load(); why != nil {
 		f := r.failure(*why, r.stopText(*why))

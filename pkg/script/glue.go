@@ -21,16 +21,16 @@ const (
   return {
     collection: opener(),
     async transaction(work) {
-      for (let attempt = 1; ; attempt++) {
-        const tx = await call('db.begin')
+      const tx = await call('db.begin')
+      for (;;) {
+        let result
         try {
-          const result = await work({ collection: opener(tx) })
-          await call('db.commit', tx)
-          return result
+          result = await work({ collection: opener(tx) })
         } catch (e) {
-          await call('db.rollback', tx)
-          if (!e || e.code !== 'transaction_conflict' || attempt === 5) throw e
+          if (await call('db.rollback', tx)) continue
+          throw e
         }
+        if (!(await call('db.commit', tx))) return result
       }
     },
   }

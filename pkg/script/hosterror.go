@@ -23,13 +23,26 @@ type hostPanicError struct {
 
 func (p *hostPanicError) Error() string { return fmt.Sprintf("panic in %s: %v", p.op, p.value) }
 
+// maxToldFields is how many problems the message of an error lists.
+const maxToldFields = 10
+
 // hostError is what the script sees of an error of the Host: public text only. Its place is where the script asked: the
 // answer comes when nothing of it runs.
 func (r *run) hostError(op string, err error, asked []goja.StackFrame) *goja.Object {
 	message, code := "internal error", "internal"
 	var fields []errs.FieldError
-	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
+	if e, ok := errors.AsType[*errs.Error](err); ok {
 		message, code, fields = e.Message, e.Code, e.Fields
+	}
+	if len(fields) > 1 { // the message of the error itself has the first alone
+		message = ""
+		for _, f := range fields[:min(len(fields), maxToldFields)] {
+			message += "; " + strings.TrimPrefix(f.Path+": "+f.Message, ": ")
+		}
+		message = message[len("; "):]
+		if n := len(fields) - maxToldFields; n > 0 {
+			message += fmt.Sprintf(" (and %d more)", n)
+		}
 	}
 	obj, newErr := r.vm.New(r.vm.Get("Error"), r.vm.ToValue(op+": "+strings.TrimPrefix(message, op+": ")))
 	if newErr != nil {

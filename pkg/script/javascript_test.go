@@ -40,3 +40,25 @@ func TestBuiltinsAreThoseOfJavaScript(t *testing.T) {
 		}
 	}
 }
+
+// What docs/hooks.md says of differences from Node is so.
+func TestDifferencesFromNode(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	for expression, want := range map[string]string{
+		"[typeof Intl, typeof URL, typeof TextEncoder, typeof structuredClone, typeof btoa, typeof WeakRef, typeof eval].join('')": strings.Repeat("undefined", 7),
+		"String(new RegExp('/'))":    `/\u002f/`,
+		"[].toString.call('x')":      "x",
+		"2n ** 3n":                   "TypeError: ** is for numbers: multiply a BigInt",
+		"(1.5).toLocaleString('de')": "RangeError",
+	} {
+		p, problems := script.CompileExpr("eval", expression)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		result, err := e.Run(t.Context(), script.Call{Program: p, Each: [][]script.Member{{}}})
+		if got := fmt.Sprint(result.Values, err); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", expression, got, want)
+		}
+	}
+}

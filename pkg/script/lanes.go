@@ -1,7 +1,6 @@
 package script
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -37,8 +36,9 @@ func newLanes(parallel int) *lanes {
 	}}
 }
 
-// acquire waits for a place. A run that begins is refused when too many of its project wait; one that goes on is not.
-func (l *lanes) acquire(ctx context.Context, project string, which int, begins bool) (ok bool, why Reason) {
+// acquire waits for a place, until done, or until a time that is not zero. A run that begins is refused when too many of its
+// project wait; one that goes on is not.
+func (l *lanes) acquire(done <-chan struct{}, until time.Time, project string, which int, begins bool) (ok bool, why Reason) {
 	l.mu.Lock()
 	at := &l.lane[which]
 	if at.taken < at.places && at.queue.empty() {
@@ -52,10 +52,19 @@ func (l *lanes) acquire(ctx context.Context, project string, which int, begins b
 	}
 	w := at.queue.push(project)
 	l.mu.Unlock()
+	var late <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case <-w.ready:
 		return true, ""
-	case <-ctx.Done():
+	case <-done:
+		why = Canceled
+	case <-late:
+		why = Timeout
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +74,7 @@ func (l *lanes) acquire(ctx context.Context, project string, which int, begins b
 	default:
 		at.queue.remove(project, w)
 	}
-	return false, Canceled
+	return false, why
 }
 
 // tryAcquire takes a place if one is free.

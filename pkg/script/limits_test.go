@@ -3,6 +3,7 @@ package script_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -148,8 +149,8 @@ func TestS61Memory(t *testing.T) { // alone: the heap is one for all
 		"objects":            `module.exports = () => { const a = []; for (;;) a.push({x: [1, 2, 3]}) }`,
 		"text":               `module.exports = () => { let s = 'x'; for (let i = 0; i < 60; i++) s += s; return s.length }`,
 		"buffers":            `module.exports = () => { const a = []; for (;;) a.push(new Uint8Array(1 << 20)) }`,
-		"a little at a time": `module.exports = async () => { const a = []; for (;;) { a.push(new Uint8Array(1 << 20).fill(1)); await sleep(0) } }`,
-		"much, and a rest":   `module.exports = async () => { const a = []; for (;;) { a.push(new Uint8Array(8 << 20).fill(1)); await sleep(10) } }`,
+		"a little at a time": `module.exports = async () => { const a = []; for (;;) { a.push(new Uint8Array(1 << 20)); await sleep(0) } }`,
+		"much, and a rest":   `module.exports = async () => { const a = []; for (;;) { a.push(new Uint8Array(8 << 20)); await sleep(10) } }`,
 		"map":                `module.exports = () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, {i}) }`,
 	} {
 		_, err := e.Run(t.Context(), script.Call{Program: compile(t, text), Limits: script.Limits{Timeout: time.Minute}})
@@ -280,6 +281,9 @@ func TestBreaker(t *testing.T) {
 	var got []script.Reason
 	for _, bad := range []any{true, true, "throw", true, true, true, true, true, false} {
 		got = append(got, run(bad))
+	}
+	if p.Fresh().State(time.Unix(29, 0)).Suspended {
+		t.Error("what is known of a program is known of a fresh one")
 	}
 	if !p.State(time.Unix(29, 0)).Suspended {
 		t.Errorf("state: %+v", p.State(time.Unix(0, 0)))
@@ -520,5 +524,54 @@ func TestRunawaysGoToWorkers(t *testing.T) {
 	}
 	if where(loops, false) {
 		t.Error("a script that has behaved for long is still in a worker process")
+	}
+}
+
+// TestS61LongNumbers has a BigInt meet a text that would take minutes to become one, wherever either comes from. The same
+// with short texts is what JavaScript says.
+func TestS61LongNumbers(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	text := strings.Repeat("7", 8<<20)
+	for _, code := range []string{
+		"ctx.big == ctx.text", "ctx.text != ctx.big", "ctx.big < ctx.text", "ctx.text >= ctx.big", "ctx.list.some((big) => big > ctx.text)",
+		"ctx.big == {valueOf: () => ctx.text}", "ctx.big <= {toString: () => ctx.text}", "({[Symbol.toPrimitive]: () => ctx.text}) > ctx.big", "Object(ctx.big) == ctx.text",
+		"(() => { for (let i = 0; i < ctx.text; i++) i = ctx.big })()", "(() => { for (let i = 0; i < ctx.text; i++) [i] = [ctx.big] })()", "(() => { for (let i = 0; i < ctx.text; i++) ({i} = {i: ctx.big}) })()",
+		"(() => { for (let i = 0; i < ctx.text; i++) for (i of ctx.list) ; })()", "(() => { for (let i = 0; i < ctx.text; i++) (() => { i = ctx.big })() })()",
+		"new DataView(new ArrayBuffer(8)).setBigInt64(0, ctx.text)", "new DataView(new ArrayBuffer(8)).setBigUint64(0, {toString: () => ctx.text})", "ctx.big.constructor(ctx.text)",
+	} {
+		for _, c := range []struct {
+			text string
+			want script.Reason
+		}{{text, script.Exception}, {"7", ""}} {
+			p := compile(t, "module.exports = (ctx) => { "+code+"; return 1 }")
+			_, err := e.Run(t.Context(), script.Call{Program: p, Limits: script.Limits{Timeout: time.Minute}, Ctx: []script.Member{
+				{Name: "big", Value: int64(1) << 60}, {Name: "list", Value: bson.A{int64(1) << 60}}, {Name: "text", Value: c.text},
+			}})
+			if reason(err) != c.want || c.want != "" && !strings.Contains(err.Error(), "the number is too large") {
+				t.Errorf("%s with %d digits: %v", code, len(c.text), err)
+			}
+		}
+	}
+}
+
+// TestS61ObjectsTakenApart has no program keep {...rest} = object, which no interrupt ends.
+func TestS61ObjectsTakenApart(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"const {...r} = ctx.text; return r", "let r; ({...r} = ctx.text); return r", "const {a = 1, ...r} = ctx.text; return r", "const f = ({...r}) => r; return f(ctx.text)",
+		"for (const {...r} of [ctx.text]) return r", "const [{...r}] = [ctx.text]; return r", "const {x: {...r} = ctx.text} = {}; return r", "try { throw ctx.text } catch ({...r}) { return r }",
+	} {
+		p := compile(t, "module.exports = (ctx) => { "+text+" }")
+		if script.TakesApart(p) {
+			t.Errorf("%s: as it was written", text)
+		}
+		result, err := engine(t).Run(t.Context(), script.Call{Program: p, Ctx: []script.Member{{Name: "text", Value: "ab"}}})
+		if want := (bson.D{{Key: "0", Value: "a"}, {Key: "1", Value: "b"}}); err != nil || !reflect.DeepEqual(result.Value, want) {
+			t.Errorf("%s: %v, %v", text, result.Value, err)
+		}
+	}
+	if _, problems := script.CompileExpr("hidden", "(({...r}) => r)(ctx.doc)"); len(problems) != 1 || !strings.Contains(problems[0].Message, "put it into a file") {
+		t.Errorf("%v", problems)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/dop251/goja"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/script/guard"
 )
 
@@ -17,9 +16,9 @@ import (
 type loop struct {
 	mu      sync.Mutex
 	ready   []answer       // answers that came in, in order; the only thing that other goroutines touch
-	wake    chan struct{}  // one slot: ready is not empty
+	wake    chan struct{}  // one slot: ready is not empty; nil before the first call
 	waiting int            // Host calls without an answer
-	calls   sync.WaitGroup // their goroutines
+	calls   sync.WaitGroup // that are under way
 	slots   chan struct{}  // bounds how many of them there are at once
 	timers  timers
 	nextID  int64
@@ -33,10 +32,6 @@ const (
 	maxTimers  = 10_000
 	maxWaiting = 10_000
 )
-
-func (l *loop) init() {
-	l.wake = make(chan struct{}, 1)
-}
 
 // answer is what a Host call gave.
 type answer struct {
@@ -147,6 +142,7 @@ func (r *run) turn() error {
 		return errStuck
 	}
 	r.pause()
+	ctx := r.context()
 	var due <-chan time.Time
 	if len(l.timers) > 0 {
 		wait := time.NewTimer(time.Until(l.timers[0].at))
@@ -158,7 +154,7 @@ func (r *run) turn() error {
 	case <-l.wake:
 	case <-due:
 		fire = true
-	case <-r.ctx.Done():
+	case <-ctx.Done():
 		return &goja.InterruptedError{}
 	}
 	if err := r.resume(); err != nil || !fire {
@@ -182,19 +178,21 @@ func (r *run) fire() error {
 // hostCall starts a call of the Host and gives the promise of its answer. convert makes the answer a value of the script.
 func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goja.Value {
 	if r.call.Host == nil {
-		panic(r.vm.NewTypeError(op + " is not there in a script of this kind"))
+		panic(r.vm.NewTypeError(errNoHost(op).Message))
 	}
 	l := &r.loop
 	if l.waiting >= maxWaiting {
 		panic(r.vm.NewTypeError("too many calls without an await"))
 	}
 	if l.slots == nil {
-		l.slots = make(chan struct{}, maxHostCalls)
+		l.slots, l.wake = make(chan struct{}, maxHostCalls), make(chan struct{}, 1)
 	}
 	promise, resolve, reject := r.vm.NewPromise()
 	asked := r.vm.CaptureCallStack(maxFrames, nil)
 	l.waiting++
-	l.calls.Go(func() {
+	l.calls.Add(1)
+	r.engine.runs.run(func() {
+		defer l.calls.Done()
 		v, err := r.askHost(op, args)
 		l.post(answer{op: op, err: err, settle: func() error {
 			if err != nil {
@@ -207,16 +205,17 @@ func (r *run) hostCall(op string, args bson.A, convert func(any) goja.Value) goj
 }
 
 func (r *run) askHost(op string, args bson.A) (any, error) {
+	ctx := r.context()
 	select {
 	case r.loop.slots <- struct{}{}:
 		defer func() { <-r.loop.slots }()
-		if err := r.ctx.Err(); err != nil { // both were ready
+		if err := ctx.Err(); err != nil { // both were ready
 			return nil, err
 		}
-	case <-r.ctx.Done():
-		return nil, context.Cause(r.ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return askHost(r.ctx, r.call.Host, op, args)
+	return askHost(ctx, r.call.Host, op, args)
 }
 
 // askHost calls the Host; a panic of it is an error.
@@ -227,7 +226,7 @@ func askHost(ctx context.Context, h Host, op string, args bson.A) (answer any, e
 		}
 	}()
 	if h == nil {
-		return nil, errs.New(errs.Invalid, "no_module", "%s is not there in a script of this kind", op)
+		return nil, errNoHost(op)
 	}
 	return h.Call(ctx, op, args)
 }

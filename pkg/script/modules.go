@@ -29,8 +29,8 @@ type module struct {
 //	db.update    target, filter or id, patch or {$inc: …}        -> record, or {matched, modified} for a filter
 //	db.delete    target, filter or id                            -> number of records
 //	db.begin     -                                               -> tx, a string
-//	db.commit    tx                                              -> null; the code transaction_conflict runs it again
-//	db.rollback  tx                                              -> null; of a tx that ended, too
+//	db.commit    tx                                              -> whether it lost, and has to be done again in the same tx
+//	db.rollback  tx                                              -> the same; of a tx that ended, too
 //	http.fetch   {url, method, headers, body, timeout}           -> {status, headers, body: binary, url}
 //	cache.get    key                                             -> value or null
 //	cache.set    key, value, seconds or null                     -> null

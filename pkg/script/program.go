@@ -25,6 +25,7 @@ type Program struct {
 	record *record // how its runs went
 	hash   [sha256.Size]byte
 
+	form      form
 	operators []string // functions that stand in for operators; see rewrite.go
 	uses      int      // syntax that needs something made; see rewrite.go
 	modules   []int    // of modules(): those that the text names
@@ -77,6 +78,9 @@ func CompileExpr(name, expr string) (*Program, Problems) {
 	if !oneExpression(tree) {
 		return nil, Problems{{File: name, Message: "an eval is one expression; put more into a file that ends in .js or .ts"}}
 	}
+	if takesApart(tree, p.text) {
+		return nil, Problems{{File: name, Message: "an eval can't have {...rest} = object; put it into a file that ends in .js or .ts"}}
+	}
 	return p.finish(tree)
 }
 
@@ -97,19 +101,24 @@ func oneExpression(tree *ast.Program) bool {
 	return ok
 }
 
-// exprProblems parses the bare expression again, for positions that are its own.
+// exprProblems parses the bare expression again, for a position that is its own. What follows the first problem comes of it.
 func exprProblems(name, expr string) Problems {
+	lines := strings.Count(expr, "\n") + 1
+	if strings.TrimSpace(expr) == "" {
+		return Problems{{File: name, Line: 1, Column: 1, Message: "the expression is empty"}}
+	}
 	_, err := parser.ParseFile(nil, name, "("+expr+"\n)", 0, parser.WithDisableSourceMaps)
 	if err == nil {
 		return Problems{{File: name, Message: "not an expression"}}
 	}
-	problems := parseProblems(name, err)
-	for i := range problems {
-		if problems[i].Line == 1 && problems[i].Column > 1 {
-			problems[i].Column--
-		}
+	first := parseProblems(name, err)[0]
+	switch {
+	case first.Line > lines:
+		first = Problem{File: name, Line: lines, Column: len(expr) - strings.LastIndexByte(expr, '\n'), Message: "the expression ends too early"}
+	case first.Line == 1 && first.Column > 1:
+		first.Column-- // the parenthesis is ours
 	}
-	return problems
+	return Problems{first}
 }
 
 func parseProblems(name string, err error) Problems {
@@ -126,7 +135,10 @@ func parseProblems(name string, err error) Problems {
 // finish compiles the tree.
 func (p *Program) finish(tree *ast.Program) (*Program, Problems) {
 	guard.Install()
-	p.operators = guardOperators(tree, p.text)
+	w := guardOperators(tree, p.text)
+	if p.operators, p.form = w.used, bare; !p.expr {
+		p.form = plainForm(tree, &w.names)
+	}
 	code, err := goja.CompileAST(tree, true)
 	if err != nil {
 		return nil, p.compileProblem(err)

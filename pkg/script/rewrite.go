@@ -20,27 +20,35 @@ const (
 	productName    = "product of numbers"
 	assignedName   = "assigned number"
 	comparableName = "comparable value"
+	equalsName     = "equal values"
 	spreadName     = "spread object"
 )
 
 // guardOperators hands operands and results of operators that can take their time through the meter: operators are
 // instructions, which no built-in stands for.
-func guardOperators(tree *ast.Program, text string) (used []string) {
-	w := &rewriter{bigInts: bigInts.MatchString(text)}
+func guardOperators(tree *ast.Program, text string) *rewriter {
+	w := &rewriter{names: names{said: map[unistring.String]int{}}, counted: map[*ast.BinaryExpression]bool{}, assigned: map[unistring.String]bool{}}
+	if countingLoop.MatchString(text) {
+		w.noteAssigned(reflect.ValueOf(tree))
+	}
 	w.rewrite(reflect.ValueOf(tree))
-	return w.used
+	return w
 }
 
-// bigInts matches texts that make a BigInt.
-var bigInts = regexp.MustCompile(`BigInt|[0-9a-fA-F_]n\b`)
+// countingLoop matches texts that have loops which count.
+var countingLoop = regexp.MustCompile(`\bfor\s*\(let\b`)
 
 // rewriter rewrites a program.
 type rewriter struct {
-	bigInts bool     // the text has one
-	used    []string // names of the meter's functions
+	used  []string // names of the meter's functions
+	names names    // that the program says
+
+	counted  map[*ast.BinaryExpression]bool // conditions of loops that compare a number which they count
+	assigned map[unistring.String]bool      // variables that may get another value than by counting
 }
 
-// rewrite walks a tree of goja's nodes, which are structs, pointers, slices and interfaces.
+// rewrite walks a tree of goja's nodes, which are structs, pointers, slices and interfaces. Each node is visited once: a
+// DeclarationList repeats statements of the same function.
 func (w *rewriter) rewrite(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // nodes are made of these
 	case reflect.Interface:
@@ -48,6 +56,8 @@ func (w *rewriter) rewrite(v reflect.Value) {
 		if e, ok := reflect.TypeAssert[ast.Expression](v); ok && v.CanSet() {
 			if name := resultName(e); name != "" {
 				v.Set(reflect.ValueOf(w.call(name, e)))
+			} else if b, is := e.(*ast.BinaryExpression); is && (b.Operator == token.EQUAL || b.Operator == token.NOT_EQUAL) && !isShort(b.Left) && !isShort(b.Right) {
+				v.Set(reflect.ValueOf(w.equals(b)))
 			}
 		}
 	case reflect.Pointer:
@@ -61,7 +71,7 @@ func (w *rewriter) rewrite(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			if f := v.Type().Field(i); f.IsExported() && f.Type != reflect.TypeFor[[]*ast.VariableDeclaration]() {
 				w.rewrite(v.Field(i))
 			}
 		}
@@ -69,6 +79,7 @@ func (w *rewriter) rewrite(v reflect.Value) {
 }
 
 func (w *rewriter) node(node any) {
+	w.names.note(node)
 	switch n := node.(type) {
 	case *ast.BinaryExpression:
 		w.binary(n)
@@ -76,6 +87,8 @@ func (w *rewriter) node(node any) {
 		if n.Operator == token.SHIFT_LEFT || n.Operator == token.SHIFT_RIGHT {
 			n.Right = w.guarded(shiftName, n.Right)
 		}
+	case *ast.ForStatement:
+		w.count(n)
 	case *ast.ObjectLiteral:
 		for _, p := range n.Value {
 			if spread, ok := p.(*ast.SpreadElement); ok {
@@ -91,9 +104,99 @@ func (w *rewriter) binary(n *ast.BinaryExpression) {
 		n.Right = w.guarded(shiftName, n.Right)
 	case token.EXPONENT:
 		n.Right = w.guarded(exponentName, n.Right)
-	case token.EQUAL, token.NOT_EQUAL, token.LESS, token.LESS_OR_EQUAL, token.GREATER, token.GREATER_OR_EQUAL:
-		if w.bigInts && !isNumber(n.Left) && !isNumber(n.Right) {
+	case token.LESS, token.LESS_OR_EQUAL, token.GREATER, token.GREATER_OR_EQUAL:
+		if !isShort(n.Left) && !isShort(n.Right) && !w.counted[n] {
 			n.Left, n.Right = w.guarded(comparableName, n.Left), w.guarded(comparableName, n.Right)
+		}
+	}
+}
+
+// equals is a call in place of the operator ==.
+func (w *rewriter) equals(n *ast.BinaryExpression) ast.Expression {
+	call := w.call(equalsName, n.Left)
+	call.ArgumentList = append(call.ArgumentList, n.Right)
+	if n.Operator == token.NOT_EQUAL {
+		return &ast.UnaryExpression{Operator: token.NOT, Idx: n.Idx0(), Operand: call}
+	}
+	return call
+}
+
+// count notes the condition of a loop, for (let i = 0; i < n; i++), where i is a number for certain: it needs no guard, and
+// such loops are where it would cost most.
+func (w *rewriter) count(n *ast.ForStatement) {
+	begin, ok := n.Initializer.(*ast.ForLoopInitializerLexicalDecl)
+	test, is := n.Test.(*ast.BinaryExpression)
+	if !ok || !is || begin.LexicalDeclaration.Token != token.LET {
+		return
+	}
+	for _, b := range begin.LexicalDeclaration.List {
+		name, ok := b.Target.(*ast.Identifier)
+		if !ok || b.Initializer == nil || !isNumber(b.Initializer) || w.assigned[name.Name] {
+			continue
+		}
+		for _, side := range []ast.Expression{test.Left, test.Right} {
+			if own, ok := side.(*ast.Identifier); ok && own.Name == name.Name {
+				w.counted[test] = true
+			}
+		}
+	}
+}
+
+// noteAssigned notes the variables to which something else is assigned than a number that is added.
+func (w *rewriter) noteAssigned(v reflect.Value) {
+	walk(v, func(node any) {
+		switch n := node.(type) {
+		case *ast.AssignExpression:
+			if _, plain := n.Left.(*ast.Identifier); !plain || !isNumber(n.Right) {
+				w.noteNames(n.Left)
+			}
+		case *ast.ForIntoExpression:
+			w.noteNames(n.Expression)
+		}
+	})
+}
+
+func (w *rewriter) noteNames(target any) {
+	walk(reflect.ValueOf(target), func(node any) {
+		switch n := node.(type) {
+		case *ast.Identifier:
+			w.assigned[n.Name] = true
+		case *ast.PropertyShort:
+			w.assigned[n.Name.Name] = true
+		}
+	})
+}
+
+// takesApart says whether a program has {...rest} = object, which is one instruction, however much that is.
+func takesApart(tree *ast.Program, text string) (does bool) {
+	if strings.Contains(text, "...") {
+		walk(reflect.ValueOf(tree), func(node any) {
+			n, is := node.(*ast.ObjectPattern)
+			does = does || is && n.Rest != nil
+		})
+	}
+	return does
+}
+
+// walk visits the nodes of a tree.
+func walk(v reflect.Value, visit func(node any)) {
+	switch v.Kind() { //nolint:exhaustive // nodes are made of these
+	case reflect.Interface:
+		walk(v.Elem(), visit)
+	case reflect.Pointer:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*file.File]() {
+			visit(v.Interface())
+			walk(v.Elem(), visit)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			walk(v.Index(i), visit)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Type != reflect.TypeFor[[]*ast.VariableDeclaration]() {
+				walk(v.Field(i), visit)
+			}
 		}
 	}
 }
@@ -130,6 +233,17 @@ func isNumber(e ast.Expression) bool {
 	return false
 }
 
+// isShort says whether an expression is no BigInt, no object and no long text.
+func isShort(e ast.Expression) bool {
+	switch n := e.(type) {
+	case *ast.StringLiteral, *ast.BooleanLiteral, *ast.NullLiteral:
+		return true
+	case *ast.UnaryExpression:
+		return n.Operator == token.TYPEOF || n.Operator == token.NOT || n.Operator == token.VOID
+	}
+	return isNumber(e)
+}
+
 func (w *rewriter) guarded(name string, e ast.Expression) ast.Expression {
 	if isNumber(e) {
 		return e
@@ -137,7 +251,7 @@ func (w *rewriter) guarded(name string, e ast.Expression) ast.Expression {
 	return w.call(name, e)
 }
 
-func (w *rewriter) call(name string, e ast.Expression) ast.Expression {
+func (w *rewriter) call(name string, e ast.Expression) *ast.CallExpression {
 	if !slices.Contains(w.used, name) {
 		w.used = append(w.used, name)
 	}
@@ -236,6 +350,8 @@ func (r *run) operator(name string) func(goja.FunctionCall) goja.Value {
 		return r.meter.Assigned
 	case comparableName:
 		return r.meter.Comparable
+	case equalsName:
+		return r.meter.Equals
 	default:
 		return r.meter.Spread
 	}

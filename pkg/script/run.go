@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +21,9 @@ const maxCalls = 1024
 type run struct {
 	engine *Engine
 	call   *Call
-	ctx    context.Context //nolint:containedctx // the run is what lives as long as it
-	cancel context.CancelFunc
+	parent context.Context //nolint:containedctx // the run is what lives as long as it
+	until  time.Time       // its time is over then
+	scope  scope
 	vm     *goja.Runtime
 	meter  *guard.Meter
 	loop   loop
@@ -41,26 +43,80 @@ type run struct {
 	thrown     map[*goja.Object]bool  // errors that ctx.error made
 	causes     map[*goja.Object]error // errors of Host calls
 
-	done   chan struct{}
+	events chan bool // true: it has ended; false: it was told to stop. Each comes once at most
 	result Result
 	err    error
 }
 
-func newRun(ctx context.Context, e *Engine, c *Call) *run {
-	r := &run{engine: e, call: c, vm: goja.New(), done: make(chan struct{})}
+func newRun(ctx context.Context, until time.Time, e *Engine, c *Call) *run {
+	r := &run{engine: e, call: c, parent: ctx, until: until, vm: goja.New(), events: make(chan bool, 2)}
 	r.meter = guard.Attach(r.vm)
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.loop.init()
 	return r
+}
+
+// scope is the context of a run. It is made when something needs it, for most runs end before.
+type scope struct {
+	mu     sync.Mutex
+	over   bool            // the run has ended, or was told to
+	ctx    context.Context //nolint:containedctx // as in run
+	cancel context.CancelFunc
+	forget func() bool
+}
+
+// context gives what ends when the run ends, is told to stop, or has no more time. While a run computes it is the
+// watchdog that looks at the time.
+func (r *run) context() context.Context {
+	s := &r.scope
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		ctx, cancel := context.WithDeadline(context.WithValue(r.parent, withinKey{}, inService), r.until)
+		s.ctx, s.cancel = ctx, cancel
+		s.forget = context.AfterFunc(ctx, func() { r.stop(endOf(ctx)) })
+		if s.over {
+			r.scope.end()
+		}
+	}
+	return s.ctx
+}
+
+// end ends the context, if there is one. The caller holds mu.
+func (s *scope) end() {
+	s.over = true
+	if s.ctx != nil {
+		s.forget()
+		s.cancel()
+	}
+}
+
+// release gives up what the run has asked for.
+func (r *run) release() {
+	r.scope.mu.Lock()
+	defer r.scope.mu.Unlock()
+	r.scope.end()
+}
+
+// ended says why the run has to end, if nobody has told it yet.
+func (r *run) ended() (why Reason, ok bool) {
+	switch {
+	case r.parent.Err() != nil:
+		return endOf(r.parent), true
+	case !time.Now().Before(r.until):
+		return Timeout, true
+	}
+	return "", false
 }
 
 // stop makes the run end with this reason. Only the first counts. Any goroutine may call it.
 func (r *run) stop(why Reason) {
 	if r.why.CompareAndSwap(nil, &why) {
 		r.meter.Stop()
-		r.cancel()
+		r.release()
+		r.events <- false
 	}
 }
+
+func (r *run) canceled() { r.stop(Canceled) }
 
 func (r *run) reason() Reason {
 	if why := r.why.Load(); why != nil {
@@ -79,13 +135,13 @@ func (r *run) stopped() error {
 
 // main is the goroutine of the run.
 func (r *run) main() {
-	defer close(r.done)
-	defer r.cancel()
+	defer func() { r.events <- true }()
+	defer r.release()
 	defer r.end()
 	defer func() {
 		if x := recover(); x != nil {
 			r.err = r.panicked(x)
-			r.cancel()
+			r.release()
 			r.loop.finish(r)
 		}
 	}()
@@ -93,7 +149,7 @@ func (r *run) main() {
 	result, err := r.program()
 	if err != nil {
 		r.err = r.explain(err)
-		r.cancel() // what it has asked for meanwhile is given up
+		r.release() // what it has asked for meanwhile is given up
 	}
 	r.loop.finish(r)
 	if err == nil {
@@ -115,21 +171,29 @@ func (r *run) computing() {
 	r.engine.watchdog.watch(r)
 }
 
-// pause gives the place up, while the run waits or when it ends.
+// pause gives the place up while the run waits.
 func (r *run) pause() {
-	if r.began.IsZero() {
-		return
+	if r.count() {
+		r.engine.watchdog.rest(r)
+		r.leavePlace()
 	}
-	r.computed += time.Since(r.began)
-	r.began = time.Time{}
-	r.engine.watchdog.rest(r)
-	r.leavePlace()
 }
 
 // end is the last thing that a run does.
 func (r *run) end() {
-	r.pause()
+	r.count()
 	r.engine.watchdog.leave(r)
+	r.leavePlace()
+}
+
+// count adds up what the run has computed, and says whether it did.
+func (r *run) count() bool {
+	if r.began.IsZero() {
+		return false
+	}
+	r.computed += time.Since(r.began)
+	r.began = time.Time{}
+	return true
 }
 
 // leavePlace gives the place back, if there is one still.
@@ -143,7 +207,7 @@ func (r *run) leavePlace() {
 func (r *run) resume() error {
 	asked := time.Now()
 	defer func() { r.queued += time.Since(asked) }()
-	if ok, _ := r.engine.lanes.acquire(r.ctx, r.call.Project, int(r.lane.Load()), false); !ok {
+	if ok, _ := r.engine.lanes.acquire(r.context().Done(), time.Time{}, r.call.Project, int(r.lane.Load()), false); !ok {
 		return &goja.InterruptedError{}
 	}
 	r.computing()
@@ -203,9 +267,22 @@ func (r *run) load() (goja.Callable, error) {
 	if !ok {
 		return nil, errors.New("the compiled program is damaged")
 	}
-	if r.call.Program.expr {
+	switch r.call.Program.form {
+	case bare:
 		return f, nil
+	case returns:
+		v, err := f(goja.Undefined())
+		if err != nil {
+			return nil, err
+		}
+		return r.exported(v)
+	default:
+		return r.commonJS(f)
 	}
+}
+
+// commonJS calls what is around a module, and gives the function that it exports.
+func (r *run) commonJS(f goja.Callable) (goja.Callable, error) {
 	module, exports := r.vm.NewObject(), r.vm.NewObject()
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
@@ -218,17 +295,22 @@ func (r *run) load() (goja.Callable, error) {
 		return nil, err
 	}
 	var exported goja.Value
-	if ex := r.vm.Try(func() {
-		exported = module.Get("exports")
-		if obj, ok := exported.(*goja.Object); ok {
-			if _, callable := goja.AssertFunction(exported); !callable {
-				exported = obj.Get("default")
-			}
-		}
-	}); ex != nil {
+	if ex := r.vm.Try(func() { exported = module.Get("exports") }); ex != nil {
 		return nil, ex
 	}
-	f, ok = goja.AssertFunction(exported)
+	return r.exported(exported)
+}
+
+// exported is the function of what a module exports.
+func (r *run) exported(v goja.Value) (goja.Callable, error) {
+	f, ok := goja.AssertFunction(v)
+	if obj, is := v.(*goja.Object); is && !ok {
+		var member goja.Value
+		if ex := r.vm.Try(func() { member = obj.Get("default") }); ex != nil {
+			return nil, ex
+		}
+		f, ok = goja.AssertFunction(member)
+	}
 	if !ok {
 		return nil, errors.New("the script exports no function: write module.exports = (ctx) => { … } or export default")
 	}

@@ -3,6 +3,7 @@ package script_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"strings"
@@ -76,6 +77,26 @@ func TestForms(t *testing.T) {
 			want:  "a,x,z,w",
 			out:   map[string]any{"doc": bson.D{{Key: "a", Value: 1.0}, {Key: "x", Value: bson.D{{Key: "y", Value: int32(1)}}}}},
 		},
+		"more exports":  {files: files{"a.js": `export const a = 'a'; export default () => a; export let b = 2`}, want: "a"},
+		"export list":   {files: files{"a.js": "const f = () => 'f'\nexport { f as default, f as g }"}, want: "f"},
+		"export later":  {files: files{"a.js": "let f = () => 1\nexport { f as default }\nf = () => 2"}, want: int32(2)},
+		"export by way": {entry: "a.ts", files: files{"a.ts": "export * from './b'; export { default } from './b'", "b.ts": "export const k = 'k'; export default () => k"}, want: "k"},
+		"import of CommonJS": {
+			files: files{"a.js": "import m from './m.js'\nexport default () => m.name", "m.js": `exports.name = 'm'`}, want: "m",
+		},
+		"require in a module": {
+			files: files{"a.js": "export default () => require('./m.js').name", "m.js": `exports.name = 'm'`}, want: "m",
+		},
+		"a word in a comment":   {files: files{"a.js": "/*\nexport default\n*/\nmodule.exports = () => 1"}, want: int32(1)},
+		"function that has one": {files: files{"a.js": `module.exports = f; function f(n) { return n > 0 ? f(n - 1) : 'end' }`}, want: "end"},
+		"variable that has one": {files: files{"a.js": `const f = function (n) { return n > 0 ? f(n - 1) : 'end' }; module.exports = f`}, want: "end"},
+		"variable of its own":   {files: files{"a.js": "const f = () => 'f'\nmodule.exports = f"}, want: "f"},
+		"helpers":               {files: files{"a.js": "'use strict'\nconst one = 1\nmodule.exports = () => two() + one\nfunction two() { return 2 }"}, want: int32(3)},
+		"exports.default":       {files: files{"a.js": `module.exports = { default: () => 'd' }`}, want: "d"},
+		"behind its export":     {files: files{"a.js": "module.exports = () => n\nlet n = 1\nn++"}, want: int32(2)},
+		"module elsewhere":      {files: files{"a.js": `module.exports = () => ({ module }).module.exports.name`}, want: ""},
+		"this":                  {files: files{"a.js": `module.exports = () => String(this)`}, want: "[object Object]"},
+		"own this":              {files: files{"a.js": `module.exports = function () { return String(this) + arguments.length }`}, want: "undefined1"},
 		"typescript": {
 			files: files{
 				"a.ts":     `import { twice } from './lib/m'; import data from './d.json'; export default (ctx: {n: number}): number => twice(ctx.n) + data.k`,
@@ -127,6 +148,15 @@ func TestExpressions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]any{true, nil}, result.Values); diff != "" {
 		t.Error(diff)
+	}
+	for bad, want := range map[string]string{ // what follows a problem comes of it, and what we put around is no part of it
+		"": "1:1: the expression is empty", "ctx.user &&": "1:12: the expression ends too early", "ctx.user\n &&": "2:4: the expression ends too early",
+		"a b": "1:3: Unexpected identifier", "ctx.user && )": "1:13: Unexpected token )", "ctx.user\n && )": "2:5: Unexpected token )",
+	} {
+		_, problems := script.CompileExpr("eval", bad)
+		if len(problems) != 1 || fmt.Sprintf("%d:%d: %s", problems[0].Line, problems[0].Column, problems[0].Message) != want {
+			t.Errorf("%q: %v, want %s", bad, problems, want)
+		}
 	}
 	for _, bad := range []string{"", "a b", "1); (2", "1) }); (function(){ return (2", "if (x) y", "{", "import x from 'x'"} {
 		if _, problems := script.CompileExpr("eval", bad); len(problems) == 0 {
@@ -231,10 +261,8 @@ func TestDB(t *testing.T) {
 	h := host{
 		"db.find": record("find", bson.A{bson.D{{Key: "n", Value: int32(1)}}}), "db.insert": record("insert", nil), "db.begin": record("begin", "tx1"), "db.rollback": record("rollback", nil),
 		"db.commit": func(ctx context.Context, args bson.A) (any, error) {
-			if conflicts--; conflicts > 0 {
-				return nil, errs.New(errs.Conflict, "transaction_conflict", "again")
-			}
-			return record("commit", nil)(ctx, args)
+			conflicts--
+			return record("commit", conflicts > 0)(ctx, args)
 		},
 	}
 	p := compile(t, `export default async () => {
@@ -249,8 +277,8 @@ func TestDB(t *testing.T) {
 	if result.Value != int32(1) {
 		t.Errorf("got %v", result.Value)
 	}
-	insert := `{"insert":[{"collection":"b","asUser":true,"tx":"tx1"},{"n":1}]}`
-	want := []string{`{"find":[{"collection":"a","asUser":false},{"x":1},{"limit":2}]}`, `{"begin":[]}`, insert, `{"rollback":["tx1"]}`, `{"begin":[]}`, insert, `{"commit":["tx1"]}`}
+	commit, insert := `{"commit":["tx1"]}`, `{"insert":[{"collection":"b","asUser":true,"tx":"tx1"},{"n":1}]}`
+	want := []string{`{"find":[{"collection":"a","asUser":false},{"x":1},{"limit":2}]}`, `{"begin":[]}`, insert, commit, insert, commit}
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Error(diff)
 	}

@@ -12,19 +12,20 @@ import (
 // tick is how often the watchdog looks while scripts run.
 const tick = 5 * time.Millisecond
 
-// watchdog looks after the runs that compute: it moves long ones to the slow lane, and stops the one that makes the heap
-// grow. Go does not tell which goroutine allocates, so the youngest of those that have run since before the growth is
+// watchdog looks after the runs that compute: it stops those whose time is over, moves long ones to the slow lane, and
+// stops the one that makes the heap grow. Go does not tell which goroutine allocates, so the youngest of those that have run since before the growth is
 // taken for it, and a short one last. It only runs while scripts do.
 type watchdog struct {
 	lanes *lanes
 	limit uint64 // of the heap, from GOMEMLIMIT
 
-	mu     sync.Mutex
-	runs   map[*run]*watched
-	after  uint64 // bytes of the heap after the last collection that a look has made
-	armed  bool
-	closed bool
-	ticks  sync.WaitGroup
+	mu      sync.Mutex
+	runs    map[*run]*watched
+	after   uint64 // bytes of the heap after the last collection that a look has made
+	armed   bool
+	judging bool // one look goes on, the next ones only look at the time
+	closed  bool
+	ticks   sync.WaitGroup
 }
 
 type watched struct {
@@ -46,7 +47,7 @@ func newWatchdog(l *lanes) *watchdog {
 func (w *watchdog) watch(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.watched.since, r.watched.rests = time.Now(), false // what it has taken before it waited is still its own
+	r.watched.since, r.watched.rests = r.began, false // what it has taken before it waited is still its own
 	w.runs[r] = &r.watched
 	w.arm()
 }
@@ -76,12 +77,6 @@ func (w *watchdog) arm() {
 	time.AfterFunc(tick, func() {
 		defer w.ticks.Done()
 		w.look()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.armed = false
-		if len(w.runs) > 0 {
-			w.arm()
-		}
 	})
 }
 
@@ -110,13 +105,28 @@ func readMemory() memory {
 	}
 }
 
-// look is one tick.
+// look is one tick. The next one is due before the heap is collected, which can take long.
 func (w *watchdog) look() {
-	if w.suspect(time.Now(), readMemory()) {
+	now, m := time.Now(), readMemory()
+	w.mu.Lock()
+	found := w.suspect(now, m) && !w.judging
+	w.judging = w.judging || found
+	w.armed = false
+	if len(w.runs) > 0 {
+		w.arm()
+	}
+	w.mu.Unlock()
+	if found {
 		w.judge()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if found {
+		w.judging = false
+	}
+	if w.judging {
+		return
+	}
 	for r, at := range w.runs {
 		if at.rests {
 			delete(w.runs, r)
@@ -160,12 +170,14 @@ func (r *run) lessSuspect(than *run) bool {
 	return r.watched.since.Before(than.watched.since)
 }
 
-// suspect says whether the heap has grown by more than it may during a run, and moves long runs to the slow lane.
+// suspect says whether the heap has grown by more than it may during a run. It stops runs whose time is over, and moves
+// long ones to the slow lane. The caller holds mu.
 func (w *watchdog) suspect(now time.Time, m memory) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	found := m.objects > w.limit && m.objects > w.after+defaultMemory/4
 	for r, at := range w.runs {
+		if !at.rests && !now.Before(r.until) {
+			r.stop(Timeout)
+		}
 		if at.objects == 0 {
 			at.objects, at.live = m.objects, m.live
 		}

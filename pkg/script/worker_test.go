@@ -239,3 +239,37 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+// TestLongRunsTakeNoPlaces has more long runs wait than there are places for short ones, which come through nevertheless.
+func TestLongRunsTakeNoPlaces(t *testing.T) {
+	t.Parallel()
+	e := workerEngine(t)
+	arrived, open := make(chan struct{}), make(chan struct{})
+	h := host{"cache.get": func(ctx context.Context, _ bson.A) (any, error) {
+		arrived <- struct{}{}
+		select {
+		case <-open:
+		case <-ctx.Done():
+		}
+		return nil, ctx.Err()
+	}}
+	p := compile(t, `export default async () => { await cache.get('k') }`)
+	limits := script.Limits{Timeout: time.Minute}
+	var all sync.WaitGroup
+	long := max(4, 2*runtime.NumCPU()) + 1
+	for range long {
+		all.Go(func() {
+			if _, err := e.Run(t.Context(), script.Call{Project: "p", Program: p, Isolate: true, Long: true, Host: h, Limits: limits}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range long {
+		<-arrived
+	}
+	if _, err := e.Run(t.Context(), script.Call{Project: "p", Program: compile(t, `export default () => 1`), Isolate: true, Limits: limits}); err != nil {
+		t.Error(err)
+	}
+	close(open)
+	all.Wait()
+}

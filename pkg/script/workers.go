@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -207,7 +208,7 @@ const (
 //
 // A script that is slow runs apart if there is a place: there it takes nothing from requests, for a worker has a low
 // priority and a heap of its own. One that ran away waits for that.
-func (e *Engine) workerPlace(ctx context.Context, c *Call) (release func(), isolated bool, err error) {
+func (e *Engine) workerPlace(ctx context.Context, until time.Time, c *Call) (release func(), isolated bool, err error) {
 	if e.workers == nil {
 		return nil, false, nil
 	}
@@ -220,9 +221,10 @@ func (e *Engine) workerPlace(ctx context.Context, c *Call) (release func(), isol
 	}
 	// A run that a worker's call leads to, such as a hook of a record that a hook writes, needs no place of its own: the one
 	// that waits for it has one, and all could wait for each other. One that a call of a run in this process leads to may
-	// have a lock of the store that those wait for who have the places, so it only waits if it must.
+	// have a lock of the store that those wait for who have the places, so it only waits if it must. Long runs have their
+	// places of their caller, and would keep short ones waiting here.
 	within := ctx.Value(withinKey{})
-	if within == inWorker {
+	if within == inWorker || c.Isolate && c.Long {
 		return func() {}, true, nil
 	}
 	which := slow
@@ -233,16 +235,16 @@ func (e *Engine) workerPlace(ctx context.Context, c *Call) (release func(), isol
 	if !must && (within == inService || !record.isApart()) {
 		return release, lanes.tryAcquire(which), nil
 	}
-	if ok, why := lanes.acquire(ctx, c.Project, which, true); !ok {
+	if ok, why := lanes.acquire(ctx.Done(), until, c.Project, which, true); !ok {
 		return nil, false, refused(ctx, c, why)
 	}
 	return release, true, nil
 }
 
 // runIsolated runs a program in a worker process.
-func (e *Engine) runIsolated(ctx context.Context, c *Call) (result Result, computed time.Duration, err error) {
+func (e *Engine) runIsolated(ctx context.Context, until time.Time, c *Call) (result Result, computed time.Duration, err error) {
 	start := time.Now()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	failure := func(why Reason, message string) *Failure {
 		return &Failure{Reason: why, Script: c.Program.name, Message: message}
@@ -329,7 +331,7 @@ func (i *isolated) outcome(frame bson.Raw) (Result, error) {
 func (i *isolated) died() (why Reason, message string) {
 	text := i.w.stderr.String()
 	switch {
-	case strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"):
+	case strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"), strings.Contains(text, "failed to allocate"): // the last one is the race detector
 		return Memory, "its worker process ran out of memory"
 	case strings.Contains(text, "stack overflow"):
 		return Depth, "its worker process ran out of stack"
@@ -396,7 +398,7 @@ func (i *isolated) frame(ctx context.Context) bson.D {
 		{Key: "progress", Value: c.Progress != nil},
 		{Key: "env", Value: env},
 		{Key: "args", Value: bson.A(c.Args)},
-		{Key: "ctx", Value: membersFrame(c.Ctx)},
+		{Key: "ctx", Value: membersFrame(slices.Concat(c.Common, c.Ctx))},
 	}
 	if c.Each != nil {
 		each := make(bson.A, len(c.Each))

@@ -95,12 +95,7 @@ func (b *body) problem(path, rule, format string, args ...any) {
 // lookup says whether a member is given, and gives its value; nil for null.
 func (b *body) lookup(name string) (any, bool) {
 	b.known = append(b.known, name)
-	for _, e := range b.doc {
-		if e.Key == name {
-			return e.Value, true
-		}
-	}
-	return nil, false
+	return document.Member(b.doc, name)
 }
 
 // text takes a string member into dst; null empties it.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -87,12 +88,13 @@ func (b *bench) open() bool {
 		return false
 	}
 	b.clock = &clock{t: b.given.Clock}
-	b.seen = &observer{let: map[ruleKey]bool{}, rules: map[ruleKey]int{}, scripts: map[scriptKey]int{}}
+	b.seen = newObserver()
 	b.answers = &answers{recorded: b.given.HTTP, used: map[*schema.TestAnswer]bool{}}
 	b.project = observed(one.project, b.seen)
+	b.project.OrgID = b.given.Org
 	var err error
 	b.box, err = app.NewSandbox(b.ctx, app.SandboxOptions{
-		Project: b.project, Now: b.clock.now, Env: lookup(b.given.Env), Answers: b.answers, Logger: quiet(),
+		Project: b.project, Now: b.clock.now, Env: lookup(b.given.Env), Answers: b.answers, Logger: slog.New(b.seen),
 		Observe: func(e hooks.Engine) hooks.Engine { b.seen.engine = e; return b.seen },
 	})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // fill puts values in the place of ${…}, in all strings of v. A string that is nothing else becomes the value itself.
@@ -80,21 +82,11 @@ func (b *bench) variable(name, path string) (any, bool) {
 // at follows a path such as items[0].id.
 func at(v any, path string) any {
 	path = strings.ReplaceAll(strings.ReplaceAll(path, "[", "."), "]", "")
-	for part := range strings.SplitSeq(path, ".") {
-		switch list := v.(type) {
-		case bson.D:
-			v = member(list, part)
-		case bson.A:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(list) {
-				return missing{}
-			}
-			v = list[i]
-		default:
-			return missing{}
-		}
+	// Get begins at an object, and what is asked may be a list.
+	if found, ok := document.Get(bson.D{{Key: "v", Value: v}}, "v."+path); ok {
+		return found
 	}
-	return v
+	return missing{}
 }
 
 // textOf is a value inside of a text.

@@ -17,6 +17,7 @@ import (
 type given struct {
 	Clock   time.Time
 	Env     map[string]string
+	Org     string
 	Records []fixture
 	HTTP    []*schema.TestAnswer
 }
@@ -41,6 +42,9 @@ func givenOf(j job) given {
 			out.Clock = *one.Clock
 		}
 		maps.Copy(out.Env, one.Env)
+		if one.Org != "" {
+			out.Org = one.Org
+		}
 		for _, e := range one.Records {
 			out.Records = append(out.Records, fixture{e.Key, e.Value, one.path + ".records." + e.Key})
 		}

@@ -122,10 +122,8 @@ func (c *comparison) operators(path string, want bson.D, got any) {
 }
 
 func member(doc bson.D, key string) any {
-	for _, e := range doc {
-		if e.Key == key {
-			return e.Value
-		}
+	if v, ok := document.Member(doc, key); ok {
+		return v
 	}
 	return missing{}
 }

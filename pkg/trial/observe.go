@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -24,10 +25,11 @@ type observer struct {
 	engine hooks.Engine
 
 	mu       sync.Mutex
-	method   access.Method    // of the request under way; 0: any counts
-	step     []string         // the hooks that ran in this step
-	texts    []string         // what scripts logged in this step
-	let      map[ruleKey]bool // the rules that let somebody in, in this step: they are asked more than once
+	programs map[*script.Program]*script.Program // of the case alone: that a script ran away in another one is no matter here
+	method   access.Method                       // of the request under way; 0: any counts
+	step     []string                            // the hooks that ran in this step
+	texts    []string                            // what scripts logged in this step
+	let      map[ruleKey]bool                    // the rules that let somebody in, in this step: they are asked more than once
 	logs     []report.ScriptLog
 	failures []report.Script
 	rules    map[ruleKey]int
@@ -41,6 +43,13 @@ type ruleKey struct {
 
 type scriptKey struct{ kind, of, place, file string }
 
+func newObserver() *observer {
+	return &observer{
+		programs: map[*script.Program]*script.Program{},
+		let:      map[ruleKey]bool{}, rules: map[ruleKey]int{}, scripts: map[scriptKey]int{},
+	}
+}
+
 // begin forgets what was of the step before. Only decisions about method count, for a write asks what may be read, too.
 func (o *observer) begin(method access.Method) {
 	o.mu.Lock()
@@ -52,6 +61,10 @@ func (o *observer) begin(method access.Method) {
 func (o *observer) Run(ctx context.Context, c script.Call) (script.Result, error) {
 	key := keyOf(c)
 	o.mu.Lock()
+	if o.programs[c.Program] == nil {
+		o.programs[c.Program] = c.Program.Fresh()
+	}
+	c.Program = o.programs[c.Program]
 	o.scripts[key]++
 	if name := key.hook(); name != "" {
 		o.step = append(o.step, name)
@@ -72,12 +85,45 @@ func (o *observer) Run(ctx context.Context, c script.Call) (script.Result, error
 	}
 	result, err := o.engine.Run(ctx, c)
 	if f, ok := errors.AsType[*script.Failure](err); ok {
-		o.mu.Lock()
-		o.failures = append(o.failures, report.Script{At: f.Place(), Message: string(f.Reason) + ": " + f.Message})
-		o.mu.Unlock()
+		o.failed(report.Script{At: f.Place(), Message: string(f.Reason) + ": " + f.Message})
 	}
 	return result, err
 }
+
+// failed takes down a failure, each once.
+func (o *observer) failed(f report.Script) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.failures, f) {
+		o.failures = append(o.failures, f)
+	}
+}
+
+// Enabled, Handle, WithAttrs and WithGroup make it the log of the case's service: of that it takes what is about scripts, for
+// what one gives back can be wrong, too.
+func (o *observer) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// Handle takes a line of the log.
+func (o *observer) Handle(_ context.Context, line slog.Record) error {
+	about := map[string]string{}
+	line.Attrs(func(a slog.Attr) bool {
+		about[a.Key] = a.Value.String()
+		return true
+	})
+	switch at, file := about["at"], about["script"]; {
+	case at != "":
+		o.failed(report.Script{At: at, Message: about["reason"] + ": " + about["error"]})
+	case file != "" && about["field"] != "":
+		o.failed(report.Script{At: file, Message: line.Message + ": " + strings.TrimSuffix(about["field"]+": "+about["problem"], ": ")})
+	}
+	return nil
+}
+
+// WithAttrs changes nothing: no line of ours comes by it.
+func (o *observer) WithAttrs([]slog.Attr) slog.Handler { return o }
+
+// WithGroup changes nothing.
+func (o *observer) WithGroup(string) slog.Handler { return o }
 
 // told gives what scripts have logged, and how they failed.
 func (o *observer) told() ([]report.ScriptLog, []report.Script) {
@@ -107,7 +153,7 @@ func (o *observer) decided(of string, m access.Method, x access.Explanation) {
 // keyOf finds out from a script's ctx what it is run for.
 func keyOf(c script.Call) scriptKey {
 	text := func(name string) string {
-		for _, m := range c.Ctx {
+		for _, m := range slices.Concat(c.Common, c.Ctx) {
 			if m.Name != name {
 				continue
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -30,17 +29,21 @@ type Options struct {
 	Entry   string         // its config file, relative to Dir
 	Run     *regexp.Regexp // the cases to run, by "suite/case"; nil: all
 	Version string         // of this program
-	Emit    func(report.Event) error
+	// Worker is the command line of a process that compiles large scripts; nil: this one does.
+	Worker []string
+	Emit   func(report.Event) error
 }
 
 // Run runs the tests of a project, and emits what becomes of them: Begin, each Case in the order of the files, End. The
 // error says that something could not be emitted, or that ctx has ended.
-func Run(ctx context.Context, o Options) error {
+func Run(ctx context.Context, o Options) (err error) {
 	if err := o.Emit(report.Event{Begin: &report.Begin{Protocol: report.Protocol, Version: o.Version}}); err != nil {
 		return err
 	}
 	began := time.Now()
-	r := &runner{o: o, projects: map[string]loaded{}, loader: project.Loader{Scripts: project.NewScripts(script.Compile)}}
+	engine := script.NewEngine(script.Options{WorkerCommand: o.Worker})
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	r := &runner{o: o, projects: map[string]loaded{}, loader: project.Loader{Sealed: true, Scripts: project.NewScripts(engine.Compile)}}
 	end := &report.End{Problems: r.prepare()}
 	if len(end.Problems) == 0 {
 		if err := r.all(ctx, end); err != nil {
@@ -104,7 +107,7 @@ func (r *runner) prepare() []report.Problem {
 	}
 	var problems []report.Problem
 	for _, file := range files {
-		suite, bad := schema.LoadSuite(rootFiles{root.FS()}, file)
+		suite, bad := schema.LoadSuite(project.Files(root), file)
 		problems = append(problems, problemsOut(bad)...)
 		if suite == nil {
 			continue
@@ -164,12 +167,6 @@ func suiteFiles(dir fs.FS) ([]string, error) {
 
 // fixtures is the directory of files that suites refer to.
 const fixtures = "fixtures"
-
-// rootFiles reads files of a project.
-type rootFiles struct{ fs.FS }
-
-// ReadFile reads one.
-func (f rootFiles) ReadFile(name string) ([]byte, error) { return fs.ReadFile(f.FS, name) }
 
 // load gives the project as an environment makes it.
 func (r *runner) load(env map[string]string) loaded {
@@ -269,9 +266,6 @@ func (r *runner) one(ctx context.Context, j job) report.Case {
 	}
 	return out
 }
-
-// quiet is the log of sandboxes: what of it matters to a test is in the observer.
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // Locate finds the project file of a directory, or takes the file given.
 func Locate(name string) (dir, entry string, err error) {

@@ -18,7 +18,7 @@ func bufferRules() map[string]rule {
 	}
 	for name, width := range map[string]int64{
 		"Uint8Array": 1, "Int8Array": 1, "Uint8ClampedArray": 1, "Uint16Array": 2, "Int16Array": 2, "Uint32Array": 4, "Int32Array": 4,
-		"Float32Array": 4, "Float64Array": 8, "BigInt64Array": 8, "BigUint64Array": 8,
+		"Float32Array": 4, "Float64Array": 8,
 	} {
 		all[name] = rule{construct: sized(width)}
 		all[name+".from"] = rule{call: listFrom}

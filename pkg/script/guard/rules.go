@@ -151,7 +151,15 @@ func numberRules() map[string]rule {
 		}
 		return next(c)
 	}
+	set := func(m *Meter, next native, c goja.FunctionCall) goja.Value {
+		if len(c.Arguments) > 1 {
+			c.Arguments[1] = m.primitive(c.Arguments[1], "number")
+			m.checkDigits(c.Arguments[1])
+		}
+		return next(c)
+	}
 	return map[string]rule{
+		"DataView.prototype.setBigInt64": {call: set}, "DataView.prototype.setBigUint64": {call: set},
 		"BigInt": {call: func(m *Meter, next native, c goja.FunctionCall) goja.Value {
 			if obj, ok := c.Argument(0).(*goja.Object); ok {
 				c.Arguments = []goja.Value{textOf(obj)}
@@ -228,15 +236,86 @@ func (m *Meter) isHuge(v goja.Value) bool {
 	return ok && n.BitLen() > maxBits
 }
 
-// Comparable is an operand of == and <, and of what else reads a BigInt out of a text, for which a long one takes very long.
+// Comparable is an operand of < and its like, and of what else reads a BigInt out of a text, for which a long one takes
+// very long.
 func (m *Meter) Comparable(c goja.FunctionCall) goja.Value {
-	v := c.Argument(0)
-	if s, ok := v.(goja.String); ok && s.Length() > maxBits/4 {
-		if start := strings.TrimSpace(s.Substring(0, 1000).String()); start == "" || start[0] >= '0' && start[0] <= '9' || start[0] == '-' || start[0] == '+' {
-			m.tooMuch("the number is too large")
+	v := m.primitive(c.Argument(0), "number")
+	m.checkDigits(v)
+	return v
+}
+
+// Equals is the operator ==.
+func (m *Meter) Equals(c goja.FunctionCall) goja.Value {
+	a, b := c.Argument(0), c.Argument(1)
+	_, aIs := a.(*goja.Object)
+	_, bIs := b.(*goja.Object)
+	switch {
+	case aIs && !bIs && !isNothing(b):
+		a = m.primitive(a, "default")
+	case bIs && !aIs && !isNothing(a):
+		b = m.primitive(b, "default")
+	}
+	if goja.IsBigInt(a) {
+		m.checkDigits(b)
+	} else if goja.IsBigInt(b) {
+		m.checkDigits(a)
+	}
+	return m.vm.ToValue(a.Equals(b))
+}
+
+func isNothing(v goja.Value) bool { return goja.IsUndefined(v) || goja.IsNull(v) }
+
+// checkDigits refuses a text that may be a very long number.
+func (m *Meter) checkDigits(v goja.Value) {
+	s, ok := v.(goja.String)
+	if !ok || s.Length() <= maxBits/4 {
+		return
+	}
+	start := strings.TrimSpace(s.Substring(0, 1000).String())
+	if start == "" || start[0] >= '0' && start[0] <= '9' || start[0] == '-' || start[0] == '+' {
+		m.tooMuch("the number is too large")
+	}
+}
+
+// primitive is the value that operators take an object for.
+func (m *Meter) primitive(v goja.Value, hint string) goja.Value {
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return v
+	}
+	if exotic := o.GetSymbol(goja.SymToPrimitive); exotic != nil && !isNothing(exotic) {
+		return m.primitiveBy(o, exotic, m.vm.ToValue(hint))
+	}
+	for _, name := range []string{"valueOf", "toString"} {
+		if f := o.Get(name); f != nil {
+			if _, callable := goja.AssertFunction(f); callable {
+				if v := m.primitiveBy(o, f); v != nil {
+					return v
+				}
+			}
 		}
 	}
-	return v
+	m.refuse("Cannot convert object to primitive value")
+	return nil
+}
+
+// primitiveBy calls a function of an object for its value. It gives nil for one that is an object again.
+func (m *Meter) primitiveBy(o *goja.Object, f goja.Value, args ...goja.Value) goja.Value {
+	call, ok := goja.AssertFunction(f)
+	if !ok {
+		m.refuse("Symbol.toPrimitive is not a function")
+	}
+	v, err := call(o, args...)
+	if err != nil {
+		panic(err)
+	}
+	if _, again := v.(*goja.Object); !again {
+		return v
+	}
+	if len(args) > 0 {
+		m.refuse("Cannot convert object to primitive value")
+	}
+	return nil
 }
 
 // functionRules keep calls apart from code, and from lists without end.

@@ -209,7 +209,7 @@ func wrapTemplates() {
 		}
 	}
 	wrap("", top)
-	top.remove("Proxy", "GoError", "eval") // what the limits could not be kept with
+	top.remove("Proxy", "GoError", "eval", "BigInt64Array", "BigUint64Array") // what the limits could not be kept with
 }
 
 // prepareTexts gives a runtime the object that it reads the members of texts through. goja would make the constructor

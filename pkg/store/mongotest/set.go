@@ -126,3 +126,13 @@ func (s *Server) order(order string) error {
 	_, err := io.WriteString(s.pipe, order+"\n")
 	return err
 }
+
+// StepDown has a primary become a secondary for a second, with the others, or itself, to follow.
+func (s *Server) StepDown(ctx context.Context) error {
+	conn, err := dial(ctx, s.addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the answer has come, or never will
+	return mustCommand(conn, bson.D{{Key: "replSetStepDown", Value: 1}, {Key: "force", Value: true}})
+}

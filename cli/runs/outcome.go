@@ -1,0 +1,20 @@
+package runs
+
+import (
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// Failed is the error of a command whose run has ended, but has not succeeded. hint may be "".
+func Failed(run *api.Run, hint string) error {
+	message := run.Status
+	if run.Error != nil {
+		message = run.Error.Message
+	}
+	return &command.Error{Exit: command.ExitFailed, Code: "run_" + run.Status, Message: "run " + run.ID + ": " + message, Hint: hint}
+}
+
+// GoesOn is the error of a command that has waited for a run as long as it was told to. hint says how to come back to it.
+func GoesOn(id, hint string) error {
+	return &command.Error{Exit: command.ExitTimeout, Code: "timeout", Message: "the run " + id + " has not ended yet", Hint: hint}
+}

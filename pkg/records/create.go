@@ -1,0 +1,89 @@
+package records
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Create stores a new record and gives it an id.
+func (s *Service) Create(ctx context.Context, c *Call, body bson.D) (Written, error) {
+	raw, handled, g, err := s.create(ctx, c, body)
+	switch {
+	case err != nil:
+		return Written{}, err
+	case raw == nil:
+		return s.answered(ctx, c, g, "post.return", handled), nil
+	}
+	w, err := s.written(ctx, c, raw)
+	if err != nil {
+		return Written{}, err
+	}
+	return s.answered(ctx, c, g, "post.return", w), nil
+}
+
+// create stores a new record, and gives it as it is stored. raw is nil where a hook has done something else instead.
+func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Raw, handled Written, g access.Grant, err error) {
+	if g, err = s.grant(ctx, c, access.Post); err != nil {
+		return nil, Written{}, g, err
+	}
+	if raw, err = s.newRecord(ctx, c, g, body); err != nil {
+		return nil, Written{}, g, err
+	}
+	if handled, done, err := s.handle(ctx, c, g, raw); done || err != nil {
+		return nil, handled, g, err
+	}
+	ch, err := s.write(ctx, c, g, change{Op: store.Op{Kind: store.Insert, Doc: raw}})
+	return ch.Doc, Written{}, g, err
+}
+
+// newRecord is what a create stores, checked in full.
+func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, error) {
+	now := s.now()
+	g.Hidden = g.Declared // what is not declared is found by the check
+	id := bson.NewObjectIDFromTimestamp(now)
+	g, err := s.grantOnNew(ctx, c, g, body, func() bson.D {
+		return stamp(id, c.Collection.Tree.Check(body, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	bound, changed, err := s.bind(ctx, c, "post.bind", body, nil)
+	if err != nil {
+		return nil, err
+	}
+	check := &fieldtype.Check{Now: now, Create: true}
+	doc := c.Collection.Tree.Check(bound, check)
+	if changed && (g.Unsure != nil || g.UnsureReadonly != nil) { // the caller's body is that of another record now
+		if g, err = s.grantOnNew(ctx, c, g, body, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.judge(ctx, c, access.Post, doc, check); err != nil {
+		return nil, err
+	}
+	problems := check.Problems
+	if changed {
+		problems, err = s.step(c, "post.bind").blame(ctx, problems, body, bound, func() []errs.FieldError {
+			alone := &fieldtype.Check{Now: now, Create: true}
+			c.Collection.Tree.Check(body, alone)
+			return alone.Problems
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		return nil, errs.Validation(withoutHidden(g, problems))
+	}
+	raw, err := admitted(g, stamp(id, c.Collection.HiddenByEval.Behind(doc), c.Principal.ID, now))
+	if err != nil {
+		return nil, err
+	}
+	return raw, s.validate(ctx, c, g, "post.validate", raw, nil)
+}

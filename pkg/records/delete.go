@@ -1,0 +1,46 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Delete removes one record. ifRev are revisions, of which it must have one; none: any. The Record of the outcome is nil,
+// unless a hook gives an answer of its own.
+func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64) (Written, error) {
+	g, err := s.remove(ctx, c, id, ifRev)
+	if err != nil {
+		return Written{}, err
+	}
+	return s.answered(ctx, c, g, "delete.return", Written{ID: strings.ToLower(id)}), nil
+}
+
+func (s *Service) remove(ctx context.Context, c *Call, id string, ifRev []int64) (access.Grant, error) {
+	g, err := s.grant(ctx, c, access.Delete)
+	if err != nil {
+		return g, err
+	}
+	oid, err := document.ParseID(id)
+	if err != nil {
+		return g, err
+	}
+	for range conflictRetries {
+		current, err := s.readable(ctx, c, g, oid)
+		if err != nil {
+			return g, err
+		}
+		if !fits(current, ifRev) {
+			return g, errStale
+		}
+		_, err = s.write(ctx, c, g, change{Op: store.Op{Kind: store.Delete, ID: idValue(oid), If: unchanged(current)}, before: current})
+		if !errors.Is(err, store.ErrStale) {
+			return g, err
+		}
+	}
+	return g, errBusyRecord
+}
