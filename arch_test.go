@@ -119,7 +119,7 @@ var libraries = map[string]string{
 
 	"go.mongodb.org/mongo-driver/v2":      "store/mongo",
 	"github.com/cockroachdb/pebble/v2":    "store/embedded",
-	"github.com/cockroachdb/apd/v3":       "document mql/expr",
+	"github.com/cockroachdb/apd/v3":       "document mql/expr mql/pipeline",
 	"github.com/xdg-go/scram":             "store/wire",
 	"github.com/go-chi/chi/v5":            "httpapi",
 	"github.com/klauspost/compress":       "httpapi",
