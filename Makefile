@@ -48,8 +48,10 @@ bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoD
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
 
-differ: ## Compare the embedded store with a real MongoDB on CASES (100000) random calls, from SEED (1)
+differ: ## Compare the embedded store, pipelines and expressions with a real MongoDB on CASES (100000) random ones each, from SEED (1)
 	@$(GO) test ./pkg/store/storetest/differ -run '^TestDiffer$$' -count=1 -timeout 0 -v -args -cases $(CASES) -seed $(SEED) -workers 2
+	@$(GO) test ./pkg/mql/expr -run '^TestExpressionsAsServer$$' -count=1 -timeout 0 -v -args -expressions=$(CASES) -expressionseed=$(SEED)
+	@$(GO) test ./pkg/mql/pipeline -run '^TestPipelinesAsServer$$' -count=1 -timeout 0 -v -args -pipelines=$(CASES) -pipelineseed=$(SEED)
 
 outside: ## Run the suites of other projects that are in SUITES by the MongoDB endpoint (UPDATE=1 writes their table anew)
 	@$(GO) test ./pkg/store/wire/outside -run '^TestOutside$$' -count=1 -timeout 0 -v -args -suites '$(abspath $(SUITES))' $(if $(UPDATE),-update)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/cockroachdb/apd/v3"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -235,6 +236,12 @@ func (a *Accumulator) Start(s *State, env *Env) error {
 	return err
 }
 
+// fitsLong says whether a decimal, rounded, is an int64.
+func fitsLong(v bson.RawValue) bool {
+	_, _, ok := decimalLong(decimalOf(v), apd.RoundHalfEven)
+	return ok
+}
+
 // manyLimit reads the n of $firstN and the like.
 func manyLimit(v bson.RawValue) (int, error) {
 	if !isNumber(v.Type) {
@@ -243,7 +250,7 @@ func manyLimit(v bson.RawValue) (int, error) {
 	n, err := toLong(v)
 	f := floatOf(v)
 	switch {
-	case v.Type == bson.TypeDecimal128 && (f != math.Trunc(f) || f >= 1<<63 || f < -1<<63): // servers look at the nearest double
+	case v.Type == bson.TypeDecimal128 && (f != math.Trunc(f) || !fitsLong(v)): // servers look at the nearest double
 		return 0, fail(5787903, "n has to be a whole number")
 	case err != nil:
 		return 0, err

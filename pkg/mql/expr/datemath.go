@@ -285,7 +285,7 @@ func dateDiff(start, end int64, u unit, first time.Weekday, loc *time.Location) 
 		_, x := a.Zone()
 		_, y := b.Zone()
 		whole := func(ms int64, offset int) int64 { return floorDiv(floorDiv(ms, 1000)+int64(offset), 3600) }
-		return whole(end, y) - whole(start, x) - floorDiv(int64(y-x), 3600), true
+		return whole(end, y) - whole(start, x) - int64(y-x)/3600, true
 	case millis:
 		d := end - start
 		return d, (d < end) == (start > 0)
@@ -392,7 +392,7 @@ func truncateDate(ms int64, u unit, bin int64, first time.Weekday, loc *time.Loc
 	origin := fromLocal(reference, loc)
 	length, ok := times(bin, u.length())
 	if !ok {
-		return 0, overflow()
+		return 0, fail(5439002, "the binSize of $dateTrunc is out of range")
 	}
 	since, ok := minus(ms, origin)
 	if !ok {

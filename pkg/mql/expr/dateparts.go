@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/apd/v3"
@@ -30,24 +31,32 @@ func parseDateFromParts(c *compiler, name string, v bson.RawValue) (node, error)
 		names: []string{
 			"year", "month", "day", "isoWeekYear", "isoWeek", "isoDayOfWeek", "hour", "minute", "second", "millisecond", "timezone",
 		},
-		late: true, noObject: 40519, unknown: 40518,
+		late: true, noObject: 40519, unknown: 40518, given: func(v []bson.RawValue) error { return checkParts(name, v) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	// Servers parse them in the order above, and compute constants in that of their places.
 	args = operands{args[0], args[1], args[2], args[6], args[7], args[8], args[9], args[3], args[4], args[5], args[10]}
-	natural := args[partYear] != nil || args[partMonth] != nil || args[partDay] != nil
-	iso := args[partISOYear] != nil || args[partISOWeek] != nil || args[partISODay] != nil
-	switch {
-	case args[partYear] == nil && args[partISOYear] == nil:
-		return nil, bad(40516, "%s needs year or isoWeekYear", name)
-	case args[partYear] != nil && iso:
-		return nil, bad(40489, "%s takes either year, month and day or isoWeekYear, isoWeek and isoDayOfWeek", name)
-	case args[partISOYear] != nil && natural:
-		return nil, bad(40525, "%s takes either year, month and day or isoWeekYear, isoWeek and isoDayOfWeek", name)
-	}
 	return &dateNode{name: name, operands: args, zoneAt: partZone, run: runDateFromParts}, nil
+}
+
+// checkParts refuses parts of two calendars: year, month and day come first, then those of ISO weeks.
+func checkParts(name string, v []bson.RawValue) error {
+	isGiven := func(v []bson.RawValue) bool {
+		return slices.ContainsFunc(v, func(v bson.RawValue) bool { return v.Type != 0 })
+	}
+	natural, iso := isGiven(v[:3]), isGiven(v[3:6])
+	hasYear, hasISOYear := v[0].Type != 0, v[3].Type != 0
+	switch {
+	case !hasYear && !hasISOYear:
+		return bad(40516, "%s needs year or isoWeekYear", name)
+	case hasYear && iso:
+		return bad(40489, "%s takes either year, month and day or isoWeekYear, isoWeek and isoDayOfWeek", name)
+	case hasISOYear && natural:
+		return bad(40525, "%s takes either year, month and day or isoWeekYear, isoWeek and isoDayOfWeek", name)
+	}
+	return nil
 }
 
 func runDateFromParts(env *Env, n *dateNode) (bson.RawValue, error) {

@@ -17,7 +17,7 @@
 //	$dateFromString, $toDate               without a format: ISO 8601, 02/03/2020, 3.2.2020, Feb 3, 2020, 3 February 2020, each
 //	                                       with a time or without. A server reads more forms, which nobody can list
 //	$dateAdd, $dateSubtract                of dates before 1970 with a fraction of a second, a server loses a second
-//	$dateDiff by hours                     in zones whose clocks change by half an hour, by one at the change
+//	$round of integers of 32 bits          to what does not fit gives a long; on a server it overflows
 //	$replaceAll of an empty text           between characters; a server puts it between their bytes, which breaks the text
 //	a field removed and set again          in one expression comes last; a server remembers its place
 //	$sortArray                             equal elements stay in their order; on a server not always

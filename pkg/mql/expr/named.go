@@ -13,7 +13,10 @@ type named struct {
 	names    []string
 	required int // the first of them have to be there
 
-	late bool // they are parsed in this order, once it is known which there are
+	late      bool // they are parsed in this order, once it is known which there are
+	backwards bool // in the other order
+	// given looks at which there are before they are parsed; nil: whatever is required.
+	given func(v []bson.RawValue) error
 
 	noObject, unknown document.ServerCode
 	lacking           []document.ServerCode // of each required name
@@ -45,12 +48,20 @@ func (c *compiler) named(operator string, v bson.RawValue, n named) (operands, e
 			return nil, bad(n.lacking[i], "%s needs %s", operator, n.names[i])
 		}
 	}
-	for i, v := range given {
-		if !n.late || v.Type == 0 {
+	if n.given != nil {
+		if err := n.given(given); err != nil {
+			return nil, err
+		}
+	}
+	for i := range given {
+		if n.backwards {
+			i = len(given) - 1 - i
+		}
+		if !n.late || given[i].Type == 0 {
 			continue
 		}
 		var err error
-		if args[i], err = c.expression(v); err != nil {
+		if args[i], err = c.expression(given[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -134,11 +134,11 @@ var operators = map[string]operator{
 	"$dateAdd":      dateArithmetic(false),
 	"$dateSubtract": dateArithmetic(true),
 	"$dateDiff": dateOperator(named{
-		names: []string{"startDate", "endDate", "unit", "timezone", "startOfWeek"}, required: 3, late: true, noObject: 5166301, unknown: 5166302,
+		names: []string{"startDate", "endDate", "unit", "timezone", "startOfWeek"}, required: 3, late: true, backwards: true, noObject: 5166301, unknown: 5166302,
 		lacking: []document.ServerCode{5166303, 5166304, 5166305},
 	}, 3, runDateDiff),
 	"$dateTrunc": dateOperator(named{
-		names: []string{"date", "unit", "binSize", "timezone", "startOfWeek"}, required: 2, late: true, noObject: 5439007, unknown: 5439008,
+		names: []string{"date", "unit", "binSize", "timezone", "startOfWeek"}, required: 2, late: true, backwards: true, noObject: 5439007, unknown: 5439008,
 		lacking: []document.ServerCode{5439009, 5439010},
 	}, 3, runDateTrunc),
 	"$dateFromParts": {parse: parseDateFromParts},
