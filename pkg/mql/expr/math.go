@@ -208,7 +208,7 @@ func pow(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 		return missing, fail(28762, "%s needs a number as its base, not %s", name, typeName(a.Type))
 	case !isNumber(b.Type):
 		return missing, fail(28763, "%s needs a number as its exponent, not %s", name, typeName(b.Type))
-	case !truth(a) && isNegative(b):
+	case !truth(a) && (isNegative(b) || isDecimalMinusZero(a, b)):
 		return missing, fail(28764, "%s can't raise 0 to a negative power", name)
 	case a.Type == bson.TypeDecimal128 || b.Type == bson.TypeDecimal128:
 		if !truth(b) || isOne(a) { // even with NaN
@@ -231,6 +231,18 @@ func pow(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 
 func isOne(v bson.RawValue) bool {
 	return document.Compare(v, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}) == 0
+}
+
+// isDecimalMinusZero says whether b is -0 where it counts as a decimal, whose sign servers look at.
+func isDecimalMinusZero(a, b bson.RawValue) bool {
+	switch {
+	case truth(b):
+		return false
+	case b.Type == bson.TypeDecimal128:
+		return b.Value[15]&0x80 != 0
+	default:
+		return a.Type == bson.TypeDecimal128 && b.Type == bson.TypeDouble && math.Signbit(doubleOf(b))
+	}
 }
 
 func integerPow(base, exp int64) (int64, bool) {

@@ -93,7 +93,7 @@ func (n *regexNode) parts(re, options bson.RawValue) (text, flags string, err er
 		if flags[i] == 0 {
 			return "", "", fail(51110, "%s: options can't contain NUL", n.name)
 		}
-		if _, _, ok := pattern.Flags(flags[i : i+1]); !ok && !isNull(re.Type) {
+		if _, _, ok := pattern.Flags(flags[i : i+1]); !ok {
 			return "", "", fail(51108, "%s takes the options i, m and s only", n.name)
 		}
 	}

@@ -111,7 +111,7 @@ func (g *pipelines) windows() any {
 	}
 	d = append(d, bson.E{Key: "sortBy", Value: sort})
 	output := bson.D{}
-	fields := []string{"x", "a", "b.c"}
+	fields := []string{"x", "a", "n.c"}
 	if g.holes {
 		fields = fields[:2]
 	}

@@ -14,7 +14,6 @@ import (
 // group is $group: a document for each value of an expression, with what accumulators make of the documents that have it.
 type group struct {
 	id     *expr.Expr
-	only   string // the one field of an _id that is an object of fields; "": there are more, or it is none
 	names  []string
 	values []*expr.Accumulator
 }
@@ -64,25 +63,6 @@ func (g *group) setID(c *compiler, v any) (raw bson.RawValue, err error) {
 		g.id, err = c.expression(bson.D{{Key: d[0].Key, Value: formulaOf("$ifNull", d[0].Value, nil)}})
 	}
 	return raw, err
-}
-
-// onlyField gives the name of the only field of an object that is no operator. A server makes null of its value where that is missing;
-// of several fields it leaves out those that are.
-func onlyField(v any) string {
-	d, ok := asObject(v)
-	if !ok || len(d) != 1 || strings.HasPrefix(d[0].Key, "$") {
-		return ""
-	}
-	return d[0].Key
-}
-
-// filled gives an _id of one field with null in the place of a value that is missing.
-func (g *group) filled(id bson.RawValue) bson.RawValue {
-	if g.only == "" || id.Type != bson.TypeEmbeddedDocument || len(id.Value) > 5 {
-		return id
-	}
-	doc := append([]byte(nil), 0, 0, 0, 0)
-	return bson.RawValue{Type: id.Type, Value: document.Close(document.AppendElement(doc, g.only, null), 0)}
 }
 
 // accumulate takes a field that is computed of a group.
@@ -148,7 +128,6 @@ func (g *grouping) push(doc bson.Raw) error {
 	if id.Type == 0 {
 		id = null
 	}
-	id = g.filled(id)
 	g.key = document.AppendKey(g.key[:0], id, false)
 	one, ok := g.at[string(g.key)]
 	if !ok {
