@@ -38,7 +38,7 @@ func runDateFromString(env *Env, n *dateNode) (bson.RawValue, error) {
 		return missing, err
 	case isNull(v.Type) && n.operands[3] != nil:
 		return n.operands[3].eval(env)
-	case isNull(v.Type), loc == nil:
+	case isNull(v.Type), loc == nil && v.Type == bson.TypeString:
 		return null, nil
 	}
 	if n.operands[1] == nil {

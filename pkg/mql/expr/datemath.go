@@ -350,10 +350,14 @@ func runDateTrunc(env *Env, n *dateNode) (bson.RawValue, error) {
 	if bin > 100_000_000_000 && u <= days {
 		return missing, fail(5439006, "$dateTrunc takes no binSize above 100000000000")
 	}
-	if ms, err = truncateDate(ms, u, bin, day, loc); err != nil {
+	began, err := truncateDate(ms, u, bin, day, loc)
+	switch {
+	case err != nil:
 		return missing, err
+	case began > ms: // around the least date
+		return missing, overflow()
 	}
-	return env.date(ms), nil
+	return env.date(began), nil
 }
 
 func binSize(v bson.RawValue) (int64, error) {

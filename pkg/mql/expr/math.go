@@ -377,6 +377,9 @@ func log(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 	}
 	positive := within{low: 0, high: math.Inf(1), open: true}
 	valid := positive.holds(a) && positive.holds(b) && !isOne(b)
+	if isNaN(a) { // then the nearest doubles count
+		valid = isNaN(b) || floatOf(b) > 0 && floatOf(b) != 1
+	}
 	switch {
 	case floatOf(a) <= 0 && !valid: // servers look at the nearest doubles to tell what is wrong
 		return missing, fail(28758, "%s takes positive numbers only", name)
