@@ -23,6 +23,7 @@ type article struct {
 	Title  string        `bson:"title"`
 	At     time.Time     `bson:"createdAt"`
 	Tags   []string      `bson:"tags"`
+	Ref    bson.ObjectID `bson:"ref"` // another article
 	Body   string        `bson:"body"`
 
 	raw bson.Raw
@@ -38,7 +39,8 @@ func articles(first, n int) []article {
 			ID: objectID(seq), Kind: fmt.Sprintf("kind-%03d", r.IntN(kinds)), Seq: int64(seq), Rnd: r.Int64N(1 << 40),
 			Score: r.Float64(), Status: []string{"draft", "published", "archived"}[r.IntN(3)],
 			Title: fmt.Sprintf("Article number %d of the collection", seq), At: time.UnixMilli(1_700_000_000_000 + int64(seq)).UTC(),
-			Tags: []string{fmt.Sprintf("tag-%d", r.IntN(50)), fmt.Sprintf("tag-%d", r.IntN(50))}, Body: text(r, 230),
+			Ref:  objectID(r.IntN(seq + 1)),
+			Tags: []string{fmt.Sprintf("tag-%d", r.IntN(50)), fmt.Sprintf("tag-%d", r.IntN(50))}, Body: text(r, 215),
 		}
 		var err error
 		if a.raw, err = bson.Marshal(a); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
 )
@@ -106,6 +107,42 @@ func (e *embeddedEngine) count(ctx context.Context, lo, hi int64) (int, error) {
 
 func (e *embeddedEngine) top(ctx context.Context) (int, error) {
 	return e.find(ctx, store.Query{Sort: mql.Sort{{Path: "score", Desc: true}, {Path: "_id", Desc: true}}, Limit: 20})
+}
+
+func (e *embeddedEngine) group(ctx context.Context) (int, error) {
+	return e.aggregate(ctx, groupStages(), nothing)
+}
+
+func (e *embeddedEngine) lookup(ctx context.Context, lo, hi int64) (n int, err error) {
+	_, err = e.aggregate(ctx, lookupStages(lo, hi), func(doc bson.Raw) { n = int(doc.Lookup("n").AsInt64()) })
+	return n, err
+}
+
+func (e *embeddedEngine) facet(ctx context.Context) (n int, err error) {
+	_, err = e.aggregate(ctx, facetStages(), func(doc bson.Raw) { n = countOf(doc, "status") })
+	return n, err
+}
+
+// countOf is how many elements a list of a document has.
+func countOf(doc bson.Raw, field string) int {
+	values, err := doc.Lookup(field).Array().Values()
+	if err != nil {
+		return -1
+	}
+	return len(values)
+}
+
+func (e *embeddedEngine) aggregate(ctx context.Context, stages bson.A, fn func(doc bson.Raw)) (n int, err error) {
+	p, err := pipeline.Compile(stages, pipeline.Options{Stages: pipeline.Scripts})
+	if err != nil {
+		return 0, err
+	}
+	err = e.coll.Aggregate(ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
+		n++
+		fn(doc)
+		return nil
+	})
+	return n, err
 }
 
 func (e *embeddedEngine) insert(ctx context.Context, a article) error {

@@ -101,6 +101,32 @@ func (e *mongodEngine) top(ctx context.Context) (int, error) {
 	return e.each(ctx, bson.D{}, options.Find().SetSort(bson.D{{Key: "score", Value: -1}}).SetLimit(20), nothing)
 }
 
+func (e *mongodEngine) aggregate(ctx context.Context, stages bson.A, fn func(doc bson.Raw)) (n int, err error) {
+	cursor, err := e.coll.Aggregate(ctx, stages, options.Aggregate().SetBatchSize(1001))
+	if err != nil {
+		return 0, err
+	}
+	defer cursor.Close(ctx) //nolint:errcheck // it is read to its end
+	for ; cursor.Next(ctx); n++ {
+		fn(cursor.Current)
+	}
+	return n, cursor.Err()
+}
+
+func (e *mongodEngine) group(ctx context.Context) (int, error) {
+	return e.aggregate(ctx, groupStages(), nothing)
+}
+
+func (e *mongodEngine) lookup(ctx context.Context, lo, hi int64) (n int, err error) {
+	_, err = e.aggregate(ctx, lookupStages(lo, hi), func(doc bson.Raw) { n = int(doc.Lookup("n").AsInt64()) })
+	return n, err
+}
+
+func (e *mongodEngine) facet(ctx context.Context) (n int, err error) {
+	_, err = e.aggregate(ctx, facetStages(), func(doc bson.Raw) { n = countOf(doc, "status") })
+	return n, err
+}
+
 func (e *mongodEngine) insert(ctx context.Context, a article) error {
 	_, err := e.coll.InsertOne(ctx, a.raw)
 	return err

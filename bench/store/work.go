@@ -42,6 +42,52 @@ type engine interface {
 	close() error
 }
 
+// aggregator is an engine that has pipelines.
+type aggregator interface {
+	// group counts the documents of each kind and adds up their scores.
+	group(ctx context.Context) (int, error)
+	// lookup joins documents, whose seq is from lo to before hi, with the one that each of them names, and counts those.
+	lookup(ctx context.Context, lo, hi int64) (int, error)
+	// facet counts all documents by status, by tag and by kind at once.
+	facet(ctx context.Context) (int, error)
+}
+
+const lookupName = "$lookup of 10,000 by _id"
+
+// statuses is how many different values of status there are.
+const statuses = 3
+
+// lookups is how many documents one lookup is measured with.
+const lookups = 10_000
+
+// groupStages counts the documents of each kind and adds up their scores.
+func groupStages() bson.A {
+	return bson.A{bson.D{{Key: "$group", Value: bson.D{
+		{Key: "_id", Value: "$kind"}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}, {Key: "score", Value: bson.D{{Key: "$sum", Value: "$score"}}},
+	}}}}
+}
+
+// lookupStages joins by the _id: ref is that of another document.
+func lookupStages(lo, hi int64) bson.A {
+	return bson.A{
+		bson.D{{Key: "$match", Value: bson.D{{Key: "seq", Value: bson.D{{Key: "$gte", Value: lo}, {Key: "$lt", Value: hi}}}}}},
+		bson.D{{Key: "$lookup", Value: bson.D{
+			{Key: "from", Value: "articles"}, {Key: "localField", Value: "ref"}, {Key: "foreignField", Value: "_id"}, {Key: "as", Value: "to"},
+		}}},
+		bson.D{{Key: "$group", Value: bson.D{
+			{Key: "_id", Value: nil}, {Key: "n", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$to"}}}}},
+		}}},
+	}
+}
+
+func facetStages() bson.A {
+	return bson.A{bson.D{{Key: "$facet", Value: bson.D{
+		{Key: "status", Value: bson.A{bson.D{{Key: "$sortByCount", Value: "$status"}}}},
+		{Key: "tags", Value: bson.A{bson.D{{Key: "$unwind", Value: "$tags"}}, bson.D{{Key: "$sortByCount", Value: "$tags"}}}},
+		{Key: "kind", Value: bson.A{bson.D{{Key: "$sortByCount", Value: "$kind"}}}},
+	}}}}
+}
+
 // figure is one measured number.
 type figure struct {
 	Op     string  `json:"op"`
@@ -62,15 +108,18 @@ type bench struct {
 	next    int // sequence number of the next insert
 }
 
+// read is an operation to measure, which gives want results.
+type read struct {
+	name, target string
+	want         int
+	run          func() (int, error)
+}
+
 func (b *bench) run(ctx context.Context) error {
 	n := int64(len(b.docs))
 	r := rand.New(rand.NewPCG(2, 3)) //nolint:gosec // test data
 	var json []byte
-	reads := []struct {
-		name, target string
-		want         int
-		run          func() (int, error)
-	}{
+	reads := []read{
 		{"get by id", "5 µs", 1, func() (int, error) { return 1, b.engine.get(ctx, b.docs[r.IntN(len(b.docs))].ID) }},
 		{"list 50 by index to JSON", "200 µs", 50, func() (int, error) {
 			var err error
@@ -88,6 +137,16 @@ func (b *bench) run(ctx context.Context) error {
 		{"count of all by bounds", "6 ms", len(b.docs), func() (int, error) { return b.engine.count(ctx, 0, n) }},
 		{"top 20, unindexed", "110 ms", 20, func() (int, error) { return b.engine.top(ctx) }},
 	}
+	if a, ok := b.engine.(aggregator); ok {
+		reads = append(reads, []read{
+			{"$group by one key", "150 ms", kinds, func() (int, error) { return a.group(ctx) }},
+			{lookupName, "", lookups, func() (int, error) {
+				lo := r.Int64N(max(n-lookups, 1))
+				return a.lookup(ctx, lo, lo+lookups)
+			}},
+			{"facet over 3 fields", "150 ms", statuses, func() (int, error) { return a.facet(ctx) }},
+		}...)
+	}
 	for _, op := range reads {
 		if !b.only.MatchString(op.name) {
 			continue
@@ -104,6 +163,9 @@ func (b *bench) run(ctx context.Context) error {
 		}
 		f.Target = op.target
 		b.figures = append(b.figures, f)
+		if op.name == lookupName {
+			b.figures = append(b.figures, figure{Op: "a key of it", P50: f.P50 / lookups, Target: "4 µs"})
+		}
 	}
 	return b.writes(ctx)
 }

@@ -49,6 +49,11 @@ func (w *walk) next() (ok bool, err error) {
 		return false, nil
 	case !w.inside:
 		ok = w.enter()
+	case w.single():
+		if w.at++; w.at == len(w.Ranges) {
+			return false, nil
+		}
+		ok = w.enter()
 	case w.Reverse:
 		ok = w.it.Prev()
 	default:
@@ -98,6 +103,12 @@ func (w *walk) count(ctx context.Context, limit int64) (n int64, err error) {
 		}
 	}
 	return n, err
+}
+
+// single says whether the range is one document's, which has been given: the next key is in another range.
+func (w *walk) single() bool {
+	r := w.current()
+	return w.Index == nil && r.Fixed > len(w.Prefix) && r.Fixed == len(r.Lo)
 }
 
 func (w *walk) current() *plan.Range {

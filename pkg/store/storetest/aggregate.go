@@ -328,6 +328,50 @@ var aggregations = []struct{ stages, want string }{ //nolint:gochecknoglobals //
 		`[{"$sort":{"_id":1}},{"$limit":2},{"$facet":{"o":[{"$lookup":{"from":"others","localField":"k","foreignField":"k","as":"o"}},{"$project":{"o._id":1}}]}}]`,
 		`{"o":[{"_id":1,"o":[{"_id":1},{"_id":2}]},{"_id":2,"o":[{"_id":1},{"_id":2}]}]}`,
 	},
+	{
+		`[{"$unwind":{"path":"$tags","includeArrayIndex":"b.at"}},{"$group":{"_id":"$b.at","n":{"$sum":"$n"},"most":{"$max":"$tags"}}},{"$sort":{"_id":1}}]`,
+		`{"_id":null,"n":7,"most":"z"}
+{"_id":0,"n":15,"most":"x"}
+{"_id":1,"n":10,"most":"y"}`,
+	},
+	{
+		`[{"$bucket":{"groupBy":{"$ifNull":["$b.c",0]},"boundaries":[0,2,10],"default":"other","output":{"n":{"$sum":1},"ids":{"$min":"$_id"}}}}]`,
+		`{"_id":0,"n":3,"ids":1}
+{"_id":"other","n":2,"ids":2}`,
+	},
+	{
+		`[{"$bucketAuto":{"groupBy":"$_id","buckets":2,"output":{"n":{"$sum":1}}}}]`,
+		`{"_id":{"min":1,"max":4},"n":3}
+{"_id":{"min":4,"max":5},"n":2}`,
+	},
+	{
+		`[{"$sort":{"_id":1}},{"$graphLookup":{"from":"others","startWith":"$_id","connectFromField":"up","connectToField":"_id","as":"o","depthField":"d"}},{"$project":{"o":{"$setUnion":[{"$map":{"input":"$o","in":{"$add":["$$this._id",{"$multiply":["$$this.d",10]}]}}},[]]}}}]`,
+		`{"_id":1,"o":[1,13,22]}
+{"_id":2,"o":[2,11,23]}
+{"_id":3,"o":[3,12,21]}
+{"_id":4,"o":[4]}
+{"_id":5,"o":[5,14]}`,
+	},
+	{
+		`[{"$match":{"_id":{"$lt":3}}},{"$sort":{"_id":1}},{"$graphLookup":{"from":"others","startWith":"$k","connectFromField":"up","connectToField":"k","as":"o","maxDepth":1,"restrictSearchWithMatch":{"up":{"$gte":null}}}},{"$project":{"o":{"$setUnion":["$o._id",[]]}}}]`,
+		`{"_id":1,"o":[]}
+{"_id":2,"o":[]}`,
+	},
+	{
+		`[{"$setWindowFields":{"partitionBy":{"$type":"$n"},"sortBy":{"_id":1},"output":{"at":{"$documentNumber":{}},"sum":{"$sum":"$_id","window":{"documents":["unbounded","current"]}}}}},{"$sort":{"_id":1}},{"$project":{"of":["$at","$sum"]}}]`,
+		`{"_id":1,"of":[1,1]}
+{"_id":2,"of":[2,3]}
+{"_id":3,"of":[3,6]}
+{"_id":4,"of":[1,4]}
+{"_id":5,"of":[1,5]}`,
+	},
+	{
+		`[{"$match":{"_id":{"$lt":5}}},{"$fill":{"sortBy":{"_id":1},"output":{"k":{"method":"locf"},"b":{"value":"none"}}}},{"$sort":{"_id":1}},{"$project":{"k":1,"b":1}}]`,
+		`{"_id":1,"b":{"c":1},"k":1}
+{"_id":2,"b":{"c":"s"},"k":[1,2]}
+{"_id":3,"b":[{"c":1},{"c":2}],"k":[1,2]}
+{"_id":4,"k":[1,2],"b":"none"}`,
+	},
 }
 
 func testAggregate(t *testing.T, s store.Store) {
