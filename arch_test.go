@@ -68,7 +68,7 @@ var layers = []layer{
 	}},
 	{"L4", rooms{
 		"actions": "project hooks operation script schema access audit fieldtype document errs",
-		"records": "hooks project script schema audit query access fieldtype mql store document errs",
+		"records": "hooks project script schema audit query access fieldtype mql mql/pipeline store document errs",
 	}},
 	{"L5", rooms{
 		"httpapi":      "actions hooks records query auth system audit jobs operation project schema fieldtype access status api document errs",

@@ -347,6 +347,8 @@ func (t target) do(ctx context.Context, verb string, args bson.A) (any, error) {
 		return t.findOne(ctx, at(args, 1), at(args, 2))
 	case "count":
 		return t.count(ctx, at(args, 1))
+	case "aggregate":
+		return t.aggregate(ctx, at(args, 1))
 	case "insert":
 		return t.insert(ctx, at(args, 1))
 	case "update":

@@ -13,6 +13,7 @@ const (
       find: (filter, options) => call('db.find', target, filter === undefined ? {} : filter, options),
       findOne: (filter, options) => call('db.findOne', target, filter === undefined ? null : filter, options),
       count: (filter) => call('db.count', target, filter === undefined ? {} : filter),
+      aggregate: (pipeline) => call('db.aggregate', target, pipeline),
       insert: (records) => call('db.insert', target, records),
       update: (filter, change) => call('db.update', target, filter, change),
       delete: (filter) => call('db.delete', target, filter),

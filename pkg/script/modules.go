@@ -25,6 +25,7 @@ type module struct {
 //	db.find      target, filter, {sort, limit, offset, select}   -> list of records
 //	db.findOne   target, filter or id, {sort, offset, select}    -> record or null
 //	db.count     target, filter                                  -> number
+//	db.aggregate target, list of stages                          -> list of results; not with asUser
 //	db.insert    target, record or list of records               -> record or list of records
 //	db.update    target, filter or id, patch or {$inc: …}        -> record, or {matched, modified} for a filter
 //	db.delete    target, filter or id                            -> number of records

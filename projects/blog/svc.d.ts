@@ -7,6 +7,8 @@ interface SvcCollection {
   find(filter?: object, options?: SvcFindOptions): Promise<any[]>
   findOne(filterOrId: object | string | ObjectId, options?: SvcFindOptions): Promise<any | null>
   count(filter?: object): Promise<number>
+  /** Stages of MongoDB 6, on records as they are stored; as the service only. */
+  aggregate(pipeline: object[]): Promise<any[]>
   insert<T extends object>(records: T[]): Promise<(T & { _id: ObjectId; id: string })[]>
   insert<T extends object>(record: T): Promise<T & { _id: ObjectId; id: string }>
   /** By id: gives the record. By filter: gives how many. The change is a patch, or operators such as {$inc: {n: 1}}. */
