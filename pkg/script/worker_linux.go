@@ -2,28 +2,15 @@ package script
 
 import (
 	"os"
-	"os/exec"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// startNice starts a worker with a low priority from its first instruction, for it takes a while to begin. On Linux it is
-// the thread that has a priority, and hands it on; that thread ends with the goroutine that it is locked to.
-func startNice(cmd *exec.Cmd) error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness) // only a wish
-		started <- cmd.Start()
-	}()
-	return <-started
-}
-
-// niceness lets the service go before its workers.
-const niceness = 10
+// beNice lets the service go before its workers. It is about the group of the process, for Linux takes
+// a process for the one thread that has begun it.
+func beNice(pid int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, pid, 10) } // only a wish
 
 // What a worker needs beside the memory of its script.
 const (

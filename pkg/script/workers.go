@@ -103,9 +103,10 @@ func (ws *workers) spawn(project string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := startNice(cmd); err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a worker process: %w", err)
 	}
+	beNice(cmd.Process.Pid)
 	w.in = &frameWriter{w: in}
 	ws.procs.Go(func() {
 		defer close(w.frames)
