@@ -199,9 +199,9 @@ func (x *execution) script(ctx context.Context, stage string, sc *project.Script
 		Project: p.Namespace, Program: sc.Program, Ctx: append(members, more...),
 		Limits:  script.Limits{Timeout: sc.Timeout, Memory: int64(hook.Memory)},
 		Isolate: hook.Isolation == "process" || x.live != nil && hook.Isolation != "none", Long: x.live != nil,
-		Env:     x.s.opts.Env(p),
-		Host:    host,
-		Log:     hooks.Lines(ctx, x.s.log, sc.Program.Name(), func() []slog.Attr { return x.where(stage) }),
+		Env:  x.s.opts.Env(p),
+		Host: host,
+		Log:  hooks.Lines(ctx, x.s.log, sc.Program.Name(), func() []slog.Attr { return x.where(stage) }),
 
 		Progress: func(any) {}, // a sync call has nobody to tell
 	}

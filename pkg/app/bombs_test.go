@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +30,10 @@ collections:
 		return s.do("POST", "/api/v1/_/drop/_/actions/drop", text(`{"files": [`+strings.Join(files, ",")+`]}`))
 	}
 	file := func(name, src string) string {
-		quoted, _ := json.Marshal(name) // no text fails
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return `{"path": ` + string(quoted) + `, "src": "` + src + `"}`
 	}
 	many := make([]string, 1001)
@@ -45,7 +49,7 @@ collections:
 	for i := range many {
 		many[i] = file("..", "data:,")
 	}
-	if got := drop(append(many, many...)...); got.status != http.StatusBadRequest || len(got.body) > 64<<10 {
+	if got := drop(slices.Concat(many, many)...); got.status != http.StatusBadRequest || len(got.body) > 64<<10 {
 		t.Errorf("many bad files: %s, %d bytes", got, len(got.body))
 	}
 	for _, name := range []string{"", ".", "..", "../a", "a/b", "/etc/passwd", `a\b`, `..\a`, "a\x00b", "a\nb", "a\u0085", strings.Repeat("x", 256), strings.Repeat("\u00e4", 128)} {

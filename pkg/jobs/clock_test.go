@@ -11,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
@@ -119,4 +120,50 @@ func TestR17Clocks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestInstancesOfOtherConfigs has instances disagree about a schedule, as they do while a config is rolled out, or for as
+// long as one of them can't load it: the slots of both are run, each once.
+func TestInstancesOfOtherConfigs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		runner := runnerFunc(func(_ context.Context, call jobs.Call, _ *operation.Live) (any, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, call.Slot.Format("15:04"))
+			return nil, nil //nolint:nilnil // it gives nothing
+		})
+		s, c := teststore.Memory(t), &clock{}
+		c.set("2026-05-01T00:05:00Z")
+		older, newer := aProject(t, map[string]string{"job": "15,45 * * * *"}), aProject(t, map[string]string{"job": "0 * * * *"})
+		newer.Namespace = older.Namespace
+		instances := []*instance{newInstance(t, s, c, runner), newInstance(t, s, c, runner)}
+		look := func(newest *project.Project) {
+			pass(t, instances[0], older)
+			synctest.Wait() // the run has ended
+			pass(t, instances[1], newest)
+			synctest.Wait()
+		}
+		for range 6 { // to 01:05
+			look(older)
+			c.jump(10 * time.Minute)
+		}
+		for range 12 { // to 03:05
+			look(newer)
+			c.jump(10 * time.Minute)
+		}
+		look(newer) // the slot of 03:00
+		older = newer
+		for range 13 { // to 05:15
+			look(newer)
+			c.jump(10 * time.Minute)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		want := []string{"00:15", "00:45", "01:15", "01:45", "02:00", "02:15", "02:45", "03:00", "04:00", "05:00"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("slots (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,7 +50,12 @@ type Jobs struct {
 	log     *slog.Logger
 	now     func() time.Time // as dates in the store are
 	metrics *metrics
+
+	mu       sync.Mutex
+	followed map[jobKey]string // the schedules that this instance has begun with
 }
+
+type jobKey struct{ namespace, job string }
 
 // New makes the jobs.
 func New(opts Options) (*Jobs, error) {
@@ -61,7 +67,7 @@ func New(opts Options) (*Jobs, error) {
 		return nil, err
 	}
 	return &Jobs{
-		opts: opts, log: opts.Logger, metrics: m,
+		opts: opts, log: opts.Logger, metrics: m, followed: map[jobKey]string{},
 		now: func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) },
 	}, nil
 }

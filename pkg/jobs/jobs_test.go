@@ -73,7 +73,7 @@ func (w *world) state(i *instance, ended bool) jobs.State {
 }
 
 func TestASlotIsRunOnceByWhomeverComesFirst(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		var instances []*instance
 		for range 4 {
@@ -116,7 +116,7 @@ func TestASlotIsRunOnceByWhomeverComesFirst(t *testing.T) {
 }
 
 func TestRunsOfAJobDontOverlap(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		a, b := w.instance(), w.instance()
 		pass(t, a, w.project)
@@ -152,7 +152,7 @@ func TestRunsOfAJobDontOverlap(t *testing.T) {
 }
 
 func TestSuspend(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		i := w.instance()
 		pass(t, i, w.project)

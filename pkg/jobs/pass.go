@@ -60,14 +60,18 @@ func (j *Jobs) Pass(ctx context.Context, p *project.Project) (Report, error) {
 // advance runs the slot of a job that is due, and gives the next one.
 func (j *Jobs) advance(ctx context.Context, p *project.Project, job *project.Job, s state) (next time.Time, err error) {
 	now := j.now()
-	if _, known := s.Done.base(now); !known || s.Schedule != job.Schedule.String() {
+	if _, known := s.Done.base(now); !known || s.Schedule != job.Schedule.String() && !j.follows(p, job) {
 		// What it would have run before, or by another schedule, is no loss.
 		s.Schedule, s.Done = job.Schedule.String(), s.Done.through(now)
-		if err := s.write(ctx, j.database(p).Collection(collectionName)); err != nil && !errors.Is(err, store.ErrStale) {
+		switch err := s.write(ctx, j.database(p).Collection(collectionName)); {
+		case err == nil:
+			j.follow(p, job)
+		case !errors.Is(err, store.ErrStale):
 			return time.Time{}, err
 		}
 		return s.Done.next(job.Schedule, now), nil
 	}
+	j.follow(p, job)
 	slot, missed := s.Done.due(job.Schedule, now)
 	if slot.IsZero() {
 		return s.Done.next(job.Schedule, now), nil
@@ -88,6 +92,21 @@ func (j *Jobs) advance(ctx context.Context, p *project.Project, job *project.Job
 		return time.Time{}, err
 	}
 	return s.Done.add(slot, missed, now).next(job.Schedule, now), nil
+}
+
+// follow notes that this instance has begun with the schedule that a job has, and follows says so. Another instance may
+// serve an older config, or a newer one, for as long as it likes, and write its own schedule to the state: neither begins
+// anew then, or none of them would ever come to run a slot.
+func (j *Jobs) follow(p *project.Project, job *project.Job) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.followed[jobKey{p.Namespace, job.Name}] = job.Schedule.String()
+}
+
+func (j *Jobs) follows(p *project.Project, job *project.Job) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.followed[jobKey{p.Namespace, job.Name}] == job.Schedule.String()
 }
 
 // RunNow starts a run of a job, whether or not it is suspended or has a schedule. It fails with ErrRunning while one is
@@ -160,9 +179,10 @@ func (j *Jobs) claim(ctx context.Context, tx store.Tx, job *project.Job, call Ca
 // take takes a slot off the state, and the ones missed before it.
 func (s *state) take(job *project.Job, slot time.Time) (missed int, err error) {
 	due, missed := s.Done.due(job.Schedule, slot)
-	if !due.Equal(slot) || s.Suspended || s.Schedule != job.Schedule.String() {
+	if !due.Equal(slot) || s.Suspended {
 		return 0, errDone
 	}
+	s.Schedule = job.Schedule.String()
 	s.Done = s.Done.add(slot, missed, slot)
 	s.Missed += int64(missed)
 	return missed, nil

@@ -18,15 +18,7 @@ import (
 	"github.com/svcctl/svc/pkg/schedule"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/storetest"
-	"github.com/svcctl/svc/pkg/store/teststore"
 )
-
-// eachStore runs a test on every store.
-func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
-	t.Helper()
-	t.Parallel()
-	teststore.Each(t, test)
-}
 
 // clock is the wall clock of all instances: the machine's, which a test sets.
 type clock struct {

@@ -16,13 +16,6 @@ import (
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
-// eachStore runs a test on every store.
-func eachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
-	t.Helper()
-	t.Parallel()
-	teststore.Each(t, test)
-}
-
 // world is a store with a database of its own, and the instances at work on it.
 type world struct {
 	*testing.T

@@ -11,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
 // insertFenced writes a document in a transaction of the run.
@@ -83,7 +84,7 @@ func TestAPausedInstanceIsFencedOff(t *testing.T) {
 
 // TestADeadInstancesRunsAreLost kills an instance for good, on both stores.
 func TestADeadInstancesRunsAreLost(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		const beat = 100 * time.Millisecond
 		dead, other := w.instance(operation.Options{Beat: beat}), w.instance(operation.Options{Beat: beat})

@@ -19,7 +19,7 @@ import (
 )
 
 func TestRunFromStartToEnd(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		here, there := w.instance(operation.Options{Instance: "a"}), w.instance(operation.Options{Instance: "b"})
 		sp := spec(w)
@@ -81,7 +81,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 }
 
 func TestARunIsFoundUnderItsOwnNameOnly(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		here, there := w.instance(operation.Options{}), w.instance(operation.Options{})
 		ref := here.start(spec(w), untilEnd)
@@ -168,7 +168,7 @@ func TestHowRunsFail(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		here, there := w.instance(operation.Options{Parallel: 1}), w.instance(operation.Options{})
 		running := here.start(spec(w), untilEnd)
@@ -222,7 +222,7 @@ func TestARunThatIsCancelledTooLateHasSucceeded(t *testing.T) {
 
 // TestFollowGoesOn checks that a follower that comes back gets what came behind the event that it had last.
 func TestFollowGoesOn(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		here, there := w.instance(operation.Options{}), w.instance(operation.Options{})
 		proceed := make(chan struct{})
@@ -347,7 +347,7 @@ func TestTooManyRuns(t *testing.T) {
 }
 
 func TestClaim(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		a, b := w.instance(operation.Options{}), w.instance(operation.Options{})
 		sp := spec(w)
@@ -421,7 +421,7 @@ func TestCloseWaitsThenCutsOff(t *testing.T) {
 }
 
 func TestHistoryIsPruned(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store.Store) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s)
 		i := w.instance(operation.Options{})
 		quick := func(context.Context, *operation.Live) (operation.Outcome, error) { return operation.Outcome{}, nil }

@@ -20,51 +20,63 @@ func TestHooksAnswerForTheirOwnMistakes(t *testing.T) {
 		log    string // a line of the log has this; "": there is none about the hook
 	}{
 		"an undeclared field": {
-			map[string]string{"post.bind": set("ctx.data.words = 3")}, creates(`{"title": "A"}`),
+			map[string]string{"post.bind": set("ctx.data.words = 3")},
+			creates(`{"title": "A"}`),
 			"script_failed: a script of the project failed", "at=post_bind.js reason=exception error=\"what the hook gives can't be stored: words: unknown field\"",
 		},
 		"an undeclared field of an update": {
-			map[string]string{"put.bind": set("ctx.data.seo = {words: 3}")}, updates(`{"title": "A"}`),
+			map[string]string{"put.bind": set("ctx.data.seo = {words: 3}")},
+			updates(`{"title": "A"}`),
 			"script_failed", "at=put_bind.js reason=exception error=\"what the hook gives can't be stored: seo.words: unknown field\"",
 		},
 		"an undeclared field within a write": {
-			map[string]string{"put.update": set("ctx.doc.words = 3")}, updates(`{"title": "A"}`),
+			map[string]string{"put.update": set("ctx.doc.words = 3")},
+			updates(`{"title": "A"}`),
 			"script_failed", "at=put_update.js reason=exception error=\"what the hook gives can't be stored: words: unknown field\"",
 		},
 		"a value of another type": {
-			map[string]string{"post.bind": set("ctx.data.n = ctx.data.title")}, creates(`{"title": "A"}`),
+			map[string]string{"post.bind": set("ctx.data.n = ctx.data.title")},
+			creates(`{"title": "A"}`),
 			"script_failed", "n: must be a number, is a string",
 		},
 		"two mistakes": {
-			map[string]string{"post.bind": set("ctx.data.a = 1; ctx.data.b = 1")}, creates(`{"title": "A"}`),
+			map[string]string{"post.bind": set("ctx.data.a = 1; ctx.data.b = 1")},
+			creates(`{"title": "A"}`),
 			"script_failed", "a: unknown field; b: unknown field",
 		},
 		"what the caller sent stays theirs": {
-			map[string]string{"post.bind": set("ctx.data.slug = 'a'")}, creates(`{"title": "A", "n": "x"}`),
+			map[string]string{"post.bind": set("ctx.data.slug = 'a'")},
+			creates(`{"title": "A", "n": "x"}`),
 			"validation_failed: n: must be a number, is a string", "",
 		},
 		"what the caller sent, which the hook has looked at": {
-			map[string]string{"put.bind": set("ctx.data.n = '!' + ctx.data.n")}, updates(`{"n": "x"}`),
+			map[string]string{"put.bind": set("ctx.data.n = '!' + ctx.data.n")},
+			updates(`{"n": "x"}`),
 			"validation_failed: n: must be a number, is a string", "",
 		},
 		"a mistake of each": {
-			map[string]string{"post.bind": set("ctx.data.words = 3")}, creates(`{"title": "A", "colour": "red"}`),
-			"validation_failed: colour: unknown field", "",
+			map[string]string{"post.bind": set("ctx.data.words = 3")},
+			creates(`{"title": "A", "color": "red"}`),
+			"validation_failed: color: unknown field", "",
 		},
 		"a rule": {
-			map[string]string{"post.bind": set("ctx.data.title = ctx.data.title.repeat(41)")}, creates(`{"title": "A"}`),
+			map[string]string{"post.bind": set("ctx.data.title = ctx.data.title.repeat(41)")},
+			creates(`{"title": "A"}`),
 			"validation_failed: title: must have at most 40 characters", "stage=post.bind script=post_bind.js field=title rule=max problem=\"must have at most 40 characters, has 41\"",
 		},
 		"a rule within a write": {
-			map[string]string{"post.create": set("ctx.doc.title = 'x'.repeat(41)")}, creates(`{"title": "A"}`),
+			map[string]string{"post.create": set("ctx.doc.title = 'x'.repeat(41)")},
+			creates(`{"title": "A"}`),
 			"validation_failed: title: must have at most 40 characters", "stage=post.create script=post_create.js field=title rule=max",
 		},
-		"a misspelt key of a problem": {
-			map[string]string{"post.validate": "module.exports = () => ({pth: 'title', message: 'is taken'})"}, creates(`{"title": "A"}`),
+		"a wrong key of a problem": {
+			map[string]string{"post.validate": "module.exports = () => ({pth: 'title', message: 'is taken'})"},
+			creates(`{"title": "A"}`),
 			"script_failed", "at=post_validate.js reason=exception error=\"a problem has path, message and rule, but no pth\"",
 		},
 		"a message that is none": {
-			map[string]string{"post.validate": "module.exports = () => [{path: 'title', message: 5}]"}, creates(`{"title": "A"}`),
+			map[string]string{"post.validate": "module.exports = () => [{path: 'title', message: 5}]"},
+			creates(`{"title": "A"}`),
 			"script_failed", "error=\"a problem's message must be a string\"",
 		},
 	} {

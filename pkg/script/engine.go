@@ -256,6 +256,13 @@ func (e *Engine) abandon(r *run) {
 		slog.String("project", r.call.Project), slog.String("script", r.call.Program.name))
 }
 
+// left says whether a run was left behind.
+func (e *Engine) left() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.isolated) > 0
+}
+
 // account keeps the books of a run.
 func (e *Engine) account(c *Call, took, computed time.Duration, err error) {
 	outcome, runaway, ended := "ok", false, true

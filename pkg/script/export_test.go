@@ -14,3 +14,10 @@ func TakesApart(p *Program) bool {
 	tree, err := goja.Parse(p.name, p.text)
 	return err != nil || takesApart(tree, p.text)
 }
+
+// IdleWorkers says how many worker processes wait for a run.
+func (e *Engine) IdleWorkers() int {
+	e.workers.mu.Lock()
+	defer e.workers.mu.Unlock()
+	return len(e.workers.idle)
+}

@@ -35,11 +35,11 @@ func (r *run) hostError(op string, err error, asked []goja.StackFrame) *goja.Obj
 		message, code, fields = e.Message, e.Code, e.Fields
 	}
 	if len(fields) > 1 { // the message of the error itself has the first alone
-		message = ""
+		var told []string
 		for _, f := range fields[:min(len(fields), maxToldFields)] {
-			message += "; " + strings.TrimPrefix(f.Path+": "+f.Message, ": ")
+			told = append(told, strings.TrimPrefix(f.Path+": "+f.Message, ": "))
 		}
-		message = message[len("; "):]
+		message = strings.Join(told, "; ")
 		if n := len(fields) - maxToldFields; n > 0 {
 			message += fmt.Sprintf(" (and %d more)", n)
 		}

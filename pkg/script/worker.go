@@ -67,7 +67,7 @@ func (w *workerProcess) begin(ctx context.Context, frame bson.Raw) {
 	go func() { // the process ends with what in ends
 		defer cancel()
 		result, computed, err := w.run(ctx, frame)
-		done := append(outcomeFrame(result, err, w.callOf), bson.E{Key: "computed", Value: int64(computed)})
+		done := append(outcomeFrame(result, err, w.callOf), bson.E{Key: "computed", Value: int64(computed)}, bson.E{Key: "stopped", Value: !w.engine.left()})
 		if w.out.write(done) != nil {
 			_ = w.out.write(outcomeFrame(Result{}, &Failure{Reason: Exception, Script: field[string](frame, "name"), Message: "what the script gives back is too large"}, w.callOf))
 		}

@@ -113,19 +113,21 @@ func failure(t *testing.T, err error) *script.Failure {
 	return f
 }
 
-// TestWorkerLimits has workers end runs that do not end by themselves, and be replaced.
+// TestWorkerLimits has workers end runs that do not end by themselves, and be replaced where something is left of them.
 func TestWorkerLimits(t *testing.T) {
 	t.Parallel()
 	e := workerEngine(t)
 	for _, c := range []struct {
 		text string
 		want script.Reason
+		idle int // workers that can be used again; -1: that depends on how soon it stops
 	}{
-		{`export default () => { for (;;); }`, script.Timeout},
-		{`export default () => { const a = []; for (;;) a.push({x: [1, 2, 3]}) }`, script.Memory},
-		{`export default () => sleep(1e6)`, script.Timeout},
-		{`export default () => 'x'.repeat(1e9)`, script.Exception},
-		{`export default () => 1`, ""},
+		{`export default () => { for (;;); }`, script.Timeout, -1},
+		{`export default () => { const f = () => f() + 1; return f() }`, script.Depth, 1},
+		{`export default () => { const a = []; for (;;) a.push({x: [1, 2, 3]}) }`, script.Memory, 0},
+		{`export default () => sleep(1e6)`, script.Timeout, -1},
+		{`export default () => 'x'.repeat(1e9)`, script.Exception, 1},
+		{`export default () => 1`, "", 1},
 	} {
 		timeout := time.Minute
 		if c.want == script.Timeout {
@@ -134,6 +136,9 @@ func TestWorkerLimits(t *testing.T) {
 		_, err := e.Run(t.Context(), script.Call{Project: "p", Isolate: true, Program: compile(t, c.text), Limits: script.Limits{Timeout: timeout}})
 		if got := reason(err); got != c.want {
 			t.Errorf("%s: got %v: %v", c.text, got, err)
+		}
+		if idle := e.IdleWorkers(); idle != c.idle && c.idle >= 0 {
+			t.Errorf("%s: %d workers can be used again, want %d", c.text, idle, c.idle)
 		}
 	}
 }

@@ -91,8 +91,8 @@ func (ws *workers) take(project string) (*worker, error) {
 
 // spawn starts a process: without environment, and with no descriptors but its pipes.
 func (ws *workers) spawn(project string) (*worker, error) {
-	cmd := exec.Command(ws.command[0], ws.command[1:]...) //nolint:gosec,noctx // the service's own binary; it is killed by its owner
-	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{}, "/", ownGroup()
+	cmd := exec.Command(ws.command[0], ws.command[1:]...)                         //nolint:gosec,noctx // the service's own binary; it is killed by its owner
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{"GOMAXPROCS=1"}, "/", ownGroup() // a script takes one core
 	w := &worker{project: project, cmd: cmd, frames: make(chan bson.Raw, 16), programs: map[string]bool{}, stderr: &tail{}}
 	cmd.Stderr = w.stderr
 	in, err := cmd.StdinPipe()
@@ -191,6 +191,7 @@ type isolated struct {
 	calls  sync.WaitGroup
 
 	computed time.Duration // as the worker tells; 0: it has not
+	stopped  bool          // the worker says that nothing of the run is left in it
 
 	mu   sync.Mutex
 	errs map[int32]error // what calls ended with
@@ -264,7 +265,7 @@ func (e *Engine) runIsolated(ctx context.Context, until time.Time, c *Call) (res
 	result, err = run.serve(ctx)
 	run.cancel()
 	run.calls.Wait()
-	if f, ok := errors.AsType[*Failure](err); ok && f.Reason != Exception {
+	if run.worn(err) {
 		ws.discard(w)
 	} else {
 		ws.put(w)
@@ -273,6 +274,16 @@ func (e *Engine) runIsolated(ctx context.Context, until time.Time, c *Call) (res
 		run.computed = time.Since(start) // it did not live to tell
 	}
 	return result, run.computed, err
+}
+
+// worn says whether the worker is not to be used again: it still runs the script, or has much memory that it took. To start
+// another takes longer than most scripts run.
+func (i *isolated) worn(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || f.Reason == Exception {
+		return false
+	}
+	return !i.stopped || f.Reason != Timeout && f.Reason != Canceled && f.Reason != Depth
 }
 
 // serve sends the run and answers the worker until it is done, or killed.
@@ -316,6 +327,7 @@ func (i *isolated) serve(ctx context.Context) (Result, error) {
 // outcome decodes how the run ended. A run that the service has stopped is told so by the worker as canceled.
 func (i *isolated) outcome(frame bson.Raw) (Result, error) {
 	i.computed = max(1, time.Duration(field[int64](frame, "computed")))
+	i.stopped = field[bool](frame, "stopped")
 	result, err := framedOutcome(frame, func(call int32) error {
 		i.mu.Lock()
 		defer i.mu.Unlock()

@@ -19,6 +19,13 @@ func Each(t *testing.T, test func(t *testing.T, s store.Store)) {
 	})
 }
 
+// EachParallel is Each of a test that runs beside others.
+func EachParallel(t *testing.T, test func(t *testing.T, s store.Store)) {
+	t.Helper()
+	t.Parallel()
+	Each(t, test)
+}
+
 // Memory is a store for tests that no store makes a difference to.
 func Memory(tb testing.TB) store.Store {
 	tb.Helper()
