@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -160,10 +162,43 @@ func (k *call) aggregated(read store.Reader, p *pipeline.Pipeline) (source, erro
 	run := func(ctx context.Context, fn func(bson.Raw) error) error {
 		return read.Aggregate(ctx, p, store.AggregateOptions{}, fn)
 	}
-	if k.tx != nil {
-		return buffered(k.ctx, run)
+	return k.server.pipelines.source(func() (source, error) {
+		if k.tx != nil {
+			return buffered(k.ctx, run)
+		}
+		return newFinding(k.server.life, 0, run), nil
+	})
+}
+
+// maxPipelines is how many pipelines there may be at once, those of open cursors included: each may hold 100 MiB.
+const maxPipelines = 64
+
+// pipelines counts those that there are.
+type pipelines struct{ n atomic.Int64 }
+
+// source opens the source of a pipeline, if there are not too many.
+func (p *pipelines) source(open func() (source, error)) (source, error) {
+	if p.n.Add(1) > maxPipelines {
+		p.n.Add(-1)
+		return nil, fail(codeExceededMemory, "there are %d aggregations: read their cursors to the end, or close them", maxPipelines)
 	}
-	return newFinding(k.server.life, 0, run), nil
+	src, err := open()
+	if err != nil {
+		p.n.Add(-1)
+		return nil, err
+	}
+	return &piped{source: src, done: sync.OnceFunc(func() { p.n.Add(-1) })}, nil
+}
+
+// piped is the source of a pipeline.
+type piped struct {
+	source
+	done func()
+}
+
+func (p *piped) close() {
+	p.source.close()
+	p.done()
 }
 
 // aggregateDocuments runs stages over documents that the server made.

@@ -132,7 +132,7 @@ func testErrors(t *testing.T, coll *mongo.Collection, isReal bool) {
 		`{"dropIndexes":"things","index":"_id_"}`:                                                             72,
 		`{"dropIndexes":"others","index":"*"}`:                                                                26,
 		`{"listIndexes":"others"}`:                                                                            26,
-		`{"aggregate":"things","pipeline":[{"$redact":"$$PRUNE"}],"cursor":{}}`:                                238,
+		`{"aggregate":"things","pipeline":[{"$redact":"$$PRUNE"}],"cursor":{}}`:                               238,
 		`{"distinct":"things","key":"$a"}`:                                                                    16410,
 	} {
 		if isReal && (want == 238 || strings.Contains(command, `"text"`)) {

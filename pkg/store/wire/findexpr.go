@@ -100,12 +100,12 @@ func (k *call) findComputed(db store.Database, name string, p *pipeline.Pipeline
 			return fn(out)
 		})
 	}
-	var src source
-	if k.tx != nil {
-		src, err = buffered(k.ctx, run)
-	} else {
-		src = newFinding(k.server.life, 0, run)
-	}
+	src, err := k.server.pipelines.source(func() (source, error) {
+		if k.tx != nil {
+			return buffered(k.ctx, run)
+		}
+		return newFinding(k.server.life, 0, run), nil
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -135,6 +135,14 @@ func FuzzCommand(f *testing.F) {
 		`{"explain":{"find":"things"},"$db":"test"}`,
 		`{"distinct":"things","key":"a","$db":"test"}`,
 		`{"hello":1,"$db":"admin"}`,
+		`{"aggregate":"things","pipeline":[{"$lookup":{"from":"others","let":{"a":"$a"},"pipeline":[{"$match":{"$expr":{"$eq":["$b","$$a"]}}}],"as":"o"}}],"let":{"x":1},"cursor":{},"$db":"test"}`,
+		`{"aggregate":1,"pipeline":[{"$documents":[{"a":1}]},{"$sort":{"a":1}}],"cursor":{},"$db":"test"}`,
+		`{"aggregate":"things","pipeline":[{"$merge":{"into":"others","whenMatched":[{"$set":{"a":1}}]}}],"cursor":{},"$db":"test"}`,
+		`{"aggregate":"things","pipeline":[{"$out":"others"}],"cursor":{},"$db":"test"}`,
+		`{"aggregate":"things","pipeline":[{"$changeStream":{"fullDocument":"updateLookup"}},{"$project":{"a":1}}],"cursor":{},"$db":"test"}`,
+		`{"update":"things","updates":[{"q":{"$expr":{"$gt":["$a",1]}},"u":[{"$set":{"a":{"$add":["$a","$$n"]}}}],"multi":true,"upsert":true,"c":{"n":1}}],"let":{"m":2},"$db":"test"}`,
+		`{"find":"things","filter":{"$or":[{"$expr":{"$eq":["$a",1]}},{"b":1}]},"projection":{"x":{"$add":["$a",1]}},"$db":"test"}`,
+		`{"explain":{"aggregate":"things","pipeline":[{"$match":{"a":1}}],"cursor":{}},"$db":"test"}`,
 	} {
 		f.Add([]byte(raw(f, c)))
 	}

@@ -187,3 +187,56 @@ func TestOutputReadOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestManyPipelines has more aggregations than there may be refused, until others have ended.
+func TestManyPipelines(t *testing.T) {
+	t.Parallel()
+	coll := things(t)
+	insert(t, coll, `{"_id":1}`, `{"_id":2}`, `{"_id":3}`)
+	open := func() (*mongo.Cursor, error) {
+		return coll.Aggregate(t.Context(), bson.A{object(t, `{"$match":{}}`)}, options.Aggregate().SetBatchSize(1))
+	}
+	var cursors []*mongo.Cursor
+	for {
+		cursor, err := open()
+		if err != nil {
+			if codeOf(err) != 146 || len(cursors) != 64 {
+				t.Fatalf("behind %d: %v", len(cursors), err)
+			}
+			break
+		}
+		cursors = append(cursors, cursor)
+	}
+	if err := cursors[0].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cursors[1].All(t.Context(), new([]bson.D)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := open(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestText refuses what nobody could read again.
+func TestText(t *testing.T) {
+	t.Parallel()
+	coll := things(t)
+	insert(t, coll, `{"_id":1}`)
+	bad := bson.RawValue{Type: bson.TypeString, Value: []byte{3, 0, 0, 0, 0xff, 'a', 0}}
+	if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "a", Value: bson.D{{Key: "b", Value: bad}}}}); codeOf(err) != 2 {
+		t.Errorf("an insert: %v", err)
+	}
+	if _, err := coll.ReplaceOne(t.Context(), bson.D{}, bson.D{{Key: "a", Value: bad}}); codeOf(err) != 2 {
+		t.Errorf("a replacement: %v", err)
+	}
+	if _, err := coll.UpdateOne(t.Context(), bson.D{}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: bad}}}}); codeOf(err) == 0 {
+		t.Errorf("an update: %v", err)
+	}
+	old := bson.Binary{Subtype: 2, Data: []byte("abc")}
+	if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: old}}); err != nil {
+		t.Errorf("an old binary: %v", err)
+	}
+}

@@ -71,6 +71,7 @@ type Server struct {
 	snapshots snapshots
 	counters  counters
 	aliases   aliases
+	pipelines pipelines
 
 	running sync.WaitGroup // connections, transactions and change streams
 
