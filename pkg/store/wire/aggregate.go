@@ -374,7 +374,17 @@ func (k *call) collStatsStage(db store.Database, name string, options bson.Raw) 
 	if err := k.mustExist(db, name); err != nil {
 		return nil, err
 	}
-	stats, err := k.storageStats(db, name, 1)
+	scale := int64(1)
+	if of, ok := options.Lookup("storageStats").DocumentOK(); ok {
+		a := args{body: of}
+		if scale = a.integer("scale", 1); a.err != nil {
+			return nil, fail(codeTypeMismatch, "BSON field '$collStats.storageStats.scale' is the wrong type")
+		}
+		if scale < 1 {
+			return nil, fail(codeNegative, "BSON field 'scale' value must be >= 1, actual value '%d'", scale)
+		}
+	}
+	stats, err := k.storageStats(db, name, scale)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,9 @@ func indexKeys(pattern bson.Raw) ([]store.IndexKey, error) {
 		if strings.Contains(path, "$**") {
 			return nil, fail(codeCannotCreateIndex, "wildcard indexes are not supported by this endpoint")
 		}
+		if slices.ContainsFunc(keys, func(k store.IndexKey) bool { return k.Path == path }) {
+			return nil, fail(codeBadValue, "The field '%s' appears multiple times in the index key pattern", clip(path))
+		}
 		keys = append(keys, store.IndexKey{Path: path, Desc: n < 0})
 	}
 	if len(keys) == 0 {
@@ -68,6 +71,10 @@ func parseIndex(raw bson.Raw) (index store.Index, ok bool, err error) {
 		return index, false, err
 	}
 	switch {
+	case isPrimary(index.Keys) && index.Keys[0].Desc:
+		return index, false, fail(codeBadValue, "The field 'key' for an _id index must be {_id: 1}, but got {_id: -1}")
+	case isPrimary(index.Keys) && index.Unique:
+		return index, false, fail(codeInvalidIndexOption, "The field 'unique' is not valid for an _id index specification")
 	case isPrimary(index.Keys):
 		return index, false, nil
 	case index.Name == "*", index.Name == primaryIndex:
@@ -274,7 +281,11 @@ func runDropIndexes(k *call) (bson.D, error) {
 			return nil, err
 		}
 	}
-	return bson.D{{Key: "nIndexesWas", Value: int32(len(indexes) + 1)}}, nil //nolint:gosec // at most 64
+	reply := bson.D{{Key: "nIndexesWas", Value: int32(len(indexes) + 1)}} //nolint:gosec // at most 64
+	if name, all := k.args.value("index").StringValueOK(); all && name == "*" {
+		reply = append(reply, bson.E{Key: "msg", Value: "non-_id indexes dropped for collection"})
+	}
+	return reply, nil
 }
 
 // chooseIndexes gives the names of those that a dropIndexes means: by name, by keys, several, or "*".

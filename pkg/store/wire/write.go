@@ -85,14 +85,14 @@ func (w *written) failed(i int, err error) (goOn bool, fatal error) {
 
 func (w *written) reply(update bool) bson.D {
 	d := bson.D{{Key: "n", Value: number(w.n)}}
-	if update {
-		d = append(d, bson.E{Key: "nModified", Value: number(w.modified)})
-		if len(w.upserted) > 0 {
-			d = append(d, bson.E{Key: "upserted", Value: w.upserted})
-		}
+	if len(w.upserted) > 0 {
+		d = append(d, bson.E{Key: "upserted", Value: w.upserted})
 	}
 	if len(w.failures) > 0 {
 		d = append(d, bson.E{Key: "writeErrors", Value: w.failures})
+	}
+	if update {
+		d = append(d, bson.E{Key: "nModified", Value: number(w.modified)})
 	}
 	return d
 }

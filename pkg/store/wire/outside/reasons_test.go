@@ -1,11 +1,54 @@
 package outside_test
 
-// failRules are the reasons for which tests fail. What meets none of them is not to fail.
+// failRules are the reasons for which tests fail, the first that fits. What meets none of them is not to fail.
 func failRules() []rule {
-	return []rule{}
+	const (
+		unified    = "^unified"
+		compared   = "compared with"
+		expects    = "what it expects"
+		difference = "a deliberate difference: "
+	)
+	return []rule{
+		{unified, "", `collation' is not supported`, difference + "no collation"},
+		{unified, "", `create\.(capped|clusteredIndex|timeseries|expireAfterSeconds|pipeline|viewOn)|collMod`, "collections have no options: none is capped, clustered, a time series or a view, or has a validator or images"},
+		{unified, "", `changeStreamPreAndPostImages`, "collections have no options: none is capped, clustered, a time series or a view, or has a validator or images"},
+		{unified, "", `showExpandedEvents`, "change streams tell of documents, drops and renames, and of nothing else"},
+		{unified, "", `allChangesForCluster`, "no change stream of all databases: each has a feed of its own"},
+		{unified, "", `"operationType": expected value "update", got "replace"`, "an update is told as a replacement: the feed does not say which fields have changed"},
+		{unified, "dots_and_dollars", `begins with \$`, difference + "no field of a replacement begins with $"},
+		{unified, "gridfs", `got \{"\$eq"`, "the driver sends another command than the suite expects"},
+		{unified, "", `in a multi-document transaction`, "no create and createIndexes in a transaction"},
+		{unified, "", `read preference in a transaction must be primary`, "it needs a secondary"},
+		{unified, "bulkWrite.json|insertMany.json", "", "its fail point acts on single statements, here on whole commands"},
+
+		{compared, "CompatMod/", "", difference + "filter-mod"},
+		{compared, "ReplacementDoc/EmptyDoc|ReplaceEmpty|EmptyDocument", "", difference + "unchanged-not-modified"},
+		{compared, "EmptyKey", "", difference + "filter-paths"},
+		{compared, "CompatSize|CompatElementType", "", difference + "filter-size, filter-type"},
+		{compared, "PositionalOperator", "51246", "a code that tells two failures of the position $ apart"},
+		{"", "", `is not less than "64"|is too long`, "the suite makes a name that is too long for itself"},
+		{"", "Capped|Compact", "", "collections have no options: none is capped, clustered, a time series or a view, or has a validator or images"},
+		{"", "", `create\.capped`, "collections have no options: none is capped, clustered, a time series or a view, or has a validator or images"},
+		{"", "Bitwise", "", "no $bitsAllSet, $bitsAllClear, $bitsAnySet, $bitsAnyClear"},
+		{"", "ShowRecordID", "", "documents have no record ids"},
+		{"", "CommentQuery", "", "no $comment in filters"},
+		{"", "CollectionName|DatabaseName", "", "names are those that a store takes"},
+		{"", "Explain", "", "explain tells nothing here (it is asked for what FerretDB alone tells)"},
+		{"", "RegexErrors", "", difference + "regular expressions are RE2"},
+		{expects, "GetParameter|ServerStatus|Replication|Diagnostic|GetLog|HostInfo|BuildInfo|ClientMetadata|Connection", "", "about another server: its version 7.0, parameters, logs and figures"},
+		{"", "Stats|DataSize|DBStats", "", "figures of another engine, and bounds of scale"},
+		{expects, "", "", "the answer to a faulty or rare command: another code, or fields that are not there"},
+		{compared, "CreateIndexes|DropIndexes|RenameCollection|ListIndexes|ListCollections", "", "the answer to a faulty definition: another code"},
+	}
 }
 
 // skipRules are the reasons for which suites leave out tests, as far as they are worth telling apart.
 func skipRules() []rule {
-	return []rule{}
+	return []rule{
+		{"", "", mongodDown, mongodDown},
+		{"", "", `min server version|minimum server version|server version|schema version|max server version`, "for other versions of the server"},
+		{"", "", `topolog|sharded|load-balanced|single`, "for clusters of another kind"},
+		{"", "", `Skipping for MongoDB|MongoDB`, "for FerretDB alone"},
+		{"", "", `DRIVERS-|GODRIVER-|not support|unsupported|doesn't support`, "not to be had by the Go driver"},
+	}
 }
