@@ -101,6 +101,8 @@ func compileCount(_ *compiler, name string, spec any) (stage, any, error) {
 		return nil, nil, bad(40156, "%s needs the name of a field", name)
 	case field == "":
 		return nil, nil, bad(40157, "%s needs the name of a field that is not empty", name)
+	case field == idField:
+		return nil, nil, bad(15948, "%s: the name of the field can't be _id", name)
 	case field[0] == '$':
 		return nil, nil, bad(40158, "%s: the name of the field can't begin with $", name)
 	case strings.IndexByte(field, 0) >= 0:

@@ -15,13 +15,13 @@ import (
 
 // runAggregate runs a pipeline: over a collection, or over what a stage that comes first tells of the server.
 func runAggregate(k *call) (bson.D, error) {
-	stages, size, err := k.parsePipeline()
-	if err != nil {
-		return nil, err
-	}
 	name, ok := k.msg.body.Lookup(k.name).StringValueOK()
 	if n, number := whole(k.msg.body.Lookup(k.name)); !ok && (!number || n != 1) {
 		return nil, fail(codeFailedToParse, "Invalid command format: the 'aggregate' field must specify a collection name or 1")
+	}
+	stages, size, err := k.parsePipeline()
+	if err != nil {
+		return nil, err
 	}
 	if len(stages) > 0 {
 		if options, watches := stageOf(stages[0], "$changeStream"); watches {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,11 @@ func runFerret(t *testing.T, dir string) (results []result) {
 		Explain: bson.D{{Key: "filterPushdown", Value: false}, {Key: "sortPushdown", Value: false}, {Key: "limitPushdown", Value: false}},
 	})
 	compare := &reference{}
+	chosen := regexp.MustCompile(*tests)
 	for _, name := range listTests(t, dir, binary) {
+		if !chosen.MatchString(name) {
+			continue
+		}
 		args := []string{
 			"-test.run", "^" + name + "$", "-test.parallel", "4", "-test.timeout", "10m", "-log-level", "ERROR",
 			"-target-backend", "mongodb", "-target-url", uri, "-compat-url",

@@ -22,7 +22,7 @@ func failRules() []rule {
 		{unified, "bulkWrite.json|insertMany.json", "", "its fail point acts on single statements, here on whole commands"},
 
 		{compared, "CompatMod/", "", difference + "filter-mod"},
-		{compared, "ReplacementDoc/EmptyDoc|ReplaceEmpty|EmptyDocument", "", difference + "unchanged-not-modified"},
+		{compared, "ReplacementDoc/|Replace(Empty|Null|Simple)|EmptyDocument", "", difference + "unchanged-not-modified"},
 		{compared, "EmptyKey", "", difference + "filter-paths"},
 		{compared, "CompatSize|CompatElementType", "", difference + "filter-size, filter-type"},
 		{compared, "PositionalOperator", "51246", "a code that tells two failures of the position $ apart"},
