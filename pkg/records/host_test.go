@@ -72,10 +72,14 @@ func TestHostOfScripts(t *testing.T) {
 		"findOne none":      {"alice", fill + `return [await c.findOne({n: 9}), await c.findOne('650102030405060708090a0b')]`, `[null,null]`},
 		"findOne bad id":    {"alice", `return await db.collection('items').findOne('x')`, `bad_id: db.findOne: invalid id: must be 24 hex digits`},
 		"count":             {"alice", fill + `return [await c.count(), await c.count({on: true})]`, `[5,4]`},
-		"aggregate": {"alice", fill + `return await c.aggregate([{$match: {n: {$gt: 0}}}, {$group: {_id: '$on', sum: {$sum: '$n'}, of: {$push: '$secret'}}}, {$sort: {sum: -1}}, {$project: {_id: 0}}])`,
-			`[{"sum":7,"of":["s1","s2","s4"]},{"sum":3,"of":["s3"]}]`},
-		"aggregate with another collection": {"alice", fill + `return await db.collection('hooked').aggregate([{$unionWith: {coll: 'items', pipeline: [{$match: {$expr: {$gte: ['$n', 3]}}}]}}, {$sort: {n: 1}}, {$lookup: {from: 'items', localField: 'n', foreignField: 'n', as: 'same'}}, {$project: {same: {$size: '$same'}}}])`,
-			`[{"same":1},{"same":1}]`},
+		"aggregate": {
+			"alice", fill + `return await c.aggregate([{$match: {n: {$gt: 0}}}, {$group: {_id: '$on', sum: {$sum: '$n'}, of: {$push: '$secret'}}}, {$sort: {sum: -1}}, {$project: {_id: 0}}])`,
+			`[{"sum":7,"of":["s1","s2","s4"]},{"sum":3,"of":["s3"]}]`,
+		},
+		"aggregate with another collection": {
+			"alice", fill + `return await db.collection('hooked').aggregate([{$unionWith: {coll: 'items', pipeline: [{$match: {$expr: {$gte: ['$n', 3]}}}]}}, {$sort: {n: 1}}, {$lookup: {from: 'items', localField: 'n', foreignField: 'n', as: 'same'}}, {$project: {same: {$size: '$same'}}}])`,
+			`[{"same":1},{"same":1}]`,
+		},
 		"aggregate beyond the project":        {"alice", `return await db.collection('items').aggregate([{$facet: {a: [{$lookup: {from: 'svc.audit', pipeline: [], as: 'x'}}]}}])`, `collection_not_found: db.aggregate: the pipeline reads a collection that the project does not have: "svc.audit"`},
 		"aggregate without stages":            {"alice", `return await db.collection('items').aggregate({})`, `bad_argument: db.aggregate: a pipeline must be a list of stages`},
 		"aggregate with a bad stage":          {"alice", `return await db.collection('items').aggregate([{$out: 'x'}])`, `bad_pipeline: db.aggregate: the stage $out is not supported`},

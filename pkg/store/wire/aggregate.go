@@ -44,6 +44,11 @@ func runAggregate(k *call) (bson.D, error) {
 			return k.aggregateDocuments(k.namespace(name), []bson.D{doc}, stages[1:], size)
 		}
 	}
+	return k.aggregateCollection(db, name, stages, size)
+}
+
+// aggregateCollection runs a pipeline over a collection; db is nil where there is none.
+func (k *call) aggregateCollection(db store.Database, name string, stages []bson.Raw, size int64) (bson.D, error) {
 	stages, out, err := k.splitOutput(stages)
 	if err != nil {
 		return nil, err

@@ -79,7 +79,10 @@ func (k *call) parseOutput(stage string, v bson.RawValue) (*output, error) {
 	if err := k.server.checkCollection(o.collection); err != nil {
 		return nil, err
 	}
-	return o, o.parseMerge(&a)
+	if err := o.parseMerge(&a); err != nil {
+		return nil, err
+	}
+	return o, nil
 }
 
 func (o *output) parseMerge(a *args) error {
@@ -128,7 +131,7 @@ func (o *output) write(k *call, db store.Database, read store.Reader, p *pipelin
 }
 
 func (o *output) writeAll(k *call, db store.Database, src source) error {
-	l, _ := src.(*listed) //nolint:errcheck // buffered gives no other
+	l, _ := src.(*listed) // buffered gives no other
 	if o.stage == "$out" {
 		return o.replace(k, db, l.docs)
 	}

@@ -196,7 +196,7 @@ func (c *conn) run(ctx context.Context, m *message) (reply bson.D, again bool) {
 	k, err := c.newCall(m)
 	if err == nil {
 		var hangUp bool
-		reply, err, hangUp = k.failing().run(k, func() (bson.D, error) { return c.server.guarded(ctx, k) })
+		reply, hangUp, err = k.failing().run(k, func() (bson.D, error) { return c.server.guarded(ctx, k) })
 		if hangUp {
 			return nil, false
 		}
@@ -314,7 +314,7 @@ func clip(s string) string {
 // maxTime is how many milliseconds the command may take; 0: it does not say.
 func (k *call) maxTime() (int64, error) {
 	v := k.args.value("maxTimeMS")
-	switch v.Type { //nolint:exhaustive // no others are numbers
+	switch v.Type { // no others are numbers
 	case 0:
 		return 0, nil
 	case bson.TypeInt32, bson.TypeInt64, bson.TypeDouble:
@@ -382,7 +382,8 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	}
 	if err == nil && k.wantsMore() {
 		reply = append(reply, bson.E{Key: "writeConcernError", Value: bson.D{
-			{Key: "code", Value: int32(100)}, {Key: "codeName", Value: "UnsatisfiableWriteConcern"},
+			{Key: "code", Value: int32(100)},
+			{Key: "codeName", Value: "UnsatisfiableWriteConcern"},
 			{Key: "errmsg", Value: "there is one server: what is acknowledged is on its disk"},
 		}})
 	}

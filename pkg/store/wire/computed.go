@@ -135,7 +135,7 @@ func (c *computed) run(db store.Database, name string) (r store.Result, err erro
 		r.Matched, r.Modified = r.Matched+part.Matched, r.Modified+part.Modified
 		r.Upserted, r.Doc, r.Err = part.Upserted, part.Doc, part.Err
 		if r.Err != nil {
-			return r, nil
+			return r, nil //nolint:nilerr // r tells of it
 		}
 	}
 	return r, nil

@@ -67,7 +67,7 @@ func computesFields(projection bson.Raw) bool {
 	computes := false
 	for it := document.NewIter(projection); it.Next(); {
 		v := it.Value()
-		switch v.Type { //nolint:exhaustive // all others are literal values
+		switch v.Type { // all others are literal values
 		case bson.TypeBoolean, bson.TypeInt32, bson.TypeInt64, bson.TypeDouble, bson.TypeDecimal128:
 		case bson.TypeEmbeddedDocument:
 			if name := document.OperatorName(v); string(name) == "$slice" || string(name) == "$elemMatch" {

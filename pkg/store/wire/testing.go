@@ -144,24 +144,24 @@ func (k *call) failing() *failPoint {
 }
 
 // run runs a command as the fail point has it. hangUp says that there is no answer.
-func (p *failPoint) run(k *call, run func() (bson.D, error)) (reply bson.D, err error, hangUp bool) {
+func (p *failPoint) run(k *call, run func() (bson.D, error)) (reply bson.D, hangUp bool, err error) {
 	if p == nil {
 		reply, err = run()
-		return reply, err, false
+		return reply, false, err
 	}
 	time.Sleep(p.block)
 	switch {
 	case p.write && p.code == 0:
 		_, _ = run() // nobody is told
-		return nil, nil, true
+		return nil, true, nil
 	case p.write: // the store has failed: as far as the client knows, for good
-		return nil, nil, true
+		return nil, true, nil
 	case p.hangUp:
-		return nil, nil, true
+		return nil, true, nil
 	case p.code != 0 && p.concern == nil:
 		f := fail(p.code, "Failing command via 'failCommand' failpoint")
 		f.labels, f.labeledOnce = p.labels, p.labeled || k.name == "getMore" && !p.cursor
-		return nil, f, false
+		return nil, false, f
 	}
 	if reply, err = run(); err == nil && p.concern != nil {
 		reply = append(reply, bson.E{Key: "writeConcernError", Value: p.concern})
@@ -174,5 +174,5 @@ func (p *failPoint) run(k *call, run func() (bson.D, error)) (reply bson.D, err 
 			reply = append(reply, bson.E{Key: "errorLabels", Value: labels})
 		}
 	}
-	return reply, err, false
+	return reply, false, err
 }

@@ -50,8 +50,8 @@ func try(t *testing.T, env []string, name string, args ...string) (string, error
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // a client of the one who runs the test
-	cmd.Env = append(os.Environ(), env...)         //nolint:forbidigo // it needs all of it
+	cmd := exec.CommandContext(ctx, name, args...) // a client of the one who runs the test
+	cmd.Env = append(os.Environ(), env...)         // it needs all of it
 	out, err := cmd.CombinedOutput()
 	return string(out), errors.Join(err, ctx.Err())
 }
@@ -143,7 +143,7 @@ func TestMongoexport(t *testing.T) {
 	do(t, nil, imports, "--uri", uri, "--db", "files", "--collection", "things", "--mode", "upsert", "--file", file)
 	back := filepath.Join(t.TempDir(), "back.json")
 	do(t, nil, export, "--uri", uri, "--db", "files", "--collection", "things", "--jsonFormat", "canonical", "--sort", `{"_id":1}`, "--out", back)
-	data, err := os.ReadFile(back) //nolint:gosec // of this test
+	data, err := os.ReadFile(back) // of this test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func buildTests(t *testing.T, dir, pkg string) (binary string) {
 	binary = filepath.Join(t.TempDir(), "suite.test")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", binary, pkg)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off") //nolint:forbidigo // the go command needs all of it
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off") // the go command needs all of it
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the tests in %s: %v\n%s", dir, err, out)
 	}
@@ -34,7 +34,7 @@ func runTests(t *testing.T, dir, binary string, limit time.Duration, env []strin
 	argv := append([]string{"tool", "test2json", "-t", binary, "-test.v=test2json"}, args...)
 	cmd := exec.CommandContext(ctx, "go", argv...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...) //nolint:forbidigo // it needs all of it
+	cmd.Env = append(os.Environ(), env...) // it needs all of it
 	out, _ := cmd.Output()                 // what failed is in the events
 	return readEvents(out)
 }

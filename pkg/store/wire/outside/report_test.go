@@ -123,7 +123,7 @@ func write(t *testing.T, table, remainder string) {
 		t.Fatalf("%s has no place for the table", name)
 	}
 	for file, content := range map[string]string{name: before + begins + table + ends + after, remainderFile: remainder} {
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil { //nolint:gosec // part of the repository
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil { // part of the repository
 			t.Fatal(err)
 		}
 	}

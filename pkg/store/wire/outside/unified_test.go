@@ -32,7 +32,7 @@ func runUnified(t *testing.T, dir string) (results []result) {
 		t.Fatal(err)
 	}
 	specs := filepath.Join(driver, "testdata", "specifications")
-	if err := os.MkdirAll(specs, 0o755); err != nil { //nolint:gosec // a copy for this test
+	if err := os.MkdirAll(specs, 0o755); err != nil { // a copy for this test
 		t.Fatal(err)
 	}
 	if err := os.Symlink(dir, filepath.Join(specs, "source")); err != nil {
