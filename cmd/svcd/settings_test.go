@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := app.Config{
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, JWTTTL: 12 * time.Hour, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 366 * 24 * time.Hour, DataDir: "data", ProjectsDir: "projects",
-		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(),
+		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(), MongoReadOnly: true,
 	}
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")
 	if d := cmp.Diff(want, got, ignored, cmpopts.EquateEmpty()); d != "" {
@@ -96,13 +96,13 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
-		StoreURI: "embedded:/s", Watch: "notify", ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
+		StoreURI: "embedded:/s", MongoListen: "127.0.0.1:27018", Watch: "notify", ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
 	}
 	text := map[string]string{
 		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "api.adminHosts": "admin.example.com, b",
 		"api.fronts": "www.example.com=blog, shop = shop", "api.trustedProxies": "10.0.0.0/8,::1", "admin.tokenFile": secret,
 		"admin.user": "root", "admin.passwordFile": secret,
-		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "data.dir": "/d", "projects.dir": "/p/",
+		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "store.mongoListen": "127.0.0.1:27018", "store.mongoReadOnly": "false", "data.dir": "/d", "projects.dir": "/p/",
 		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.grace": "1500", "audit.retention": "2d",
 	}
 	env := map[string]string{}
@@ -129,7 +129,7 @@ api:
   trustedProxies: [10.0.0.0/8, "::1"]
 admin: {tokenFile: ` + secret + `, user: root, passwordFile: ` + secret + `}
 auth: {jwtSecretFile: ` + secret + `, jwtTTL: 90000, patDefaultTTL: 24h, patMaxTTL: 0}
-store.uri: embedded:/s
+store: {uri: "embedded:/s", mongoListen: "127.0.0.1:27018", mongoReadOnly: false}
 data: {dir: /d}
 projects: {dir: /p, watch: notify}
 metrics: {public: yes}

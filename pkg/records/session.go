@@ -55,19 +55,18 @@ func (s *Service) begin(ctx context.Context, namespace string) (*session, error)
 	return x.next(h)
 }
 
-// try hands out a transaction, and waits for its end.
+// try hands out a transaction, and waits for its end. Whoever has it ends it, also when its time is up: until then an
+// operation may be under way in it.
 func (h *held) try(ctx context.Context, tx store.Tx) error {
 	select {
 	case h.tries <- tx:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select {
-	case err := <-h.end:
+	if err := <-h.end; err != nil {
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
 // next gives the next try of a transaction as a session like x, or what Transact has returned, which may be nil.
