@@ -124,7 +124,7 @@ func compileAccumulator(
 func (a *Accumulator) parse(c *compiler, name string, v bson.RawValue, order func(bson.Raw) (SortKeys, error)) (err error) {
 	switch {
 	case a.kind == noAccumulation:
-		return bad(15952, "there is no accumulator %s", readable(name))
+		return bad(15952, "there is no accumulator %s", document.Readable(name))
 	case a.kind == accCount:
 		if v.Type != bson.TypeEmbeddedDocument || count(v) > 0 {
 			return bad(codeTypeMismatch, "$count takes an empty object")
@@ -170,7 +170,7 @@ func (a *Accumulator) parseTop(c *compiler, name string, v bson.RawValue, order 
 		case key == "sortBy":
 			err = bad(10065, "%s needs an object as sortBy", name)
 		default:
-			err = bad(5788002, "%s does not know %s", name, readable(key))
+			err = bad(5788002, "%s does not know %s", name, document.Readable(key))
 		}
 		if err != nil {
 			return err

@@ -59,14 +59,8 @@ func (s *sum) date(env *Env) (bson.RawValue, error) {
 func (n *add) fold(f *folder) (node, error) {
 	return merging{
 		commutes: true,
-		inner: func(o node) (operands, bool) {
-			inner, ok := o.(*add)
-			if !ok {
-				return nil, false
-			}
-			return inner.operands, true
-		},
-		again: func(args operands) node { return &add{args} },
+		inner:    same[*add],
+		again:    func(args operands) node { return &add{args} },
 	}.fold(f, n.operands)
 }
 
@@ -94,14 +88,8 @@ func (n *multiply) eval(env *Env) (bson.RawValue, error) {
 func (n *multiply) fold(f *folder) (node, error) {
 	return merging{
 		commutes: true,
-		inner: func(o node) (operands, bool) {
-			inner, ok := o.(*multiply)
-			if !ok {
-				return nil, false
-			}
-			return inner.operands, true
-		},
-		again: func(args operands) node { return &multiply{args} },
+		inner:    same[*multiply],
+		again:    func(args operands) node { return &multiply{args} },
 	}.fold(f, n.operands)
 }
 

@@ -76,13 +76,7 @@ func (n *concatArrays) eval(env *Env) (bson.RawValue, error) {
 
 func (n *concatArrays) fold(f *folder) (node, error) {
 	return merging{
-		inner: func(o node) (operands, bool) {
-			inner, ok := o.(*concatArrays)
-			if !ok {
-				return nil, false
-			}
-			return inner.operands, true
-		},
+		inner: same[*concatArrays],
 		again: func(args operands) node { return &concatArrays{args} },
 	}.fold(f, n.operands)
 }

@@ -68,7 +68,7 @@ func (c *compiler) object(v bson.RawValue) (node, error) {
 	if name := it.Key(); bytes.HasPrefix(name, []byte{'$'}) {
 		operand := it.Value()
 		if it.Next() {
-			return nil, bad(15983, "an object with the operator %s must have no other field", readable(name))
+			return nil, bad(15983, "an object with the operator %s must have no other field", document.Readable(name))
 		}
 		return c.operator(string(name), operand)
 	}
@@ -78,7 +78,7 @@ func (c *compiler) object(v bson.RawValue) (node, error) {
 func (c *compiler) operator(name string, v bson.RawValue) (node, error) {
 	op, ok := c.operators[name]
 	if !ok {
-		return nil, bad(168, "the operator %s is not supported in expressions", readable(name))
+		return nil, bad(168, "the operator %s is not supported in expressions", document.Readable(name))
 	}
 	if op.parse != nil {
 		return op.parse(c, name, v)
@@ -138,11 +138,11 @@ func checkPath(path string) error {
 	case path == "":
 		return bad(40352, "a field path can't be empty")
 	case strings.HasSuffix(path, "."):
-		return bad(40353, "the field path %q ends with a dot", readable(path))
+		return bad(40353, "the field path %q ends with a dot", document.Readable(path))
 	}
 	segments := strings.Split(path, ".")
 	if len(segments) > document.MaxDepth*6 {
-		return bad(codeOverflow, "the field path %q has more than %d names", readable(path), document.MaxDepth*6)
+		return bad(codeOverflow, "the field path %q has more than %d names", document.Readable(path), document.MaxDepth*6)
 	}
 	for _, name := range segments {
 		if err := checkName(name); err != nil {
@@ -158,11 +158,11 @@ func checkName(name string) error {
 	case name == "":
 		return bad(15998, "a name in a field path can't be empty")
 	case name[0] == '$':
-		return bad(16410, "the name %q in a field path begins with $: use $getField", readable(name))
+		return bad(16410, "the name %q in a field path begins with $: use $getField", document.Readable(name))
 	case strings.IndexByte(name, 0) >= 0:
 		return bad(16411, "a name in a field path contains NUL")
 	case strings.IndexByte(name, '.') >= 0:
-		return bad(16412, "the name %q in a field path contains a dot: use $getField", readable(name))
+		return bad(16412, "the name %q in a field path contains a dot: use $getField", document.Readable(name))
 	}
 	return nil
 }
@@ -178,12 +178,12 @@ func checkVariable(name string, user bool) error {
 	first := name[0]
 	lower, upper := 'a' <= first && first <= 'z', 'A' <= first && first <= 'Z'
 	if first < 0x80 && !lower && (user || !upper) {
-		return bad(codeFailedToParse, "the name %q of a variable has to begin with a small letter", readable(name))
+		return bad(codeFailedToParse, "the name %q of a variable has to begin with a small letter", document.Readable(name))
 	}
 	for i := range len(name) {
 		b := name[i]
 		if b < 0x80 && b != '_' && (b < '0' || b > '9') && (b < 'a' || b > 'z') && (b < 'A' || b > 'Z') {
-			return bad(codeFailedToParse, "the name %q of a variable has a character other than letters, digits and _", readable(name))
+			return bad(codeFailedToParse, "the name %q of a variable has a character other than letters, digits and _", document.Readable(name))
 		}
 	}
 	return nil

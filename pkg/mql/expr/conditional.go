@@ -28,7 +28,7 @@ func parseCond(c *compiler, name string, v bson.RawValue) (node, error) {
 		case "else":
 			place = 2
 		default:
-			return nil, bad(17083, "$cond knows if, then and else, not %s", readable(it.Key()))
+			return nil, bad(17083, "$cond knows if, then and else, not %s", document.Readable(it.Key()))
 		}
 		var err error
 		if n.operands[place], err = c.expression(it.Value()); err != nil {
@@ -143,7 +143,7 @@ func parseSwitch(c *compiler, _ string, v bson.RawValue) (node, error) {
 		case "default":
 			otherwise, err = c.expression(it.Value())
 		default:
-			err = bad(40067, "$switch knows branches and default, not %s", readable(it.Key()))
+			err = bad(40067, "$switch knows branches and default, not %s", document.Readable(it.Key()))
 		}
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (n *choice) parseBranches(c *compiler, v bson.RawValue) error {
 			case "then":
 				then, err = c.expression(part.Value())
 			default:
-				err = bad(40063, "a branch of $switch has case and then, not %s", readable(part.Key()))
+				err = bad(40063, "a branch of $switch has case and then, not %s", document.Readable(part.Key()))
 			}
 			if err != nil {
 				return err

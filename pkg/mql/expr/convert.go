@@ -83,7 +83,7 @@ func targetType(v bson.RawValue) (bson.Type, error) {
 		case "missing":
 			return 0, nil
 		}
-		return 0, fail(codeBadValue, "there is no type %q", readable(name))
+		return 0, fail(codeBadValue, "there is no type %q", document.Readable(name))
 	case !isNumber(v.Type):
 		return 0, fail(codeFailedToParse, "$convert needs text or a number as the type, not %s", typeName(v.Type))
 	case !isIntegral(v):
@@ -143,7 +143,7 @@ func outOfRange(to bson.Type) error {
 }
 
 func notNumber(s []byte, to bson.Type) error {
-	return fail(codeConversion, "%q is no number of type %s", readable(s), typeName(to))
+	return fail(codeConversion, "%q is no number of type %s", document.Readable(s), typeName(to))
 }
 
 // toInteger cuts numbers.
@@ -315,7 +315,7 @@ func (env *Env) toObjectID(v bson.RawValue) (bson.RawValue, error) {
 			}
 			env.arena = env.arena[:start]
 		}
-		return missing, fail(codeConversion, "%q is no ObjectID: it has 24 hexadecimal digits", readable(s))
+		return missing, fail(codeConversion, "%q is no ObjectID: it has 24 hexadecimal digits", document.Readable(s))
 	default:
 		return missing, unsupported(v.Type, bson.TypeObjectID)
 	}

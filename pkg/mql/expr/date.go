@@ -73,13 +73,13 @@ type dateParts struct {
 }
 
 func noDateText(s string) error {
-	return fail(codeConversion, "%q can't be read as a date: write it like 2026-01-31T12:00:00Z", readable(s))
+	return fail(codeConversion, "%q can't be read as a date: write it like 2026-01-31T12:00:00Z", document.Readable(s))
 }
 
 // millis gives the time in a zone, or in that which the text names. A nil zone is UTC.
 func (p *dateParts) millis(s string, loc *time.Location) (int64, error) {
 	if p.zoned && loc != nil {
-		return 0, fail(codeConversion, "the date %q has a time zone of its own", readable(s))
+		return 0, fail(codeConversion, "the date %q has a time zone of its own", document.Readable(s))
 	}
 	var day time.Time
 	switch {

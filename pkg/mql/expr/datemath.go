@@ -85,7 +85,7 @@ func (n *dateNode) move(env *Env, subtract bool) (bson.RawValue, error) {
 	u := unitOf(bytesOf(v[1]))
 	switch {
 	case u == noUnit:
-		return missing, fail(codeFailedToParse, "there is no unit of time %q", readable(bytesOf(v[1])))
+		return missing, fail(codeFailedToParse, "there is no unit of time %q", document.Readable(bytesOf(v[1])))
 	case !isLongValue(v[2]):
 		return missing, fail(5166405, "%s needs a whole number as amount", n.name)
 	}
@@ -214,7 +214,7 @@ func (n *dateNode) unitAndWeek(v, week bson.RawValue) (unit, time.Weekday, error
 	u := unitOf(bytesOf(v))
 	switch {
 	case u == noUnit:
-		return 0, 0, fail(5439014, "%s: there is no unit of time %q", n.name, readable(bytesOf(v)))
+		return 0, 0, fail(5439014, "%s: there is no unit of time %q", n.name, document.Readable(bytesOf(v)))
 	case u != weeks || week.Type == 0:
 		return u, time.Sunday, nil
 	case week.Type != bson.TypeString:
@@ -222,7 +222,7 @@ func (n *dateNode) unitAndWeek(v, week bson.RawValue) (unit, time.Weekday, error
 	}
 	day, ok := weekday(bytesOf(week))
 	if !ok {
-		return 0, 0, fail(5439016, "%s: there is no day %q", n.name, readable(bytesOf(week)))
+		return 0, 0, fail(5439016, "%s: there is no day %q", n.name, document.Readable(bytesOf(week)))
 	}
 	return u, day, nil
 }

@@ -1,9 +1,6 @@
 package expr
 
 import (
-	"fmt"
-	"strings"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -12,23 +9,12 @@ import (
 
 // bad is the error of an expression that does not compile; code is a MongoDB server's.
 func bad(code document.ServerCode, format string, args ...any) error {
-	return refusal("bad_expression", code, format, args)
+	return document.Refuse("bad_expression", code, format, args...)
 }
 
 // fail is the error of an expression that can't be computed.
 func fail(code document.ServerCode, format string, args ...any) error {
-	return refusal("expression_failed", code, format, args)
-}
-
-// maxMessage is the length of a message in bytes: names from outside may be megabytes long.
-const maxMessage = 1000
-
-func refusal(slug string, code document.ServerCode, format string, args []any) error {
-	message := fmt.Sprintf(format, args...)
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
-	return errs.New(errs.Invalid, slug, "%s", message).With(code)
+	return document.Refuse("expression_failed", code, format, args...)
 }
 
 // errMemory is what an expression that would need too much memory comes to.
@@ -49,14 +35,6 @@ const (
 	codeConversion    document.ServerCode = 241
 	codeTooLarge      document.ServerCode = 146
 )
-
-// readable cuts a name from outside to what a person can read.
-func readable[S ~string | ~[]byte](name S) string {
-	if len(name) <= 64 {
-		return string(name)
-	}
-	return strings.ToValidUTF8(string(name[:64]), "") + "…"
-}
 
 // typeName is what $type gives, and what messages say.
 func typeName(t bson.Type) string {

@@ -47,7 +47,7 @@ func (n *each) parse(c *compiler, name, part string, v bson.RawValue, codes each
 		case key == "limit" && n.filter:
 			limit = it.Value()
 		default:
-			return bad(codes[1], "%s does not know %s", name, readable(key))
+			return bad(codes[1], "%s does not know %s", name, document.Readable(key))
 		}
 	}
 	switch {
@@ -189,7 +189,7 @@ func parseReduce(c *compiler, name string, v bson.RawValue) (node, error) {
 				return err
 			})
 		default:
-			err = bad(40076, "%s does not know %s", name, readable(it.Key()))
+			err = bad(40076, "%s does not know %s", name, document.Readable(it.Key()))
 		}
 		if err != nil {
 			return nil, err

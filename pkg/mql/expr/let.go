@@ -2,6 +2,8 @@ package expr
 
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // let is $let.
@@ -23,7 +25,7 @@ func parseLet(c *compiler, _ string, v bson.RawValue) (node, error) {
 		case "in":
 			in = it.Value()
 		default:
-			return nil, bad(16875, "$let knows vars and in, not %s", readable(it.Key()))
+			return nil, bad(16875, "$let knows vars and in, not %s", document.Readable(it.Key()))
 		}
 	}
 	switch {

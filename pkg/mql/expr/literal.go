@@ -36,7 +36,7 @@ func (c *compiler) objectLiteral(v bson.RawValue) (node, error) {
 			return nil, err
 		}
 		if seen[name] {
-			return nil, bad(16406, "the field %s is given twice in an object", readable(name))
+			return nil, bad(16406, "the field %s is given twice in an object", document.Readable(name))
 		}
 		seen[name] = true
 		n, err := c.expression(it.Value())

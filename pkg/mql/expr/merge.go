@@ -10,6 +10,18 @@ type merging struct {
 	again    func(args operands) node      // the operator with other operands
 }
 
+// same gives the operands of an operator that is a T, for merging.inner.
+func same[T interface {
+	node
+	list() operands
+}](n node) (operands, bool) {
+	inner, ok := n.(T)
+	if !ok {
+		return nil, false
+	}
+	return inner.list(), true
+}
+
 // fold gives the rewritten operator, or a constant.
 func (m merging) fold(f *folder, args operands) (node, error) {
 	all := true

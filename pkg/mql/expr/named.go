@@ -32,7 +32,7 @@ func (c *compiler) named(operator string, v bson.RawValue, n named) (operands, e
 	for it := items(v); it.Next(); {
 		i := slices.Index(n.names, string(it.Key()))
 		if i < 0 {
-			return nil, bad(n.unknown, "%s does not know %s", operator, readable(it.Key()))
+			return nil, bad(n.unknown, "%s does not know %s", operator, document.Readable(it.Key()))
 		}
 		given[i] = it.Value()
 		if n.late {

@@ -36,6 +36,8 @@ func (c *constant) fold(*folder) (node, error) { return c, nil }
 // operands are those of a node that takes any number of them.
 type operands []node
 
+func (o operands) list() operands { return o }
+
 func (o operands) each(fn func(*node) error) error {
 	for i := range o {
 		if o[i] == nil {

@@ -279,7 +279,7 @@ func parseSetField(c *compiler, name string, v bson.RawValue) (node, error) {
 		case key == "value" && name == "$setField":
 			n.value, err = c.expression(it.Value())
 		default:
-			err = bad(4161101, "%s does not know %s", name, readable(key))
+			err = bad(4161101, "%s does not know %s", name, document.Readable(key))
 		}
 		if err != nil {
 			return nil, err

@@ -29,7 +29,7 @@ func (c *compiler) variable(name, path string) (node, error) {
 	case "NOW":
 		return &now{segments: segments}, nil
 	default:
-		return nil, bad(17276, "there is no variable %s", readable("$$"+name))
+		return nil, bad(17276, "there is no variable %s", document.Readable("$$"+name))
 	}
 }
 

@@ -34,7 +34,7 @@ func parseSortArray(c *compiler, name string, v bson.RawValue) (node, error) {
 		case "sortBy":
 			n.by, err = parseSortBy(name, it.Value())
 		default:
-			err = bad(2942501, "%s does not know %s", name, readable(it.Key()))
+			err = bad(2942501, "%s does not know %s", name, document.Readable(it.Key()))
 		}
 		if err != nil {
 			return nil, err

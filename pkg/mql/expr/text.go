@@ -44,13 +44,7 @@ func (n *concat) eval(env *Env) (bson.RawValue, error) {
 
 func (n *concat) fold(f *folder) (node, error) {
 	return merging{
-		inner: func(o node) (operands, bool) {
-			inner, ok := o.(*concat)
-			if !ok {
-				return nil, false
-			}
-			return inner.operands, true
-		},
+		inner: same[*concat],
 		again: func(args operands) node { return &concat{args} },
 	}.fold(f, n.operands)
 }

@@ -37,7 +37,7 @@ func parseZip(c *compiler, name string, v bson.RawValue) (node, error) {
 		case key == "useLongestLength":
 			n.longest = truth(it.Value())
 		default:
-			err = bad(34464, "%s does not know %s", name, readable(key))
+			err = bad(34464, "%s does not know %s", name, document.Readable(key))
 		}
 		if err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ func (z *zone) location(env *Env) (*time.Location, error) {
 			return loc, nil
 		}
 	}
-	return nil, fail(40485, "there is no time zone %q: write it like Europe/Berlin or +01:00", readable(name))
+	return nil, fail(40485, "there is no time zone %q: write it like Europe/Berlin or +01:00", document.Readable(name))
 }
 
 // parseOffset reads +hh, +hhmm and +hh:mm as minutes.

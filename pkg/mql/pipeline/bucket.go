@@ -88,7 +88,7 @@ func (s *bucketSpec) option(c *compiler, name string, e bson.E) error {
 		}
 		s.output = d
 	default:
-		return bad(40197, "%s does not know %s", name, readable(e.Key))
+		return bad(40197, "%s does not know %s", name, document.Readable(e.Key))
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (b *bucketAuto) option(c *compiler, name string, e bson.E) (raw any, err er
 		b.rounder, err = newRounder(name, series)
 		return series, err
 	default:
-		return nil, bad(40245, "%s does not know %s", name, readable(e.Key))
+		return nil, bad(40245, "%s does not know %s", name, document.Readable(e.Key))
 	}
 }
 

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -43,23 +42,12 @@ func Failure(code document.ServerCode) error {
 
 // bad is the error of a pipeline that does not compile; code is a MongoDB server's.
 func bad(code document.ServerCode, format string, args ...any) error {
-	return refusal("bad_pipeline", code, format, args)
+	return document.Refuse("bad_pipeline", code, format, args...)
 }
 
 // fail is the error of a pipeline that can't go on with a document.
 func fail(code document.ServerCode, message string) error {
-	return refusal("pipeline_failed", code, "%s", []any{message})
-}
-
-// maxMessage is the length of a message in bytes: names from outside may be megabytes long.
-const maxMessage = 1000
-
-func refusal(slug string, code document.ServerCode, format string, args []any) error {
-	message := fmt.Sprintf(format, args...)
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
-	return errs.New(errs.Invalid, slug, "%s", message).With(code)
+	return document.Refuse("pipeline_failed", code, "%s", message)
 }
 
 // coded gives err the MongoDB server's code of a bad value if it has none.
@@ -71,25 +59,17 @@ func coded(err error) error {
 	return e.With(codeBadValue)
 }
 
-// readable cuts a name from outside to what a person can read.
-func readable(name string) string {
-	if len(name) <= 64 {
-		return name
-	}
-	return strings.ToValidUTF8(name[:64], "") + "…"
-}
-
 // checkPath refuses the paths of fields that a server refuses.
 func checkPath(path string) error {
 	switch {
 	case path == "":
 		return bad(40352, "a field path can't be empty")
 	case strings.HasSuffix(path, "."):
-		return bad(40353, "the field path %q ends with a dot", readable(path))
+		return bad(40353, "the field path %q ends with a dot", document.Readable(path))
 	}
 	names := strings.Split(path, ".")
 	if len(names) > maxNames {
-		return bad(15, "the field path %q has more than %d names", readable(path), maxNames)
+		return bad(15, "the field path %q has more than %d names", document.Readable(path), maxNames)
 	}
 	for _, name := range names {
 		if err := checkName(name); err != nil {
@@ -106,11 +86,11 @@ func checkName(name string) error {
 	case name == "":
 		return bad(15998, "a name in a field path can't be empty")
 	case name[0] == '$':
-		return bad(16410, "the name %q in a field path begins with $", readable(name))
+		return bad(16410, "the name %q in a field path begins with $", document.Readable(name))
 	case strings.IndexByte(name, 0) >= 0:
 		return bad(16411, "a name in a field path contains NUL")
 	case strings.IndexByte(name, '.') >= 0:
-		return bad(16412, "the name %q of a field contains a dot", readable(name))
+		return bad(16412, "the name %q of a field contains a dot", document.Readable(name))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func compileFacet(c *compiler, name string, spec any) (stage, any, error) {
 	for _, e := range d {
 		list, ok := asList(e.Value)
 		if !ok {
-			return nil, nil, bad(40170, "%s: %s has to be a list of stages", name, readable(e.Key))
+			return nil, nil, bad(40170, "%s: %s has to be a list of stages", name, document.Readable(e.Key))
 		}
 		if err := checkName(e.Key); err != nil {
 			return nil, nil, err

@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // compileFill makes $fill of the stages that it stands for: a $setWindowFields and an $addFields.
@@ -79,7 +81,7 @@ func (s *fillSpec) option(name string, e bson.E) error {
 		}
 		return s.partition(name, by)
 	default:
-		return bad(codeUnknownField, "%s does not know %s", name, readable(e.Key))
+		return bad(codeUnknownField, "%s does not know %s", name, document.Readable(e.Key))
 	}
 	return nil
 }
@@ -105,27 +107,27 @@ func (s *fillSpec) fields(name string) error {
 		d, ok := asObject(e.Value)
 		switch {
 		case !ok:
-			return bad(6050200, "%s: %s has to be an object with value or method", name, readable(e.Key))
+			return bad(6050200, "%s: %s has to be an object with value or method", name, document.Readable(e.Key))
 		case len(d) == 0:
 			continue
 		case len(d) > 1:
-			return bad(6050201, "%s: %s takes value or method, not both", name, readable(e.Key))
+			return bad(6050201, "%s: %s takes value or method, not both", name, document.Readable(e.Key))
 		}
 		path := "$" + e.Key
 		switch how := d[0]; {
 		case how.Key == "value":
 			s.values = append(s.values, bson.E{Key: e.Key, Value: formulaOf("$ifNull", path, how.Value)})
 		case how.Key != "method":
-			return bad(codeUnknownField, "%s: %s takes value or method, not %s", name, readable(e.Key), readable(how.Key))
+			return bad(codeUnknownField, "%s: %s takes value or method, not %s", name, document.Readable(e.Key), document.Readable(how.Key))
 		case how.Value == "linear":
 			s.window = append(s.window, bson.E{Key: e.Key, Value: bson.D{{Key: "$linearFill", Value: path}}})
 		case how.Value == "locf":
 			s.window = append(s.window, bson.E{Key: e.Key, Value: bson.D{{Key: "$locf", Value: path}}})
 		default:
 			if _, isText := how.Value.(string); !isText {
-				return bad(codeTypeMismatch, "%s: the method of %s has to be a text", name, readable(e.Key))
+				return bad(codeTypeMismatch, "%s: the method of %s has to be a text", name, document.Readable(e.Key))
 			}
-			return bad(6050202, "%s: the method of %s has to be linear or locf", name, readable(e.Key))
+			return bad(6050202, "%s: the method of %s has to be linear or locf", name, document.Readable(e.Key))
 		}
 	}
 	return nil

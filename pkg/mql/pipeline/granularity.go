@@ -54,7 +54,7 @@ func newRounder(stage, name string) (*rounder, error) {
 		series = geometric(192)
 	default:
 		return nil, bad(40257, "%s: there is no granularity %q: use one of R5, R10, R20, R40, R80, 1-2-5, E6, E12, E24, E48, E96, E192, %s",
-			stage, readable(name), powersOfTwo)
+			stage, document.Readable(name), powersOfTwo)
 	}
 	return &rounder{series}, nil
 }

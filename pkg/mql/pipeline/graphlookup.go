@@ -104,7 +104,7 @@ func (g *graphLookup) option(c *compiler, name string, e bson.E) (raw any, err e
 	case known && !ok:
 		return nil, bad(40103, "%s: %s has to be the path of a field", name, e.Key)
 	case !known:
-		return nil, bad(40104, "%s does not know %s", name, readable(e.Key))
+		return nil, bad(40104, "%s does not know %s", name, document.Readable(e.Key))
 	}
 	if err := checkPath(path); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func compileGroup(c *compiler, name string, spec any) (stage, any, error) {
 		case e.Key == idField && g.id != nil:
 			return nil, nil, bad(15948, "%s: the _id comes twice", name)
 		case slices.Contains(g.names, e.Key):
-			return nil, nil, bad(4822819, "%s: the field %s comes twice", name, readable(e.Key))
+			return nil, nil, bad(4822819, "%s: the field %s comes twice", name, document.Readable(e.Key))
 		}
 		if e.Key == idField {
 			if v, err = g.setID(c, e.Value); err != nil {
@@ -70,13 +70,13 @@ func (g *group) accumulate(c *compiler, name string, e bson.E) (operator string,
 	d, isObject := asObject(e.Value)
 	switch {
 	case !isObject || len(d) == 0:
-		return "", raw, bad(40234, "%s: %s needs an accumulator, an object", name, readable(e.Key))
+		return "", raw, bad(40234, "%s: %s needs an accumulator, an object", name, document.Readable(e.Key))
 	case strings.Contains(e.Key, "."):
-		return "", raw, bad(40235, "%s: the name %q of a field contains a dot", name, readable(e.Key))
+		return "", raw, bad(40235, "%s: the name %q of a field contains a dot", name, document.Readable(e.Key))
 	case strings.HasPrefix(e.Key, "$"):
-		return "", raw, bad(40236, "%s: the name %q of a field begins with $", name, readable(e.Key))
+		return "", raw, bad(40236, "%s: the name %q of a field begins with $", name, document.Readable(e.Key))
 	case len(d) > 1:
-		return "", raw, bad(40238, "%s: %s has to be one accumulator", name, readable(e.Key))
+		return "", raw, bad(40238, "%s: %s has to be one accumulator", name, document.Readable(e.Key))
 	}
 	a, err := expr.CompileAccumulator(d[0].Key, d[0].Value, sortKeys, c.vars...)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql/expr"
 )
 
@@ -15,7 +16,7 @@ const codeLetField = 4890500
 func (c *compiler) bindAll(let bson.D) (values []*expr.Expr, err error) {
 	for _, e := range let {
 		if slices.Contains(c.vars, e.Key) {
-			return nil, bad(codeFailedToParse, "let: the variable %s comes twice", readable(e.Key))
+			return nil, bad(codeFailedToParse, "let: the variable %s comes twice", document.Readable(e.Key))
 		}
 		if _, err := expr.Compile(int32(1), e.Key); err != nil { // the name
 			return nil, err
@@ -27,7 +28,7 @@ func (c *compiler) bindAll(let bson.D) (values []*expr.Expr, err error) {
 		reads := false
 		x.Paths(func(string, string) { reads = true })
 		if reads {
-			return nil, bad(codeLetField, "let: the variable %s is of no document, and can't name a field of one", readable(e.Key))
+			return nil, bad(codeLetField, "let: the variable %s is of no document, and can't name a field of one", document.Readable(e.Key))
 		}
 		c.vars, values = append(c.vars, e.Key), append(values, x)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/mql/expr"
 )
@@ -83,14 +84,14 @@ func (s *lookupSpec) option(name string, e bson.E) error {
 	}
 	text, ok := e.Value.(string)
 	if !ok {
-		return bad(codeFailedToParse, "%s: %s has to be a text", name, readable(e.Key))
+		return bad(codeFailedToParse, "%s: %s has to be a text", name, document.Readable(e.Key))
 	}
 	switch e.Key {
 	case "from", "as", "localField", "foreignField":
 		s.texts[e.Key] = text
 		return nil
 	default:
-		return bad(codeFailedToParse, "%s does not know %s", name, readable(e.Key))
+		return bad(codeFailedToParse, "%s does not know %s", name, document.Readable(e.Key))
 	}
 }
 
@@ -128,7 +129,7 @@ func (l *lookup) compilePipeline(c *compiler, name string, s *lookupSpec) (bson.
 	var names []string
 	for _, e := range s.let {
 		if slices.Contains(names, e.Key) {
-			return nil, bad(codeFailedToParse, "%s: the variable %s comes twice", name, readable(e.Key))
+			return nil, bad(codeFailedToParse, "%s: the variable %s comes twice", name, document.Readable(e.Key))
 		}
 		if _, err := expr.Compile(int32(1), e.Key); err != nil { // the name
 			return nil, err

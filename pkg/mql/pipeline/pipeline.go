@@ -132,7 +132,7 @@ func (c *compiler) pipeline(list bson.A) (chain, []bson.D, error) {
 func (c *compiler) stage(name string, spec any) (stage, any, error) {
 	compile := c.lookUp(name)
 	if compile == nil {
-		return nil, nil, bad(40324, "the stage %s is not supported", readable(name))
+		return nil, nil, bad(40324, "the stage %s is not supported", document.Readable(name))
 	}
 	return compile(c, name, spec)
 }

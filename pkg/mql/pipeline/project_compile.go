@@ -68,7 +68,7 @@ func (p *projectCompiler) field(prefix string, e bson.E) error {
 	switch v := e.Value.(type) {
 	case bson.D:
 		if len(v) == 0 {
-			return bad(51270, "%s: %s is an empty object", p.name, readable(path))
+			return bad(51270, "%s: %s is an empty object", p.name, document.Readable(path))
 		}
 		if len(v) == 1 && strings.HasPrefix(v[0].Key, "$") {
 			return p.expression(path, v)
@@ -104,9 +104,9 @@ func (p *projectCompiler) choose(path string, take bool) error {
 	}
 	switch {
 	case p.decided && p.mode == including && !take:
-		return bad(31254, "%s: %s can't be left out where other fields are chosen", p.name, readable(path))
+		return bad(31254, "%s: %s can't be left out where other fields are chosen", p.name, document.Readable(path))
 	case p.decided && p.mode == excluding && take:
-		return bad(31253, "%s: %s can't be chosen where other fields are left out", p.name, readable(path))
+		return bad(31253, "%s: %s can't be chosen where other fields are left out", p.name, document.Readable(path))
 	}
 	p.decided = true
 	if !take {
@@ -117,14 +117,14 @@ func (p *projectCompiler) choose(path string, take bool) error {
 
 func (p *projectCompiler) expression(path string, v any) error {
 	if d, ok := v.(bson.D); ok && !expr.Known(d[0].Key) {
-		return bad(31325, "%s: the operator %s is not supported in expressions", p.name, readable(d[0].Key))
+		return bad(31325, "%s: the operator %s is not supported in expressions", p.name, document.Readable(d[0].Key))
 	}
 	if p.decided && p.mode == excluding {
 		code := document.ServerCode(31310)
 		if _, ok := v.(bson.D); ok {
 			code = 31252
 		}
-		return bad(code, "%s: %s can't be computed where other fields are left out", p.name, readable(path))
+		return bad(code, "%s: %s can't be computed where other fields are left out", p.name, document.Readable(path))
 	}
 	p.decided = true
 	x, err := p.compiler.expression(v)
@@ -140,9 +140,9 @@ func (p *projectCompiler) add(path string, value *expr.Expr) error {
 	whole, left := p.root.add(path, value)
 	switch {
 	case left != "":
-		return bad(31249, "%s: %s is inside of another field that is named", p.name, readable(path))
+		return bad(31249, "%s: %s is inside of another field that is named", p.name, document.Readable(path))
 	case !whole:
-		return bad(31250, "%s: %s comes twice, or fields in it are named, too", p.name, readable(path))
+		return bad(31250, "%s: %s comes twice, or fields in it are named, too", p.name, document.Readable(path))
 	}
 	return nil
 }
@@ -258,19 +258,19 @@ func (p *projectCompiler) addField(path string, v any) error {
 	if !isObject || len(d) == 1 && strings.HasPrefix(d[0].Key, "$") {
 		p.raw = append(p.raw, bson.E{Key: path, Value: v})
 		if ok, _ := p.root.add(path, nil); !ok {
-			return bad(40176, "%s: %s collides with another field that is named", p.name, readable(path))
+			return bad(40176, "%s: %s collides with another field that is named", p.name, document.Readable(path))
 		}
 		return nil
 	}
 	if len(d) == 0 {
-		return bad(40180, "%s: %s is an empty object", p.name, readable(path))
+		return bad(40180, "%s: %s is an empty object", p.name, document.Readable(path))
 	}
 	for _, e := range d {
 		if strings.HasPrefix(e.Key, "$") {
-			return bad(40181, "%s: an object with the operator %s must have no other field", p.name, readable(e.Key))
+			return bad(40181, "%s: an object with the operator %s must have no other field", p.name, document.Readable(e.Key))
 		}
 		if strings.Contains(e.Key, ".") {
-			return bad(40183, "%s: the name %q in an object contains a dot", p.name, readable(e.Key))
+			return bad(40183, "%s: the name %q in an object contains a dot", p.name, document.Readable(e.Key))
 		}
 		if err := checkPath(e.Key); err != nil {
 			return err

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql/expr"
 )
 
@@ -18,7 +19,7 @@ func compileReplaceRoot(c *compiler, name string, spec any) (stage, any, error) 
 	given := false
 	for _, e := range d {
 		if e.Key != "newRoot" {
-			return nil, nil, bad(codeUnknownField, "%s does not know %s", name, readable(e.Key))
+			return nil, nil, bad(codeUnknownField, "%s does not know %s", name, document.Readable(e.Key))
 		}
 		with, given = e.Value, true
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // sample is $sample: so many documents at random.
@@ -18,7 +20,7 @@ func compileSample(_ *compiler, name string, spec any) (stage, any, error) {
 	size := int64(-1)
 	for _, e := range d {
 		if e.Key != "size" {
-			return nil, nil, bad(28748, "%s does not know %s", name, readable(e.Key))
+			return nil, nil, bad(28748, "%s does not know %s", name, document.Readable(e.Key))
 		}
 		if size, ok = truncated(e.Value); !ok {
 			return nil, nil, bad(28746, "%s needs a number as size", name)

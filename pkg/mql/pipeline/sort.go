@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 )
 
@@ -36,14 +37,14 @@ func parseSort(name string, spec any) (mql.Sort, bson.D, error) {
 	var raw bson.D
 	for _, e := range d {
 		if _, isObject := asObject(e.Value); isObject {
-			return nil, nil, bad(17312, "%s: %s has to be 1 or -1", name, readable(e.Key))
+			return nil, nil, bad(17312, "%s: %s has to be 1 or -1", name, document.Readable(e.Key))
 		}
 		n, ok := truncated(e.Value)
 		switch {
 		case !ok:
-			return nil, nil, bad(15974, "%s: %s has to be 1 or -1", name, readable(e.Key))
+			return nil, nil, bad(15974, "%s: %s has to be 1 or -1", name, document.Readable(e.Key))
 		case n != 1 && n != -1:
-			return nil, nil, bad(15975, "%s: %s has to be 1 or -1", name, readable(e.Key))
+			return nil, nil, bad(15975, "%s: %s has to be 1 or -1", name, document.Readable(e.Key))
 		}
 		if err := checkPath(e.Key); err != nil {
 			return nil, nil, err

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // union is $unionWith: the results of another pipeline come behind.
@@ -49,7 +51,7 @@ func unionOptions(name string, d bson.D) (coll string, list bson.A, err error) {
 				return "", nil, bad(codeTypeMismatch, "%s: pipeline has to be a list of stages", name)
 			}
 		default:
-			return "", nil, bad(codeUnknownField, "%s does not know %s", name, readable(e.Key))
+			return "", nil, bad(codeUnknownField, "%s does not know %s", name, document.Readable(e.Key))
 		}
 	}
 	if !given {
@@ -61,7 +63,7 @@ func unionOptions(name string, d bson.D) (coll string, list bson.A, err error) {
 // checkCollection refuses what can't be the name of a collection that a pipeline may read.
 func checkCollection(stage, name string) error {
 	if name == "" || strings.ContainsAny(name, "$\x00") || strings.HasPrefix(name, "system.") {
-		return bad(codeNamespace, "%s: %q can't be the name of a collection", stage, readable(name))
+		return bad(codeNamespace, "%s: %q can't be the name of a collection", stage, document.Readable(name))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func compileUnwind(_ *compiler, name string, spec any) (stage, any, error) {
 	}
 	inner, ok := strings.CutPrefix(path, "$")
 	if !ok {
-		return nil, nil, bad(28818, "%s: the path %q has to begin with $", name, readable(path))
+		return nil, nil, bad(28818, "%s: the path %q has to begin with $", name, document.Readable(path))
 	}
 	if err := checkPath(inner); err != nil {
 		return nil, nil, err
@@ -85,7 +85,7 @@ func (u *unwind) options(name string, spec bson.D) (path string, err error) {
 			}
 			u.index = strings.Split(index, ".")
 		default:
-			return "", bad(28811, "%s does not know %s", name, readable(e.Key))
+			return "", bad(28811, "%s does not know %s", name, document.Readable(e.Key))
 		}
 	}
 	return path, nil

@@ -73,7 +73,7 @@ func (s *windowSpec) option(name string, e bson.E) error {
 		}
 		s.hasOutput = true
 	default:
-		return bad(codeUnknownField, "%s does not know %s", name, readable(e.Key))
+		return bad(codeUnknownField, "%s does not know %s", name, document.Readable(e.Key))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func checkConflicts(name string, output bson.D) error {
 	for i, a := range output {
 		for _, b := range output[:i] {
 			if a.Key == b.Key || strings.HasPrefix(a.Key, b.Key+".") || strings.HasPrefix(b.Key, a.Key+".") {
-				return bad(6307900, "%s: %s and %s are fields in one another", name, readable(a.Key), readable(b.Key))
+				return bad(6307900, "%s: %s and %s are fields in one another", name, document.Readable(a.Key), document.Readable(b.Key))
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (f *windowField) compile(v any) (fn windowFunction, spec bson.D, err error)
 	for _, e := range d {
 		switch {
 		case strings.HasPrefix(e.Key, "$") && f.function != "":
-			return nil, nil, f.refuse("has two functions, %s and %s", readable(f.function), readable(e.Key))
+			return nil, nil, f.refuse("has two functions, %s and %s", document.Readable(f.function), document.Readable(e.Key))
 		case strings.HasPrefix(e.Key, "$"):
 			f.function, f.operand = e.Key, e.Value
 		case e.Key == "window":
@@ -188,7 +188,7 @@ func (f *windowField) compile(v any) (fn windowFunction, spec bson.D, err error)
 
 // refuse is what is wrong with a field in any way that has no code of its own.
 func (f *windowField) refuse(format string, args ...any) error {
-	return bad(codeFailedToParse, "%s: %s "+format, append([]any{f.name, readable(f.field)}, args...)...)
+	return bad(codeFailedToParse, "%s: %s "+format, append([]any{f.name, document.Readable(f.field)}, args...)...)
 }
 
 // windowBounds is the bounds of a window.
@@ -316,11 +316,11 @@ func (f *windowField) checkBounds(b *windowBounds) error {
 	bounded := b.lower.kind != unbounded && b.upper.kind != unbounded
 	switch {
 	case bounded && document.Compare(b.lower.number(), b.upper.number()) > 0:
-		return bad(5339900, "%s: %s has a lower bound above the upper one", f.name, readable(f.field))
+		return bad(5339900, "%s: %s has a lower bound above the upper one", f.name, document.Readable(f.field))
 	case b.ranged && len(f.by) != 1:
-		return bad(5339902, "%s: %s needs sortBy of one field, because its window is a range", f.name, readable(f.field))
+		return bad(5339902, "%s: %s needs sortBy of one field, because its window is a range", f.name, document.Readable(f.field))
 	case !b.ranged && len(f.by) == 0 && (b.lower.kind != unbounded || b.upper.kind != unbounded):
-		return bad(5339901, "%s: %s needs sortBy, because its window has bounds", f.name, readable(f.field))
+		return bad(5339901, "%s: %s needs sortBy, because its window has bounds", f.name, document.Readable(f.field))
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (f *windowField) compileFunction() (fn windowFunction, raw any, err error) 
 			return f.accumulator()
 		}
 	}
-	return nil, nil, f.refuse("has the function %s, which is not supported in windows", readable(f.function))
+	return nil, nil, f.refuse("has the function %s, which is not supported in windows", document.Readable(f.function))
 }
 
 // sortValue is the value of the one field of the sort.
@@ -133,7 +133,7 @@ func (f *windowField) shift() (windowFunction, any, error) {
 			}
 			raw = append(raw, bson.E{Key: e.Key, Value: s.by})
 		default:
-			return nil, nil, f.refuse("has %s, which $shift does not know", readable(e.Key))
+			return nil, nil, f.refuse("has %s, which $shift does not know", document.Readable(e.Key))
 		}
 	}
 	if s.output == nil || !moved {

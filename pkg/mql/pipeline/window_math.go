@@ -84,7 +84,7 @@ func (s *slope) operands(f *windowField) (bson.D, error) {
 			}
 			raw = append(raw, e)
 		default:
-			return nil, f.refuse("has %s, which %s does not know", readable(e.Key), f.function)
+			return nil, f.refuse("has %s, which %s does not know", document.Readable(e.Key), f.function)
 		}
 	}
 	if s.input == nil {
@@ -324,7 +324,7 @@ func (f *windowField) movingAverage() (windowFunction, any, error) {
 			}
 			m.alpha, err = decimalOf(e.Value)
 		default:
-			err = f.refuse("has %s, which $expMovingAvg does not know", readable(e.Key))
+			err = f.refuse("has %s, which $expMovingAvg does not know", document.Readable(e.Key))
 		}
 		if err != nil {
 			return nil, nil, err
