@@ -271,7 +271,10 @@ func (r *request) lacking(err error) error {
 		return err
 	}
 	right := need.name
-	if need.kind == rightRecords {
+	switch {
+	case errs.From(err).Right != "": // of another collection, which the request asks too
+		return err
+	case need.kind == rightRecords:
 		right = access.LackingOn(p, r.project.Namespace, r.collection.Name, need.method)
 	}
 	return errs.From(err).Lacking(right)

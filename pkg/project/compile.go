@@ -209,11 +209,12 @@ func limits(config *schema.Project, col *schema.Collection) Limits {
 		List: query.Limits{
 			DefaultLimit: q.DefaultLimit, MaxLimit: q.MaxLimit, MaxOffset: q.MaxOffset,
 			MaxFilterBytes: q.MaxFilterBytes, MaxFilterDepth: q.MaxFilterDepth,
-			MaxFilterClauses: q.MaxFilterClauses, MaxInValues: q.MaxInValues, MaxSortFields: q.MaxSortFields, Regex: q.Regex,
+			MaxFilterClauses: q.MaxFilterClauses, MaxInValues: q.MaxInValues, MaxSortFields: q.MaxSortFields,
+			MaxLookups: q.MaxLookups, MaxLookupDepth: q.MaxLookupDepth, Regex: q.Regex,
 		},
-		MaxTime:    q.MaxTime.Std(),
-		MaxLookups: q.MaxLookups, MaxLookupDepth: q.MaxLookupDepth, MaxPipelineStages: q.MaxPipelineStages,
-		AllowAggregate: q.AllowAggregate,
+		MaxTime:           q.MaxTime.Std(),
+		MaxPipelineStages: q.MaxPipelineStages,
+		AllowAggregate:    q.AllowAggregate,
 	}
 	for _, upload := range []*schema.Upload{col.Upload, config.Upload} { // the most specific wins
 		if upload != nil && upload.MaxBodySize > 0 && out.MaxBodySize == 0 {

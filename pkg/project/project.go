@@ -96,10 +96,10 @@ type Projection struct {
 type Limits struct {
 	List query.Limits
 
-	MaxTime                                       time.Duration
-	MaxLookups, MaxLookupDepth, MaxPipelineStages int
-	AllowAggregate                                *bool
-	MaxBodySize                                   int64 // bytes of a request body; 0: the server's limit
+	MaxTime           time.Duration
+	MaxPipelineStages int
+	AllowAggregate    *bool
+	MaxBodySize       int64 // bytes of a request body; 0: the server's limit
 }
 
 // Bulk bounds bulk writes.

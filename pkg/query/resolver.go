@@ -14,6 +14,7 @@ type Limits struct {
 	DefaultLimit, MaxLimit, MaxOffset            int // items
 	MaxFilterBytes, MaxFilterDepth               int
 	MaxFilterClauses, MaxInValues, MaxSortFields int
+	MaxLookups, MaxLookupDepth                   int    // other collections that are asked, and how many behind each other
 	Regex                                        string // anchored, any or off
 }
 

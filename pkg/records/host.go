@@ -185,6 +185,8 @@ func (h *Host) target(ctx context.Context, doc bson.D) (target, error) {
 			return target{}, err
 		}
 		t.call.Principal = who
+	} else {
+		t.call.limits = &serviceLimits
 	}
 	return t, nil
 }

@@ -19,7 +19,8 @@ const maxScriptDocs = 10_000
 // serviceLimits bound the queries of scripts that run as the service: what protects from callers does not apply.
 var serviceLimits = query.Limits{ //nolint:gochecknoglobals // never written
 	DefaultLimit: maxScriptDocs, MaxLimit: maxScriptDocs, MaxOffset: 1 << 30,
-	MaxFilterBytes: 1 << 20, MaxFilterDepth: document.MaxDepth, MaxFilterClauses: 10_000, MaxInValues: 10_000, MaxSortFields: 16, Regex: "any",
+	MaxFilterBytes: 1 << 20, MaxFilterDepth: document.MaxDepth, MaxFilterClauses: 10_000, MaxInValues: 10_000, MaxSortFields: 16,
+	MaxLookups: 100, MaxLookupDepth: document.MaxDepth, Regex: "any",
 }
 
 var errTooMany = errs.New(errs.Limit, "too_many_records", "the filter matches more than %d records, or more than 32 MiB of them: give a limit, and go on with offset", maxScriptDocs)

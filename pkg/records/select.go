@@ -10,7 +10,15 @@ import (
 )
 
 func newResolver(c *Call, g access.Grant) query.Resolver {
-	return query.Resolver{Tree: c.Collection.Tree, Hidden: neverNamed(g), Limits: c.Collection.Limits.List}
+	return query.Resolver{Tree: c.Collection.Tree, Hidden: neverNamed(g), Limits: c.queryLimits()}
+}
+
+// queryLimits bound what one query asks for.
+func (c *Call) queryLimits() query.Limits {
+	if c.limits != nil {
+		return *c.limits
+	}
+	return c.Collection.Limits.List
 }
 
 // selected is what a caller asked to see, by a select or by the name of a projection.

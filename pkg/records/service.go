@@ -13,6 +13,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -43,6 +44,9 @@ type Call struct {
 	ops     [access.Delete + 1]*hooks.Operation
 	bulk    bool // a bulk write is under way
 	atomic  bool // bulk writes are all or nothing, whatever the collection says
+
+	near   map[string]*Call // the calls on the collections that this one's questions go into, by name; this one is among them
+	limits *query.Limits    // of queries, in place of the collection's; nil: those
 }
 
 // isAtomic says that a bulk write is all or nothing.
