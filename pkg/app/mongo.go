@@ -42,7 +42,7 @@ func (a *App) listenMongo(ctx context.Context, adminToken string) error {
 			names, _ := st.Contents()
 			return names, nil
 		},
-		Hidden: []string{system.DatabaseName}, Address: a.cfg.MongoListen, Password: adminToken, ReadOnly: a.cfg.MongoReadOnly,
+		Hidden: []string{system.DatabaseName}, Feeds: st, Address: a.cfg.MongoListen, Password: adminToken, ReadOnly: a.cfg.MongoReadOnly,
 		Logger: a.cfg.Logger, Now: a.cfg.Now,
 	})
 	switch {

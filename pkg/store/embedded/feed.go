@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,13 @@ func (f *feeds) of(database string) *feed {
 		f.m[database] = &feed{prefix: feedPrefix(database)}
 	}
 	return f.m[database]
+}
+
+// all gives the feeds that there are.
+func (f *feeds) all() map[string]*feed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.m)
 }
 
 // feed is the end of a database's feed.

@@ -73,6 +73,28 @@ func (d database) Position(ctx context.Context) (store.Position, error) {
 	return d.s.encodePosition(d.name, at), nil
 }
 
+// Positions gives the end of the feed of each database in which anything was ever written, those that are gone included.
+func (s *Store) Positions(ctx context.Context) (map[string]store.Position, error) {
+	done, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	all := map[string]store.Position{}
+	for name, f := range s.feeds.all() {
+		if at, _ := f.onDisk(false); at.seq > 0 {
+			all[name] = s.encodePosition(name, at)
+		}
+	}
+	return all, nil
+}
+
+// Beginning is the place in the feed of a database before all that was ever written to it. A Watch behind it misses nothing
+// of a database that has just come into being.
+func (s *Store) Beginning(database string) store.Position {
+	return s.encodePosition(database, feedHead{})
+}
+
 // Watch tells of the changes behind w.After, and then of those that come, until ctx ends.
 func (d database) Watch(ctx context.Context, w store.Watch, fn func(store.Event) error) error {
 	done, err := d.begin(ctx)

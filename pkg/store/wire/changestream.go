@@ -2,10 +2,8 @@ package wire
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,55 +17,63 @@ import (
 // eventsAhead is how many events a stream reads before a client asks for them.
 const eventsAhead = 64
 
-// stream is the source of a change stream: a Watch in a goroutine of its own.
+// stream is the source of a change stream: a Watch in a goroutine of its own, or one for each database.
 type stream struct {
-	database   string
+	server     *Server
+	all        bool               // of all databases
 	collection string             // "": all
 	stages     *pipeline.Pipeline // that events go through; nil: none
-	now        func() time.Time
 
-	cancel  context.CancelFunc
-	closing <-chan struct{} // nobody waits any more
-	events  chan streamed   // closed when the Watch has ended
-	err     error           // of the Watch; after events is closed
+	cancel context.CancelFunc
+	events chan streamed // closed when the Watch has ended
+	err    error         // of the Watch; after events is closed
+
+	// turn is held while an event is told: those of several databases come one after the other.
+	turn   sync.Mutex
+	places places // behind what was told
 
 	// These belong to the command that uses the cursor.
-	at      store.Position // behind what the client has been told
-	pending *streamed      // has found no room in the last batch
+	at      token     // behind what the client has been told
+	pending *streamed // has found no room in the last batch
 }
 
-// streamed is an event, or only a position that stands for everything so far.
+// streamed is an event, or only a place that stands for everything so far.
 type streamed struct {
 	doc bson.Raw
-	at  store.Position
+	at  token
 }
 
 // errInvalidated ends a stream whose collection is gone.
 var errInvalidated = errors.New("the collection is gone")
 
-// openStream opens a change stream.
+// openStream opens a change stream: of a collection, a database, or all that can be seen.
 func (k *call) openStream(name string, options bson.Raw, stages []bson.Raw, size int64) (bson.D, error) {
 	if k.tx != nil {
 		return nil, fail(codeNotInTransaction, "$changeStream is not supported within a transaction")
 	}
-	db, err := k.server.database(k.db)
-	if err != nil {
-		return nil, err
-	}
+	a := args{body: options}
+	s := &stream{server: k.server, all: a.boolean("allChangesForCluster", false), collection: name, events: make(chan streamed, eventsAhead)}
 	ns := k.namespace(name)
 	if name == "" {
 		ns = k.namespace("$cmd.aggregate")
-	} else if err := k.server.checkCollection(name); err != nil {
+	}
+	err := a.err
+	if err == nil {
+		err = k.checkStream(s)
+	}
+	if err != nil {
 		return nil, err
 	}
-	s := &stream{database: k.db, collection: name, now: k.server.opts.Now, events: make(chan streamed, eventsAhead)}
-	if s.at, err = k.streamStart(db, options); err != nil {
+	if s.places, err = k.streamStart(s, options); err != nil {
 		return nil, err
 	}
 	if s.stages, err = k.compileStages(stages); err != nil {
 		return nil, err
 	}
-	s.start(k.server, db)
+	if s.at, err = s.places.token(s.all); err != nil {
+		return nil, err
+	}
+	s.start()
 	if err := s.begun(k.ctx); err != nil {
 		s.close()
 		return nil, err
@@ -75,10 +81,28 @@ func (k *call) openStream(name string, options bson.Raw, stages []bson.Raw, size
 	return k.firstReply(ns, s, size, false)
 }
 
+// checkStream refuses streams of what there are none of.
+func (k *call) checkStream(s *stream) error {
+	switch {
+	case s.all && (k.db != "admin" || s.collection != ""):
+		return fail(codeInvalidOptions, "A $changeStream with 'allChangesForCluster:true' may only be opened on the 'admin' database, and with no collection name")
+	case s.all && k.server.opts.Feeds == nil:
+		return notImplemented("a change stream of all databases")
+	case s.all:
+		return nil
+	case isSystem(k.db):
+		return fail(codeInvalidNamespace, "$changeStream may not be opened on the internal %s database", k.db)
+	}
+	if _, err := k.server.database(k.db); err != nil || s.collection == "" {
+		return err
+	}
+	return k.server.checkCollection(s.collection)
+}
+
 // streamStart reads where a stream begins, and refuses what it can't do.
-func (k *call) streamStart(db store.Database, options bson.Raw) (store.Position, error) {
+func (k *call) streamStart(s *stream, options bson.Raw) (places, error) {
 	if err := onlyFields("$changeStream", options,
-		"fullDocument fullDocumentBeforeChange resumeAfter startAfter startAtOperationTime", "allChangesForCluster showExpandedEvents"); err != nil {
+		"fullDocument fullDocumentBeforeChange resumeAfter startAfter startAtOperationTime allChangesForCluster", "showExpandedEvents"); err != nil {
 		return nil, err
 	}
 	a := args{body: options}
@@ -94,58 +118,28 @@ func (k *call) streamStart(db store.Database, options bson.Raw) (store.Position,
 		return nil, notImplemented("'$changeStream.fullDocumentBeforeChange: " + clip(before) + "'")
 	case resume != nil && after != nil, hasTime && (resume != nil || after != nil):
 		return nil, fail(code(50674), "give one of resumeAfter, startAfter and startAtOperationTime")
+	case resume == nil:
+		resume = after
+	}
+	switch {
 	case resume != nil:
-		return positionOf(resume)
-	case after != nil:
-		return positionOf(after)
-	case hasTime:
-		return k.server.history.find(k.db, bson.Timestamp{T: t, I: i})
+		return k.resumed(s, resume)
+	case s.all && hasTime:
+		return nil, notImplemented("'$changeStream.startAtOperationTime' of all databases")
+	case s.all:
+		return k.server.ends(k.ctx)
 	}
-	return db.Position(k.ctx)
-}
-
-// tokenOf is a position as a client keeps it.
-func tokenOf(p store.Position) bson.D {
-	return bson.D{{Key: "_data", Value: strings.ToUpper(hex.EncodeToString(p))}}
-}
-
-func positionOf(token bson.Raw) (store.Position, error) {
-	data, ok := token.Lookup("_data").StringValueOK()
-	p, err := hex.DecodeString(data)
-	if !ok || err != nil || len(p) == 0 {
-		return nil, fail(codeInvalidResumeToken, "the resume token is not one that this server gave")
+	db, err := k.server.database(k.db)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
-}
-
-func (s *stream) token() bson.D { return tokenOf(s.at) }
-
-func (s *stream) start(server *Server, db store.Database) {
-	ctx, cancel := context.WithCancel(server.life)
-	s.cancel, s.closing = cancel, server.closing
-	w := store.Watch{After: s.at, Documents: true, OnIdle: func(p store.Position) error { return s.send(ctx, streamed{at: p}) }}
-	if s.collection != "" {
-		w.Collections = []string{s.collection}
+	var p store.Position
+	if hasTime {
+		p, err = k.server.history.find(k.db, bson.Timestamp{T: t, I: i})
+	} else {
+		p, err = db.Position(k.ctx)
 	}
-	server.running.Go(func() {
-		defer cancel()
-		defer close(s.events)
-		s.err = db.Watch(ctx, w, func(e store.Event) error { return s.tell(ctx, e) })
-	})
-}
-
-// begun waits for the first sign of the Watch: that of one which refuses where it is to begin is its end.
-func (s *stream) begun(ctx context.Context) error {
-	select {
-	case e, ok := <-s.events:
-		if !ok {
-			return s.err
-		}
-		s.pending = &e
-		return nil
-	case <-ctx.Done():
-		return store.Ended(ctx)
-	}
+	return places{k.server.storeName(k.db): p}, err
 }
 
 func (s *stream) send(ctx context.Context, e streamed) error {
@@ -157,23 +151,29 @@ func (s *stream) send(ctx context.Context, e streamed) error {
 	}
 }
 
-// tell passes an event on, as MongoDB would tell it.
-func (s *stream) tell(ctx context.Context, e store.Event) error {
-	d := s.event(e)
-	if err := s.pass(ctx, d, e.Position); err != nil {
+// tell passes an event of a database on, as MongoDB would tell it.
+func (s *stream) tell(ctx context.Context, database string, e store.Event) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.places[database] = slices.Clone(e.Position)
+	at, err := s.places.token(s.all)
+	if err != nil {
+		return err
+	}
+	if err := s.pass(ctx, s.event(at, database, e), at); err != nil {
 		return err
 	}
 	if s.collection == "" || e.Kind != store.Dropped && e.Kind != store.Renamed {
 		return nil
 	}
-	if err := s.pass(ctx, eventHead(e, "invalidate"), e.Position); err != nil {
+	if err := s.pass(ctx, eventHead(at, e, "invalidate"), at); err != nil {
 		return err
 	}
 	return errInvalidated
 }
 
 // pass sends what the stages leave of an event.
-func (s *stream) pass(ctx context.Context, d bson.D, at store.Position) error {
+func (s *stream) pass(ctx context.Context, d bson.D, at token) error {
 	doc, err := bson.Marshal(d)
 	if err != nil {
 		return err
@@ -183,12 +183,12 @@ func (s *stream) pass(ctx context.Context, d bson.D, at store.Position) error {
 			return err
 		}
 	}
-	return s.send(ctx, streamed{doc: doc, at: slices.Clone(at)})
+	return s.send(ctx, streamed{doc: doc, at: at})
 }
 
 // staged gives what the stages make of an event; nil if they leave nothing. Its _id stays as it is, for a client resumes by it.
 func (s *stream) staged(ctx context.Context, event bson.Raw) (made bson.Raw, err error) {
-	err = s.stages.Run(ctx, documents{event}, pipeline.Budget{Now: s.now()}, func(doc bson.Raw) error {
+	err = s.stages.Run(ctx, documents{event}, pipeline.Budget{Now: s.server.opts.Now()}, func(doc bson.Raw) error {
 		made = slices.Clone(doc)
 		return nil
 	})
@@ -203,9 +203,9 @@ func (s *stream) staged(ctx context.Context, event bson.Raw) (made bson.Raw, err
 	return made, nil
 }
 
-func eventHead(e store.Event, kind string) bson.D {
+func eventHead(at token, e store.Event, kind string) bson.D {
 	return bson.D{
-		{Key: "_id", Value: tokenOf(e.Position)},
+		{Key: "_id", Value: at.value()},
 		{Key: "operationType", Value: kind},
 		{Key: "clusterTime", Value: bson.Timestamp{T: uint32(e.Time.Unix()), I: 1}}, //nolint:gosec // until 2106, as in BSON
 		{Key: "wallTime", Value: e.Time},
@@ -214,11 +214,12 @@ func eventHead(e store.Event, kind string) bson.D {
 
 // event is a change as MongoDB tells it. What an update has changed in a document the port does not know: it is told as a
 // replacement, which has the whole document.
-func (s *stream) event(e store.Event) bson.D {
+func (s *stream) event(at token, database string, e store.Event) bson.D {
+	database = s.server.clientName(database)
 	kind := map[store.EventKind]string{
 		store.Inserted: "insert", store.Updated: "replace", store.Deleted: "delete", store.Dropped: "drop", store.Renamed: "rename",
 	}[e.Kind]
-	d := eventHead(e, kind)
+	d := eventHead(at, e, kind)
 	if e.Kind == store.Inserted || e.Kind == store.Updated {
 		var full any
 		if e.Doc != nil {
@@ -226,10 +227,10 @@ func (s *stream) event(e store.Event) bson.D {
 		}
 		d = append(d, bson.E{Key: "fullDocument", Value: full})
 	}
-	d = append(d, bson.E{Key: "ns", Value: bson.D{{Key: "db", Value: s.database}, {Key: "coll", Value: e.Collection}}})
+	d = append(d, bson.E{Key: "ns", Value: bson.D{{Key: "db", Value: database}, {Key: "coll", Value: e.Collection}}})
 	switch e.Kind {
 	case store.Renamed:
-		d = append(d, bson.E{Key: "to", Value: bson.D{{Key: "db", Value: s.database}, {Key: "coll", Value: e.To}}})
+		d = append(d, bson.E{Key: "to", Value: bson.D{{Key: "db", Value: database}, {Key: "coll", Value: e.To}}})
 	case store.Inserted, store.Updated, store.Deleted:
 		d = append(d, bson.E{Key: "documentKey", Value: bson.D{{Key: "_id", Value: e.ID}}})
 	case store.Dropped:
@@ -251,7 +252,9 @@ func (s *stream) fill(ctx context.Context, b *batch, wait time.Duration) (done b
 			return true, nil
 		case ended:
 			f := failureOf(s.err)
-			if f.code != codeChangeStreamFatal {
+			switch f.code {
+			case codeChangeStreamFatal, codeHistoryLost, codeInvalidResumeToken: // it would end in the same way
+			default:
 				f = f.labeled(labelResumable)
 			}
 			return true, f
@@ -285,7 +288,7 @@ func (s *stream) next(ctx context.Context, wait bool, expired <-chan time.Time) 
 	case e, ok = <-s.events:
 		return e, ok, !ok
 	case <-expired:
-	case <-s.closing:
+	case <-s.server.closing:
 	case <-ctx.Done():
 	}
 	return e, false, false
@@ -314,68 +317,4 @@ func (k *call) compileStages(stages []bson.Raw) (*pipeline.Pipeline, error) {
 		}
 	}
 	return p, nil
-}
-
-// maxHistory is how many times of each database are remembered.
-const maxHistory = 4096
-
-// history says where in the feed of a database a time stands that a client was told: a change stream may begin there.
-type history struct {
-	mu  sync.Mutex
-	all map[string][]told
-}
-
-type told struct {
-	time bson.Timestamp
-	at   store.Position
-}
-
-// note looks where the feed stands before the command.
-func (k *call) note() {
-	if k.command.global || isSystem(k.db) {
-		return
-	}
-	name := k.server.storeName(k.db)
-	if slices.Contains(k.server.opts.Hidden, name) || store.CheckDatabaseName(name) != nil {
-		return
-	}
-	if p, err := k.server.opts.Store.Database(name).Position(k.ctx); err == nil {
-		k.position = p
-	}
-}
-
-// record remembers what note saw under the time that the answer has.
-func (k *call) record(now bson.Timestamp) {
-	if k.position == nil {
-		return
-	}
-	h := &k.server.history
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.all == nil {
-		h.all = map[string][]told{}
-	}
-	list := h.all[k.db]
-	if n := len(list); n > 0 && string(list[n-1].at) == string(k.position) {
-		return
-	}
-	if len(list) >= maxHistory {
-		list = slices.Clone(list[maxHistory/2:])
-	}
-	h.all[k.db] = append(list, told{time: now, at: k.position})
-}
-
-// find gives the last place that is known to be before a time.
-func (h *history) find(db string, t bson.Timestamp) (store.Position, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	list := h.all[db]
-	n, found := slices.BinarySearchFunc(list, t, func(e told, t bson.Timestamp) int { return e.time.Compare(t) })
-	if found {
-		n++
-	}
-	if n == 0 {
-		return nil, fail(codeHistoryLost, "this time is not known here any more: a change stream begins now, or behind a resume token")
-	}
-	return list[n-1].at, nil
 }

@@ -1,12 +1,16 @@
 package wire_test
 
 import (
+	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // next gives the next n events of a stream, shortly.
@@ -119,5 +123,89 @@ func TestStreamFromATime(t *testing.T) {
 	_, err = coll.Watch(t.Context(), mongo.Pipeline{}, options.ChangeStream().SetResumeAfter(bson.D{{Key: "_data", Value: "8263"}}))
 	if codeOf(err) != 260 {
 		t.Errorf("behind a token of somebody else: %v", err)
+	}
+}
+
+// TestStreamOfAllDatabases sees what happens in all databases, in those too that come into being meanwhile, but for those that are hidden.
+func TestStreamOfAllDatabases(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	client, ctx := s.client(t), t.Context()
+	insert(t, client.Database("gone").Collection("things"), `{"_id":"long ago"}`)
+	if err := client.Database("gone").Drop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, client.Database("old").Collection("things"), `{"_id":"before"}`)
+	stream, err := client.Watch(ctx, mongo.Pipeline{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(db, id string) {
+		t.Helper()
+		coll := s.store.Database(db).Collection("things")
+		if _, err := coll.Write(ctx, []store.Op{{Kind: store.Insert, Doc: raw(t, `{"_id":"`+id+`"}`)}}, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(stream *mongo.ChangeStream) string {
+		t.Helper()
+		event := next(t, stream, 1)
+		return stream.Current.Lookup("ns", "db").StringValue() + ": " + event
+	}
+	write("svc", "hidden")
+	for _, db := range []string{"old", "new", "gone"} {
+		write(db, "1")
+		if got, want := told(stream), db+`: insert things "1" {"_id":"1"}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	token := stream.ResumeToken()
+	if err := stream.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	write("new", "2")
+	write("newer", "1")
+	write("old", "2")
+	write("svc", "hidden too")
+	again, err := client.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetResumeAfter(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{told(again), told(again), told(again)}
+	slices.Sort(got)
+	want := []string{`new: insert things "2" {"_id":"2"}`, `newer: insert things "1" {"_id":"1"}`, `old: insert things "2" {"_id":"2"}`}
+	if !slices.Equal(got, want) {
+		t.Errorf("behind the token: %v", got)
+	}
+	if err := again.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStreamsThatThereAreNot asks for change streams that can't be opened.
+func TestStreamsThatThereAreNot(t *testing.T) {
+	t.Parallel()
+	client := serve(t, nil).client(t)
+	forged, err := bson.Marshal(bson.D{{Key: "test", Value: "no position"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		db, coll, options string
+		code              int
+	}{
+		{"admin", `1`, `{}`, 73},
+		{"admin", `"things"`, `{"allChangesForCluster":true}`, 72},
+		{"test", `1`, `{"allChangesForCluster":true}`, 72},
+		{"svc", `1`, `{"resumeAfter":{"_data":"0102"}}`, 13},
+		{"test", `1`, `{"showExpandedEvents":true}`, 238},
+		{"admin", `1`, `{"allChangesForCluster":true,"startAtOperationTime":{"$timestamp":{"t":1,"i":1}}}`, 238},
+		{"admin", `1`, `{"allChangesForCluster":true,"resumeAfter":{"_data":"0102"}}`, 260},
+		{"admin", `1`, `{"allChangesForCluster":true,"resumeAfter":{"_data":"` + hex.EncodeToString(forged) + `"}}`, 260},
+	} {
+		command := `{"aggregate":` + c.coll + `,"pipeline":[{"$changeStream":` + c.options + `}],"cursor":{}}`
+		if err := client.Database(c.db).RunCommand(t.Context(), object(t, command)).Err(); codeOf(err) != c.code {
+			t.Errorf("%s in %s: %v, want the code %d", command, c.db, err, c.code)
+		}
 	}
 }

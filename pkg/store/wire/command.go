@@ -187,6 +187,7 @@ type call struct {
 	// position is where the feed of the database stood before the command.
 	position store.Position
 	ofStream bool // it fetches more of a change stream
+	hangUp   bool // a fail point leaves it without an answer
 	again    bool // the client wants another answer when something has changed
 }
 

@@ -26,7 +26,18 @@ func runFindAndModify(k *call) (bson.D, error) {
 	if err := k.checkHint(db, name, k.args.value("hint")); err != nil {
 		return nil, err
 	}
+	var reply bson.D
+	err = k.statement(func() (err error) {
+		reply, err = k.findAndModify(db, name, op, c)
+		return err
+	})
+	return reply, err
+}
+
+// findAndModify does the write and keeps its reply, for when it is sent again.
+func (k *call) findAndModify(db store.Database, name string, op store.Op, c *computed) (bson.D, error) {
 	var r store.Result
+	var err error
 	if c != nil {
 		r, err = c.run(db, name)
 	} else {

@@ -36,6 +36,7 @@ type Options struct {
 	// Databases lists the databases that there are. Required.
 	Databases func(ctx context.Context) ([]string, error)
 	Hidden    []string // databases that can't be reached
+	Feeds     Feeds    // of Store; nil: there is no change stream of all databases
 	Address   string   // host:port to listen on
 	Password  string   // required
 	ReadOnly  bool     // refuses whatever writes
@@ -283,6 +284,11 @@ func (s *Server) Sweep() {
 	for _, id := range s.sessions.expire(s.opts.SessionTime) {
 		s.cursors.closeSession(id)
 	}
+}
+
+// reachable says whether clients may see a database, by the store's name.
+func (s *Server) reachable(name string) bool {
+	return !slices.Contains(s.opts.Hidden, name) && store.CheckDatabaseName(name) == nil
 }
 
 // database gives a database that a client may reach.

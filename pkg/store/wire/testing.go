@@ -56,6 +56,7 @@ func (s *Server) clientName(name string) string {
 // failPoint makes commands fail. There is one at a time, as in the suites.
 type failPoint struct {
 	commands []string
+	skip     int64 // times that it does not act yet
 	times    int64 // that it still acts; below 0: always
 	hangUp   bool
 	code     code // 0: no error
@@ -65,7 +66,7 @@ type failPoint struct {
 	appName  string
 	block    time.Duration
 	cursor   bool // failGetMoreAfterCursorCheckout: it fails as a cursor does
-	write    bool // onPrimaryTransactionalWrite: it hangs up on a write that was done, or fails before it is
+	write    bool // onPrimaryTransactionalWrite: it acts on the statements of writes that may be sent again
 }
 
 // runFailPoint is configureFailPoint of failCommand.
@@ -77,7 +78,6 @@ func runFailPoint(k *call) (bson.D, error) {
 	switch name := k.args.text(k.name); name {
 	case "failCommand":
 	case "onPrimaryTransactionalWrite":
-		commands = words("insert update delete findAndModify")
 	case "failGetMoreAfterCursorCheckout":
 		commands = words("getMore")
 	default:
@@ -87,11 +87,16 @@ func runFailPoint(k *call) (bson.D, error) {
 	if mode, off := k.args.value("mode").StringValueOK(); !off || mode != "off" {
 		p = &failPoint{times: -1}
 		if d, ok := k.args.value("mode").DocumentOK(); ok {
-			p.times, _ = d.Lookup("times").AsInt64OK()
+			var limited bool
+			if p.times, limited = d.Lookup("times").AsInt64OK(); !limited {
+				p.times = -1
+			}
+			p.skip, _ = d.Lookup("skip").AsInt64OK()
 		}
 		p.read(k.args.document("data"))
+		p.write = k.args.text(k.name) == "onPrimaryTransactionalWrite"
 		if commands != nil {
-			p.commands, p.write, p.cursor = commands, commands[0] == "insert", commands[0] == "getMore"
+			p.commands, p.cursor = commands, true
 		}
 	}
 	k.server.mu.Lock()
@@ -125,37 +130,61 @@ func texts(v bson.RawValue) (list []string) {
 
 // failing gives the fail point that a command meets.
 func (k *call) failing() *failPoint {
+	return k.failPoint(func(p *failPoint) bool {
+		app, _ := k.conn.client.Lookup("application", "name").StringValueOK()
+		return !p.write && slices.Contains(p.commands, k.name) && (p.appName == "" || p.appName == app)
+	})
+}
+
+// failPoint gives the fail point if it acts on what meets it.
+func (k *call) failPoint(meets func(p *failPoint) bool) *failPoint {
 	if !k.server.opts.Testing.FailPoints {
 		return nil
 	}
 	k.server.mu.Lock()
 	defer k.server.mu.Unlock()
 	p := k.server.failPoint
-	if p == nil || p.times == 0 || !slices.Contains(p.commands, k.name) || p.write && k.args.value("txnNumber").Type == 0 {
+	switch {
+	case p == nil || !meets(p):
 		return nil
-	}
-	if app, _ := k.conn.client.Lookup("application", "name").StringValueOK(); p.appName != "" && p.appName != app {
+	case p.skip > 0:
+		p.skip--
 		return nil
-	}
-	if p.times > 0 {
+	case p.times == 0:
+		return nil
+	case p.times > 0:
 		p.times--
 	}
 	return p
+}
+
+// errHungUp ends a command that a fail point leaves without an answer.
+var errHungUp = fail(codeShutdown, "Connection closed by the fail point")
+
+// statement does a statement of a write, unless a fail point has it fail before. One that acts hangs up.
+func (k *call) statement(do func() error) error {
+	if k.write == nil {
+		return do()
+	}
+	p := k.failPoint(func(p *failPoint) bool { return p.write })
+	if p == nil {
+		return do()
+	}
+	k.hangUp = true
+	if p.code == 0 {
+		_ = do() // nobody is told
+	}
+	return errHungUp
 }
 
 // run runs a command as the fail point has it. hangUp says that there is no answer.
 func (p *failPoint) run(k *call, run func() (bson.D, error)) (reply bson.D, hangUp bool, err error) {
 	if p == nil {
 		reply, err = run()
-		return reply, false, err
+		return reply, k.hangUp, err
 	}
 	time.Sleep(p.block)
 	switch {
-	case p.write && p.code == 0:
-		_, _ = run() // nobody is told
-		return nil, true, nil
-	case p.write: // the store has failed: as far as the client knows, for good
-		return nil, true, nil
 	case p.hangUp:
 		return nil, true, nil
 	case p.code != 0 && p.concern == nil:

@@ -14,7 +14,7 @@ var (
 	folder = flag.String("suites", "", "the folder that has the suites: specifications, FerretDB")
 	update = flag.Bool("update", false, "write the table of docs/store.md and remainder.txt")
 	only   = flag.String("only", "", "run the suites whose names contain this, and write nothing")
-	tests  = flag.String("tests", "", "run the tests of FerretDB whose names this matches; with -only")
+	tests  = flag.String("tests", "", "run those tests of FerretDB whose names this matches, or the unified ones such as crud/tests/unified/find; with -only")
 	kept   = flag.String("results", "", "a file for the results: where it is there, they are judged anew and nothing is run")
 )
 
