@@ -108,7 +108,6 @@ type mark struct {
 func refused() map[string][]mark {
 	return map[string][]mark{
 		"assets":                        {{at: "Project.assets"}},
-		"cors":                          {{at: "Project.cors"}, {at: "Collection.cors"}},
 		"the hook get.file":             {{at: "Collection.hooks", what: "`get.file`"}},
 		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
 		"search":                        {{at: "Collection.search"}},
@@ -324,8 +323,8 @@ error. An unknown key is an error that names the nearest known one. All problems
 Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a job that never
 runs would be worse than a config that does not load:
 
-- of a project: assets, cors, snapshot profiles (enabled);
-- of a collection: cors, search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
+- of a project: assets, snapshot profiles (enabled);
+- of a collection: search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
 - of a field: the types ` + "`file` and `file[]`, `renamedFrom`," + ` relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version: the rights ` + "`lookup`, `aggregate` and `facet`" + `

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,7 +215,7 @@ func TestS40CSRF(t *testing.T) {
 	}
 }
 
-// S39: no other site may read: what could allow it is not in this version, and a config that asks for it is refused.
+// S39: without a config that allows it no other site may read; one that allows everybody can't have credentials, too.
 func TestS39CORS(t *testing.T) {
 	s := runShop(t, nil)
 	_, ann := s.user("ann", nil)
@@ -237,13 +238,29 @@ func TestS39CORS(t *testing.T) {
 		}
 	}
 	for name, cors := range map[string]string{
-		"project":    "namespace: open\ncors: {origins: ['*']}\n",
-		"collection": "namespace: open\ncollections: [{name: a, cors: {origins: ['*']}, permissions: {public: {methods: {}}, user: {methods: {}}}}]\n",
+		"project":    "namespace: open\ncors: {origins: ['*'], credentials: true}\n",
+		"collection": "namespace: open\ncollections: [{name: a, cors: {origins: ['*'], credentials: true}, permissions: {public: {methods: {}}, user: {methods: {}}}}]\n",
+		"null":       "namespace: open\ncors: {origins: ['null']}\n",
+		"suffix":     "namespace: open\ncors: {origins: ['https://*example.com']}\n",
 	} {
 		s.configure("open", cors)
 		res := s.do("POST", "/api/v1/project", admin, text(`{"name": "open", "configFile": "open/project.yaml", "enabled": true}`))
 		if res.status != http.StatusUnprocessableEntity || !strings.Contains(res.body, "cors") {
 			t.Errorf("cors of the %s: %s", name, res.body)
+		}
+	}
+	// A list of origins is held against the whole origin, and a preflight costs nothing, however much it asks for.
+	s.register("fine", "namespace: fine\ncors: {origins: ['https://app.example.com', 'https://*.example.org'], credentials: true}\n")
+	for origin, want := range map[string]bool{
+		"https://app.example.com": true, "https://a.example.org": true, "null": false, "https://app.example.com.evil.example": false,
+		"https://evilapp.example.com": false, "https://example.org": false, "https://evilexample.org": false, "http://app.example.com": false,
+		"https://app.example.com:444": false, "https://evil.example/.example.org": false, "https://a@b.example.org": false,
+	} {
+		res := s.do("OPTIONS", "/api/v1/_/fine/items", header("Origin", origin), header("Access-Control-Request-Method", "GET"),
+			header("Access-Control-Request-Headers", strings.Repeat("x-auth-token,", 2000)))
+		allowed := res.header.Get("Access-Control-Allow-Origin")
+		if (allowed == origin) != want || allowed == "*" || (res.header.Get("Access-Control-Allow-Credentials") != "") != want || !slices.Contains(res.header.Values("Vary"), "Origin") {
+			t.Errorf("%s: %s %v", origin, res, res.header)
 		}
 	}
 }

@@ -7,21 +7,33 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 )
 
-// corsHeaders are the headers that browsers may send where a config names none.
+// corsHeaders are the headers that browsers may send where a config names none. The server admin token is not for them.
 func corsHeaders() []string {
 	return []string{
 		"Content-Type", "Accept", api.HeaderAuthToken, api.HeaderToken, api.HeaderAuthorization, api.HeaderRequestID, api.HeaderLastEventID,
+		api.HeaderIfMatch, api.HeaderIfNoneMatch, headerIdempotencyKey, "Prefer",
+	}
+}
+
+// corsExposed are the headers of answers that pages may always read, beside those that a config names.
+func corsExposed() []string {
+	return []string{
+		api.HeaderETag, api.HeaderLocation, api.HeaderLink, api.HeaderRequestID, api.HeaderGeneration, api.HeaderRetryAfter,
+		"Idempotency-Replayed", "Preference-Applied",
 	}
 }
 
 // originAllowed says whether pages of an origin may call.
 func originAllowed(c *schema.CORS, origin string) bool {
-	return c != nil && origin != "" && slices.ContainsFunc(c.Origins, func(allowed string) bool {
+	return origin != "" && slices.ContainsFunc(c.Origins, func(allowed string) bool {
 		scheme, domain, wild := strings.Cut(allowed, "://*.")
 		switch {
 		case allowed == "*", strings.EqualFold(allowed, origin):
@@ -34,49 +46,72 @@ func originAllowed(c *schema.CORS, origin string) bool {
 	})
 }
 
-// allowOrigin lets pages of other origins read the answer, as far as the config of the action in the path says.
-func (r *request) allowOrigin(h http.Header) (c *schema.CORS, allowed bool) {
-	a, err := actions.Find(r.project, r.param("action"))
-	if err != nil || a.CORS == nil {
-		return nil, false
+// corsOf is what a project's config says about pages of other origins at the request's path: the action or the
+// collection, else the project. nil: nothing, so that none may call.
+func (r *request) corsOf(p *project.Project) *schema.CORS {
+	if name := r.param("action"); name != "" {
+		if a, err := actions.Find(p, name); err == nil && a.CORS != nil {
+			return a.CORS
+		}
 	}
-	if !slices.Contains(h.Values("Vary"), "Origin") {
-		h.Add("Vary", "Origin")
+	if c := p.Collections[r.param("collection")]; c != nil && c.Config.CORS != nil {
+		return c.Config.CORS
 	}
-	origin := r.Header.Get("Origin")
-	if !originAllowed(a.CORS, origin) {
-		return a.CORS, false
-	}
-	h.Set("Access-Control-Allow-Origin", origin)
-	if slices.Contains(a.CORS.Origins, "*") {
-		h.Set("Access-Control-Allow-Origin", "*")
-	}
-	if a.CORS.Credentials {
-		h.Set("Access-Control-Allow-Credentials", "true")
-	}
-	if expose := a.CORS.ExposeHeaders; len(expose) > 0 {
-		h.Set("Access-Control-Expose-Headers", strings.Join(expose, ", "))
-	}
-	return a.CORS, true
+	return p.Config.CORS
 }
 
-// preflight answers a browser that asks whether a page may call an action. Without a config for it there is no such
-// method, as on any other path.
-func (s *Server) preflight(w http.ResponseWriter, r *request) error {
-	p, err := s.cfg.Registry.Get(r.param("project"))
+// allowOrigin lets pages of other origins read the answer, as far as the config says. It comes before all that can be
+// refused, so that a browser shows why.
+func (r *request) allowOrigin(h http.Header) (c *schema.CORS, allowed bool) {
+	p, err := r.server.cfg.Registry.Get(r.param("project"))
 	if err != nil {
-		return err
+		return nil, false
 	}
-	r.project = p
+	if c = r.corsOf(p); c == nil {
+		return nil, false
+	}
+	h.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if !originAllowed(c, origin) || r.Method != http.MethodOptions && !methodAllowed(c, r.Method) {
+		return c, false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	switch {
+	case c.Credentials:
+		h.Set("Access-Control-Allow-Credentials", "true")
+	case slices.Contains(c.Origins, "*"):
+		h.Set("Access-Control-Allow-Origin", "*")
+	}
+	if r.Method != http.MethodOptions {
+		h.Set("Access-Control-Expose-Headers", strings.Join(append(corsExposed(), c.ExposeHeaders...), ", "))
+	}
+	return c, true
+}
+
+// forgetOrigin takes back what allowOrigin said, where the project is not there for the caller.
+func forgetOrigin(h http.Header) {
+	for name := range h {
+		if strings.HasPrefix(name, "Access-Control-") {
+			h.Del(name)
+		}
+	}
+	if vary := slices.DeleteFunc(h.Values("Vary"), func(v string) bool { return v == "Origin" }); len(vary) == 0 {
+		h.Del("Vary")
+	} else {
+		h["Vary"] = vary
+	}
+}
+
+func methodAllowed(c *schema.CORS, method string) bool {
+	return len(c.Methods) == 0 || slices.Contains(c.Methods, method) || method == http.MethodHead && slices.Contains(c.Methods, http.MethodGet)
+}
+
+// preflight answers a browser that asks whether a page may call a path of a project, by the path's config. Nobody is
+// asked who they are, since browsers send no credential with it.
+func (s *Server) preflight(w http.ResponseWriter, r *request, c *schema.CORS, allowed bool) {
 	h := w.Header()
-	c, allowed := r.allowOrigin(h)
-	if c == nil {
-		return s.noMethod(w, r)
-	}
-	methods := c.Methods
-	if len(methods) == 0 {
-		methods = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
-	}
+	methods := s.methodsOf(r)
+	methods = slices.DeleteFunc(methods, func(m string) bool { return !methodAllowed(c, m) })
 	if allowed && slices.Contains(methods, r.Header.Get("Access-Control-Request-Method")) {
 		headers := c.Headers
 		if len(headers) == 0 {
@@ -89,5 +124,18 @@ func (s *Server) preflight(w http.ResponseWriter, r *request) error {
 		}
 	}
 	w.WriteHeader(http.StatusNoContent)
-	return nil
+}
+
+// methodsOf lists the methods that the request's path takes.
+func (s *Server) methodsOf(r *request) (methods []string) {
+	path := r.URL.RawPath // what chi looks at
+	if path == "" {
+		path = r.URL.Path
+	}
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		if s.router.Match(chi.NewRouteContext(), method, path) {
+			methods = append(methods, method)
+		}
+	}
+	return methods
 }

@@ -150,10 +150,10 @@ func (r *request) enter(h http.Header) error {
 			return err
 		}
 	}
-	if r.route.right.ofAction() {
-		r.allowOrigin(h) // before anything can be refused, so that a browser shows why
-	}
 	err := r.admit(h)
+	if errors.Is(err, errs.ErrProjectNotFound) {
+		forgetOrigin(h)
+	}
 	if r.project != nil && !r.unserved {
 		h.Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))
 	}

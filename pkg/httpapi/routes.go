@@ -41,6 +41,8 @@ type route struct {
 	noCookie bool // the session cookie is not read: the route gives a new one
 	long     bool // it may take as long as what it tells of
 	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
+
+	preflight bool // browsers ask here what pages of other origins may do
 }
 
 // routes is every route of the API with the right that it needs.
@@ -149,9 +151,6 @@ func (r right) inProject() bool {
 		return false
 	}
 }
-
-// ofAction says that the path of a route with this right names an action.
-func (r right) ofAction() bool { return r.kind == rightAction || r.kind == rightActionRuns }
 
 // Route is one row of the table of routes, for tests and tools that go through all of them.
 type Route struct {

@@ -102,14 +102,16 @@ func New(cfg Config) (*Server, error) {
 	}
 	router := chi.NewRouter()
 	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, ending: make(chan struct{})}
+	asked := map[string]bool{}
 	for _, rt := range routes() {
 		h := s.serve(rt)
 		router.Method(rt.method, api.Prefix+rt.pattern, h)
 		if rt.method == http.MethodGet {
 			router.Method(http.MethodHead, api.Prefix+rt.pattern, h)
 		}
-		if rt.right.ofAction() {
-			router.Method(http.MethodOptions, api.Prefix+rt.pattern, s.serve(route{right: right{kind: rightPublic}, handle: (*Server).preflight, anyQuery: true}))
+		if rt.right.inProject() && !asked[rt.pattern] {
+			asked[rt.pattern] = true
+			router.Method(http.MethodOptions, api.Prefix+rt.pattern, s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noMethod, preflight: true, anyQuery: true}))
 		}
 	}
 	s.rootRoutes(router)
@@ -186,10 +188,16 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 	}
 }
 
-// dispatch runs the steps that come before a handler, in this order: query, project, caller, right, parameters. So nobody
-// learns more than that they may not, and no body is read for them. When a body has come, all but the first and the last of
+// dispatch runs the steps that come before a handler, in this order: origin, query, project, caller, right, parameters. So nobody
+// learns more than that they may not, and no body is read for them. When a body has come, all but the first two and the last of
 // these are done again.
 func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
+	if r.route.right.inProject() || r.route.preflight {
+		if c, allowed := r.allowOrigin(w.Header()); c != nil && r.route.preflight {
+			s.preflight(w, r, c, allowed)
+			return nil
+		}
+	}
 	if r.query, err = parseQuery(r.URL.RawQuery); err != nil {
 		return err
 	}
@@ -362,14 +370,8 @@ func (s *Server) noMethod(w http.ResponseWriter, r *request) error {
 	if err := s.servedNamespace(r); err != nil {
 		return err
 	}
-	path := r.URL.RawPath // what chi looks at
-	if path == "" {
-		path = r.URL.Path
-	}
-	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		if s.router.Match(chi.NewRouteContext(), method, path) {
-			w.Header().Add("Allow", method)
-		}
+	for _, method := range s.methodsOf(r) {
+		w.Header().Add("Allow", method)
 	}
 	return errs.New(errs.Method, "method_not_allowed", "this path does not take that method")
 }

@@ -242,7 +242,6 @@ func TestUnsupported(t *testing.T) {
 -- project.yaml --
 namespace: blog
 assets: [{name: a, path: b}]
-cors: {}
 snapshots: [{name: off}, {name: on, enabled: true}]
 collections:
   - name: a
@@ -250,7 +249,6 @@ collections:
       public: {methods: {}}
       user: {methods: {}}
     renamedFrom: b
-    cors: {}
     hooks: {get: {file: {type: javascript, file: h.js}}}
     imageFilter: {thumb: []}
     search: [{name: s, mode: text}]
@@ -279,10 +277,10 @@ collections:
 		got = append(got, x.Path+" "+thing)
 	}
 	want := []string{
-		"assets assets", "cors cors",
+		"assets assets",
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].renamedFrom renaming a collection",
-		"collections[0].cors cors", "collections[0].hooks.get.file the hook get.file",
+		"collections[0].hooks.get.file the hook get.file",
 		"collections[0].imageFilter imageFilter", "collections[0].search search", "collections[0].meta.i18n i18n",
 		"collections[0].meta.singleton meta.singleton",
 		"collections[0].indexes[0].key[1] a text index",

@@ -16,10 +16,6 @@ type unsupported struct {
 // notYet is the table of what this version does not do. Whoever builds one of them deletes its row.
 var notYet = []unsupported{
 	{"assets", func(w *walk) { w.add(len(w.p.Assets) > 0, "assets") }},
-	{"cors", func(w *walk) {
-		w.add(w.p.CORS != nil, "cors")
-		w.collections(func(c *schema.Collection, at string) { w.add(c.CORS != nil, at+".cors") })
-	}},
 	{"the hook get.file", func(w *walk) {
 		w.collections(func(c *schema.Collection, at string) {
 			w.add(c.Hooks != nil && len((*c.Hooks)["get"]["file"]) > 0, at+".hooks.get.file")
