@@ -2,19 +2,21 @@ package api
 
 // Request and response headers.
 const (
-	HeaderToken         = "Token"         //nolint:gosec // collection token or project admin token: its name only
-	HeaderAuthToken     = "X-Auth-Token"  // JWT of a login, or a personal access token
-	HeaderAdminToken    = "X-Admin-Token" // server admin token
-	HeaderAuthorization = "Authorization" // "Bearer <server admin token>"
-	HeaderRequestID     = "X-Request-Id"  // in and out
-	HeaderGeneration    = "X-Svc-Generation"
-	HeaderETag          = "ETag"
-	HeaderIfMatch       = "If-Match"
-	HeaderIfNoneMatch   = "If-None-Match"
-	HeaderLocation      = "Location"
-	HeaderLink          = "Link"
-	HeaderRetryAfter    = "Retry-After"
-	HeaderLastEventID   = "Last-Event-ID" // of a stream: the id of the event that the reader had last
+	HeaderToken             = "Token"         //nolint:gosec // collection token or project admin token: its name only
+	HeaderAuthToken         = "X-Auth-Token"  // JWT of a login, or a personal access token
+	HeaderAdminToken        = "X-Admin-Token" // server admin token
+	HeaderAuthorization     = "Authorization" // "Bearer <server admin token>"
+	HeaderRequestID         = "X-Request-Id"  // in and out
+	HeaderGeneration        = "X-Svc-Generation"
+	HeaderETag              = "ETag"
+	HeaderIfMatch           = "If-Match"
+	HeaderIfNoneMatch       = "If-None-Match"
+	HeaderLocation          = "Location"
+	HeaderLink              = "Link"
+	HeaderPrefer            = "Prefer" // "return=minimal" asks for no more than ids in the answer to a write
+	HeaderPreferenceApplied = "Preference-Applied"
+	HeaderRetryAfter        = "Retry-After"
+	HeaderLastEventID       = "Last-Event-ID" // of a stream: the id of the event that the reader had last
 )
 
 // CookieSession is the cookie that holds the JWT of a login, for browsers.
@@ -25,17 +27,19 @@ const ParamToken = "token"
 
 // Query parameters of record requests.
 const (
-	ParamFilter     = "filter"
-	ParamSort       = "sort"
-	ParamLimit      = "limit"
-	ParamOffset     = "offset"
-	ParamAfter      = "after"
-	ParamSelect     = "select"
-	ParamProjection = "projection"
-	ParamCount      = "count"
-	ParamReplace    = "replace"
-	ParamBulk       = "bulk" // the body of a create is a bulk one, also where a collection has a field named items
-	ParamPretty     = "pretty"
+	ParamFilter      = "filter"
+	ParamSort        = "sort"
+	ParamLimit       = "limit"
+	ParamOffset      = "offset"
+	ParamAfter       = "after"
+	ParamSelect      = "select"
+	ParamProjection  = "projection"
+	ParamCount       = "count"
+	ParamReplace     = "replace"
+	ParamDryRun      = "dryRun"      // a write says what it would do, and does nothing
+	ParamMaxAffected = "maxAffected" // a write to more records than that is refused
+	ParamBulk        = "bulk"        // the body of a create is a bulk one, also where a collection has a field named items
+	ParamPretty      = "pretty"
 )
 
 // ParamWait makes a reload, or the run of a job, answer when it is done.

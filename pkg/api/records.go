@@ -20,6 +20,24 @@ type CountResult struct {
 	Count int64 `json:"count"`
 }
 
+// DryRunResult is what a write with dryRun=true would do.
+type DryRunResult struct {
+	DryRun    bool         `json:"dryRun"`
+	Matched   *int         `json:"matched,omitempty"` // bulk update and delete
+	Succeeded int          `json:"succeeded"`
+	Failed    int          `json:"failed"`
+	IDs       []string     `json:"ids"`             // the first 10 of the records that would be written; a create has none
+	Items     []DryRunItem `json:"items,omitempty"` // the first 10 that would fail
+}
+
+// DryRunItem is one record or item that would not be written, with its place in the bulk write.
+type DryRunItem struct {
+	Index  int      `json:"index"`
+	ID     string   `json:"id,omitempty"`
+	Status int      `json:"status"`
+	Error  *Problem `json:"error"`
+}
+
 // BulkCreateRequest is the body of a bulk create.
 type BulkCreateRequest struct {
 	Items []Record `json:"items"`

@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/svcctl/svc/pkg/api"
 )
@@ -38,92 +40,158 @@ func (c *Client) CountRecords(ctx context.Context, namespace, collection, filter
 	return out.Count, err
 }
 
-// CreateRecord creates a record and gives it back as the caller may read it.
-func (c *Client) CreateRecord(ctx context.Context, namespace, collection string, record api.Record) (api.Record, error) {
+// CreateRecord creates a record and gives it back as the caller may read it. Of several options the last counts.
+func (c *Client) CreateRecord(ctx context.Context, namespace, collection string, record api.Record, o ...WriteOptions) (api.Record, error) {
 	var out api.Record
-	_, err := c.do(ctx, call{
+	_, err := c.do(ctx, lastOf(o).call(call{
 		method: http.MethodPost, path: api.RecordsPath(namespace, collection), in: record, out: &out,
-	})
+	}))
 	return out, err
 }
 
-// WriteOptions apply to the write of one record.
+// WriteOptions apply to a write. The service refuses those that have no meaning for it.
 type WriteOptions struct {
-	IfMatch string // ETag that the record must still have
+	IfMatch string // update and delete of one record: the ETag that it must still have
 	Replace bool   // PUT replaces the record in place of merging into it
+	Minimal bool   // the answer has ids only
+
+	MaxAffected *int // creates and bulk writes: to more records than that they are refused; nil: no limit
+	dryRun      bool
 }
 
-func (o WriteOptions) header() http.Header {
-	if o.IfMatch == "" {
-		return nil
+func lastOf(o []WriteOptions) WriteOptions {
+	if len(o) == 0 {
+		return WriteOptions{}
 	}
-	return http.Header{http.CanonicalHeaderKey(api.HeaderIfMatch): {o.IfMatch}}
+	return o[len(o)-1]
+}
+
+// call adds the options to a call.
+func (o WriteOptions) call(r call) call {
+	query, header := url.Values{}, http.Header{}
+	maps.Copy(query, r.query)
+	maps.Copy(header, r.header)
+	if o.IfMatch != "" {
+		header.Set(api.HeaderIfMatch, o.IfMatch)
+	}
+	if o.Minimal {
+		header.Set(api.HeaderPrefer, "return=minimal")
+	}
+	if o.Replace {
+		query.Set(api.ParamReplace, "true")
+	}
+	if o.dryRun {
+		query.Set(api.ParamDryRun, "true")
+	}
+	if o.MaxAffected != nil {
+		query.Set(api.ParamMaxAffected, strconv.Itoa(*o.MaxAffected))
+	}
+	r.query, r.header = query, header
+	return r
 }
 
 // UpdateRecord merges change into a record, or replaces it.
 func (c *Client) UpdateRecord(ctx context.Context, namespace, collection, id string, change api.Record, o WriteOptions) (api.Record, error) {
-	var query url.Values
-	if o.Replace {
-		query = url.Values{api.ParamReplace: {"true"}}
-	}
 	var out api.Record
-	_, err := c.do(ctx, call{
-		method: http.MethodPut, path: api.RecordPath(namespace, collection, id),
-		query: query, header: o.header(), in: change, out: &out,
-	})
+	_, err := c.do(ctx, o.call(call{
+		method: http.MethodPut, path: api.RecordPath(namespace, collection, id), in: change, out: &out,
+	}))
 	return out, err
 }
 
 // PatchRecord applies a patch of a media type: api.MediaMergePatch or api.MediaJSONPatch.
 func (c *Client) PatchRecord(ctx context.Context, namespace, collection, id, media string, patch []byte, o WriteOptions) (api.Record, error) {
-	header := o.header()
-	if header == nil {
-		header = http.Header{}
-	}
-	header.Set("Content-Type", media)
 	var out api.Record
-	_, err := c.do(ctx, call{
+	_, err := c.do(ctx, o.call(call{
 		method: http.MethodPatch, path: api.RecordPath(namespace, collection, id),
-		header: header, in: patch, out: &out,
-	})
+		header: http.Header{"Content-Type": {media}}, in: patch, out: &out,
+	}))
 	return out, err
 }
 
 // DeleteRecord deletes a record.
 func (c *Client) DeleteRecord(ctx context.Context, namespace, collection, id string, o WriteOptions) (*api.DeleteResult, error) {
 	var out api.DeleteResult
-	_, err := c.do(ctx, call{
-		method: http.MethodDelete, path: api.RecordPath(namespace, collection, id), header: o.header(), out: &out,
-	})
+	_, err := c.do(ctx, o.call(call{
+		method: http.MethodDelete, path: api.RecordPath(namespace, collection, id), out: &out,
+	}))
 	return &out, err
 }
 
 // BulkCreate creates records; the outcome of each is in the answer, in the order given.
-func (c *Client) BulkCreate(ctx context.Context, namespace, collection string, records []api.Record) (*api.BulkCreateResult, error) {
+func (c *Client) BulkCreate(ctx context.Context, namespace, collection string, records []api.Record, o ...WriteOptions) (*api.BulkCreateResult, error) {
 	var out api.BulkCreateResult
-	_, err := c.do(ctx, call{
+	_, err := c.do(ctx, lastOf(o).call(call{
 		method: http.MethodPost, path: api.RecordsPath(namespace, collection),
 		in: api.BulkCreateRequest{Items: records}, out: &out,
-	})
+	}))
 	return &out, err
 }
 
 // BulkUpdate merges change into every record that filter (JSON) selects.
-func (c *Client) BulkUpdate(ctx context.Context, namespace, collection, filter string, change api.Record) (*api.BulkUpdateResult, error) {
+func (c *Client) BulkUpdate(ctx context.Context, namespace, collection, filter string, change api.Record, o ...WriteOptions) (*api.BulkUpdateResult, error) {
 	var out api.BulkUpdateResult
-	_, err := c.do(ctx, call{
+	_, err := c.do(ctx, lastOf(o).call(call{
 		method: http.MethodPut, path: api.RecordsPath(namespace, collection),
 		query: url.Values{api.ParamFilter: {filter}}, in: change, out: &out,
-	})
+	}))
 	return &out, err
 }
 
 // BulkDelete deletes every record that filter (JSON) selects.
-func (c *Client) BulkDelete(ctx context.Context, namespace, collection, filter string) (*api.BulkDeleteResult, error) {
+func (c *Client) BulkDelete(ctx context.Context, namespace, collection, filter string, o ...WriteOptions) (*api.BulkDeleteResult, error) {
 	var out api.BulkDeleteResult
-	_, err := c.do(ctx, call{
+	_, err := c.do(ctx, lastOf(o).call(call{
 		method: http.MethodDelete, path: api.RecordsPath(namespace, collection),
 		query: url.Values{api.ParamFilter: {filter}}, out: &out,
+	}))
+	return &out, err
+}
+
+// TryCreate is a dry run of CreateRecord.
+func (c *Client) TryCreate(ctx context.Context, namespace, collection string, record api.Record, o ...WriteOptions) (*api.DryRunResult, error) {
+	return c.try(ctx, lastOf(o), call{method: http.MethodPost, path: api.RecordsPath(namespace, collection), in: record})
+}
+
+// TryUpdate is a dry run of UpdateRecord.
+func (c *Client) TryUpdate(ctx context.Context, namespace, collection, id string, change api.Record, o ...WriteOptions) (*api.DryRunResult, error) {
+	return c.try(ctx, lastOf(o), call{method: http.MethodPut, path: api.RecordPath(namespace, collection, id), in: change})
+}
+
+// TryPatch is a dry run of PatchRecord.
+func (c *Client) TryPatch(ctx context.Context, namespace, collection, id, media string, patch []byte, o ...WriteOptions) (*api.DryRunResult, error) {
+	return c.try(ctx, lastOf(o), call{
+		method: http.MethodPatch, path: api.RecordPath(namespace, collection, id), header: http.Header{"Content-Type": {media}}, in: patch,
 	})
+}
+
+// TryDelete is a dry run of DeleteRecord.
+func (c *Client) TryDelete(ctx context.Context, namespace, collection, id string, o ...WriteOptions) (*api.DryRunResult, error) {
+	return c.try(ctx, lastOf(o), call{method: http.MethodDelete, path: api.RecordPath(namespace, collection, id)})
+}
+
+// TryBulkCreate is a dry run of BulkCreate.
+func (c *Client) TryBulkCreate(ctx context.Context, namespace, collection string, records []api.Record, o ...WriteOptions) (*api.DryRunResult, error) {
+	return c.try(ctx, lastOf(o), call{method: http.MethodPost, path: api.RecordsPath(namespace, collection), in: api.BulkCreateRequest{Items: records}})
+}
+
+// TryBulkUpdate is a dry run of BulkUpdate.
+func (c *Client) TryBulkUpdate(ctx context.Context, namespace, collection, filter string, change api.Record, o ...WriteOptions) (*api.DryRunResult, error) {
+	return c.try(ctx, lastOf(o), call{
+		method: http.MethodPut, path: api.RecordsPath(namespace, collection), query: url.Values{api.ParamFilter: {filter}}, in: change,
+	})
+}
+
+// TryBulkDelete is a dry run of BulkDelete.
+func (c *Client) TryBulkDelete(ctx context.Context, namespace, collection, filter string, o ...WriteOptions) (*api.DryRunResult, error) {
+	return c.try(ctx, lastOf(o), call{
+		method: http.MethodDelete, path: api.RecordsPath(namespace, collection), query: url.Values{api.ParamFilter: {filter}},
+	})
+}
+
+func (c *Client) try(ctx context.Context, o WriteOptions, r call) (*api.DryRunResult, error) {
+	var out api.DryRunResult
+	o.dryRun, r.out = true, &out
+	_, err := c.do(ctx, o.call(r))
 	return &out, err
 }

@@ -33,10 +33,18 @@ func (r *request) bulkItems(body bson.D) (items bson.A, bulk bool, err error) {
 }
 
 func (s *Server) bulkCreate(w http.ResponseWriter, r *request, items bson.A) error {
-	res, err := s.cfg.Records.BulkCreate(r.Context(), r.call(), items)
+	call, err := r.writeCall()
 	if err != nil {
 		return err
 	}
+	res, err := s.cfg.Records.BulkCreate(r.Context(), call, items)
+	switch {
+	case err != nil:
+		return err
+	case call.DryRun:
+		return s.dryRun(w, r, nil, res.Items)
+	}
+	minimal := r.minimal(w.Header())
 	out := api.BulkCreateResult{Items: make([]api.BulkCreateItem, len(res.Items)), Failed: res.Failed()}
 	out.Succeeded = len(res.Items) - out.Failed
 	for i, it := range res.Items {
@@ -46,7 +54,9 @@ func (s *Server) bulkCreate(w http.ResponseWriter, r *request, items bson.A) err
 			item.Error = s.itemProblem(r, it.Err)
 			item.Status = item.Error.Status
 		}
-		item.Item, item.Warning = itemOut(it), it.Warning
+		if item.Warning = it.Warning; !minimal {
+			item.Item = itemOut(it)
+		}
 	}
 	status := http.StatusCreated
 	if out.Failed > 0 {
@@ -94,10 +104,18 @@ func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	res, err := s.cfg.Records.BulkUpdate(r.Context(), r.call(), where, body)
+	call, err := r.writeCall()
 	if err != nil {
 		return err
 	}
+	res, err := s.cfg.Records.BulkUpdate(r.Context(), call, where, body)
+	switch {
+	case err != nil:
+		return err
+	case call.DryRun:
+		return s.dryRun(w, r, &res.Matched, res.Items)
+	}
+	minimal := r.minimal(w.Header())
 	out := api.BulkUpdateResult{Matched: res.Matched, Items: make([]api.BulkUpdateItem, len(res.Items))}
 	out.Failed, out.Succeeded = res.Failed(), len(res.Items)-res.Failed()
 	for i, it := range res.Items {
@@ -106,7 +124,9 @@ func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
 			out.Items[i].Error = s.itemProblem(r, it.Err)
 			out.Items[i].Status = out.Items[i].Error.Status
 		}
-		out.Items[i].Item, out.Items[i].Warning = itemOut(it), it.Warning
+		if out.Items[i].Warning = it.Warning; !minimal {
+			out.Items[i].Item = itemOut(it)
+		}
 	}
 	return r.bulkJSON(w, bulkStatus(res), out, res)
 }
@@ -119,10 +139,18 @@ func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	res, err := s.cfg.Records.BulkDelete(r.Context(), r.call(), where)
+	call, err := r.writeCall()
 	if err != nil {
 		return err
 	}
+	res, err := s.cfg.Records.BulkDelete(r.Context(), call, where)
+	switch {
+	case err != nil:
+		return err
+	case call.DryRun:
+		return s.dryRun(w, r, &res.Matched, res.Items)
+	}
+	minimal := r.minimal(w.Header())
 	out := api.BulkDeleteResult{Matched: res.Matched, Items: make([]api.BulkDeleteItem, len(res.Items))}
 	out.Failed, out.Succeeded = res.Failed(), len(res.Items)-res.Failed()
 	for i, it := range res.Items {
@@ -130,7 +158,9 @@ func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
 		if it.Err != nil {
 			out.Items[i].Error = s.itemProblem(r, it.Err)
 		}
-		out.Items[i].Item, out.Items[i].Warning = itemOut(it), it.Warning
+		if out.Items[i].Warning = it.Warning; !minimal {
+			out.Items[i].Item = itemOut(it)
+		}
 	}
 	return r.bulkJSON(w, bulkStatus(res), out, res)
 }

@@ -182,7 +182,11 @@ func callAll(t *testing.T, c any) {
 			}
 			args = append(args, arg)
 		}
-		for _, out := range m.Call(args) {
+		do := m.Call
+		if m.Type().IsVariadic() {
+			do = m.CallSlice
+		}
+		for _, out := range do(args) {
 			if res, ok := reflect.TypeAssert[*http.Response](out); ok && res != nil {
 				if err := res.Body.Close(); err != nil {
 					t.Error(err)

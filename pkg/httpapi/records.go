@@ -150,9 +150,16 @@ func (s *Server) createRecords(w http.ResponseWriter, r *request) error {
 	if bulk {
 		return s.bulkCreate(w, r, items)
 	}
-	res, err := s.cfg.Records.Create(r.Context(), r.call(), body)
+	call, err := r.writeCall()
 	if err != nil {
 		return err
+	}
+	res, err := s.cfg.Records.Create(r.Context(), call, body)
+	switch {
+	case err != nil:
+		return err
+	case call.DryRun:
+		return s.dryRun(w, r, nil, []records.Item{{}})
 	}
 	if res.ID != "" { // else a hook did something else
 		w.Header().Set(api.HeaderLocation, api.RecordPath(r.project.Namespace, r.collection.Name, res.ID))
@@ -162,11 +169,11 @@ func (s *Server) createRecords(w http.ResponseWriter, r *request) error {
 
 // written answers with a written record as the caller may read it, or with its id alone.
 func (r *request) written(w http.ResponseWriter, status int, res records.Written) error {
-	if res.Record == nil {
-		return r.json(w, status, api.DeleteResult{ID: res.ID, Warning: res.Warning})
-	}
-	if res.Record.Rev() > 0 {
+	if res.Record != nil && res.Record.Rev() > 0 {
 		w.Header().Set(api.HeaderETag, etag(res.Record.Rev()))
+	}
+	if r.minimal(w.Header()) || res.Record == nil {
+		return r.json(w, status, api.DeleteResult{ID: res.ID, Warning: res.Warning})
 	}
 	return r.respond(w, status, res.Record.AppendJSON)
 }
@@ -191,9 +198,16 @@ func (s *Server) update(w http.ResponseWriter, r *request, change records.Change
 	if change.IfRev, err = r.ifMatch(); err != nil {
 		return err
 	}
-	res, err := s.cfg.Records.Update(r.Context(), r.call(), r.param("id"), change)
+	call, err := r.writeCall()
 	if err != nil {
 		return err
+	}
+	res, err := s.cfg.Records.Update(r.Context(), call, r.param("id"), change)
+	switch {
+	case err != nil:
+		return err
+	case call.DryRun:
+		return s.dryRun(w, r, nil, []records.Item{{ID: res.ID}})
 	}
 	return r.written(w, http.StatusOK, res)
 }
@@ -222,9 +236,16 @@ func (s *Server) deleteRecord(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	res, err := s.cfg.Records.Delete(r.Context(), r.call(), r.param("id"), revs...)
+	call, err := r.writeCall()
 	if err != nil {
 		return err
+	}
+	res, err := s.cfg.Records.Delete(r.Context(), call, r.param("id"), revs...)
+	switch {
+	case err != nil:
+		return err
+	case call.DryRun:
+		return s.dryRun(w, r, nil, []records.Item{{ID: res.ID}})
 	}
 	return r.written(w, http.StatusOK, res)
 }

@@ -56,7 +56,9 @@ func routes() []route {
 	list := append([]string{api.ParamSelect, api.ParamProjection}, page...)
 	one := []string{api.ParamSelect, api.ParamProjection}
 	runs := []string{api.ParamLimit, api.ParamOffset, api.ParamStatus}
-	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace}
+	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace, api.ParamDryRun}
+	bulk := []string{api.ParamFilter, api.ParamDryRun, api.ParamMaxAffected}
+	dryRun := []string{api.ParamDryRun}
 	return []route{
 		{method: "GET", pattern: api.RouteVersion, right: anyone, handle: (*Server).version},
 		{method: "POST", pattern: api.RouteLogin, right: anyone, handle: (*Server).login, noCookie: true},
@@ -132,13 +134,13 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: list},
-		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, query: []string{api.ParamBulk}},
-		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: filter},
-		{method: "DELETE", pattern: api.RouteRecords, right: rec(access.Delete), handle: (*Server).bulkDelete, query: filter},
+		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, query: []string{api.ParamBulk, api.ParamDryRun, api.ParamMaxAffected}},
+		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: bulk},
+		{method: "DELETE", pattern: api.RouteRecords, right: rec(access.Delete), handle: (*Server).bulkDelete, query: bulk},
 		{method: "GET", pattern: api.RouteRecord, right: rec(access.Get), handle: (*Server).getRecord, query: one},
 		{method: "PUT", pattern: api.RouteRecord, right: rec(access.Put), handle: (*Server).updateRecord, query: replace},
-		{method: "PATCH", pattern: api.RouteRecord, right: rec(access.Put), handle: (*Server).patchRecord},
-		{method: "DELETE", pattern: api.RouteRecord, right: rec(access.Delete), handle: (*Server).deleteRecord},
+		{method: "PATCH", pattern: api.RouteRecord, right: rec(access.Put), handle: (*Server).patchRecord, query: dryRun},
+		{method: "DELETE", pattern: api.RouteRecord, right: rec(access.Delete), handle: (*Server).deleteRecord, query: dryRun},
 	}
 }
 

@@ -28,7 +28,7 @@ type change struct {
 
 // apply carries out operations as store.Writer.Write does, together with their entries where writes are logged.
 func (s *Service) apply(ctx context.Context, c *Call, changes []change, atomic bool) ([]store.Result, error) {
-	if len(changes) == 0 || !logged(c.Collection.Audit, changes[0].Kind) {
+	if len(changes) == 0 || !c.logs(changes[0].Kind) {
 		return s.collection(ctx, c).Write(ctx, operations(changes), atomic)
 	}
 	results, err := s.applyLogged(ctx, c, changes)
@@ -195,6 +195,9 @@ func retold(state bson.Raw, v any, changed map[string]bool) (bson.Raw, error) {
 	maps.Copy(changed, differences(was, own))
 	return document.Marshal(own)
 }
+
+// logs says whether this call's writes of a kind go to the audit log.
+func (c *Call) logs(kind store.OpKind) bool { return !c.DryRun && logged(c.Collection.Audit, kind) }
 
 // logged says whether writes of a kind go to the audit log.
 func logged(a *project.Audit, kind store.OpKind) bool {

@@ -72,6 +72,9 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	if limit := c.Collection.Bulk.MaxItems; len(bodies) > limit {
 		return BulkResult{}, errs.New(errs.Limit, "bulk_limit", "%d items, the limit is %d: send them in several requests", len(bodies), limit)
 	}
+	if err := c.affects(len(bodies)); err != nil {
+		return BulkResult{}, err
+	}
 	res := BulkResult{Items: make([]Item, len(bodies))}
 	raws := make([]bson.Raw, len(bodies))
 	for i, b := range bodies {
@@ -90,6 +93,9 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	}
 	if err := s.commit(ctx, &b); err != nil {
 		return BulkResult{}, err
+	}
+	if c.DryRun {
+		return res, nil
 	}
 	for k, i := range b.at {
 		it := &res.Items[i]
@@ -112,6 +118,9 @@ func (s *Service) bulkItem(ctx context.Context, c *Call, g access.Grant, body bs
 	raw, err := s.newRecord(ctx, c, g, body)
 	if err != nil {
 		return nil, Item{Err: err}
+	}
+	if c.handled() {
+		return nil, Item{}
 	}
 	w, done, err := s.handle(ctx, c, g, raw)
 	if done || err != nil {
@@ -207,17 +216,17 @@ func (s *Service) bulkFilter(ctx context.Context, c *Call, m access.Method, wher
 
 // matching lists the ids that a bulk write works on.
 func (s *Service) matching(ctx context.Context, c *Call, match *mql.Filter) ([]bson.ObjectID, error) {
-	limit := c.Collection.Bulk.MaxAffected
+	limit, tooMany := c.mostMatching()
 	var ids []bson.ObjectID
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
-	q := store.Query{Filter: match, Sort: mql.Sort{{Path: "_id"}}, Limit: int64(limit) + 1}
+	q := store.Query{Filter: match, Sort: mql.Sort{{Path: "_id"}}, Limit: limit + 1}
 	err := s.collection(ctx, c).Find(ctx, q, func(doc bson.Raw) error {
 		ids = append(ids, idOf(doc))
 		return nil
 	})
-	if err == nil && len(ids) > limit {
-		err = errs.New(errs.Limit, "bulk_limit", "the filter matches more than %d records, the collection's maxAffected: narrow it", limit)
+	if err == nil && int64(len(ids)) > limit {
+		err = tooMany
 	}
 	return ids, storeError(ctx, err)
 }
@@ -344,6 +353,9 @@ func (s *Service) commit(ctx context.Context, b *batch) error {
 		return nil
 	}
 	stages := stagesOf(b.ops[0].Kind)
+	if b.c.DryRun {
+		return s.commitUndone(ctx, b)
+	}
 	switch {
 	case !b.c.has(stages.one) && !b.c.has(stages.bulk):
 		return s.commitNow(ctx, b)

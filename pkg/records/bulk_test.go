@@ -59,7 +59,7 @@ func outcome(res records.BulkResult, err error) string {
 }
 
 func fields(err error) string {
-	if e := errs.From(err); len(e.Fields) == 1 {
+	if e := errs.From(err); e != nil && len(e.Fields) == 1 {
 		return " @" + e.Fields[0].Path
 	}
 	return ""

@@ -11,8 +11,17 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// Create stores a new record and gives it an id.
+// Create stores a new record and gives it an id. A dry run gives none.
 func (s *Service) Create(ctx context.Context, c *Call, body bson.D) (Written, error) {
+	if err := c.affects(1); err != nil {
+		return Written{}, err
+	}
+	if c.DryRun {
+		return s.tried(ctx, c, "", func(ctx context.Context) error {
+			_, _, _, err := s.create(ctx, c, body)
+			return err
+		})
+	}
 	raw, handled, g, err := s.create(ctx, c, body)
 	switch {
 	case err != nil:
@@ -34,6 +43,9 @@ func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Ra
 	}
 	if raw, err = s.newRecord(ctx, c, g, body); err != nil {
 		return nil, Written{}, g, err
+	}
+	if c.handled() {
+		return nil, Written{}, g, nil
 	}
 	if handled, done, err := s.handle(ctx, c, g, raw); done || err != nil {
 		return nil, handled, g, err

@@ -13,6 +13,12 @@ import (
 // Delete removes one record. ifRev are revisions, of which it must have one; none: any. The Record of the outcome is nil,
 // unless a hook gives an answer of its own.
 func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64) (Written, error) {
+	if c.DryRun {
+		return s.tried(ctx, c, id, func(ctx context.Context) error {
+			_, err := s.remove(ctx, c, id, ifRev)
+			return err
+		})
+	}
 	g, err := s.remove(ctx, c, id, ifRev)
 	if err != nil {
 		return Written{}, err

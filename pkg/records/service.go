@@ -40,6 +40,9 @@ type Call struct {
 	Principal  *access.Principal
 	Request    *hooks.Request // what scripts see of the request; nil: there is none
 
+	DryRun      bool   // writes find out what they would do, and do nothing
+	MaxAffected *int64 // the most records that one write may be to; nil: as many as the collection lets it
+
 	decided [access.Delete + 1]decision
 	ops     [access.Delete + 1]*hooks.Operation
 	bulk    bool // a bulk write is under way

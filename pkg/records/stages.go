@@ -18,7 +18,7 @@ import (
 // has says whether a stage has hooks that run in this call: a bulk write runs those of single writes only if the
 // collection asks for it.
 func (c *Call) has(stage string) bool {
-	if len(c.Collection.Hooks[stage]) == 0 {
+	if len(c.Collection.Hooks[stage]) == 0 || c.DryRun && behindWrite(stage) {
 		return false
 	}
 	return !c.bulk || c.Collection.Bulk.EachHooks || strings.Contains(stage, ".bulk")
@@ -50,6 +50,9 @@ func (at step) operation() *hooks.Operation { return at.s.operation(at.call, at.
 
 // run runs the hooks. w is the write that they are part of; nil: none.
 func (at step) run(ctx context.Context, members hooks.Members, w *writing) (hooks.Outcome, error) {
+	if at.call.DryRun && sessionOf(ctx, at.call.Project.Namespace) == nil {
+		return at.runUndone(ctx, members, w)
+	}
 	return at.s.hooks.Run(ctx, at.operation(), at.stage, members, func(file string) script.RunHost { return at.s.host(at.call, file, w) })
 }
 

@@ -37,6 +37,12 @@ type Change struct {
 
 // Update changes one record.
 func (s *Service) Update(ctx context.Context, c *Call, id string, ch Change) (Written, error) {
+	if c.DryRun {
+		return s.tried(ctx, c, id, func(ctx context.Context) error {
+			_, _, err := s.update(ctx, c, id, ch)
+			return err
+		})
+	}
 	raw, g, err := s.update(ctx, c, id, ch)
 	if err != nil {
 		return Written{}, err

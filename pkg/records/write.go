@@ -96,7 +96,7 @@ func (s *Service) write(ctx context.Context, c *Call, g access.Grant, ch change)
 func (s *Service) writeNow(ctx context.Context, c *Call, g access.Grant, ch change) error {
 	var results []store.Result
 	var err error
-	if logged(c.Collection.Audit, ch.Kind) {
+	if c.logs(ch.Kind) {
 		results, err = s.applyLogged(ctx, c, []change{ch})
 	} else {
 		results, err = s.collection(ctx, c).Write(ctx, []store.Op{ch.Op}, false)
