@@ -11,7 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 )
 
-// The operands of $dateFromParts by their place.
+// The operands of $dateFromParts by their place, which is the order in which they are parsed and computed.
 const (
 	partYear = iota
 	partMonth
@@ -29,15 +29,13 @@ const (
 func parseDateFromParts(c *compiler, name string, v bson.RawValue) (node, error) {
 	args, err := c.named(name, v, named{
 		names: []string{
-			"year", "month", "day", "isoWeekYear", "isoWeek", "isoDayOfWeek", "hour", "minute", "second", "millisecond", "timezone",
+			"year", "month", "day", "hour", "minute", "second", "millisecond", "isoWeekYear", "isoWeek", "isoDayOfWeek", "timezone",
 		},
 		late: true, noObject: 40519, unknown: 40518, given: func(v []bson.RawValue) error { return checkParts(name, v) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	// Servers parse them in the order above, and compute constants in that of their places.
-	args = operands{args[0], args[1], args[2], args[6], args[7], args[8], args[9], args[3], args[4], args[5], args[10]}
 	return &dateNode{name: name, operands: args, zoneAt: partZone, run: runDateFromParts}, nil
 }
 
@@ -46,8 +44,8 @@ func checkParts(name string, v []bson.RawValue) error {
 	isGiven := func(v []bson.RawValue) bool {
 		return slices.ContainsFunc(v, func(v bson.RawValue) bool { return v.Type != 0 })
 	}
-	natural, iso := isGiven(v[:3]), isGiven(v[3:6])
-	hasYear, hasISOYear := v[0].Type != 0, v[3].Type != 0
+	natural, iso := isGiven(v[:partHour]), isGiven(v[partISOYear:partZone])
+	hasYear, hasISOYear := v[partYear].Type != 0, v[partISOYear].Type != 0
 	switch {
 	case !hasYear && !hasISOYear:
 		return bad(40516, "%s needs year or isoWeekYear", name)

@@ -125,6 +125,7 @@ func TestRefused(t *testing.T) {
 		{`"$$nobody"`, "bad_expression", 17276},
 		{`{"$add": 1, "x": 2}`, "bad_expression", 15983},
 		{`{"$divide": [1, 0]}`, "expression_failed", 2},
+		{`{"$dateFromParts": {"isoWeekYear": 2023, "isoWeek": {"$nope": 1}, "hour": {"$arrayElemAt": [3]}}}`, "bad_expression", 16020},
 		{`{"$regexMatch": {"input": "$a", "regex": "(?=a)"}}`, "expression_failed", 51111},
 	} {
 		_, err := expr.Compile(parse(t, c.expr))

@@ -29,6 +29,7 @@ type pipelines struct {
 	// $facet in turns, so it is not known whether they fail, or which one first.
 	safe      bool
 	below     bool // something below x was computed
+	belowA    bool // a $lookup has put something below a: a server may sort by what a was before that
 	dated     bool // there is a date t in every document, another one in each
 	projected bool // by a $project, which a server forgets before a $group by the whole document
 }
@@ -245,7 +246,11 @@ func (g *pipelines) unset(int) any {
 func (g *pipelines) sort(int) any {
 	d := bson.D{}
 	if g.IntN(3) > 0 {
-		d = append(d, bson.E{Key: pick(g.Rand, []string{"a", "a", "b", "n", "x"}), Value: g.direction()})
+		names := []string{"b", "n", "x", "a", "a"}
+		if g.belowA {
+			names = names[:3]
+		}
+		d = append(d, bson.E{Key: pick(g.Rand, names), Value: g.direction()})
 	}
 	if g.IntN(3) == 0 && !g.holes {
 		d = append(d, bson.E{Key: "k", Value: g.direction()})
@@ -301,7 +306,8 @@ func (g *pipelines) branch(depth int, unique, inFacet, safe bool) bson.A {
 	for {
 		inner := &pipelines{
 			Rand: g.Rand, others: g.others, vars: g.vars, ordered: true, unique: unique, inFacet: inFacet || g.inFacet, holes: g.holes && inFacet,
-			safe: safe || g.safe, inLookup: g.inLookup || safe && !inFacet, below: g.below && inFacet, projected: g.projected && inFacet, dated: g.dated || !inFacet,
+			safe: safe || g.safe, inLookup: g.inLookup || safe && !inFacet, below: g.below && inFacet, belowA: g.belowA && inFacet,
+			projected: g.projected && inFacet, dated: g.dated || !inFacet,
 		}
 		if list := inner.stages(g.IntN(4), depth-1); inner.ordered {
 			return list
@@ -359,15 +365,15 @@ func (g *pipelines) group(int) any {
 			bson.D{{Key: "$sum", Value: bson.A{int32(1)}}},
 		})})
 	}
-	g.unique, g.ordered, g.holes, g.below, g.projected, g.dated = false, false, false, false, false, false // two lists with one smallest element sort alike
+	g.unique, g.ordered, g.holes, g.below, g.belowA, g.projected, g.dated = false, false, false, false, false, false, false // two lists with one smallest element sort alike
 	return d
 }
 
 // accumulators are those whose result is known.
 func (g *pipelines) accumulators() []string {
-	names := []string{"$sum", "$avg", "$min", "$max", "$count", "$stdDevPop", "$stdDevSamp", "$maxN", "$minN"}
+	names := []string{"$sum", "$avg", "$min", "$max", "$count", "$maxN", "$minN"}
 	if g.ordered {
-		names = append(names, "$first", "$last", "$push", "$firstN", "$lastN")
+		names = append(names, "$first", "$last", "$push", "$firstN", "$lastN", "$stdDevPop", "$stdDevSamp") // whose last digit depends on the order
 		if g.unique {
 			names = append(names, "$top", "$bottomN")
 		}
@@ -401,7 +407,8 @@ func (g *pipelines) sortByCount(int) any {
 
 func (g *pipelines) lookup(depth int) any {
 	paths := []string{"a", "b", "c", "k", "a.b", "b.c", "_id", "none"}
-	d := bson.D{{Key: "from", Value: pick(g.Rand, g.others)}, {Key: "as", Value: pick(g.Rand, []string{"x", "x", "b", "y.z", "a.b"})}}
+	as := pick(g.Rand, []string{"x", "x", "b", "y.z", "a.b"})
+	d := bson.D{{Key: "from", Value: pick(g.Rand, g.others)}, {Key: "as", Value: as}}
 	equal := g.IntN(3) > 0
 	if equal {
 		d = append(d, bson.E{Key: "localField", Value: pick(g.Rand, paths)}, bson.E{Key: "foreignField", Value: pick(g.Rand, paths)})
@@ -417,6 +424,6 @@ func (g *pipelines) lookup(depth int) any {
 		d = append(d, bson.E{Key: "let", Value: let}, bson.E{Key: "pipeline", Value: g.branch(depth, true, false, true)})
 		g.vars = before
 	}
-	g.holes = true
+	g.holes, g.belowA = true, g.belowA || as == "a.b"
 	return d
 }

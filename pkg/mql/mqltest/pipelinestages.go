@@ -27,7 +27,7 @@ func (g *pipelines) bucket(int) any {
 		d = append(d, bson.E{Key: "default", Value: pick(g.Rand, []any{"other", int32(2), bson.D{{Key: "$add", Value: bson.A{int32(7), int32(1)}}}})})
 	}
 	d = g.outputs(d)
-	g.unique, g.ordered, g.holes, g.below, g.dated = true, true, false, false, false
+	g.unique, g.ordered, g.holes, g.below, g.belowA, g.dated = true, true, false, false, false, false
 	return d
 }
 
@@ -55,7 +55,7 @@ func (g *pipelines) bucketAuto(int) any {
 	if d[0].Value == "$k" && !g.safe && g.IntN(2) == 0 {
 		d = append(d, bson.E{Key: "granularity", Value: pick(g.Rand, []string{"R5", "R10", "E6", "E24", "1-2-5", "POWERSOF2", "R80", "E192"})})
 	}
-	g.unique, g.ordered, g.holes, g.below, g.dated = false, true, false, false, false
+	g.unique, g.ordered, g.holes, g.below, g.belowA, g.dated = false, true, false, false, false, false
 	return d
 }
 

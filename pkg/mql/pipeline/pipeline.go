@@ -267,7 +267,9 @@ func hurry(stages []stage) {
 	for i, s := range stages {
 		switch s.(type) {
 		case *match, *sorting:
-		case skip, limit:
+		case skip:
+			moveUp(stages, i, passedOver)
+		case limit:
 			moveUp(stages, i, keepsNumber)
 		default:
 			if !keepsNumber(s) {
@@ -275,6 +277,12 @@ func hurry(stages []stage) {
 			}
 		}
 	}
+}
+
+// passedOver says whether a stage makes one document of each, and does not do so for those that are skipped behind it.
+func passedOver(s stage) bool {
+	_, walks := s.(*graphLookup)
+	return keepsNumber(s) && !walks
 }
 
 // keepsNumber says whether a stage makes one document of each, if with a search.

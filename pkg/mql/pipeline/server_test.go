@@ -27,6 +27,8 @@ var (
 	most  = flag.Int("differences", 10, "how many differences to report")
 )
 
+const serverDB = "pipelines"
+
 // memory is a Source of some documents.
 type memory map[string][]bson.Raw
 
@@ -106,8 +108,7 @@ type outcomes struct {
 }
 
 // excuse gives the reason of a difference that no test can do without; "" if there is none.
-func excuse(t *testing.T, stages bson.A, server, here outcome, ordered bool) string {
-	t.Helper()
+func excuse(stages bson.A, server, here outcome) string {
 	text := fmt.Sprint(stages)
 	switch {
 	case strings.Contains(server.text, "Failed to optimize"):
@@ -116,7 +117,7 @@ func excuse(t *testing.T, stages bson.A, server, here outcome, ordered bool) str
 		return "a server trips over a projection of numbers as names below a list"
 	case server.code == 6075901:
 		return "a server trips over two groups by the whole document"
-	case server.code != 0 && here.code == 0 && strings.Contains(text, "$facet"):
+	case server.code != 0 && here.code == 0 && strings.Contains(text, "$facet") && strings.Contains(text, "$limit"):
 		return "a server reads on for a $limit in a $facet"
 	case server.code == 0 && here.code == 40228 && strings.Contains(text, "$lookup"):
 		return "a server filters first, and looks up less"
@@ -124,8 +125,6 @@ func excuse(t *testing.T, stages bson.A, server, here outcome, ordered bool) str
 		return "the fields of a projection are wrong in two ways"
 	case server.code == 0 && here.code == 0 && equalValues(server, here) && strings.Contains(text, "$m"):
 		return "which of equal numbers of two types is the least or the greatest"
-	case server.code == 0 && here.code == 0 && agree(sortedNames(t, server), sortedNames(t, here), ordered):
-		return "a server remembers the place of a field that was taken away"
 	default:
 		return ""
 	}
@@ -167,10 +166,9 @@ func aggregate(stages any) bson.D {
 
 func runBatch(t *testing.T, server *mongotest.Conn, r *rand.Rand, n int, total *outcomes) {
 	t.Helper()
-	const db = "pipelines"
 	source := randomCollections(t, r, 9)
 	for _, name := range []string{"c", "d", "e"} {
-		fill(t, server, db, name, source[name])
+		fill(t, server, serverDB, name, source[name])
 	}
 	type made struct {
 		stages  bson.A
@@ -186,14 +184,16 @@ func runBatch(t *testing.T, server *mongotest.Conn, r *rand.Rand, n int, total *
 		m.here, sent = here(t, m.stages, source)
 		cmds[i] = aggregate(sent)
 	}
-	for i, reply := range server.RunAll(t, db, cmds) {
+	for i, reply := range server.RunAll(t, serverDB, cmds) {
 		m := &batch[i]
 		got := there(t, reply)
 		switch {
 		case agree(got, m.here, m.ordered):
 			total.count(got)
-		case excuse(t, m.stages, got, m.here, m.ordered) != "":
-			total.near[excuse(t, m.stages, got, m.here, m.ordered)]++
+		case excuse(m.stages, got, m.here) != "":
+			total.near[excuse(m.stages, got, m.here)]++
+		case agree(sortedNames(t, got), sortedNames(t, m.here), m.ordered) && placesAgree(t, server, m.stages, m.here, m.ordered) != "":
+			total.near[placesAgree(t, server, m.stages, m.here, m.ordered)]++
 		default:
 			total.different++
 			if total.different <= *most {
@@ -330,8 +330,75 @@ func agree(server, here outcome, ordered bool) bool {
 	return slices.EqualFunc(a, b, func(a, b bson.Raw) bool { return bytes.Equal(a, b) })
 }
 
-// sortedNames gives an outcome with the fields of all objects in the order of their names. A server remembers where a field
-// was that a stage has taken away, and puts a field of that name there if a later stage computes one.
+// placesAgree says why the fields of results are in other places than those of a server; "" if there is no good reason.
+//   - One of a server's two engines, which is that of what a pipeline begins with, puts the field of a $lookup last, the other
+//     one, which is that of all else, where a field of that name was.
+//   - It remembers where a field was that a stage has taken away, and puts a field of that name there if a later stage
+//     computes one.
+//
+// With documents made anew between stages, a server does neither.
+func placesAgree(t *testing.T, server *mongotest.Conn, stages bson.A, here outcome, ordered bool) string {
+	t.Helper()
+	const engines, places = "a server's engines put the field of a $lookup in two places", "a server remembers the place of a field that was taken away"
+	for _, c := range []struct {
+		why    string
+		behind bool
+		depth  int // that objects are made anew to; one, for a server shows nulls in some lists when they are
+	}{{engines, false, 6}, {places, true, 6}, {places, true, 1}} {
+		reply := server.RunAll(t, serverDB, []bson.D{aggregate(renewed(stages, c.behind, c.depth))})[0]
+		if agree(there(t, reply), here, ordered) {
+			return c.why
+		}
+	}
+	return ""
+}
+
+// renewed has a server make documents anew before the first stage, in inner pipelines, too, and behind each.
+func renewed(stages bson.A, behind bool, depth int) bson.A {
+	renew := bson.D{{Key: "$replaceWith", Value: anew("$$ROOT", "r", depth)}}
+	out := bson.A{renew}
+	for _, stage := range stages {
+		d, ok := stage.(bson.D)
+		if !ok || len(d) != 1 {
+			return stages
+		}
+		if operand, ok := d[0].Value.(bson.D); ok {
+			inner := bson.D{}
+			for _, e := range operand {
+				if list, ok := e.Value.(bson.A); ok && (d[0].Key == "$facet" || e.Key == "pipeline") {
+					e.Value = renewed(list, behind, depth)
+				}
+				inner = append(inner, e)
+			}
+			stage = bson.D{{Key: d[0].Key, Value: inner}}
+		}
+		out = append(out, stage)
+		if behind {
+			out = append(out, renew)
+		}
+	}
+	return out
+}
+
+// anew is a value whose objects are made again, down to a depth.
+func anew(value, name string, depth int) any {
+	if depth == 0 {
+		return value
+	}
+	item, field := name+"i", name+"f"
+	is := func(kind string) bson.D {
+		return bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: value}}, kind}}}
+	}
+	each := func(input any, as string, in any) bson.D {
+		return bson.D{{Key: "$map", Value: bson.D{{Key: "input", Value: input}, {Key: "as", Value: as}, {Key: "in", Value: in}}}}
+	}
+	pair := bson.D{{Key: "k", Value: "$$" + field + ".k"}, {Key: "v", Value: anew("$$"+field+".v", field, depth-1)}}
+	object := bson.D{{Key: "$arrayToObject", Value: bson.A{each(bson.D{{Key: "$objectToArray", Value: value}}, field, pair)}}}
+	list := each(value, item, anew("$$"+item, item, depth-1))
+	return bson.D{{Key: "$cond", Value: bson.A{is("object"), object, bson.D{{Key: "$cond", Value: bson.A{is("array"), list, value}}}}}}
+}
+
+// sortedNames gives an outcome with the fields of all objects in the order of their names.
 func sortedNames(t *testing.T, o outcome) outcome {
 	t.Helper()
 	out := outcome{code: o.code}

@@ -15,7 +15,8 @@ type slope struct {
 	unit   int64      // in milliseconds; 0: the sort is by numbers
 	bounds windowBounds
 
-	derive   *expr.Expr        // $derivative: of the points at the ends
+	rise     *expr.Expr        // $derivative: from one end to the other
+	derive   *expr.Expr        // that by the width
 	area     *expr.Expr        // $integral: between two points
 	inUnit   *expr.Expr        // the sum of areas, in the unit
 	total    *expr.Accumulator // of areas
@@ -50,7 +51,8 @@ func (f *windowField) slope() (windowFunction, any, error) {
 	}
 	width := formulaOf("$subtract", "$$x2", "$$x1")
 	if !s.integral {
-		s.derive = newFormula(formulaOf("$divide", formulaOf("$subtract", "$$y2", "$$y1"), width), "x1", "y1", "x2", "y2")
+		s.rise = newFormula(formulaOf("$subtract", "$$y2", "$$y1"), "y1", "y2")
+		s.derive = newFormula(formulaOf("$divide", "$$rise", width), "rise", "x1", "x2")
 		s.inUnit = newFormula(formulaOf("$multiply", "$$v", s.unit), "v")
 		return s, raw, nil
 	}
@@ -118,7 +120,7 @@ func (s *slope) open(p *partition) windowValues {
 		slope: s, frame: s.bounds.frame(p, s.ranged), x: newColumn(p, s.by), y: newColumn(p, s.input), inUnit: p.formula(s.inUnit), lo: -1,
 	}
 	if !s.integral {
-		return &derived{points, p.formula(s.derive)}
+		return &derived{points, p.formula(s.rise), p.formula(s.derive)}
 	}
 	return &integrated{points: points, area: p.formula(s.area), env: p.r.newEnv(make([]bson.RawValue, 1))}
 }
@@ -135,7 +137,7 @@ type points struct {
 // derived is $derivative.
 type derived struct {
 	*points
-	formula *formula
+	rise, derive *formula
 }
 
 func (d *derived) at(i int) (bson.RawValue, error) {
@@ -156,10 +158,11 @@ func (d *derived) at(i int) (bson.RawValue, error) {
 	if err := d.check(v); err != nil {
 		return null, err
 	}
-	if document.Compare(v[0], v[2]) == 0 {
-		return null, nil
+	rise, err := d.rise.value(v[1], v[3]) // fails even where it is of no use
+	if err != nil || document.Compare(v[0], v[2]) == 0 {
+		return null, err
 	}
-	slope, err := d.formula.value(v[:]...)
+	slope, err := d.derive.value(rise, v[0], v[2])
 	if err != nil || d.unit == 0 {
 		return slope, err
 	}
