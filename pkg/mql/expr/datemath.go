@@ -54,6 +54,14 @@ func (u unit) most() int64 {
 	}[u]
 }
 
+// check refuses to move a date by more than that.
+func (u unit) check(amount int64) error {
+	if amount > u.most() || amount < -u.most() {
+		return fail(5976500, "the amount %d is out of range", amount)
+	}
+	return nil
+}
+
 // dateArithmetic is $dateAdd and $dateSubtract: startDate, unit, amount, timezone.
 func dateArithmetic(subtract bool) operator {
 	names := named{
@@ -109,8 +117,8 @@ func overflow() error { return fail(5166406, "the date is out of range") }
 
 // addDate moves a date. Days and more move the calendar of the zone, less moves the time.
 func addDate(ms int64, u unit, amount int64, loc *time.Location) (int64, error) {
-	if amount > u.most() || amount < -u.most() {
-		return 0, fail(5976500, "the amount %d is out of range", amount)
+	if err := u.check(amount); err != nil {
+		return 0, err
 	}
 	switch u {
 	case years:
@@ -378,14 +386,21 @@ func truncateDate(ms int64, u unit, bin int64, first time.Weekday, loc *time.Loc
 	switch u {
 	case years, quarters, months:
 		perMonth := [...]int64{years: 12, quarters: 3, months: 1}[u]
-		n := floorDiv(monthOf(t)-2000*12, perMonth*bin) * perMonth * bin
-		return addMonths(fromLocal(reference, loc), n, loc)
+		n := floorDiv(monthOf(t)-2000*12, perMonth*bin) * bin
+		if err := u.check(n); err != nil {
+			return 0, err
+		}
+		return addMonths(fromLocal(reference, loc), n*perMonth, loc)
 	case weeks, days:
 		start, length := int64(referenceDay), bin
 		if u == weeks {
 			start, length = start+int64((first-time.Saturday+7)%7), 7*bin
 		}
-		day := start + floorDiv(dayOf(t)-start, length)*length
+		bins := floorDiv(dayOf(t)-start, length)
+		if err := u.check(bins * bin); err != nil {
+			return 0, err
+		}
+		day := start + bins*length
 		local, ok := times(day, dayMillis)
 		if !ok {
 			return 0, overflow()

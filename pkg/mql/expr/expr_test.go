@@ -126,6 +126,9 @@ func TestRefused(t *testing.T) {
 		{`{"$add": 1, "x": 2}`, "bad_expression", 15983},
 		{`{"$divide": [1, 0]}`, "expression_failed", 2},
 		{`{"$dateFromParts": {"isoWeekYear": 2023, "isoWeek": {"$nope": 1}, "hour": {"$arrayElemAt": [3]}}}`, "bad_expression", 16020},
+		{`{"$dateTrunc": {"date": {"$date": {"$numberLong": "-315619200000"}}, "unit": "month", "binSize": 1e10}}`, "expression_failed", 5976500},
+		{`{"$dateTrunc": {"date": {"$date": {"$numberLong": "-315619200000"}}, "unit": "week", "binSize": 1e11}}`, "expression_failed", 5976500},
+		{`{"$log": [{"$numberDecimal": "1E-6176"}, {"$numberDecimal": "NaN"}]}`, "expression_failed", 28758},
 		{`{"$regexMatch": {"input": "$a", "regex": "(?=a)"}}`, "expression_failed", 51111},
 	} {
 		_, err := expr.Compile(parse(t, c.expr))

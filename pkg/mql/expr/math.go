@@ -377,8 +377,11 @@ func log(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 	}
 	positive := within{low: 0, high: math.Inf(1), open: true}
 	valid := positive.holds(a) && positive.holds(b) && !isOne(b)
-	if isNaN(a) { // then the nearest doubles count
+	switch { // with one that is none, the nearest doubles count
+	case isNaN(a):
 		valid = isNaN(b) || floatOf(b) > 0 && floatOf(b) != 1
+	case isNaN(b):
+		valid = floatOf(a) > 0
 	}
 	switch {
 	case floatOf(a) <= 0 && !valid: // servers look at the nearest doubles to tell what is wrong

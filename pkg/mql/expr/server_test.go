@@ -240,12 +240,12 @@ func isNaN(v bson.RawValue) bool {
 	}
 }
 
-// near allows for the last digits of transcendental functions.
+// near allows for the last digits of transcendental functions, whose small values are those of large operands.
 func near(a, b bson.RawValue) bool {
 	switch a.Type {
 	case bson.TypeDouble:
 		x, y := a.Double(), b.Double()
-		return math.Abs(x-y) <= 1e-14*math.Abs(x) || math.IsNaN(x) && math.IsNaN(y)
+		return math.Abs(x-y) <= 1e-14*max(math.Abs(x), 0.01) || math.IsNaN(x) && math.IsNaN(y)
 	case bson.TypeDecimal128:
 		c := apd.Context{Precision: 40, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
 		x, y, d := document.Decimal(a), document.Decimal(b), new(apd.Decimal)

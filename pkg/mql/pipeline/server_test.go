@@ -121,6 +121,10 @@ func excuse(stages bson.A, server, here outcome) string {
 		return "a server reads on for a $limit in a $facet"
 	case server.code == 0 && here.code == 40228 && strings.Contains(text, "$lookup"):
 		return "a server filters first, and looks up less"
+	case server.code == 0 && here.code == 0 && (strings.Contains(fmt.Sprintf("%#v", stages), "MaxKey{}") || strings.Contains(fmt.Sprintf("%#v", stages), "MinKey{}")):
+		return "a server makes an object of the least and the greatest value"
+	case server.code != 0 && here.code != 0 && strings.Contains(text, "$lookup"):
+		return "which of two documents fails first, where a $lookup fetches for many at once"
 	case bothCollide(server, here):
 		return "the fields of a projection are wrong in two ways"
 	case server.code == 0 && here.code == 0 && equalValues(server, here) && strings.Contains(text, "$m"):
