@@ -100,6 +100,17 @@ type TxCollection interface {
 	Writer
 }
 
+// TxCreator is a TxCollection whose collection can be made in the transaction. A store need not have it. What is made is there with
+// the commit, together with what the transaction wrote, or not at all; nobody else sees it before, and a transaction that finds the collection
+// there by then is tried again.
+type TxCreator interface {
+	// Create makes the collection. One that exists is ErrCollectionExists.
+	Create(ctx context.Context) error
+	// CreateIndex makes an index, and the collection if there is none. A collection that was there before the transaction, or that has
+	// been written to in it, is ErrCollectionExists, unless it has an equal index.
+	CreateIndex(ctx context.Context, index Index) error
+}
+
 // View reads all collections of a database at one point in time.
 type View interface {
 	// Collection gives a handle on a collection as it was. One that did not exist is empty.

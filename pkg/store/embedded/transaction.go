@@ -79,6 +79,7 @@ type transaction struct {
 	changed []*overlaid // in the order in which they were first written
 	size    int         // bytes of them
 	beside  int         // bytes that they take besides
+	makes   bool        // it makes collections
 
 	failed   error        // the error that ended it
 	lost     bool         // that error is a conflict, so it is to be tried again
@@ -198,7 +199,7 @@ func (t *transaction) commit() error {
 			return err
 		}
 	}
-	if len(t.changed) == 0 {
+	if len(t.changed) == 0 && !t.makes {
 		return nil
 	}
 	b, err := t.apply()
@@ -233,13 +234,18 @@ func (t *transaction) apply() (*commit, error) {
 func (t *transaction) stage(b *commit) error {
 	writers := map[*txCollection]*writer{}
 	for _, c := range t.colls {
-		if len(c.docs) == 0 {
+		if len(c.docs) == 0 && !c.made {
 			continue
 		}
 		w := b.writer(c.name)
 		w.self = t
-		if w.coll != c.st.coll || w.indexes != c.st.indexes {
+		if w.coll != c.st.coll || w.indexes != c.st.indexes && !c.made {
 			return t.lose(nil)
+		}
+		if c.made {
+			if err := w.create(c.st.indexes); err != nil {
+				return err
+			}
 		}
 		writers[c] = w
 	}

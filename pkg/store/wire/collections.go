@@ -60,14 +60,43 @@ func runCreate(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
+	if k.tx != nil {
+		return bson.D{}, k.createWithin(name)
+	}
 	found, err := k.exists(db, name)
 	if err != nil {
 		return nil, err
 	}
 	if found {
-		return nil, fail(codeNamespaceExists, "Collection %s already exists.", k.namespace(name))
+		return nil, k.errExists(name)
 	}
 	return bson.D{}, k.createEmpty(db, name)
+}
+
+func (k *call) errExists(name string) *failure {
+	return fail(codeNamespaceExists, "Collection %s already exists.", k.namespace(name))
+}
+
+// createWithin makes a collection that is there with the commit of the command's transaction.
+func (k *call) createWithin(name string) error {
+	to, err := k.creator(name)
+	if err != nil {
+		return err
+	}
+	err = to.Create(k.ctx)
+	if errors.Is(err, store.ErrCollectionExists) {
+		return k.errExists(name)
+	}
+	return err
+}
+
+// creator gives a collection within the transaction as one that can be made there.
+func (k *call) creator(name string) (store.TxCreator, error) {
+	to, ok := k.tx.collection(name).(store.TxCreator)
+	if !ok {
+		return nil, fail(codeNotInTransaction, "Cannot run '%s' in a multi-document transaction.", k.name)
+	}
+	return to, nil
 }
 
 func runDrop(k *call) (bson.D, error) {

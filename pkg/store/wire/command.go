@@ -111,14 +111,14 @@ func documentCommands() map[string]*command {
 
 func collectionCommands() map[string]*command {
 	return map[string]*command{
-		"create": {run: runCreate, writes: true, takes: words("autoIndexId idIndex flags encryptedFields"), refuses: words(
+		"create": {run: runCreate, writes: true, within: true, takes: words("autoIndexId idIndex flags encryptedFields"), refuses: words(
 			"capped size max collation validator validationLevel validationAction viewOn pipeline timeseries expireAfterSeconds clusteredIndex storageEngine indexOptionDefaults changeStreamPreAndPostImages")},
 		"drop":             {run: runDrop, writes: true},
 		"dropDatabase":     {run: runDropDatabase, writes: true},
 		"renameCollection": {run: runRename, writes: true, admin: true, global: true, takes: words("to dropTarget"), needs: words("to")},
 		"listCollections":  {run: runListCollections, takes: words("filter nameOnly cursor authorizedCollections")},
 		"listDatabases":    {run: runListDatabases, admin: true, global: true, takes: words("filter nameOnly authorizedDatabases")},
-		"createIndexes":    {run: runCreateIndexes, writes: true, takes: words("indexes commitQuorum ignoreUnknownIndexOptions"), needs: words("indexes")},
+		"createIndexes":    {run: runCreateIndexes, writes: true, within: true, takes: words("indexes commitQuorum ignoreUnknownIndexOptions"), needs: words("indexes")},
 		"listIndexes":      {run: runListIndexes, takes: words("cursor includeBuildUUIDs includeIndexBuildInfo")},
 		"dropIndexes":      {run: runDropIndexes, writes: true, takes: words("index"), needs: words("index")},
 		"collStats":        {run: runCollStats, takes: words("scale")},

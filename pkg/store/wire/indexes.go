@@ -105,22 +105,12 @@ func runCreateIndexes(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := k.args.documents("indexes")
-	if k.args.err != nil {
-		return nil, k.args.err
+	wanted, err := k.wantedIndexes()
+	if err != nil {
+		return nil, err
 	}
-	if len(list) == 0 {
-		return nil, fail(codeBadValue, "Must specify at least one index to create")
-	}
-	var wanted []store.Index
-	for _, raw := range list {
-		index, ok, err := parseIndex(raw)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			wanted = append(wanted, index)
-		}
+	if k.tx != nil {
+		return k.createIndexesWithin(name, wanted)
 	}
 	existed, err := k.exists(db, name)
 	if err != nil {
@@ -157,6 +147,52 @@ func runCreateIndexes(k *call) (bson.D, error) {
 		reply = append(reply, bson.E{Key: "note", Value: "all indexes already exist"})
 	}
 	return reply, nil
+}
+
+// wantedIndexes reads the definitions of a createIndexes, without that of the index on _id.
+func (k *call) wantedIndexes() (wanted []store.Index, err error) {
+	list := k.args.documents("indexes")
+	if k.args.err != nil {
+		return nil, k.args.err
+	}
+	if len(list) == 0 {
+		return nil, fail(codeBadValue, "Must specify at least one index to create")
+	}
+	for _, raw := range list {
+		index, ok, err := parseIndex(raw)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			wanted = append(wanted, index)
+		}
+	}
+	return wanted, nil
+}
+
+// createIndexesWithin makes indexes that are there with the commit of the command's transaction, in a collection that it makes.
+func (k *call) createIndexesWithin(name string, wanted []store.Index) (bson.D, error) {
+	to, err := k.creator(name)
+	if err != nil {
+		return nil, err
+	}
+	made := false
+	if err := to.Create(k.ctx); err == nil {
+		made = true
+	} else if !errors.Is(err, store.ErrCollectionExists) {
+		return nil, err
+	}
+	for _, index := range wanted {
+		switch err := to.CreateIndex(k.ctx, index); {
+		case errors.Is(err, store.ErrCollectionExists):
+			return nil, fail(codeNotInTransaction, "Cannot create new indexes on existing collection %s in a multi-document transaction.", k.namespace(name))
+		case errors.Is(err, store.ErrIndexExists):
+			return nil, k.indexFailure(err, index, []store.Index{index}, nil)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return bson.D{{Key: "createdCollectionAutomatically", Value: made}}, nil
 }
 
 // sameIndex gives the name of an index that is another one by its name only.

@@ -263,3 +263,49 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("a session that was forgotten: %v", err)
 	}
 }
+
+// TestCreateInTransaction makes collections and indexes that are there with the commit, or not at all.
+func TestCreateInTransaction(t *testing.T) {
+	t.Parallel()
+	client := serve(t, nil).client(t)
+	db, ctx := client.Database("test"), t.Context()
+	insert(t, db.Collection("old"), `{"_id":1}`)
+	run := func(in context.Context, command string) error { return db.RunCommand(in, object(t, command)).Err() }
+	const byA, byB = `"indexes":[{"key":{"a":1},"name":"a","unique":true}]`, `"indexes":[{"key":{"b":1},"name":"b"}]`
+	for _, commit := range []bool{false, true} {
+		session, in := transaction(t, client)
+		for _, command := range []string{`{"create":"empty"}`, `{"create":"things"}`, `{"createIndexes":"things",` + byA + `}`, `{"createIndexes":"more",` + byB + `}`} {
+			if err := run(in, command); err != nil {
+				t.Fatalf("%s: %v", command, err)
+			}
+		}
+		if _, err := db.Collection("things").InsertOne(in, bson.D{{Key: "a", Value: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if commit {
+			want = 4
+			if err := session.CommitTransaction(in); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := session.AbortTransaction(in); err != nil {
+			t.Fatal(err)
+		}
+		if names, err := db.ListCollectionNames(ctx, bson.D{}); len(names) != want || err != nil {
+			t.Errorf("committed %v: there are %v, %v", commit, names, err)
+		}
+	}
+	if _, err := db.Collection("things").InsertOne(ctx, bson.D{{Key: "a", Value: 1}}); !mongo.IsDuplicateKeyError(err) {
+		t.Errorf("a key that is taken: %v", err)
+	}
+	for command, want := range map[string]int{
+		`{"create":"old"}`: 48, `{"createIndexes":"old",` + byA + `}`: 263, `{"createIndexes":"things",` + byA + `}`: 0,
+		`{"createIndexes":"things","indexes":[{"key":{"c":1},"name":"a"}]}`: 86, `{"drop":"old"}`: 263,
+	} {
+		session, in := transaction(t, client)
+		if err := run(in, command); codeOf(err) != want || (err == nil) != (want == 0) {
+			t.Errorf("%s: %v, want the code %d", command, err, want)
+		}
+		_ = session.AbortTransaction(in) // a command that has failed has ended it
+	}
+}

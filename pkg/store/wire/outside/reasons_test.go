@@ -15,7 +15,6 @@ func failRules() []rule {
 		{unified, "", `showExpandedEvents`, "change streams tell of documents, drops and renames, and of nothing else"},
 		{unified, "", `"operationType": expected value "update", got "replace"`, "an update is told as a replacement: the feed does not say which fields have changed"},
 		{unified, "dots_and_dollars", `begins with \$`, difference + "no field of a replacement begins with $"},
-		{unified, "", `in a multi-document transaction`, "no create and createIndexes in a transaction"},
 
 		{compared, "CompatMod/", "", difference + "filter-mod"},
 		{compared, "ReplacementDoc/|Replace(Empty|Null|Simple)|EmptyDocument", "", difference + "unchanged-not-modified"},
