@@ -93,11 +93,15 @@ func TestS61RunawaysEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := host{"db.find": func(ctx context.Context, _ bson.A) (any, error) { <-ctx.Done(); return nil, ctx.Err() }}
-			timeout := time.Minute
+			timeout := 10 * time.Minute // by far more than a loaded machine needs
 			if c.want == script.Timeout {
 				timeout = 300 * time.Millisecond
 			}
-			_, err := e.Run(t.Context(), script.Call{Program: compile(t, c.text), Host: h, Limits: script.Limits{Timeout: timeout, Memory: 8 << 30}, Ctx: []script.Member{{Name: "n", Value: int64(1) << 60}, {Name: "doc", Value: bson.D{{Key: "a", Value: 1}}}}})
+			call := script.Call{Program: compile(t, c.text), Host: h, Limits: script.Limits{Timeout: timeout, Memory: 8 << 30}, Ctx: []script.Member{{Name: "n", Value: int64(1) << 60}, {Name: "doc", Value: bson.D{{Key: "a", Value: 1}}}}}
+			_, err := e.Run(t.Context(), call)
+			for reason(err) == script.Busy { // a loaded machine: what waited longer than its time has not run
+				_, err = e.Run(t.Context(), call)
+			}
 			if got := reason(err); got != c.want {
 				t.Errorf("got %v, want %v: %v", got, c.want, err)
 			}
@@ -133,7 +137,7 @@ func TestS61BuiltinsOfLiterals(t *testing.T) {
 			t.Parallel()
 			p := compile(t, c.text)
 			for in, e := range map[string]*script.Engine{"this process": here, "a worker": worker} {
-				_, err := e.Run(t.Context(), script.Call{Project: "p", Program: p, Isolate: e == worker, Limits: script.Limits{Timeout: time.Minute}})
+				_, err := e.Run(t.Context(), script.Call{Project: "p", Program: p, Isolate: e == worker, Limits: script.Limits{Timeout: 10 * time.Minute}})
 				if got := reason(err); got != c.want {
 					t.Errorf("in %s: got %v, want %v: %v", in, got, c.want, err)
 				}
