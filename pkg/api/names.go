@@ -34,6 +34,7 @@ const (
 	ParamAfter       = "after"
 	ParamSelect      = "select"
 	ParamProjection  = "projection"
+	ParamLookup      = "lookup"
 	ParamCount       = "count"
 	ParamReplace     = "replace"
 	ParamDryRun      = "dryRun"      // a write says what it would do, and does nothing

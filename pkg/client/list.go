@@ -18,7 +18,8 @@ type Query struct {
 	Sort       string // such as "-publishedAt,title"
 	Select     string // such as "title,seo.title" or "-body"
 	Projection string
-	Limit      int // of one page; 0 is the collection's default
+	Lookup     string // such as "author,tags", or JSON
+	Limit      int    // of one page; 0 is the collection's default
 	Offset     int
 	After      string // Next of the page before
 	Count      bool   // ask for Total
@@ -34,6 +35,7 @@ func (q Query) Values() url.Values {
 		api.ParamSort:       q.Sort,
 		api.ParamSelect:     q.Select,
 		api.ParamProjection: q.Projection,
+		api.ParamLookup:     q.Lookup,
 		api.ParamAfter:      q.After,
 	} {
 		if value != "" {

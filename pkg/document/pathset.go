@@ -76,6 +76,20 @@ func NewPathTree(below map[string]*PathSet, others bool) *PathSet {
 	return s
 }
 
+// Declared is the set with some more names at its top that are not among the other names of NewPathTree.
+func (s *PathSet) Declared(names ...string) *PathSet {
+	if s == nil || !s.root.others {
+		return s
+	}
+	out := &PathSet{root: node{others: true, kids: maps.Clone(s.root.kids)}}
+	for _, name := range names {
+		if out.root.kids[name] == nil {
+			out.root.kids[name] = &node{}
+		}
+	}
+	return out
+}
+
 // Finds says whether a record has something at a path of the set. Paths pass through lists, as in a View.
 func (s *PathSet) Finds(doc bson.D) bool { return s != nil && s.root.finds(doc) }
 

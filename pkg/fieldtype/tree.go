@@ -155,6 +155,35 @@ func (t *Tree) FirstList(path string) string {
 	return ""
 }
 
+// Relation gives the field on the way along a path that refers to records of another collection, the path of its values
+// with the list positions that it names, and the rest of the path, which is one in those records; rest is "" where the path
+// ends there. nil: there is none on the way.
+func (t *Tree) Relation(path string) (f *Field, values, rest string) {
+	for i := range len(path) + 1 {
+		if i < len(path) && path[i] != '.' {
+			continue
+		}
+		f, ok := t.Resolve(path[:i])
+		switch {
+		case !ok:
+			return nil, "", ""
+		case f.Foreign == nil || f.Foreign.Collection == "":
+			continue
+		case i == len(path):
+			return f, path, ""
+		}
+		position, below, more := strings.Cut(path[i+1:], ".")
+		if !isPosition(position) || !f.IsList() && f.Type != (anyType{}) {
+			return f, path[:i], path[i+1:]
+		}
+		if !more {
+			return f, path, ""
+		}
+		return f, path[:i+1+len(position)], below
+	}
+	return nil, "", ""
+}
+
 // openField is an undeclared field where nothing is declared. Its names are checked all the same.
 func openField(whole, name, rest string, nested bool) (*Field, bool) {
 	for {

@@ -117,6 +117,7 @@ func (r *request) listParams() (query.Params, error) {
 	var err error
 	for name, dst := range map[string]*string{
 		api.ParamSort: &p.Sort, api.ParamSelect: &p.Select, api.ParamProjection: &p.Projection, api.ParamAfter: &p.After,
+		api.ParamLookup: &p.Lookup,
 	} {
 		if *dst, err = r.one(name); err != nil {
 			return p, err

@@ -81,15 +81,14 @@ func (s *Server) countRecords(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getRecord(w http.ResponseWriter, r *request) error {
-	sel, err := r.one(api.ParamSelect)
-	if err != nil {
-		return err
+	var p records.GetParams
+	var err error
+	for name, dst := range map[string]*string{api.ParamSelect: &p.Select, api.ParamProjection: &p.Projection, api.ParamLookup: &p.Lookup} {
+		if *dst, err = r.one(name); err != nil {
+			return err
+		}
 	}
-	projection, err := r.one(api.ParamProjection)
-	if err != nil {
-		return err
-	}
-	rec, err := s.cfg.Records.Get(r.Context(), r.call(), r.param("id"), records.GetParams{Select: sel, Projection: projection})
+	rec, err := s.cfg.Records.Get(r.Context(), r.call(), r.param("id"), p)
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,8 @@ func routes() []route {
 	rec := func(m access.Method) right { return right{kind: rightRecords, method: m} }
 	act := func(m access.Method) right { return right{kind: rightAction, method: m} }
 	page := []string{api.ParamFilter, api.ParamSort, api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamCount}
-	list := append([]string{api.ParamSelect, api.ParamProjection}, page...)
-	one := []string{api.ParamSelect, api.ParamProjection}
+	list := append([]string{api.ParamSelect, api.ParamProjection, api.ParamLookup}, page...)
+	one := []string{api.ParamSelect, api.ParamProjection, api.ParamLookup}
 	runs := []string{api.ParamLimit, api.ParamOffset, api.ParamStatus}
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace, api.ParamDryRun}
 	bulk := []string{api.ParamFilter, api.ParamDryRun, api.ParamMaxAffected}

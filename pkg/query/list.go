@@ -20,6 +20,7 @@ type Params struct {
 	Sort       string // "-publishedAt,title" or JSON
 	Select     string // "title,seo.title", "-body" or JSON
 	Projection string // name of one of a collection's projections
+	Lookup     string // "author,tags" or JSON
 	After      string // cursor of the page before
 	Limit      *int64
 	Offset     int64

@@ -32,6 +32,9 @@ type Resolver struct {
 	Tree   *fieldtype.Tree
 	Hidden *document.PathSet // nil: none
 	Limits Limits
+
+	relations *relations // nil: none are followed
+	depth     int        // how many relations and lookups have led here
 }
 
 // Path gives the stored path of a field that the caller may name, and the field.
@@ -81,24 +84,35 @@ func (r Resolver) Filter(w Where) (*mql.Filter, error) {
 	if err := r.measure(doc); err != nil {
 		return nil, err
 	}
+	behind := false
 	cast, err := mql.Rewrite(mql.StoredID(doc), func(path, op string, v any) (any, error) {
-		stored, f, err := r.Path(path)
+		at, err := r.follow(path)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.comparable(stored, op, v); err != nil {
-			return nil, err
-		}
-		cast, err := f.CastOperand(op, v)
-		if err != nil {
-			return nil, errs.New(errs.Invalid, "bad_filter", "%s: %s", path, err.Error())
-		}
-		return cast, nil
+		behind = behind || at.behind
+		return at.operand(path, op, v)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return mql.Compile(cast)
+	f, err := mql.Compile(cast)
+	if err != nil || !behind {
+		return f, err
+	}
+	return r.expand(f)
+}
+
+// operand casts the constant that a field is compared with.
+func (p place) operand(path, op string, v any) (any, error) {
+	if err := p.comparable(p.stored, op, v); err != nil {
+		return nil, err
+	}
+	cast, err := p.field.CastOperand(op, v)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "bad_filter", "%s: %s", path, err.Error())
+	}
+	return cast, nil
 }
 
 // measure holds the filter against the collection's queryLimits.
@@ -113,12 +127,27 @@ func (r Resolver) measure(doc bson.D) error {
 		return limitError("filter lists %d values, the limit is %d", m.MaxIn, l.MaxInValues)
 	}
 	for _, re := range m.Regexes {
-		switch {
-		case l.Regex == "off":
-			return limitError("regular expressions are off in this collection")
-		case l.Regex == "anchored" && !re.Anchored:
-			return limitError("regular expressions must begin with ^, each of their alternatives too, in this collection")
+		at, err := r.follow(re.Path)
+		if err != nil {
+			return err
 		}
+		if err := patternAllowed(re, l.Regex); err != nil {
+			return err
+		}
+		if err := patternAllowed(re, at.Limits.Regex); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patternAllowed holds a regular expression against what a collection allows.
+func patternAllowed(re mql.RegexUse, allowed string) error {
+	switch {
+	case allowed == "off":
+		return limitError("regular expressions are off in this collection")
+	case allowed == "anchored" && !re.Anchored:
+		return limitError("regular expressions must begin with ^, each of their alternatives too, in this collection")
 	}
 	return nil
 }

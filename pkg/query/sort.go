@@ -3,6 +3,8 @@ package query
 import (
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
@@ -14,6 +16,26 @@ func (r Resolver) sort(text string, fallback mql.Sort) (mql.Sort, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.order(sort, fallback)
+}
+
+// sortOf is sort of a JSON value.
+func (r Resolver) sortOf(v any) (sort mql.Sort, err error) {
+	switch v := v.(type) {
+	case string:
+		sort, err = parseSortText(v)
+	case bson.D:
+		sort, err = sortingOf(v)
+	default:
+		err = errs.New(errs.Invalid, "bad_sort", "sort must be a text or an object")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.order(sort, nil)
+}
+
+func (r Resolver) order(sort, fallback mql.Sort) (mql.Sort, error) {
 	if err := r.checkSort(sort); err != nil {
 		return nil, err
 	}
@@ -99,6 +121,10 @@ func parseSortJSON(text string) (mql.Sort, error) {
 	if err != nil {
 		return nil, inParameter("sort", err)
 	}
+	return sortingOf(doc)
+}
+
+func sortingOf(doc bson.D) (mql.Sort, error) {
 	sort := make(mql.Sort, 0, len(doc))
 	for _, e := range doc {
 		dir, ok := e.Value.(int64)

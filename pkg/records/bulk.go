@@ -208,7 +208,7 @@ func (s *Service) bulkFilter(ctx context.Context, c *Call, m access.Method, wher
 	if err != nil {
 		return g, nil, err
 	}
-	r := newResolver(c, read)
+	r := s.resolver(ctx, c, read)
 	r.Hidden = r.Hidden.Union(neverNamed(g))
 	f, err := r.Filter(where)
 	return g, mql.And(read.Filter, g.Filter, f), err

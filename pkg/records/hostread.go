@@ -23,6 +23,9 @@ var serviceLimits = query.Limits{ //nolint:gochecknoglobals // never written
 	MaxLookups: 100, MaxLookupDepth: document.MaxDepth, Regex: "any",
 }
 
+// asStored is what the service itself may do: nothing is kept from it.
+var asStored = access.Grant{Lookup: true} //nolint:gochecknoglobals // never written
+
 var errTooMany = errs.New(errs.Limit, "too_many_records", "the filter matches more than %d records, or more than 32 MiB of them: give a limit, and go on with offset", maxScriptDocs)
 
 // whereOf reads a script's filter.
@@ -58,8 +61,10 @@ func findParams(filter, options any) (query.Params, error) {
 			p.Limit = &n
 		case "offset":
 			p.Offset, err = count(e)
+		case "lookup":
+			p.Lookup, err = words(e)
 		default:
-			err = errs.New(errs.Invalid, codeBadArgument, "unknown option %s; there are sort, limit, offset and select", e.Key)
+			err = errs.New(errs.Invalid, codeBadArgument, "unknown option %s; there are sort, limit, offset, select and lookup", e.Key)
 		}
 	}
 	return p, err
@@ -123,16 +128,12 @@ func (t target) list(ctx context.Context, p query.Params) ([]Record, error) {
 		}
 		return page.Items, nil
 	}
-	r := query.Resolver{Tree: t.call.Collection.Tree, Limits: serviceLimits}
+	r := t.s.resolver(ctx, t.call, asStored)
+	what, err := wanted(t.call, asStored, r, p.Select, "", p.Lookup)
+	if err != nil {
+		return nil, err
+	}
 	q, err := r.Query(p, t.call.Collection.DefaultSort)
-	if err != nil {
-		return nil, err
-	}
-	sel, err := r.Select(p.Select)
-	if err != nil {
-		return nil, err
-	}
-	view, err := sel.View(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +144,7 @@ func (t target) list(ctx context.Context, p query.Params) ([]Record, error) {
 	case page.HasMore && p.Limit == nil, page.HasMore && int64(len(page.Items)) < *p.Limit:
 		return nil, errTooMany
 	}
-	for i := range page.Items {
-		page.Items[i].view = view
-	}
-	return page.Items, nil
+	return page.Items, t.s.show(ctx, t.call, asStored, page.Items, what)
 }
 
 func (t target) findOne(ctx context.Context, where, options any) (any, error) {
@@ -199,7 +197,7 @@ func (t target) count(ctx context.Context, filter any) (any, error) {
 	if t.asUser {
 		return t.s.Count(ctx, t.call, where)
 	}
-	f, err := query.Resolver{Tree: t.call.Collection.Tree, Limits: serviceLimits}.Filter(where)
+	f, err := t.s.resolver(ctx, t.call, asStored).Filter(where)
 	if err != nil {
 		return nil, err
 	}

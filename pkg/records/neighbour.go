@@ -5,6 +5,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/query"
 )
 
@@ -37,14 +38,17 @@ func (s *Service) neighbour(ctx context.Context, c *Call, name string) (neighbou
 func (c *Call) neighbour(name string) (*Call, error) {
 	collection, ok := c.Project.Collections[name]
 	if !ok {
-		return nil, errs.New(errs.Invalid, "unknown_collection", "unknown collection: %.64q", name)
+		return nil, errs.New(errs.Invalid, "unknown_collection", "unknown collection: %.64s", name)
 	}
 	if c.near == nil {
 		c.near = map[string]*Call{c.Collection.Name: c}
 	}
 	near := c.near[name]
 	if near == nil {
-		near = &Call{Project: c.Project, Collection: collection, Principal: c.Principal, Request: c.Request, limits: c.limits, near: c.near}
+		near = &Call{Project: c.Project, Collection: collection, Principal: c.Principal, limits: c.limits, near: c.near}
+		if c.Request != nil { // its query is for the collection that was asked
+			near.Request = &hooks.Request{ID: c.Request.ID, Headers: c.Request.Headers, Lang: c.Request.Lang}
+		}
 		c.near[name] = near
 	}
 	return near, nil

@@ -36,16 +36,16 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 	if p.Count && !g.Count {
 		return nil, errs.ErrDenied
 	}
-	r := newResolver(c, g)
+	r := s.resolver(ctx, c, g)
+	what, err := wanted(c, g, r, p.Select, p.Projection, p.Lookup)
+	if err != nil {
+		return nil, err
+	}
 	q, err := r.Query(p, c.Collection.DefaultSort)
 	if err != nil {
 		return nil, err
 	}
-	sel, err := selected(c, g, p.Select, p.Projection)
-	if err != nil {
-		return nil, err
-	}
-	if page, done, err := s.handleList(ctx, c, g, p, q, sel); done || err != nil {
+	if page, done, err := s.handleList(ctx, c, g, p, q, what); done || err != nil {
 		return page, err
 	}
 	q.Filter = mql.And(g.Filter, q.Filter)
@@ -56,7 +56,7 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 	if err := s.readHooks(ctx, c, page); err != nil {
 		return nil, err
 	}
-	if err := s.mask(ctx, c, g, page.Items, sel); err != nil {
+	if err := s.show(ctx, c, g, page.Items, what); err != nil {
 		return nil, err
 	}
 	return page, s.returnList(ctx, c, g, page)
@@ -71,6 +71,14 @@ func (s *Service) readPage(ctx context.Context, c *Call, q store.Query, count bo
 		page.Total, err = s.collection(ctx, c).Count(ctx, q.Filter, 0)
 	}
 	return page, storeError(ctx, err)
+}
+
+// show says of each record what goes out of it, and puts what is looked up into it.
+func (s *Service) show(ctx context.Context, c *Call, g access.Grant, items []Record, w want) error {
+	if err := s.mask(ctx, c, g, items, w.sel); err != nil {
+		return err
+	}
+	return s.lookUp(ctx, c, items, w.lookups)
 }
 
 // mask says of each record what goes out of it: what was selected, without what is hidden.
@@ -145,6 +153,7 @@ func (s *Service) find(ctx context.Context, c *Call, q store.Query) (*Page, erro
 type GetParams struct {
 	Select     string
 	Projection string
+	Lookup     string
 }
 
 // Get gives one record. One that the caller may not read is answered like one that does not exist.
@@ -157,11 +166,11 @@ func (s *Service) Get(ctx context.Context, c *Call, id string, p GetParams) (Rec
 	if err != nil {
 		return Record{}, err
 	}
-	sel, err := selected(c, g, p.Select, p.Projection)
+	what, err := wanted(c, g, s.resolver(ctx, c, g), p.Select, p.Projection, p.Lookup)
 	if err != nil {
 		return Record{}, err
 	}
-	if rec, done, err := s.handleOne(ctx, c, g, id, sel); done || err != nil {
+	if rec, done, err := s.handleOne(ctx, c, g, id, what); done || err != nil {
 		return rec, err
 	}
 	doc, err := s.readOne(ctx, c, g, oid)
@@ -172,11 +181,11 @@ func (s *Service) Get(ctx context.Context, c *Call, id string, p GetParams) (Rec
 	if err := s.readHook(ctx, c, &items[0]); err != nil {
 		return Record{}, err
 	}
-	if err := s.mask(ctx, c, g, items, sel); err != nil {
+	if err := s.show(ctx, c, g, items, what); err != nil {
 		return Record{}, err
 	}
 	rec, err := s.returnOne(ctx, c, id, items[0])
-	rec.made = c.Collection.Scripted() // by what they see now, perhaps
+	rec.made = c.Collection.Scripted() || len(what.lookups) > 0 // by what they see now, perhaps
 	return rec, err
 }
 
@@ -209,7 +218,7 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 	if !g.Count {
 		return 0, errs.ErrDenied
 	}
-	f, err := newResolver(c, g).Filter(where)
+	f, err := s.resolver(ctx, c, g).Filter(where)
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // handleList asks the stage in place of a list. done says that it has answered: with a list, or with {items: [...]}.
-func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p query.Params, q store.Query, sel query.Selection) (page *Page, done bool, err error) {
+func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p query.Params, q store.Query, what want) (page *Page, done bool, err error) {
 	at := s.step(c, stageHandle)
 	if !c.has(at.stage) {
 		return nil, false, nil
@@ -48,7 +48,7 @@ func (s *Service) handleList(ctx context.Context, c *Call, g access.Grant, p que
 		}
 		page.Items = append(page.Items, rec)
 	}
-	if err := s.mask(ctx, c, g, page.Items, sel); err != nil {
+	if err := s.show(ctx, c, g, page.Items, what); err != nil {
 		return nil, false, err
 	}
 	return page, true, s.returnList(ctx, c, g, page)
@@ -126,7 +126,7 @@ func wholeNumber(v any) (int64, bool) {
 }
 
 // handleOne asks the stage in place of the read of one record. null is one that is not there.
-func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id string, sel query.Selection) (rec Record, done bool, err error) {
+func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id string, what want) (rec Record, done bool, err error) {
 	at := s.step(c, stageHandle)
 	if !c.has(at.stage) {
 		return Record{}, false, nil
@@ -144,7 +144,7 @@ func (s *Service) handleOne(ctx context.Context, c *Call, g access.Grant, id str
 		return Record{}, false, err
 	}
 	items := []Record{made}
-	if err := s.mask(ctx, c, g, items, sel); err != nil {
+	if err := s.show(ctx, c, g, items, what); err != nil {
 		return Record{}, false, err
 	}
 	rec, err = s.returnOne(ctx, c, id, items[0])

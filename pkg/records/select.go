@@ -21,19 +21,30 @@ func (c *Call) queryLimits() query.Limits {
 	return c.Collection.Limits.List
 }
 
-// selected is what a caller asked to see, by a select or by the name of a projection.
-func selected(c *Call, g access.Grant, selectText, projectionName string) (query.Selection, error) {
+// want is what of records a caller wants to see.
+type want struct {
+	sel     query.Selection
+	lookups []*query.Lookup
+}
+
+// wanted is what a caller asked to see, by a select or by the name of a projection, and what they look up with it.
+func wanted(c *Call, g access.Grant, r query.Resolver, selectText, projectionName, lookupText string) (w want, err error) {
+	if w.lookups, err = r.Lookups(lookupText); err != nil {
+		return w, err
+	}
 	if projectionName == "" {
-		return newResolver(c, g).Select(selectText)
+		w.sel, err = r.Select(selectText, w.lookups)
+		return w, err
 	}
 	if selectText != "" {
-		return query.Selection{}, errs.New(errs.Invalid, "bad_select", "use select or projection, not both")
+		return w, errs.New(errs.Invalid, "bad_select", "use select or projection, not both")
 	}
 	p, ok := c.Collection.Projections[projectionName]
 	if !ok || !g.AllProjections && !slices.Contains(g.Projections, projectionName) {
-		return query.Selection{}, errs.New(errs.Invalid, "unknown_projection", "unknown projection: %s", projectionName)
+		return w, errs.New(errs.Invalid, "unknown_projection", "unknown projection: %s", projectionName)
 	}
-	return visibleOf(p, g), nil
+	w.sel = visibleOf(p, g).With(w.lookups)
+	return w, nil
 }
 
 // visibleOf keeps a configured projection usable by a caller from whom some of its fields are hidden.

@@ -167,9 +167,13 @@ func (s *Service) readGrant(ctx context.Context, c *Call) (access.Grant, bool) {
 	return g, err == nil
 }
 
-// withDeadline bounds a read by the collection's maxTime.
-func withDeadline(ctx context.Context, c *Call) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.Collection.Limits.MaxTime, errTooSlow)
+// withDeadline bounds a read by the maxTime of the collection, and of another that it goes into.
+func withDeadline(ctx context.Context, c *Call, near ...*Call) (context.Context, context.CancelFunc) {
+	limit := c.Collection.Limits.MaxTime
+	for _, other := range near {
+		limit = min(limit, other.Collection.Limits.MaxTime)
+	}
+	return context.WithTimeoutCause(ctx, limit, errTooSlow)
 }
 
 var errTooSlow = errs.New(errs.Invalid, "query_too_slow",

@@ -65,8 +65,8 @@ type QueryLimits struct {
 	MaxFilterClauses  int      `cfg:"maxFilterClauses" default:"100" min:"1" doc:"Most comparisons of a filter."`
 	MaxInValues       int      `cfg:"maxInValues" default:"1000" min:"1" doc:"Most values of $in and $nin."`
 	MaxSortFields     int      `cfg:"maxSortFields" default:"8" min:"1" doc:"Most fields of a sort."`
-	MaxLookups        int      `cfg:"maxLookups" default:"5" min:"0" doc:"Most lookups of a query."`
-	MaxLookupDepth    int      `cfg:"maxLookupDepth" default:"2" min:"0" doc:"Deepest nesting of lookups."`
+	MaxLookups        int      `cfg:"maxLookups" default:"5" min:"0" doc:"Most reads of other collections in one query, by relations in its filter and by lookups."`
+	MaxLookupDepth    int      `cfg:"maxLookupDepth" default:"2" min:"0" doc:"Most collections behind each other that relations and lookups go through."`
 	MaxPipelineStages int      `cfg:"maxPipelineStages" default:"20" min:"1" doc:"Most stages of a pipeline."`
 	AllowAggregate    *bool    `cfg:"allowAggregate" doc:"Whether pipelines are allowed; true but for public when absent."`
 	Regex             string   `cfg:"regex" enum:"anchored,any,off" default:"any" doc:"Which regular expressions a filter may use."`

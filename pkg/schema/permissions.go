@@ -60,7 +60,7 @@ type MethodRights struct {
 	Allow     bool `cfg:"allow" default:"true" doc:"The single operation."`
 	Bulk      bool `cfg:"bulk" doc:"Many records at once."`
 	Aggregate bool `cfg:"aggregate" doc:"Pipelines."`
-	Lookup    bool `cfg:"lookup" doc:"Joining other records."`
+	Lookup    bool `cfg:"lookup" doc:"Related records: relations in filters, and lookups."`
 	Count     bool `cfg:"count" doc:"Counts; as allow when absent."`
 	Facet     bool `cfg:"facet" doc:"Facets; as allow when absent."`
 }

@@ -1,0 +1,189 @@
+package records
+
+import (
+	"bytes"
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// maxNear is how many records of another collection one query reads: the keys of those that a filter's relation finds, or
+// what a lookup finds for all records of a page. More are refused, not cut.
+const maxNear = 10_000
+
+// resolver checks what a caller names in one query, and follows relations into other collections.
+func (s *Service) resolver(ctx context.Context, c *Call, g access.Grant) query.Resolver {
+	return newResolver(c, g).WithRelations(func(name string) (query.Related, error) {
+		if !g.Lookup {
+			return query.Related{}, lacking(errs.ErrDenied, lackingLookup(c))
+		}
+		near, err := s.neighbour(ctx, c, name)
+		if err != nil {
+			return query.Related{}, err
+		}
+		return query.Related{
+			Resolver: near.paths, DefaultSort: near.call.Collection.DefaultSort,
+			Keys: func(field string, f *mql.Filter) ([]bson.RawValue, error) { return s.keys(ctx, c, near, field, f) },
+		}, nil
+	})
+}
+
+// lackingLookup names the flag that a permission set would need, to those who may be told.
+func lackingLookup(c *Call) string {
+	if right := access.LackingOn(c.Principal, c.Project.Namespace, c.Collection.Name, access.Get); right == "" {
+		return ""
+	}
+	return "lookup on " + c.Collection.Name
+}
+
+// keys gives the values that a field has in the records of a neighbour that match.
+func (s *Service) keys(ctx context.Context, c *Call, near neighbour, field string, f *mql.Filter) ([]bson.RawValue, error) {
+	ctx, cancel := withDeadline(ctx, c, near.call)
+	defer cancel()
+	var out []bson.RawValue
+	n := 0
+	q := store.Query{Filter: mql.And(near.grant.Filter, f), Limit: maxNear + 1}
+	err := s.collection(ctx, near.call).Find(ctx, q, func(doc bson.Raw) error {
+		n++
+		return mql.EachValue(doc, field, func(v bson.RawValue) error {
+			if joins(v) {
+				out = append(out, bson.RawValue{Type: v.Type, Value: bytes.Clone(v.Value)})
+			}
+			return nil
+		})
+	})
+	if err == nil && n > maxNear {
+		err = errs.New(errs.Invalid, "query_limit",
+			"more than %d records of %s match what the filter asks of them: narrow it", maxNear, near.call.Collection.Name)
+	}
+	return out, storeError(ctx, err)
+}
+
+// joins says that a value can refer to a record. Nothing does, and neither does an object.
+func joins(v bson.RawValue) bool {
+	switch v.Type {
+	case 0, bson.TypeNull, bson.TypeUndefined, bson.TypeEmbeddedDocument, bson.TypeArray, bson.TypeRegex, bson.TypeMinKey, bson.TypeMaxKey:
+		return false
+	default:
+		return true
+	}
+}
+
+// lookUp puts what lookups find into records that are masked. What goes out of them is final then.
+func (s *Service) lookUp(ctx context.Context, c *Call, items []Record, lookups []*query.Lookup) error {
+	if len(lookups) == 0 || len(items) == 0 {
+		return nil
+	}
+	found := make([]*shelf, len(lookups))
+	for i, l := range lookups {
+		var err error
+		if found[i], err = s.shelve(ctx, c, items, l); err != nil {
+			return err
+		}
+	}
+	return joinFound(items, found)
+}
+
+// shelve reads what a lookup finds for all the records, by one query, and makes of it what the caller may see: by the same
+// steps as if they had read it there, but for the stage get.return, which shapes answers.
+func (s *Service) shelve(ctx context.Context, c *Call, items []Record, l *query.Lookup) (*shelf, error) {
+	out := &shelf{lookup: l}
+	near, err := s.neighbour(ctx, c, l.From)
+	if err != nil {
+		return nil, err
+	}
+	values, err := valuesOf(items, l.Values)
+	if err != nil || len(values) == 0 {
+		return out, err
+	}
+	page, err := s.readNear(ctx, c, near, l, values)
+	if err != nil {
+		return nil, err
+	}
+	if near.call.Principal.Kind != access.KindService { // which reads what is stored
+		if err := s.readHooks(ctx, near.call, page); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.mask(ctx, near.call, near.grant, page.Items, l.Select); err != nil {
+		return nil, err
+	}
+	if err := out.index(page.Items); err != nil {
+		return nil, err
+	}
+	if err := s.lookUp(ctx, near.call, page.Items, l.Lookups); err != nil {
+		return nil, err
+	}
+	out.records = make([][]byte, len(page.Items))
+	for i := range page.Items {
+		out.records[i] = withPublicID(page.Items[i].visible())
+	}
+	return out, nil
+}
+
+// valuesOf gives the different values that a path has in records.
+func valuesOf(items []Record, path string) ([]bson.RawValue, error) {
+	var out []bson.RawValue
+	var key []byte
+	seen := make(map[string]struct{}, len(items))
+	for i := range items {
+		err := mql.EachValue(items[i].raw, path, func(v bson.RawValue) error {
+			if !joins(v) {
+				return nil
+			}
+			key = document.AppendKey(key[:0], v, false)
+			if _, ok := seen[string(key)]; ok {
+				return nil
+			}
+			if len(out) == maxNear {
+				return errs.New(errs.Invalid, "query_limit", "lookup: the records have more than %d different values of %s: ask for fewer records", maxNear, path)
+			}
+			seen[string(key)] = struct{}{}
+			out = append(out, v)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// readNear reads the records of a lookup.
+func (s *Service) readNear(ctx context.Context, c *Call, near neighbour, l *query.Lookup, values []bson.RawValue) (*Page, error) {
+	ctx, cancel := withDeadline(ctx, c, near.call)
+	defer cancel()
+	sort := l.Sort
+	if sort == nil && l.Foreign != "_id" {
+		sort = mql.Sort{{Path: "_id"}}
+	}
+	q := store.Query{Filter: mql.And(mql.OneOf(l.Foreign, values), near.grant.Filter, l.Filter), Sort: sort, Limit: maxNear}
+	page, err := s.find(ctx, near.call, q)
+	if err == nil && page.HasMore {
+		err = errs.New(errs.Invalid, "query_limit",
+			"lookup: more than %d records of %s belong to these, or more than 32 MiB of them: ask for fewer records, or give the lookup a filter", maxNear, l.From)
+	}
+	return page, storeError(ctx, err)
+}
+
+// withPublicID gives a record with its id under the name that it has in answers.
+func withPublicID(doc bson.Raw) []byte {
+	id, ok := document.Field(doc, "_id")
+	if !ok {
+		return doc
+	}
+	out := document.AppendElement(make([]byte, 4, len(doc)), "id", id)
+	for it := document.NewIter(doc); it.Next(); {
+		if name := it.Key(); string(name) != "_id" && string(name) != "id" {
+			out = document.AppendElement(out, name, it.Value())
+		}
+	}
+	return document.Close(out, 0)
+}
