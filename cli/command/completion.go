@@ -174,6 +174,63 @@ func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, _ string) ([]str
 	})
 }
 
+// CompleteFields completes the path of a field, in a flag of a command with want arguments behind the namespace, of which
+// the first is a collection.
+func (st *State) CompleteFields(want int) CompleteFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+			namespace, err := st.Namespace()
+			if err != nil {
+				return nil
+			}
+			if namespace == "" || len(args) > want {
+				if len(args) < 2 {
+					return nil
+				}
+				namespace, args = args[0], args[1:]
+			}
+			if len(args) == 0 {
+				return nil
+			}
+			return fieldPaths(ctx, c, namespace, args[0])
+		})
+	}
+}
+
+// CompleteFieldList completes the last of the fields that commas separate in a flag; each may have a - before it.
+func (st *State) CompleteFieldList(want int) CompleteFunc {
+	fields := st.CompleteFields(want)
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
+		if strings.HasPrefix(prefix[len(before):], "-") {
+			before += "-"
+		}
+		out, directive := fields(cmd, args, prefix[len(before):])
+		for i := range out {
+			out[i] = before + out[i]
+		}
+		return out, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// fieldPaths gives the path of each field of a collection, with its type.
+func fieldPaths(ctx context.Context, c *client.Client, namespace, collection string) []string {
+	col, err := c.DescribeCollection(ctx, namespace, collection)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	var walk func(prefix string, fields []api.FieldDescription)
+	walk = func(prefix string, fields []api.FieldDescription) {
+		for _, f := range fields {
+			out = append(out, prefix+f.Name+"\t"+f.Type)
+			walk(prefix+f.Name+".", f.SubFields)
+		}
+	}
+	walk("", col.Fields)
+	return out
+}
+
 // CompleteFlag completes the last of the values that commas separate in a flag.
 func CompleteFlag(complete CompleteFunc) CompleteFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {

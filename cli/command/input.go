@@ -49,7 +49,7 @@ func (in *Input) Read(st *State) (json.RawMessage, error) {
 	}
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".yaml", ".yml":
-		converted, err := yamlToJSON(data)
+		converted, err := YAMLToJSON(data)
 		if err != nil {
 			return nil, Usagef("%s: %v", file, err)
 		}
@@ -102,8 +102,8 @@ func checkJSON(data []byte) error {
 	return err
 }
 
-// yamlToJSON keeps the order of members.
-func yamlToJSON(data []byte) ([]byte, error) {
+// YAMLToJSON reads YAML and keeps the order of members.
+func YAMLToJSON(data []byte) ([]byte, error) {
 	var v any
 	if err := yaml.UnmarshalWithOptions(data, &v, yaml.UseOrderedMap()); err != nil {
 		return nil, err

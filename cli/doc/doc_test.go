@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,14 +20,17 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	at := place{"blog", "articles"}
 	commandtest.Options(t, map[string]commandtest.Verb{
-		"list":   commandtest.Of(newList),
-		"get":    commandtest.Of(newGet),
-		"create": commandtest.Of(newCreate),
-		"update": commandtest.Of(newUpdate),
-		"delete": commandtest.Of(newDelete),
-		"count":  commandtest.Of(newCount),
-		"import": commandtest.Of(newImport),
-		"export": commandtest.Of(newExport),
+		"list":    commandtest.Of(newList),
+		"get":     commandtest.Of(newGet),
+		"create":  commandtest.Of(newCreate),
+		"update":  commandtest.Of(newUpdate),
+		"replace": commandtest.Of(newReplace),
+		"patch":   commandtest.Of(newPatch),
+		"edit":    commandtest.Of(newEdit),
+		"delete":  commandtest.Of(newDelete),
+		"count":   commandtest.Of(newCount),
+		"import":  commandtest.Of(newImport),
+		"export":  commandtest.Of(newExport),
 	}, map[string]any{
 		"list blog articles --filter {} --sort -a --select a,b --projection p --limit 5 --offset 10 --after c --count": listOptions{
 			place: at, Query: client.Query{Filter: "{}", Sort: "-a", Select: "a,b", Projection: "p", Limit: 5, Offset: 10, After: "c", Count: true},
@@ -49,12 +53,26 @@ func TestParse(t *testing.T) {
 		"delete blog articles --filter {}":                                 deleteOptions{place: at, Filter: "{}"},
 		"delete blog articles":                                             nil,
 		"count blog articles --filter {}":                                  countOptions{place: at, Filter: "{}"},
-		"import blog articles -f a --batch 7 --skip 2 --continue-on-error": importOptions{place: at, File: "a", Batch: 7, Skip: 2, ContinueOnError: true},
-		"import blog articles -f a":                                        importOptions{place: at, File: "a", Batch: defaultBatch},
-		"import blog articles -f a --batch 0":                              nil,
-		"import blog articles":                                             nil,
-		"export blog articles --format json --limit 9 --page-size 4":       exportOptions{place: at, File: "-", Format: "json", Limit: 9, Query: client.Query{Limit: 4}},
-		"export blog articles --format csv":                                nil,
+		"import blog articles -f a --batch 7 --skip 2 --continue-on-error": importOptions{place: at, File: "a", Batch: 7, Skip: 2, ContinueOnError: true, RetryFor: 2 * time.Minute},
+		"import blog articles -f a":                                        importOptions{place: at, File: "a", Batch: defaultBatch, RetryFor: 2 * time.Minute},
+		"import blog articles -f a --format csv --upsert slug --errors e --retry-for 0": importOptions{
+			place: at, File: "a", Format: "csv", Batch: defaultBatch, Upsert: "slug", Errors: "e",
+		},
+		"import blog articles -f a --format xml":                     nil,
+		"import blog articles -f a --retry-for -1s":                  nil,
+		"import blog articles -f a --batch 0":                        nil,
+		"import blog articles":                                       nil,
+		"export blog articles --format json --limit 9 --page-size 4": exportOptions{place: at, File: "-", Format: "json", Limit: 9, Query: client.Query{Limit: 4}},
+		"export blog articles -f a.csv --bare":                       exportOptions{place: at, File: "a.csv", Format: "csv", Bare: true},
+		"export blog articles -f a.JSON":                             exportOptions{place: at, File: "a.JSON", Format: "json"},
+		"export blog articles":                                       exportOptions{place: at, File: "-", Format: "ndjson"},
+		"export blog articles --format xml":                          nil,
+		"replace blog articles 1 -d {}":                              updateOptions{place: at, ID: "1", Input: command.Input{Data: "{}"}, Replace: true},
+		"replace blog articles -d {}":                                nil,
+		"patch blog articles 1 -d [] --if-match 2":                   patchOptions{place: at, ID: "1", Input: command.Input{Data: "[]"}, IfMatch: "2"},
+		"patch blog articles 1":                                      nil,
+		"edit blog articles 1 --draft d":                             editOptions{place: at, ID: "1", Draft: "d"},
+		"edit blog articles":                                         nil,
 	})
 }
 

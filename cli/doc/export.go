@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,7 @@ type exportOptions struct {
 	File   string
 	Format string
 	Limit  int
+	Bare   bool
 }
 
 func newExport(st *command.State, runF func(context.Context, *exportOptions) error) *cobra.Command {
@@ -27,12 +30,21 @@ func newExport(st *command.State, runF func(context.Context, *exportOptions) err
 	cmd := &cobra.Command{
 		Use:   "export [NAMESPACE] COLLECTION",
 		Short: "Write records to a file or stdout",
-		Long: `Write the records that you may read as NDJSON (one JSON object a line), or with --format json as one JSON list. The
-records are read page by page, so that any number fits. A file appears only when it is whole.`,
+		Long: `Write the records that you may read as NDJSON (one JSON object a line), as one JSON list, or as CSV, for which the
+file's ending says enough. The records are read page by page, so that any number fits. A file appears only when it is whole.
+
+--bare leaves out what the service sets itself (id, createdAt, …): an export of that kind, imported and exported again, is
+the same to the byte.
+
+CSV has a column for every field: first the declared ones, or those that --select names, then what else records hold. Objects with declared fields are taken apart (seo.title); lists and other objects are
+JSON. No value is an empty cell; text that would be taken for something else, such as "" or "null", is a JSON string.
+svcctl doc import reads all that. -o ndjson tells of progress on stdout, an object a line.`,
 		Example: `  svcctl doc export blog articles -f articles.ndjson
+  svcctl doc export shop products -f products.csv --bare --sort sku
   svcctl doc export shop orders --filter '{"status": "paid"}' --format json | jq length`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
+		Annotations:       map[string]string{command.FormatsAnnotation: formatNDJSON},
 		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
 			if err := opts.check(); err != nil {
@@ -44,20 +56,38 @@ records are read page by page, so that any number fits. A file appears only when
 			return runExport(ctx, opts)
 		}),
 	}
-	queryFlags(cmd, &opts.Query)
+	queryFlags(st, cmd, &opts.Query)
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "-", "file to write, - for stdout")
-	cmd.Flags().StringVar(&opts.Format, "format", "ndjson", "ndjson or json")
+	cmd.Flags().StringVar(&opts.Format, "format", "", "ndjson, json or csv (default: by the name of the file, else ndjson)")
 	cmd.Flags().IntVar(&opts.Limit, "limit", 0, "most records to write, 0 for all")
 	cmd.Flags().IntVar(&opts.Query.Limit, "page-size", 0, "records of one request (default: the collection's)")
+	cmd.Flags().BoolVar(&opts.Bare, "bare", false, "leave out what the service sets itself")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
+		"format": cobra.FixedCompletions([]string{"ndjson", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp),
+	})
 	return cmd
 }
 
 func (opts *exportOptions) check() error {
-	if opts.Format != "ndjson" && opts.Format != "json" {
-		return command.Usagef("--format %s: want ndjson or json", opts.Format)
+	if opts.Format == "" {
+		opts.Format = "ndjson"
+		switch strings.ToLower(filepath.Ext(opts.File)) {
+		case ".json":
+			opts.Format = "json"
+		case ".csv":
+			opts.Format = "csv"
+		}
+	}
+	switch opts.Format {
+	case "ndjson", "json", "csv":
+	default:
+		return command.Usagef("--format %s: want ndjson, json or csv", opts.Format)
 	}
 	if opts.Limit < 0 || opts.Query.Limit < 0 {
 		return command.Usagef("--limit and --page-size: want 0 or more")
+	}
+	if opts.File == "-" && opts.st.Flags.Output == formatNDJSON {
+		return command.Usagef("-o ndjson tells of progress on stdout, so the records need a file: give -f FILE (--format ndjson is the form of the records)")
 	}
 	return nil
 }
@@ -95,30 +125,77 @@ func runExport(ctx context.Context, opts *exportOptions) error {
 		return fmt.Errorf("write %s: %w", opts.File, err)
 	}
 	st.Notef("exported %d records of %s to %s", n, opts.place, opts.File)
-	return nil
+	if st.Flags.Output != formatNDJSON {
+		return nil
+	}
+	return output.JSONLine(st.Stdout(), struct {
+		Event string `json:"event"`
+		Done  int    `json:"done"`
+	}{"done", n})
 }
 
 func export(ctx context.Context, c *client.Client, opts *exportOptions, w io.Writer) (n int, err error) {
-	var out recordWriter = lineWriter{bufio.NewWriterSize(w, 64<<10)}
-	if opts.Format == "json" {
-		out = newArrayWriter(w, "[", "]")
+	out, err := newRecordWriter(ctx, c, opts, w)
+	if err != nil {
+		return 0, err
 	}
-	progress := opts.st.Progress("exporting", "records", 0)
+	if waits, ok := out.(*csvWriter); ok {
+		defer waits.Discard()
+	}
+	progress := startProgress(opts.st, "exporting", 0)
 	if opts.File == "-" && opts.st.OutTTY { // the records themselves are on the screen
 		progress = output.NewProgress(io.Discard, false, opts.st.Now, "", "", 0)
 	}
 	defer progress.Clear()
+	total := expected(ctx, c, opts)
 	for r, err := range c.Records(ctx, opts.Namespace, opts.Collection, opts.Query) {
 		if err != nil {
 			return n, err
 		}
+		if opts.Bare {
+			if r, _, _, err = writable(r); err != nil {
+				return n, fmt.Errorf("a record of the answer: %w", err)
+			}
+		}
 		if err := out.Write(r); err != nil {
 			return n, err
 		}
-		progress.Add(1, 0)
-		if n++; n == opts.Limit {
+		n++
+		progress.Set(int64(n), total)
+		if n == opts.Limit {
 			break
 		}
 	}
 	return n, out.Close()
 }
+
+// expected is about how many records there will be, for a bar; 0 when it isn't known, as without the right to count.
+func expected(ctx context.Context, c *client.Client, opts *exportOptions) int64 {
+	if !opts.st.ErrTTY || opts.st.Flags.Quiet {
+		return 0
+	}
+	n, err := c.CountRecords(ctx, opts.Namespace, opts.Collection, opts.Query.Filter)
+	if err != nil {
+		return 0
+	}
+	if opts.Limit > 0 {
+		n = min(n, int64(opts.Limit))
+	}
+	return n
+}
+
+// newRecordWriter makes the writer of a format.
+func newRecordWriter(ctx context.Context, c *client.Client, opts *exportOptions, w io.Writer) (recordWriter, error) {
+	switch opts.Format {
+	case "json":
+		return newArrayWriter(w, "[", "]"), nil
+	case "csv":
+		col, err := c.DescribeCollection(ctx, opts.Namespace, opts.Collection)
+		if err != nil {
+			return nil, fmt.Errorf("ask about the fields of %s: %w", opts.place, err)
+		}
+		return newCSVWriter(w, col.Fields, opts.Query.Select != "" || opts.Query.Projection != "", selectedPaths(opts.Query.Select))
+	}
+	return lineWriter{bufio.NewWriterSize(w, 64<<10)}, nil
+}
+

@@ -33,7 +33,8 @@ func newGet(st *command.State, runF func(context.Context, *getOptions) error) *c
 			return runGet(ctx, opts)
 		}),
 	}
-	cmd.Flags().StringVar(&opts.Query.Select, "select", "", "fields to show, as in title,seo.title, or to leave out, as in -body")
+	showFlags(cmd, &opts.Query)
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"select": st.CompleteFieldList(2)})
 	return cmd
 }
 

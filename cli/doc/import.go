@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+	"iter"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +23,13 @@ type importOptions struct {
 	st *command.State
 	place
 	File            string
+	Format          string // "" is by the file's name and beginning
 	Batch           int
 	Skip            int
+	Upsert          string
+	Errors          string
 	ContinueOnError bool
+	RetryFor        time.Duration
 }
 
 // defaultBatch and maxBatchBytes bound one bulk request.
@@ -31,33 +38,40 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
-// shownFailures is how many failed records are told one by one; all are counted.
-const shownFailures = 20
+// formatNDJSON is the -o format of import and export that tells of progress line by line, for programs.
+const formatNDJSON = "ndjson"
 
 func newImport(st *command.State, runF func(context.Context, *importOptions) error) *cobra.Command {
 	opts := &importOptions{st: st}
 	cmd := &cobra.Command{
 		Use:   "import [NAMESPACE] COLLECTION -f FILE",
-		Short: "Create records from a file",
-		Long: `Create records from NDJSON (one JSON object a line) or a JSON list, in bulk requests, reading the file as it goes.
+		Short: "Create or update records from a file",
+		Long: `Create records from NDJSON (one JSON object a line), a JSON list or CSV, in bulk requests, reading the file as it goes.
 What the service sets itself (id, createdAt, …) is left out, so that an export can be imported again. The records get new
 ids: what points at others by their _id points nowhere then. Relations by a key of your own (foreign.key, such as a slug)
 survive an export and import.
 
-It stops behind the first batch in which a record was refused; --continue-on-error goes on. The exit code is 3 when some
-records were created and some refused, 1 when all were refused. --skip N passes over the first N records, to go on where
-an import was interrupted. Bulk requests need the bulk right on post; --batch 1 does without.`,
+With --upsert FIELD, a record whose value of that field is there already is updated: fields given are set, null removes
+them, absent ones stay. The field needs a unique index of its own; --upsert id updates only.
+
+In CSV, the first row names the fields (title, seo.title); cells are read by the type of the field, an empty one is no
+value. Lists and objects are JSON, such as ["a", "b"].
+
+It stops behind the first batch in which a record was refused. --continue-on-error goes on; --errors FILE does too, and
+writes what was refused to a file, one JSON object a line with the record in "item". The exit code is 3 when some records
+were written and some refused, 1 when all were refused. --skip N passes over the first N records. A service that has too
+much to do, or does not answer for a moment, is asked again for --retry-for. Bulk requests need the bulk right on post;
+--batch 1 does without. -o ndjson tells of progress on stdout, an object a line.`,
 		Example: `  svcctl doc import blog articles -f articles.ndjson
+  svcctl doc import shop products -f products.csv --upsert sku --errors refused.ndjson
   zcat orders.ndjson.gz | svcctl doc import shop orders -f - --continue-on-error`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
+		Annotations:       map[string]string{command.FormatsAnnotation: formatNDJSON},
 		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place = place{namespace, rest[0]}
-			switch {
-			case opts.File == "":
-				return command.Usagef("where are the records? give -f FILE, or -f - for stdin")
-			case opts.Batch < 1 || opts.Skip < 0:
-				return command.Usagef("--batch: want 1 or more; --skip: want 0 or more")
+			if err := opts.check(); err != nil {
+				return err
 			}
 			if runF != nil {
 				return runF(ctx, opts)
@@ -65,11 +79,41 @@ an import was interrupted. Bulk requests need the bulk right on post; --batch 1 
 			return runImport(ctx, opts)
 		}),
 	}
-	cmd.Flags().StringVarP(&opts.File, "file", "f", "", "file with the records, - for stdin")
-	cmd.Flags().IntVar(&opts.Batch, "batch", defaultBatch, "records of one request")
-	cmd.Flags().IntVar(&opts.Skip, "skip", 0, "records to pass over at the start")
-	cmd.Flags().BoolVar(&opts.ContinueOnError, "continue-on-error", false, "go on when records are refused")
+	fl := cmd.Flags()
+	fl.StringVarP(&opts.File, "file", "f", "", "file with the records, - for stdin")
+	fl.StringVar(&opts.Format, "format", "", "ndjson, json or csv (default: by the name of the file)")
+	fl.IntVar(&opts.Batch, "batch", defaultBatch, "records of one request")
+	fl.IntVar(&opts.Skip, "skip", 0, "records to pass over at the start")
+	fl.StringVar(&opts.Upsert, "upsert", "", "field whose value tells which record to update")
+	fl.StringVar(&opts.Errors, "errors", "", "file to write refused records to; goes on past them")
+	fl.BoolVar(&opts.ContinueOnError, "continue-on-error", false, "go on when records are refused")
+	fl.DurationVar(&opts.RetryFor, "retry-for", 2*time.Minute, "how long one request is tried again, 0 for once")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
+		"format": cobra.FixedCompletions([]string{"ndjson", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp),
+		"upsert": st.CompleteFields(1),
+	})
 	return cmd
+}
+
+func (opts *importOptions) check() error {
+	switch {
+	case opts.File == "":
+		return command.Usagef("where are the records? give -f FILE, or -f - for stdin")
+	case opts.Batch < 1 || opts.Skip < 0:
+		return command.Usagef("--batch: want 1 or more; --skip: want 0 or more")
+	case opts.RetryFor < 0:
+		return command.Usagef("--retry-for: want 0 or more")
+	}
+	switch opts.Format {
+	case "", "ndjson", "json", "csv":
+		return nil
+	}
+	return command.Usagef("--format %s: want ndjson, json or csv", opts.Format)
+}
+
+// isCSV says whether the input is CSV; other formats tell themselves.
+func (opts *importOptions) isCSV() bool {
+	return opts.Format == "csv" || opts.Format == "" && strings.EqualFold(filepath.Ext(opts.File), ".csv")
 }
 
 // importFailure is one refused record, or one refused batch, in the result for programs. Records count from 1.
@@ -84,26 +128,11 @@ type importFailure struct {
 // importResult is what the command prints.
 type importResult struct {
 	Succeeded int             `json:"succeeded"`
+	Created   int             `json:"created"`
+	Updated   int             `json:"updated"`
 	Failed    int             `json:"failed"`
 	Failures  []importFailure `json:"failures"` // the first ones
 }
-
-// importer creates records batch by batch.
-type importer struct {
-	opts     *importOptions
-	client   *client.Client
-	progress *output.Progress
-	input    *countingReader
-	result   importResult
-
-	batch []api.Record
-	size  int
-	next  int // number of the first record of batch
-	left  []string
-}
-
-// errRefused ends an import without --continue-on-error.
-var errRefused = errors.New("records were refused")
 
 func runImport(ctx context.Context, opts *importOptions) error {
 	st := opts.st
@@ -117,12 +146,16 @@ func runImport(ctx context.Context, opts *importOptions) error {
 		return err
 	}
 	im := &importer{
-		opts: opts, client: c, input: input, next: 1,
-		progress: st.Progress("importing", "records", total),
+		opts: opts, input: input, next: 1, batchSize: opts.Batch,
+		progress: startProgress(st, "importing", total),
 		result:   importResult{Failures: []importFailure{}},
+	}
+	if err := im.prepare(ctx, c); err != nil {
+		return err
 	}
 	err = im.run(ctx)
 	im.progress.Clear()
+	err = errors.Join(err, im.closeErrors())
 	if err != nil && !errors.Is(err, errRefused) {
 		return im.interrupted(err)
 	}
@@ -130,146 +163,67 @@ func runImport(ctx context.Context, opts *importOptions) error {
 	if err != nil {
 		st.Notef("stopped; --continue-on-error goes on past refused records, --skip %d goes on behind this batch", im.next-1)
 	}
-	t := output.NewTable("COLLECTION", "CREATED", "FAILED")
-	t.Row(opts.place.String(), im.result.Succeeded, im.result.Failed)
-	if err := st.Printer().Print(output.Result{Value: im.result, Table: t, Names: []string{opts.place.String()}}); err != nil {
+	if err := im.show(); err != nil {
 		return err
 	}
 	return partial(im.result.Succeeded, im.result.Failed)
 }
 
-func (im *importer) run(ctx context.Context) error {
-	n := 0
-	for record, err := range readRecords(im.input) {
-		if err != nil {
-			if flushErr := im.flush(ctx); flushErr != nil {
-				return flushErr
-			}
-			return &command.Error{Exit: command.ExitUsage, Code: "bad_input", Message: im.opts.File, Cause: err}
-		}
-		if n++; n <= im.opts.Skip {
-			im.next = n + 1
-			continue
-		}
-		record, left, _, err := writable(record)
-		if err != nil {
-			return &command.Error{
-				Exit: command.ExitUsage, Code: "bad_input", Cause: err, Message: fmt.Sprintf("%s: record %d", im.opts.File, n),
-			}
-		}
-		if im.left == nil {
-			im.left = left
-		}
-		if len(im.batch) > 0 && im.size+len(record) > maxBatchBytes {
-			if err := im.flush(ctx); err != nil {
-				return err
-			}
-		}
-		im.batch = append(im.batch, record)
-		im.size += len(record)
-		if len(im.batch) >= im.opts.Batch {
-			if err := im.flush(ctx); err != nil {
-				return err
-			}
-		}
+// show prints the outcome.
+func (im *importer) show() error {
+	opts, r := im.opts, im.result
+	p := opts.st.Printer()
+	if p.Format == formatNDJSON {
+		return output.JSONLine(p.W, struct {
+			Event string `json:"event"`
+			importResult
+		}{"done", r})
 	}
-	return im.flush(ctx)
+	t := output.NewTable("COLLECTION", "CREATED", "FAILED")
+	row := []any{opts.place.String(), r.Created, r.Failed}
+	if opts.Upsert != "" {
+		t = output.NewTable("COLLECTION", "CREATED", "UPDATED", "FAILED")
+		row = []any{opts.place.String(), r.Created, r.Updated, r.Failed}
+	}
+	t.Row(row...)
+	return p.Print(output.Result{Value: r, Table: t, Names: []string{opts.place.String()}})
 }
 
-// flush sends the batch. A refusal of records is counted, and is errRefused unless the import goes on; any other error
-// ends it.
-func (im *importer) flush(ctx context.Context) error {
-	if len(im.batch) == 0 {
-		return nil
+// startProgress shows how far a transfer is: on stderr for people, on stdout with -o ndjson.
+func startProgress(st *command.State, what string, total int64) *output.Progress {
+	if st.Flags.Output == formatNDJSON {
+		return output.NewProgressLines(st.Stdout(), st.Now, total)
 	}
-	failedBefore := im.result.Failed
-	var err error
-	if im.opts.Batch == 1 {
-		_, err = im.client.CreateRecord(ctx, im.opts.Namespace, im.opts.Collection, im.batch[0])
-		if err == nil {
-			im.result.Succeeded++
-		}
-	} else {
-		var answer *api.BulkCreateResult
-		if answer, err = im.client.BulkCreate(ctx, im.opts.Namespace, im.opts.Collection, im.batch); err == nil {
-			im.count(answer)
-		}
-	}
-	if err != nil && !im.refusedWhole(err) {
-		return err
-	}
-	im.next += len(im.batch)
-	im.progress.Add(len(im.batch), im.input.n)
-	im.batch, im.size = im.batch[:0], 0
-	if im.result.Failed > failedBefore && !im.opts.ContinueOnError {
-		return errRefused
-	}
-	return nil
+	return st.Progress(what, "records", total)
 }
 
-// count takes the outcome of each record of a batch.
-func (im *importer) count(answer *api.BulkCreateResult) {
-	im.result.Succeeded += answer.Succeeded
-	for i, item := range answer.Items {
-		if item.Error != nil {
-			im.fail(importFailure{
-				Record: im.next + i, Code: item.Error.Code, Message: item.Error.Detail, Errors: item.Error.Errors,
-			}, 1)
-		}
+// records reads the input in its format.
+func (im *importer) records() iter.Seq2[api.Record, error] {
+	if im.opts.isCSV() {
+		return readCSV(im.input, im.fields)
 	}
-}
-
-// refusedWhole counts a batch that the service refused for what is in it; it is false for refusals that every further
-// batch would meet too, such as a missing right.
-func (im *importer) refusedWhole(err error) bool {
-	var e *client.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Status {
-	case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-	default:
-		return false
-	}
-	f := importFailure{Record: im.next, Code: e.Code(), Message: e.Problem.Detail, Errors: e.Problem.Errors}
-	if len(im.batch) > 1 {
-		f.Through = im.next + len(im.batch) - 1
-	}
-	im.fail(f, len(im.batch))
-	return true
-}
-
-func (im *importer) fail(f importFailure, records int) {
-	im.result.Failed += records
-	st := im.opts.st
-	switch n := len(im.result.Failures); {
-	case n < shownFailures:
-		im.result.Failures = append(im.result.Failures, f)
-		im.progress.Clear()
-		where := fmt.Sprintf("record %d", f.Record)
-		if f.Through > 0 {
-			where = fmt.Sprintf("records %d to %d", f.Record, f.Through)
-		}
-		st.Warnf("%s: %s", where, f.Message)
-	case im.result.Failed == shownFailures+records:
-		st.Warnf("more records were refused; they are counted, but not shown")
-	}
+	return readRecords(im.input)
 }
 
 // interrupted says how far the import came and how to go on.
 func (im *importer) interrupted(err error) error {
 	st := im.opts.st
 	if im.result.Succeeded > 0 {
-		st.Notef("%d records were created before; --skip %d goes on there", im.result.Succeeded, im.next-1)
+		st.Notef("%d records were written before; --skip %d goes on there", im.result.Succeeded, im.next-1)
 	}
-	var unreachable *client.UnreachableError
-	if errors.As(err, &unreachable) && len(im.batch) > 0 {
+	if lost(err) && len(im.batch) > 0 && im.opts.Upsert == "" {
 		st.Notef("records %d to %d were on their way: whether they were created is not known", im.next, im.next+len(im.batch)-1)
 	}
-	if client.IsStatus(err, http.StatusForbidden) && im.opts.Batch > 1 {
+	if client.IsStatus(err, 403) && im.opts.Batch > 1 {
 		st.Notef("bulk requests need the bulk right on post; --batch 1 does without")
 	}
 	return err
+}
+
+// lost says that an answer did not come, so that what was asked may have been done.
+func lost(err error) bool {
+	_, unreachable := errors.AsType[*client.UnreachableError](err)
+	return unreachable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // openInput opens a file or stdin; total is its size in bytes, 0 when unknown.
@@ -297,4 +251,9 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
+}
+
+// badInput is the error of a file that makes no sense.
+func badInput(cause error, format string, args ...any) error {
+	return &command.Error{Exit: command.ExitUsage, Code: "bad_input", Cause: cause, Message: fmt.Sprintf(format, args...)}
 }

@@ -41,7 +41,7 @@ them, -o wide shows all. -o json gives the list as the service does; with --all 
 			return runList(ctx, opts)
 		}),
 	}
-	queryFlags(cmd, &opts.Query)
+	queryFlags(st, cmd, &opts.Query)
 	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "records of a page (default: the collection's)")
 	cmd.Flags().IntVar(&opts.Query.Offset, "offset", 0, "records to pass over")
 	cmd.Flags().StringVar(&opts.Query.After, "after", "", "cursor of the page before (its next)")

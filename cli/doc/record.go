@@ -19,7 +19,8 @@ import (
 // NewCmd makes svcctl doc.
 func NewCmd(st *command.State) *cobra.Command {
 	cmd := command.Group("doc", "Read and write records",
-		newList(st, nil), newGet(st, nil), newCreate(st, nil), newUpdate(st, nil), newDelete(st, nil), newCount(st, nil),
+		newList(st, nil), newGet(st, nil), newCreate(st, nil), newUpdate(st, nil), newReplace(st, nil), newPatch(st, nil),
+		newEdit(st, nil), newDelete(st, nil), newCount(st, nil),
 		newImport(st, nil), newExport(st, nil))
 	cmd.Aliases = []string{"record"}
 	return cmd
@@ -77,32 +78,20 @@ func writable(record api.Record) (rest api.Record, left []string, rev string, er
 	if err != nil {
 		return nil, nil, "", err
 	}
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for _, m := range all {
-		if reserved(m.name) {
-			left = append(left, m.name)
-			if m.name == "_rev" {
-				rev = string(m.value)
-			}
-			continue
+	kept := slices.DeleteFunc(all, func(m member) bool {
+		if !reserved(m.name) {
+			return false
 		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
+		left = append(left, m.name)
+		if m.name == "_rev" {
+			rev = string(m.value)
 		}
-		name, err := json.Marshal(m.name)
-		if err != nil {
-			return nil, nil, "", err
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(m.value)
-	}
-	b.WriteByte('}')
+		return true
+	})
 	if len(left) == 0 {
 		return record, nil, "", nil
 	}
-	return b.Bytes(), left, rev, nil
+	return object(kept), left, rev, nil
 }
 
 // cellText is a value for a table cell: a string bare, anything else as JSON.
@@ -171,15 +160,23 @@ func recordTable(records []api.Record, paths []string, all, wide bool) (*output.
 	return t, nil
 }
 
-// nestedPaths are the paths below a member that a --select names to show.
-func nestedPaths(selected string) []string {
+// selectedPaths are the paths that a --select names to show.
+func selectedPaths(selected string) []string {
+	if strings.HasPrefix(strings.TrimSpace(selected), "{") {
+		return nil
+	}
 	var paths []string
 	for path := range strings.SplitSeq(selected, ",") {
-		if path = strings.TrimSpace(path); strings.Contains(path, ".") && !strings.ContainsAny(path, `-{}":`) {
+		if path = strings.TrimSpace(path); path != "" && path[0] != '-' {
 			paths = append(paths, path)
 		}
 	}
 	return paths
+}
+
+// nestedPaths are those of them that lead below a member.
+func nestedPaths(selected string) []string {
+	return slices.DeleteFunc(selectedPaths(selected), func(path string) bool { return !strings.Contains(path, ".") })
 }
 
 // spread puts the members that paths lead to in the place of the objects they are in. What is not an object, such as a
@@ -242,9 +239,15 @@ func show(st *command.State, at place, r api.Record) error {
 }
 
 // queryFlags adds the flags that select records.
-func queryFlags(cmd *cobra.Command, q *client.Query) {
+func queryFlags(st *command.State, cmd *cobra.Command, q *client.Query) {
 	filterFlag(cmd, &q.Filter)
 	cmd.Flags().StringVar(&q.Sort, "sort", "", "fields to sort by, - for descending, as in -publishedAt,title")
+	showFlags(cmd, q)
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"sort": st.CompleteFieldList(1), "select": st.CompleteFieldList(1)})
+}
+
+// showFlags adds the flags that say what of a record is shown.
+func showFlags(cmd *cobra.Command, q *client.Query) {
 	cmd.Flags().StringVar(&q.Select, "select", "", "fields to show, as in title,seo.title, or to leave out, as in -body")
 	cmd.Flags().StringVar(&q.Projection, "projection", "", "name of a projection of the collection")
 }

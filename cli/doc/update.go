@@ -51,11 +51,41 @@ not overwritten, and the exit code is 6. --if-match says the revision in its pla
 	opts.Input.Register(cmd)
 	filterFlag(cmd, &opts.Filter)
 	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "the input is the whole record")
-	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", "revision that the record must still have, or any")
+	ifMatchFlag(cmd, &opts.IfMatch)
 	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask before the change of many records")
 	cmd.MarkFlagsMutuallyExclusive("filter", "replace")
 	cmd.MarkFlagsMutuallyExclusive("filter", "if-match")
 	return cmd
+}
+
+// newReplace makes svcctl doc replace, which is an update by the whole record.
+func newReplace(st *command.State, runF func(context.Context, *updateOptions) error) *cobra.Command {
+	opts := &updateOptions{st: st, Replace: true}
+	cmd := &cobra.Command{
+		Use:   "replace [NAMESPACE] COLLECTION ID",
+		Short: "Replace a record",
+		Long: `Replace a record by the input: what the input doesn't have is removed. As with svcctl doc update, a _rev in the input is
+one that the record must still have, and --if-match says another, or any.`,
+		Example:           `  svcctl doc replace blog articles 65f0c2a1b3d4e5f60718293a -f article.yaml`,
+		Args:              command.PlaceArgs(2),
+		ValidArgsFunction: st.CompletePlace(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opts.complete(cmd, args); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runUpdate(cmd.Context(), opts)
+		},
+	}
+	opts.Input.Register(cmd)
+	ifMatchFlag(cmd, &opts.IfMatch)
+	return cmd
+}
+
+func ifMatchFlag(cmd *cobra.Command, ifMatch *string) {
+	cmd.Flags().StringVar(ifMatch, "if-match", "", "revision that the record must still have, or any")
 }
 
 func (opts *updateOptions) complete(cmd *cobra.Command, args []string) (err error) {

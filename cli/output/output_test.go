@@ -116,7 +116,9 @@ a:
   empty: {}
 text: two words
 "no": "yes"
-multi: "a\nb"
+multi: |-
+  a
+  b
 `
 	got := printed(t, output.Printer{Format: "yaml"}, output.Result{Value: json.RawMessage(in)})
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -135,6 +137,7 @@ func FuzzYAML(f *testing.F) {
 	for _, s := range []string{
 		"yes", "123", "1e3", ".inf", "12:30:45", "2020-01-01", "0x1F", "~", "- a", "a: b", "a #b", " a ", "*a", "&a",
 		"a\u2028b", "a\r\nb", "a\n b\n\n", "\x1b[0m", "null", "", "'", `"`, "\\", "a\tb", "@a", "`", "a-b", "1_000", "=", "<<",
+		"one\ntwo", "one\ntwo\n", "one\n\ntwo\n\n\n", "# a\n  b\n---\n", "a: b\n- c", "a\n\n  b", "a \nb", " a\nb", "\na\nb", "a\n\tb", "\ta\nb", "...\n...", "%a\nb",
 	} {
 		f.Add(s)
 	}
@@ -169,6 +172,16 @@ func TestProgress(t *testing.T) {
 		p.Clear()
 		p.Clear()
 		return b.String()
+	}
+	var objects bytes.Buffer
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := output.NewProgressLines(&objects, func() time.Time { return clock }, 1000)
+	p.Add(10, 10)
+	clock = clock.Add(time.Second)
+	p.Add(90, 250)
+	p.Clear()
+	if diff := cmp.Diff(`{"event":"progress","done":100,"bytes":250,"totalBytes":1000}`+"\n", objects.String()); diff != "" {
+		t.Error(diff)
 	}
 	if diff := cmp.Diff("importing 25% 100 records, 20/s, 15s left\n", run(false)); diff != "" {
 		t.Error(diff)

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// Progress tells a person how far a long transfer is: a bar that redraws itself on a terminal, else a line every 5
-// seconds. It writes nothing for a transfer that ends before its first line is due, has no goroutine, and is not safe
+// Progress tells how far a long transfer is: to a person by a bar that redraws itself on a terminal, else by a line every
+// 5 seconds; to a program by an object a second. It writes nothing for a transfer that ends before its first line is due, has no goroutine, and is not safe
 // for concurrent use.
 type Progress struct {
 	w     io.Writer
 	bar   bool
+	lines bool // objects for programs
 	now   func() time.Time
 	what  string // such as "importing"
 	unit  string // such as "records"
@@ -26,14 +27,22 @@ type Progress struct {
 
 // Intervals of redrawing.
 const (
-	barInterval  = 100 * time.Millisecond
-	lineInterval = 5 * time.Second
+	barInterval    = 100 * time.Millisecond
+	lineInterval   = 5 * time.Second
+	objectInterval = time.Second
 )
 
 // NewProgress starts to measure. totalBytes is 0 when unknown; bar is whether w is a terminal.
 func NewProgress(w io.Writer, bar bool, now func() time.Time, what, unit string, totalBytes int64) *Progress {
 	t := now()
 	return &Progress{w: w, bar: bar, now: now, what: what, unit: unit, total: totalBytes, start: t, drawn: t}
+}
+
+// NewProgressLines starts to measure for a program, which gets NDJSON.
+func NewProgressLines(w io.Writer, now func() time.Time, totalBytes int64) *Progress {
+	p := NewProgress(w, false, now, "", "", totalBytes)
+	p.lines = true
+	return p
 }
 
 // Add counts items and sets how many bytes of the whole are through.
@@ -52,13 +61,25 @@ func (p *Progress) Set(done, total int64) {
 func (p *Progress) draw() {
 	t := p.now()
 	interval := lineInterval
-	if p.bar {
+	switch {
+	case p.bar:
 		interval = barInterval
+	case p.lines:
+		interval = objectInterval
 	}
 	if t.Sub(p.drawn) < interval {
 		return
 	}
 	p.drawn = t
+	if p.lines {
+		_ = JSONLine(p.w, struct { // when it fails, so will the result
+			Event string `json:"event"`
+			Done  int64  `json:"done"`
+			Bytes int64  `json:"bytes,omitempty"`
+			Total int64  `json:"totalBytes,omitempty"`
+		}{"progress", p.done, p.bytes, p.total})
+		return
+	}
 	line := p.line(t.Sub(p.start))
 	if p.bar {
 		_, _ = fmt.Fprintf(p.w, "\r\x1b[K%s", line)

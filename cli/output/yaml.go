@@ -49,6 +49,10 @@ func (y *yamlWriter) value(depth int, lead string) error {
 		}
 		return y.list(depth, lead)
 	case string:
+		if depth > 0 && blockScalar(v) {
+			y.block(depth, lead, v)
+			return nil
+		}
 		y.scalar(lead, quoteYAML(v))
 	case json.Number:
 		y.scalar(lead, v.String())
@@ -62,6 +66,42 @@ func (y *yamlWriter) value(depth int, lead string) error {
 
 func (y *yamlWriter) scalar(lead, text string) {
 	y.b.WriteString(lead + text + "\n")
+}
+
+// blockScalar says whether text is shown as it is, line by line: where it has several, and all of them come through so.
+func blockScalar(s string) bool {
+	if !strings.Contains(strings.TrimRight(s, "\n"), "\n") || s[0] == ' ' || s[0] == '\n' {
+		return false
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		if !clean(line) || line != strings.TrimRight(line, " ") {
+			return false
+		}
+	}
+	return true
+}
+
+// block writes text line by line.
+func (y *yamlWriter) block(depth int, lead, s string) {
+	body := strings.TrimRight(s, "\n")
+	style := "|-"
+	switch len(s) - len(body) {
+	case 0:
+	case 1:
+		style = "|"
+	default:
+		style = "|+"
+	}
+	y.b.WriteString(lead + style + "\n")
+	for line := range strings.SplitSeq(body, "\n") {
+		if line != "" {
+			y.indent(depth)
+		}
+		y.b.WriteString(line + "\n")
+	}
+	for range max(len(s)-len(body)-1, 0) {
+		y.b.WriteByte('\n')
+	}
 }
 
 // object writes members, one a line.

@@ -1,0 +1,239 @@
+package doc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+type editOptions struct {
+	st *command.State
+	place
+	ID    string
+	Draft string
+}
+
+func newEdit(st *command.State, runF func(context.Context, *editOptions) error) *cobra.Command {
+	opts := &editOptions{st: st}
+	cmd := &cobra.Command{
+		Use:   "edit [NAMESPACE] COLLECTION ID",
+		Short: "Change a record in your editor",
+		Long: `Open a record as YAML in your editor ($SVCCTL_EDITOR, $VISUAL, $EDITOR, else vi), and send what you have changed when the
+editor ends. Only that is sent: what you don't see, or don't touch, stays.
+
+What the service refuses opens again with the reasons above it. When somebody else has changed the record meanwhile,
+nothing is sent: both versions are shown, the exit code is 6, and your draft stays in a file, which --draft takes up again
+on top of the new version. The draft stays, too, when the editor fails or is killed.`,
+		Example: `  svcctl doc edit blog articles 65f0c2a1b3d4e5f60718293a
+  EDITOR="code --wait" svcctl doc edit blog articles 65f0c2a1b3d4e5f60718293a`,
+		Args:              command.PlaceArgs(2),
+		ValidArgsFunction: st.CompletePlace(true),
+		RunE: st.AtPlace(2, func(ctx context.Context, namespace string, rest []string) error {
+			opts.place, opts.ID = place{namespace, rest[0]}, rest[1]
+			if runF != nil {
+				return runF(ctx, opts)
+			}
+			return runEdit(ctx, opts)
+		}),
+	}
+	cmd.Flags().StringVar(&opts.Draft, "draft", "", "go on with a draft that an edit has left")
+	return cmd
+}
+
+// edit is one command's work on a record.
+type edit struct {
+	opts   *editOptions
+	st     *command.State
+	client *client.Client
+	editor string
+	draft  *draft
+}
+
+func runEdit(ctx context.Context, opts *editOptions) error {
+	st := opts.st
+	e := &edit{opts: opts, st: st}
+	var err error
+	if e.editor, err = editorCommand(st); err != nil {
+		return err
+	}
+	if e.client, err = st.Client(); err != nil {
+		return err
+	}
+	now, etag, err := e.client.GetRecord(ctx, opts.Namespace, opts.Collection, opts.ID, client.Query{})
+	if err != nil {
+		return err
+	}
+	current := opened{ETag: etag, Record: now}
+	intro := []string{fmt.Sprintf("Record %s of %s.", opts.ID, opts.place)}
+	if opts.Draft != "" {
+		d, clashes, err := resumeDraft(opts.Draft, current)
+		if err != nil {
+			return err
+		}
+		e.draft, intro = d, append(intro, clashes...)
+	} else if e.draft, err = newDraft(opts.Collection+"-"+opts.ID, current); err != nil {
+		return err
+	}
+	return e.loop(ctx, append(intro, "Lines that begin with # here at the top are left out. What you don't change stays; a file without a change does nothing."))
+}
+
+// loop opens the editor until what it leaves is accepted, or the same again.
+func (e *edit) loop(ctx context.Context, intro []string) error {
+	refused := ""
+	for {
+		if err := e.draft.write(intro); err != nil {
+			return err
+		}
+		e.st.Notef("editing %s", e.draft.path)
+		if err := runEditor(e.st, e.editor, e.draft.path); err != nil {
+			return e.kept(err, "the editor failed")
+		}
+		if err := ctx.Err(); err != nil {
+			return e.kept(err, "interrupted")
+		}
+		text, err := e.draft.read()
+		if err != nil {
+			return err
+		}
+		patch, fields, err := e.draft.patch()
+		if err == nil && len(fields) == 0 {
+			e.st.Notef("nothing changed")
+			return e.draft.remove()
+		}
+		if err == nil {
+			err = e.send(ctx, patch, fields)
+		}
+		reasons := refusedBecause(err)
+		switch {
+		case err == nil:
+			return e.draft.remove()
+		case reasons == nil || text == refused:
+			return e.kept(err, "not saved")
+		}
+		refused, intro = text, append([]string{"Not saved:"}, reasons...)
+		intro = append(intro, "Change it and save, or leave it as it is to give up.")
+	}
+}
+
+// send patches the record, if it is still the one that was opened.
+func (e *edit) send(ctx context.Context, patch api.Record, fields []string) error {
+	o := e.opts
+	record, err := e.client.PatchRecord(ctx, o.Namespace, o.Collection, o.ID, api.MediaMergePatch, patch, client.WriteOptions{IfMatch: e.draft.etag})
+	refused, ok := errors.AsType[*client.Error](err)
+	if ok && (refused.Status == http.StatusPreconditionFailed || refused.Status == http.StatusConflict && !taken(&refused.Problem, "")) {
+		if showErr := e.showBoth(ctx); showErr != nil {
+			return errors.Join(err, showErr)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p := e.st.Printer()
+	if p.Structured() {
+		return p.Print(output.Result{Value: record})
+	}
+	t := output.NewTable("COLLECTION", "UPDATED", "FIELDS")
+	t.Row(o.place.String(), o.ID, strings.Join(fields, ", "))
+	return p.Print(output.Result{Table: t, Names: []string{o.Collection + "/" + o.ID}})
+}
+
+// showBoth shows what differs between the record as it was opened, the draft, and what is stored now.
+func (e *edit) showBoth(ctx context.Context) error {
+	o := e.opts
+	stored, _, err := e.client.GetRecord(ctx, o.Namespace, o.Collection, o.ID, client.Query{})
+	if err != nil {
+		return err
+	}
+	was, yours, now := leaves(e.draft.base), leaves(e.draft.edited), leaves(stored)
+	t := output.NewTable("FIELD", "IT WAS", "YOURS", "STORED NOW")
+	for _, path := range paths(was, yours, now) {
+		if reserved(path) || was[path] == yours[path] && was[path] == now[path] {
+			continue
+		}
+		t.Row(path, shorten(was[path], false), shorten(yours[path], false), shorten(now[path], false))
+	}
+	p := output.Printer{W: e.st.Err, Format: output.FormatTable, Style: e.st.Style(e.st.ErrTTY)}
+	if err := p.Heading("The record was changed by others meanwhile"); err != nil {
+		return err
+	}
+	if err := p.Print(output.Result{Table: t}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.st.Err)
+	return err
+}
+
+// kept says where the draft is, and how to go on with it.
+func (e *edit) kept(err error, what string) error {
+	o := e.opts
+	e.st.Warnf("%s: your draft is in %s", what, e.draft.path)
+	e.st.Notef("go on with it by: svcctl doc edit %s %s %s --draft %s", o.Namespace, o.Collection, o.ID, e.draft.path)
+	return err
+}
+
+// refusedBecause are the reasons of a refusal that another edit can mend, or nil.
+func refusedBecause(err error) []string {
+	if unread, ok := errors.AsType[*draftError](err); ok {
+		return strings.Split(strings.TrimSpace(unread.Error()), "\n")
+	}
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return nil
+	}
+	switch {
+	case refused.Status == http.StatusBadRequest, refused.Status == http.StatusUnprocessableEntity, taken(&refused.Problem, ""):
+	default:
+		return nil
+	}
+	var reasons []string
+	for _, f := range refused.Problem.Errors {
+		reasons = append(reasons, "  "+f.Path+": "+f.Message)
+	}
+	if reasons == nil {
+		reasons = []string{"  " + refused.Problem.Detail}
+	}
+	return reasons
+}
+
+// leaves gives the values of a record by their paths, as table cells. Objects are taken apart.
+func leaves(record api.Record) map[string]string {
+	out := map[string]string{}
+	var walk func(prefix string, value api.Record)
+	walk = func(prefix string, value api.Record) {
+		list, err := members(value)
+		if err != nil {
+			return
+		}
+		for _, m := range list {
+			if len(m.value) > 0 && m.value[0] == '{' {
+				walk(prefix+m.name+".", m.value)
+				continue
+			}
+			out[prefix+m.name] = cellText(canonical(m.value))
+		}
+	}
+	walk("", record)
+	return out
+}
+
+// paths are the keys of several maps, sorted.
+func paths(all ...map[string]string) []string {
+	var out []string
+	for _, m := range all {
+		for path := range m {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

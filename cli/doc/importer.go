@@ -1,0 +1,258 @@
+package doc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// shownFailures is how many failed records are told one by one; all are counted.
+const shownFailures = 20
+
+// importer writes records batch by batch.
+type importer struct {
+	opts      *importOptions
+	sender    sender
+	retry     *retrier
+	progress  *output.Progress
+	input     *countingReader
+	fields    []api.FieldDescription // with CSV
+	refused   *os.File               // --errors
+	result    importResult
+	batchSize int
+
+	batch []item
+	size  int
+	next  int // number of the first record of batch
+	left  []string
+}
+
+// item is a record as it is in the file, and without what the service sets.
+type item struct{ given, record api.Record }
+
+// outcome is what became of an item.
+type outcome struct {
+	problem *api.Problem // nil: it is written
+	updated bool
+}
+
+// sender writes a batch and gives the outcome of each item, in their order.
+type sender interface {
+	send(ctx context.Context, batch []item) ([]outcome, error)
+}
+
+// errRefused ends an import without --continue-on-error.
+var errRefused = errors.New("records were refused")
+
+// prepare finds out what has to be known before the first record.
+func (im *importer) prepare(ctx context.Context, c *client.Client) error {
+	opts := im.opts
+	im.retry = &retrier{limit: opts.RetryFor, now: opts.st.Now, wait: wait, note: func(text string) {
+		im.progress.Clear()
+		opts.st.Notef("%s", text)
+	}}
+	creator := &creator{client: c, place: opts.place, retry: im.retry, single: opts.Batch == 1}
+	im.sender = creator
+	if opts.Upsert != "" && opts.Upsert != "id" || opts.isCSV() {
+		col, err := c.DescribeCollection(ctx, opts.Namespace, opts.Collection)
+		if err != nil {
+			return fmt.Errorf("ask about the fields of %s: %w", opts.place, err)
+		}
+		im.fields = col.Fields
+		if err := checkUpsert(opts, col); err != nil {
+			return err
+		}
+	}
+	if opts.Upsert != "" {
+		im.sender = &upserter{creator: creator, key: opts.Upsert}
+	}
+	if opts.Errors == "" {
+		return nil
+	}
+	f, err := os.OpenFile(opts.Errors, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return command.Usagef("--errors: %v", err)
+	}
+	im.refused = f
+	return nil
+}
+
+// closeErrors ends the file of refused records; one that stayed empty goes away.
+func (im *importer) closeErrors() error {
+	if im.refused == nil {
+		return nil
+	}
+	if im.result.Failed == 0 {
+		return errors.Join(im.refused.Close(), os.Remove(im.refused.Name()))
+	}
+	im.opts.st.Notef("what was refused is in %s", im.refused.Name())
+	return im.refused.Close()
+}
+
+func (im *importer) run(ctx context.Context) error {
+	n := 0
+	for given, err := range im.records() {
+		if err != nil {
+			if flushErr := im.flush(ctx); flushErr != nil {
+				return flushErr
+			}
+			return badInput(err, "%s", im.opts.File)
+		}
+		if n++; n <= im.opts.Skip {
+			im.next = n + 1
+			continue
+		}
+		record, left, _, err := writable(given)
+		if err != nil {
+			return badInput(err, "%s: record %d", im.opts.File, n)
+		}
+		if im.left == nil {
+			im.left = left
+		}
+		if len(im.batch) > 0 && im.size+len(record) > maxBatchBytes {
+			if err := im.flush(ctx); err != nil {
+				return err
+			}
+		}
+		im.batch = append(im.batch, item{given: given, record: record})
+		im.size += len(record)
+		if len(im.batch) >= im.batchSize {
+			if err := im.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return im.flush(ctx)
+}
+
+// flush sends the batch. A refusal of records is counted, and is errRefused unless the import goes on; any other error
+// ends it.
+func (im *importer) flush(ctx context.Context) error {
+	if len(im.batch) == 0 {
+		return nil
+	}
+	failedBefore := im.result.Failed
+	if err := im.deliver(ctx, im.batch); err != nil {
+		return err
+	}
+	im.batch, im.size = im.batch[:0], 0
+	if im.result.Failed > failedBefore && !im.opts.ContinueOnError && im.opts.Errors == "" {
+		return errRefused
+	}
+	return nil
+}
+
+// deliver sends items, in two halves where they are too many for the service at once.
+func (im *importer) deliver(ctx context.Context, items []item) error {
+	outcomes, err := im.sender.send(ctx, items)
+	if err == nil {
+		if err := im.count(items, outcomes); err != nil {
+			return err
+		}
+	} else {
+		refused, ok := errors.AsType[*client.Error](err)
+		if !ok {
+			return err
+		}
+		if len(items) > 1 && tooMany(refused) {
+			half := len(items) / 2
+			im.batchSize = min(im.batchSize, half)
+			if err := im.deliver(ctx, items[:half]); err != nil {
+				return err
+			}
+			return im.deliver(ctx, items[half:])
+		}
+		if !aboutRecords(refused) {
+			return err
+		}
+		if err := im.failAll(items, refused); err != nil {
+			return err
+		}
+	}
+	im.next += len(items)
+	im.progress.Add(len(items), im.input.n)
+	return nil
+}
+
+// tooMany says that a batch is more than the collection or the service takes in one request.
+func tooMany(e *client.Error) bool {
+	return e.Code() == "bulk_limit" || e.Status == http.StatusRequestEntityTooLarge
+}
+
+// aboutRecords is false for refusals that every further batch would meet too, such as a missing right.
+func aboutRecords(e *client.Error) bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// count takes the outcome of each item.
+func (im *importer) count(items []item, outcomes []outcome) error {
+	for i, o := range outcomes {
+		switch {
+		case o.problem != nil:
+			f := importFailure{Record: im.next + i, Code: o.problem.Code, Message: o.problem.Detail, Errors: o.problem.Errors}
+			if err := im.fail(f, items[i:i+1]); err != nil {
+				return err
+			}
+			continue
+		case o.updated:
+			im.result.Updated++
+		default:
+			im.result.Created++
+		}
+		im.result.Succeeded++
+	}
+	return nil
+}
+
+// failAll counts a batch that the service refused for what is in it.
+func (im *importer) failAll(items []item, e *client.Error) error {
+	f := importFailure{Record: im.next, Code: e.Code(), Message: e.Problem.Detail, Errors: e.Problem.Errors}
+	if len(items) > 1 {
+		f.Through = im.next + len(items) - 1
+	}
+	return im.fail(f, items)
+}
+
+// fail tells of refused items: the first ones to the user, all to the file of --errors.
+func (im *importer) fail(f importFailure, items []item) error {
+	im.result.Failed += len(items)
+	st := im.opts.st
+	switch n := len(im.result.Failures); {
+	case n < shownFailures:
+		im.result.Failures = append(im.result.Failures, f)
+		im.progress.Clear()
+		where := fmt.Sprintf("record %d", f.Record)
+		if f.Through > 0 {
+			where = fmt.Sprintf("records %d to %d", f.Record, f.Through)
+		}
+		st.Warnf("%s: %s", where, f.Message)
+	case im.result.Failed == shownFailures+len(items):
+		st.Warnf("more records were refused; they are counted, but not shown")
+	}
+	if im.refused == nil {
+		return nil
+	}
+	f.Through = 0
+	for i, it := range items {
+		f := f
+		f.Record += i
+		if err := output.JSONLine(im.refused, struct {
+			importFailure
+			Item api.Record `json:"item"`
+		}{f, it.given}); err != nil {
+			return fmt.Errorf("write %s: %w", im.opts.Errors, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package doc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// creator creates each item.
+type creator struct {
+	client *client.Client
+	place  place
+	retry  *retrier
+	single bool // one by one, which needs no right to bulk requests
+}
+
+func (c *creator) send(ctx context.Context, batch []item) ([]outcome, error) {
+	if c.single {
+		out := make([]outcome, len(batch))
+		for i, it := range batch {
+			err := c.retry.do(ctx, false, func() error {
+				_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, it.record)
+				return err
+			})
+			if err := out[i].take(err); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	records := make([]api.Record, len(batch))
+	for i, it := range batch {
+		records[i] = it.record
+	}
+	var answer *api.BulkCreateResult
+	err := c.retry.do(ctx, false, func() (err error) {
+		answer, err = c.client.BulkCreate(ctx, c.place.Namespace, c.place.Collection, records)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.Items) != len(batch) {
+		return nil, fmt.Errorf("the service answers with %d outcomes for %d records", len(answer.Items), len(batch))
+	}
+	out := make([]outcome, len(batch))
+	for i, it := range answer.Items {
+		out[i].problem = it.Error
+	}
+	return out, nil
+}
+
+// take makes err the outcome, if it is about the record; any other error comes back.
+func (o *outcome) take(err error) error {
+	if refused, ok := errors.AsType[*client.Error](err); ok && aboutRecords(refused) {
+		o.problem = &refused.Problem
+		return nil
+	}
+	return err
+}
+
+// upserter updates the records that have an item's value of key, and creates the others.
+type upserter struct {
+	creator *creator
+	key     string // of a field with a unique index, or "id"
+}
+
+// checkUpsert makes sure that the field of --upsert tells records apart.
+func checkUpsert(opts *importOptions, col *api.CollectionDescription) error {
+	if opts.Upsert == "" || opts.Upsert == "id" {
+		return nil
+	}
+	unique := func(ix api.IndexDescription) bool {
+		return ix.Unique && ix.State == api.IndexReady && len(ix.Key) == 1 && strings.TrimPrefix(ix.Key[0], "-") == opts.Upsert
+	}
+	if slices.ContainsFunc(col.Indexes, unique) {
+		return nil
+	}
+	return &command.Error{
+		Exit: command.ExitUsage, Code: "usage",
+		Message: fmt.Sprintf("--upsert %s: the field has no unique index of its own that is ready, so it doesn't tell which record is meant", opts.Upsert),
+		Hint:    fmt.Sprintf("svcctl collection indexes %s %s shows the indexes; index: [unique] makes one", opts.Namespace, opts.Collection),
+	}
+}
+
+// idText is an id as keyText gives it; anything else is no record's, and the service would refuse the question.
+var idText = regexp.MustCompile(`^"[0-9a-f]{24}"$`)
+
+// lookupBatch is how many values one question after their records has.
+const lookupBatch = 100
+
+// updatesAtOnce is how many updates are under way at a time.
+const updatesAtOnce = 8
+
+func (u *upserter) send(ctx context.Context, batch []item) ([]outcome, error) {
+	// A value that comes twice is created first and updated then, so what follows its first time waits.
+	seen := map[string]bool{}
+	keys := make([]string, len(batch))
+	for i, it := range batch {
+		keys[i] = keyText(valueAt(it.given, u.key))
+		if keys[i] != "" && seen[keys[i]] {
+			first, err := u.sendUnique(ctx, batch[:i], keys[:i])
+			if err != nil {
+				return nil, err
+			}
+			rest, err := u.send(ctx, batch[i:])
+			return append(first, rest...), err
+		}
+		seen[keys[i]] = true
+	}
+	return u.sendUnique(ctx, batch, keys)
+}
+
+// sendUnique writes items whose keys differ.
+func (u *upserter) sendUnique(ctx context.Context, batch []item, keys []string) ([]outcome, error) {
+	ids, err := u.lookUp(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]outcome, len(batch))
+	var create, update []int
+	for i, key := range keys {
+		switch {
+		case key == "":
+			out[i].problem = &api.Problem{Code: "no_key", Detail: "has no value of " + u.key + ", by which records are told apart"}
+		case ids[key] != "":
+			update = append(update, i)
+		case u.key == "id": // a new record gets an id of its own
+			out[i].problem = &api.Problem{Code: "not_found", Detail: "there is no record with the id " + key}
+		default:
+			create = append(create, i)
+		}
+	}
+	if len(create) > 0 {
+		conflicts, err := u.create(ctx, batch, create, out)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range conflicts {
+			found, err := u.lookUp(ctx, keys[i:i+1])
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range found { // by the service's idea of equal, such as of two forms of one date
+				ids[keys[i]] = id
+				update = append(update, i)
+			}
+		}
+	}
+	return out, u.update(ctx, batch, update, func(i int) string { return ids[keys[i]] }, out)
+}
+
+// create creates some items of a batch, and gives those whose key has been taken.
+func (u *upserter) create(ctx context.Context, batch []item, which []int, out []outcome) (conflicts []int, err error) {
+	some := make([]item, len(which))
+	for j, i := range which {
+		some[j] = batch[i]
+	}
+	outcomes, err := u.creator.send(ctx, some)
+	if err != nil {
+		return nil, err
+	}
+	for j, i := range which {
+		out[i] = outcomes[j]
+		if p := out[i].problem; p != nil && taken(p, u.key) {
+			conflicts = append(conflicts, i)
+		}
+	}
+	return conflicts, nil
+}
+
+// taken says whether a unique value, of a field, or of any, is that of another record.
+func taken(p *api.Problem, field string) bool {
+	return slices.ContainsFunc(p.Errors, func(f api.FieldError) bool {
+		return f.Rule == "unique" && (field == "" || f.Path == field)
+	})
+}
+
+// update updates some items of a batch, several at a time.
+func (u *upserter) update(ctx context.Context, batch []item, which []int, id func(int) string, out []outcome) error {
+	var (
+		wg       sync.WaitGroup
+		slots    = make(chan struct{}, updatesAtOnce)
+		failures = make([]error, len(batch))
+		c        = u.creator
+	)
+	for _, i := range which {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			err := c.retry.do(ctx, true, func() error {
+				_, err := c.client.UpdateRecord(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record, client.WriteOptions{})
+				return err
+			})
+			out[i] = outcome{updated: true}
+			if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound {
+				out[i].problem = &refused.Problem // it went away since it was found
+				return
+			}
+			failures[i] = out[i].take(err)
+		})
+	}
+	wg.Wait()
+	return errors.Join(failures...)
+}
+
+// lookUp finds the ids of the records that have these values of the key.
+func (u *upserter) lookUp(ctx context.Context, keys []string) (map[string]string, error) {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == "" || u.key == "id" && !idText.MatchString(k) })
+	ids := map[string]string{}
+	for part := range slices.Chunk(keys, lookupBatch) {
+		values := make([]json.RawMessage, len(part))
+		for i, k := range part {
+			values[i] = json.RawMessage(k)
+		}
+		filter, err := json.Marshal(map[string]any{u.key: map[string]any{"$in": values}})
+		if err != nil {
+			return nil, err
+		}
+		c := u.creator
+		err = c.retry.do(ctx, true, func() error {
+			for r, err := range c.client.Records(ctx, c.place.Namespace, c.place.Collection, client.Query{Filter: string(filter), Select: u.key}) {
+				if err != nil {
+					return err
+				}
+				ids[keyText(valueAt(r, u.key))] = recordID(r)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for records by %s: %w", u.key, err)
+		}
+	}
+	return ids, nil
+}
+
+// valueAt is the value at a dotted path of a record, or nil.
+func valueAt(record api.Record, path string) json.RawMessage {
+	name, rest, deeper := strings.Cut(path, ".")
+	list, err := members(record)
+	if err != nil {
+		return nil
+	}
+	for _, m := range list {
+		if m.name == name && deeper {
+			return valueAt(m.value, rest)
+		}
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// keyText is a scalar in one form, so that two can be compared; "" for what is no key.
+func keyText(value json.RawMessage) string {
+	if len(value) == 0 || value[0] == '{' || value[0] == '[' || string(value) == "null" {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		return string(value) // a number or a boolean
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
