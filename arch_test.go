@@ -86,7 +86,7 @@ var layers = []layer{
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
 		"/cli/audit":               "/cli/command /cli/output client api",
 		"/cli/auth":                "/cli/command /cli/output /cli/settings api",
-		"/cli/collection":          "/cli/command /cli/output api",
+		"/cli/collection":          "/cli/command /cli/index /cli/output api",
 		"/cli/command":             "/cli/output /cli/settings client api",
 		"/cli/command/commandtest": "/cli/command",
 		"/cli/config":              "/cli/command /cli/output /cli/settings",

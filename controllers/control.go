@@ -128,3 +128,8 @@ func (c *Control) Indexes(ctx context.Context, p *project.Project, collection st
 	}
 	return c.indexes.describe(ctx, p, coll)
 }
+
+// Stats tells how large a collection is, and each index of it.
+func (c *Control) Stats(ctx context.Context, p *project.Project, collection string) (api.CollectionStats, error) {
+	return c.indexes.stats(ctx, p, collection)
+}

@@ -162,6 +162,29 @@ func (r *indexReconciler) describe(ctx context.Context, p *project.Project, c *p
 	return out, nil
 }
 
+// stats tells how large a collection is, and each index of it.
+func (r *indexReconciler) stats(ctx context.Context, p *project.Project, collection string) (api.CollectionStats, error) {
+	coll := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(collection)
+	stats, err := coll.Stats(ctx)
+	if err != nil {
+		return api.CollectionStats{}, err
+	}
+	actual, err := coll.Indexes(ctx)
+	if err != nil {
+		return api.CollectionStats{}, err
+	}
+	out := api.CollectionStats{
+		Name: collection, Records: stats.Documents, Bytes: stats.Bytes, DiskBytes: stats.DiskBytes, Indexes: []api.IndexStats{},
+	}
+	for _, ix := range actual {
+		if size, ok := stats.IndexBytes[ix.Name]; ok {
+			d := describeIndex(ix, "", "")
+			out.Indexes = append(out.Indexes, api.IndexStats{Name: d.Name, Key: d.Key, DiskBytes: size})
+		}
+	}
+	return out, nil
+}
+
 func describeIndex(ix store.Index, state, message string) api.IndexDescription {
 	return api.IndexDescription{
 		Name: strings.TrimPrefix(ix.Name, indexPrefix), Key: keyNames(ix.Keys), Unique: ix.Unique, Sparse: ix.Sparse,

@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/index"
 	"github.com/svcctl/svc/pkg/api"
 )
 
 // NewCmd makes svcctl collection.
 func NewCmd(st *command.State) *cobra.Command {
-	cmd := command.Group("collection", "See the collections of a project", newList(st), newDescribe(st))
+	cmd := command.Group("collection", "See the collections of a project", newList(st), newDescribe(st), index.NewList(st, "collection", "indexes"), newStats(st))
 	cmd.Aliases = []string{"col"}
 	return cmd
 }

@@ -13,7 +13,8 @@ import (
 type createOptions struct {
 	st *command.State
 	place
-	Input command.Input
+	Input  command.Input
+	DryRun bool
 }
 
 func newCreate(st *command.State, runF func(context.Context, *createOptions) error) *cobra.Command {
@@ -39,6 +40,7 @@ record that was read can be created. For many records, see svcctl doc import.`,
 		}),
 	}
 	opts.Input.Register(cmd)
+	dryRunFlag(cmd, &opts.DryRun)
 	return cmd
 }
 
@@ -59,6 +61,10 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 	c, err := st.Client()
 	if err != nil {
 		return err
+	}
+	if opts.DryRun {
+		r, err := c.TryCreate(ctx, opts.Namespace, opts.Collection, record)
+		return tried(st, opts.place, r, err)
 	}
 	created, err := c.CreateRecord(ctx, opts.Namespace, opts.Collection, record)
 	if err != nil {

@@ -234,4 +234,3 @@ func plainSpace(r rune) rune {
 	}
 	return r
 }
-

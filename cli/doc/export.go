@@ -198,4 +198,3 @@ func newRecordWriter(ctx context.Context, c *client.Client, opts *exportOptions,
 	}
 	return lineWriter{bufio.NewWriterSize(w, 64<<10)}, nil
 }
-

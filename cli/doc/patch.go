@@ -17,6 +17,7 @@ type patchOptions struct {
 	ID      string
 	Input   command.Input
 	IfMatch string
+	DryRun  bool
 }
 
 func newPatch(st *command.State, runF func(context.Context, *patchOptions) error) *cobra.Command {
@@ -43,6 +44,7 @@ the input is a list, by a JSON Patch (RFC 6902: operations such as add, remove, 
 	}
 	opts.Input.Register(cmd)
 	ifMatchFlag(cmd, &opts.IfMatch)
+	dryRunFlag(cmd, &opts.DryRun)
 	return cmd
 }
 
@@ -66,7 +68,12 @@ func runPatch(ctx context.Context, opts *patchOptions) error {
 	if err != nil {
 		return err
 	}
-	patched, err := c.PatchRecord(ctx, opts.Namespace, opts.Collection, opts.ID, media, patch, client.WriteOptions{IfMatch: etag(opts.IfMatch, rev)})
+	o := client.WriteOptions{IfMatch: etag(opts.IfMatch, rev)}
+	if opts.DryRun {
+		r, err := c.TryPatch(ctx, opts.Namespace, opts.Collection, opts.ID, media, patch, o)
+		return tried(st, opts.place, r, err)
+	}
+	patched, err := c.PatchRecord(ctx, opts.Namespace, opts.Collection, opts.ID, media, patch, o)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (c *creator) send(ctx context.Context, batch []item) ([]outcome, error) {
 		out := make([]outcome, len(batch))
 		for i, it := range batch {
 			err := c.retry.do(ctx, false, func() error {
-				_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, it.record)
+				_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, it.record, client.WriteOptions{Minimal: true})
 				return err
 			})
 			if err := out[i].take(err); err != nil {
@@ -44,7 +44,7 @@ func (c *creator) send(ctx context.Context, batch []item) ([]outcome, error) {
 	}
 	var answer *api.BulkCreateResult
 	err := c.retry.do(ctx, false, func() (err error) {
-		answer, err = c.client.BulkCreate(ctx, c.place.Namespace, c.place.Collection, records)
+		answer, err = c.client.BulkCreate(ctx, c.place.Namespace, c.place.Collection, records, client.WriteOptions{Minimal: true})
 		return err
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func (u *upserter) update(ctx context.Context, batch []item, which []int, id fun
 		wg.Go(func() {
 			defer func() { <-slots }()
 			err := c.retry.do(ctx, true, func() error {
-				_, err := c.client.UpdateRecord(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record, client.WriteOptions{})
+				_, err := c.client.UpdateRecord(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record, client.WriteOptions{Minimal: true})
 				return err
 			})
 			out[i] = outcome{updated: true}

@@ -2,6 +2,7 @@ package doc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,6 +23,7 @@ type updateOptions struct {
 	Replace bool
 	IfMatch string
 	Yes     bool
+	bounds
 }
 
 func newUpdate(st *command.State, runF func(context.Context, *updateOptions) error) *cobra.Command {
@@ -30,15 +32,17 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 		Use:   "update [NAMESPACE] COLLECTION (ID | --filter JSON)",
 		Short: "Change a record, or all that a filter selects",
 		Long: `Change a record, or with --filter every record that it selects. A field given is set (objects merge, lists replace),
-null removes it, absent ones stay; --replace makes the input the whole record.
+null removes it, absent ones stay; --replace makes the input the whole record. --dry-run says what would be done, and
+--max-affected refuses to change more records than that.
 
 When the input holds a _rev, as a record that was read does, the record must still have it: a change made meanwhile is
 not overwritten, and the exit code is 6. --if-match says the revision in its place, and --if-match any goes without.`,
 		Example: `  svcctl doc update blog articles 65f0c2a1b3d4e5f60718293a --data '{"status": "published"}'
-  svcctl doc update blog articles --filter '{"status": "draft"}' --data '{"archived": true}' --yes`,
+  svcctl doc update blog articles --filter '{"status": "draft"}' --data '{"archived": true}' --dry-run
+  svcctl doc update blog articles --filter '{"status": "draft"}' --data '{"archived": true}' --max-affected 50 --yes`,
 		Args: command.Args(cobra.RangeArgs(1, 3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := opts.complete(cmd, args); err != nil {
+			if err := errors.Join(opts.complete(cmd, args), opts.check(cmd, opts.Filter)); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -52,6 +56,7 @@ not overwritten, and the exit code is 6. --if-match says the revision in its pla
 	filterFlag(cmd, &opts.Filter)
 	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "the input is the whole record")
 	ifMatchFlag(cmd, &opts.IfMatch)
+	opts.register(cmd)
 	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask before the change of many records")
 	cmd.MarkFlagsMutuallyExclusive("filter", "replace")
 	cmd.MarkFlagsMutuallyExclusive("filter", "if-match")
@@ -60,7 +65,7 @@ not overwritten, and the exit code is 6. --if-match says the revision in its pla
 
 // newReplace makes svcctl doc replace, which is an update by the whole record.
 func newReplace(st *command.State, runF func(context.Context, *updateOptions) error) *cobra.Command {
-	opts := &updateOptions{st: st, Replace: true}
+	opts := &updateOptions{st: st, Replace: true, bounds: bounds{MaxAffected: -1}}
 	cmd := &cobra.Command{
 		Use:   "replace [NAMESPACE] COLLECTION ID",
 		Short: "Replace a record",
@@ -81,6 +86,7 @@ one that the record must still have, and --if-match says another, or any.`,
 	}
 	opts.Input.Register(cmd)
 	ifMatchFlag(cmd, &opts.IfMatch)
+	dryRunFlag(cmd, &opts.DryRun)
 	return cmd
 }
 
@@ -136,9 +142,12 @@ func runUpdate(ctx context.Context, opts *updateOptions) error {
 	if opts.Filter != "" {
 		return updateMany(ctx, c, opts, change)
 	}
-	updated, err := c.UpdateRecord(ctx, opts.Namespace, opts.Collection, opts.ID, change, client.WriteOptions{
-		IfMatch: etag(opts.IfMatch, rev), Replace: opts.Replace,
-	})
+	o := client.WriteOptions{IfMatch: etag(opts.IfMatch, rev), Replace: opts.Replace}
+	if opts.DryRun {
+		r, err := c.TryUpdate(ctx, opts.Namespace, opts.Collection, opts.ID, change, o)
+		return tried(st, opts.place, r, err)
+	}
+	updated, err := c.UpdateRecord(ctx, opts.Namespace, opts.Collection, opts.ID, change, o)
 	if err != nil {
 		return err
 	}
@@ -161,10 +170,14 @@ func etag(flag, rev string) string {
 
 func updateMany(ctx context.Context, c *client.Client, opts *updateOptions, change api.Record) error {
 	st := opts.st
+	if opts.DryRun {
+		r, err := c.TryBulkUpdate(ctx, opts.Namespace, opts.Collection, opts.Filter, change, opts.options())
+		return tried(st, opts.place, r, err)
+	}
 	if err := confirmMany(ctx, c, st, opts.place, opts.Filter, opts.Yes, "Change"); err != nil {
 		return err
 	}
-	result, err := c.BulkUpdate(ctx, opts.Namespace, opts.Collection, opts.Filter, change)
+	result, err := c.BulkUpdate(ctx, opts.Namespace, opts.Collection, opts.Filter, change, opts.options())
 	if err != nil {
 		return err
 	}

@@ -8,5 +8,5 @@ import (
 
 // NewCmd makes svcctl index.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("index", "See the indexes of a collection", newList(st))
+	return command.Group("index", "See the indexes of a collection", NewList(st, "index", "list", "ls"))
 }

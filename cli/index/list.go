@@ -11,14 +11,15 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 )
 
-func newList(st *command.State) *cobra.Command {
+// NewList makes the command that lists indexes, as a verb of a noun.
+func NewList(st *command.State, noun, verb string, aliases ...string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "list [NAMESPACE] COLLECTION",
-		Aliases: []string{"ls"},
+		Use:     verb + " [NAMESPACE] COLLECTION",
+		Aliases: aliases,
 		Short:   "List the indexes of a collection, with their state",
 		Long: `List the indexes of a collection. The state is ready, building, missing (declared, not there yet), failed (the message
 says why, as with the first records that break a unique index) or foreign (made by other hands, left alone).`,
-		Example:           `  svcctl index list shop products`,
+		Example:           "  svcctl " + noun + " " + verb + " shop products",
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
 		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {

@@ -44,6 +44,7 @@ const (
 	RouteProjectAudit  = "/_/{project}/_/audit"
 	RouteCollections   = "/_/{project}/_/collections"
 	RouteCollection    = "/_/{project}/_/collections/{collection}"
+	RouteCollStats     = "/_/{project}/_/collections/{collection}/stats"
 
 	RouteJobs         = "/_/{project}/_/jobs"
 	RouteJob          = "/_/{project}/_/jobs/{job}"
@@ -118,6 +119,11 @@ func CollectionsPath(namespace string) string { return fill(RouteCollections, na
 // CollectionPath is the path of the description of one collection.
 func CollectionPath(namespace, collection string) string {
 	return fill(RouteCollection, namespace, collection)
+}
+
+// CollectionStatsPath is the path of the figures of one collection.
+func CollectionStatsPath(namespace, collection string) string {
+	return fill(RouteCollStats, namespace, collection)
 }
 
 // ActionsPath is the path of a project's actions.

@@ -118,6 +118,22 @@ type IndexDescription struct {
 	Message string   `json:"message,omitempty"`
 }
 
+// CollectionStats says how large a collection is. Bytes are as records are encoded, sizes on disk are estimates.
+type CollectionStats struct {
+	Name      string       `json:"name"`
+	Records   int64        `json:"records"`
+	Bytes     int64        `json:"bytes"`
+	DiskBytes int64        `json:"diskBytes"` // of the records, without indexes
+	Indexes   []IndexStats `json:"indexes"`
+}
+
+// IndexStats says how large an index is on disk.
+type IndexStats struct {
+	Name      string   `json:"name"`
+	Key       []string `json:"key"` // as in IndexDescription
+	DiskBytes int64    `json:"diskBytes"`
+}
+
 // MethodRights is what a caller may do with one method on a collection.
 type MethodRights struct {
 	Allow     bool `json:"allow"`

@@ -166,6 +166,10 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/api/v1/_/shop/_/collections", []option{admin}, "200", `"name":"items2"`},
 		{"GET", "/api/v1/_/shop/_/collections/items", nil, "200", `"yourPermissions":`},
 		{"GET", "/api/v1/_/shop/_/collections/inbox", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/_/collections/items/stats", []option{admin}, "200", `"name":"items","records":`},
+		{"GET", "/api/v1/_/shop/_/collections/items/stats", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/_/collections/items/stats", []option{writer}, "403 permission_denied: permission denied: admin token lacks permission project.read", ""},
+		{"GET", "/api/v1/_/shop/_/collections/none/stats", []option{admin}, "404 collection_not_found: collection not found", ""},
 		{"GET", "/api/v1/_/shop/_/collections/none", nil, "404 collection_not_found: collection not found", ""},
 
 		{"GET", "/api/v1/_/none/items", nil, noProject, ""},

@@ -219,6 +219,10 @@ func (noControl) Update(context.Context, string, bson.D) (system.Project, error)
 func (noControl) Unregister(context.Context, string) error   { return errNoControl }
 func (noControl) Reload(context.Context, string, bool) error { return errNoControl }
 func (noControl) ScheduleJobs(string) error                  { return nil }
+func (noControl) Stats(context.Context, *project.Project, string) (api.CollectionStats, error) {
+	return api.CollectionStats{}, errNoControl
+}
+
 func (noControl) Indexes(context.Context, *project.Project, string) ([]api.IndexDescription, error) {
 	return nil, errNoControl
 }

@@ -44,6 +44,13 @@ func (c *Client) DescribeCollection(ctx context.Context, namespace, collection s
 	return &out, err
 }
 
+// CollectionStats says how large a collection is.
+func (c *Client) CollectionStats(ctx context.Context, namespace, collection string) (*api.CollectionStats, error) {
+	var out api.CollectionStats
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.CollectionStatsPath(namespace, collection), out: &out})
+	return &out, err
+}
+
 // ExplainAccess says what somebody may do with the records of a project, and why.
 func (c *Client) ExplainAccess(ctx context.Context, namespace string, r api.ExplainRequest) (*api.Explanation, error) {
 	var out api.Explanation

@@ -42,6 +42,28 @@ func (s *Server) describeCollection(w http.ResponseWriter, r *request) error {
 	return r.json(w, http.StatusOK, d)
 }
 
+// collectionStats tells how large a collection is, to those who may read all of it.
+func (s *Server) collectionStats(w http.ResponseWriter, r *request) error {
+	c, ok := r.project.Collections[r.param("collection")]
+	if !ok {
+		return errs.ErrCollectionNotFound
+	}
+	r.inCollection(c)
+	d, err := s.cfg.Records.Describe(r.Context(), r.call())
+	if err != nil {
+		return err
+	}
+	if !d.ReadsAll { // the figures tell of the other records, too
+		return errs.ErrDenied
+	}
+	out, err := s.cfg.Control.Stats(r.Context(), r.project, c.Name)
+	if err != nil {
+		return err
+	}
+	out.Indexes = slices.DeleteFunc(out.Indexes, func(ix api.IndexStats) bool { return !shows(d, ix.Key) })
+	return r.json(w, http.StatusOK, out)
+}
+
 // describe tells what the request's collection is like, as far as the caller may read it.
 func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 	c := r.collection
@@ -98,15 +120,18 @@ func describeFields(fields []records.DescribedField, config []*schema.Field) []a
 // visibleIndexes leaves out the indexes on fields that are hidden from the caller. What is wrong with one may name
 // records, so that it is for those who may read the project.
 func visibleIndexes(in []api.IndexDescription, d *records.Description, operator bool) []api.IndexDescription {
-	in = slices.DeleteFunc(in, func(ix api.IndexDescription) bool {
-		return slices.ContainsFunc(ix.Key, func(key string) bool { return !d.Shows(strings.TrimPrefix(key, "-")) })
-	})
+	in = slices.DeleteFunc(in, func(ix api.IndexDescription) bool { return !shows(d, ix.Key) })
 	for i := range in {
 		if !operator {
 			in[i].Message = ""
 		}
 	}
 	return in
+}
+
+// shows says whether the caller may know of all fields of an index key.
+func shows(d *records.Description, key []string) bool {
+	return !slices.ContainsFunc(key, func(path string) bool { return !d.Shows(strings.TrimPrefix(path, "-")) })
 }
 
 // plain is a config value for JSON.

@@ -87,6 +87,7 @@ POST   /_/{project}/_/admin/reload: project project.reload
 POST   /_/{project}/_/admin/access/explain: project project.read
 GET    /_/{project}/_/collections: project project.read
 GET    /_/{project}/_/collections/{collection}: records get
+GET    /_/{project}/_/collections/{collection}/stats: project project.read
 GET    /_/{project}/_/jobs: project project.read
 GET    /_/{project}/_/jobs/{job}: project project.read
 GET    /_/{project}/_/jobs/{job}/next: project project.read

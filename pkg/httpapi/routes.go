@@ -111,6 +111,7 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections},
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection},
+		{method: "GET", pattern: api.RouteCollStats, right: prj(access.ProjectRead), handle: (*Server).collectionStats},
 
 		{method: "GET", pattern: api.RouteJobs, right: prj(access.ProjectRead), handle: (*Server).listJobs},
 		{method: "GET", pattern: api.RouteJob, right: prj(access.ProjectRead), handle: (*Server).getJob},

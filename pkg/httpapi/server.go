@@ -46,6 +46,8 @@ type Control interface {
 	ScheduleJobs(id string) error
 	// Indexes tells of each index of a collection, declared or found, how it stands.
 	Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error)
+	// Stats tells how large a collection and its indexes are.
+	Stats(ctx context.Context, p *project.Project, collection string) (api.CollectionStats, error)
 }
 
 // Config is what the door serves. All members are required unless they say otherwise.

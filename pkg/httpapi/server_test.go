@@ -72,6 +72,10 @@ func (c control) Update(context.Context, string, bson.D) (system.Project, error)
 
 func (c control) Reload(context.Context, string, bool) error { return c.reloadErr }
 
+func (control) Stats(context.Context, *project.Project, string) (api.CollectionStats, error) {
+	return api.CollectionStats{}, nil
+}
+
 func (control) Indexes(context.Context, *project.Project, string) ([]api.IndexDescription, error) {
 	return []api.IndexDescription{{Name: "title", Key: []string{"title"}, State: api.IndexFailed, Message: "such as 650102030405060708090a0b"}}, nil
 }

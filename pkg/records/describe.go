@@ -19,6 +19,7 @@ type Description struct {
 	Projections []string // those that the caller may use, sorted
 	Meta        bson.D   // the config's
 	Rights      []MethodRights
+	ReadsAll    bool // no filter keeps records from the caller
 
 	hidden *document.PathSet
 }
@@ -46,7 +47,7 @@ func (s *Service) Describe(ctx context.Context, c *Call) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{hidden: g.Hidden}
+	d := &Description{ReadsAll: g.Filter == nil, hidden: g.Hidden}
 	readonly := g.Readonly
 	for _, m := range []access.Method{access.Delete, access.Post, access.Put, access.Get} {
 		rights := MethodRights{Method: m}

@@ -45,6 +45,22 @@ permissions:
 	}
 }
 
+// Those whom a filter keeps records from are told so apart: what is about all records is not for them.
+func TestDescribeReadsAll(t *testing.T) {
+	w := newWorld(t, teststore.Memory(t), collections(`
+name: items
+fields: [{name: n, type: number}]
+permissions:
+  public: {methods: {get: true}, filter: {n: {$gt: 1}}}
+  user: {methods: {get: true}}
+`))
+	for who, want := range map[string]bool{"admin": true, "alice": true, "public": false} {
+		if d, err := w.service.Describe(t.Context(), w.call(who)); err != nil || d.ReadsAll != want {
+			t.Errorf("%s: %v, %v", who, d, err)
+		}
+	}
+}
+
 // described is a description in one line: fields, ! behind those that are readonly, projections, meta, methods.
 func described(d *records.Description, err error) string {
 	if err != nil {

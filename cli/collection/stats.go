@@ -1,0 +1,78 @@
+package collection
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+func newStats(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stats [NAMESPACE] COLLECTION",
+		Short: "Show how large a collection and its indexes are",
+		Long: `Show how many records a collection has, how large they are, and what they and the indexes take on disk, which is an
+estimate: what was written last may not be in it yet. It needs project.read, and that you may read every record.`,
+		Example:           `  svcctl collection stats shop products`,
+		Args:              command.PlaceArgs(1),
+		ValidArgsFunction: st.CompletePlace(true),
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
+			return runStats(ctx, st, namespace, rest[0])
+		}),
+	}
+}
+
+func runStats(ctx context.Context, st *command.State, namespace, name string) error {
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	stats, err := c.CollectionStats(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	p := st.Printer()
+	if p.Structured() || p.Format == output.FormatName {
+		return p.Print(output.Result{Value: stats, Names: []string{"collection/" + stats.Name}})
+	}
+	f := output.NewFields()
+	f.Add("Collection", stats.Name)
+	f.Add("Records", stats.Records)
+	f.Add("Size", size(stats.Bytes)+perRecord(stats))
+	f.Add("On disk", size(stats.DiskBytes))
+	if err := f.Write(p.W); err != nil {
+		return err
+	}
+	t := output.NewTable("INDEX", "KEY", "ON DISK")
+	for _, ix := range stats.Indexes {
+		t.Row(ix.Name, strings.Join(ix.Key, ", "), size(ix.DiskBytes))
+	}
+	return p.Section("Indexes", t)
+}
+
+func perRecord(s *api.CollectionStats) string {
+	if s.Records == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s a record)", size(s.Bytes/s.Records))
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n)/(1<<10), "KiB"
+	for _, larger := range []string{"MiB", "GiB", "TiB"} {
+		if value < 1000 {
+			break
+		}
+		value, unit = value/(1<<10), larger
+	}
+	return fmt.Sprintf("%.1f %s", value, unit)
+}
