@@ -50,7 +50,10 @@ func newDraft(name string, now opened) (*draft, error) {
 	if d.text, err = d.start(now); err != nil {
 		return nil, err
 	}
-	return d, d.keepBase(now)
+	if err := d.keepBase(now); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // start makes a record what the draft is compared with, and gives its text.

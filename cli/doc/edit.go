@@ -157,10 +157,11 @@ func (e *edit) showBoth(ctx context.Context) error {
 	was, yours, now := leaves(e.draft.base), leaves(e.draft.edited), leaves(stored)
 	t := output.NewTable("FIELD", "IT WAS", "YOURS", "STORED NOW")
 	for _, path := range paths(was, yours, now) {
-		if reserved(path) || was[path] == yours[path] && was[path] == now[path] {
+		before := was[path]
+		if reserved(path) || yours[path] == before && now[path] == before {
 			continue
 		}
-		t.Row(path, shorten(was[path], false), shorten(yours[path], false), shorten(now[path], false))
+		t.Row(path, shorten(before, false), shorten(yours[path], false), shorten(now[path], false))
 	}
 	p := output.Printer{W: e.st.Err, Format: output.FormatTable, Style: e.st.Style(e.st.ErrTTY)}
 	if err := p.Heading("The record was changed by others meanwhile"); err != nil {
