@@ -55,9 +55,10 @@ var layers = []layer{
 		"mql/mqltest":                "mql",
 	}},
 	{"L2", rooms{
-		"query":   "fieldtype store mql document errs",
-		"project": "query schedule schema script fieldtype mql access document errs",
-		"audit":   "query fieldtype access store store/lease mql document errs",
+		"query":       "fieldtype store mql document errs",
+		"project":     "query schedule schema script fieldtype mql access document errs",
+		"audit":       "query fieldtype access store store/lease mql document errs",
+		"idempotency": "store mql errs",
 	}},
 	{"L3", rooms{
 		"jobs":      "operation project schedule store mql errs",
@@ -71,13 +72,13 @@ var layers = []layer{
 		"records": "hooks project script schema audit query access fieldtype mql mql/pipeline store document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "actions hooks records query auth system audit jobs operation project schema fieldtype access status api document errs",
+		"httpapi":      "actions hooks records query auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi actions access hooks records auth system audit jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
+		"app": "httpapi actions access hooks records auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/index /cli/job /cli/org /cli/output /cli/project " +

@@ -2,21 +2,23 @@ package api
 
 // Request and response headers.
 const (
-	HeaderToken             = "Token"         //nolint:gosec // collection token or project admin token: its name only
-	HeaderAuthToken         = "X-Auth-Token"  // JWT of a login, or a personal access token
-	HeaderAdminToken        = "X-Admin-Token" // server admin token
-	HeaderAuthorization     = "Authorization" // "Bearer <server admin token>"
-	HeaderRequestID         = "X-Request-Id"  // in and out
-	HeaderGeneration        = "X-Svc-Generation"
-	HeaderETag              = "ETag"
-	HeaderIfMatch           = "If-Match"
-	HeaderIfNoneMatch       = "If-None-Match"
-	HeaderLocation          = "Location"
-	HeaderLink              = "Link"
-	HeaderPrefer            = "Prefer" // "return=minimal" asks for no more than ids in the answer to a write
-	HeaderPreferenceApplied = "Preference-Applied"
-	HeaderRetryAfter        = "Retry-After"
-	HeaderLastEventID       = "Last-Event-ID" // of a stream: the id of the event that the reader had last
+	HeaderToken               = "Token"         //nolint:gosec // collection token or project admin token: its name only
+	HeaderAuthToken           = "X-Auth-Token"  // JWT of a login, or a personal access token
+	HeaderAdminToken          = "X-Admin-Token" // server admin token
+	HeaderAuthorization       = "Authorization" // "Bearer <server admin token>"
+	HeaderRequestID           = "X-Request-Id"  // in and out
+	HeaderGeneration          = "X-Svc-Generation"
+	HeaderETag                = "ETag"
+	HeaderIfMatch             = "If-Match"
+	HeaderIfNoneMatch         = "If-None-Match"
+	HeaderLocation            = "Location"
+	HeaderLink                = "Link"
+	HeaderPrefer              = "Prefer" // "return=minimal" asks for no more than ids in the answer to a write
+	HeaderIdempotencyKey      = "Idempotency-Key"
+	HeaderIdempotencyReplayed = "Idempotency-Replayed" // "true": the answer is that of an earlier request with the key
+	HeaderPreferenceApplied   = "Preference-Applied"
+	HeaderRetryAfter          = "Retry-After"
+	HeaderLastEventID         = "Last-Event-ID" // of a stream: the id of the event that the reader had last
 )
 
 // CookieSession is the cookie that holds the JWT of a login, for browsers.

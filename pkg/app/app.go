@@ -246,7 +246,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	door, err := httpapi.New(httpapi.Config{
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
-		Control: a.control, Jobs: parts.jobs, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
+		Control: a.control, Jobs: parts.jobs, Keys: parts.keys, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,

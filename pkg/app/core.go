@@ -9,6 +9,7 @@ import (
 	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
@@ -24,6 +25,7 @@ type core struct {
 	records *records.Service
 	jobs    *jobs.Jobs
 	actions *actions.Service
+	keys    *idempotency.Keys
 }
 
 type coreOptions struct {
@@ -57,7 +59,8 @@ func newCore(o coreOptions) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &core{runs: runs, records: service, jobs: due, actions: actions.New(actions.Options{
+	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})
+	return &core{runs: runs, records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,
 		Host: func(c *actions.Call, file string, run *operation.Live) script.RunHost {
 			by := records.Caller{Principal: c.Principal, Request: c.Request, Again: c.Again}

@@ -85,7 +85,7 @@ func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
 	}
 	s.door, err = httpapi.New(httpapi.Config{
 		Records: s.core.records, Actions: s.core.actions, System: models, Audit: logs, Registry: registry, Control: noControl{},
-		Jobs: s.core.jobs, Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
+		Jobs: s.core.jobs, Keys: s.core.keys, Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
 		Logger: o.Logger, Registerer: registerer, Gatherer: registerer, MaxBodySize: sandboxBody, Authenticate: callerOf,
 	})
 	if err != nil {

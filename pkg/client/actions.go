@@ -25,12 +25,16 @@ func (c *Client) GetAction(ctx context.Context, namespace, action string, query 
 	return c.Do(ctx, Request{Method: http.MethodGet, Path: api.ActionPath(namespace, action), Query: query, Header: http.Header{"Accept": {"*/*"}}})
 }
 
-// CallAction calls an action by POST, with JSON as its data; nil is none. It is like GetAction otherwise.
-func (c *Client) CallAction(ctx context.Context, namespace, action string, query url.Values, data api.Record) (*http.Response, error) {
+// CallAction calls an action by POST, with JSON as its data; nil is none. It is like GetAction otherwise. Of the options
+// IdempotencyKey counts; the call is not repeated by itself.
+func (c *Client) CallAction(ctx context.Context, namespace, action string, query url.Values, data api.Record, o ...WriteOptions) (*http.Response, error) {
 	r := Request{Method: http.MethodPost, Path: api.ActionPath(namespace, action), Query: query, Header: http.Header{"Accept": {"*/*"}}}
 	if data != nil {
 		r.Header.Set("Content-Type", api.MediaJSON)
 		r.Body = bytes.NewReader(data)
+	}
+	if key := lastOf(o).IdempotencyKey; key != "" {
+		r.Header.Set(api.HeaderIdempotencyKey, key)
 	}
 	return c.Do(ctx, r)
 }

@@ -186,7 +186,7 @@ func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
 		if err == nil || attempt == maxAttempts || ctx.Err() != nil {
 			return header, err
 		}
-		wait, again := c.retry(r.method, attempt, err)
+		wait, again := c.retry(r, attempt, err)
 		if !again {
 			return nil, err
 		}
@@ -201,17 +201,19 @@ func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
 }
 
 // retry says whether a failed request may be sent again, and after which wait: a read may, when the connection failed or
-// when the service said with 503 when to come again. A write never is: an answer that gets lost, or that comes from
-// something between here and the service, does not tell whether it was carried out.
-func (c *Client) retry(method string, attempt int, err error) (time.Duration, bool) {
-	if method != http.MethodGet && method != http.MethodHead {
+// when the service said with 503 when to come again. A write may if it has an idempotency key. Any other never is: an answer
+// that gets lost, or that comes from something between here and the service, does not tell whether it was carried out.
+func (c *Client) retry(r call, attempt int, err error) (time.Duration, bool) {
+	keyed := r.header.Get(api.HeaderIdempotencyKey) != ""
+	if r.method != http.MethodGet && r.method != http.MethodHead && !keyed {
 		return 0, false
 	}
 	if un, ok := errors.AsType[*UnreachableError](err); ok {
 		return c.backoff(attempt + 1), !un.Permanent()
 	}
 	var refused *Error
-	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable && refused.RetryAfter > 0 {
+	if errors.As(err, &refused) && refused.RetryAfter > 0 &&
+		(refused.Status == http.StatusServiceUnavailable || keyed && refused.Status == http.StatusConflict) {
 		return refused.RetryAfter, refused.RetryAfter <= maxRetryAfter
 	}
 	return 0, false

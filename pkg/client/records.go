@@ -54,6 +54,9 @@ type WriteOptions struct {
 	IfMatch string // update and delete of one record: the ETag that it must still have
 	Replace bool   // PUT replaces the record in place of merging into it
 	Minimal bool   // the answer has ids only
+	// IdempotencyKey has a create be carried out once, however often it is sent: the client then repeats it by itself when the
+	// answer does not come. Use another one for each.
+	IdempotencyKey string
 
 	MaxAffected *int // creates and bulk writes: to more records than that they are refused; nil: no limit
 	dryRun      bool
@@ -73,6 +76,9 @@ func (o WriteOptions) call(r call) call {
 	maps.Copy(header, r.header)
 	if o.IfMatch != "" {
 		header.Set(api.HeaderIfMatch, o.IfMatch)
+	}
+	if o.IdempotencyKey != "" {
+		header.Set(api.HeaderIdempotencyKey, o.IdempotencyKey)
 	}
 	if o.Minimal {
 		header.Set(api.HeaderPrefer, "return=minimal")

@@ -43,6 +43,9 @@ func (r *request) mediaType(allowed ...string) (string, error) {
 
 // body reads the whole body within the limit of the place that it is for. With it, the caller is let in anew.
 func (r *request) body(w http.ResponseWriter) ([]byte, error) {
+	if r.hasRead {
+		return r.read, nil
+	}
 	limit := r.maxBody()
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)

@@ -19,7 +19,7 @@ import (
 func corsHeaders() []string {
 	return []string{
 		"Content-Type", "Accept", api.HeaderAuthToken, api.HeaderToken, api.HeaderAuthorization, api.HeaderRequestID, api.HeaderLastEventID,
-		api.HeaderIfMatch, api.HeaderIfNoneMatch, headerIdempotencyKey, "Prefer",
+		api.HeaderIfMatch, api.HeaderIfNoneMatch, api.HeaderIdempotencyKey, "Prefer",
 	}
 }
 

@@ -38,16 +38,9 @@ func parseQuery(raw string) (url.Values, error) {
 	return q, nil
 }
 
-// headerIdempotencyKey asks that a repeated request be carried out once, which is not done.
-const headerIdempotencyKey = "Idempotency-Key"
-
 // known refuses parameters that the route does not have, so that a misspelled filter is never silently dropped.
 // The parameters of every route are allowed, and so are those that the collection's meta.query declares.
 func (r *request) known() error {
-	if len(r.Header.Values(headerIdempotencyKey)) > 0 && !r.route.anyQuery && !r.safe() {
-		return errs.New(errs.Invalid, "unsupported",
-			"Idempotency-Key is not supported: leave it out, and make sure otherwise that nothing is done twice, such as by a unique field")
-	}
 	if r.route.right.kind == rightAction && r.route.right.method != 0 { // the action holds its parameters against its fields
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 )
@@ -41,6 +42,9 @@ type request struct {
 	collection *project.Collection // of the path
 	action     *project.Action     // of the path
 	toRecords  *records.Call       // for the collection, once it is known
+	read       []byte              // the body, if hasRead
+	hasRead    bool
+	claim      *idempotency.Claim // to carry out a request that has a key; nil: it has none
 }
 
 // newRequestID makes an id for a request that came without one.

@@ -39,6 +39,7 @@ type route struct {
 	query    []string // the parameters it has, beside those of every route
 	handle   handler
 	noCookie bool // the session cookie is not read: the route gives a new one
+	key      keyed
 	long     bool // it may take as long as what it tells of
 	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
 
@@ -72,25 +73,25 @@ func routes() []route {
 		{method: "POST", pattern: api.RouteShutdown, right: sys(access.ServerShutdown), handle: (*Server).shutdown},
 
 		{method: "GET", pattern: api.RouteUsers, right: sys(access.UserRead), handle: (*Server).listUsers, query: page},
-		{method: "POST", pattern: api.RouteUsers, right: sys(access.UserCreate), handle: (*Server).createUser},
+		{method: "POST", pattern: api.RouteUsers, right: sys(access.UserCreate), handle: (*Server).createUser, key: keyOnce},
 		{method: "GET", pattern: api.RouteUser, right: sys(access.UserRead), handle: (*Server).getUser},
 		{method: "PUT", pattern: api.RouteUser, right: sys(access.UserUpdate), handle: (*Server).updateUser},
 		{method: "DELETE", pattern: api.RouteUser, right: sys(access.UserDelete), handle: (*Server).deleteUser},
 
 		{method: "GET", pattern: api.RouteOrgs, right: sys(access.OrgRead), handle: (*Server).listOrgs, query: page},
-		{method: "POST", pattern: api.RouteOrgs, right: sys(access.OrgCreate), handle: (*Server).createOrg},
+		{method: "POST", pattern: api.RouteOrgs, right: sys(access.OrgCreate), handle: (*Server).createOrg, key: keyOnce},
 		{method: "GET", pattern: api.RouteOrg, right: sys(access.OrgRead), handle: (*Server).getOrg},
 		{method: "PUT", pattern: api.RouteOrg, right: sys(access.OrgUpdate), handle: (*Server).updateOrg},
 		{method: "DELETE", pattern: api.RouteOrg, right: sys(access.OrgDelete), handle: (*Server).deleteOrg},
 
 		{method: "GET", pattern: api.RouteTeams, right: sys(access.TeamRead), handle: (*Server).listTeams, query: page},
-		{method: "POST", pattern: api.RouteTeams, right: sys(access.TeamCreate), handle: (*Server).createTeam},
+		{method: "POST", pattern: api.RouteTeams, right: sys(access.TeamCreate), handle: (*Server).createTeam, key: keyOnce},
 		{method: "GET", pattern: api.RouteTeam, right: sys(access.TeamRead), handle: (*Server).getTeam},
 		{method: "PUT", pattern: api.RouteTeam, right: sys(access.TeamUpdate), handle: (*Server).updateTeam},
 		{method: "DELETE", pattern: api.RouteTeam, right: sys(access.TeamDelete), handle: (*Server).deleteTeam},
 
 		{method: "GET", pattern: api.RouteTokens, right: user, handle: (*Server).listTokens, query: page},
-		{method: "POST", pattern: api.RouteTokens, right: user, handle: (*Server).createToken},
+		{method: "POST", pattern: api.RouteTokens, right: user, handle: (*Server).createToken, key: keySecret},
 		{method: "GET", pattern: api.RouteTokenScopes, right: user, handle: (*Server).tokenScopes},
 		{method: "GET", pattern: api.RouteToken, right: user, handle: (*Server).getToken},
 		{method: "PUT", pattern: api.RouteToken, right: user, handle: (*Server).updateToken},
@@ -101,7 +102,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteProjectAudit, right: prj(access.AuditRead), handle: (*Server).listProjectAudit, query: page},
 
 		{method: "GET", pattern: api.RouteProjects, right: sys(access.ProjectRead), handle: (*Server).listProjects, query: page},
-		{method: "POST", pattern: api.RouteProjects, right: sys(access.ProjectCreate), handle: (*Server).registerProject},
+		{method: "POST", pattern: api.RouteProjects, right: sys(access.ProjectCreate), handle: (*Server).registerProject, key: keyOnce},
 		{method: "GET", pattern: api.RouteProject, right: sys(access.ProjectRead), handle: (*Server).getProject},
 		{method: "PUT", pattern: api.RouteProject, right: sys(access.ProjectUpdate), handle: (*Server).updateProject},
 		{method: "DELETE", pattern: api.RouteProject, right: sys(access.ProjectDelete), handle: (*Server).unregisterProject},
@@ -118,7 +119,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteJobNext, right: prj(access.ProjectRead), handle: (*Server).nextJobTimes, query: []string{api.ParamLimit}},
 		{method: "POST", pattern: api.RouteJobSuspend, right: prj(access.ProjectReload), handle: (*Server).suspendJob},
 		{method: "POST", pattern: api.RouteJobResume, right: prj(access.ProjectReload), handle: (*Server).resumeJob},
-		{method: "POST", pattern: api.RouteJobStart, right: prj(access.ProjectReload), handle: (*Server).runJob, query: []string{api.ParamWait}, long: true},
+		{method: "POST", pattern: api.RouteJobStart, right: prj(access.ProjectReload), handle: (*Server).runJob, key: keyOnce, query: []string{api.ParamWait}, long: true},
 		{method: "GET", pattern: api.RouteJobRuns, right: prj(access.ProjectRead), handle: (*Server).listJobRuns, query: runs},
 		{method: "GET", pattern: api.RouteJobRun, right: prj(access.ProjectRead), handle: (*Server).getJobRun},
 		{method: "DELETE", pattern: api.RouteJobRun, right: prj(access.ProjectReload), handle: (*Server).cancelJobRun},
@@ -126,7 +127,7 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteActions, right: right{kind: rightActions}, handle: (*Server).listActions},
 		{method: "GET", pattern: api.RouteAction, right: act(access.Get), handle: (*Server).callAction, long: true},
-		{method: "POST", pattern: api.RouteAction, right: act(access.Post), handle: (*Server).callAction, long: true},
+		{method: "POST", pattern: api.RouteAction, right: act(access.Post), handle: (*Server).callAction, key: keyOnce, long: true},
 		{method: "GET", pattern: api.RouteActionDescribe, right: act(0), handle: (*Server).describeAction},
 		{method: "GET", pattern: api.RouteActionRuns, right: right{kind: rightActionRuns}, handle: (*Server).listActionRuns, query: runs},
 		{method: "GET", pattern: api.RouteActionRun, right: right{kind: rightActionRuns}, handle: (*Server).getActionRun, query: []string{api.ParamResult}},
@@ -135,7 +136,7 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: list},
-		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, query: []string{api.ParamBulk, api.ParamDryRun, api.ParamMaxAffected}},
+		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, key: keyRepeatable, query: []string{api.ParamBulk, api.ParamDryRun, api.ParamMaxAffected}},
 		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: bulk},
 		{method: "DELETE", pattern: api.RouteRecords, right: rec(access.Delete), handle: (*Server).bulkDelete, query: bulk},
 		{method: "GET", pattern: api.RouteRecord, right: rec(access.Get), handle: (*Server).getRecord, query: one},

@@ -24,6 +24,7 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
@@ -60,6 +61,7 @@ type Config struct {
 	Audit      *audit.Logs
 	Control    Control
 	Jobs       *jobs.Jobs
+	Keys       *idempotency.Keys
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
 	Shutdown   func()                             // has the service stop, and doesn't wait for it
@@ -217,7 +219,17 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 	if err := r.known(); err != nil {
 		return err
 	}
-	return r.route.handle(s, w, r)
+	key, err := r.idempotencyKey()
+	if err != nil {
+		return err
+	}
+	if dry, err := r.boolean(api.ParamDryRun); err != nil || key == "" || dry {
+		if err != nil {
+			return err
+		}
+		return r.route.handle(s, w, r)
+	}
+	return s.once(w, r, key)
 }
 
 // systemTimeout bounds requests that are not for records, below the time in which an answer must be out.

@@ -30,6 +30,7 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/status"
@@ -103,6 +104,7 @@ func newDoor(t testing.TB, reloadErr error) *door {
 	registerer := prometheus.NewRegistry()
 	server, err := httpapi.New(httpapi.Config{
 		Records: records.New(st, time.Now, logs, nil), System: models, Audit: logs, Registry: registry, Auth: authn,
+		Keys:    idempotency.New(idempotency.Options{Store: st, Now: time.Now, Alone: true}),
 		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
 		Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,
 		MaxBodySize: 1 << 20,
@@ -378,21 +380,29 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A key that asks for a request to be carried out once is refused as long as that is not done.
-func TestIdempotencyKeys(t *testing.T) {
+// Where a key has no meaning it is refused, so that nobody relies on it.
+func TestIdempotencyKeysThatAreRefused(t *testing.T) {
 	d := newDoor(t, nil)
-	const refused = "400 unsupported: Idempotency-Key is not supported: leave it out, and make sure otherwise that nothing is done twice, such as by a unique field"
-	for _, tt := range []struct{ method, path, want string }{
-		{"POST", "/api/v1/_/door/items", refused},
-		{"PUT", "/api/v1/_/door/items/650102030405060708090a0b", refused},
-		{"GET", "/api/v1/_/door/items", "200"},
-		{"POST", "/nope", "404 no_such_route: not found"},
+	const (
+		refused = "400 unsupported: Idempotency-Key is not supported here, but on the POST that creates something, calls an action or runs a job: leave it out"
+		bad     = "400 bad_idempotency_key: Idempotency-Key must be given once, and have 1 to 255 visible ASCII characters"
+	)
+	for _, tt := range []struct{ method, path, key, want string }{
+		{"POST", "/api/v1/_/door/items", "", bad},
+		{"POST", "/api/v1/_/door/items", "a b", bad},
+		{"POST", "/api/v1/_/door/items", "ä", bad},
+		{"POST", "/api/v1/_/door/items", strings.Repeat("k", 256), bad},
+		{"POST", "/api/v1/_/door/items", strings.Repeat("k", 255), "201"},
+		{"POST", "/api/v1/_/door/items", "!~", "201"},
+		{"PUT", "/api/v1/_/door/items/650102030405060708090a0b", "k", refused},
+		{"GET", "/api/v1/_/door/items", "k", "200"},
+		{"POST", "/nope", "k", "404 no_such_route: not found"},
 	} {
-		if _, got := d.do(t, tt.method, tt.path, `{"title": "x"}`, "Token", "writer", "Idempotency-Key", ""); got != tt.want {
+		if _, got := d.do(t, tt.method, tt.path, `{"title": "x"}`, "Token", "writer", "Idempotency-Key", tt.key); got != tt.want {
 			t.Errorf("%s %s: %s", tt.method, tt.path, got)
 		}
 	}
-	if _, got := d.do(t, "GET", "/api/v1/_/door/items/_count", "", "Token", "writer"); got != "200" {
+	if _, got := d.do(t, "POST", "/api/v1/login", `{"username": "x", "password": "y"}`, "Idempotency-Key", "k"); got != refused {
 		t.Error(got)
 	}
 }

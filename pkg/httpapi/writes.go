@@ -16,6 +16,9 @@ const shownOfDryRun = 10
 // come.
 func (r *request) writeCall() (c *records.Call, err error) {
 	c = r.call()
+	if r.claim != nil {
+		c.NewID, c.Again = r.claim.ID, r.claim.Again()
+	}
 	if c.DryRun, err = r.boolean(api.ParamDryRun); err != nil {
 		return nil, err
 	}

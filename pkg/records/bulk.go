@@ -60,6 +60,12 @@ func (s *Service) bulkGrant(ctx context.Context, c *Call, m access.Method) (acce
 	return g, err
 }
 
+// MayBulk is May for bulk writes.
+func (s *Service) MayBulk(ctx context.Context, c *Call, m access.Method) error {
+	_, err := s.bulkGrant(ctx, c, m)
+	return err
+}
+
 // BulkCreate stores many records. In mode continue each item stands by itself; in mode atomic all are stored or none,
 // and the first failure is the error.
 func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkResult, error) {
@@ -83,7 +89,14 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 			res.Items[i].Err = errs.Validation([]errs.FieldError{{Rule: "type", Message: "must be an object"}})
 			continue
 		}
-		raws[i], res.Items[i] = s.bulkItem(ctx, c, g, body)
+		if c.Again {
+			if res.Items[i].raw, err = s.madeBefore(ctx, c, i); err != nil {
+				return BulkResult{}, err
+			}
+		}
+		if res.Items[i].raw == nil {
+			raws[i], res.Items[i] = s.bulkItem(ctx, c, g, body, i)
+		}
 	}
 	b := batch{c: c, grant: g, items: res.Items}
 	for i, raw := range raws {
@@ -91,18 +104,18 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 			b.add(i, change{Op: store.Op{Kind: store.Insert, Doc: raw}})
 		}
 	}
-	if err := s.commit(ctx, &b); err != nil {
+	err = s.commit(ctx, &b)
+	if c.DryRun {
+		return res, err
+	}
+	if err := s.bulkMade(ctx, &b, err); err != nil {
 		return BulkResult{}, err
 	}
-	if c.DryRun {
-		return res, nil
-	}
-	for k, i := range b.at {
+	for i := range res.Items {
 		it := &res.Items[i]
-		if it.Err != nil {
+		if it.Err != nil || it.raw == nil {
 			continue
 		}
-		it.raw = b.ops[k].Doc
 		w, err := s.written(ctx, c, it.raw)
 		if err != nil {
 			return BulkResult{}, err
@@ -113,9 +126,33 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	return s.bulkAnswered(ctx, c, g, "post.bulkReturn", res), nil
 }
 
+// bulkMade notes on each item what is stored of it: what commit wrote, or what the same request made that was carried out
+// meanwhile. failed is the error of commit.
+func (s *Service) bulkMade(ctx context.Context, b *batch, failed error) error {
+	for k, i := range b.at {
+		it := &b.items[i]
+		if it.raw = b.ops[k].Doc; it.Err == nil && failed == nil {
+			continue
+		}
+		made, err := s.madeBefore(ctx, b.c, i)
+		switch {
+		case made != nil:
+			it.raw, it.Err = made, nil
+		case failed != nil:
+			return failed
+		case err != nil: // the item has an error already
+			continue
+		}
+	}
+	if len(b.at) == 0 {
+		return failed
+	}
+	return nil
+}
+
 // bulkItem is what a bulk create stores of one body; nil with an error, or where a hook has answered instead.
-func (s *Service) bulkItem(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, Item) {
-	raw, err := s.newRecord(ctx, c, g, body)
+func (s *Service) bulkItem(ctx context.Context, c *Call, g access.Grant, body bson.D, place int) (bson.Raw, Item) {
+	raw, err := s.newRecord(ctx, c, g, body, place)
 	if err != nil {
 		return nil, Item{Err: err}
 	}

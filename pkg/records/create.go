@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -41,7 +42,12 @@ func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Ra
 	if g, err = s.grant(ctx, c, access.Post); err != nil {
 		return nil, Written{}, g, err
 	}
-	if raw, err = s.newRecord(ctx, c, g, body); err != nil {
+	if c.Again {
+		if raw, err = s.madeBefore(ctx, c, 0); raw != nil || err != nil {
+			return raw, Written{}, g, err
+		}
+	}
+	if raw, err = s.newRecord(ctx, c, g, body, 0); err != nil {
 		return nil, Written{}, g, err
 	}
 	if c.handled() {
@@ -51,14 +57,34 @@ func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Ra
 		return nil, handled, g, err
 	}
 	ch, err := s.write(ctx, c, g, change{Op: store.Op{Kind: store.Insert, Doc: raw}})
+	if err != nil {
+		if made, _ := s.madeBefore(ctx, c, 0); made != nil { // the same request was carried out meanwhile
+			return made, Written{}, g, nil
+		}
+	}
 	return ch.Doc, Written{}, g, err
 }
 
-// newRecord is what a create stores, checked in full.
-func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D) (bson.Raw, error) {
+// madeBefore gives what the same create, carried out before, made at a place; nil if that is nothing.
+func (s *Service) madeBefore(ctx context.Context, c *Call, place int) (bson.Raw, error) {
+	if c.NewID == nil || c.DryRun {
+		return nil, nil //nolint:nilnil // nothing is an answer
+	}
+	raw, err := s.collection(ctx, c).Get(ctx, idValue(c.NewID(place)))
+	if errors.Is(err, errs.ErrNotFound) {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return raw, err
+}
+
+// newRecord is what a create stores, checked in full. place is that of the body in a bulk create.
+func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D, place int) (bson.Raw, error) {
 	now := s.now()
 	g.Hidden = g.Declared // what is not declared is found by the check
 	id := bson.NewObjectIDFromTimestamp(now)
+	if c.NewID != nil {
+		id = c.NewID(place)
+	}
 	g, err := s.grantOnNew(ctx, c, g, body, func() bson.D {
 		return stamp(id, c.Collection.Tree.Check(body, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
 	})

@@ -40,6 +40,11 @@ type Call struct {
 	Principal  *access.Principal
 	Request    *hooks.Request // what scripts see of the request; nil: there is none
 
+	// NewID, if set, gives the ids of the records that a create makes, by their place in it. With Again the same request may
+	// have been carried out before: what is there under such an id, it has made then.
+	NewID func(place int) bson.ObjectID
+	Again bool
+
 	DryRun      bool   // writes find out what they would do, and do nothing
 	MaxAffected *int64 // the most records that one write may be to; nil: as many as the collection lets it
 
