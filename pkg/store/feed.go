@@ -50,6 +50,20 @@ type Event struct {
 	Doc        bson.Raw      // see Watch.Documents; nil if it is gone by now
 	To         string        // Renamed
 	Time       time.Time     // about when, by the store's clock
+
+	// Update is what an Update has changed, as MongoDB tells it: {updatedFields, removedFields, truncatedArrays}. nil: the document was
+	// replaced, or the store does not know.
+	Update bson.Raw
+	// Before and After are the document as it was and became, of collections that keep images (ImageKeeper); nil: not known.
+	Before, After bson.Raw
+}
+
+// ImageKeeper is what a Collection may be besides: one whose feed can keep what documents were before a change and what they became.
+type ImageKeeper interface {
+	// KeepImages has the feed keep them of changes from now on, or not. A collection that does not exist is errs.ErrNotFound.
+	KeepImages(ctx context.Context, keep bool) error
+	// KeepsImages says whether the feed keeps them.
+	KeepsImages(ctx context.Context) (bool, error)
 }
 
 // positionsCollection holds one document for each consumer of a database's feed.

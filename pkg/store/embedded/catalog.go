@@ -50,6 +50,7 @@ type collection struct {
 
 	// Guarded by the commit mutex.
 	counts  counts      // with all commits that are applied
+	images  bool        // the feed keeps what documents were and became
 	renamed *collection // what it is now
 	chases  []*chase    // that are under way
 }
@@ -136,6 +137,7 @@ func isPosition(segment string) bool {
 // collectionSpec and indexSpec are what the catalog stores.
 type collectionSpec struct {
 	ID      int64       `bson:"id"`
+	Images  bool        `bson:"images,omitempty"`
 	Indexes []indexSpec `bson:"indexes"`
 }
 
@@ -158,7 +160,7 @@ type keySpec struct {
 
 // put adds the catalog's entry of c, with the indexes of set, to b.
 func (c *collection) put(b *pebble.Batch, set *indexSet) error {
-	spec := collectionSpec{ID: int64(c.id), Indexes: []indexSpec{}}
+	spec := collectionSpec{ID: int64(c.id), Images: c.images, Indexes: []indexSpec{}}
 	for _, x := range set.all {
 		s := indexSpec{
 			ID: int64(x.id), Name: x.def.Name, Unique: x.def.Unique, Sparse: x.def.Sparse,
@@ -204,7 +206,9 @@ func (s *collectionSpec) collection(name collectionName) (*collection, error) {
 			ready = append(ready, x)
 		}
 	}
-	return newCollection(name, uint32(s.ID), newIndexSet(all, ready)), nil //nolint:gosec // written from a uint32
+	c := newCollection(name, uint32(s.ID), newIndexSet(all, ready)) //nolint:gosec // written from a uint32
+	c.images = s.Images
+	return c, nil
 }
 
 // catalog is the collections that exist, in memory. Changes happen under the commit mutex.

@@ -257,15 +257,15 @@ func (w *writer) tell(e *edit) {
 	switch {
 	case e.old == nil:
 		id, _ := document.Field(e.new, "_id")
-		w.log(store.Inserted, id)
+		w.log(store.Inserted, id, nil)
 		w.count(1, int64(len(e.new)))
 	case e.new == nil:
 		id, _ := document.Field(e.old, "_id")
-		w.log(store.Deleted, id)
+		w.log(store.Deleted, id, w.details(e))
 		w.count(-1, -int64(e.before))
 	default:
 		id, _ := document.Field(e.new, "_id")
-		w.log(store.Updated, id)
+		w.log(store.Updated, id, w.details(e))
 		w.count(0, int64(len(e.new)-e.before))
 	}
 }

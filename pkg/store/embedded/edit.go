@@ -30,13 +30,15 @@ type pending struct {
 
 // edit is what an op makes of one document.
 type edit struct {
-	id     []byte       // key of the _id
-	old    bson.Raw     // nil: there is none
-	before int          // length of old
-	new    bson.Raw     // nil: it goes
-	same   bool         // nothing changes
-	update *mql.Update  // what made new of old, if anything did
-	result store.Result // of the op, if the edit is made
+	id      []byte       // key of the _id
+	old     bson.Raw     // nil: there is none
+	before  int          // length of old
+	new     bson.Raw     // nil: it goes
+	same    bool         // nothing changes
+	update  *mql.Update  // what made new of old, if anything did
+	patched bool         // operators made new of old
+	changes bson.Raw     // what they changed, see describe; nil: it is not worked out, or can't be told
+	result  store.Result // of the op, if the edit is made
 
 	indexes *indexSet // those that moves are for; nil: they are not worked out
 	moves   []move
@@ -112,7 +114,7 @@ func (p *pending) change(e *edit) (err error) {
 	case store.Replace:
 		e.new, err = p.replacement(e.old)
 	case store.Update:
-		e.update = p.op.Update
+		e.update, e.patched = p.op.Update, true
 		e.new, err = p.op.Update.Apply(e.old, mql.Applying{Filter: p.chosenBy(), Now: p.now})
 	case store.Delete, store.Insert: // nothing is left
 	}
@@ -123,6 +125,9 @@ func (p *pending) change(e *edit) (err error) {
 	e.result.Matched = 1
 	if !e.same {
 		e.result.Modified = 1
+		if e.patched { // here, since the commit mutex is not held
+			e.changes = describe(e.old, e.new)
+		}
 	}
 	if e.id == nil {
 		id, _ := document.Field(e.old, "_id")

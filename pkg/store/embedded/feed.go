@@ -104,13 +104,21 @@ func (f *feed) entry(head *feedHead, c change, now uint64) (key, value []byte) {
 	head.seq++
 	head.time = now
 	key = feedKey(f.prefix, head.seq)
-	head.total += uint64(len(key) + 8 + len(c.name) + len(c.to) + len(c.id.Value))
-	value = append(make([]byte, 0, 24+len(c.name)+len(c.to)+len(c.id.Value)), byte(c.kind))
+	size := len(c.name) + len(c.to) + len(c.id.Value) + len(c.details)
+	head.total += uint64(len(key) + 8 + size) //nolint:gosec // a length
+	kind := byte(c.kind)
+	if c.details != nil {
+		kind |= detailed
+	}
+	value = append(make([]byte, 0, 24+size), kind)
 	value = binary.AppendUvarint(value, head.time)
 	value = binary.AppendUvarint(value, head.total)
 	value = appendText(value, c.name)
 	if c.kind == store.Renamed {
 		return key, appendText(value, c.to)
+	}
+	if c.details != nil {
+		value = append(binary.AppendUvarint(value, uint64(len(c.details))), c.details...)
 	}
 	value = append(value, byte(c.id.Type))
 	return key, append(value, c.id.Value...)
@@ -122,6 +130,9 @@ func millis(t time.Time) uint64 { return uint64(max(t.UnixMilli(), 0)) }
 func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
+
+// detailed marks the kind of an entry that has details, in front of the _id.
+const detailed = 0x80
 
 // feedEntry is an entry that was read.
 type feedEntry struct {
@@ -137,20 +148,21 @@ func decodeEntry(key, value []byte) (e feedEntry, err error) {
 		return e, errFeedEntry
 	}
 	e.seq = binary.BigEndian.Uint64(key[len(key)-8:])
-	e.kind, value = store.EventKind(value[0]), value[1:]
-	var name, to []byte
+	withDetails := value[0]&detailed != 0
+	e.kind, value = store.EventKind(value[0]&^detailed), value[1:]
+	var name, to, details []byte
 	ok := takeUvarint(&value, &e.time) && takeUvarint(&value, &e.total) && takeText(&value, &name)
 	switch {
 	case !ok || e.kind < store.Inserted || e.kind > store.Renamed:
 		return e, errFeedEntry
 	case e.kind == store.Renamed:
 		ok = takeText(&value, &to) && len(value) == 0
-	case len(value) == 0:
+	case withDetails && !takeText(&value, &details), len(value) == 0:
 		return e, errFeedEntry
 	default:
 		e.id = bson.RawValue{Type: bson.Type(value[0]), Value: bytes.Clone(value[1:])}
 	}
-	e.name, e.to = string(name), string(to)
+	e.name, e.to, e.details = string(name), string(to), bytes.Clone(details)
 	if !ok {
 		return e, errFeedEntry
 	}

@@ -23,6 +23,8 @@ type change struct {
 	name string        // of the collection
 	id   bson.RawValue // of the document; none for Dropped and Renamed
 	to   string        // Renamed
+
+	details bson.Raw // see writer.details
 }
 
 type countChange struct {
@@ -32,14 +34,14 @@ type countChange struct {
 
 // log takes up a change of the document whose _id is id for the feed, in order, and for the
 // builds of indexes. id is valid during the call only.
-func (w *writer) log(kind store.EventKind, id bson.RawValue) {
+func (w *writer) log(kind store.EventKind, id bson.RawValue, details bson.Raw) {
 	for _, x := range w.indexes.all {
 		if x.changed != nil {
 			x.changed[string(idKey(id))] = struct{}{}
 		}
 	}
 	id.Value = bytes.Clone(id.Value)
-	w.note(w.coll.name.database, change{kind: kind, name: w.coll.name.collection, id: id})
+	w.note(w.coll.name.database, change{kind: kind, name: w.coll.name.collection, id: id, details: details})
 }
 
 // note takes up a change. All of a commit are of one database.

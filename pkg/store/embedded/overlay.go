@@ -52,6 +52,22 @@ func (o *overlaid) plan() error {
 	return err
 }
 
+// put stages the document, with the whole old one where the feed keeps something of it.
+func (o *overlaid) put(w *writer) error {
+	e := o.edit
+	images := w.coll != nil && w.coll.images
+	if e.old != nil && (images || e.patched && e.changes == nil) {
+		var err error
+		if e.old, err = o.old(); err != nil {
+			return err
+		}
+		if e.patched && e.new != nil {
+			e.changes = describe(e.old, e.new)
+		}
+	}
+	return w.put(&e)
+}
+
 // overhead is about what an overlaid document takes beside its bytes.
 const overhead = 256
 
@@ -240,7 +256,7 @@ func (c *txCollection) put(e *edit) error {
 		if err != nil {
 			return err
 		}
-		o.edit = edit{id: o.edit.id, old: o.edit.old, before: o.edit.before, new: e.new}
+		o.edit = edit{id: o.edit.id, old: o.edit.old, before: o.edit.before, new: e.new, patched: o.edit.patched && e.patched}
 		o.gone = bytes.Equal(old, e.new)
 	}
 	if c.t.size > c.t.limit || c.t.beside > c.t.limit {

@@ -44,7 +44,7 @@ func (d database) RenameCollection(ctx context.Context, from, to string, replace
 func (s *Store) rename(coll *collection, name collectionName, target *collection) error {
 	b := s.newCommit(false)
 	b.note(name.database, change{kind: store.Renamed, name: coll.name.collection, to: name.collection})
-	moved := &collection{name: name, id: coll.id, indexes: coll.indexes, counts: coll.counts}
+	moved := &collection{name: name, id: coll.id, indexes: coll.indexes, counts: coll.counts, images: coll.images}
 	err := errors.Join(
 		b.batch.Delete(catalogKey(coll.name.database, coll.name.collection), nil),
 		moved.put(b.batch, moved.indexes.Load()),

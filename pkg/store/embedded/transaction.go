@@ -270,7 +270,7 @@ func (t *transaction) stage(b *commit) error {
 				return err
 			}
 		}
-		if err := w.put(&o.edit); err != nil {
+		if err := o.put(w); err != nil {
 			return err
 		}
 	}

@@ -237,6 +237,7 @@ func (v *watcher) chunk(ctx context.Context, end feedHead) error {
 			event := store.Event{
 				Position: v.s.encodePosition(v.database, e.feedHead), Kind: e.kind, Collection: e.name,
 				ID: e.id, Doc: docs[i], To: e.to, Time: time.UnixMilli(int64(e.time)), //nolint:gosec // was an int64
+				Update: e.detail(detailUpdate), Before: e.detail(detailBefore), After: e.detail(detailAfter),
 			}
 			if err := v.tell(event); err != nil {
 				return err
@@ -261,12 +262,13 @@ func (v *watcher) read(end feedHead) (entries []feedEntry, err error) {
 		return nil, internal(err, "open an iterator")
 	}
 	defer closeInto(&err, it.Close)
-	next := v.at.seq + 1
-	for ok := it.First(); ok && len(entries) < watchChunk; ok = it.Next() {
+	next, size := v.at.seq+1, 0
+	for ok := it.First(); ok && len(entries) < watchChunk && size < watchBytes; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return nil, internal(err, "read the feed")
 		}
+		size += len(value)
 		e, err := decodeEntry(it.Key(), value)
 		if err != nil {
 			return nil, internal(err, fmt.Sprintf("read the feed at %x", it.Key()))

@@ -35,14 +35,16 @@ func runAggregate(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(stages) > 0 && db != nil {
-		if options, asked := stageOf(stages[0], "$collStats"); asked {
-			doc, err := k.collStatsStage(db, name, options)
-			if err != nil {
-				return nil, err
-			}
-			return k.aggregateDocuments(k.namespace(name), []bson.D{doc}, stages[1:], size)
+	options, scale, err := collStatsOptions(stages)
+	if err != nil {
+		return nil, err
+	}
+	if options != nil && db != nil {
+		doc, err := k.collStatsStage(db, name, options, scale)
+		if err != nil {
+			return nil, err
 		}
+		return k.aggregateDocuments(k.namespace(name), []bson.D{doc}, stages[1:], size)
 	}
 	return k.aggregateCollection(db, name, stages, size)
 }
@@ -101,6 +103,8 @@ func (k *call) parsePipeline() (stages []bson.Raw, size int64, err error) {
 	switch {
 	case k.args.err != nil:
 		return nil, 0, k.args.err
+	case size < 0 && !isNothing(k.args.document("cursor").Lookup("batchSize")):
+		return nil, 0, fail(codeNegative, "BSON field 'batchSize' value must be >= 0, actual value '%d'", size)
 	case k.args.value("cursor").Type == 0 && !k.args.boolean("explain", false):
 		return nil, 0, fail(codeFailedToParse, "The 'cursor' option is required, except for aggregate with the explain argument")
 	}
@@ -373,34 +377,4 @@ func stageOf(stage bson.Raw, name string) (bson.Raw, bool) {
 	}
 	d, ok := e.Value().DocumentOK()
 	return d, ok
-}
-
-func (k *call) collStatsStage(db store.Database, name string, options bson.Raw) (bson.D, error) {
-	if err := k.mustExist(db, name); err != nil {
-		return nil, err
-	}
-	scale := int64(1)
-	if of, ok := options.Lookup("storageStats").DocumentOK(); ok {
-		a := args{body: of}
-		if scale = a.integer("scale", 1); a.err != nil {
-			return nil, fail(codeTypeMismatch, "BSON field '$collStats.storageStats.scale' is the wrong type")
-		}
-		if scale < 1 {
-			return nil, fail(codeNegative, "BSON field 'scale' value must be >= 1, actual value '%d'", scale)
-		}
-	}
-	stats, err := k.storageStats(db, name, scale)
-	if err != nil {
-		return nil, err
-	}
-	d := bson.D{
-		{Key: "ns", Value: k.namespace(name)}, {Key: "host", Value: k.conn.nc.LocalAddr().String()}, {Key: "localTime", Value: k.server.opts.Now()},
-	}
-	if _, asked := document.Field(options, "storageStats"); asked {
-		d = append(d, bson.E{Key: "storageStats", Value: stats})
-	}
-	if _, asked := document.Field(options, "count"); asked {
-		d = append(d, stats[1])
-	}
-	return d, nil
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -179,6 +180,9 @@ func compileSort(raw bson.Raw) (mql.Sort, error) {
 	var sort mql.Sort
 	for it := document.NewIter(raw); len(raw) > 0 && it.Next(); {
 		n, ok := whole(it.Value())
+		if f, double := it.Value().DoubleOK(); double && f == f { // what is behind the point is left out, as a server does
+			n, ok = cut(f), true
+		}
 		if ok && n != 1 && n != -1 {
 			return nil, fail(codeBadSortOrder, "$sort key ordering must be 1 (for ascending) or -1 (for descending)")
 		}
@@ -224,5 +228,36 @@ func compileProjection(raw bson.Raw) (*mql.Projection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mql.CompileProjection(d)
+	p, err := mql.CompileProjection(d)
+	if err != nil {
+		return nil, projectionFailure(d, err)
+	}
+	return p, nil
 }
+
+// projectionFailure tells what is wrong with a projection with the codes that tell why, where a path is.
+func projectionFailure(d bson.D, err error) error {
+	f := failureOf(err)
+	for _, e := range d {
+		names := strings.Split(e.Key, ".")
+		last := len(names) - 1
+		switch {
+		case e.Key == "":
+			f.code = 40352
+		case last > 0 && slices.Contains(names[1:last], "$"):
+			f.code = 31394
+		case last > 1 && names[last] == "$" && names[last-1] == "":
+			f.code = 40353
+		case slices.ContainsFunc(names[:last], isDollar), last == 0 && isDollar(e.Key), names[last] != "$" && isDollar(names[last]):
+			f.code = 16410
+		case names[last] == "$" && slices.Contains([]any{false, int32(0), int64(0), 0.0}, e.Value):
+			f.code = 31395
+		default:
+			continue
+		}
+		return f
+	}
+	return f
+}
+
+func isDollar(name string) bool { return strings.HasPrefix(name, "$") }

@@ -21,6 +21,8 @@ const eventsAhead = 64
 type stream struct {
 	server     *Server
 	all        bool               // of all databases
+	full       string             // which document an update is told with, as fullDocument says
+	before     string             // and which one was there before, as fullDocumentBeforeChange does
 	collection string             // "": all
 	stages     *pipeline.Pipeline // that events go through; nil: none
 
@@ -106,16 +108,16 @@ func (k *call) streamStart(s *stream, options bson.Raw) (places, error) {
 		return nil, err
 	}
 	a := args{body: options}
-	full, before := a.text("fullDocument"), a.text("fullDocumentBeforeChange")
+	s.full, s.before = a.text("fullDocument"), a.text("fullDocumentBeforeChange")
 	resume, after := a.document("resumeAfter"), a.document("startAfter")
 	t, i, hasTime := options.Lookup("startAtOperationTime").TimestampOK()
 	switch {
 	case a.err != nil:
 		return nil, a.err
-	case full != "" && full != "default" && full != "updateLookup" && full != "whenAvailable":
-		return nil, notImplemented("'$changeStream.fullDocument: " + clip(full) + "'")
-	case before != "" && before != "off" && before != "whenAvailable":
-		return nil, notImplemented("'$changeStream.fullDocumentBeforeChange: " + clip(before) + "'")
+	case s.full != "" && !slices.Contains(words("default updateLookup whenAvailable required"), s.full):
+		return nil, fail(codeBadValue, "Enumeration value '%s' for field '$changeStream.fullDocument' is not a valid value.", clip(s.full))
+	case s.before != "" && !slices.Contains(words("off whenAvailable required"), s.before):
+		return nil, fail(codeBadValue, "Enumeration value '%s' for field '$changeStream.fullDocumentBeforeChange' is not a valid value.", clip(s.before))
 	case resume != nil && after != nil, hasTime && (resume != nil || after != nil):
 		return nil, fail(code(50674), "give one of resumeAfter, startAfter and startAtOperationTime")
 	case resume == nil:
@@ -160,7 +162,11 @@ func (s *stream) tell(ctx context.Context, database string, e store.Event) error
 	if err != nil {
 		return err
 	}
-	if err := s.pass(ctx, s.event(at, database, e), at); err != nil {
+	d, err := s.event(at, database, e)
+	if err != nil {
+		return err
+	}
+	if err := s.pass(ctx, d, at); err != nil {
 		return err
 	}
 	if s.collection == "" || e.Kind != store.Dropped && e.Kind != store.Renamed {
@@ -212,22 +218,21 @@ func eventHead(at token, e store.Event, kind string) bson.D {
 	}
 }
 
-// event is a change as MongoDB tells it. What an update has changed in a document the port does not know: it is told as a
-// replacement, which has the whole document.
-func (s *stream) event(at token, database string, e store.Event) bson.D {
+// event is a change as MongoDB tells it.
+func (s *stream) event(at token, database string, e store.Event) (bson.D, error) {
 	database = s.server.clientName(database)
 	kind := map[store.EventKind]string{
 		store.Inserted: "insert", store.Updated: "replace", store.Deleted: "delete", store.Dropped: "drop", store.Renamed: "rename",
 	}[e.Kind]
-	d := eventHead(at, e, kind)
-	if e.Kind == store.Inserted || e.Kind == store.Updated {
-		var full any
-		if e.Doc != nil {
-			full = e.Doc
-		}
-		d = append(d, bson.E{Key: "fullDocument", Value: full})
+	if e.Update != nil {
+		kind = "update"
 	}
-	d = append(d, bson.E{Key: "ns", Value: bson.D{{Key: "db", Value: database}, {Key: "coll", Value: e.Collection}}})
+	d := eventHead(at, e, kind)
+	images, err := s.images(e)
+	if err != nil {
+		return nil, err
+	}
+	d = append(append(d, images...), bson.E{Key: "ns", Value: bson.D{{Key: "db", Value: database}, {Key: "coll", Value: e.Collection}}})
 	switch e.Kind {
 	case store.Renamed:
 		d = append(d, bson.E{Key: "to", Value: bson.D{{Key: "db", Value: database}, {Key: "coll", Value: e.To}}})
@@ -235,7 +240,56 @@ func (s *stream) event(at token, database string, e store.Event) bson.D {
 		d = append(d, bson.E{Key: "documentKey", Value: bson.D{{Key: "_id", Value: e.ID}}})
 	case store.Dropped:
 	}
-	return d
+	if e.Update != nil {
+		d = append(d, bson.E{Key: "updateDescription", Value: e.Update})
+	}
+	return d, nil
+}
+
+// images are the documents that an event is told with: of an insert or a replacement always, as it is by now where the feed does
+// not keep it; of an update as the stream was asked for.
+func (s *stream) images(e store.Event) (d bson.D, err error) {
+	full := e.Doc
+	if e.After != nil {
+		full = e.After
+	}
+	wanted := e.Kind == store.Inserted || e.Kind == store.Updated
+	if e.Update != nil {
+		switch s.full {
+		case "updateLookup":
+			full = e.Doc
+		case "whenAvailable", "required":
+			full = e.After
+		default:
+			wanted = false
+		}
+		if s.full == "required" && full == nil {
+			return nil, errNoImage("fullDocument")
+		}
+	}
+	if wanted {
+		d = append(d, bson.E{Key: "fullDocument", Value: orNull(full)})
+	}
+	changes := e.Kind == store.Updated || e.Kind == store.Deleted
+	if s.before == "" || s.before == "off" || !changes {
+		return d, nil
+	}
+	if s.before == "required" && e.Before == nil {
+		return nil, errNoImage("fullDocumentBeforeChange")
+	}
+	return append(d, bson.E{Key: "fullDocumentBeforeChange", Value: orNull(e.Before)}), nil
+}
+
+func orNull(doc bson.Raw) any {
+	if doc == nil {
+		return nil
+	}
+	return doc
+}
+
+func errNoImage(option string) *failure {
+	return fail(codeNoMatchingDocument, "the stream was opened with '%s: required', and the document is not known: "+
+		"only a collection with changeStreamPreAndPostImages keeps it, from then on", option)
 }
 
 func (s *stream) fill(ctx context.Context, b *batch, wait time.Duration) (done bool, err error) {
@@ -253,7 +307,7 @@ func (s *stream) fill(ctx context.Context, b *batch, wait time.Duration) (done b
 		case ended:
 			f := failureOf(s.err)
 			switch f.code {
-			case codeChangeStreamFatal, codeHistoryLost, codeInvalidResumeToken: // it would end in the same way
+			case codeChangeStreamFatal, codeHistoryLost, codeInvalidResumeToken, codeNoMatchingDocument: // it would end in the same way
 			default:
 				f = f.labeled(labelResumable)
 			}

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -59,8 +60,9 @@ func TestChangeStreams(t *testing.T) {
 	if _, err := coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: 1}}, object(t, `{"$set":{"b":2}}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got := next(t, stream, 1); got != `replace things {"$numberInt":"1"} {"_id":1,"a":1,"b":2}` {
-		t.Error(got)
+	if got := next(t, stream, 1); got != `update things {"$numberInt":"1"}` ||
+		text(t, stream.Current.Lookup("updateDescription").Document()) != `{"updatedFields":{"b":2},"removedFields":[],"truncatedArrays":[]}` {
+		t.Errorf("%s: %v", got, stream.Current)
 	}
 	if _, err := coll.DeleteOne(ctx, bson.D{{Key: "_id", Value: 1}}); err != nil {
 		t.Fatal(err)
@@ -75,7 +77,7 @@ func TestChangeStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := next(t, again, 2); got != `replace things {"$numberInt":"1"}; delete things {"$numberInt":"1"}` {
+	if got := next(t, again, 2); got != `update things {"$numberInt":"1"}; delete things {"$numberInt":"1"}` {
 		t.Errorf("behind a token: %s", got)
 	}
 	if err := coll.Drop(ctx); err != nil {
@@ -208,4 +210,91 @@ func TestStreamsThatThereAreNot(t *testing.T) {
 			t.Errorf("%s in %s: %v, want the code %d", command, c.db, err, c.code)
 		}
 	}
+}
+
+// TestImagesOfStreams asks streams for the documents as they were and became, of collections that keep them and of others.
+func TestImagesOfStreams(t *testing.T) {
+	t.Parallel()
+	db, ctx := serve(t, nil).client(t).Database("test"), t.Context()
+	const missing = "missing"
+	for _, c := range []struct {
+		images       bool
+		full, before string
+		want         string
+	}{
+		{true, "whenAvailable", "whenAvailable", `{"_id":1,"a":2} {"_id":1,"a":1}`},
+		{true, "required", "required", `{"_id":1,"a":2} {"_id":1,"a":1}`},
+		{true, "updateLookup", "off", `{"_id":1,"a":3} -`},
+		{true, "default", "off", `- -`},
+		{false, "whenAvailable", "whenAvailable", `null null`},
+		{false, "updateLookup", "whenAvailable", `{"_id":1,"a":3} null`},
+		{false, "required", "off", missing},
+		{false, "default", "required", missing},
+	} {
+		if err := db.Drop(ctx); err != nil {
+			t.Fatal(err)
+		}
+		coll := db.Collection("things")
+		insert(t, coll, `{"_id":1,"a":1}`)
+		if err := db.RunCommand(ctx, bson.D{{Key: "collMod", Value: "things"}, {Key: "changeStreamPreAndPostImages", Value: bson.D{{Key: "enabled", Value: c.images}}}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		now, err := coll.Watch(ctx, mongo.Pipeline{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := now.ResumeToken()
+		for _, a := range []int{2, 3} {
+			if _, err := coll.UpdateByID(ctx, 1, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: a}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stream, err := coll.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetResumeAfter(start).
+			SetFullDocument(options.FullDocument(c.full)).SetFullDocumentBeforeChange(options.FullDocument(c.before)))
+		got := missing
+		if err == nil {
+			if stream.Next(ctx) {
+				got = image(t, stream.Current, "fullDocument") + " " + image(t, stream.Current, "fullDocumentBeforeChange")
+			}
+			err = errors.Join(stream.Err(), stream.Close(ctx))
+		}
+		if got != c.want || codeOf(err) != 47 && err != nil || (err == nil) == (got == missing) {
+			t.Errorf("%+v: got %s, %v", c, got, err)
+		}
+		if err := now.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{})
+	if err != nil || len(specs) != 1 || len(specs[0].Options) > 5 {
+		t.Errorf("the collections are %v, %v", specs, err)
+	}
+	if err := db.RunCommand(ctx, object(t, `{"create":"kept","changeStreamPreAndPostImages":{"enabled":true}}`)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]int{
+		`{"collMod":"kept"}`: 0, `{"collMod":"nothing"}`: 26,
+		`{"collMod":"kept","validator":{"a":1}}`: 238, `{"collMod":"kept","changeStreamPreAndPostImages":{}}`: 40414,
+	} {
+		if err := db.RunCommand(ctx, object(t, command)).Err(); codeOf(err) != want || (err == nil) != (want == 0) {
+			t.Errorf("%s: %v, want the code %d", command, err, want)
+		}
+	}
+	specs, err = db.ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: "kept"}})
+	if err != nil || len(specs) != 1 || text(t, specs[0].Options) != `{"changeStreamPreAndPostImages":{"enabled":true}}` {
+		t.Errorf("created with images: %v, %v", specs, err)
+	}
+}
+
+// image is a document that an event has.
+func image(t *testing.T, event bson.Raw, name string) string {
+	t.Helper()
+	v := event.Lookup(name)
+	switch v.Type { //nolint:exhaustive // of those that there are
+	case 0:
+		return "-"
+	case bson.TypeNull:
+		return "null"
+	}
+	return text(t, v.Document())
 }

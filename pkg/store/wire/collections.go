@@ -60,7 +60,14 @@ func runCreate(k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
+	images, _, err := k.wantsImages()
+	if err != nil {
+		return nil, err
+	}
 	if k.tx != nil {
+		if images {
+			return nil, notImplemented("'create.changeStreamPreAndPostImages' in a transaction")
+		}
 		return bson.D{}, k.createWithin(name)
 	}
 	found, err := k.exists(db, name)
@@ -70,7 +77,10 @@ func runCreate(k *call) (bson.D, error) {
 	if found {
 		return nil, k.errExists(name)
 	}
-	return bson.D{}, k.createEmpty(db, name)
+	if err := k.createEmpty(db, name); err != nil || !images {
+		return bson.D{}, err
+	}
+	return bson.D{}, k.keepImages(db, name, true)
 }
 
 func (k *call) errExists(name string) *failure {
@@ -191,9 +201,10 @@ func runListCollections(k *call) (bson.D, error) {
 		return nil, k.args.err
 	}
 	var names []string
+	var db store.Database
 	if !isSystem(k.db) {
-		db, err := k.server.database(k.db)
-		if err != nil {
+		var err error
+		if db, err = k.server.database(k.db); err != nil {
 			return nil, err
 		}
 		if names, err = db.CollectionNames(k.ctx); err != nil {
@@ -204,8 +215,12 @@ func runListCollections(k *call) (bson.D, error) {
 	for _, name := range names {
 		d := bson.D{{Key: "name", Value: name}, {Key: "type", Value: "collection"}}
 		if !nameOnly {
+			options, err := k.collectionOptions(db, name)
+			if err != nil {
+				return nil, err
+			}
 			d = append(d,
-				bson.E{Key: "options", Value: bson.D{}},
+				bson.E{Key: "options", Value: options},
 				bson.E{Key: "info", Value: bson.D{{Key: "readOnly", Value: k.server.opts.ReadOnly}, {Key: "uuid", Value: uuidOf(k.namespace(name))}}},
 				bson.E{Key: "idIndex", Value: primarySpec()})
 		}

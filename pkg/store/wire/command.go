@@ -111,8 +111,10 @@ func documentCommands() map[string]*command {
 
 func collectionCommands() map[string]*command {
 	return map[string]*command{
-		"create": {run: runCreate, writes: true, within: true, takes: words("autoIndexId idIndex flags encryptedFields"), refuses: words(
-			"capped size max collation validator validationLevel validationAction viewOn pipeline timeseries expireAfterSeconds clusteredIndex storageEngine indexOptionDefaults changeStreamPreAndPostImages")},
+		"create": {run: runCreate, writes: true, within: true, takes: words("autoIndexId idIndex flags encryptedFields changeStreamPreAndPostImages"), refuses: words(
+			"capped size max collation validator validationLevel validationAction viewOn pipeline timeseries expireAfterSeconds clusteredIndex storageEngine indexOptionDefaults")},
+		"collMod": {run: runCollMod, writes: true, takes: words("changeStreamPreAndPostImages"), refuses: words(
+			"index validator validationLevel validationAction viewOn pipeline expireAfterSeconds timeseries cappedSize cappedMax dryRun")},
 		"drop":             {run: runDrop, writes: true},
 		"dropDatabase":     {run: runDropDatabase, writes: true},
 		"renameCollection": {run: runRename, writes: true, admin: true, global: true, takes: words("to dropTarget"), needs: words("to")},

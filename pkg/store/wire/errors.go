@@ -34,6 +34,7 @@ const (
 	codePathNotViable         code = 28
 	codeConflictingOperators  code = 40
 	codeCursorNotFound        code = 43
+	codeNoMatchingDocument    code = 47
 	codeNamespaceExists       code = 48
 	codeMaxTimeExpired        code = 50
 	codeDollarPrefixed        code = 52
@@ -182,6 +183,8 @@ func (c code) laterName() string {
 		return "OperationNotSupportedInTransaction"
 	case codeInvalidIndexOption:
 		return "InvalidIndexSpecificationOption"
+	case codeNoMatchingDocument:
+		return "NoMatchingDocument"
 	case codeHistoryLost:
 		return "ChangeStreamHistoryLost"
 	case codeSortTooLarge:
@@ -199,6 +202,8 @@ func (c code) laterName() string {
 
 func (c code) rareName() string {
 	switch c {
+	case 68:
+		return "IndexAlreadyExists"
 	case 34:
 		return "CannotBackfillArray"
 	case 57:

@@ -151,6 +151,9 @@ func runCreateIndexes(k *call) (bson.D, error) {
 
 // wantedIndexes reads the definitions of a createIndexes, without that of the index on _id.
 func (k *call) wantedIndexes() (wanted []store.Index, err error) {
+	if k.args.value("indexes").Type == bson.TypeNull {
+		return nil, fail(code(10065), "invalid parameter: expected an object (indexes)")
+	}
 	list := k.args.documents("indexes")
 	if k.args.err != nil {
 		return nil, k.args.err
@@ -163,11 +166,27 @@ func (k *call) wantedIndexes() (wanted []store.Index, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			wanted = append(wanted, index)
+		if !ok {
+			continue
 		}
+		for _, other := range wanted {
+			if other.Equal(index) {
+				return nil, fail(code(68), "Identical index already exists: %s", index.Name)
+			}
+			if other.Name == index.Name {
+				return nil, errIndexName(index.Name)
+			}
+		}
+		if other := sameIndex(wanted, index); other != "" {
+			return nil, fail(codeIndexOptionsConflict, "Index already exists with a different name: %s", other)
+		}
+		wanted = append(wanted, index)
 	}
 	return wanted, nil
+}
+
+func errIndexName(name string) *failure {
+	return fail(codeIndexKeySpecsConflict, "An existing index has the same name as the requested index, %s, and another definition", name)
 }
 
 // createIndexesWithin makes indexes that are there with the commit of the command's transaction, in a collection that it makes.
@@ -220,7 +239,7 @@ func (k *call) indexFailure(err error, index store.Index, there []store.Index, c
 	}
 	for _, other := range there {
 		if other.Name == index.Name {
-			return fail(codeIndexKeySpecsConflict, "An existing index has the same name as the requested index, %s, and another definition", index.Name)
+			return errIndexName(index.Name)
 		}
 		if slices.Equal(other.Keys, index.Keys) {
 			return fail(codeIndexOptionsConflict, "Index already exists with a different name: %s", other.Name)
@@ -327,15 +346,12 @@ func runDropIndexes(k *call) (bson.D, error) {
 // chooseIndexes gives the names of those that a dropIndexes means: by name, by keys, several, or "*".
 func chooseIndexes(indexes []store.Index, which bson.RawValue) (names []string, err error) {
 	if pattern, ok := which.DocumentOK(); ok {
-		keys, err := indexKeys(pattern)
-		if err != nil {
-			return nil, err
-		}
-		if isPrimary(keys) {
+		keys, err := indexKeys(pattern) // there is no index whose keys can't be read
+		if isPrimary(keys) && !keys[0].Desc && err == nil {
 			return nil, errPrimaryIndex()
 		}
 		for _, i := range indexes {
-			if slices.Equal(i.Keys, keys) {
+			if err == nil && slices.Equal(i.Keys, keys) {
 				names = append(names, i.Name)
 			}
 		}

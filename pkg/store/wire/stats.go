@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -92,12 +93,13 @@ func (k *call) storageStats(db store.Database, name string, scale int64) (bson.D
 		return nil, err
 	}
 	sizes, total := bson.D{}, int64(0)
+	if found, err := k.exists(db, name); err != nil {
+		return nil, err
+	} else if found { // documents are kept in the order of their _id: its index takes nothing
+		sizes = append(sizes, bson.E{Key: primaryIndex, Value: int32(0)})
+	}
 	for _, index := range slices.Sorted(maps.Keys(stats.IndexBytes)) {
-		shown := index
-		if index == "_id" {
-			shown = primaryIndex
-		}
-		sizes = append(sizes, bson.E{Key: shown, Value: number(stats.IndexBytes[index] / scale)})
+		sizes = append(sizes, bson.E{Key: index, Value: number(stats.IndexBytes[index] / scale)})
 		total += stats.IndexBytes[index]
 	}
 	return bson.D{
@@ -107,13 +109,59 @@ func (k *call) storageStats(db store.Database, name string, scale int64) (bson.D
 		{Key: "storageSize", Value: number(stats.DiskBytes / scale)},
 		{Key: "freeStorageSize", Value: int32(0)},
 		{Key: "capped", Value: false},
-		{Key: "nindexes", Value: int32(max(len(sizes), 1))}, //nolint:gosec // at most 64
+		{Key: "nindexes", Value: int32(len(sizes))}, //nolint:gosec // at most 64
 		{Key: "indexBuilds", Value: bson.A{}},
 		{Key: "totalIndexSize", Value: number(total / scale)},
 		{Key: "indexSizes", Value: sizes},
 		{Key: "totalSize", Value: number((stats.DiskBytes + total) / scale)},
 		{Key: "scaleFactor", Value: number(scale)},
 	}, nil
+}
+
+// collStatsOptions reads the stage $collStats, which stands at the beginning if it is there. nil: it is not.
+func collStatsOptions(stages []bson.Raw) (options bson.Raw, scale int64, err error) {
+	for i, stage := range stages {
+		e, err := stage.IndexErr(0)
+		if err != nil || e.Key() != "$collStats" {
+			continue
+		}
+		if i > 0 {
+			return nil, 0, fail(code(40602), "$collStats is only valid as the first stage in a pipeline")
+		}
+		var ok bool
+		if options, ok = e.Value().DocumentOK(); !ok {
+			return nil, 0, fail(code(5447000), "$collStats must take a nested object but found: %s", e.Value().Type)
+		}
+	}
+	of, _ := options.Lookup("storageStats").DocumentOK()
+	a := args{body: of}
+	if scale = a.integer("scale", 1); a.err != nil {
+		return nil, 0, fail(codeTypeMismatch, "BSON field '$collStats.storageStats.scale' is the wrong type")
+	}
+	if scale < 1 {
+		return nil, 0, fail(codeNegative, "BSON field 'scale' value must be >= 1, actual value '%d'", scale)
+	}
+	return options, scale, nil
+}
+
+func (k *call) collStatsStage(db store.Database, name string, options bson.Raw, scale int64) (bson.D, error) {
+	if err := k.mustExist(db, name); err != nil {
+		return nil, err
+	}
+	stats, err := k.storageStats(db, name, scale)
+	if err != nil {
+		return nil, err
+	}
+	d := bson.D{
+		{Key: "ns", Value: k.namespace(name)}, {Key: "host", Value: k.conn.nc.LocalAddr().String()}, {Key: "localTime", Value: k.server.opts.Now()},
+	}
+	if _, asked := document.Field(options, "storageStats"); asked {
+		d = append(d, bson.E{Key: "storageStats", Value: stats})
+	}
+	if _, asked := document.Field(options, "count"); asked {
+		d = append(d, stats[1])
+	}
+	return d, nil
 }
 
 func runCollStats(k *call) (bson.D, error) {
