@@ -289,11 +289,12 @@ func dateDiff(start, end int64, u unit, first time.Weekday, loc *time.Location) 
 		return floorDiv(dayOf(b)-sinceFirst(b, first)-dayOf(a)+sinceFirst(a, first), 7), true
 	case days:
 		return dayOf(b) - dayOf(a), true
-	case hours:
+	case hours, minutes: // of the zone, whose offset may have seconds
 		_, x := a.Zone()
 		_, y := b.Zone()
-		whole := func(ms int64, offset int) int64 { return floorDiv(floorDiv(ms, 1000)+int64(offset), 3600) }
-		return whole(end, y) - whole(start, x) - int64(y-x)/3600, true
+		length := u.length() / 1000
+		whole := func(ms int64, offset int) int64 { return floorDiv(floorDiv(ms, 1000)+int64(offset), length) }
+		return whole(end, y) - whole(start, x) - int64(y-x)/length, true
 	case millis:
 		d := end - start
 		return d, (d < end) == (start > 0)

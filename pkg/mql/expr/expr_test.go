@@ -90,8 +90,9 @@ func TestPaths(t *testing.T) {
 func TestConstant(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"$add": [1, 2]}`:                        `{"$numberInt":"3"}`,
-		`{"$and": ["$a", false]}`:                 `false`,
+		`{"$add": [1, 2]}`:        `{"$numberInt":"3"}`,
+		`{"$and": ["$a", false]}`: `false`,
+		`{"$dateDiff": {"startDate": {"$date": {"$numberLong": "1384609975645"}}, "endDate": {"$date": {"$numberLong": "-5000000038001"}}, "unit": "minute", "timezone": "America/New_York"}}`: `{"$numberLong":"-106410166"}`,
 		`{"$concat": ["a", {"$toUpper": ["b"]}]}`: `"aB"`,
 	} {
 		e, err := expr.Compile(parse(t, text))

@@ -160,7 +160,7 @@ func (rec *recorder) keep(t *testing.T, stages bson.A, ordered bool) {
 	text := listJSON(t, stages)
 	stages = parse(t, string(text))
 	got, sent := here(t, stages, rec.source)
-	reply := there(t, rec.server.RunAll(t, recordDB, []bson.D{aggregate(sent)})[0])
+	reply := there(t, rec.server.RunAll(t, recordDB, []bson.D{aggregate("c", sent)})[0])
 	g := golden{Pipeline: text, Unordered: !ordered, Error: reply.code}
 	if reply.code == 0 {
 		list := bson.A{}
