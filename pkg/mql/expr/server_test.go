@@ -277,8 +277,10 @@ func deliberate(c *expression, server outcome) string {
 		return "a server loses a second of a date before 1970 with a fraction of a second"
 	case arithmetic && (hasOldFraction(c.expr, c.docs, c.values) || strings.Contains(text, "$dateFromParts")):
 		return "a server loses a second of a date before 1970 with a fraction of a second"
-	case strings.Contains(text, "$sortArray") && server.code == 0 && (equalElements(server, c.outcome) || anyOrder(server, c.outcome)):
+	case strings.Contains(text, "$sortArray") && server.code == 0 && (equalElements(server, c.outcome) || anyOrder(server, c.outcome, 17)):
 		return "which of equal elements comes first"
+	case strings.Contains(text, "$zip") && strings.Contains(text, "defaults") && server.code == 0 && anyOrder(server, c.outcome, 2):
+		return "a server sorts by the hole in a list where a default of $zip is missing"
 	case strings.Contains(text, "$replaceAll"):
 		return "a server replaces an empty text between the bytes of a character, too"
 	case strings.Count(text, "etField") > 1 && strings.Contains(text, "$setField") && server.code == 0 && sortedNames(server, c.outcome):
@@ -299,35 +301,35 @@ func equalElements(a, b outcome) bool {
 	return slices.EqualFunc(a.values, b.values, func(x, y bson.RawValue) bool { return document.Compare(x, y) == 0 })
 }
 
-// anyOrder says whether values are equal but for the order of long lists: a server does not keep that of equal elements
-// where there are more than 16.
-func anyOrder(a, b outcome) bool {
+// anyOrder says whether values are equal but for the order of lists of so many elements: a server does not keep that of
+// equal ones where there are more than 16.
+func anyOrder(a, b outcome, least int) bool {
 	return slices.EqualFunc(a.values, b.values, func(x, y bson.RawValue) bool {
-		return x.Type == y.Type && string(canonical(x, true)) == string(canonical(y, true))
+		return x.Type == y.Type && string(canonical(x, least)) == string(canonical(y, least))
 	})
 }
 
 // sortedNames says whether values are equal but for the order of fields.
 func sortedNames(a, b outcome) bool {
 	return slices.EqualFunc(a.values, b.values, func(x, y bson.RawValue) bool {
-		return x.Type == y.Type && string(canonical(x, false)) == string(canonical(y, false))
+		return x.Type == y.Type && string(canonical(x, 0)) == string(canonical(y, 0))
 	})
 }
 
-// canonical writes a value with its fields, or its long lists, in an order of their own.
-func canonical(v bson.RawValue, lists bool) []byte {
+// canonical writes a value with its lists of at least so many elements in an order of their own; 0: with its fields.
+func canonical(v bson.RawValue, least int) []byte {
 	if v.Type != bson.TypeArray && v.Type != bson.TypeEmbeddedDocument {
 		return append([]byte{byte(v.Type)}, v.Value...)
 	}
 	var parts [][]byte
 	for it := document.NewIter(v.Value); it.Next(); {
-		part := canonical(it.Value(), lists)
+		part := canonical(it.Value(), least)
 		if v.Type == bson.TypeEmbeddedDocument {
 			part = append(append(slices.Clone(it.Key()), 0), part...)
 		}
 		parts = append(parts, part)
 	}
-	if lists && v.Type == bson.TypeArray && len(parts) > 16 || !lists && v.Type == bson.TypeEmbeddedDocument {
+	if least > 0 && v.Type == bson.TypeArray && len(parts) >= least || least == 0 && v.Type == bson.TypeEmbeddedDocument {
 		slices.SortFunc(parts, bytes.Compare)
 	}
 	return append([]byte{byte(v.Type)}, bytes.Join(parts, []byte{0})...)

@@ -3,8 +3,6 @@ package wire
 import (
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -168,46 +166,9 @@ func (k *call) variables() (bson.D, error) {
 
 // aggregated is the source of what a pipeline gives.
 func (k *call) aggregated(read store.Reader, p *pipeline.Pipeline) (source, error) {
-	run := func(ctx context.Context, fn func(bson.Raw) error) error {
-		return read.Aggregate(ctx, p, store.AggregateOptions{}, fn)
-	}
-	return k.server.pipelines.source(func() (source, error) {
-		if k.tx != nil {
-			return buffered(k.ctx, run)
-		}
-		return newFinding(k.server.life, 0, run), nil
+	return k.held(0, func(ctx context.Context, o store.AggregateOptions, fn func(bson.Raw) error) error {
+		return read.Aggregate(ctx, p, o, fn)
 	})
-}
-
-// maxPipelines is how many pipelines there may be at once, those of open cursors included: each may hold 100 MiB.
-const maxPipelines = 64
-
-// pipelines counts those that there are.
-type pipelines struct{ n atomic.Int64 }
-
-// source opens the source of a pipeline, if there are not too many.
-func (p *pipelines) source(open func() (source, error)) (source, error) {
-	if p.n.Add(1) > maxPipelines {
-		p.n.Add(-1)
-		return nil, fail(codeExceededMemory, "there are %d aggregations: read their cursors to the end, or close them", maxPipelines)
-	}
-	src, err := open()
-	if err != nil {
-		p.n.Add(-1)
-		return nil, err
-	}
-	return &piped{source: src, done: sync.OnceFunc(func() { p.n.Add(-1) })}, nil
-}
-
-// piped is the source of a pipeline.
-type piped struct {
-	source
-	done func()
-}
-
-func (p *piped) close() {
-	p.source.close()
-	p.done()
 }
 
 // aggregateDocuments runs stages over documents that the server made.
@@ -232,7 +193,7 @@ func (k *call) aggregateDocuments(ns string, docs []bson.D, stages []bson.Raw, s
 		made = append(made, raw)
 	}
 	src, err := buffered(k.ctx, func(ctx context.Context, fn func(bson.Raw) error) error {
-		return p.Run(ctx, documents(made), pipeline.Budget{Now: k.server.opts.Now()}, fn)
+		return k.runOver(made, p, fn)
 	})
 	if err != nil {
 		return nil, err
@@ -321,7 +282,7 @@ func (k *call) documentsStage(stage bson.Raw) (docs []bson.D, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = p.Run(k.ctx, documents{empty}, pipeline.Budget{Now: k.server.opts.Now()}, func(doc bson.Raw) error {
+	err = k.runOver(documents{empty}, p, func(doc bson.Raw) error {
 		all := doc.Lookup("all")
 		if all.Type != bson.TypeArray {
 			return fail(code(5858203), "an array is expected")

@@ -122,7 +122,7 @@ func (o *output) parseMerge(a *args) error {
 // write runs a pipeline and writes what it gives. The pipeline has ended before the first write, so that it may read what is written to.
 func (o *output) write(k *call, db store.Database, read store.Reader, p *pipeline.Pipeline) error {
 	src, err := buffered(k.ctx, func(ctx context.Context, fn func(bson.Raw) error) error {
-		return read.Aggregate(ctx, p, store.AggregateOptions{}, fn)
+		return k.aggregate(ctx, read, p, fn)
 	})
 	if err != nil {
 		return err

@@ -148,7 +148,7 @@ func (c *computed) ids(r store.Reader) (ids []bson.RawValue, err error) {
 		return nil, err
 	}
 	size := 0
-	err = r.Aggregate(c.k.ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
+	err = c.k.aggregate(c.k.ctx, r, p, func(doc bson.Raw) error {
 		id, _ := document.Field(doc, "_id")
 		if size += len(id.Value); size > maxBuffered {
 			return fail(codeExceededMemory, "an update with expressions changes too many documents at once: narrow its filter")
@@ -206,7 +206,7 @@ func (c *computed) within(ctx context.Context, coll store.TxCollection, ids []bs
 	}
 	var docs []bson.Raw
 	size := 0
-	err = coll.Aggregate(ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
+	err = c.k.aggregate(ctx, coll, p, func(doc bson.Raw) error {
 		if size += len(doc); size > maxBuffered {
 			return fail(codeExceededMemory, "a write with expressions reads 100 MiB at most: narrow its filter")
 		}

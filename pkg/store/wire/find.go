@@ -126,7 +126,9 @@ func (k *call) readable() (store.Database, string, error) {
 // found is the source of what a query finds.
 func (k *call) found(read store.Reader, q store.Query) (source, error) {
 	if k.tx != nil {
-		return buffered(k.ctx, func(ctx context.Context, fn func(bson.Raw) error) error { return read.Find(ctx, q, fn) })
+		return k.held(0, func(ctx context.Context, _ store.AggregateOptions, fn func(bson.Raw) error) error {
+			return read.Find(ctx, q, fn)
+		})
 	}
 	return newFinding(k.server.life, q.Limit, func(ctx context.Context, fn func(bson.Raw) error) error {
 		return read.Find(ctx, q, fn)

@@ -87,9 +87,9 @@ func (k *call) findComputed(db store.Database, name string, p *pipeline.Pipeline
 	if err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context, fn func(bson.Raw) error) error {
+	src, err := k.held(0, func(ctx context.Context, o store.AggregateOptions, fn func(bson.Raw) error) error {
 		var out []byte
-		return read.Aggregate(ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
+		return read.Aggregate(ctx, p, o, func(doc bson.Raw) error {
 			if q.Project == nil {
 				return fn(doc)
 			}
@@ -99,12 +99,6 @@ func (k *call) findComputed(db store.Database, name string, p *pipeline.Pipeline
 			}
 			return fn(out)
 		})
-	}
-	src, err := k.server.pipelines.source(func() (source, error) {
-		if k.tx != nil {
-			return buffered(k.ctx, run)
-		}
-		return newFinding(k.server.life, 0, run), nil
 	})
 	if err != nil {
 		return nil, err
@@ -129,7 +123,7 @@ func (k *call) countComputed(r store.Reader, filter bson.Raw, skip, limit int64)
 	if err != nil {
 		return 0, err
 	}
-	err = r.Aggregate(k.ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
+	err = k.aggregate(k.ctx, r, p, func(doc bson.Raw) error {
 		n, _ = doc.Lookup("n").AsInt64OK()
 		return nil
 	})
@@ -148,7 +142,7 @@ func (k *call) distinctComputed(r store.Reader, path string, filter bson.Raw) ([
 	}
 	var values []bson.RawValue
 	seen, size := map[string]bool{}, 0
-	err = r.Aggregate(k.ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
+	err = k.aggregate(k.ctx, r, p, func(doc bson.Raw) error {
 		return mql.EachValue(doc, path, func(v bson.RawValue) error {
 			key := string(document.AppendKey(nil, v, false))
 			if seen[key] {

@@ -220,6 +220,65 @@ func TestManyPipelines(t *testing.T) {
 	}
 }
 
+// TestPipelinesShare has what runs beside many aggregations be one of them, and hold less than it does alone.
+func TestPipelinesShare(t *testing.T) {
+	t.Parallel()
+	coll := things(t)
+	db := coll.Database()
+	for id := range 20 {
+		if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: id}, {Key: "s", Value: strings.Repeat("x", 1<<20)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(command string) error {
+		var reply bson.Raw
+		err := db.RunCommand(t.Context(), object(t, command)).Decode(&reply)
+		if code, ok := reply.Lookup("writeErrors", "0", "code").AsInt64OK(); ok {
+			return mongo.CommandError{Code: int32(code)} //nolint:gosec // a code of errors
+		}
+		return err
+	}
+	const sorted = `{"aggregate":"things","pipeline":[{"$sort":{"n":1,"_id":-1}},{"$project":{"_id":1}}],"cursor":{}}`
+	if err := run(sorted); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	for range 63 {
+		if _, err := coll.Aggregate(t.Context(), bson.A{object(t, `{"$project":{"_id":1}}`)}, options.Aggregate().SetBatchSize(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run(sorted); codeOf(err) != 292 {
+		t.Errorf("beside 63: %v", err)
+	}
+	if _, err := coll.Aggregate(t.Context(), bson.A{object(t, `{"$match":{}}`)}, options.Aggregate().SetBatchSize(1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{
+		sorted,
+		`{"aggregate":1,"pipeline":[{"$documents":[{"a":1}]}],"cursor":{}}`,
+		`{"aggregate":"things","pipeline":[{"$out":"others"}],"cursor":{}}`,
+		`{"count":"things","query":{"$expr":{"$gt":["$_id",1]}}}`,
+		`{"distinct":"things","key":"_id","query":{"$expr":{"$gt":["$_id",1]}}}`,
+		`{"find":"things","filter":{"$expr":{"$gt":["$_id",1]}}}`,
+		`{"update":"things","updates":[{"q":{},"u":[{"$set":{"a":1}}],"multi":true}]}`,
+	} {
+		if err := run(command); codeOf(err) != 146 {
+			t.Errorf("%s: %v, want the code 146", command, err)
+		}
+	}
+	if n, err := coll.CountDocuments(t.Context(), bson.D{}); err == nil || codeOf(err) != 146 { // an aggregation, too
+		t.Errorf("%d documents are counted, %v", n, err)
+	}
+	session, in := transaction(t, db.Client())
+	if _, err := coll.Find(in, bson.D{}); codeOf(err) != 146 {
+		t.Errorf("in a transaction: %v", err)
+	}
+	session.EndSession(t.Context())
+	if got := all(t, coll, options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}})); len(got) != 20 {
+		t.Errorf("a plain find gives %d documents", len(got))
+	}
+}
+
 // TestText refuses what nobody could read again.
 func TestText(t *testing.T) {
 	t.Parallel()
