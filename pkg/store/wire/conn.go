@@ -23,7 +23,7 @@ const (
 	maxFailures = 3                // wrong passwords on one connection
 )
 
-// conn is one client's connection. Its goroutine alone uses it, but for finish and known.
+// conn is one client's connection. Its goroutine alone uses it, but for finish, spoke and known.
 type conn struct {
 	server *Server
 	nc     net.Conn
@@ -32,21 +32,27 @@ type conn struct {
 	log    *slog.Logger
 
 	finishing atomic.Bool
+	spoke     atomic.Int64 // Server.messages, when it last sent one or was answered
 	lastReply int32
 
 	login    *login // under way
 	failures int    // of logins
 	user     bool   // has authenticated
-	known    bool   // the same, guarded by server.mu
+	known    bool   // the same, or it is being ended, guarded by server.mu
 	client   bson.Raw
 }
 
 func newConn(s *Server, nc net.Conn, id int64) *conn {
-	return &conn{
+	c := &conn{
 		server: s, nc: nc, in: bufio.NewReaderSize(nc, 16<<10), id: id,
 		log: s.opts.Logger.With("client", nc.RemoteAddr().String()),
 	}
+	c.speaks()
+	return c
 }
+
+// speaks notes that there was a message.
+func (c *conn) speaks() { c.spoke.Store(c.server.messages.Add(1)) }
 
 // finish has the connection end after the command that it runs.
 func (c *conn) finish() {
@@ -130,6 +136,7 @@ func (c *conn) whileThere(ctx context.Context) (there context.Context, stop func
 func (c *conn) answer(ctx context.Context, m *message) error {
 	responseTo := m.id
 	for {
+		c.speaks()
 		reply, again := c.run(ctx, m)
 		if reply == nil {
 			return io.EOF

@@ -205,27 +205,37 @@ func TestGone(t *testing.T) {
 	// The end of the test waits for the command, which would go on for 10 minutes.
 }
 
-// TestTooManyConnections leaves room for those who have logged in, whoever else knocks.
+// TestTooManyConnections has those who have not logged in make room for who has not either, the most silent first: they
+// don't bother those who have, and don't keep out who can.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
 	coll := s.client(t, func(o *options.ClientOptions) { o.SetMinPoolSize(2) }).Database("test").Collection("things")
 	insert(t, coll, `{"_id":1}`)
-	refused := 0
-	for range 200 {
-		nc := dial(t, s)
+	ping := func(nc net.Conn) bool {
 		if _, err := nc.Write(wire.Request(raw(t, `{"ping":1,"$db":"admin"}`), 0)); err != nil {
-			refused++
-			continue
+			return false
 		}
-		if n, err := nc.Read(make([]byte, 16)); n == 0 || err != nil {
-			refused++
+		n, err := nc.Read(make([]byte, 1024))
+		return n > 0 && err == nil
+	}
+	silent, talking := dial(t, s), dial(t, s)
+	if !ping(silent) {
+		t.Fatal("the first connection is not served")
+	}
+	for i := range 300 {
+		if !ping(talking) {
+			t.Fatalf("after %d others, the one that talks is ended", i)
+		}
+		if !ping(dial(t, s)) {
+			t.Fatalf("after %d others, one is not served", i)
 		}
 	}
-	if refused < 50 {
-		t.Errorf("%d of 200 connections were refused", refused)
+	if ping(silent) {
+		t.Error("the silent connection is still served")
 	}
 	insert(t, coll, `{"_id":2}`)
+	insert(t, s.client(t).Database("test").Collection("things"), `{"_id":3}`)
 }
 
 // TestShutdown ends a server on which everything is open that can be.

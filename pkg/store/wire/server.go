@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -75,6 +76,8 @@ type Server struct {
 	pipelines pipelines
 
 	running sync.WaitGroup // connections, transactions and change streams
+
+	messages atomic.Int64 // of all connections, so far
 
 	mu        sync.Mutex
 	stopped   bool
@@ -183,12 +186,16 @@ func (s *Server) starts(fn func()) bool {
 	return !s.stopped
 }
 
-// admit serves a connection, unless there are too many.
+// admit serves a connection, unless there are too many. Of those that have not authenticated, the one that was silent for
+// the longest time makes room: they can't keep out who has the password.
 func (s *Server) admit(nc net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	most := s.opts.Connections
-	if s.stopped || len(s.conns) >= most || s.unknown >= most/2 {
+	if s.unknown >= most/2 {
+		s.dropSilent()
+	}
+	if s.stopped || len(s.conns) >= most {
 		if !s.stopped {
 			s.opts.Logger.Warn("the MongoDB endpoint has refused a connection: there are too many", "connections", len(s.conns))
 		}
@@ -203,6 +210,23 @@ func (s *Server) admit(nc net.Conn) bool {
 		c.serve(s.life)
 	})
 	return true
+}
+
+// dropSilent ends the connection that was silent for the longest time, of those that have not authenticated.
+func (s *Server) dropSilent() {
+	var silent *conn
+	for c := range s.conns {
+		if !c.known && (silent == nil || c.spoke.Load() < silent.spoke.Load()) {
+			silent = c
+		}
+	}
+	if silent == nil {
+		return
+	}
+	silent.known = true // counts no more
+	s.unknown--
+	_ = silent.nc.Close() // its goroutine comes to its end
+	s.opts.Logger.Warn("the MongoDB endpoint has ended a connection that had not logged in: there are too many", "client", silent.nc.RemoteAddr().String())
 }
 
 func (s *Server) leave(c *conn) {
