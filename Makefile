@@ -53,8 +53,8 @@ differ: ## Compare the embedded store, pipelines and expressions with a real Mon
 	@$(GO) test ./pkg/mql/expr -run '^TestExpressionsAsServer$$' -count=1 -timeout 0 -v -args -expressions=$(CASES) -expressionseed=$(SEED)
 	@$(GO) test ./pkg/mql/pipeline -run '^TestPipelinesAsServer$$' -count=1 -timeout 0 -v -args -pipelines=$(CASES) -pipelineseed=$(SEED)
 
-outside: ## Run the suites of other projects that are in SUITES by the MongoDB endpoint (UPDATE=1 writes their table anew)
-	@$(GO) test ./pkg/store/wire/outside -run '^TestOutside$$' -count=1 -timeout 0 -v -args -suites '$(abspath $(SUITES))' $(if $(UPDATE),-update)
+outside: ## Run the suites of other projects that are in SUITES by the MongoDB endpoint (UPDATE=1 writes their table anew; RESULTS=… keeps results, and runs no suite whose results are there)
+	@$(GO) test ./pkg/store/wire/outside -run '^TestOutside$$' -count=1 -timeout 0 -v -args -suites '$(abspath $(SUITES))' $(if $(RESULTS),-results '$(abspath $(RESULTS))') $(if $(UPDATE),-update)
 
 clients: ## Have the clients of MongoDB that are in CLIENTS, or installed, do their everyday work by the endpoint
 	@$(GO) test ./pkg/store/wire/outside -run '^Test(Pymongo|Node|Mongo)' -count=1 -v -args -clients '$(abspath $(CLIENTS))'

@@ -24,7 +24,7 @@ func (c *collection) Aggregate(ctx context.Context, p *pipeline.Pipeline, o stor
 	if err := store.CheckPipeline(p); err != nil {
 		return err
 	}
-	if c.tx != nil && isRunHere(p) {
+	if c.tx != nil && isRunHere(p) || c.view != nil && c.view.lacks(p.Collections()) {
 		return c.runHere(ctx, p, o, fn)
 	}
 	bounded := o.Budget().Bound(fn)
@@ -60,7 +60,7 @@ func isRunHere(p *pipeline.Pipeline) bool {
 	return false
 }
 
-// runHere runs a pipeline in this process, on what its transaction reads.
+// runHere runs a pipeline in this process, on what its transaction or view reads.
 func (c *collection) runHere(ctx context.Context, p *pipeline.Pipeline, o store.AggregateOptions, fn func(doc bson.Raw) error) error {
 	byCaller := false
 	budget := o.Budget()
@@ -73,8 +73,10 @@ func (c *collection) runHere(ctx context.Context, p *pipeline.Pipeline, o store.
 	switch {
 	case err == nil || byCaller:
 		return err
-	case document.ServerCodeOf(err) != 0: // as the server would have done
-		c.tx.end(err)
+	case document.ServerCodeOf(err) != 0:
+		if c.tx != nil {
+			c.tx.end(err) // as the server would have done
+		}
 		return err
 	case ctx.Err() != nil:
 		return store.Ended(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -132,6 +133,11 @@ func (v *view) in(ctx context.Context, fn func(ctx context.Context) error) error
 func (v *view) had(name string) bool {
 	_, ok := v.collections[name]
 	return ok
+}
+
+// lacks says whether one of the collections did not exist. The server has no snapshot of one that has come into being since.
+func (v *view) lacks(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return !v.had(name) })
 }
 
 // stillHas fails if a collection is not what it was: the server gives nothing of one that was dropped or renamed.

@@ -50,6 +50,10 @@ func testAggregateViews(t *testing.T, s store.Store) {
 	wantResults(t.Context(), t, "a collection that never was", v.Collection("never"), count, `{"n":[]}`)
 	wantResults(t.Context(), t, "a union with what never was", v.Collection("things"), `[{"$unionWith":"never"},{"$count":"n"}]`, `{"n":2}`)
 
+	wantResults(t.Context(), t, "a union with what came later", v.Collection("things"), `[{"$unionWith":"new"},{"$count":"n"}]`, `{"n":2}`)
+	wantResults(t.Context(), t, "a lookup in what came later", v.Collection("things"),
+		`[{"$lookup":{"from":"new","localField":"_id","foreignField":"_id","as":"l"}},{"$sort":{"_id":1}}]`, `{"_id":1,"k":1,"l":[]}`+"\n"+`{"_id":2,"k":2,"l":[]}`)
+
 	if err := f.db.DropCollection(t.Context(), "others"); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package outside_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ var (
 	update = flag.Bool("update", false, "write the table of docs/store.md and remainder.txt")
 	only   = flag.String("only", "", "run the suites whose names contain this, and write nothing")
 	tests  = flag.String("tests", "", "run those tests of FerretDB whose names this matches, or the unified ones such as crud/tests/unified/find; with -only")
-	kept   = flag.String("results", "", "a file for the results: where it is there, they are judged anew and nothing is run")
+	kept   = flag.String("results", "", "a folder for the results: suites whose results are there are judged anew and not run")
 )
 
 // outcome is what became of one test.
@@ -49,15 +50,9 @@ func TestOutside(t *testing.T) {
 	judge(t, results(t))
 }
 
-// results runs the suites, or reads what they gave when they were run before.
+// results runs the suites, or reads what those gave that were run before.
 func results(t *testing.T) (all []result) {
 	t.Helper()
-	if data, err := os.ReadFile(*kept); err == nil {
-		if err := json.Unmarshal(data, &all); err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
 	root, err := filepath.Abs(*folder)
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +62,10 @@ func results(t *testing.T) (all []result) {
 		{"unified", "specifications/source", runUnified},
 		{"FerretDB", "FerretDB/integration", runFerret},
 	} {
+		if found := s.before(t); found != nil {
+			all = append(all, found...)
+			continue
+		}
 		dir := filepath.Join(root, filepath.FromSlash(s.dir))
 		if _, err := os.Stat(dir); err != nil || !strings.Contains(s.name, *only) {
 			t.Logf("%s: not run (%s)", s.name, s.dir)
@@ -76,21 +75,47 @@ func results(t *testing.T) (all []result) {
 		if len(found) == 0 {
 			t.Errorf("%s: no tests in %s", s.name, dir)
 		}
+		s.keep(t, found)
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
 		t.Fatalf("there are no suites in %s", root)
 	}
-	if *kept != "" {
-		data, err := json.Marshal(all)
-		if err == nil {
-			err = os.WriteFile(*kept, data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	return all
+}
+
+// before gives the results of a run before this one; nil if there are none.
+func (s suite) before(t *testing.T) (found []result) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(*kept, s.name+".json"))
+	if *kept == "" || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &found)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// keep keeps results for later, where there is a folder for them.
+func (s suite) keep(t *testing.T, found []result) {
+	t.Helper()
+	if *kept == "" {
+		return
+	}
+	data, err := json.Marshal(found)
+	if err == nil {
+		err = os.MkdirAll(*kept, 0o750)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*kept, s.name+".json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // judge compares what has failed with what is known to, and shows the table.
