@@ -161,14 +161,14 @@ func (d *description) remove(path []byte) {
 
 func (d *description) truncate(path []byte, size int) {
 	one := document.AppendElement(make([]byte, 4, 32), "field", textValue(path))
-	kind, n, _ := bson.MarshalValue(int32(size)) //nolint:gosec,errcheck // a list has 16 MiB at most; a number always encodes
+	kind, n, _ := bson.MarshalValue(int32(size)) //nolint:gosec // a list has 16 MiB at most
 	one = document.Close(document.AppendElement(one, "newSize", bson.RawValue{Type: kind, Value: n}), 0)
 	d.truncated = document.AppendElement(d.truncated, strconv.Itoa(d.truncations), bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: one})
 	d.truncations++
 }
 
 func textValue(s []byte) bson.RawValue {
-	kind, text, _ := bson.MarshalValue(string(s)) //nolint:errcheck // a string always encodes
+	kind, text, _ := bson.MarshalValue(string(s)) // a string always encodes
 	return bson.RawValue{Type: kind, Value: text}
 }
 

@@ -105,7 +105,7 @@ func (f *feed) entry(head *feedHead, c change, now uint64) (key, value []byte) {
 	head.time = now
 	key = feedKey(f.prefix, head.seq)
 	size := len(c.name) + len(c.to) + len(c.id.Value) + len(c.details)
-	head.total += uint64(len(key) + 8 + size) //nolint:gosec // a length
+	head.total += uint64(len(key) + 8 + size)
 	kind := byte(c.kind)
 	if c.details != nil {
 		kind |= detailed

@@ -230,8 +230,8 @@ func (t *transaction) apply() (*commit, error) {
 	return b, nil
 }
 
-// stage adds all writes. Keys that one document gives up another one may take, so they are all given up first.
-func (t *transaction) stage(b *commit) error {
+// writers are the parts of the commit that are on each collection, of which those are made that the transaction makes.
+func (t *transaction) writers(b *commit) (map[*txCollection]*writer, error) {
 	writers := map[*txCollection]*writer{}
 	for _, c := range t.colls {
 		if len(c.docs) == 0 && !c.made {
@@ -240,14 +240,23 @@ func (t *transaction) stage(b *commit) error {
 		w := b.writer(c.name)
 		w.self = t
 		if w.coll != c.st.coll || w.indexes != c.st.indexes && !c.made {
-			return t.lose(nil)
+			return nil, t.lose(nil)
 		}
 		if c.made {
 			if err := w.create(c.st.indexes); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		writers[c] = w
+	}
+	return writers, nil
+}
+
+// stage adds all writes. Keys that one document gives up another one may take, so they are all given up first.
+func (t *transaction) stage(b *commit) error {
+	writers, err := t.writers(b)
+	if err != nil {
+		return err
 	}
 	for _, o := range t.changed {
 		if o.gone {
