@@ -13,10 +13,18 @@ import (
 // Paths pass through lists: "variants.sku" means sku in each object of the list variants. As in a projection of
 // MongoDB, an included path below a list leaves out its elements that are no objects, an excluded one keeps them, and
 // a segment of digits is a field name, never an index.
-type View struct{ mask mask }
+type View struct {
+	mask    mask
+	members []Extra
+}
 
-// mask is the part of a View that applies to one value: what is included (nil: all) without what is excluded or hidden.
-type mask struct{ include, exclude, hidden *node }
+// mask is the part of a View that applies to one value: what is included (nil: all) without what is excluded or hidden, and
+// what takes the place of values.
+type mask struct {
+	include, exclude, hidden *node
+
+	inlay *inlay
+}
 
 // NewView makes a view of what a caller selected, by including or excluding but not both, without what is hidden.
 // _id (also called id) can't be excluded. No paths at all give nil. Errors are errs.Invalid with code "bad_select".
@@ -62,7 +70,7 @@ func Without(hidden *PathSet) *View {
 	if !hidden.Touches("") {
 		return nil
 	}
-	return &View{mask{hidden: &hidden.root}}
+	return &View{mask: mask{hidden: &hidden.root}}
 }
 
 func checkSelect(path string) error {
@@ -93,6 +101,11 @@ func (m mask) field(name []byte, container bool) (mask, bool) {
 		return mask{}, false
 	}
 	below := mask{exclude: exclude, hidden: hidden}
+	if m.inlay != nil {
+		if below.inlay = m.inlay.kids[string(name)]; below.inlay != nil && below.inlay.gone {
+			return mask{}, false
+		}
+	}
 	if m.include == nil {
 		return below, true
 	}

@@ -11,7 +11,15 @@ func (v *View) Apply(doc bson.Raw) bson.Raw {
 	if v == nil {
 		return doc
 	}
-	return appendSeen(make([]byte, 0, len(doc)), doc, v.mask)
+	dst := appendSeen(make([]byte, 0, len(doc)), doc, v.mask)
+	if len(v.members) == 0 {
+		return dst
+	}
+	dst = dst[:len(dst)-1]
+	for _, m := range v.members {
+		dst = m.With.AppendElement(dst, m.Name, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc})
+	}
+	return Close(dst, 0)
 }
 
 func appendSeen(dst, doc []byte, m mask) []byte {
@@ -27,6 +35,9 @@ func appendSeen(dst, doc []byte, m mask) []byte {
 }
 
 func appendSeenElement(dst, name []byte, v bson.RawValue, m mask) []byte {
+	if m.inlay != nil && m.inlay.with != nil {
+		return m.inlay.with.AppendElement(dst, string(name), v)
+	}
 	if m == (mask{}) || !isContainer(v.Type) {
 		return AppendElement(dst, name, v)
 	}

@@ -32,6 +32,9 @@ func AppendJSON(dst []byte, doc bson.Raw, v *View) []byte {
 		}
 		dst = appendJSONField(dst, start, &it, m)
 	}
+	if v != nil {
+		dst = v.appendMembers(dst, start, doc)
+	}
 	return append(dst, '}')
 }
 
@@ -54,6 +57,9 @@ func appendJSONField(dst []byte, start int, it *Iter, m mask) []byte {
 		dst = append(dst, ',')
 	}
 	dst = append(appendJSONString(dst, it.key), ':')
+	if sub.inlay != nil && sub.inlay.with != nil {
+		return sub.inlay.with.AppendJSON(dst, it.val)
+	}
 	return appendJSONValue(dst, it.val, sub)
 }
 

@@ -1,19 +1,19 @@
 package mql
 
 import (
+	"sync/atomic"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // Filter is a compiled condition on documents. It is immutable and safe for concurrent use; nil matches everything.
 type Filter struct {
 	root Node
-	raw  bson.Raw
+	raw  atomic.Pointer[bson.Raw] // nil until it is asked for: stores that need none are spared it
 }
 
-// newFilter makes the filter of a tree and encodes it once.
-func newFilter(root Node) *Filter {
-	return &Filter{root: root, raw: encodeNode(root)}
-}
+// newFilter makes the filter of a tree.
+func newFilter(root Node) *Filter { return &Filter{root: root} }
 
 // Match says whether doc satisfies f, as MongoDB 6.0 would. It does not allocate, but for regular expressions.
 func (f *Filter) Match(doc bson.Raw) bool {
@@ -26,7 +26,12 @@ func (f *Filter) Raw() bson.Raw {
 	if f == nil {
 		return encodeNode(&AndNode{})
 	}
-	return f.raw
+	if raw := f.raw.Load(); raw != nil {
+		return *raw
+	}
+	raw := encodeNode(f.root)
+	f.raw.Store(&raw)
+	return raw
 }
 
 // Root is the tree, for planners. They must not change it.

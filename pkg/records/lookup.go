@@ -52,12 +52,8 @@ func (s *Service) keys(ctx context.Context, c *Call, near neighbour, field strin
 	q := store.Query{Filter: mql.And(near.grant.Filter, f), Limit: maxNear + 1}
 	err := s.collection(ctx, near.call).Find(ctx, q, func(doc bson.Raw) error {
 		n++
-		return mql.EachValue(doc, field, func(v bson.RawValue) error {
-			if joins(v) {
-				out = append(out, bson.RawValue{Type: v.Type, Value: bytes.Clone(v.Value)})
-			}
-			return nil
-		})
+		eachValue(doc, field, func(v bson.RawValue) { out = append(out, bson.RawValue{Type: v.Type, Value: bytes.Clone(v.Value)}) })
+		return nil
 	})
 	if err == nil && n > maxNear {
 		err = errs.New(errs.Invalid, "query_limit",
@@ -88,7 +84,7 @@ func (s *Service) lookUp(ctx context.Context, c *Call, items []Record, lookups [
 			return err
 		}
 	}
-	return joinFound(items, found)
+	return inlay(items, found)
 }
 
 // shelve reads what a lookup finds for all the records, by one query, and makes of it what the caller may see: by the same
@@ -99,7 +95,8 @@ func (s *Service) shelve(ctx context.Context, c *Call, items []Record, l *query.
 	if err != nil {
 		return nil, err
 	}
-	values, err := valuesOf(items, l.Values)
+	values, n, err := valuesOf(items, l.Values)
+	out.values = n
 	if err != nil || len(values) == 0 {
 		return out, err
 	}
@@ -115,45 +112,32 @@ func (s *Service) shelve(ctx context.Context, c *Call, items []Record, l *query.
 	if err := s.mask(ctx, near.call, near.grant, page.Items, l.Select); err != nil {
 		return nil, err
 	}
-	if err := out.index(page.Items); err != nil {
-		return nil, err
-	}
+	out.index(page.Items)
 	if err := s.lookUp(ctx, near.call, page.Items, l.Lookups); err != nil {
 		return nil, err
 	}
-	out.records = make([][]byte, len(page.Items))
-	for i := range page.Items {
-		out.records[i] = withPublicID(page.Items[i].visible())
-	}
+	out.fill(page.Items)
 	return out, nil
 }
 
-// valuesOf gives the different values that a path has in records.
-func valuesOf(items []Record, path string) ([]bson.RawValue, error) {
-	var out []bson.RawValue
+// valuesOf gives the different values that a path has in records, and how many there are, equal ones counted, too.
+func valuesOf(items []Record, path string) (out []bson.RawValue, n int, err error) {
 	var key []byte
 	seen := make(map[string]struct{}, len(items))
 	for i := range items {
-		err := mql.EachValue(items[i].raw, path, func(v bson.RawValue) error {
-			if !joins(v) {
-				return nil
-			}
+		eachValue(items[i].raw, path, func(v bson.RawValue) {
+			n++
 			key = document.AppendKey(key[:0], v, false)
-			if _, ok := seen[string(key)]; ok {
-				return nil
+			if _, ok := seen[string(key)]; !ok && len(out) <= maxNear {
+				seen[string(key)] = struct{}{}
+				out = append(out, v)
 			}
-			if len(out) == maxNear {
-				return errs.New(errs.Invalid, "query_limit", "lookup: the records have more than %d different values of %s: ask for fewer records", maxNear, path)
-			}
-			seen[string(key)] = struct{}{}
-			out = append(out, v)
-			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
 	}
-	return out, nil
+	if len(out) > maxNear {
+		return nil, n, errs.New(errs.Invalid, "query_limit", "lookup: the records have more than %d different values of %s: ask for fewer records", maxNear, path)
+	}
+	return out, n, nil
 }
 
 // readNear reads the records of a lookup.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/query"
-	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
@@ -145,10 +144,6 @@ func (w *world) fill() {
 		`{"_id": "@57", "n": 7, "author": "000000000000000000000001", "any": 5}`,
 		`{"_id": "@58", "n": 8, "author": null}`,
 		`{"_id": "@59", "n": 100, "author": "@1"}`)
-}
-
-func (w *world) on(who, collection string) *records.Call {
-	return &records.Call{Project: w.project, Collection: w.project.Collections[collection], Principal: as(who)}
 }
 
 // TestRelationFilters has rows S1, S3, S4, S5, S10: what a filter asks of related records holds as if they were in the place

@@ -3,7 +3,6 @@ package records
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -13,29 +12,30 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 )
 
-// shelf is what one lookup has found for the records of a page.
+// shelf is what one lookup has found for the records of a page. It is the document.Inlay that shows it in them.
 type shelf struct {
-	lookup  *query.Lookup
-	records [][]byte // as they go out, in the order of the lookup
+	lookup *query.Lookup
+	values int      // how many values of the page refer to records, equal ones counted, too
+	items  []Record // in the order of the lookup
+	json   [][]byte // as they go out
 
-	// links lead from a value (by its document.AppendKey) to the records that it refers to, in their order.
+	// first leads from a value (by its document.AppendKey) to the first record that it refers to, and links from there to
+	// the others, in their order.
 	first map[string]int
 	links []link
 
-	key []byte // for one value at a time
+	key    []byte // for one value at a time
+	places []int
 }
 
 // link is one record of those that have a value; next is the place of the next one in shelf.links, -1 at the end.
 type link struct{ record, next int }
 
 // index notes which records have which values.
-func (s *shelf) index(items []Record) error {
+func (s *shelf) index(items []Record) {
 	s.first = make(map[string]int, len(items))
 	for i, item := range slices.Backward(items) {
-		err := mql.EachValue(item.raw, s.lookup.Foreign, func(v bson.RawValue) error {
-			if !joins(v) {
-				return nil
-			}
+		eachValue(item.raw, s.lookup.Foreign, func(v bson.RawValue) {
 			s.key = document.AppendKey(s.key[:0], v, false)
 			next, ok := s.first[string(s.key)]
 			if !ok {
@@ -43,16 +43,36 @@ func (s *shelf) index(items []Record) error {
 			}
 			s.links = append(s.links, link{i, next})
 			s.first[string(s.key)] = len(s.links) - 1
-			return nil
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-// of gives the link to the first record that has a value, -1 for none.
+// eachValue calls fn for the values of a path that can refer to a record.
+func eachValue(doc bson.Raw, path string, fn func(v bson.RawValue)) {
+	_ = mql.EachValue(doc, path, func(v bson.RawValue) error { // which fails only if fn does
+		if joins(v) {
+			fn(v)
+		}
+		return nil
+	})
+}
+
+// fill takes the records, which are as they go out.
+func (s *shelf) fill(items []Record) {
+	size := 0
+	for i := range items {
+		size += len(items[i].raw)
+	}
+	s.items, s.json = items, make([][]byte, len(items))
+	all := make([]byte, 0, size+size/4)
+	for i := range items {
+		start := len(all)
+		all = items[i].AppendJSON(all)
+		s.json[i] = all[start:len(all):len(all)]
+	}
+}
+
+// of gives the place in links of the first record that has a value, -1 for none.
 func (s *shelf) of(v bson.RawValue) int {
 	if !joins(v) {
 		return -1
@@ -64,213 +84,176 @@ func (s *shelf) of(v bson.RawValue) int {
 	return -1
 }
 
-// appendAll adds the places of the records that have a value.
-func (s *shelf) appendAll(dst []int, v bson.RawValue) []int {
+// found gives the records that stand for a value, or with as a member for a record. A single value that leads nowhere has
+// none; one that can't refer to a record stays. The result is good until the next call.
+func (s *shelf) found(v bson.RawValue) (places []int, list, stays bool) {
+	s.places = s.places[:0]
+	switch {
+	case s.lookup.As != "":
+		eachValue(v.Value, s.lookup.Values, s.addAll)
+		return s.listed(), true, false
+	case v.Type == bson.TypeArray:
+		for it := document.NewIter(v.Value); it.Next(); {
+			if s.lookup.Listed {
+				s.addAll(it.Value())
+			} else if at := s.of(it.Value()); at >= 0 {
+				s.places = append(s.places, s.links[at].record)
+			}
+		}
+	case s.lookup.Listed:
+		s.addAll(v)
+	case !joins(v):
+		return nil, false, true
+	default:
+		if at := s.of(v); at >= 0 {
+			s.places = append(s.places, s.links[at].record)
+		}
+		return s.places, false, false
+	}
+	if s.lookup.Listed {
+		return s.listed(), true, false
+	}
+	return s.places, true, false
+}
+
+func (s *shelf) addAll(v bson.RawValue) {
 	for at := s.of(v); at >= 0; at = s.links[at].next {
-		dst = append(dst, s.links[at].record)
+		s.places = append(s.places, s.links[at].record)
 	}
-	return dst
 }
 
-// branch is a step on the paths of values that what was found takes the place of.
-type branch struct {
-	shelf *shelf // of a path that ends here
-	kids  map[string]*branch
+// listed gives the records that were added, each once and in the order of the lookup.
+func (s *shelf) listed() []int {
+	slices.Sort(s.places)
+	s.places = slices.Compact(s.places)
+	if limit := s.lookup.Limit; limit > 0 && int64(len(s.places)) > limit {
+		s.places = s.places[:limit]
+	}
+	return s.places
 }
 
-func (b *branch) add(path string, s *shelf) {
-	for name := range strings.SplitSeq(path, ".") {
-		if b.kids == nil {
-			b.kids = map[string]*branch{}
+// AppendJSON appends what was found for a value.
+func (s *shelf) AppendJSON(dst []byte, v bson.RawValue) []byte {
+	places, list, stays := s.found(v)
+	switch {
+	case stays:
+		return document.AppendJSONValue(dst, v, nil)
+	case list:
+		dst = append(dst, '[')
+		for i, place := range places {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, s.json[place]...)
 		}
-		kid := b.kids[name]
-		if kid == nil {
-			kid = &branch{}
-			b.kids[name] = kid
-		}
-		b = kid
+		return append(dst, ']')
+	case len(places) == 0:
+		return append(dst, "null"...)
 	}
-	b.shelf = s
+	return append(dst, s.json[places[0]]...)
 }
 
-// joinFound makes each record one that has what was found in it.
-func joinFound(items []Record, found []*shelf) error {
-	j := joiner{left: maxPageSize}
-	var root branch
-	var members []*shelf
-	for _, s := range found {
-		if s.lookup.As != "" {
-			members = append(members, s)
-		} else {
-			root.add(s.lookup.Values, s)
+// AppendElement appends what was found for a value, for scripts.
+func (s *shelf) AppendElement(dst []byte, name string, v bson.RawValue) []byte {
+	places, list, stays := s.found(v)
+	switch {
+	case stays:
+		return document.AppendElement(dst, name, v)
+	case list:
+		value := []byte{0, 0, 0, 0}
+		for i, place := range places {
+			value = s.appendRecord(value, strconv.Itoa(i), place)
 		}
+		return document.AppendElement(dst, name, bson.RawValue{Type: bson.TypeArray, Value: document.Close(value, 0)})
+	case len(places) == 0:
+		return document.AppendElement(dst, name, bson.RawValue{Type: bson.TypeNull})
 	}
-	hidden := showing{}
-	for i := range items {
-		rec := &items[i]
-		out := j.appendRecord(make([]byte, 0, 2*len(rec.raw)), rec, &root, members)
-		if j.left < 0 {
-			return errJoinedTooLarge
-		}
-		rec.raw, rec.view, rec.hidden = out, nil, hidden.of(rec.hidden, members)
-	}
-	return nil
+	return s.appendRecord(dst, name, places[0])
 }
 
-// joiner counts what it adds to records. When there is no more left it adds nothing, and what it has made is of no use.
-type joiner struct {
-	left   int // bytes
-	places []int
+func (s *shelf) appendRecord(dst []byte, name string, place int) []byte {
+	doc := withPublicID(s.items[place].visible())
+	return document.AppendElement(dst, name, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc})
+}
+
+// most is how many bytes what was found adds to records at most, by the number of values that they have.
+func (s *shelf) most(values int) int {
+	longest, chain := 0, 1
+	for _, text := range s.json {
+		longest = max(longest, len(text))
+	}
+	if len(s.links) > len(s.first) { // several records have one value
+		chain = len(s.json)
+	}
+	return values * longest * chain
+}
+
+// size is how many bytes what was found adds to a record.
+func (s *shelf) size(doc bson.Raw) int {
+	n := 0
+	add := func(v bson.RawValue) {
+		places, _, _ := s.found(v)
+		for _, place := range places {
+			n += len(s.json[place])
+		}
+	}
+	if s.lookup.As != "" {
+		add(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc})
+	} else {
+		eachValue(doc, s.lookup.Values, add)
+	}
+	return n
 }
 
 var errJoinedTooLarge = errs.New(errs.Invalid, "query_limit",
 	"lookup: what is found makes the page larger than 32 MiB: ask for fewer records, or select less of what is looked up")
 
-func (j *joiner) appendRecord(dst []byte, rec *Record, root *branch, members []*shelf) []byte {
-	dst = append(dst, 0, 0, 0, 0)
-	for it := document.NewIter(rec.visible()); it.Next(); {
-		taken := slices.ContainsFunc(members, func(s *shelf) bool { return s.lookup.As == string(it.Key()) })
-		if !taken {
-			dst = j.appendMember(dst, it.Key(), it.Value(), root)
-		}
-	}
-	for _, s := range members {
-		j.places = j.places[:0]
-		_ = mql.EachValue(rec.raw, s.lookup.Values, func(v bson.RawValue) error { // this never fails
-			j.places = s.appendAll(j.places, v)
-			return nil
-		})
-		dst = j.appendFound(dst, s.lookup.As, s)
-	}
-	return document.Close(dst, 0)
-}
-
-// appendMember appends a member of an object, with what was found in the place of its values.
-func (j *joiner) appendMember(dst, name []byte, v bson.RawValue, b *branch) []byte {
-	kid := b.kids[string(name)]
-	switch {
-	case kid == nil:
-		return document.AppendElement(dst, name, v)
-	case kid.shelf != nil:
-		return j.appendInPlace(dst, name, v, kid.shelf)
-	case v.Type == bson.TypeEmbeddedDocument:
-		dst = head(dst, name, v.Type)
-		start := len(dst) - 4
-		for it := document.NewIter(v.Value); it.Next(); {
-			dst = j.appendMember(dst, it.Key(), it.Value(), kid)
-		}
-		return document.Close(dst, start)
-	case v.Type == bson.TypeArray:
-		dst = head(dst, name, v.Type)
-		start := len(dst) - 4
-		for it := document.NewIter(v.Value); it.Next(); {
-			dst = j.appendElement(dst, it.Key(), it.Value(), kid)
-		}
-		return document.Close(dst, start)
-	default:
-		return document.AppendElement(dst, name, v)
-	}
-}
-
-// appendElement appends an element of a list of objects.
-func (j *joiner) appendElement(dst, index []byte, v bson.RawValue, b *branch) []byte {
-	if v.Type != bson.TypeEmbeddedDocument {
-		return document.AppendElement(dst, index, v)
-	}
-	dst = head(dst, index, v.Type)
-	start := len(dst) - 4
-	for it := document.NewIter(v.Value); it.Next(); {
-		dst = j.appendMember(dst, it.Key(), it.Value(), b)
-	}
-	return document.Close(dst, start)
-}
-
-// head begins an object or a list; the four bytes at its end are for the length.
-func head(dst, name []byte, t bson.Type) []byte {
-	dst = append(append(append(dst, byte(t)), name...), 0)
-	return append(dst, 0, 0, 0, 0)
-}
-
-// appendInPlace appends what was found for a value, or for those of a list, in their order. Of a single value that leads
-// nowhere that is null, of a list it is left out. What can't refer to a record stays as it is.
-func (j *joiner) appendInPlace(dst, name []byte, v bson.RawValue, s *shelf) []byte {
-	if s.lookup.Listed {
-		j.places = j.places[:0]
-		if v.Type != bson.TypeArray {
-			j.places = s.appendAll(j.places, v)
+// inlay has records go out with what was found in them.
+func inlay(items []Record, found []*shelf) error {
+	left := maxPageSize
+	places := make(map[string]document.Inlay, len(found))
+	var members []document.Extra
+	for _, s := range found {
+		if s.lookup.As != "" {
+			members = append(members, document.Extra{Name: s.lookup.As, With: s})
 		} else {
-			for it := document.NewIter(v.Value); it.Next(); {
-				j.places = s.appendAll(j.places, it.Value())
+			places[s.lookup.Values] = s
+		}
+		if most := s.most(s.values); most <= left { // as good as always
+			left -= most
+			continue
+		}
+		for i := range items {
+			if left -= s.size(items[i].raw); left < 0 {
+				return errJoinedTooLarge
 			}
 		}
-		return j.appendFound(dst, string(name), s)
 	}
-	switch {
-	case v.Type == bson.TypeArray:
-		dst = head(dst, name, v.Type)
-		start, n := len(dst)-4, 0
-		for it := document.NewIter(v.Value); it.Next(); {
-			e := it.Value()
-			at := s.of(e)
-			switch {
-			case at >= 0:
-				dst = j.appendFoundOne(dst, strconv.AppendInt(nil, int64(n), 10), s, s.links[at].record)
-			case joins(e), e.Type == bson.TypeNull:
-				continue
-			default:
-				dst = document.AppendElement(dst, strconv.AppendInt(nil, int64(n), 10), e)
-			}
-			n++
+	views := map[*document.View]*document.View{} // few are different
+	hidden := map[*document.PathSet]*document.PathSet{}
+	for i := range items {
+		rec := &items[i]
+		if views[rec.view] == nil {
+			views[rec.view] = rec.view.With(places, members)
 		}
-		return document.Close(dst, start)
-	case !joins(v):
-		return document.AppendElement(dst, name, v)
-	}
-	if at := s.of(v); at >= 0 {
-		return j.appendFoundOne(dst, name, s, s.links[at].record)
-	}
-	return document.AppendElement(dst, name, bson.RawValue{Type: bson.TypeNull})
-}
-
-func (j *joiner) appendFoundOne(dst, name []byte, s *shelf, place int) []byte {
-	doc := s.records[place]
-	if j.left -= len(doc); j.left < 0 {
-		return dst
-	}
-	return document.AppendElement(dst, name, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc})
-}
-
-// appendFound appends a member with the list of the records at j.places, each once and in the order of the lookup.
-func (j *joiner) appendFound(dst []byte, name string, s *shelf) []byte {
-	slices.Sort(j.places)
-	places := slices.Compact(j.places)
-	if limit := s.lookup.Limit; limit > 0 && int64(len(places)) > limit {
-		places = places[:limit]
-	}
-	dst = head(dst, []byte(name), bson.TypeArray)
-	start := len(dst) - 4
-	for i, place := range places {
-		dst = j.appendFoundOne(dst, strconv.AppendInt(nil, int64(i), 10), s, place)
-	}
-	return document.Close(dst, start)
-}
-
-// showing gives what is hidden from a caller without the members that lookups have added, where every name that is not
-// declared is hidden: a hook may give them back.
-type showing map[*document.PathSet]*document.PathSet
-
-func (known showing) of(hidden *document.PathSet, members []*shelf) *document.PathSet {
-	if len(members) == 0 || hidden == nil {
-		return hidden
-	}
-	out, ok := known[hidden]
-	if !ok {
-		names := make([]string, len(members))
-		for i, s := range members {
-			names[i] = s.lookup.As
+		rec.view = views[rec.view]
+		if rec.hidden == nil || len(members) == 0 {
+			continue
 		}
-		out = hidden.Declared(names...)
-		known[hidden] = out
+		if hidden[rec.hidden] == nil {
+			hidden[rec.hidden] = declared(rec.hidden, members)
+		}
+		rec.hidden = hidden[rec.hidden]
 	}
-	return out
+	return nil
+}
+
+// declared is what is hidden from a caller without the members that lookups add, where every name that is not declared is
+// hidden: a hook may give them back.
+func declared(hidden *document.PathSet, members []document.Extra) *document.PathSet {
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.Name
+	}
+	return hidden.Declared(names...)
 }
