@@ -33,18 +33,33 @@ fields:
   - {name: secret, type: string, hidden: true, index: [single]}
   - {name: rank, type: any, index: [single], hidden: {eval: "!ctx.user || !ctx.user.isAdmin"}}
   - {name: mood, type: any, index: [single], hidden: {eval: "ctx.doc.name !== 'a'"}, readonly: {eval: "!ctx.doc.on"}}
+  - {name: ref, type: string, meta: {foreign: {collection: items}}}
+  - {name: who, type: "string[]", meta: {foreign: {collection: people, key: code}}}
+  - {name: pin, type: string, meta: {foreign: {collection: people, key: secret}}}
 hiddenFields: [data.k]
 indexes: [{name: both, key: [on, -n]}, {name: cost, key: [parts.cost]}]
 projections: {card: {select: {name: 1, secret: 1}}, rest: {select: {parts: 0}}}
 permissions:
   public:
-    methods: {get: true}
+    methods: {get: {lookup: true}}
     filter: {type: javascript, file: public.js}
     hiddenFields: [parts.cost, updatedBy]
   user:
-    methods: {get: true, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}
+    methods: {get: {lookup: true}, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}
     filter: {$or: [{on: true}, {createdBy: {$var: user.id}}]}
     hiddenFields: [parts.cost]
+`, `
+name: people
+fields:
+  - {name: code, type: string, index: [single]}
+  - {name: name, type: string}
+  - {name: on, type: boolean}
+  - {name: secret, type: any, hidden: true}
+  - {name: mood, type: any, hidden: {eval: "ctx.doc.name !== 'a'"}}
+  - {name: friend, type: string, meta: {foreign: {collection: people, key: code}}}
+permissions:
+  public: {methods: {get: true}, filter: {on: true}}
+  user: {methods: {get: true}, filter: {on: true}}
 `)
 
 // scriptFiles are the scripts of configs that name them.
@@ -67,6 +82,10 @@ func (w *twin) populate(t *testing.T, rnd *rand.Rand) {
 			return rnd.IntN(8), string(rune('a' + rnd.IntN(5))), rnd.IntN(4), rnd.IntN(5) == 0
 		}
 		n, name, parts, own := visible()
+		ref, who := bson.ObjectID{0: 1, 10: byte(rnd.IntN(256)), 11: byte(rnd.IntN(120))}, bson.A{codes[rnd.IntN(len(codes))], codes[rnd.IntN(len(codes))]}
+		if i > 0 && rnd.IntN(2) == 0 {
+			ref, _ = bson.ObjectIDFromHex(w.ids[rnd.IntN(i)])
+		}
 		for _, world := range w.worlds {
 			d := bson.D{{Key: "_id", Value: id}}
 			if n > 0 {
@@ -89,10 +108,12 @@ func (w *twin) populate(t *testing.T, rnd *rand.Rand) {
 			} else {
 				d = secretMember(rnd, "mood", d)
 			}
-			d = append(d, bson.E{Key: "createdBy", Value: by}, bson.E{Key: "updatedBy", Value: by}, bson.E{Key: "_rev", Value: int64(1)})
+			d = append(d, bson.E{Key: "ref", Value: ref}, bson.E{Key: "who", Value: who}, bson.E{Key: "pin", Value: name},
+				bson.E{Key: "createdBy", Value: by}, bson.E{Key: "updatedBy", Value: by}, bson.E{Key: "_rev", Value: int64(1)})
 			world.putDoc(d)
 		}
 	}
+	w.populatePeople(rnd)
 	for i, world := range w.worlds {
 		for j := range 5 + 20*i {
 			world.putDoc(bson.D{
@@ -106,6 +127,42 @@ func (w *twin) populate(t *testing.T, rnd *rand.Rand) {
 			})
 		}
 	}
+}
+
+// codes are what items call people by. Some are of people in one world only, whom the callers can't read.
+var codes = []string{"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"}
+
+// populatePeople fills both worlds with the same people that callers may read, and with others.
+func (w *twin) populatePeople(rnd *rand.Rand) {
+	for i, code := range codes[:6] {
+		name, friend := string(rune('a'+rnd.IntN(3))), codes[rnd.IntN(len(codes))]
+		for _, world := range w.worlds {
+			d := secretMember(rnd, "secret", bson.D{{Key: "_id", Value: bson.ObjectID{0: 2, 11: byte(i)}}, {Key: "code", Value: code}, {Key: "name", Value: name}})
+			if name == "a" {
+				d = append(d, bson.E{Key: "mood", Value: int64(i)})
+			} else {
+				d = secretMember(rnd, "mood", d)
+			}
+			world.putPerson(append(d, bson.E{Key: "on", Value: true}, bson.E{Key: "friend", Value: friend}, bson.E{Key: "_rev", Value: int64(1)}))
+		}
+	}
+	for _, world := range w.worlds {
+		for i, code := range codes[6:] {
+			if rnd.IntN(2) == 0 {
+				d := bson.D{{Key: "_id", Value: bson.ObjectID{0: 2, 10: byte(rnd.IntN(256)), 11: byte(10 + i)}}, {Key: "code", Value: code}, {Key: "name", Value: "a"}, {Key: "on", Value: false}}
+				world.putPerson(secretMember(rnd, "secret", d))
+			}
+		}
+	}
+}
+
+func (w *world) putPerson(d bson.D) {
+	w.t.Helper()
+	raw, err := document.Marshal(d)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.insert("people", []store.Op{{Kind: store.Insert, Doc: raw}})
 }
 
 // secretMember puts a member into d, now and then, with any value.
@@ -142,6 +199,8 @@ func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
 func (g *generator) path() string {
 	return pick(g, "n", "name", "on", "tags", "seo", "seo.title", "seo.score", "parts", "parts.sku", "parts.cost", "parts.0.cost",
+		"ref", "ref.name", "ref.n", "ref.secret", "ref.seo.score", "ref.parts.cost", "ref.mood", "ref.ref.n", "ref.who.name", "who", "who.name", "who.0.name",
+		"who.secret", "who.mood", "who.friend.name", "who.friend.secret", "pin", "pin.name", "friend",
 		"parts.0", "data", "data.x", "data.k", "data.k.y", "secret", "secret.0", "rank", "mood", "mood.y", "nope", "id", "createdBy", "updatedBy", "_rev", "updatedAt", "tags.1")
 }
 
@@ -204,6 +263,42 @@ func (g *generator) paths(sign string) string {
 	return strings.Join(out, ",")
 }
 
+// lookup gives a lookup in one of its forms.
+func (g *generator) lookup() string {
+	switch g.IntN(6) {
+	case 0, 1:
+		return ""
+	case 2, 3:
+		return pick(g, "ref", "who", "ref,who", "ref.who", "ref.ref", "who.friend", "pin", "secret", "nope", "ref.secret", "name", "ref,ref.who")
+	}
+	d := bson.D{
+		{Key: "localField", Value: pick(g, "ref", "who", "name", "n", "id", "secret", "mood", "seo", "parts.sku", "pin", g.path())},
+		{Key: "from", Value: pick(g, "items", "people", "nope")},
+		{Key: "foreignField", Value: pick(g, "id", "code", "ref", "who", "n", "name", "secret", "mood", "seo", g.path())},
+		{Key: "as", Value: pick(g, "x", "secret", "ref", "nope", "rank")},
+	}
+	if g.IntN(2) == 0 {
+		d = append(d, bson.E{Key: "filter", Value: g.filter(1)})
+	}
+	if g.IntN(3) == 0 {
+		d = append(d, bson.E{Key: "sort", Value: pick(g, "", "-") + g.path()})
+	}
+	if g.IntN(3) == 0 {
+		d = append(d, bson.E{Key: "select", Value: g.path()})
+	}
+	if g.IntN(3) == 0 {
+		d = append(d, bson.E{Key: "limit", Value: int64(1 + g.IntN(3))})
+	}
+	if g.IntN(4) == 0 {
+		d = append(d, bson.E{Key: "lookup", Value: pick(g, "ref", "who", "friend", "secret")})
+	}
+	raw, err := document.Marshal(d)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return string(document.AppendJSON(nil, raw, nil))
+}
+
 func (g *generator) request() request {
 	where := query.Where{Filter: g.filter(2)}
 	g.last = where.Filter
@@ -212,9 +307,9 @@ func (g *generator) request() request {
 		`{"parts": [{"sku": "b"}, {"sku": "a"}]}`, `{"parts": [{"cost": 1}]}`, `{"data": {"k": 1}}`, `{"data": {"x": 5}}`, `{"on": false}`, `{"on": "x"}`, `{"mood": 3}`, `{"rank": null}`)
 	switch g.IntN(12) {
 	case 0:
-		sel := g.paths("-")
+		sel, join := g.paths("-"), g.lookup()
 		return func(w *world, c *records.Call) string {
-			rec, err := w.service.Get(g.t.Context(), c, id, records.GetParams{Select: sel})
+			rec, err := w.service.Get(g.t.Context(), c, id, records.GetParams{Select: sel, Lookup: join})
 			return answer(&rec, err)
 		}
 	case 1:
@@ -248,7 +343,7 @@ func (g *generator) request() request {
 	default:
 		limit := int64(pick(g, 0, 1, 3, 10, 100))
 		p := query.Params{
-			Where: where, Sort: g.paths("-"), Select: g.paths(""), Count: g.IntN(2) == 0, Limit: &limit, Offset: int64(pick(g, 0, 0, 5)),
+			Where: where, Sort: g.paths("-"), Select: g.paths(""), Lookup: g.lookup(), Count: g.IntN(2) == 0, Limit: &limit, Offset: int64(pick(g, 0, 0, 5)),
 		}
 		if g.IntN(4) == 0 {
 			p.Select, p.Projection = "", pick(g, "card", "rest", "none")

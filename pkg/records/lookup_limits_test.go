@@ -3,6 +3,7 @@ package records_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -224,7 +225,7 @@ func TestS8BulkFiltersThroughRelations(t *testing.T) {
 			res, err := w.service.BulkUpdate(t.Context(), w.call("public"), where(t, tt.filter), doc(t, `{"n": 1}`))
 			got := show(err)
 			if err == nil {
-				got = fmt.Sprint(res.Matched)
+				got = strconv.Itoa(res.Matched)
 			}
 			if got != tt.want {
 				t.Errorf("%s: %s, want %s", tt.filter, got, tt.want)

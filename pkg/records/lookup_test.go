@@ -73,16 +73,22 @@ func TestLookups(t *testing.T) {
 
 			// Inside objects, and objects of lists; nested; back into the same collection.
 			{"public", `{"n": 1}`, "seo.by.name", "seo.by", `{"seo":{"by":{"id":@1,"name":"Ann"}}}`},
-			{"public", `{"n": {"$in": [2, 4]}}`, "lines.qty,lines.author.name", "lines.author",
-				`{"lines":[{"author":{"id":@1,"name":"Ann"},"qty":1},{"author":{"id":@2,"name":"Bea"},"qty":2}]}` + "\n" + `{"lines":[{"author":null,"qty":2},{"qty":3}]}`},
+			{
+				"public", `{"n": {"$in": [2, 4]}}`, "lines.qty,lines.author.name", "lines.author",
+				`{"lines":[{"author":{"id":@1,"name":"Ann"},"qty":1},{"author":{"id":@2,"name":"Bea"},"qty":2}]}` + "\n" + `{"lines":[{"author":null,"qty":2},{"qty":3}]}`,
+			},
 			{"public", `{"n": 1}`, "author.name,author.org.name", "author,author.org", `{"author":{"id":@1,"name":"Ann","org":{"id":@21,"name":"Acme"}}}`},
 			{"public", `{"n": 1}`, "author.org.name", "author.org", `{"author":{"id":@1,"org":{"id":@21,"name":"Acme"}}}`},
 			{"public", `{"n": 3}`, "author", "author.org", `{"author":{"age":40,"id":@3,"name":null,"on":true,"org":null}}`},
-			{"public", `{"n": {"$in": [2, 3, 4]}}`, "parent.n,parent.author.name", "parent.author",
-				`{"parent":{"author":{"id":@1,"name":"Ann"},"id":@51,"n":1}}` + "\n" + `{"parent":{"author":{"id":@3,"name":null},"id":@53,"n":3}}` + "\n" + `{"parent":null}`},
+			{
+				"public", `{"n": {"$in": [2, 3, 4]}}`, "parent.n,parent.author.name", "parent.author",
+				`{"parent":{"author":{"id":@1,"name":"Ann"},"id":@51,"n":1}}` + "\n" + `{"parent":{"author":{"id":@3,"name":null},"id":@53,"n":3}}` + "\n" + `{"parent":null}`,
+			},
 			{"public", `{"n": 1}`, "author.name,tags.label", "author,tags", `{"author":{"id":@1,"name":"Ann"},"tags":[{"id":@31,"label":"Go"},{"id":@32,"label":"JS"}]}`},
-			{"public", `{"n": 1}`, "-author.age,-author.seo,-author.names,-tags,-any,-seo,-mail,-closed", "author",
-				`{"author":{"id":@1,"mood":"fine","name":"Ann","on":true,"org":@21},"n":1}`},
+			{
+				"public", `{"n": 1}`, "-author.age,-author.seo,-author.names,-tags,-any,-seo,-mail,-closed", "author",
+				`{"author":{"id":@1,"mood":"fine","name":"Ann","on":true,"org":@21},"n":1}`,
+			},
 
 			// The JSON form: a list, as a member of its own.
 			{"public", `{"n": 1}`, "n", `[{"from": "authors", "localField": "author", "foreignField": "id", "select": "name"}]`, `{"authors":[{"id":@1,"name":"Ann"}],"n":1}`},
