@@ -149,6 +149,8 @@ type windowField struct {
 	window    any
 	hasWindow bool
 	others    bool // there is more than a function and a window
+	// windowFirst: of two mistakes, the one that comes first is told.
+	windowFirst bool
 }
 
 // compile finds the function and its window. spec is what a server is sent.
@@ -164,7 +166,7 @@ func (f *windowField) compile(v any) (fn windowFunction, spec bson.D, err error)
 		case strings.HasPrefix(e.Key, "$"):
 			f.function, f.operand = e.Key, e.Value
 		case e.Key == "window":
-			f.window, f.hasWindow = e.Value, true
+			f.window, f.hasWindow, f.windowFirst = e.Value, true, f.function == ""
 		default:
 			f.others = true
 		}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -22,13 +23,14 @@ type covariance struct {
 }
 
 func (f *windowField) covariance() (windowFunction, any, error) {
-	b, err := f.bounds()
-	if err != nil {
-		return nil, nil, err
+	b, wrong := f.bounds()
+	if wrong != nil && f.windowFirst {
+		return nil, nil, wrong
 	}
 	c := &covariance{sample: f.function == "$covarianceSamp", bounds: b}
-	if c.of, err = f.expression(f.operand); err != nil {
-		return nil, nil, err
+	var err error
+	if c.of, err = f.expression(f.operand); cmp.Or(err, wrong) != nil {
+		return nil, nil, cmp.Or(err, wrong)
 	}
 	if c.by, err = f.rangeValue(&b); err != nil {
 		return nil, nil, err

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"cmp"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -166,12 +168,12 @@ type edge struct {
 }
 
 func (f *windowField) edge() (windowFunction, any, error) {
-	b, err := f.bounds()
-	if err != nil {
-		return nil, nil, err
+	b, wrong := f.bounds()
+	if wrong != nil && f.windowFirst {
+		return nil, nil, wrong
 	}
 	of, err := f.expression(f.operand)
-	if err != nil {
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, nil, err
 	}
 	by, err := f.rangeValue(&b)
@@ -207,12 +209,12 @@ type accumulating struct {
 }
 
 func (f *windowField) accumulator() (windowFunction, any, error) {
-	b, err := f.bounds()
-	if err != nil {
-		return nil, nil, err
+	b, wrong := f.bounds()
+	if wrong != nil && f.windowFirst {
+		return nil, nil, wrong
 	}
 	of, err := expr.CompileWindow(f.function, f.operand, b.lower.kind != unbounded, sortKeys, f.vars...)
-	if err != nil {
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, nil, err
 	}
 	by, err := f.rangeValue(&b)
