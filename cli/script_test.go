@@ -129,17 +129,22 @@ func runScripts(t *testing.T, storeURI func(env *testscript.Env) (string, error)
 
 // startService serves the script's projects until the script ends.
 func startService(env *testscript.Env, storeURI string) (address string, err error) {
-	projects := filepath.Join(env.WorkDir, "projects")
+	return serveProjects(env.WorkDir, storeURI, env.Defer, env.T().Log)
+}
+
+// serveProjects serves the projects in a directory until what it defers is called.
+func serveProjects(dir, storeURI string, later func(func()), log func(...any)) (address string, err error) {
+	projects := filepath.Join(dir, "projects")
 	if err := os.MkdirAll(projects, 0o755); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a, err := app.New(ctx, app.Config{
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, AdminToken: adminToken, JWTTTL: time.Hour,
-		DataDir: filepath.Join(env.WorkDir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff, StoreURI: storeURI,
+		DataDir: filepath.Join(dir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff, StoreURI: storeURI,
 		ShutdownGrace: time.Second, Version: "v0.0.0-test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Env:     func(string) (string, bool) { return "", false },
-		OnFatal: func(err error) { env.T().Log("the store:", err) },
+		OnFatal: func(err error) { log("the store:", err) },
 	})
 	if err != nil {
 		cancel()
@@ -147,10 +152,10 @@ func startService(env *testscript.Env, storeURI string) (address string, err err
 	}
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	env.Defer(func() {
+	later(func() {
 		cancel()
 		if err := <-done; err != nil {
-			env.T().Log("the service:", err)
+			log("the service:", err)
 		}
 	})
 	return "http://" + a.Addr(), nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,8 @@ type importOptions struct {
 	Errors          string
 	ContinueOnError bool
 	RetryFor        time.Duration
+	State           string // file that keeps how far it is; "" is none
+	Restart         bool
 }
 
 // defaultBatch and maxBatchBytes bound one bulk request.
@@ -38,11 +41,15 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
+// besideFile is the --state of those who say nothing.
+const besideFile = "FILE.import"
+
 // formatNDJSON is the -o format of import and export that tells of progress line by line, for programs.
 const formatNDJSON = "ndjson"
 
 func newImport(st *command.State, runF func(context.Context, *importOptions) error) *cobra.Command {
 	opts := &importOptions{st: st}
+
 	cmd := &cobra.Command{
 		Use:   "import [NAMESPACE] COLLECTION -f FILE",
 		Short: "Create or update records from a file",
@@ -61,7 +68,10 @@ It stops behind the first batch in which a record was refused. --continue-on-err
 writes what was refused to a file, one JSON object a line with the record in "item". The exit code is 3 when some records
 were written and some refused, 1 when all were refused. --skip N passes over the first N records. A service that has too
 much to do, or does not answer for a moment, is asked again for --retry-for. Bulk requests need the bulk right on post;
---batch 1 does without. -o ndjson tells of progress on stdout, an object a line.`,
+--batch 1 does without. -o ndjson tells of progress on stdout, an object a line.
+
+An import that was interrupted or killed goes on where it was by the same command, and no record is created twice: how far
+it is stands in FILE.import (--state) until it is done. --restart begins anew.`,
 		Example: `  svcctl doc import blog articles -f articles.ndjson
   svcctl doc import shop products -f products.csv --upsert sku --errors refused.ndjson
   zcat orders.ndjson.gz | svcctl doc import shop orders -f - --continue-on-error`,
@@ -88,6 +98,8 @@ much to do, or does not answer for a moment, is asked again for --retry-for. Bul
 	fl.StringVar(&opts.Errors, "errors", "", "file to write refused records to; goes on past them")
 	fl.BoolVar(&opts.ContinueOnError, "continue-on-error", false, "go on when records are refused")
 	fl.DurationVar(&opts.RetryFor, "retry-for", 2*time.Minute, "how long one request is tried again, 0 for once")
+	fl.StringVar(&opts.State, "state", besideFile, `file that keeps how far it is, "" for none; stdin has none by itself`)
+	fl.BoolVar(&opts.Restart, "restart", false, "begin anew, whatever was interrupted")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"format": cobra.FixedCompletions([]string{"ndjson", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp),
 		"upsert": st.CompleteFields(1),
@@ -103,6 +115,12 @@ func (opts *importOptions) check() error {
 		return command.Usagef("--batch: want 1 or more; --skip: want 0 or more")
 	case opts.RetryFor < 0:
 		return command.Usagef("--retry-for: want 0 or more")
+	}
+	if opts.State == besideFile {
+		opts.State = opts.File + ".import"
+		if opts.File == "-" {
+			opts.State = ""
+		}
 	}
 	switch opts.Format {
 	case "", "ndjson", "json", "csv":
@@ -145,19 +163,21 @@ func runImport(ctx context.Context, opts *importOptions) error {
 	if err != nil {
 		return err
 	}
-	im := &importer{
-		opts: opts, input: input, next: 1, batchSize: opts.Batch,
-		progress: startProgress(st, "importing", total),
-		result:   importResult{Failures: []importFailure{}},
-	}
+	im := &importer{opts: opts, input: input, next: 1, progress: startProgress(st, "importing", total)}
 	if err := im.prepare(ctx, c); err != nil {
 		return err
 	}
 	err = im.run(ctx)
 	im.progress.Clear()
 	err = errors.Join(err, im.closeErrors())
-	if err != nil && !errors.Is(err, errRefused) {
+	switch {
+	case im.stale:
+		return err
+	case err != nil && !errors.Is(err, errRefused):
 		return im.interrupted(err)
+	}
+	if err := im.state.remove(); err != nil {
+		return err
 	}
 	noteLeft(st, im.left)
 	if err != nil {
@@ -166,12 +186,12 @@ func runImport(ctx context.Context, opts *importOptions) error {
 	if err := im.show(); err != nil {
 		return err
 	}
-	return partial(im.result.Succeeded, im.result.Failed)
+	return partial(im.state.Result.Succeeded, im.state.Result.Failed)
 }
 
 // show prints the outcome.
 func (im *importer) show() error {
-	opts, r := im.opts, im.result
+	opts, r := im.opts, im.state.Result
 	p := opts.st.Printer()
 	if p.Format == formatNDJSON {
 		return output.JSONLine(p.W, struct {
@@ -207,14 +227,17 @@ func (im *importer) records() iter.Seq2[api.Record, error] {
 
 // interrupted says how far the import came and how to go on.
 func (im *importer) interrupted(err error) error {
-	st := im.opts.st
-	if im.result.Succeeded > 0 {
-		st.Notef("%d records were written before; --skip %d goes on there", im.result.Succeeded, im.next-1)
+	st, written := im.opts.st, im.state.Result.Succeeded
+	switch {
+	case im.state.saved:
+		st.Notef("%d records were written; the same command goes on there, by %s", written, im.opts.State)
+	case written > 0:
+		st.Notef("%d records were written before; --skip %d goes on there", written, im.next-1)
 	}
-	if lost(err) && len(im.batch) > 0 && im.opts.Upsert == "" {
+	if lost(err) && len(im.batch) > 0 && im.opts.Upsert == "" && !im.state.saved {
 		st.Notef("records %d to %d were on their way: whether they were created is not known", im.next, im.next+len(im.batch)-1)
 	}
-	if client.IsStatus(err, 403) && im.opts.Batch > 1 {
+	if client.IsStatus(err, http.StatusForbidden) && im.opts.Batch > 1 {
 		st.Notef("bulk requests need the bulk right on post; --batch 1 does without")
 	}
 	return err

@@ -2,8 +2,10 @@ package doc
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 
@@ -18,20 +20,20 @@ const shownFailures = 20
 
 // importer writes records batch by batch.
 type importer struct {
-	opts      *importOptions
-	sender    sender
-	retry     *retrier
-	progress  *output.Progress
-	input     *countingReader
-	fields    []api.FieldDescription // with CSV
-	refused   *os.File               // --errors
-	result    importResult
-	batchSize int
+	opts     *importOptions
+	sender   sender
+	retry    *retrier
+	progress *output.Progress
+	input    *countingReader
+	fields   []api.FieldDescription // with CSV
+	refused  *os.File               // --errors
+	state    *importState
 
 	batch []item
 	size  int
 	next  int // number of the first record of batch
 	left  []string
+	stale bool // the file has changed since the import was interrupted
 }
 
 // item is a record as it is in the file, and without what the service sets.
@@ -43,23 +45,36 @@ type outcome struct {
 	updated bool
 }
 
-// sender writes a batch and gives the outcome of each item, in their order.
+// sender writes a batch and gives the outcome of each item, in their order. first is the number of the first one.
 type sender interface {
-	send(ctx context.Context, batch []item) ([]outcome, error)
+	send(ctx context.Context, first int, batch []item) ([]outcome, error)
 }
 
 // errRefused ends an import without --continue-on-error.
 var errRefused = errors.New("records were refused")
 
 // prepare finds out what has to be known before the first record.
-func (im *importer) prepare(ctx context.Context, c *client.Client) error {
+func (im *importer) prepare(ctx context.Context, c *client.Client) (err error) {
 	opts := im.opts
 	im.retry = &retrier{limit: opts.RetryFor, now: opts.st.Now, wait: wait, note: func(text string) {
 		im.progress.Clear()
 		opts.st.Notef("%s", text)
 	}}
+	server, err := opts.st.Server()
+	if err != nil {
+		return err
+	}
+	resumed := false
+	if im.state, resumed, err = openImportState(opts, server.Server); err != nil {
+		return err
+	}
 	creator := &creator{client: c, place: opts.place, retry: im.retry, single: opts.Batch == 1}
 	im.sender = creator
+	if opts.Upsert == "" {
+		creator.key = im.state.key
+	} else {
+		im.sender = &upserter{creator: creator, key: opts.Upsert}
+	}
 	if opts.Upsert != "" && opts.Upsert != "id" || opts.isCSV() {
 		col, err := c.DescribeCollection(ctx, opts.Namespace, opts.Collection)
 		if err != nil {
@@ -70,18 +85,27 @@ func (im *importer) prepare(ctx context.Context, c *client.Client) error {
 			return err
 		}
 	}
-	if opts.Upsert != "" {
-		im.sender = &upserter{creator: creator, key: opts.Upsert}
+	if resumed {
+		opts.st.Notef("going on behind record %d, by %s; --restart begins anew", im.state.Records, opts.State)
 	}
-	if opts.Errors == "" {
+	return im.openErrors(resumed)
+}
+
+// openErrors opens the file of --errors. One that goes on loses what came behind the last batch that is through.
+func (im *importer) openErrors(resumed bool) error {
+	if im.opts.Errors == "" {
 		return nil
 	}
-	f, err := os.OpenFile(opts.Errors, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(im.opts.Errors, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return command.Usagef("--errors: %v", err)
 	}
 	im.refused = f
-	return nil
+	if !resumed || im.state.Errors != im.opts.Errors {
+		im.state.Errors, im.state.ErrorsSize = im.opts.Errors, 0
+	}
+	_, err = f.Seek(im.state.ErrorsSize, io.SeekStart)
+	return errors.Join(f.Truncate(im.state.ErrorsSize), err)
 }
 
 // closeErrors ends the file of refused records; one that stayed empty goes away.
@@ -89,7 +113,7 @@ func (im *importer) closeErrors() error {
 	if im.refused == nil {
 		return nil
 	}
-	if im.result.Failed == 0 {
+	if im.state.Result.Failed == 0 {
 		return errors.Join(im.refused.Close(), os.Remove(im.refused.Name()))
 	}
 	im.opts.st.Notef("what was refused is in %s", im.refused.Name())
@@ -97,7 +121,7 @@ func (im *importer) closeErrors() error {
 }
 
 func (im *importer) run(ctx context.Context) error {
-	n := 0
+	n, before := 0, max(im.opts.Skip, im.state.Records)
 	for given, err := range im.records() {
 		if err != nil {
 			if flushErr := im.flush(ctx); flushErr != nil {
@@ -105,29 +129,49 @@ func (im *importer) run(ctx context.Context) error {
 			}
 			return badInput(err, "%s", im.opts.File)
 		}
-		if n++; n <= im.opts.Skip {
+		n++
+		if n <= before {
 			im.next = n + 1
+			im.state.take(given)
+			if n == im.state.Records && !im.state.isThrough() {
+				return im.changed()
+			}
 			continue
 		}
-		record, left, _, err := writable(given)
-		if err != nil {
-			return badInput(err, "%s: record %d", im.opts.File, n)
+		if err := im.add(ctx, n, given); err != nil {
+			return err
 		}
-		if im.left == nil {
-			im.left = left
+	}
+	if n < im.state.Records {
+		return im.changed()
+	}
+	return im.flush(ctx)
+}
+
+// changed is the error of a file that is not the one that an interrupted import was of.
+func (im *importer) changed() error {
+	im.stale = true
+	return stateError(im.opts, fmt.Sprintf("the first %d records of %s are not what they were", im.state.Records, im.opts.File))
+}
+
+// add takes a record into the batch, which is sent when it is full.
+func (im *importer) add(ctx context.Context, n int, given api.Record) error {
+	record, left, _, err := writable(given)
+	if err != nil {
+		return badInput(err, "%s: record %d", im.opts.File, n)
+	}
+	if im.left == nil {
+		im.left = left
+	}
+	if len(im.batch) > 0 && im.size+len(record) > maxBatchBytes {
+		if err := im.flush(ctx); err != nil {
+			return err
 		}
-		if len(im.batch) > 0 && im.size+len(record) > maxBatchBytes {
-			if err := im.flush(ctx); err != nil {
-				return err
-			}
-		}
-		im.batch = append(im.batch, item{given: given, record: record})
-		im.size += len(record)
-		if len(im.batch) >= im.batchSize {
-			if err := im.flush(ctx); err != nil {
-				return err
-			}
-		}
+	}
+	im.batch = append(im.batch, item{given: given, record: record})
+	im.size += len(record)
+	if len(im.batch) < im.state.Batch {
+		return nil
 	}
 	return im.flush(ctx)
 }
@@ -138,20 +182,45 @@ func (im *importer) flush(ctx context.Context) error {
 	if len(im.batch) == 0 {
 		return nil
 	}
-	failedBefore := im.result.Failed
+	if !im.state.saved { // the keys of the first request, too, have to outlive the process
+		if err := im.through(); err != nil {
+			return err
+		}
+	}
+	failedBefore := im.state.Result.Failed
 	if err := im.deliver(ctx, im.batch); err != nil {
 		return err
 	}
+	for _, it := range im.batch {
+		im.state.take(it.given)
+	}
 	im.batch, im.size = im.batch[:0], 0
-	if im.result.Failed > failedBefore && !im.opts.ContinueOnError && im.opts.Errors == "" {
+	if err := im.through(); err != nil {
+		return err
+	}
+	if im.state.Result.Failed > failedBefore && !im.opts.ContinueOnError && im.opts.Errors == "" {
 		return errRefused
 	}
 	return nil
 }
 
+// through keeps that all records up to now are dealt with.
+func (im *importer) through() error {
+	s := im.state
+	s.Records, s.Hash = im.next-1, hex.EncodeToString(s.hash[:])
+	if im.refused != nil {
+		size, err := im.refused.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
+		s.ErrorsSize = size
+	}
+	return s.save()
+}
+
 // deliver sends items, in two halves where they are too many for the service at once.
 func (im *importer) deliver(ctx context.Context, items []item) error {
-	outcomes, err := im.sender.send(ctx, items)
+	outcomes, err := im.sender.send(ctx, im.next, items)
 	if err == nil {
 		if err := im.count(items, outcomes); err != nil {
 			return err
@@ -163,7 +232,7 @@ func (im *importer) deliver(ctx context.Context, items []item) error {
 		}
 		if len(items) > 1 && tooMany(refused) {
 			half := len(items) / 2
-			im.batchSize = min(im.batchSize, half)
+			im.state.Batch = min(im.state.Batch, half)
 			if err := im.deliver(ctx, items[:half]); err != nil {
 				return err
 			}
@@ -206,11 +275,11 @@ func (im *importer) count(items []item, outcomes []outcome) error {
 			}
 			continue
 		case o.updated:
-			im.result.Updated++
+			im.state.Result.Updated++
 		default:
-			im.result.Created++
+			im.state.Result.Created++
 		}
-		im.result.Succeeded++
+		im.state.Result.Succeeded++
 	}
 	return nil
 }
@@ -226,18 +295,18 @@ func (im *importer) failAll(items []item, e *client.Error) error {
 
 // fail tells of refused items: the first ones to the user, all to the file of --errors.
 func (im *importer) fail(f importFailure, items []item) error {
-	im.result.Failed += len(items)
+	im.state.Result.Failed += len(items)
 	st := im.opts.st
-	switch n := len(im.result.Failures); {
+	switch n := len(im.state.Result.Failures); {
 	case n < shownFailures:
-		im.result.Failures = append(im.result.Failures, f)
+		im.state.Result.Failures = append(im.state.Result.Failures, f)
 		im.progress.Clear()
 		where := fmt.Sprintf("record %d", f.Record)
 		if f.Through > 0 {
 			where = fmt.Sprintf("records %d to %d", f.Record, f.Through)
 		}
 		st.Warnf("%s: %s", where, f.Message)
-	case im.result.Failed == shownFailures+len(items):
+	case im.state.Result.Failed == shownFailures+len(items):
 		st.Warnf("more records were refused; they are counted, but not shown")
 	}
 	if im.refused == nil {

@@ -28,13 +28,12 @@ type retrier struct {
 	noted time.Time // when the user was told last
 }
 
-// do calls fn until it works, fails for good, or the limit is over. repeatable says that fn may be carried out twice; else
-// only what surely was not done is asked again.
-func (r *retrier) do(ctx context.Context, repeatable bool, fn func() error) error {
+// do calls fn, which may be carried out twice, until it works, fails for good, or the limit is over.
+func (r *retrier) do(ctx context.Context, fn func() error) error {
 	end := r.now().Add(r.limit)
 	for pause := firstWait; ; pause = min(2*pause, maxWait) {
 		err := fn()
-		after, again := putOff(err, repeatable)
+		after, again := putOff(err)
 		if !again || ctx.Err() != nil {
 			return err
 		}
@@ -60,19 +59,19 @@ func (r *retrier) tell(text string) {
 }
 
 // putOff says whether what failed may work later, and what the service said about when.
-func putOff(err error, repeatable bool) (after time.Duration, again bool) {
+func putOff(err error) (after time.Duration, again bool) {
 	if un, ok := errors.AsType[*client.UnreachableError](err); ok {
-		return 0, repeatable && !un.Permanent()
+		return 0, !un.Permanent()
 	}
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return 0, false
 	}
 	switch refused.Status {
-	case http.StatusTooManyRequests:
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return refused.RetryAfter, true
-	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return refused.RetryAfter, repeatable
+	case http.StatusConflict: // the same request is under way, from before
+		return refused.RetryAfter, refused.RetryAfter > 0
 	}
 	return 0, false
 }

@@ -22,14 +22,25 @@ type creator struct {
 	place  place
 	retry  *retrier
 	single bool // one by one, which needs no right to bulk requests
+	// key is the idempotency key of a request; nil: what is created twice meets a unique index.
+	key func(first, count int) string
 }
 
-func (c *creator) send(ctx context.Context, batch []item) ([]outcome, error) {
+// options are those of a request for count records from the first.
+func (c *creator) options(first, count int) client.WriteOptions {
+	o := client.WriteOptions{Minimal: true}
+	if c.key != nil {
+		o.IdempotencyKey = c.key(first, count)
+	}
+	return o
+}
+
+func (c *creator) send(ctx context.Context, first int, batch []item) ([]outcome, error) {
 	if c.single {
 		out := make([]outcome, len(batch))
 		for i, it := range batch {
-			err := c.retry.do(ctx, false, func() error {
-				_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, it.record, client.WriteOptions{Minimal: true})
+			err := c.retry.do(ctx, func() error {
+				_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, it.record, c.options(first+i, 1))
 				return err
 			})
 			if err := out[i].take(err); err != nil {
@@ -43,8 +54,8 @@ func (c *creator) send(ctx context.Context, batch []item) ([]outcome, error) {
 		records[i] = it.record
 	}
 	var answer *api.BulkCreateResult
-	err := c.retry.do(ctx, false, func() (err error) {
-		answer, err = c.client.BulkCreate(ctx, c.place.Namespace, c.place.Collection, records, client.WriteOptions{Minimal: true})
+	err := c.retry.do(ctx, func() (err error) {
+		answer, err = c.client.BulkCreate(ctx, c.place.Namespace, c.place.Collection, records, c.options(first, len(batch)))
 		return err
 	})
 	if err != nil {
@@ -102,7 +113,7 @@ const lookupBatch = 100
 // updatesAtOnce is how many updates are under way at a time.
 const updatesAtOnce = 8
 
-func (u *upserter) send(ctx context.Context, batch []item) ([]outcome, error) {
+func (u *upserter) send(ctx context.Context, number int, batch []item) ([]outcome, error) {
 	// A value that comes twice is created first and updated then, so what follows its first time waits.
 	seen := map[string]bool{}
 	keys := make([]string, len(batch))
@@ -113,7 +124,7 @@ func (u *upserter) send(ctx context.Context, batch []item) ([]outcome, error) {
 			if err != nil {
 				return nil, err
 			}
-			rest, err := u.send(ctx, batch[i:])
+			rest, err := u.send(ctx, number+i, batch[i:])
 			return append(first, rest...), err
 		}
 		seen[keys[i]] = true
@@ -166,7 +177,7 @@ func (u *upserter) create(ctx context.Context, batch []item, which []int, out []
 	for j, i := range which {
 		some[j] = batch[i]
 	}
-	outcomes, err := u.creator.send(ctx, some)
+	outcomes, err := u.creator.send(ctx, 0, some)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +209,7 @@ func (u *upserter) update(ctx context.Context, batch []item, which []int, id fun
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			err := c.retry.do(ctx, true, func() error {
+			err := c.retry.do(ctx, func() error {
 				_, err := c.client.UpdateRecord(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record, client.WriteOptions{Minimal: true})
 				return err
 			})
@@ -228,7 +239,7 @@ func (u *upserter) lookUp(ctx context.Context, keys []string) (map[string]string
 			return nil, err
 		}
 		c := u.creator
-		err = c.retry.do(ctx, true, func() error {
+		err = c.retry.do(ctx, func() error {
 			for r, err := range c.client.Records(ctx, c.place.Namespace, c.place.Collection, client.Query{Filter: string(filter), Select: u.key}) {
 				if err != nil {
 					return err

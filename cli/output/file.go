@@ -38,3 +38,20 @@ func (f *File) Discard() {
 	_ = f.Close()           // closed already after Commit
 	_ = os.Remove(f.Name()) // renamed already after Commit
 }
+
+// ReplaceFile writes a small file in one step, without waiting for the disk: a process that is killed leaves the old or the
+// new one, a machine that loses power perhaps an older one.
+func ReplaceFile(path string, data []byte) error {
+	f, err := CreateFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), f.target)
+}
