@@ -55,7 +55,7 @@ var layers = []layer{
 		"mql/mqltest":                "mql",
 	}},
 	{"L2", rooms{
-		"query":       "fieldtype store mql document errs",
+		"query":       "fieldtype store mql mql/pipeline document errs",
 		"project":     "query schedule schema script fieldtype mql access document errs",
 		"audit":       "query fieldtype access store store/lease mql document errs",
 		"idempotency": "store mql errs",

@@ -23,5 +23,5 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	printed := d.run(lines.String())
-	d.prints(printed, `"dryRun":true`, `"title":"Once"`, `"count":`, `svc_pat_`)
+	d.prints(printed, `"dryRun":true`, `"title":"Once"`, `"count":`, `svc_pat_`, `"articles":`, `"by":[{"name":`, `"facets":{"section":[{"value":`)
 }

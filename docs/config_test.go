@@ -126,7 +126,6 @@ func refused() map[string][]mark {
 // kept and given back.
 func idle() []string {
 	return []string{
-		"MethodRights.aggregate", "MethodRights.facet", "QueryLimits.allowAggregate", "QueryLimits.maxPipelineStages",
 		"Upload.allowedMimeTypes", "Collection.uploadPath", "Collection.defaultLanguage", "Collection.languageOverride",
 		"Index.defaultLanguage", "Index.languageOverride", "Index.renamedFrom", "Project.snapshotPath", "Project.snapshots",
 	}
@@ -326,8 +325,7 @@ runs would be worse than a config that does not load:
 - of a collection: search and text indexes, image filters, i18n, ` + "`meta.singleton`, `renamedFrom`;" + `
 - of a field: the types ` + "`file` and `file[]`, `renamedFrom`," + ` relations to another project.
 
-A few are **accepted without effect**, so that configs can be shared with a later version: the rights ` + "`aggregate` and `facet`" + `
-of a method, ` + "`allowAggregate` and `maxPipelineStages`," + `
+A few are **accepted without effect**, so that configs can be shared with a later version:
 ` + "`upload.allowedMimeTypes`, `uploadPath`," + ` languages of text, and snapshot profiles as long as they are not enabled.
 What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
 

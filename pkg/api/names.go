@@ -43,6 +43,9 @@ const (
 	ParamMaxAffected = "maxAffected" // a write to more records than that is refused
 	ParamBulk        = "bulk"        // the body of a create is a bulk one, also where a collection has a field named items
 	ParamPretty      = "pretty"
+	ParamAggregate   = "aggregate" // a pipeline, in place of a list
+	ParamFacet       = "facet"     // names of fields: their values, in place of a list
+	ParamFields      = "fields"    // the same on a route of its own
 )
 
 // ParamWait makes a reload, or the run of a job, answer when it is done.

@@ -38,6 +38,7 @@ const (
 	RouteRecords     = "/_/{project}/{collection}"
 	RouteRecord      = "/_/{project}/{collection}/{id}"
 	RouteRecordCount = "/_/{project}/{collection}/_count"
+	RouteRecordFacet = "/_/{project}/{collection}/_facet"
 
 	RouteReload        = "/_/{project}/_/admin/reload"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
@@ -105,6 +106,11 @@ func RecordPath(namespace, collection, id string) string {
 // RecordCountPath is the path of the count of a collection's records.
 func RecordCountPath(namespace, collection string) string {
 	return fill(RouteRecordCount, namespace, collection)
+}
+
+// RecordFacetPath is the path of the values of a collection's fields.
+func RecordFacetPath(namespace, collection string) string {
+	return fill(RouteRecordFacet, namespace, collection)
 }
 
 // ReloadPath is the path that reloads a project's config.

@@ -38,6 +38,19 @@ type DryRunItem struct {
 	Error  *Problem `json:"error"`
 }
 
+// FacetResult is the body of facets: by field, its values and how many records have each, those that most have first.
+type FacetResult struct {
+	Facets    map[string][]FacetValue `json:"facets"`
+	Window    int64                   `json:"window"`    // how many records were looked at
+	Truncated bool                    `json:"truncated"` // a field has more values than are listed
+}
+
+// FacetValue is a value of a field, and how many records have it.
+type FacetValue struct {
+	Value json.RawMessage `json:"value"`
+	Count int64           `json:"count"`
+}
+
 // BulkCreateRequest is the body of a bulk create.
 type BulkCreateRequest struct {
 	Items []Record `json:"items"`

@@ -3,6 +3,7 @@ package app_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -186,6 +187,12 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/api/v1/_/shop/items?filter[secret]=s", nil, "400 unknown_field: unknown field: secret", ""},
 		{"GET", "/api/v1/_/shop/items/_count", nil, "200", `{"count":1}`},
 		{"GET", "/api/v1/_/shop/items/_count", []option{admin}, "200", `{"count":2}`},
+		{"GET", "/api/v1/_/shop/items/_facet?fields=title", nil, "200", `{"facets":{"title":[{"value":"A","count":1}]},"window":1,"truncated":false}`},
+		{"GET", "/api/v1/_/shop/items?facet=title,n&filter[title]=A", nil, "200", `{"facets":{"title":[{"value":"A","count":1}],"n":[`},
+		{"GET", "/api/v1/_/shop/items/_facet?fields=secret", nil, "400 unknown_field: unknown field: secret", ""},
+		{"GET", "/api/v1/_/shop/inbox/_facet?fields=title", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/items?aggregate=[]", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/items?aggregate=" + url.QueryEscape(`[{"$sort":{"title":1}},{"$project":{"title":1}}]`) + "&limit=1", []option{admin}, "200", `{"items":[{"_id":"` + a + `","title":"A"}],"limit":1,"offset":0,"hasMore":true}`},
 		{"GET", "/api/v1/_/shop/inbox", nil, denied, ""},
 		{"GET", "/api/v1/_/shop/inbox/_count", nil, denied, ""},
 		{"GET", "/api/v1/_/shop/inbox/" + unreadable, nil, denied, ""},

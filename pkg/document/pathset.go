@@ -90,6 +90,33 @@ func (s *PathSet) Declared(names ...string) *PathSet {
 	return out
 }
 
+// Level is the names at the top of paths of a set.
+type Level struct {
+	In     []string            // names that are in the set, with all below them
+	Below  map[string]*PathSet // other names, with what of the set is below them; nil for nothing
+	Others bool                // every name that stands in neither is in the set
+}
+
+// Level gives the first level of the set. The names In it are sorted.
+func (s *PathSet) Level() Level {
+	if s == nil {
+		return Level{}
+	}
+	l := Level{Below: make(map[string]*PathSet, len(s.root.kids)), Others: s.root.others}
+	for name, kid := range s.root.kids {
+		switch {
+		case kid.leaf:
+			l.In = append(l.In, name)
+		case len(kid.kids) == 0 && !kid.others:
+			l.Below[name] = nil
+		default:
+			l.Below[name] = &PathSet{root: *kid}
+		}
+	}
+	slices.Sort(l.In)
+	return l
+}
+
 // Finds says whether a record has something at a path of the set. Paths pass through lists, as in a View.
 func (s *PathSet) Finds(doc bson.D) bool { return s != nil && s.root.finds(doc) }
 

@@ -13,6 +13,12 @@ import (
 )
 
 func (s *Server) listRecords(w http.ResponseWriter, r *request) error {
+	switch {
+	case r.query.Has(api.ParamAggregate):
+		return s.aggregateRecords(w, r)
+	case r.query.Has(api.ParamFacet):
+		return s.facets(w, r, api.ParamFacet)
+	}
 	p, err := r.listParams()
 	if err != nil {
 		return err

@@ -57,6 +57,7 @@ func routes() []route {
 	list := append([]string{api.ParamSelect, api.ParamProjection, api.ParamLookup}, page...)
 	one := []string{api.ParamSelect, api.ParamProjection, api.ParamLookup}
 	runs := []string{api.ParamLimit, api.ParamOffset, api.ParamStatus}
+	records := append([]string{api.ParamAggregate, api.ParamFacet}, list...)
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace, api.ParamDryRun}
 	bulk := []string{api.ParamFilter, api.ParamDryRun, api.ParamMaxAffected}
 	dryRun := []string{api.ParamDryRun}
@@ -135,7 +136,8 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteActionRunEvents, right: right{kind: rightActionRuns}, handle: (*Server).followActionRun, long: true},
 
 		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
-		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: list},
+		{method: "GET", pattern: api.RouteRecordFacet, right: rec(access.Get), handle: (*Server).facetRecords, query: []string{api.ParamFields, api.ParamFilter}},
+		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: records},
 		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, key: keyRepeatable, query: []string{api.ParamBulk, api.ParamDryRun, api.ParamMaxAffected}},
 		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: bulk},
 		{method: "DELETE", pattern: api.RouteRecords, right: rec(access.Delete), handle: (*Server).bulkDelete, query: bulk},

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"strings"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -35,10 +37,30 @@ type Resolver struct {
 
 	relations *relations // nil: none are followed
 	depth     int        // how many relations and lookups have led here
+
+	made map[string]bool // the fields, at the top, that stages of a pipeline have made: whatever they are, callers may name them
+}
+
+// isMade says that a path is of a field that the caller has made.
+func (r Resolver) isMade(path string) bool {
+	if len(r.made) == 0 {
+		return false
+	}
+	name, _, _ := strings.Cut(path, ".")
+	return r.made[name]
+}
+
+// anyField is a field that nothing is known of.
+func anyField(path string) *fieldtype.Field {
+	t, _ := fieldtype.ByName("any")
+	return &fieldtype.Field{Name: path, Path: path, Type: t}
 }
 
 // Path gives the stored path of a field that the caller may name, and the field.
 func (r Resolver) Path(p string) (string, *fieldtype.Field, error) {
+	if r.isMade(p) {
+		return p, anyField(p), nil
+	}
 	f, ok := r.Tree.Resolve(p)
 	if p == "id" {
 		p = "_id"
@@ -51,7 +73,7 @@ func (r Resolver) Path(p string) (string, *fieldtype.Field, error) {
 
 // comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there.
 func (r Resolver) comparable(stored, op string, v any) error {
-	if !r.Hidden.Touches(stored) {
+	if !r.Hidden.Touches(stored) || r.isMade(stored) {
 		return nil
 	}
 	switch op {
@@ -84,8 +106,11 @@ func (r Resolver) Filter(w Where) (*mql.Filter, error) {
 	if err := r.measure(doc); err != nil {
 		return nil, err
 	}
+	if !r.made["id"] {
+		doc = mql.StoredID(doc)
+	}
 	behind := false
-	cast, err := mql.Rewrite(mql.StoredID(doc), func(path, op string, v any) (any, error) {
+	cast, err := mql.Rewrite(doc, func(path, op string, v any) (any, error) {
 		at, err := r.follow(path)
 		if err != nil {
 			return nil, err

@@ -5,7 +5,7 @@
 // Start reading at Service, then at create.go: each verb is a short list of named steps, and write.go is where those that
 // write meet. query.Resolver is the one place
 // where a path or constant that came from a caller is checked and cast; protect.go keeps hidden and readonly fields
-// as they are through every write.
+// as they are through every write. aggregate.go and facet.go run pipelines; query.Guard says which.
 //
 // Where scripts come in: stages.go has the stages of writes, readstages.go those of reads, evals.go what expressions hide
 // or make readonly. host.go is the db module that scripts see, session.go the transaction that they share with a write.

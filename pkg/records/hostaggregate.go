@@ -12,21 +12,17 @@ import (
 )
 
 // scriptAggregate is what one aggregation of a script may use.
-var scriptAggregate = store.AggregateOptions{Memory: 64 << 20, Results: maxScriptDocs, ResultBytes: maxPageSize} //nolint:gochecknoglobals // never written
+var scriptAggregate = store.AggregateOptions{Memory: maxAggregateMemory, Results: maxScriptDocs, ResultBytes: maxPageSize} //nolint:gochecknoglobals // never written
 
-// errAggregateAsUser: what a caller may see has to be worked out for every field that any stage names.
-var errAggregateAsUser = errs.New(errs.Invalid, codeBadArgument,
-	"aggregate works as the service only, and what it gives may be hidden from the caller: leave asUser out, or read with find")
-
-// aggregate runs a pipeline on the records as they are stored. It reads the collections of the project, and nothing else of
-// its database.
+// aggregate runs a pipeline: asUser what the caller could ask for, else on the records as they are stored. It reads the
+// collections of the project, and nothing else of its database.
 func (t target) aggregate(ctx context.Context, stages any) (any, error) {
-	if t.asUser {
-		return nil, errAggregateAsUser
-	}
 	list, ok := stages.(bson.A)
 	if !ok {
 		return nil, errs.New(errs.Invalid, codeBadArgument, "a pipeline must be a list of stages")
+	}
+	if t.asUser {
+		return t.aggregateAsUser(ctx, list)
 	}
 	p, err := pipeline.Compile(list, pipeline.Options{Stages: pipeline.Scripts})
 	if err != nil {
@@ -47,6 +43,21 @@ func (t target) aggregate(ctx context.Context, stages any) (any, error) {
 	})
 	if err != nil {
 		return nil, storeError(ctx, err)
+	}
+	return out, nil
+}
+
+func (t target) aggregateAsUser(ctx context.Context, stages bson.A) (any, error) {
+	limit := int64(t.call.Collection.Limits.List.MaxLimit)
+	res, err := t.s.Aggregate(ctx, t.call, AggregateParams{Stages: stages, Limit: &limit})
+	if err != nil {
+		return nil, err
+	}
+	out := make(bson.A, len(res.Items))
+	for i, doc := range res.Items {
+		if out[i], err = document.Unmarshal(doc); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

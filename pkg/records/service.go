@@ -189,7 +189,8 @@ func storeError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errTooSlow) {
+	// A store that is given the time may notice its end a little earlier.
+	if errors.Is(err, context.DeadlineExceeded) && (ctx.Err() == nil || errors.Is(context.Cause(ctx), errTooSlow)) {
 		return errTooSlow.With(err)
 	}
 	return err

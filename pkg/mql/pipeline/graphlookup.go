@@ -90,6 +90,10 @@ func (g *graphLookup) option(c *compiler, name string, e bson.E) (raw any, err e
 		g.most = n
 		return n, nil
 	case "restrictSearchWithMatch":
+		if f, ok := e.Value.(*mql.Filter); ok {
+			g.restrict = &match{filter: f}
+			return f.Raw(), nil
+		}
 		d, ok := asObject(e.Value)
 		if !ok {
 			return nil, bad(40185, "%s: restrictSearchWithMatch has to be a filter", name)

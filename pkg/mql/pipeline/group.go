@@ -82,6 +82,7 @@ func (g *group) accumulate(c *compiler, name string, e bson.E) (operator string,
 	if err != nil {
 		return "", raw, err
 	}
+	c.note(a)
 	g.names, g.values = append(g.names, e.Key), append(g.values, a)
 	return d[0].Key, a.Raw(), nil
 }

@@ -21,12 +21,37 @@ type condition interface {
 }
 
 func compileMatch(c *compiler, _ string, spec any) (stage, any, error) {
+	if f, ok := spec.(*mql.Filter); ok {
+		return &match{filter: f}, f.Raw(), nil
+	}
 	d, ok := asObject(spec)
 	if !ok {
 		return nil, nil, bad(15959, "$match needs a filter, an object")
 	}
 	m, raw, err := c.match(d)
 	return m, raw, err
+}
+
+// written is v with filters that are compiled already as a server is sent them.
+func written(v any) any {
+	switch v := v.(type) {
+	case *mql.Filter:
+		return v.Raw()
+	case bson.A:
+		out := make(bson.A, len(v))
+		for i := range v {
+			out[i] = written(v[i])
+		}
+		return out
+	case bson.D:
+		out := make(bson.D, len(v))
+		for i, e := range v {
+			out[i] = bson.E{Key: e.Key, Value: written(e.Value)}
+		}
+		return out
+	default:
+		return v
+	}
 }
 
 // match splits a filter into what mql takes and clauses with $expr.
@@ -106,7 +131,13 @@ func (c *compiler) condition(e bson.E) (condition, any, error) {
 	return cond, raw, nil
 }
 
-func (c *compiler) expression(v any) (*expr.Expr, error) { return expr.Compile(v, c.vars...) }
+func (c *compiler) expression(v any) (*expr.Expr, error) {
+	x, err := expr.Compile(v, c.vars...)
+	if err == nil {
+		c.note(x)
+	}
+	return x, err
+}
 
 type exprCondition struct{ of *expr.Expr }
 

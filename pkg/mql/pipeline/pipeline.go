@@ -41,14 +41,14 @@ const (
 	maxDepth     = 20 // pipelines in pipelines, as servers have it
 )
 
-// Compile checks a pipeline and makes it runnable. stages is as document.Marshal takes it. Only stages of the table are
-// taken, at every depth; everything else is errs.Invalid with code "bad_pipeline", and a message that names the stage.
+// Compile checks a pipeline and makes it runnable. stages is as document.Marshal takes it; where a filter stands, there may
+// be an *mql.Filter, too, which is taken as it is. Only stages of the table are taken, at every depth; everything else is errs.Invalid with code "bad_pipeline", and a message that names the stage.
 func Compile(stages bson.A, o Options) (*Pipeline, error) {
 	if o.MaxStages <= 0 {
 		o.MaxStages = serverStages
 	}
 	c := &compiler{options: o, stages: new(int)}
-	if _, err := document.MarshalValue(stages); err != nil { // what follows relies on that
+	if _, err := document.MarshalValue(written(stages)); err != nil { // what follows relies on that
 		return nil, coded(err)
 	}
 	let, err := c.bindAll(o.Let)
@@ -103,6 +103,7 @@ type compiler struct {
 	depth       int
 	stages      *int // so far
 	collections []string
+	reading     func(variable, path string) // is told what expressions read; nil: nobody is
 }
 
 func (c *compiler) pipeline(list bson.A) (chain, []bson.D, error) {

@@ -217,6 +217,7 @@ func (f *windowField) accumulator() (windowFunction, any, error) {
 	if err = cmp.Or(err, wrong); err != nil {
 		return nil, nil, err
 	}
+	f.note(of)
 	by, err := f.rangeValue(&b)
 	return &accumulating{of, b, by}, of.Raw(), err
 }

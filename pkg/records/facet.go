@@ -1,0 +1,135 @@
+package records
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
+	"github.com/svcctl/svc/pkg/query"
+)
+
+// FacetParams are the parameters of facets.
+type FacetParams struct {
+	query.Where
+	Fields string // "status,tags"
+}
+
+// Facet is the values of a field, with how many records have each: those that most have come first.
+type Facet struct {
+	Field  string // as the caller names it
+	Values []FacetValue
+}
+
+// FacetValue is a value, and how many records have it.
+type FacetValue struct {
+	Value bson.RawValue
+	Count int64
+}
+
+// Facets are those of some fields.
+type Facets struct {
+	Facets    []Facet
+	Window    int64 // how many records were looked at
+	Truncated bool  // a field has more values than are listed
+}
+
+// maxFacetValues is how many values a facet lists.
+const maxFacetValues = 1000
+
+var errFacetTooLarge = errs.New(errs.Invalid, "facet_too_large",
+	"the values of these fields are too large to be listed: ask for fewer fields, or for fields with shorter values")
+
+// Facets counts the values of fields in the records that the caller may read.
+func (s *Service) Facets(ctx context.Context, c *Call, p FacetParams) (*Facets, error) {
+	g, err := s.grant(ctx, c, access.Get)
+	if err != nil {
+		return nil, err
+	}
+	if !g.Facet {
+		return nil, errs.ErrDenied
+	}
+	r := s.resolver(ctx, c, g)
+	fields, err := r.Facets(p.Fields)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := r.Filter(p.Where)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := pipeline.Compile(query.FacetPipeline(mql.And(g.Filter, filter), fields, maxFacetValues+1), pipeline.Options{})
+	if err != nil {
+		return nil, err
+	}
+	out := &Facets{}
+	err = s.runPipeline(ctx, c, compiled, func(doc bson.Raw) error { return out.read(doc, fields) })
+	if errors.Is(err, pipeline.ErrResultSize) {
+		return nil, errFacetTooLarge.With(err)
+	}
+	return out, err
+}
+
+// read takes the one result of a FacetPipeline.
+func (f *Facets) read(doc bson.Raw, fields []query.FacetField) error {
+	var lists map[string][]struct {
+		Value bson.RawValue `bson:"_id"`
+		Count int64         `bson:"n"`
+	}
+	if err := bson.Unmarshal(bytes.Clone(doc), &lists); err != nil {
+		return errs.Wrap(err, "read facets")
+	}
+	for _, one := range lists[query.FacetWindow] { // none where there is no record
+		f.Window = one.Count
+	}
+	for i, field := range fields {
+		list := lists[query.FacetList(i)]
+		if len(list) > maxFacetValues {
+			list, f.Truncated = list[:maxFacetValues], true
+		}
+		facet := Facet{Field: field.Name, Values: make([]FacetValue, len(list))}
+		for j, one := range list {
+			facet.Values[j] = FacetValue{Value: one.Value, Count: one.Count}
+		}
+		f.Facets = append(f.Facets, facet)
+	}
+	return nil
+}
+
+// AppendJSON appends the answer to dst.
+func (f *Facets) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"facets":{`...)
+	for i, facet := range f.Facets {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendText(dst, facet.Field), `:[`...)
+		for j, one := range facet.Values {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = document.AppendJSONValue(append(dst, `{"value":`...), one.Value, nil)
+			dst = strconv.AppendInt(append(dst, `,"count":`...), one.Count, 10)
+			dst = append(dst, '}')
+		}
+		dst = append(dst, ']')
+	}
+	dst = strconv.AppendInt(append(dst, `},"window":`...), f.Window, 10)
+	dst = strconv.AppendBool(append(dst, `,"truncated":`...), f.Truncated)
+	return append(dst, '}')
+}
+
+func appendText(dst []byte, text string) []byte {
+	v, err := document.MarshalValue(text)
+	if err != nil { // a path that was resolved is text
+		return dst
+	}
+	return document.AppendJSONValue(dst, v, nil)
+}
