@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -94,6 +95,7 @@ type figure struct {
 	P50    float64 `json:"p50,omitempty"`    // microseconds
 	Rate   float64 `json:"rate,omitempty"`   // per second
 	Max    float64 `json:"max,omitempty"`    // microseconds
+	CPU    float64 `json:"cpu,omitempty"`    // microseconds of this process for one operation, which says more on a busy machine
 	Target string  `json:"target,omitempty"` // of the embedded store, from the design
 }
 
@@ -274,7 +276,7 @@ func (b *bench) together(name string, goroutines int, op func() error) (_ figure
 	end := time.Now().Add(time.Duration(b.seconds * float64(time.Second)))
 	took := make([][]time.Duration, goroutines)
 	failed := make([]error, goroutines)
-	start := time.Now()
+	start, used := time.Now(), cpuTime()
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
@@ -289,7 +291,7 @@ func (b *bench) together(name string, goroutines int, op func() error) (_ figure
 		})
 	}
 	wg.Wait()
-	elapsed := time.Since(start)
+	elapsed, used := time.Since(start), cpuTime()-used
 	if err := errors.Join(failed...); err != nil {
 		return figure{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -297,8 +299,17 @@ func (b *bench) together(name string, goroutines int, op func() error) (_ figure
 	slices.Sort(all)
 	return figure{
 		Op: name, P50: micros(all[len(all)/2]), Max: micros(all[len(all)-1]),
-		Rate: float64(len(all)) / elapsed.Seconds(),
+		Rate: float64(len(all)) / elapsed.Seconds(), CPU: micros(used) / float64(len(all)),
 	}, nil
+}
+
+// cpuTime is what this process has used so far, on all cores.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // startProfile begins the CPU profile of an operation, if profiles are wanted.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -42,18 +43,21 @@ func (it *Iter) Next() bool {
 	if len(it.rest) == 0 {
 		return false
 	}
-	t := bson.Type(it.rest[0])
-	end := bytes.IndexByte(it.rest[1:], 0)
+	rest := it.rest
+	t := bson.Type(rest[0])
+	end := nameLen(rest[1:])
 	if end < 0 {
 		return it.fail()
 	}
-	body := it.rest[end+2:]
-	n := valueLen(t, body)
-	if n < 0 {
-		return it.fail()
+	body := rest[end+2:]
+	n := int(fixedLen[t]) - 1
+	if n < 0 || n > len(body) {
+		if n = valueLen(t, body); n < 0 {
+			return it.fail()
+		}
 	}
-	it.key = it.rest[1 : end+1]
-	it.val = bson.RawValue{Type: t, Value: body[:n:n]}
+	it.key = rest[1 : end+1]
+	it.val.Type, it.val.Value = t, body[:n:n]
 	it.rest = body[n:]
 	return true
 }
@@ -71,6 +75,19 @@ func (it *Iter) Value() bson.RawValue { return it.val }
 
 // Valid is false once Next has met bytes that are not BSON.
 func (it *Iter) Valid() bool { return !it.bad }
+
+// nameLen is where the NUL behind the name is that b begins with, or -1. Most names are short: eight bytes are looked at
+// in one step.
+func nameLen(b []byte) int {
+	const ones = 0x0101010101010101
+	if len(b) >= 8 {
+		w := binary.LittleEndian.Uint64(b)
+		if zeros := (w - ones) &^ w & (ones << 7); zeros != 0 {
+			return bits.TrailingZeros64(zeros) >> 3
+		}
+	}
+	return bytes.IndexByte(b, 0)
+}
 
 // docLen reads the length that a document begins with and checks it against b and the closing NUL.
 func docLen(b []byte) (int, bool) {
@@ -96,23 +113,21 @@ func stringLen(b []byte) int {
 	return int(n)
 }
 
+// fixedLen is one more than the length of a value, for the types whose values all have the same.
+//
+//nolint:gochecknoglobals // a constant
+var fixedLen = [256]uint8{
+	bson.TypeNull: 1, bson.TypeUndefined: 1, bson.TypeMinKey: 1, bson.TypeMaxKey: 1,
+	bson.TypeBoolean: 1 + 1, bson.TypeInt32: 4 + 1,
+	bson.TypeDouble: 8 + 1, bson.TypeInt64: 8 + 1, bson.TypeDateTime: 8 + 1, bson.TypeTimestamp: 8 + 1,
+	bson.TypeObjectID: 12 + 1, bson.TypeDecimal128: 16 + 1,
+}
+
 // valueLen is the number of bytes of b that a value of type t takes, or -1 if b does not begin with one. It does not
 // look inside objects and lists.
 func valueLen(t bson.Type, b []byte) int {
-	n := -1
+	n := int(fixedLen[t]) - 1
 	switch t {
-	case bson.TypeNull, bson.TypeUndefined, bson.TypeMinKey, bson.TypeMaxKey:
-		return 0
-	case bson.TypeBoolean:
-		n = 1
-	case bson.TypeInt32:
-		n = 4
-	case bson.TypeDouble, bson.TypeInt64, bson.TypeDateTime, bson.TypeTimestamp:
-		n = 8
-	case bson.TypeObjectID:
-		n = 12
-	case bson.TypeDecimal128:
-		n = 16
 	case bson.TypeString, bson.TypeSymbol, bson.TypeJavaScript:
 		return stringLen(b)
 	case bson.TypeEmbeddedDocument, bson.TypeArray:
@@ -274,14 +289,16 @@ func Field(doc []byte, name string) (v bson.RawValue, found bool) {
 	}
 	// As Iter does, but what is passed over is not taken apart: filters spend most of their time here.
 	for rest := doc[4 : n-1]; len(rest) > 0; {
-		end := bytes.IndexByte(rest[1:], 0)
+		end := nameLen(rest[1:])
 		if end < 0 {
 			break
 		}
 		t, body := bson.Type(rest[0]), rest[end+2:]
-		size := valueLen(t, body)
-		if size < 0 {
-			break
+		size := int(fixedLen[t]) - 1
+		if size < 0 || size > len(body) {
+			if size = valueLen(t, body); size < 0 {
+				break
+			}
 		}
 		if string(rest[1:end+1]) == name {
 			return bson.RawValue{Type: t, Value: body[:size:size]}, true

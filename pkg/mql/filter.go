@@ -77,6 +77,30 @@ func Or(fs ...*Filter) *Filter {
 	}
 }
 
+// EqualTo holds where path has one of values, as $in finds them, though regular expressions are values here and no
+// patterns. Values have to be well-formed, and the filter keeps them; some Compile would not take, either.
+func EqualTo(path string, values []bson.RawValue) (*Filter, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	plain := make([]bson.RawValue, 0, len(values))
+	var patterns []*Filter
+	for _, v := range values {
+		if err := checkConstant(v, path, 0); err != nil {
+			return nil, err
+		}
+		switch {
+		case holdsOperators(v):
+			return nil, bad("filter: %s: $in takes values, not operators", path)
+		case v.Type == bson.TypeRegex:
+			patterns = append(patterns, On(path, &Cmp{Op: Eq, Value: v}))
+		default:
+			plain = append(plain, v)
+		}
+	}
+	return Or(append(patterns, OneOf(path, plain))...), nil
+}
+
 // allOf joins nodes, without an AndNode in an AndNode and without one around a single node.
 func allOf(nodes []Node) Node {
 	flat := make([]Node, 0, len(nodes))

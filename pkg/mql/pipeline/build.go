@@ -46,6 +46,13 @@ func appendIndex(dst []byte, t bson.Type, i int) []byte {
 // appendSet appends doc with a value at a path. What is no object on the way becomes one; a missing value takes the field
 // away. The field keeps its place; a new one comes last.
 func appendSet(dst []byte, doc []byte, path []string, v bson.RawValue) []byte {
+	if len(path) == 1 {
+		if _, found := document.Field(doc, path[0]); !found { // as mostly
+			start := len(dst)
+			dst = appendField(append(dst, doc[:len(doc)-1]...), bson.RawValue{}, path, v)
+			return document.Close(dst, start)
+		}
+	}
 	start, dst := openDoc(dst)
 	found := false
 	for it := document.NewIter(doc); it.Next(); {

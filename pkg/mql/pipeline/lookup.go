@@ -20,6 +20,23 @@ type lookup struct {
 	piped          bool // there is a pipeline
 	chain          chain
 	equal          []equality // of the first $match of the pipeline
+	keep           *needs     // of the documents themselves; nil: all fields
+	replaced       string     // the field whose value is not needed
+}
+
+// keeping makes documents only of what is needed.
+func (l *lookup) keeping(n needs) stage {
+	if n.all || l.piped {
+		return l
+	}
+	own := *l
+	n.path(l.as[0])
+	n.path(l.local)
+	own.keep = &n
+	if local, _, _ := strings.Cut(l.local, "."); len(l.as) == 1 && l.as[0] != local {
+		own.replaced = l.as[0]
+	}
+	return &own
 }
 
 // equality is a path of the other collection that has to be equal to what value gives for the variables.
@@ -169,7 +186,7 @@ func (l *lookup) open(r *run, next sink) sink {
 	if l.piped {
 		return &pipedLookup{lookup: l, r: r, next: next}
 	}
-	return &equalLookup{lookup: l, r: r, next: next, join: newJoiner(r, l.from, l.foreign, l.filter, nil)}
+	return &equalLookup{lookup: l, r: r, next: next, want: firstBatch, join: newJoiner(r, l.from, l.foreign, l.filter, nil)}
 }
 
 // localValues gives the values that a document is joined by, at least null.
@@ -190,20 +207,7 @@ func (l *lookup) filter(values []bson.RawValue) (*mql.Filter, error) { return on
 
 // oneOf finds the documents that have one of values at a path.
 func oneOf(path string, values []bson.RawValue) (*mql.Filter, error) {
-	list := make(bson.A, 0, len(values))
-	var whole bson.A // regular expressions are values here, no patterns
-	for _, v := range values {
-		if v.Type == bson.TypeRegex {
-			whole = append(whole, bson.D{{Key: path, Value: bson.D{{Key: "$eq", Value: v}}}})
-			continue
-		}
-		list = append(list, v)
-	}
-	in := bson.D{{Key: path, Value: bson.D{{Key: "$in", Value: list}}}}
-	if len(whole) > 0 {
-		in = bson.D{{Key: "$or", Value: append(whole, in)}}
-	}
-	f, err := mql.Compile(in)
+	f, err := mql.EqualTo(path, values)
 	return f, coded(err)
 }
 

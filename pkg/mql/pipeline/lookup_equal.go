@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -12,7 +11,13 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 )
 
-const lookupBatch = 256 // documents that are looked up for at once
+// Documents that are looked up for at once: few at first, as what comes behind may not want more, and more as long as
+// they are small.
+const (
+	firstBatch = 256
+	maxBatch   = 4096
+	batchBytes = 4 << 20
+)
 
 // equalLookup joins by values: for a batch of documents there is one query for all their values, and where no index would
 // make that quick, one query for all documents of the other collection.
@@ -22,11 +27,21 @@ type equalLookup struct {
 	next sink
 
 	join   joiner
-	batch  []bson.Raw
-	values []bson.RawValue
+	copies arena
+	batch  []waiting
+	values []bson.RawValue // of all that wait
+	want   int             // how many are looked up for at once
+	held   int
 	found  []int
+	part   []byte
 	out    []byte
 	list   []byte
+}
+
+// waiting is a document of a batch with the values that it is joined by.
+type waiting struct {
+	doc         bson.Raw
+	first, last int // values
 }
 
 // joiner finds documents of another collection by values.
@@ -51,23 +66,37 @@ func newJoiner(r *run, from, foreign string, filter func([]bson.RawValue) (*mql.
 
 // otherSide is documents of the other collection by the values that they may be found by.
 type otherSide struct {
-	docs  []bson.Raw
-	at    map[string][]joined
-	bytes int
+	copies arena
+	docs   []bson.Raw
+	at     map[string]chained // by value
+	all    []joined           // of each value a chain
+	bytes  int
 }
+
+// chained is the places in otherSide.all where the chain of a value begins and ends.
+type chained struct{ first, last int }
 
 // joined is a document with a value. It is exact if equality is all that there is to say: no list, no null.
 type joined struct {
 	doc   int
 	exact bool
+	next  int // -1: none
 }
 
 func (l *equalLookup) push(doc bson.Raw) error {
+	if l.keep != nil {
+		l.part = l.keep.part(reuse(l.part), doc, l.replaced)
+		doc = l.part
+	}
+	l.held += len(doc)
 	if err := l.r.hold(len(doc)); err != nil {
 		return err
 	}
-	l.batch = append(l.batch, bytes.Clone(doc))
-	if len(l.batch) < lookupBatch {
+	w := waiting{doc: l.copies.copy(doc), first: len(l.values)}
+	l.values = l.localValues(l.values, w.doc)
+	w.last = len(l.values)
+	l.batch = append(l.batch, w)
+	if len(l.batch) < l.want && len(l.values) < maxBatch && l.held < batchBytes {
 		return nil
 	}
 	return l.flush()
@@ -81,23 +110,38 @@ func (l *equalLookup) end() error {
 	return l.next.end()
 }
 
-// flush looks up for the batch and passes it on.
+// flush looks up for those that wait and passes them on.
 func (l *equalLookup) flush() error {
-	batch := l.batch
-	if len(batch) == 0 {
+	if len(l.batch) == 0 {
 		return nil
 	}
-	l.batch = l.batch[:0]
-	l.values = l.values[:0]
-	for _, doc := range batch {
-		l.values = l.localValues(l.values, doc)
-	}
-	if err := l.join.fetch(l.values); err != nil {
+	if err := l.through(l.batch); err != nil {
 		return err
 	}
-	for _, doc := range batch {
-		l.r.release(len(doc))
-		if err := l.pass(doc); err != nil {
+	if l.want = min(2*len(l.batch), maxBatch); l.held+l.join.other.bytes > batchBytes {
+		l.want = max(len(l.batch)/2, 1)
+	}
+	l.r.release(l.held)
+	l.batch, l.values, l.held = l.batch[:0], l.values[:0], 0
+	l.copies.reset()
+	return nil
+}
+
+// through joins a batch, in parts if all that is found would be too much at once.
+func (l *equalLookup) through(batch []waiting) error {
+	err := l.join.fetch(l.values[batch[0].first:batch[len(batch)-1].last])
+	if errors.Is(err, ErrMemory) && l.join.indexed && len(batch) > 1 {
+		half := len(batch) / 2
+		if err := l.through(batch[:half]); err != nil {
+			return err
+		}
+		return l.through(batch[half:])
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range batch {
+		if err := l.pass(w); err != nil {
 			return err
 		}
 	}
@@ -105,10 +149,9 @@ func (l *equalLookup) flush() error {
 }
 
 // pass gives a document with what was found for it.
-func (l *equalLookup) pass(doc bson.Raw) error {
-	l.values = l.localValues(l.values[:0], doc)
+func (l *equalLookup) pass(w waiting) error {
 	var err error
-	if l.found, err = l.join.find(l.found[:0], l.values); err != nil {
+	if l.found, err = l.join.find(l.found[:0], l.values[w.first:w.last]); err != nil {
 		return err
 	}
 	found := foundList{list: append(reuse(l.list), 0, 0, 0, 0)}
@@ -116,7 +159,7 @@ func (l *equalLookup) pass(doc bson.Raw) error {
 		found.add(l.join.other.docs[i])
 	}
 	l.list = closeList(found.list)
-	l.out = appendSet(reuse(l.out), doc, l.as, bson.RawValue{Type: bson.TypeArray, Value: l.list})
+	l.out = appendSet(reuse(l.out), w.doc, l.as, bson.RawValue{Type: bson.TypeArray, Value: l.list})
 	return l.r.give(l.next, l.out)
 }
 
@@ -127,18 +170,17 @@ func (j *joiner) fetch(values []bson.RawValue) error {
 		j.indexed = j.r.src.Indexed(j.r.ctx, j.from, j.foreign)
 	}
 	if j.other != nil && !j.indexed {
-		return nil
+		return nil // all of them are there
 	}
 	j.end()
-	other := &otherSide{at: map[string][]joined{}}
-	j.other = other
+	if j.other == nil {
+		j.other = &otherSide{at: map[string]chained{}}
+	}
+	other := j.other
 	var q Query
 	if j.indexed {
-		j.values = append(j.values[:0], values...)
-		slices.SortFunc(j.values, document.Compare)
-		j.values = slices.CompactFunc(j.values, func(a, b bson.RawValue) bool { return document.Compare(a, b) == 0 })
 		var err error
-		if q.Filter, err = j.filter(j.values); err != nil {
+		if q.Filter, err = j.filter(values); err != nil {
 			return err
 		}
 	}
@@ -155,16 +197,18 @@ func (j *joiner) fetch(values []bson.RawValue) error {
 			}
 		}
 		before := other.bytes
-		other.add(bytes.Clone(doc), j.names, &j.key)
+		other.add(doc, j.names, &j.key)
 		return j.r.hold(other.bytes - before)
 	})
 }
 
 // end lets go of what was read.
 func (j *joiner) end() {
-	if j.other != nil {
-		j.r.release(j.other.bytes)
-		j.other = nil
+	if o := j.other; o != nil {
+		j.r.release(o.bytes)
+		o.copies.reset()
+		clear(o.at)
+		o.docs, o.all, o.bytes = o.docs[:0], o.all[:0], 0
 	}
 }
 
@@ -174,7 +218,12 @@ func (j *joiner) find(dst []int, values []bson.RawValue) ([]int, error) {
 	var filter *mql.Filter
 	for _, v := range values {
 		j.key = document.AppendKey(j.key[:0], v, false)
-		for _, at := range j.other.at[string(j.key)] {
+		chain, ok := j.other.at[string(j.key)]
+		if !ok {
+			continue
+		}
+		for i := chain.first; i >= 0; i = j.other.all[i].next {
+			at := j.other.all[i]
 			if !at.exact && filter == nil {
 				var err error
 				if filter, err = j.filter(values); err != nil {
@@ -197,6 +246,7 @@ func (j *joiner) find(dst []int, values []bson.RawValue) ([]int, error) {
 func (o *otherSide) add(doc bson.Raw, names []string, buffer *[]byte) {
 	const entrySize = 64
 	i := len(o.docs)
+	doc = o.copies.copy(doc)
 	o.docs = append(o.docs, doc)
 	o.bytes += len(doc) + entrySize
 	put := func(v bson.RawValue, exact bool) {
@@ -204,16 +254,42 @@ func (o *otherSide) add(doc bson.Raw, names []string, buffer *[]byte) {
 			v, exact = null, false
 		}
 		*buffer = document.AppendKey((*buffer)[:0], v, false)
-		list := o.at[string(*buffer)]
-		if len(list) > 0 && list[len(list)-1].doc == i {
-			list[len(list)-1].exact = list[len(list)-1].exact && exact
+		next := len(o.all)
+		chain, ok := o.at[string(*buffer)]
+		switch {
+		case !ok:
+			chain.first = next
+		case o.all[chain.last].doc == i:
+			o.all[chain.last].exact = o.all[chain.last].exact && exact
 			return
+		default:
+			o.all[chain.last].next = next
 		}
-		o.at[string(*buffer)] = append(list, joined{i, exact})
+		chain.last = next
+		o.at[string(*buffer)] = chain
+		o.all = append(o.all, joined{i, exact, -1})
 		o.bytes += len(*buffer) + entrySize
 	}
 	eachMatchable(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc}, names, true, put)
 }
+
+// arena keeps copies in large pieces of memory.
+type arena struct{ piece []byte }
+
+const pieceSize = 64 << 10
+
+// copy gives a copy of b, which is valid until reset.
+func (a *arena) copy(b []byte) []byte {
+	if cap(a.piece)-len(a.piece) < len(b) {
+		a.piece = make([]byte, 0, max(pieceSize, len(b)))
+	}
+	start := len(a.piece)
+	a.piece = append(a.piece, b...)
+	return a.piece[start:len(a.piece):len(a.piece)]
+}
+
+// reset lets the memory of the copies be used again.
+func (a *arena) reset() { a.piece = reuse(a.piece) }
 
 // eachMatchable calls fn for all values at a path that a filter might compare, and for some more.
 func eachMatchable(v bson.RawValue, names []string, exact bool, fn func(v bson.RawValue, exact bool)) {

@@ -4,13 +4,17 @@ import (
 	"slices"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql/expr"
 )
 
 // needs is the fields at the top of documents that stages look at.
 type needs struct {
-	all   bool
-	names []string
+	all     bool
+	names   []string
+	ordered bool // their order counts, too
 }
 
 func (n *needs) path(path string) {
@@ -49,6 +53,12 @@ func needsOf(stages []stage) needs {
 			}
 		case *unwind:
 			n.path(s.path[0])
+		case *lookup:
+			if s.piped {
+				return needs{all: true}
+			}
+			n.path(s.local)
+			n.path(s.as[0])
 		case *group:
 			n.read(s.id)
 			for _, a := range s.values {
@@ -68,12 +78,38 @@ func needsOf(stages []stage) needs {
 				return needs{all: true}
 			}
 			n.branch(s.root)
+			n.ordered = true
 			return n
 		default:
 			return needs{all: true}
 		}
 	}
 	return needs{all: true}
+}
+
+// part appends what is needed of a document. The field whose name is replaced keeps its place, without its value.
+func (n *needs) part(dst []byte, doc bson.Raw, replaced string) []byte {
+	start, dst := openDoc(dst)
+	if !n.ordered {
+		for _, name := range n.names {
+			if name == replaced {
+				continue
+			}
+			if v, ok := document.Field(doc, name); ok {
+				dst = document.AppendElement(dst, name, v)
+			}
+		}
+		return document.Close(dst, start)
+	}
+	for it := document.NewIter(doc); it.Next(); {
+		switch name := it.Key(); {
+		case string(name) == replaced:
+			dst = appendName(dst, bson.TypeNull, name)
+		case slices.ContainsFunc(n.names, func(s string) bool { return s == string(name) }):
+			dst = document.AppendElement(dst, name, it.Value())
+		}
+	}
+	return document.Close(dst, start)
 }
 
 // branch adds the fields that an inclusion takes, and those that it computes from.

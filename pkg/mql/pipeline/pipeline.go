@@ -185,8 +185,8 @@ func newChain(stages []stage, reads bool) chain {
 		c.lead.Fields = n.names
 	}
 	for i := range stages {
-		if u, ok := stages[i].(*unwind); ok {
-			stages[i] = u.keeping(needsOf(stages[i+1:]))
+		if s, ok := stages[i].(copying); ok {
+			stages[i] = s.keeping(needsOf(stages[i+1:]))
 		}
 	}
 	return c
@@ -197,6 +197,13 @@ type leading interface {
 	stage
 	// lead adds the stage to q and says whether it could. What q can't do of it is left.
 	lead(q *Query) (left stage, taken bool)
+}
+
+// copying is a stage that copies what it passes on of documents.
+type copying interface {
+	stage
+	// keeping is the stage that copies only what is needed behind it.
+	keeping(n needs) stage
 }
 
 // settle brings stages into the order in which a server runs them, where that shows in which errors there are: a $match

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -15,16 +14,20 @@ type unwind struct {
 	index    []string // where the index goes; nil: nowhere
 	preserve bool     // keep documents without elements
 	keep     *needs   // nil: all fields
+	replaced string   // the field, if it is at the top, whose value is not needed
 }
 
 // keeping makes documents only of what is needed.
-func (u *unwind) keeping(n needs) *unwind {
+func (u *unwind) keeping(n needs) stage {
 	if n.all {
 		return u
 	}
 	own := *u
 	n.path(u.path[0])
 	own.keep = &n
+	if len(u.path) == 1 {
+		own.replaced = u.path[0]
+	}
 	return &own
 }
 
@@ -107,15 +110,16 @@ func (u *unwinding) push(doc bson.Raw) error {
 		if isNull(v.Type) && !u.preserve {
 			return nil
 		}
-		return u.give(doc, null)
+		return u.give(doc, noIndex)
 	}
 	if u.keep != nil {
-		doc = u.part(doc)
+		u.base = u.keep.part(reuse(u.base), doc, u.replaced)
+		doc = u.base
 	}
-	i := int64(0)
+	i := 0
 	for it := document.NewIter(v.Value); it.Next(); i++ {
 		u.out = appendSet(reuse(u.out), doc, u.path, it.Value())
-		if err := u.give(u.out, long(i)); err != nil {
+		if err := u.give(u.out, i); err != nil {
 			return err
 		}
 	}
@@ -123,28 +127,20 @@ func (u *unwinding) push(doc bson.Raw) error {
 		return nil
 	}
 	u.out = appendSet(reuse(u.out), doc, u.path, bson.RawValue{})
-	return u.give(u.out, null)
+	return u.give(u.out, noIndex)
 }
 
-// part is what is needed of a document, without the list itself.
-func (u *unwinding) part(doc bson.Raw) bson.Raw {
-	start, out := openDoc(reuse(u.base))
-	for it := document.NewIter(doc); it.Next(); {
-		switch name := it.Key(); {
-		case len(u.path) == 1 && string(name) == u.path[0]:
-			out = appendName(out, bson.TypeNull, name)
-		case slices.ContainsFunc(u.keep.names, func(s string) bool { return s == string(name) }):
-			out = document.AppendElement(out, name, it.Value())
-		}
-	}
-	u.base = document.Close(out, start)
-	return u.base
-}
+// noIndex is for a document that is not made of an element.
+const noIndex = -1
 
 // give passes a document on, with an index if one is wanted.
-func (u *unwinding) give(doc []byte, index bson.RawValue) error {
+func (u *unwinding) give(doc []byte, index int) error {
 	if u.index != nil {
-		u.other = appendSet(reuse(u.other), doc, u.index, index)
+		v := null
+		if index != noIndex {
+			v = long(int64(index))
+		}
+		u.other = appendSet(reuse(u.other), doc, u.index, v)
 		doc = u.other
 	}
 	return u.r.give(u.next, doc)

@@ -91,7 +91,7 @@ func (r *read) load(w *walk, seen *keySet) (doc bson.Raw, ok bool, err error) {
 	if doc, err = storedDoc(value); err != nil {
 		return nil, false, err
 	}
-	return doc, r.filter.Match(doc), nil
+	return doc, r.plan.Exact || r.filter.Match(doc), nil
 }
 
 // skipKey counts off Query.Skip without reading documents, where every key is a match.

@@ -110,6 +110,16 @@ func (a *access) usable(conds []condition) []condition {
 // extend appends the intervals of one more field to ranges that are single values so far.
 func (a *access) extend(ivs intervals, desc bool) {
 	out := make([]Range, 0, len(a.ranges)*len(ivs))
+	size := 0
+	for i := range ivs {
+		size += len(ivs[i].lo) + len(ivs[i].hi) + 2*len(a.ranges[0].Lo)
+	}
+	keys := make([]byte, 0, size*len(a.ranges)) // in one piece: there may be thousands
+	join := func(a, b []byte) []byte {
+		start := len(keys)
+		keys = append(append(keys, a...), b...)
+		return keys[start:len(keys):len(keys)]
+	}
 	for _, r := range a.ranges {
 		for i := range ivs {
 			iv := ivs[i]

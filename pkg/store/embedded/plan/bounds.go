@@ -46,7 +46,7 @@ type fieldKind struct {
 }
 
 func pointOf(v bson.RawValue) interval {
-	key := document.AppendKey(nil, v, false)
+	key := document.AppendKey(make([]byte, 0, len(v.Value)+8), v, false)
 	return interval{lo: key, hi: document.KeyAfter(key), point: true}
 }
 
@@ -228,7 +228,12 @@ func (k fieldKind) in(p *mql.In) bounds {
 	for _, re := range p.Regexes {
 		add(k.regex(re))
 	}
-	out.outer, out.inner = union(out.outer), union(out.inner)
+	out.outer = union(out.outer)
+	if out.exact {
+		out.inner = out.outer
+	} else {
+		out.inner = union(out.inner)
+	}
 	return out
 }
 
