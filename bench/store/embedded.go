@@ -123,6 +123,24 @@ func (e *embeddedEngine) facet(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+func (e *embeddedEngine) values(ctx context.Context) (n int, err error) {
+	p, err := facetsOfAPI()
+	if err != nil {
+		return 0, err
+	}
+	err = e.coll.Aggregate(ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
+		_, values := pipeline.ReadFacets(doc)
+		n = len(values[0])
+		return nil
+	})
+	return n, err
+}
+
+// facetsOfAPI counts the fields that facetStages does.
+func facetsOfAPI() (*pipeline.Pipeline, error) {
+	return pipeline.Facets(nil, []string{"status", "tags", "kind"}, 1001)
+}
+
 // countOf is how many elements a list of a document has.
 func countOf(doc bson.Raw, field string) int {
 	values, err := doc.Lookup(field).Array().Values()

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
@@ -101,7 +102,7 @@ func (e *mongodEngine) top(ctx context.Context) (int, error) {
 	return e.each(ctx, bson.D{}, options.Find().SetSort(bson.D{{Key: "score", Value: -1}}).SetLimit(20), nothing)
 }
 
-func (e *mongodEngine) aggregate(ctx context.Context, stages bson.A, fn func(doc bson.Raw)) (n int, err error) {
+func (e *mongodEngine) aggregate(ctx context.Context, stages any, fn func(doc bson.Raw)) (n int, err error) {
 	cursor, err := e.coll.Aggregate(ctx, stages, options.Aggregate().SetBatchSize(1001))
 	if err != nil {
 		return 0, err
@@ -124,6 +125,18 @@ func (e *mongodEngine) lookup(ctx context.Context, lo, hi int64) (n int, err err
 
 func (e *mongodEngine) facet(ctx context.Context) (n int, err error) {
 	_, err = e.aggregate(ctx, facetStages(), func(doc bson.Raw) { n = countOf(doc, "status") })
+	return n, err
+}
+
+func (e *mongodEngine) values(ctx context.Context) (n int, err error) {
+	p, err := facetsOfAPI()
+	if err != nil {
+		return 0, err
+	}
+	_, err = e.aggregate(ctx, p.Raw(), func(doc bson.Raw) {
+		_, values := pipeline.ReadFacets(doc)
+		n = len(values[0])
+	})
 	return n, err
 }
 

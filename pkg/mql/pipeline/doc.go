@@ -4,7 +4,8 @@
 //
 // A stage of a run is a sink, which takes documents one after the other and hands on what it makes of them. What comes
 // first in a pipeline and a store can do better ($match, $sort, $skip, $limit) becomes the Query of the first Find, which
-// also says which fields the rest looks at. $lookup and $graphLookup ask for the values of many documents at once.
+// also says which fields the rest looks at. $lookup and $graphLookup ask for the values of many documents at once. Facets
+// is no stage of MongoDB's but a pipeline that this package makes, in one pass here and of stages on a server.
 //
 // Errors carry the code of a MongoDB server as document.ServerCode. What a run holds in memory is counted against its
 // Budget, in every stage that keeps documents: $sort, $group, $bucketAuto, $facet, $lookup, $graphLookup, $sample and

@@ -385,6 +385,7 @@ func testAggregate(t *testing.T, s store.Store) {
 		{"snapshot", testAggregateSnapshot},
 		{"missing", testAggregateMissing},
 		{"explain", testExplainAggregate},
+		{"facets", testFacets},
 	} {
 		t.Run(section.name, func(t *testing.T) { section.run(t, s) })
 	}
