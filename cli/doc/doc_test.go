@@ -39,6 +39,8 @@ func TestParse(t *testing.T) {
 		"list blog articles --all --count":                                 nil,
 		"list blog articles --limit -1":                                    nil,
 		"list blog articles --filter x":                                    listOptions{place: at, Query: client.Query{Filter: "x"}}, // the service judges it
+		"get blog articles 1 --lookup author":                              getOptions{place: at, ID: "1", Query: client.Query{Lookup: "author"}},
+		"list blog articles --lookup author":                               listOptions{place: at, Query: client.Query{Lookup: "author"}},
 		"get blog articles 1 --select a":                                   getOptions{place: at, ID: "1", Query: client.Query{Select: "a"}},
 		"get blog articles":                                                nil,
 		"create blog articles -d {}":                                       createOptions{place: at, Input: command.Input{Data: "{}"}},

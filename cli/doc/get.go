@@ -34,7 +34,7 @@ func newGet(st *command.State, runF func(context.Context, *getOptions) error) *c
 		}),
 	}
 	showFlags(cmd, &opts.Query)
-	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"select": st.CompleteFieldList(2)})
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"select": st.CompleteFieldList(2), "lookup": st.CompleteFieldList(2)})
 	return cmd
 }
 

@@ -27,6 +27,7 @@ func newList(st *command.State, runF func(context.Context, *listOptions) error) 
 		Long: `List records: one page, or with --all every page. A table has the id and the first plain fields; --select chooses
 them, -o wide shows all. -o json gives the list as the service does; with --all as one list of all items.`,
 		Example: `  svcctl doc list blog articles --filter '{"status": "published"}' --sort -publishedAt --limit 10
+  svcctl doc list blog articles --select title,author.name --lookup author
   svcctl doc list blog articles --select title,author --all -o json`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),

@@ -243,13 +243,14 @@ func queryFlags(st *command.State, cmd *cobra.Command, q *client.Query) {
 	filterFlag(cmd, &q.Filter)
 	cmd.Flags().StringVar(&q.Sort, "sort", "", "fields to sort by, - for descending, as in -publishedAt,title")
 	showFlags(cmd, q)
-	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"sort": st.CompleteFieldList(1), "select": st.CompleteFieldList(1)})
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"sort": st.CompleteFieldList(1), "select": st.CompleteFieldList(1), "lookup": st.CompleteFieldList(1)})
 }
 
 // showFlags adds the flags that say what of a record is shown.
 func showFlags(cmd *cobra.Command, q *client.Query) {
 	cmd.Flags().StringVar(&q.Select, "select", "", "fields to show, as in title,seo.title, or to leave out, as in -body")
 	cmd.Flags().StringVar(&q.Projection, "projection", "", "name of a projection of the collection")
+	cmd.Flags().StringVar(&q.Lookup, "lookup", "", "fields whose related records come along, as in author,tags, or JSON")
 }
 
 func filterFlag(cmd *cobra.Command, filter *string) {

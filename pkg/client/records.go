@@ -21,9 +21,9 @@ func (c *Client) Records(ctx context.Context, namespace, collection string, q Qu
 	return all[api.Record](ctx, c, api.RecordsPath(namespace, collection), q)
 }
 
-// GetRecord reads one record and its ETag. Of q, Select, Projection and Extra are used.
+// GetRecord reads one record and its ETag. Of q, Select, Projection, Lookup and Extra are used.
 func (c *Client) GetRecord(ctx context.Context, namespace, collection, id string, q Query) (record api.Record, etag string, err error) {
-	q = Query{Select: q.Select, Projection: q.Projection, Extra: q.Extra}
+	q = Query{Select: q.Select, Projection: q.Projection, Lookup: q.Lookup, Extra: q.Extra}
 	header, err := c.do(ctx, call{
 		method: http.MethodGet, path: api.RecordPath(namespace, collection, id), query: q.Values(), out: &record,
 	})
