@@ -35,10 +35,11 @@ const (
 	RouteProject       = "/project/{id}"
 	RouteProjectStatus = "/project/{id}/status"
 
-	RouteRecords     = "/_/{project}/{collection}"
-	RouteRecord      = "/_/{project}/{collection}/{id}"
-	RouteRecordCount = "/_/{project}/{collection}/_count"
-	RouteRecordFacet = "/_/{project}/{collection}/_facet"
+	RouteRecords       = "/_/{project}/{collection}"
+	RouteRecord        = "/_/{project}/{collection}/{id}"
+	RouteRecordCount   = "/_/{project}/{collection}/_count"
+	RouteRecordFacet   = "/_/{project}/{collection}/_facet"
+	RouteRecordChanges = "/_/{project}/{collection}/_changes"
 
 	RouteReload        = "/_/{project}/_/admin/reload"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
@@ -101,6 +102,11 @@ func RecordsPath(namespace, collection string) string {
 // RecordPath is the path of one record.
 func RecordPath(namespace, collection, id string) string {
 	return fill(RouteRecord, namespace, collection, id)
+}
+
+// RecordChangesPath is the path of the feed of a collection's changes.
+func RecordChangesPath(namespace, collection string) string {
+	return fill(RouteRecordChanges, namespace, collection)
 }
 
 // RecordCountPath is the path of the count of a collection's records.

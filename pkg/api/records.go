@@ -51,6 +51,23 @@ type FacetValue struct {
 	Count int64           `json:"count"`
 }
 
+// The events of a feed of changes, beside EventStopping.
+const (
+	EventReady  = "ready"  // what changes from now on is told
+	EventCreate = "create" // a record came into the reader's sight
+	EventUpdate = "update"
+	EventDelete = "delete" // a record is gone, or out of the reader's sight
+	EventReset  = "reset"  // the feed can't go on: the records have to be read anew
+)
+
+// Change is an event of a feed of changes. Token is for going on behind it.
+type Change struct {
+	Token string `json:"-"`
+	Event string `json:"-"`
+	ID    string `json:"id,omitempty"`
+	Item  Record `json:"item,omitempty"`
+}
+
 // BulkCreateRequest is the body of a bulk create.
 type BulkCreateRequest struct {
 	Items []Record `json:"items"`

@@ -108,6 +108,7 @@ DELETE /_/{project}/_/actions/{action}/runs/{id}: action runs
 GET    /_/{project}/_/actions/{action}/runs/{id}/events: action runs
 GET    /_/{project}/{collection}/_count: records get
 GET    /_/{project}/{collection}/_facet: records get
+GET    /_/{project}/{collection}/_changes: records get
 GET    /_/{project}/{collection}: records get
 POST   /_/{project}/{collection}: records post
 PUT    /_/{project}/{collection}: records put

@@ -146,18 +146,22 @@ func (r *request) keyedRequest(key string) idempotency.Request {
 	if r.project != nil && r.route.right.inProject() {
 		out.Database = project.DatabaseName(r.project.Namespace)
 	}
-	who := []byte(nil)
-	switch p := r.principal; p.Kind {
-	case access.KindAnonymous: // nobody in particular: only who asks for the very same has the same key
-		who = out.Hash[:]
-	case access.KindToken:
-		who = p.TokenHash[:]
-	default:
-		who = []byte(p.ID + " " + p.TokenID)
+	scope := [][]byte{[]byte(r.whose()), []byte(r.Method), []byte(r.route.pattern)}
+	if r.principal.Kind == access.KindAnonymous { // nobody in particular: only who asks for the very same has the same key
+		scope = append(scope, out.Hash[:])
 	}
-	scope := digest([]byte(r.principal.Kind), who, []byte(r.Method), []byte(r.route.pattern))
-	out.Scope = string(scope[:])
+	sum := digest(scope...)
+	out.Scope = string(sum[:])
 	return out
+}
+
+// whose names the caller: a user, a personal access token, the holders of another token. Those without a credential have one name.
+func (r *request) whose() string {
+	p := r.principal
+	if p.Kind == access.KindToken {
+		return string(p.Kind) + " " + string(p.TokenHash[:])
+	}
+	return string(p.Kind) + " " + p.ID + " " + p.TokenID
 }
 
 // digest is a hash of parts, each as it is.

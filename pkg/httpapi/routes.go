@@ -137,6 +137,7 @@ func routes() []route {
 
 		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
 		{method: "GET", pattern: api.RouteRecordFacet, right: rec(access.Get), handle: (*Server).facetRecords, query: []string{api.ParamFields, api.ParamFilter}},
+		{method: "GET", pattern: api.RouteRecordChanges, right: rec(access.Get), handle: (*Server).followChanges, query: []string{api.ParamFilter, api.ParamSelect}, long: true},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: records},
 		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, key: keyRepeatable, query: []string{api.ParamBulk, api.ParamDryRun, api.ParamMaxAffected}},
 		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: bulk},

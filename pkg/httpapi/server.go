@@ -91,6 +91,8 @@ type Server struct {
 
 	restGrace time.Duration
 
+	feeds feedPlaces
+
 	endOnce sync.Once
 	ending  chan struct{} // closed by EndStreams
 }

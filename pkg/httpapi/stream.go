@@ -58,50 +58,82 @@ type sendEvent func(id int64, kind string, data []byte) error
 // stream gets a comment every 15 s; one that ends because the service stops, an event stopping, after which the reader
 // connects again with the id of the last event. One that ends by check just ends: who connects again is told why.
 func (s *Server) stream(w http.ResponseWriter, r *request, check func() error, follow func(ctx context.Context, send sendEvent) error) error {
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	out := &eventWriter{w: w, control: http.NewResponseController(w)}
-	h := w.Header()
+	st := s.newStream(w, r)
+	if err := st.begin(check, func() string { return aComment }); err != nil {
+		return st.end(err)
+	}
+	return st.end(follow(st.ctx, st.out.event))
+}
+
+const aComment = ": \n\n"
+
+// eventStream is an answer by server-sent events.
+type eventStream struct {
+	s      *Server
+	out    *eventWriter
+	header http.Header
+	ctx    context.Context //nolint:containedctx // it is the stream's own
+	cancel context.CancelCauseFunc
+	over   chan struct{}
+	keeper sync.WaitGroup
+}
+
+// newStream makes a stream that has sent nothing yet. It has to be ended.
+func (s *Server) newStream(w http.ResponseWriter, r *request) *eventStream {
+	st := &eventStream{s: s, out: &eventWriter{w: w, control: http.NewResponseController(w)}, header: w.Header(), over: make(chan struct{})}
+	st.ctx, st.cancel = context.WithCancelCause(r.Context())
+	return st
+}
+
+// begin sends the head, and has the stream kept open, and ended when the service stops or check fails. beat gives what is
+// sent every 15 s.
+func (st *eventStream) begin(check func() error, beat func() string) error {
+	h := st.header
 	h.Set("Content-Type", api.MediaEvents)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // a proxy may not hold events back
 	h.Set("X-Content-Type-Options", "nosniff")
-	if err := out.write(": \n\n"); err != nil {
+	if err := st.out.write(aComment); err != nil {
 		return err
 	}
-	var keeper sync.WaitGroup
-	defer keeper.Wait()
-	over := make(chan struct{})
-	defer close(over)
-	keeper.Go(func() {
-		ticks := time.NewTicker(commentEvery)
-		defer ticks.Stop()
-		checks := time.NewTicker(checkEvery)
-		defer checks.Stop()
-		for {
-			select {
-			case <-checks.C:
-				if check() != nil {
-					cancel(errRefused)
-					return
-				}
-			case <-over:
+	st.keeper.Go(func() { st.keep(check, beat) })
+	return nil
+}
+
+func (st *eventStream) keep(check func() error, beat func() string) {
+	ticks := time.NewTicker(commentEvery)
+	defer ticks.Stop()
+	checks := time.NewTicker(checkEvery)
+	defer checks.Stop()
+	for {
+		select {
+		case <-checks.C:
+			if check() != nil {
+				st.cancel(errRefused)
 				return
-			case <-s.ending:
-				cancel(errStopping)
+			}
+		case <-st.over:
+			return
+		case <-st.s.ending:
+			st.cancel(errStopping)
+			return
+		case <-ticks.C:
+			if err := st.out.write(beat()); err != nil {
+				st.cancel(err)
 				return
-			case <-ticks.C:
-				if err := out.write(": \n\n"); err != nil {
-					cancel(err)
-					return
-				}
 			}
 		}
-	})
-	err := follow(ctx, out.event)
-	switch cause := context.Cause(ctx); {
+	}
+}
+
+// end ends the stream, which has ended with err.
+func (st *eventStream) end(err error) error {
+	defer st.cancel(nil)
+	close(st.over)
+	st.keeper.Wait()
+	switch cause := context.Cause(st.ctx); {
 	case errors.Is(cause, errStopping):
-		return out.write("event: " + api.EventStopping + "\ndata: {\"message\":\"the service is stopping; connect again\"}\n\n")
+		return st.out.write("event: " + api.EventStopping + "\ndata: {\"message\":\"the service is stopping; connect again\"}\n\n")
 	case errors.Is(cause, errRefused):
 		return nil
 	case cause != nil:

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,12 +19,13 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// Service serves the records of every project. It holds no state of its own and is safe for concurrent use.
+// Service serves the records of every project. It is safe for concurrent use.
 type Service struct {
 	store store.Store
 	now   func() time.Time
 	logs  *audit.Logs
 	hooks *hooks.Runner
+	feeds sync.Map // the feeds that are followed, by id
 }
 
 // New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do. logs take the

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// ErrReset says that a feed of changes can't go on: the records have to be read anew.
+var ErrReset = errors.New("the feed of changes can't go on: read the records anew, and follow it from now on")
+
+// FollowChanges calls fn for each change of the records that q selects (its Filter and Select) behind a token, "" for from
+// now on, until ctx ends or fn fails. The first event is api.EventReady: what is read after it lacks nothing. A stream that breaks is
+// opened again behind the last event.
+func (c *Client) FollowChanges(ctx context.Context, namespace, collection string, q Query, after string, fn func(api.Change) error) error {
+	path := api.RecordChangesPath(namespace, collection)
+	if strings.Contains(path, "//") {
+		return fmt.Errorf("GET %s: an id or a name is empty", path)
+	}
+	q = Query{Filter: q.Filter, Select: q.Select}
+	for failures := 0; ; {
+		before := after
+		err := c.readChanges(ctx, Request{Method: http.MethodGet, Path: path, Query: q.Values()}, &after, fn)
+		if ctx.Err() != nil {
+			return err
+		}
+		if after != before {
+			failures = 0
+		}
+		unreachable, broken := errors.AsType[*UnreachableError](err)
+		if failures++; !broken || unreachable.Permanent() || failures == maxAttempts {
+			return err
+		}
+		timer := time.NewTimer(c.backoff(failures + 1))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%s: %w", c.root, context.Cause(ctx))
+		case <-timer.C:
+		}
+	}
+}
+
+// readChanges reads one stream. It never returns nil.
+func (c *Client) readChanges(ctx context.Context, r Request, after *string, fn func(api.Change) error) error {
+	r.Header = http.Header{"Accept": {api.MediaEvents}}
+	if *after != "" {
+		r.Header.Set(api.HeaderLastEventID, *after)
+	}
+	resp, err := c.Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // what matters has been read
+	if media := resp.Header.Get("Content-Type"); media != api.MediaEvents {
+		return c.notOurs(resp, fmt.Errorf("want %s", api.MediaEvents))
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxChange)
+	var event api.Change
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "id":
+			event.Token = value
+		case "event":
+			event.Event = value
+		case "data":
+			if err := json.Unmarshal([]byte(value), &event); err != nil {
+				return c.notOurs(resp, err)
+			}
+		case "": // the end of an event, or a comment
+			done := event
+			event = api.Change{}
+			switch done.Event {
+			case api.EventReset:
+				return ErrReset
+			case api.EventCreate, api.EventUpdate, api.EventDelete, api.EventReady:
+				if err := fn(done); err != nil {
+					return err
+				}
+			}
+			if done.Token != "" {
+				*after = done.Token
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return c.unreachable(ctx, err)
+	}
+	return c.unreachable(ctx, errStreamEnded)
+}
+
+// maxChange is how long an event with a record may be, in bytes.
+const maxChange = 64 << 20

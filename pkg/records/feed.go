@@ -1,0 +1,327 @@
+package records
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// maxKnown is how many records the reader of a feed may be able to see, unless they can see all: the feed keeps their ids.
+const maxKnown = 20_000
+
+// FeedParams say which changes a reader wants.
+type FeedParams struct {
+	Where  query.Where
+	Select string
+	After  string // the token of the event that they had last; "": from now on
+	Reader string // who reads what, in the words of the door: only they go on with a token
+}
+
+// The kinds of FeedEvent.
+const (
+	FeedCreate = "create" // a record came into the reader's sight
+	FeedUpdate = "update"
+	FeedDelete = "delete" // a record is gone, or out of the reader's sight
+)
+
+// FeedEvent is one change as a reader may see it.
+type FeedEvent struct {
+	Kind, ID string
+	Record   *Record // nil of FeedDelete
+}
+
+// Errors of feeds.
+var (
+	// ErrFeedGone is for tokens that nothing is known about any more.
+	ErrFeedGone = &errs.Error{
+		Kind: errs.Conflict, Code: "changes_lost", Status: 410,
+		Message: "what changed since then is not known any more: read the records anew, and connect without Last-Event-ID",
+	}
+	// ErrFeedReset ends a feed that can't go on: its reader has to read the records anew.
+	ErrFeedReset = errs.New(errs.Conflict, "changes_reset", "the feed can't go on: read the records anew, and connect without Last-Event-ID")
+
+	errFeedToken   = errs.New(errs.Invalid, "bad_event_id", "Last-Event-ID must be the id of an event of this feed")
+	errFeedScripts = errs.New(errs.Invalid, "unsupported", "a script answers reads of this collection: it has no feed of changes")
+	errFeedWide    = errs.New(errs.Invalid, "query_limit", "the feed would be about more than %d records: narrow the filter", maxKnown)
+)
+
+// Feed tells one reader of the changes of a collection. What leaves their sight is told of only if they had it in sight:
+// so a feed keeps the ids of what its reader can see, unless that is everything.
+type Feed struct {
+	s      *Service
+	params FeedParams
+	name   string // of the collection
+	db     store.Database
+	aead   cipher.AEAD
+	id     bson.ObjectID
+	known  *known // nil: the reader sees all records
+
+	stop    context.CancelFunc // ends Follow
+	stopped context.Context    //nolint:containedctx // of Follow; it belongs to the feed
+	closed  chan struct{}      // when Close is done
+
+	mu    sync.Mutex
+	at    store.Position
+	count uint64 // of the events that were told
+}
+
+// sight is what a reader may see now.
+type sight struct {
+	grant  access.Grant
+	filter *mql.Filter
+	sel    query.Selection
+}
+
+func (s *Service) sight(ctx context.Context, c *Call, p FeedParams) (v sight, err error) {
+	if v.grant, err = s.grant(ctx, c, access.Get); err != nil {
+		return v, err
+	}
+	if len(c.Collection.Hooks[stageHandle]) > 0 {
+		return v, errFeedScripts
+	}
+	r := newResolver(c, v.grant)
+	own, err := r.Filter(p.Where)
+	if err != nil {
+		return v, err
+	}
+	v.filter = mql.And(v.grant.Filter, own)
+	v.sel, err = r.Select(p.Select, nil)
+	return v, err
+}
+
+// OpenFeed checks what a reader asks for, and finds where their feed begins.
+func (s *Service) OpenFeed(ctx context.Context, c *Call, p FeedParams) (*Feed, error) {
+	v, err := s.sight(ctx, c, p)
+	if err != nil {
+		return nil, err
+	}
+	f := &Feed{
+		s: s, params: p, name: c.Collection.Name, id: bson.NewObjectID(),
+		db: s.store.Database(project.DatabaseName(c.Project.Namespace)), closed: make(chan struct{}),
+	}
+	if f.aead, err = f.cipher(ctx); err != nil {
+		return nil, err
+	}
+	f.stopped, f.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if p.After != "" {
+		return f, f.resume(ctx, v.filter != nil)
+	}
+	if f.at, err = f.db.Position(ctx); err != nil || v.filter == nil {
+		return f, err
+	}
+	f.known = newKnown()
+	ctx, cancel := withDeadline(ctx, c)
+	defer cancel()
+	err = f.db.Collection(f.name).Find(ctx, store.Query{
+		Filter: v.filter, Limit: maxKnown + 1, Project: mql.MustCompileProjection(bson.D{{Key: "_id", Value: int64(1)}}),
+	}, func(doc bson.Raw) error {
+		f.known.present[idOf(doc)] = 0
+		return nil
+	})
+	if err == nil && len(f.known.present) > maxKnown {
+		err = errFeedWide
+	}
+	return f, storeError(ctx, err)
+}
+
+// Follow tells of changes until ctx ends, again fails or the feed can't go on. again finds out anew who reads, and what
+// they may: each event is as of the moment in which it is told. begin is called before the first event, as soon as it is clear that there
+// are any to come. Errors of before that are answers.
+func (f *Feed) Follow(ctx context.Context, again func() (*Call, error), begin func() error, tell func(FeedEvent) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.stopped, cancel)()
+	f.s.feeds.Store(f.id, f)
+	begun := false
+	start := func() error {
+		if begun {
+			return nil
+		}
+		begun = true
+		return begin()
+	}
+	w := store.Watch{After: f.at, Collections: []string{f.name}, Documents: true, OnIdle: func(p store.Position) error {
+		f.moveTo(p, 0)
+		return start()
+	}}
+	err := f.db.Watch(ctx, w, func(e store.Event) error {
+		if err := start(); err != nil {
+			return err
+		}
+		return f.pass(ctx, e, again, tell)
+	})
+	switch {
+	case !errors.Is(err, store.ErrHistoryLost):
+		return err
+	case begun:
+		return ErrFeedReset
+	}
+	return ErrFeedGone
+}
+
+// pass tells of one change what its reader may know.
+func (f *Feed) pass(ctx context.Context, e store.Event, again func() (*Call, error), tell func(FeedEvent) error) error {
+	c, err := again()
+	if err != nil {
+		return err
+	}
+	v, err := f.s.sight(ctx, c, f.params)
+	switch {
+	case err != nil:
+		return err
+	case e.Kind == store.Dropped || e.Kind == store.Renamed, f.known == nil && v.filter != nil:
+		return ErrFeedReset
+	}
+	id, ok := e.ID.ObjectIDOK()
+	if !ok { // no record of ours
+		f.moveTo(e.Position, 0)
+		return nil
+	}
+	seen := e.Doc != nil && v.filter.Match(e.Doc)
+	out := FeedEvent{ID: id.Hex(), Kind: f.kind(e.Kind, id, seen)}
+	if out.Kind == "" {
+		f.moveTo(e.Position, 0)
+		return nil
+	}
+	if out.Kind != FeedDelete {
+		rec, err := f.s.fed(ctx, c, v, bytes.Clone(e.Doc))
+		if err != nil {
+			return err
+		}
+		out.Record = &rec
+	}
+	f.moveTo(e.Position, 1)
+	if f.known != nil {
+		f.known.note(id, seen, f.count)
+		if len(f.known.present) > 2*maxKnown {
+			return ErrFeedReset
+		}
+	}
+	return tell(out)
+}
+
+// kind is what a change is to the reader; "" for nothing.
+func (f *Feed) kind(kind store.EventKind, id bson.ObjectID, seen bool) string {
+	had := false
+	if f.known != nil {
+		_, had = f.known.present[id]
+	} else {
+		had = kind != store.Inserted
+		if !seen && kind != store.Deleted { // it is gone by now: another event tells of that
+			return ""
+		}
+	}
+	switch {
+	case seen && had:
+		return FeedUpdate
+	case seen:
+		return FeedCreate
+	case had:
+		return FeedDelete
+	}
+	return ""
+}
+
+// fed is a record as a read of it would give it.
+func (s *Service) fed(ctx context.Context, c *Call, v sight, doc bson.Raw) (Record, error) {
+	items := []Record{{raw: doc, rev: revOf(doc)}}
+	if err := s.readHook(ctx, c, &items[0]); err != nil {
+		return Record{}, err
+	}
+	if err := s.mask(ctx, c, v.grant, items, v.sel); err != nil {
+		return Record{}, err
+	}
+	return s.returnOne(ctx, c, idOf(doc).Hex(), items[0])
+}
+
+func (f *Feed) moveTo(p store.Position, told uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at = bytes.Clone(p)
+	f.count += told
+}
+
+// Token stands for everything that was told so far. It is sealed: where the store's feed is tells how much others write.
+func (f *Feed) Token() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	plain := binary.BigEndian.AppendUint64(nil, f.count)
+	plain = append(append(plain, f.id[:]...), f.at...)
+	nonce := make([]byte, f.aead.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	return base64.RawURLEncoding.EncodeToString(f.aead.Seal(nonce, nonce, plain, []byte(f.name)))
+}
+
+// resume goes on behind a token.
+func (f *Feed) resume(ctx context.Context, partial bool) error {
+	sealed, err := base64.RawURLEncoding.DecodeString(f.params.After)
+	n := f.aead.NonceSize()
+	if err != nil || len(sealed) < n {
+		return errFeedToken
+	}
+	plain, err := f.aead.Open(nil, sealed[:n], sealed[n:], []byte(f.name))
+	if err != nil || len(plain) < 8+len(f.id) {
+		return errFeedToken
+	}
+	before := bson.ObjectID(plain[8 : 8+len(f.id)])
+	f.count, f.at = binary.BigEndian.Uint64(plain), plain[8+len(f.id):]
+	if !partial {
+		return nil
+	}
+	if err := f.s.endFeed(ctx, before, f); err != nil {
+		return err
+	}
+	f.known, err = f.load(ctx, before)
+	return err
+}
+
+// cipher gives what seals tokens of the database. The first call ever makes its key.
+func (f *Feed) cipher(ctx context.Context) (cipher.AEAD, error) {
+	coll := f.db.Collection(feedsName)
+	doc, err := coll.Get(ctx, store.Name(feedKeyName))
+	if errors.Is(err, errs.ErrNotFound) {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		made, err := bson.Marshal(bson.D{{Key: "_id", Value: feedKeyName}, {Key: "key", Value: key}})
+		if err != nil {
+			return nil, errs.Wrap(err, "make the key of feeds")
+		}
+		results, err := coll.Write(ctx, []store.Op{{Kind: store.Insert, Doc: made}}, false)
+		if err != nil {
+			return nil, err
+		}
+		if _, taken := errors.AsType[*store.DuplicateKeyError](results[0].Err); results[0].Err != nil && !taken {
+			return nil, results[0].Err
+		}
+		if doc, err = coll.Get(ctx, store.Name(feedKeyName)); err != nil { // another instance may have been first
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	_, key, _ := doc.Lookup("key").BinaryOK()
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, errs.Wrap(err, "read the key of feeds")
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, errs.Wrap(err, "seal tokens of feeds")
+	}
+	return aead, nil
+}
