@@ -183,3 +183,5 @@ func isOneOf(names []string) any {
 }
 
 func call(operator string, operand any) bson.D { return bson.D{{Key: operator, Value: operand}} }
+
+func stageOf(name string, spec any) bson.D { return bson.D{{Key: name, Value: spec}} }

@@ -86,7 +86,7 @@ func (s *Service) guarded(ctx context.Context, c *Call, g access.Grant, q store.
 		if !g.Lookup {
 			return query.Source{}, lacking(errs.ErrDenied, lackingLookup(c))
 		}
-		near, err := s.neighbour(ctx, c, name)
+		near, err := s.neighbor(ctx, c, name)
 		if err != nil {
 			return query.Source{}, err
 		}

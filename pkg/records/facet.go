@@ -25,13 +25,7 @@ type FacetParams struct {
 // Facet is the values of a field, with how many records have each: those that most have come first.
 type Facet struct {
 	Field  string // as the caller names it
-	Values []FacetValue
-}
-
-// FacetValue is a value, and how many records have it.
-type FacetValue struct {
-	Value bson.RawValue
-	Count int64
+	Values []pipeline.FacetValue
 }
 
 // Facets are those of some fields.
@@ -65,42 +59,32 @@ func (s *Service) Facets(ctx context.Context, c *Call, p FacetParams) (*Facets, 
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := pipeline.Compile(query.FacetPipeline(mql.And(g.Filter, filter), fields, maxFacetValues+1), pipeline.Options{})
+	paths := make([]string, len(fields))
+	for i, f := range fields {
+		paths[i] = f.Path
+	}
+	counts, err := pipeline.Facets(mql.And(g.Filter, filter), paths, maxFacetValues+1)
 	if err != nil {
 		return nil, err
 	}
 	out := &Facets{}
-	err = s.runPipeline(ctx, c, compiled, func(doc bson.Raw) error { return out.read(doc, fields) })
+	err = s.runPipeline(ctx, c, counts, func(doc bson.Raw) error { out.read(doc, fields); return nil })
 	if errors.Is(err, pipeline.ErrResultSize) {
 		return nil, errFacetTooLarge.With(err)
 	}
 	return out, err
 }
 
-// read takes the one result of a FacetPipeline.
-func (f *Facets) read(doc bson.Raw, fields []query.FacetField) error {
-	var lists map[string][]struct {
-		Value bson.RawValue `bson:"_id"`
-		Count int64         `bson:"n"`
-	}
-	if err := bson.Unmarshal(bytes.Clone(doc), &lists); err != nil {
-		return errs.Wrap(err, "read facets")
-	}
-	for _, one := range lists[query.FacetWindow] { // none where there is no record
-		f.Window = one.Count
-	}
-	for i, field := range fields {
-		list := lists[query.FacetList(i)]
+// read takes the one result of pipeline.Facets.
+func (f *Facets) read(doc bson.Raw, fields []query.FacetField) {
+	documents, values := pipeline.ReadFacets(bytes.Clone(doc))
+	f.Window = documents
+	for i, list := range values {
 		if len(list) > maxFacetValues {
 			list, f.Truncated = list[:maxFacetValues], true
 		}
-		facet := Facet{Field: field.Name, Values: make([]FacetValue, len(list))}
-		for j, one := range list {
-			facet.Values[j] = FacetValue{Value: one.Value, Count: one.Count}
-		}
-		f.Facets = append(f.Facets, facet)
+		f.Facets = append(f.Facets, Facet{Field: fields[i].Name, Values: list})
 	}
-	return nil
 }
 
 // AppendJSON appends the answer to dst.

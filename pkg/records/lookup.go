@@ -24,7 +24,7 @@ func (s *Service) resolver(ctx context.Context, c *Call, g access.Grant) query.R
 		if !g.Lookup {
 			return query.Related{}, lacking(errs.ErrDenied, lackingLookup(c))
 		}
-		near, err := s.neighbour(ctx, c, name)
+		near, err := s.neighbor(ctx, c, name)
 		if err != nil {
 			return query.Related{}, err
 		}
@@ -43,8 +43,8 @@ func lackingLookup(c *Call) string {
 	return "lookup on " + c.Collection.Name
 }
 
-// keys gives the values that a field has in the records of a neighbour that match.
-func (s *Service) keys(ctx context.Context, c *Call, near neighbour, field string, f *mql.Filter) ([]bson.RawValue, error) {
+// keys gives the values that a field has in the records of a neighbor that match.
+func (s *Service) keys(ctx context.Context, c *Call, near neighbor, field string, f *mql.Filter) ([]bson.RawValue, error) {
 	ctx, cancel := withDeadline(ctx, c, near.call)
 	defer cancel()
 	var out []bson.RawValue
@@ -91,7 +91,7 @@ func (s *Service) lookUp(ctx context.Context, c *Call, items []Record, lookups [
 // steps as if they had read it there, but for the stage get.return, which shapes answers.
 func (s *Service) shelve(ctx context.Context, c *Call, items []Record, l *query.Lookup) (*shelf, error) {
 	out := &shelf{lookup: l}
-	near, err := s.neighbour(ctx, c, l.From)
+	near, err := s.neighbor(ctx, c, l.From)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func valuesOf(items []Record, path string) (out []bson.RawValue, n int, err erro
 }
 
 // readNear reads the records of a lookup.
-func (s *Service) readNear(ctx context.Context, c *Call, near neighbour, l *query.Lookup, values []bson.RawValue) (*Page, error) {
+func (s *Service) readNear(ctx context.Context, c *Call, near neighbor, l *query.Lookup, values []bson.RawValue) (*Page, error) {
 	ctx, cancel := withDeadline(ctx, c, near.call)
 	defer cancel()
 	sort := l.Sort

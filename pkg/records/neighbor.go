@@ -9,33 +9,33 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 )
 
-// neighbour is another collection of the project that a question about one goes into: by a relation in a filter, by a
+// neighbor is another collection of the project that a question about one goes into: by a relation in a filter, by a
 // lookup, by a stage of a pipeline. What is read there is within grant.Filter, and what the caller names there goes
 // through paths.
-type neighbour struct {
+type neighbor struct {
 	call  *Call
 	grant access.Grant   // to read it
 	paths query.Resolver // refuses what is hidden from the caller, also what is hidden on some records only
 }
 
-// neighbour opens a collection for a question of c's caller about c. It is the only way from one collection into another,
+// neighbor opens a collection for a question of c's caller about c. It is the only way from one collection into another,
 // so whoever takes it sees there what they could have read there themselves: they need the right to read it. Collections
-// of other projects and the system's own models are no neighbours: their names are as unknown as any.
-func (s *Service) neighbour(ctx context.Context, c *Call, name string) (neighbour, error) {
-	near, err := c.neighbour(name)
+// of other projects and the system's own models are no neighbors: their names are as unknown as any.
+func (s *Service) neighbor(ctx context.Context, c *Call, name string) (neighbor, error) {
+	near, err := c.neighbor(name)
 	if err != nil {
-		return neighbour{}, err
+		return neighbor{}, err
 	}
 	g, err := s.grant(ctx, near, access.Get)
 	if err != nil {
-		return neighbour{}, lacking(err, access.LackingOn(c.Principal, c.Project.Namespace, name, access.Get))
+		return neighbor{}, lacking(err, access.LackingOn(c.Principal, c.Project.Namespace, name, access.Get))
 	}
-	return neighbour{call: near, grant: g, paths: newResolver(near, g)}, nil
+	return neighbor{call: near, grant: g, paths: newResolver(near, g)}, nil
 }
 
-// neighbour is the call on another collection for the same caller. There is one for each collection, so that each is
+// neighbor is the call on another collection for the same caller. There is one for each collection, so that each is
 // decided about once for all that a request asks of it.
-func (c *Call) neighbour(name string) (*Call, error) {
+func (c *Call) neighbor(name string) (*Call, error) {
 	collection, ok := c.Project.Collections[name]
 	if !ok {
 		return nil, errs.New(errs.Invalid, "unknown_collection", "unknown collection: %.64s", name)
