@@ -39,13 +39,14 @@ fields:
 hiddenFields: [data.k]
 indexes: [{name: both, key: [on, -n]}, {name: cost, key: [parts.cost]}]
 projections: {card: {select: {name: 1, secret: 1}}, rest: {select: {parts: 0}}}
+queryLimits: {allowAggregate: true, maxTime: 1m}
 permissions:
   public:
-    methods: {get: {lookup: true}}
+    methods: {get: {aggregate: true, lookup: true}}
     filter: {type: javascript, file: public.js}
     hiddenFields: [parts.cost, updatedBy]
   user:
-    methods: {get: {lookup: true}, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}
+    methods: {get: {aggregate: true, lookup: true}, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}
     filter: {$or: [{on: true}, {createdBy: {$var: user.id}}]}
     hiddenFields: [parts.cost]
 `, `
@@ -305,7 +306,9 @@ func (g *generator) request() request {
 	id := pick(g, g.ids...)
 	body := pick(g, `{"name": "z"}`, `{"n": 3}`, `{"secret": "x"}`, `{"seo": null}`, `{"seo": {"title": "q"}}`, `{"parts": []}`,
 		`{"parts": [{"sku": "b"}, {"sku": "a"}]}`, `{"parts": [{"cost": 1}]}`, `{"data": {"k": 1}}`, `{"data": {"x": 5}}`, `{"on": false}`, `{"on": "x"}`, `{"mood": 3}`, `{"rank": null}`)
-	switch g.IntN(12) {
+	switch g.IntN(16) {
+	case 12, 13, 14:
+		return g.aggregateRequest(where)
 	case 0:
 		sel, join := g.paths("-"), g.lookup()
 		return func(w *world, c *records.Call) string {
