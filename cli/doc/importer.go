@@ -64,7 +64,7 @@ func (im *importer) prepare(ctx context.Context, c *client.Client) (err error) {
 	if err != nil {
 		return err
 	}
-	resumed := false
+	var resumed bool
 	if im.state, resumed, err = openImportState(opts, server.Server); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ actions:
 
 func runOpen(t *testing.T) *service {
 	t.Helper()
-	s := run(t, func(c *app.Config) {})
+	s := run(t, func(*app.Config) {})
 	s.file("open", "ping.js", "module.exports = () => ({ok: true})")
 	s.register("open", corsConfig)
 	return s

@@ -127,7 +127,7 @@ var fixedLen = [256]uint8{
 // look inside objects and lists.
 func valueLen(t bson.Type, b []byte) int {
 	n := int(fixedLen[t]) - 1
-	switch t {
+	switch t { //nolint:exhaustive // the others have a length of their own
 	case bson.TypeString, bson.TypeSymbol, bson.TypeJavaScript:
 		return stringLen(b)
 	case bson.TypeEmbeddedDocument, bson.TypeArray:

@@ -17,9 +17,14 @@ type notWith struct{ name, instead string }
 // aggregateRecords answers with what a pipeline gives.
 func (s *Server) aggregateRecords(w http.ResponseWriter, r *request) error {
 	err := r.alone(api.ParamAggregate, []notWith{
-		{api.ParamSort, "use a $sort stage"}, {api.ParamSelect, "use a $project stage"}, {api.ParamProjection, "use a $project stage"},
-		{api.ParamOffset, "use a $skip stage"}, {api.ParamAfter, "use a $match stage behind a $sort stage"}, {api.ParamCount, "use a $count stage"},
-		{api.ParamLookup, "use a $lookup stage"}, {api.ParamFacet, "use a $sortByCount stage"},
+		{api.ParamSort, "use a $sort stage"},
+		{api.ParamSelect, "use a $project stage"},
+		{api.ParamProjection, "use a $project stage"},
+		{api.ParamOffset, "use a $skip stage"},
+		{api.ParamAfter, "use a $match stage behind a $sort stage"},
+		{api.ParamCount, "use a $count stage"},
+		{api.ParamLookup, "use a $lookup stage"},
+		{api.ParamFacet, "use a $sortByCount stage"},
 	})
 	if err != nil {
 		return err
@@ -78,8 +83,14 @@ func (s *Server) facetRecords(w http.ResponseWriter, r *request) error {
 func (s *Server) facets(w http.ResponseWriter, r *request, name string) error {
 	const instead = "leave it out, or ask for the list by itself"
 	err := r.alone(name, []notWith{
-		{api.ParamSort, instead}, {api.ParamSelect, instead}, {api.ParamProjection, instead}, {api.ParamLimit, instead},
-		{api.ParamOffset, instead}, {api.ParamAfter, instead}, {api.ParamCount, instead}, {api.ParamLookup, instead},
+		{api.ParamSort, instead},
+		{api.ParamSelect, instead},
+		{api.ParamProjection, instead},
+		{api.ParamLimit, instead},
+		{api.ParamOffset, instead},
+		{api.ParamAfter, instead},
+		{api.ParamCount, instead},
+		{api.ParamLookup, instead},
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -110,9 +111,7 @@ func (s *Server) once(w http.ResponseWriter, r *request, key string) (err error)
 		}
 		return claim.Done(ctx, a)
 	})
-	for name, values := range held.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), held.header)
 	if held.status == 0 {
 		held.status = http.StatusOK
 	}
@@ -168,7 +167,7 @@ func (r *request) whose() string {
 func digest(parts ...[]byte) [32]byte {
 	h := sha256.New()
 	for _, part := range parts {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part)))) //nolint:gosec // a length
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		h.Write(part)
 	}
 	return [32]byte(h.Sum(nil))
@@ -191,7 +190,7 @@ func (s *Server) stillMayBulk(r *request) error {
 	}
 	body, err := document.ParseJSON(r.read)
 	if err != nil { // as it was answered then
-		return nil
+		return nil //nolint:nilerr // the answer says so
 	}
 	if _, bulk, err := r.bulkItems(body); err != nil || !bulk {
 		return err

@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -171,7 +172,7 @@ func (k *Keys) Begin(ctx context.Context, r Request) (*Claim, *Answer, error) {
 // judge says what becomes of a request whose key has an entry: both nil, it is to be carried out again.
 func (k *Keys) judge(e entry, r Request, now time.Time) (*Answer, error) {
 	switch {
-	case string(e.Hash) != string(r.Hash[:]):
+	case !bytes.Equal(e.Hash, r.Hash[:]):
 		return nil, ErrReused
 	case e.State == done && e.Answer != nil:
 		return e.Answer, nil
@@ -253,7 +254,7 @@ func (c *Claim) Again() bool { return c.again }
 // listed in it.
 func (c *Claim) ID(place int) bson.ObjectID {
 	at := c.entry.At
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(c.entry.ID), uint64(at.UnixMilli()))) //nolint:gosec // no time is before 1970
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(c.entry.ID), uint64(at.UnixMilli())))
 	ms := at.UnixMilli() % 1000
 	id := bson.NewObjectIDFromTimestamp(at)
 	id[4], id[5] = byte(ms>>2), byte(ms<<6)|sum[0]>>2 //nolint:gosec // 10 bits of it

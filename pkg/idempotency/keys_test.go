@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -128,7 +129,7 @@ func TestKeysOfTheDead(t *testing.T) {
 			{true, false, "unknown", "unknown"},
 		} {
 			r := w.request("a", tt.repeatable)
-			r.Key = fmt.Sprint(i)
+			r.Key = strconv.Itoa(i)
 			w.want(w.process(tt.alone), r, "first")
 			next := w.process(tt.alone)
 			w.want(next, r, tt.now)
@@ -163,7 +164,7 @@ func TestLargeAnswersAreNotKept(t *testing.T) {
 	w := newWorld(t, teststore.Memory(t))
 	for size, kept := range map[int]bool{idempotency.MaxBody: true, idempotency.MaxBody + 1: false} {
 		r := w.request("a", true)
-		r.Key = fmt.Sprint(size)
+		r.Key = strconv.Itoa(size)
 		k := w.process(true)
 		if err := w.want(k, r, "first").Done(t.Context(), idempotency.Answer{Status: 200, Body: make([]byte, size), Kept: true}); err != nil {
 			t.Fatal(err)
@@ -180,7 +181,7 @@ func TestKeysAtOnce(t *testing.T) {
 		w := newWorld(t, s)
 		for round := range 5 {
 			r := w.request("a", true)
-			r.Key = fmt.Sprint(round)
+			r.Key = strconv.Itoa(round)
 			processes := []*idempotency.Keys{w.process(false), w.process(false)}
 			var mu sync.Mutex
 			got := map[string]int{}

@@ -119,7 +119,8 @@ func (s *Service) OpenFeed(ctx context.Context, c *Call, p FeedParams) (*Feed, e
 	}
 	f.stopped, f.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if p.After != "" {
-		return f, f.resume(ctx, v.filter != nil)
+		err := f.resume(ctx, v.filter != nil)
+		return f, err
 	}
 	if f.at, err = f.db.Position(ctx); err != nil || v.filter == nil {
 		return f, err
@@ -217,7 +218,7 @@ func (f *Feed) pass(ctx context.Context, e store.Event, again func() (*Call, err
 
 // kind is what a change is to the reader; "" for nothing.
 func (f *Feed) kind(kind store.EventKind, id bson.ObjectID, seen bool) string {
-	had := false
+	var had bool
 	if f.known != nil {
 		_, had = f.known.present[id]
 	} else {

@@ -305,14 +305,14 @@ func equalElements(a, b outcome) bool {
 // equal ones where there are more than 16.
 func anyOrder(a, b outcome, least int) bool {
 	return slices.EqualFunc(a.values, b.values, func(x, y bson.RawValue) bool {
-		return x.Type == y.Type && string(canonical(x, least)) == string(canonical(y, least))
+		return x.Type == y.Type && bytes.Equal(canonical(x, least), canonical(y, least))
 	})
 }
 
 // sortedNames says whether values are equal but for the order of fields.
 func sortedNames(a, b outcome) bool {
 	return slices.EqualFunc(a.values, b.values, func(x, y bson.RawValue) bool {
-		return x.Type == y.Type && string(canonical(x, 0)) == string(canonical(y, 0))
+		return x.Type == y.Type && bytes.Equal(canonical(x, 0), canonical(y, 0))
 	})
 }
 

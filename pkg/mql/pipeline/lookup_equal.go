@@ -56,7 +56,6 @@ type joiner struct {
 	begun   bool
 	indexed bool
 	other   *otherSide
-	values  []bson.RawValue
 	key     []byte
 }
 

@@ -368,7 +368,7 @@ func bySteps(t *testing.T, server *mongotest.Conn, m *made, source memory) strin
 	for _, stage := range m.stages {
 		docs := make([]bson.Raw, len(got.docs))
 		for i, doc := range got.docs {
-			docs[i] = marshal(t, bson.D{{Key: "_id", Value: int32(i)}, {Key: "doc", Value: doc}}) //nolint:gosec // a few
+			docs[i] = marshal(t, bson.D{{Key: "_id", Value: int32(i)}, {Key: "doc", Value: doc}})
 		}
 		fill(t, server, serverDB, steps, docs)
 		unwrap := bson.D{{Key: "$replaceWith", Value: "$doc"}}

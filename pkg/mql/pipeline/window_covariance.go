@@ -28,10 +28,11 @@ func (f *windowField) covariance() (windowFunction, any, error) {
 		return nil, nil, wrong
 	}
 	c := &covariance{sample: f.function == "$covarianceSamp", bounds: b}
-	var err error
-	if c.of, err = f.expression(f.operand); cmp.Or(err, wrong) != nil {
-		return nil, nil, cmp.Or(err, wrong)
+	of, err := f.expression(f.operand)
+	if err := cmp.Or(err, wrong); err != nil {
+		return nil, nil, err
 	}
+	c.of = of
 	if c.by, err = f.rangeValue(&b); err != nil {
 		return nil, nil, err
 	}

@@ -173,7 +173,7 @@ func (f *windowField) edge() (windowFunction, any, error) {
 		return nil, nil, wrong
 	}
 	of, err := f.expression(f.operand)
-	if err = cmp.Or(err, wrong); err != nil {
+	if err := cmp.Or(err, wrong); err != nil {
 		return nil, nil, err
 	}
 	by, err := f.rangeValue(&b)
@@ -214,7 +214,7 @@ func (f *windowField) accumulator() (windowFunction, any, error) {
 		return nil, nil, wrong
 	}
 	of, err := expr.CompileWindow(f.function, f.operand, b.lower.kind != unbounded, sortKeys, f.vars...)
-	if err = cmp.Or(err, wrong); err != nil {
+	if err := cmp.Or(err, wrong); err != nil {
 		return nil, nil, err
 	}
 	f.note(of)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,14 +68,16 @@ func wantFacets(ctx context.Context, t *testing.T, r store.Reader, p *pipeline.P
 	got := "no result"
 	err := r.Aggregate(ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
 		documents, values := pipeline.ReadFacets(bytes.Clone(doc))
-		got = fmt.Sprint(documents)
+		got = strconv.FormatInt(documents, 10)
+		var gotSb71 strings.Builder
 		for _, list := range values {
 			var each []string
 			for _, v := range list {
 				each = append(each, fmt.Sprintf("%s:%d", plainNumbers(v.Value.String()), v.Count))
 			}
-			got += " [" + strings.Join(each, " ") + "]"
+			gotSb71.WriteString(" [" + strings.Join(each, " ") + "]")
 		}
+		got += gotSb71.String()
 		return nil
 	})
 	if got = strings.ReplaceAll(got, "1.0:", "1:"); err != nil || got != want {

@@ -192,7 +192,7 @@ func (k *call) aggregateDocuments(ns string, docs []bson.D, stages []bson.Raw, s
 		}
 		made = append(made, raw)
 	}
-	src, err := buffered(k.ctx, func(ctx context.Context, fn func(bson.Raw) error) error {
+	src, err := buffered(k.ctx, func(_ context.Context, fn func(bson.Raw) error) error {
 		return k.runOver(made, p, fn)
 	})
 	if err != nil {

@@ -234,7 +234,7 @@ func TestPipelinesShare(t *testing.T) {
 		var reply bson.Raw
 		err := db.RunCommand(t.Context(), object(t, command)).Decode(&reply)
 		if code, ok := reply.Lookup("writeErrors", "0", "code").AsInt64OK(); ok {
-			return mongo.CommandError{Code: int32(code)} //nolint:gosec // a code of errors
+			return mongo.CommandError{Code: int32(code)}
 		}
 		return err
 	}
