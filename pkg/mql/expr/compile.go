@@ -132,39 +132,9 @@ func (c *compiler) path(s string) (node, error) {
 	return c.variable(name, path)
 }
 
-// checkPath refuses field paths that a server refuses.
+// checkPath refuses the path of a field behind a variable, which a server counts as a name of it.
 func checkPath(path string) error {
-	switch {
-	case path == "":
-		return bad(40352, "a field path can't be empty")
-	case strings.HasSuffix(path, "."):
-		return bad(40353, "the field path %q ends with a dot", document.Readable(path))
-	}
-	segments := strings.Split(path, ".")
-	if len(segments) > document.MaxDepth*6 {
-		return bad(codeOverflow, "the field path %q has more than %d names", document.Readable(path), document.MaxDepth*6)
-	}
-	for _, name := range segments {
-		if err := checkName(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkName checks one name of a field path.
-func checkName(name string) error {
-	switch {
-	case name == "":
-		return bad(15998, "a name in a field path can't be empty")
-	case name[0] == '$':
-		return bad(16410, "the name %q in a field path begins with $: use $getField", document.Readable(name))
-	case strings.IndexByte(name, 0) >= 0:
-		return bad(16411, "a name in a field path contains NUL")
-	case strings.IndexByte(name, '.') >= 0:
-		return bad(16412, "the name %q in a field path contains a dot: use $getField", document.Readable(name))
-	}
-	return nil
+	return document.CheckFieldPath(slugBad, path, document.MaxFieldNames-1)
 }
 
 // checkVariable checks the name of a variable, one to be bound if user is set.

@@ -7,9 +7,12 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
+// slugBad is our own code of the errors of expressions that do not compile.
+const slugBad = "bad_expression"
+
 // bad is the error of an expression that does not compile; code is a MongoDB server's.
 func bad(code document.ServerCode, format string, args ...any) error {
-	return document.Refuse("bad_expression", code, format, args...)
+	return document.Refuse(slugBad, code, format, args...)
 }
 
 // fail is the error of an expression that can't be computed.

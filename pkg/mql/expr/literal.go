@@ -32,7 +32,7 @@ func (c *compiler) objectLiteral(v bson.RawValue) (node, error) {
 	seen := map[string]bool{}
 	for it := items(v); it.Next(); {
 		name := string(it.Key())
-		if err := checkName(name); err != nil {
+		if err := document.CheckFieldName(slugBad, name); err != nil {
 			return nil, err
 		}
 		if seen[name] {

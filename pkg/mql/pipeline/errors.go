@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"errors"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -40,9 +39,12 @@ func Failure(code document.ServerCode) error {
 	return fail(code, "the aggregation can't be computed for all documents: check the types of the fields that its expressions use")
 }
 
+// slugBad is our own code of the errors of pipelines that do not compile.
+const slugBad = "bad_pipeline"
+
 // bad is the error of a pipeline that does not compile; code is a MongoDB server's.
 func bad(code document.ServerCode, format string, args ...any) error {
-	return document.Refuse("bad_pipeline", code, format, args...)
+	return document.Refuse(slugBad, code, format, args...)
 }
 
 // fail is the error of a pipeline that can't go on with a document.
@@ -61,38 +63,7 @@ func coded(err error) error {
 
 // checkPath refuses the paths of fields that a server refuses.
 func checkPath(path string) error {
-	switch {
-	case path == "":
-		return bad(40352, "a field path can't be empty")
-	case strings.HasSuffix(path, "."):
-		return bad(40353, "the field path %q ends with a dot", document.Readable(path))
-	}
-	names := strings.Split(path, ".")
-	if len(names) > maxNames {
-		return bad(15, "the field path %q has more than %d names", document.Readable(path), maxNames)
-	}
-	for _, name := range names {
-		if err := checkName(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const maxNames = 200 // in a path, as servers have it
-
-func checkName(name string) error {
-	switch {
-	case name == "":
-		return bad(15998, "a name in a field path can't be empty")
-	case name[0] == '$':
-		return bad(16410, "the name %q in a field path begins with $", document.Readable(name))
-	case strings.IndexByte(name, 0) >= 0:
-		return bad(16411, "a name in a field path contains NUL")
-	case strings.IndexByte(name, '.') >= 0:
-		return bad(16412, "the name %q of a field contains a dot", document.Readable(name))
-	}
-	return nil
+	return document.CheckFieldPath(slugBad, path, document.MaxFieldNames)
 }
 
 // asObject takes the objects of the value model.

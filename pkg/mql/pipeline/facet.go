@@ -26,7 +26,7 @@ func compileFacet(c *compiler, name string, spec any) (stage, any, error) {
 		if !ok {
 			return nil, nil, bad(40170, "%s: %s has to be a list of stages", name, document.Readable(e.Key))
 		}
-		if err := checkName(e.Key); err != nil {
+		if err := document.CheckFieldName(slugBad, e.Key); err != nil {
 			return nil, nil, err
 		}
 		inner, stages, err := c.inner(name, list, nil)

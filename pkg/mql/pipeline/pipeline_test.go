@@ -262,3 +262,24 @@ func TestResultsOfAnyDepthAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestLongestPath has what MongoDB 6.0.5 takes: in an expression, the variable in front of a path counts.
+func TestLongestPath(t *testing.T) {
+	for stage, most := range map[string]int{
+		`{"$unwind": "$%s"}`:                                       200,
+		`{"$sort": {"%s": 1}}`:                                     200,
+		`{"$project": {"%s": 1}}`:                                  200,
+		`{"$match": {"$expr": {"$eq": ["$%s", 1]}}}`:               199,
+		`{"$match": {"$expr": {"$eq": ["$$ROOT.%s", 1]}}}`:         199,
+		`{"$facet": {"a": [{"$replaceWith": {"a": "$%s"}}]}}`:      199,
+		`{"$group": {"_id": null, "a": {"$sum": "$$CURRENT.%s"}}}`: 199,
+	} {
+		for n, want := range map[int]document.ServerCode{most: 0, most + 1: 15} {
+			path := strings.Repeat("a.", n-1) + "a"
+			_, err := pipeline.Compile(parse(t, "["+fmt.Sprintf(stage, path)+"]"), pipeline.Options{Stages: pipeline.Scripts})
+			if (err != nil) != (want != 0) || document.ServerCodeOf(err) != want {
+				t.Errorf("%s with %d names: %v, want the code %d", stage, n, err, want)
+			}
+		}
+	}
+}
