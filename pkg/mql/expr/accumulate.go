@@ -1,14 +1,12 @@
 package expr
 
 import (
-	"errors"
 	"math"
 
 	"github.com/cockroachdb/apd/v3"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
-	"github.com/svcctl/svc/pkg/errs"
 )
 
 // Accumulator computes one value of many documents, those of a group or a window. It is immutable and safe for concurrent
@@ -96,27 +94,14 @@ func CompileAccumulator(
 func compileAccumulator(
 	a *Accumulator, name string, operand any, order func(sortBy bson.Raw) (SortKeys, error), vars []string,
 ) (*Accumulator, error) {
-	raw, err := document.MarshalValue(operand)
+	c, raw, err := newCompiler(operand, vars)
 	if err != nil {
-		if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
-			return nil, bad(codeBadValue, "the expression can't be read: %s", e.Message)
-		}
 		return nil, err
-	}
-	a.operand = raw
-	c := &compiler{operators: operators}
-	for _, variable := range vars {
-		if err := checkVariable(variable, true); err != nil {
-			return nil, err
-		}
-		c.outside = append(c.outside, variable)
 	}
 	if err := a.parse(c, name, raw, order); err != nil {
 		return nil, err
 	}
-	if c.patterns {
-		a.operand = forServer(raw)
-	}
+	a.operand = c.forServer(raw)
 	err = a.fold()
 	return a, err
 }

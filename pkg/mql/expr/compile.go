@@ -2,12 +2,14 @@ package expr
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 )
 
 // operator is a row of the table.
@@ -21,10 +23,27 @@ type operator struct {
 
 // compiler parses one expression.
 type compiler struct {
-	operators map[string]operator
-	outside   []string // variables by their place in Env.Vars
-	scope     []string // variables of the expression itself by their slot
-	patterns  bool     // there are regular expressions
+	operators map[string]operator // the table, whose functions come back here: so it can't be named in them
+	outside   []string            // variables by their place in Env.Vars
+	scope     []string            // variables of the expression itself by their slot
+	patterns  bool                // there are regular expressions
+}
+
+// newCompiler reads a value of the value model, and takes the names of the variables that are bound outside.
+func newCompiler(v any, vars []string) (*compiler, bson.RawValue, error) {
+	raw, err := document.MarshalValue(v)
+	if err != nil {
+		if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
+			return nil, missing, bad(codeBadValue, "the expression can't be read: %s", e.Message)
+		}
+		return nil, missing, err
+	}
+	for _, name := range vars {
+		if err := CheckVariable(name); err != nil {
+			return nil, missing, err
+		}
+	}
+	return &compiler{operators: operators, outside: vars}, raw, nil
 }
 
 func (c *compiler) expression(v bson.RawValue) (node, error) {
@@ -137,17 +156,23 @@ func checkPath(path string) error {
 	return document.CheckFieldPath(slugBad, path, document.MaxFieldNames-1)
 }
 
-// checkVariable checks the name of a variable, one to be bound if user is set.
-func checkVariable(name string, user bool) error {
+// CheckVariable refuses what can't be the name of a variable that is to be bound. Errors are as those of Compile.
+func CheckVariable(name string) error {
+	if name == "CURRENT" {
+		return nil
+	}
+	return checkVariable(name, true)
+}
+
+// checkVariable checks the name of a variable. One that is to be bound begins with a small letter, those that a server
+// binds, such as ROOT, with a capital.
+func checkVariable(name string, bound bool) error {
 	if name == "" {
 		return bad(codeFailedToParse, "the name of a variable can't be empty")
 	}
-	if user && name == "CURRENT" {
-		return nil
-	}
 	first := name[0]
 	lower, upper := 'a' <= first && first <= 'z', 'A' <= first && first <= 'Z'
-	if first < 0x80 && !lower && (user || !upper) {
+	if first < 0x80 && !lower && (bound || !upper) {
 		return bad(codeFailedToParse, "the name %q of a variable has to begin with a small letter", document.Readable(name))
 	}
 	for i := range len(name) {

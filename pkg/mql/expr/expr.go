@@ -1,8 +1,6 @@
 package expr
 
 import (
-	"errors"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -20,19 +18,9 @@ type Expr struct {
 // else is errs.Invalid with code "bad_expression". What is constant is computed at once; if that fails, the error is what
 // Eval would give.
 func Compile(v any, vars ...string) (*Expr, error) {
-	raw, err := document.MarshalValue(v)
+	c, raw, err := newCompiler(v, vars)
 	if err != nil {
-		if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind != errs.Internal {
-			return nil, bad(codeBadValue, "the expression can't be read: %s", e.Message)
-		}
 		return nil, err
-	}
-	c := &compiler{operators: operators}
-	for _, name := range vars {
-		if err := checkVariable(name, true); err != nil {
-			return nil, err
-		}
-		c.outside = append(c.outside, name)
 	}
 	n, err := c.expression(raw)
 	if err != nil {
@@ -42,11 +30,7 @@ func Compile(v any, vars ...string) (*Expr, error) {
 	if n, err = f.fold(n); err != nil {
 		return nil, err
 	}
-	e := &Expr{root: n, raw: raw}
-	if c.patterns {
-		e.raw = forServer(raw)
-	}
-	return e, nil
+	return &Expr{root: n, raw: c.forServer(raw)}, nil
 }
 
 // Raw gives the expression for a MongoDB server: what Compile has checked. Constant regular

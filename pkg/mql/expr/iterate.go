@@ -84,7 +84,7 @@ func variableName(as bson.RawValue) (string, error) {
 	if as.Type == bson.TypeString {
 		name = string(bytesOf(as))
 	}
-	return name, checkVariable(name, true)
+	return name, CheckVariable(name)
 }
 
 func (n *each) eval(env *Env) (bson.RawValue, error) {

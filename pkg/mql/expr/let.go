@@ -40,7 +40,7 @@ func parseLet(c *compiler, _ string, v bson.RawValue) (node, error) {
 	var names []string
 	for it := items(vars); it.Next(); {
 		name := string(it.Key())
-		if err := checkVariable(name, true); err != nil {
+		if err := CheckVariable(name); err != nil {
 			return nil, err
 		}
 		value, err := c.expression(it.Value())

@@ -263,8 +263,11 @@ func (env *Env) match(s []byte, m []int, position, index int) (newPosition, newI
 	return m[0], index
 }
 
-// forServer writes constant patterns anew, so that a server's PCRE reads them as is done here.
-func forServer(v bson.RawValue) bson.RawValue {
+// forServer gives what was compiled with its constant patterns written anew, so that a server's PCRE reads them as is done here.
+func (c *compiler) forServer(v bson.RawValue) bson.RawValue {
+	if !c.patterns {
+		return v
+	}
 	var env Env
 	env.rewrite(v, false)
 	return env.value(v.Type, 0)

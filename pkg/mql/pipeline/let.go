@@ -18,7 +18,7 @@ func (c *compiler) bindAll(let bson.D) (values []*expr.Expr, err error) {
 		if slices.Contains(c.vars, e.Key) {
 			return nil, bad(codeFailedToParse, "let: the variable %s comes twice", document.Readable(e.Key))
 		}
-		if _, err := expr.Compile(int32(1), e.Key); err != nil { // the name
+		if err := expr.CheckVariable(e.Key); err != nil {
 			return nil, err
 		}
 		x, err := expr.Compile(e.Value)

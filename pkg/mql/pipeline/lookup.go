@@ -148,7 +148,7 @@ func (l *lookup) compilePipeline(c *compiler, name string, s *lookupSpec) (bson.
 		if slices.Contains(names, e.Key) {
 			return nil, bad(codeFailedToParse, "%s: the variable %s comes twice", name, document.Readable(e.Key))
 		}
-		if _, err := expr.Compile(int32(1), e.Key); err != nil { // the name
+		if err := expr.CheckVariable(e.Key); err != nil {
 			return nil, err
 		}
 		x, err := c.expression(e.Value)
