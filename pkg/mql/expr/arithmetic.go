@@ -227,7 +227,7 @@ func (env *Env) decimals(
 func divide(env *Env, _ string, a, b bson.RawValue) (bson.RawValue, error) {
 	switch {
 	case isNumber(a.Type) && isNumber(b.Type):
-		if !truth(b) {
+		if !Truth(b) {
 			return missing, fail(codeBadValue, "$divide can't divide by zero")
 		}
 		if a.Type == bson.TypeDecimal128 || b.Type == bson.TypeDecimal128 {
@@ -289,11 +289,11 @@ func mod(env *Env, _ string, a, b bson.RawValue) (bson.RawValue, error) {
 func remainder(env *Env, a, b bson.RawValue) (bson.RawValue, error) {
 	decimal := a.Type == bson.TypeDecimal128 || b.Type == bson.TypeDecimal128
 	switch {
-	case decimal && !truth(b):
+	case decimal && !Truth(b):
 		return missing, fail(5733415, "$mod can't divide by zero")
 	case decimal:
 		return env.decimals(a, b, modulo), nil
-	case !truth(b):
+	case !Truth(b):
 		return missing, fail(16610, "$mod can't divide by zero")
 	case a.Type == bson.TypeDouble || b.Type == bson.TypeDouble && !isInt32(doubleOf(b)):
 		return env.double(math.Mod(floatOf(a), floatOf(b))), nil

@@ -14,7 +14,7 @@ func (n *logic) eval(env *Env) (bson.RawValue, error) {
 		if err != nil {
 			return missing, err
 		}
-		if truth(v) == n.decides {
+		if Truth(v) == n.decides {
 			return boolean(n.decides), nil
 		}
 	}
@@ -42,7 +42,7 @@ func (n *logic) fold(f *folder) (node, error) {
 	switch {
 	case !ok:
 		return l, nil
-	case truth(c.v) == n.decides:
+	case Truth(c.v) == n.decides:
 		return &constant{v: boolean(n.decides)}, nil
 	case last == 1:
 		return &unaryCall{"", l.operands[0], toTruth}, nil
@@ -52,6 +52,6 @@ func (n *logic) fold(f *folder) (node, error) {
 	}
 }
 
-func toTruth(_ *Env, _ string, v bson.RawValue) (bson.RawValue, error) { return boolean(truth(v)), nil }
+func toTruth(_ *Env, _ string, v bson.RawValue) (bson.RawValue, error) { return boolean(Truth(v)), nil }
 
-func not(_ *Env, _ string, v bson.RawValue) (bson.RawValue, error) { return boolean(!truth(v)), nil }
+func not(_ *Env, _ string, v bson.RawValue) (bson.RawValue, error) { return boolean(!Truth(v)), nil }

@@ -48,7 +48,7 @@ func (n *cond) eval(env *Env) (bson.RawValue, error) {
 	if err != nil {
 		return missing, err
 	}
-	if truth(v) {
+	if Truth(v) {
 		return n.operands[1].eval(env)
 	}
 	return n.operands[2].eval(env)
@@ -62,7 +62,7 @@ func (n *cond) fold(f *folder) (node, error) {
 		return n, err
 	case all:
 		return f.compute(n)
-	case ok && truth(c.v):
+	case ok && Truth(c.v):
 		return n.operands[1], nil
 	case ok:
 		return n.operands[2], nil
@@ -199,7 +199,7 @@ func (n *choice) eval(env *Env) (bson.RawValue, error) {
 		if err != nil {
 			return missing, err
 		}
-		if truth(v) {
+		if Truth(v) {
 			return n.operands[i+1].eval(env)
 		}
 	}
@@ -225,7 +225,7 @@ func (n *choice) fold(f *folder) (node, error) {
 			return nil, err
 		}
 		c, ok := when.(*constant)
-		if ok && !truth(c.v) {
+		if ok && !Truth(c.v) {
 			continue
 		}
 		then, err := f.fold(n.operands[i+1])

@@ -106,7 +106,7 @@ func targetType(v bson.RawValue) (bson.Type, error) {
 func (env *Env) convert(v bson.RawValue, target bson.Type) (bson.RawValue, error) {
 	switch target {
 	case bson.TypeBoolean:
-		return boolean(truth(v)), nil
+		return boolean(Truth(v)), nil
 	case bson.TypeString:
 		return env.toText(v)
 	case bson.TypeInt32, bson.TypeInt64:

@@ -213,7 +213,7 @@ func runDateToParts(env *Env, n *dateNode) (bson.RawValue, error) {
 	}
 	t := time.UnixMilli(ms).In(loc)
 	names, values := [3]string{"year", "month", "day"}, [3]int{t.Year(), int(t.Month()), t.Day()}
-	if truth(iso) {
+	if Truth(iso) {
 		names, values = [3]string{"isoWeekYear", "isoWeek", "isoDayOfWeek"}, [3]int{isoYear(t), isoWeek(t), isoDay(t)}
 	}
 	start := env.open()

@@ -41,7 +41,14 @@ func unitOf(s []byte) unit {
 	return noUnit
 }
 
-// length is that of a unit that always has the same, in milliseconds.
+// UnitMillis says whether there is a unit of time of that name, and how many milliseconds it has; 0 of those that differ in
+// length, a month and longer.
+func UnitMillis(name string) (ms int64, ok bool) {
+	u := unitOf([]byte(name))
+	return u.length(), u != noUnit
+}
+
+// length is that of a unit that always has the same, in milliseconds; 0 of the others.
 func (u unit) length() int64 {
 	return [...]int64{weeks: 7 * dayMillis, days: dayMillis, hours: 3600_000, minutes: 60_000, seconds: 1000, millis: 1}[u]
 }

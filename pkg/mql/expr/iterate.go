@@ -117,7 +117,7 @@ func (n *each) eval(env *Env) (bson.RawValue, error) {
 		}
 		if !n.filter {
 			env.push(v)
-		} else if truth(v) {
+		} else if Truth(v) {
 			env.push(it.Value())
 			if limit--; limit == 0 {
 				break

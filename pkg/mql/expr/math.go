@@ -208,10 +208,10 @@ func pow(env *Env, name string, a, b bson.RawValue) (bson.RawValue, error) {
 		return missing, fail(28762, "%s needs a number as its base, not %s", name, typeName(a.Type))
 	case !isNumber(b.Type):
 		return missing, fail(28763, "%s needs a number as its exponent, not %s", name, typeName(b.Type))
-	case !truth(a) && (isNegative(b) || isDecimalMinusZero(a, b)):
+	case !Truth(a) && (isNegative(b) || isDecimalMinusZero(a, b)):
 		return missing, fail(28764, "%s can't raise 0 to a negative power", name)
 	case a.Type == bson.TypeDecimal128 || b.Type == bson.TypeDecimal128:
-		if !truth(b) || isOne(a) { // even with NaN
+		if !Truth(b) || isOne(a) { // even with NaN
 			return env.decimal(full(apd.New(1, 0))), nil
 		}
 		return env.decimals(a, b, decimalPow), nil
@@ -236,7 +236,7 @@ func isOne(v bson.RawValue) bool {
 // isDecimalMinusZero says whether b is -0 where it counts as a decimal, whose sign servers look at.
 func isDecimalMinusZero(a, b bson.RawValue) bool {
 	switch {
-	case truth(b):
+	case Truth(b):
 		return false
 	case b.Type == bson.TypeDecimal128:
 		return b.Value[15]&0x80 != 0
@@ -309,7 +309,7 @@ func (w within) holds(v bson.RawValue) bool {
 		return true
 	case w.open:
 		if f == 0 && v.Type == bson.TypeDecimal128 { // too small for a double
-			return w.low < 0 || truth(v) && !isNegative(v)
+			return w.low < 0 || Truth(v) && !isNegative(v)
 		}
 		return f > w.low && f < w.high || (f == w.high && w.code != codeTrig)
 	default:

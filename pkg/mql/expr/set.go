@@ -245,7 +245,7 @@ func anyTrue(_ *Env, name string, v bson.RawValue) (bson.RawValue, error) {
 // holds says whether an element of a list is true, or false.
 func holds(list bson.RawValue, want bool) bool {
 	for it := items(list); it.Next(); {
-		if truth(it.Value()) == want {
+		if Truth(it.Value()) == want {
 			return true
 		}
 	}

@@ -161,8 +161,8 @@ func integerOf(v bson.RawValue) int64 {
 // bytesOf is the text of a string.
 func bytesOf(v bson.RawValue) []byte { return v.Value[4 : len(v.Value)-1] }
 
-// truth is a value as a condition.
-func truth(v bson.RawValue) bool {
+// Truth is a value as a condition: false are false, 0, null, undefined and what is missing.
+func Truth(v bson.RawValue) bool {
 	switch v.Type {
 	case bson.TypeBoolean:
 		return v.Value[0] != 0

@@ -35,7 +35,7 @@ func parseZip(c *compiler, name string, v bson.RawValue) (node, error) {
 		case key == "useLongestLength" && it.Value().Type != bson.TypeBoolean:
 			err = bad(34463, "%s needs true or false as useLongestLength", name)
 		case key == "useLongestLength":
-			n.longest = truth(it.Value())
+			n.longest = Truth(it.Value())
 		default:
 			err = bad(34464, "%s does not know %s", name, document.Readable(key))
 		}

@@ -144,7 +144,7 @@ type exprCondition struct{ of *expr.Expr }
 func (c exprCondition) holds(doc bson.Raw, env *expr.Env) (bool, error) {
 	env.Reset(doc)
 	v, err := c.of.Eval(env)
-	return err == nil && truth(v), err
+	return err == nil && expr.Truth(v), err
 }
 
 // logic is $and, $or and $nor.

@@ -69,21 +69,3 @@ func whole(v any) (n int64, ok bool) {
 	f, _ := numberOf(v)
 	return n, f == math.Trunc(f) && f >= -(1<<63) && f < 1<<63
 }
-
-// truth is a value as a condition.
-func truth(v bson.RawValue) bool {
-	switch v.Type {
-	case 0, bson.TypeNull, bson.TypeUndefined:
-		return false
-	case bson.TypeBoolean:
-		return v.Value[0] != 0
-	case bson.TypeInt32, bson.TypeInt64:
-		return v.AsInt64() != 0
-	case bson.TypeDouble:
-		return v.Double() != 0
-	case bson.TypeDecimal128:
-		return !document.Decimal(v).IsZero()
-	default:
-		return true
-	}
-}

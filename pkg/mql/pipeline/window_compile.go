@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -246,11 +245,10 @@ func (f *windowField) bounds() (windowBounds, error) {
 	}
 	b.ranged = ranged != nil
 	if unit != nil {
-		text, ok := unit.(string)
-		if !ok || !isUnit(text) {
+		b.unit, _ = unit.(string)
+		if _, ok := expr.UnitMillis(b.unit); !ok {
 			return b, f.refuse("needs a unit of time as unit")
 		}
-		b.unit = text
 	}
 	list, ok := asList(documents)
 	if b.ranged {
@@ -325,8 +323,4 @@ func (f *windowField) checkBounds(b *windowBounds) error {
 		return bad(5339901, "%s: %s needs sortBy, because its window has bounds", f.name, document.Readable(f.field))
 	}
 	return nil
-}
-
-func isUnit(s string) bool {
-	return slices.Contains([]string{"year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond"}, s)
 }

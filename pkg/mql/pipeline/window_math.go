@@ -77,11 +77,11 @@ func (s *slope) operands(f *windowField) (bson.D, error) {
 			}
 			raw = append(raw, bson.E{Key: e.Key, Value: s.input.Raw()})
 		case "unit":
-			unit, ok := e.Value.(string)
-			if !ok || !isUnit(unit) {
+			unit, _ := e.Value.(string)
+			if s.unit, ok = expr.UnitMillis(unit); !ok {
 				return nil, f.refuse("needs a unit of time as unit of %s", f.function)
 			}
-			if s.unit = unitMillis(unit); s.unit == 0 {
+			if s.unit == 0 {
 				s.unit = tooLong
 			}
 			raw = append(raw, e)
@@ -93,26 +93,6 @@ func (s *slope) operands(f *windowField) (bson.D, error) {
 		return nil, f.refuse("needs input for %s", f.function)
 	}
 	return raw, nil
-}
-
-// unitMillis is the length of a unit of time that always has the same; 0 of others.
-func unitMillis(unit string) int64 {
-	switch unit {
-	case "week":
-		return 7 * 24 * 3600 * 1000
-	case "day":
-		return 24 * 3600 * 1000
-	case "hour":
-		return 3600 * 1000
-	case "minute":
-		return 60 * 1000
-	case "second":
-		return 1000
-	case "millisecond":
-		return 1
-	default:
-		return 0
-	}
 }
 
 func (s *slope) open(p *partition) windowValues {
