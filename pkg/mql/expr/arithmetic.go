@@ -259,19 +259,7 @@ func quotient(c *apd.Context, d, a, b *apd.Decimal) (apd.Condition, error) {
 	if err != nil || d.Form != apd.Finite || cond.Inexact() || !exactly(d, a, b) {
 		return cond, err
 	}
-	ideal := a.Exponent - b.Exponent
-	for d.Exponent < ideal {
-		var q, r apd.BigInt
-		if q.QuoRem(&d.Coeff, apd.NewBigInt(10), &r); r.Sign() != 0 {
-			break
-		}
-		d.Coeff.Set(&q)
-		d.Exponent++
-	}
-	for d.Exponent > ideal && d.NumDigits() < int64(c.Precision) {
-		d.Coeff.Mul(&d.Coeff, apd.NewBigInt(10))
-		d.Exponent--
-	}
+	toExponent(d, a.Exponent-b.Exponent)
 	return cond, nil
 }
 

@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"encoding/binary"
 	"math"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -115,10 +117,7 @@ func reverse(env *Env, name string, v bson.RawValue) (bson.RawValue, error) {
 	for it := items(v); it.Next(); {
 		env.push(it.Value())
 	}
-	reversed := env.stack[mark:]
-	for i, j := 0, len(reversed)-1; i < j; i, j = i+1, j-1 {
-		reversed[i], reversed[j] = reversed[j], reversed[i]
-	}
+	slices.Reverse(env.stack[mark:])
 	return env.popped(mark)
 }
 
@@ -239,10 +238,9 @@ func (env *Env) numbers(from, to, step int64) (bson.RawValue, error) {
 		}
 	}
 	start := env.open()
+	var v [4]byte
 	for i := range max(n, 0) {
-		v := [4]byte{}
-		u := uint32(from + i*step)                                             //nolint:gosec // the bits of an int32
-		v[0], v[1], v[2], v[3] = byte(u), byte(u>>8), byte(u>>16), byte(u>>24) //nolint:gosec // bytes of it
+		binary.LittleEndian.PutUint32(v[:], uint32(from+i*step)) //nolint:gosec // the bits of an int32
 		env.item(int(i), bson.RawValue{Type: bson.TypeInt32, Value: v[:]})
 		if err := env.step(); err != nil {
 			return missing, err

@@ -196,7 +196,7 @@ func (env *Env) toDouble(v bson.RawValue) (bson.RawValue, error) {
 	case bson.TypeDecimal128:
 		d := decimalOf(v)
 		f := decimalFloat(d)
-		if d.Form == apd.Finite && (math.IsInf(f, 0) || isTiny(f) || f == 0 && !isZero(d)) {
+		if d.Form == apd.Finite && (math.IsInf(f, 0) || isTiny(f) || f == 0 && !d.IsZero()) {
 			return missing, outOfRange(bson.TypeDouble)
 		}
 		return env.double(f), nil

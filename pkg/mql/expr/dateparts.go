@@ -153,12 +153,11 @@ func fromLocal(ms int64, loc *time.Location) int64 {
 		_, seconds := time.UnixMilli(at).In(loc).Zone()
 		return int64(seconds) * 1000
 	}
-	const day = 24 * 60 * 60 * 1000
-	before := ms - offset(ms-day)
+	before := ms - offset(ms-dayMillis)
 	if offset(before) == ms-before {
 		return before
 	}
-	after := ms - offset(ms+day)
+	after := ms - offset(ms+dayMillis)
 	if offset(after) == ms-after {
 		return after
 	}

@@ -23,11 +23,6 @@ func (env *Env) decimal(d *apd.Decimal) bson.RawValue {
 // decimalOf reads a number of any type.
 func decimalOf(v bson.RawValue) *apd.Decimal { return document.Decimal(v) }
 
-func decimalIsZero(v bson.RawValue) bool {
-	d := decimalOf(v)
-	return d.Form == apd.Finite && d.Coeff.Sign() == 0
-}
-
 func decimalIsNaN(v bson.RawValue) bool { return v.Value[15]&0x7c == 0x7c }
 
 // exactDecimal is a double with up to 34 digits, where document.Decimal takes 15.
@@ -41,19 +36,12 @@ func exactDecimal(f float64) *apd.Decimal {
 	case f != 0:
 		var b [64]byte
 		digits := strconv.AppendFloat(b[:0], math.Abs(f), 'e', 33, 64) // d.ddd…e±xx
-		whole := isShort(f)
-		exp, _ := strconv.Atoi(string(digits[36:])) // it is one
+		exp, _ := strconv.Atoi(string(digits[36:]))                    // it is one
 		n, _ := new(big.Int).SetString(string(digits[:1])+string(digits[2:35]), 10)
 		d.Coeff.SetMathBigInt(n)
-		d.Exponent = int32(exp - 33)  //nolint:gosec // below 400
-		for whole && d.Exponent < 0 { // no more digits than needed, but those of an integer
-			var r apd.BigInt
-			q := new(apd.BigInt)
-			if q.QuoRem(&d.Coeff, apd.NewBigInt(10), &r); r.Sign() != 0 {
-				break
-			}
-			d.Coeff.Set(q)
-			d.Exponent++
+		d.Exponent = int32(exp - 33) //nolint:gosec // below 400
+		if isShort(f) {              // no more digits than needed, but those of an integer
+			toExponent(d, 0)
 		}
 	}
 	return d
@@ -115,7 +103,7 @@ func quantize(d *apd.Decimal, exp int32, rounding apd.Rounder) *apd.Decimal {
 	return out
 }
 
-// setSign writes a decimal with a sign.
+// withoutSign writes the absolute value of a decimal.
 func (env *Env) withoutSign(v bson.RawValue) bson.RawValue {
 	start := len(env.arena)
 	env.arena = append(env.arena, v.Value...)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/cockroachdb/apd/v3"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
 )
@@ -65,8 +66,6 @@ func (w *wide) ln(a *apd.Decimal) *apd.Decimal {
 	return d
 }
 
-func isZero(d *apd.Decimal) bool { return d.Form == apd.Finite && d.Coeff.Sign() == 0 }
-
 func zero(negative bool) *apd.Decimal { return &apd.Decimal{Negative: negative} }
 
 func infinity(negative bool) *apd.Decimal {
@@ -79,18 +78,14 @@ func nan() *apd.Decimal { return &apd.Decimal{Form: apd.NaN} }
 func full(d *apd.Decimal) *apd.Decimal {
 	out := new(apd.Decimal)
 	_, _ = document.DecimalContext().Round(out, d)
-	if out.Form != apd.Finite || isZero(out) {
+	if out.Form != apd.Finite || out.IsZero() {
 		return out
 	}
-	for out.NumDigits() < 34 && out.Exponent > -6176 {
-		out.Coeff.Mul(&out.Coeff, apd.NewBigInt(10))
-		out.Exponent--
-	}
-	return out
+	return toExponent(out, bson.MinDecimal128Exp)
 }
 
 func decimalSqrt(d *apd.Decimal) *apd.Decimal {
-	if isZero(d) {
+	if d.IsZero() {
 		return &apd.Decimal{Negative: d.Negative, Exponent: floorHalf(d.Exponent)}
 	}
 	if d.Form == apd.Infinite {
@@ -106,7 +101,7 @@ func decimalSqrt(d *apd.Decimal) *apd.Decimal {
 
 func floorHalf(n int32) int32 { return n >> 1 }
 
-// toExponent brings an exact result as near to an exponent as its digits allow.
+// toExponent brings an exact result as near to an exponent as 34 digits allow, in place, and gives it back.
 func toExponent(d *apd.Decimal, exp int32) *apd.Decimal {
 	for d.Exponent > exp && d.NumDigits() < 34 {
 		d.Coeff.Mul(&d.Coeff, apd.NewBigInt(10))
@@ -129,10 +124,10 @@ func decimalExp(d *apd.Decimal) *apd.Decimal {
 		return zero(false)
 	case d.Form == apd.Infinite:
 		return d
-	case isZero(d):
+	case d.IsZero():
 		return apd.New(1, 0)
 	case magnitude(d) > 5 && d.Negative:
-		return &apd.Decimal{Exponent: -6176}
+		return &apd.Decimal{Exponent: bson.MinDecimal128Exp}
 	case magnitude(d) > 5:
 		return infinity(false)
 	case magnitude(d) < -40:
@@ -197,9 +192,9 @@ func decimalLog2(d *apd.Decimal) *apd.Decimal {
 // decimalPow gives all digits, as MongoDB does, even of whole numbers.
 func decimalPow(_ *apd.Context, d, a, b *apd.Decimal) (apd.Condition, error) {
 	switch {
-	case isZero(b):
+	case b.IsZero():
 		d.Set(full(apd.New(1, 0)))
-	case isZero(a):
+	case a.IsZero():
 		d.Set(zero(a.Negative && isOdd(b)))
 	case a.Form == apd.Infinite || b.Form == apd.Infinite:
 		f := math.Pow(decimalFloat(a), decimalFloat(b))
@@ -211,9 +206,9 @@ func decimalPow(_ *apd.Context, d, a, b *apd.Decimal) (apd.Condition, error) {
 		w := wideContext(40)
 		power := w.mul(w.ln(x), b)
 		switch {
-		case magnitude(power) > 5 && power.Negative && !isZero(power):
-			d.Set(&apd.Decimal{Exponent: -6176})
-		case magnitude(power) > 5 && !isZero(power):
+		case magnitude(power) > 5 && power.Negative && !power.IsZero():
+			d.Set(&apd.Decimal{Exponent: bson.MinDecimal128Exp})
+		case magnitude(power) > 5 && !power.IsZero():
 			d.Set(infinity(false))
 		default:
 			d.Set(full(w.exp(power)))
@@ -226,7 +221,7 @@ func decimalPow(_ *apd.Context, d, a, b *apd.Decimal) (apd.Condition, error) {
 func isWhole(d *apd.Decimal) bool {
 	var r apd.Decimal
 	r.Reduce(d)
-	return r.Exponent >= 0 || isZero(d)
+	return r.Exponent >= 0 || d.IsZero()
 }
 
 func isOdd(d *apd.Decimal) bool {

@@ -19,7 +19,7 @@ func (w *wide) series(first *apd.Decimal, next func(term *apd.Decimal, n int64) 
 	sum, term := first, first
 	for n := int64(1); ; n++ {
 		term = next(term, n)
-		if isZero(term) || magnitude(term) < magnitude(sum)-int64(w.Precision)-2 {
+		if term.IsZero() || magnitude(term) < magnitude(sum)-int64(w.Precision)-2 {
 			return sum
 		}
 		sum = w.add(sum, term)
@@ -39,7 +39,7 @@ func (w *wide) atanSeries(x *apd.Decimal) *apd.Decimal {
 
 // atan halves the angle until the series is quick.
 func (w *wide) atan(x *apd.Decimal) *apd.Decimal {
-	if isZero(x) {
+	if x.IsZero() {
 		return x
 	}
 	one, times := apd.New(1, 0), int64(1)
@@ -80,7 +80,7 @@ func (w *wide) sinCos(x *apd.Decimal) (sin, cos *apd.Decimal) {
 }
 
 func decimalSin(d *apd.Decimal) *apd.Decimal {
-	if isZero(d) {
+	if d.IsZero() {
 		return d
 	}
 	sin, _ := wideContext(magnitude(d)).sinCos(d)
@@ -93,7 +93,7 @@ func decimalCos(d *apd.Decimal) *apd.Decimal {
 }
 
 func decimalTan(d *apd.Decimal) *apd.Decimal {
-	if isZero(d) {
+	if d.IsZero() {
 		return d
 	}
 	w := wideContext(magnitude(d))
@@ -104,7 +104,7 @@ func decimalTan(d *apd.Decimal) *apd.Decimal {
 func decimalAtan(d *apd.Decimal) *apd.Decimal {
 	w := wideContext(magnitude(d))
 	switch {
-	case isZero(d):
+	case d.IsZero():
 		return d
 	case d.Form == apd.Infinite:
 		out := full(w.quo(w.pi(), apd.New(2, 0)))
@@ -115,7 +115,7 @@ func decimalAtan(d *apd.Decimal) *apd.Decimal {
 }
 
 func decimalAsin(d *apd.Decimal) *apd.Decimal {
-	if isZero(d) {
+	if d.IsZero() {
 		return d
 	}
 	return full(wideContext(40).asin(d))
@@ -124,7 +124,7 @@ func decimalAsin(d *apd.Decimal) *apd.Decimal {
 func (w *wide) asin(d *apd.Decimal) *apd.Decimal {
 	one := apd.New(1, 0)
 	root := w.sqrt(w.mul(w.sub(one, d), w.add(one, d)))
-	if isZero(root) {
+	if root.IsZero() {
 		out := w.quo(w.pi(), apd.New(2, 0))
 		out.Negative = d.Negative
 		return out
@@ -148,12 +148,12 @@ func decimalAtan2(_ *apd.Context, d, y, x *apd.Decimal) (apd.Condition, error) {
 	case x.Form == apd.Infinite || y.Form == apd.Infinite:
 		d.Set(atan2Infinite(w, y, x))
 		return 0, nil
-	case isZero(y) && !x.Negative:
+	case y.IsZero() && !x.Negative:
 		d.Set(zero(y.Negative))
 		return 0, nil
-	case isZero(y):
+	case y.IsZero():
 		out = pi
-	case isZero(x):
+	case x.IsZero():
 		out = w.quo(pi, apd.New(2, 0))
 	default:
 		out = w.atan(new(apd.Decimal).Abs(w.quo(y, x)))
@@ -196,7 +196,7 @@ func hyperbolic(d *apd.Decimal) (w *wide, up, down *apd.Decimal) {
 }
 
 func decimalSinh(d *apd.Decimal) *apd.Decimal {
-	if isZero(d) {
+	if d.IsZero() {
 		return d
 	}
 	if magnitude(d) < -20 {
@@ -218,7 +218,7 @@ func decimalCosh(d *apd.Decimal) *apd.Decimal {
 }
 
 func decimalTanh(d *apd.Decimal) *apd.Decimal {
-	if isZero(d) {
+	if d.IsZero() {
 		return d
 	}
 	if magnitude(d) < -20 {
@@ -240,7 +240,7 @@ func decimalTanh(d *apd.Decimal) *apd.Decimal {
 
 func decimalAsinh(d *apd.Decimal) *apd.Decimal {
 	switch {
-	case isZero(d) || d.Form == apd.Infinite:
+	case d.IsZero() || d.Form == apd.Infinite:
 		return d
 	case magnitude(d) < -6100: // as servers have it
 		return zero(false)
@@ -267,7 +267,7 @@ func decimalAcosh(d *apd.Decimal) *apd.Decimal {
 func decimalAtanh(d *apd.Decimal) *apd.Decimal {
 	one := apd.New(1, 0)
 	switch {
-	case isZero(d):
+	case d.IsZero():
 		return d
 	case new(apd.Decimal).Abs(d).Cmp(one) == 0:
 		return infinity(d.Negative)

@@ -61,7 +61,7 @@ func toWhole(double func(float64) float64, rounding apd.Rounder) operator {
 func whole(d *apd.Decimal, rounding apd.Rounder) *apd.Decimal {
 	out := quantize(d, 0, rounding)
 	away := rounding == apd.RoundCeiling && !d.Negative || rounding == apd.RoundFloor && d.Negative
-	if isZero(out) && !isZero(d) && away { // d is too small for the library
+	if out.IsZero() && !d.IsZero() && away { // d is too small for the library
 		out.Coeff.SetInt64(1)
 	}
 	return out

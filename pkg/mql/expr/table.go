@@ -192,6 +192,12 @@ var operators = map[string]operator{
 	"$toString":   to(bson.TypeString),
 }
 
+// Known says whether there is an operator of this name.
+func Known(name string) bool {
+	_, ok := operators[name]
+	return ok
+}
+
 // one is an operator with one operand.
 func one(apply unaryFunc) operator {
 	return operator{min: 1, max: 1, make: func(name string, args []node) node { return &unaryCall{name, args[0], apply} }}

@@ -175,7 +175,7 @@ func Truth(v bson.RawValue) bool {
 	case bson.TypeDouble:
 		return doubleOf(v) != 0
 	case bson.TypeDecimal128:
-		return !decimalIsZero(v)
+		return !decimalOf(v).IsZero()
 	default:
 		return true
 	}
