@@ -305,10 +305,10 @@ func (b *bucketing) push(doc bson.Raw) error {
 
 func (b *bucketing) end() error {
 	slices.SortStableFunc(b.docs, func(x, y bucketed) int { return document.Compare(x.by, y.by) })
-	err := b.divide(b.docs)
+	err := unlessEnough(b.divide(b.docs))
 	b.docs = nil
 	b.r.release(b.held)
-	if err != nil && err != errEnough { //nolint:errorlint // it is never wrapped
+	if err != nil {
 		return err
 	}
 	return b.next.end()

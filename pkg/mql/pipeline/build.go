@@ -97,5 +97,22 @@ func fieldAt(doc []byte, path []string) bson.RawValue {
 	return v
 }
 
-// closeList ends a list that takes up all of a buffer.
-func closeList(list []byte) []byte { return document.Close(list, 0) }
+// docList is a list of documents that is being written.
+type docList struct {
+	list []byte
+	n    int
+}
+
+// newDocList begins a list in a buffer, whose bytes it may overwrite.
+func newDocList(buffer []byte) docList { return docList{list: append(reuse(buffer), 0, 0, 0, 0)} }
+
+func (l *docList) add(doc bson.Raw) {
+	l.list = append(appendIndex(l.list, bson.TypeEmbeddedDocument, l.n), doc...)
+	l.n++
+}
+
+// close gives the bytes of the whole list.
+func (l *docList) close() []byte {
+	l.list = document.Close(l.list, 0)
+	return l.list
+}

@@ -70,12 +70,11 @@ func (f *facet) open(r *run, next sink) sink {
 	s := &faceting{facet: f, r: r, next: next, branches: make([]facetBranch, len(f.chains))}
 	for i := range s.branches {
 		b := &s.branches[i]
+		b.results = newDocList(nil)
 		b.to = r.open(f.chains[i].stages(), output(func(doc bson.Raw) error {
-			b.list = append(appendIndex(b.list, bson.TypeEmbeddedDocument, b.n), doc...)
-			b.n++
+			b.results.add(doc)
 			return r.hold(len(doc) + 8)
 		}))
-		b.list = append(b.list, 0, 0, 0, 0)
 	}
 	return s
 }
@@ -89,10 +88,9 @@ type faceting struct {
 
 // facetBranch is a pipeline that runs, and the list of its results.
 type facetBranch struct {
-	to   sink
-	done bool
-	list []byte
-	n    int
+	to      sink
+	done    bool
+	results docList
 }
 
 func (f *faceting) push(doc bson.Raw) error {
@@ -126,13 +124,13 @@ func (f *faceting) end() error {
 		if err := finish(b.to); err != nil {
 			return err
 		}
-		b.list = document.Close(b.list, 0)
-		held += len(b.list)
-		out = append(appendName(out, bson.TypeArray, f.names[i]), b.list...)
-		b.list = nil
+		list := b.results.close()
+		held += len(list)
+		out = append(appendName(out, bson.TypeArray, f.names[i]), list...)
+		b.results = docList{}
 	}
 	out = document.Close(out, start)
-	if err := f.r.give(f.next, out); err != nil && !errors.Is(err, errEnough) {
+	if err := unlessEnough(f.r.give(f.next, out)); err != nil {
 		return err
 	}
 	return f.next.end()

@@ -212,7 +212,7 @@ func (f *faceted) end() error {
 		at, doc := openDoc(total)
 		total = document.Close(document.AppendElement(doc, facetTotal, integer(f.docs)), at)
 	}
-	out = append(appendName(out, bson.TypeArray, facetTotal), closeList(total)...)
+	out = append(appendName(out, bson.TypeArray, facetTotal), document.Close(total, 0)...)
 	for i := range f.counts {
 		out = appendName(out, bson.TypeArray, strconv.Itoa(i))
 		at, list := openDoc(out)
@@ -226,7 +226,7 @@ func (f *faceted) end() error {
 	}
 	f.counts = nil
 	f.r.release(f.held)
-	if err := f.r.give(f.next, document.Close(out, start)); err != nil && err != errEnough { //nolint:errorlint // it is never wrapped
+	if err := unlessEnough(f.r.give(f.next, document.Close(out, start))); err != nil {
 		return err
 	}
 	return f.next.end()

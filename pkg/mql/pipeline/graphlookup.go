@@ -155,7 +155,7 @@ type graphing struct {
 	seen     map[string]struct{}
 	key      []byte
 	visited  map[string]struct{} // by _id
-	found    foundList
+	found    docList
 	places   []int
 	held     int
 	out, doc []byte
@@ -171,7 +171,7 @@ func (g *graphing) push(doc bson.Raw) error {
 		return err
 	}
 	g.seen, g.visited = map[string]struct{}{}, map[string]struct{}{}
-	g.frontier, g.found = g.frontier[:0], foundList{list: append(reuse(g.found.list), 0, 0, 0, 0)}
+	g.frontier, g.found = g.frontier[:0], newDocList(g.found.list)
 	if start.Type == bson.TypeArray {
 		for it := document.NewIter(start.Value); it.Next() && err == nil; {
 			err = g.reach(it.Value())
@@ -185,8 +185,8 @@ func (g *graphing) push(doc bson.Raw) error {
 	if err != nil {
 		return err
 	}
-	g.found.list = closeList(g.found.list)
-	g.out = appendSet(reuse(g.out), doc, g.as, bson.RawValue{Type: bson.TypeArray, Value: g.found.list})
+	list := g.found.close()
+	g.out = appendSet(reuse(g.out), doc, g.as, bson.RawValue{Type: bson.TypeArray, Value: list})
 	g.r.release(g.held)
 	g.held = 0
 	return g.r.give(g.next, g.out)

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -171,13 +170,8 @@ func (g *grouping) begin(id bson.RawValue) (*oneGroup, error) {
 
 func (g *grouping) end() error {
 	g.at = nil
-	for _, one := range g.order {
-		if err := g.finish(one); err != nil {
-			if errors.Is(err, errEnough) {
-				break
-			}
-			return err
-		}
+	if err := giveAll(g.order, g.finish); err != nil {
+		return err
 	}
 	g.order = nil
 	g.r.release(g.held)

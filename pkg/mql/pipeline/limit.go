@@ -131,7 +131,7 @@ func (c *counting) end() error {
 	if c.n > 0 {
 		doc := append([]byte(nil), 0, 0, 0, 0)
 		doc = document.Close(document.AppendElement(doc, c.field, integer(c.n)), 0)
-		if err := c.r.give(c.next, doc); err != nil && err != errEnough { //nolint:errorlint // it is never wrapped
+		if err := unlessEnough(c.r.give(c.next, doc)); err != nil {
 			return err
 		}
 	}

@@ -218,18 +218,7 @@ type pipedLookup struct {
 	next   sink
 	out    []byte
 	values []bson.RawValue
-	cached *foundList
-}
-
-// foundList is a list of documents, as bytes.
-type foundList struct {
-	list []byte
-	n    int
-}
-
-func (f *foundList) add(doc bson.Raw) {
-	f.list = append(appendIndex(f.list, bson.TypeEmbeddedDocument, f.n), doc...)
-	f.n++
+	cached []byte // the list of all documents; nil: not yet known, or other for each document
 }
 
 func (p *pipedLookup) push(doc bson.Raw) error {
@@ -242,14 +231,15 @@ func (p *pipedLookup) push(doc bson.Raw) error {
 		if len(p.let) == 0 && p.local == "" {
 			p.cached = found
 		} else {
-			p.r.release(len(found.list))
+			p.r.release(len(found))
 		}
 	}
-	p.out = appendSet(reuse(p.out), doc, p.as, bson.RawValue{Type: bson.TypeArray, Value: found.list})
+	p.out = appendSet(reuse(p.out), doc, p.as, bson.RawValue{Type: bson.TypeArray, Value: found})
 	return p.r.give(p.next, p.out)
 }
 
-func (p *pipedLookup) find(doc bson.Raw) (*foundList, error) {
+// find gives the list of what is found for a document.
+func (p *pipedLookup) find(doc bson.Raw) ([]byte, error) {
 	env := p.r.env
 	env.Reset(doc)
 	vars := make([]bson.RawValue, len(p.let))
@@ -273,16 +263,14 @@ func (p *pipedLookup) find(doc bson.Raw) (*foundList, error) {
 	if err := p.narrow(inner.env, &c); err != nil {
 		return nil, err
 	}
-	found := &foundList{list: []byte{0, 0, 0, 0}}
-	held := 0
+	found, held := newDocList(nil), 0
 	err := inner.pipe(c, p.from, func(doc bson.Raw) error {
 		found.add(doc)
 		n := len(found.list) - held
 		held += n
 		return p.r.hold(n)
 	})
-	found.list = closeList(found.list)
-	return found, err
+	return found.close(), err
 }
 
 // narrow adds a filter for what $expr wants to be equal, which a store may have an index for. It finds at least what $expr
@@ -308,7 +296,7 @@ func (p *pipedLookup) narrow(env *expr.Env, c *chain) error {
 
 func (p *pipedLookup) end() error {
 	if p.cached != nil {
-		p.r.release(len(p.cached.list))
+		p.r.release(len(p.cached))
 	}
 	return p.next.end()
 }

@@ -102,7 +102,7 @@ func (l *equalLookup) push(doc bson.Raw) error {
 }
 
 func (l *equalLookup) end() error {
-	if err := l.flush(); err != nil && !errors.Is(err, errEnough) {
+	if err := unlessEnough(l.flush()); err != nil {
 		return err
 	}
 	l.join.end()
@@ -153,11 +153,11 @@ func (l *equalLookup) pass(w waiting) error {
 	if l.found, err = l.join.find(l.found[:0], l.values[w.first:w.last]); err != nil {
 		return err
 	}
-	found := foundList{list: append(reuse(l.list), 0, 0, 0, 0)}
+	list := newDocList(l.list)
 	for _, i := range l.found {
-		found.add(l.join.other.docs[i])
+		list.add(l.join.other.docs[i])
 	}
-	l.list = closeList(found.list)
+	l.list = list.close()
 	l.out = appendSet(reuse(l.out), w.doc, l.as, bson.RawValue{Type: bson.TypeArray, Value: l.list})
 	return l.r.give(l.next, l.out)
 }

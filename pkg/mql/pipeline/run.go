@@ -139,7 +139,7 @@ func (r *run) pipe(c chain, collection string, fn func(doc bson.Raw) error) erro
 	switch {
 	case errors.Is(err, mql.ErrParallelSort):
 		return coded(err)
-	case err != nil && !errors.Is(err, errEnough):
+	case unlessEnough(err) != nil:
 		return err
 	}
 	return finish(to)
@@ -161,9 +161,22 @@ func (o output) push(doc bson.Raw) error { return o(doc) }
 func (o output) end() error { return nil }
 
 // finish ends a sink.
-func finish(to sink) error {
-	if err := to.end(); err != nil && !errors.Is(err, errEnough) {
-		return err
+func finish(to sink) error { return unlessEnough(to.end()) }
+
+// unlessEnough is err, but nil where that only says that no more documents are wanted.
+func unlessEnough(err error) error {
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// giveAll passes on what one makes of each of the documents of a stage that has held them, as long as any are wanted.
+func giveAll[T any](list []T, one func(T) error) error {
+	for _, v := range list {
+		if err := one(v); err != nil {
+			return unlessEnough(err)
+		}
 	}
 	return nil
 }

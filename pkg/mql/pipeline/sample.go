@@ -72,13 +72,8 @@ func (s *sampling) end() error {
 		j := int(s.r.random() * float64(i+1))
 		s.docs[i], s.docs[j] = s.docs[j], s.docs[i]
 	}
-	for _, doc := range s.docs {
-		if err := s.r.give(s.next, doc); err != nil {
-			if err == errEnough { //nolint:errorlint // it is never wrapped
-				break
-			}
-			return err
-		}
+	if err := giveAll(s.docs, func(doc bson.Raw) error { return s.r.give(s.next, doc) }); err != nil {
+		return err
 	}
 	s.r.release(s.bytes)
 	return s.next.end()

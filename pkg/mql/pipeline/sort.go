@@ -123,13 +123,8 @@ func (s *sorted) cut() {
 
 func (s *sorted) end() error {
 	s.sort()
-	for _, e := range s.docs {
-		if err := s.r.give(s.next, e.doc); err != nil {
-			if err == errEnough { //nolint:errorlint // it is never wrapped
-				break
-			}
-			return err
-		}
+	if err := giveAll(s.docs, func(e sortEntry) error { return s.r.give(s.next, e.doc) }); err != nil {
+		return err
 	}
 	s.docs = nil
 	s.r.release(s.bytes)

@@ -95,7 +95,17 @@ func (w *windowing) end() error {
 		}
 		return w.by.CompareKeys(a.key, b.key)
 	})
-	for docs := w.docs; len(docs) > 0; {
+	if err := unlessEnough(w.divide(w.docs)); err != nil {
+		return err
+	}
+	w.docs = nil
+	w.r.release(w.held)
+	return w.next.end()
+}
+
+// divide finds the partitions of ordered documents.
+func (w *windowing) divide(docs []windowed) error {
+	for len(docs) > 0 {
 		n := 1
 		for n < len(docs) && !docs[n].list && document.Compare(docs[0].by, docs[n].by) == 0 {
 			n++
@@ -104,16 +114,11 @@ func (w *windowing) end() error {
 			return fail(codeTypeMismatch, "$setWindowFields: partitionBy can't be a list")
 		}
 		if err := w.partitionOf(docs[:n]); err != nil {
-			if err == errEnough { //nolint:errorlint // it is never wrapped
-				break
-			}
 			return err
 		}
 		docs = docs[n:]
 	}
-	w.docs = nil
-	w.r.release(w.held)
-	return w.next.end()
+	return nil
 }
 
 // partitionOf computes the fields of one partition.
