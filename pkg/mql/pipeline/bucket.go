@@ -26,7 +26,7 @@ func compileBucket(c *compiler, name string, spec any) (stage, any, error) {
 	if !ok {
 		return nil, nil, bad(40201, "%s needs an object", name)
 	}
-	s := &bucketSpec{output: bson.D{{Key: "count", Value: bson.D{{Key: "$sum", Value: int32(1)}}}}}
+	s := &bucketSpec{output: countOutput()}
 	for _, e := range d {
 		if err := s.option(c, name, e); err != nil {
 			return nil, nil, err
@@ -47,16 +47,9 @@ func compileBucket(c *compiler, name string, spec any) (stage, any, error) {
 		return nil, nil, err
 	}
 	g := &group{id: id}
-	output := bson.D{}
-	for _, e := range s.output {
-		if e.Key == idField {
-			return nil, nil, bad(15948, "%s: _id is what is grouped by", name)
-		}
-		operator, v, err := g.accumulate(c, name, e)
-		if err != nil {
-			return nil, nil, err
-		}
-		output = append(output, bson.E{Key: e.Key, Value: bson.D{{Key: operator, Value: v}}})
+	output, err := g.output(c, name, s.output)
+	if err != nil {
+		return nil, nil, err
 	}
 	raw := append(bson.D{{Key: "groupBy", Value: by.Raw()}, {Key: "output", Value: output}}, s.raw...)
 	return several{g, &sorting{by: mql.Sort{{Path: idField}}}}, raw, nil
@@ -203,7 +196,7 @@ func compileBucketAuto(c *compiler, name string, spec any) (stage, any, error) {
 		return nil, nil, bad(40243, "%s: buckets has to be above 0", name)
 	}
 	if len(b.names) == 0 {
-		_, _, err := b.accumulate(c, name, bson.E{Key: "count", Value: bson.D{{Key: "$sum", Value: int32(1)}}})
+		_, err := b.output(c, name, countOutput())
 		return b, raw, err
 	}
 	return b, raw, nil
@@ -230,7 +223,11 @@ func (b *bucketAuto) option(c *compiler, name string, e bson.E) (raw any, err er
 		b.buckets, b.given = int(n), true
 		return n, nil
 	case "output":
-		return b.output(c, name, e.Value)
+		d, ok := asObject(e.Value)
+		if !ok {
+			return nil, bad(40244, "%s: output has to be an object", name)
+		}
+		return b.output(c, name, d)
 	case "granularity":
 		series, ok := e.Value.(string)
 		if !ok {
@@ -243,23 +240,25 @@ func (b *bucketAuto) option(c *compiler, name string, e bson.E) (raw any, err er
 	}
 }
 
-func (b *bucketAuto) output(c *compiler, name string, v any) (any, error) {
-	d, ok := asObject(v)
-	if !ok {
-		return nil, bad(40244, "%s: output has to be an object", name)
-	}
-	raw := bson.D{}
-	for _, e := range d {
+// output takes the fields of buckets. raw is what a server is sent for them.
+func (g *group) output(c *compiler, name string, fields bson.D) (raw bson.D, err error) {
+	raw = bson.D{}
+	for _, e := range fields {
 		if e.Key == idField { // a server makes two fields of that name
 			return nil, bad(15948, "%s: _id is what is grouped by", name)
 		}
-		operator, operand, err := b.accumulate(c, name, e)
+		operator, operand, err := g.accumulate(c, name, e)
 		if err != nil {
 			return nil, err
 		}
 		raw = append(raw, bson.E{Key: e.Key, Value: bson.D{{Key: operator, Value: operand}}})
 	}
 	return raw, nil
+}
+
+// countOutput is what buckets have in them if nothing is said.
+func countOutput() bson.D {
+	return bson.D{{Key: "count", Value: bson.D{{Key: "$sum", Value: int32(1)}}}}
 }
 
 func (b *bucketAuto) open(r *run, next sink) sink { return &bucketing{bucketAuto: b, r: r, next: next} }
@@ -364,23 +363,17 @@ func (b *bucketing) bound(docs []bucketed, n int) (int, bson.RawValue) {
 // give makes the document of a bucket.
 func (b *bucketing) give(docs []bucketed, lower, upper bson.RawValue) error {
 	env := b.r.env
-	states := make([]expr.State, len(b.values))
 	env.Reset(emptyDoc())
-	for i, a := range b.values {
-		if err := a.Start(&states[i], env); err != nil {
-			return err
-		}
+	states, err := b.start(env)
+	if err != nil {
+		return err
 	}
 	held := 0
 	for _, d := range docs {
 		env.Reset(d.doc)
-		more := 0
-		for i, a := range b.values {
-			before := states[i].Memory()
-			if err := a.Add(&states[i], env); err != nil {
-				return coded(err)
-			}
-			more += states[i].Memory() - before
+		more, err := b.add(states, env)
+		if err != nil {
+			return err
 		}
 		held += more
 		if err := b.r.hold(more); err != nil {
@@ -393,8 +386,7 @@ func (b *bucketing) give(docs []bucketed, lower, upper bson.RawValue) error {
 	inner, out := openDoc(out)
 	out = document.AppendElement(document.AppendElement(out, "min", lower), "max", upper)
 	out = document.Close(out, inner)
-	out, err := appendValues(out, b.group, states, env)
-	if err != nil {
+	if out, err = b.appendValues(out, states, env); err != nil {
 		return err
 	}
 	b.out = document.Close(out, start)

@@ -136,32 +136,22 @@ func (g *grouping) push(doc bson.Raw) error {
 		}
 		env.Reset(doc)
 	}
-	more := 0
-	for i, a := range g.values {
-		s := &one.states[i]
-		before := s.Memory()
-		if err := a.Add(s, env); err != nil {
-			return coded(err)
-		}
-		more += s.Memory() - before
+	more, err := g.add(one.states, env)
+	if err != nil {
+		return err
 	}
 	g.held += more
 	return g.r.hold(more)
 }
 
 func (g *grouping) begin(id bson.RawValue) (*oneGroup, error) {
-	one := &oneGroup{
-		id:     bson.RawValue{Type: id.Type, Value: append([]byte{}, id.Value...)},
-		states: make([]expr.State, len(g.values)),
-	}
+	one := &oneGroup{id: bson.RawValue{Type: id.Type, Value: append([]byte{}, id.Value...)}}
 	g.at[string(g.key)] = one
 	g.order = append(g.order, one)
-	env := g.r.env
-	env.Root = one.id
-	for i, a := range g.values {
-		if err := a.Start(&one.states[i], env); err != nil {
-			return nil, err
-		}
+	g.r.env.Root = one.id
+	var err error
+	if one.states, err = g.start(g.r.env); err != nil {
+		return nil, err
 	}
 	n := groupSize + len(g.key) + len(id.Value) + stateSize*len(g.values)
 	g.held += n
@@ -183,7 +173,7 @@ func (g *grouping) finish(one *oneGroup) error {
 	env := g.r.env
 	env.Forget()
 	start, out := openDoc(reuse(g.out))
-	out, err := appendValues(document.AppendElement(out, idField, one.id), g.group, one.states, env)
+	out, err := g.appendValues(document.AppendElement(out, idField, one.id), one.states, env)
 	if err != nil {
 		return err
 	}
@@ -191,8 +181,31 @@ func (g *grouping) finish(one *oneGroup) error {
 	return g.r.give(g.next, g.out)
 }
 
+// start begins what the accumulators know of one group, whose key is env's Root.
+func (g *group) start(env *expr.Env) ([]expr.State, error) {
+	states := make([]expr.State, len(g.values))
+	for i, a := range g.values {
+		if err := a.Start(&states[i], env); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// add has the accumulators of one group take the document that is env's Root, and says by how many bytes they have grown.
+func (g *group) add(states []expr.State, env *expr.Env) (more int, err error) {
+	for i, a := range g.values {
+		before := states[i].Memory()
+		if err := a.Add(&states[i], env); err != nil {
+			return more, coded(err)
+		}
+		more += states[i].Memory() - before
+	}
+	return more, nil
+}
+
 // appendValues appends what the accumulators of a group have come to.
-func appendValues(out []byte, g *group, states []expr.State, env *expr.Env) ([]byte, error) {
+func (g *group) appendValues(out []byte, states []expr.State, env *expr.Env) ([]byte, error) {
 	for i, a := range g.values {
 		v, err := a.Value(&states[i], env)
 		if err != nil {

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/svcctl/svc/pkg/mql/expr"
 )
 
 // Use is what a stage does with the fields of the documents that come to it.
@@ -100,11 +98,6 @@ func (b *branch) named(prefix string, fn func(path string)) {
 type reader interface {
 	Paths(fn func(variable, path string))
 }
-
-var (
-	_ reader = (*expr.Expr)(nil)
-	_ reader = (*expr.Accumulator)(nil)
-)
 
 // note tells Inspect what an expression reads.
 func (c *compiler) note(x reader) {

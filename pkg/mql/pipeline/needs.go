@@ -28,10 +28,7 @@ func (n *needs) path(path string) {
 }
 
 // read adds what an expression or an accumulator reads.
-func (n *needs) read(x interface {
-	Paths(fn func(variable, path string))
-},
-) {
+func (n *needs) read(x reader) {
 	x.Paths(func(variable, path string) {
 		if variable == "ROOT" {
 			n.path(path)

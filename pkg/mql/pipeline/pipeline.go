@@ -10,7 +10,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql/expr"
 )
 
-// Pipeline is a compiled aggregation. It is immutable and safe for concurrent use.
+// Pipeline is a compiled aggregation, of Compile or of Facets. It is immutable and safe for concurrent use.
 type Pipeline struct {
 	chain       chain
 	let         []*expr.Expr
@@ -42,7 +42,9 @@ const (
 )
 
 // Compile checks a pipeline and makes it runnable. stages is as document.Marshal takes it; where a filter stands, there may
-// be an *mql.Filter, too, which is taken as it is. Only stages of the table are taken, at every depth; everything else is errs.Invalid with code "bad_pipeline", and a message that names the stage.
+// be an *mql.Filter, too, which is taken as it is. Only stages of the table are taken, at every depth; everything else is
+// errs.Invalid with code "bad_pipeline", and a message that names the stage. Errors of filters and expressions are those
+// of mql.Compile and expr.Compile.
 func Compile(stages bson.A, o Options) (*Pipeline, error) {
 	if o.MaxStages <= 0 {
 		o.MaxStages = serverStages
@@ -207,8 +209,8 @@ type copying interface {
 }
 
 // settle brings stages into the order in which a server runs them, where that shows in which errors there are: a $match
-// comes before a $sort, $skip and $limit
-// before what makes one document of each. A $limit behind a $sort becomes part of it.
+// comes before a $sort; $skip and $limit come before what makes one document of each. A $limit behind a $sort becomes part
+// of it.
 func settle(stages []stage) []stage {
 	stages = slices.Clone(stages)
 	for i := len(stages) - 1; i > 0; i-- { // of two orders in a row the second counts
