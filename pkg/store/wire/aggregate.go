@@ -91,7 +91,7 @@ func (k *call) parsePipeline() (stages []bson.Raw, size int64, err error) {
 	}
 	for it := document.NewIter(k.args.value("pipeline").Value); it.Next(); {
 		if it.Value().Type != bson.TypeEmbeddedDocument {
-			return nil, 0, fail(codeTypeMismatch, "Each element of the 'pipeline' array must be an object")
+			return nil, 0, errStageType()
 		}
 	}
 	if v := k.args.value("cursor"); v.Type != 0 && v.Type != bson.TypeEmbeddedDocument {
@@ -108,7 +108,7 @@ func (k *call) parsePipeline() (stages []bson.Raw, size int64, err error) {
 	}
 	for _, stage := range stages {
 		if elements, err := stage.Elements(); err != nil || len(elements) != 1 {
-			return nil, 0, fail(codeStageFields, "A pipeline stage specification object must contain exactly one field.")
+			return nil, 0, errStageFields()
 		}
 	}
 	return stages, size, nil
@@ -143,7 +143,7 @@ func (k *call) compilePipeline(stages []bson.Raw) (*pipeline.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := pipeline.Compile(list, pipeline.Options{Stages: pipeline.Scripts, Let: let})
+	p, err := compileStages(list, let)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (k *call) aggregateDatabase(stages []bson.Raw, size int64) (bson.D, error) 
 	}
 	e, err := stages[0].IndexErr(0)
 	if err != nil {
-		return nil, fail(codeStageFields, "A pipeline stage specification object must contain exactly one field.")
+		return nil, errStageFields()
 	}
 	if e.Key() != "$documents" && k.args.boolean("apiStrict", false) {
 		return nil, fail(code(323), "stage %s is not allowed with 'apiStrict: true' in API Version 1", clip(e.Key()))
@@ -273,8 +273,7 @@ func (k *call) documentsStage(stage bson.Raw) (docs []bson.D, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := pipeline.Compile(bson.A{bson.D{{Key: "$replaceRoot", Value: bson.D{{Key: "newRoot", Value: bson.D{{Key: "all", Value: spec[0].Value}}}}}}},
-		pipeline.Options{Stages: pipeline.Scripts, Let: let})
+	p, err := compileStages(bson.A{bson.D{{Key: "$replaceRoot", Value: bson.D{{Key: "newRoot", Value: bson.D{{Key: "all", Value: spec[0].Value}}}}}}}, let)
 	if err != nil {
 		return nil, err
 	}

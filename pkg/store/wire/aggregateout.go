@@ -40,7 +40,7 @@ func (k *call) splitOutput(stages []bson.Raw) ([]bson.Raw, *output, error) {
 		if k.tx != nil {
 			return nil, nil, fail(codeNotInTransaction, "%s can not be used in a transaction", e.Key())
 		}
-		if level, _ := k.args.document("readConcern").Lookup("level").StringValueOK(); level == "linearizable" {
+		if k.readLevel() == "linearizable" {
 			return nil, nil, fail(codeInvalidOptions, "%s cannot be used with a 'linearizable' read concern level", e.Key())
 		}
 		o, err := k.parseOutput(e.Key(), e.Value())
@@ -231,8 +231,7 @@ func (o *output) merge(k *call, db store.Database, doc bson.Raw) error {
 			return err
 		}
 		objects := bson.A{"$$ROOT", bson.D{{Key: "$literal", Value: d}}}
-		c.change, err = pipeline.Compile(bson.A{bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "$mergeObjects", Value: objects}}}}},
-			pipeline.Options{Stages: pipeline.Scripts})
+		c.change, err = compileStages(bson.A{bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "$mergeObjects", Value: objects}}}}}, nil)
 		if err != nil {
 			return err
 		}

@@ -163,6 +163,18 @@ func (a *args) documents(name string) []bson.Raw {
 	return docs
 }
 
+// texts reads a list of texts; what is none is an empty one.
+func texts(v bson.RawValue) (list []string) {
+	if v.Type != bson.TypeArray {
+		return nil
+	}
+	for it := document.NewIter(v.Value); it.Next(); {
+		s, _ := it.Value().StringValueOK()
+		list = append(list, s)
+	}
+	return list
+}
+
 // compileFilter makes a filter runnable; nil and {} match everything.
 func compileFilter(raw bson.Raw) (*mql.Filter, error) {
 	if len(raw) <= 5 {
@@ -199,6 +211,14 @@ func compileSort(raw bson.Raw) (mql.Sort, error) {
 		sort = append(sort, mql.SortField{Path: string(it.Key()), Desc: n < 0})
 	}
 	return sort, nil
+}
+
+// direction is that of a field of an order or of an index, as clients write it.
+func direction(desc bool) int32 {
+	if desc {
+		return -1
+	}
+	return 1
 }
 
 // checkSortPath refuses what is no path of a field, with the codes that tell why.

@@ -69,7 +69,7 @@ func (k *call) openStream(name string, options bson.Raw, stages []bson.Raw, size
 	if s.places, err = k.streamStart(s, options); err != nil {
 		return nil, err
 	}
-	if s.stages, err = k.compileStages(stages); err != nil {
+	if s.stages, err = k.compileEventStages(stages); err != nil {
 		return nil, err
 	}
 	if s.at, err = s.places.token(s.all); err != nil {
@@ -350,8 +350,8 @@ func (s *stream) next(ctx context.Context, wait bool, expired <-chan time.Time) 
 
 func (s *stream) close() { s.cancel() }
 
-// compileStages makes the stages behind a $changeStream runnable. nil: there are none.
-func (k *call) compileStages(stages []bson.Raw) (*pipeline.Pipeline, error) {
+// compileEventStages makes the stages behind a $changeStream runnable. nil: there are none.
+func (k *call) compileEventStages(stages []bson.Raw) (*pipeline.Pipeline, error) {
 	if len(stages) == 0 {
 		return nil, nil
 	}
@@ -362,7 +362,7 @@ func (k *call) compileStages(stages []bson.Raw) (*pipeline.Pipeline, error) {
 	for _, stage := range stages {
 		e, err := stage.IndexErr(0)
 		if err != nil {
-			return nil, fail(codeStageFields, "A pipeline stage specification object must contain exactly one field.")
+			return nil, errStageFields()
 		}
 		switch name := e.Key(); name {
 		case "$match", "$project", "$addFields", "$set", "$unset", "$replaceRoot", "$replaceWith":

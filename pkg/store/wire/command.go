@@ -152,7 +152,7 @@ func serverCommands() map[string]*command {
 	}
 }
 
-// takesAny are commands whose fields need not be known: what to leave out of an answer, or what a driver offers.
+// takesAny says whether a command is one whose fields need not be known: what to leave out of an answer, or what a driver offers.
 func takesAny(name string) bool {
 	switch name {
 	case "serverStatus", "getParameter", "currentOp", "hello", "isMaster", "ismaster", "ping":
@@ -161,8 +161,8 @@ func takesAny(name string) bool {
 	return false
 }
 
-// common are the fields that any command may have. Read and write concerns are accepted: what is acknowledged is on disk, and reads see
-// all of that, which is more than any of them asks for.
+// isCommon says whether any command may have a field. Read and write concerns are accepted: what is acknowledged is on disk,
+// and reads see all of that, which is more than any of them asks for.
 func isCommon(field string) bool {
 	switch field {
 	case "$db", "lsid", "txnNumber", "autocommit", "startTransaction", "$clusterTime", "$readPreference", "readConcern", "writeConcern",
@@ -396,12 +396,12 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 // wantsMore says whether a write is to be on more servers than there are.
 func (k *call) wantsMore() bool {
 	w, ok := whole(k.args.document("writeConcern").Lookup("w"))
-	return ok && w > 1 && (k.command.writes && (k.tx == nil) || k.name == "commitTransaction" || k.name == "abortTransaction")
+	return ok && w > 1 && (k.command.writes && k.tx == nil || k.endsTransaction())
 }
 
 // checkConcern refuses what no server of this version does in the way that is asked for.
 func (k *call) checkConcern() error {
-	level, _ := k.args.document("readConcern").Lookup("level").StringValueOK()
+	level := k.readLevel()
 	outside := k.args.value("autocommit").Type == 0
 	switch {
 	case level == "snapshot" && outside && k.name != "find" && k.name != "aggregate" && k.name != "distinct" && k.name != "getMore":
@@ -410,6 +410,12 @@ func (k *call) checkConcern() error {
 		return fail(code(323), "Provided apiStrict:true, but the command %s is not in API Version 1", k.name)
 	}
 	return k.args.err
+}
+
+// readLevel is the read concern; "": the command does not say.
+func (k *call) readLevel() string {
+	level, _ := k.args.document("readConcern").Lookup("level").StringValueOK()
+	return level
 }
 
 // collection gives the collection that the command's first field names.

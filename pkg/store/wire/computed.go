@@ -85,26 +85,26 @@ func changePipeline(v bson.RawValue, let bson.D) (*pipeline.Pipeline, error) {
 	for it := document.NewIter(v.Value); it.Next(); {
 		raw, ok := it.Value().DocumentOK()
 		if !ok {
-			return nil, fail(codeTypeMismatch, "Each element of the 'pipeline' array must be an object")
+			return nil, errStageType()
 		}
 		stage, err := document.Unmarshal(raw)
 		if err != nil {
 			return nil, err
 		}
 		if len(stage) != 1 {
-			return nil, fail(codeStageFields, "A pipeline stage specification object must contain exactly one field.")
+			return nil, errStageFields()
 		}
 		stages = append(stages, stage)
 		switch name := stage[0].Key; name {
 		case "$addFields", "$set", "$project", "$unset", "$replaceRoot", "$replaceWith":
 		default:
-			if _, err := pipeline.Compile(bson.A{stage}, pipeline.Options{Stages: pipeline.Scripts, Let: let}); err != nil {
+			if _, err := compileStages(bson.A{stage}, let); err != nil {
 				return nil, err
 			}
 			return nil, fail(codeInvalidOptions, "%s is not allowed to be used within an update", name)
 		}
 	}
-	return pipeline.Compile(stages, pipeline.Options{Stages: pipeline.Scripts, Let: let})
+	return compileStages(stages, let)
 }
 
 // run does the write on a collection.
@@ -183,17 +183,14 @@ func (c *computed) finding(ids []bson.RawValue, more ...bson.D) (*pipeline.Pipel
 	for _, stage := range more {
 		stages = append(stages, stage)
 	}
-	return pipeline.Compile(stages, pipeline.Options{Stages: pipeline.Scripts, Let: c.let})
+	return compileStages(stages, c.let)
 }
 
+// sortSpec is an order as stages have it.
 func sortSpec(sort mql.Sort) bson.D {
 	d := bson.D{}
 	for _, f := range sort {
-		direction := int32(1)
-		if f.Desc {
-			direction = -1
-		}
-		d = append(d, bson.E{Key: f.Path, Value: direction})
+		d = append(d, bson.E{Key: f.Path, Value: direction(f.Desc)})
 	}
 	return d
 }
@@ -232,7 +229,7 @@ func (c *computed) within(ctx context.Context, coll store.TxCollection, ids []bs
 		return r, err
 	}
 	for _, doc := range docs {
-		op, err := c.change1(ctx, doc)
+		op, err := c.changeOf(ctx, doc)
 		if err != nil {
 			return r, err
 		}
@@ -246,6 +243,7 @@ func (c *computed) within(ctx context.Context, coll store.TxCollection, ids []bs
 	return r, nil
 }
 
+// writeOne writes one op. What is wrong with that itself is the Result's error.
 func writeOne(ctx context.Context, coll store.Writer, op store.Op) (store.Result, error) {
 	results, err := coll.Write(ctx, []store.Op{op}, false)
 	if err != nil {
@@ -254,8 +252,8 @@ func writeOne(ctx context.Context, coll store.Writer, op store.Op) (store.Result
 	return results[0], nil
 }
 
-// change1 is the write of one document that was found.
-func (c *computed) change1(ctx context.Context, doc bson.Raw) (store.Op, error) {
+// changeOf is the write of one document that was found.
+func (c *computed) changeOf(ctx context.Context, doc bson.Raw) (store.Op, error) {
 	op := c.op
 	op.ID, _ = document.Field(doc, "_id")
 	switch {

@@ -270,7 +270,7 @@ func (k *call) sessionKey() string {
 	return k.session.id
 }
 
-// reply answers with the first batch of a source, and keeps what comes behind it for getMore. size is how many documents
+// firstReply answers with the first batch of a source, and keeps what comes behind it for getMore. size is how many documents
 // the client wants; below 0 it does not say.
 func (k *call) firstReply(ns string, src source, size int64, single bool) (bson.D, error) {
 	limit := firstBatch

@@ -211,7 +211,7 @@ func (k *call) labeled(f *failure) *failure {
 	}
 	numbered := k.args.value("txnNumber").Type != 0
 	within := k.args.value("autocommit").Type != 0
-	ends := k.name == "commitTransaction" || k.name == "abortTransaction"
+	ends := k.endsTransaction()
 	switch {
 	case k.watches() && isResumable(f.code) && !slices.Contains(f.labels, labelResumable):
 		return f.labeled(labelResumable)

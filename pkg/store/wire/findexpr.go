@@ -51,7 +51,7 @@ func (k *call) asPipeline() (*pipeline.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pipeline.Compile(stages, pipeline.Options{Stages: pipeline.Scripts, Let: let})
+	return compileStages(stages, let)
 }
 
 func matchStages(filter bson.Raw) (bson.A, error) {
@@ -119,7 +119,7 @@ func (k *call) countComputed(r store.Reader, filter bson.Raw, skip, limit int64)
 	if limit > 0 {
 		stages = append(stages, bson.D{{Key: "$limit", Value: limit}})
 	}
-	p, err := pipeline.Compile(append(stages, bson.D{{Key: "$count", Value: "n"}}), pipeline.Options{Stages: pipeline.Scripts})
+	p, err := compileStages(append(stages, bson.D{{Key: "$count", Value: "n"}}), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -136,7 +136,7 @@ func (k *call) distinctComputed(r store.Reader, path string, filter bson.Raw) ([
 	if err != nil {
 		return nil, err
 	}
-	p, err := pipeline.Compile(stages, pipeline.Options{Stages: pipeline.Scripts})
+	p, err := compileStages(stages, nil)
 	if err != nil {
 		return nil, err
 	}

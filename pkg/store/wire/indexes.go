@@ -252,11 +252,7 @@ func (k *call) indexFailure(err error, index store.Index, there []store.Index, c
 func indexSpec(index store.Index) bson.D {
 	keys := bson.D{}
 	for _, key := range index.Keys {
-		direction := int32(1)
-		if key.Desc {
-			direction = -1
-		}
-		keys = append(keys, bson.E{Key: key.Path, Value: direction})
+		keys = append(keys, bson.E{Key: key.Path, Value: direction(key.Desc)})
 	}
 	d := bson.D{{Key: "v", Value: int32(2)}, {Key: "key", Value: keys}, {Key: "name", Value: index.Name}}
 	if index.Unique {

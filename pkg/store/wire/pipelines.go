@@ -64,6 +64,21 @@ func (h *holding) close() {
 	h.release()
 }
 
+// compileStages makes stages runnable. Administrators may use all that scripts may. let binds variables; nil: none.
+func compileStages(stages bson.A, let bson.D) (*pipeline.Pipeline, error) {
+	return pipeline.Compile(stages, pipeline.Options{Stages: pipeline.Scripts, Let: let})
+}
+
+// errStageFields is the error of a stage that has not one name.
+func errStageFields() *failure {
+	return fail(codeStageFields, "A pipeline stage specification object must contain exactly one field.")
+}
+
+// errStageType is the error of a stage that is no object.
+func errStageType() *failure {
+	return fail(codeTypeMismatch, "Each element of the 'pipeline' array must be an object")
+}
+
 // aggregate runs a pipeline to its end.
 func (k *call) aggregate(ctx context.Context, r store.Reader, p *pipeline.Pipeline, fn func(bson.Raw) error) error {
 	o, release, err := k.server.pipelines.enter()

@@ -77,7 +77,7 @@ func (s *snapshots) expire(before time.Time) {
 // that the client can ask for the same state again.
 func (k *call) snapshotOf(db store.Database, coll string) (r store.Reader, extra bson.D, err error) {
 	concern := k.args.document("readConcern")
-	if level, _ := concern.Lookup("level").StringValueOK(); k.tx != nil || level != "snapshot" {
+	if k.tx != nil || k.readLevel() != "snapshot" {
 		return k.reader(db, coll), nil, nil
 	}
 	if t, i, ok := concern.Lookup("atClusterTime").TimestampOK(); ok {

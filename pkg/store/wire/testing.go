@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/svcctl/svc/pkg/document"
 )
 
 // Testing is what suites of other projects ask of a server, and no service offers.
@@ -117,17 +115,6 @@ func (p *failPoint) read(data bson.Raw) {
 	}
 }
 
-func texts(v bson.RawValue) (list []string) {
-	if v.Type != bson.TypeArray {
-		return nil
-	}
-	for it := document.NewIter(v.Value); it.Next(); {
-		s, _ := it.Value().StringValueOK()
-		list = append(list, s)
-	}
-	return list
-}
-
 // failing gives the fail point that a command meets.
 func (k *call) failing() *failPoint {
 	return k.failPoint(func(p *failPoint) bool {
@@ -195,7 +182,7 @@ func (p *failPoint) run(k *call, run func() (bson.D, error)) (reply bson.D, hang
 	if reply, err = run(); err == nil && p.concern != nil {
 		reply = append(reply, bson.E{Key: "writeConcernError", Value: p.concern})
 		labels := p.labels
-		within := k.args.value("autocommit").Type != 0 && k.name != "commitTransaction" && k.name != "abortTransaction"
+		within := k.args.value("autocommit").Type != 0 && !k.endsTransaction()
 		if c, _ := p.concern.Lookup("code").AsInt64OK(); !p.labeled && !within && isRetryable(code(c)) { //nolint:gosec // a suite's
 			labels = []string{labelRetry}
 		}

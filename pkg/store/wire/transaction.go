@@ -85,7 +85,7 @@ func (k *call) enterTransaction(number int64) (release func(), err error) {
 		return nil, fail(codeNotInTransaction, "Cannot run '%s' in a multi-document transaction.", k.name)
 	}
 	t := all.transaction(s)
-	ends := k.name == "commitTransaction" || k.name == "abortTransaction"
+	ends := k.endsTransaction()
 	switch {
 	case start && !ends:
 		if number == s.number {
@@ -109,6 +109,11 @@ func (k *call) enterTransaction(number int64) (release func(), err error) {
 		return nil, fail(codeNotInTransaction, "a transaction is of one database: this one is of %s", t.db)
 	}
 	return k.useTransaction(t)
+}
+
+// endsTransaction says whether the command is the last one of a transaction.
+func (k *call) endsTransaction() bool {
+	return k.name == "commitTransaction" || k.name == "abortTransaction"
 }
 
 // useTransaction has the command be the one that uses the transaction.
@@ -140,7 +145,7 @@ func (k *call) useTransaction(t *transaction) (release func(), err error) {
 // failed ends the transaction of a command that has failed, as any error but that of a late command does.
 func (t *transaction) failed(k *call, err error) error {
 	f := failureOf(err)
-	if k.name == "commitTransaction" || k.name == "abortTransaction" || k.name == "getMore" || k.name == "killCursors" {
+	if k.endsTransaction() || k.name == "getMore" || k.name == "killCursors" {
 		return f
 	}
 	t.cancel()

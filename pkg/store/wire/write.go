@@ -30,7 +30,7 @@ type written struct {
 	failures bson.A
 }
 
-// start reads what the writes have in common.
+// startWrite reads what the writes have in common.
 func (k *call) startWrite() (store.Writer, *written, error) {
 	db, name, err := k.collection()
 	if err != nil {
@@ -202,11 +202,10 @@ func (w *written) one(to store.Writer, statement bson.Raw, parse func(bson.Raw) 
 	if computed != nil {
 		return w.computed(computed)
 	}
-	results, err := to.Write(w.k.ctx, []store.Op{op}, false)
+	r, err := writeOne(w.k.ctx, to, op)
 	if err != nil {
 		return outcome{}, err
 	}
-	r := results[0]
 	if r.Err != nil {
 		return outcome{}, w.explained(r.Err, w.k.wanted(op))
 	}
