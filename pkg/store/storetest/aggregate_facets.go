@@ -15,7 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// testFacets counts values in a collection, in a view, in a transaction, and where there is no collection.
+// testFacets counts values in a collection, in a transaction, and where there is no collection; testAggregateViews does in a view.
 func testFacets(t *testing.T, s store.Store) {
 	f := newFixture(t, s)
 	f.given(
@@ -25,7 +25,6 @@ func testFacets(t *testing.T, s store.Store) {
 		`{"_id":4,"s":null,"tags":[null,"c",["bb"]],"l":{"p":{"$oid":"0123456789abcdef01234567"}}}`,
 		`{"_id":5,"s":"z","n":{"$date":"2026-01-02T03:04:05Z"},"l":[{"p":true}]}`,
 	)
-	view := f.view()
 	for _, c := range []struct {
 		filter bson.D
 		paths  string
@@ -43,7 +42,6 @@ func testFacets(t *testing.T, s store.Store) {
 			t.Fatal(err)
 		}
 		wantFacets(t.Context(), t, f, p, c.want)
-		wantFacets(t.Context(), t, view.Collection("things"), p, c.want)
 	}
 	all, err := pipeline.Facets(nil, []string{"s"}, 9)
 	if err != nil {
@@ -68,16 +66,15 @@ func wantFacets(ctx context.Context, t *testing.T, r store.Reader, p *pipeline.P
 	got := "no result"
 	err := r.Aggregate(ctx, p, store.AggregateOptions{}, func(doc bson.Raw) error {
 		documents, values := pipeline.ReadFacets(bytes.Clone(doc))
-		got = strconv.FormatInt(documents, 10)
-		var gotSb71 strings.Builder
+		parts := []string{strconv.FormatInt(documents, 10)}
 		for _, list := range values {
 			var each []string
 			for _, v := range list {
 				each = append(each, fmt.Sprintf("%s:%d", plainNumbers(v.Value.String()), v.Count))
 			}
-			gotSb71.WriteString(" [" + strings.Join(each, " ") + "]")
+			parts = append(parts, "["+strings.Join(each, " ")+"]")
 		}
-		got += gotSb71.String()
+		got = strings.Join(parts, " ")
 		return nil
 	})
 	if got = strings.ReplaceAll(got, "1.0:", "1:"); err != nil || got != want {

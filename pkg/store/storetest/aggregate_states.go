@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -44,6 +45,11 @@ func testAggregateViews(t *testing.T, s store.Store) {
 
 	wantResults(t.Context(), t, "view", v.Collection("things"), byValue, `{"_id":1,"k":1,"o":[1]}`+"\n"+`{"_id":2,"k":2,"o":[]}`)
 	wantResults(t.Context(), t, "view", v.Collection("things"), together, `{"n":3,"k":4}`)
+	facets, err := pipeline.Facets(nil, []string{"k"}, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFacets(t.Context(), t, v.Collection("things"), facets, `2 [1:1 2:1]`)
 	wantResults(t.Context(), t, "now", f, byValue, `{"_id":1,"k":5,"o":[]}`+"\n"+`{"_id":2,"k":2,"o":[2]}`+"\n"+`{"_id":3,"k":1,"o":[]}`)
 	const count = `[{"$facet":{"n":[{"$count":"n"}]}}]`
 	wantResults(t.Context(), t, "a collection that came later", v.Collection("new"), count, `{"n":[]}`)
