@@ -1,8 +1,8 @@
 #!/bin/sh
 # make run: serves the sample projects with the embedded store under ./data, and says where things are. The first start
 # registers the projects, loads their content through the API and makes an administrator; later ones go on with that.
-# API_PORT takes another port than 8080, DATA_DIR another directory than ./data, STORE_URI another store; the other settings
-# are in docs/settings.md.
+# API_PORT takes another port than 8080, DATA_DIR another directory than ./data, STORE_URI another store, STORE_MONGO_LISTEN
+# opens the MongoDB endpoint; the other settings are in docs/settings.md.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -140,6 +140,10 @@ Try, in another terminal and this directory:
   bin/svcctl project list
   bin/svcctl doc list blog articles --sort=-publishedAt --limit 5 --select title,status,publishedAt
   bin/svcctl project status blog
+
+TEXT
+[ -n "$stopping" ] || [ -z "${STORE_MONGO_LISTEN:-}" ] || cat <<TEXT
+  mongosh "mongodb://admin:\$(cat $data/admin.token)@$STORE_MONGO_LISTEN/svc_blog?authSource=admin&replicaSet=svc"
 
 TEXT
 while running; do wait "$pid"; done

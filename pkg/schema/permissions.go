@@ -59,7 +59,7 @@ type Methods struct {
 type MethodRights struct {
 	Allow     bool `cfg:"allow" default:"true" doc:"The single operation."`
 	Bulk      bool `cfg:"bulk" doc:"Many records at once."`
-	Aggregate bool `cfg:"aggregate" doc:"Pipelines."`
+	Aggregate bool `cfg:"aggregate" doc:"Pipelines (aggregate)."`
 	Lookup    bool `cfg:"lookup" doc:"Related records: relations in filters, and lookups."`
 	Count     bool `cfg:"count" doc:"Counts; as allow when absent."`
 	Facet     bool `cfg:"facet" doc:"Facets; as allow when absent."`

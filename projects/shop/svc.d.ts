@@ -7,7 +7,7 @@ interface SvcCollection {
   find(filter?: object, options?: SvcFindOptions): Promise<any[]>
   findOne(filterOrId: object | string | ObjectId, options?: SvcFindOptions): Promise<any | null>
   count(filter?: object): Promise<number>
-  /** Stages of MongoDB 6, on records as they are stored; as the service only. */
+  /** Stages of MongoDB 6, on records as they are stored; with asUser, what the API's aggregate gives the caller. */
   aggregate(pipeline: object[]): Promise<any[]>
   insert<T extends object>(records: T[]): Promise<(T & { _id: ObjectId; id: string })[]>
   insert<T extends object>(record: T): Promise<T & { _id: ObjectId; id: string }>

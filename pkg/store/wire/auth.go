@@ -50,9 +50,11 @@ type login struct {
 
 const conversationID = 1
 
+const whoGetsIn = "the user is " + User + ", the password the server admin token, authSource is admin"
+
 // errAuthentication says no more than that it has failed.
 func errAuthentication() *failure {
-	return fail(codeAuthenticationFailed, "Authentication failed: the user is %s, the password the admin token, the database admin", User)
+	return fail(codeAuthenticationFailed, "Authentication failed: %s", whoGetsIn)
 }
 
 // startLogin takes the first message of a client.

@@ -257,7 +257,7 @@ func (c *conn) newCall(m *message) (*call, error) {
 		return k, fail(codeCommandNotFound, "no such command: '%s'", clip(k.name))
 	}
 	if !c.user && !k.command.open {
-		return k, fail(codeUnauthorized, "command %s requires authentication", k.name)
+		return k, fail(codeUnauthorized, "command %s requires authentication: %s", k.name, whoGetsIn)
 	}
 	err = k.checkFields()
 	if err == nil && k.command.admin && k.db != "admin" {

@@ -37,6 +37,10 @@ const (
 	maxBefore  = 64 << 10
 	firstChunk = 64 << 10
 	maxNesting = 4 // levels of a command around the documents in it
+
+	// A client that wants TLS begins with these two bytes, and the version behind them makes a length above maxBefore.
+	tlsHandshake = 22
+	tlsMajor     = 3
 )
 
 // errMessage is what ends a connection: where a message does not hold what it says, nobody knows where the next begins.
@@ -72,6 +76,9 @@ func readMessage(r io.Reader, limit int, started func()) (*message, error) {
 	started()
 	size := int64(int32(binary.LittleEndian.Uint32(header[:]))) //nolint:gosec // the protocol's lengths have a sign
 	if size < headerSize || size > int64(limit) {
+		if header[0] == tlsHandshake && header[1] == tlsMajor {
+			return nil, badMessage("the client speaks TLS, which the endpoint does not: leave tls=true out of its address")
+		}
 		return nil, badMessage("a length of %d bytes, where %d to %d are taken", size, headerSize, limit)
 	}
 	payload, err := readChunks(r, int(size)-headerSize)

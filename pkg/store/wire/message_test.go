@@ -86,6 +86,8 @@ func TestMessages(t *testing.T) {
 		{name: "a short header", data: append(length(15), make([]byte, 12)...), bad: "length"},
 		{name: "a negative length", data: append(length(1<<31+5), make([]byte, 12)...), bad: "length"},
 		{name: "too long", data: append(length(limit+1), make([]byte, 12)...), bad: "length"},
+		{name: "TLS", data: []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03-----"), bad: "leave tls=true out"},
+		{name: "as long as TLS begins", data: append(length(0x0316), make([]byte, 12)...), bad: "eof"},
 		{name: "half a message", data: frame(msg, none, []byte{0}, ping)[:25], bad: "eof"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
