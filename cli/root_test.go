@@ -315,21 +315,21 @@ func TestImportInterrupted(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	p := start(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		if calls.Add(1) == 2 {
+		if calls.Add(1) >= 2 {
 			panic(http.ErrAbortHandler)
 		}
 		answer(http.StatusCreated, `{"items":[{"id":"1","status":201},{"id":"2","status":201}],"succeeded":2,"failed":0}`)(w, nil)
 	}))
 	p.st.In = strings.NewReader("{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n{\"a\":4}\n")
-	if code := p.run(t, "doc", "import", "blog", "articles", "-f", "-", "--batch", "2"); code != command.ExitUnreachable {
+	if code := p.run(t, "doc", "import", "blog", "articles", "-f", "-", "--batch", "2", "--retry-for", "0"); code != command.ExitUnreachable {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"2 records were created before; --skip 2 goes on there", "records 3 to 4 were on their way"} {
+	for _, want := range []string{"2 records were written before; --skip 2 goes on there", "records 3 to 4 were on their way"} {
 		if !strings.Contains(p.err.String(), want) {
 			t.Errorf("%q is missing in %s", want, p.err.String())
 		}
 	}
-	if p.out.Len() > 0 || calls.Load() != 2 {
+	if p.out.Len() > 0 || calls.Load() < 2 {
 		t.Errorf("stdout %q, %d calls", p.out.String(), calls.Load())
 	}
 }

@@ -143,7 +143,11 @@ func TestS24PATScopeEscalation(t *testing.T) {
 					if rt.Right == access.ServerShutdown { // it would do it
 						continue
 					}
-					for _, value := range []string{exact[scope], all} {
+					enough := []string{exact[scope], all}
+					if rt.Pattern == api.Prefix+api.RouteCollStats { // which takes reading all of the collection, too
+						enough = []string{all}
+					}
+					for _, value := range enough {
 						if got := call(value); strings.HasPrefix(got, "403") || strings.HasPrefix(got, "5") {
 							t.Errorf("%s with %s: %s", what, scope, got)
 						}

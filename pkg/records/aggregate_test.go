@@ -341,13 +341,13 @@ func TestAggregateRights(t *testing.T) {
 			{"public", lookup("people"), `{"n":1}`},
 			{"public", lookup("closed"), denied},
 			{"admin", lookup("closed"), `{"n":1}`},
-			{"public", lookup("nowhere"), `unknown_collection: unknown collection: "nowhere"`},
-			{"admin", lookup("users"), `unknown_collection: unknown collection: "users"`},
-			{"admin", lookup("_audit"), `unknown_collection: unknown collection: "_audit"`},
+			{"public", lookup("nowhere"), `unknown_collection: unknown collection: nowhere`},
+			{"admin", lookup("users"), `unknown_collection: unknown collection: users`},
+			{"admin", lookup("_audit"), `unknown_collection: unknown collection: _audit`},
 			{"public", `[{"$unionWith": "closed"}]`, denied},
 			{"public", `[{"$unionWith": {"coll": "people", "pipeline": [{"$unionWith": "closed"}]}}]`, denied},
 			{"public", `[{"$facet": {"a": [{"$unionWith": "closed"}]}}]`, denied},
-			{"admin", `[{"$graphLookup": {"from": "svc.users", "startWith": 1, "connectFromField": "a", "connectToField": "b", "as": "x"}}]`, `unknown_collection: unknown collection: "svc.users"`},
+			{"admin", `[{"$graphLookup": {"from": "svc.users", "startWith": 1, "connectFromField": "a", "connectToField": "b", "as": "x"}}]`, `unknown_collection: unknown collection: svc.users`},
 		} {
 			if got := w.aggregate(tt.who, tt.pipeline); got != tt.want {
 				t.Errorf("%s %s: %s, want %s", tt.who, tt.pipeline, got, tt.want)
