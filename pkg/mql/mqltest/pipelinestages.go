@@ -176,10 +176,13 @@ func (g *pipelines) window(single string, safe bool) bson.D {
 		how := pick(g.Rand, []bson.E{{Key: "N", Value: int32(2)}, {Key: "alpha", Value: 0.3}, {Key: "N", Value: 3.0}, {Key: "alpha", Value: decimal("0.25")}})
 		return bson.D{{Key: name, Value: bson.D{{Key: "input", Value: pick(g.Rand, []any{"$k", "$_id", 1.5, bson.D{{Key: "$cond", Value: bson.A{"$a", "$_id", nil}}}})}, how}}}
 	case "$covariance": // not of infinities and decimals: a server's answer depends on what was in the window before, and on its zeros
-		id := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: "$_id"}}, "decimal"}}}, nil, "$_id"}}} // a group's may be one
-		pair := bson.A{pick(g.Rand, []any{"$k", id, 1.5}), pick(g.Rand, []any{"$k", id, "$c"})}
+		number := func(path string) any { // earlier stages make decimals of them
+			isDecimal := bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: path}}, "decimal"}}}
+			return bson.D{{Key: "$cond", Value: bson.A{isDecimal, nil, path}}}
+		}
+		pair := bson.A{pick(g.Rand, []any{number("$k"), number("$_id"), 1.5}), pick(g.Rand, []any{number("$k"), number("$_id"), "$c"})}
 		if pair[1] == "$c" && g.holes {
-			pair[1] = "$k"
+			pair[1] = number("$k")
 		} else if pair[1] == "$c" {
 			pair[1] = bson.D{{Key: "$size", Value: bson.A{bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$isArray", Value: bson.A{"$c"}}}, "$c", bson.A{}}}}}}}
 		}
