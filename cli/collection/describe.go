@@ -46,6 +46,12 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 	f := output.NewFields()
 	f.Add("Collection", col.Name)
 	f.Add("Strict fields", col.StrictFields)
+	if len(col.Languages) > 0 {
+		f.Add("Languages", strings.Join(col.Languages, ", "))
+	}
+	if col.Singleton {
+		f.Add("Singleton", col.Singleton)
+	}
 	f.Add("Projections", strings.Join(col.Projections, ", "))
 	f.Add("You may", rights(col.YourPermissions))
 	if err := f.Write(p.W); err != nil {
@@ -79,6 +85,9 @@ func fieldRules(f api.FieldDescription) string {
 	}
 	if f.Readonly {
 		out = append(out, "readonly")
+	}
+	if f.Translated {
+		out = append(out, "translated")
 	}
 	switch v := f.Validator.(type) {
 	case nil:

@@ -83,6 +83,8 @@ type CollectionDescription struct {
 	Indexes         []IndexDescription      `json:"indexes"`
 	Projections     []string                `json:"projections,omitempty"`
 	StrictFields    bool                    `json:"strictFields"`
+	Languages       []string                `json:"languages,omitempty"` // of records; the first is that of the fields themselves
+	Singleton       bool                    `json:"singleton,omitempty"` // there is one record, at the collection's own path
 	Meta            map[string]any          `json:"meta,omitempty"`
 	YourPermissions map[string]MethodRights `json:"yourPermissions"` // by method: get, post, put, delete
 }
@@ -93,6 +95,7 @@ type FieldDescription struct {
 	Type         string             `json:"type"`
 	Required     bool               `json:"required,omitempty"`
 	Readonly     bool               `json:"readonly,omitempty"`
+	Translated   bool               `json:"translated,omitempty"` // it may have a value for each language
 	StrictFields bool               `json:"strictFields,omitempty"`
 	Validator    any                `json:"validator,omitempty"` // as configured: an object of rules, or a tag string
 	Index        []string           `json:"index,omitempty"`

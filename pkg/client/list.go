@@ -23,6 +23,7 @@ type Query struct {
 	Offset     int
 	After      string // Next of the page before
 	Count      bool   // ask for Total
+	Lang       string // the language of the records
 	Extra      url.Values
 }
 
@@ -37,6 +38,7 @@ func (q Query) Values() url.Values {
 		api.ParamProjection: q.Projection,
 		api.ParamLookup:     q.Lookup,
 		api.ParamAfter:      q.After,
+		api.ParamLang:       q.Lang,
 	} {
 		if value != "" {
 			v.Set(name, value)

@@ -21,9 +21,9 @@ func (c *Client) Records(ctx context.Context, namespace, collection string, q Qu
 	return all[api.Record](ctx, c, api.RecordsPath(namespace, collection), q)
 }
 
-// GetRecord reads one record and its ETag. Of q, Select, Projection, Lookup and Extra are used.
+// GetRecord reads one record and its ETag. Of q, Select, Projection, Lookup, Lang and Extra are used.
 func (c *Client) GetRecord(ctx context.Context, namespace, collection, id string, q Query) (record api.Record, etag string, err error) {
-	q = Query{Select: q.Select, Projection: q.Projection, Lookup: q.Lookup, Extra: q.Extra}
+	q = Query{Select: q.Select, Projection: q.Projection, Lookup: q.Lookup, Lang: q.Lang, Extra: q.Extra}
 	header, err := c.do(ctx, call{
 		method: http.MethodGet, path: api.RecordPath(namespace, collection, id), query: q.Values(), out: &record,
 	})
@@ -54,6 +54,7 @@ type WriteOptions struct {
 	IfMatch string // update and delete of one record: the ETag that it must still have
 	Replace bool   // PUT replaces the record in place of merging into it
 	Minimal bool   // the answer has ids only
+	Lang    string // the language that the record is written and answered in
 	// IdempotencyKey has a create be carried out once, however often it is sent: the client then repeats it by itself when the
 	// answer does not come. Use another one for each.
 	IdempotencyKey string
@@ -85,6 +86,9 @@ func (o WriteOptions) call(r call) call {
 	}
 	if o.Replace {
 		query.Set(api.ParamReplace, "true")
+	}
+	if o.Lang != "" {
+		query.Set(api.ParamLang, o.Lang)
 	}
 	if o.dryRun {
 		query.Set(api.ParamDryRun, "true")

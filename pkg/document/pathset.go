@@ -13,6 +13,7 @@ type node struct {
 	leaf   bool
 	kids   map[string]*node
 	others bool // every name that is not in kids is a leaf, too
+	bare   bool // an object here goes out only with something in it
 }
 
 // kid gives the node of a name, nil where nothing of the set is below it. in says that the name itself is in the set.
@@ -115,6 +116,16 @@ func (s *PathSet) Level() Level {
 	}
 	slices.Sort(l.In)
 	return l
+}
+
+// WithoutEmpty is the set for an object that a View leaves out where nothing is seen in it.
+func (s *PathSet) WithoutEmpty() *PathSet {
+	out := &PathSet{}
+	if s != nil {
+		*out = *s
+	}
+	out.root.bare = true
+	return out
 }
 
 // Finds says whether a record has something at a path of the set. Paths pass through lists, as in a View.
@@ -222,7 +233,7 @@ func unite(a, b *node) *node {
 	if a.leaf || b.leaf {
 		return &node{leaf: true}
 	}
-	u := &node{others: a.others || b.others, kids: maps.Clone(a.kids)}
+	u := &node{others: a.others || b.others, bare: a.bare || b.bare, kids: maps.Clone(a.kids)}
 	if u.kids == nil && len(b.kids) > 0 {
 		u.kids = make(map[string]*node, len(b.kids))
 	}

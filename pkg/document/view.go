@@ -120,6 +120,9 @@ func (m mask) field(name []byte, container bool) (mask, bool) {
 	return below, container
 }
 
+// bare says that an object with this mask goes out only with something in it.
+func (m mask) bare() bool { return m.hidden != nil && m.hidden.bare }
+
 // element says whether an element of a list is seen; it has the mask of the list.
 func (m mask) element(container bool) bool { return m.include == nil || container }
 

@@ -28,11 +28,18 @@ func appendSeen(dst, doc []byte, m mask) []byte {
 	for it := NewIter(doc); it.Next(); {
 		sub, seen := m.field(it.key, isContainer(it.val.Type))
 		if seen || start == 0 && string(it.key) == "_id" {
+			before := len(dst)
 			dst = appendSeenElement(dst, it.key, it.val, sub)
+			if sub.bare() && len(dst)-before == len(it.key)+len("t\x00")+emptyObject {
+				dst = dst[:before]
+			}
 		}
 	}
 	return Close(dst, start)
 }
+
+// emptyObject is the length of an object without members.
+const emptyObject = 5
 
 func appendSeenElement(dst, name []byte, v bson.RawValue, m mask) []byte {
 	if m.inlay != nil && m.inlay.with != nil {

@@ -53,14 +53,20 @@ func appendJSONField(dst []byte, start int, it *Iter, m mask) []byte {
 			return dst
 		}
 	}
-	if len(dst) > start {
+	before := len(dst)
+	if before > start {
 		dst = append(dst, ',')
 	}
 	dst = append(appendJSONString(dst, it.key), ':')
 	if sub.inlay != nil && sub.inlay.with != nil {
 		return sub.inlay.with.AppendJSON(dst, it.val)
 	}
-	return appendJSONValue(dst, it.val, sub)
+	value := len(dst)
+	dst = appendJSONValue(dst, it.val, sub)
+	if sub.bare() && string(dst[value:]) == "{}" {
+		return dst[:before]
+	}
+	return dst
 }
 
 func appendJSONValue(dst []byte, v bson.RawValue, m mask) []byte {

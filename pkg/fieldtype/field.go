@@ -21,6 +21,10 @@ type Field struct {
 	FreeSolo bool
 	Foreign  *Foreign
 
+	Translated bool // at the top of a record: it may have a value for each language
+
+	holder  bool   // it holds translations, and is not there without
+	partial bool   // it is a translation, which lacks what is not translated
 	elem    *Field // of a list: its items
 	file    *Tree  // of a file: its members
 	choices []any  // Choices as they are stored

@@ -18,11 +18,16 @@ type Tree struct {
 	defaults []*Field // those with a default
 	required []*Field // those under the rule required
 	strict   bool
+
+	languages *Languages // nil: records have no translations
 }
 
 // NewTree makes a tree and takes the fields over. Of two fields with one name the last counts (a config is refused
 // for it before). strict refuses undeclared names in Check; a tree without fields declares nothing and takes any name.
-func NewTree(fields []*Field, strict bool) *Tree {
+func NewTree(fields []*Field, strict bool) *Tree { return newTree(fields, strict, false) }
+
+// newTree is NewTree. In a partial tree every field may be absent.
+func newTree(fields []*Field, strict, partial bool) *Tree {
 	t := &Tree{fields: fields, byName: make(map[string]*Field, len(fields)), strict: strict}
 	for _, f := range fields {
 		f.prepare()
@@ -30,7 +35,7 @@ func NewTree(fields []*Field, strict bool) *Tree {
 		if f.Default != nil {
 			t.defaults = append(t.defaults, f)
 		}
-		if f.Has("required") {
+		if f.Has("required") && !partial {
 			t.required = append(t.required, f)
 		}
 	}
@@ -59,6 +64,9 @@ func (t *Tree) undeclared(strict bool, below map[string]*document.PathSet) *docu
 		below[f.Name] = nil
 		if f.Sub != nil {
 			below[f.Name] = f.Sub.undeclared(f.Sub.strict || f.Strict, map[string]*document.PathSet{})
+		}
+		if f.holder {
+			below[f.Name] = below[f.Name].WithoutEmpty()
 		}
 		none = none && below[f.Name] == nil
 	}

@@ -122,7 +122,7 @@ func (s *Server) actionOut(r *request) api.ActionDescription {
 	out := api.ActionDescription{Name: a.Name, Methods: map[string]api.ActionMethodDescription{}, YourPermissions: map[string]bool{}}
 	spec := &schema.ActionMethods{}
 	if meta := a.Config.Meta; meta != nil {
-		out.Meta = object(meta.Raw)
+		out.Meta = r.labels(object(meta.Raw))
 		delete(out.Meta, "methods")
 		if meta.Methods != nil {
 			spec = meta.Methods
@@ -137,15 +137,17 @@ func (s *Server) actionOut(r *request) api.ActionDescription {
 			config = &schema.ActionMethod{}
 		}
 		d := api.ActionMethodDescription{
-			Query: describeInput(method.Query, config.Query), Execution: method.Kind, Cancellable: method.Cancellable,
+			Query: r.describeInput(method.Query, config.Query), Execution: method.Kind, Cancellable: method.Cancellable,
 			AnyData: m == access.Post && method.Data == nil,
 		}
 		if method.Data != nil {
-			d.Data = describeInput(method.Data, config.Data)
+			d.Data = r.describeInput(method.Data, config.Data)
 		}
 		if o := config.Output; o != nil {
 			d.Output = map[string]any{}
 			switch {
+			case o.Title.Langs != nil && r.lang != "":
+				d.Output["title"] = o.Title.In(r.lang)
 			case o.Title.Langs != nil:
 				d.Output["title"] = o.Title.Langs
 			case o.Title.Text != "":
@@ -172,7 +174,7 @@ func mappingOut(m *schema.ActionMapping) map[string]any {
 }
 
 // describeInput gives the wire form of fields of query or data, but for hidden ones.
-func describeInput(tree *fieldtype.Tree, config []*schema.Field) []api.FieldDescription {
+func (r *request) describeInput(tree *fieldtype.Tree, config []*schema.Field) []api.FieldDescription {
 	out := []api.FieldDescription{}
 	for _, f := range tree.Fields() {
 		for _, c := range config {
@@ -184,10 +186,10 @@ func describeInput(tree *fieldtype.Tree, config []*schema.Field) []api.FieldDesc
 				d.Validator = plain(c.Validator.Value)
 			}
 			if c.Meta != nil {
-				d.Meta = object(c.Meta.Raw)
+				d.Meta = r.labels(object(c.Meta.Raw))
 			}
 			if f.Sub != nil {
-				d.SubFields = describeInput(f.Sub, c.SubFields)
+				d.SubFields = r.describeInput(f.Sub, c.SubFields)
 			}
 			out = append(out, d)
 		}

@@ -76,10 +76,13 @@ func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 		return api.CollectionDescription{}, err
 	}
 	out := api.CollectionDescription{
-		Name: c.Name, StrictFields: !c.Tree.Open(), Fields: describeFields(d.Fields, c.Config.Fields),
+		Name: c.Name, StrictFields: !c.Tree.Open(), Fields: r.describeFields(d.Fields, c.Config.Fields),
 		Indexes:     visibleIndexes(indexes, d, r.principal.Has(access.ProjectRead)),
-		Projections: d.Projections, Meta: object(d.Meta),
+		Projections: d.Projections, Meta: r.labels(object(d.Meta)), Singleton: c.Singleton,
 		YourPermissions: make(map[string]api.MethodRights, len(d.Rights)),
+	}
+	if l := c.Tree.Languages(); l != nil {
+		out.Languages = append([]string{l.Default}, l.Others...)
 	}
 	for _, m := range d.Rights {
 		g := m.Grant
@@ -91,7 +94,7 @@ func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 }
 
 // describeFields gives the wire form of the fields that the caller may know of, with what their config says.
-func describeFields(fields []records.DescribedField, config []*schema.Field) []api.FieldDescription {
+func (r *request) describeFields(fields []records.DescribedField, config []*schema.Field) []api.FieldDescription {
 	out := make([]api.FieldDescription, 0, len(fields))
 	for _, f := range fields {
 		i := slices.IndexFunc(config, func(c *schema.Field) bool { return c.Name == f.Name })
@@ -100,17 +103,17 @@ func describeFields(fields []records.DescribedField, config []*schema.Field) []a
 		}
 		c := config[i]
 		d := api.FieldDescription{
-			Name: f.Name, Type: string(c.Type), Readonly: f.Readonly, StrictFields: c.StrictFields != nil && *c.StrictFields,
+			Name: f.Name, Type: string(c.Type), Readonly: f.Readonly, Translated: f.Translated, StrictFields: c.StrictFields != nil && *c.StrictFields,
 			Index: c.Index,
 		}
 		if c.Validator != nil {
 			d.Validator = plain(c.Validator.Value)
 		}
 		if c.Meta != nil {
-			d.Meta = object(c.Meta.Raw)
+			d.Meta = r.labels(object(c.Meta.Raw))
 		}
 		if len(f.Sub) > 0 {
-			d.SubFields = describeFields(f.Sub, c.SubFields)
+			d.SubFields = r.describeFields(f.Sub, c.SubFields)
 		}
 		out = append(out, d)
 	}

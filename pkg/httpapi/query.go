@@ -16,6 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/schema"
 )
 
 // maxQueryParameters bounds how many parameters a URL may carry; more are refused before they are parsed.
@@ -53,7 +54,7 @@ func (r *request) known() error {
 			base = api.ParamFilter
 		}
 		switch {
-		case name == api.ParamPretty, isTokenParameter(name), slices.Contains(r.route.query, base):
+		case name == api.ParamPretty, isTokenParameter(name), name == api.ParamLang && r.hasLanguage(), slices.Contains(r.route.query, base):
 		case r.collection != nil && r.collection.QueryParams[name] != nil:
 		default:
 			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s", name)
@@ -89,6 +90,21 @@ func (r *request) boolean(name string) (bool, error) {
 		return true, nil
 	}
 	return false, errs.New(errs.Invalid, "bad_parameter", "%s must be true or false", name)
+}
+
+// hasLanguage says that the route's answer depends on a language.
+func (r *request) hasLanguage() bool { return r.route.right.kind == rightRecords || r.route.labels }
+
+// language gives the language that the answer is to be in. Which of them there are, each collection knows.
+func (r *request) language() (string, error) {
+	if !r.hasLanguage() {
+		return "", nil
+	}
+	tag, err := r.one(api.ParamLang)
+	if err == nil && tag != "" && !schema.IsLanguage(tag) {
+		err = errs.New(errs.Invalid, "bad_parameter", "%s must be a language tag such as en or de-AT", api.ParamLang)
+	}
+	return tag, err
 }
 
 // integer gives a whole number, or nil when the parameter is absent.

@@ -36,6 +36,7 @@ type request struct {
 	lingers    bool // the answer went out before the body had come
 	query      url.Values
 	pretty     bool
+	lang       string // that the answer is to be in; "": none
 	principal  *access.Principal
 	project    *project.Project    // of the namespace in the path, the same one from when the body has come
 	unserved   bool                // the project has no generation to serve
@@ -239,6 +240,9 @@ func (r *request) admit(h http.Header) error {
 func (r *request) inCollection(c *project.Collection) {
 	r.collection = c
 	r.toRecords = &records.Call{Project: r.project, Collection: c, Principal: r.principal}
+	if !r.route.labels {
+		r.toRecords.Lang = r.lang
+	}
 	if c != nil && c.Scripted() {
 		r.toRecords.Request = r.forScripts()
 	}
@@ -246,7 +250,7 @@ func (r *request) inCollection(c *project.Collection) {
 
 // forScripts is what scripts see of the request.
 func (r *request) forScripts() *hooks.Request {
-	return &hooks.Request{ID: r.id, Query: r.query, Headers: r.Header, Lang: r.query.Get("lang")}
+	return &hooks.Request{ID: r.id, Query: r.query, Headers: r.Header, Lang: r.query.Get(api.ParamLang)}
 }
 
 // call is what the record service is told: the project's one generation, the collection, the caller. It is one for the

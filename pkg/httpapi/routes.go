@@ -43,6 +43,7 @@ type route struct {
 	long     bool // it may take as long as what it tells of
 	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
 
+	labels    bool // its answer has texts for people, of which lang picks those of a language
 	preflight bool // browsers ask here what pages of other origins may do
 }
 
@@ -111,8 +112,8 @@ func routes() []route {
 		{method: "POST", pattern: api.RouteReload, right: prj(access.ProjectReload), handle: (*Server).reload, query: []string{api.ParamWait}},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 
-		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections},
-		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection},
+		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections, labels: true},
+		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection, labels: true},
 		{method: "GET", pattern: api.RouteCollStats, right: prj(access.ProjectRead), handle: (*Server).collectionStats},
 
 		{method: "GET", pattern: api.RouteJobs, right: prj(access.ProjectRead), handle: (*Server).listJobs},
@@ -126,10 +127,10 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteJobRun, right: prj(access.ProjectReload), handle: (*Server).cancelJobRun},
 		{method: "GET", pattern: api.RouteJobRunEvents, right: prj(access.ProjectRead), handle: (*Server).followJobRun, long: true},
 
-		{method: "GET", pattern: api.RouteActions, right: right{kind: rightActions}, handle: (*Server).listActions},
+		{method: "GET", pattern: api.RouteActions, right: right{kind: rightActions}, handle: (*Server).listActions, labels: true},
 		{method: "GET", pattern: api.RouteAction, right: act(access.Get), handle: (*Server).callAction, long: true},
 		{method: "POST", pattern: api.RouteAction, right: act(access.Post), handle: (*Server).callAction, key: keyOnce, long: true},
-		{method: "GET", pattern: api.RouteActionDescribe, right: act(0), handle: (*Server).describeAction},
+		{method: "GET", pattern: api.RouteActionDescribe, right: act(0), handle: (*Server).describeAction, labels: true},
 		{method: "GET", pattern: api.RouteActionRuns, right: right{kind: rightActionRuns}, handle: (*Server).listActionRuns, query: runs},
 		{method: "GET", pattern: api.RouteActionRun, right: right{kind: rightActionRuns}, handle: (*Server).getActionRun, query: []string{api.ParamResult}},
 		{method: "DELETE", pattern: api.RouteActionRun, right: right{kind: rightActionRuns}, handle: (*Server).cancelActionRun},

@@ -210,6 +210,9 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 	if r.pretty, err = r.boolean(api.ParamPretty); err != nil {
 		return err
 	}
+	if r.lang, err = r.language(); err != nil {
+		return err
+	}
 	if r.route.right.kind != rightRecords && !r.route.long { // records have limits of their own, and bulk writes may take long
 		ctx, cancel := context.WithTimeout(r.Context(), systemTimeout)
 		defer cancel()

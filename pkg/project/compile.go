@@ -104,12 +104,13 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	strict := deref(col.StrictFields, deref(config.StrictFields, false))
 	out := &Collection{
 		Name: col.Name, Config: col,
-		Tree:        fieldtype.NewTree(c.fields(col.Fields, at+".fields", "", strict), strict),
+		Tree:        c.tree(col, strict, at),
 		Limits:      limits(config, col),
 		Bulk:        bulk(col.Bulk),
 		Projections: map[string]Projection{},
 	}
-	hidden, readonly := slices.Clone(col.HiddenFields), slices.Clone(col.ReadonlyFields)
+	hidden, readonly := out.Tree.WithTranslations(col.HiddenFields), out.Tree.WithTranslations(col.ReadonlyFields)
+	hidden, readonly = slices.Clone(hidden), slices.Clone(readonly)
 	out.Tree.Walk(func(f *fieldtype.Field) {
 		if f.Hidden {
 			hidden = append(hidden, f.Path)
@@ -120,8 +121,8 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	})
 	out.Hooks = c.hooks(col, at+".hooks")
 	out.Filters = c.filters(col, at+".permissions")
-	out.Evals, out.HiddenByEval = c.evals(col, at+".fields")
-	out.Validators = c.validators(col, at+".fields")
+	out.Evals, out.HiddenByEval = c.evals(col, out.Tree, at+".fields")
+	out.Validators = c.validators(col, out.Tree, at+".fields")
 	out.Undeclared = out.Tree.Undeclared()
 	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)
 	if meta := col.Meta; meta != nil {
@@ -156,7 +157,7 @@ func (p *paths) audit(config *schema.Project, col *schema.Collection, unseen *do
 	if a == nil || !a.Enabled {
 		return nil
 	}
-	out := &Audit{Secret: unseen.Union(document.NewPathSet(a.ExcludeFields...)), Retention: a.Retention.Std()}
+	out := &Audit{Secret: unseen.Union(document.NewPathSet(p.tree.WithTranslations(a.ExcludeFields)...)), Retention: a.Retention.Std()}
 	for _, m := range []access.Method{access.Post, access.Put, access.Delete} {
 		if slices.Contains(a.Methods, m.String()) {
 			out.Methods = append(out.Methods, m)
@@ -173,7 +174,7 @@ func deref(value *bool, otherwise bool) bool {
 }
 
 func (c *compiler) permissions(col *schema.Collection, hidden, readonly []string, out *Collection, at string) *access.Permissions {
-	permissions, problems := access.Compile(col.Permissions, hidden, readonly, out.Undeclared, out.Tree.Cast)
+	permissions, problems := access.Compile(translated(col.Permissions, out.Tree), hidden, readonly, out.Undeclared, out.Tree.Cast)
 	for _, x := range problems {
 		c.fail(at+"."+tokenPath(col.Permissions, x.Path), schema.CodeInvalid, "%s", x.Message)
 	}

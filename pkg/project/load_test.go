@@ -252,7 +252,7 @@ collections:
     hooks: {get: {file: {type: javascript, file: h.js}}}
     imageFilter: {thumb: []}
     search: [{name: s, mode: text}]
-    meta: {i18n: {languages: [en]}, singleton: true}
+    meta: {singleton: true}
     indexes: [{key: [-o, "$text:t"]}]
     fields:
       - {name: t, type: string, index: [single, text], renamedFrom: u}
@@ -281,7 +281,7 @@ collections:
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].renamedFrom renaming a collection",
 		"collections[0].hooks.get.file the hook get.file",
-		"collections[0].imageFilter imageFilter", "collections[0].search search", "collections[0].meta.i18n i18n",
+		"collections[0].imageFilter imageFilter", "collections[0].search search",
 		"collections[0].meta.singleton meta.singleton",
 		"collections[0].indexes[0].key[1] a text index",
 		"collections[0].fields[0].index[1] a text index", "collections[0].fields[0].renamedFrom renaming a field",

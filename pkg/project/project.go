@@ -3,6 +3,8 @@ package project
 import (
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/fieldtype"
@@ -57,6 +59,9 @@ type Collection struct {
 	HiddenByEval *document.PathSet          // the paths that some of them hide; nil: none
 	Validators   map[string]*Script         // those that judge values, by the path of their field
 }
+
+// Ordered gives a record's own fields in an order that tells nothing of what is hidden in it.
+func (c *Collection) Ordered(doc bson.D) bson.D { return c.Tree.Tidy(c.HiddenByEval.Behind(doc)) }
 
 // Scripted says that the collection has scripts of any kind.
 func (c *Collection) Scripted() bool {

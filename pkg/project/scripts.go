@@ -27,8 +27,8 @@ type Script struct {
 
 // Eval is an expression that decides for each request whether a field is hidden or readonly.
 type Eval struct {
-	Path   string // of the field
-	Hidden bool   // else it is readonly
+	Paths  []string // of the field and its translations
+	Hidden bool     // else it is readonly
 	// OfDoc says that the expression may look at the record, so that it has to be asked for each one. An expression that
 	// does not mention doc gets none, so this is never wrong the other way.
 	OfDoc  bool
@@ -155,7 +155,7 @@ func (c *compiler) filters(col *schema.Collection, at string) map[*schema.Script
 }
 
 // evals compiles the expressions that decide about fields.
-func (c *compiler) evals(col *schema.Collection, at string) (out []Eval, hidden *document.PathSet) {
+func (c *compiler) evals(col *schema.Collection, tree *fieldtype.Tree, at string) (out []Eval, hidden *document.PathSet) {
 	var paths []string
 	eachField(col.Fields, at, "", func(f *schema.Field, here, path string) {
 		for _, x := range []struct {
@@ -166,9 +166,10 @@ func (c *compiler) evals(col *schema.Collection, at string) (out []Eval, hidden 
 				continue
 			}
 			if s, text := c.eval(x.value.Eval, here+"."+x.member+".eval", path+" "+x.member); s != nil {
-				out = append(out, Eval{Path: path, Hidden: x.member == "hidden", OfDoc: ofDoc.MatchString(text), Script: s})
+				own := tree.WithTranslations([]string{path})
+				out = append(out, Eval{Paths: own, Hidden: x.member == "hidden", OfDoc: ofDoc.MatchString(text), Script: s})
 				if x.member == "hidden" {
-					paths = append(paths, path)
+					paths = append(paths, own...)
 				}
 			}
 		}
@@ -211,7 +212,7 @@ func (c *compiler) eval(eval, at, name string) (s *Script, text string) {
 }
 
 // validators compiles the scripts that judge values, by the path of their field.
-func (c *compiler) validators(col *schema.Collection, at string) map[string]*Script {
+func (c *compiler) validators(col *schema.Collection, tree *fieldtype.Tree, at string) map[string]*Script {
 	var out map[string]*Script
 	eachField(col.Fields, at, "", func(f *schema.Field, here, path string) {
 		if f.Validator == nil {
@@ -227,7 +228,9 @@ func (c *compiler) validators(col *schema.Collection, at string) map[string]*Scr
 				if out == nil {
 					out = map[string]*Script{}
 				}
-				out[path] = s
+				for _, own := range tree.WithTranslations([]string{path}) {
+					out[own] = s
+				}
 			}
 		}
 	})

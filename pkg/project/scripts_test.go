@@ -76,7 +76,7 @@ func TestScriptsAreCompiled(t *testing.T) {
 	}
 	slices.Sort(got["filter"])
 	for _, e := range c.Evals {
-		got["eval"] = append(got["eval"], fmt.Sprint(e.Path, " hidden=", e.Hidden, " doc=", e.OfDoc, " ", e.Script.Timeout))
+		got["eval"] = append(got["eval"], fmt.Sprint(strings.Join(e.Paths, " "), " hidden=", e.Hidden, " doc=", e.OfDoc, " ", e.Script.Timeout))
 	}
 	for path, s := range c.Validators {
 		got["validator "+path] = []string{s.Program.Name()}

@@ -49,11 +49,6 @@ var notYet = []unsupported{
 	{"a file field", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) { w.add(f.Type == "file" || f.Type == "file[]", at+".type") })
 	}},
-	{"i18n", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) {
-			w.add(c.Meta != nil && c.Meta.I18n != nil && !c.Meta.I18n.Off, at+".meta.i18n")
-		})
-	}},
 	{"meta.singleton", func(w *walk) {
 		w.collections(func(c *schema.Collection, at string) { w.add(c.Meta != nil && c.Meta.Singleton, at+".meta.singleton") })
 	}},

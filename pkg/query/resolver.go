@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -76,6 +77,9 @@ func (r Resolver) comparable(stored, op string, v any) error {
 	if !r.Hidden.Touches(stored) || r.isMade(stored) {
 		return nil
 	}
+	if f, ok := r.Tree.Resolve(stored); ok && r.isThereFor(f) {
+		op = "all" // that it is there would tell what is in it
+	}
 	switch op {
 	case "$eq", "$ne":
 		if v == nil { // whether there is an object at all
@@ -85,6 +89,13 @@ func (r Resolver) comparable(stored, op string, v any) error {
 		return nil
 	}
 	return errs.New(errs.Invalid, "not_comparable", "%s can't be compared as a whole: name one of its fields", stored)
+}
+
+// isThereFor says that a field is there for what it holds, some of which is hidden.
+func (r Resolver) isThereFor(f *fieldtype.Field) bool {
+	return f.Holds() && f.Sub != nil && slices.ContainsFunc(f.Sub.Fields(), func(in *fieldtype.Field) bool {
+		return r.isThereFor(in) || !in.Holds() && r.Hidden.Covers(in.Path)
+	})
 }
 
 // Filter casts and compiles a caller's filter. nil is everything.

@@ -81,12 +81,15 @@ func (s *Service) madeBefore(ctx context.Context, c *Call, place int) (bson.Raw,
 func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body bson.D, place int) (bson.Raw, error) {
 	now := s.now()
 	g.Hidden = g.Declared // what is not declared is found by the check
-	id := bson.NewObjectIDFromTimestamp(now)
+	if problems := c.withLanguage(body); len(problems) > 0 {
+		return nil, errs.Validation(problems)
+	}
+	id, own := bson.NewObjectIDFromTimestamp(now), c.inLanguage(body)
 	if c.NewID != nil {
 		id = c.NewID(place)
 	}
-	g, err := s.grantOnNew(ctx, c, g, body, func() bson.D {
-		return stamp(id, c.Collection.Tree.Check(body, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
+	g, err := s.grantOnNew(ctx, c, g, own, func() bson.D {
+		return stamp(id, c.Collection.Tree.Check(own, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
 	})
 	if err != nil {
 		return nil, err
@@ -96,21 +99,21 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 		return nil, err
 	}
 	check := &fieldtype.Check{Now: now, Create: true}
-	doc := c.Collection.Tree.Check(bound, check)
+	doc := c.Collection.Tree.Check(c.inLanguage(bound), check)
 	if changed && (g.Unsure != nil || g.UnsureReadonly != nil) { // the caller's body is that of another record now
-		if g, err = s.grantOnNew(ctx, c, g, body, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
+		if g, err = s.grantOnNew(ctx, c, g, own, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
 			return nil, err
 		}
 	}
 	if err := s.judge(ctx, c, access.Post, doc, check); err != nil {
 		return nil, err
 	}
-	problems := check.Problems
+	problems := c.told(check.Problems)
 	if changed {
 		problems, err = s.step(c, "post.bind").blame(ctx, problems, body, bound, func() []errs.FieldError {
 			alone := &fieldtype.Check{Now: now, Create: true}
-			c.Collection.Tree.Check(body, alone)
-			return alone.Problems
+			c.Collection.Tree.Check(own, alone)
+			return c.told(alone.Problems)
 		})
 	}
 	if err != nil {
@@ -119,7 +122,7 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 	if len(problems) > 0 {
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
-	raw, err := admitted(g, stamp(id, c.Collection.HiddenByEval.Behind(doc), c.Principal.ID, now))
+	raw, err := admitted(g, stamp(id, c.Collection.Ordered(doc), c.Principal.ID, now))
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,10 @@ type Description struct {
 
 // DescribedField is one declared field.
 type DescribedField struct {
-	Name     string
-	Readonly bool // by the field, by the collection, or for this caller
-	Sub      []DescribedField
+	Name       string
+	Readonly   bool // by the field, by the collection, or for this caller
+	Translated bool // it may have a value for each language
+	Sub        []DescribedField
 }
 
 // MethodRights says whether the caller has a method, and what Grant says of it.
@@ -77,10 +78,10 @@ func (s *Service) Describe(ctx context.Context, c *Call) (*Description, error) {
 func describeFields(tree *fieldtype.Tree, hidden, readonly *document.PathSet) []DescribedField {
 	out := make([]DescribedField, 0, len(tree.Fields()))
 	for _, f := range tree.Fields() {
-		if hidden.Covers(f.Path) {
+		if hidden.Covers(f.Path) || f.Holds() {
 			continue
 		}
-		d := DescribedField{Name: f.Name, Readonly: readonly.Covers(f.Path)}
+		d := DescribedField{Name: f.Name, Readonly: readonly.Covers(f.Path), Translated: f.Translated}
 		if f.Sub != nil {
 			d.Sub = describeFields(f.Sub, hidden, readonly)
 		}

@@ -37,7 +37,7 @@ func (s *Service) evaluate(ctx context.Context, c *Call, op *hooks.Operation, g 
 		case e.Hidden && g.SeesAll:
 			continue
 		case e.OfDoc:
-			unsure[kind] = append(unsure[kind], e.Path)
+			unsure[kind] = append(unsure[kind], e.Paths...)
 			continue
 		}
 		holds, err := s.hooks.Eval(ctx, op, e, []bson.Raw{nil})
@@ -45,7 +45,7 @@ func (s *Service) evaluate(ctx context.Context, c *Call, op *hooks.Operation, g 
 			return g, err
 		}
 		if holds[0] {
-			sure[kind] = append(sure[kind], e.Path)
+			sure[kind] = append(sure[kind], e.Paths...)
 		}
 	}
 	g.Readonly, g.Hidden, g.Declared = with(g.Readonly, sure[0]), with(g.Hidden, sure[1]), with(g.Declared, sure[1])
@@ -97,7 +97,7 @@ func (s *Service) protections(ctx context.Context, c *Call, m access.Method, g a
 		}
 		for i := range docs {
 			if holds[i] {
-				paths[i][kind] = append(paths[i][kind], e.Path)
+				paths[i][kind] = append(paths[i][kind], e.Paths...)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Service) grantOnNew(ctx context.Context, c *Call, g access.Grant, body 
 		}
 	}
 	if problems := newGuard(g).named(body, true); len(problems) > 0 {
-		return g, errs.Validation(problems)
+		return g, errs.Validation(c.told(problems))
 	}
 	return g, nil
 }

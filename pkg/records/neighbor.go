@@ -45,7 +45,7 @@ func (c *Call) neighbor(name string) (*Call, error) {
 	}
 	near := c.near[name]
 	if near == nil {
-		near = &Call{Project: c.Project, Collection: collection, Principal: c.Principal, limits: c.limits, near: c.near}
+		near = &Call{Project: c.Project, Collection: collection, Principal: c.Principal, limits: c.limits, near: c.near, Lang: c.langIn(collection.Tree)}
 		if c.Request != nil { // its query is for the collection that was asked
 			near.Request = &hooks.Request{ID: c.Request.ID, Headers: c.Request.Headers, Lang: c.Request.Lang}
 		}

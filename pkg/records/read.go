@@ -89,6 +89,7 @@ func (s *Service) mask(ctx context.Context, c *Call, g access.Grant, items []Rec
 	}
 	if g.Unsure == nil {
 		for i := range items {
+			items[i].raw = c.local(items[i].raw, g.Hidden)
 			items[i].view, items[i].hidden = view, g.Hidden
 		}
 		return nil
@@ -104,6 +105,7 @@ func (s *Service) mask(ctx context.Context, c *Call, g access.Grant, items []Rec
 	views := map[string]*document.View{} // few are different
 	for i := range items {
 		items[i].hidden = hidden[i].hidden
+		items[i].raw = c.local(items[i].raw, hidden[i].hidden)
 		key := strings.Join(hidden[i].hidden.Paths(), "\n")
 		own, ok := views[key]
 		if !ok {

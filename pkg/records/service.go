@@ -41,6 +41,7 @@ type Call struct {
 	Collection *project.Collection
 	Principal  *access.Principal
 	Request    *hooks.Request // what scripts see of the request; nil: there is none
+	Lang       string         // the language that records are read and written in; "": as they are stored
 
 	// NewID, if set, gives the ids of the records that a create makes, by their place in it. With Again the same request may
 	// have been carried out before: what is there under such an id, it has made then.
@@ -112,7 +113,9 @@ func (s *Service) collection(ctx context.Context, c *Call) store.TxCollection {
 func (s *Service) grant(ctx context.Context, c *Call, m access.Method) (access.Grant, error) {
 	d := &c.decided[m]
 	if !d.made {
-		d.grant, d.err = s.decide(ctx, c, c.Principal, m)
+		if d.grant, d.err = s.decide(ctx, c, c.Principal, m); d.err == nil {
+			d.err = c.speak()
+		}
 		d.made = true
 	}
 	return d.grant, d.err

@@ -253,7 +253,7 @@ func (at step) again(ctx context.Context, g access.Grant, was bson.Raw, v any) (
 		g.Hidden = neverNamed(g)
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
-	return admitted(g, whole(system, c.Collection.HiddenByEval.Behind(untouched(next, own, touched))))
+	return admitted(g, whole(system, c.Collection.Ordered(untouched(next, own, touched))))
 }
 
 // differences names the members in which two objects differ.

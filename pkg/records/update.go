@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -120,13 +121,14 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 		next = untouched(next, own, d.touched)
 	}
 	next, problems := newGuard(d.grant).keep(next, own)
-	found := relevant(d.grant, check.Problems, d.touched)
+	found := c.told(relevant(d.grant, check.Problems, d.touched))
+	problems = c.told(problems)
 	if d.bound != nil && len(problems) == 0 {
 		if found, err = s.step(c, "put.bind").blame(ctx, found, d.body, d.bound, func() []errs.FieldError {
 			alone := &fieldtype.Check{Now: now}
-			theirs, _ := merged(own, d.body, nil, ch.Mode)
+			theirs, _ := c.merged(g, own, d.body, nil, ch.Mode)
 			c.Collection.Tree.Check(theirs, alone)
-			return alone.Problems
+			return c.told(alone.Problems)
 		}); err != nil {
 			return nil, err
 		}
@@ -134,7 +136,7 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 	if problems = append(problems, found...); len(problems) > 0 {
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
-	done, err := admitted(g, restamp(system, c.Collection.HiddenByEval.Behind(next), revOf(raw)+1, c.Principal.ID, now))
+	done, err := admitted(g, restamp(system, c.Collection.Ordered(next), revOf(raw)+1, c.Principal.ID, now))
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +158,7 @@ func (s *Service) applied(ctx context.Context, c *Call, g access.Grant, raw bson
 	var err error
 	switch ch.Mode {
 	case JSONPatch:
-		body, touched, err = patched(g, own, system, ch.Patch)
+		body, touched, err = c.patched(g, own, system, ch.Patch)
 	case operators:
 		body, touched, err = operated(raw, own, system, ch.Body)
 	case Merge, Overwrite:
@@ -169,6 +171,7 @@ func (s *Service) applied(ctx context.Context, c *Call, g access.Grant, raw bson
 		return draft{}, err
 	}
 	problems = append(problems, document.CheckNames(body)...)
+	problems = append(problems, c.withLanguage(body)...)
 	problems = append(problems, newGuard(g).named(body, false)...)
 	if len(problems) > 0 {
 		return draft{}, errs.Validation(problems)
@@ -180,7 +183,7 @@ func (s *Service) applied(ctx context.Context, c *Call, g access.Grant, raw bson
 	if d.bound != nil {
 		body = d.bound
 	}
-	d.next, d.touched = merged(own, body, d.touched, ch.Mode)
+	d.next, d.touched = c.merged(g, own, body, d.touched, ch.Mode)
 	return d, nil
 }
 
@@ -201,6 +204,9 @@ func (s *Service) bindUpdate(ctx context.Context, c *Call, d *draft, raw bson.Ra
 			return errs.Validation(problems)
 		}
 	}
+	if c.isTranslating() {
+		spoken = c.Collection.Tree.WithTranslations(spoken)
+	}
 	d.grant, d.bound = without(d.grant, spoken), bound
 	if d.touched != nil {
 		maps.Copy(d.touched, differences(d.body, bound))
@@ -209,8 +215,14 @@ func (s *Service) bindUpdate(ctx context.Context, c *Call, d *draft, raw bson.Ra
 }
 
 // merged is what a body makes of the record's own fields.
-func merged(own, body bson.D, touched map[string]bool, mode UpdateMode) (bson.D, map[string]bool) {
-	if mode != Merge {
+func (c *Call) merged(g access.Grant, own, body bson.D, touched map[string]bool, mode UpdateMode) (bson.D, map[string]bool) {
+	switch {
+	case c.isTranslating():
+		return c.translate(own, body, g.Hidden, touched, mode)
+	case mode != Merge:
+		if all, has := document.Member(own, fieldtype.I18n); has && c.isLocal() { // nothing is said of other languages
+			body = append(slices.Clip(body), bson.E{Key: fieldtype.I18n, Value: all})
+		}
 		return body, touched
 	}
 	touched = make(map[string]bool, len(body))
@@ -225,13 +237,13 @@ func (s *Service) refused(c *Call, g access.Grant, own, body bson.D, touched map
 	if len(newGuard(g).named(body, true)) == 0 {
 		return nil
 	}
-	next, touched := merged(own, body, touched, mode)
+	next, touched := c.merged(g, own, body, touched, mode)
 	next = c.Collection.Tree.Check(next, &fieldtype.Check{Now: s.now()})
 	if touched != nil {
 		next = untouched(next, own, touched)
 	}
 	_, problems := newGuard(g).keep(next, own)
-	return problems
+	return c.told(problems)
 }
 
 // operated applies an update with operators. touched names the top-level fields that come out different.
@@ -279,7 +291,7 @@ func untouched(next, own bson.D, touched map[string]bool) bson.D {
 
 // patched applies RFC 6902 operations to the record as the caller sees it, so that no test or copy can read what is
 // hidden. touched names the top-level fields that come out different.
-func patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, touched map[string]bool, err error) {
+func (c *Call) patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, touched map[string]bool, err error) {
 	view, err := document.NewView(nil, nil, g.Hidden)
 	if err != nil {
 		return nil, nil, err
@@ -288,7 +300,7 @@ func patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, tou
 	if err != nil {
 		return nil, nil, err
 	}
-	visible, err := document.ParseJSON(document.AppendJSON(nil, raw, view))
+	visible, err := document.ParseJSON(document.AppendJSON(nil, c.local(raw, g.Hidden), view))
 	if err != nil {
 		return nil, nil, errs.Wrap(err, "read own JSON")
 	}

@@ -32,7 +32,7 @@ type BoolOrEval struct {
 type FieldMeta struct {
 	Label           Label         `cfg:"label" doc:"Name for people."`
 	Widget          string        `cfg:"widget" enum:"text,textarea,number,checkbox,switch,select,selectArray,chipArray,date,datetime,file,image,json,richtext,html,foreignKey,foreignKeyChipArray,foreignFile,foreignMedia,pagebuilder,pageBuilder,templateProps,containerLessObject,containerLessObjectArray,color" doc:"How it is edited."`
-	I18n            *bool         `cfg:"i18n" only:"false" doc:"false: not translated."`
+	I18n            *bool         `cfg:"i18n" only:"false" doc:"false: it has no translations."`
 	HelperText      Label         `cfg:"helperText" doc:"Help below the input."`
 	HideLabel       bool          `cfg:"hideLabel" doc:"Show the input without its label."`
 	Hide            any           `cfg:"hide" types:"boolean,object" doc:"Where it is not shown."`

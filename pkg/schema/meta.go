@@ -14,7 +14,7 @@ type CollectionMeta struct {
 	Singleton     bool                   `cfg:"singleton" doc:"One record; GET and PUT on the collection itself work."`
 	SubNavigation any                    `cfg:"subNavigation" types:"boolean,list,object" doc:"Navigation below it."`
 	Preview       any                    `cfg:"preview" types:"boolean,string,object" doc:"How a record is previewed."`
-	I18n          *I18n                  `cfg:"i18n" doc:"Languages of translatable fields, or false."`
+	I18n          *I18n                  `cfg:"i18n" doc:"Languages of the records, or false. Fields of type string, string[], object, object[] and any are translated, unless they are unique, relations, or have meta.i18n: false."`
 	DefaultSort   any                    `cfg:"defaultSort" types:"string,list,object" doc:"Sort when none is given, such as -publishedAt,title."`
 	ViewHint      any                    `cfg:"viewHint" types:"string,object" enum:"table,cards" doc:"How a list is shown."`
 	Pagebuilder   any                    `cfg:"pagebuilder" types:"boolean,object" doc:"Settings of the page builder."`

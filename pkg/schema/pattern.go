@@ -38,6 +38,14 @@ var patterns = map[string]pattern{
 // refusedNames are field names that scripts could mistake for parts of their objects.
 var refusedNames = []string{"__proto__", "constructor", "prototype"}
 
+// maxLanguage is the longest language tag that is looked at.
+const maxLanguage = 35
+
+// IsLanguage says that a text has the form of a language tag.
+func IsLanguage(tag string) bool {
+	return len(tag) <= maxLanguage && patterns["language"].expr.MatchString(tag)
+}
+
 // Nearest gives the known word that a mistyped one most likely means, or "".
 func Nearest(word string, known []string) string { return nearest(word, known) }
 

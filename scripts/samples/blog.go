@@ -45,6 +45,8 @@ type article struct {
 	Related      []string `json:"related,omitempty"`
 	Notes        []note   `json:"notes,omitempty"`
 	ImportedFrom string   `json:"importedFrom,omitempty"`
+
+	I18n map[string]translation `json:"_i18n,omitempty"`
 }
 
 type seo struct {
@@ -124,6 +126,9 @@ func articles(s source, authors []string) []any {
 		a.SEO = seo{Title: title, Description: a.Summary, NoIndex: s.chance(5)}
 		if len(slugs) > 3 {
 			a.Related = s.some(slugs, s.IntN(3))
+		}
+		if len(records)%3 != 0 { // some are still to be translated
+			a.I18n = inGerman(sec, subject, a.Summary, len(records))
 		}
 		publish(s, &a, len(records))
 		records, slugs = append(records, a), append(slugs, a.Slug)
