@@ -114,7 +114,6 @@ func refused() map[string][]mark {
 		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},
 		"imageFilter":                   {{at: "Collection.imageFilter"}},
 		"a file field":                  {{at: "Field.type", what: "`file`, `file[]`"}},
-		"meta.singleton":                {{at: "CollectionMeta.singleton"}},
 		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
 		"renaming a collection":         {{at: "Collection.renamedFrom"}},
 		"renaming a field":              {{at: "Field.renamedFrom"}},
@@ -321,7 +320,7 @@ Some keys are part of the format, but this version of svcd does not act on them.
 runs would be worse than a config that does not load:
 
 - of a project: assets, snapshot profiles (enabled);
-- of a collection: search and text indexes, image filters, ` + "`meta.singleton`, `renamedFrom`;" + `
+- of a collection: search and text indexes, image filters, ` + "`renamedFrom`;" + `
 - of a field: the types ` + "`file` and `file[]`, `renamedFrom`," + ` relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version:

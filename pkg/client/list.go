@@ -27,6 +27,18 @@ type Query struct {
 	Extra      url.Values
 }
 
+// ofList is q with a parameter that only lists have: without any, a singleton gives its record.
+func (q Query) ofList() Query {
+	if q.Filter+q.Sort+q.After == "" && q.Limit == 0 && q.Offset == 0 && !q.Count {
+		q.Extra = maps.Clone(q.Extra)
+		if q.Extra == nil {
+			q.Extra = url.Values{}
+		}
+		q.Extra.Set(api.ParamOffset, "0")
+	}
+	return q
+}
+
 // Values gives q as query parameters.
 func (q Query) Values() url.Values {
 	v := url.Values{}

@@ -13,12 +13,12 @@ import (
 
 // ListRecords gives one page of a collection.
 func (c *Client) ListRecords(ctx context.Context, namespace, collection string, q Query) (*api.List[api.Record], error) {
-	return list[api.Record](ctx, c, api.RecordsPath(namespace, collection), q)
+	return list[api.Record](ctx, c, api.RecordsPath(namespace, collection), q.ofList())
 }
 
 // Records yields all records that q selects, page by page; q.Limit is the size of a page.
 func (c *Client) Records(ctx context.Context, namespace, collection string, q Query) iter.Seq2[api.Record, error] {
-	return all[api.Record](ctx, c, api.RecordsPath(namespace, collection), q)
+	return all[api.Record](ctx, c, api.RecordsPath(namespace, collection), q.ofList())
 }
 
 // GetRecord reads one record and its ETag. Of q, Select, Projection, Lookup, Lang and Extra are used.
@@ -28,6 +28,24 @@ func (c *Client) GetRecord(ctx context.Context, namespace, collection, id string
 		method: http.MethodGet, path: api.RecordPath(namespace, collection, id), query: q.Values(), out: &record,
 	})
 	return record, header.Get(api.HeaderETag), err
+}
+
+// GetOnly reads the record of a singleton and its ETag. Of q, Select, Projection and Lang are used.
+func (c *Client) GetOnly(ctx context.Context, namespace, collection string, q Query) (record api.Record, etag string, err error) {
+	q = Query{Select: q.Select, Projection: q.Projection, Lang: q.Lang}
+	header, err := c.do(ctx, call{
+		method: http.MethodGet, path: api.RecordsPath(namespace, collection), query: q.Values(), out: &record,
+	})
+	return record, header.Get(api.HeaderETag), err
+}
+
+// PutOnly changes the record of a singleton, or creates it.
+func (c *Client) PutOnly(ctx context.Context, namespace, collection string, change api.Record, o WriteOptions) (api.Record, error) {
+	var out api.Record
+	_, err := c.do(ctx, o.call(call{
+		method: http.MethodPut, path: api.RecordsPath(namespace, collection), in: change, out: &out,
+	}))
+	return out, err
 }
 
 // CountRecords counts the records that filter (JSON, "" for all) selects.

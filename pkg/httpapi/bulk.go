@@ -93,6 +93,12 @@ func (s *Server) itemProblem(r *request, err error) *api.Problem {
 }
 
 func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
+	if r.isOnly() {
+		return s.putOnly(w, r)
+	}
+	if err := r.noReplace(); err != nil {
+		return err
+	}
 	if !r.hasFilter() {
 		return errs.New(errs.Invalid, "filter_required", "filter query parameter is required")
 	}

@@ -18,6 +18,8 @@ func (s *Server) listRecords(w http.ResponseWriter, r *request) error {
 		return s.aggregateRecords(w, r)
 	case r.query.Has(api.ParamFacet):
 		return s.facets(w, r, api.ParamFacet)
+	case r.isOnly():
+		return s.getRecord(w, r)
 	}
 	p, err := r.listParams()
 	if err != nil {
@@ -94,7 +96,7 @@ func (s *Server) getRecord(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	rec, err := s.cfg.Records.Get(r.Context(), r.call(), r.param("id"), p)
+	rec, err := s.readOne(r, p)
 	if err != nil {
 		return err
 	}
@@ -184,19 +186,24 @@ func (r *request) written(w http.ResponseWriter, status int, res records.Written
 }
 
 func (s *Server) updateRecord(w http.ResponseWriter, r *request) error {
+	change, err := r.change(w)
+	if err != nil {
+		return err
+	}
+	return s.update(w, r, change)
+}
+
+// change reads the body of a PUT.
+func (r *request) change(w http.ResponseWriter) (change records.Change, err error) {
 	replace, err := r.boolean(api.ParamReplace)
 	if err != nil {
-		return err
+		return change, err
 	}
-	body, err := r.object(w)
-	if err != nil {
-		return err
-	}
-	change := records.Change{Mode: records.Merge, Body: body}
 	if replace {
 		change.Mode = records.Overwrite
 	}
-	return s.update(w, r, change)
+	change.Body, err = r.object(w)
+	return change, err
 }
 
 func (s *Server) update(w http.ResponseWriter, r *request, change records.Change) (err error) {

@@ -141,7 +141,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteRecordChanges, right: rec(access.Get), handle: (*Server).followChanges, query: []string{api.ParamFilter, api.ParamSelect}, long: true},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: records},
 		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, key: keyRepeatable, query: []string{api.ParamBulk, api.ParamDryRun, api.ParamMaxAffected}},
-		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: bulk},
+		{method: "PUT", pattern: api.RouteRecords, right: rec(access.Put), handle: (*Server).bulkUpdate, query: append([]string{api.ParamReplace}, bulk...)},
 		{method: "DELETE", pattern: api.RouteRecords, right: rec(access.Delete), handle: (*Server).bulkDelete, query: bulk},
 		{method: "GET", pattern: api.RouteRecord, right: rec(access.Get), handle: (*Server).getRecord, query: one},
 		{method: "PUT", pattern: api.RouteRecord, right: rec(access.Put), handle: (*Server).updateRecord, query: replace},

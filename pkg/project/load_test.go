@@ -252,7 +252,6 @@ collections:
     hooks: {get: {file: {type: javascript, file: h.js}}}
     imageFilter: {thumb: []}
     search: [{name: s, mode: text}]
-    meta: {singleton: true}
     indexes: [{key: [-o, "$text:t"]}]
     fields:
       - {name: t, type: string, index: [single, text], renamedFrom: u}
@@ -282,7 +281,6 @@ collections:
 		"collections[0].renamedFrom renaming a collection",
 		"collections[0].hooks.get.file the hook get.file",
 		"collections[0].imageFilter imageFilter", "collections[0].search search",
-		"collections[0].meta.singleton meta.singleton",
 		"collections[0].indexes[0].key[1] a text index",
 		"collections[0].fields[0].index[1] a text index", "collections[0].fields[0].renamedFrom renaming a field",
 		"collections[0].fields[1].type a file field", "collections[0].fields[2].type a file field",

@@ -49,9 +49,6 @@ var notYet = []unsupported{
 	{"a file field", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) { w.add(f.Type == "file" || f.Type == "file[]", at+".type") })
 	}},
-	{"meta.singleton", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) { w.add(c.Meta != nil && c.Meta.Singleton, at+".meta.singleton") })
-	}},
 	{"a relation to another project", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) {
 			foreign := f.Meta != nil && f.Meta.Foreign != nil && f.Meta.Foreign.Namespace != ""

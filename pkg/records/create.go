@@ -84,11 +84,12 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 	if problems := c.withLanguage(body); len(problems) > 0 {
 		return nil, errs.Validation(problems)
 	}
-	id, own := bson.NewObjectIDFromTimestamp(now), c.inLanguage(body)
-	if c.NewID != nil {
-		id = c.NewID(place)
+	id, err := s.newID(ctx, c, now, place)
+	if err != nil {
+		return nil, err
 	}
-	g, err := s.grantOnNew(ctx, c, g, own, func() bson.D {
+	own := c.inLanguage(body)
+	g, err = s.grantOnNew(ctx, c, g, own, func() bson.D {
 		return stamp(id, c.Collection.Tree.Check(own, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
 	})
 	if err != nil {

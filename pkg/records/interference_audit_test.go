@@ -87,7 +87,7 @@ func (g *generator) behind(pair *twin) {
 		ctx := audit.With(g.t.Context(), audit.NewCaller(&access.Principal{Kind: access.KindAdmin, Name: "admin token"}, "req", "192.0.2.1"))
 		change := append(bson.D{{Key: "name", Value: name}}, g.hiddenMembers()...)
 		if name == "a" { // it is seen from now on
-			change = append(change, bson.E{Key: "mood", Value: int64(1)})
+			change = append(change, bson.E{Key: "mood", Value: int64(1)}, bson.E{Key: "_i18n", Value: nil})
 		}
 		if leaves {
 			change = append(change, bson.E{Key: "on", Value: false})

@@ -114,6 +114,9 @@ func (s *Service) writeError(ctx context.Context, c *Call, g access.Grant, err e
 	if !errors.As(err, &dup) {
 		return err
 	}
+	if isOnly(c, dup) {
+		return errSingleton
+	}
 	e := errs.New(errs.Conflict, "unique", "a unique value is already taken").With(err)
 	read, ok := s.readGrant(ctx, c)
 	hidden := neverNamed(g)

@@ -69,6 +69,15 @@ type page struct {
 	Blocks   []block `json:"blocks"`
 }
 
+type settings struct {
+	Title   string `json:"title"`
+	Tagline string `json:"tagline"`
+	Contact string `json:"contact"`
+	PerPage int    `json:"perPage"`
+
+	I18n map[string]map[string]string `json:"_i18n"`
+}
+
 type block struct {
 	Kind string         `json:"kind"`
 	Data map[string]any `json:"data"`
@@ -81,6 +90,10 @@ func blog(s source) map[string][]any {
 		"01-authors.ndjson":  authors,
 		"02-articles.ndjson": articles(s, slugs),
 		"03-pages.ndjson":    pages(),
+		"04-settings.ndjson": {settings{
+			Title: "Field Notes", Tagline: "Walking, cooking and mending things", Contact: "desk@fieldnotes.example", PerPage: 12,
+			I18n: map[string]map[string]string{"de": {"tagline": "Gehen, kochen, reparieren"}},
+		}},
 	}
 }
 
