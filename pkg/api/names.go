@@ -42,7 +42,7 @@ const (
 	ParamDryRun      = "dryRun"      // a write says what it would do, and does nothing
 	ParamMaxAffected = "maxAffected" // a write to more records than that is refused
 	ParamBulk        = "bulk"        // the body of a create is a bulk one, also where a collection has a field named items
-	ParamLang        = "lang" // a language: of records, or of the texts of a description
+	ParamLang        = "lang"        // a language: of records, or of the texts of a description
 	ParamPretty      = "pretty"
 	ParamAggregate   = "aggregate" // a pipeline, in place of a list
 	ParamFacet       = "facet"     // names of fields: their values, in place of a list
