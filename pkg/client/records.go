@@ -30,9 +30,9 @@ func (c *Client) GetRecord(ctx context.Context, namespace, collection, id string
 	return record, header.Get(api.HeaderETag), err
 }
 
-// GetOnly reads the record of a singleton and its ETag. Of q, Select, Projection and Lang are used.
+// GetOnly reads the record of a singleton and its ETag. Of q, Select, Projection, Lookup and Lang are used.
 func (c *Client) GetOnly(ctx context.Context, namespace, collection string, q Query) (record api.Record, etag string, err error) {
-	q = Query{Select: q.Select, Projection: q.Projection, Lang: q.Lang}
+	q = Query{Select: q.Select, Projection: q.Projection, Lookup: q.Lookup, Lang: q.Lang}
 	header, err := c.do(ctx, call{
 		method: http.MethodGet, path: api.RecordsPath(namespace, collection), query: q.Values(), out: &record,
 	})

@@ -95,10 +95,11 @@ func (s *PathSet) Declared(names ...string) *PathSet {
 type Level struct {
 	In     []string            // names that are in the set, with all below them
 	Below  map[string]*PathSet // other names, with what of the set is below them; nil for nothing
+	Bare   []string            // names in Below of objects that go out only with something in them, see WithoutEmpty
 	Others bool                // every name that stands in neither is in the set
 }
 
-// Level gives the first level of the set. The names In it are sorted.
+// Level gives the first level of the set. The names In it and Bare are sorted.
 func (s *PathSet) Level() Level {
 	if s == nil {
 		return Level{}
@@ -112,9 +113,13 @@ func (s *PathSet) Level() Level {
 			l.Below[name] = nil
 		default:
 			l.Below[name] = &PathSet{root: *kid}
+			if kid.bare {
+				l.Bare = append(l.Bare, name)
+			}
 		}
 	}
 	slices.Sort(l.In)
+	slices.Sort(l.Bare)
 	return l
 }
 

@@ -25,6 +25,7 @@ func (s *Server) aggregateRecords(w http.ResponseWriter, r *request) error {
 		{api.ParamCount, "use a $count stage"},
 		{api.ParamLookup, "use a $lookup stage"},
 		{api.ParamFacet, "use a $sortByCount stage"},
+		{api.ParamLang, "name translations by their paths, such as _i18n.de.title"},
 	})
 	if err != nil {
 		return err
@@ -91,6 +92,7 @@ func (s *Server) facets(w http.ResponseWriter, r *request, name string) error {
 		{api.ParamAfter, instead},
 		{api.ParamCount, instead},
 		{api.ParamLookup, instead},
+		{api.ParamLang, "name translations by their paths, such as _i18n.de.title"},
 	})
 	if err != nil {
 		return err

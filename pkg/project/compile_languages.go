@@ -14,13 +14,13 @@ func (c *compiler) tree(col *schema.Collection, strict bool, at string) *fieldty
 	if col.Meta == nil || col.Meta.I18n == nil || col.Meta.I18n.Off || c.isBroken(at+".meta.i18n") {
 		return fieldtype.NewTree(fields, strict)
 	}
-	any := false
+	found := false
 	for _, f := range fields {
 		i := slices.IndexFunc(col.Fields, func(x *schema.Field) bool { return x.Name == f.Name })
 		f.Translated = i >= 0 && isTranslated(col.Fields[i], f)
-		any = any || f.Translated
+		found = found || f.Translated
 	}
-	if !any && !c.isBroken(at+".fields") {
+	if !found && !c.isBroken(at+".fields") {
 		c.fail(at+".meta.i18n", schema.CodeInvalid, "there is no field to translate: declare one of type string, string[], object, object[] or any")
 	}
 	l := fieldtype.Languages{Default: col.Meta.I18n.Default}

@@ -49,6 +49,7 @@ func filterOf(t *testing.T, text string) *mql.Filter {
 //   - plain hides nothing
 //   - strict leaves out what is not declared
 //   - anything declares nothing, and hides k
+//   - spoken has translations, and hides secret and seo.score in every language; written is the same with nothing but what is declared
 //   - closed may not be read
 func sources(t *testing.T) map[string]query.Source {
 	t.Helper()
@@ -68,6 +69,19 @@ func sources(t *testing.T) map[string]query.Source {
 		field(t, "title", "string"), field(t, "own", "string"), field(t, "data", "any", field(t, "x", "number")),
 	}, true)
 	strict.Fields()[2].Strict = true
+	translate := func(strict bool) *fieldtype.Tree {
+		fields := []*fieldtype.Field{
+			field(t, "title", "string"), field(t, "secret", "string"), field(t, "seo", "object", field(t, "title", "string"), field(t, "score", "number")),
+		}
+		for _, f := range fields {
+			f.Translated = true
+		}
+		return fieldtype.NewTranslatedTree(fields, strict, fieldtype.Languages{Default: "en", Others: []string{"de", "fr"}})
+	}
+	translated := func(tree *fieldtype.Tree) query.Source {
+		hidden := document.NewPathSet(tree.WithTranslations([]string{"secret", "seo.score"})...)
+		return query.Source{Paths: query.Resolver{Tree: tree, Hidden: tree.Undeclared().Union(hidden), Limits: limits}, Undeclared: tree.Undeclared()}
+	}
 	offLimits := limits
 	offLimits.Regex = "off"
 	return map[string]query.Source{
@@ -84,6 +98,8 @@ func sources(t *testing.T) map[string]query.Source {
 			Paths:      query.Resolver{Tree: strict, Hidden: strict.Undeclared().Union(document.NewPathSet("own")), Limits: offLimits},
 			Undeclared: strict.Undeclared(),
 		},
+		"spoken":   translated(translate(false)),
+		"written":  translated(translate(true)),
 		"anything": {Paths: query.Resolver{Tree: fieldtype.NewTree(nil, false), Hidden: document.NewPathSet("k"), Limits: limits}},
 	}
 }
@@ -121,8 +137,12 @@ func guarded(t *testing.T, all map[string]query.Source, collection, text string)
 
 // abbreviated shortens the expressions that make documents anew without what is hidden: what they do is tried with records.
 func abbreviated(text string) string {
-	const begin = `{"$arrayToObject":`
-	at := strings.Index(text, begin)
+	at := -1
+	for _, begin := range []string{`{"$arrayToObject":`, `{"$let":{"vars":{"v":`} {
+		if i := strings.Index(text, begin); i >= 0 && (at < 0 || i < at) {
+			at = i
+		}
+	}
 	if at < 0 {
 		return text
 	}

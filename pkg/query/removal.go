@@ -16,16 +16,28 @@ import (
 // A MongoDB server remembers the place of a field that was taken away, and puts a field there that gets its name later:
 // that would tell which records have it. So where the caller names such a field the documents are made anew.
 func (s Source) removal(in string, named map[string]bool) bson.A {
-	paths := s.Paths.Hidden.Paths()
-	if slices.ContainsFunc(paths, func(path string) bool { return named[path[strings.LastIndexByte(path, '.')+1:]] }) {
-		if in != "" {
-			return bson.A{stageOf("$set", bson.D{{Key: in, Value: each("$"+in, siftedObject("$$e", s.Paths.Hidden, depthName))}})}
-		}
-		return bson.A{stageOf("$replaceWith", siftedObject("$$ROOT", s.Paths.Hidden))}
+	paths, top := s.Paths.Hidden.Paths(), s.Paths.Hidden.Level()
+	isNamed := func(path string) bool { return named[path[strings.LastIndexByte(path, '.')+1:]] }
+	anew := slices.ContainsFunc(paths, isNamed) || slices.ContainsFunc(top.Bare, isNamed)
+	out := bson.A{}
+	for _, name := range top.Bare {
+		out = append(out, filled(in, name, top.Below[name]))
 	}
-	out := s.declared(in)
+	switch {
+	case in != "" && (anew || len(top.Bare) > 0):
+		return append(out, stageOf("$set", bson.D{{Key: in, Value: each("$"+in, siftedObject("$$e", s.Paths.Hidden, depthName))}}))
+	case anew:
+		return append(out, stageOf("$replaceWith", siftedObject("$$ROOT", s.Paths.Hidden)))
+	}
+	for _, name := range top.Bare {
+		out = append(out, stageOf("$set", bson.D{{Key: name, Value: call("$cond", bson.A{isEmpty("$" + name), "$$REMOVE", "$" + name})}}))
+	}
+	out = append(out, s.declared(in)...)
 	hidden := bson.A{}
 	for _, path := range paths {
+		if first, _, _ := strings.Cut(path, "."); slices.Contains(top.Bare, first) {
+			continue
+		}
 		if in != "" {
 			path = in + "." + path
 		}
@@ -36,6 +48,37 @@ func (s Source) removal(in string, named map[string]bool) bson.A {
 	}
 	return out
 }
+
+// filled is the stage that leaves in an object of objects, such as that of the translations, only what the caller may see,
+// and only objects with something in them. It is a stage of its own since the fields of all languages nested in one
+// expression would soon be too deep for a server.
+func filled(in, name string, without *document.PathSet) bson.D {
+	from := "$" + name
+	if in != "" {
+		from = "$$e." + name
+	}
+	isObject := func(v string) any { return call("$eq", bson.A{call("$type", v), "object"}) }
+	level, branches := without.Level(), bson.A{}
+	names := slices.Sorted(maps.Keys(level.Below))
+	for _, kid := range names {
+		if below := level.Below[kid]; below != nil {
+			branches = append(branches, bson.D{{Key: "case", Value: isOneOf([]string{kid})}, {Key: "then", Value: siftedObject("$$m.v", below)}})
+		}
+	}
+	var pairs any = call("$objectToArray", call("$cond", bson.A{isObject(from), from, call("$literal", bson.D{})}))
+	pairs = kept(pairs, call("$and", bson.A{isOneOf(names), isObject("$$m.v")}))
+	if len(branches) > 0 {
+		pairs = eachMember(pairs, call("$switch", bson.D{{Key: "branches", Value: branches}, {Key: "default", Value: "$$m.v"}}))
+	}
+	full := call("$arrayToObject", kept(pairs, call("$not", bson.A{isEmpty("$$m.v")})))
+	if in == "" {
+		return stageOf("$set", bson.D{{Key: name, Value: full}})
+	}
+	one := call("$mergeObjects", bson.A{"$$e", bson.D{{Key: name, Value: full}}})
+	return stageOf("$set", bson.D{{Key: in, Value: each("$"+in, one)}})
+}
+
+func isEmpty(v string) any { return call("$eq", bson.A{v, call("$literal", bson.D{})}) }
 
 // names adds the names of all fields that a pipeline may speak of.
 func names(v any, to map[string]bool) {
@@ -74,14 +117,18 @@ func (s Source) declared(in string) bson.A {
 	taken, set := bson.D{}, bson.D{}
 	for _, name := range slices.Sorted(maps.Keys(top.Below)) {
 		taken = append(taken, bson.E{Key: name, Value: true})
-		if below := top.Below[name]; below != nil {
+		if below := top.Below[name]; below != nil && !slices.Contains(top.Bare, name) { // see filled
 			set = append(set, bson.E{Key: name, Value: sifted("$"+name, below, true)})
 		}
 	}
-	if !top.Others {
-		return bson.A{stageOf("$set", set)}
+	var out bson.A
+	if top.Others {
+		out = append(out, stageOf("$project", taken))
 	}
-	return bson.A{stageOf("$project", taken), stageOf("$set", set)}
+	if len(set) > 0 {
+		out = append(out, stageOf("$set", set))
+	}
+	return out
 }
 
 // inclusion is a projection that takes what is declared, if nothing else may be on any level. Where objects are declared it
@@ -93,7 +140,7 @@ func inclusion(undeclared *document.PathSet) (taken bson.D, ok bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(level.Below)) {
 		var inner any = true
-		if below := level.Below[name]; below != nil {
+		if below := level.Below[name]; below != nil && !slices.Contains(level.Bare, name) {
 			if inner, ok = inclusion(below); !ok {
 				return nil, false
 			}
@@ -139,7 +186,8 @@ func choice(v string, object, list any) any {
 	})
 }
 
-// siftedObject is sifted for what is an object. also is a name that stays, though it is no field.
+// siftedObject is sifted for what is an object. also is a name that stays, though it is no field. What filled has done is
+// left as it is, if something is left of it.
 func siftedObject(v string, without *document.PathSet, also ...string) any {
 	level := without.Level()
 	names := slices.Sorted(maps.Keys(level.Below))
@@ -152,7 +200,7 @@ func siftedObject(v string, without *document.PathSet, also ...string) any {
 	}
 	branches := bson.A{}
 	for _, name := range names {
-		if below := level.Below[name]; below != nil {
+		if below := level.Below[name]; below != nil && !slices.Contains(level.Bare, name) {
 			branches = append(branches, bson.D{
 				{Key: "case", Value: isOneOf([]string{name})}, {Key: "then", Value: sifted("$$m.v", below, false)},
 			})
@@ -160,11 +208,10 @@ func siftedObject(v string, without *document.PathSet, also ...string) any {
 	}
 	if len(branches) > 0 {
 		value := call("$switch", bson.D{{Key: "branches", Value: branches}, {Key: "default", Value: "$$m.v"}})
-		pairs = call("$map", bson.D{
-			{Key: "input", Value: pairs},
-			{Key: "as", Value: "m"},
-			{Key: "in", Value: bson.D{{Key: "k", Value: "$$m.k"}, {Key: "v", Value: value}}},
-		})
+		pairs = eachMember(pairs, value)
+	}
+	if len(level.Bare) > 0 {
+		pairs = kept(pairs, call("$not", bson.A{call("$and", bson.A{isOneOf(level.Bare), isEmpty("$$m.v")})}))
 	}
 	return call("$arrayToObject", pairs)
 }
@@ -172,6 +219,15 @@ func siftedObject(v string, without *document.PathSet, also ...string) any {
 // kept is an expression for the pairs m that cond holds for.
 func kept(pairs, cond any) any {
 	return call("$filter", bson.D{{Key: "input", Value: pairs}, {Key: "as", Value: "m"}, {Key: "cond", Value: cond}})
+}
+
+// eachMember is an expression for the pairs m with other values.
+func eachMember(pairs, value any) any {
+	return call("$map", bson.D{
+		{Key: "input", Value: pairs},
+		{Key: "as", Value: "m"},
+		{Key: "in", Value: bson.D{{Key: "k", Value: "$$m.k"}, {Key: "v", Value: value}}},
+	})
 }
 
 func isOneOf(names []string) any {

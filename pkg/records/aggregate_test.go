@@ -19,6 +19,7 @@ import (
 const analyzed = `
 collections:
   - name: items
+    meta: {i18n: {languages: [en, de, fr]}}
     queryLimits: {allowAggregate: true, maxTime: 1m}
     fields:
       - {name: n, type: number}
@@ -123,6 +124,7 @@ func fillAnalyzed(w *world, secret func() any, strangers int) {
 		} else {
 			d = hidden("mood", d)
 		}
+		d = append(d, translationsOf(name, hidden)...)
 		w.putIn("items", append(d, bson.E{Key: "createdBy", Value: bob.Hex()}, bson.E{Key: "_rev", Value: int64(1)}))
 	}
 	for i := range byte(3) {
@@ -135,6 +137,29 @@ func fillAnalyzed(w *world, secret func() any, strangers int) {
 		w.putIn("people", bson.D{{Key: "_id", Value: id}, {Key: "name", Value: "SECRET"}, {Key: "active", Value: false}, {Key: "boss", Value: oid(100)}, {Key: "mail", Value: "SECRET"}})
 		w.putIn("people", bson.D{{Key: "_id", Value: oid(103 + byte(i))}, {Key: "name", Value: "SECRET"}, {Key: "active", Value: false}, {Key: "boss", Value: oid(100)}})
 	}
+}
+
+// translationsOf is those of a record: what hidden adds may be all that there is of a language, or of all of them.
+func translationsOf(name string, hidden func(name string, d bson.D) bson.D) bson.D {
+	all := bson.D{}
+	for _, lang := range []string{"de", "fr"} {
+		own := hidden("rank", hidden("secret", bson.D{}))
+		if lang == "de" && name != "c" {
+			own = append(own, bson.E{Key: "name", Value: "ein " + name}, bson.E{Key: "tags", Value: bson.A{"u"}},
+				bson.E{Key: "seo", Value: hidden("score", bson.D{{Key: "title", Value: name}})},
+				bson.E{Key: "parts", Value: bson.A{hidden("cost", bson.D{{Key: "sku", Value: name}})}}, bson.E{Key: "data", Value: hidden("k", bson.D{{Key: "x", Value: "y"}})})
+		}
+		if own = hidden("mood", own); name == "a" && lang == "de" {
+			own = append(slices.Clip(own), bson.E{Key: "on", Value: "SECRET"}) // no field of a language
+		}
+		if len(own) > 0 {
+			all = append(all, bson.E{Key: lang, Value: own})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return bson.D{{Key: "_i18n", Value: all}}
 }
 
 // unmasking is what has made other products show what they hide, and what might. Stages that can't name a hidden field may
@@ -215,6 +240,27 @@ var unmasking = []string{
 	`[{"$unionWith": "people"}, {"$group": {"_id": "$mail", "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}]`,
 	`[{"$unionWith": {"coll": "people", "pipeline": [{"$project": {"x": {"$getField": "mail"}, "all": "$$ROOT"}}]}}, {"$sort": {"_id": 1}}]`,
 	`[{"$unionWith": {"coll": "items", "pipeline": [{"$group": {"_id": "$$ROOT"}}]}}, {"$count": "n"}]`,
+	`[{"$project": {"x": "$_i18n", "t": {"$type": "$_i18n"}, "f": {"$type": "$_i18n.fr"}}}]`,
+	`[{"$project": {"x": {"$objectToArray": "$_i18n"}, "y": {"$objectToArray": "$_i18n.de"}}}]`,
+	`[{"$project": {"x": {"$bsonSize": {"$ifNull": ["$_i18n", {}]}}, "y": {"$bsonSize": {"$ifNull": ["$_i18n.de", {}]}}}}]`,
+	`[{"$group": {"_id": "$_i18n", "n": {"$sum": 1}}}]`,
+	`[{"$sortByCount": "$_i18n.fr"}]`,
+	`[{"$project": {"_i18n.fr": 1}}]`,
+	`[{"$project": {"x": {"$getField": {"field": "secret", "input": "$_i18n.de"}}, "y": {"$getField": "_i18n"}}}]`,
+	`[{"$set": {"_i18n": 1}}]`,
+	`[{"$set": {"_i18n.de.secret": 1, "_i18n.fr.x": 2}}]`,
+	`[{"$set": {"de": {"$setField": {"field": "secret", "input": "$_i18n.de", "value": 1}}}}]`,
+	`[{"$unset": "_i18n"}, {"$set": {"_i18n": "$name"}}]`,
+	`[{"$set": {"copy": "$$ROOT"}}, {"$match": {"copy._i18n.fr": {"$exists": true}}}, {"$count": "n"}]`,
+	`[{"$set": {"copy": "$_i18n"}}, {"$sort": {"copy.de.secret": 1, "_id": 1}}]`,
+	`[{"$match": {"_i18n.fr": {"$exists": false}}}, {"$count": "n"}]`,
+	`[{"$match": {"_i18n.de.secret": {"$exists": true}}}, {"$count": "n"}]`,
+	`[{"$match": {"_i18n.de.name": {"$exists": true}}}, {"$sort": {"_i18n.de.name": -1, "_id": 1}}, {"$project": {"_i18n.de.name": 1}}]`,
+	`[{"$unwind": {"path": "$_i18n.de.tags", "includeArrayIndex": "_i18n.fr"}}]`,
+	`[{"$lookup": {"from": "items", "localField": "_i18n.de.name", "foreignField": "_i18n.de.name", "as": "_i18n"}}]`,
+	`[{"$lookup": {"from": "items", "localField": "_id", "foreignField": "_id", "as": "me"}}, {"$project": {"x": "$me._i18n", "s": "$me._i18n.de.secret"}}, {"$set": {"x.fr": 1}}]`,
+	`[{"$graphLookup": {"from": "items", "startWith": "$name", "connectFromField": "_i18n.de.name", "connectToField": "name", "as": "g", "maxDepth": 0}}, {"$project": {"g": {"$sortArray": {"input": "$g", "sortBy": {"_id": 1}}}}}]`,
+	`[{"$unionWith": {"coll": "items", "pipeline": [{"$project": {"_i18n": 1}}]}}, {"$sort": {"_id": 1, "name": 1}}]`,
 }
 
 // TestS6Unmask is rows S4, S5 and S6 of the fault list for aggregations: whatever a pipeline does, its answer does not
@@ -265,6 +311,13 @@ func TestAggregateShowsWhatReadsShow(t *testing.T) {
 				"parts": [{"sku": "a", "cost": 1, "gone": "GONE"}, {"gone": "GONE"}], "loose": {"a": "1", "more": 2}, "free": {"z": [{"own": 1}]}}`)
 			w.put(`{"seo": {}, "parts": [], "title": null, "free": {}}`)
 			w.put(`{"gone": 1, "loose": {"a": {"b": 1}}}`)
+			w.put(`{"title": "B", "_i18n": {"de": {"title": "Z", "own": "o", "gone": "GONE", "seo": {"title": "T", "gone": "GONE", "deep": {"x": 1, "list": [{"y": 1, "gone": "GONE"}]}},
+				"parts": [{"sku": "a", "cost": 1, "gone": "GONE"}], "loose": {"more": 2}, "free": {"z": 1}}, "fr": {"own": "p"}, "it": {"title": "GONE"}}}`)
+			w.put(`{"title": "G", "_i18n": {"fr": {"title": "y"}, "de": {"title": "x"}}}`)
+			w.put(`{"title": "C", "_i18n": {"de": {"own": "o", "nope": "GONE"}, "fr": {"gone": "GONE", "parts": [{"cost": 1}]}}}`)
+			w.put(`{"title": "D", "_i18n": {"fr": {"own": "o", "gone": "GONE"}}}`)
+			w.put(`{"title": "E", "_i18n": {"de": {}, "it": 1}}`)
+			w.put(`{"title": "F", "_i18n": {}}`)
 			for _, who := range []string{"public", "alice", "admin"} {
 				page, err := w.service.List(t.Context(), w.call(who), query.Params{})
 				if err != nil {
@@ -277,6 +330,9 @@ func TestAggregateShowsWhatReadsShow(t *testing.T) {
 				got := w.aggregate(who, `[{"$sort": {"id": 1}}]`)
 				if got != strings.Join(want, "\n") {
 					t.Errorf("%s\n%s reads\n%s\nand aggregates\n%s", config, who, strings.Join(want, "\n"), got)
+				}
+				if named := w.aggregate(who, `[{"$sort": {"id": 1}}, {"$set": {"none": "$_i18n.de.title"}}, {"$unset": "none"}]`); named != got {
+					t.Errorf("%s: with translations named %s\nelse %s", who, named, got)
 				}
 				deep := w.aggregate(who, `[{"$sort": {"id": 1}}, {"$limit": 1}, {"$graphLookup": {"from": "items", "startWith": "$title", "connectFromField": "title", "connectToField": "title", "as": "g", "depthField": "own"}}]`)
 				if !strings.Contains(deep, `"own":0`) || strings.Contains(deep, `"gone":`) != strings.Contains(got, `"gone":`) {
@@ -294,6 +350,7 @@ func TestAggregateShowsWhatReadsShow(t *testing.T) {
 const strictly = `
 collections:
   - name: items
+    meta: {i18n: {languages: [en, fr, de]}}
     strictFields: true
     queryLimits: {allowAggregate: true, maxTime: 1m}
     fields:
@@ -312,6 +369,7 @@ collections:
 const looselyStrict = `
 collections:
   - name: items
+    meta: {i18n: {languages: [en, fr, de]}}
     queryLimits: {allowAggregate: true, maxTime: 1m}
     fields:
       - {name: title, type: string}

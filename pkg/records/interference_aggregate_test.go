@@ -11,7 +11,7 @@ import (
 
 // name is the name of a field that a pipeline makes.
 func (g *generator) name() string {
-	return pick(g, "x", "y", "secret", "mood", "rank", "seo.score", "parts.cost", "data.k", "nope")
+	return pick(g, "x", "y", "secret", "mood", "rank", "seo.score", "parts.cost", "data.k", "nope", "_i18n", "_i18n.de", "_i18n.de.secret", "_i18n.fr.x")
 }
 
 // expression is an operand of a stage.
@@ -23,9 +23,9 @@ func (g *generator) expression(depth int) any {
 	op := func(name string, v any) any { return bson.D{{Key: name, Value: v}} }
 	switch g.IntN(10) {
 	case 0:
-		return op("$getField", pick(g, "secret", "rank", "nope", "name"))
+		return op("$getField", pick(g, "secret", "rank", "nope", "name", "_i18n"))
 	case 1:
-		return op("$objectToArray", pick(g, "$$ROOT", "$seo", "$data"))
+		return op("$objectToArray", pick(g, "$$ROOT", "$seo", "$data", "$_i18n", "$_i18n.de"))
 	case 2:
 		return op(pick(g, "$add", "$divide", "$subtract"), bson.A{inner(), pick[any](g, int64(1), int64(0), inner())})
 	case 3:
@@ -33,13 +33,13 @@ func (g *generator) expression(depth int) any {
 	case 4:
 		return op(pick(g, "$toString", "$type", "$isArray", "$size", "$toUpper"), bson.A{inner()})
 	case 5:
-		return op("$bsonSize", pick(g, "$$ROOT", "$seo", "$data"))
+		return op("$bsonSize", pick(g, "$$ROOT", "$seo", "$data", "$_i18n"))
 	case 6:
 		return op("$map", bson.D{{Key: "input", Value: pick(g, "$parts", "$tags")}, {Key: "in", Value: pick(g, "$$this", "$$this.cost", "$$this.sku")}})
 	case 7:
-		return op("$setField", bson.D{{Key: "field", Value: g.name()}, {Key: "input", Value: pick(g, "$$ROOT", "$seo")}, {Key: "value", Value: inner()}})
+		return op("$setField", bson.D{{Key: "field", Value: g.name()}, {Key: "input", Value: pick(g, "$$ROOT", "$seo", "$_i18n")}, {Key: "value", Value: inner()}})
 	case 8:
-		return op("$mergeObjects", bson.A{"$$ROOT", bson.D{{Key: pick(g, "x", "secret"), Value: inner()}}})
+		return op("$mergeObjects", bson.A{"$$ROOT", bson.D{{Key: pick(g, "x", "secret", "_i18n"), Value: inner()}}})
 	default:
 		return inner()
 	}
@@ -73,7 +73,7 @@ func (g *generator) stages(depth int) bson.A {
 				out = append(out, one("$facet", bson.D{{Key: "x", Value: g.stages(depth - 1)}}))
 			}
 		case 11:
-			as := pick(g, "x", "secret", "nope")
+			as := pick(g, "x", "secret", "nope", "_i18n")
 			out = append(out, one("$lookup", bson.D{{Key: "from", Value: "items"}, {Key: "localField", Value: g.path()}, {Key: "foreignField", Value: g.path()}, {Key: "as", Value: as}}),
 				one("$set", bson.D{{Key: as, Value: one("$sortArray", bson.D{{Key: "input", Value: "$" + as}, {Key: "sortBy", Value: bson.D{{Key: "_id", Value: int64(1)}}}})}}))
 		default:

@@ -174,8 +174,8 @@ func translations(rnd *rand.Rand, name string, parts int) bson.D {
 	for i, lang := range []string{"de", "fr"} {
 		own := secretMember(rnd, "rank", secretMember(rnd, "secret", bson.D{}))
 		if (parts+i)%2 == 0 {
-			own = append(own, bson.E{Key: "name", Value: lang + name})
-			own = append(own, bson.E{Key: "parts", Value: bson.A{secretMember(rnd, "cost", bson.D{{Key: "sku", Value: name}})}})
+			own = append(own, bson.E{Key: "name", Value: lang + name},
+				bson.E{Key: "parts", Value: bson.A{secretMember(rnd, "cost", bson.D{{Key: "sku", Value: name}})}})
 		}
 		if (parts+i)%4 == 0 {
 			own = append(own, bson.E{Key: "seo", Value: secretMember(rnd, "score", bson.D{{Key: "title", Value: lang}})})

@@ -1,9 +1,10 @@
 package records_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
@@ -77,8 +78,12 @@ func TestLangReads(t *testing.T) {
 				t.Errorf("lang=%s select=%s:\n%s\n%s", tt.lang, tt.sel, got, want)
 			}
 			page, err := w.service.List(t.Context(), w.speaking("public", tt.lang), query.Params{Select: tt.sel})
-			if err == nil && seen(t, &page.Items[0]) != got || show(err) != show(err) {
-				t.Errorf("lang=%s: the list says %s", tt.lang, seen(t, &page.Items[0]))
+			listed := show(err)
+			if err == nil {
+				listed = seen(t, &page.Items[0])
+			}
+			if listed != got {
+				t.Errorf("lang=%s select=%s: the list says %s, not %s", tt.lang, tt.sel, listed, got)
 			}
 		}
 	})
@@ -106,13 +111,103 @@ func TestLangQueries(t *testing.T) {
 			page, err := w.service.List(t.Context(), w.speaking("public", "de"), query.Params{Where: where(t, filter), Sort: "_i18n.de.title", Select: "title"})
 			got := show(err)
 			if err == nil {
-				got = ""
+				var titles strings.Builder
 				for i := range page.Items {
-					got += strings.Trim(strings.Split(seen(t, &page.Items[i]), `"title":"`)[1], `"}`)
+					titles.WriteString(strings.Trim(strings.Split(seen(t, &page.Items[i]), `"title":"`)[1], `"}`))
 				}
+				got = titles.String()
 			}
 			if got != want {
 				t.Errorf("%s: %s, want %s", filter, got, want)
+			}
+		}
+	})
+}
+
+// Facets count what is stored, and nothing of what is hidden.
+func TestLangFacets(t *testing.T) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, translated)
+		w.put(`{"title": "A", "_i18n": {"de": {"title": "X", "tags": ["u", "v"], "parts": [{"name": "p", "cost": 3}]}}}`)
+		w.put(`{"title": "A", "_i18n": {"de": {"title": "Y", "secret": "s", "tags": ["v"]}}}`)
+		w.put(`{"title": "B", "_i18n": {"de": {"secret": "s", "nope": "s"}, "it": {"title": "s"}}}`)
+		for fields, want := range map[string]string{
+			"title,_i18n.de.title": `{"facets":{"title":[{"value":"A","count":2},{"value":"B","count":1}],"_i18n.de.title":[{"value":"X","count":1},{"value":"Y","count":1}]},"window":3,"truncated":false}`,
+			"_i18n.de.tags":        `{"facets":{"_i18n.de.tags":[{"value":"v","count":2},{"value":"u","count":1}]},"window":3,"truncated":false}`,
+			"_i18n.de.parts.name":  `{"facets":{"_i18n.de.parts.name":[{"value":"p","count":1}]},"window":3,"truncated":false}`,
+			"_i18n.fr-CA.title":    `{"facets":{"_i18n.fr-CA.title":[]},"window":3,"truncated":false}`,
+			"_i18n.de.secret":      `unknown_field: unknown field: _i18n.de.secret`,
+			"_i18n.de.parts.cost":  `unknown_field: unknown field: _i18n.de.parts.cost`,
+			"_i18n.de.nope":        `unknown_field: unknown field: _i18n.de.nope`,
+			"_i18n.de.code":        `unknown_field: unknown field: _i18n.de.code`,
+			"_i18n.it.title":       `unknown_field: unknown field: _i18n.it.title`,
+			"_i18n.de":             `not_comparable: _i18n.de can't be compared as a whole: name one of its fields`,
+			"_i18n":                `not_comparable: _i18n can't be compared as a whole: name one of its fields`,
+			"_i18n.de.parts":       `not_comparable: _i18n.de.parts can't be compared as a whole: name one of its fields`,
+		} {
+			if got := w.facets("public", fields, ""); got != want {
+				t.Errorf("%s: %s\nwant %s", fields, got, want)
+			}
+		}
+	})
+}
+
+// A relation leads to what the caller may read there, in the language of the call: also one inside of a translation.
+func TestLangRelations(t *testing.T) {
+	config := collections(`
+name: items
+meta: {i18n: {languages: [en, de]}}
+fields:
+  - {name: title, type: string}
+  - {name: of, type: string, meta: {foreign: {collection: people, key: code}}}
+  - {name: box, type: object, subFields: [{name: by, type: string, meta: {foreign: {collection: people, key: code}}}]}
+permissions: {public: {methods: {get: {lookup: true}}}, user: {methods: {}}}
+`, `
+name: people
+strictFields: true
+meta: {i18n: {languages: [fr, de, it], default: fr}}
+fields:
+  - {name: code, type: string, index: [unique]}
+  - {name: name, type: string}
+  - {name: secret, type: string, hidden: true}
+permissions: {public: {methods: {get: true}}, user: {methods: {}}}
+`)
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, config)
+		w.put(`{"title": "T", "of": "a", "box": {"by": "a"}, "_i18n": {"de": {"title": "Z", "box": {"by": "b"}}}}`)
+		for i, text := range []string{
+			`{"code": "a", "name": "Anne", "_i18n": {"de": {"name": "Anna", "secret": "s", "gone": 1}, "it": {"secret": "s"}}}`,
+			`{"code": "b", "name": "Jean", "secret": "s", "_i18n": {"de": {"name": "Hans"}, "en": {"name": "s"}}}`,
+		} {
+			w.putIn("people", append(bson.D{{Key: "_id", Value: oid(byte(i))}}, doc(t, text)...))
+		}
+		for _, tt := range []struct{ lang, filter, lookup, want string }{
+			{"", ``, "of", `"of":{"_i18n":{"de":{"name":"Anna"}},"code":"a","id":"010000000000000000000000","name":"Anne"}`},
+			{"de", ``, "of", `"of":{"code":"a","id":"010000000000000000000000","name":"Anna"}`},
+			{"en", ``, "of", `"of":{"code":"a","id":"010000000000000000000000","name":"Anne"}`},
+			{"de", ``, "box.by", `"box":{"by":{"code":"b","id":"010000000000000000000001","name":"Hans"}}`},
+			{"en", ``, "box.by", `"box":{"by":{"code":"a","id":"010000000000000000000000","name":"Anne"}}`},
+			{"", `{"of._i18n.de.name": "Anna"}`, "", `"title":"T"`},
+			{"de", `{"of.name": "Anne"}`, "", `"title":"Z"`},
+			{"de", `{"of.name": "Anna"}`, "", `none`},
+			{"", `{"_i18n.de.box.by.name": "Jean"}`, "", `"title":"T"`},
+			{"", `{"_i18n.de.box.by.name": "Anne"}`, "", `none`},
+			{"", `{"of._i18n.de.secret": "s"}`, "", `unknown_field: unknown field: of._i18n.de.secret`},
+			{"", `{"of._i18n.de.gone": 1}`, "", `unknown_field: unknown field: of._i18n.de.gone`},
+			{"", `{"of._i18n.en.name": "s"}`, "", `unknown_field: unknown field: of._i18n.en.name`},
+			{"", `{"_i18n.de.box.by.secret": "s"}`, "", `unknown_field: unknown field: _i18n.de.box.by.secret`},
+			{"", `{"of._i18n.it": {"$exists": true}}`, "", `not_comparable: _i18n.it can't be compared as a whole: name one of its fields`},
+			{"it", ``, "of", `unknown_language: unknown language: it; items has en, de`},
+		} {
+			page, err := w.service.List(t.Context(), w.speaking("public", tt.lang), query.Params{Where: where(t, tt.filter), Lookup: tt.lookup})
+			got := show(err)
+			if err == nil {
+				if got = "none"; len(page.Items) > 0 {
+					got = seen(t, &page.Items[0])
+				}
+			}
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("lang=%s %s lookup=%s: %s\nwant %s", tt.lang, tt.filter, tt.lookup, got, tt.want)
 			}
 		}
 	})
@@ -134,12 +229,16 @@ func TestLangWrites(t *testing.T) {
 		{"a member of any object", `{"title":"T","data":{"x":1,"y":2}}`, "de", `{"data":{"x":3}}`, records.Merge, `{"title":"T","data":{"x":1,"y":2},"_i18n":{"de":{"data":{"x":3,"y":2}}}}`},
 		{"a list as a whole", `{"title":"T","parts":[{"name":"a","cost":1}]}`, "de", `{"parts":[{"name":"b"}]}`, records.Merge, `{"title":"T","parts":[{"name":"a","cost":1}],"_i18n":{"de":{"parts":[{"name":"b"}]}}}`},
 		{"another language stays", `{"title":"T","_i18n":{"fr-CA":{"title":"F"}}}`, "de", `{"title":"Z"}`, records.Merge, `{"title":"T","_i18n":{"de":{"title":"Z"},"fr-CA":{"title":"F"}}}`},
-		{"replace", `{"title":"T","n":1,"seo":{"title":"S"},"_i18n":{"de":{"title":"Z","tags":["x"]},"fr-CA":{"title":"F"}}}`, "de", `{"title":"Y","code":"c"}`, records.Overwrite,
-			`{"code":"c","title":"T","seo":{"title":"S"},"_i18n":{"de":{"title":"Y"},"fr-CA":{"title":"F"}}}`},
+		{
+			"replace", `{"title":"T","n":1,"seo":{"title":"S"},"_i18n":{"de":{"title":"Z","tags":["x"]},"fr-CA":{"title":"F"}}}`, "de", `{"title":"Y","code":"c"}`, records.Overwrite,
+			`{"code":"c","title":"T","seo":{"title":"S"},"_i18n":{"de":{"title":"Y"},"fr-CA":{"title":"F"}}}`,
+		},
 		{"replace in the default language", `{"title":"T","n":1,"_i18n":{"de":{"title":"Z"}}}`, "en", `{"title":"Y"}`, records.Overwrite, `{"title":"Y","_i18n":{"de":{"title":"Z"}}}`},
 		{"replace without a language", `{"title":"T","n":1,"_i18n":{"de":{"title":"Z"}}}`, "", `{"title":"Y"}`, records.Overwrite, `{"title":"Y"}`},
-		{"patch", `{"title":"T","n":1,"tags":["a"]}`, "de", `[{"op":"test","path":"/title","value":"T"},{"op":"replace","path":"/title","value":"Z"},{"op":"add","path":"/tags/-","value":"b"}]`, records.JSONPatch,
-			`{"title":"T","n":1,"tags":["a"],"_i18n":{"de":{"title":"Z","tags":["a","b"]}}}`},
+		{
+			"patch", `{"title":"T","n":1,"tags":["a"]}`, "de", `[{"op":"test","path":"/title","value":"T"},{"op":"replace","path":"/title","value":"Z"},{"op":"add","path":"/tags/-","value":"b"}]`, records.JSONPatch,
+			`{"title":"T","n":1,"tags":["a"],"_i18n":{"de":{"title":"Z","tags":["a","b"]}}}`,
+		},
 		{"patch of a translation", `{"title":"T","_i18n":{"de":{"title":"Z"}}}`, "de", `[{"op":"test","path":"/title","value":"Z"},{"op":"remove","path":"/title"}]`, records.JSONPatch, `{"title":"T"}`},
 		{"patch in the default language", `{"title":"T","_i18n":{"de":{"title":"Z"}}}`, "en", `[{"op":"replace","path":"/title","value":"U"}]`, records.JSONPatch, `{"title":"U","_i18n":{"de":{"title":"Z"}}}`},
 
@@ -245,7 +344,7 @@ func TestLangHidden(t *testing.T) {
 			}
 		}
 		page, err := w.service.List(t.Context(), w.speaking("admin", "de"), query.Params{Select: "secret", Where: where(t, `{"_i18n.fr-CA": {"$exists": true}}`)})
-		if err != nil || len(page.Items) != 1 || !strings.Contains(fmt.Sprint(seen(t, &page.Items[0])), `"secret":"g"`) {
+		if err != nil || len(page.Items) != 1 || !strings.Contains(seen(t, &page.Items[0]), `"secret":"g"`) {
 			t.Error(page, err)
 		}
 	})
