@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/svcctl/svc/pkg/api"
 )
@@ -21,31 +20,12 @@ var ErrReset = errors.New("the feed of changes can't go on: read the records ane
 // opened again behind the last event.
 func (c *Client) FollowChanges(ctx context.Context, namespace, collection string, q Query, after string, fn func(api.Change) error) error {
 	path := api.RecordChangesPath(namespace, collection)
-	if strings.Contains(path, "//") {
-		return fmt.Errorf("GET %s: an id or a name is empty", path)
-	}
 	q = Query{Filter: q.Filter, Select: q.Select}
-	for failures := 0; ; {
+	return c.follow(ctx, path, func() (bool, error) {
 		before := after
 		err := c.readChanges(ctx, Request{Method: http.MethodGet, Path: path, Query: q.Values()}, &after, fn)
-		if ctx.Err() != nil {
-			return err
-		}
-		if after != before {
-			failures = 0
-		}
-		unreachable, broken := errors.AsType[*UnreachableError](err)
-		if failures++; !broken || unreachable.Permanent() || failures == maxAttempts {
-			return err
-		}
-		timer := time.NewTimer(c.backoff(failures + 1))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("%s: %w", c.root, context.Cause(ctx))
-		case <-timer.C:
-		}
-	}
+		return after != before, err
+	})
 }
 
 // readChanges reads one stream. It never returns nil.

@@ -24,16 +24,25 @@ var errStreamEnded = errors.New("the stream of events ended early")
 // followRun reads the events of a run behind one, and calls fn for each until the last one has come or fn fails. A stream
 // that breaks is opened again behind the last event.
 func (c *Client) followRun(ctx context.Context, path string, after int64, fn func(api.RunEvent) error) error {
+	return c.follow(ctx, path, func() (bool, error) {
+		before := after
+		err := c.readEvents(ctx, path, &after, fn)
+		return after > before, err
+	})
+}
+
+// follow reads a stream by read until that returns nil or an error for good. A stream that breaks is read again after a
+// while, a few times where nothing comes: read says whether something has come.
+func (c *Client) follow(ctx context.Context, path string, read func() (moved bool, err error)) error {
 	if strings.Contains(path, "//") {
 		return fmt.Errorf("GET %s: an id or a name is empty", path)
 	}
 	for failures := 0; ; {
-		before := after
-		err := c.readEvents(ctx, path, &after, fn)
+		moved, err := read()
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if after > before {
+		if moved {
 			failures = 0
 		}
 		unreachable, broken := errors.AsType[*UnreachableError](err)
