@@ -219,14 +219,22 @@ func InvertKey(key []byte) []byte {
 
 // KeyAfter gives the smallest key behind all keys that begin with prefix; nil if there is none.
 func KeyAfter(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			end := slices.Clone(prefix[:i+1])
-			end[i]++
-			return end
-		}
+	if end := AppendKeyAfter(nil, prefix); len(end) > 0 {
+		return end
 	}
 	return nil
+}
+
+// AppendKeyAfter appends KeyAfter(prefix) to dst: nothing if there is none.
+func AppendKeyAfter(dst, prefix []byte) []byte {
+	for i, b := range slices.Backward(prefix) {
+		if b != 0xff {
+			dst = append(dst, prefix[:i+1]...)
+			dst[len(dst)-1]++
+			return dst
+		}
+	}
+	return dst
 }
 
 // AppendUndefinedKey appends the key that stands for an empty list in an index: it sorts just before null.

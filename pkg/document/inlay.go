@@ -22,31 +22,46 @@ type Extra struct {
 
 // inlay is one segment in a tree of dotted paths, which leads to what is in the place of values.
 type inlay struct {
-	kids map[string]*inlay
+	name string
+	kids []*inlay // few: to look at each is quicker than a map, which every field of every record would be looked up in
 	with Inlay
 	gone bool // another value of this name is added
+}
+
+// kid gives the segment of a name below this one; nil if there is none.
+func (n *inlay) kid(name []byte) *inlay {
+	for _, kid := range n.kids {
+		if kid.name == string(name) {
+			return kid
+		}
+	}
+	return nil
+}
+
+// below is kid, which is made if there is none.
+func (n *inlay) below(name string) *inlay {
+	if kid := n.kid([]byte(name)); kid != nil {
+		return kid
+	}
+	kid := &inlay{name: name}
+	n.kids = append(n.kids, kid)
+	return kid
 }
 
 // With is a view with other values in the place of those at some dotted paths, as far as it shows them, and with more
 // members at its top, whatever it shows. v may be nil.
 func (v *View) With(places map[string]Inlay, members []Extra) *View {
 	out := &View{mask: v.root(), members: members}
-	root := &inlay{kids: map[string]*inlay{}}
+	root := &inlay{}
 	for path, with := range places {
 		at := root
 		for name := range strings.SplitSeq(path, ".") {
-			if at.kids == nil {
-				at.kids = map[string]*inlay{}
-			}
-			if at.kids[name] == nil {
-				at.kids[name] = &inlay{}
-			}
-			at = at.kids[name]
+			at = at.below(name)
 		}
 		at.with = with
 	}
 	for _, m := range members {
-		root.kids[m.Name] = &inlay{gone: true}
+		*root.below(m.Name) = inlay{name: m.Name, gone: true}
 	}
 	out.mask.inlay = root
 	return out

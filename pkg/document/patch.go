@@ -187,7 +187,7 @@ func (p *patcher) applyValue(name string, path []string, value any) *errs.Error 
 			i := ListIndex(seg)
 			return withElement(list, i, value)
 		}
-		return withField(parent.(bson.D), seg, value) //nolint:errcheck // get has found the value in it
+		return WithMember(parent.(bson.D), seg, value) //nolint:errcheck // get has found the value in it
 	})
 }
 
@@ -199,7 +199,7 @@ func (p *patcher) add(path []string, value any) *errs.Error {
 	return p.edit(path, func(parent any, seg string) any {
 		switch c := parent.(type) {
 		case bson.D:
-			return withField(c, seg, value)
+			return WithMember(c, seg, value)
 		case bson.A:
 			if seg == "-" {
 				return append(slices.Clip(c), value)
@@ -254,7 +254,7 @@ func (p *patcher) edit(path []string, change func(parent any, seg string) any) *
 	for i, parent := range slices.Backward(parents) {
 		switch c := parent.(type) {
 		case bson.D:
-			cur = withField(c, path[i], cur)
+			cur = WithMember(c, path[i], cur)
 		case bson.A:
 			at := ListIndex(path[i])
 			cur = withElement(c, at, cur)

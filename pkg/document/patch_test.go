@@ -2,6 +2,7 @@ package document_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -182,6 +183,71 @@ func TestJSONPatchRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzMergePatch holds merge patches against RFC 7396 as it is written down there.
+func FuzzMergePatch(f *testing.F) {
+	f.Add([]byte(`{"a":"b","c":{"d":1}}`), []byte(`{"a":null,"c":{"d":null,"e":[null]}}`))
+	f.Add([]byte(`{"a":[1]}`), []byte(`{"a":{"b":{"c":null}},"":{}}`))
+	f.Add([]byte(`{"a":null}`), []byte(`{"a":{}}`))
+	f.Fuzz(func(t *testing.T, target, patch []byte) {
+		from, err := document.ParseJSON(target)
+		if err != nil {
+			return
+		}
+		with, err := document.ParseJSON(patch)
+		if err != nil {
+			return
+		}
+		before := [2]string{jsonOf(t, from), jsonOf(t, with)}
+		got := document.MergePatch(from, with)
+		if after := [2]string{jsonOf(t, from), jsonOf(t, with)}; after != before {
+			t.Fatalf("%v became %v", before, after)
+		}
+		if diff := cmp.Diff(merged(plain(from), plain(with)), plain(got)); diff != "" {
+			t.Fatalf("%s + %s (-RFC 7396 +ours):\n%s", target, patch, diff)
+		}
+	})
+}
+
+// merged is the algorithm of RFC 7396, section 2.
+func merged(target, patch any) any {
+	p, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	from, _ := target.(map[string]any)
+	out := maps.Clone(from)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, value := range p {
+		if value == nil {
+			delete(out, name)
+		} else {
+			out[name] = merged(out[name], value)
+		}
+	}
+	return out
+}
+
+// plain is a value with maps in the place of documents.
+func plain(v any) any {
+	switch v := v.(type) {
+	case bson.D:
+		out := map[string]any{}
+		for _, e := range v {
+			out[e.Key] = plain(e.Value)
+		}
+		return out
+	case bson.A:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plain(v[i])
+		}
+		return out
+	}
+	return v
 }
 
 func FuzzJSONPatch(f *testing.F) {

@@ -45,6 +45,29 @@ func child(container any, seg string) (any, bool) {
 	return nil, false
 }
 
+// Map gives a tree of values with those in the place of which change gives another one. done says that there is nothing more to
+// look for inside.
+func Map(v any, change func(v any) (changed any, done bool)) any {
+	if out, done := change(v); done {
+		return out
+	}
+	switch v := v.(type) {
+	case bson.A:
+		out := make(bson.A, len(v))
+		for i := range v {
+			out[i] = Map(v[i], change)
+		}
+		return out
+	case bson.D:
+		out := make(bson.D, len(v))
+		for i, e := range v {
+			out[i] = bson.E{Key: e.Key, Value: Map(e.Value, change)}
+		}
+		return out
+	}
+	return v
+}
+
 func indexOf(d bson.D, name string) int {
 	return slices.IndexFunc(d, func(e bson.E) bool { return e.Key == name })
 }
@@ -64,7 +87,7 @@ func setIn(container any, path string, v any) any {
 	}
 	switch c := container.(type) {
 	case bson.D:
-		return withField(c, seg, v)
+		return WithMember(c, seg, v)
 	case bson.A:
 		i := ListIndex(seg)
 		switch {
@@ -79,8 +102,8 @@ func setIn(container any, path string, v any) any {
 	}
 }
 
-// withField is a copy of d with a field replaced where it stands, or added at the end.
-func withField(d bson.D, name string, v any) bson.D {
+// WithMember is a copy of d with the member of a name replaced where it stands, or added at the end.
+func WithMember(d bson.D, name string, v any) bson.D {
 	i := indexOf(d, name)
 	if i < 0 {
 		return append(slices.Clip(d), bson.E{Key: name, Value: v})
@@ -111,7 +134,7 @@ func unsetIn(container any, path string) any {
 	switch c := container.(type) {
 	case bson.D:
 		if more {
-			return withField(c, seg, unsetIn(old, rest))
+			return WithMember(c, seg, unsetIn(old, rest))
 		}
 		i := indexOf(c, seg)
 		return slices.Delete(slices.Clone(c), i, i+1)

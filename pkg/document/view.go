@@ -102,7 +102,7 @@ func (m mask) field(name []byte, container bool) (mask, bool) {
 	}
 	below := mask{exclude: exclude, hidden: hidden}
 	if m.inlay != nil {
-		if below.inlay = m.inlay.kids[string(name)]; below.inlay != nil && below.inlay.gone {
+		if below.inlay = m.inlay.kid(name); below.inlay != nil && below.inlay.gone {
 			return mask{}, false
 		}
 	}

@@ -1,6 +1,7 @@
 package fieldtype
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,23 @@ func (f *Field) CastOperand(op string, v any) (any, error) {
 		}
 		return castAbout(op, text)
 	}
+	if d, ok := v.(bson.D); ok && op == "$eq" && f.neverObject() && (len(d) == 0 || !strings.HasPrefix(d[0].Key, "$")) {
+		return nil, errObject
+	}
 	return f.Cast(v)
+}
+
+// errObject is for what would find nothing, in silence: an operator without its $, or a relation written as an object.
+var errObject = errors.New(`is never an object: write an operator with its $, such as {"$gte": 5}, ` +
+	`and a field of a related record by its path, such as {"author.name": "Ann"}`)
+
+// neverObject says that no value of the field is an object, nor holds one.
+func (f *Field) neverObject() bool {
+	switch strings.TrimSuffix(f.Type.Name(), "[]") {
+	case "string", "number", "boolean", "date":
+		return true
+	}
+	return false
 }
 
 // castAbout reads what an operator needs that says something about a field whatever its type.

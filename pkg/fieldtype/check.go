@@ -111,6 +111,7 @@ func (t *Tree) check(doc bson.D, strict bool, c *Check) bson.D {
 			c.leave()
 		}
 	}
+	t.checkAcross(out, c)
 	return out
 }
 

@@ -38,9 +38,17 @@ type Foreign struct {
 	Label      string
 }
 
+// KeyPath is the stored path of the field that the values are of, in the other collection.
+func (f *Foreign) KeyPath() string {
+	if f.Key == "" || f.Key == "id" {
+		return "_id"
+	}
+	return f.Key
+}
+
 // holdsIDs says that values of the field are stored as ObjectIDs.
 func (f *Field) holdsIDs() bool {
-	return f.Foreign != nil && (f.Foreign.Key == "" || f.Foreign.Key == "_id" || f.Foreign.Key == "id")
+	return f.Foreign != nil && f.Foreign.KeyPath() == "_id"
 }
 
 // IsList says that the field holds a list of its type's items.

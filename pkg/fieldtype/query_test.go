@@ -111,6 +111,8 @@ func TestCast(t *testing.T) {
 		}),
 	}, false)
 	type u = fieldtype.Untyped
+	const object = `is never an object: write an operator with its $, such as {"$gte": 5}, ` +
+		`and a field of a related record by its path, such as {"author.name": "Ann"}`
 	tests := []struct {
 		path, op string
 		in, want any
@@ -177,6 +179,11 @@ func TestCast(t *testing.T) {
 		{"s", "$regex", u("^5"), "^5", ""},
 		{"ref", "$regex", "^5", "^5", ""},
 		{"bogus", "$eq", "x", nil, "unknown field: bogus"},
+		{"n", "$eq", bson.D{{Key: "gte", Value: int64(5)}}, nil, "n: " + object},
+		{"ref", "$eq", bson.D{{Key: "name", Value: "Ann"}}, nil, "ref: " + object},
+		{"ss", "$eq", bson.D{}, nil, "ss: " + object},
+		{"x", "$eq", bson.D{{Key: "gte", Value: int64(5)}}, bson.D{{Key: "gte", Value: int64(5)}}, ""},
+		{"n", "$eq", bson.D{{Key: "$var", Value: "now"}}, bson.D{{Key: "$var", Value: "now"}}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path+tt.op, func(t *testing.T) {

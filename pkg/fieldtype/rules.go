@@ -16,6 +16,10 @@ type Rule struct {
 	Name string
 	Arg  any // the argument in the value model: true for a flag, "now" or a bson.DateTime for a moment
 
+	// Other is the field of the same object that the value is compared with, by its path from there; "" for other rules.
+	Other string
+
+	across  func(v, other any) (message string)
 	perItem bool                                   // of a list, each item is judged
 	test    func(v any, c *Check) (message string) // "" if v passes; nil for rules that others carry out
 }
@@ -50,12 +54,12 @@ func ruleDefs() []ruleDef {
 		{name: "slug", types: texts, perItem: true, compile: flag(testSlug)},
 		{name: "oneof", types: texts + " " + numbers, perItem: true, compile: ruleOneOf},
 		{name: "unique", types: scalars, compile: flag(nil)},
-		{name: "gt", types: ordered, perItem: true, compile: ruleGt},
-		{name: "gte", types: ordered, perItem: true, compile: ruleGte},
-		{name: "lt", types: ordered, perItem: true, compile: ruleLt},
-		{name: "lte", types: ordered, perItem: true, compile: ruleLte},
-		{name: "before", types: "date", perItem: true, compile: ruleBefore},
-		{name: "after", types: "date", perItem: true, compile: ruleAfter},
+		{name: "gt", types: ordered, perItem: true, compile: ruleOrder("gt")},
+		{name: "gte", types: ordered, perItem: true, compile: ruleOrder("gte")},
+		{name: "lt", types: ordered, perItem: true, compile: ruleOrder("lt")},
+		{name: "lte", types: ordered, perItem: true, compile: ruleOrder("lte")},
+		{name: "before", types: "date", perItem: true, compile: ruleOrder("before")},
+		{name: "after", types: "date", perItem: true, compile: ruleOrder("after")},
 		{name: "minItems", types: lists, compile: ruleMinItems},
 		{name: "maxItems", types: lists, compile: ruleMaxItems},
 		{name: "uniqueItems", types: lists, compile: flag(testUniqueItems)},
@@ -131,7 +135,10 @@ func compileRule(name string, arg any, t Type) (rule Rule, on bool, err error) {
 		return Rule{}, false, fmt.Errorf("%s does not apply to a field of type %s; it applies to %s",
 			name, t.Name(), strings.Join(strings.Fields(def.types+" any"), ", "))
 	}
-	rule, err = def.compile(arg, t)
+	rule, is, err := acrossRule(name, arg, t)
+	if !is {
+		rule, err = def.compile(arg, t)
+	}
 	if err != nil {
 		return Rule{}, false, fmt.Errorf("%s %w", name, err)
 	}
@@ -205,6 +212,7 @@ func (r *Rule) run(f *Field, v any, c *Check) {
 		if empty(v) {
 			c.Fail(r.Name, "is required and must not be empty")
 		}
+	case r.across != nil: // judged when the whole object is there
 	case r.Name == "unique": // kept by a unique index
 	case r.Name == "exists" || r.Name == "script":
 		c.Deferred = append(c.Deferred, Deferred{Rule: *r, Field: f, Path: c.path(), Value: v})

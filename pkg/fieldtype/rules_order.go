@@ -9,46 +9,50 @@ import (
 
 // gt, gte, lt, lte judge numbers and dates; before and after dates; eq, ne and oneof any scalar.
 
-func ruleGt(arg any, t Type) (Rule, error) {
-	return orderRule(arg, t, "must be greater than ", func(c int) bool { return c > 0 })
+// ordering is what a rule asks of the order of a value and another one.
+type ordering struct {
+	must   string
+	passes func(order int) bool
 }
 
-func ruleGte(arg any, t Type) (Rule, error) {
-	return orderRule(arg, t, "must be at least ", func(c int) bool { return c >= 0 })
-}
-
-func ruleLt(arg any, t Type) (Rule, error) {
-	return orderRule(arg, t, "must be less than ", func(c int) bool { return c < 0 })
-}
-
-func ruleLte(arg any, t Type) (Rule, error) {
-	return orderRule(arg, t, "must be at most ", func(c int) bool { return c <= 0 })
-}
-
-func ruleBefore(arg any, _ Type) (Rule, error) {
-	return orderRule(arg, dateType{}, "must be before ", func(c int) bool { return c < 0 })
-}
-
-func ruleAfter(arg any, _ Type) (Rule, error) {
-	return orderRule(arg, dateType{}, "must be after ", func(c int) bool { return c > 0 })
-}
-
-// orderRule compares the value with the argument; in an any field the argument's form tells numbers from dates.
-func orderRule(arg any, t Type, must string, passes func(c int) bool) (Rule, error) {
-	limit, err := numberArg(arg)
-	if t == (dateType{}) || t == (anyType{}) && err != nil {
-		limit, err = momentArg(arg)
+// orderingOf gives what the rule of that name asks; no passes: it asks nothing of an order.
+func orderingOf(name string) ordering {
+	switch name {
+	case "gt":
+		return ordering{"must be greater than ", func(order int) bool { return order > 0 }}
+	case "gte":
+		return ordering{"must be at least ", func(order int) bool { return order >= 0 }}
+	case "lt":
+		return ordering{"must be less than ", func(order int) bool { return order < 0 }}
+	case "lte":
+		return ordering{"must be at most ", func(order int) bool { return order <= 0 }}
+	case "before":
+		return ordering{"must be before ", func(order int) bool { return order < 0 }}
+	case "after":
+		return ordering{"must be after ", func(order int) bool { return order > 0 }}
 	}
-	if err != nil {
-		return Rule{}, err
-	}
-	return Rule{Arg: limit, test: func(v any, c *Check) string {
-		order, ok := compareValues(v, now(limit, c))
-		if !ok || !passes(order) {
-			return must + showMoment(limit)
+	return ordering{}
+}
+
+// ruleOrder compares the value with the argument; in an any field the argument's form tells numbers from dates.
+func ruleOrder(name string) func(arg any, t Type) (Rule, error) {
+	o, dates := orderingOf(name), name == "before" || name == "after"
+	return func(arg any, t Type) (Rule, error) {
+		limit, err := numberArg(arg)
+		if dates || t == (dateType{}) || t == (anyType{}) && err != nil {
+			limit, err = momentArg(arg)
 		}
-		return ""
-	}}, nil
+		if err != nil {
+			return Rule{}, err
+		}
+		return Rule{Arg: limit, test: func(v any, c *Check) string {
+			order, ok := compareValues(v, now(limit, c))
+			if !ok || !o.passes(order) {
+				return o.must + showMoment(limit)
+			}
+			return ""
+		}}, nil
+	}
 }
 
 // now gives the moment that "now" means, for date fields, and any other argument as it is.

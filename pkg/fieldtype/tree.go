@@ -17,6 +17,7 @@ type Tree struct {
 	byName   map[string]*Field
 	defaults []*Field // those with a default
 	required []*Field // those under the rule required
+	across   []*Field // those that are compared with others
 	strict   bool
 
 	languages *Languages // nil: records have no translations
@@ -34,6 +35,9 @@ func newTree(fields []*Field, strict, partial bool) *Tree {
 		t.byName[f.Name] = f
 		if f.Default != nil {
 			t.defaults = append(t.defaults, f)
+		}
+		if slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.across != nil }) {
+			t.across = append(t.across, f)
 		}
 		if f.Has("required") && !partial {
 			t.required = append(t.required, f)

@@ -106,4 +106,6 @@ type Regex struct {
 
 	re  *regexp.Regexp
 	raw string // what MongoDB is sent, without options: PCRE of the same meaning
+
+	states int // of re, see pattern.Pattern
 }

@@ -86,10 +86,13 @@ func readable(name string) string {
 func unknownOperator(op, path string) error {
 	op = readable(op)
 	if path == "" {
-		return bad("filter: operator %q is not supported here", op)
+		return bad("filter: operator %q is not supported here; there are $and, $or and $nor", op)
 	}
-	return bad("filter: %s: operator %q is not supported here", path, op)
+	return bad("filter: %s: operator %q is not supported here; there are %s", path, op, fieldOperators)
 }
+
+// fieldOperators are those behind a path, as texts of errors list them.
+const fieldOperators = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $not, $exists, $type, $all, $elemMatch, $size, $mod, $regex and $options"
 
 func compileDoc(doc bson.D, prefix string, depth int) (Node, error) {
 	if depth > maxNesting {

@@ -8,12 +8,13 @@ import (
 
 // Filter is a compiled condition on documents. It is immutable and safe for concurrent use; nil matches everything.
 type Filter struct {
-	root Node
-	raw  atomic.Pointer[bson.Raw] // nil until it is asked for: stores that need none are spared it
+	root   Node
+	states int                      // of its regular expressions, see pattern.Pattern
+	raw    atomic.Pointer[bson.Raw] // nil until it is asked for: stores that need none are spared it
 }
 
 // newFilter makes the filter of a tree.
-func newFilter(root Node) *Filter { return &Filter{root: root} }
+func newFilter(root Node) *Filter { return &Filter{root: root, states: states(root)} }
 
 // Match says whether doc satisfies f, as MongoDB 6.0 would. It does not allocate, but for regular expressions.
 func (f *Filter) Match(doc bson.Raw) bool {

@@ -38,5 +38,5 @@ func compileRegex(text, options, path string) (*Regex, error) {
 		}
 		return nil, coded(code, bad("filter: %s: %s", path, errs.From(err).Message))
 	}
-	return &Regex{Pattern: text, Options: p.Options, re: p.RE, raw: p.PCRE}, nil
+	return &Regex{Pattern: text, Options: p.Options, re: p.RE, raw: p.PCRE, states: p.States}, nil
 }

@@ -69,8 +69,8 @@ func (n *concatArrays) eval(env *Env) (bson.RawValue, error) {
 		case v.Type != bson.TypeArray:
 			return missing, fail(28664, "$concatArrays takes lists, not %s", typeName(v.Type))
 		}
-		for it := items(v); it.Next(); {
-			env.push(it.Value())
+		if err := env.pushAll(v); err != nil {
+			return missing, err
 		}
 	}
 	return env.popped(mark)
@@ -114,8 +114,8 @@ func reverse(env *Env, name string, v bson.RawValue) (bson.RawValue, error) {
 		return missing, fail(34435, "%s takes a list, not %s", name, typeName(v.Type))
 	}
 	mark := len(env.stack)
-	for it := items(v); it.Next(); {
-		env.push(it.Value())
+	if err := env.pushAll(v); err != nil {
+		return missing, err
 	}
 	slices.Reverse(env.stack[mark:])
 	return env.popped(mark)
@@ -297,8 +297,12 @@ func (n *slice) eval(env *Env) (bson.RawValue, error) {
 	}
 	mark, i := len(env.stack), 0
 	for it := items(list); it.Next() && i < to; i++ {
-		if i >= from {
-			env.push(it.Value())
+		if i < from {
+			continue
+		}
+		env.push(it.Value())
+		if err := env.step(); err != nil {
+			return missing, err
 		}
 	}
 	return env.popped(mark)

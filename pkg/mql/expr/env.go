@@ -28,7 +28,7 @@ type Env struct {
 const (
 	defaultMemory = 100 << 20
 	keptArena     = 1 << 20 // a larger arena is not kept for the next document
-	stepsPerCheck = 1024
+	stepsPerCheck = 16      // a step may be to go through a long text or list
 )
 
 // Reset gives Env the next document. What was computed before is overwritten by what follows.

@@ -20,9 +20,11 @@ func fail(code document.ServerCode, format string, args ...any) error {
 	return document.Refuse("expression_failed", code, format, args...)
 }
 
+const errTooLarge = "expression_too_large"
+
 // errMemory is what an expression that would need too much memory comes to.
 func errMemory(limit int) error {
-	return errs.New(errs.Limit, "expression_too_large",
+	return errs.New(errs.Limit, errTooLarge,
 		"an expression needs more than %d MiB of memory for one document: compute less at once", limit>>20).With(codeTooLarge)
 }
 

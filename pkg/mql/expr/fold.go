@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
 )
 
 // folder computes what is constant in a tree, as a MongoDB server does before it looks at any document: so the errors of
@@ -38,9 +40,17 @@ func (f *folder) operands(n node) (all bool, err error) {
 	return all, err
 }
 
-// compute makes a constant of a node.
+// foldedMemory is what may be computed ahead: nothing ends that.
+const foldedMemory = 1 << 20
+
+// compute makes a constant of a node, unless that takes much.
 func (f *folder) compute(n node) (node, error) {
+	f.env.Memory = foldedMemory
 	v, err := n.eval(&f.env)
+	if e := errs.From(err); err != nil && e != nil && e.Code == errTooLarge { // it is left for when somebody waits for it, and ends it
+		f.env.Forget()
+		return n, nil
+	}
 	if err != nil {
 		return n, err
 	}

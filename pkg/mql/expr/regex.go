@@ -30,10 +30,11 @@ type regexNode struct {
 	pattern *compiledPattern
 }
 
-// compiledPattern is a pattern, and the same behind one more character.
+// compiledPattern is a pattern, and the same behind one more character: what is matched may depend on what stands before.
 type compiledPattern struct {
 	*pattern.Pattern
-	behind *regexp.Regexp
+	behind *regexp.Regexp // anchored
+	later  *regexp.Regexp // not anchored; its first group is the match
 }
 
 func regexOperator(use regexUse) operator {
@@ -120,7 +121,11 @@ func (env *Env) pattern(name, text, options string) (*compiledPattern, error) {
 	if err != nil {
 		return nil, fail(51111, "%s: the regular expression is too large", name)
 	}
-	c := &compiledPattern{p, behind}
+	later, err := regexp.Compile(`\A(?s:.)(?s:.*?)(` + p.RE.String() + `)`)
+	if err != nil {
+		return nil, fail(51111, "%s: the regular expression is too large", name)
+	}
+	c := &compiledPattern{p, behind, later}
 	if env != nil {
 		if len(env.patterns) >= remembered || env.patterns == nil {
 			env.patterns = map[[2]string]*compiledPattern{}
@@ -176,10 +181,18 @@ func (n *regexNode) nothing(env *Env) (bson.RawValue, error) {
 func (n *regexNode) search(env *Env, p *compiledPattern, s []byte) (bson.RawValue, error) {
 	switch n.use {
 	case useMatch:
-		return boolean(p.RE.Match(s)), nil
+		if pattern.Quick(p.States, len(s)) {
+			return boolean(p.RE.Match(s)), nil
+		}
+		r := &pattern.Reader{Text: s, Ended: env.Ended}
+		found := p.RE.MatchReader(r)
+		return boolean(found), r.Err
 	case useFind:
-		m := p.RE.FindSubmatchIndex(s)
-		if m == nil {
+		m, err := p.find(env, p.RE, s)
+		switch {
+		case err != nil:
+			return missing, err
+		case m == nil:
 			return null, nil
 		}
 		start := len(env.arena)
@@ -187,20 +200,90 @@ func (n *regexNode) search(env *Env, p *compiledPattern, s []byte) (bson.RawValu
 		return env.value(bson.TypeEmbeddedDocument, start), env.room(0)
 	default:
 	}
-	start, position, index := env.open(), 0, 0
-	for i, m := range p.all(s) {
-		env.item(i, bson.RawValue{Type: bson.TypeEmbeddedDocument})
+	if len(s) > longestAll {
+		return missing, fail(51156, "%s takes texts of %d KiB at most", n.name, longestAll>>10)
+	}
+	start, found, position, index := env.open(), 0, 0, 0
+	err := p.all(env, s, func(m []int) error {
+		env.item(found, bson.RawValue{Type: bson.TypeEmbeddedDocument})
 		position, index = env.match(s, m, position, index)
-		if err := env.room(m[1] - m[0]); err != nil {
-			return missing, err
-		}
+		found++
+		return env.room(m[1] - m[0])
+	})
+	if err != nil {
+		return missing, err
 	}
 	return env.close(bson.TypeArray, start), nil
 }
 
-// all finds all matches as servers do: behind one that is not empty, an empty one may follow at once; none begins at the
-// end of the text, unless it is found from before.
-func (p *compiledPattern) all(s []byte) (out [][]int) {
+// longestAll is the most bytes of a text in which all matches are searched: each search may go through what is left of it.
+const longestAll = 64 << 10
+
+// find gives the first match, and where its groups are; nil if there is none.
+func (p *compiledPattern) find(env *Env, re *regexp.Regexp, s []byte) ([]int, error) {
+	if pattern.Quick(p.States, len(s)) {
+		return re.FindSubmatchIndex(s), nil
+	}
+	r := &pattern.Reader{Text: s, Ended: env.Ended}
+	m := re.FindReaderSubmatchIndex(r)
+	return m, r.Err
+}
+
+// all gives take all matches as servers find them: behind one that is not empty, an empty one may follow at once; none begins
+// at the end of the text, unless it is found from before.
+func (p *compiledPattern) all(env *Env, s []byte, take func(m []int) error) error {
+	if pattern.Quick(p.States, len(s)*(len(s)+1)/2) {
+		for _, m := range p.allOfShort(s) {
+			if err := take(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for from := 0; from < len(s); {
+		if env.Ended != nil {
+			if err := env.Ended(); err != nil {
+				return err
+			}
+		}
+		m, err := p.findFrom(env, s, from)
+		if err != nil || m == nil {
+			return err
+		}
+		if err := take(m); err != nil {
+			return err
+		}
+		from = m[1]
+		if m[0] == m[1] {
+			_, size := utf8.DecodeRune(s[from:])
+			from += max(size, 1)
+		}
+	}
+	return nil
+}
+
+// findFrom is find for what begins at from or behind it.
+func (p *compiledPattern) findFrom(env *Env, s []byte, from int) ([]int, error) {
+	if from == 0 {
+		return p.find(env, p.RE, s)
+	}
+	_, size := utf8.DecodeLastRune(s[:from])
+	before := from - size
+	m, err := p.find(env, p.later, s[before:])
+	if err != nil || m == nil {
+		return nil, err
+	}
+	m = m[2:]
+	for i := range m {
+		if m[i] >= 0 {
+			m[i] += before
+		}
+	}
+	return m, nil
+}
+
+// allOfShort is all, all at once.
+func (p *compiledPattern) allOfShort(s []byte) (out [][]int) {
 	next := 0
 	take := func(m []int) bool {
 		if next >= len(s) && len(s) > 0 {

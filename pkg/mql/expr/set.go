@@ -7,12 +7,12 @@ import (
 )
 
 // set pushes the different elements of a list in their order; of equal ones, the first counts.
-func (env *Env) set(v bson.RawValue) []bson.RawValue {
+func (env *Env) set(v bson.RawValue) ([]bson.RawValue, error) {
 	mark := len(env.stack)
-	for it := items(v); it.Next(); {
-		env.push(it.Value())
+	if err := env.pushAll(v); err != nil {
+		return nil, err
 	}
-	return env.distinct(mark)
+	return env.distinct(mark), nil
 }
 
 // distinct sorts what was pushed since mark, and drops what is there already.
@@ -51,13 +51,14 @@ func (n *setMany) eval(env *Env) (bson.RawValue, error) {
 		case v.Type != bson.TypeArray:
 			return missing, fail(17043, "$setUnion takes lists, not %s", typeName(v.Type))
 		case !n.intersect:
-			for it := items(v); it.Next(); {
-				env.push(it.Value())
-			}
+			err = env.pushAll(v)
 		case i == 0:
-			env.set(v)
+			_, err = env.set(v)
 		default:
-			env.intersect(mark, v)
+			err = env.intersect(mark, v)
+		}
+		if err != nil {
+			return missing, err
 		}
 	}
 	env.distinct(mark)
@@ -65,9 +66,12 @@ func (n *setMany) eval(env *Env) (bson.RawValue, error) {
 }
 
 // intersect keeps of the set that begins at mark what is in a list, too.
-func (env *Env) intersect(mark int, list bson.RawValue) {
-	middle := len(env.stack)
-	set, other := env.stack[mark:middle], env.set(list)
+func (env *Env) intersect(mark int, list bson.RawValue) error {
+	set := env.stack[mark:]
+	other, err := env.set(list)
+	if err != nil {
+		return err
+	}
 	if len(set) > len(other) { // servers walk the smaller one
 		set, other = other, slices.Clone(set)
 	}
@@ -79,6 +83,7 @@ func (env *Env) intersect(mark int, list bson.RawValue) {
 		}
 	}
 	env.stack = env.stack[:kept]
+	return nil
 }
 
 func (n *setMany) fold(f *folder) (node, error) {
@@ -118,11 +123,18 @@ func (n *setEquals) eval(env *Env) (bson.RawValue, error) {
 		case v.Type != bson.TypeArray:
 			return missing, fail(17044, "$setEquals takes lists, not %s", typeName(v.Type))
 		case i == 0:
-			size = len(env.set(v))
+			first, err := env.set(v)
+			if err != nil {
+				return missing, err
+			}
+			size = len(first)
 			continue
 		}
 		env.stack = env.stack[:mark+size]
-		other := env.set(v)
+		other, err := env.set(v)
+		if err != nil {
+			return missing, err
+		}
 		if !slices.EqualFunc(env.stack[mark:mark+size], other, func(a, b bson.RawValue) bool { return compare(a, b) == 0 }) {
 			return falseValue, nil
 		}
@@ -165,16 +177,32 @@ func setDifference(env *Env, name string, a, b bson.RawValue) (bson.RawValue, er
 		return missing, fail(17049, "%s takes lists, not %s", name, typeName(b.Type))
 	}
 	mark := len(env.stack)
-	out := env.set(b)
-	seen := slices.Clone(out)
-	env.stack = env.stack[:mark]
-	for it := items(a); it.Next(); {
-		at, found := slices.BinarySearchFunc(seen, it.Value(), compare)
-		if !found {
-			seen = slices.Insert(seen, at, it.Value())
-			env.push(it.Value())
+	known, err := env.set(b)
+	if err != nil {
+		return missing, err
+	}
+	middle := len(env.stack)
+	if err := env.pushAll(a); err != nil {
+		return missing, err
+	}
+	known, given := env.stack[mark:mark+len(known)], env.stack[middle:]
+	order := make([]int, len(given)) // equal elements side by side, the first one in front
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return compare(given[i], given[j]) })
+	drop := make([]bool, len(given))
+	for n, i := range order {
+		drop[i] = n > 0 && compare(given[order[n-1]], given[i]) == 0 || contains(known, given[i])
+	}
+	kept := mark
+	for i, v := range given {
+		if !drop[i] {
+			env.stack[kept] = v
+			kept++
 		}
 	}
+	env.stack = env.stack[:kept]
 	return env.popped(mark)
 }
 
@@ -201,7 +229,10 @@ func (n *setIsSubset) eval(env *Env) (bson.RawValue, error) {
 		return missing, fail(17042, "$setIsSubset takes lists, not %s", typeName(b.Type))
 	}
 	mark := len(env.stack)
-	set := env.set(b)
+	set, err := env.set(b)
+	if err != nil {
+		return missing, err
+	}
 	env.stack = env.stack[:mark]
 	for it := items(a); it.Next(); {
 		if !contains(set, it.Value()) {

@@ -95,8 +95,8 @@ func (n *sortArray) eval(env *Env) (bson.RawValue, error) {
 		return missing, fail(2942504, "$sortArray takes a list, not %s", typeName(v.Type))
 	}
 	mark := len(env.stack)
-	for it := items(v); it.Next(); {
-		env.push(it.Value())
+	if err := env.pushAll(v); err != nil {
+		return missing, err
 	}
 	slices.SortStableFunc(env.stack[mark:], n.compare)
 	return env.popped(mark)

@@ -120,8 +120,11 @@ func (s *sum) appendDecimal(dst []byte) []byte {
 	if math.IsNaN(total) || math.IsInf(total, 0) {
 		total, rest = s.plain, 0
 	}
-	out := appendExact(nil, total)
-	_, out, _ = document.AppendSum(nil, decimalValue(out), decimalValue(appendExact(nil, rest)))
+	first := decimalValue(appendExact(nil, total))
+	if math.IsNaN(total) { // whose bits stay
+		first = bson.RawValue{Type: bson.TypeDouble, Value: appendDouble(nil, total)}
+	}
+	_, out, _ := document.AppendSum(nil, first, decimalValue(appendExact(nil, rest)))
 	if s.decimal != nil {
 		_, out, _ = document.AppendSum(nil, decimalValue(s.decimal), decimalValue(out))
 	}

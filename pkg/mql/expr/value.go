@@ -124,6 +124,17 @@ func (env *Env) list(items []bson.RawValue) (bson.RawValue, error) {
 //	v, err := env.popped(mark)
 func (env *Env) push(v bson.RawValue) { env.stack = append(env.stack, v) }
 
+// pushAll pushes the items of a list.
+func (env *Env) pushAll(v bson.RawValue) error {
+	for it := items(v); it.Next(); {
+		env.push(it.Value())
+		if err := env.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // popped makes a list of what was pushed since mark, and takes it off the stack.
 func (env *Env) popped(mark int) (bson.RawValue, error) {
 	v, err := env.list(env.stack[mark:])

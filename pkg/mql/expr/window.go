@@ -44,6 +44,7 @@ type slide struct {
 	total                   exactSum
 	deviation               exactSum // the sum of squared differences
 	decimals, doubles       int64
+	hadDecimal, hadDouble   bool  // among the finite ones so far
 	nan, infinite, negative int64 // NaN, Infinity, -Infinity
 }
 
@@ -64,9 +65,9 @@ func (s *exactSum) add(v bson.RawValue, by int64) {
 		s.addDouble(float64(by) * doubleOf(v))
 	default:
 		n := integerOf(v)
-		if n == math.MinInt64 {
-			s.addDouble(float64(by) * math.MinInt64)
-			return
+		if n == math.MinInt64 && by < 0 { // whose negative is no integer
+			s.addInteger(math.MaxInt64)
+			n = -1
 		}
 		s.addInteger(by * n)
 	}
@@ -96,6 +97,8 @@ func (w *slide) update(kind accumulation, v bson.RawValue, by int64) {
 		return
 	default:
 		w.total.add(v, by)
+		w.hadDecimal = w.hadDecimal || v.Type == bson.TypeDecimal128
+		w.hadDouble = w.hadDouble || v.Type == bson.TypeDouble
 	}
 	if !deviates {
 		w.count += by
@@ -143,7 +146,7 @@ func (w *slide) sum(env *Env) bson.RawValue {
 	special := 0.0
 	switch {
 	case w.nan > 0 || w.infinite > 0 && w.negative > 0:
-		special = math.NaN()
+		special = math.Float64frombits(quietNaN)
 	case w.infinite > 0:
 		special = math.Inf(1)
 	case w.negative > 0:
@@ -160,6 +163,11 @@ func (w *slide) sum(env *Env) bson.RawValue {
 		return env.value(bson.TypeDecimal128, start)
 	case special != 0:
 		return env.double(special)
+	case w.doubles == 0 && w.hadDouble && !w.hadDecimal: // a server's sum stays one of doubles
+		if f := w.total.double(); f >= math.MinInt64 && f < math.MaxInt64 {
+			return env.integer(int64(math.Round(f)))
+		}
+		return env.double(w.total.double())
 	case w.doubles == 0 && w.total.fitsLong():
 		return env.integer(w.total.long())
 	default:

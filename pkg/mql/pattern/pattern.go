@@ -26,6 +26,7 @@ type Pattern struct {
 	RE      *regexp.Regexp
 	Options string // of "ims", sorted
 	PCRE    string // of the same meaning without any options; its groups have no numbers
+	States  int    // how much work a character may be, see Quick
 
 	tree *syntax.Regexp
 }
@@ -53,7 +54,7 @@ func Compile(pattern, options string) (*Pattern, error) {
 	if w.out.Len() > maxPCRE || programSize(tree) > maxProgram {
 		return nil, bad("the regular expression is too large once its repeats and classes are written out")
 	}
-	return &Pattern{RE: re, Options: options, PCRE: w.out.String(), tree: tree}, nil
+	return &Pattern{RE: re, Options: options, PCRE: w.out.String(), States: statesOf(tree), tree: tree}, nil
 }
 
 // Numbered is PCRE with the groups numbered as in RE.

@@ -47,6 +47,11 @@ func bad(code document.ServerCode, format string, args ...any) error {
 	return document.Refuse(slugBad, code, format, args...)
 }
 
+// tooManyStages is the error of a pipeline of more stages than it may have.
+func tooManyStages(limit int) error {
+	return document.Refuse("query_limit", 7749501, "the pipeline has more than %d stages, those inside of stages included, which is the limit", limit)
+}
+
 // fail is the error of a pipeline that can't go on with a document.
 func fail(code document.ServerCode, message string) error {
 	return document.Refuse("pipeline_failed", code, "%s", message)

@@ -129,7 +129,7 @@ type facets struct {
 }
 
 func (f *facets) open(r *run, next sink) sink {
-	s := &faceted{facets: f, r: r, next: next, counts: make([]valueCounts, len(f.paths))}
+	s := &faceted{facets: f, r: r, next: next, counts: make([]valueCounts, len(f.paths)), found: make([]bool, len(f.paths))}
 	for i := range s.counts {
 		s.counts[i].at = map[string]int{}
 	}
@@ -142,6 +142,7 @@ type faceted struct {
 	next   sink
 	docs   int64
 	counts []valueCounts // of the paths
+	found  []bool        // which of the paths have begun in the document
 	key    []byte
 	held   int
 }
@@ -160,15 +161,22 @@ type valueCount struct {
 func (f *faceted) push(doc bson.Raw) error {
 	f.docs++
 	before := f.held
-	for i, path := range f.paths {
-		f.walk(&f.counts[i], doc, path)
+	clear(f.found)
+	left := len(f.paths)
+	for it := document.NewIter(doc); left > 0 && it.Next(); {
+		for i, path := range f.paths {
+			if !f.found[i] && string(it.Key()) == path[0] {
+				f.walk(&f.counts[i], it.Value(), path)
+				f.found[i] = true
+				left--
+			}
+		}
 	}
 	return f.r.hold(f.held - before)
 }
 
-// walk counts what a path leads to.
-func (f *faceted) walk(c *valueCounts, doc []byte, path []string) {
-	v, _ := document.Field(doc, path[0])
+// walk counts what a path leads to, from the value of its first name on.
+func (f *faceted) walk(c *valueCounts, v bson.RawValue, path []string) {
 	switch {
 	case v.Type == bson.TypeArray:
 		for it := document.NewIter(v.Value); it.Next(); {
@@ -176,14 +184,19 @@ func (f *faceted) walk(c *valueCounts, doc []byte, path []string) {
 			case len(path) == 1:
 				f.count(c, e)
 			case e.Type == bson.TypeEmbeddedDocument:
-				f.walk(c, e.Value, path[1:])
+				f.below(c, e.Value, path[1:])
 			}
 		}
 	case len(path) == 1:
 		f.count(c, v)
 	case v.Type == bson.TypeEmbeddedDocument:
-		f.walk(c, v.Value, path[1:])
+		f.below(c, v.Value, path[1:])
 	}
+}
+
+func (f *faceted) below(c *valueCounts, doc []byte, path []string) {
+	v, _ := document.Field(doc, path[0])
+	f.walk(c, v, path)
 }
 
 func (f *faceted) count(c *valueCounts, v bson.RawValue) {

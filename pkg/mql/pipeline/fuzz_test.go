@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"testing"
@@ -40,6 +41,9 @@ func FuzzCompile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var d struct{ P bson.A }
+		if !json.Valid(text) { // the driver's parser goes on for ever with some text
+			return
+		}
 		if err := bson.UnmarshalExtJSON([]byte(`{"P":`+string(text)+`}`), false, &d); err != nil {
 			return
 		}

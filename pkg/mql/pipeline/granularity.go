@@ -131,6 +131,8 @@ func (r *rounder) down(v bson.RawValue) bson.RawValue { return r.round(v, false)
 func (r *rounder) round(v bson.RawValue, up bool) bson.RawValue {
 	f, _ := rawNumber(v)
 	switch {
+	case math.IsInf(f, 0) && r.series == nil && v.Type == bson.TypeDouble: // an exponent that servers overflow with
+		return double(0)
 	case f == 0 || math.IsInf(f, 0):
 		return v
 	case r.series == nil:
@@ -201,7 +203,7 @@ func double(f float64) bson.RawValue {
 	return bson.RawValue{Type: bson.TypeDouble, Value: binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))}
 }
 
-// powerOfTwo rounds v, whose value is f, in its own type.
+// powerOfTwo rounds v, whose value is f: to a whole number that fits an integer, even if v is a double.
 func powerOfTwo(v bson.RawValue, f float64, up bool) bson.RawValue {
 	if v.Type == bson.TypeInt32 || v.Type == bson.TypeInt64 {
 		n := uint64(v.AsInt64()) //nolint:gosec // it is above 0
@@ -218,7 +220,11 @@ func powerOfTwo(v bson.RawValue, f float64, up bool) bson.RawValue {
 			exponent--
 		}
 	}
-	if v.Type != bson.TypeDecimal128 {
+	switch {
+	case v.Type == bson.TypeDecimal128:
+	case exponent >= 0 && exponent < 63:
+		return integer(1 << exponent)
+	default:
 		return double(math.Ldexp(1, exponent))
 	}
 	return decimalPower(document.Decimal(v), up)

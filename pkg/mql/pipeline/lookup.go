@@ -19,6 +19,7 @@ type lookup struct {
 	let            []*expr.Expr
 	piped          bool // there is a pipeline
 	chain          chain
+	each           bool       // the pipeline filters documents and makes one of each, whatever they are looked up for
 	equal          []equality // of the first $match of the pipeline
 	keep           *needs     // of the documents themselves; nil: all fields
 	replaced       string     // the field whose value is not needed
@@ -160,8 +161,45 @@ func (l *lookup) compilePipeline(c *compiler, name string, s *lookupSpec) (bson.
 	}
 	inner, raw, err := c.inner(name, s.pipeline, names)
 	l.chain = inner
+	l.each = l.local != "" && len(s.let) == 0 && inner.makesOneOfEach() && !hasRandom(raw)
 	l.equal = equalities(&inner)
 	return bson.D{{Key: "let", Value: let}, {Key: "pipeline", Value: raw}}, err
+}
+
+// makesOneOfEach says that a chain filters documents, and then makes one of each of them.
+func (c *chain) makesOneOfEach() bool {
+	if len(c.lead.Sort) > 0 || c.lead.Skip > 0 || c.lead.Limit > 0 {
+		return false
+	}
+	for _, s := range c.rest {
+		switch s.(type) {
+		case *project, *replace:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// hasRandom says that stages make something else of the same document each time.
+func hasRandom(v any) bool {
+	switch v := v.(type) {
+	case []bson.D:
+		return slices.ContainsFunc(v, func(d bson.D) bool { return hasRandom(d) })
+	case bson.A:
+		return slices.ContainsFunc(v, hasRandom)
+	case bson.D:
+		return slices.ContainsFunc(v, func(e bson.E) bool { return e.Key == "$rand" || hasRandom(e.Value) })
+	case bson.Raw:
+		for it := document.NewIter(v); it.Next(); {
+			if string(it.Key()) == "$rand" || hasRandom(it.Value()) {
+				return true
+			}
+		}
+	case bson.RawValue:
+		return (v.Type == bson.TypeEmbeddedDocument || v.Type == bson.TypeArray) && hasRandom(bson.Raw(v.Value))
+	}
+	return false
 }
 
 // equalities gives what the first $match behind the query wants to be equal. Errors that such a filter saves a server saves, too.
@@ -183,10 +221,18 @@ func equalities(c *chain) []equality {
 }
 
 func (l *lookup) open(r *run, next sink) sink {
-	if l.piped {
+	if l.piped && !l.each {
 		return &pipedLookup{lookup: l, r: r, next: next}
 	}
-	return &equalLookup{lookup: l, r: r, next: next, want: firstBatch, join: newJoiner(r, l.from, l.foreign, l.filter, nil)}
+	var only *match
+	if l.chain.lead.Filter != nil {
+		only = &match{filter: l.chain.lead.Filter}
+	}
+	e := &equalLookup{lookup: l, r: r, next: next, want: firstBatch, join: newJoiner(r, l.from, l.foreign, l.filter, only)}
+	if len(l.chain.rest) > 0 {
+		e.shape = r.with(nil).open(l.chain.rest, output(e.take))
+	}
+	return e
 }
 
 // localValues gives the values that a document is joined by, at least null.

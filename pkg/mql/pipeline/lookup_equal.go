@@ -20,13 +20,17 @@ const (
 )
 
 // equalLookup joins by values: for a batch of documents there is one query for all their values, and where no index would
-// make that quick, one query for all documents of the other collection.
+// make that quick, one query for all documents of the other collection. What a pipeline makes of each document that is found
+// is made once, when it is first given to one.
 type equalLookup struct {
 	*lookup
 	r    *run
 	next sink
 
 	join   joiner
+	shape  sink         // makes of a document that was found what is given; nil: it is given itself
+	made   bson.Raw     // by shape
+	apart  *pipedLookup // looks up for one document after the other; nil, unless all of the other collection are too many
 	copies arena
 	batch  []waiting
 	values []bson.RawValue // of all that wait
@@ -67,6 +71,7 @@ func newJoiner(r *run, from, foreign string, filter func([]bson.RawValue) (*mql.
 type otherSide struct {
 	copies arena
 	docs   []bson.Raw
+	shown  []bson.Raw         // what a pipeline makes of docs; nil: nothing yet
 	at     map[string]chained // by value
 	all    []joined           // of each value a chain
 	bytes  int
@@ -128,7 +133,15 @@ func (l *equalLookup) flush() error {
 
 // through joins a batch, in parts if all that is found would be too much at once.
 func (l *equalLookup) through(batch []waiting) error {
+	if l.apart != nil {
+		return l.oneByOne(batch)
+	}
 	err := l.join.fetch(l.values[batch[0].first:batch[len(batch)-1].last])
+	if errors.Is(err, ErrMemory) && l.piped && !l.join.indexed {
+		l.join.end()
+		l.apart = &pipedLookup{lookup: l.lookup, r: l.r, next: l.next}
+		return l.oneByOne(batch)
+	}
 	if errors.Is(err, ErrMemory) && l.join.indexed && len(batch) > 1 {
 		half := len(batch) / 2
 		if err := l.through(batch[:half]); err != nil {
@@ -147,6 +160,45 @@ func (l *equalLookup) through(batch []waiting) error {
 	return nil
 }
 
+func (l *equalLookup) oneByOne(batch []waiting) error {
+	for _, w := range batch {
+		if err := l.apart.push(w.doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take is the end of shape.
+func (l *equalLookup) take(doc bson.Raw) error {
+	l.made = doc
+	return nil
+}
+
+// shown gives a document that was found as the pipeline makes it.
+func (l *equalLookup) shown(i int) (bson.Raw, error) {
+	other := l.join.other
+	if l.shape == nil {
+		return other.docs[i], nil
+	}
+	if other.shown == nil {
+		other.shown = make([]bson.Raw, len(other.docs))
+	}
+	if other.shown[i] != nil {
+		return other.shown[i], nil
+	}
+	if err := l.shape.push(other.docs[i]); err != nil {
+		return nil, err
+	}
+	if l.r.hold(len(l.made)) != nil { // what does not fit is made again for the next one
+		l.r.release(len(l.made))
+		return l.made, nil //nolint:nilerr // see above
+	}
+	other.bytes += len(l.made)
+	other.shown[i] = other.copies.copy(l.made)
+	return other.shown[i], nil
+}
+
 // pass gives a document with what was found for it.
 func (l *equalLookup) pass(w waiting) error {
 	var err error
@@ -155,7 +207,11 @@ func (l *equalLookup) pass(w waiting) error {
 	}
 	list := newDocList(l.list)
 	for _, i := range l.found {
-		list.add(l.join.other.docs[i])
+		doc, err := l.shown(i)
+		if err != nil {
+			return err
+		}
+		list.add(doc)
 	}
 	l.list = list.close()
 	l.out = appendSet(reuse(l.out), w.doc, l.as, bson.RawValue{Type: bson.TypeArray, Value: l.list})
@@ -207,7 +263,7 @@ func (j *joiner) end() {
 		j.r.release(o.bytes)
 		o.copies.reset()
 		clear(o.at)
-		o.docs, o.all, o.bytes = o.docs[:0], o.all[:0], 0
+		o.docs, o.shown, o.all, o.bytes = o.docs[:0], nil, o.all[:0], 0
 	}
 }
 

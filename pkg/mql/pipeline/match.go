@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/mql/expr"
 )
@@ -34,24 +35,13 @@ func compileMatch(c *compiler, _ string, spec any) (stage, any, error) {
 
 // written is v with filters that are compiled already as a server is sent them.
 func written(v any) any {
-	switch v := v.(type) {
-	case *mql.Filter:
-		return v.Raw()
-	case bson.A:
-		out := make(bson.A, len(v))
-		for i := range v {
-			out[i] = written(v[i])
+	return document.Map(v, func(v any) (any, bool) {
+		f, is := v.(*mql.Filter)
+		if !is {
+			return nil, false
 		}
-		return out
-	case bson.D:
-		out := make(bson.D, len(v))
-		for i, e := range v {
-			out[i] = bson.E{Key: e.Key, Value: written(e.Value)}
-		}
-		return out
-	default:
-		return v
-	}
+		return f.Raw(), true
+	})
 }
 
 // match splits a filter into what mql takes and clauses with $expr.
@@ -169,8 +159,8 @@ func (l *logic) holds(doc bson.Raw, env *expr.Env) (bool, error) {
 }
 
 func (m *match) holds(doc bson.Raw, env *expr.Env) (bool, error) {
-	if !m.filter.Match(doc) {
-		return false, nil
+	if ok, err := m.filter.MatchUntil(doc, env.Ended); err != nil || !ok {
+		return false, err
 	}
 	for _, cond := range m.more {
 		if ok, err := cond.holds(doc, env); err != nil || !ok {

@@ -120,7 +120,7 @@ func (c *compiler) pipeline(list bson.A) (chain, []bson.D, error) {
 			return chain{}, nil, bad(40323, "a stage of a pipeline has to be an object with one field, its name")
 		}
 		if *c.stages++; *c.stages > c.options.MaxStages {
-			return chain{}, nil, bad(7749501, "a pipeline may have %d stages at most", c.options.MaxStages)
+			return chain{}, nil, tooManyStages(c.options.MaxStages)
 		}
 		s, spec, err := c.stage(d[0].Key, d[0].Value)
 		if err != nil {
@@ -187,6 +187,9 @@ func newChain(stages []stage, reads bool) chain {
 		c.lead.Fields = n.names
 	}
 	for i := range stages {
+		if w, ok := stages[i].(*windows); ok && i > 0 {
+			w.behind(stages[i-1])
+		}
 		if s, ok := stages[i].(copying); ok {
 			stages[i] = s.keeping(needsOf(stages[i+1:]))
 		}

@@ -73,6 +73,9 @@ func (p *projectCompiler) field(prefix string, e bson.E) error {
 		if len(v) == 1 && strings.HasPrefix(v[0].Key, "$") {
 			return p.expression(path, v)
 		}
+		if err := p.collision(path, p.root.enter); err != nil { // before what is wrong in it
+			return err
+		}
 		for _, inner := range v {
 			if err := p.field(path, inner); err != nil {
 				return err
@@ -137,7 +140,12 @@ func (p *projectCompiler) expression(path string, v any) error {
 
 // add puts a field into the tree.
 func (p *projectCompiler) add(path string, value *expr.Expr) error {
-	whole, left := p.root.add(path, value)
+	return p.collision(path, func(path string) (bool, string) { return p.root.add(path, value) })
+}
+
+// collision puts something into the tree, and says what is in its way.
+func (p *projectCompiler) collision(path string, put func(path string) (ok bool, left string)) error {
+	whole, left := put(path)
 	switch {
 	case left != "":
 		return bad(31249, "%s: %s is inside of another field that is named", p.name, document.Readable(path))
@@ -153,19 +161,13 @@ func (b *branch) add(path string, value *expr.Expr) (ok bool, left string) {
 	b.computed = b.computed || value != nil
 	i := b.find([]byte(name))
 	if i < 0 {
-		i = len(b.fields)
 		f := &named{name: name}
 		if more {
 			f.below = &branch{}
 		} else {
 			f.value = value
 		}
-		b.fields = append(b.fields, f)
-		if b.at == nil {
-			b.at = map[string]int{}
-		}
-		b.at[name] = i
-		if !more {
+		if i = b.append(f); !more {
 			return true, ""
 		}
 	} else if !more {
@@ -175,6 +177,32 @@ func (b *branch) add(path string, value *expr.Expr) (ok bool, left string) {
 		return false, rest
 	}
 	return b.fields[i].below.add(rest, value)
+}
+
+// enter makes the branch for an object, unless there is one, and says as add does whether it could.
+func (b *branch) enter(path string) (ok bool, left string) {
+	name, rest, more := strings.Cut(path, ".")
+	i := b.find([]byte(name))
+	if i < 0 {
+		i = b.append(&named{name: name, below: &branch{}})
+	}
+	switch below := b.fields[i].below; {
+	case below == nil:
+		return false, rest
+	case more:
+		return below.enter(rest)
+	}
+	return true, ""
+}
+
+func (b *branch) append(f *named) (at int) {
+	at = len(b.fields)
+	b.fields = append(b.fields, f)
+	if b.at == nil {
+		b.at = map[string]int{}
+	}
+	b.at[f.name] = at
+	return at
 }
 
 // give lets a field in the tree have a value.

@@ -47,6 +47,8 @@ type sampling struct {
 	bytes int
 }
 
+const sampledSize = 48 // bytes of a document that is kept, beside itself
+
 func (s *sampling) push(doc bson.Raw) error {
 	if s.size == 0 {
 		return errEnough
@@ -54,8 +56,8 @@ func (s *sampling) push(doc bson.Raw) error {
 	s.seen++
 	if int64(len(s.docs)) < s.size {
 		s.docs = append(s.docs, bytes.Clone(doc))
-		s.bytes += len(doc)
-		return s.r.hold(len(doc))
+		s.bytes += len(doc) + sampledSize
+		return s.r.hold(len(doc) + sampledSize)
 	}
 	i := int64(math.Floor(s.r.random() * float64(s.seen)))
 	if i >= s.size {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -18,6 +19,21 @@ type windowFunction interface {
 type windowValues interface {
 	// at is asked for each document, the first one first. The value is valid until the next call.
 	at(i int) (bson.RawValue, error)
+}
+
+// behind notes whether the stage before has put the documents into the order that is asked for.
+func (w *windows) behind(before stage) {
+	last, ok := before.(*windows)
+	if !ok || last.partition != nil || w.partition != nil || len(w.by) > len(last.by) {
+		return
+	}
+	for i, f := range w.by {
+		name, _, _ := strings.Cut(f.Path, ".")
+		if last.by[i] != f || last.set.root.find([]byte(name)) >= 0 {
+			return
+		}
+	}
+	w.ordered = true
 }
 
 func (w *windows) open(r *run, next sink) sink {
@@ -62,6 +78,9 @@ func leastOf(list bson.RawValue) bson.RawValue {
 const windowedSize = 96 // bytes of one beside the document and what it is ordered by
 
 func (w *windowing) push(doc bson.Raw) error {
+	if w.descends && w.ordered { // a server does not wait for what may fail in the documents behind
+		return errDescends()
+	}
 	one := windowed{by: null}
 	if w.partition != nil {
 		env := w.r.env
@@ -240,7 +259,11 @@ func (b *windowBounds) frame(p *partition, by *expr.Expr) frame {
 type noFrame struct{}
 
 func (noFrame) around(int) (lo, hi int, err error) {
-	return 0, 0, fail(5429404, "$setWindowFields: a range needs a sortBy that ascends")
+	return 0, 0, errDescends()
+}
+
+func errDescends() error {
+	return fail(5429404, "$setWindowFields: a range needs a sortBy that ascends")
 }
 
 // placeFrame is bounds by the places of documents.

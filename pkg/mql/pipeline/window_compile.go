@@ -16,6 +16,8 @@ type windows struct {
 	partition *expr.Expr // nil: all documents together
 	by        mql.Sort
 	functions []windowFunction
+	descends  bool     // a range is over descending values, which fails when it runs, as on servers
+	ordered   bool     // the stage before has put the documents into this order
 	set       *project // puts the values of functions, which are variables of it, into the document
 }
 
@@ -113,6 +115,7 @@ func (w *windows) compileOutput(c *compiler, name string, output bson.D) (bson.D
 		set = append(set, bson.E{Key: e.Key, Value: "$$" + vars[len(vars)-1]})
 		raw = append(raw, bson.E{Key: e.Key, Value: spec})
 		w.functions = append(w.functions, fn)
+		w.descends = w.descends || f.descends
 	}
 	if err := checkConflicts(name, output); err != nil {
 		return nil, err
@@ -150,6 +153,7 @@ type windowField struct {
 	others    bool // there is more than a function and a window
 	// windowFirst: of two mistakes, the one that comes first is told.
 	windowFirst bool
+	descends    bool // the window is a range over descending values
 }
 
 // compile finds the function and its window. spec is what a server is sent.

@@ -64,6 +64,7 @@ type covariances struct {
 	lo, end          int
 	n, special       int64 // pairs of finite numbers, and others
 	x, y, products   expr.State
+	specials         expr.State // the sum of the numbers of the others
 }
 
 func (c *covariances) at(i int) (bson.RawValue, error) {
@@ -75,6 +76,9 @@ func (c *covariances) at(i int) (bson.RawValue, error) {
 	if c.lo < 0 {
 		c.lo, c.end = lo, lo
 		if err := c.start(); err != nil {
+			return null, err
+		}
+		if err := c.sum.Start(&c.specials, c.env); err != nil {
 			return null, err
 		}
 	}
@@ -125,7 +129,7 @@ func (c *covariances) add(i int) error {
 	}
 	if !finitePair(x, y) {
 		c.special++
-		return nil
+		return c.countSpecial(c.sum.Add, x, y)
 	}
 	before, err := c.average(&c.x, c.n)
 	if err != nil {
@@ -152,7 +156,7 @@ func (c *covariances) remove(i int) error {
 	}
 	if !finitePair(x, y) {
 		c.special--
-		return nil
+		return c.countSpecial(c.sum.Remove, x, y)
 	}
 	if c.n == 1 {
 		c.n = 0
@@ -171,6 +175,18 @@ func (c *covariances) remove(i int) error {
 		return err
 	}
 	return c.multiplied(c.sum.Remove, x, before, y, after)
+}
+
+// countSpecial changes the sum of numbers that are not finite, which is what the covariance is then.
+func (c *covariances) countSpecial(change func(*expr.State, *expr.Env) error, numbers ...bson.RawValue) error {
+	for _, v := range numbers {
+		c.env.Vars[0] = v
+		c.env.Forget()
+		if err := change(&c.specials, c.env); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func finitePair(values ...bson.RawValue) bool {
@@ -222,7 +238,8 @@ func (c *covariances) result() (bson.RawValue, error) {
 	case c.n == 1:
 		return double(0), nil
 	case c.special > 0:
-		return double(math.NaN()), nil
+		c.env.Forget()
+		return c.sum.Value(&c.specials, c.env)
 	}
 	c.env.Forget()
 	v, err := c.sum.Value(&c.products, c.env)

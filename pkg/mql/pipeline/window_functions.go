@@ -40,7 +40,8 @@ func (f *windowField) sortValue() (*expr.Expr, error) { return expr.Compile("$" 
 
 // rangeValue is sortValue where bounds need it; nil for descending values, which are refused when they run, as on servers.
 func (f *windowField) rangeValue(b *windowBounds) (*expr.Expr, error) {
-	if !b.ranged || f.by[0].Desc {
+	f.descends = b.ranged && f.by[0].Desc
+	if !b.ranged || f.descends {
 		return nil, nil
 	}
 	return f.sortValue()

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"math"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -176,6 +178,7 @@ type integrated struct {
 	env   *expr.Env
 	state expr.State
 	end   int
+	nans  int // points of which a number is NaN
 }
 
 func (g *integrated) at(i int) (bson.RawValue, error) {
@@ -194,6 +197,7 @@ func (g *integrated) at(i int) (bson.RawValue, error) {
 		if err := g.check(g.end); err != nil {
 			return null, err
 		}
+		g.nans += g.nan(g.end)
 		if g.end > g.lo {
 			if err := g.between(g.end, g.total.Add); err != nil {
 				return null, err
@@ -201,6 +205,9 @@ func (g *integrated) at(i int) (bson.RawValue, error) {
 		}
 	}
 	for ; g.lo < lo; g.lo++ {
+		if g.lo < g.end {
+			g.nans -= g.nan(g.lo)
+		}
 		if g.lo+1 < g.end {
 			if err := g.between(g.lo+1, g.total.Remove); err != nil {
 				return null, err
@@ -212,10 +219,24 @@ func (g *integrated) at(i int) (bson.RawValue, error) {
 		return null, nil
 	}
 	sum, err := g.total.Value(&g.state, g.env)
+	if g.nans > 0 { // of one point, too
+		sum = double(math.Float64frombits(0x7ff8000000000000)) // Go's own has one bit more
+	}
 	if err != nil || g.unit == 0 {
 		return sum, err
 	}
 	return g.inUnit.value(sum)
+}
+
+// nan is 1 for a point, checked before, of which a number is NaN.
+func (g *integrated) nan(i int) int {
+	for _, c := range [...]*column{g.x, g.y} {
+		v, _ := c.at(i)
+		if f, _ := rawNumber(v); math.IsNaN(f) {
+			return 1
+		}
+	}
+	return 0
 }
 
 // between adds or removes the area between a point and the one before.
