@@ -53,6 +53,7 @@ type collection struct {
 	images  bool        // the feed keeps what documents were and became
 	renamed *collection // what it is now
 	chases  []*chase    // that are under way
+	tallies tallies
 }
 
 func newCollection(name collectionName, id uint32, indexes *indexSet) *collection {

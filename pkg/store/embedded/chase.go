@@ -118,11 +118,11 @@ func (ch *chase) one(w *writer) (before *state, behind map[string]struct{}, err 
 		return nil, nil, errAgain
 	case len(ch.docs) > 0 && !sorted: // any will do
 	case len(ch.changed) > maxChased:
-		before, behind = ch.st, ch.changed
-		ch.snapshot()
-		return before, behind, errBehind
+		return ch.later()
 	default:
-		if first, err = ch.firstChanged(w); err != nil {
+		if first, err = ch.firstChanged(w); errors.Is(err, errSlow) {
+			return ch.later()
+		} else if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -144,6 +144,13 @@ func (ch *chase) one(w *writer) (before *state, behind map[string]struct{}, err 
 	return nil, nil, err
 }
 
+// later takes a new snapshot, see one.
+func (ch *chase) later() (before *state, behind map[string]struct{}, err error) {
+	before, behind = ch.st, ch.changed
+	ch.snapshot()
+	return before, behind, errBehind
+}
+
 // firstChanged gives the first document that matches of those written to; nil if none does.
 func (ch *chase) firstChanged(w *writer) (first bson.Raw, err error) {
 	for id := range ch.changed {
@@ -151,7 +158,14 @@ func (ch *chase) firstChanged(w *writer) (first bson.Raw, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if doc != nil && ch.p.op.Filter.Match(doc) && (first == nil || ch.before(doc, first)) {
+		if doc == nil {
+			continue
+		}
+		ok, err := w.matches(ch.p, doc)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (first == nil || ch.before(doc, first)) {
 			first = doc
 		}
 	}
@@ -173,7 +187,14 @@ func (ch *chase) catchUp(ctx context.Context, ids map[string]struct{}) error {
 		if err != nil {
 			return err
 		}
-		if doc != nil && ch.p.op.Filter.Match(doc) && (ch.last == nil || !ch.before(ch.last, doc)) {
+		if doc == nil {
+			continue
+		}
+		ok, err := ch.p.op.Filter.MatchUntil(doc, func() error { return store.Ended(ctx) })
+		if err != nil {
+			return err
+		}
+		if ok && (ch.last == nil || !ch.before(ch.last, doc)) {
 			ch.docs = append(ch.docs, doc)
 		}
 	}

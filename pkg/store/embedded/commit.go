@@ -34,6 +34,7 @@ type writer struct {
 	indexes  *indexSet
 	multikey []uint32     // new bits, in the order of indexes.all
 	self     *transaction // whose commit this is, if it is one's
+	matching int          // Work of the filters that were matched under the commit mutex
 	holder   []byte       // key of the _id of the document that the last DuplicateKeyError is about
 }
 
@@ -152,6 +153,7 @@ func (w *writer) put(e *edit) error {
 	w.touch(e.id)
 	w.coll.chased(e.id)
 	w.tell(e)
+	w.tally(e)
 	if e.new == nil {
 		return internal(w.batch.Delete(docKey(w.coll.id, e.id), nil), "stage a delete")
 	}

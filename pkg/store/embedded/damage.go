@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"log/slog"
 	"path/filepath"
@@ -16,8 +17,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage"
+	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/wal"
 
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -151,12 +154,12 @@ func (l logContent) damaged() (at int, yes bool) {
 // is under way, has the number missing or a higher one; 0: not known.
 func (l logContent) end() (at int, missing uint64) {
 	for at < len(l.data) {
-		c, ok := l.pieceAt(at)
+		c, _ := l.pieceAt(at)
 		switch {
 		case c.trailer:
 			return len(l.data), 0
-		case !ok || (len(l.data)-at >= 7 && bytes.Equal(l.data[at:at+7], make([]byte, 7)) && logBlock-at%logBlock < 19):
-			at = nextBlock(at) // the rest of a block was too small
+		case l.padded(at):
+			at = nextBlock(at)
 		case c.whole:
 			at = c.end
 			if c.begins() {
@@ -172,12 +175,30 @@ func (l logContent) end() (at int, missing uint64) {
 	return len(l.data), 0
 }
 
+// padded says whether what is left of a block at an offset was too small for a chunk, and is as the engine leaves it.
+func (l logContent) padded(at int) bool {
+	rest := l.data[at:min(len(l.data), nextBlock(at))]
+	zero := func(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
+	switch left := nextBlock(at) - at; {
+	case len(rest) < 7:
+		return true
+	case left < 11:
+		return zero(rest[:7]) // the engine looks at no more
+	default:
+		return left < 19 && zero(rest)
+	}
+}
+
 func nextBlock(at int) int { return (at/logBlock + 1) * logBlock }
 
 // goesOn says whether a chunk behind bad proves that bad was on disk: in a log it says so, in a manifest records are
 // synced one by one.
 func (l logContent) goesOn(bad piece, missing uint64) bool {
-	for at := bad.end; at < len(l.data); {
+	at := nextBlock(bad.at) // the length of bad may be anything
+	if bad.at < bad.end && bad.end < at {
+		at = bad.end
+	}
+	for at < len(l.data) {
 		c, ok := l.pieceAt(at)
 		if !ok || !c.whole {
 			at = nextBlock(at)
@@ -284,6 +305,7 @@ func newestLog(dir string, files vfs.FS) (path string, number uint32, err error)
 
 // cutLog takes from the newest log in a directory what is behind its last whole chunk, if that would pass for damage. It
 // is for a copy of a log that was written to meanwhile: the copy may have what came later, but not what was before it.
+// The engine is asked as well, for a copy that it refuses is none.
 func cutLog(dir string, files vfs.FS) error {
 	path, number, err := newestLog(dir, files)
 	if err != nil || path == "" {
@@ -294,6 +316,13 @@ func cutLog(dir string, files vfs.FS) error {
 		return err
 	}
 	end, damaged := logContent{data: data, number: number}.damaged()
+	at, no, err := refused(dir, files)
+	if err != nil {
+		return err
+	}
+	if no && (!damaged || at < end) {
+		end, damaged = at, true
+	}
 	if !damaged { // else it would be written twice for what an older log has left behind its end
 		return nil
 	}
@@ -310,6 +339,28 @@ func cutLog(dir string, files vfs.FS) error {
 		return err
 	}
 	return syncDir(dir, files)
+}
+
+// refused says whether the engine takes the newest log in a directory for damaged, and gives the offset of the first record
+// that it can't read.
+func refused(dir string, files vfs.FS) (at int, yes bool, err error) {
+	logs, err := wal.Scan(wal.Dir{FS: files, Dirname: dir})
+	if err != nil || len(logs) == 0 {
+		return 0, false, err
+	}
+	r := logs[len(logs)-1].OpenForRead()
+	defer closeInto(&err, r.Close)
+	for {
+		_, offset, err := r.NextRecord()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, record.ErrUnexpectedEOF):
+			return 0, false, nil
+		case errors.Is(err, record.ErrInvalidChunk), errors.Is(err, record.ErrZeroedChunk):
+			return int(offset.Physical), true, nil
+		case err != nil:
+			return 0, false, err
+		}
+	}
 }
 
 func readLog(files vfs.FS, name string) ([]byte, error) {

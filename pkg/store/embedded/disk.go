@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -22,13 +23,16 @@ type disk struct {
 	fs   vfs.FS // what the engine writes to
 	path string // of the ballast
 
+	opened time.Time
+	known  atomic.Int64 // until when, in ns since opened, what the system has told of the space is good enough
+
 	full atomic.Bool
 	met  atomic.Bool // a write has met a full disk, and the ballast is not back yet
 	mu   sync.Mutex  // guards the ballast file
 }
 
 func newDisk(opts *Options) *disk {
-	d := &disk{opts: opts, path: opts.FS.PathJoin(opts.Dir, ballastName)}
+	d := &disk{opts: opts, opened: opts.Now(), path: opts.FS.PathJoin(opts.Dir, ballastName)}
 	d.fs = vfs.OnDiskFull(opts.FS, d.onFull)
 	return d
 }
@@ -79,8 +83,25 @@ func (d *disk) fill() error {
 	return errors.Join(err, f.Close())
 }
 
-// check says whether there is room for a write. It costs one call of the system.
+// While there is far more space than is to be kept free, the system is not asked before each write: nobody fills a disk by
+// more than fillRate, in bytes a second, and what was told is good for maxKnown at most.
+const (
+	fillRate = 4 << 30
+	maxKnown = 100 * time.Millisecond
+)
+
+// knownFor is how long room for so many bytes is good for.
+func knownFor(room uint64) time.Duration {
+	return min(maxKnown, time.Duration(float64(room)/fillRate*float64(time.Second)))
+}
+
+// check says whether there is room for a write. It costs one call of the system, now and then.
 func (d *disk) check() error {
+	since := d.opts.Now().Sub(d.opened)
+	if int64(since) < d.known.Load() && !d.met.Load() {
+		return nil
+	}
+	d.known.Store(0)
 	// After a write has met a full disk, numbers don't count (a quota may be what is full): the ballast has to fit
 	// again.
 	if d.met.Load() {
@@ -99,6 +120,9 @@ func (d *disk) check() error {
 	}
 	switch {
 	case !full:
+		if err == nil {
+			d.known.Store(int64(since + knownFor(use.AvailBytes-d.opts.MinFree)))
+		}
 		return nil
 	case err != nil || use.AvailBytes >= d.opts.MinFree: // a write has failed
 		return store.ErrFull

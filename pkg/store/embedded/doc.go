@@ -8,20 +8,21 @@
 //
 // What a write makes of its document is worked out outside of any lock, for the document as it is then (edit.go,
 // write_filter.go). One mutex decides writes and numbers them: an edit holds if its document is still the same
-// (commit.go). Their fsync they wait for together, outside of it. An op whose document others keep taking away chases it
+// (commit.go), and a filter that takes long is never matched under it (write_filter.go). Their fsync they wait for together, outside of it. An op whose document others keep taking away chases it
 // without stopping them (chase.go). A transaction lays its documents over a snapshot (overlay.go), claims what it writes
 // to, so that others wait or lose (intents.go), and ends in one commit (transaction.go). A view is a snapshot with the
 // catalog (members.go) and the place in the feed of its moment (view.go).
 //
 // A commit also has the changes for the feed of its database and the new counters (ledger.go, feed.go, stats.go), so that
-// no crash can part them from the documents; watch.go tells of what is on disk. In the background indexes are built
+// no crash can part them from the documents; watch.go tells of what is on disk. It keeps counts up to date, too, that are
+// asked for again and again (tally.go). In the background indexes are built
 // (build.go), documents expire (expire.go) and feeds are truncated (retention.go). validate.go checks all of it against
 // the documents, repair.go makes it anew, and checkpoint.go copies the store as it is.
 //
 // # Locks
 //
 // Store.commit is the mutex above. It guards all that a commit decides or numbers: changes of the catalog (which readers
-// see through atomics, catalog.mu and their snapshot), counters, the ends of feeds, intents and the end of transactions,
+// see through atomics, catalog.mu and their snapshot), counters, tallies, the ends of feeds, intents and the end of transactions,
 // touched, chases and builds, as far as their fields say so. Under it nothing waits for a transaction, and for an fsync
 // only a change of the catalog or a Repair. Before it may come Store.expiring (expiry against drops and renames) or the token of
 // Store.building (one build at a time). Whoever holds one of the others, catalog.mu, feeds.mu, feed.mu, stamps.mu, disk.mu

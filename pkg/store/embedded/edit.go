@@ -26,6 +26,11 @@ type pending struct {
 	err  error
 	done bool // they are worked out
 	seen seen // that document
+
+	// What the filter says of a document for which there was no time under the commit mutex, see findOut.
+	asked   bson.Raw
+	known   bson.Raw
+	matched bool
 }
 
 // edit is what an op makes of one document.

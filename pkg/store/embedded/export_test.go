@@ -3,12 +3,14 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -174,4 +176,33 @@ func ReadFeed(s *Store, database string, end uint64) error {
 	v := watcher{s: s, database: database, feed: s.feeds.of(database)}
 	_, err := v.read(feedHead{seq: end})
 	return err
+}
+
+// LogDamaged says whether the content of a log tells that a part of it is lost that was on disk, and where that begins.
+func LogDamaged(data []byte, number uint32) (at int, yes bool) {
+	return logContent{data: data, number: number}.damaged()
+}
+
+// AppendLogChunk appends to a log a whole record of one chunk, as the engine writes it when all before synced is on disk.
+func AppendLogChunk(log []byte, number uint32, synced uint64, data []byte) []byte {
+	const whole = 9
+	body := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32([]byte{whole}, number), synced)
+	body = append(body, data...)
+	log = binary.LittleEndian.AppendUint32(log, checksum(body))
+	log = binary.LittleEndian.AppendUint16(log, uint16(len(data)))
+	return append(log, body...)
+}
+
+// CutLog is what is done to the newest log of a copy.
+func CutLog(dir string, files vfs.FS) error { return cutLog(dir, files) }
+
+// LogBlock is the size of the blocks of a log.
+const LogBlock = logBlock
+
+// Tallies says how many counts a collection keeps up to date.
+func Tallies(c store.Collection) int {
+	coll := c.(*Collection)
+	coll.s.commit.Lock()
+	defer coll.s.commit.Unlock()
+	return len(coll.s.cat.get(coll.name).tallies.kept)
 }

@@ -14,6 +14,7 @@ type ledger struct {
 	feed    *feed // of the commit's database; nil while there is nothing to tell
 	changes []change
 	counts  []countChange
+	tallied []tallied
 	head    feedHead // where the feed ends with the commit, once it is sealed
 }
 
@@ -96,6 +97,7 @@ func (c *commit) applied() {
 	for _, n := range c.ledger.counts {
 		n.coll.counts.add(n.by)
 	}
+	c.ledger.keep()
 }
 
 // durable tells that the batch is on disk, outside of the commit mutex, in any order of commits.

@@ -62,6 +62,8 @@ func (r *read) advance(w *walk) (ok bool, err error) {
 	return true, nil
 }
 
+func (r *read) ended() error { return store.Ended(r.ctx) }
+
 // load gives the document that w is on; ok is false if it does not match, or is in seen.
 func (r *read) load(w *walk, seen *keySet) (doc bson.Raw, ok bool, err error) {
 	value, err := w.it.ValueAndErr()
@@ -91,7 +93,11 @@ func (r *read) load(w *walk, seen *keySet) (doc bson.Raw, ok bool, err error) {
 	if doc, err = storedDoc(value); err != nil {
 		return nil, false, err
 	}
-	return doc, r.plan.Exact || r.filter.Match(doc), nil
+	if r.plan.Exact {
+		return doc, true, nil
+	}
+	ok, err = r.filter.MatchUntil(doc, r.ended)
+	return doc, ok, err
 }
 
 // skipKey counts off Query.Skip without reading documents, where every key is a match.

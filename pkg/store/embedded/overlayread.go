@@ -73,7 +73,7 @@ func (c *txCollection) Count(ctx context.Context, filter *mql.Filter, limit int6
 	if upTo > 0 {
 		upTo = atMost(upTo, int64(len(c.docs)))
 	}
-	n, err := c.st.count(ctx, filter, upTo)
+	n, _, err := c.st.count(ctx, filter, upTo)
 	if n += more; limit > 0 {
 		n = min(n, limit)
 	}

@@ -132,33 +132,39 @@ func (c *Collection) Count(ctx context.Context, filter *mql.Filter, limit int64)
 		return 0, err
 	}
 	defer done()
+	if key := tallyKey(filter); key != "" && limit <= 0 {
+		return c.countOften(ctx, key, filter)
+	}
 	st, err := c.state()
 	if err != nil {
 		return 0, err
 	}
 	defer closeInto(&err, st.close)
-	return st.count(ctx, filter, limit)
+	n, _, err = st.count(ctx, filter, limit)
+	return n, err
 }
 
-func (st *state) count(ctx context.Context, filter *mql.Filter, limit int64) (n int64, err error) {
+// count counts the matches, up to limit (0: all), and tells how many keys that took.
+func (st *state) count(ctx context.Context, filter *mql.Filter, limit int64) (n, keys int64, err error) {
 	if st.coll == nil {
-		return 0, nil
+		return 0, 0, nil
 	}
 	if all, ok, err := st.countAll(filter, limit); ok || err != nil {
-		return all, err
+		return all, 0, err
 	}
 	r, err := st.startRead(ctx, store.Query{Filter: filter})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer closeInto(&err, r.close)
 	if r.plan.Exact && !r.plan.Repeats && len(r.walks) == 1 {
-		return r.walks[0].count(ctx, limit)
+		n, err = r.walks[0].count(ctx, limit)
+		return n, n, err
 	}
 	for limit <= 0 || n < limit {
 		_, ok, err := r.next()
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if !ok {
 			break
@@ -166,7 +172,7 @@ func (st *state) count(ctx context.Context, filter *mql.Filter, limit int64) (n 
 		n++
 	}
 	r.learn()
-	return n, nil
+	return n, r.keysRead, nil
 }
 
 // countAll counts all documents without reading them, where that is what filter asks for.

@@ -72,6 +72,9 @@ func (r *repair) collection(c *collection) error {
 			bad = append(bad, x)
 		}
 	}
+	if len(bad) > 0 {
+		c.tallies = tallies{} // they may have been counted by these
+	}
 	if err := r.indexes(c, bad); err != nil {
 		return err
 	}

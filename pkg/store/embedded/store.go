@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"io/fs"
 	"log/slog"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/svcctl/svc/pkg/store"
@@ -66,6 +66,7 @@ type Store struct {
 	cancel context.CancelFunc
 
 	failed atomic.Pointer[error] // set once the engine can't go on
+	inLog  atomic.Int64          // batches that have a place in the log, and whose writers wait for its fsync
 	onDisk atomic.Uint64         // the engine's number of a batch that is: see damage.go
 	told   sync.Map              // names of damaged files that were logged
 
@@ -192,6 +193,7 @@ func (s *Store) engineOptions() *pebble.Options {
 		Logger:                      engineLogger{s: s},
 		CacheSize:                   s.opts.CacheSize,
 		MemTableSize:                s.opts.MemTableSize,
+		WALMinSyncInterval:          s.untilSync,
 		MemTableStopWritesThreshold: 4, // a burst goes on while a flush is slow
 		MaxOpenFiles:                500,
 		FormatMajorVersion:          formatMajorVersion,
@@ -206,6 +208,9 @@ func (s *Store) engineOptions() *pebble.Options {
 		// table has one index block rather than two levels of them.
 		l.BlockSize, l.IndexBlockSize = blockSize, indexBlockSize
 	}
+	// What recent writes go to first is soon written again, a level down: to compress it would be for that time.
+	o.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
+	o.Levels[1].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression } // and below
 	return o
 }
 
@@ -368,159 +373,4 @@ func (s *Store) background(fn func(ctx context.Context)) {
 		}()
 		fn(s.ctx)
 	})
-}
-
-// fail stops the store for good: see Options.OnFatal.
-func (s *Store) fail(err error) {
-	s.failed.CompareAndSwap(nil, &err)
-	s.opts.OnFatal(err)
-}
-
-// write commits one batch durably: for changes of the catalog. fill adds to it.
-func (s *Store) write(fill func(b *pebble.Batch) error) error {
-	b := s.db.NewBatch()
-	defer b.Close() //nolint:errcheck // returns memory only
-	if err := fill(b); err != nil {
-		return err
-	}
-	if err := s.apply(b); err != nil {
-		return err
-	}
-	return s.wait(b)
-}
-
-// apply gives b its place in the log and makes it visible; wait must follow before anything is acknowledged.
-func (s *Store) apply(b *pebble.Batch) error {
-	return s.commitBatch(b, func() error { return s.db.ApplyNoSyncWait(b, pebble.Sync) })
-}
-
-// applyLazily applies b without asking for an fsync: it is durable with the next batch that does.
-func (s *Store) applyLazily(b *pebble.Batch) error {
-	return s.commitBatch(b, func() error { return s.db.Apply(b, pebble.NoSync) })
-}
-
-func (s *Store) commitBatch(b *pebble.Batch, apply func() error) error {
-	if s.failed.Load() != nil {
-		return errFailed.With(*s.failed.Load())
-	}
-	if s.opts.ReadOnly {
-		return errReadOnly
-	}
-	if err := s.noteOnDisk(b); err != nil {
-		return internal(err, "stage a note")
-	}
-	if err := guarded("commit", apply); err != nil {
-		return s.broken(err)
-	}
-	return nil
-}
-
-// guarded makes an error of a panic: the engine panics on files that failed just before, or that it can't sync.
-func guarded(doing string, fn func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: %v", doing, r)
-		}
-	}()
-	return fn()
-}
-
-// wait returns when b is on disk.
-func (s *Store) wait(b *pebble.Batch) error {
-	if err := b.SyncWait(); err != nil {
-		return s.broken(err)
-	}
-	// A log that failed reports to the logger, and not always to the batch.
-	if s.failed.Load() != nil {
-		return errFailed.With(*s.failed.Load())
-	}
-	s.knowOnDisk(b)
-	return nil
-}
-
-func (s *Store) broken(err error) error {
-	s.fail(err)
-	return errFailed.With(err)
-}
-
-// Database gives a handle on a database.
-func (s *Store) Database(name string) store.Database { return database{s: s, name: name} }
-
-// DropDatabase removes a database with everything in it.
-func (s *Store) DropDatabase(ctx context.Context, name string) error {
-	done, err := database{s: s, name: name}.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	s.expiring.Lock()
-	defer s.expiring.Unlock()
-	s.commit.Lock()
-	defer s.commit.Unlock()
-	return s.dropCollections(s.cat.in(name))
-}
-
-type database struct {
-	s    *Store
-	name string
-}
-
-// begin registers an operation on the database; done ends it.
-func (d database) begin(ctx context.Context) (done func(), err error) {
-	if err := store.CheckDatabaseName(d.name); err != nil {
-		return nil, err
-	}
-	return d.s.begin(ctx)
-}
-
-// Collection gives a handle on a collection.
-func (d database) Collection(name string) store.Collection {
-	return &Collection{s: d.s, name: collectionName{database: d.name, collection: name}}
-}
-
-// CollectionNames lists the collections that exist, sorted.
-func (d database) CollectionNames(ctx context.Context) ([]string, error) {
-	done, err := d.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return d.s.cat.members(d.name).names(), nil
-}
-
-// DropCollection removes documents and indexes.
-func (d database) DropCollection(ctx context.Context, name string) error {
-	if err := store.CheckCollectionName(name); err != nil {
-		return err
-	}
-	done, err := d.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	d.s.expiring.Lock()
-	defer d.s.expiring.Unlock()
-	d.s.commit.Lock()
-	defer d.s.commit.Unlock()
-	c := d.s.cat.get(collectionName{database: d.name, collection: name})
-	if c == nil {
-		return nil
-	}
-	return d.s.dropCollections([]*collection{c})
-}
-
-// Collection is a handle on a collection, which need not exist.
-type Collection struct {
-	s    *Store
-	name collectionName
-}
-
-var _ store.Collection = (*Collection)(nil)
-
-// begin registers an operation on the collection; done ends it.
-func (c *Collection) begin(ctx context.Context) (done func(), err error) {
-	if err := c.name.check(); err != nil {
-		return nil, err
-	}
-	return c.s.begin(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
@@ -287,11 +288,15 @@ func (s *space) Unwrap() vfs.FS { return s.FS }
 
 func TestLittleSpace(t *testing.T) {
 	fs := newSpace()
-	s := open(t, embedded.Options{Dir: "/store", FS: fs, Ballast: 1 << 20})
+	var passed atomic.Int64
+	begin := time.Now()
+	now := func() time.Time { return begin.Add(time.Duration(passed.Load())) }
+	s := open(t, embedded.Options{Dir: "/store", FS: fs, Ballast: 1 << 20, Now: now})
 	c := collection(s)
 	must(t, c, insert(t, bson.D{{Key: "_id", Value: 1}}))
 	createIndex(t, c, index("there", "a"))
 
+	passed.Add(int64(time.Second)) // nobody takes that much space in no time
 	fs.free.Store(embedded.DefaultMinFree - 1)
 	if _, err := c.Write(t.Context(), []store.Op{insert(t, bson.D{{Key: "_id", Value: 2}})}, false); errs.KindOf(err) != errs.Full {
 		t.Errorf("Write with little space: %v", err)

@@ -222,7 +222,8 @@ func (c viewCollection) Count(ctx context.Context, filter *mql.Filter, limit int
 		return 0, err
 	}
 	defer done()
-	return c.st.count(ctx, filter, limit)
+	n, _, err := c.st.count(ctx, filter, limit)
+	return n, err
 }
 
 func (c viewCollection) Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {

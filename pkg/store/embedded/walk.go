@@ -21,6 +21,35 @@ type walk struct {
 	it     *pebble.Iterator
 	at     int // range, counted in the direction of the walk
 	inside bool
+	near   luck // the next range is a step away
+}
+
+// luck is whether steps are tried before seeks, which cost many times as much: what is looked for often is right behind
+// the last. misses is how many steps may fail before they are given up for a while.
+type luck struct{ misses, rounds int }
+
+const (
+	someLuck  = 8
+	retryLuck = 64 // seeks, and then a step is tried again
+)
+
+// try says whether to step.
+func (l *luck) try() bool {
+	if l.misses < someLuck {
+		return true
+	}
+	if l.rounds++; l.rounds%retryLuck != 0 {
+		return false
+	}
+	l.misses = someLuck - 1
+	return true
+}
+
+// note takes up whether a step has hit.
+func (l *luck) note(hit bool) {
+	if l.misses++; hit {
+		l.misses = 0
+	}
 }
 
 func (w *walk) open(snap *pebble.Snapshot) (err error) {
@@ -53,11 +82,9 @@ func (w *walk) next() (ok bool, err error) {
 		if w.at++; w.at == len(w.Ranges) {
 			return false, nil
 		}
-		ok = w.enter()
-	case w.Reverse:
-		ok = w.it.Prev()
+		ok = w.enterNext()
 	default:
-		ok = w.it.Next()
+		ok = w.step()
 	}
 	return w.settle(ok)
 }
@@ -125,6 +152,30 @@ func (w *walk) enter() bool {
 	return w.it.SeekGE(w.current().Lo)
 }
 
+// enterNext is enter for a range that may begin with the key behind the current one.
+func (w *walk) enterNext() bool {
+	if !w.near.try() {
+		return w.enter()
+	}
+	ok := w.step()
+	if !ok { // nor is there anything behind
+		return false
+	}
+	hit := w.reached()
+	w.near.note(hit)
+	if !hit {
+		return w.enter()
+	}
+	return true
+}
+
+func (w *walk) step() bool {
+	if w.Reverse {
+		return w.it.Prev()
+	}
+	return w.it.Next()
+}
+
 // passed says whether the key lies behind the current range.
 func (w *walk) passed() bool {
 	if w.Reverse {
@@ -165,11 +216,8 @@ type fetcher struct {
 	key   []byte // prefix, and the last _id
 	coll  uint32
 	valid bool
-	// luck is how many steps may fail before steps are given up for a while.
-	luck, rounds int
+	near  luck
 }
-
-const fetcherLuck = 8
 
 // get gives the document, which is valid until the next call. name is of the index that led here.
 func (f *fetcher) get(snap *pebble.Snapshot, id []byte, name string) (value []byte, err error) {
@@ -178,7 +226,6 @@ func (f *fetcher) get(snap *pebble.Snapshot, id []byte, name string) (value []by
 		if f.it, err = iterate(snap, f.key, document.KeyAfter(f.key)); err != nil {
 			return nil, err
 		}
-		f.luck = fetcherLuck
 	}
 	f.key = append(f.key[:5], id...)
 	if !f.step() {
@@ -196,18 +243,13 @@ func (f *fetcher) step() bool {
 	if !f.valid || bytes.Compare(f.key, f.it.Key()) <= 0 {
 		return false
 	}
-	if f.luck == 0 {
-		if f.rounds++; f.rounds%64 != 0 {
-			return false
-		}
-		f.luck = 1
+	if !f.near.try() {
+		return false
 	}
-	if f.valid = f.it.Next(); f.valid && bytes.Equal(f.it.Key(), f.key) {
-		f.luck = fetcherLuck
-		return true
-	}
-	f.luck--
-	return false
+	f.valid = f.it.Next()
+	hit := f.valid && bytes.Equal(f.it.Key(), f.key)
+	f.near.note(hit)
+	return hit
 }
 
 func (f *fetcher) close() error {

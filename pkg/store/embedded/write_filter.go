@@ -11,6 +11,9 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
+// maxMatching bounds the Work of filters in one commit, where all writers wait for it: some 10 ms.
+const maxMatching = 1 << 20
+
 // writeOne carries out an op on the first document that matches its filter. The document is looked for on a snapshot; if
 // by the time of the commit it does not match any more, others are written to all the time, and a chase looks for it.
 func (c *Collection) writeOne(ctx context.Context, p *pending, a *acks) error {
@@ -18,17 +21,53 @@ func (c *Collection) writeOne(ctx context.Context, p *pending, a *acks) error {
 	for limit := firstCandidates; ; {
 		b, err := find(ctx, p)
 		again, err := a.take(ctx, b, err)
-		if lost := errors.Is(err, errAgain); !again && !lost {
-			return err
-		} else if lost {
-			limit *= 2
-			find = func(ctx context.Context, p *pending) (*commit, error) { return c.chase(ctx, p, limit) }
+		if again {
+			continue
 		}
+		switch err {
+		case errSlow: //nolint:errorlint // joined with another, it is a failure
+			if err := p.findOut(ctx); err != nil {
+				return err
+			}
+		case errAgain:
+		default:
+			return err
+		}
+		limit *= 2
+		find = func(ctx context.Context, p *pending) (*commit, error) { return c.chase(ctx, p, limit) }
 	}
 }
 
 // errAgain says that what a search gave is of no use any more; it never leaves this package.
 var errAgain = errors.New("again")
+
+// errSlow says that a filter has to be matched outside the commit mutex first, by findOut; it never leaves this package.
+var errSlow = errors.New("slow")
+
+// matches says under the commit mutex whether the filter of p matches a document, or gives errSlow where that, with what
+// was matched for this commit before, is more work than maxMatching.
+func (w *writer) matches(p *pending, doc bson.Raw) (bool, error) {
+	if p.known != nil && bytes.Equal(p.known, doc) {
+		return p.matched, nil
+	}
+	if w.matching += p.op.Filter.Work(doc); w.matching > maxMatching {
+		p.asked = doc
+		return false, errSlow
+	}
+	return p.op.Filter.Match(doc), nil
+}
+
+// findOut matches the document that errSlow was about, while nobody waits for it.
+func (p *pending) findOut(ctx context.Context) error {
+	doc := p.asked
+	p.asked = nil
+	ok, err := p.op.Filter.MatchUntil(doc, func() error { return store.Ended(ctx) })
+	if err != nil {
+		return err
+	}
+	p.known, p.matched = doc, ok
+	return nil
+}
 
 func (c *Collection) tryOne(ctx context.Context, p *pending) (b *commit, err error) {
 	st, err := c.state()
@@ -66,7 +105,7 @@ func (c *Collection) writeNone(ctx context.Context, p *pending, indexes *indexSe
 
 // settleUnless settles the op, unless err says that it can't be yet or that the store has failed.
 func (p *pending) settleUnless(err error) (keep bool, _ error) {
-	if errors.Is(err, errAgain) || isHeld(err) || broken(err) != nil {
+	if errors.Is(err, errAgain) || errors.Is(err, errSlow) || isHeld(err) || broken(err) != nil {
 		return false, err
 	}
 	p.settle(err)
@@ -102,7 +141,10 @@ func (w *writer) hit(p *pending) (ok bool, err error) {
 	}
 	if !same {
 		old, err := w.stored(id)
-		if err != nil || old == nil || !p.op.Filter.Match(old) {
+		if err != nil || old == nil {
+			return false, err
+		}
+		if ok, err := w.matches(p, old); err != nil || !ok {
 			return false, err
 		}
 		p.work(old)
@@ -139,7 +181,14 @@ func (w *writer) insert(p *pending) error {
 	if readErr != nil {
 		return readErr
 	}
-	if holder == nil || !p.op.Filter.Match(holder) {
+	if holder == nil {
+		return err
+	}
+	ok, matchErr := w.matches(p, holder)
+	if matchErr != nil {
+		return matchErr
+	}
+	if !ok {
 		return err
 	}
 	p.edit = edit{}
@@ -199,7 +248,11 @@ func (c *Collection) writeMany(ctx context.Context, p *pending, a *acks) (err er
 func (m *manyWrite) flush(ctx context.Context) error {
 	for m.next < len(m.batch) {
 		b, err := m.commit(ctx)
-		if _, err := m.acks.take(ctx, b, err); err != nil {
+		_, err = m.acks.take(ctx, b, err)
+		if err == errSlow { //nolint:errorlint // joined with another, it is a failure
+			err = m.p.findOut(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		if m.total.Err != nil {
@@ -210,7 +263,7 @@ func (m *manyWrite) flush(ctx context.Context) error {
 	return nil
 }
 
-// commit writes documents up to one that has to wait (held) or that fails, and goes behind them.
+// commit writes documents up to one that has to wait (held, errSlow) or that fails, and goes behind them.
 func (m *manyWrite) commit(ctx context.Context) (*commit, error) {
 	var waits error
 	b, err := m.c.commit(ctx, true, func(w *writer) (keep bool, err error) {
@@ -218,7 +271,7 @@ func (m *manyWrite) commit(ctx context.Context) (*commit, error) {
 			m.p.edit, m.p.err = m.batch[m.next].edit, m.batch[m.next].err
 			ok, err := w.hit(m.p)
 			switch {
-			case isHeld(err):
+			case isHeld(err) || errors.Is(err, errSlow):
 				waits = err
 				return true, nil
 			case broken(err) != nil:

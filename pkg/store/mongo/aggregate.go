@@ -144,6 +144,7 @@ const (
 	codeFacetTooLarge      = 4031700
 	codeLookupTooLarge     = 4568
 	codeGraphLookupTooMuch = 40099
+	codeRegexGaveUp        = 51156
 )
 
 // unknownParts is what a server says of a pipeline with something in it that its version lacks: a command, a stage, an
@@ -151,6 +152,10 @@ const (
 var unknownParts = []int32{115, 168, 238, 15952, 31325, 40324} //nolint:gochecknoglobals // a constant
 
 var errUnknownPart = errs.New(errs.Invalid, "pipeline_unknown", "the MongoDB server lacks a part of this aggregation, which newer versions have")
+
+// errRegexGaveUp is the error of an expression with a pattern that goes back so often that the server's PCRE gives up.
+var errRegexGaveUp = errs.New(errs.Invalid, "pattern_too_slow",
+	"a regular expression of the aggregation takes the store too many steps for a text: write it with no repeat inside of another, or give it shorter texts")
 
 // pipelineError replaces a failure of a pipeline that only the server knows how to tell by what the same pipeline, run here
 // until it fails, says of it. In a transaction it can't be run again, as the server has ended that.
@@ -171,6 +176,9 @@ func (c *collection) pipelineError(ctx context.Context, p *pipeline.Pipeline, o 
 	if document.ServerCodeOf(found) != 0 {
 		return found
 	}
+	if ended := store.Ended(ctx); ended != nil {
+		return ended
+	}
 	return known
 }
 
@@ -190,6 +198,8 @@ func pipelineFailure(err error) error {
 		return pipeline.ErrResultSize
 	case codeInternalError, codeUnknownError:
 		return nil
+	case codeRegexGaveUp:
+		return errRegexGaveUp.With(document.ServerCode(server.Code))
 	}
 	switch code := document.ServerCode(server.Code); {
 	case slices.Contains(unknownParts, server.Code):

@@ -52,6 +52,26 @@ func TestServerStopsWorking(t *testing.T) {
 			}
 			return c.Aggregate(ctx, p, store.AggregateOptions{}, func(bson.Raw) error { return nil })
 		},
+		"facet": func(ctx context.Context) error {
+			p, err := pipeline.Facets(slow, []string{"_id"}, 10)
+			if err != nil {
+				return err
+			}
+			return c.Aggregate(ctx, p, store.AggregateOptions{}, func(bson.Raw) error { return nil })
+		},
+		"lookup": func(ctx context.Context) error {
+			p, err := pipeline.Compile(bson.A{bson.D{{Key: "$lookup", Value: bson.D{
+				{Key: "from", Value: "c"},
+				{Key: "localField", Value: "none"},
+				{Key: "foreignField", Value: "none"},
+				{Key: "as", Value: "x"},
+				{Key: "pipeline", Value: bson.A{bson.D{{Key: "$match", Value: slow.Raw()}}}},
+			}}}}, pipeline.Options{Stages: pipeline.Scripts})
+			if err != nil {
+				return err
+			}
+			return c.Aggregate(ctx, p, store.AggregateOptions{}, func(bson.Raw) error { return nil })
+		},
 		"update": func(ctx context.Context) error {
 			op := update(t, "", `{"$set":{"n":1}}`)
 			op.Filter = slow

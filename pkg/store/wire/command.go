@@ -342,6 +342,19 @@ func (k *call) maxTime() (int64, error) {
 	return ms, nil
 }
 
+// timeLimit is how long the command may take, where ms is its maxTimeMS, which of a getMore is how long it waits; 0: as long as
+// it takes.
+func (k *call) timeLimit(ms int64) time.Duration {
+	switch {
+	case ms > 0 && k.name != "getMore":
+		return time.Duration(ms) * time.Millisecond
+	case k.command.writes, k.command.global, k.watches():
+		return 0
+	default:
+		return k.server.opts.MaxTime
+	}
+}
+
 func errReadOnly() error {
 	return fail(codeUnauthorized, "this endpoint is for reading only: the setting store.mongoReadOnly=false has it take writes")
 }
@@ -357,8 +370,8 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ms > 0 && k.name != "getMore" {
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
+	if limit := k.timeLimit(ms); limit > 0 {
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	k.ctx = ctx

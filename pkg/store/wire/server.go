@@ -46,6 +46,9 @@ type Options struct {
 	Testing   Testing // nothing in a service
 	// CursorTime and SessionTime are how long those are kept that nobody uses; 0: 10 and 30 minutes, as MongoDB has it.
 	CursorTime, SessionTime time.Duration
+	// MaxTime is how long a command that reads may take that does not say maxTimeMS, and each batch of its cursor; 0: as long
+	// as it takes.
+	MaxTime time.Duration
 	// Connections is how many there may be at once (0: 256), half of them of such as have not authenticated, as the monitors of
 	// drivers never do.
 	Connections int

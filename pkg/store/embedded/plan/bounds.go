@@ -46,8 +46,17 @@ type fieldKind struct {
 }
 
 func pointOf(v bson.RawValue) interval {
-	key := document.AppendKey(make([]byte, 0, len(v.Value)+8), v, false)
-	return interval{lo: key, hi: document.KeyAfter(key), point: true}
+	iv, _ := appendPoint(make([]byte, 0, 2*len(v.Value)+16), v)
+	return iv
+}
+
+// appendPoint is pointOf with the keys appended to dst. No key is of 0xFF alone, so there always is one after it.
+func appendPoint(dst []byte, v bson.RawValue) (iv interval, _ []byte) {
+	start := len(dst)
+	dst = document.AppendKey(dst, v, false)
+	end := len(dst)
+	dst = document.AppendKeyAfter(dst, dst[start:end])
+	return interval{lo: dst[start:end:end], hi: dst[end:len(dst):len(dst)], point: true}, dst
 }
 
 // kindOf is all keys of values that compare with those of type t.
@@ -89,6 +98,16 @@ func (k fieldKind) of(pred mql.Pred) bounds {
 		return k.regex(p)
 	default:
 		return unbound(false)
+	}
+}
+
+// ordered says that a value of the type t has a key of its own, which nothing but what equals it has.
+func ordered(t bson.Type) bool {
+	switch t {
+	case bson.TypeMinKey, bson.TypeMaxKey, bson.TypeUndefined, bson.TypeNull, 0, bson.TypeArray:
+		return false
+	default:
+		return true
 	}
 }
 
@@ -222,9 +241,21 @@ func (k fieldKind) in(p *mql.In) bounds {
 		out.exact = out.exact && b.exact
 		out.present = out.present && b.present
 	}
+	size := 0
 	for _, v := range p.Values {
-		add(k.compare(mql.Eq, v))
+		size += 2*len(v.Value) + 16
 	}
+	points, keys := make(intervals, 0, len(p.Values)), make([]byte, 0, size) // in one piece: a lookup has thousands
+	for _, v := range p.Values {
+		if !ordered(v.Type) {
+			add(k.compare(mql.Eq, v))
+			continue
+		}
+		var point interval
+		point, keys = appendPoint(keys, v)
+		points = append(points, point)
+	}
+	out.outer = append(out.outer, points...)
 	for _, re := range p.Regexes {
 		add(k.regex(re))
 	}
@@ -232,7 +263,7 @@ func (k fieldKind) in(p *mql.In) bounds {
 	if out.exact {
 		out.inner = out.outer
 	} else {
-		out.inner = union(out.inner)
+		out.inner = union(append(out.inner, points...))
 	}
 	return out
 }
