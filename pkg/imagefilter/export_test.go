@@ -1,0 +1,7 @@
+package imagefilter
+
+// For tests.
+const (
+	HasLossyWebP    = hasLossyWebP
+	WarningLossless = warningLossless
+)

@@ -1,0 +1,75 @@
+package media
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/svcctl/svc/pkg/errs"
+)
+
+// Library has the files of all projects: a Store for each namespace, in a folder of that name, opened when it is first
+// asked for. It is safe for concurrent use.
+type Library struct {
+	dir  string
+	opts Options
+
+	mu     sync.Mutex
+	stores map[string]*Store
+	closed bool
+}
+
+// NewLibrary keeps the files of projects below dir, which is made with the first of them.
+func NewLibrary(dir string, opts Options) *Library {
+	return &Library{dir: dir, opts: opts, stores: map[string]*Store{}}
+}
+
+// Store gives the files of a namespace. Who asks must not close it.
+func (l *Library) Store(namespace string) (*Store, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.stores[namespace]; s != nil {
+		return s, nil
+	}
+	if l.closed {
+		return nil, errStopping
+	}
+	if !filepath.IsLocal(namespace) || !plainName(namespace) {
+		return nil, errs.New(errs.Invalid, "bad_namespace", "%q is no namespace that can have files", namespace)
+	}
+	s, err := Open(filepath.Join(l.dir, namespace), l.opts)
+	if err != nil {
+		return nil, unwritten(err, "open the files of a project")
+	}
+	l.stores[namespace] = s
+	return s, nil
+}
+
+// Namespaces lists those that have a folder, served or not. None is there before the first upload.
+func (l *Library) Namespaces() ([]string, error) {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errs.Wrap(err, "list the folders of uploads")
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && plainName(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Close ends the use of all folders. Files that were opened can be read on.
+func (l *Library) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	var err error
+	for _, s := range l.stores {
+		err = errors.Join(err, s.Close())
+	}
+	clear(l.stores)
+	return err
+}
