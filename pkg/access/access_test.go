@@ -1,9 +1,12 @@
 package access_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -639,5 +642,43 @@ func BenchmarkDecide(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFingerprint changes each member of a caller: the fingerprint tells all of them apart but those that no right depends on.
+func TestFingerprint(t *testing.T) {
+	full := func() *access.Principal {
+		return &access.Principal{
+			Kind: access.KindUser, ID: "1", Name: "ann", Scopes: []string{"a", "b"}, OrgIDs: []string{"o", "p"}, TeamIDs: []string{"t"}, Teams: []string{"x"},
+			TokenID: "2", Cap: []string{"c"}, TokenVersion: 1, PATVersion: 1,
+		}
+	}
+	same := map[string]bool{"TokenVersion": true, "PATVersion": true} // whether a credential is good, not what it is good for
+	kind := reflect.TypeFor[access.Principal]()
+	for i := range kind.NumField() {
+		changed := full()
+		switch f := reflect.ValueOf(changed).Elem().Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString(f.String() + "z")
+		case reflect.Bool:
+			f.SetBool(!f.Bool())
+		case reflect.Int64:
+			f.SetInt(7)
+		case reflect.Slice:
+			f.Set(reflect.Append(f, reflect.ValueOf("z")))
+		case reflect.Array:
+			f.Index(0).SetUint(7)
+		default:
+			t.Fatalf("this test can't change %s", kind.Field(i).Name)
+		}
+		name := kind.Field(i).Name
+		if bytes.Equal(full().Fingerprint(), changed.Fingerprint()) != same[name] {
+			t.Errorf("%s changes, and the fingerprint does not fit that", name)
+		}
+	}
+	turned := full()
+	slices.Reverse(turned.Scopes)
+	if !bytes.Equal(full().Fingerprint(), turned.Fingerprint()) {
+		t.Error("the order of scopes counts")
 	}
 }

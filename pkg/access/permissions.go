@@ -154,6 +154,9 @@ func (p *Permissions) Sets() map[string][]Method {
 	return out
 }
 
+// HasToken says that a token has a set here.
+func (p *Permissions) HasToken(hash [32]byte) bool { return p != nil && p.tokens[hash] != nil }
+
 // Decide says what a caller may do with a method, or errs.ErrDenied. It is pure: the same arguments give the same
 // answer. Of a user, all sets that fit and allow the method count together: the rights, projections and records of
 // any of them, but without the fields that one of them hides or makes readonly. So no field is ever shown on a record

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -42,6 +43,20 @@ type Principal struct {
 
 // Anonymous is a caller without a credential.
 func Anonymous() *Principal { return &Principal{Kind: KindAnonymous} }
+
+// Fingerprint stands for all that decides what a caller may see and do: it is the same as long as that is. Whatever their
+// rights come to mean, a member of Principal that they depend on has to be in it.
+func (p *Principal) Fingerprint() []byte {
+	sorted := func(list []string) []string { return slices.Sorted(slices.Values(list)) } // as sets
+	key, err := json.Marshal([]any{
+		p.Kind, p.ID, p.Name, p.IsAdmin, sorted(p.Scopes), p.Limited, sorted(p.OrgIDs), sorted(p.TeamIDs), sorted(p.Teams),
+		p.TokenID, sorted(p.Cap), p.TokenHash[:],
+	})
+	if err != nil { // not possible: texts and truth values
+		return nil
+	}
+	return key
+}
 
 // Full says that the caller may do everything: the server admin token, and users who are admins. A personal access
 // token never may, whoever owns it.

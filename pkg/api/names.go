@@ -37,6 +37,7 @@ const (
 	ParamSelect      = "select"
 	ParamProjection  = "projection"
 	ParamLookup      = "lookup"
+	ParamDownload    = "download" // of a file: "true" has it be saved, not shown
 	ParamCount       = "count"
 	ParamReplace     = "replace"
 	ParamDryRun      = "dryRun"      // a write says what it would do, and does nothing
@@ -67,9 +68,14 @@ const ParamExpect = "expect"
 // ParamAll makes a logout void personal access tokens, too.
 const ParamAll = "all"
 
+// PartData is the part of a form (MediaForm) that is the record. It comes first; the others are files, each named by the path of
+// its field.
+const PartData = "data"
+
 // Media types.
 const (
 	MediaJSON       = "application/json"
+	MediaForm       = "multipart/form-data" // RFC 7578
 	MediaProblem    = "application/problem+json"
 	MediaEvents     = "text/event-stream"
 	MediaMergePatch = "application/merge-patch+json" // RFC 7396

@@ -40,6 +40,7 @@ const (
 	RouteRecordCount   = "/_/{project}/{collection}/_count"
 	RouteRecordFacet   = "/_/{project}/{collection}/_facet"
 	RouteRecordChanges = "/_/{project}/{collection}/_changes"
+	RouteFile          = "/_/{project}/{collection}/{id}/{field}/*"
 
 	RouteReload        = "/_/{project}/_/admin/reload"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
@@ -57,6 +58,9 @@ const (
 	RouteJobRuns      = "/_/{project}/_/jobs/{job}/runs"
 	RouteJobRun       = "/_/{project}/_/jobs/{job}/runs/{id}"
 	RouteJobRunEvents = "/_/{project}/_/jobs/{job}/runs/{id}/events"
+
+	RouteAssets = "/_/{project}/_/assets"
+	RouteAsset  = "/_/{project}/_/assets/{asset}/*"
 
 	RouteActions         = "/_/{project}/_/actions"
 	RouteAction          = "/_/{project}/_/actions/{action}"
@@ -138,6 +142,18 @@ func CollectionStatsPath(namespace, collection string) string {
 	return fill(RouteCollStats, namespace, collection)
 }
 
+// AssetsPath is the path of a project's assets.
+func AssetsPath(namespace string) string { return fill(RouteAssets, namespace) }
+
+// AssetPath is the path of a file of an asset; file is slash-separated.
+func AssetPath(namespace, asset, file string) string {
+	parts := strings.Split(file, "/")
+	for i, part := range parts {
+		parts[i] = escape(part)
+	}
+	return fill(strings.TrimSuffix(RouteAsset, "*"), namespace, asset) + strings.Join(parts, "/")
+}
+
 // ActionsPath is the path of a project's actions.
 func ActionsPath(namespace string) string { return fill(RouteActions, namespace) }
 
@@ -194,8 +210,15 @@ func JobRunEventsPath(namespace, job, id string) string {
 	return fill(RouteJobRunEvents, namespace, job, id)
 }
 
-// fill puts Prefix before route and values, escaped, in the place of its {names}, in order. A value that a server
-// would read as a step in the path ("", ".", "..") is kept from being one by escaping its dots.
+// escape escapes one segment of a path. One that a server would read as a step (".", "..") is kept from being one.
+func escape(v string) string {
+	if v == "." || v == ".." {
+		return strings.ReplaceAll(v, ".", "%2E")
+	}
+	return url.PathEscape(v)
+}
+
+// fill puts Prefix before route and values, escaped, in the place of its {names}, in order.
 func fill(route string, values ...string) string {
 	var b strings.Builder
 	b.WriteString(Prefix)
@@ -203,11 +226,7 @@ func fill(route string, values ...string) string {
 		open := strings.IndexByte(route, '{')
 		end := strings.IndexByte(route, '}')
 		b.WriteString(route[:open])
-		if v == "." || v == ".." {
-			b.WriteString(strings.ReplaceAll(v, ".", "%2E"))
-		} else {
-			b.WriteString(url.PathEscape(v))
-		}
+		b.WriteString(escape(v))
 		route = route[end+1:]
 	}
 	b.WriteString(route)

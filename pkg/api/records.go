@@ -124,6 +124,7 @@ type BulkDeleteResult struct {
 // BulkDeleteItem is the outcome for one matched record; Error is set when it was not deleted.
 type BulkDeleteItem struct {
 	ID      string   `json:"id"`
+	Status  int      `json:"status"` // what the delete of the record alone would have answered
 	Warning string   `json:"warning,omitempty"`
 	Error   *Problem `json:"error,omitempty"`
 	Item    Record   `json:"item,omitempty"` // what a hook of the project answers

@@ -32,6 +32,8 @@ type FieldError struct {
 	Path    string `json:"path"`    // dotted path from the top of the body, "" for the whole
 	Rule    string `json:"rule"`    // the rule that failed, such as "required" or "max"
 	Message string `json:"message"` // a sentence for a person
+
+	Other string `json:"-"` // the path of the other field, of a rule that compares two
 }
 
 // Error is a refusal: Kind, Code and Message are public, Cause is not. Errors are immutable once returned.
@@ -41,7 +43,7 @@ type Error struct {
 	Message    string        // public text
 	Fields     []FieldError  // problems by place, if any
 	Right      string        // for Denied: the right that the caller lacks, where they may be told
-	Status     int           // the HTTP status that a script chose; 0: that of the kind
+	Status     int           // the HTTP status, such as one that a script chose; 0: that of the kind
 	RetryAfter time.Duration // for Throttled and Unavailable; zero when unknown
 	Cause      error         // for the log only
 	Logged     bool          // the log has it already, with what there is to say of its cause

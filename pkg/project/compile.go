@@ -88,6 +88,8 @@ func (c *compiler) project() *Project {
 	for i, col := range config.Collections {
 		p.Collections[col.Name] = c.collection(config, col, "collections["+strconv.Itoa(i)+"]")
 	}
+	c.ownUploads(p, config)
+	c.mistakenTypes(config.Upload, "upload")
 	p.Jobs = c.jobs(config)
 	p.Actions = c.actions(config)
 	for i, col := range config.Collections {
@@ -96,6 +98,7 @@ func (c *compiler) project() *Project {
 	scripts := c.scriptFiles()
 	p.Revision = c.Revised(scripts)
 	p.Files = append(slices.Clone(c.Files), scripts...)
+	p.Assets = c.assets(config, p.Files)
 	slices.SortFunc(p.Files, func(a, b schema.File) int { return strings.Compare(a.Name, b.Name) })
 	return p
 }
@@ -124,6 +127,8 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	out.Evals, out.HiddenByEval = c.evals(col, out.Tree, at+".fields")
 	out.Validators = c.validators(col, out.Tree, at+".fields")
 	out.Undeclared = out.Tree.Undeclared()
+	out.Uploads = c.uploads(config, col, out.Tree, at)
+	out.ImageFilters = c.imageFilters(col, at+".imageFilter")
 	out.Hidden, out.Readonly = document.NewPathSet(hidden...), document.NewPathSet(readonly...)
 	if meta := col.Meta; meta != nil {
 		out.Singleton, out.QueryParams = meta.Singleton, meta.Query
@@ -137,6 +142,9 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	out.Projections = paths.projections(col, at+".projections")
 	if col.Meta != nil {
 		out.DefaultSort = paths.sort(col.Meta.DefaultSort, at+".meta.defaultSort")
+		if err := (query.Resolver{Tree: out.Tree, Limits: out.Limits.List}).CheckSort(out.DefaultSort); err != nil {
+			c.fail(at+".meta.defaultSort", schema.CodeInvalid, "%s", errs.From(err).Message)
+		}
 	}
 	out.Permissions = c.permissions(col, hidden, readonly, out, at+".permissions")
 	out.Audit = paths.audit(config, col, out.Hidden.Union(out.Undeclared), at)

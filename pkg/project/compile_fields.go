@@ -3,6 +3,7 @@ package project
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -20,7 +21,23 @@ func (c *compiler) fields(fields []*schema.Field, at, prefix string, strict bool
 			out = append(out, c.field(f, here, prefix, strict))
 		}
 	}
+	c.across(fields, out, at)
 	return out
+}
+
+// across checks the rules that compare fields of one level.
+func (c *compiler) across(config []*schema.Field, level []*fieldtype.Field, at string) {
+	for _, f := range level {
+		i := slices.IndexFunc(config, func(x *schema.Field) bool { return x.Name == f.Name })
+		for _, r := range f.Rules {
+			if r.Other == "" {
+				continue
+			}
+			if message := f.CheckAcross(level, r.Other); message != "" {
+				c.fail(at+"["+strconv.Itoa(i)+"].validator."+r.Name, schema.CodeInvalid, "%s", message)
+			}
+		}
+	}
 }
 
 func (c *compiler) field(f *schema.Field, at, prefix string, strict bool) *fieldtype.Field {
@@ -113,6 +130,9 @@ func hasRule(v *schema.Validator, name string) bool {
 	return slices.ContainsFunc(rules, func(r fieldtype.Rule) bool { return r.Name == name })
 }
 
+// elements is a type, or that of the elements of a list.
+func elements(name string) string { return strings.TrimSuffix(name, "[]") }
+
 // foreignKeys checks that relations point at fields that the other collection declares.
 func (c *compiler) foreignKeys(p *Project, col *schema.Collection, at string) {
 	eachField(col.Fields, at+".fields", "", func(f *schema.Field, here, _ string) {
@@ -129,6 +149,16 @@ func (c *compiler) foreignKeys(p *Project, col *schema.Collection, at string) {
 			return
 		}
 		paths := &paths{c: c, tree: target.Tree}
-		paths.resolve(x.Key, here+".meta.foreign.key")
+		if _, ok := paths.resolve(x.Key, here+".meta.foreign.key"); !ok {
+			return
+		}
+		if x.Key == "_id" || x.Key == "id" { // whose types CheckConfig knows
+			return
+		}
+		key, _ := target.Tree.Resolve(x.Key)
+		mine, theirs := elements(string(f.Type)), elements(key.Type.Name())
+		if mine != theirs && mine != "any" && theirs != "any" {
+			c.fail(here+".meta.foreign.key", schema.CodeConflict, "a %s is never equal to %s of %s, a %s", mine, x.Key, x.Collection, theirs)
+		}
 	})
 }

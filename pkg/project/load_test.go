@@ -241,7 +241,6 @@ func TestUnsupported(t *testing.T) {
 	dir := write(t, `
 -- project.yaml --
 namespace: blog
-assets: [{name: a, path: b}]
 snapshots: [{name: off}, {name: on, enabled: true}]
 collections:
   - name: a
@@ -249,20 +248,13 @@ collections:
       public: {methods: {}}
       user: {methods: {}}
     renamedFrom: b
-    hooks: {get: {file: {type: javascript, file: h.js}}}
-    imageFilter: {thumb: []}
     search: [{name: s, mode: text}]
     indexes: [{key: [-o, "$text:t"]}]
     fields:
       - {name: t, type: string, index: [single, text], renamedFrom: u}
-      - {name: f, type: file}
-      - {name: g, type: "file[]"}
       - {name: r, type: string, meta: {foreign: {collection: x, namespace: shop}}}
-      - {name: o, type: object, subFields: [{name: f, type: file}]}
+      - {name: o, type: object}
 `)
-	if err := os.WriteFile(filepath.Join(dir, "h.js"), []byte("module.exports = () => {}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	p, problems := project.Load(dir, "project.yaml", env)
 	if p != nil {
 		t.Error("what is not supported is ignored")
@@ -276,19 +268,48 @@ collections:
 		got = append(got, x.Path+" "+thing)
 	}
 	want := []string{
-		"assets assets",
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].renamedFrom renaming a collection",
-		"collections[0].hooks.get.file the hook get.file",
-		"collections[0].imageFilter imageFilter", "collections[0].search search",
+		"collections[0].search search",
 		"collections[0].indexes[0].key[1] a text index",
 		"collections[0].fields[0].index[1] a text index", "collections[0].fields[0].renamedFrom renaming a field",
-		"collections[0].fields[1].type a file field", "collections[0].fields[2].type a file field",
-		"collections[0].fields[3].meta.foreign.namespace a relation to another project",
-		"collections[0].fields[4].subFields[0].type a file field",
+		"collections[0].fields[1].meta.foreign.namespace a relation to another project",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSettings: what is well formed, and can't do what it says.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		`{meta: {defaultSort: "-n,title"}}`:                                                     "",
+		`{meta: {defaultSort: "n,-n"}}`:                                                         "meta.defaultSort: sort names n twice",
+		`{meta: {defaultSort: [tags, more]}}`:                                                   "meta.defaultSort: a sort can go through one list only",
+		`{meta: {defaultSort: "n,title"}, queryLimits: {maxSortFields: 1}}`:                     "meta.defaultSort: sort names 2 fields, the limit is 1",
+		`{fields: [{name: a, type: string, meta: {foreign: {collection: c}}}]}`:                 "",
+		`{fields: [{name: a, type: "string[]", meta: {foreign: {collection: c, key: name}}}]}`:  "",
+		`{fields: [{name: a, type: any, meta: {foreign: {collection: c, key: n}}}]}`:            "",
+		`{fields: [{name: a, type: number, meta: {foreign: {collection: c, key: name}}}]}`:      "fields[0].meta.foreign.key: a number is never equal to name of c, a string",
+		`{fields: [{name: a, type: "string[]", meta: {foreign: {collection: c, key: n}}}]}`:     "fields[0].meta.foreign.key: a string is never equal to n of c, a number",
+		`{fields: [{name: a, type: string, meta: {foreign: {collection: c, key: createdAt}}}]}`: "fields[0].meta.foreign.key: a string is never equal to createdAt of c, a date",
+	} {
+		item := "{name: items, permissions: {public: {methods: {}}, user: {methods: {}}}, " + strings.TrimPrefix(config, "{")
+		if !strings.Contains(config, "fields:") {
+			item = strings.TrimSuffix(item, "}") + `, fields: [{name: title, type: string}, {name: n, type: number}, {name: tags, type: "string[]"}, {name: more, type: "string[]"}]}`
+		}
+		dir := write(t, "-- project.yaml --\nnamespace: blog\ncollections:\n  - "+item+`
+  - {name: c, permissions: {public: {methods: {}}, user: {methods: {}}}, fields: [{name: name, type: string}, {name: n, type: number}]}
+`)
+		_, problems := project.Load(dir, "project.yaml", env)
+		var got []string
+		for _, p := range problems {
+			got = append(got, strings.TrimPrefix(p.Path, "collections[0].")+": "+p.Message)
+		}
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s: %q, want %q", config, got, want)
+		}
 	}
 }
 

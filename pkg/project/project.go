@@ -8,6 +8,7 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/fieldtype"
+	"github.com/svcctl/svc/pkg/imagefilter"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
@@ -29,6 +30,7 @@ type Project struct {
 	Collections map[string]*Collection
 	Actions     map[string]*Action
 	Jobs        []*Job
+	Assets      []Asset
 	AdminTokens *access.AdminTokens
 	Hook        *schema.Hook    // settings of scripts, with their defaults
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
@@ -52,6 +54,9 @@ type Collection struct {
 	Undeclared  *document.PathSet             // what is no field where strictFields allows only fields; nobody sees it
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 	Audit       *Audit                        // nil: writes are not logged
+	Uploads     Uploads
+
+	ImageFilters map[string]*imagefilter.Filter // what pictures among the files can be asked for as, by name
 
 	Hooks        map[string][]*Script       // by stage ("post.create"), in the order they run; nil: none
 	Filters      map[*schema.Script]*Script // those that make filters of permission sets; nil: none
@@ -66,6 +71,13 @@ func (c *Collection) Ordered(doc bson.D) bson.D { return c.Tree.Tidy(c.HiddenByE
 // Scripted says that the collection has scripts of any kind.
 func (c *Collection) Scripted() bool {
 	return len(c.Hooks) > 0 || len(c.Evals) > 0 || len(c.Filters) > 0 || len(c.Validators) > 0
+}
+
+// Uploads says where the files of a collection's records are, and which may be stored. Limits.MaxBodySize bounds them, too.
+type Uploads struct {
+	Dir    string   // media.Place.Dir: the uploadPath, else the collection's name
+	Types  []string // media types or globs of them; none: all
+	Fields []string // paths of the file fields, without list positions; none: records have no files
 }
 
 // Audit says which writes of a collection go to the audit log.

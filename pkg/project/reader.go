@@ -79,6 +79,29 @@ func readError(err error) error {
 	return err
 }
 
+// folder gives where a folder really is, with forward slashes, or says what is wrong with it.
+func (r *rootReader) folder(name string) (target, problem string) {
+	info, err := r.root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		if readError(err) == schema.ErrOutside { //nolint:errorlint // it gives just this
+			return "", "lies outside the project's directory"
+		}
+		return "", "is not there: make the folder, inside the project's directory"
+	}
+	if !info.IsDir() {
+		return "", "is no folder"
+	}
+	if target, err = filepath.EvalSymlinks(r.path(name)); err != nil {
+		return "", "can't be read"
+	}
+	return filepath.ToSlash(target), ""
+}
+
+// path is the machine's path of a file.
+func (r *rootReader) path(name string) string {
+	return filepath.Join(r.root.Name(), filepath.FromSlash(name))
+}
+
 // secretReader reads what ${file:PATH} names: inside the project's directory, or in secretsDir, but not the files that
 // hold the service's own secrets: who writes a config need not know those.
 type secretReader struct {

@@ -15,12 +15,6 @@ type unsupported struct {
 
 // notYet is the table of what this version does not do. Whoever builds one of them deletes its row.
 var notYet = []unsupported{
-	{"assets", func(w *walk) { w.add(len(w.p.Assets) > 0, "assets") }},
-	{"the hook get.file", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) {
-			w.add(c.Hooks != nil && len((*c.Hooks)["get"]["file"]) > 0, at+".hooks.get.file")
-		})
-	}},
 	{"an enabled snapshot profile", func(w *walk) {
 		for i, s := range w.p.Snapshots {
 			w.add(s.Enabled, "snapshots["+strconv.Itoa(i)+"].enabled")
@@ -42,12 +36,6 @@ var notYet = []unsupported{
 				w.add(kind == "text", at+".index["+strconv.Itoa(i)+"]")
 			}
 		})
-	}},
-	{"imageFilter", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) { w.add(len(c.ImageFilter) > 0, at+".imageFilter") })
-	}},
-	{"a file field", func(w *walk) {
-		w.fields(func(f *schema.Field, at string) { w.add(f.Type == "file" || f.Type == "file[]", at+".type") })
 	}},
 	{"a relation to another project", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) {

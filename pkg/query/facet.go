@@ -28,7 +28,7 @@ func (r Resolver) Facets(names string) ([]FacetField, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.comparable(path, "facet", nil); err != nil {
+		if err := r.comparable(path, name, "facet", nil); err != nil {
 			return nil, err
 		}
 		out = append(out, FacetField{Name: name, Path: path})

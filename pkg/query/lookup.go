@@ -131,7 +131,7 @@ func (r Resolver) addFields(out *[]*Lookup, path string) error {
 		if err != nil {
 			return err
 		}
-		foreign, _, err := rel.Resolver.Path(keyOf(f))
+		foreign, _, err := rel.Resolver.Path(f.Foreign.KeyPath())
 		if err != nil {
 			return fieldtype.UnknownField(path)
 		}
@@ -208,13 +208,13 @@ func (r Resolver) joinOf(doc bson.D) (*Lookup, error) {
 	if refers := f.Foreign != nil && f.Foreign.Collection != ""; refers && (from == "" || from == f.Foreign.Collection) {
 		from = f.Foreign.Collection
 		if foreign == "" {
-			foreign = keyOf(f)
+			foreign = f.Foreign.KeyPath()
 		}
 	}
 	if from == "" || foreign == "" {
 		return nil, badLookup("from and foreignField are missing: %s does not refer to other records", values)
 	}
-	if err := r.comparable(stored, "lookup", foreign); err != nil {
+	if err := r.comparable(stored, values, "lookup", foreign); err != nil {
 		return nil, err
 	}
 	rel, err := r.related(from)
@@ -228,7 +228,7 @@ func (r Resolver) joinOf(doc bson.D) (*Lookup, error) {
 	if l.Foreign, _, err = rel.Resolver.Path(foreign); err != nil {
 		return nil, err
 	}
-	if err := rel.Resolver.comparable(l.Foreign, "lookup", foreign); err != nil {
+	if err := rel.Resolver.comparable(l.Foreign, foreign, "lookup", foreign); err != nil {
 		return nil, err
 	}
 	return l, r.ask()

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // storedNames gives the operand of a stage with the public name id written as the stored _id: in expressions, and where the
@@ -99,28 +101,19 @@ func storedName(v any) any {
 
 // storedPaths gives an expression with the stored name of the id.
 func storedPaths(v any) any {
-	switch v := v.(type) {
-	case string:
-		if of, ok := strings.CutSuffix(v, "id"); ok && (of == "$" || of == "$$ROOT." || of == "$$CURRENT.") {
-			return of + "_id"
-		}
-	case bson.A:
-		out := make(bson.A, len(v))
-		for i := range v {
-			out[i] = storedPaths(v[i])
-		}
-		return out
-	case bson.D:
-		out := make(bson.D, len(v))
-		for i, e := range v {
-			if e.Key != "$literal" && e.Key != "$const" {
-				e.Value = storedPaths(e.Value)
+	return document.Map(v, func(v any) (any, bool) {
+		switch v := v.(type) {
+		case string:
+			if of, ok := strings.CutSuffix(v, "id"); ok && (of == "$" || of == "$$ROOT." || of == "$$CURRENT.") {
+				return of + "_id", true
 			}
-			out[i] = e
+		case bson.D:
+			if len(v) == 1 && (v[0].Key == "$literal" || v[0].Key == "$const") {
+				return v, true
+			}
 		}
-		return out
-	}
-	return v
+		return nil, false
+	})
 }
 
 // regexes holds the regular expressions in an expression against the collection's limits. Those of filters are measured with

@@ -360,7 +360,7 @@ func (r Resolver) comparablePath(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return stored, r.comparable(stored, "lookup", nil)
+	return stored, r.comparable(stored, path, "lookup", nil)
 }
 
 func text(d bson.D, name string) string { return member[string](d, name) }

@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // field declares a field by name and type, with what is inside it.
-func field(t *testing.T, name, typeName string, sub ...*fieldtype.Field) *fieldtype.Field {
+func field(t testing.TB, name, typeName string, sub ...*fieldtype.Field) *fieldtype.Field {
 	t.Helper()
 	ft, ok := fieldtype.ByName(typeName)
 	if !ok {
@@ -33,7 +33,7 @@ func field(t *testing.T, name, typeName string, sub ...*fieldtype.Field) *fieldt
 	return f
 }
 
-func filterOf(t *testing.T, text string) *mql.Filter {
+func filterOf(t testing.TB, text string) *mql.Filter {
 	t.Helper()
 	d, err := document.ParseJSON([]byte(text))
 	if err != nil {
@@ -51,7 +51,7 @@ func filterOf(t *testing.T, text string) *mql.Filter {
 //   - anything declares nothing, and hides k
 //   - spoken has translations, and hides secret and seo.score in every language; written is the same with nothing but what is declared
 //   - closed may not be read
-func sources(t *testing.T) map[string]query.Source {
+func sources(t testing.TB) map[string]query.Source {
 	t.Helper()
 	limits := query.DefaultLimits()
 	limits.MaxLookups, limits.MaxLookupDepth, limits.MaxInValues = 3, 2, 3

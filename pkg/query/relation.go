@@ -82,7 +82,7 @@ func (r Resolver) follow(path string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	if _, _, err := rel.Resolver.Path(keyOf(f)); err != nil {
+	if _, _, err := rel.Resolver.Path(f.Foreign.KeyPath()); err != nil {
 		return place{}, fieldtype.UnknownField(path)
 	}
 	to, err := rel.Resolver.follow(rest)
@@ -99,14 +99,6 @@ func (r Resolver) through(path string) (f *fieldtype.Field, values, rest string)
 		return nil, "", ""
 	}
 	return r.Tree.Relation(path)
-}
-
-// keyOf is the field that a relation's values are of, in the other collection.
-func keyOf(f *fieldtype.Field) string {
-	if f.Foreign.Key == "" || f.Foreign.Key == "id" {
-		return "_id"
-	}
-	return f.Foreign.Key
 }
 
 // expand asks the collections behind the relations of a filter, each by one query, so that what is left is about the
@@ -183,7 +175,7 @@ func (l leaf) ask(f *mql.Filter) (*mql.Filter, error) {
 	if err := l.Resolver.ask(); err != nil {
 		return nil, err
 	}
-	key, _, err := rel.Resolver.Path(keyOf(l.field))
+	key, _, err := rel.Resolver.Path(l.field.Foreign.KeyPath())
 	if err != nil {
 		return nil, err
 	}

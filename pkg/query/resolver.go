@@ -72,8 +72,9 @@ func (r Resolver) Path(p string) (string, *fieldtype.Field, error) {
 	return p, f, nil
 }
 
-// comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there.
-func (r Resolver) comparable(stored, op string, v any) error {
+// comparable refuses to compare an object as a whole when some of it is hidden: the answer would tell what is there. named
+// is its path as the caller has written it.
+func (r Resolver) comparable(stored, named, op string, v any) error {
 	if !r.Hidden.Touches(stored) || r.isMade(stored) {
 		return nil
 	}
@@ -88,7 +89,7 @@ func (r Resolver) comparable(stored, op string, v any) error {
 	case "$exists", "$size", "$type", "$elemMatch": // these look at no hidden value
 		return nil
 	}
-	return errs.New(errs.Invalid, "not_comparable", "%s can't be compared as a whole: name one of its fields", stored)
+	return errs.New(errs.Invalid, "not_comparable", "%s can't be compared as a whole: name one of its fields", named)
 }
 
 // isThereFor says that a field is there for what it holds, some of which is hidden.
@@ -141,7 +142,7 @@ func (r Resolver) Filter(w Where) (*mql.Filter, error) {
 
 // operand casts the constant that a field is compared with.
 func (p place) operand(path, op string, v any) (any, error) {
-	if err := p.comparable(p.stored, op, v); err != nil {
+	if err := p.comparable(p.stored, path, op, v); err != nil {
 		return nil, err
 	}
 	cast, err := p.field.CastOperand(op, v)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -59,6 +60,12 @@ func (r Resolver) order(sort, fallback mql.Sort) (mql.Sort, error) {
 	return sort, nil
 }
 
+// CheckSort says whether lists can be sorted so.
+func (r Resolver) CheckSort(sort mql.Sort) error {
+	_, err := r.order(slices.Clone(sort), nil)
+	return err
+}
+
 // checkSort resolves the paths of a caller's sort. A list sorts by its least or greatest item, so that of a record with
 // two lists there would be no one place: one list is all that a sort may go through, and no position inside it.
 func (r Resolver) checkSort(sort mql.Sort) (err error) {
@@ -67,7 +74,7 @@ func (r Resolver) checkSort(sort mql.Sort) (err error) {
 		if sort[i].Path, _, err = r.Path(sort[i].Path); err != nil {
 			return err
 		}
-		if err := r.comparable(sort[i].Path, "sort", nil); err != nil {
+		if err := r.comparable(sort[i].Path, sort[i].Path, "sort", nil); err != nil {
 			return err
 		}
 		for segment := range strings.SplitSeq(sort[i].Path, ".") {
@@ -108,7 +115,7 @@ func parseSortText(text string) (mql.Sort, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
 		f := mql.SortField{Path: strings.TrimLeft(name, "-+"), Desc: strings.HasPrefix(name, "-")}
-		if f.Path == "" || len(name)-len(f.Path) > 1 {
+		if f.Path == "" || len(name)-len(f.Path) > 1 || strings.HasSuffix(name, ":asc") || strings.HasSuffix(name, ":desc") {
 			return nil, errs.New(errs.Invalid, "bad_sort", "sort must look like -publishedAt,title")
 		}
 		sort = append(sort, f)

@@ -56,13 +56,13 @@ type Bulk struct {
 
 // QueryLimits bounds what one query may cost. AllowAggregate nil means true for user and token sets, false for public.
 type QueryLimits struct {
-	DefaultLimit      int      `cfg:"defaultLimit" default:"100" min:"0" doc:"limit of a list that gives none."`
+	DefaultLimit      int      `cfg:"defaultLimit" default:"100" min:"0" doc:"limit of a list that gives none. Left out, it is maxLimit where that is less."`
 	MaxLimit          int      `cfg:"maxLimit" default:"1000" min:"1" doc:"Highest limit of a list."`
 	MaxOffset         int      `cfg:"maxOffset" default:"10000" min:"0" doc:"Highest offset of a list."`
 	MaxTime           Duration `cfg:"maxTime" default:"5000" min:"1" doc:"Time a query may take."`
 	MaxFilterBytes    int      `cfg:"maxFilterBytes" default:"8192" min:"1" doc:"Longest filter."`
 	MaxFilterDepth    int      `cfg:"maxFilterDepth" default:"8" min:"1" doc:"Deepest filter."`
-	MaxFilterClauses  int      `cfg:"maxFilterClauses" default:"100" min:"1" doc:"Most comparisons of a filter."`
+	MaxFilterClauses  int      `cfg:"maxFilterClauses" default:"100" min:"1" doc:"Most conditions of a filter, logical operators included."`
 	MaxInValues       int      `cfg:"maxInValues" default:"1000" min:"1" doc:"Most values of $in and $nin."`
 	MaxSortFields     int      `cfg:"maxSortFields" default:"8" min:"1" doc:"Most fields of a sort."`
 	MaxLookups        int      `cfg:"maxLookups" default:"5" min:"0" doc:"Most reads of other collections in one query, by relations in its filter and by lookups."`
@@ -70,6 +70,13 @@ type QueryLimits struct {
 	MaxPipelineStages int      `cfg:"maxPipelineStages" default:"20" min:"1" doc:"Most stages of a pipeline."`
 	AllowAggregate    *bool    `cfg:"allowAggregate" doc:"Whether pipelines are allowed; true but for public when absent."`
 	Regex             string   `cfg:"regex" enum:"anchored,any,off" default:"any" doc:"Which regular expressions a filter may use."`
+}
+
+// fill has the limit that nobody gave fit in the one that somebody gave.
+func (q *QueryLimits) fill(given map[string]bool) {
+	if !given["defaultLimit"] {
+		q.DefaultLimit = min(q.DefaultLimit, q.MaxLimit)
+	}
 }
 
 // SearchConfig is one way to search a collection.
@@ -129,23 +136,23 @@ type ImageFilter map[string][]ImageStep
 
 // ImageStep is one step of an image filter.
 type ImageStep struct {
-	Width               *float64 `cfg:"width" min:"0" doc:"Pixels."`
-	Height              *float64 `cfg:"height" min:"0" doc:"Pixels."`
-	Fit                 bool     `cfg:"fit" doc:"Scale to fit inside width and height."`
-	Fill                bool     `cfg:"fill" doc:"Scale and crop to fill width and height."`
-	Resampling          string   `cfg:"resampling" enum:"nearestNeighbor,hermite,linear,catmullRom,lanczos,box,mitchellNetravili,bSpline,gaussian,bartlett,hann,hamming,blackman,welch,cosine" doc:"Scaling kernel."`
-	Anchor              string   `cfg:"anchor" enum:"center,topLeft,top,topRight,left,right,bottomLeft,bottom,bottomRight" doc:"What fill keeps."`
-	Brightness          *float64 `cfg:"brightness" doc:"Percent, -100 to 100."`
-	Saturation          *float64 `cfg:"saturation" doc:"Percent."`
-	Contrast            *float64 `cfg:"contrast" doc:"Percent, -100 to 100."`
-	Gamma               *float64 `cfg:"gamma" doc:"1 is unchanged."`
-	Blur                *float64 `cfg:"blur" doc:"Sigma."`
-	Sharpen             *float64 `cfg:"sharpen" doc:"Sigma."`
+	Width               *float64 `cfg:"width" min:"0" max:"16384" doc:"Pixels. Without it, or with 0, the height and the picture's ratio decide."`
+	Height              *float64 `cfg:"height" min:"0" max:"16384" doc:"Pixels. Without it, or with 0, the width and the picture's ratio decide."`
+	Fit                 bool     `cfg:"fit" doc:"Scale down to fit inside width and height, keeping the ratio."`
+	Fill                bool     `cfg:"fill" doc:"Scale to cover width and height, keeping the ratio, and cut off what is outside."`
+	Resampling          string   `cfg:"resampling" enum:"nearestNeighbor,hermite,linear,catmullRom,lanczos,box,mitchellNetravili,bSpline,gaussian,bartlett,hann,hamming,blackman,welch,cosine" default:"lanczos" doc:"Scaling kernel."`
+	Anchor              string   `cfg:"anchor" enum:"center,topLeft,top,topRight,left,right,bottomLeft,bottom,bottomRight" default:"center" doc:"What fill keeps."`
+	Brightness          *float64 `cfg:"brightness" min:"-100" max:"100" doc:"Percent, from black at -100 to white at 100."`
+	Saturation          *float64 `cfg:"saturation" min:"-100" max:"500" doc:"Percent, from gray at -100; 100 doubles."`
+	Contrast            *float64 `cfg:"contrast" min:"-100" max:"100" doc:"Percent, from gray at -100 to only full and empty colors at 100."`
+	Gamma               *float64 `cfg:"gamma" min:"0.01" max:"10" doc:"1 is unchanged, less is darker, more is lighter."`
+	Blur                *float64 `cfg:"blur" min:"0" max:"100" doc:"Standard deviation of the blur, in pixels."`
+	Sharpen             *float64 `cfg:"sharpen" min:"0" max:"100" doc:"Standard deviation of the blur that the picture is set apart from, in pixels."`
 	Invert              bool     `cfg:"invert" doc:"Negative."`
 	Grayscale           bool     `cfg:"grayscale" doc:"Without color."`
-	Quality             *float64 `cfg:"quality" min:"0" max:"100" doc:"Of lossy output."`
+	Quality             *float64 `cfg:"quality" min:"0" max:"100" default:"85" doc:"Of lossy output."`
 	Lossless            bool     `cfg:"lossless" doc:"Lossless output where the type has it."`
-	SkipLargerDimension bool     `cfg:"skipLargerDimension" doc:"Keep the original when the result would be larger."`
-	SkipLargerFilesize  bool     `cfg:"skipLargerFilesize" doc:"Keep the original when the result has more bytes."`
-	OutputType          string   `cfg:"outputType" enum:"jpg,jpeg,png,webp" doc:"Type of the result."`
+	SkipLargerDimension bool     `cfg:"skipLargerDimension" doc:"Leave the size alone when width or height would grow."`
+	SkipLargerFilesize  bool     `cfg:"skipLargerFilesize" doc:"Give the original file when the result has no fewer bytes."`
+	OutputType          string   `cfg:"outputType" enum:"jpg,jpeg,png,webp" doc:"Type of the result; without it that of the picture, where it is one of these."`
 }

@@ -203,6 +203,9 @@ func (d *decoder) object(n *node, path string, v reflect.Value) {
 		}
 	}
 	d.absent(n, path, v, o, given)
+	if f, ok := reflect.TypeAssert[filler](v.Addr()); ok {
+		f.fill(given)
+	}
 	if o.rest >= 0 && len(rest.entries) > 0 {
 		rest.kind, rest.pos = kindMap, n.pos
 		d.free(&rest, path, v.Field(o.rest), &member{})
@@ -228,6 +231,9 @@ func (d *decoder) absent(n *node, path string, v reflect.Value, o *object, given
 		}
 	}
 }
+
+// filler is a type whose defaults depend on what is given.
+type filler interface{ fill(given map[string]bool) }
 
 func (d *decoder) unknownKey(e entry, path string, known []string) {
 	hint := "known keys: " + strings.Join(known, ", ")

@@ -43,8 +43,9 @@ type File struct {
 // Loaded is a config as read: the decoded objects, the files, and where everything stands.
 type Loaded struct {
 	Project  *Project
-	Files    []File // sorted by name
-	Revision string // sha256 in hex over the files' names and contents and every substituted value
+	Files    []File   // sorted by name
+	Secrets  []string // the files inside the project's directory that ${file:PATH} names, sorted
+	Revision string   // sha256 in hex over the files' names and contents and every substituted value
 
 	root    *node
 	refs    map[*node]*node
@@ -97,6 +98,11 @@ func LoadProject(r Reader, entry string, env Env, secrets Reader) (*Loaded, Prob
 	loaded := &Loaded{Project: &Project{}, root: root, refs: d.refs}
 	d.root(root, entry, loaded.Project)
 	loaded.secrets = slices.Collect(maps.Values(l.substituted))
+	for _, source := range slices.Sorted(maps.Keys(l.substituted)) {
+		if name, ok := strings.CutPrefix(source, "file:"); ok && !path.IsAbs(name) {
+			loaded.Secrets = append(loaded.Secrets, name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.hashes)) {
 		loaded.Files = append(loaded.Files, File{Name: name, SHA256: l.hashes[name]})
 	}

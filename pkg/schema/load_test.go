@@ -273,6 +273,13 @@ func TestDefaults(t *testing.T) {
 	if q.MaxLimit != 1000 || q.DefaultLimit != 100 || q.MaxTime.Std().Seconds() != 5 || q.Regex != "any" || q.AllowAggregate != nil {
 		t.Errorf("query limits = %+v", q)
 	}
+	for limits, want := range map[string]int{"{maxLimit: 10}": 10, "{maxLimit: 500}": 100, "{defaultLimit: 0, maxLimit: 10}": 0, "{defaultLimit: 7}": 7, "{}": 100} {
+		config := "namespace: a\ncollections: [{name: c, queryLimits: " + limits + ", permissions: {public: {methods: {}}, user: {methods: {}}}}]\n"
+		got, problems := load(&txtar.Archive{Files: []txtar.File{{Name: "project.yaml", Data: []byte(config)}}})
+		if len(problems) > 0 || got.Project.Collections[0].QueryLimits.DefaultLimit != want {
+			t.Errorf("queryLimits %s: %v, want the default limit %d", limits, problems, want)
+		}
+	}
 	if b := schema.DefaultBulk(); *b != (schema.Bulk{MaxItems: 1000, MaxAffected: 10000, Mode: "continue", Hooks: "bulk"}) {
 		t.Errorf("bulk = %+v", b)
 	}

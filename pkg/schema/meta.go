@@ -39,7 +39,7 @@ type QueryParam struct {
 	Description Label  `cfg:"description" doc:"What it does."`
 	Required    bool   `cfg:"required" doc:"Agents must give it."`
 	Enum        bson.A `cfg:"enum" doc:"Allowed values."`
-	Default     any    `cfg:"default" doc:"Value when absent."`
+	Default     any    `cfg:"default" doc:"What its hooks take when it is absent, for agents to know; the service does not fill it in."`
 	Example     any    `cfg:"example" doc:"An example value."`
 }
 

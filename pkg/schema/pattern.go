@@ -46,6 +46,9 @@ func IsLanguage(tag string) bool {
 	return len(tag) <= maxLanguage && patterns["language"].expr.MatchString(tag)
 }
 
+// IsNamespace says that a text has the form of a project's namespace.
+func IsNamespace(name string) bool { return patterns["namespace"].expr.MatchString(name) }
+
 // Nearest gives the known word that a mistyped one most likely means, or "".
 func Nearest(word string, known []string) string { return nearest(word, known) }
 

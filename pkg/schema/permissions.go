@@ -57,7 +57,7 @@ type Methods struct {
 // MethodRights is what an operation allows: a boolean in the file (the single operation, its counts and facets), or an
 // object.
 type MethodRights struct {
-	Allow     bool `cfg:"allow" default:"true" doc:"The single operation."`
+	Allow     bool `cfg:"allow" default:"true" doc:"Whether the method is allowed at all. On its own it is the single operation; the others come on top."`
 	Bulk      bool `cfg:"bulk" doc:"Many records at once."`
 	Aggregate bool `cfg:"aggregate" doc:"Pipelines (aggregate)."`
 	Lookup    bool `cfg:"lookup" doc:"Related records: relations in filters, and lookups."`

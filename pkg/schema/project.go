@@ -118,10 +118,10 @@ type Job struct {
 	Meta    bson.D   `cfg:"meta" doc:"Free metadata."`
 }
 
-// Asset is a folder whose files are served.
+// Asset is a folder whose files are served to everybody.
 type Asset struct {
 	Name string `cfg:"name,required" pattern:"name" doc:"The name in the path."`
-	Path string `cfg:"path,required" pattern:"path" doc:"The folder, inside the project's directory."`
+	Path string `cfg:"path,required" pattern:"path" doc:"The folder, relative to the file that this stands in, inside the project's directory. Every file in it is public, but for hidden ones. It may hold no file of the config."`
 }
 
 // Snapshot is a profile of point-in-time backups.
