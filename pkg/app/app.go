@@ -23,12 +23,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/assets"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
@@ -36,6 +38,7 @@ import (
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/lease"
 	"github.com/svcctl/svc/pkg/store/mongo"
 	"github.com/svcctl/svc/pkg/store/wire"
 	"github.com/svcctl/svc/pkg/system"
@@ -66,7 +69,12 @@ type Config struct {
 	StoreURI string // "": embedded:<DataDir>/store
 	// MongoListen is the address of the MongoDB endpoint of the embedded store; "": there is none. CheckMongoListen checks it.
 	MongoListen   string
-	MongoReadOnly bool // it refuses writes
+	MongoReadOnly bool          // it refuses writes
+	MongoMaxTime  time.Duration // of a read by it that does not say; 0: as long as it takes
+	CacheSize     int64         // bytes of the embedded store's data that are kept in memory; 0: by the memory there is
+	SweepAfter    time.Duration // how old a file that no record names is when it is swept; 0: DefaultSweepAfter
+	PictureCache  int64         // bytes on the disk of pictures that filters made; 0: DefaultPictureCache
+	PictureMemory int64         // bytes that filters of pictures take at once; 0: DefaultPictureMemory
 	DataDir       string
 	ProjectsDir   string
 	Watch         controllers.WatchMode
@@ -91,6 +99,12 @@ type Config struct {
 	HashCommand []string
 }
 
+// CheckAdminHosts says what is wrong with AdminHosts, for whoever set it.
+func (cfg Config) CheckAdminHosts() error { return httpapi.CheckHosts(cfg.AdminHosts, nil) }
+
+// CheckFronts says what is wrong with Fronts, for whoever set it.
+func (cfg Config) CheckFronts() error { return httpapi.CheckHosts(cfg.AdminHosts, cfg.Fronts) }
+
 // App is the service, put together. Run it once.
 type App struct {
 	cfg      Config
@@ -104,6 +118,9 @@ type App struct {
 	logs     *audit.Logs
 	engine   *script.Engine
 	runs     *operation.Runs
+	images   *media.Images
+	sweeper  *sweeper
+	files    *media.Library
 	// databases names those that have logs of changes and of runs.
 	databases func(ctx context.Context) ([]string, error)
 	stopping  atomic.Bool
@@ -135,6 +152,10 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 func openStore(ctx context.Context, cfg Config, how embedded.Options) (store.Store, error) {
 	if dir, ok := cfg.embeddedDir(); ok {
 		how.Dir, how.Logger, how.OnFatal = dir, cfg.Logger, cfg.OnFatal
+		if how.CacheSize = cfg.CacheSize; how.CacheSize == 0 {
+			how.CacheSize = cacheFor(memory())
+		}
+		how.MemTableSize = memTableFor(how.CacheSize)
 		st, err := embedded.Open(ctx, how)
 		if e := errs.From(err); e != nil && e.Code == "store_open" {
 			return nil, fmt.Errorf("%w: svcd must be able to read and write there; data.dir and store.uri name the place", err)
@@ -225,17 +246,24 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.openFiles(ctx, registerer); err != nil {
+		return err
+	}
 	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
 	_, alone := cfg.embeddedDir()
 	parts, err := newCore(coreOptions{
 		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone,
-		engine: a.engine, modules: newModules(cfg.Now, cfg.privateFiles()).host,
+		engine: a.engine, files: a.files, modules: newModules(cfg.Now, cfg.privateFiles()).host,
 	})
 	if err != nil {
 		return err
 	}
 	a.runs = parts.runs
 	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
+	a.sweeper = &sweeper{app: a, records: parts.records, projects: registry, after: cfg.SweepAfter, leases: map[string]*lease.Leases{}}
+	if a.sweeper.after == 0 {
+		a.sweeper.after = DefaultSweepAfter
+	}
 	a.control, err = controllers.New(controllers.Deps{
 		Store: a.store, Projects: models.Projects, Generations: models.Generations, Registry: registry, Board: board, Jobs: parts.jobs,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
@@ -246,7 +274,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	door, err := httpapi.New(httpapi.Config{
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
-		Control: a.control, Jobs: parts.jobs, Keys: parts.keys, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
+		Control: a.control, Jobs: parts.jobs, Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
@@ -294,7 +322,7 @@ const (
 	readHeaderTimeout = 5 * time.Second
 	writeTimeout      = time.Minute
 	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
+	maxHeaderBytes    = 512 << 10 // httpapi refuses less than that in its own words
 )
 
 func (a *App) listen(ctx context.Context, handler http.Handler) error {
@@ -359,6 +387,7 @@ func (a *App) Run(ctx context.Context) error {
 	managed, served, tidied := make(chan error, 1), make(chan error, 2), sync.WaitGroup{}
 	tidied.Go(func() { a.logs.Run(tidy, a.databases) })
 	tidied.Go(func() { a.runs.Run(tidy, a.databases) })
+	tidied.Go(func() { a.sweeper.run(work) })
 	go func() { managed <- a.manager.Start(work) }()
 	go func() { served <- a.server.Serve(a.listener) }()
 	mongoServed := a.serveMongo(served)
@@ -383,7 +412,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.runs.Close(grace)
 	stopTidying()
 	tidied.Wait()
-	return errors.Join(err, a.engine.Close(), a.store.Close())
+	return errors.Join(err, a.engine.Close(), a.closeFiles(), a.store.Close())
 }
 
 // Close releases what New holds, for an App that is not run.
@@ -401,5 +430,5 @@ func (a *App) Close() error {
 	if a.engine != nil {
 		err = errors.Join(err, a.engine.Close())
 	}
-	return errors.Join(err, a.store.Close())
+	return errors.Join(err, a.closeFiles(), a.store.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/jobs"
+	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
@@ -37,6 +38,7 @@ type coreOptions struct {
 	logs       *audit.Logs
 	alone      bool // no other process works on the store
 	engine     hooks.Engine
+	files      *media.Library
 	modules    func(p *project.Project) script.Host // what scripts reach beside records
 }
 
@@ -51,7 +53,7 @@ func newCore(o coreOptions) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	service := records.New(o.store, o.now, o.logs, runner)
+	service := records.New(o.store, o.now, o.logs, runner, o.files)
 	due, err := jobs.New(jobs.Options{
 		Store: o.store, Runs: runs, Now: o.now, Registerer: o.registerer, Logger: o.log,
 		Runner: &jobRunner{engine: o.engine, records: service, hooks: runner, log: o.log},

@@ -117,6 +117,9 @@ func TestCORSPreflight(t *testing.T) {
 			}
 		}
 	}
+	if got := s.do("OPTIONS", "/api/v1/_/open/plain").header.Get("Allow"); got != "GET, HEAD, POST, PUT, DELETE" {
+		t.Errorf("who is no browser is told %q", got)
+	}
 	res := s.do("OPTIONS", "/api/v1/_/open/logged", header("Origin", here), header("Access-Control-Request-Method", "POST"))
 	if res.header.Get("Access-Control-Allow-Headers") != "X-Auth-Token" || res.header.Get("Access-Control-Allow-Credentials") != "true" || res.header.Get("Access-Control-Allow-Origin") != here {
 		t.Error(res.header)

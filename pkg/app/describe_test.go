@@ -9,14 +9,18 @@ import (
 // A description tells callers of the fields that they may see, and of no others (S14).
 func TestS14DescriptionsKeepHiddenNames(t *testing.T) {
 	s := run(t, nil)
+	s.file("desk", "inside/check.js", "module.exports = () => undefined")
 	s.register("desk", `
 namespace: desk
 collections:
   - name: items
     fields:
-      - {name: title, type: string, index: [single]}
+      - {name: title, type: string, index: [single], validator: {script: inside/check.js}}
       - {name: margin, type: number, hidden: true, index: [single]}
-      - {name: seo, type: object, subFields: [{name: title, type: string}, {name: ranking, type: number}]}
+      - {name: price, type: number, validator: {gte: {field: margin}, min: 1}}
+      - {name: cost, type: number, validator: {lt: {field: price}}, meta: {dependsOn: {price: 1}}}
+      - {name: note, type: string, meta: {dependsOn: [title, margin], helperText: Aside}}
+      - {name: seo, type: object, subFields: [{name: title, type: string}, {name: ranking, type: number}, {name: score, type: number, validator: {lte: {field: ranking}}}]}
     indexes: [{name: both, key: [title, -margin]}, {name: inner, key: [seo.ranking]}]
     projections: {card: {select: {title: 1}}, full: {select: {margin: 1}}}
     meta: {label: Things, defaultSort: "-margin"}
@@ -27,18 +31,18 @@ collections:
 	const path = "/api/v1/_/desk/_/collections/items"
 	got := s.do("GET", path)
 	got.want(t, http.StatusOK)
-	for _, hidden := range []string{"margin", "ranking", "full", "both", "inner"} {
+	for _, hidden := range []string{"margin", "ranking", "full", "both", "inner", "check.js"} {
 		if strings.Contains(got.body, hidden) {
 			t.Errorf("%s is in %s", hidden, got.body)
 		}
 	}
-	for _, open := range []string{"title", "seo", "card", "Things", `"get":{"allow":true`, `"post":{"allow":false`} {
+	for _, open := range []string{"title", "seo", "card", "Things", "Aside", `"validator":{"script":true}`, `"validator":{"min":1}`, `"validator":{"lt":{"field":"price"}}`, `"dependsOn":{"price":1}`, `"get":{"allow":true`, `"post":{"allow":false`} {
 		if !strings.Contains(got.body, open) {
 			t.Errorf("%s is not in %s", open, got.body)
 		}
 	}
 	all := s.do("GET", path, admin)
-	for _, name := range []string{"margin", "ranking", "full", "both", "inner", "defaultSort"} {
+	for _, name := range []string{"margin", "ranking", "full", "both", "inner", "defaultSort", "check.js", `"gte":{"field":"margin"}`, `"lte":{"field":"ranking"}`} {
 		if !strings.Contains(all.body, name) {
 			t.Errorf("%s is not in %s", name, all.body)
 		}

@@ -43,7 +43,8 @@ func (a *App) listenMongo(ctx context.Context, adminToken string) error {
 			return names, nil
 		},
 		Hidden: []string{system.DatabaseName}, Feeds: st, Address: a.cfg.MongoListen, Password: adminToken, ReadOnly: a.cfg.MongoReadOnly,
-		Logger: a.cfg.Logger, Now: a.cfg.Now,
+		MaxTime: a.cfg.MongoMaxTime,
+		Logger:  a.cfg.Logger, Now: a.cfg.Now,
 	})
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -216,9 +216,11 @@ func TestS55(t *testing.T) {
 		s.do("PUT", "/api/v1/_/shop/items/"+id, token(collectionToken), text(`{"n": 1}`)).want(t, http.StatusOK)
 	}
 	large := s.raw("GET /api/v1/version HTTP/1.1\r\nHost: a\r\nX-Large: " + strings.Repeat("x", 100<<10) + "\r\n\r\n")
-	if !strings.HasPrefix(large, "HTTP/1.1 431 ") {
-		t.Errorf("100 KB of headers: %.100s", large)
+	if !strings.HasPrefix(large, "HTTP/1.1 431 ") || !strings.Contains(large, `"code":"head_too_large"`) {
+		t.Errorf("100 KB of headers: %.300s", large)
 	}
+	tooLong := strings.Repeat("12345,", 10_000)
+	s.do("GET", "/api/v1/_/shop/items?filter="+url.QueryEscape(`{"n": {"$in": [`+tooLong+`1]}}`)).want(t, http.StatusRequestHeaderFieldsTooLarge)
 	for n, want := range map[int]string{
 		1000: "400 unknown_parameter: unknown query parameter: a",
 		2000: "400 too_many_parameters: more than 1000 query parameters",

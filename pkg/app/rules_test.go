@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/svcctl/svc/pkg/app"
 )
 
 // The rules of the interface's section on authentication, one test for each. Rule 4 is about the endpoint for machine
@@ -112,7 +115,8 @@ func TestRule5TokenRoutesRefuseTokens(t *testing.T) {
 }
 
 func TestRule6LoginDelays(t *testing.T) {
-	s := run(t, nil)
+	frozen := time.Now()
+	s := run(t, func(c *app.Config) { c.Now = func() time.Time { return frozen } })
 	s.user("ann", nil)
 	for _, name := range []string{"ann", "nobody"} {
 		body := `{"username": "` + name + `", "password": "wrong"}`

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,12 +16,14 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/assets"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/httpapi"
+	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
@@ -51,6 +55,7 @@ type Sandbox struct {
 	store   store.Store
 	engine  *script.Engine
 	core    *core
+	files   *sandboxFiles
 	door    *httpapi.Server
 }
 
@@ -68,6 +73,42 @@ func NewSandbox(ctx context.Context, o SandboxOptions) (*Sandbox, error) {
 	return s, nil
 }
 
+// sandboxFiles are the files of a sandbox's records: in a folder of their own, which goes with it.
+type sandboxFiles struct {
+	dir     string
+	images  *media.Images
+	library *media.Library
+}
+
+// hasFiles says that records of a project can have files.
+func hasFiles(p *project.Project) bool {
+	for _, c := range p.Collections {
+		if len(c.Uploads.Fields) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func openSandboxFiles(ctx context.Context, o SandboxOptions) (f *sandboxFiles, err error) {
+	f = &sandboxFiles{}
+	if f.dir, err = os.MkdirTemp("", "svc-test-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the files of a test: %w", err)
+	}
+	f.images, err = media.OpenImages(ctx, filepath.Join(f.dir, "pictures"), media.ImagesOptions{Logger: o.Logger, Now: o.Now, MaxBytes: sandboxPictures})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(f.dir))
+	}
+	f.library = media.NewLibrary(filepath.Join(f.dir, "uploads"), media.Options{Logger: o.Logger, Now: o.Now, Images: f.images})
+	return f, nil
+}
+
+func (f *sandboxFiles) close() error {
+	return errors.Join(f.library.Close(), f.images.Close(), os.RemoveAll(f.dir))
+}
+
+const sandboxPictures = 64 << 20
+
 func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
 	registry, registerer := project.NewRegistry(), prometheus.NewRegistry()
 	registry.Set(o.Project)
@@ -75,17 +116,24 @@ func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
 	models := system.New(s.store, system.Options{Now: o.Now, Audit: logs})
 	modules := newModules(o.Now, nil)
 	modules.answers = o.Answers
+	var files *media.Library
 	var err error
+	if hasFiles(o.Project) {
+		if s.files, err = openSandboxFiles(ctx, o); err != nil {
+			return err
+		}
+		files = s.files.library
+	}
 	s.core, err = newCore(coreOptions{
 		store: s.store, now: o.Now, env: o.Env, log: o.Logger, registerer: registerer, logs: logs, alone: true,
-		engine: o.Observe(s.engine), modules: modules.host,
+		engine: o.Observe(s.engine), files: files, modules: modules.host,
 	})
 	if err != nil {
 		return err
 	}
 	s.door, err = httpapi.New(httpapi.Config{
 		Records: s.core.records, Actions: s.core.actions, System: models, Audit: logs, Registry: registry, Control: noControl{},
-		Jobs: s.core.jobs, Keys: s.core.keys, Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
+		Jobs: s.core.jobs, Keys: s.core.keys, Assets: assets.New(o.Now, nil), Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
 		Logger: o.Logger, Registerer: registerer, Gatherer: registerer, MaxBodySize: sandboxBody, Authenticate: callerOf,
 	})
 	if err != nil {
@@ -201,7 +249,11 @@ func (s *Sandbox) Close(ctx context.Context) error {
 		cancel() // nothing is waited for that a test has not waited for
 		s.core.runs.Close(ctx)
 	}
-	return errors.Join(s.engine.Close(), s.store.Close())
+	err := s.engine.Close()
+	if s.files != nil {
+		err = errors.Join(err, s.files.close())
+	}
+	return errors.Join(err, s.store.Close())
 }
 
 // noControl is the control plane of a sandbox: there is none.

@@ -28,6 +28,9 @@ collections:
 			t.Error(got)
 		}
 		s.do("GET", path).want(t, http.StatusNotFound)
+		s.do("PUT", path, text(`{"n": 1}`), header("If-Match", "*")).want(t, http.StatusPreconditionFailed)
+		s.do("PUT", path+"?maxAffected=0", text(`{"n": 1}`)).want(t, http.StatusUnprocessableEntity)
+		s.do("GET", path).want(t, http.StatusNotFound)
 		made := s.do("PUT", path, text(`{"title": "a", "n": 1}`))
 		made.want(t, http.StatusCreated)
 		if made.header.Get("Location") != path || made.header.Get("ETag") != `"1"` {

@@ -28,6 +28,19 @@ func (s *service) follow(path string, who option) <-chan error {
 	return ended
 }
 
+// over waits for the end of a stream that follow opened.
+func over(t *testing.T, name string, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	case <-time.After(patience):
+		t.Errorf("%s: the stream goes on", name)
+	}
+}
+
 // Streams of runs end when their reader may not read them any more, whichever way: the user is deactivated, a token is
 // revoked, a right has ended, the project is unregistered.
 func TestStreamsEndWithTheRight(t *testing.T) {
@@ -48,19 +61,8 @@ func TestStreamsEndWithTheRight(t *testing.T) {
 	s.do("PUT", "/api/v1/user/"+gone, admin, text(`{"active": false}`)).want(t, http.StatusOK)
 	s.do("PUT", "/api/v1/user/"+demoted, admin, text(`{"scopes": []}`)).want(t, http.StatusOK)
 	s.do("DELETE", "/api/v1/token/"+pat.field("id"), session(owner)).want(t, http.StatusOK)
-	wait := func(name string, ended <-chan error) {
-		t.Helper()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		case <-time.After(patience):
-			t.Errorf("%s: the stream goes on", name)
-		}
-	}
 	for name, ended := range streams {
-		wait(name, ended)
+		over(t, name, ended)
 	}
 	select {
 	case <-rest:
@@ -68,10 +70,10 @@ func TestStreamsEndWithTheRight(t *testing.T) {
 	default:
 	}
 	s.do("DELETE", path[:len(path)-len("/events")], admin).want(t, http.StatusAccepted)
-	wait("the run", rest)
+	over(t, "the run", rest)
 
 	path = s.do("POST", plantJobs+"/slow/run", admin).header.Get("Location") + "/events"
 	rest = s.follow(path, admin)
 	s.do("DELETE", "/api/v1/project/"+s.projectID(), admin).want(t, http.StatusOK)
-	wait("an unregistered project", rest)
+	over(t, "an unregistered project", rest)
 }

@@ -62,7 +62,7 @@ func allScopes() []string {
 func scopeOf(rt httpapi.Route) (scope string, never bool) {
 	kind, name, _ := strings.Cut(rt.Right, " ")
 	switch kind {
-	case "anyone", "credential":
+	case "anyone", "asset", "file", "credential":
 		return "", false
 	case "login":
 		return "", true
@@ -83,7 +83,7 @@ func scopeOf(rt httpapi.Route) (scope string, never bool) {
 // place fills in a route's pattern; ids are those of records and models, by the path before them.
 func place(t *testing.T, pattern string, ids map[string]string) string {
 	t.Helper()
-	path := strings.NewReplacer("{project}", "blog", "{collection}", "items", "{model}", "user", "{job}", "tick", "{action}", "act").Replace(pattern)
+	path := strings.NewReplacer("{project}", "blog", "{collection}", "items", "{model}", "user", "{job}", "tick", "{action}", "act", "{asset}/*", "logos/x.svg", "{field}/*", "file/x.png").Replace(pattern)
 	if before, after, ok := strings.Cut(path, "{id}"); ok {
 		id := ids[strings.TrimSuffix(strings.TrimPrefix(before, api.Prefix+"/"), "/")]
 		if id == "" {

@@ -43,6 +43,10 @@ func TestParametersOfWrites(t *testing.T) {
 		{"POST", "?maxAffected=x", []option{text(`{"title": "C"}`)}, "400 bad_parameter: maxAffected must be a whole number", ""},
 		{"PUT", "/" + a + "?maxAffected=1", []option{text(`{"title": "C"}`)}, "400 unknown_parameter: *", ""},
 		{"GET", "?dryRun=true", nil, "400 unknown_parameter: *", ""},
+		{"PUT", "?filter[n]=1", []option{text(`{"title": "C"}`), header("If-Match", `"1"`)}, "400 unsupported: If-Match is for the update or delete of one record: *", ""},
+		{"DELETE", "?filter[n]=1", []option{header("If-Match", `"7"`)}, "400 unsupported: *", ""},
+		{"POST", "", []option{text(`{"title": "C"}`), header("If-Match", `"1"`)}, "400 unsupported: *", ""},
+		{"POST", "", []option{text(`{"items": [{"title": "C"}]}`), header("If-Match", `"1"`)}, "400 unsupported: *", ""},
 	} {
 		before := s.contents()
 		got := s.do(tt.method, "/api/v1/_/shop/items"+tt.path, append([]option{writer}, tt.options...)...)

@@ -126,6 +126,9 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if body, ok := r.Body.(sized); ok {
+		req.ContentLength = body.size
+	}
 	maps.Copy(req.Header, c.header)
 	for name, values := range r.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values

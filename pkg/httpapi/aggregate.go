@@ -105,6 +105,9 @@ func (s *Server) facets(w http.ResponseWriter, r *request, name string) error {
 		return err
 	}
 	res, err := s.cfg.Records.Facets(r.Context(), r.call(), p)
+	if err != nil && errs.From(err).Code == "missing_parameter" { // by the name that it has on this route
+		return errs.New(errs.Invalid, "missing_parameter", "missing required parameter: %s", name)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -32,14 +33,24 @@ const maxSystemBody = 1 << 20
 const maxSmallBody = 16 << 10
 
 // mediaType gives the request's media type and refuses one that the route does not read. Requiring JSON also keeps
-// plain web forms from writing.
+// plain web forms from writing. A compressed body is refused, for it could become anything.
 func (r *request) mediaType(allowed ...string) (string, error) {
+	for _, coding := range r.Header.Values("Content-Encoding") {
+		if !strings.EqualFold(coding, "identity") {
+			return "", errPacked
+		}
+	}
 	got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && slices.Contains(allowed, got) {
 		return got, nil
 	}
+	if r.collection != nil && len(r.collection.Uploads.Fields) > 0 && slices.Contains(allowed, api.MediaForm) {
+		return "", errs.New(errs.MediaType, "unsupported_media_type", "send the body as Content-Type: %s, or with files as %s", allowed[0], api.MediaForm)
+	}
 	return "", errs.New(errs.MediaType, "unsupported_media_type", "send the body as Content-Type: %s", allowed[0])
 }
+
+var errPacked = errs.New(errs.MediaType, "unsupported_media_type", "send the body as it is, without Content-Encoding: compressed bodies are not read")
 
 // body reads the whole body within the limit of the place that it is for. With it, the caller is let in anew.
 func (r *request) body(w http.ResponseWriter) ([]byte, error) {

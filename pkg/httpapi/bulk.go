@@ -32,6 +32,25 @@ func (r *request) bulkItems(body bson.D) (items bson.A, bulk bool, err error) {
 	return items, bulk, nil
 }
 
+// noIfMatch refuses a condition on the revision of one record, where there is not the one.
+func (r *request) noIfMatch() error {
+	if err := r.noIfNoneMatch(); err != nil {
+		return err
+	}
+	if r.Header.Get(api.HeaderIfMatch) == "" {
+		return nil
+	}
+	return errs.New(errs.Invalid, "unsupported", "If-Match is for the update or delete of one record: name its id in the path, or give a filter on _rev")
+}
+
+// noIfNoneMatch refuses a condition that writes don't look at, rather than write in spite of it.
+func (r *request) noIfNoneMatch() error {
+	if r.Header.Get(api.HeaderIfNoneMatch) == "" {
+		return nil
+	}
+	return errs.New(errs.Invalid, "unsupported", "If-None-Match is for reads: a write is held to a revision by If-Match, and a create never takes the place of a record")
+}
+
 func (s *Server) bulkCreate(w http.ResponseWriter, r *request, items bson.A) error {
 	call, err := r.writeCall()
 	if err != nil {
@@ -44,33 +63,39 @@ func (s *Server) bulkCreate(w http.ResponseWriter, r *request, items bson.A) err
 	case call.DryRun:
 		return s.dryRun(w, r, nil, res.Items)
 	}
-	minimal := r.minimal(w.Header())
-	out := api.BulkCreateResult{Items: make([]api.BulkCreateItem, len(res.Items)), Failed: res.Failed()}
-	out.Succeeded = len(res.Items) - out.Failed
-	for i, it := range res.Items {
-		item := &out.Items[i]
-		item.ID, item.Status = it.ID, http.StatusCreated
-		if it.Err != nil {
-			item.Error = s.itemProblem(r, it.Err)
-			item.Status = item.Error.Status
-		}
-		if item.Warning = it.Warning; !minimal {
-			item.Item = itemOut(it)
-		}
+	out := api.BulkCreateResult{
+		Items:     bulkItems(s, w, r, res, http.StatusCreated, func(it outcome) api.BulkCreateItem { return api.BulkCreateItem(it) }),
+		Succeeded: len(res.Items) - res.Failed(),
+		Failed:    res.Failed(),
 	}
-	status := http.StatusCreated
-	if out.Failed > 0 {
-		status = http.StatusMultiStatus
-	}
-	return r.bulkJSON(w, status, out, res)
+	return r.bulkJSON(w, bulkStatus(res, http.StatusCreated), out, res)
 }
 
-// itemOut is what goes out of a record of a bulk write, if anything.
-func itemOut(it records.Item) json.RawMessage {
-	if it.Err != nil || it.Record == nil {
-		return nil
+// outcome is what any bulk write tells of one item.
+type outcome struct {
+	ID      string
+	Status  int
+	Error   *api.Problem
+	Item    json.RawMessage
+	Warning string
+}
+
+// bulkItems gives what a bulk write tells of its items, in the wire type of that write. status is that of those that went well.
+func bulkItems[T any](s *Server, w http.ResponseWriter, r *request, res records.BulkResult, status int, wire func(outcome) T) []T {
+	minimal := r.minimal(w.Header())
+	out := make([]T, len(res.Items))
+	for i, it := range res.Items {
+		o := outcome{ID: it.ID, Status: status, Warning: it.Warning}
+		switch {
+		case it.Err != nil:
+			o.Error = s.itemProblem(r, it.Err)
+			o.Status = o.Error.Status
+		case it.Record != nil && !minimal:
+			o.Item = it.Record.AppendJSON(nil)
+		}
+		out[i] = wire(o)
 	}
-	return it.Record.AppendJSON(nil)
+	return out
 }
 
 // bulkJSON answers with a wire type, and with what hooks have added to it.
@@ -99,12 +124,18 @@ func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
 	if err := r.noReplace(); err != nil {
 		return err
 	}
+	if err := r.noIfMatch(); err != nil {
+		return err
+	}
 	if !r.hasFilter() {
 		return errs.New(errs.Invalid, "filter_required", "filter query parameter is required")
 	}
 	where, err := r.filter()
 	if err != nil {
 		return err
+	}
+	if media, err := r.mediaType(api.MediaJSON, api.MediaMergePatch, api.MediaForm); err == nil && media == api.MediaForm {
+		return errFormBulk
 	}
 	body, err := r.object(w)
 	if err != nil {
@@ -121,23 +152,19 @@ func (s *Server) bulkUpdate(w http.ResponseWriter, r *request) error {
 	case call.DryRun:
 		return s.dryRun(w, r, &res.Matched, res.Items)
 	}
-	minimal := r.minimal(w.Header())
-	out := api.BulkUpdateResult{Matched: res.Matched, Items: make([]api.BulkUpdateItem, len(res.Items))}
-	out.Failed, out.Succeeded = res.Failed(), len(res.Items)-res.Failed()
-	for i, it := range res.Items {
-		out.Items[i] = api.BulkUpdateItem{ID: it.ID, Status: http.StatusOK}
-		if it.Err != nil {
-			out.Items[i].Error = s.itemProblem(r, it.Err)
-			out.Items[i].Status = out.Items[i].Error.Status
-		}
-		if out.Items[i].Warning = it.Warning; !minimal {
-			out.Items[i].Item = itemOut(it)
-		}
+	out := api.BulkUpdateResult{
+		Matched:   res.Matched,
+		Items:     bulkItems(s, w, r, res, http.StatusOK, func(it outcome) api.BulkUpdateItem { return api.BulkUpdateItem(it) }),
+		Succeeded: len(res.Items) - res.Failed(),
+		Failed:    res.Failed(),
 	}
-	return r.bulkJSON(w, bulkStatus(res), out, res)
+	return r.bulkJSON(w, bulkStatus(res, http.StatusOK), out, res)
 }
 
 func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
+	if err := r.noIfMatch(); err != nil {
+		return err
+	}
 	if !r.hasFilter() {
 		return errs.New(errs.Invalid, "filter_required", "filter query parameter is required for bulk delete")
 	}
@@ -156,24 +183,21 @@ func (s *Server) bulkDelete(w http.ResponseWriter, r *request) error {
 	case call.DryRun:
 		return s.dryRun(w, r, &res.Matched, res.Items)
 	}
-	minimal := r.minimal(w.Header())
-	out := api.BulkDeleteResult{Matched: res.Matched, Items: make([]api.BulkDeleteItem, len(res.Items))}
-	out.Failed, out.Succeeded = res.Failed(), len(res.Items)-res.Failed()
-	for i, it := range res.Items {
-		out.Items[i] = api.BulkDeleteItem{ID: it.ID}
-		if it.Err != nil {
-			out.Items[i].Error = s.itemProblem(r, it.Err)
-		}
-		if out.Items[i].Warning = it.Warning; !minimal {
-			out.Items[i].Item = itemOut(it)
-		}
+	out := api.BulkDeleteResult{
+		Matched: res.Matched,
+		Items: bulkItems(s, w, r, res, http.StatusOK, func(it outcome) api.BulkDeleteItem {
+			return api.BulkDeleteItem{ID: it.ID, Status: it.Status, Warning: it.Warning, Error: it.Error, Item: it.Item}
+		}),
+		Succeeded: len(res.Items) - res.Failed(),
+		Failed:    res.Failed(),
 	}
-	return r.bulkJSON(w, bulkStatus(res), out, res)
+	return r.bulkJSON(w, bulkStatus(res, http.StatusOK), out, res)
 }
 
-func bulkStatus(res records.BulkResult) int {
+// bulkStatus is the status of the whole: good, unless something failed.
+func bulkStatus(res records.BulkResult, good int) int {
 	if res.Failed() > 0 {
 		return http.StatusMultiStatus
 	}
-	return http.StatusOK
+	return good
 }

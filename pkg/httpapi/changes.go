@@ -18,10 +18,12 @@ import (
 	"github.com/svcctl/svc/pkg/records"
 )
 
-// How many feeds of changes are open at once, in all and of one reader: a caller, or an address of callers without a name.
+// How many feeds of changes are open at once, in all, of callers without a credential, and of one reader: a caller, or an
+// address of callers without a name.
 const (
-	maxFeeds       = 512
-	maxReaderFeeds = 32
+	maxFeeds        = 512
+	maxUnnamedFeeds = maxFeeds / 2
+	maxReaderFeeds  = 32
 
 	feedGrace = 5 * time.Second // to keep what the reader of a feed has seen
 )
@@ -33,27 +35,34 @@ var errTooManyFeeds = &errs.Error{
 
 // feedPlaces are the places for feeds. The zero value has all of them free.
 type feedPlaces struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int
+	mu      sync.Mutex
+	all     int
+	unnamed int
+	of      map[string]int
 }
 
 // take takes a place for a reader. leave gives it back.
-func (p *feedPlaces) take(reader string) (leave func(), err error) {
+func (p *feedPlaces) take(reader string, named bool) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all >= maxFeeds || p.of[reader] >= maxReaderFeeds {
+	if p.all >= maxFeeds || !named && p.unnamed >= maxUnnamedFeeds || p.of[reader] >= maxReaderFeeds {
 		return nil, errTooManyFeeds
+	}
+	unnamed := 0
+	if !named {
+		unnamed = 1
 	}
 	if p.of == nil {
 		p.of = map[string]int{}
 	}
 	p.all++
+	p.unnamed += unnamed
 	p.of[reader]++
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.all--
+		p.unnamed -= unnamed
 		if p.of[reader]--; p.of[reader] == 0 {
 			delete(p.of, reader)
 		}
@@ -66,11 +75,12 @@ func (s *Server) followChanges(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	reader := r.whose()
-	if r.principal.Kind == access.KindAnonymous {
-		reader = r.addr().String()
+	p.Owner = r.whose()
+	named := r.principal.Kind != access.KindAnonymous
+	if !named {
+		p.Owner = r.addr().String()
 	}
-	leave, err := s.feeds.take(reader)
+	leave, err := s.feeds.take(p.Owner, named)
 	if err != nil {
 		return err
 	}
@@ -80,6 +90,7 @@ func (s *Server) followChanges(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	st := s.newStream(w, r)
+	defer feed.OnTaken(func() { st.cancel(errTaken) })()
 	begun := false
 	err = feed.Follow(st.ctx, func() (*records.Call, error) {
 		now, err := r.again()
@@ -115,6 +126,9 @@ func (s *Server) followChanges(w http.ResponseWriter, r *request) error {
 	}
 	return st.end(err)
 }
+
+// errTaken ends a feed whose reader has connected again.
+var errTaken = errors.New("the reader has connected again")
 
 var errHeadOnly = errors.New("the answer to HEAD has no body")
 

@@ -76,7 +76,7 @@ func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 		return api.CollectionDescription{}, err
 	}
 	out := api.CollectionDescription{
-		Name: c.Name, StrictFields: !c.Tree.Open(), Fields: r.describeFields(d.Fields, c.Config.Fields),
+		Name: c.Name, StrictFields: !c.Tree.Open(), Fields: r.describeFields(d, d.Fields, c.Config.Fields),
 		Indexes:     visibleIndexes(indexes, d, r.principal.Has(access.ProjectRead)),
 		Projections: d.Projections, Meta: r.labels(object(d.Meta)), Singleton: c.Singleton,
 		YourPermissions: make(map[string]api.MethodRights, len(d.Rights)),
@@ -94,7 +94,7 @@ func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 }
 
 // describeFields gives the wire form of the fields that the caller may know of, with what their config says.
-func (r *request) describeFields(fields []records.DescribedField, config []*schema.Field) []api.FieldDescription {
+func (r *request) describeFields(in *records.Description, fields []records.DescribedField, config []*schema.Field) []api.FieldDescription {
 	out := make([]api.FieldDescription, 0, len(fields))
 	for _, f := range fields {
 		i := slices.IndexFunc(config, func(c *schema.Field) bool { return c.Name == f.Name })
@@ -107,17 +107,55 @@ func (r *request) describeFields(fields []records.DescribedField, config []*sche
 			Index: c.Index,
 		}
 		if c.Validator != nil {
-			d.Validator = plain(c.Validator.Value)
+			d.Validator = r.rules(c.Validator.Value, f.Unsaid)
 		}
 		if c.Meta != nil {
-			d.Meta = r.labels(object(c.Meta.Raw))
+			meta := object(c.Meta.Raw)
+			if namesHidden(in, strings.TrimSuffix(f.Path, f.Name), c.Meta.DependsOn) {
+				delete(meta, "dependsOn")
+			}
+			d.Meta = r.labels(meta)
 		}
 		if len(f.Sub) > 0 {
-			d.SubFields = r.describeFields(f.Sub, c.SubFields)
+			d.SubFields = r.describeFields(in, f.Sub, c.SubFields)
 		}
 		out = append(out, d)
 	}
 	return out
+}
+
+// rules gives a validator without what the caller may not know of: rules that compare with a field hidden from them, and, but
+// to those who may read the project, where its script is.
+func (r *request) rules(v any, unsaid []string) any {
+	d, ok := v.(bson.D)
+	if !ok {
+		return plain(v)
+	}
+	out := object(d)
+	for _, name := range unsaid {
+		delete(out, name)
+	}
+	if out["script"] != nil && !r.principal.Has(access.ProjectRead) {
+		out["script"] = true
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// namesHidden says whether a text or a name in a value is the path of a field that the caller may not know of, beside the
+// field that the value is of or from the top.
+func namesHidden(d *records.Description, beside string, v any) bool {
+	switch v := v.(type) {
+	case string:
+		return !d.Shows(v) || !d.Shows(beside+v)
+	case bson.A:
+		return slices.ContainsFunc(v, func(item any) bool { return namesHidden(d, beside, item) })
+	case bson.D:
+		return slices.ContainsFunc(v, func(e bson.E) bool { return namesHidden(d, beside, e.Key) || namesHidden(d, beside, e.Value) })
+	}
+	return false
 }
 
 // visibleIndexes leaves out the indexes on fields that are hidden from the caller. What is wrong with one may name

@@ -111,6 +111,7 @@ func methodAllowed(c *schema.CORS, method string) bool {
 func (s *Server) preflight(w http.ResponseWriter, r *request, c *schema.CORS, allowed bool) {
 	h := w.Header()
 	methods := s.methodsOf(r)
+	h.Set("Allow", strings.Join(methods, ", "))
 	methods = slices.DeleteFunc(methods, func(m string) bool { return !methodAllowed(c, m) })
 	if allowed && slices.Contains(methods, r.Header.Get("Access-Control-Request-Method")) {
 		headers := c.Headers

@@ -1,12 +1,16 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/query"
 )
@@ -24,6 +28,39 @@ func ListParams(rawQuery string) (query.Params, error) {
 		return query.Params{}, err
 	}
 	return (&request{query: values}).listParams()
+}
+
+// WriteHeaders are what a write's headers say: its key, the revisions of If-Match, whether it wants ids only, and its id.
+type WriteHeaders struct {
+	Key     string
+	Revs    []int64
+	Minimal bool
+	ID      string
+}
+
+// ReadWriteHeaders reads the headers of a POST that may have a key, each of which may be given several times.
+func ReadWriteHeaders(h http.Header) (out WriteHeaders, err error) {
+	r := &request{Request: &http.Request{Method: http.MethodPost, Header: h}, route: route{key: keyOnce}}
+	out.Minimal, out.ID = r.minimal(http.Header{}), requestID(h.Get("X-Request-Id"))
+	if out.Key, err = r.idempotencyKey(); err != nil {
+		return out, err
+	}
+	out.Revs, err = r.ifMatch()
+	return out, err
+}
+
+// LastEvent reads the header Last-Event-ID of a stream of a run.
+func LastEvent(h http.Header) (int64, error) {
+	return (&request{Request: &http.Request{Method: http.MethodGet, Header: h}}).lastEvent()
+}
+
+// Language reads the parameter lang of a list of records.
+func Language(rawQuery string) (string, error) {
+	values, err := parseQuery(rawQuery)
+	if err != nil {
+		return "", err
+	}
+	return (&request{query: values, route: route{right: right{kind: rightRecords}}}).language()
 }
 
 // ReadBody reads a request's body, for a route that is anyone's.
@@ -56,4 +93,31 @@ func StreamWhile(w http.ResponseWriter, r *http.Request, check func() error, fol
 	return s.EndStreams, func() error {
 		return s.stream(w, &request{Request: r, server: s}, check, func(ctx context.Context, send sendEvent) error { return follow(ctx, send) })
 	}
+}
+
+// File is a file that ServeFile answers with.
+type File struct {
+	Name, Media, Tag string
+	Body             []byte
+	Shared, Download bool
+	By               access.Kind // who asks
+}
+
+// ServeFile gives a handler that answers with a file, behind the compression of every answer.
+func ServeFile(f File) http.Handler {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(100), gzhttp.ContentTypes([]string{"application/problem+json", "text/plain"}))
+	if err != nil {
+		panic(err)
+	}
+	return wrap(http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		r := &request{Request: hr, server: &Server{}, principal: &access.Principal{Kind: f.By}}
+		rec := &recorder{ResponseWriter: w, begin: func() {}}
+		err := r.serveFile(rec, content{
+			name: f.Name, media: f.Media, tag: f.Tag, modified: time.Unix(1_700_000_000, 0), body: bytes.NewReader(f.Body),
+			shared: f.Shared, download: f.Download,
+		})
+		if err != nil {
+			(&Server{}).sendProblem(rec, r, problem(errs.From(err), ""), 0)
+		}
+	}))
 }

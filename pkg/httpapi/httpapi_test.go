@@ -98,6 +98,9 @@ GET    /_/{project}/_/jobs/{job}/runs: project project.read
 GET    /_/{project}/_/jobs/{job}/runs/{id}: project project.read
 DELETE /_/{project}/_/jobs/{job}/runs/{id}: project project.reload
 GET    /_/{project}/_/jobs/{job}/runs/{id}/events: project project.read
+GET    /_/{project}/_/assets: project project.read
+GET    /_/{project}/_/assets/{asset}/*: asset
+GET    /_/{project}/{collection}/{id}/{field}/*: file
 GET    /_/{project}/_/actions: actions
 GET    /_/{project}/_/actions/{action}: action get
 POST   /_/{project}/_/actions/{action}: action post
@@ -138,7 +141,7 @@ func TestEveryRouteHasAClientMethod(t *testing.T) {
 
 	routes := map[string]*regexp.Regexp{"GET /healthz": nil, "GET /readyz": nil, "GET /metrics": nil}
 	for _, rt := range httpapi.Routes() {
-		pattern := regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(rt.Pattern), "x[a-z0-9]*")
+		pattern := regexp.MustCompile(`\\\{[a-z]+\\\}|\\\*$`).ReplaceAllString(regexp.QuoteMeta(rt.Pattern), "x[a-z0-9]*")
 		routes[rt.Method+" "+rt.Pattern] = regexp.MustCompile("^" + rt.Method + " " + pattern + "$")
 	}
 	used := map[string]bool{}
@@ -397,14 +400,73 @@ func FuzzListParams(f *testing.F) {
 	})
 }
 
+// FuzzWriteHeaders: whatever the headers of a write hold, reading them ends; what is taken of them is safe to keep and to repeat.
+func FuzzWriteHeaders(f *testing.F) {
+	f.Add("key", `"3", W/"4"`, "return=minimal", "id", "lang=de")
+	f.Add(strings.Repeat("k", 256), "*", `respond-async, return="representation"; x=1`, "a b", "lang=de-AT&lang=de")
+	f.Add("é", `"0", "-1", "99999999999999999999"`, "return = minimal,,;=", strings.Repeat("x", 65), "lang=%00")
+	f.Fuzz(func(t *testing.T, key, match, prefer, id, query string) {
+		h := http.Header{"Idempotency-Key": {key}, "If-Match": strings.Split(match, "\n"), "Prefer": {prefer}, "X-Request-Id": {id}}
+		got, err := httpapi.ReadWriteHeaders(h)
+		if e := errs.From(err); e != nil && (e.Kind != errs.Invalid && e.Kind != errs.Precondition || e.Code == "" || e.Message == "") {
+			t.Fatalf("%q: %v", h, err)
+		}
+		visible := func(s string) bool { return !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' }) }
+		if !visible(got.Key) || len(got.Key) > 255 || !visible(got.ID) || got.ID == "" || len(got.ID) > 64 {
+			t.Fatalf("%q: key %q, id %q", h, got.Key, got.ID)
+		}
+		for _, rev := range got.Revs {
+			if rev < 1 {
+				t.Fatalf("%q: revision %d", match, rev)
+			}
+		}
+		lang, err := httpapi.Language(query)
+		if e := errs.From(err); e != nil && e.Kind != errs.Invalid || err == nil && (!visible(lang) || len(lang) > 64) {
+			t.Fatalf("%q: %q, %v", query, lang, err)
+		}
+	})
+}
+
+// FuzzLastEventID: the id of an event is a number that is not negative, and nothing else is.
+func FuzzLastEventID(f *testing.F) {
+	for _, id := range []string{"", "0", "1", "-1", "+1", "01", "1 ", "1e3", "0x1", "9223372036854775807", "9223372036854775808", "NaN", "\x00", "é", strings.Repeat("9", 5000)} {
+		f.Add(id)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		got, err := httpapi.LastEvent(http.Header{"Last-Event-Id": {id}})
+		if e := errs.From(err); e != nil && (e.Kind != errs.Invalid || e.Code != "bad_event_id") || got < 0 || err != nil && got != 0 {
+			t.Fatalf("%q: %d, %v", id, got, err)
+		}
+		if again, err2 := httpapi.LastEvent(http.Header{"Last-Event-Id": {strconv.FormatInt(got, 10)}}); err2 != nil || again != got {
+			t.Fatalf("%d, of %q: %d, %v", got, id, again, err2)
+		}
+	})
+}
+
 // A pattern in the short form is a string like any other, so that the limits on regular expressions see it.
 func TestShortFormPatternIsAString(t *testing.T) {
 	t.Parallel()
-	p, err := httpapi.ListParams("filter[name][regex]=^x&filter[name][options]=i")
+	for query, want := range map[string]mql.RegexUse{
+		"filter[name][regex]=^x":                                    {Path: "name", Pattern: "^x", Anchored: true},
+		"filter[name][regex]=^x&filter[name][options]=i":            {Path: "name", Pattern: "^x", Options: "i", Anchored: true},
+		"filter[name][options]=i&filter[name][regex]=x&filter[n]=1": {Path: "name", Pattern: "x", Options: "i"},
+	} {
+		p, err := httpapi.ListParams(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mql.Measure(p.Filter).Regexes; len(got) != 1 || got[0] != want {
+			t.Errorf("%s: measured patterns %v, want %v", query, got, want)
+		}
+		if _, err := mql.Compile(p.Filter); err != nil && !strings.Contains(query, "[n]=1") { // a constant that its field has to read
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	p, err := httpapi.ListParams("filter[name][options]=i")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := mql.Measure(p.Filter).Regexes; len(got) != 1 || got[0].Pattern != "^x" {
-		t.Errorf("measured patterns: %v", got)
+	if _, err := mql.Compile(p.Filter); err == nil {
+		t.Error("options of no pattern are taken")
 	}
 }

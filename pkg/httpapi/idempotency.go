@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
@@ -179,7 +181,7 @@ func (r *request) rights() []byte {
 	if r.project != nil {
 		generation = r.project.Generation
 	}
-	sum := digest(fmt.Append(nil, generation), fmt.Appendf(nil, "%+v", *r.principal))
+	sum := digest(strconv.AppendInt(nil, generation, 10), r.principal.Fingerprint())
 	return sum[:]
 }
 
@@ -188,7 +190,7 @@ func (s *Server) stillMayBulk(r *request) error {
 	if r.collection == nil {
 		return nil
 	}
-	body, err := document.ParseJSON(r.read)
+	body, err := r.dataAgain()
 	if err != nil { // as it was answered then
 		return nil //nolint:nilerr // the answer says so
 	}
@@ -196,6 +198,26 @@ func (s *Server) stillMayBulk(r *request) error {
 		return err
 	}
 	return r.lacking(s.cfg.Records.MayBulk(r.Context(), r.call(), access.Post))
+}
+
+// dataAgain gives the JSON of a body that has been read.
+func (r *request) dataAgain() (bson.D, error) {
+	if media, err := r.mediaType(api.MediaForm); err != nil || media != api.MediaForm {
+		return document.ParseJSON(r.read)
+	}
+	parts, err := r.parts(bytes.NewReader(r.read))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		part, err := parts.NextRawPart()
+		if err != nil {
+			return nil, formError(err)
+		}
+		if name, file, err := partNames(part); err == nil && name == api.PartData && file == "" {
+			return readData(part)
+		}
+	}
 }
 
 // replay gives the first answer again. Where the caller's rights or the config are others now, what the answer showed of

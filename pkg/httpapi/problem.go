@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/svcctl/svc/pkg/api"
@@ -63,17 +64,28 @@ func public(ctx context.Context, err error) *errs.Error {
 // problem is the wire form of an error (RFC 9457).
 func problem(e *errs.Error, requestID string) *api.Problem {
 	status := statusOf(e.Kind)
-	if e.Status >= http.StatusBadRequest { // a script's own
+	if e.Status >= http.StatusBadRequest { // its own
 		status = e.Status
 	}
 	p := &api.Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status,
-		Code: e.Code, Detail: e.Message, Right: e.Right, RequestID: requestID,
+		Code: e.Code, Detail: shortened(e.Message), Right: e.Right, RequestID: requestID,
 	}
 	for _, f := range e.Fields {
-		p.Errors = append(p.Errors, api.FieldError(f))
+		p.Errors = append(p.Errors, api.FieldError{Path: shortened(f.Path), Rule: f.Rule, Message: shortened(f.Message)})
 	}
 	return p
+}
+
+// maxTold is how long a text of a problem may be, in bytes.
+const maxTold = 2000
+
+// shortened leaves out the middle of a long text: what a caller has sent is not sent back at length.
+func shortened(text string) string {
+	if len(text) <= maxTold {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxTold*3/4], "") + " … " + strings.ToValidUTF8(text[len(text)-maxTold/4:], "")
 }
 
 // sendProblem answers with an error. Retry-After is sent when repeating the request can't do a thing twice: with a

@@ -50,17 +50,30 @@ func (r *request) known() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		base := name
-		if strings.HasPrefix(name, api.ParamFilter+"[") { // the only one with a short form
+		if strings.HasPrefix(name, api.ParamFilter+"[") && r.route.right.kind != rightFile { // the only one with a short form
 			base = api.ParamFilter
 		}
 		switch {
 		case name == api.ParamPretty, isTokenParameter(name), name == api.ParamLang && r.hasLanguage(), slices.Contains(r.route.query, base):
 		case r.collection != nil && r.collection.QueryParams[name] != nil:
 		default:
-			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s", name)
+			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s%s", name, r.meant(name))
 		}
 	}
 	return nil
+}
+
+// meant asks whether a parameter that is not known is one that the route has, mistyped.
+func (r *request) meant(name string) string {
+	known := slices.Clone(r.route.query)
+	if r.collection != nil {
+		known = slices.AppendSeq(known, maps.Keys(r.collection.QueryParams))
+		slices.Sort(known)
+	}
+	if near := schema.Nearest(name, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // safe says that the request changes nothing.
@@ -195,9 +208,17 @@ func (r *request) shortFilter() (bson.D, int, error) {
 		if !ok {
 			return nil, 0, errs.New(errs.Invalid, "bad_filter", "%s must look like filter[field]=value or filter[field][gte]=value", name)
 		}
-		for _, v := range r.query[name] {
+		options := r.query[api.ParamFilter+"["+path+"][options]"]
+		for i, v := range r.query[name] {
 			size += len(name) + len(v)
-			clauses = append(clauses, bson.D{{Key: path, Value: bson.D{{Key: "$" + op, Value: shortValue(op, v)}}}})
+			if op == "options" && len(r.query[api.ParamFilter+"["+path+"][regex]"]) > i { // goes with that
+				continue
+			}
+			condition := bson.D{{Key: "$" + op, Value: shortValue(op, v)}}
+			if op == "regex" && len(options) > i {
+				condition = append(condition, bson.E{Key: "$options", Value: options[i]})
+			}
+			clauses = append(clauses, bson.D{{Key: path, Value: condition}})
 		}
 	}
 	switch len(clauses) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
@@ -126,6 +127,9 @@ func matchesAny(list, tag string) bool {
 // ifMatch gives the revisions of which If-Match asks for one; none when there is no condition. Tags that no read gave,
 // weak ones too, fit nothing (RFC 9110).
 func (r *request) ifMatch() (revs []int64, err error) {
+	if err := r.noIfNoneMatch(); err != nil {
+		return nil, err
+	}
 	given := strings.Join(r.Header.Values(api.HeaderIfMatch), ",")
 	if strings.TrimSpace(given) == "" {
 		return nil, nil
@@ -140,13 +144,16 @@ func (r *request) ifMatch() (revs []int64, err error) {
 		}
 	}
 	if len(revs) == 0 {
-		return nil, errs.New(errs.Precondition, "stale", "If-Match must name an ETag that a read of the record gave")
+		return nil, errs.New(errs.Precondition, "stale", `If-Match must name an ETag that a read of the record gave, with its quotes, such as "3"`)
 	}
 	return revs, nil
 }
 
 func (s *Server) createRecords(w http.ResponseWriter, r *request) error {
-	body, err := r.object(w)
+	if err := r.noIfMatch(); err != nil {
+		return err
+	}
+	body, err := r.record(w, access.Post)
 	if err != nil {
 		return err
 	}
@@ -202,7 +209,7 @@ func (r *request) change(w http.ResponseWriter) (change records.Change, err erro
 	if replace {
 		change.Mode = records.Overwrite
 	}
-	change.Body, err = r.object(w)
+	change.Body, err = r.record(w, access.Put)
 	return change, err
 }
 
@@ -225,9 +232,16 @@ func (s *Server) update(w http.ResponseWriter, r *request, change records.Change
 }
 
 func (s *Server) patchRecord(w http.ResponseWriter, r *request) error {
-	media, err := r.mediaType(api.MediaMergePatch, api.MediaJSONPatch, api.MediaJSON)
+	media, err := r.mediaType(api.MediaMergePatch, api.MediaJSONPatch, api.MediaJSON, api.MediaForm)
 	if err != nil {
 		return err
+	}
+	if media == api.MediaForm {
+		body, err := r.form(w, access.Put)
+		if err != nil {
+			return err
+		}
+		return s.update(w, r, records.Change{Mode: records.Merge, Body: body})
 	}
 	data, err := r.body(w)
 	if err != nil {

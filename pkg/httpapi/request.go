@@ -45,6 +45,7 @@ type request struct {
 	toRecords  *records.Call       // for the collection, once it is known
 	read       []byte              // the body, if hasRead
 	hasRead    bool
+	uploads    records.Uploads    // the files of a form
 	claim      *idempotency.Claim // to carry out a request that has a key; nil: it has none
 }
 
@@ -66,6 +67,26 @@ func requestID(given string) string {
 		}
 	}
 	return given
+}
+
+// maxHead bounds a request's address and headers together.
+const maxHead = 64 << 10
+
+// headFits refuses a request whose address and headers are too long, such as one with a filter of thousands of values. What
+// is longer by far, the HTTP server refuses without our words.
+func (r *request) headFits() error {
+	size := len(r.RequestURI)
+	for name, values := range r.Header {
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	if size <= maxHead {
+		return nil
+	}
+	e := errs.New(errs.Invalid, "head_too_large", "the address and the headers are longer than %d KiB together: ask for less, or in several requests", maxHead>>10)
+	e.Status = http.StatusRequestHeaderFieldsTooLarge
+	return e
 }
 
 // param gives a part of the path, decoded.

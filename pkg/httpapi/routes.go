@@ -24,6 +24,8 @@ const (
 	rightSystem               // the named right, for a user, or the server admin token
 	rightProject              // the named right on the project of the path; a project admin token may have it too
 	rightRecords              // the collection's permission sets decide (pkg/records)
+	rightFile                 // the same as rightAsset; who may not read the record finds nothing (pkg/records)
+	rightAsset                // anyone, unless they show a token that is none of the project's
 	rightActions              // anyone, unless they show a token that is of no action: they get what they may call
 	rightAction               // the action's permission sets decide (pkg/actions), by the method, or by any if there is none
 	rightActionRuns           // the same by any method, or project.read
@@ -127,6 +129,10 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteJobRun, right: prj(access.ProjectReload), handle: (*Server).cancelJobRun},
 		{method: "GET", pattern: api.RouteJobRunEvents, right: prj(access.ProjectRead), handle: (*Server).followJobRun, long: true},
 
+		{method: "GET", pattern: api.RouteAssets, right: prj(access.ProjectRead), handle: (*Server).listAssets},
+		{method: "GET", pattern: api.RouteAsset, right: right{kind: rightAsset}, handle: (*Server).getAsset, query: []string{api.ParamDownload, paramVersion}},
+		{method: "GET", pattern: api.RouteFile, right: right{kind: rightFile}, handle: (*Server).getFile, query: []string{api.ParamFilter, api.ParamDownload}},
+
 		{method: "GET", pattern: api.RouteActions, right: right{kind: rightActions}, handle: (*Server).listActions, labels: true},
 		{method: "GET", pattern: api.RouteAction, right: act(access.Get), handle: (*Server).callAction, long: true},
 		{method: "POST", pattern: api.RouteAction, right: act(access.Post), handle: (*Server).callAction, key: keyOnce, long: true},
@@ -153,7 +159,7 @@ func routes() []route {
 // inProject says that the path of a route with this right names a project.
 func (r right) inProject() bool {
 	switch r.kind {
-	case rightProject, rightRecords, rightActions, rightAction, rightActionRuns:
+	case rightProject, rightRecords, rightFile, rightAsset, rightActions, rightAction, rightActionRuns:
 		return true
 	default:
 		return false
@@ -191,6 +197,10 @@ func (r right) String() string {
 		return "project " + r.name
 	case rightRecords:
 		return "records " + r.method.String()
+	case rightFile:
+		return "file"
+	case rightAsset:
+		return "asset"
 	case rightActions:
 		return "actions"
 	case rightAction:

@@ -101,7 +101,7 @@ func runOut(run *operation.Run) api.Run {
 	if f := run.Error; f != nil {
 		out.Error = &api.RunError{Code: f.Code, Message: f.Message}
 		for _, field := range f.Fields {
-			out.Error.Errors = append(out.Error.Errors, api.FieldError(field))
+			out.Error.Errors = append(out.Error.Errors, api.FieldError{Path: field.Path, Rule: field.Rule, Message: field.Message})
 		}
 	}
 	for _, e := range run.Events {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/assets"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/errs"
@@ -62,6 +62,7 @@ type Config struct {
 	Control    Control
 	Jobs       *jobs.Jobs
 	Keys       *idempotency.Keys
+	Assets     *assets.Assets
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
 	Shutdown   func()                             // has the service stop, and doesn't wait for it
@@ -110,14 +111,17 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, ending: make(chan struct{})}
 	asked := map[string]bool{}
 	for _, rt := range routes() {
-		h := s.serve(rt)
-		router.Method(rt.method, api.Prefix+rt.pattern, h)
+		h, pattern := s.serve(rt), api.Prefix+rt.pattern
+		if rt.right.kind == rightFile { // with any path behind it: what begins with _ is other routes, or none
+			pattern = strings.Replace(pattern, "{collection}", "{collection:[^_/][^/]*}", 1)
+		}
+		router.Method(rt.method, pattern, h)
 		if rt.method == http.MethodGet {
-			router.Method(http.MethodHead, api.Prefix+rt.pattern, h)
+			router.Method(http.MethodHead, pattern, h)
 		}
 		if rt.right.inProject() && !asked[rt.pattern] {
 			asked[rt.pattern] = true
-			router.Method(http.MethodOptions, api.Prefix+rt.pattern, s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noMethod, preflight: true, anyQuery: true}))
+			router.Method(http.MethodOptions, pattern, s.serve(route{right: right{kind: rightPublic}, handle: (*Server).noMethod, preflight: true, anyQuery: true}))
 		}
 	}
 	s.rootRoutes(router)
@@ -127,49 +131,16 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errs.Wrap(err, "set up compression")
 	}
-	s.handler = s.hosts(compress(router))
+	prefixes, err := prefixesOf(cfg.AdminHosts, cfg.Fronts)
+	if err != nil {
+		return nil, err
+	}
+	s.handler = s.hosts(prefixes, compress(router))
 	return s, nil
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
-
-// hosts maps the paths of the admin front and of site fronts to the API's own.
-func (s *Server) hosts(next http.Handler) http.Handler {
-	if len(s.cfg.AdminHosts) == 0 && len(s.cfg.Fronts) == 0 {
-		return next
-	}
-	prefixes := make(map[string]string, len(s.cfg.AdminHosts)+len(s.cfg.Fronts))
-	for _, host := range s.cfg.AdminHosts {
-		prefixes[strings.ToLower(host)] = api.Prefix
-	}
-	for host, namespace := range s.cfg.Fronts {
-		prefixes[strings.ToLower(host)] = api.Prefix + "/_/" + namespace
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, _ := strings.Cut(strings.ToLower(r.Host), ":")
-		prefix, ok := prefixes[host]
-		rest, isAPI := strings.CutPrefix(r.URL.EscapedPath(), "/api/")
-		if ok && isAPI && !strings.HasPrefix(rest, "v1/") {
-			r = withPath(r, prefix+"/"+rest)
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// withPath is r with another escaped path. Steps such as ".." in it are no steps: they stay what they are and find no
-// route.
-func withPath(r *http.Request, escaped string) *http.Request {
-	u := *r.URL
-	path, err := url.PathUnescape(escaped)
-	if err != nil { // not possible: it was parsed before
-		return r
-	}
-	u.Path, u.RawPath = path, escaped
-	c := *r
-	c.URL = &u
-	return &c
-}
 
 // serve wraps a route's handler with what every request goes through.
 func (s *Server) serve(rt route) http.HandlerFunc {
@@ -198,6 +169,9 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 // learns more than that they may not, and no body is read for them. When a body has come, all but the first two and the last of
 // these are done again.
 func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
+	if err := r.headFits(); err != nil {
+		return err
+	}
 	if r.route.right.inProject() || r.route.preflight {
 		if c, allowed := r.allowOrigin(w.Header()); c != nil && r.route.preflight {
 			s.preflight(w, r, c, allowed)
@@ -224,6 +198,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 	if err := r.known(); err != nil {
 		return err
 	}
+	defer r.discardUploads()
 	key, err := r.idempotencyKey()
 	if err != nil {
 		return err
@@ -279,6 +254,17 @@ func (r *request) allowed() error {
 		}
 		r.inCollection(c)
 		return r.server.cfg.Records.May(r.Context(), r.call(), need.method)
+	case rightFile, rightAsset:
+		if need.kind == rightFile {
+			c, ok := r.project.Collections[r.param("collection")]
+			if !ok {
+				return errs.ErrCollectionNotFound
+			}
+			r.inCollection(c)
+		}
+		if p.Kind != access.KindToken || r.project.KnowsToken(p.TokenHash, r.server.cfg.Now()) {
+			return nil
+		}
 	case rightActions, rightAction, rightActionRuns:
 		return r.mayAct(need)
 	case rightNobody:

@@ -103,7 +103,7 @@ func newDoor(t testing.TB, reloadErr error) *door {
 	registry.Set(loadProject(t, doorConfig))
 	registerer := prometheus.NewRegistry()
 	server, err := httpapi.New(httpapi.Config{
-		Records: records.New(st, time.Now, logs, nil), System: models, Audit: logs, Registry: registry, Auth: authn,
+		Records: records.New(st, time.Now, logs, nil, nil), System: models, Audit: logs, Registry: registry, Auth: authn,
 		Keys:    idempotency.New(idempotency.Options{Store: st, Now: time.Now, Alone: true}),
 		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
 		Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,

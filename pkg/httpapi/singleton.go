@@ -36,6 +36,7 @@ func (s *Server) putOnly(w http.ResponseWriter, r *request) error {
 	if change.IfRev, err = r.ifMatch(); err != nil {
 		return err
 	}
+	change.There = r.Header.Get(api.HeaderIfMatch) != "" // also if it is *
 	call, err := r.writeCall()
 	if err != nil {
 		return err

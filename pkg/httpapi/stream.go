@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/svcctl/svc/pkg/api"
@@ -17,6 +18,7 @@ import (
 const (
 	commentEvery = 15 * time.Second // so that proxies keep a quiet stream open
 	eventGrace   = 30 * time.Second // in which a reader has to take an event
+	lastGrace    = time.Second      // the same, once the stream is to end
 	checkEvery   = 3 * time.Second  // whether the reader still may read it
 )
 
@@ -97,7 +99,20 @@ func (st *eventStream) begin(check func() error, beat func() string) error {
 		return err
 	}
 	st.keeper.Go(func() { st.keep(check, beat) })
+	st.keeper.Go(st.awaitEnd)
 	return nil
+}
+
+// awaitEnd has a stream that is to end wait for its reader no longer. It is apart from keep, which may wait for them itself.
+func (st *eventStream) awaitEnd() {
+	select {
+	case <-st.over:
+		return
+	case <-st.s.ending:
+		st.cancel(errStopping)
+	case <-st.ctx.Done():
+	}
+	st.out.hurry()
 }
 
 func (st *eventStream) keep(check func() error, beat func() string) {
@@ -114,11 +129,10 @@ func (st *eventStream) keep(check func() error, beat func() string) {
 			}
 		case <-st.over:
 			return
-		case <-st.s.ending:
-			st.cancel(errStopping)
+		case <-st.ctx.Done():
 			return
 		case <-ticks.C:
-			if err := st.out.write(beat()); err != nil {
+			if err := st.out.beat(beat); err != nil {
 				st.cancel(err)
 				return
 			}
@@ -147,16 +161,40 @@ type eventWriter struct {
 	mu      sync.Mutex
 	w       http.ResponseWriter
 	control *http.ResponseController
+	hurried atomic.Bool
+}
+
+// hurry gives the reader little time to take an event, the one that is being written included.
+func (e *eventWriter) hurry() {
+	e.hurried.Store(true)
+	_ = e.control.SetWriteDeadline(time.Now().Add(lastGrace))
 }
 
 func (e *eventWriter) event(id int64, kind string, data []byte) error {
 	return e.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", id, kind, data))
 }
 
+// beat writes what keeps a quiet stream open. One that something is being written to is not quiet.
+func (e *eventWriter) beat(text func() string) error {
+	if !e.mu.TryLock() {
+		return nil
+	}
+	defer e.mu.Unlock()
+	return e.put(text())
+}
+
 func (e *eventWriter) write(text string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.put(text)
+}
+
+// put is write under mu.
+func (e *eventWriter) put(text string) error {
 	err := supported(e.control.SetWriteDeadline(time.Now().Add(eventGrace)))
+	if e.hurried.Load() { // asked only now: else this would undo what hurry does
+		e.hurry()
+	}
 	if err == nil {
 		_, err = e.w.Write([]byte(text))
 	}

@@ -1,11 +1,14 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,6 +98,72 @@ func TestStreamOfAReaderWhoMayNot(t *testing.T) {
 			t.Error(w.Body)
 		}
 	})
+}
+
+// stuckWriter is the connection of a reader who takes nothing: a write ends at its deadline.
+type stuckWriter struct {
+	*httptest.ResponseRecorder
+
+	mu       sync.Mutex
+	deadline time.Time
+	moved    chan struct{}
+	stuck    bool
+}
+
+func (w *stuckWriter) SetWriteDeadline(at time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deadline = at
+	select {
+	case w.moved <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (w *stuckWriter) Write(p []byte) (int, error) {
+	for w.stuck {
+		w.mu.Lock()
+		wait := time.Until(w.deadline)
+		w.mu.Unlock()
+		if wait <= 0 {
+			return 0, os.ErrDeadlineExceeded
+		}
+		select {
+		case <-time.After(wait):
+		case <-w.moved:
+		}
+	}
+	w.stuck = bytes.Contains(p, []byte("last"))
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestStreamOfAReaderWhoTakesNothing cuts a reader off after 30 s, and after one second once the service stops.
+func TestStreamOfAReaderWhoTakesNothing(t *testing.T) {
+	for name, tt := range map[string]struct{ stops, want time.Duration }{
+		"cut off":           {time.Hour, 31 * time.Second},
+		"the service stops": {10 * time.Second, 12 * time.Second}, // the event says so, too
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &stuckWriter{ResponseRecorder: httptest.NewRecorder(), moved: make(chan struct{}, 1)}
+				began := time.Now()
+				end, run := httpapi.Stream(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), func(_ context.Context, send send) error {
+					time.Sleep(time.Second)
+					for n := int64(1); ; n++ {
+						if err := send(n, "last", []byte(`{}`)); err != nil {
+							return err
+						}
+					}
+				})
+				time.AfterFunc(tt.stops, end)
+				_ = run()
+				if took := time.Since(began); took != tt.want {
+					t.Errorf("it ended after %s, want %s", took, tt.want)
+				}
+			})
+		})
+	}
 }
 
 // brokenWriter is the connection of a reader who has gone.

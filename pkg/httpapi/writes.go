@@ -16,6 +16,7 @@ const shownOfDryRun = 10
 // come.
 func (r *request) writeCall() (c *records.Call, err error) {
 	c = r.call()
+	c.Uploads = &r.uploads
 	if r.claim != nil {
 		c.NewID, c.Again = r.claim.ID, r.claim.Again()
 	}

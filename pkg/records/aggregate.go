@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -47,6 +48,14 @@ func (r *Results) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+// maxPipelines is how many pipelines run at once: what one holds is bounded, and so is what they hold together. Others wait, and of one caller all but half of that.
+const maxPipelines = 4
+
+var errNoTurn = &errs.Error{
+	Kind: errs.Throttled, Code: "too_many_aggregations", RetryAfter: time.Second,
+	Message: "other aggregations are running: try again",
+}
+
 var errNoAggregate = errs.New(errs.Invalid, "query_limit", "aggregate is off in this collection (queryLimits.allowAggregate)")
 
 // Aggregate runs a pipeline on the records that the caller may read, without what is hidden from them.
@@ -56,7 +65,7 @@ func (s *Service) Aggregate(ctx context.Context, c *Call, p AggregateParams) (*R
 		return nil, err
 	}
 	if !g.Aggregate {
-		return nil, errs.ErrDenied
+		return nil, withoutFlag(c, "aggregate")
 	}
 	if !c.allowsAggregate() {
 		return nil, errNoAggregate
@@ -84,7 +93,7 @@ func (c *Call) allowsAggregate() bool {
 func (s *Service) guarded(ctx context.Context, c *Call, g access.Grant, q store.Query, stages bson.A) (*pipeline.Pipeline, error) {
 	guard := query.Guard{MaxStages: c.Collection.Limits.MaxPipelineStages, Other: func(name string) (query.Source, error) {
 		if !g.Lookup {
-			return query.Source{}, lacking(errs.ErrDenied, lackingLookup(c))
+			return query.Source{}, withoutFlag(c, "lookup")
 		}
 		near, err := s.neighbor(ctx, c, name)
 		if err != nil {
@@ -131,7 +140,15 @@ func (s *Service) results(ctx context.Context, c *Call, p *pipeline.Pipeline, li
 func (s *Service) runPipeline(ctx context.Context, c *Call, p *pipeline.Pipeline, fn func(doc bson.Raw) error) error {
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
-	err := s.collection(ctx, c).Aggregate(ctx, p, store.AggregateOptions{Memory: maxAggregateMemory}, fn)
+	leave, err := s.pipelines.take(ctx, whose(c))
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errTooSlow) {
+			return errNoTurn
+		}
+		return err
+	}
+	defer leave()
+	err = s.collection(ctx, c).Aggregate(ctx, p, store.AggregateOptions{Memory: maxAggregateMemory}, fn)
 	if e := errs.From(err); e != nil && e.Kind == errs.Limit { // of a query, not of a write
 		return &errs.Error{Kind: errs.Invalid, Code: e.Code, Message: e.Message, Cause: e}
 	}

@@ -28,6 +28,21 @@ type change struct {
 
 // apply carries out operations as store.Writer.Write does, together with their entries where writes are logged.
 func (s *Service) apply(ctx context.Context, c *Call, changes []change, atomic bool) ([]store.Result, error) {
+	s.note(ctx, c, changes)
+	c.filing.trying(changes)
+	results, err := s.carryOut(ctx, c, changes, atomic)
+	if atomic && slices.ContainsFunc(results, failed) { // the others are not written
+		for i := range results {
+			if results[i].Err == nil {
+				results[i].Err = store.ErrAborted
+			}
+		}
+	}
+	c.filing.wrote(changes, results, err)
+	return results, err
+}
+
+func (s *Service) carryOut(ctx context.Context, c *Call, changes []change, atomic bool) ([]store.Result, error) {
 	if len(changes) == 0 || !c.logs(changes[0].Kind) {
 		return s.collection(ctx, c).Write(ctx, operations(changes), atomic)
 	}

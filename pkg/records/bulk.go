@@ -55,7 +55,7 @@ func (b BulkResult) Failed() int {
 func (s *Service) bulkGrant(ctx context.Context, c *Call, m access.Method) (access.Grant, error) {
 	g, err := s.grant(ctx, c, m)
 	if err == nil && !g.Bulk {
-		err = errs.ErrDenied
+		err = deniedWithin(c, m, func(right string) string { return "bulk " + right })
 	}
 	return g, err
 }
@@ -81,6 +81,8 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	if err := c.affects(len(bodies)); err != nil {
 		return BulkResult{}, err
 	}
+	end := s.beginFiles(ctx, c)
+	defer end()
 	res := BulkResult{Items: make([]Item, len(bodies))}
 	raws := make([]bson.Raw, len(bodies))
 	for i, b := range bodies {
@@ -111,6 +113,7 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	if err := s.bulkMade(ctx, &b, err); err != nil {
 		return BulkResult{}, err
 	}
+	end()
 	for i := range res.Items {
 		it := &res.Items[i]
 		if it.Err != nil || it.raw == nil {
@@ -204,6 +207,8 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 	if c.isAtomic() {
 		chunk = max(len(ids), 1)
 	}
+	end := s.beginFiles(ctx, c)
+	defer end()
 	res := BulkResult{Items: make([]Item, len(ids)), Matched: len(ids)}
 	for i, id := range ids {
 		res.Items[i].ID = id.Hex()
@@ -228,8 +233,14 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 	}
 	res.Items = slices.DeleteFunc(res.Items, func(it Item) bool { return it.gone })
 	res.Matched = len(res.Items)
+	end()
 	if m == access.Delete {
-		return s.bulkAnswered(ctx, c, g, "delete.bulkReturn", s.eachAnswered(ctx, c, g, "delete.return", res)), nil
+		res = s.eachAnswered(ctx, c, g, "delete.return", res)
+		for i := range res.Items {
+			it := &res.Items[i]
+			it.Warning = bothWarnings(c.leftOf(it.ID), it.Warning)
+		}
+		return s.bulkAnswered(ctx, c, g, "delete.bulkReturn", res), nil
 	}
 	return s.bulkAnswered(ctx, c, g, "put.bulkReturn", s.eachAnswered(ctx, c, g, "put.return", res)), nil
 }
@@ -414,7 +425,7 @@ func (s *Service) commit(ctx context.Context, b *batch) error {
 // commitTogether runs the hooks of an atomic batch, and writes it with what they write, or nothing.
 func (s *Service) commitTogether(ctx context.Context, b *batch) error {
 	asked := slices.Clone(b.ops)
-	return s.transacted(ctx, b.c, func(w *writing) (err error) {
+	err := s.transacted(ctx, b.c, func(w *writing) (err error) {
 		copy(b.ops, asked)
 		for _, i := range b.at {
 			b.items[i].Err = nil
@@ -429,6 +440,10 @@ func (s *Service) commitTogether(ctx context.Context, b *batch) error {
 		}
 		return s.commitNow(w.context(), b)
 	})
+	if err != nil {
+		b.c.filing.unwritten(asked...)
+	}
+	return err
 }
 
 // commitNow carries out a batch behind its hooks.
@@ -470,6 +485,9 @@ func firstError(items []Item) error {
 		for _, f := range errs.From(it.Err).Fields {
 			f.Path = strings.TrimSuffix(fmt.Sprintf("items.%d.%s", i, f.Path), ".")
 			e.Fields = append(e.Fields, f)
+		}
+		if own := errs.Validation(e.Fields); e.Code == own.Code {
+			e.Message = own.Message
 		}
 		return &e
 	}

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -47,6 +48,7 @@ func (s *Service) create(ctx context.Context, c *Call, body bson.D) (raw bson.Ra
 			return raw, Written{}, g, err
 		}
 	}
+	defer s.beginFiles(ctx, c)()
 	if raw, err = s.newRecord(ctx, c, g, body, 0); err != nil {
 		return nil, Written{}, g, err
 	}
@@ -89,41 +91,71 @@ func (s *Service) newRecord(ctx context.Context, c *Call, g access.Grant, body b
 		return nil, err
 	}
 	own := c.inLanguage(body)
-	g, err = s.grantOnNew(ctx, c, g, own, func() bson.D {
+	g, named, err := s.grantOnNew(ctx, c, g, body, func() bson.D {
 		return stamp(id, c.Collection.Tree.Check(own, &fieldtype.Check{Now: now, Create: true}), c.Principal.ID, now)
 	})
 	if err != nil {
 		return nil, err
 	}
+	if len(named) > 0 {
+		body = newGuard(g).unnamed(body)
+		own = c.inLanguage(body)
+	}
+	body, bad, err := s.receive(ctx, c, id, body)
+	if err != nil {
+		return nil, err
+	}
+	own = c.inLanguage(body)
+	if c.isTranslating() {
+		named = append(named, undeclaredNulls(c.Collection.Undeclared, g.Hidden, body, "")...)
+	}
 	bound, changed, err := s.bind(ctx, c, "post.bind", body, nil)
 	if err != nil {
 		return nil, err
 	}
-	check := &fieldtype.Check{Now: now, Create: true}
-	doc := c.Collection.Tree.Check(c.inLanguage(bound), check)
-	if changed && (g.Unsure != nil || g.UnsureReadonly != nil) { // the caller's body is that of another record now
-		if g, err = s.grantOnNew(ctx, c, g, own, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
+	if changed {
+		var more []errs.FieldError
+		if bound, more, err = s.receive(ctx, c, id, bound); err != nil {
 			return nil, err
 		}
+		bad = append(bad, more...)
 	}
-	if err := s.judge(ctx, c, access.Post, doc, check); err != nil {
+	check := &fieldtype.Check{Now: now, Create: true}
+	settled, unknown := c.settle(id, c.inLanguage(bound), nil)
+	doc := c.Collection.Tree.Check(settled, check)
+	more := slices.Concat(bad, c.told(unknown))
+	if changed && (g.Unsure != nil || g.UnsureReadonly != nil) { // the caller's body is that of another record now
+		var again []errs.FieldError
+		if g, again, err = s.grantOnNew(ctx, c, g, body, func() bson.D { return stamp(id, doc, c.Principal.ID, now) }); err != nil {
+			return nil, err
+		}
+		more = append(more, again...)
+	}
+	alone := func() *fieldtype.Check { // of what the caller has said, without hooks
+		theirs := &fieldtype.Check{Now: now, Create: true}
+		c.Collection.Tree.Check(own, theirs)
+		return theirs
+	}
+	var from origin
+	if changed {
+		from.theirs = func() []fieldtype.Deferred { return alone().Deferred }
+	}
+	if err := s.judge(ctx, c, access.Post, doc, check, from); err != nil {
 		return nil, err
 	}
-	problems := c.told(check.Problems)
+	problems := c.told(slices.DeleteFunc(check.Problems, func(p errs.FieldError) bool { return comparesHidden(g, p) }))
 	if changed {
 		problems, err = s.step(c, "post.bind").blame(ctx, problems, body, bound, func() []errs.FieldError {
-			alone := &fieldtype.Check{Now: now, Create: true}
-			c.Collection.Tree.Check(own, alone)
-			return c.told(alone.Problems)
+			return c.told(alone().Problems)
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(problems) > 0 {
-		return nil, errs.Validation(withoutHidden(g, problems))
+	if problems = together(withoutHidden(g, problems), append(named, more...)); len(problems) > 0 {
+		return nil, errs.Validation(problems)
 	}
-	raw, err := admitted(g, stamp(id, c.Collection.Ordered(doc), c.Principal.ID, now))
+	raw, err := admitted(c, access.Post, g, stamp(id, c.Collection.Ordered(doc), c.Principal.ID, now))
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,10 @@ func (s *Service) Delete(ctx context.Context, c *Call, id string, ifRev ...int64
 	if err != nil {
 		return Written{}, err
 	}
-	return s.answered(ctx, c, g, "delete.return", Written{ID: strings.ToLower(id)}), nil
+	left := c.leftOf(id)
+	w := s.answered(ctx, c, g, "delete.return", Written{ID: strings.ToLower(id)})
+	w.Warning = bothWarnings(left, w.Warning)
+	return w, nil
 }
 
 func (s *Service) remove(ctx context.Context, c *Call, id string, ifRev []int64) (access.Grant, error) {
@@ -35,6 +38,7 @@ func (s *Service) remove(ctx context.Context, c *Call, id string, ifRev []int64)
 	if err != nil {
 		return g, err
 	}
+	defer s.beginFiles(ctx, c)()
 	for range conflictRetries {
 		current, err := s.readable(ctx, c, g, oid)
 		if err != nil {

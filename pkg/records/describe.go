@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -27,9 +28,12 @@ type Description struct {
 // DescribedField is one declared field.
 type DescribedField struct {
 	Name       string
+	Path       string
 	Readonly   bool // by the field, by the collection, or for this caller
 	Translated bool // it may have a value for each language
 	Sub        []DescribedField
+	// Unsaid are the rules that compare with a field that is hidden from the caller.
+	Unsaid []string
 }
 
 // MethodRights says whether the caller has a method, and what Grant says of it.
@@ -81,7 +85,12 @@ func describeFields(tree *fieldtype.Tree, hidden, readonly *document.PathSet) []
 		if hidden.Covers(f.Path) || f.Holds() {
 			continue
 		}
-		d := DescribedField{Name: f.Name, Readonly: readonly.Covers(f.Path), Translated: f.Translated}
+		d := DescribedField{Name: f.Name, Path: f.Path, Readonly: readonly.Covers(f.Path), Translated: f.Translated}
+		for _, rule := range f.Rules {
+			if rule.Other != "" && hidden.Covers(join(strings.TrimSuffix(strings.TrimSuffix(f.Path, f.Name), "."), rule.Other)) {
+				d.Unsaid = append(d.Unsaid, rule.Name)
+			}
+		}
 		if f.Sub != nil {
 			d.Sub = describeFields(f.Sub, hidden, readonly)
 		}

@@ -10,6 +10,9 @@
 // Where scripts come in: stages.go has the stages of writes, readstages.go those of reads, evals.go what expressions hide
 // or make readonly. host.go is the db module that scripts see, session.go the transaction that they share with a write.
 //
+// Changes: feed.go tells one reader of them, feedhub.go has the readers of a collection share one reading of the store, and
+// feedknown.go keeps what each has in sight.
+//
 // What does not live here: who the caller is (pkg/auth), what a permission set says (pkg/access), what a field may
 // hold (pkg/fieldtype), how a script runs (pkg/hooks, pkg/script), and HTTP (pkg/httpapi).
 package records

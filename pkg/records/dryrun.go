@@ -34,6 +34,7 @@ func (s *Service) undone(ctx context.Context, c *Call, fn func(ctx context.Conte
 	}
 	err := s.store.Database(name).Transact(ctx, func(ctx context.Context, tx store.Tx) error {
 		x := &session{namespace: c.Project.Namespace, tx: tx, log: log}
+		defer x.undoFiles()
 		err := fn(within(ctx, x))
 		if why := x.broken.Load(); err == nil && why != nil {
 			err = why

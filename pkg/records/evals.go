@@ -120,20 +120,17 @@ func (s *Service) grantOn(ctx context.Context, c *Call, m access.Method, g acces
 }
 
 // grantOnNew is a grant as it is for a record that is to be made, if body names nothing that it keeps from the caller.
-func (s *Service) grantOnNew(ctx context.Context, c *Call, g access.Grant, body bson.D, record func() bson.D) (access.Grant, error) {
+func (s *Service) grantOnNew(ctx context.Context, c *Call, g access.Grant, body bson.D, record func() bson.D) (access.Grant, []errs.FieldError, error) {
 	if g.Unsure != nil || g.UnsureReadonly != nil {
 		raw, err := document.Marshal(record())
 		if err != nil {
-			return g, err
+			return g, nil, err
 		}
 		if g, err = s.grantOn(ctx, c, access.Post, g, raw); err != nil {
-			return g, err
+			return g, nil, err
 		}
 	}
-	if problems := newGuard(g).named(body, true); len(problems) > 0 {
-		return g, errs.Validation(c.told(problems))
-	}
-	return g, nil
+	return g, newGuard(g).named(body, true), nil
 }
 
 // operation is the operation of a call with a method, for scripts.

@@ -219,7 +219,10 @@ collections:
 			}
 		}
 		rec, err := w.service.Get(t.Context(), w.call("public"), id, records.GetParams{})
-		if got := answer(&rec, err); !strings.Contains(got, `"lines":[{"a":"x","cost":2}],"title":"a","mood":"m"`) {
+		if err != nil {
+			t.Fatal(show(err))
+		}
+		if got := string(rec.AppendJSON(nil)); !strings.Contains(got, `"lines":[{"a":"x","cost":2}],"title":"a","mood":"m"`) {
 			t.Errorf("%s: %s", body, got)
 		}
 	}

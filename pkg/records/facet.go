@@ -48,7 +48,7 @@ func (s *Service) Facets(ctx context.Context, c *Call, p FacetParams) (*Facets, 
 		return nil, err
 	}
 	if !g.Facet {
-		return nil, errs.ErrDenied
+		return nil, withoutFlag(c, "facet")
 	}
 	r := s.resolver(ctx, c, g)
 	fields, err := r.Facets(p.Fields)

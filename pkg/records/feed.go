@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -21,8 +22,20 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// maxKnown is how many records the reader of a feed may be able to see, unless they can see all: the feed keeps their ids.
-const maxKnown = 20_000
+const (
+	// maxKnown is how many records the reader of a feed may be able to see, unless they can see all: the feed keeps their ids.
+	maxKnown = 20_000
+	// maxKnownInAll is how many ids all feeds keep. One that is opened counts as maxKnown until it is known how many it keeps.
+	maxKnownInAll = 2_000_000
+
+	// tokenStep is what the length of tokens is rounded up to: places in a feed are of several lengths, and would tell of
+	// changes that the reader does not see.
+	tokenStep = 512
+)
+
+func idOnly() *mql.Projection {
+	return mql.MustCompileProjection(bson.D{{Key: "_id", Value: int64(1)}})
+}
 
 // FeedParams say which changes a reader wants.
 type FeedParams struct {
@@ -30,6 +43,7 @@ type FeedParams struct {
 	Select string
 	After  string // the token of the event that they had last; "": from now on
 	Reader string // who reads what, in the words of the door: only they go on with a token
+	Owner  string // who counts as one with all of their feeds, in the words of the door
 }
 
 // The kinds of FeedEvent.
@@ -57,7 +71,11 @@ var (
 
 	errFeedToken   = errs.New(errs.Invalid, "bad_event_id", "Last-Event-ID must be the id of an event of this feed")
 	errFeedScripts = errs.New(errs.Invalid, "unsupported", "a script answers reads of this collection: it has no feed of changes")
-	errFeedWide    = errs.New(errs.Invalid, "query_limit", "the feed would be about more than %d records: narrow the filter", maxKnown)
+	errFeedRoom    = &errs.Error{
+		Kind: errs.Throttled, Code: "too_many_feeds", RetryAfter: 10 * time.Second,
+		Message: "feeds of changes are about too many records by now: narrow the filter, or come again later",
+	}
+	errFeedWide = errs.New(errs.Invalid, "query_limit", "the feed would be about more than %d records: narrow the filter", maxKnown)
 )
 
 // Feed tells one reader of the changes of a collection. What leaves their sight is told of only if they had it in sight:
@@ -66,18 +84,22 @@ type Feed struct {
 	s      *Service
 	params FeedParams
 	name   string // of the collection
+	key    hubKey
 	db     store.Database
 	aead   cipher.AEAD
 	id     bson.ObjectID
-	known  *known // nil: the reader sees all records
+	known  *known     // nil: the reader sees all records
+	held   int64      // how many ids of known count among the service's
+	hub    *hubReader // tells what comes behind at; nil: the feed has to catch up first
 
 	stop    context.CancelFunc // ends Follow
 	stopped context.Context    //nolint:containedctx // of Follow; it belongs to the feed
 	closed  chan struct{}      // when Close is done
 
-	mu    sync.Mutex
-	at    store.Position
-	count uint64 // of the events that were told
+	mu     sync.Mutex
+	at     store.Position
+	count  uint64 // of the events that were told
+	handed bool   // a token was given out
 }
 
 // sight is what a reader may see now.
@@ -105,15 +127,16 @@ func (s *Service) sight(ctx context.Context, c *Call, p FeedParams) (v sight, er
 }
 
 // OpenFeed checks what a reader asks for, and finds where their feed begins.
-func (s *Service) OpenFeed(ctx context.Context, c *Call, p FeedParams) (*Feed, error) {
+func (s *Service) OpenFeed(ctx context.Context, c *Call, p FeedParams) (f *Feed, err error) {
 	v, err := s.sight(ctx, c, p)
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{
-		s: s, params: p, name: c.Collection.Name, id: bson.NewObjectID(),
-		db: s.store.Database(project.DatabaseName(c.Project.Namespace)), closed: make(chan struct{}),
+	f = &Feed{
+		s: s, params: p, name: c.Collection.Name, id: bson.NewObjectID(), closed: make(chan struct{}),
+		key: hubKey{project.DatabaseName(c.Project.Namespace), c.Collection.Name},
 	}
+	f.db = s.store.Database(f.key.database)
 	if f.aead, err = f.cipher(ctx); err != nil {
 		return nil, err
 	}
@@ -122,23 +145,71 @@ func (s *Service) OpenFeed(ctx context.Context, c *Call, p FeedParams) (*Feed, e
 		err := f.resume(ctx, v.filter != nil)
 		return f, err
 	}
-	if f.at, err = f.db.Position(ctx); err != nil || v.filter == nil {
+	if err := f.join(ctx); err != nil || v.filter == nil {
 		return f, err
+	}
+	if err := f.look(ctx, c, v.filter); err != nil { // behind join: else changes in between would be told to nobody
+		f.leave()
+		return nil, err
+	}
+	return f, nil
+}
+
+// join has the feed be told of what comes from now on.
+func (f *Feed) join(ctx context.Context) error {
+	now, err := f.db.Position(ctx)
+	if err != nil {
+		return err
+	}
+	if f.at == nil {
+		f.at = now
+	}
+	f.hub = f.s.hubs.join(ctx, f.db, f.key, now)
+	return nil
+}
+
+func (f *Feed) leave() {
+	if f.hub != nil {
+		f.hub.leave()
+		f.hub = nil
+	}
+}
+
+// look finds out what the reader has in sight.
+func (f *Feed) look(ctx context.Context, c *Call, filter *mql.Filter) error {
+	if err := f.hold(maxKnown); err != nil {
+		return err
 	}
 	f.known = newKnown()
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
-	err = f.db.Collection(f.name).Find(ctx, store.Query{
-		Filter: v.filter, Limit: maxKnown + 1, Project: mql.MustCompileProjection(bson.D{{Key: "_id", Value: int64(1)}}),
-	}, func(doc bson.Raw) error {
+	err := f.db.Collection(f.name).Find(ctx, store.Query{Filter: filter, Limit: maxKnown + 1, Project: idOnly()}, func(doc bson.Raw) error {
 		f.known.present[idOf(doc)] = 0
 		return nil
 	})
 	if err == nil && len(f.known.present) > maxKnown {
 		err = errFeedWide
 	}
-	return f, storeError(ctx, err)
+	if err != nil {
+		_ = f.hold(0)
+		return storeError(ctx, err)
+	}
+	return f.hold(int64(len(f.known.present)))
 }
+
+// hold has n ids count as this feed's, if there is room for more than there were.
+func (f *Feed) hold(n int64) error {
+	more := n - f.held
+	if sum := f.s.feedIDs.Add(more); more > 0 && sum > maxKnownInAll {
+		f.s.feedIDs.Add(-more)
+		return errFeedRoom
+	}
+	f.held = n
+	return nil
+}
+
+// OnTaken has fn called when the reader connects again in place of this feed, until stop is called.
+func (f *Feed) OnTaken(fn func()) (stop func() bool) { return context.AfterFunc(f.stopped, fn) }
 
 // Follow tells of changes until ctx ends, again fails or the feed can't go on. again finds out anew who reads, and what
 // they may: each event is as of the moment in which it is told. begin is called before the first event, as soon as it is clear that there
@@ -156,23 +227,91 @@ func (f *Feed) Follow(ctx context.Context, again func() (*Call, error), begin fu
 		begun = true
 		return begin()
 	}
-	w := store.Watch{After: f.at, Collections: []string{f.name}, Documents: true, OnIdle: func(p store.Position) error {
-		f.moveTo(p, 0)
-		return start()
-	}}
-	err := f.db.Watch(ctx, w, func(e store.Event) error {
+	told := func(e store.Event) error {
 		if err := start(); err != nil {
 			return err
 		}
 		return f.pass(ctx, e, again, tell)
-	})
+	}
+	defer f.leave()
+	err := f.follow(ctx, start, told)
 	switch {
-	case !errors.Is(err, store.ErrHistoryLost):
+	case !errors.Is(err, store.ErrHistoryLost) && !errors.Is(err, store.ErrBadPosition): // of a store that was there before this one
 		return err
 	case begun:
 		return ErrFeedReset
 	}
 	return ErrFeedGone
+}
+
+// follow reads by itself what the feed lacks, and then what its hub tells, again and again if that is too fast for the reader.
+func (f *Feed) follow(ctx context.Context, start func() error, told func(store.Event) error) error {
+	for {
+		if f.hub == nil {
+			if err := f.catchUp(ctx, told); err != nil {
+				return err
+			}
+		}
+		if err := start(); err != nil {
+			return err
+		}
+		if err := f.live(ctx, told); !errors.Is(err, errBehind) {
+			return err
+		}
+		f.leave()
+	}
+}
+
+func (f *Feed) live(ctx context.Context, told func(store.Event) error) error {
+	for {
+		events, err := f.hub.take(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if ctx.Err() != nil {
+				return store.Ended(ctx)
+			}
+			if e.Kind == 0 {
+				f.moveTo(e.Position, 0)
+			} else if err := told(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+var errCaughtUp = errors.New("caught up")
+
+// catchUp joins the hub and then reads what came before.
+func (f *Feed) catchUp(ctx context.Context, told func(store.Event) error) error {
+	leave, err := f.s.hubs.catchUps.take(ctx, f.params.Owner)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := f.join(ctx); err != nil {
+		return err
+	}
+	var last [maxQueued]string // the places of the last events; the hub may tell of them, too
+	n := 0
+	err = f.db.Watch(ctx, store.Watch{After: f.at, Collections: []string{f.name}, Documents: true, OnIdle: func(p store.Position) error {
+		f.moveTo(p, 0)
+		return errCaughtUp
+	}}, func(e store.Event) error {
+		last[n%maxQueued] = string(e.Position)
+		n++
+		return told(e)
+	})
+	if !errors.Is(err, errCaughtUp) {
+		return err
+	}
+	known := map[string]bool{}
+	for _, p := range last[:min(n, maxQueued)] {
+		known[p] = true
+	}
+	f.hub.skip(known)
+	return nil
 }
 
 // pass tells of one change what its reader may know.
@@ -261,8 +400,11 @@ func (f *Feed) moveTo(p store.Position, told uint64) {
 func (f *Feed) Token() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.handed = true
 	plain := binary.BigEndian.AppendUint64(nil, f.count)
 	plain = append(append(plain, f.id[:]...), f.at...)
+	plain = append(plain, 1) // and then zeros, which nothing ends with otherwise
+	plain = append(plain, make([]byte, tokenStep-len(plain)%tokenStep)...)
 	nonce := make([]byte, f.aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
 	return base64.RawURLEncoding.EncodeToString(f.aead.Seal(nonce, nonce, plain, []byte(f.name)))
@@ -276,6 +418,7 @@ func (f *Feed) resume(ctx context.Context, partial bool) error {
 		return errFeedToken
 	}
 	plain, err := f.aead.Open(nil, sealed[:n], sealed[n:], []byte(f.name))
+	plain = bytes.TrimSuffix(bytes.TrimRight(plain, "\x00"), []byte{1})
 	if err != nil || len(plain) < 8+len(f.id) {
 		return errFeedToken
 	}
@@ -287,8 +430,10 @@ func (f *Feed) resume(ctx context.Context, partial bool) error {
 	if err := f.s.endFeed(ctx, before, f); err != nil {
 		return err
 	}
-	f.known, err = f.load(ctx, before)
-	return err
+	if f.known, err = f.load(ctx, before); err != nil {
+		return err
+	}
+	return f.hold(int64(len(f.known.present)))
 }
 
 // cipher gives what seals tokens of the database. The first call ever makes its key.

@@ -1,9 +1,13 @@
 package records
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,26 +22,30 @@ const (
 	feedKeyName = "key"
 
 	feedKept = time.Hour // how long it is known what the reader of a feed has seen
-	lateTold = 1000      // events that a reader may have missed of those that were sent
+	lateTold = 1000      // events that a reader may have missed of those that were sent: they wait in buffers on the way
+
+	// How many feeds are kept, of one owner and in all of a database: who comes and goes again and again fills no disk.
+	maxKeptOfOwner = 64
+	maxKept        = 2048
 )
 
 // known is what the reader of a feed has in sight: ids, with the number of the event that told of each.
 type known struct {
 	present map[bson.ObjectID]uint64
 	left    map[bson.ObjectID]uint64 // what went out of sight lately: it comes back if the reader has not been told
+	lost    uint64                   // left lacks what went up to this event: who has not been told of that much can't go on
 }
 
 func newKnown() *known {
 	return &known{present: map[bson.ObjectID]uint64{}, left: map[bson.ObjectID]uint64{}}
 }
 
-// note says that event n told of a record.
+// note says that event n told of a record. One that comes back stays in left, for readers who were told of neither.
 func (k *known) note(id bson.ObjectID, seen bool, n uint64) {
 	if seen {
 		if _, had := k.present[id]; !had {
 			k.present[id] = n
 		}
-		delete(k.left, id)
 		return
 	}
 	delete(k.present, id)
@@ -46,13 +54,17 @@ func (k *known) note(id bson.ObjectID, seen bool, n uint64) {
 		for id, at := range k.left {
 			if at+lateTold < n {
 				delete(k.left, id)
+				k.lost = max(k.lost, at)
 			}
 		}
 	}
 }
 
-// since takes back what events behind n have told: they did not arrive.
-func (k *known) since(n uint64) {
+// since takes back what events behind n have told: they did not arrive. It is false if that is not known any more.
+func (k *known) since(n uint64) bool {
+	if n < k.lost {
+		return false
+	}
 	for id, at := range k.present {
 		if at > n {
 			delete(k.present, id)
@@ -61,8 +73,10 @@ func (k *known) since(n uint64) {
 	for id, at := range k.left {
 		if at > n {
 			k.present[id] = n
+			delete(k.left, id)
 		}
 	}
+	return true
 }
 
 // feedHandover is how long who connects again waits for the end of the connection that they had.
@@ -94,27 +108,75 @@ func (f *Feed) Close(ctx context.Context) error {
 		f.stop()
 		close(f.closed)
 		f.s.feeds.Delete(f.id)
+		f.s.feedIDs.Add(-f.held)
 	}()
-	if f.known == nil {
+	f.mu.Lock()
+	handed := f.handed // a stream that is about to end may still ask for tokens
+	f.mu.Unlock()
+	if f.known == nil || !handed {
 		return nil
 	}
 	coll := f.db.Collection(feedsName)
-	err := coll.CreateIndex(ctx, store.Index{Name: "at", Keys: []store.IndexKey{{Path: "at"}}, ExpireAfter: feedKept})
-	if err != nil {
+	for _, index := range []store.Index{
+		{Name: "at", Keys: []store.IndexKey{{Path: "at"}}, ExpireAfter: feedKept},
+		{Name: "owner", Keys: []store.IndexKey{{Path: "owner"}, {Path: "at"}}},
+	} {
+		if err := coll.CreateIndex(ctx, index); err != nil {
+			return err
+		}
+	}
+	owner := ownerKey(f.params.Owner)
+	if err := makeRoom(ctx, coll, owner); err != nil {
 		return err
 	}
 	doc, err := bson.Marshal(bson.D{
 		{Key: "_id", Value: f.id.Hex()},
 		{Key: "reader", Value: f.params.Reader},
+		{Key: "owner", Value: owner},
 		{Key: "collection", Value: f.name},
 		{Key: "at", Value: f.s.now()},
 		{Key: "present", Value: pack(f.known.present)},
 		{Key: "left", Value: pack(f.known.left)},
+		{Key: "lost", Value: int64(f.known.lost)}, //nolint:gosec // a number of events
 	})
 	if err != nil {
 		return errs.Wrap(err, "keep what a feed has told")
 	}
 	return store.WriteAll(ctx, coll, store.Op{Kind: store.Insert, Doc: doc})
+}
+
+var errNoRoom = errs.New(errs.Limit, "too_many_feeds", "%d feeds are kept already", maxKept)
+
+// ownerKey is an owner as it is kept: a caller may be an address, which is nobody's business.
+func ownerKey(owner string) string {
+	sum := sha256.Sum256([]byte(owner))
+	return hex.EncodeToString(sum[:])
+}
+
+// makeRoom drops the oldest feeds that are kept of an owner.
+func makeRoom(ctx context.Context, coll store.Collection, owner string) error {
+	if n, err := coll.Count(ctx, nil, 0); err != nil || n >= maxKept {
+		return cmp.Or(err, error(errNoRoom))
+	}
+	theirs := mql.MustCompile(bson.D{{Key: "owner", Value: owner}})
+	n, err := coll.Count(ctx, theirs, 0)
+	if err != nil || n < maxKeptOfOwner {
+		return err
+	}
+	var ops []store.Op
+	err = coll.Find(ctx, store.Query{
+		Filter: theirs, Sort: mql.Sort{{Path: "at"}}, Limit: n - maxKeptOfOwner + 1, Project: idOnly(),
+	}, func(doc bson.Raw) error {
+		id := doc.Lookup("_id")
+		id.Value = slices.Clone(id.Value)
+		ops = append(ops, store.Op{Kind: store.Delete, ID: id})
+		return nil
+	})
+	if err != nil || len(ops) == 0 {
+		return err
+	}
+	_, err = coll.Write(ctx, ops, false) // another feed may drop the same
+	return err
 }
 
 // load gives what a feed has told until it was closed, up to the event of the token.
@@ -132,7 +194,11 @@ func (f *Feed) load(ctx context.Context, id bson.ObjectID) (*known, error) {
 		return nil, ErrFeedGone
 	}
 	k := &known{present: unpack(doc.Lookup("present")), left: unpack(doc.Lookup("left"))}
-	k.since(f.count)
+	lost, _ := doc.Lookup("lost").AsInt64OK()
+	k.lost = uint64(max(lost, 0))
+	if !k.since(f.count) {
+		return nil, ErrFeedGone
+	}
 	return k, nil
 }
 

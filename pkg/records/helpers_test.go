@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,6 +26,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
@@ -38,6 +40,7 @@ type world struct {
 	store   store.Store
 	logs    *audit.Logs
 	service *records.Service
+	files   *media.Library
 	project *project.Project
 	now     func() time.Time // a second later each time, unless a test has another one
 
@@ -80,8 +83,7 @@ var (
 // newWorld compiles a config, whose namespace is filled in, and makes its indexes.
 func newWorld(t *testing.T, s store.Store, config string) *world {
 	t.Helper()
-	var ticks atomic.Int64
-	return newWorldAt(t, s, config, func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Second) })
+	return newScripted(t, s, config, nil)
 }
 
 // newScripted is newWorld with the project's other files.
@@ -94,7 +96,7 @@ func newScripted(t *testing.T, s store.Store, config string, files map[string]st
 // newWorldAt makes a world with a clock.
 func newWorldAt(t *testing.T, s store.Store, config string, now func() time.Time) *world {
 	t.Helper()
-	return makeWorld(t, s, config, scriptFiles, now)
+	return makeWorld(t, s, config, nil, now)
 }
 
 func makeWorld(t *testing.T, s store.Store, config string, files map[string]string, now func() time.Time) *world {
@@ -103,8 +105,16 @@ func makeWorld(t *testing.T, s store.Store, config string, files map[string]stri
 	w := &world{t: t, store: s, project: load(t, "namespace: "+namespace+"\n"+config, files), now: now, ran: &coverage{}, log: &logBuffer{}}
 	patient(w.project)
 	w.logs = audit.New(audit.Options{Store: s, Now: w.now, SystemDatabase: w.database()})
-	w.service = records.New(s, w.now, w.logs, scripts(t, w.ran, w.log))
+	images, err := media.OpenImages(t.Context(), t.TempDir(), media.ImagesOptions{Logger: slog.New(slog.DiscardHandler), Now: time.Now, MaxBytes: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.files = media.NewLibrary(t.TempDir(), media.Options{Logger: slog.New(slog.DiscardHandler), Now: time.Now, Images: images})
+	w.service = records.New(s, w.now, w.logs, scripts(t, w.ran, w.log), w.files)
 	t.Cleanup(func() {
+		if err := errors.Join(w.files.Close(), images.Close()); err != nil {
+			t.Error(err)
+		}
 		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database()); err != nil {
 			t.Error(err)
 		}
@@ -123,8 +133,12 @@ func makeWorld(t *testing.T, s store.Store, config string, files map[string]stri
 	return w
 }
 
-// patient gives the scripts that don't ask for a short time a long one, for tests on a machine that has other things to do.
+// patient gives the scripts that don't ask for a short time a long one, for tests on a machine that has other things to do,
+// and more memory: the heap is that of all the tests that run meanwhile, and what these take is taken for the script's.
 func patient(p *project.Project) {
+	hook := *p.Hook
+	hook.Memory = 8 << 30
+	p.Hook = &hook
 	wait := func(s *project.Script) {
 		if s.Timeout >= 250*time.Millisecond {
 			s.Timeout = time.Minute
@@ -347,8 +361,6 @@ func show(err error) string {
 	}
 	return out.String()
 }
-
-func errsFields(err error) []errs.FieldError { return errs.From(err).Fields }
 
 // deleted is the error of a delete.
 func deleted(_ records.Written, err error) error { return err }

@@ -71,7 +71,7 @@ collections:
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _, _ = engine.Close(), s.Close() })
-	service := records.New(s, time.Now, audit.New(audit.Options{Store: s, Now: time.Now, SystemDatabase: "svc"}), runner)
+	service := records.New(s, time.Now, audit.New(audit.Options{Store: s, Now: time.Now, SystemDatabase: "svc"}), runner, nil)
 	who := &access.Principal{Kind: access.KindUser, ID: alice.Hex(), Name: "alice"}
 	var n atomic.Int64
 	create := func(ctx context.Context) error {

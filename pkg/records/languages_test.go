@@ -196,7 +196,7 @@ permissions: {public: {methods: {get: true}}, user: {methods: {}}}
 			{"", `{"of._i18n.de.gone": 1}`, "", `unknown_field: unknown field: of._i18n.de.gone`},
 			{"", `{"of._i18n.en.name": "s"}`, "", `unknown_field: unknown field: of._i18n.en.name`},
 			{"", `{"_i18n.de.box.by.secret": "s"}`, "", `unknown_field: unknown field: _i18n.de.box.by.secret`},
-			{"", `{"of._i18n.it": {"$exists": true}}`, "", `not_comparable: _i18n.it can't be compared as a whole: name one of its fields`},
+			{"", `{"of._i18n.it": {"$exists": true}}`, "", `not_comparable: of._i18n.it can't be compared as a whole: name one of its fields`},
 			{"it", ``, "of", `unknown_language: unknown language: it; items has en, de`},
 		} {
 			page, err := w.service.List(t.Context(), w.speaking("public", tt.lang), query.Params{Where: where(t, tt.filter), Lookup: tt.lookup})
@@ -346,6 +346,30 @@ func TestLangHidden(t *testing.T) {
 		page, err := w.service.List(t.Context(), w.speaking("admin", "de"), query.Params{Select: "secret", Where: where(t, `{"_i18n.fr-CA": {"$exists": true}}`)})
 		if err != nil || len(page.Items) != 1 || !strings.Contains(seen(t, &page.Items[0]), `"secret":"g"`) {
 			t.Error(page, err)
+		}
+	})
+}
+
+// A language of which the caller sees nothing is not there for a JSON Patch, as it is not there in reads.
+func TestPatchesOfUnseenTranslations(t *testing.T) {
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, translated)
+		with, without := w.put(`{"title": "T", "_i18n": {"de": {"secret": "s"}}}`), w.put(`{"title": "T"}`)
+		for _, patch := range []string{
+			`[{"op": "replace", "path": "/_i18n/de/secret", "value": 1}]`, `[{"op": "test", "path": "/_i18n/de", "value": {}}]`,
+			`[{"op": "remove", "path": "/_i18n/de"}]`, `[{"op": "add", "path": "/_i18n/de/title", "value": "Z"}]`, `[{"op": "copy", "from": "/_i18n", "path": "/data"}]`,
+		} {
+			var told [2]string
+			for i, id := range []string{with, without} {
+				_, err := w.service.Update(t.Context(), w.call("alice"), id, records.Change{Mode: records.JSONPatch, Patch: []byte(patch)})
+				told[i] = show(err)
+			}
+			if told[0] != told[1] || !strings.Contains(told[0], "patch") {
+				t.Errorf("%s: %s, and without a hidden translation %s", patch, told[0], told[1])
+			}
+		}
+		if got := w.stored(with); !strings.Contains(got, `"secret":"s"`) {
+			t.Errorf("the hidden translation is gone: %s", got)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -57,6 +58,7 @@ func TestQueryLimits(t *testing.T) {
 		{name: "sort twice by the id", params: query.Params{Sort: "id,_id"}, want: "bad_sort: sort names _id twice"},
 		{name: "sort by nothing", params: query.Params{Sort: "n,"}, want: "bad_sort: sort must look like -publishedAt,title"},
 		{name: "sort by signs", params: query.Params{Sort: "--n"}, want: "bad_sort: sort must look like -publishedAt,title"},
+		{name: "sort by a word", params: query.Params{Sort: "n:desc"}, want: "bad_sort: sort must look like -publishedAt,title"},
 		{name: "sort by 2", params: query.Params{Sort: `{"n": 2}`}, want: "bad_sort: sort: n must be 1 or -1"},
 		{name: "sort that is no JSON", params: query.Params{Sort: `{"n": 1`}, want: "*"},
 
@@ -160,7 +162,7 @@ func TestMaxTime(t *testing.T) {
 	teststore.Each(t, func(t *testing.T, s store.Store) {
 		w := newWorld(t, s, collections("name: items\nqueryLimits: {maxTime: 1ms}\n"+open))
 		slow := &slowStore{Store: s}
-		w.service = records.New(slow, w.now, w.logs, nil)
+		w.service = records.New(slow, w.now, w.logs, nil, nil)
 		id := w.put(`{"n": 1}`)
 		_, listErr := w.service.List(t.Context(), w.call("alice"), query.Params{})
 		_, countErr := w.service.Count(t.Context(), w.call("alice"), query.Where{})
@@ -169,6 +171,72 @@ func TestMaxTime(t *testing.T) {
 		for i, err := range []error{listErr, countErr, getErr, bulkErr} {
 			if e := errs.From(err); e == nil || e.Code != "query_too_slow" || e.Kind != errs.Invalid {
 				t.Errorf("%d: %s", i, show(err))
+			}
+		}
+	})
+}
+
+// TestMaxTimeStopsTheStore: queries over maxTime end where they work, by every door, and none goes on when the caller is told.
+// (What is left of them in the stores: TestReadsStopWorking, TestServerStopsWorking.)
+func TestMaxTimeStopsTheStore(t *testing.T) {
+	t.Parallel()
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, collections("name: items\nfields: [{name: k, type: string, meta: {foreign: {collection: items, key: k}}}, {name: s, type: string}]\nqueryLimits: {maxTime: 20ms, allowAggregate: true}\n"+
+			"permissions: {public: {methods: {get: {lookup: true, aggregate: true, facet: true, count: true}, put: {bulk: true}, delete: {bulk: true}}}, user: {methods: {}}}\n"))
+		var ops []store.Op
+		for range 2000 {
+			raw, err := bson.Marshal(bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "k", Value: "k"}, {Key: "s", Value: strings.Repeat("ab", 1500)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ops = append(ops, store.Op{Kind: store.Insert, Doc: raw})
+		}
+		w.insert("items", ops)
+		working := &atomic.Int64{}
+		w.service = records.New(busyStore{s, working}, w.now, w.logs, nil, nil)
+		const slow = `{"s": {"$regex": "(a|b|ab)*(b|a|ba)*(ab|a|b)*c$"}}`
+		list := func(p query.Params) error { _, err := w.service.List(t.Context(), w.call("public"), p); return err }
+		one := int64(1)
+		for name, ask := range map[string]func() error{
+			"list":   func() error { return list(query.Params{Where: where(t, slow)}) },
+			"sorted": func() error { return list(query.Params{Where: where(t, slow), Sort: "s"}) },
+			"total":  func() error { return list(query.Params{Where: where(t, slow), Count: true, Limit: new(int64)}) },
+			"lookup": func() error {
+				return list(query.Params{Limit: &one, Lookup: `{"localField": "k", "as": "x", "filter": ` + slow + `}`})
+			},
+			"relation": func() error { return list(query.Params{Where: where(t, strings.Replace(slow, `"s"`, `"k.s"`, 1))}) },
+			"count":    func() error { _, err := w.service.Count(t.Context(), w.call("public"), where(t, slow)); return err },
+			"facet": func() error {
+				_, err := w.service.Facets(t.Context(), w.call("public"), records.FacetParams{Where: where(t, slow), Fields: "k"})
+				return err
+			},
+			"aggregate": func() error {
+				_, err := w.service.Aggregate(t.Context(), w.call("public"), records.AggregateParams{Stages: stagesOf(t, `[{"$set": {"x": 1}}, {"$match": `+slow+`}]`)})
+				return err
+			},
+			"$unionWith": func() error {
+				_, err := w.service.Aggregate(t.Context(), w.call("public"), records.AggregateParams{Stages: stagesOf(t, `[{"$limit": 1}, {"$unionWith": {"coll": "items", "pipeline": [{"$match": `+slow+`}]}}]`)})
+				return err
+			},
+			"feed": func() error {
+				_, err := w.service.OpenFeed(t.Context(), w.call("public"), records.FeedParams{Where: where(t, slow)})
+				return err
+			},
+			"bulk update": func() error {
+				_, err := w.service.BulkUpdate(t.Context(), w.call("public"), where(t, slow), bson.D{})
+				return err
+			},
+			"bulk delete": func() error {
+				_, err := w.service.BulkDelete(t.Context(), w.call("public"), where(t, slow))
+				return err
+			},
+		} {
+			err := ask()
+			if e := errs.From(err); e == nil || e.Code != "query_too_slow" || e.Kind != errs.Invalid {
+				t.Errorf("%s: %s", name, show(err))
+			}
+			if n := working.Load(); n != 0 {
+				t.Errorf("%s: %d calls of the store go on", name, n)
 			}
 		}
 	})

@@ -22,7 +22,7 @@ const maxNear = 10_000
 func (s *Service) resolver(ctx context.Context, c *Call, g access.Grant) query.Resolver {
 	return newResolver(c, g).WithRelations(func(name string) (query.Related, error) {
 		if !g.Lookup {
-			return query.Related{}, lacking(errs.ErrDenied, lackingLookup(c))
+			return query.Related{}, withoutFlag(c, "lookup")
 		}
 		near, err := s.neighbor(ctx, c, name)
 		if err != nil {
@@ -35,12 +35,19 @@ func (s *Service) resolver(ctx context.Context, c *Call, g access.Grant) query.R
 	})
 }
 
-// lackingLookup names the flag that a permission set would need, to those who may be told.
-func lackingLookup(c *Call) string {
-	if right := access.LackingOn(c.Principal, c.Project.Namespace, c.Collection.Name, access.Get); right == "" {
-		return ""
+// withoutFlag is the denial of something that a permission set allows beside the plain read.
+func withoutFlag(c *Call, flag string) error {
+	return deniedWithin(c, access.Get, func(string) string { return flag + " on " + c.Collection.Name })
+}
+
+// deniedWithin is the denial of something that a permission set allows within a method. Those who may be told learn what the set
+// would need: name is given the right to the method, such as "update on articles".
+func deniedWithin(c *Call, m access.Method, name func(right string) string) error {
+	right := access.LackingOn(c.Principal, c.Project.Namespace, c.Collection.Name, m)
+	if right == "" {
+		return errs.ErrDenied
 	}
-	return "lookup on " + c.Collection.Name
+	return errs.ErrDenied.Lacking(name(right))
 }
 
 // keys gives the values that a field has in the records of a neighbor that match.
@@ -95,8 +102,7 @@ func (s *Service) shelve(ctx context.Context, c *Call, items []Record, l *query.
 	if err != nil {
 		return nil, err
 	}
-	values, n, err := valuesOf(items, l.Values)
-	out.values = n
+	values, err := out.gather(items)
 	if err != nil || len(values) == 0 {
 		return out, err
 	}
@@ -118,26 +124,6 @@ func (s *Service) shelve(ctx context.Context, c *Call, items []Record, l *query.
 	}
 	out.fill(page.Items)
 	return out, nil
-}
-
-// valuesOf gives the different values that a path has in records, and how many there are, equal ones counted, too.
-func valuesOf(items []Record, path string) (out []bson.RawValue, n int, err error) {
-	var key []byte
-	seen := make(map[string]struct{}, len(items))
-	for i := range items {
-		eachValue(items[i].raw, path, func(v bson.RawValue) {
-			n++
-			key = document.AppendKey(key[:0], v, false)
-			if _, ok := seen[string(key)]; !ok && len(out) <= maxNear {
-				seen[string(key)] = struct{}{}
-				out = append(out, v)
-			}
-		})
-	}
-	if len(out) > maxNear {
-		return nil, n, errs.New(errs.Invalid, "query_limit", "lookup: the records have more than %d different values of %s: ask for fewer records", maxNear, path)
-	}
-	return out, n, nil
 }
 
 // readNear reads the records of a lookup.

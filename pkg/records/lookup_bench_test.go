@@ -125,7 +125,7 @@ collections:
 			b.Fatal(err)
 		}
 	}
-	service := records.New(s, time.Now, audit.New(audit.Options{Store: s, Now: time.Now, SystemDatabase: "svc"}), runner)
+	service := records.New(s, time.Now, audit.New(audit.Options{Store: s, Now: time.Now, SystemDatabase: "svc"}), runner, nil)
 	return service, func() *records.Call {
 		return &records.Call{Project: p, Collection: p.Collections["items"], Principal: access.Anonymous()}
 	}

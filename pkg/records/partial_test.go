@@ -73,7 +73,7 @@ func TestBulkWhenTheStoreFails(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				broken := records.New(&failing{Store: w.store, writes: tt.writes}, w.now, w.logs, nil)
+				broken := records.New(&failing{Store: w.store, writes: tt.writes}, w.now, w.logs, nil, nil)
 				var res records.BulkResult
 				var err error
 				switch verb {

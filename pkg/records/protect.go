@@ -53,6 +53,48 @@ func (g guard) walk(v any, path, shown string, create bool, out *[]errs.FieldErr
 	}
 }
 
+// unnamed is a body without the hidden fields that it names. Who names them is refused with all else that is wrong: what
+// is said beside, or isn't, would tell a hidden field from one that is not declared.
+func (g guard) unnamed(body bson.D) bson.D {
+	k := keeper{guard: g}
+	out, _ := k.visible(body, "", true).(bson.D)
+	return out
+}
+
+// undeclaredNulls are the names in a merge, or in a translation, that are no fields and take something away. Nothing is left of
+// them that the check of the record could find.
+func undeclaredNulls(undeclared, hidden *document.PathSet, body bson.D, path string) (out []errs.FieldError) {
+	if undeclared == nil {
+		return nil
+	}
+	for _, e := range body {
+		p := join(path, e.Key)
+		unknown := undeclared.Covers(p) && !hidden.Covers(p)
+		switch v := e.Value.(type) {
+		case nil:
+			if unknown {
+				out = append(out, unknownProblem(p))
+			}
+		case bson.D:
+			if !unknown {
+				out = append(out, undeclaredNulls(undeclared, hidden, v, p)...)
+			}
+		}
+	}
+	return out
+}
+
+// together puts problems with names into their place among the others. What is hidden and what is not declared are found at
+// different times, and their order would tell which is which.
+func together(problems, named []errs.FieldError) []errs.FieldError {
+	out := slices.Concat(problems, named)
+	if slices.ContainsFunc(out, func(p errs.FieldError) bool { return p.Rule == "unknown" }) {
+		slices.SortStableFunc(out, func(a, b errs.FieldError) int { return strings.Compare(a.Path, b.Path) })
+		out = slices.Compact(out)
+	}
+	return out
+}
+
 func unknownProblem(path string) errs.FieldError {
 	return errs.FieldError{Path: path, Rule: "unknown", Message: "unknown field"}
 }
@@ -71,6 +113,27 @@ func (g guard) keep(next, current bson.D) (bson.D, []errs.FieldError) {
 	k := keeper{guard: g}
 	kept, _ := k.value(next, true, current, true, "", "").(bson.D)
 	return kept, k.problems
+}
+
+// takenAway reports the readonly fields of current that next no longer has, though it has what they were in. It is for changes
+// that speak of nothing but what they change; what the whole new record leaves out stays without a word.
+func (g guard) takenAway(next, current bson.D, path string) (out []errs.FieldError) {
+	for _, e := range current {
+		p := join(path, e.Key)
+		v, has := document.Member(next, e.Key)
+		switch was, isObject := e.Value.(bson.D); {
+		case g.hidden.Covers(p):
+		case g.readonly.Covers(p):
+			if !has {
+				out = append(out, readonlyProblem(p))
+			}
+		case isObject && g.readonly.Touches(p):
+			if becomes, ok := v.(bson.D); ok {
+				out = append(out, g.takenAway(becomes, was, p)...)
+			}
+		}
+	}
+	return out
 }
 
 type keeper struct {

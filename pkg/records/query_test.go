@@ -125,14 +125,14 @@ func TestFilter(t *testing.T) {
 			{"alice", `{"nope": 1}`, "unknown_field: unknown field: nope"},
 			{"alice", `{"seo.nope": 1}`, "unknown_field: unknown field: seo.nope"},
 			{"alice", `{"name.x": 1}`, "unknown_field: unknown field: name.x"},
-			{"alice", `{"on": {"$where": "1"}}`, "bad_filter: filter: on: operator \"$where\" is not supported here"},
-			{"alice", `{"$where": "1"}`, `bad_filter: filter: operator "$where" is not supported here`},
-			{"alice", `{"$and": [{"$or": [{"name": {"$not": {"$function": 1}}}]}]}`, `bad_filter: filter: name: operator "$function" is not supported here`},
-			{"alice", `{"$expr": {"$gt": ["$n", 1]}}`, `bad_filter: filter: operator "$expr" is not supported here`},
+			{"alice", `{"on": {"$where": "1"}}`, "bad_filter: filter: on: operator \"$where\" is not supported here; there are $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $not, $exists, $type, $all, $elemMatch, $size, $mod, $regex and $options"},
+			{"alice", `{"$where": "1"}`, `bad_filter: filter: operator "$where" is not supported here; there are $and, $or and $nor`},
+			{"alice", `{"$and": [{"$or": [{"name": {"$not": {"$function": 1}}}]}]}`, `bad_filter: filter: name: operator "$function" is not supported here; there are $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $not, $exists, $type, $all, $elemMatch, $size, $mod, $regex and $options`},
+			{"alice", `{"$expr": {"$gt": ["$n", 1]}}`, `bad_filter: filter: operator "$expr" is not supported here; there are $and, $or and $nor`},
 			{"alice", `{"name": {"$regex": "("}}`, "bad_filter: filter: name: the regular expression is not valid (RE2 syntax): error parsing regexp: missing closing ): `(`"},
 			{"alice", `{"$or": []}`, "bad_filter: filter: $or needs a list of one or more filter objects"},
 			{"alice", `{"n": {"$in": 1}}`, "bad_filter: filter: n: $in needs a list"},
-			{"alice", `{"n": {"$eq": 1, "x": 2}}`, `bad_filter: filter: n: operator "x" is not supported here`},
+			{"alice", `{"n": {"$eq": 1, "x": 2}}`, `bad_filter: filter: n: operator "x" is not supported here; there are $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $not, $exists, $type, $all, $elemMatch, $size, $mod, $regex and $options`},
 		} {
 			page, err := w.service.List(t.Context(), w.call(tt.who), query.Params{Where: where(t, tt.filter)})
 			got := show(err)

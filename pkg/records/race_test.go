@@ -3,12 +3,14 @@ package records_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/teststore"
@@ -51,7 +53,7 @@ func meddled(t *testing.T, s store.Store, config string, times int, change func(
 	m := &meddler{Store: s}
 	w := newWorld(t, s, config)
 	quiet := *w
-	w.service = records.New(m, quiet.now, quiet.logs, nil)
+	w.service = records.New(m, quiet.now, quiet.logs, nil, nil)
 	m.before = func() {
 		if times > 0 {
 			times--
@@ -182,4 +184,49 @@ func (c slowCollection) Find(ctx context.Context, q store.Query, fn func(doc bso
 func (c slowCollection) Count(ctx context.Context, filter *mql.Filter, limit int64) (int64, error) {
 	<-ctx.Done()
 	return c.Collection.Count(ctx, filter, limit)
+}
+
+// busyStore counts the reads that go on.
+type busyStore struct {
+	store.Store
+
+	working *atomic.Int64
+}
+
+type busyDatabase struct {
+	store.Database
+
+	working *atomic.Int64
+}
+
+type busyCollection struct {
+	store.Collection
+
+	working *atomic.Int64
+}
+
+func (s busyStore) Database(name string) store.Database {
+	return busyDatabase{s.Store.Database(name), s.working}
+}
+
+func (d busyDatabase) Collection(name string) store.Collection {
+	return busyCollection{d.Database.Collection(name), d.working}
+}
+
+func (c busyCollection) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
+	c.working.Add(1)
+	defer c.working.Add(-1)
+	return c.Collection.Find(ctx, q, fn)
+}
+
+func (c busyCollection) Count(ctx context.Context, filter *mql.Filter, limit int64) (int64, error) {
+	c.working.Add(1)
+	defer c.working.Add(-1)
+	return c.Collection.Count(ctx, filter, limit)
+}
+
+func (c busyCollection) Aggregate(ctx context.Context, p *pipeline.Pipeline, opts store.AggregateOptions, fn func(doc bson.Raw) error) error {
+	c.working.Add(1)
+	defer c.working.Add(-1)
+	return c.Collection.Aggregate(ctx, p, opts, fn)
 }

@@ -34,7 +34,7 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 		return nil, err
 	}
 	if p.Count && !g.Count {
-		return nil, errs.ErrDenied
+		return nil, withoutFlag(c, "count")
 	}
 	r := s.resolver(ctx, c, g)
 	what, err := wanted(c, g, r, p.Select, p.Projection, p.Lookup)
@@ -141,7 +141,7 @@ func (s *Service) find(ctx context.Context, c *Call, q store.Query) (*Page, erro
 			page.HasMore = true
 			return errPageFull
 		}
-		page.Items = append(page.Items, Record{raw: bytes.Clone(doc), rev: revOf(doc)})
+		page.Items = append(page.Items, Record{raw: bytes.Clone(doc)})
 		return nil
 	})
 	if err != nil && !errors.Is(err, errPageFull) || !page.HasMore {
@@ -218,7 +218,7 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 		return 0, err
 	}
 	if !g.Count {
-		return 0, errs.ErrDenied
+		return 0, withoutFlag(c, "count")
 	}
 	f, err := s.resolver(ctx, c, g).Filter(where)
 	if err != nil {

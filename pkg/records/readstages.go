@@ -243,10 +243,11 @@ func publicID(d bson.D) bson.D {
 
 // publicIDOf is the id of an object that goes out: that of a record, or what a script calls so.
 func publicIDOf(doc bson.Raw) string {
-	if id, ok := doc.Lookup("_id").ObjectIDOK(); ok {
-		return id.Hex()
+	if id, ok := document.Field(doc, "_id"); ok && id.Type == bson.TypeObjectID {
+		return id.ObjectID().Hex()
 	}
-	id, _ := doc.Lookup("id").StringValueOK()
+	v, _ := document.Field(doc, "id")
+	id, _ := v.StringValueOK()
 	return id
 }
 
@@ -300,7 +301,7 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 		}
 		unseen, rev := neverNamed(g), int64(0)
 		if was := known[rec.ID()]; was != nil {
-			unseen, rev = was.hidden, was.rev
+			unseen, rev = was.hidden, was.Rev()
 		}
 		rec.rev = rev
 		if err := rec.hide(unseen); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,6 +14,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
@@ -25,13 +27,24 @@ type Service struct {
 	now   func() time.Time
 	logs  *audit.Logs
 	hooks *hooks.Runner
+	files *media.Library
 	feeds sync.Map // the feeds that are followed, by id
+
+	feedIDs atomic.Int64 // how many ids they keep
+	hubs    hubs         // what they are told by
+
+	pipelines *turns // to run them
 }
 
 // New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do. logs take the
-// entries of collections whose writes are logged, scripts runs those of projects.
-func New(s store.Store, now func() time.Time, logs *audit.Logs, scripts *hooks.Runner) *Service {
-	return &Service{store: s, logs: logs, hooks: scripts, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) }}
+// entries of collections whose writes are logged, scripts runs those of projects. files has those of records; nil will do where
+// no record has any.
+func New(s store.Store, now func() time.Time, logs *audit.Logs, scripts *hooks.Runner, files *media.Library) *Service {
+	return &Service{
+		store: s, logs: logs, hooks: scripts, files: files, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) },
+		pipelines: newTurns(maxPipelines),
+		hubs:      hubs{of: map[hubKey]*hub{}, catchUps: newTurns(maxCatchUps)},
+	}
 }
 
 // Call says on which collection a verb runs and for whom. Project and Collection are of one generation: a reload
@@ -48,6 +61,8 @@ type Call struct {
 	NewID func(place int) bson.ObjectID
 	Again bool
 
+	Uploads *Uploads // files that come beside the record; nil: none
+
 	DryRun      bool   // writes find out what they would do, and do nothing
 	MaxAffected *int64 // the most records that one write may be to; nil: as many as the collection lets it
 
@@ -56,8 +71,11 @@ type Call struct {
 	bulk    bool // a bulk write is under way
 	atomic  bool // bulk writes are all or nothing, whatever the collection says
 
-	near   map[string]*Call // the calls on the collections that this one's questions go into, by name; this one is among them
-	limits *query.Limits    // of queries, in place of the collection's; nil: those
+	near   map[string]*Call        // the calls on the collections that this one's questions go into, by name; this one is among them
+	filing *filing                 // of the write that is under way
+	left   map[bson.ObjectID]error // of the last one: the records that were deleted whose files could not be removed
+
+	limits *query.Limits // of queries, in place of the collection's; nil: those
 }
 
 // isAtomic says that a bulk write is all or nothing.
@@ -77,8 +95,8 @@ type Record struct {
 	raw    bson.Raw
 	view   *document.View
 	hidden *document.PathSet // what view hides from the caller, apart from what they did not select
-	rev    int64
-	made   bool // a script had a hand in it
+	rev    int64             // 0: that of raw
+	made   bool              // a script had a hand in it
 }
 
 // visible is the record as the caller may see it, for a script. It has another type than what is stored, since nothing
@@ -92,7 +110,12 @@ func (r Record) Made() bool { return r.made }
 func (r Record) AppendJSON(dst []byte) []byte { return document.AppendJSON(dst, r.raw, r.view) }
 
 // Rev is the record's revision, which grows by one with each write. It is the ETag of a single read.
-func (r Record) Rev() int64 { return r.rev }
+func (r Record) Rev() int64 {
+	if r.rev == 0 { // of a list, where few ask for it
+		return revOf(r.raw)
+	}
+	return r.rev
+}
 
 // ID is the record's id as 24 hex digits.
 func (r Record) ID() string { return publicIDOf(r.raw) }
@@ -202,12 +225,14 @@ func storeError(ctx context.Context, err error) error {
 }
 
 func idOf(doc bson.Raw) bson.ObjectID {
-	id, _ := doc.Lookup("_id").ObjectIDOK()
+	v, _ := document.Field(doc, "_id")
+	id, _ := v.ObjectIDOK()
 	return id
 }
 
 func revOf(doc bson.Raw) int64 {
-	rev, _ := doc.Lookup("_rev").AsInt64OK()
+	v, _ := document.Field(doc, "_rev")
+	rev, _ := v.AsInt64OK()
 	return rev
 }
 

@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -22,7 +21,10 @@ type session struct {
 	log       *audit.Log
 	held      *held
 
+	wrote  sync.Map                   // the records that were changed in it: recordKey
 	broken atomic.Pointer[errs.Error] // why it can't be committed any more; nil: it can
+
+	files []*filing // of the writes in it
 
 	use    sync.Mutex // one operation at a time, and none once it ends
 	logged bool       // entries of the audit log are in it
@@ -91,7 +93,18 @@ func (x *session) finish(err error) (again *session, _ error) {
 	case x.held.end <- err:
 	case <-x.held.over: // its time is up
 	}
+	asked := err
 	again, err = x.next(x.held)
+	for _, f := range x.files {
+		switch {
+		case again == nil && err == nil:
+			f.finish()
+		case again != nil || asked != nil: // it was rolled back
+			f.undo()
+		default:
+			f.giveUp()
+		}
+	}
 	switch {
 	case again != nil:
 		return again, errAgain
@@ -99,6 +112,13 @@ func (x *session) finish(err error) (again *session, _ error) {
 		x.log.Committed()
 	}
 	return nil, err
+}
+
+// undoFiles removes what writes have put in place in a transaction that is rolled back.
+func (x *session) undoFiles() {
+	for _, f := range x.files {
+		f.undo()
+	}
 }
 
 // drop rolls back for good.
@@ -173,13 +193,35 @@ func (w *writing) context() context.Context {
 	return within(w.ctx, w.own)
 }
 
-// hasChanged says that hooks have changed a record, which nobody else has: writing it would fail as often as it is tried.
+// recordKey is a record in a session.
+type recordKey struct {
+	collection string
+	id         bson.ObjectID
+}
+
+// note keeps in mind which records are changed in the transaction of ctx, if there is one.
+func (s *Service) note(ctx context.Context, c *Call, changes []change) {
+	x := sessionOf(ctx, c.Project.Namespace)
+	if x == nil {
+		return
+	}
+	for _, ch := range changes {
+		if ch.before != nil {
+			x.wrote.Store(recordKey{c.Collection.Name, idOf(ch.before)}, struct{}{})
+		}
+	}
+}
+
+// hasChanged says that hooks have changed a record in the transaction that they opened: no write of it can follow there, as
+// often as it is tried.
 func (w *writing) hasChanged(was bson.Raw, collection string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.own == nil || was == nil {
 		return false
 	}
-	now, err := w.s.store.Database(project.DatabaseName(w.namespace)).Collection(collection).Get(w.ctx, was.Lookup("_id"))
-	return err == nil && bytes.Equal(now, was)
+	_, has := w.own.wrote.Load(recordKey{collection, idOf(was)})
+	return has
 }
 
 // finish ends the transaction, if there is one. With errAgain the write has to start over as again.

@@ -19,10 +19,12 @@ type shelf struct {
 	items  []Record // in the order of the lookup
 	json   [][]byte // as they go out
 
-	// first leads from a value (by its document.AppendKey) to the first record that it refers to, and links from there to
-	// the others, in their order.
-	first map[string]int
-	links []link
+	// known numbers the different values of the page, by their document.AppendKey. first leads from such a number to the
+	// place in links of the first record that the value refers to (-1: none), and links from there to the others, in their order.
+	known  map[string]int
+	first  []int
+	links  []link
+	shared bool // several records have one value
 
 	key    []byte // for one value at a time
 	places []int
@@ -31,20 +33,48 @@ type shelf struct {
 // link is one record of those that have a value; next is the place of the next one in shelf.links, -1 at the end.
 type link struct{ record, next int }
 
-// index notes which records have which values.
+// index notes which records have which values of the page.
 func (s *shelf) index(items []Record) {
-	s.first = make(map[string]int, len(items))
+	s.first = make([]int, len(s.known))
+	for i := range s.first {
+		s.first[i] = -1
+	}
+	s.links = make([]link, 0, len(items))
 	for i, item := range slices.Backward(items) {
 		eachValue(item.raw, s.lookup.Foreign, func(v bson.RawValue) {
-			s.key = document.AppendKey(s.key[:0], v, false)
-			next, ok := s.first[string(s.key)]
-			if !ok {
-				next = -1
+			if n, ok := s.number(v); ok {
+				s.shared = s.shared || s.first[n] >= 0
+				s.links = append(s.links, link{i, s.first[n]})
+				s.first[n] = len(s.links) - 1
 			}
-			s.links = append(s.links, link{i, next})
-			s.first[string(s.key)] = len(s.links) - 1
 		})
 	}
+}
+
+// number gives the number of a value of the page.
+func (s *shelf) number(v bson.RawValue) (n int, ok bool) {
+	s.key = document.AppendKey(s.key[:0], v, false)
+	n, ok = s.known[string(s.key)]
+	return n, ok
+}
+
+// gather numbers the different values that the lookup's path has in records, and gives them in that order.
+func (s *shelf) gather(items []Record) (values []bson.RawValue, err error) {
+	s.known = make(map[string]int, len(items))
+	for i := range items {
+		eachValue(items[i].raw, s.lookup.Values, func(v bson.RawValue) {
+			s.values++
+			if _, ok := s.number(v); !ok && len(values) <= maxNear {
+				s.known[string(s.key)] = len(values)
+				values = append(values, v)
+			}
+		})
+	}
+	if len(values) > maxNear {
+		return nil, errs.New(errs.Invalid, "query_limit",
+			"lookup: the records have more than %d different values of %s: ask for fewer records", maxNear, s.lookup.Values)
+	}
+	return values, nil
 }
 
 // eachValue calls fn for the values of a path that can refer to a record.
@@ -77,9 +107,8 @@ func (s *shelf) of(v bson.RawValue) int {
 	if !joins(v) {
 		return -1
 	}
-	s.key = document.AppendKey(s.key[:0], v, false)
-	if at, ok := s.first[string(s.key)]; ok {
-		return at
+	if n, ok := s.number(v); ok {
+		return s.first[n]
 	}
 	return -1
 }
@@ -182,7 +211,7 @@ func (s *shelf) most(values int) int {
 	for _, text := range s.json {
 		longest = max(longest, len(text))
 	}
-	if len(s.links) > len(s.first) { // several records have one value
+	if s.shared {
 		chain = len(s.json)
 	}
 	return values * longest * chain

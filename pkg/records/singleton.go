@@ -75,6 +75,9 @@ func (s *Service) PutOnly(ctx context.Context, c *Call, ch Change) (w Written, c
 	if _, err := s.grant(ctx, c, access.Put); err != nil {
 		return Written{}, false, err
 	}
+	if err := c.affects(1); err != nil {
+		return Written{}, false, err
+	}
 	for range conflictRetries {
 		id, found, err := s.only(ctx, c)
 		if err != nil {
@@ -93,7 +96,7 @@ func (s *Service) PutOnly(ctx context.Context, c *Call, ch Change) (w Written, c
 		if _, err := s.grant(ctx, c, access.Post); err != nil {
 			return Written{}, false, errs.ErrNotFound
 		}
-		if len(ch.IfRev) > 0 {
+		if ch.There || len(ch.IfRev) > 0 {
 			return Written{}, false, errStale
 		}
 		if w, err = s.Create(ctx, c, ch.Body); !errors.Is(err, errSingleton) {

@@ -89,8 +89,8 @@ func (s *Service) bind(ctx context.Context, c *Call, stage string, body bson.D, 
 }
 
 // judge carries out the rules that need the store or a script.
-func (s *Service) judge(ctx context.Context, c *Call, m access.Method, doc bson.D, check *fieldtype.Check) error {
-	if err := s.checkForeign(ctx, c, check); err != nil {
+func (s *Service) judge(ctx context.Context, c *Call, m access.Method, doc bson.D, check *fieldtype.Check, from origin) error {
+	if err := s.checkForeign(ctx, c, check, from); err != nil {
 		return err
 	}
 	for _, d := range check.Deferred {
@@ -232,13 +232,22 @@ func (at step) again(ctx context.Context, g access.Grant, was bson.Raw, v any) (
 	}
 	system, own := fieldtype.SplitSystem(before)
 	_, d = fieldtype.SplitSystem(d)
+	d, bad, err := s.receive(ctx, c, idOf(was), d)
+	if err != nil {
+		return nil, err
+	}
+	d, unknown := c.settle(idOf(was), d, own)
+	if bad = append(bad, unknown...); len(bad) > 0 {
+		return nil, errs.Validation(bad)
+	}
 	touched := differences(own, d)
 	if len(touched) == 0 {
 		return was, nil
 	}
 	check := &fieldtype.Check{Now: s.now()}
 	next := c.Collection.Tree.Check(d, check)
-	if err := s.judge(ctx, c, at.method, next, check); err != nil {
+	from := origin{was: was, theirs: func() []fieldtype.Deferred { return nil }}
+	if err := s.judge(ctx, c, at.method, next, check, from); err != nil {
 		return nil, err
 	}
 	problems, err := at.blame(ctx, relevant(access.Grant{}, check.Problems, touched), own, d, func() []errs.FieldError {
@@ -253,7 +262,7 @@ func (at step) again(ctx context.Context, g access.Grant, was bson.Raw, v any) (
 		g.Hidden = neverNamed(g)
 		return nil, errs.Validation(withoutHidden(g, problems))
 	}
-	return admitted(g, whole(system, c.Collection.Ordered(untouched(next, own, touched))))
+	return admitted(c, at.method, g, whole(system, c.Collection.Ordered(untouched(next, own, touched))))
 }
 
 // differences names the members in which two objects differ.

@@ -34,6 +34,7 @@ type Change struct {
 	Body  bson.D  // Merge and Overwrite
 	Patch []byte  // JSONPatch
 	IfRev []int64 // revisions, of which the record must have one; none: any
+	There bool    // the record of a singleton must be there: it is not to be created
 }
 
 // Update changes one record.
@@ -74,6 +75,7 @@ func (s *Service) update(ctx context.Context, c *Call, id string, ch Change) (bs
 		g.Filter = mql.And(g.Filter, read.Filter)
 		g.Hidden, g.Declared = g.Hidden.Union(read.Hidden), g.Declared.Union(read.Declared)
 	}
+	defer s.beginFiles(ctx, c)()
 	for range conflictRetries {
 		current, err := s.readable(ctx, c, g, oid)
 		if err != nil {
@@ -113,31 +115,49 @@ func (s *Service) changed(ctx context.Context, c *Call, g access.Grant, raw bson
 	}
 	now := s.now()
 	check := &fieldtype.Check{Now: now}
-	next := c.Collection.Tree.Check(d.next, check)
-	if err := s.judge(ctx, c, access.Put, next, check); err != nil {
+	settled, unknown := c.settle(idOf(raw), d.next, own)
+	d.named = append(d.named, c.told(relevant(d.grant, unknown, d.touched))...)
+	next := c.Collection.Tree.Check(settled, check)
+	from := origin{was: raw}
+	alone := func() *fieldtype.Check { // of what the caller has said, without hooks
+		theirs := &fieldtype.Check{Now: now}
+		said, _ := c.merged(g, own, d.body, nil, ch.Mode)
+		c.Collection.Tree.Check(said, theirs)
+		return theirs
+	}
+	if d.bound != nil {
+		from.theirs = func() []fieldtype.Deferred { return alone().Deferred }
+	}
+	if err := s.judge(ctx, c, access.Put, next, check, from); err != nil {
 		return nil, err
 	}
 	if d.touched != nil {
 		next = untouched(next, own, d.touched)
 	}
 	next, problems := newGuard(d.grant).keep(next, own)
+	if !newGuard(d.grant).empty() { // what is hidden of a file was that of the one before it
+		next, _ = c.settle(idOf(raw), next, own)
+	}
+	if ch.Mode != Overwrite && d.grant.Readonly != nil {
+		problems = append(problems, newGuard(d.grant).takenAway(untouched(d.next, own, d.touched), own, "")...)
+	}
 	found := c.told(relevant(d.grant, check.Problems, d.touched))
 	problems = c.told(problems)
 	if d.bound != nil && len(problems) == 0 {
 		if found, err = s.step(c, "put.bind").blame(ctx, found, d.body, d.bound, func() []errs.FieldError {
-			alone := &fieldtype.Check{Now: now}
-			theirs, _ := c.merged(g, own, d.body, nil, ch.Mode)
-			c.Collection.Tree.Check(theirs, alone)
-			return c.told(alone.Problems)
+			return c.told(alone().Problems)
 		}); err != nil {
 			return nil, err
 		}
 	}
-	if problems = append(problems, found...); len(problems) > 0 {
-		return nil, errs.Validation(withoutHidden(g, problems))
+	if problems = together(withoutHidden(g, append(problems, found...)), d.named); len(problems) > 0 {
+		return nil, errs.Validation(problems)
 	}
-	done, err := admitted(g, restamp(system, c.Collection.Ordered(next), revOf(raw)+1, c.Principal.ID, now))
+	done, err := admitted(c, access.Put, g, restamp(system, c.Collection.Ordered(next), revOf(raw)+1, c.Principal.ID, now))
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkGone(c, idOf(raw), raw, done); err != nil {
 		return nil, err
 	}
 	return done, s.validate(ctx, c, g, "put.validate", done, raw)
@@ -148,6 +168,8 @@ type draft struct {
 	next    bson.D
 	touched map[string]bool // the top-level fields that the change speaks of; nil: all
 	grant   access.Grant    // the caller's, without what a hook has set
+
+	named []errs.FieldError // what the caller names that is no field to them
 
 	body, bound bson.D // what the caller said, and what hooks made of it; bound is nil without any
 }
@@ -172,11 +194,21 @@ func (s *Service) applied(ctx context.Context, c *Call, g access.Grant, raw bson
 	}
 	problems = append(problems, document.CheckNames(body)...)
 	problems = append(problems, c.withLanguage(body)...)
-	problems = append(problems, newGuard(g).named(body, false)...)
 	if len(problems) > 0 {
 		return draft{}, errs.Validation(problems)
 	}
 	d := draft{body: body, touched: touched, grant: g}
+	if d.named = newGuard(g).named(body, false); len(d.named) > 0 {
+		body = newGuard(g).unnamed(body)
+		d.body = body
+	}
+	if body, problems, err = s.receive(ctx, c, idOf(raw), body); err != nil {
+		return draft{}, err
+	}
+	d.body, d.named = body, append(d.named, problems...)
+	if ch.Mode == Merge || c.isTranslating() {
+		d.named = append(d.named, undeclaredNulls(c.Collection.Undeclared, g.Hidden, body, "")...)
+	}
 	if err := s.bindUpdate(ctx, c, &d, raw, own, ch.Mode); err != nil {
 		return draft{}, err
 	}
@@ -198,6 +230,11 @@ func (s *Service) bindUpdate(ctx context.Context, c *Call, d *draft, raw bson.Ra
 		s.step(c, "put.bind").refused(ctx, problems)
 		return errs.Validation(problems)
 	}
+	bound, problems, err := s.receive(ctx, c, idOf(raw), bound)
+	if err != nil {
+		return err
+	}
+	d.named = append(d.named, problems...)
 	spoken := newGuard(d.grant).spoken(d.body, bound, "", nil)
 	if len(spoken) > 0 { // the hook may write that, the caller may not
 		if problems := s.refused(c, d.grant, own, d.body, d.touched, mode); len(problems) > 0 {
@@ -292,7 +329,9 @@ func untouched(next, own bson.D, touched map[string]bool) bson.D {
 // patched applies RFC 6902 operations to the record as the caller sees it, so that no test or copy can read what is
 // hidden. touched names the top-level fields that come out different.
 func (c *Call) patched(g access.Grant, own, system bson.D, patch []byte) (next bson.D, touched map[string]bool, err error) {
-	view, err := document.NewView(nil, nil, g.Hidden)
+	// g may do without what is not declared, where a record has nothing of that; but it is that which says to leave out a
+	// language of which the caller sees nothing.
+	view, err := document.NewView(nil, nil, g.Hidden.Union(c.Collection.Undeclared))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -321,12 +360,25 @@ func (c *Call) patched(g access.Grant, own, system bson.D, patch []byte) (next b
 	return next, touched, nil
 }
 
+// comparesHidden says that a problem would tell what a hidden field is like: so nobody is held to that rule from whom one
+// of the two is hidden.
+func comparesHidden(g access.Grant, p errs.FieldError) bool {
+	return p.Other != "" && (g.Hidden.Covers(p.Path) || g.Hidden.Covers(p.Other))
+}
+
 // relevant leaves out the problems that are not the caller's to mend: in fields that they did not touch, that are
 // hidden from them, or that they may not write.
 func relevant(g access.Grant, problems []errs.FieldError, touched map[string]bool) []errs.FieldError {
 	out := make([]errs.FieldError, 0, len(problems))
 	for _, p := range problems {
 		top, _, _ := strings.Cut(p.Path, ".")
+		if p.Other != "" { // mended by either of the two
+			other, _, _ := strings.Cut(p.Other, ".")
+			if !comparesHidden(g, p) && (touched == nil || touched[top] || touched[other]) {
+				out = append(out, p)
+			}
+			continue
+		}
 		if g.Hidden.Covers(p.Path) || g.Readonly.Covers(p.Path) || touched != nil && !touched[top] {
 			continue
 		}

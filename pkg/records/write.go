@@ -24,13 +24,13 @@ type Written struct {
 }
 
 // admitted encodes a record to be written and holds it against the write right's own filter.
-func admitted(g access.Grant, doc bson.D) (bson.Raw, error) {
+func admitted(c *Call, m access.Method, g access.Grant, doc bson.D) (bson.Raw, error) {
 	raw, err := document.Marshal(doc)
 	if err != nil {
 		return nil, err
 	}
 	if !g.Filter.Match(raw) {
-		return nil, errs.ErrDenied
+		return nil, deniedWithin(c, m, func(right string) string { return right + ", beyond the filter of your permission set" })
 	}
 	return raw, nil
 }
@@ -40,7 +40,7 @@ func withoutHidden(g access.Grant, problems []errs.FieldError) []errs.FieldError
 	out := make([]errs.FieldError, 0, len(problems))
 	masked := false
 	for _, p := range problems {
-		if !g.Hidden.Covers(p.Path) {
+		if !g.Hidden.Covers(p.Path) && !comparesHidden(g, p) {
 			out = append(out, p)
 			continue
 		}
@@ -63,7 +63,8 @@ var errBusyRecord = &errs.Error{
 // unchanged is the condition that a stored record still has the revision that was read. One that was stored by other
 // hands may have none.
 func unchanged(raw bson.Raw) *mql.Filter {
-	if rev, ok := raw.Lookup("_rev").AsInt64OK(); ok {
+	v, _ := document.Field(raw, "_rev")
+	if rev, ok := v.AsInt64OK(); ok {
 		return mql.MustCompile(bson.D{{Key: "_rev", Value: rev}})
 	}
 	return mql.MustCompile(bson.D{{Key: "_rev", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "number"}}}}}})
@@ -79,13 +80,19 @@ func (s *Service) write(ctx context.Context, c *Call, g access.Grant, ch change)
 	if !c.has(stagesOf(ch.Kind).one) {
 		return ch, s.writeNow(ctx, c, g, ch)
 	}
+	defer func() {
+		if err != nil {
+			c.filing.unwritten(ch)
+		}
+	}()
 	err = s.transacted(ctx, c, func(w *writing) error {
 		var err error
 		if done, err = s.lastLook(c, g, ch, w); err != nil {
 			return err
 		}
+		changed := w.hasChanged(ch.before, c.Collection.Name)
 		err = s.writeNow(w.context(), c, g, done)
-		if (errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound)) && w.hasChanged(ch.before, c.Collection.Name) {
+		if changed && (errors.Is(err, store.ErrStale) || errors.Is(err, errs.ErrNotFound)) {
 			return s.step(c, stagesOf(ch.Kind).one).bad(ctx, "a hook within a write can't change or delete that same record by db: change ctx.doc")
 		}
 		return err
@@ -94,13 +101,7 @@ func (s *Service) write(ctx context.Context, c *Call, g access.Grant, ch change)
 }
 
 func (s *Service) writeNow(ctx context.Context, c *Call, g access.Grant, ch change) error {
-	var results []store.Result
-	var err error
-	if c.logs(ch.Kind) {
-		results, err = s.applyLogged(ctx, c, []change{ch})
-	} else {
-		results, err = s.collection(ctx, c).Write(ctx, []store.Op{ch.Op}, false)
-	}
+	results, err := s.apply(ctx, c, []change{ch}, false)
 	if err != nil {
 		return err
 	}

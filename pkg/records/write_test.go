@@ -79,7 +79,7 @@ func TestCreate(t *testing.T) {
 			{"wrong type", `{"title": 1}`, "validation_failed: title: must be a string, is a number"},
 			{"too long", `{"title": "01234567890"}`, "validation_failed: title: must have at most 10 characters, has 11"},
 			{"choices", `{"title": "A", "status": "x"}`, `validation_failed: status: must be one of "draft", "live"`},
-			{"no such author", `{"title": "A", "author": "` + bob.Hex() + `"}`, "validation_failed: author: refers to a record of people that does not exist"},
+			{"no such author", `{"title": "A", "author": "` + bob.Hex() + `"}`, "validation_failed: author: refers to a record of people that does not exist, or that you may not read"},
 			{"unknown field", `{"title": "A", "titel": 1}`, "validation_failed: titel: unknown field"},
 			{"unknown subfield", `{"title": "A", "seo": {"x": 1}}`, "validation_failed: seo.x: unknown field"},
 			{"unknown subfield in a list", `{"title": "A", "parts": [{"sku": "1"}, {"sku": "2", "x": 1}]}`, "validation_failed: parts.1.x: unknown field"},
@@ -397,7 +397,7 @@ fields:
   - {name: codes, type: "string[]", validator: {exists: true}, meta: {foreign: {collection: items, key: code}}}
 `+open))
 		a, b := w.create("alice", `{"code": "a"}`), w.create("alice", `{"code": "b"}`)
-		const missing = ": refers to a record of items that does not exist"
+		const missing = ": refers to a record of items that does not exist, or that you may not read"
 		for body, want := range map[string]string{
 			`{"ids": []}`: "ok",
 			`{"ids": ["` + a + `", "` + b + `", "` + a + `"]}`:                "ok",

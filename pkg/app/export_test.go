@@ -1,0 +1,8 @@
+package app
+
+// For tests.
+var (
+	CacheFor    = cacheFor
+	MemTableFor = memTableFor
+	Memory      = memory
+)
