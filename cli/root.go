@@ -3,21 +3,25 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/access"
 	"github.com/svcctl/svc/cli/action"
+	"github.com/svcctl/svc/cli/asset"
 	"github.com/svcctl/svc/cli/audit"
 	"github.com/svcctl/svc/cli/auth"
 	"github.com/svcctl/svc/cli/collection"
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/config"
 	"github.com/svcctl/svc/cli/doc"
+	"github.com/svcctl/svc/cli/file"
 	"github.com/svcctl/svc/cli/index"
 	"github.com/svcctl/svc/cli/job"
 	"github.com/svcctl/svc/cli/org"
+	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/project"
 	"github.com/svcctl/svc/cli/server"
 	"github.com/svcctl/svc/cli/team"
@@ -37,8 +41,12 @@ func Run(ctx context.Context, st *command.State, args []string) int {
 			unknown = command.Unknown(cmd, words[0])
 			return
 		}
+		cmd.Long = output.Reflow(cmd.Long, st.OutWidth)
 		help(cmd, args)
 	})
+	if st.OutWidth > 0 {
+		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages ", fmt.Sprintf("FlagUsagesWrapped %d ", st.OutWidth)))
+	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		err = unknown
@@ -89,7 +97,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
-		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), index.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
+		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), server.NewCmd(st),
 		newAPI(st), newVersion(st), newCompletion(st),
 	)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/index"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 )
@@ -59,14 +60,11 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 	}
 	fields := output.NewTable("FIELD", "TYPE", "RULES", "INDEX")
 	addFields(fields, "", col.Fields)
+	st.FitTable(fields)
 	if err := p.Section("Fields", fields); err != nil {
 		return err
 	}
-	indexes := output.NewTable("INDEX", "KEY", "UNIQUE", "STATE", "MESSAGE")
-	for _, ix := range col.Indexes {
-		indexes.Row(ix.Name, strings.Join(ix.Key, ", "), ix.Unique, p.Style.State(ix.State), ix.Message)
-	}
-	return p.Section("Indexes", indexes)
+	return p.Section("Indexes", index.Table(st, col.Indexes))
 }
 
 // addFields lists fields with their dotted paths.
@@ -77,7 +75,7 @@ func addFields(t *output.Table, prefix string, fields []api.FieldDescription) {
 	}
 }
 
-// fieldRules says what a value must be: "required, readonly, max 80".
+// fieldRules says what a value must be: "required, readonly, max 80, refers to authors.slug".
 func fieldRules(f api.FieldDescription) string {
 	var out []string
 	if f.Required {
@@ -92,17 +90,26 @@ func fieldRules(f api.FieldDescription) string {
 	switch v := f.Validator.(type) {
 	case nil:
 	case string:
-		out = append(out, v)
+		for rule := range strings.SplitSeq(v, ",") {
+			out = append(out, strings.Replace(strings.TrimSpace(rule), "=", " ", 1))
+		}
 	case map[string]any:
 		for _, rule := range slices.Sorted(maps.Keys(v)) {
 			if rule == "required" {
 				if !f.Required && v[rule] == true {
-					out = append(out, rule)
+					out = slices.Insert(out, 0, rule)
 				}
 				continue
 			}
 			out = append(out, ruleText(rule, v[rule]))
 		}
+	}
+	if foreign, ok := f.Meta["foreign"].(map[string]any); ok {
+		to := fmt.Sprint(foreign["collection"])
+		if key, ok := foreign["key"].(string); ok {
+			to += "." + key
+		}
+		out = append(out, "refers to "+to)
 	}
 	return strings.Join(out, ", ")
 }
@@ -116,6 +123,12 @@ func ruleText(rule string, arg any) string {
 		return "not " + rule
 	case string:
 		return rule + " " + a
+	case []any:
+		texts := make([]string, len(a))
+		for i, v := range a {
+			texts[i] = fmt.Sprint(v)
+		}
+		return rule + " " + strings.Join(texts, "|")
 	}
 	raw, err := json.Marshal(arg)
 	if err != nil {

@@ -43,36 +43,35 @@ func runStats(ctx context.Context, st *command.State, namespace, name string) er
 	f := output.NewFields()
 	f.Add("Collection", stats.Name)
 	f.Add("Records", stats.Records)
-	f.Add("Size", size(stats.Bytes)+perRecord(stats))
-	f.Add("On disk", size(stats.DiskBytes))
+	f.Add("Size", output.Size(stats.Bytes)+perRecord(stats))
+	f.Add("On disk", onDisk(stats.DiskBytes))
 	if err := f.Write(p.W); err != nil {
 		return err
 	}
 	t := output.NewTable("INDEX", "KEY", "ON DISK")
 	for _, ix := range stats.Indexes {
-		t.Row(ix.Name, strings.Join(ix.Key, ", "), size(ix.DiskBytes))
+		t.Row(ix.Name, strings.Join(ix.Key, ", "), onDisk(ix.DiskBytes))
 	}
-	return p.Section("Indexes", t)
+	if err := p.Section("Indexes", st.FitTable(t)); err != nil {
+		return err
+	}
+	if stats.Records > 0 && stats.DiskBytes == 0 {
+		st.Notef("-: all of it was written so recently that its size on disk is not known yet")
+	}
+	return nil
+}
+
+// onDisk is an estimated size; there is none of what was written last.
+func onDisk(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return output.Size(n)
 }
 
 func perRecord(s *api.CollectionStats) string {
 	if s.Records == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s a record)", size(s.Bytes/s.Records))
-}
-
-// size is a number of bytes for people.
-func size(n int64) string {
-	if n < 1<<10 {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, unit := float64(n)/(1<<10), "KiB"
-	for _, larger := range []string{"MiB", "GiB", "TiB"} {
-		if value < 1000 {
-			break
-		}
-		value, unit = value/(1<<10), larger
-	}
-	return fmt.Sprintf("%.1f %s", value, unit)
+	return fmt.Sprintf(" (%s a record)", output.Size(s.Bytes/s.Records))
 }

@@ -55,6 +55,9 @@ func (st *State) CompleteActions() CompleteFunc { return st.completeIn(actionNam
 // CompleteJobs completes a namespace and then a job of it.
 func (st *State) CompleteJobs() CompleteFunc { return st.completeIn(jobNames) }
 
+// CompleteAssets completes a namespace and then an asset of it.
+func (st *State) CompleteAssets() CompleteFunc { return st.completeIn(assetNames) }
+
 // completeIn completes a namespace, unless one is set, and then one of the names in it.
 func (st *State) completeIn(names func(ctx context.Context, c *client.Client, namespace string) []string) CompleteFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -107,6 +110,11 @@ func actionNames(ctx context.Context, c *client.Client, namespace string) []stri
 func jobNames(ctx context.Context, c *client.Client, namespace string) []string {
 	list, err := c.ListJobs(ctx, namespace)
 	return namesOf(list, err, func(j api.Job) string { return j.Name })
+}
+
+func assetNames(ctx context.Context, c *client.Client, namespace string) []string {
+	list, err := c.ListAssets(ctx, namespace)
+	return namesOf(list, err, func(a api.Asset) string { return a.Name })
 }
 
 func namesOf[T any](list *api.List[T], err error, name func(T) string) []string {
@@ -176,7 +184,10 @@ func (st *State) CompleteScopes(cmd *cobra.Command, _ []string, _ string) ([]str
 
 // CompleteFields completes the path of a field, in a flag of a command with want arguments behind the namespace, of which
 // the first is a collection.
-func (st *State) CompleteFields(want int) CompleteFunc {
+func (st *State) CompleteFields(want int) CompleteFunc { return st.completeOf(want, fieldPaths) }
+
+// completeOf completes what offer gives of the collection that the arguments name.
+func (st *State) completeOf(want int, offer func(ctx context.Context, c *client.Client, namespace, collection string) []string) CompleteFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 			namespace, err := st.Namespace()
@@ -192,14 +203,23 @@ func (st *State) CompleteFields(want int) CompleteFunc {
 			if len(args) == 0 {
 				return nil
 			}
-			return fieldPaths(ctx, c, namespace, args[0])
+			return offer(ctx, c, namespace, args[0])
 		})
 	}
 }
 
 // CompleteFieldList completes the last of the fields that commas separate in a flag; each may have a - before it.
-func (st *State) CompleteFieldList(want int) CompleteFunc {
-	fields := st.CompleteFields(want)
+func (st *State) CompleteFieldList(want int) CompleteFunc { return lastOf(st.CompleteFields(want)) }
+
+// CompleteRelations is CompleteFieldList of the fields that refer to other records.
+func (st *State) CompleteRelations(want int) CompleteFunc {
+	return lastOf(st.completeOf(want, func(ctx context.Context, c *client.Client, namespace, collection string) []string {
+		return fieldLines(ctx, c, namespace, collection, func(f api.FieldDescription) bool { return f.Meta["foreign"] != nil })
+	}))
+}
+
+// lastOf makes the completion of a field one of a list of them.
+func lastOf(fields CompleteFunc) CompleteFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
 		if strings.HasPrefix(prefix[len(before):], "-") {
@@ -213,8 +233,24 @@ func (st *State) CompleteFieldList(want int) CompleteFunc {
 	}
 }
 
+// CompleteLanguages completes a language of the records of a command's collection.
+func (st *State) CompleteLanguages(want int) CompleteFunc {
+	return st.completeOf(want, func(ctx context.Context, c *client.Client, namespace, collection string) []string {
+		col, err := c.DescribeCollection(ctx, namespace, collection)
+		if err != nil {
+			return nil
+		}
+		return col.Languages
+	})
+}
+
 // fieldPaths gives the path of each field of a collection, with its type.
 func fieldPaths(ctx context.Context, c *client.Client, namespace, collection string) []string {
+	return fieldLines(ctx, c, namespace, collection, func(api.FieldDescription) bool { return true })
+}
+
+// fieldLines is fieldPaths of those that keep says.
+func fieldLines(ctx context.Context, c *client.Client, namespace, collection string, keep func(api.FieldDescription) bool) []string {
 	col, err := c.DescribeCollection(ctx, namespace, collection)
 	if err != nil {
 		return nil
@@ -223,7 +259,9 @@ func fieldPaths(ctx context.Context, c *client.Client, namespace, collection str
 	var walk func(prefix string, fields []api.FieldDescription)
 	walk = func(prefix string, fields []api.FieldDescription) {
 		for _, f := range fields {
-			out = append(out, prefix+f.Name+"\t"+f.Type)
+			if keep(f) {
+				out = append(out, prefix+f.Name+"\t"+f.Type)
+			}
 			walk(prefix+f.Name+".", f.SubFields)
 		}
 	}

@@ -140,9 +140,13 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 	case e.Code() == "project_not_found":
 		return "svcctl project list shows the registered ones, svcctl project register makes one known"
 	case e.Code() == "collection_not_found":
-		return "svcctl collection list shows what the project has"
-	case e.Status == http.StatusPreconditionFailed:
-		return "the record has changed meanwhile: read it again and repeat the change"
+		return "svcctl collection list" + placeOf(e.Path, 1) + " shows what the project has"
+	case e.Status == http.StatusNotFound && strings.Contains(e.Path, "/_/assets/"):
+		return "svcctl asset list" + placeOf(e.Path, 1) + " shows the folders that there are; the path is that of a file below one"
+	case e.Code() == "unknown_field" && placeOf(e.Path, 2) != "":
+		return "svcctl collection describe" + placeOf(e.Path, 2) + " shows the fields"
+	case strings.HasPrefix(e.Problem.Detail, "filter: malformed JSON"):
+		return `a filter is JSON, as in --filter '{"status": "published", "views": {"$gte": 10}}'`
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter > 0:
 		return fmt.Sprintf("try again in %s", e.RetryAfter)
 	case e.Status == http.StatusRequestEntityTooLarge:
@@ -151,6 +155,21 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "the service's log has more under request id " + e.Problem.RequestID
 	}
 	return ""
+}
+
+// placeOf gives the first words of a path below those of projects, the namespace and the collection, as arguments: " blog
+// articles". It is "" where the path has fewer.
+func placeOf(path string, words int) string {
+	_, rest, ok := strings.Cut(path, "/_/")
+	all := strings.Split(rest, "/")
+	if !ok || len(all) < words {
+		return ""
+	}
+	out := " " + strings.Join(all[:words], " ")
+	if words > 1 && all[1] == "_" {
+		return ""
+	}
+	return out
 }
 
 // Fail tells the user about err and gives the exit code.

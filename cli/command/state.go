@@ -162,6 +162,18 @@ func (st *State) Width() int {
 	return 100
 }
 
+// FitTable cuts the cells of a table so that its lines fit into the terminal, if that is where it goes; -o wide shows them
+// whole. It gives the table back.
+func (st *State) FitTable(t *output.Table) *output.Table {
+	if st.OutWidth > 0 && st.Flags.Output == output.FormatTable {
+		t.Shrink(st.OutWidth, minColumn)
+	}
+	return t
+}
+
+// minColumn is how many characters FitTable leaves of a column.
+const minColumn = 8
+
 // Notef tells a person something on stderr, as one line, unless --quiet.
 func (st *State) Notef(format string, args ...any) {
 	if !st.Flags.Quiet {
@@ -181,6 +193,11 @@ func (st *State) Progress(what, unit string, totalBytes int64) *output.Progress 
 		w = io.Discard
 	}
 	return output.NewProgress(w, st.ErrTTY && !st.Flags.Quiet, st.Now, what, unit, totalBytes)
+}
+
+// ByteProgress is Progress of what is measured in bytes.
+func (st *State) ByteProgress(what string, totalBytes int64) *output.Progress {
+	return st.Progress(what, output.UnitBytes, totalBytes)
 }
 
 // Settings reads the contexts file once.

@@ -22,6 +22,7 @@ func csvFields() []api.FieldDescription {
 		{Name: "seo", Type: "object", SubFields: []api.FieldDescription{{Name: "title", Type: "string"}, {Name: "depth", Type: "number"}}},
 		{Name: "free", Type: "object"},
 		{Name: "more", Type: "any"},
+		{Name: "picture", Type: "file"},
 	}
 }
 
@@ -68,6 +69,7 @@ func TestCSVRoundTrip(t *testing.T) {
 		`{"id":"x","title":"\"quoted\"","more":"text","extra":{"deep":true}}`,
 		`{"id":"x","title":"  ","more":"","extra":"\"x\""}`,
 		`{"id":"x","title":"007","price":-0.5e10,"more":"true","extra":"a\r\nb\u001b[31m"}`,
+		`{"id":"x","picture":{"src":"/api/v1/_/p/c/x/picture/a.png","path":"a.png","size":3}}`,
 		`{"id":"x"}`,
 	}
 	got, err := fromCSV(asCSV(t, "", records...))
@@ -96,7 +98,7 @@ func TestCSVForm(t *testing.T) {
 		want     string
 	}{
 		{"-", nil, ""},
-		{"", nil, "title,price,sale,at,tags,seo.title,seo.depth,free,more\n"},
+		{"", nil, "title,price,sale,at,tags,seo.title,seo.depth,free,more,picture\n"},
 		{"seo,title,new", nil, "seo.title,seo.depth,title,new\n"},
 		{"title,seo.title", []string{`{"id":"1","seo":{"title":"S"}}`, `{"id":"2","seo":{}}`, `{"id":"3","title":"T","seo":null}`}, "id,title,seo.title,seo\n1,,S,\n2,,,\n3,T,,null\n"},
 		{"-", []string{`{"createdAt":"d","extra":1,"title":"T","id":"1"}`}, "id,title,extra,createdAt\n1,T,1,d\n"},
@@ -130,6 +132,7 @@ func TestReadCSV(t *testing.T) {
 		{in: "sale\nmaybe\n", err: `"maybe" is not true or false`},
 		{in: "tags\na\n", err: `"a" is not a JSON list, such as ["a", "b"]`},
 		{in: "free\n[]\n", err: `"[]" is not a JSON object`},
+		{in: "picture\na.png\n", err: `"a.png" is not a JSON object`},
 		{in: "title,title\na,b\n", err: `two columns are named "title"`},
 		{in: "title,\na,b\n", err: `column 2 is named ""`},
 		{in: "a..b\n1\n", err: `column 1 is named "a..b"`},

@@ -212,7 +212,7 @@ func cellValue(typ, cell string) ([]byte, error) {
 	}
 	first := bare[:min(1, len(bare))]
 	switch typ {
-	case "string", "date", "file":
+	case "string", "date":
 		return json.Marshal(cell)
 	case "number":
 		if strings.Trim(first, "-0123456789") != "" || !json.Valid([]byte(bare)) {
@@ -232,7 +232,7 @@ func cellValue(typ, cell string) ([]byte, error) {
 			return []byte(bare), nil
 		}
 		return json.Marshal(cell)
-	case "object":
+	case "object", "file":
 		if first != "{" || !json.Valid([]byte(bare)) {
 			return nil, fmt.Errorf("%q is not a JSON object", cell)
 		}

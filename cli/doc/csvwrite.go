@@ -219,7 +219,7 @@ func mustQuote(typ, s string) bool {
 		return true
 	}
 	switch typ {
-	case "string", "date", "file":
+	case "string", "date":
 		return false
 	case "any", "":
 		return json.Valid([]byte(bare)) || bare != s

@@ -1,17 +1,13 @@
 package doc
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/command/commandtest"
-	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -29,6 +25,8 @@ func TestParse(t *testing.T) {
 		"edit":    commandtest.Of(newEdit),
 		"delete":  commandtest.Of(newDelete),
 		"count":   commandtest.Of(newCount),
+		"facet":   commandtest.Of(newFacet),
+		"watch":   commandtest.Of(newWatch),
 		"import":  commandtest.Of(newImport),
 		"export":  commandtest.Of(newExport),
 	}, map[string]any{
@@ -42,7 +40,22 @@ func TestParse(t *testing.T) {
 		"get blog articles 1 --lookup author":                              getOptions{place: at, ID: "1", Query: client.Query{Lookup: "author"}},
 		"list blog articles --lookup author":                               listOptions{place: at, Query: client.Query{Lookup: "author"}},
 		"get blog articles 1 --select a":                                   getOptions{place: at, ID: "1", Query: client.Query{Select: "a"}},
-		"get blog articles":                                                nil,
+		"get blog articles 1 --lang de":                                    getOptions{place: at, ID: "1", Query: client.Query{Lang: "de"}},
+		"get blog settings":                                                getOptions{place: place{"blog", "settings"}},
+		"get -n blog articles 1":                                           getOptions{place: at, ID: "1"},
+		"get -n blog settings":                                             getOptions{place: place{"blog", "settings"}},
+		"get articles 65f0c2a1b3d4e5f60718293a":                            nil, // of which project?
+		"get":                                                              nil,
+		"list blog articles --lang de":                                     listOptions{place: at, Query: client.Query{Lang: "de"}},
+		"list blog articles --aggregate [] --filter {} --limit 3":          listOptions{place: at, Query: client.Query{Filter: "{}", Limit: 3}, Aggregate: "[]"},
+		"list blog articles --aggregate [] --sort a":                       nil,
+		"list blog articles --aggregate [] --all":                          nil,
+		"facet blog articles section,tags --filter {}":                     facetOptions{place: at, Fields: []string{"section", "tags"}, Filter: "{}", Top: 20},
+		"facet -n blog articles tags --top 0":                              facetOptions{place: at, Fields: []string{"tags"}},
+		"facet blog articles tags --top -1":                                nil,
+		"facet blog articles":                                              nil,
+		"watch blog articles --filter {} --select a --after t --limit 3":   watchOptions{place: at, Query: client.Query{Filter: "{}", Select: "a"}, After: "t", Limit: 3, RetryFor: 2 * time.Minute},
+		"watch blog articles --retry-for -1s":                              nil,
 		"create blog articles -d {}":                                       createOptions{place: at, Input: command.Input{Data: "{}"}},
 		"create blog articles":                                             nil,
 		"update blog articles 1 -f - --if-match 3":                         updateOptions{place: at, ID: "1", Input: command.Input{File: "-"}, IfMatch: "3", bounds: bounds{MaxAffected: -1}},
@@ -51,6 +64,8 @@ func TestParse(t *testing.T) {
 		"update blog articles 1 --filter {} -d {}":                         nil,
 		"update blog articles --filter {} --replace -d {}":                 nil,
 		"update blog articles 1":                                           nil,
+		"update blog settings -d {}":                                       updateOptions{place: place{"blog", "settings"}, Input: command.Input{Data: "{}"}, bounds: bounds{MaxAffected: -1}},
+		"update blog articles 1 -d {} --lang de":                           updateOptions{place: at, ID: "1", Input: command.Input{Data: "{}"}, Lang: "de", bounds: bounds{MaxAffected: -1}},
 		"delete blog articles 1 --yes":                                     deleteOptions{place: at, ID: "1", Yes: true, bounds: bounds{MaxAffected: -1}},
 		"delete blog articles --filter {}":                                 deleteOptions{place: at, Filter: "{}", bounds: bounds{MaxAffected: -1}},
 		"delete blog articles --filter {} --max-affected 3 --dry-run":      deleteOptions{place: at, Filter: "{}", bounds: bounds{DryRun: true, MaxAffected: 3}},
@@ -76,11 +91,11 @@ func TestParse(t *testing.T) {
 		"export blog articles":                                        exportOptions{place: at, File: "-", Format: "ndjson"},
 		"export blog articles --format xml":                           nil,
 		"replace blog articles 1 -d {}":                               updateOptions{place: at, ID: "1", Input: command.Input{Data: "{}"}, Replace: true, bounds: bounds{MaxAffected: -1}},
-		"replace blog articles -d {}":                                 nil,
+		"replace blog settings -d {} --lang de":                       updateOptions{place: place{"blog", "settings"}, Input: command.Input{Data: "{}"}, Replace: true, Lang: "de", bounds: bounds{MaxAffected: -1}},
 		"patch blog articles 1 -d [] --if-match 2":                    patchOptions{place: at, ID: "1", Input: command.Input{Data: "[]"}, IfMatch: "2"},
 		"patch blog articles 1":                                       nil,
 		"edit blog articles 1 --draft d":                              editOptions{place: at, ID: "1", Draft: "d"},
-		"edit blog articles":                                          nil,
+		"edit blog settings --lang de":                                editOptions{place: place{"blog", "settings"}, Lang: "de"},
 	})
 }
 
@@ -166,67 +181,4 @@ func FuzzReadRecords(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestRecordTable(t *testing.T) {
-	t.Parallel()
-	records := []api.Record{
-		api.Record(`{"title":"T","id":"1","tags":["x"],"n":null,"createdAt":"d"}`),
-		api.Record(`{"id":"2","title":"` + strings.Repeat("ä", 50) + `","views":3}`),
-	}
-	show := func(all, wide bool) string { return shown(t, records, nil, all, wide) }
-	long := strings.Repeat("ä", 39) + "…"
-	want := "TITLE                                      ID   N   VIEWS\n" +
-		"T                                          1\n" +
-		long + "   2        3\n"
-	if diff := cmp.Diff(want, show(false, false)); diff != "" {
-		t.Error(diff)
-	}
-	if got := show(true, true); !strings.Contains(got, `["x"]`) || !strings.Contains(got, strings.Repeat("ä", 50)) || !strings.Contains(got, "CREATEDAT") {
-		t.Errorf("got %s", got)
-	}
-}
-
-// shown is the table of records as text.
-func shown(t *testing.T, records []api.Record, paths []string, all, wide bool) string {
-	t.Helper()
-	table, err := recordTable(records, paths, all, wide)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	p := (&command.State{Out: &b, Env: func(string) (string, bool) { return "", false }}).Printer()
-	p.Format = "table"
-	if err := p.Print(output.Result{Table: table}); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// A nested path that --select names is a column of its own.
-func TestNestedColumns(t *testing.T) {
-	t.Parallel()
-	records := []api.Record{
-		api.Record(`{"id":"1","title":"T","speaker":{"name":"Ann","home":{"city":"Ulm"}},"seo":{"a":1}}`),
-		api.Record(`{"id":"2","speaker":{"name":{"first":"Bo"}},"seo":null,"list":[{"a":1}]}`),
-	}
-	for selected, want := range map[string]string{
-		"title,speaker.name": "ID TITLE SPEAKER.NAME SPEAKER.HOME SEO LIST\n" +
-			"1 T Ann {\"city\":\"Ulm\"} {\"a\":1}\n" +
-			"2 {\"first\":\"Bo\"} [{\"a\":1}]\n",
-		"speaker.home.city, list.a": "ID TITLE SPEAKER.NAME SPEAKER.HOME.CITY SEO LIST\n" +
-			"1 T Ann Ulm {\"a\":1}\n" +
-			"2 {\"first\":\"Bo\"} [{\"a\":1}]\n",
-		"-speaker.name": "ID TITLE SPEAKER SEO LIST\n" +
-			"1 T {\"name\":\"Ann\",\"home\":{\"city\":\"Ulm\"}} {\"a\":1}\n" +
-			"2 {\"name\":{\"first\":\"Bo\"}} [{\"a\":1}]\n",
-	} {
-		var got strings.Builder
-		for line := range strings.Lines(shown(t, records, nestedPaths(selected), true, true)) {
-			got.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
-		}
-		if diff := cmp.Diff(want, got.String()); diff != "" {
-			t.Errorf("%s: %s", selected, diff)
-		}
-	}
 }

@@ -140,7 +140,7 @@ func quoted(text string) string {
 	if text == "" {
 		return "nothing"
 	}
-	return shorten(output.Escape(text), false)
+	return output.Cut(output.Escape(text), maxCell)
 }
 
 // write puts the text into the file, with comments above it.

@@ -20,6 +20,7 @@ type editOptions struct {
 	st *command.State
 	place
 	ID    string
+	Lang  string
 	Draft string
 }
 
@@ -33,19 +34,23 @@ editor ends. Only that is sent: what you don't see, or don't touch, stays.
 
 What the service refuses opens again with the reasons above it. When somebody else has changed the record meanwhile,
 nothing is sent: both versions are shown, the exit code is 6, and your draft stays in a file, which --draft takes up again
-on top of the new version. The draft stays, too, when the editor fails or is killed.`,
+on top of the new version. The draft stays, too, when the editor fails or is killed. The record of a singleton needs no id.`,
 		Example: `  svcctl doc edit blog articles 65f0c2a1b3d4e5f60718293a
+  svcctl doc edit blog articles 65f0c2a1b3d4e5f60718293a --lang de
   EDITOR="code --wait" svcctl doc edit blog articles 65f0c2a1b3d4e5f60718293a`,
-		Args:              command.PlaceArgs(2),
+		Args:              command.Args(cobra.RangeArgs(1, 3)),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: st.AtPlace(2, func(ctx context.Context, namespace string, rest []string) error {
-			opts.place, opts.ID = place{namespace, rest[0]}, rest[1]
-			if runF != nil {
-				return runF(ctx, opts)
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.place, opts.ID, err = oneOrOnly(st, args); err != nil {
+				return err
 			}
-			return runEdit(ctx, opts)
-		}),
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runEdit(cmd.Context(), opts)
+		},
 	}
+	langFlag(st, cmd, &opts.Lang, 2)
 	cmd.Flags().StringVar(&opts.Draft, "draft", "", "go on with a draft that an edit has left")
 	return cmd
 }
@@ -69,12 +74,16 @@ func runEdit(ctx context.Context, opts *editOptions) error {
 	if e.client, err = st.Client(); err != nil {
 		return err
 	}
-	now, etag, err := e.client.GetRecord(ctx, opts.Namespace, opts.Collection, opts.ID, client.Query{})
+	now, etag, err := getOne(ctx, e.client, opts.place, opts.ID, client.Query{Lang: opts.Lang})
 	if err != nil {
 		return err
 	}
+	opts.ID = recordID(now)
 	current := opened{ETag: etag, Record: now}
 	intro := []string{fmt.Sprintf("Record %s of %s.", opts.ID, opts.place)}
+	if opts.Lang != "" {
+		intro[0] = fmt.Sprintf("Record %s of %s, in the language %s.", opts.ID, opts.place, opts.Lang)
+	}
 	if opts.Draft != "" {
 		d, clashes, err := resumeDraft(opts.Draft, current)
 		if err != nil {
@@ -96,7 +105,7 @@ func (e *edit) loop(ctx context.Context, intro []string) error {
 		}
 		e.st.Notef("editing %s", e.draft.path)
 		if err := runEditor(e.st, e.editor, e.draft.path); err != nil {
-			return e.kept(err, "the editor failed")
+			return e.failed(err)
 		}
 		if err := ctx.Err(); err != nil {
 			return e.kept(err, "interrupted")
@@ -125,10 +134,20 @@ func (e *edit) loop(ctx context.Context, intro []string) error {
 	}
 }
 
+// failed ends an edit whose editor has failed, as one that is not there. A draft without a change is not kept.
+func (e *edit) failed(err error) error {
+	if _, readErr := e.draft.read(); readErr == nil {
+		if _, fields, patchErr := e.draft.patch(); patchErr == nil && len(fields) == 0 {
+			return errors.Join(err, e.draft.remove())
+		}
+	}
+	return e.kept(err, "the editor failed")
+}
+
 // send patches the record, if it is still the one that was opened.
 func (e *edit) send(ctx context.Context, patch api.Record, fields []string) error {
 	o := e.opts
-	record, err := e.client.PatchRecord(ctx, o.Namespace, o.Collection, o.ID, api.MediaMergePatch, patch, client.WriteOptions{IfMatch: e.draft.etag})
+	record, err := e.client.PatchRecord(ctx, o.Namespace, o.Collection, o.ID, api.MediaMergePatch, patch, client.WriteOptions{IfMatch: e.draft.etag, Lang: o.Lang})
 	refused, ok := errors.AsType[*client.Error](err)
 	if ok && (refused.Status == http.StatusPreconditionFailed || refused.Status == http.StatusConflict && !taken(&refused.Problem, "")) {
 		if showErr := e.showBoth(ctx); showErr != nil {
@@ -150,7 +169,7 @@ func (e *edit) send(ctx context.Context, patch api.Record, fields []string) erro
 // showBoth shows what differs between the record as it was opened, the draft, and what is stored now.
 func (e *edit) showBoth(ctx context.Context) error {
 	o := e.opts
-	stored, _, err := e.client.GetRecord(ctx, o.Namespace, o.Collection, o.ID, client.Query{})
+	stored, _, err := e.client.GetRecord(ctx, o.Namespace, o.Collection, o.ID, client.Query{Lang: o.Lang})
 	if err != nil {
 		return err
 	}
@@ -161,7 +180,7 @@ func (e *edit) showBoth(ctx context.Context) error {
 		if reserved(path) || yours[path] == before && now[path] == before {
 			continue
 		}
-		t.Row(path, shorten(before, false), shorten(yours[path], false), shorten(now[path], false))
+		t.Row(path, output.Cut(before, maxCell), output.Cut(yours[path], maxCell), output.Cut(now[path], maxCell))
 	}
 	p := output.Printer{W: e.st.Err, Format: output.FormatTable, Style: e.st.Style(e.st.ErrTTY)}
 	if err := p.Heading("The record was changed by others meanwhile"); err != nil {
@@ -178,7 +197,11 @@ func (e *edit) showBoth(ctx context.Context) error {
 func (e *edit) kept(err error, what string) error {
 	o := e.opts
 	e.st.Warnf("%s: your draft is in %s", what, e.draft.path)
-	e.st.Notef("go on with it by: svcctl doc edit %s %s %s --draft %s", o.Namespace, o.Collection, o.ID, e.draft.path)
+	lang := ""
+	if o.Lang != "" {
+		lang = " --lang " + o.Lang
+	}
+	e.st.Notef("go on with it by: svcctl doc edit %s %s %s%s --draft %s", o.Namespace, o.Collection, o.ID, lang, e.draft.path)
 	return err
 }
 
@@ -220,7 +243,7 @@ func leaves(record api.Record) map[string]string {
 				walk(prefix+m.name+".", m.value)
 				continue
 			}
-			out[prefix+m.name] = cellText(canonical(m.value))
+			out[prefix+m.name] = bareText(canonical(m.value))
 		}
 	}
 	walk("", record)

@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -41,7 +42,14 @@ func runEditor(st *command.State, line, file string) error {
 	if st.OutTTY {
 		cmd.Stdout = st.Out // where an editor draws
 	}
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 127 || errors.Is(err, exec.ErrNotFound) {
+		return &command.Error{
+			Exit: command.ExitUsage, Code: "usage", Message: fmt.Sprintf("there is no editor %q", line),
+			Hint: "set SVCCTL_EDITOR or EDITOR to one that is installed",
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("the editor (%s): %w", line, err)
 	}
 	return nil

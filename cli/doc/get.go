@@ -21,20 +21,25 @@ func newGet(st *command.State, runF func(context.Context, *getOptions) error) *c
 	cmd := &cobra.Command{
 		Use:   "get [NAMESPACE] COLLECTION ID",
 		Short: "Show one record",
+		Long: `Show one record: a value a line, those of objects by their path. -o wide shows members and texts as they are, -o yaml
+and json the record. That of a singleton needs no id.`,
 		Example: `  svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a
-  svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a -o yaml > article.yaml`,
-		Args:              command.PlaceArgs(2),
+  svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a -o yaml > article.yaml
+  svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a --lookup author --lang de
+  svcctl doc get blog settings`,
+		Args:              command.Args(cobra.RangeArgs(1, 3)),
 		ValidArgsFunction: st.CompletePlace(true),
-		RunE: st.AtPlace(2, func(ctx context.Context, namespace string, rest []string) error {
-			opts.place, opts.ID = place{namespace, rest[0]}, rest[1]
-			if runF != nil {
-				return runF(ctx, opts)
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if opts.place, opts.ID, err = oneOrOnly(st, args); err != nil {
+				return err
 			}
-			return runGet(ctx, opts)
-		}),
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runGet(cmd.Context(), opts)
+		},
 	}
-	showFlags(cmd, &opts.Query)
-	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"select": st.CompleteFieldList(2), "lookup": st.CompleteFieldList(2)})
+	showFlags(st, cmd, &opts.Query, 2)
 	return cmd
 }
 
@@ -43,7 +48,7 @@ func runGet(ctx context.Context, opts *getOptions) error {
 	if err != nil {
 		return err
 	}
-	r, _, err := c.GetRecord(ctx, opts.Namespace, opts.Collection, opts.ID, opts.Query)
+	r, _, err := getOne(ctx, c, opts.place, opts.ID, opts.Query)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type patchOptions struct {
 	Input   command.Input
 	IfMatch string
 	DryRun  bool
+	Lang    string
 }
 
 func newPatch(st *command.State, runF func(context.Context, *patchOptions) error) *cobra.Command {
@@ -45,6 +46,7 @@ the input is a list, by a JSON Patch (RFC 6902: operations such as add, remove, 
 	opts.Input.Register(cmd)
 	ifMatchFlag(cmd, &opts.IfMatch)
 	dryRunFlag(cmd, &opts.DryRun)
+	langFlag(st, cmd, &opts.Lang, 2)
 	return cmd
 }
 
@@ -68,7 +70,7 @@ func runPatch(ctx context.Context, opts *patchOptions) error {
 	if err != nil {
 		return err
 	}
-	o := client.WriteOptions{IfMatch: etag(opts.IfMatch, rev)}
+	o := client.WriteOptions{IfMatch: etag(opts.IfMatch, rev), Lang: opts.Lang}
 	if opts.DryRun {
 		r, err := c.TryPatch(ctx, opts.Namespace, opts.Collection, opts.ID, media, patch, o)
 		return tried(st, opts.place, r, err)

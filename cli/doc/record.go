@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +20,7 @@ import (
 func NewCmd(st *command.State) *cobra.Command {
 	cmd := command.Group("doc", "Read and write records",
 		newList(st, nil), newGet(st, nil), newCreate(st, nil), newUpdate(st, nil), newReplace(st, nil), newPatch(st, nil),
-		newEdit(st, nil), newDelete(st, nil), newCount(st, nil),
+		newEdit(st, nil), newDelete(st, nil), newCount(st, nil), newFacet(st, nil), newWatch(st, nil),
 		newImport(st, nil), newExport(st, nil))
 	cmd.Aliases = []string{"record"}
 	return cmd
@@ -94,122 +94,6 @@ func writable(record api.Record) (rest api.Record, left []string, rev string, er
 	return object(kept), left, rev, nil
 }
 
-// cellText is a value for a table cell: a string bare, anything else as JSON.
-func cellText(value json.RawMessage) string {
-	var s string
-	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
-		return s
-	}
-	if string(value) == "null" {
-		return ""
-	}
-	return string(value)
-}
-
-// maxCell is how many characters of a value a table shows, but for -o wide.
-const maxCell = 40
-
-func shorten(s string, wide bool) string {
-	runes := []rune(s)
-	if wide || len(runes) <= maxCell {
-		return s
-	}
-	return string(runes[:maxCell-1]) + "…"
-}
-
-// maxColumns is how many columns a table has when -o wide or --select don't say otherwise.
-const maxColumns = 6
-
-// recordTable shows records in columns: the members in the order they come. Without all, these are the first plain ones
-// (see column). Each of paths, which have dots, is a column of its own.
-func recordTable(records []api.Record, paths []string, all, wide bool) (*output.Table, error) {
-	rows := make([]map[string]json.RawMessage, 0, len(records))
-	var columns []string
-	for _, r := range records {
-		list, err := members(r)
-		if err == nil {
-			list, err = spread(list, "", paths)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("a record of the answer: %w", err)
-		}
-		row := map[string]json.RawMessage{}
-		for _, m := range list {
-			row[m.name] = m.value
-			if (all || column(m)) && !slices.Contains(columns, m.name) {
-				columns = append(columns, m.name)
-			}
-		}
-		rows = append(rows, row)
-	}
-	if !all && len(columns) > maxColumns {
-		columns = columns[:maxColumns]
-	}
-	headings := make([]string, len(columns))
-	for i, c := range columns {
-		headings[i] = output.Escape(strings.ToUpper(c))
-	}
-	t := output.NewTable(headings...)
-	for _, row := range rows {
-		values := make([]any, len(columns))
-		for i, c := range columns {
-			values[i] = shorten(cellText(row[c]), wide)
-		}
-		t.Row(values...)
-	}
-	return t, nil
-}
-
-// selectedPaths are the paths that a --select names to show.
-func selectedPaths(selected string) []string {
-	if strings.HasPrefix(strings.TrimSpace(selected), "{") {
-		return nil
-	}
-	var paths []string
-	for path := range strings.SplitSeq(selected, ",") {
-		if path = strings.TrimSpace(path); path != "" && path[0] != '-' {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
-// nestedPaths are those of them that lead below a member.
-func nestedPaths(selected string) []string {
-	return slices.DeleteFunc(selectedPaths(selected), func(path string) bool { return !strings.Contains(path, ".") })
-}
-
-// spread puts the members that paths lead to in the place of the objects they are in. What is not an object, such as a
-// list of them, stays whole.
-func spread(list []member, prefix string, paths []string) ([]member, error) {
-	var out []member
-	for _, m := range list {
-		m.name = prefix + m.name
-		below := func(path string) bool { return strings.HasPrefix(path, m.name+".") }
-		if slices.Contains(paths, m.name) || !slices.ContainsFunc(paths, below) || len(m.value) == 0 || m.value[0] != '{' {
-			out = append(out, m)
-			continue
-		}
-		inner, err := members(m.value)
-		if err == nil {
-			inner, err = spread(inner, m.name+".", paths)
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, inner...)
-	}
-	return out, nil
-}
-
-// column says whether a member makes a column by itself: scalars that a person put there, and the id.
-func column(m member) bool {
-	if m.name == "id" {
-		return true
-	}
-	return !reserved(m.name) && len(m.value) > 0 && m.value[0] != '{' && m.value[0] != '['
-}
-
 // recordID is the id of a record that was read.
 func recordID(r api.Record) string {
 	var v struct {
@@ -221,7 +105,7 @@ func recordID(r api.Record) string {
 	return v.ID
 }
 
-// show prints one record: member by member as a table, else as it is.
+// show prints one record: value by value as a table, else as it is.
 func show(st *command.State, at place, r api.Record) error {
 	p := st.Printer()
 	if p.Structured() || p.Format == output.FormatName {
@@ -231,9 +115,25 @@ func show(st *command.State, at place, r api.Record) error {
 	if err != nil {
 		return fmt.Errorf("the record of the answer: %w", err)
 	}
+	room := 0
+	if p.Format != output.FormatWide {
+		list = flat("", list, true)
+		widest := 0
+		for _, m := range list {
+			widest = max(widest, utf8.RuneCountInString(m.name))
+		}
+		if room = st.OutWidth - widest - 3; room < minCell {
+			room = 0
+		}
+	}
 	t := output.NewTable("FIELD", "VALUE")
 	for _, m := range list {
-		t.Row(m.name, cellText(m.value))
+		for i, line := range wrap(cellText(m.value), room) {
+			if i > 0 {
+				m.name = ""
+			}
+			t.Row(m.name, line)
+		}
 	}
 	return p.Print(output.Result{Table: t})
 }
@@ -242,15 +142,22 @@ func show(st *command.State, at place, r api.Record) error {
 func queryFlags(st *command.State, cmd *cobra.Command, q *client.Query) {
 	filterFlag(cmd, &q.Filter)
 	cmd.Flags().StringVar(&q.Sort, "sort", "", "fields to sort by, - for descending, as in -publishedAt,title")
-	showFlags(cmd, q)
-	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"sort": st.CompleteFieldList(1), "select": st.CompleteFieldList(1), "lookup": st.CompleteFieldList(1)})
+	showFlags(st, cmd, q, 1)
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"sort": st.CompleteFieldList(1)})
 }
 
-// showFlags adds the flags that say what of a record is shown.
-func showFlags(cmd *cobra.Command, q *client.Query) {
+// showFlags adds the flags that say what of a record is shown. The command has so many arguments behind the namespace.
+func showFlags(st *command.State, cmd *cobra.Command, q *client.Query, want int) {
 	cmd.Flags().StringVar(&q.Select, "select", "", "fields to show, as in title,seo.title, or to leave out, as in -body")
 	cmd.Flags().StringVar(&q.Projection, "projection", "", "name of a projection of the collection")
 	cmd.Flags().StringVar(&q.Lookup, "lookup", "", "fields whose related records come along, as in author,tags, or JSON")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"select": st.CompleteFieldList(want), "lookup": st.CompleteRelations(want)})
+	langFlag(st, cmd, &q.Lang, want)
+}
+
+func langFlag(st *command.State, cmd *cobra.Command, lang *string, want int) {
+	cmd.Flags().StringVar(lang, "lang", "", "language of the records, as in de (default: all, with translations in _i18n)")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"lang": st.CompleteLanguages(want)})
 }
 
 func filterFlag(cmd *cobra.Command, filter *string) {

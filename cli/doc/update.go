@@ -23,6 +23,7 @@ type updateOptions struct {
 	Replace bool
 	IfMatch string
 	Yes     bool
+	Lang    string
 	bounds
 }
 
@@ -36,8 +37,12 @@ null removes it, absent ones stay; --replace makes the input the whole record. -
 --max-affected refuses to change more records than that.
 
 When the input holds a _rev, as a record that was read does, the record must still have it: a change made meanwhile is
-not overwritten, and the exit code is 6. --if-match says the revision in its place, and --if-match any goes without.`,
+not overwritten, and the exit code is 6. --if-match says the revision in its place, and --if-match any goes without.
+
+The record of a singleton needs no id; where there is none yet, it is made.`,
 		Example: `  svcctl doc update blog articles 65f0c2a1b3d4e5f60718293a --data '{"status": "published"}'
+  svcctl doc update blog articles 65f0c2a1b3d4e5f60718293a --lang de --data '{"title": "Ein Weg"}'
+  svcctl doc update blog settings --data '{"perPage": 20}'
   svcctl doc update blog articles --filter '{"status": "draft"}' --data '{"archived": true}' --dry-run
   svcctl doc update blog articles --filter '{"status": "draft"}' --data '{"archived": true}' --max-affected 50 --yes`,
 		Args: command.Args(cobra.RangeArgs(1, 3)),
@@ -57,6 +62,7 @@ not overwritten, and the exit code is 6. --if-match says the revision in its pla
 	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "the input is the whole record")
 	ifMatchFlag(cmd, &opts.IfMatch)
 	opts.register(cmd)
+	langFlag(st, cmd, &opts.Lang, 2)
 	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask before the change of many records")
 	cmd.MarkFlagsMutuallyExclusive("filter", "replace")
 	cmd.MarkFlagsMutuallyExclusive("filter", "if-match")
@@ -72,7 +78,7 @@ func newReplace(st *command.State, runF func(context.Context, *updateOptions) er
 		Long: `Replace a record by the input: what the input doesn't have is removed. As with svcctl doc update, a _rev in the input is
 one that the record must still have, and --if-match says another, or any.`,
 		Example:           `  svcctl doc replace blog articles 65f0c2a1b3d4e5f60718293a -f article.yaml`,
-		Args:              command.PlaceArgs(2),
+		Args:              command.Args(cobra.RangeArgs(1, 3)),
 		ValidArgsFunction: st.CompletePlace(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := opts.complete(cmd, args); err != nil {
@@ -87,6 +93,7 @@ one that the record must still have, and --if-match says another, or any.`,
 	opts.Input.Register(cmd)
 	ifMatchFlag(cmd, &opts.IfMatch)
 	dryRunFlag(cmd, &opts.DryRun)
+	langFlag(st, cmd, &opts.Lang, 2)
 	return cmd
 }
 
@@ -95,7 +102,12 @@ func ifMatchFlag(cmd *cobra.Command, ifMatch *string) {
 }
 
 func (opts *updateOptions) complete(cmd *cobra.Command, args []string) (err error) {
-	if opts.place, opts.ID, err = oneOrMany(opts.st, cmd, args, opts.Filter); err != nil {
+	if opts.Filter == "" {
+		opts.place, opts.ID, err = oneOrOnly(opts.st, args)
+	} else {
+		opts.place, _, err = oneOrMany(opts.st, cmd, args, opts.Filter)
+	}
+	if err != nil {
 		return err
 	}
 	if !opts.Input.Given() {
@@ -142,7 +154,10 @@ func runUpdate(ctx context.Context, opts *updateOptions) error {
 	if opts.Filter != "" {
 		return updateMany(ctx, c, opts, change)
 	}
-	o := client.WriteOptions{IfMatch: etag(opts.IfMatch, rev), Replace: opts.Replace}
+	o := client.WriteOptions{IfMatch: etag(opts.IfMatch, rev), Replace: opts.Replace, Lang: opts.Lang}
+	if opts.ID == "" {
+		return updateOnly(ctx, c, opts, change, o)
+	}
 	if opts.DryRun {
 		r, err := c.TryUpdate(ctx, opts.Namespace, opts.Collection, opts.ID, change, o)
 		return tried(st, opts.place, r, err)
@@ -152,6 +167,21 @@ func runUpdate(ctx context.Context, opts *updateOptions) error {
 		return err
 	}
 	return show(st, opts.place, updated)
+}
+
+// updateOnly changes the record of a singleton, or makes it.
+func updateOnly(ctx context.Context, c *client.Client, opts *updateOptions, change api.Record, o client.WriteOptions) error {
+	if opts.DryRun {
+		return command.Usagef("--dry-run needs the id of the record: svcctl doc list %s %s shows it", opts.Namespace, opts.Collection)
+	}
+	if err := checkOnly(ctx, c, opts.place); err != nil {
+		return err
+	}
+	updated, err := c.PutOnly(ctx, opts.Namespace, opts.Collection, change, o)
+	if err != nil {
+		return err
+	}
+	return show(opts.st, opts.place, updated)
 }
 
 // etag makes the If-Match value of a revision; the flag wins over what the input holds.
@@ -169,15 +199,16 @@ func etag(flag, rev string) string {
 }
 
 func updateMany(ctx context.Context, c *client.Client, opts *updateOptions, change api.Record) error {
-	st := opts.st
+	st, o := opts.st, opts.options()
+	o.Lang = opts.Lang
 	if opts.DryRun {
-		r, err := c.TryBulkUpdate(ctx, opts.Namespace, opts.Collection, opts.Filter, change, opts.options())
+		r, err := c.TryBulkUpdate(ctx, opts.Namespace, opts.Collection, opts.Filter, change, o)
 		return tried(st, opts.place, r, err)
 	}
 	if err := confirmMany(ctx, c, st, opts.place, opts.Filter, opts.Yes, "Change"); err != nil {
 		return err
 	}
-	result, err := c.BulkUpdate(ctx, opts.Namespace, opts.Collection, opts.Filter, change, opts.options())
+	result, err := c.BulkUpdate(ctx, opts.Namespace, opts.Collection, opts.Filter, change, o)
 	if err != nil {
 		return err
 	}

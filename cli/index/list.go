@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,10 +39,8 @@ func runList(ctx context.Context, st *command.State, namespace, collection strin
 		return err
 	}
 	p := st.Printer()
-	t := output.NewTable("NAME", "KEY", "UNIQUE", "SPARSE", "STATE", "MESSAGE")
 	var names []string
 	for _, ix := range col.Indexes {
-		t.Row(ix.Name, strings.Join(ix.Key, ", "), ix.Unique, ix.Sparse, p.Style.State(ix.State), ix.Message)
 		names = append(names, "index/"+ix.Name)
 	}
 	items := col.Indexes
@@ -49,5 +48,31 @@ func runList(ctx context.Context, st *command.State, namespace, collection strin
 		items = []api.IndexDescription{}
 		st.Notef("no indexes but the one on id")
 	}
-	return p.Print(output.Result{Value: map[string]any{"items": items}, Table: t, Names: names})
+	return p.Print(output.Result{Value: map[string]any{"items": items}, Table: Table(st, col.Indexes), Names: names})
+}
+
+// Table shows indexes. Messages and what is sparse have a column where there are any.
+func Table(st *command.State, indexes []api.IndexDescription) *output.Table {
+	headings := []string{"INDEX", "KEY", "UNIQUE", "STATE"}
+	sparse := slices.ContainsFunc(indexes, func(ix api.IndexDescription) bool { return ix.Sparse })
+	if sparse {
+		headings = slices.Insert(headings, 3, "SPARSE")
+	}
+	failed := slices.ContainsFunc(indexes, func(ix api.IndexDescription) bool { return ix.Message != "" })
+	if failed {
+		headings = append(headings, "MESSAGE")
+	}
+	p := st.Printer()
+	t := output.NewTable(headings...)
+	for _, ix := range indexes {
+		values := []any{ix.Name, strings.Join(ix.Key, ", "), ix.Unique, p.Style.State(ix.State), ix.Message}
+		if sparse {
+			values = slices.Insert(values, 3, any(ix.Sparse))
+		}
+		t.Row(values...)
+	}
+	if failed {
+		return t // a message is read whole
+	}
+	return st.FitTable(t)
 }

@@ -53,6 +53,7 @@ func showJobs(st *command.State, value any, jobs ...api.Job) error {
 		t.Row(j.Name, dash(j.Cron), next, last, status, j.Slots.Skipped, j.Slots.Missed, j.File)
 		result.Names = append(result.Names, "job/"+j.Name)
 	}
+	st.FitTable(t)
 	return p.Print(result)
 }
 

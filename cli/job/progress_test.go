@@ -8,11 +8,48 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/pkg/api"
 )
+
+// The tables of jobs and runs fit into the terminal.
+func TestTablesFit(t *testing.T) {
+	t.Parallel()
+	at := api.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	run := api.Run{
+		ID: "6b037616fca127dd6d99ab14", Kind: "job", Name: "cancel-unpaid", Status: api.RunFailed, Trigger: "schedule", CreatedAt: at, StartedAt: at, FinishedAt: at,
+		Error: &api.RunError{Message: "the shop's register could not be reached by the job"},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = api.List[api.Job]{Items: []api.Job{{Name: "cancel-unpaid", Cron: "CRON_TZ=Europe/Berlin 30 3 * * *", NextRun: at, LastRun: &run, File: "jobs/cancel-unpaid.js"}}}
+		if strings.HasSuffix(r.URL.Path, "/runs") {
+			answer = api.List[api.Run]{Items: []api.Run{run}}
+		}
+		w.Header().Set("Content-Type", api.MediaJSON)
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	for _, line := range []string{"list shop", "history shop cancel-unpaid"} {
+		var out bytes.Buffer
+		st := &command.State{
+			In: strings.NewReader(""), Out: &out, Err: &out, OutWidth: 80, Now: time.Now, Home: t.TempDir(), Version: "test", Env: func(string) (string, bool) { return "", false },
+		}
+		code := cli.Run(t.Context(), st, append([]string{"job"}, append(strings.Fields(line), "--server", server.URL)...))
+		if code != command.ExitOK || !strings.Contains(out.String(), "…") {
+			t.Errorf("svcctl job %s: exit code %d\n%s", line, code, out.String())
+		}
+		for text := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(text, "\n")); n > 80 {
+				t.Errorf("svcctl job %s: %d characters: %s", line, n, text)
+			}
+		}
+	}
+}
 
 // How far a run of a job is goes to those who wait for it, and is in its log and in the history.
 func TestProgressOfRuns(t *testing.T) {

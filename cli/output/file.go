@@ -2,6 +2,7 @@ package output
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -13,10 +14,14 @@ type File struct {
 	target string
 }
 
-// CreateFile begins a file in the directory of path. Through a symbolic link, the file it leads to is replaced.
+// CreateFile begins a file in the directory of path. Through a symbolic link, the file it leads to is replaced. What is no
+// file, such as a folder or /dev/null, is not replaced: that is an error.
 func CreateFile(path string) (*File, error) {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file that can be replaced: give another one, or - for stdout", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {

@@ -3,9 +3,12 @@ package output_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
@@ -223,5 +226,102 @@ func TestFit(t *testing.T) {
 		if len(message) != want || cut != (want < 60) || cut != (message[len(message)-1] == '…') || lines[2] != "b       short" {
 			t.Errorf("%d: cut %v:\n%s", width, cut, b.String())
 		}
+	}
+}
+
+func TestReflow(t *testing.T) {
+	t.Parallel()
+	const text = "one two three four\nfive six\n\n  kept as\n  it is\n\nmuchlongerthanthat x"
+	for width, want := range map[int]string{
+		0:  text,
+		10: "one two\nthree four\nfive six\n\n  kept as\n  it is\n\nmuchlongerthanthat\nx",
+	} {
+		if got := output.Reflow(text, width); got != want {
+			t.Errorf("width %d: got %q", width, got)
+		}
+	}
+}
+
+func TestShrink(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		width, least int
+		fits         bool
+	}{
+		{40, 4, true},
+		{10, 4, false},
+		{100, 4, true},
+	} {
+		table := output.NewTable("ID", "LONGEST", "OTHER")
+		table.Row("an-id-that-stays", "a value of some length", "short")
+		if fits := table.Shrink(tc.width, tc.least); fits != tc.fits {
+			t.Errorf("%d: fits: %v", tc.width, fits)
+		}
+		var b bytes.Buffer
+		if err := (output.Printer{W: &b, Format: output.FormatTable}).Print(output.Result{Table: table}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); tc.fits && n > tc.width {
+				t.Errorf("%d: %d characters: %q", tc.width, n, line)
+			}
+		}
+		if !strings.Contains(b.String(), "an-id-that-stays") || strings.Contains(b.String(), "…") != (tc.width < 100) {
+			t.Errorf("%d: got %s", tc.width, b.String())
+		}
+	}
+}
+
+// Columns of -o wide, which nobody sees otherwise, take nothing from the others.
+func TestShrinkPassesOverWideColumns(t *testing.T) {
+	table := output.NewTable("NAME", "SCHEDULE", "+FILE")
+	table.Row("cleanup", "0 3 * * *", strings.Repeat("f", 70))
+	var plain, wide bytes.Buffer
+	if !table.Shrink(30, 8) {
+		t.Error("it fits, and is said not to")
+	}
+	for format, out := range map[string]*bytes.Buffer{output.FormatTable: &plain, output.FormatWide: &wide} {
+		if err := (output.Printer{W: out, Format: format}).Print(output.Result{Table: table}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(plain.String(), "cleanup   0 3 * * *\n") || !strings.Contains(wide.String(), strings.Repeat("f", 70)) {
+		t.Errorf("%s%s", plain.String(), wide.String())
+	}
+}
+
+func TestByteProgress(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := output.NewProgress(&b, true, func() time.Time { return clock }, "getting a.jpg", output.UnitBytes, 4<<20)
+	p.SetBytes(1000) // too early to say anything
+	clock = clock.Add(2 * time.Second)
+	p.SetBytes(1 << 20)
+	p.Clear()
+	if diff := cmp.Diff("\r\x1b[Kgetting a.jpg [######..................] 25% 1.0 MiB, 512.0 KiB/s, 6s left\r\x1b[K", b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is no file is not replaced: neither a folder nor, for who may, a device.
+func TestCreateFileReplacesFilesOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, link, os.DevNull} {
+		f, err := output.CreateFile(path)
+		if err == nil {
+			f.Discard()
+		}
+		if err == nil || !strings.Contains(err.Error(), "- for stdout") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
 	}
 }

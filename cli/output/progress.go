@@ -32,6 +32,9 @@ const (
 	objectInterval = time.Second
 )
 
+// UnitBytes is the unit of what is measured in bytes alone.
+const UnitBytes = "bytes"
+
 // NewProgress starts to measure. totalBytes is 0 when unknown; bar is whether w is a terminal.
 func NewProgress(w io.Writer, bar bool, now func() time.Time, what, unit string, totalBytes int64) *Progress {
 	t := now()
@@ -55,6 +58,12 @@ func (p *Progress) Add(items int, bytesDone int64) {
 // Set sets how many items are through, of about how many. It is for what is not measured in bytes.
 func (p *Progress) Set(done, total int64) {
 	p.done, p.bytes, p.total = done, done, total
+	p.draw()
+}
+
+// SetBytes sets how many bytes are through. It is for UnitBytes.
+func (p *Progress) SetBytes(done int64) {
+	p.done, p.bytes = done, done
 	p.draw()
 }
 
@@ -112,9 +121,13 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if p.total > 0 {
 		fmt.Fprintf(&b, " %d%%", int(fraction*100))
 	}
-	fmt.Fprintf(&b, " %d %s", p.done, p.unit)
+	done, rate := fmt.Sprintf("%d %s", p.done, p.unit), func(perSecond float64) string { return fmt.Sprintf("%.0f", perSecond) }
+	if p.unit == UnitBytes {
+		done, rate = Size(p.done), func(perSecond float64) string { return Size(int64(perSecond)) }
+	}
+	b.WriteString(" " + done)
 	if s := elapsed.Seconds(); s > 0 {
-		fmt.Fprintf(&b, ", %.0f/s", float64(p.done)/s)
+		b.WriteString(", " + rate(float64(p.done)/s) + "/s")
 	}
 	if fraction > 0 && fraction < 1 {
 		left := time.Duration(float64(elapsed) * (1 - fraction) / fraction).Round(time.Second)

@@ -88,6 +88,51 @@ func (t *Table) Fit(width int) bool {
 	return cut
 }
 
+// Shrink cuts the cells of the widest columns but the first, which names things, so that no line has more than width
+// characters. A column keeps least characters and its heading; those of -o wide are left alone. It says whether that was enough.
+func (t *Table) Shrink(width, least int) bool {
+	total := -len(gap)
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		if c.Wide {
+			continue
+		}
+		widths[i] = utf8.RuneCountInString(c.Name)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
+		}
+		total += widths[i] + len(gap)
+	}
+	for ; total > width; total-- {
+		widest := 0
+		for i := 1; i < len(widths); i++ {
+			if !t.columns[i].Wide && widths[i] > max(least, utf8.RuneCountInString(t.columns[i].Name)) && (widest == 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest == 0 {
+			break
+		}
+		widths[widest]--
+	}
+	for _, row := range t.rows {
+		for i := 1; i < len(row); i++ {
+			if !t.columns[i].Wide {
+				row[i].text = Cut(row[i].text, widths[i])
+			}
+		}
+	}
+	return total <= width
+}
+
+// Cut gives text of at most so many characters; what is longer ends with an ellipsis.
+func Cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
 // gap stands between columns.
 const gap = "   "
 

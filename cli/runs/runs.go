@@ -108,6 +108,7 @@ func Show(st *command.State, value any, list ...api.Run) error {
 		t.Row(r.ID, p.Style.State(r.Status), r.Trigger, At(r.StartedAt), took(r), message, who(r.By), r.Instance)
 		result.Names = append(result.Names, "run/"+r.ID)
 	}
+	st.FitTable(t)
 	return p.Print(result)
 }
 

@@ -1,0 +1,2 @@
+// Package asset holds svcctl asset: the folders of a project whose files are public.
+package asset
