@@ -48,30 +48,19 @@ func scriptedCollections() []scripted {
 
 // install writes a collection beside the articles of the project that s is going to serve.
 func (c scripted) install(s *server) error {
-	dir := filepath.Join(s.dir, "projects", "bench")
-	articles, err := os.ReadFile(filepath.Join(dir, "articles.yaml"))
-	if err != nil {
-		return err
-	}
-	text := strings.Replace(string(articles), "name: articles", "name: "+c.name, 1) + c.config
 	files := map[string]string{c.file: c.text}
+	more := func(text string) string { return text + c.config }
 	if c.permissions != "" {
 		permissions := c.name + "-permissions.yaml"
-		text = strings.Replace(text, "public.yaml", permissions, 1)
 		files[permissions] = c.permissions
+		more = func(text string) string { return strings.Replace(text, "public.yaml", permissions, 1) + c.config }
 	}
-	files[c.name+".yaml"] = text
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(s.projectDir(), name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	project, err := os.ReadFile(filepath.Join(dir, "project.yaml"))
-	if err != nil {
-		return err
-	}
-	listed := strings.Replace(string(project), "collections:\n", "collections:\n  - "+c.name+".yaml\n", 1)
-	return os.WriteFile(filepath.Join(dir, "project.yaml"), []byte(listed), 0o644)
+	return s.addCollection("articles", c.name, more)
 }
 
 // measureHooks compares creates that run a script, and lists that a script filters, with those that do not.

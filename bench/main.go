@@ -8,10 +8,11 @@
 //
 // With -what it measures something else: what each kind of credential costs a read (credentials) and what a flood of garbage
 // logins does to the p99 of reads (logins; make bench-login measures both), what the audit log costs a write (audit; make
-// bench-audit), or what scripts cost creates and lists (hooks; make bench-hooks). Those run by turns, and print the medians
-// of the rounds and of what each round gave beside another.
+// bench-audit), what scripts cost creates and lists (hooks; make bench-hooks), or how reads grow with the collection and with
+// what they ask for (growth; make bench-growth). Those run by turns, and print the medians of the rounds and of what each
+// round gave beside another.
 //
-// load.go is the load, flood.go that of logins, compare.go and hooks.go what runs by turns, server.go the process under it,
+// load.go is the load, flood.go that of logins, compare.go, hooks.go and growth.go what runs by turns, server.go the process under it,
 // data.go the articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
 package main
 
@@ -34,7 +35,7 @@ import (
 type options struct {
 	svcd, project, json string
 	what                string
-	articles            int
+	articles, records   int
 	duration            time.Duration
 }
 
@@ -68,12 +69,14 @@ func main() {
 	flag.StringVar(&o.project, "project", "bench/project", "the project to serve")
 	flag.StringVar(&o.json, "json", "", "write the result as JSON to this file, too")
 	flag.IntVar(&o.articles, "articles", 10000, "articles to start with")
+	flag.IntVar(&o.records, "records", 1_000_000, "growth: records of the largest collection")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
-	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, audit or hooks")
+	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, audit, hooks or growth")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	run, ok := map[string]func(context.Context, options) error{
 		"service": measure, "credentials": measureCredentials, "logins": measureFloods, "audit": measureAudit, "hooks": measureHooks,
+		"growth": measureGrowth,
 	}[o.what]
 	if !ok {
 		flag.Usage()

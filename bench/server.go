@@ -44,7 +44,7 @@ func newServer(ctx context.Context, o options) (*server, error) {
 		return nil, err
 	}
 	s := &server{svcd: svcd, dir: dir}
-	if err := os.CopyFS(filepath.Join(dir, "projects", "bench"), os.DirFS(o.project)); err != nil {
+	if err := os.CopyFS(s.projectDir(), os.DirFS(o.project)); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0") // a port that is free now
@@ -53,6 +53,30 @@ func newServer(ctx context.Context, o options) (*server, error) {
 	}
 	s.addr = l.Addr().String()
 	return s, l.Close()
+}
+
+func (s *server) projectDir() string { return filepath.Join(s.dir, "projects", "bench") }
+
+// addCollection adds to the project, which is not served yet, a collection like another one. change, which may be nil, is
+// what its config has other.
+func (s *server) addCollection(like, name string, change func(config string) string) error {
+	config, err := os.ReadFile(filepath.Join(s.projectDir(), like+".yaml"))
+	if err != nil {
+		return err
+	}
+	text := strings.Replace(string(config), "name: "+like, "name: "+name, 1)
+	if change != nil {
+		text = change(text)
+	}
+	if err := os.WriteFile(filepath.Join(s.projectDir(), name+".yaml"), []byte(text), 0o644); err != nil {
+		return err
+	}
+	project, err := os.ReadFile(filepath.Join(s.projectDir(), "project.yaml"))
+	if err != nil {
+		return err
+	}
+	listed := strings.Replace(string(project), "collections:\n", "collections:\n  - "+name+".yaml\n", 1)
+	return os.WriteFile(filepath.Join(s.projectDir(), "project.yaml"), []byte(listed), 0o644)
 }
 
 // store names the kind of store, without its address.

@@ -9,6 +9,8 @@ cd "$(dirname "$0")/.." || exit 1
 data=${DATA_DIR:-data}
 port=${API_PORT:-8080}
 url=http://127.0.0.1:$port
+# A host for each sample, as a site has one: browsers take every name that ends in .localhost for this machine.
+export API_FRONTS="${API_FRONTS-blog.localhost=blog,shop.localhost=shop}"
 export API_PORT="$port" DATA_DIR="$data" PROJECTS_DIR=projects
 unset ADMIN_TOKEN ADMIN_TOKEN_FILE # the token is the one in the data directory
 for name in $(env | sed -n 's/^\(SVCCTL_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
@@ -129,6 +131,7 @@ svc serves the sample projects blog and shop. Ctrl-C stops it; the next make run
   URL             $url
   Admin token     $data/admin.token
   Administrator   admin, password in $data/admin.password
+  Sites           blog.localhost:$port/api/…, shop.localhost:$port/api/…
   Projects        ./projects: edit a file and the change is served
 
 Try, in another terminal and this directory:

@@ -35,4 +35,8 @@ if [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'NR == 2 {print $4}')" -gt 4000
 	export GOTMPDIR="${GOTMPDIR:-${TMPDIR:-/tmp}}" TMPDIR=/dev/shm
 fi
 # shellcheck disable=SC2086
-"$bin/startmongo" "$go" test $race -timeout 20m ${TESTFLAGS:-} $pkgs
+"$bin/startmongo" "$go" test $race -timeout 20m ${TESTFLAGS:-} $pkgs || exit 1
+# The race detector has this one make few requests.
+if [ -n "$race" ] && [ "$pkgs" = ./... ] && [ -z "${TESTFLAGS:-}" ]; then
+	"$go" test -timeout 20m -run '^TestNonInterference$/^embedded$' ./pkg/app/interference
+fi

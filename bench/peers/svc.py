@@ -41,11 +41,23 @@ OPS = {
     "list": dict(path=A + "?limit=20&sort=-publishedAt&filter=" + F, expect='"items"', min=40000),
     "list_total": dict(path=A + "?limit=20&count=true&sort=-publishedAt&filter=" + F, expect='"total"', min=40000),
     "search": dict(path=A + "?limit=20&filter=" + WORD, expect='"items"', min=40000),
+    "expand": dict(path=A + "?limit=20&sort=-publishedAt&lookup=author&filter=" + F, expect='"bio"', min=40000),
     "create": dict(method="POST", path=A, expect='"id"', min=2000),
     "update": dict(method="PUT", path=A + "/{id}", expect='"id"', min=2000),
 }
 def items(j): return j["items"]
 def one(j): return j
 def view(x): return x
+def author_of(x): return x["author"]
 def total(j): return j["total"]
 def count(ctx): return ctx.http("GET", A + "/_count")["count"]
+def upload(ctx, data, fn, mime):
+    b = "benchboundary"
+    s, _, d = ctx.http.raw("POST", "/api/v1/_/bench/media", ('--%s\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: %s\r\n\r\n' % (b, fn, mime)).encode()
+        + data + ("\r\n--%s--\r\n" % b).encode(), {"Content-Type": "multipart/form-data; boundary=" + b})
+    j = json.loads(d); assert s == 201, d[:300]
+    return j["file"]["src"]
+def thumb_url(u): return u + "?filter=thumb"
+def extras(ctx, B):
+    from targets import _extras as X
+    X.thumbs(ctx, B)

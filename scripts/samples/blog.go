@@ -38,6 +38,7 @@ type article struct {
 	PublishedAt  string   `json:"publishedAt,omitempty"`
 	UnpublishAt  string   `json:"unpublishAt,omitempty"`
 	Section      string   `json:"section"`
+	Cover        string   `json:"cover,omitempty"`
 	Tags         []string `json:"tags"`
 	Minutes      int      `json:"minutes"`
 	Views        int      `json:"views"`
@@ -134,7 +135,7 @@ func articles(s source, authors []string) []any {
 		taken[title] = true
 		a := article{
 			Title: title, Slug: slug(title), Summary: s.pick(sec.summaries), Body: body(s, sec, subject), Author: s.pick(authors),
-			Active: true, Section: sec.name, Tags: s.some(sec.tags, 2+s.IntN(3)), Minutes: 2 + s.IntN(9),
+			Active: true, Section: sec.name, Cover: cover(sec.name, i), Tags: s.some(sec.tags, 2+s.IntN(3)), Minutes: 2 + s.IntN(9),
 		}
 		a.SEO = seo{Title: title, Description: a.Summary, NoIndex: s.chance(5)}
 		if len(slugs) > 3 {
@@ -147,6 +148,21 @@ func articles(s source, authors []string) []any {
 		records, slugs = append(records, a), append(slugs, a.Slug)
 	}
 	return records
+}
+
+// cover chooses a picture of the media library. A few articles have none.
+func cover(section string, n int) string {
+	if n%11 == 9 {
+		return ""
+	}
+	switch section {
+	case "cooking":
+		return "rye-loaf"
+	case "mending":
+		return "thread-and-buttons"
+	}
+	views := []string{"ridges-at-dawn", "firs-in-the-mist", "harbor-in-the-evening", "hut-by-night", "autumn-valley", "map-of-the-walk"}
+	return views[n/3%len(views)]
 }
 
 // publish gives an article its place in the magazine's life: most are out, the others are on their way in or gone.

@@ -4,7 +4,8 @@
 //
 //	go run ./scripts/samples projects
 //
-// blog.go and shop.go make the records, words.go has what they are made of. The dates lead up to a fixed day in the
+// blog.go and shop.go make the records, words.go has what they are made of, blogpictures.go and shoppictures.go draw their
+// pictures. The dates lead up to a fixed day in the
 // past, so that the publication window shows; a few articles wait for a day that is far off.
 package main
 
@@ -23,7 +24,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: samples PROJECTS-DIRECTORY")
 		os.Exit(2)
 	}
-	for name, records := range files() {
+	for name, records := range files(encodePicture) {
 		path := filepath.Join(os.Args[1], filepath.FromSlash(name))
 		if err := write(path, records); err != nil {
 			fmt.Fprintln(os.Stderr, "samples:", err)
@@ -32,9 +33,12 @@ func main() {
 	}
 }
 
-// files gives every file below the projects directory with its records.
-func files() map[string][]any {
-	out := map[string][]any{}
+// files gives every file below the projects directory with its records. encode makes the files of pictures.
+func files(encode encoder) map[string][]any {
+	out := map[string][]any{
+		"blog/content/00-medialib.ndjson": medialib(blogPictures(), encode),
+		"shop/content/00-medialib.ndjson": medialib(shopPictures(), encode),
+	}
 	for name, records := range blog(newSource(1)) {
 		out["blog/content/"+name] = records
 	}

@@ -32,6 +32,7 @@ type product struct {
 	Price         money          `json:"price"`
 	Cost          money          `json:"cost"`
 	Variants      []variant      `json:"variants"`
+	Pictures      []string       `json:"pictures,omitempty"`
 	Tags          []string       `json:"tags"`
 	Attributes    map[string]any `json:"attributes"`
 	WeightGrams   int            `json:"weightGrams"`
@@ -88,6 +89,7 @@ type kind struct {
 	sizes              []string
 	low, high          int // price in whole euros
 	attributes         func(s source) map[string]any
+	pictures           []string // of the media library
 }
 
 func kinds() []kind {
@@ -103,19 +105,19 @@ func kinds() []kind {
 		return map[string]any{"material": s.pick([]string{"steel", "titanium", "aluminum"}), "foldable": s.chance(50)}
 	}
 	return []kind{
-		{"Jackets", "Clothing", "Wear", "JAC", []string{"Rain Shell", "Wind Jacket", "Wool Overshirt", "Down Vest"}, clothing, 60, 320, fabric},
-		{"Trousers", "Clothing", "Wear", "TRO", []string{"Trail Trousers", "Canvas Trousers", "Rain Trousers"}, clothing, 45, 180, fabric},
-		{"Base layers", "Clothing", "Wear", "BAS", []string{"Merino Shirt", "Merino Leggings", "Wool Cap"}, clothing, 20, 110, fabric},
-		{"Boots", "Footwear", "Wear", "BOO", []string{"Ridge Boot", "Marsh Boot", "Forest Boot"}, shoes, 110, 340, fabric},
-		{"Socks", "Footwear", "Wear", "SOC", []string{"Hiking Sock", "Liner Sock"}, []string{"36-39", "40-43", "44-47"}, 8, 32, fabric},
-		{"Backpacks", "Packs", "Carry", "PAC", []string{"Day Pack", "Hut Pack", "Expedition Pack"}, []string{"short", "long"}, 55, 380, volume},
-		{"Pouches", "Packs", "Carry", "POU", []string{"Map Pouch", "Tool Roll", "Dry Bag"}, []string{""}, 9, 45, volume},
-		{"Tents", "Shelter", "Sleep out", "TEN", []string{"Solo Tent", "Duo Tent", "Tarp"}, []string{""}, 120, 690, volume},
-		{"Sleeping bags", "Bedding", "Sleep out", "SLE", []string{"Summer Bag", "Three-Season Bag"}, []string{"170", "185", "200"}, 80, 420, fabric},
-		{"Stoves", "Kitchen", "Eat", "STO", []string{"Gas Stove", "Spirit Stove", "Wood Stove"}, []string{""}, 18, 160, metal},
-		{"Pots", "Kitchen", "Eat", "POT", []string{"Cook Set", "Kettle", "Mug"}, []string{"small", "large"}, 12, 95, metal},
-		{"Repair kits", "Tools", "Mend", "REP", []string{"Sewing Kit", "Tent Repair Kit", "Boot Wax", "Seam Sealer"}, []string{""}, 4, 39, metal},
-		{"Knives", "Tools", "Mend", "KNI", []string{"Pocket Knife", "Carving Knife", "Whetstone"}, []string{""}, 14, 120, metal},
+		{"Jackets", "Clothing", "Wear", "JAC", []string{"Rain Shell", "Wind Jacket", "Wool Overshirt", "Down Vest"}, clothing, 60, 320, fabric, []string{"rain-shell", "size-chart"}},
+		{"Trousers", "Clothing", "Wear", "TRO", []string{"Trail Trousers", "Canvas Trousers", "Rain Trousers"}, clothing, 45, 180, fabric, []string{"size-chart"}},
+		{"Base layers", "Clothing", "Wear", "BAS", []string{"Merino Shirt", "Merino Leggings", "Wool Cap"}, clothing, 20, 110, fabric, nil},
+		{"Boots", "Footwear", "Wear", "BOO", []string{"Ridge Boot", "Marsh Boot", "Forest Boot"}, shoes, 110, 340, fabric, []string{"ridge-boot"}},
+		{"Socks", "Footwear", "Wear", "SOC", []string{"Hiking Sock", "Liner Sock"}, []string{"36-39", "40-43", "44-47"}, 8, 32, fabric, nil},
+		{"Backpacks", "Packs", "Carry", "PAC", []string{"Day Pack", "Hut Pack", "Expedition Pack"}, []string{"short", "long"}, 55, 380, volume, []string{"day-pack"}},
+		{"Pouches", "Packs", "Carry", "POU", []string{"Map Pouch", "Tool Roll", "Dry Bag"}, []string{""}, 9, 45, volume, nil},
+		{"Tents", "Shelter", "Sleep out", "TEN", []string{"Solo Tent", "Duo Tent", "Tarp"}, []string{""}, 120, 690, volume, []string{"duo-tent"}},
+		{"Sleeping bags", "Bedding", "Sleep out", "SLE", []string{"Summer Bag", "Three-Season Bag"}, []string{"170", "185", "200"}, 80, 420, fabric, nil},
+		{"Stoves", "Kitchen", "Eat", "STO", []string{"Gas Stove", "Spirit Stove", "Wood Stove"}, []string{""}, 18, 160, metal, []string{"kettle"}},
+		{"Pots", "Kitchen", "Eat", "POT", []string{"Cook Set", "Kettle", "Mug"}, []string{"small", "large"}, 12, 95, metal, []string{"kettle"}},
+		{"Repair kits", "Tools", "Mend", "REP", []string{"Sewing Kit", "Tent Repair Kit", "Boot Wax", "Seam Sealer"}, []string{""}, 4, 39, metal, nil},
+		{"Knives", "Tools", "Mend", "KNI", []string{"Pocket Knife", "Carving Knife", "Whetstone"}, []string{""}, 14, 120, metal, []string{"pocket-knife"}},
 	}
 }
 
@@ -165,7 +167,7 @@ func newProduct(s source, k kind, brand, model string, n int) product {
 	p := product{
 		SKU: fmt.Sprintf("%s-%04d", k.prefix, 1000+n), Name: name, Slug: slug(name), Category: slug(k.name), Brand: brand,
 		Description: fmt.Sprintf("%s by %s. Made to be repaired: every part can be bought by itself, and the seams are where you can reach them.", model, brand),
-		Price:       money{euros*100 + 90, "EUR"}, Cost: money{euros * 55, "EUR"}, Tags: s.some([]string{"repairable", "new", "sale", "gift", "vegan", "recycled"}, 1+s.IntN(2)),
+		Price:       money{euros*100 + 90, "EUR"}, Cost: money{euros * 55, "EUR"}, Pictures: k.pictures, Tags: s.some([]string{"repairable", "new", "sale", "gift", "vegan", "recycled"}, 1+s.IntN(2)),
 		Attributes: k.attributes(s), WeightGrams: 40 + s.IntN(1900), Active: n%17 != 5,
 		Rating:      rating{Average: float64(30+s.IntN(21)) / 10, Count: s.IntN(240)},
 		SupplierRef: fmt.Sprintf("S%d/%05d", 1+s.IntN(4), s.IntN(100000)),

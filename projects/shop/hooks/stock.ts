@@ -5,8 +5,9 @@ export default async (ctx: Svc.PostCreate) => {
   let amount = 0;
   let currency = 'EUR';
   for (const [i, line] of ctx.doc.lines.entries()) {
+    // The rule exists has refused what the customer can't see, such as what is not for sale yet.
     const product = await products.findOne({ slug: line.product });
-    const at = (product.variants || []).findIndex((v: any) => v.sku === line.variant);
+    const at = (product?.variants || []).findIndex((v: any) => v.sku === line.variant);
     const variant = at < 0 ? { stock: 0 } : product.variants[at];
     if (variant.stock < line.quantity) {
       throw ctx.error(409, 'out of stock', [{ path: `lines.${i}.quantity`, rule: 'stock', message: `there are ${variant.stock} left` }]);
