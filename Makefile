@@ -9,12 +9,13 @@ GOLANGCI_VERSION := v2.15.0
 FUZZTIME ?= 30s
 SOAKTIME ?= 10m
 CASES    ?= 100000
+REQUESTS ?= 1000000
 SEED     ?= 1
 CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-audit bench-hooks bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-audit bench-hooks bench-growth bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -42,11 +43,14 @@ bench-hooks: build ## Measure what scripts cost creates and lists, and runs of s
 	@$(GO) run ./bench -what hooks -svcd bin/svcd $(BENCHFLAGS)
 	@$(GO) test ./pkg/script -run '^$$' -bench .
 
+bench-growth: build ## Measure how reads grow: a million records beside 10,000, facets, lookups (BENCHFLAGS='-records 100000' for fewer)
+	@$(GO) run ./bench -what growth -svcd bin/svcd $(BENCHFLAGS)
+
 bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoDB doing the same work
 	@cd bench/store && $(GO) run . $(BENCHFLAGS)
 
-fuzz: ## Run every fuzz target for FUZZTIME (30s)
-	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
+fuzz: ## Ask two services that differ in what callers may not see REQUESTS (1000000) times the same, from SEED (new); then run every fuzz target for FUZZTIME (30s)
+	@GO='$(GO)' REQUESTS=$(REQUESTS) SEED=$(if $(filter file,$(origin SEED)),,$(SEED)) sh scripts/fuzz.sh $(FUZZTIME)
 
 differ: ## Compare the embedded store, pipelines and expressions with a real MongoDB on CASES (100000) random ones each, from SEED (1)
 	@$(GO) test ./pkg/store/storetest/differ -run '^TestDiffer$$' -count=1 -timeout 0 -v -args -cases $(CASES) -seed $(SEED) -workers 2

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -102,7 +103,7 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 	err := run.all(ctx, p)
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
-		Message: fmt.Sprintf("%d indexes", run.declared), ObservedGeneration: p.Generation,
+		Message: counted(run.declared), ObservedGeneration: p.Generation,
 	}
 	var result controller.Result
 	found := run.found(p.Generation)
@@ -280,4 +281,12 @@ func violation(ix store.Index, v *store.ViolationError) string {
 	}
 	return fmt.Sprintf("records share a value of the unique index on %s, such as %s",
 		strings.Join(keyNames(ix.Keys), ", "), strings.Join(ids, ", "))
+}
+
+// counted says how many indexes there are.
+func counted(n int) string {
+	if n == 1 {
+		return "1 index"
+	}
+	return strconv.Itoa(n) + " indexes"
 }

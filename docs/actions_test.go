@@ -10,7 +10,7 @@ import (
 func TestActionLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.sample("shop", "categories", "products")
+	d.sample("shop", "medialib", "categories", "products")
 	printed := d.run(strings.Join(blocks(t, "actions.md", "sh"), "") + "cat data/products.csv\n")
 	d.prints(printed, `"execution":"stream"`, "event: progress", "event: done", `"status":"succeeded"`, "post", "sku,name,category", ",repair-kits,")
 }

@@ -10,8 +10,8 @@ import (
 // The lines of api.md run as they are, but for what they ask of a user who logs in.
 func TestAPI(t *testing.T) {
 	d := newDesk(t)
-	d.sample("blog", "authors", "articles", "pages")
-	d.sample("shop", "categories", "products")
+	d.sample("blog", "medialib", "authors", "articles", "pages")
+	d.sample("shop", "medialib", "categories", "products")
 	if err := os.WriteFile(filepath.Join(d.dir, "data", "admin.password"), []byte("long enough for docs"), 0o600); err != nil {
 		t.Fatal(err)
 	}

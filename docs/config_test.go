@@ -79,7 +79,10 @@ func configDoc(t *testing.T) string {
 	}
 	b.WriteString("## Field types and rules\n\nTypes: `" + strings.Join(fieldtype.Names(), "`, `") +
 		"`.\n\nRules of a `validator`, as an object (`{min: 1, max: 100}`) or a tag string (`required,min=1`): `" +
-		strings.Join(fieldtype.RuleNames(), "`, `") + "`. `min` and `max` are the length of a string or a list, and the value of a number.\n")
+		strings.Join(fieldtype.RuleNames(), "`, `") + "`. `min` and `max` are the length of a string or a list, and the value of a number. `gt`, `gte`, `lt`, `lte`, `before`, `after`, `eq` and `ne` " +
+		"take a value, or `{field: startsAt}`, another field of the same object (a path may lead down from there, through objects): where both have a value, they are " +
+		"compared whenever one of the two is written, unless one of them is hidden from who writes. `exists` asks that the record which the field refers to (`meta.foreign`) is there and that who " +
+		"writes may read it; what the field held before may stay.\n")
 	return b.String()
 }
 
@@ -107,13 +110,9 @@ type mark struct {
 // refused says where the reference has each row of the table of what this version refuses.
 func refused() map[string][]mark {
 	return map[string][]mark{
-		"assets":                        {{at: "Project.assets"}},
-		"the hook get.file":             {{at: "Collection.hooks", what: "`get.file`"}},
 		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
 		"search":                        {{at: "Collection.search"}},
 		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},
-		"imageFilter":                   {{at: "Collection.imageFilter"}},
-		"a file field":                  {{at: "Field.type", what: "`file`, `file[]`"}},
 		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
 		"renaming a collection":         {{at: "Collection.renamedFrom"}},
 		"renaming a field":              {{at: "Field.renamedFrom"}},
@@ -124,7 +123,7 @@ func refused() map[string][]mark {
 // kept and given back.
 func idle() []string {
 	return []string{
-		"Upload.allowedMimeTypes", "Collection.uploadPath", "Collection.defaultLanguage", "Collection.languageOverride",
+		"Collection.defaultLanguage", "Collection.languageOverride",
 		"Index.defaultLanguage", "Index.languageOverride", "Index.renamedFrom", "Project.snapshotPath", "Project.snapshots",
 	}
 }
@@ -319,12 +318,12 @@ error. An unknown key is an error that names the nearest known one. All problems
 Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a job that never
 runs would be worse than a config that does not load:
 
-- of a project: assets, snapshot profiles (enabled);
-- of a collection: search and text indexes, image filters, ` + "`renamedFrom`;" + `
-- of a field: the types ` + "`file` and `file[]`, `renamedFrom`," + ` relations to another project.
+- of a project: snapshot profiles (enabled);
+- of a collection: search and text indexes, ` + "`renamedFrom`;" + `
+- of a field: ` + "`renamedFrom`," + ` relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version:
-` + "`upload.allowedMimeTypes`, `uploadPath`," + ` languages of text, and snapshot profiles as long as they are not enabled.
+languages of text, and snapshot profiles as long as they are not enabled.
 What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
 
 Below, keys are marked with **Not in this version: refused.** and *No effect yet.*

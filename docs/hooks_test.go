@@ -3,6 +3,7 @@ package docs_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
+	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/records"
@@ -55,6 +57,11 @@ type shelf struct {
 func newShelf(t *testing.T, stage, code string) *shelf {
 	t.Helper()
 	group, name, _ := strings.Cut(stage, ".")
+	fields, anybody := "[]", "false"
+	if stage == "get.file" {
+		anybody = "true"
+		fields = "[{name: price, type: number}, {name: cover, type: file}]"
+	}
 	config := `
 namespace: docs
 collections:
@@ -62,7 +69,8 @@ collections:
   permissions: {public: {methods: {}}, user: {methods: {get: true}}}
 - name: articles
   audit: {enabled: true}
-  permissions: {public: {methods: {}}, user: {methods: {get: true, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}}}
+  permissions: {public: {methods: {get: ` + anybody + `}}, user: {methods: {get: true, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}}}
+  fields: ` + fields + `
   hooks: {` + group + `: {` + name + `: {type: javascript, file: hook.js}}}
 `
 	dir := t.TempDir()
@@ -90,7 +98,13 @@ func newRecords(t *testing.T, now func() time.Time) (*script.Engine, *records.Se
 	}
 	st := teststore.Memory(t)
 	logs := audit.New(audit.Options{Store: st, Now: now, SystemDatabase: "svc"})
-	return engine, records.New(st, now, logs, runner)
+	files := media.NewLibrary(t.TempDir(), media.Options{Logger: slog.New(slog.DiscardHandler), Now: now})
+	t.Cleanup(func() {
+		if err := files.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return engine, records.New(st, now, logs, runner, files)
 }
 
 // TestHookLines runs the lines of hooks.md.
@@ -188,6 +202,14 @@ func TestHookExamples(t *testing.T) {
 			s.create(`{"title": "B"}`)
 			return s.list()
 		}, `{"title":"A"} {"title":"B"},"titles":"A, B"`},
+		"get.file": {func(s *shelf) string {
+			id, _ := s.create(`{"price": 5, "cover": {"src": "data:text/plain;base64,aGVsbG8=", "path": "a.txt"}}`)
+			ann, anybody := s.call(), s.call()
+			anybody.Principal = access.Anonymous()
+			_, mine := s.service.File(s.t.Context(), ann, id, "cover", "a.txt")
+			_, theirs := s.service.File(s.t.Context(), anybody, id, "cover", "a.txt")
+			return fmt.Sprint(mine, " ", errs.From(theirs).Message)
+		}, `<nil> not found`},
 		"post.bind": {func(s *shelf) string {
 			_, out := s.create(first)
 			return out
@@ -278,7 +300,6 @@ func TestHookExamples(t *testing.T) {
 			switch tt, tested := does[name]; {
 			case !documented:
 				t.Errorf("hooks.md says nothing of %s", name)
-			case name == "get.file": // refused
 			case code == "" || !tested:
 				t.Errorf("%s has no example", name)
 			default:
@@ -289,7 +310,7 @@ func TestHookExamples(t *testing.T) {
 		}
 	}
 	for name := range examples {
-		if _, tested := does[name]; !tested && name != "get.file" {
+		if _, tested := does[name]; !tested {
 			t.Errorf("%s is no stage", name)
 		}
 	}

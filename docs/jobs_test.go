@@ -32,7 +32,7 @@ collections:
 func TestJobLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.sample("shop", "categories", "products", "orders")
+	d.sample("shop", "medialib", "categories", "products", "orders")
 	printed := d.run(strings.Join(blocks(t, "jobs.md", "sh"), ""))
 	d.prints(printed, "cancel-unpaid", "manual", "succeeded", "suspended")
 }

@@ -9,8 +9,8 @@ import (
 func TestQueryLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.sample("blog", "authors", "articles")
-	d.sample("shop", "categories", "products")
+	d.sample("blog", "medialib", "authors", "articles")
+	d.sample("shop", "medialib", "categories", "products")
 	printed := d.run(strings.Join(blocks(t, "queries.md", "sh"), ""))
 	d.prints(printed, `"author":{"id":"`, `"name":"Vera Ueda"}`, `{"count":`, `"parent":{"id":"`, `"name":"Clothing"`, `"products":[{"id":"`, `"slug":"boots"`)
 	if strings.Contains(printed, `{"count":0}`) || strings.Contains(printed, "fieldnotes.example") {

@@ -54,6 +54,7 @@ func newDesk(t *testing.T) desk {
 	a, err := app.New(t.Context(), app.Config{
 		Host: "127.0.0.1", MaxBodySize: 1 << 20, AdminToken: token, JWTTTL: time.Hour,
 		DataDir: data, ProjectsDir: projects, Watch: controllers.WatchOff,
+		Fronts:        map[string]string{"blog.localhost": "blog", "shop.localhost": "shop"},
 		ShutdownGrace: time.Second, Version: "test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Env: func(string) (string, bool) { return "", false }, OnFatal: func(err error) { t.Error(err) },
 	})

@@ -15,7 +15,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // deed is one write: of a record, or of an org.
@@ -198,13 +197,7 @@ func (l *ledger) check(t *testing.T, c *client.Client) {
 func TestKillAudited(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { killAudited(t, newSvcd(t)) })
 	t.Run("mongodb", func(t *testing.T) {
-		mongotest.URI(t) // says loudly when there is none
-		server, err := mongotest.Start(t.Context(), mongotest.TransactionTime(2*time.Second))
-		if err != nil {
-			t.Skipf("no MongoDB can be started here: %v", err)
-		}
-		t.Cleanup(func() { _ = server.Stop() })
-		killAudited(t, newSvcd(t, "STORE_URI="+server.URI))
+		killAudited(t, newSvcd(t, ownMongoDB(t, 2*time.Second)))
 	})
 }
 

@@ -207,14 +207,7 @@ func TestKillInHooks(t *testing.T) {
 	}
 	t.Run("embedded", func(t *testing.T) { test(t) })
 	t.Run("mongo", func(t *testing.T) {
-		mongotest.URI(t) // says loudly when there is none
-		// What a process that was killed has open stays open in the server for this long.
-		mongod, err := mongotest.Start(t.Context(), mongotest.TransactionTime(time.Second))
-		if err != nil {
-			t.Skipf("no MongoDB can be started here: %v", err)
-		}
-		t.Cleanup(func() { _ = mongod.Stop() })
-		test(t, "STORE_URI="+mongod.URI)
+		test(t, ownMongoDB(t, time.Second))
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // TestKillWithKeys ends svcd without warning while it creates records with idempotency keys. Each request is repeated
@@ -19,13 +18,7 @@ import (
 func TestKillWithKeys(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { killWithKeys(t, newSvcd(t), 30) })
 	t.Run("mongodb", func(t *testing.T) {
-		mongotest.URI(t) // says loudly when there is none
-		server, err := mongotest.Start(t.Context(), mongotest.TransactionTime(time.Second))
-		if err != nil {
-			t.Skipf("no MongoDB can be started here: %v", err)
-		}
-		t.Cleanup(func() { _ = server.Stop() })
-		killWithKeys(t, newSvcd(t, "STORE_URI="+server.URI), 2)
+		killWithKeys(t, newSvcd(t, ownMongoDB(t, time.Second)), 2)
 	})
 }
 

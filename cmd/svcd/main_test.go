@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -85,6 +86,8 @@ type svcd struct {
 	*testing.T
 	dir string
 	env []string
+	// under is a command that starts the process in its own place; none starts it by itself.
+	under []string
 }
 
 func newSvcd(t *testing.T, env ...string) svcd {
@@ -107,7 +110,8 @@ func (s svcd) write(name, content string) {
 }
 
 func (s svcd) command(stdout, stderr *bytes.Buffer, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(s.Context(), os.Args[0], args...)
+	line := slices.Concat(s.under, []string{os.Args[0]}, args)
+	cmd := exec.CommandContext(s.Context(), line[0], line[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.env, stdout, stderr
 	return cmd
 }
@@ -426,4 +430,17 @@ func TestSecondSignal(t *testing.T) {
 	if code != exitInterrupt || err != nil {
 		t.Errorf("code %d, %v", code, err)
 	}
+}
+
+// ownMongoDB starts a MongoDB that is the test's own, and gives the variable by which svcd uses it. What a process that was
+// killed has open stays open in the server for as long as a transaction may take.
+func ownMongoDB(t *testing.T, transaction time.Duration) (env string) {
+	t.Helper()
+	mongotest.URI(t) // says loudly when there is none
+	server, err := mongotest.Start(t.Context(), mongotest.TransactionTime(transaction))
+	if err != nil {
+		t.Skipf("no MongoDB can be started here: %v", err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	return "STORE_URI=" + server.URI
 }

@@ -48,9 +48,9 @@ func settings() []setting {
 		{"api.port", "integer", "", "Port to listen on. Required: without it, or with one not above 0, svcd panics."},
 		{"api.host", "string", "127.0.0.1", "Address to listen on; 0.0.0.0 is every address."},
 		{"api.upload.maxBodySize", "size", "32MiB", "Largest request body; projects and collections can only lower it."},
-		{"api.adminHosts", "list", "", "Host names of the admin front, where /api/… means /api/v1/…."},
-		{"api.fronts", "map", "", "Host name to namespace, such as www.example.com=blog: on that host /api/C/… means /api/v1/_/P/C/…."},
-		{"api.trustedProxies", "list", "", "Networks whose Forwarded or X-Forwarded-For is believed, such as 10.0.0.0/8."},
+		{"api.adminHosts", "list", "", "Host names of the admin front, where /api/… means /api/v1/…. Without port; case makes no difference."},
+		{"api.fronts", "map", "", "Host name to namespace, such as www.example.com=blog: on that host /api/C/… means /api/v1/_/P/C/…, and /api/_/… what is below /api/v1/_/P/_/. /api/v1/… stays what it is."},
+		{"api.trustedProxies", "list", "", "Networks whose Forwarded, X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are believed, such as 10.0.0.0/8."},
 		{"admin.token", "string", "generated", "The server admin token; 16 bytes or more. Without one it is made at the first start and kept in <data.dir>/admin.token."},
 		{"admin.tokenFile", "string", "", "A file with the server admin token."},
 		{"admin.user", "string", "", "Name of an administrator who is made at the start when there is no user at all; with admin.password."},
@@ -64,7 +64,12 @@ func settings() []setting {
 		{"store.uri", "string", "embedded:<data.dir>/store", "The store: embedded:<directory>, mongodb://… or mongodb+srv://…."},
 		{"store.mongoListen", "string", "", "Address, such as 127.0.0.1:27018, where the embedded store answers MongoDB's wire protocol: for mongosh, Compass, mongodump and drivers, with the user admin and the admin token. Not encrypted: see security.md before it is another than a loopback address."},
 		{"store.mongoReadOnly", "boolean", "true", "Whether what comes by store.mongoListen can only read. Writes by it are not checked by any schema."},
-		{"data.dir", "string", "./data", "Directory of the embedded store and of generated secrets."},
+		{"store.mongoMaxTime", "duration", "1m", "How long a command that reads may take by store.mongoListen, and each batch of a cursor, where the client does not say maxTimeMS; 0 is as long as it takes."},
+		{"store.cacheSize", "size", "auto", "How much of its data the embedded store may keep in memory. auto is a 32nd of what the process may use: of GOMEMLIMIT, of its control group or of the machine; 64MiB at least, 1GiB at most."},
+		{"media.sweepAfter", "duration", "48m", "How old a file is that no record names, such as that of a request which was cut off, when it is removed. Let it be longer than an upload can take."},
+		{"media.pictureCache", "size", "1GiB", "How much of the disk the pictures may take that image filters made, in <data.dir>/pictures; those used longest ago go first."},
+		{"media.pictureMemory", "size", "512MiB", "How much memory image filters may take at once; who would need more waits."},
+		{"data.dir", "string", "./data", "Directory of the embedded store, of uploads and pictures, and of generated secrets."},
 		{"projects.dir", "string", "./projects", "Directory that every registered config file is inside."},
 		{"projects.watch", "string", "reload", "What a change on disk does: reload serves it, notify only reports it, off ignores it."},
 		{"audit.retention", "duration", "0", "How long the audit log keeps entries about the service itself, such as 365d; 0 is for ever. Projects have their own."},
@@ -175,6 +180,11 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		StoreURI:       r.text("store.uri"),
 		MongoListen:    r.text("store.mongoListen"),
 		MongoReadOnly:  r.boolean("store.mongoReadOnly"),
+		MongoMaxTime:   r.durationOrNone("store.mongoMaxTime"),
+		CacheSize:      r.sizeOrAuto("store.cacheSize"),
+		SweepAfter:     r.duration("media.sweepAfter"),
+		PictureCache:   r.size("media.pictureCache"),
+		PictureMemory:  r.size("media.pictureMemory"),
 		DataDir:        filepath.Clean(r.text("data.dir")),
 		ProjectsDir:    filepath.Clean(r.text("projects.dir")),
 		Watch:          controllers.WatchMode(r.oneOf("projects.watch", "reload", "notify", "off")),
@@ -199,6 +209,11 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		r.fail("store.uri", "must begin with embedded:, mongodb:// or mongodb+srv://")
 	} else if s == "embedded:" {
 		r.fail("store.uri", "has no directory: embedded:/var/lib/svc/store")
+	}
+	if err := cfg.CheckAdminHosts(); err != nil {
+		r.fail("api.adminHosts", "%v", err)
+	} else if err := cfg.CheckFronts(); err != nil {
+		r.fail("api.fronts", "%v", err)
 	}
 	if err := cfg.CheckMongoListen(); err != nil {
 		r.fail("store.mongoListen", "%v", err)
@@ -300,6 +315,14 @@ func (r *reader) size(key string) int64 {
 		r.fail(key, "%q is no size such as 32MiB", r.text(key))
 	}
 	return n
+}
+
+// sizeOrAuto is 0 for auto.
+func (r *reader) sizeOrAuto(key string) int64 {
+	if r.text(key) == "auto" {
+		return 0
+	}
+	return r.size(key)
 }
 
 func (r *reader) duration(key string) time.Duration {

@@ -46,7 +46,8 @@ func TestDefaults(t *testing.T) {
 	}
 	want := app.Config{
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, JWTTTL: 12 * time.Hour, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 366 * 24 * time.Hour, DataDir: "data", ProjectsDir: "projects",
-		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(), MongoReadOnly: true,
+		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(), MongoReadOnly: true, MongoMaxTime: time.Minute,
+		SweepAfter: app.DefaultSweepAfter, PictureCache: app.DefaultPictureCache, PictureMemory: app.DefaultPictureMemory,
 	}
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")
 	if d := cmp.Diff(want, got, ignored, cmpopts.EquateEmpty()); d != "" {
@@ -96,13 +97,13 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
-		StoreURI: "embedded:/s", MongoListen: "127.0.0.1:27018", Watch: "notify", ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
+		StoreURI: "embedded:/s", MongoListen: "127.0.0.1:27018", MongoMaxTime: 5 * time.Second, CacheSize: 128 << 20, SweepAfter: 2 * time.Hour, PictureCache: 2 << 30, PictureMemory: 256 << 20, Watch: "notify", ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
 	}
 	text := map[string]string{
 		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "api.adminHosts": "admin.example.com, b",
 		"api.fronts": "www.example.com=blog, shop = shop", "api.trustedProxies": "10.0.0.0/8,::1", "admin.tokenFile": secret,
 		"admin.user": "root", "admin.passwordFile": secret,
-		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "store.mongoListen": "127.0.0.1:27018", "store.mongoReadOnly": "false", "data.dir": "/d", "projects.dir": "/p/",
+		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "store.mongoListen": "127.0.0.1:27018", "store.mongoReadOnly": "false", "store.mongoMaxTime": "5s", "store.cacheSize": "128MiB", "media.sweepAfter": "2h", "media.pictureCache": "2GiB", "media.pictureMemory": "256MiB", "data.dir": "/d", "projects.dir": "/p/",
 		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.grace": "1500", "audit.retention": "2d",
 	}
 	env := map[string]string{}
@@ -129,7 +130,8 @@ api:
   trustedProxies: [10.0.0.0/8, "::1"]
 admin: {tokenFile: ` + secret + `, user: root, passwordFile: ` + secret + `}
 auth: {jwtSecretFile: ` + secret + `, jwtTTL: 90000, patDefaultTTL: 24h, patMaxTTL: 0}
-store: {uri: "embedded:/s", mongoListen: "127.0.0.1:27018", mongoReadOnly: false}
+store: {uri: "embedded:/s", mongoListen: "127.0.0.1:27018", mongoReadOnly: false, mongoMaxTime: 5s, cacheSize: 128MiB}
+media: {sweepAfter: 2h, pictureCache: 2GiB, pictureMemory: 256MiB}
 data: {dir: /d}
 projects: {dir: /p, watch: notify}
 metrics: {public: yes}
@@ -209,6 +211,12 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		}},
 		{"network", "", map[string]string{"API_TRUSTED_PROXIES": "10.0.0.0/8,proxy"}, []string{`setting api.trustedProxies: "proxy" is no network such as 10.0.0.0/8`}},
 		{"map", "", map[string]string{"API_FRONTS": "www.example.com"}, []string{`setting api.fronts: "www.example.com" is no pair such as www.example.com=blog`}},
+		{"front with a port", "", map[string]string{"API_FRONTS": "localhost:8080=blog"}, []string{`setting api.fronts: "localhost:8080" is no host name such as www.example.com: give it without scheme, port and path`}},
+		{"front with a scheme", "", map[string]string{"API_FRONTS": "https://example.com=blog"}, []string{`setting api.fronts: "https://example.com" is no host name such as www.example.com: give it without scheme, port and path`}},
+		{"front of no namespace", "", map[string]string{"API_FRONTS": "www.example.com=../user"}, []string{`setting api.fronts: "../user" is no namespace of a project, such as blog`}},
+		{"front of two", "", map[string]string{"API_FRONTS": "www.example.com=blog,WWW.example.com.=shop"}, []string{`setting api.fronts: "www.example.com" is given twice: a host is the front of one project, or the admin front`}},
+		{"front and admin front", "", map[string]string{"API_FRONTS": "a.example.com=blog", "API_ADMIN_HOSTS": "A.example.com"}, []string{`setting api.fronts: "a.example.com" is given twice: a host is the front of one project, or the admin front`}},
+		{"admin front with a path", "", map[string]string{"API_ADMIN_HOSTS": "example.com/admin"}, []string{`setting api.adminHosts: "example.com/admin" is no host name such as www.example.com: give it without scheme, port and path`}},
 		{"store without a directory", "", map[string]string{"STORE_URI": "embedded:"}, []string{`setting store.uri: has no directory: embedded:/var/lib/svc/store`}},
 		{"store", "", map[string]string{"STORE_URI": "postgres://u:hunter2@h"}, []string{`setting store.uri: must begin with embedded:, mongodb:// or mongodb+srv://`}},
 		{"short secret", "", map[string]string{"AUTH_JWT_SECRET": "hunter2"}, []string{`setting auth.jwtSecret: is 7 bytes long, it must be 32 or more`}},

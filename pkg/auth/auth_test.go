@@ -243,6 +243,34 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
+// FuzzCredentials: whatever is shown for a session or a personal access token, reading it ends, in a denial, unless it is one that was given out.
+func FuzzCredentials(f *testing.F) {
+	const header = "eyJhbGciOiJIUzI1NiIsImtpZCI6IjEiLCJ0eXAiOiJKV1QifQ"
+	for _, value := range []string{
+		"", "x", ".", "..", "a.b.c", header + "..", header + ".e30.", "eyJhbGciOiJub25lIn0.e30.", strings.Repeat(".", 5000), strings.Repeat("a", 70_000),
+		"svc_pat_", "svc_pat_0123_abc", "svc_pat__", "svc_pat_" + strings.Repeat("0", 24) + "_" + strings.Repeat("A", 43), "SVC_PAT_0_0", "svc_pat_\x00_\xff", adminToken, " " + adminToken,
+	} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		a := newAuth(t)
+		session := a.login("ann")
+		for _, shown := range []string{value, session + value, value + session, strings.ToUpper(value)} {
+			for _, c := range []auth.Credentials{{XAuthToken: shown}, {Bearer: shown}} {
+				got, err := a.Authenticate(t.Context(), c)
+				switch {
+				case shown == "", shown == session && c.XAuthToken != "", shown == adminToken && c.Bearer != "":
+					if err != nil {
+						t.Errorf("%.200q: %v", shown, err)
+					}
+				case !errors.Is(err, errs.ErrDenied) || got != nil:
+					t.Errorf("%.200q: %+v, %v", shown, got, err)
+				}
+			}
+		}
+	})
+}
+
 func TestNoAdminTokenMeansNone(t *testing.T) {
 	f := newAuth(t, func(f *fixture) { f.opts.AdminToken = "" })
 	if p, err := f.Authenticate(t.Context(), auth.Credentials{}); err != nil || p.Kind != access.KindAnonymous {

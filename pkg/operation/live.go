@@ -68,6 +68,13 @@ func (l *Live) snapshot() *Run {
 	return &run
 }
 
+// ending says whether the run has its last state, and not yet its last event. Until it has that, its record is right.
+func (l *Live) ending() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended && !l.over
+}
+
 // Progress says how far the run is. The newest state is what counts: not each one becomes an event.
 func (l *Live) Progress(p Progress) {
 	p.Phase, p.Collection, p.Message = cut(p.Phase), cut(p.Collection), cut(p.Message)

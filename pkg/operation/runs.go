@@ -211,7 +211,7 @@ func (rs *Runs) insert(ctx context.Context, spec Spec, l *Live) error {
 
 // Get reads a run, or gives ErrNotFound.
 func (rs *Runs) Get(ctx context.Context, database string, ref Ref) (*Run, error) {
-	if l := rs.here(database, ref); l != nil {
+	if l := rs.here(database, ref); l != nil && !l.ending() {
 		return l.snapshot(), nil
 	}
 	return rs.read(ctx, database, ref)
