@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"bytes"
 	"encoding/hex"
 	"math"
 	"strconv"
@@ -201,8 +200,8 @@ func (env *Env) toDouble(v bson.RawValue) (bson.RawValue, error) {
 		}
 		return env.double(f), nil
 	case bson.TypeString:
-		f, err := strconv.ParseFloat(string(bytesOf(v)), 64)
-		if err != nil || bytes.ContainsAny(bytesOf(v), "_xXpP") || isTiny(f) || f == 0 && bytes.ContainsAny(mantissa(bytesOf(v)), "123456789") {
+		f, ok := parseDouble(string(bytesOf(v)))
+		if !ok {
 			return missing, notNumber(bytesOf(v), bson.TypeDouble)
 		}
 		return env.double(f), nil
@@ -214,12 +213,28 @@ func (env *Env) toDouble(v bson.RawValue) (bson.RawValue, error) {
 // isTiny says whether a number has lost digits because it is so small.
 func isTiny(f float64) bool { return f != 0 && math.Abs(f) < 0x1p-1022 }
 
-// mantissa is what comes before the exponent.
-func mantissa(s []byte) []byte {
-	if i := bytes.IndexAny(s, "eE"); i >= 0 {
-		return s[:i]
+// parseDouble reads what strtod does and a server takes: also hexadecimal numbers, but for those that begin with 0x. What is
+// too large, or loses digits because it is so small, is none.
+func parseDouble(s string) (f float64, ok bool) {
+	if strings.Contains(s, "_") || strings.HasPrefix(s, "0x") {
+		return 0, false
 	}
-	return s
+	exponent, digits := "eE", "123456789"
+	if body := strings.ToLower(strings.TrimLeft(s, "+-")); strings.HasPrefix(body, "0x") {
+		exponent, digits = "pP", "123456789abcdefABCDEF"
+		if !strings.ContainsAny(s, exponent) {
+			s += "p0"
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || isTiny(f) {
+		return 0, false
+	}
+	mantissa := s
+	if i := strings.IndexAny(s, exponent); i >= 0 {
+		mantissa = s[:i]
+	}
+	return f, f != 0 || !strings.ContainsAny(mantissa, digits)
 }
 
 func (env *Env) toDecimal(v bson.RawValue) (bson.RawValue, error) {

@@ -83,16 +83,16 @@ func twoSum(a, b float64) (total, rest float64) {
 	return total, rest
 }
 
-// fitsLong says whether the sum without decimals, cut to an integer, is an int64.
+// fitsLong says whether the sum without decimals, rounded to an integer, is an int64.
 func (s *sum) fitsLong() bool {
 	const limit = float64(1 << 63)
 	switch total := s.total + s.rest; {
 	case math.IsNaN(s.total):
 		return false
 	case s.total == limit:
-		return s.rest < 0
+		return s.rest < -0.5
 	case s.total == -limit:
-		return s.rest >= 0
+		return s.rest > -0.5
 	default:
 		return total > -limit && total < limit
 	}
