@@ -53,17 +53,17 @@ func (u unit) length() int64 {
 	return [...]int64{weeks: 7 * dayMillis, days: dayMillis, hours: 3600_000, minutes: 60_000, seconds: 1000, millis: 1}[u]
 }
 
-// most is how many of a unit fit in the range of dates.
+// most is how many of a unit fit in the range of dates; milliseconds have no such limit.
 func (u unit) most() int64 {
 	return [...]int64{
 		years: 584_942_417, quarters: 4 * 584_942_417, months: 12 * 584_942_417, weeks: 30_500_568_904, days: 213_503_982_334,
-		hours: 5_124_095_576_030, minutes: 307_445_734_561_825, seconds: 18_446_744_073_709_551, millis: math.MaxInt64,
+		hours: 5_124_095_576_030, minutes: 307_445_734_561_825, seconds: 18_446_744_073_709_551,
 	}[u]
 }
 
 // check refuses to move a date by more than that.
 func (u unit) check(amount int64) error {
-	if amount > u.most() || amount < -u.most() {
+	if u != millis && (amount > u.most() || amount < -u.most()) {
 		return fail(5976500, "the amount %d is out of range", amount)
 	}
 	return nil

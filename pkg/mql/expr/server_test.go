@@ -435,6 +435,14 @@ func TestEdgesAsServer(t *testing.T) {
 			all = append(all, fmt.Sprintf(`{"$add":[%s,%s]}`, first, n))
 		}
 	}
+	for _, amount := range []string{"-9223372036854775808", "-9223372036854775807", "9223372036854775807"} {
+		for _, date := range []string{first, `{"$date":{"$numberLong":"-1000"}}`, `{"$date":{"$numberLong":"1000"}}`, last} {
+			for _, unit := range []string{"millisecond", "second", "day", "year"} {
+				all = append(all, fmt.Sprintf(`{"$dateAdd":{"startDate":%s,"unit":"%s","amount":{"$numberLong":"%s"}}}`, date, unit, amount),
+					fmt.Sprintf(`{"$dateSubtract":{"startDate":%s,"unit":"%s","amount":{"$numberLong":"%s"}}}`, date, unit, amount))
+			}
+		}
+	}
 	server, docs := mongotest.Dial(t), []bson.D{{}}
 	for _, text := range all {
 		got, raw := here(t, parse(t, text), docs)
