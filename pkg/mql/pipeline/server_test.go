@@ -119,6 +119,10 @@ func excuse(stages bson.A, server, here outcome) string {
 		return "a server trips over two groups by the whole document"
 	case server.code != 0 && here.code == 0 && strings.Contains(text, "$facet") && strings.Contains(text, "$limit"):
 		return "a server reads on for a $limit in a $facet"
+	case server.code != 0 && here.code == 0 && len(here.docs) == 0 && strings.Contains(text, "$limit") && strings.Contains(text, "$skip"):
+		return "a server computes documents that are all skipped behind a $limit"
+	case server.code == 0 && here.code != 0 && strings.Contains(text, "$unionWith") && strings.Contains(text, "$lookup") && strings.Contains(text, "$limit"):
+		return "a $lookup that fetches for many at once reads on for a $limit"
 	case server.code == 0 && here.code == 40228 && strings.Contains(text, "$lookup"):
 		return "a server filters first, and looks up less"
 	case server.code == 0 && here.code == 0 && (strings.Contains(fmt.Sprintf("%#v", stages), "MaxKey{}") || strings.Contains(fmt.Sprintf("%#v", stages), "MinKey{}")):
