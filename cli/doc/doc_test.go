@@ -74,6 +74,8 @@ func TestParse(t *testing.T) {
 		"create blog articles -d {} --dry-run":                             createOptions{place: at, Input: command.Input{Data: "{}"}, DryRun: true},
 		"delete blog articles":                                             nil,
 		"count blog articles --filter {}":                                  countOptions{place: at, Filter: "{}"},
+		"import blog articles -f a --dry-run --state b":                    importOptions{place: at, File: "a", Batch: defaultBatch, RetryFor: 2 * time.Minute, DryRun: true},
+		"import blog articles -f a --dry-run --restart":                    nil,
 		"import blog articles -f a --batch 7 --skip 2 --continue-on-error": importOptions{place: at, File: "a", Batch: 7, Skip: 2, ContinueOnError: true, RetryFor: 2 * time.Minute, State: "a.import"},
 		"import blog articles -f a":                                        importOptions{place: at, File: "a", Batch: defaultBatch, RetryFor: 2 * time.Minute, State: "a.import"},
 		"import blog articles -f a --format csv --upsert slug --errors e --retry-for 0": importOptions{

@@ -33,6 +33,7 @@ type importOptions struct {
 	RetryFor        time.Duration
 	State           string // file that keeps how far it is; "" is none
 	Restart         bool
+	DryRun          bool
 }
 
 // defaultBatch and maxBatchBytes bound one bulk request.
@@ -71,9 +72,15 @@ much to do, or does not answer for a moment, is asked again for --retry-for. Bul
 --batch 1 does without. -o ndjson tells of progress on stdout, an object a line.
 
 An import that was interrupted or killed goes on where it was by the same command, and no record is created twice: how far
-it is stands in FILE.import (--state) until it is done. --restart begins anew.`,
+it is stands in FILE.import (--state) until it is done. --restart begins anew.
+
+With --dry-run nothing is written: it reads the whole file, says how many records would be created, updated and refused,
+and tells every refusal. It begins with the first record (or behind --skip), and leaves FILE.import alone. The service
+tries a batch as a whole and undoes it: of two records of one batch that can't both be there, the second one is refused. Of
+what lies further apart it can't know: it is tried as if the batches before it were not there.`,
 		Example: `  svcctl doc import blog articles -f articles.ndjson
   svcctl doc import shop products -f products.csv --upsert sku --errors refused.ndjson
+  svcctl doc import shop products -f products.csv --upsert sku --dry-run
   zcat orders.ndjson.gz | svcctl doc import shop orders -f - --continue-on-error`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
@@ -100,6 +107,7 @@ it is stands in FILE.import (--state) until it is done. --restart begins anew.`,
 	fl.DurationVar(&opts.RetryFor, "retry-for", 2*time.Minute, "how long one request is tried again, 0 for once")
 	fl.StringVar(&opts.State, "state", besideFile, `file that keeps how far it is, "" for none; stdin has none by itself`)
 	fl.BoolVar(&opts.Restart, "restart", false, "begin anew, whatever was interrupted")
+	dryRunFlag(cmd, &opts.DryRun)
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"format": cobra.FixedCompletions([]string{"ndjson", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp),
 		"upsert": st.CompleteFields(1),
@@ -115,8 +123,13 @@ func (opts *importOptions) check() error {
 		return command.Usagef("--batch: want 1 or more; --skip: want 0 or more")
 	case opts.RetryFor < 0:
 		return command.Usagef("--retry-for: want 0 or more")
+	case opts.DryRun && opts.Restart:
+		return command.Usagef("--restart with --dry-run: a dry run always begins anew, and leaves alone what an interrupted import has kept; give one of the two")
 	}
-	if opts.State == besideFile {
+	switch {
+	case opts.DryRun:
+		opts.State = ""
+	case opts.State == besideFile:
 		opts.State = opts.File + ".import"
 		if opts.File == "-" {
 			opts.State = ""
@@ -127,6 +140,11 @@ func (opts *importOptions) check() error {
 		return nil
 	}
 	return command.Usagef("--format %s: want ndjson, json or csv", opts.Format)
+}
+
+// goesOn says that the import goes on past refused records.
+func (opts *importOptions) goesOn() bool {
+	return opts.ContinueOnError || opts.Errors != "" || opts.DryRun
 }
 
 // isCSV says whether the input is CSV; other formats tell themselves.
@@ -149,7 +167,8 @@ type importResult struct {
 	Created   int             `json:"created"`
 	Updated   int             `json:"updated"`
 	Failed    int             `json:"failed"`
-	Failures  []importFailure `json:"failures"` // the first ones
+	Failures  []importFailure `json:"failures"` // the first ones; of a dry run all
+	DryRun    bool            `json:"dryRun,omitempty"`
 }
 
 func runImport(ctx context.Context, opts *importOptions) error {
@@ -163,7 +182,11 @@ func runImport(ctx context.Context, opts *importOptions) error {
 	if err != nil {
 		return err
 	}
-	im := &importer{opts: opts, input: input, next: 1, progress: startProgress(st, "importing", total)}
+	what := "importing"
+	if opts.DryRun {
+		what = "trying"
+	}
+	im := &importer{opts: opts, input: input, next: 1, progress: startProgress(st, what, total)}
 	if err := im.prepare(ctx, c); err != nil {
 		return err
 	}
@@ -186,6 +209,9 @@ func runImport(ctx context.Context, opts *importOptions) error {
 	if err := im.show(); err != nil {
 		return err
 	}
+	if opts.DryRun {
+		st.Notef("a dry run: nothing was written")
+	}
 	return partial(im.state.Result.Succeeded, im.state.Result.Failed)
 }
 
@@ -199,12 +225,15 @@ func (im *importer) show() error {
 			importResult
 		}{"done", r})
 	}
-	t := output.NewTable("COLLECTION", "CREATED", "FAILED")
-	row := []any{opts.place.String(), r.Created, r.Failed}
-	if opts.Upsert != "" {
-		t = output.NewTable("COLLECTION", "CREATED", "UPDATED", "FAILED")
-		row = []any{opts.place.String(), r.Created, r.Updated, r.Failed}
+	created, updated, failed := "CREATED", "UPDATED", "FAILED"
+	if opts.DryRun {
+		created, updated, failed = "WOULD CREATE", "WOULD UPDATE", "WOULD FAIL"
 	}
+	heads, row := []string{"COLLECTION", created, failed}, []any{opts.place.String(), r.Created, r.Failed}
+	if opts.Upsert != "" {
+		heads, row = []string{"COLLECTION", created, updated, failed}, []any{opts.place.String(), r.Created, r.Updated, r.Failed}
+	}
+	t := output.NewTable(heads...)
 	t.Row(row...)
 	return p.Print(output.Result{Value: r, Table: t, Names: []string{opts.place.String()}})
 }
@@ -227,14 +256,16 @@ func (im *importer) records() iter.Seq2[api.Record, error] {
 
 // interrupted says how far the import came and how to go on.
 func (im *importer) interrupted(err error) error {
-	st, written := im.opts.st, im.state.Result.Succeeded
+	st, written, dry := im.opts.st, im.state.Result.Succeeded, im.opts.DryRun
 	switch {
+	case dry:
+		st.Notef("a dry run: nothing was written; it has not gone behind record %d", im.next-1)
 	case im.state.saved:
 		st.Notef("%d records were written; the same command goes on there, by %s", written, im.opts.State)
 	case written > 0:
 		st.Notef("%d records were written before; --skip %d goes on there", written, im.next-1)
 	}
-	if lost(err) && len(im.batch) > 0 && im.opts.Upsert == "" && !im.state.saved {
+	if lost(err) && !dry && len(im.batch) > 0 && im.opts.Upsert == "" && !im.state.saved {
 		st.Notef("records %d to %d were on their way: whether they were created is not known", im.next, im.next+len(im.batch)-1)
 	}
 	if client.IsStatus(err, http.StatusForbidden) && im.opts.Batch > 1 {

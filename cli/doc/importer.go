@@ -68,11 +68,12 @@ func (im *importer) prepare(ctx context.Context, c *client.Client) (err error) {
 	if im.state, resumed, err = openImportState(opts, server.Server); err != nil {
 		return err
 	}
-	creator := &creator{client: c, place: opts.place, retry: im.retry, single: opts.Batch == 1}
+	creator := &creator{client: c, place: opts.place, retry: im.retry, single: opts.Batch == 1, dryRun: opts.DryRun}
 	im.sender = creator
-	if opts.Upsert == "" {
+	switch {
+	case opts.Upsert == "" && !opts.DryRun: // what writes nothing may be done twice
 		creator.key = im.state.key
-	} else {
+	case opts.Upsert != "":
 		im.sender = &upserter{creator: creator, key: opts.Upsert}
 	}
 	if opts.Upsert != "" && opts.Upsert != "id" || opts.isCSV() {
@@ -198,7 +199,7 @@ func (im *importer) flush(ctx context.Context) error {
 	if err := im.through(); err != nil {
 		return err
 	}
-	if im.state.Result.Failed > failedBefore && !im.opts.ContinueOnError && im.opts.Errors == "" {
+	if im.state.Result.Failed > failedBefore && !im.opts.goesOn() {
 		return errRefused
 	}
 	return nil
@@ -298,7 +299,7 @@ func (im *importer) fail(f importFailure, items []item) error {
 	im.state.Result.Failed += len(items)
 	st := im.opts.st
 	switch n := len(im.state.Result.Failures); {
-	case n < shownFailures:
+	case n < shownFailures || im.opts.DryRun: // what a dry run is for
 		im.state.Result.Failures = append(im.state.Result.Failures, f)
 		im.progress.Clear()
 		where := fmt.Sprintf("record %d", f.Record)

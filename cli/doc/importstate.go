@@ -42,7 +42,7 @@ func newImportState(opts *importOptions, server string) *importState {
 	return &importState{
 		Server: server, Namespace: opts.Namespace, Collection: opts.Collection, Upsert: opts.Upsert,
 		Run: rand.Text(), Batch: opts.Batch, Errors: opts.Errors, path: opts.State,
-		Result: importResult{Failures: []importFailure{}},
+		Result: importResult{Failures: []importFailure{}, DryRun: opts.DryRun},
 	}
 }
 

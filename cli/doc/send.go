@@ -22,6 +22,7 @@ type creator struct {
 	place  place
 	retry  *retrier
 	single bool // one by one, which needs no right to bulk requests
+	dryRun bool // nothing is written, and the outcomes are those that a write would have
 	// key is the idempotency key of a request; nil: what is created twice meets a unique index.
 	key func(first, count int) string
 }
@@ -40,8 +41,7 @@ func (c *creator) send(ctx context.Context, first int, batch []item) ([]outcome,
 		out := make([]outcome, len(batch))
 		for i, it := range batch {
 			err := c.retry.do(ctx, func() error {
-				_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, it.record, c.options(first+i, 1))
-				return err
+				return c.one(ctx, it.record, c.options(first+i, 1))
 			})
 			if err := out[i].take(err); err != nil {
 				return nil, err
@@ -53,18 +53,51 @@ func (c *creator) send(ctx context.Context, first int, batch []item) ([]outcome,
 	for i, it := range batch {
 		records[i] = it.record
 	}
-	var answer *api.BulkCreateResult
+	var out []outcome
 	err := c.retry.do(ctx, func() (err error) {
-		answer, err = c.client.BulkCreate(ctx, c.place.Namespace, c.place.Collection, records, c.options(first, len(batch)))
+		out, err = c.many(ctx, records, c.options(first, len(batch)))
 		return err
 	})
+	return out, err
+}
+
+// one creates a record.
+func (c *creator) one(ctx context.Context, record api.Record, o client.WriteOptions) error {
+	if c.dryRun {
+		_, err := c.client.TryCreate(ctx, c.place.Namespace, c.place.Collection, record, o)
+		return err
+	}
+	_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, record, o)
+	return err
+}
+
+// many creates records in one request.
+func (c *creator) many(ctx context.Context, records []api.Record, o client.WriteOptions) ([]outcome, error) {
+	out := make([]outcome, len(records))
+	if c.dryRun {
+		answer, err := c.client.TryBulkCreate(ctx, c.place.Namespace, c.place.Collection, records, o)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Succeeded+answer.Failed != len(records) || answer.Failed != len(answer.Items) {
+			return nil, fmt.Errorf("the service answers with %d outcomes for %d records, and with %d of %d failures",
+				answer.Succeeded+answer.Failed, len(records), len(answer.Items), answer.Failed)
+		}
+		for _, it := range answer.Items {
+			if it.Index < 0 || it.Index >= len(out) {
+				return nil, fmt.Errorf("the service answers with an outcome for record %d of %d", it.Index+1, len(records))
+			}
+			out[it.Index].problem = it.Error
+		}
+		return out, nil
+	}
+	answer, err := c.client.BulkCreate(ctx, c.place.Namespace, c.place.Collection, records, o)
 	if err != nil {
 		return nil, err
 	}
-	if len(answer.Items) != len(batch) {
-		return nil, fmt.Errorf("the service answers with %d outcomes for %d records", len(answer.Items), len(batch))
+	if len(answer.Items) != len(records) {
+		return nil, fmt.Errorf("the service answers with %d outcomes for %d records", len(answer.Items), len(records))
 	}
-	out := make([]outcome, len(batch))
 	for i, it := range answer.Items {
 		out[i].problem = it.Error
 	}
@@ -84,6 +117,10 @@ func (o *outcome) take(err error) error {
 type upserter struct {
 	creator *creator
 	key     string // of a field with a unique index, or "id"
+
+	// created are the records that a dry run of the batch has found to be created, by their key. Nothing of them is in the
+	// service, where what follows in the batch would find them.
+	created map[string]api.Record
 }
 
 // checkUpsert makes sure that the field of --upsert tells records apart.
@@ -114,6 +151,12 @@ const lookupBatch = 100
 const updatesAtOnce = 8
 
 func (u *upserter) send(ctx context.Context, number int, batch []item) ([]outcome, error) {
+	u.created = map[string]api.Record{}
+	return u.sendParts(ctx, number, batch)
+}
+
+// sendParts writes a batch, or what is left of it.
+func (u *upserter) sendParts(ctx context.Context, number int, batch []item) ([]outcome, error) {
 	// A value that comes twice is created first and updated then, so what follows its first time waits.
 	seen := map[string]bool{}
 	keys := make([]string, len(batch))
@@ -124,7 +167,7 @@ func (u *upserter) send(ctx context.Context, number int, batch []item) ([]outcom
 			if err != nil {
 				return nil, err
 			}
-			rest, err := u.send(ctx, number+i, batch[i:])
+			rest, err := u.sendParts(ctx, number+i, batch[i:])
 			return append(first, rest...), err
 		}
 		seen[keys[i]] = true
@@ -139,13 +182,15 @@ func (u *upserter) sendUnique(ctx context.Context, batch []item, keys []string) 
 		return nil, err
 	}
 	out := make([]outcome, len(batch))
-	var create, update []int
+	var create, update, change []int
 	for i, key := range keys {
 		switch {
 		case key == "":
 			out[i].problem = &api.Problem{Code: "no_key", Detail: "has no value of " + u.key + ", by which records are told apart"}
 		case ids[key] != "":
 			update = append(update, i)
+		case u.created[key] != nil:
+			change = append(change, i)
 		case u.key == "id": // a new record gets an id of its own
 			out[i].problem = &api.Problem{Code: "not_found", Detail: "there is no record with the id " + key}
 		default:
@@ -162,13 +207,48 @@ func (u *upserter) sendUnique(ctx context.Context, batch []item, keys []string) 
 			if err != nil {
 				return nil, err
 			}
+			if u.creator.dryRun && len(found) == 0 {
+				if err := u.tryAlone(ctx, batch[i], &out[i]); err != nil {
+					return nil, err
+				}
+			}
 			for _, id := range found { // by the service's idea of equal, such as of two forms of one date
 				ids[keys[i]] = id
 				update = append(update, i)
 			}
 		}
 	}
+	for _, i := range change {
+		if err := u.tryChange(ctx, keys[i], batch[i], &out[i]); err != nil {
+			return nil, err
+		}
+	}
 	return out, u.update(ctx, batch, update, func(i int) string { return ids[keys[i]] }, out)
+}
+
+// tryChange is the dry run of the update of a record that the same batch creates: the two together, as a create.
+func (u *upserter) tryChange(ctx context.Context, key string, it item, o *outcome) error {
+	c := u.creator
+	changed := applyPatch(u.created[key], it.record)
+	err := c.retry.do(ctx, func() error { return c.one(ctx, changed, client.WriteOptions{}) })
+	o.updated = true
+	if err := o.take(err); err != nil || o.problem != nil {
+		return err
+	}
+	u.created[key] = changed
+	return nil
+}
+
+// tryAlone tells what becomes of a record whose key is taken, in a dry run, while no record has it that could be found: if it
+// can be created alone, one of its batch has the key, in another form, and it would be an update of that.
+func (u *upserter) tryAlone(ctx context.Context, it item, o *outcome) error {
+	c := u.creator
+	err := c.retry.do(ctx, func() error { return c.one(ctx, it.record, client.WriteOptions{}) })
+	if err == nil {
+		*o = outcome{updated: true}
+		return nil
+	}
+	return o.take(err)
 }
 
 // create creates some items of a batch, and gives those whose key has been taken.
@@ -183,8 +263,11 @@ func (u *upserter) create(ctx context.Context, batch []item, which []int, out []
 	}
 	for j, i := range which {
 		out[i] = outcomes[j]
-		if p := out[i].problem; p != nil && taken(p, u.key) {
+		switch p := out[i].problem; {
+		case p != nil && taken(p, u.key):
 			conflicts = append(conflicts, i)
+		case p == nil && u.creator.dryRun:
+			u.created[keyText(valueAt(batch[i].given, u.key))] = batch[i].record
 		}
 	}
 	return conflicts, nil
@@ -210,6 +293,10 @@ func (u *upserter) update(ctx context.Context, batch []item, which []int, id fun
 		wg.Go(func() {
 			defer func() { <-slots }()
 			err := c.retry.do(ctx, func() error {
+				if c.dryRun {
+					_, err := c.client.TryUpdate(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record)
+					return err
+				}
 				_, err := c.client.UpdateRecord(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record, client.WriteOptions{Minimal: true})
 				return err
 			})

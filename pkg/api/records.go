@@ -27,7 +27,7 @@ type DryRunResult struct {
 	Succeeded int          `json:"succeeded"`
 	Failed    int          `json:"failed"`
 	IDs       []string     `json:"ids"`             // the first 10 of the records that would be written; a create has none
-	Items     []DryRunItem `json:"items,omitempty"` // the first 10 that would fail
+	Items     []DryRunItem `json:"items,omitempty"` // the first 10 that would fail; of a bulk create all
 }
 
 // DryRunItem is one record or item that would not be written, with its place in the bulk write.

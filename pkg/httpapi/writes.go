@@ -9,7 +9,8 @@ import (
 	"github.com/svcctl/svc/pkg/records"
 )
 
-// shownOfDryRun is how many ids, and how many failures, the answer of a dry run has.
+// shownOfDryRun is how many ids, and how many failures, the answer of a dry run has: of the failures of a bulk create all,
+// for its items came from the caller, who wants to know which of them to mend.
 const shownOfDryRun = 10
 
 // writeCall is call for a write, with what the request's parameters say of all writes. It has to be asked when the body has
@@ -43,7 +44,7 @@ func (s *Server) dryRun(w http.ResponseWriter, r *request, matched *int, items [
 			}
 			continue
 		}
-		if out.Failed++; out.Failed <= shownOfDryRun {
+		if out.Failed++; out.Failed <= shownOfDryRun || matched == nil {
 			p := s.itemProblem(r, it.Err)
 			out.Items = append(out.Items, api.DryRunItem{Index: i, ID: it.ID, Status: p.Status, Error: p})
 		}
