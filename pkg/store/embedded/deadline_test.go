@@ -91,3 +91,46 @@ func TestReadsStopWorking(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestReadsOfOwnWritesStopWorking is the same within a transaction, where what is slow is what the transaction itself wrote. One that
+// gave up reading goes on.
+func TestReadsOfOwnWritesStopWorking(t *testing.T) {
+	t.Parallel()
+	s := open(t, embedded.Options{InMemory: true})
+	must(t, collection(s), insert(t, bson.D{{Key: "_id", Value: 1}, {Key: "s", Value: "c"}}))
+	slow := mql.MustCompile(bson.D{{Key: "s", Value: bson.D{{Key: "$regex", Value: "(a|b|ab)*(b|a|ba)*(ab|a|b)*c$"}}}})
+	none := func(bson.Raw) error { return nil }
+	err := transact(t.Context(), s, func(ctx context.Context, c store.TxCollection) error {
+		if _, err := one(ctx, c, store.Op{Kind: store.Update, ID: value(t, 1), Update: setTo("s", strings.Repeat("ab", 2<<20))}); err != nil {
+			return err
+		}
+		for name, read := range map[string]func(ctx context.Context) error{
+			"find":     func(ctx context.Context) error { return c.Find(ctx, store.Query{Filter: slow}, none) },
+			"explain":  func(ctx context.Context) error { _, err := c.Explain(ctx, store.Query{Filter: slow}); return err },
+			"count":    func(ctx context.Context) error { _, err := c.Count(ctx, slow, 0); return err },
+			"distinct": func(ctx context.Context) error { _, err := c.Distinct(ctx, "s", slow); return err },
+		} {
+			until, giveUp := context.WithCancel(ctx)
+			timer := time.AfterFunc(20*time.Millisecond, giveUp)
+			if err := read(until); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, given up: %v", name, err)
+			}
+			timer.Stop()
+			giveUp()
+			until, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			if err := read(until); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s, out of time: %v", name, err)
+			}
+			cancel()
+		}
+		_, err := one(ctx, c, store.Op{Kind: store.Update, ID: value(t, 1), Update: setTo("s", "short")})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := collection(s).Count(t.Context(), where("s", "short"), 0); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	wantIdle(t, s)
+}

@@ -62,10 +62,18 @@ func (c *txCollection) Count(ctx context.Context, filter *mql.Filter, limit int6
 		if err != nil {
 			return 0, err
 		}
-		if old != nil && filter.Match(old) {
+		before, err := matchesOwn(ctx, filter, old)
+		if err != nil {
+			return 0, err
+		}
+		after, err := matchesOwn(ctx, filter, o.edit.new)
+		if err != nil {
+			return 0, err
+		}
+		if before {
 			more--
 		}
-		if o.edit.new != nil && filter.Match(o.edit.new) {
+		if after {
 			more++
 		}
 	}
@@ -108,7 +116,11 @@ func (c *txCollection) merged(ctx context.Context, st *state, q store.Query, fn 
 	if len(c.docs) == 0 {
 		return st.run(ctx, q, fn)
 	}
-	m := merge{q: q, fn: fn, skip: max(q.Skip, 0), own: c.matches(q)}
+	own, err := c.matches(ctx, q)
+	if err != nil {
+		return store.Explanation{}, err
+	}
+	m := merge{q: q, fn: fn, skip: max(q.Skip, 0), own: own}
 	inner := q
 	inner.Skip, inner.Project = 0, nil
 	if q.Limit > 0 { // as many may be needed, if all that the transaction wrote come first and are left out
@@ -135,10 +147,14 @@ type sorted struct {
 }
 
 // matches gives what the transaction wrote that matches q, in order.
-func (c *txCollection) matches(q store.Query) []sorted {
+func (c *txCollection) matches(ctx context.Context, q store.Query) ([]sorted, error) {
 	var own []sorted
 	for id, o := range c.docs {
-		if o.edit.new == nil || !q.Filter.Match(o.edit.new) {
+		ok, err := matchesOwn(ctx, q.Filter, o.edit.new)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
 			continue
 		}
 		s := sorted{doc: o.edit.new, key: q.Sort.Key(o.edit.new), id: id}
@@ -149,7 +165,17 @@ func (c *txCollection) matches(q store.Query) []sorted {
 	slices.SortFunc(own, func(a, b sorted) int { // by _id where the sort does not say, so that the same query gives the same
 		return cmp.Or(q.Sort.CompareKeys(a.key, b.key), strings.Compare(a.id, b.id))
 	})
-	return own
+	return own, nil
+}
+
+// matchesOwn says whether a filter matches a document of a transaction (nil: there is none). It ends with ctx, as reads of stored
+// documents do: a transaction may have written many megabytes.
+func matchesOwn(ctx context.Context, filter *mql.Filter, doc bson.Raw) (bool, error) {
+	ended := func() error { return store.Ended(ctx) }
+	if err := ended(); err != nil || doc == nil {
+		return false, err
+	}
+	return filter.MatchUntil(doc, ended)
 }
 
 // merge puts the documents of a transaction between those of its snapshot.
