@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/textproto"
 	"os"
@@ -460,6 +461,110 @@ func TestS56BadUploads(t *testing.T) {
 		if got := s.onDisk(); len(got) != 1 {
 			t.Errorf("on the disk: %v", got)
 		}
+	})
+}
+
+// A form that is cut off writes nothing, whatever its content looks like, with a key and without.
+func TestCutOffForms(t *testing.T) {
+	onMedia(t, func(t *testing.T, s mediaService) {
+		const head = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n"
+		// What stands in the middle of a line, or behind a bare line feed, is content and no end.
+		whole := head + "a --b-- b\n--b--\nc\r\n --b--\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"data\"\r\n\r\n{}\r\n--b--"
+		form := header("Content-Type", "multipart/form-data; boundary=b")
+		n := 0
+		for cut := range whole {
+			for _, o := range []option{func(*http.Request) {}, key(fmt.Sprintf("cut-%d", cut))} {
+				if got := s.do("POST", library, writer, o, text(whole[:cut]), form); got.status != 400 {
+					t.Errorf("cut at %d of %d: %d %s", cut, len(whole), got.status, got.body)
+				}
+			}
+		}
+		// A form that is whole, in a body that is not: the length that was said did not come.
+		for _, more := range []string{"", "\r\n", "\r\nand more"} {
+			for _, field := range []string{"", "Idempotency-Key: short-" + fmt.Sprint(n) + "\r\n"} {
+				n++
+				if got := s.short(form, field, whole+more, 500); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+					t.Errorf("a body that is cut off behind the form (%q): %.200s", more, got)
+				}
+			}
+		}
+		s.disk("cut off")
+		if got := s.do("GET", library+"/_count", writer); got.body != `{"count":0}` {
+			t.Errorf("records: %s", got.body)
+		}
+		for _, more := range []string{"", "\r\n", " \r\nand more"} {
+			s.do("POST", library, writer, text(whole+more), form).want(t, 201)
+		}
+	})
+}
+
+// short sends a body that ends before the length which it is said to have.
+func (s mediaService) short(media option, fields, body string, missing int) string {
+	s.t.Helper()
+	var given http.Request
+	given.Header = http.Header{}
+	media(&given)
+	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nToken: %s\r\nContent-Type: %s\r\n%sContent-Length: %d\r\n\r\n%s",
+		library, collectionToken, given.Header.Get("Content-Type"), fields, len(body)+missing, body)
+	if err == nil {
+		err = conn.(*net.TCPConn).CloseWrite()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// A form with an Idempotency-Key is carried out once, as JSON is, and its body waits on the disk.
+func TestFormsWithKeys(t *testing.T) {
+	onMedia(t, func(t *testing.T, s mediaService) {
+		bounded := func(content, boundary string) []option {
+			return []option{
+				text("--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n" + content + "\r\n--" + boundary +
+					"\r\nContent-Disposition: form-data; name=\"data\"\r\n\r\n{\"title\":\"a\"}\r\n--" + boundary + "--\r\n"),
+				header("Content-Type", "multipart/form-data; boundary="+boundary), writer, key("form"),
+			}
+		}
+		first := s.do("POST", library, bounded("abc", "b")...)
+		first.want(t, 201)
+		again := s.do("POST", library, bounded("abc", "b")...)
+		if again.status != 201 || again.body != first.body || again.header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("the same again: %d %s, was %s", again.status, again.body, first.body)
+		}
+		const reused = "422 idempotency_key_reused: this Idempotency-Key was used for another request: use a new key for each"
+		for name, other := range map[string][]option{
+			"other content":  bounded("abd", "b"),
+			"other boundary": bounded("abc", "c"),
+			"JSON":           {text(`{"title":"a"}`), writer, key("form")},
+		} {
+			if got := s.do("POST", library, other...).String(); got != reused {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		// What was refused is so again.
+		for range 2 {
+			if got := s.do("POST", library, bounded("abc", "b")[0], bounded("abc", "c")[1], writer, key("bad")); got.status != 400 || got.field("code") != "bad_form" {
+				t.Errorf("another boundary than the head says: %d %s", got.status, got.body)
+			}
+		}
+		big := bounded(strings.Repeat("x", 210_000), "b")
+		if got := s.do("POST", library, append(big, key("big"))...); got.status != 413 {
+			t.Errorf("too large: %d %s", got.status, got.body)
+		}
+		unsaid := func(r *http.Request) { r.ContentLength = -1 }
+		if got := s.do("POST", library, append(big, key("big"), unsaid)...); got.status != 413 {
+			t.Errorf("too large, as it turns out: %d %s", got.status, got.body)
+		}
+		s.disk("one form", "up/library/"+first.field("id")+"/file/a.txt")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -69,6 +70,9 @@ func (r *request) serveFile(w http.ResponseWriter, c content) error {
 	if strings.Count(strings.Join(in.Header.Values("Range"), ","), ",") >= maxRanges { // which RFC 9110 allows to ignore
 		in = in.Clone(in.Context())
 		in.Header.Del("Range")
+	} else if given := in.Header.Get("Range"); emptySuffix.MatchString(given) {
+		in = in.Clone(in.Context())
+		in.Header.Set("Range", emptySuffix.ReplaceAllString(given, "${1}"+beyond))
 	}
 	out := &fileWriter{ResponseWriter: w, control: http.NewResponseController(w), start: time.Now()}
 	http.ServeContent(out, in, "", c.modified, c.body)
@@ -81,6 +85,12 @@ func (r *request) serveFile(w http.ResponseWriter, c content) error {
 	}
 	return nil
 }
+
+// emptySuffix is a range of the last 0 bytes, which no file can satisfy (RFC 9110, section 14.1.2). net/http would answer with
+// a part that has none; beyond stands for it, where no file has bytes.
+var emptySuffix = regexp.MustCompile(`([=,]\s*)-0+\b`)
+
+const beyond = "9223372036854775807-"
 
 // refusedFile is the error for a status of http.ServeContent.
 func refusedFile(status int) error {

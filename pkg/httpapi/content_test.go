@@ -229,3 +229,35 @@ func TestS56Ranges(t *testing.T) {
 		}
 	}
 }
+
+// The last 0 bytes are a range that nothing satisfies, whatever stands beside it. net/http gives a part without bytes for it.
+func TestEmptySuffixRange(t *testing.T) {
+	t.Parallel()
+	f := httpapi.File{Name: "a.png", Media: "image/png", Tag: "h", Body: []byte("0123456789")}
+	for _, tt := range []struct {
+		given  []string
+		status int
+		body   string // "": whatever it is
+	}{
+		{[]string{"Range", "bytes=-0"}, 416, ""},
+		{[]string{"Range", "bytes=-00"}, 416, ""},
+		{[]string{"Range", "bytes= -0 "}, 416, ""},
+		{[]string{"Range", "bytes=-0,-0, -0"}, 416, ""},
+		{[]string{"Range", "bytes=-0,10-"}, 416, ""},
+		{[]string{"Range", "bytes=-0,2-3"}, 206, "23"},
+		{[]string{"Range", "bytes=2-3,-0"}, 206, "23"},
+		{[]string{"Range", "bytes=-01"}, 206, "9"},
+		{[]string{"Range", "bytes=0-0"}, 206, "0"},
+		{[]string{"Range", "bytes=-0", "If-Range", `"other"`}, 200, "0123456789"},
+		{[]string{"Range", "bytes=-0", "If-None-Match", `"h"`}, 304, ""},
+	} {
+		res := getFile(t, f, http.MethodGet, tt.given...)
+		got := bodyOf(t, res)
+		if res.StatusCode != tt.status || tt.body != "" && got != tt.body {
+			t.Errorf("%q: %d %q, want %d %q", tt.given, res.StatusCode, got, tt.status, tt.body)
+		}
+		if at := res.Header.Get("Content-Range"); res.StatusCode == 416 && at != "bytes */10" {
+			t.Errorf("%q: Content-Range is %q", tt.given, at)
+		}
+	}
+}

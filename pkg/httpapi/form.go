@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -65,7 +64,7 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 	var files []formFile
 	for {
 		part, err := parts.NextRawPart()
-		if errors.Is(err, io.EOF) && parts.ended() {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -104,8 +103,8 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 
 // stream gives the body to be read once, within its limit and not too slowly. end is to be called when it has been read.
 func (r *request) stream(w http.ResponseWriter) (body io.Reader, end func() error, err error) {
-	if r.hasRead {
-		return bytes.NewReader(r.read), func() error { return nil }, nil
+	if r.spool != nil {
+		return r.spool.Reader(), func() error { return nil }, nil
 	}
 	limit := r.maxBody()
 	if r.ContentLength > limit {
@@ -125,57 +124,42 @@ func (r *request) stream(w http.ResponseWriter) (body io.Reader, end func() erro
 	}, nil
 }
 
-// limitedReader refuses a body as soon as it is longer than its limit.
+// limitedReader refuses a body as soon as it is longer than its limit. Its errors stay: one that a reader ahead has come upon
+// must be there for who asks whether the body came to its end.
 type limitedReader struct {
 	r           io.Reader
 	left, limit int64
+	err         error
 }
 
-func (l *limitedReader) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
+func (l *limitedReader) Read(p []byte) (n int, err error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	n, l.err = l.r.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, tooLarge(l.limit)
+		n, l.err = 0, tooLarge(l.limit)
+	} else if errors.Is(l.err, errSlowBody) {
+		l.err = errSlowBody
 	}
-	if errors.Is(err, errSlowBody) {
-		return n, errSlowBody
-	}
-	return n, err
+	return n, l.err
 }
 
-// formParts are the parts of a form.
-type formParts struct {
-	*multipart.Reader
-
-	body  io.Reader
-	last  []byte // what was read last
-	close []byte // what the form ends with
-}
-
-// maxReadAhead is how much multipart reads ahead at most, by far.
-const maxReadAhead = 8 << 10
-
-// Read reads for the Reader.
-func (p *formParts) Read(to []byte) (int, error) {
-	n, err := p.body.Read(to)
-	if p.last = append(p.last, to[:n]...); len(p.last) > 2*maxReadAhead {
-		p.last = append(p.last[:0], p.last[len(p.last)-maxReadAhead:]...)
-	}
-	return n, err
-}
-
-// ended says that the form came to its end, and was not cut off: the Reader gives io.EOF for both.
-func (p *formParts) ended() bool { return bytes.Contains(p.last, p.close) }
-
-// parts splits a form.
-func (r *request) parts(body io.Reader) (*formParts, error) {
+// parts splits a form. Its parts end with io.EOF behind the closing boundary, and nowhere else.
+func (r *request) parts(body io.Reader) (*multipart.Reader, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if boundary := params["boundary"]; err == nil && boundary != "" {
-		p := &formParts{body: body, close: []byte("--" + boundary + "--")}
-		p.Reader = multipart.NewReader(p, boundary)
-		return p, nil
+		return multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\n"), cutOff{}), boundary), nil
 	}
 	return nil, errs.New(errs.Invalid, "bad_form", "the Content-Type of the form lacks its boundary: leave the header to the program that makes the form")
 }
+
+// cutOff is what is behind a form: who reads up to it has met no closing boundary. multipart takes the end of a body for that
+// of its parts in places, such as behind a boundary that another part should follow; the line break before is for a closing
+// boundary that has none.
+type cutOff struct{}
+
+func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // formError is the error of reading a form: ours as it is.
 func formError(err error) error {
@@ -363,4 +347,26 @@ func isUpload(src any) bool {
 var errFormBulk = errs.New(errs.Invalid, "bad_form", "a form is for the record of one id: for a bulk update, send the file as a data URL in JSON")
 
 // discardUploads lets go of the files of a request that no record has taken.
-func (r *request) discardUploads() { r.uploads.Discard() }
+func (r *request) discardUploads() {
+	r.uploads.Discard()
+	r.spool.Discard()
+}
+
+// readWhole reads a body that has to be known before it is carried out: a form goes to the disk, all else is kept in memory.
+func (r *request) readWhole(w http.ResponseWriter) (err error) {
+	if media, err := r.mediaType(api.MediaForm); r.collection == nil || err != nil || media != api.MediaForm {
+		r.read, err = r.body(w)
+		r.hasRead = err == nil
+		return err
+	}
+	body, end, err := r.stream(w)
+	if err != nil {
+		return err
+	}
+	spool, err := r.server.cfg.Records.Spool(r.Context(), r.call(), body)
+	if err != nil {
+		return formError(err)
+	}
+	r.spool = spool // from here on there is no other body
+	return end()
+}

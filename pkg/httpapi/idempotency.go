@@ -73,10 +73,9 @@ func (r *request) idempotencyKey() (string, error) {
 // once carries out a request that has a key, or gives the answer that it has had. What the caller may do has been decided
 // before, as of now.
 func (s *Server) once(w http.ResponseWriter, r *request, key string) (err error) {
-	if r.read, err = r.body(w); err != nil {
+	if err := r.readWhole(w); err != nil {
 		return err
 	}
-	r.hasRead = true
 	claim, answer, err := s.cfg.Keys.Begin(r.Context(), r.keyedRequest(key))
 	switch {
 	case err != nil:
@@ -140,9 +139,14 @@ func finishAnswer(w http.ResponseWriter, status int, body []byte) error {
 
 // keyedRequest describes the request for the memory of keys.
 func (r *request) keyedRequest(key string) idempotency.Request {
+	body := r.read
+	if r.spool != nil {
+		sum := r.spool.Sum()
+		body = sum[:]
+	}
 	out := idempotency.Request{
 		Database: system.DatabaseName, Key: key, Repeatable: r.route.key == keyRepeatable,
-		Hash: digest([]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.RawQuery), []byte(r.Header.Get("Content-Type")), r.read),
+		Hash: digest([]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.RawQuery), []byte(r.Header.Get("Content-Type")), body),
 	}
 	if r.project != nil && r.route.right.inProject() {
 		out.Database = project.DatabaseName(r.project.Namespace)
@@ -202,10 +206,10 @@ func (s *Server) stillMayBulk(r *request) error {
 
 // dataAgain gives the JSON of a body that has been read.
 func (r *request) dataAgain() (bson.D, error) {
-	if media, err := r.mediaType(api.MediaForm); err != nil || media != api.MediaForm {
+	if r.spool == nil {
 		return document.ParseJSON(r.read)
 	}
-	parts, err := r.parts(bytes.NewReader(r.read))
+	parts, err := r.parts(r.spool.Reader())
 	if err != nil {
 		return nil, err
 	}

@@ -449,3 +449,76 @@ func TestRemove(t *testing.T) {
 		t.Errorf("%v are left", left)
 	}
 }
+
+// madeUp is a body of so many bytes, which looks at each piece of it where the others are.
+type madeUp struct {
+	left, given int64
+	look        func(given int64)
+	end         error
+}
+
+func (m *madeUp) Read(p []byte) (int, error) {
+	m.look(m.given)
+	if m.left == 0 {
+		return 0, m.end
+	}
+	n := min(int64(len(p)), m.left)
+	for i := range p[:n] {
+		p[i] = byte(m.given + int64(i))
+	}
+	m.left -= n
+	m.given += n
+	return int(n), nil
+}
+
+// A body that is spooled is on the disk as it comes, and nowhere else; it can be read as often as one likes, and goes.
+func TestSpool(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, newClock())
+	const size, piece = 8 << 20, 64 << 10
+	temps := func() []os.DirEntry {
+		t.Helper()
+		list, err := os.ReadDir(filepath.Join(dir, ".tmp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	body := func(end error) *madeUp {
+		return &madeUp{left: size, end: end, look: func(given int64) {
+			list := temps()
+			if len(list) != 1 {
+				t.Fatalf("%d temporary files", len(list))
+			}
+			info, err := list[0].Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if held := given - info.Size(); held > piece {
+				t.Fatalf("%d bytes have come, %d of them are in memory", given, held)
+			}
+		}}
+	}
+	sp, err := s.Spool(t.Context(), body(io.EOF))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		sum := sha256.New()
+		if n, err := io.Copy(sum, sp.Reader()); err != nil || n != size || [32]byte(sum.Sum(nil)) != sp.Sum() {
+			t.Errorf("%d bytes, %v; the sum is %x", n, err, sp.Sum())
+		}
+	}
+	sp.Discard()
+	if list := temps(); len(list) > 0 {
+		t.Errorf("left: %v", list)
+	}
+	broken := errors.New("broken")
+	if _, err := s.Spool(t.Context(), body(broken)); !errors.Is(err, broken) {
+		t.Errorf("the error is %v", err)
+	}
+	if list := temps(); len(list) > 0 {
+		t.Errorf("left of one that broke off: %v", list)
+	}
+}

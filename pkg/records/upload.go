@@ -73,6 +73,18 @@ func (s *Service) Upload(ctx context.Context, c *Call, m access.Method, u *Uploa
 	return bson.D{{Key: fileSrc, Value: mark}, {Key: filePath, Value: st.Info().Name}}, nil
 }
 
+// Spool is a body that is kept on the disk.
+type Spool = media.Spool
+
+// Spool keeps a body with files, which has to be read more than once, on the disk where these go.
+func (s *Service) Spool(ctx context.Context, c *Call, body io.Reader) (*Spool, error) {
+	files, err := s.filesOf(c.Project)
+	if err != nil {
+		return nil, err
+	}
+	return files.Spool(ctx, body)
+}
+
 // fileFields names the fields that hold files, but for hidden ones.
 func fileFields(c *Call, hidden *document.PathSet) string {
 	there := slices.DeleteFunc(slices.Clone(c.Collection.Uploads.Fields), hidden.Covers)
