@@ -76,7 +76,8 @@ type Op struct {
 	// ID is the document's _id. A Replace without Filter goes by Doc's _id, and takes over its type (1.0 for 1).
 	ID bson.RawValue
 	// If is a condition on the document chosen by its _id (nil: none), checked in the same atomic step as the write. An
-	// existing document that does not match gives ErrStale.
+	// existing document that does not match gives ErrStale. It is asked where other writers wait, so it is the service's own
+	// (a revision, a token), never one that a caller has written: those go into Filter.
 	If *mql.Filter
 
 	Filter *mql.Filter
