@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -224,6 +225,58 @@ func allocated(do func()) uint64 {
 	do()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// jpegOfScans is a progressive JPEG of nothing with one scan of a few bytes for each frequency of all its pixels, again and again.
+func jpegOfScans(side uint16, scans int, app []byte) []byte {
+	be := binary.BigEndian
+	var file []byte
+	segment := func(marker byte, body ...byte) {
+		file = append(be.AppendUint16(append(file, 0xFF, marker), uint16(2+len(body))), body...)
+	}
+	table := func(class, symbol byte) {
+		segment(0xC4, append(append([]byte{class, 0, 1}, make([]byte, 14)...), symbol)...)
+	}
+	file = append(file, 0xFF, 0xD8)
+	segment(0xE2, app...)
+	segment(0xDB, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...)...)
+	segment(0xC2, append(be.AppendUint16(be.AppendUint16([]byte{8}, side), side), 1, 1, 0x11, 0)...)
+	table(0x00, 0)
+	table(0x10, 0xE0) // up to 2^15 blocks of nothing
+	blocks := (int(side) + 7) / 8 * ((int(side) + 7) / 8)
+	segment(0xDA, 1, 1, 0, 0, 0, 0)
+	file = append(file, make([]byte, (2*blocks+7)/8)...)
+	for range scans - 1 {
+		segment(0xDA, 1, 1, 0, 1, 63, 0)
+		for range (blocks + 1<<15 - 1) / (1 << 15) {
+			file = append(file, 0x3F, 0xFF, 0x00)
+		}
+	}
+	return append(file, 0xFF, 0xD9)
+}
+
+// TestS49Scans refuses a JPEG that has the decoder go through all its pixels more often than any picture needs.
+func TestS49Scans(t *testing.T) {
+	t.Parallel()
+	f := compile(t, schema.ImageStep{Width: new(20.0)})
+	marks := bytes.Repeat([]byte{0xFF, 0xDA, 0, 2}, 1000)
+	for name, file := range map[string][]byte{
+		"a usual one": jpegOfScans(500, 10, nil), "as many as may be": jpegOfScans(500, 100, nil), "a thumbnail in it": jpegOfScans(500, 10, marks),
+		"and something behind it": append(jpegOfScans(500, 10, nil), marks...),
+	} {
+		if got := apply(t, f, file); got.Width != 20 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for name, file := range map[string][]byte{
+		"one more": jpegOfScans(500, 101, nil), "a million in 10 MB": jpegOfScans(8, 1_000_000, nil), "8000 pixels on a side": jpegOfScans(8000, 10_000, nil),
+		"between fill": bytes.ReplaceAll(jpegOfScans(500, 101, nil), []byte{0xFF, 0xDA}, []byte{0xFF, 0xFF, 0xFF, 0xDA}),
+	} {
+		_, err := f.Apply(t.Context(), bytes.NewReader(file), imagefilter.Limits{})
+		if refused(t, err, errs.Invalid); err == nil || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "scans") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // TestS49Animation gives the first of a thousand pictures, and doesn't decode the others.

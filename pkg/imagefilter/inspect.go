@@ -85,7 +85,7 @@ func formatOf(head []byte) (format, bool) {
 	starts := func(with string) bool { return len(head) >= len(with) && string(head[:len(with)]) == with }
 	switch {
 	case starts("\xFF\xD8\xFF"):
-		return format{"image/jpeg", jpeg.DecodeConfig, jpeg.Decode}, true
+		return format{"image/jpeg", jpeg.DecodeConfig, decodeJPEG}, true
 	case starts("\x89PNG\r\n\x1a\n"):
 		return format{"image/png", png.DecodeConfig, png.Decode}, true
 	case starts("GIF87a"), starts("GIF89a"):
