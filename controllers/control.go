@@ -63,7 +63,7 @@ func (c *Control) settle(ctx context.Context, reg system.Project) error {
 // Reload serves what the project's files say now. With wait it returns when that is done, or with the error that the
 // config has. Indexes that were refused are tried again behind it.
 func (c *Control) Reload(ctx context.Context, id string, wait bool) error {
-	c.projects.request(id)
+	c.projects.request(id, system.ActorOf(ctx))
 	c.indexes.request(id)
 	if !wait {
 		return errors.Join(c.Manager.Trigger(projectController, id), c.Manager.Trigger(indexController, id))
@@ -72,6 +72,19 @@ func (c *Control) Reload(ctx context.Context, id string, wait bool) error {
 		return err
 	}
 	return c.Manager.Trigger(indexController, id)
+}
+
+// RollBack serves an earlier generation of a project again, on every instance, until its files change or are reloaded, and
+// returns when this instance does. One that does not compile any more is a *project.ConfigError.
+func (c *Control) RollBack(ctx context.Context, id string, generation int64) error {
+	if err := c.projects.rollBack(ctx, id, generation); err != nil {
+		return err
+	}
+	err := c.Manager.ReconcileNow(ctx, projectController, id)
+	if _, refused := errors.AsType[*refusedError](err); refused { // that is the files', in whose place it is served
+		return nil
+	}
+	return err
 }
 
 // ServeRegistered loads every registered project once and returns when all are served or refused, so that the first

@@ -69,7 +69,7 @@ func New(d Deps) (*Control, error) {
 		d.Resync = DefaultResync
 	}
 	projects := &projectReconciler{
-		Deps: d, requested: map[string]bool{},
+		Deps: d, requested: map[string]asked{}, seen: map[string]string{},
 		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
 	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
@@ -97,7 +97,7 @@ func (d Deps) watch(ctx context.Context, enqueue func(key string)) error {
 	return d.Watcher.Start(ctx, enqueue)
 }
 
-// follow is the source of registrations that were written, by whichever instance.
+// follow is the source of registrations that were written, and of projects that got another generation, by whichever instance.
 func (d Deps) follow(ctx context.Context, enqueue func(key string)) error {
 	return d.Projects.Watch(ctx, enqueue, func() error { // what came before the feed
 		ids, err := d.registered(ctx)

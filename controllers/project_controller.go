@@ -20,35 +20,39 @@ type projectReconciler struct {
 
 	loader    *project.Loader
 	mu        sync.Mutex
-	requested map[string]bool // ids whose reload was asked for, against waiting for it
+	requested map[string]asked  // by id, of those whose reload was asked for, against waiting for it
+	seen      map[string]string // by id: the revision of the files when they were last served, or held against; or system.UnreadableFiles
 }
+
+// asked says who asked for a reload; nil: nobody did.
+type asked *system.Actor
 
 // request makes the next run of a key serve what it finds, whatever the watch mode.
-func (r *projectReconciler) request(id string) {
+func (r *projectReconciler) request(id string, by system.Actor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.requested[id] = true
+	r.requested[id] = &by
 }
 
-func (r *projectReconciler) takeRequest(id string) bool {
+func (r *projectReconciler) takeRequest(id string) asked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asked := r.requested[id]
+	by := r.requested[id]
 	delete(r.requested, id)
-	return asked
+	return by
 }
 
 // Reconcile loads the project's files and, when they are valid and wanted, swaps them in as a generation. A broken
 // config leaves the served generation as it is and says why.
 func (r *projectReconciler) Reconcile(ctx context.Context, id string) (controller.Result, error) {
-	asked := r.takeRequest(id)
-	err := r.reconcile(ctx, id, asked)
+	by := r.takeRequest(id)
+	err := r.reconcile(ctx, id, by)
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
 		err = controller.TerminalError(err)
-	case err != nil && asked:
-		r.request(id) // a retry is still what was asked for
+	case err != nil && by != nil:
+		r.request(id, *by) // a retry is still what was asked for
 	}
 	return controller.Result{}, err
 }
@@ -58,7 +62,7 @@ type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
-func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool) error {
+func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) error {
 	reg, err := r.Projects.ByID(ctx, id)
 	switch {
 	case errors.Is(err, errs.ErrNotFound):
@@ -74,13 +78,17 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 		moved.OrgID = reg.OrgID
 		r.Registry.Set(&moved)
 	}
-	if r.Watch == WatchOff && !asked && r.current(reg) != nil {
+	head, err := r.Generations.Head(ctx, id)
+	if err != nil && !errors.Is(err, errs.ErrNotFound) {
+		return err
+	}
+	if current := r.current(reg); r.Watch == WatchOff && by == nil && current != nil && current.Generation >= head.Number {
 		return nil
 	}
 	dir, entry, err := project.Locate(r.ProjectsDir, reg.ConfigFile)
 	if err != nil {
 		r.Board.SetProblems(id, nil)
-		return r.refuse(ctx, reg, dir, status.ReasonUnreadable, err)
+		return r.refuse(ctx, reg, head, dir, status.ReasonUnreadable, err)
 	}
 	if r.Watch != WatchOff { // to watch is to read every file in it
 		if err := r.Watcher.Watch(id, dir); err != nil {
@@ -90,39 +98,51 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, asked bool
 	p, problems := r.loader.Load(dir, entry)
 	r.Board.SetProblems(id, boardProblems(problems))
 	if problems.Err() {
-		return r.refuse(ctx, reg, dir, status.ReasonInvalid, &project.ConfigError{Problems: problems})
+		return r.refuse(ctx, reg, head, dir, status.ReasonInvalid, &project.ConfigError{Problems: problems})
 	}
 	if p.Namespace != reg.Namespace {
-		return r.refuse(ctx, reg, dir, status.ReasonNamespaceChanged, errs.New(errs.Limit, "namespace_changed",
+		return r.refuse(ctx, reg, head, dir, status.ReasonNamespaceChanged, errs.New(errs.Limit, "namespace_changed",
 			"the files now name the project %s, this registration is for %s: register it by itself", p.Namespace, reg.Namespace))
 	}
-	return r.serve(ctx, reg, p, asked)
+	return r.serve(ctx, reg, head, p, by)
 }
 
-// serve swaps p in, unless it is what is served already or has to wait for a reload call.
-func (r *projectReconciler) serve(ctx context.Context, reg system.Project, p *project.Project, asked bool) error {
-	id := reg.ID.Hex()
+// serve swaps p in, unless it is what is served already, has to wait for a reload call, or a rollback holds against it.
+func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head system.Head, p *project.Project, by asked) error {
+	id, current := reg.ID.Hex(), r.current(reg)
 	valid := status.Condition{
 		Type: status.ConfigValid, Status: status.True, Reason: status.ReasonLoaded,
 		Message: fmt.Sprintf("%d collections", len(p.Collections)),
 	}
-	current := r.current(reg)
+	if by == nil && r.held(ctx, reg, head, p.Dir, p.Revision) {
+		r.see(id, p.Revision)
+		r.Board.Set(id, valid, r.rolledBack(reg, head))
+		return nil
+	}
 	switch {
-	case current != nil && current.Revision == p.Revision:
+	case current != nil && current.Revision == p.Revision && head.Over == "" && (head.Revision != p.Revision || head.Number == current.Generation):
+		r.see(id, p.Revision)
 		r.Board.Set(id, valid, upToDate())
 		return nil
-	case current != nil && r.Watch != WatchReload && !asked:
+	case current != nil && r.Watch != WatchReload && by == nil && head.Revision != p.Revision: // which another instance was not asked for either
 		r.Board.Set(id, valid, status.Condition{
 			Type: status.OutOfDate, Status: status.True, Reason: status.ReasonChangedOnDisk,
 			Message: "the files have changed; a reload serves them",
 		})
 		return nil
 	}
-	number, err := r.Generations.Number(ctx, id, p.Revision, p.Bundle.Entry, p.Bundle.Files)
+	if by == nil {
+		by = &system.Actor{Kind: system.ActorFiles}
+	}
+	c := system.Config{Revision: p.Revision, Entry: p.Bundle.Entry, Files: p.Bundle.Files}
+	number, err := r.Generations.Number(ctx, id, c, *by)
 	if err != nil {
 		return err
 	}
-	err = r.swap(ctx, reg, p, number)
+	if current == nil || current.Generation != number || current.Revision != p.Revision {
+		err = r.swap(ctx, reg, p, number)
+	}
+	r.see(id, p.Revision)
 	r.Board.Set(id, valid, upToDate())
 	return err
 }
@@ -146,27 +166,6 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID))
 }
 
-// restore serves the last good generation from the store, where a start finds files that can't be served: a broken
-// config interrupts no service.
-func (r *projectReconciler) restore(ctx context.Context, reg system.Project, dir string) {
-	latest, err := r.Generations.Latest(ctx, reg.ID.Hex())
-	if err != nil || len(latest.Files) == 0 {
-		return // it was never served, or can't be read now; the conditions say that nothing is served
-	}
-	b := project.Bundle{Entry: latest.Entry, Files: make(map[string][]byte, len(latest.Files))}
-	for _, f := range latest.Files {
-		b.Files[f.Name] = f.Data
-	}
-	p, problems := r.loader.LoadBundle(b, dir)
-	if problems.Err() || p.Namespace != reg.Namespace {
-		r.Logger.WarnContext(ctx, "the last good generation can't be served either", "namespace", reg.Namespace, "generation", latest.Number)
-		return
-	}
-	if err := r.swap(ctx, reg, p, latest.Number); err != nil {
-		r.Logger.ErrorContext(ctx, "indexes and jobs of a restored generation are not looked at", "namespace", reg.Namespace, "error", err)
-	}
-}
-
 func upToDate() status.Condition {
 	return status.Condition{
 		Type: status.OutOfDate, Status: status.False, Reason: status.ReasonUpToDate, Message: "the files are what is served",
@@ -179,10 +178,13 @@ func (r *projectReconciler) current(reg system.Project) *project.Project {
 }
 
 // refuse notes why the files can't be served. What is served goes on; when nothing is, what was served last comes back.
-func (r *projectReconciler) refuse(ctx context.Context, reg system.Project, dir, reason string, err error) error {
+func (r *projectReconciler) refuse(ctx context.Context, reg system.Project, head system.Head, dir, reason string, err error) error {
 	id := reg.ID.Hex()
-	if r.current(reg) == nil {
-		r.restore(ctx, reg, dir)
+	if current := r.current(reg); current == nil || head.Over != "" && current.Generation < head.Number {
+		r.restore(ctx, reg, head, dir)
+	}
+	if head.Over == system.UnreadableFiles { // else they may be as they were, once they can be read again
+		r.see(id, system.UnreadableFiles)
 	}
 	if r.current(reg) != nil {
 		r.Board.Set(id, status.Condition{
@@ -200,6 +202,7 @@ func publicText(err error) string { return errs.From(err).Message }
 func (r *projectReconciler) disable(id string) {
 	r.Registry.Remove(id)
 	r.Watcher.Unwatch(id)
+	r.see(id, "")
 	r.Board.SetServed(id, 0, "")
 	r.Board.SetProblems(id, nil)
 	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled)
@@ -213,6 +216,7 @@ func (r *projectReconciler) forget(ctx context.Context, id string) error {
 	r.Registry.Remove(id)
 	r.Watcher.Unwatch(id)
 	r.Board.Remove(id)
+	r.see(id, "")
 	return r.Generations.Remove(ctx, id)
 }
 

@@ -24,6 +24,7 @@ func TestParse(t *testing.T) {
 		"register":   commandtest.Of(newRegister),
 		"unregister": commandtest.Of(newUnregister),
 		"reload":     commandtest.Of(newReload),
+		"rollback":   commandtest.Of(newRollback),
 		"status":     commandtest.Of(newStatus),
 		"validate":   commandtest.Of(newValidate),
 		"test":       commandtest.Of(newTest),
@@ -39,6 +40,10 @@ func TestParse(t *testing.T) {
 		"unregister -n blog":                 nil, // the name must be said
 		"reload blog":                        reloadOptions{Namespace: "blog", Timeout: 2 * time.Minute},
 		"reload -n blog --wait --timeout 5s": reloadOptions{Namespace: "blog", Wait: true, Timeout: 5 * time.Second},
+		"rollback blog --to 3":               rollbackOptions{Namespace: "blog", To: 3, Timeout: 2 * time.Minute},
+		"rollback blog --to 3 -y --wait":     rollbackOptions{Namespace: "blog", To: 3, Yes: true, Wait: true, Timeout: 2 * time.Minute},
+		"rollback blog":                      nil,
+		"rollback blog --to 0":               nil,
 		"status blog":                        statusOptions{Namespace: "blog", Timeout: 2 * time.Minute},
 		"status blog --wait --timeout 0":     statusOptions{Namespace: "blog", Wait: true},
 		"status":                             nil,

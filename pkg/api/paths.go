@@ -43,6 +43,8 @@ const (
 	RouteFile          = "/_/{project}/{collection}/{id}/{field}/*"
 
 	RouteReload        = "/_/{project}/_/admin/reload"
+	RouteGenerations   = "/_/{project}/_/admin/generations"
+	RouteRollback      = "/_/{project}/_/admin/rollback"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
 	RouteProjectAudit  = "/_/{project}/_/audit"
 	RouteCollections   = "/_/{project}/_/collections"
@@ -125,6 +127,12 @@ func RecordFacetPath(namespace, collection string) string {
 
 // ReloadPath is the path that reloads a project's config.
 func ReloadPath(namespace string) string { return fill(RouteReload, namespace) }
+
+// GenerationsPath is the path of the generations of a project.
+func GenerationsPath(namespace string) string { return fill(RouteGenerations, namespace) }
+
+// RollbackPath is the path that serves an earlier generation of a project again.
+func RollbackPath(namespace string) string { return fill(RouteRollback, namespace) }
 
 // AccessExplainPath is the path that explains who may do what with a project's records.
 func AccessExplainPath(namespace string) string { return fill(RouteAccessExplain, namespace) }

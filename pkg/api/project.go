@@ -76,6 +76,35 @@ type ReloadResult struct {
 	Warnings   []ConfigProblem `json:"warnings"`
 }
 
+// Generation is a config that a project is or was served from.
+type Generation struct {
+	Number     int64  `json:"number"`
+	Revision   string `json:"revision"` // hash of the files
+	Since      Time   `json:"since"`    // when it was first served
+	By         Actor  `json:"by"`       // who had it served; of kind ActorFiles when the files had changed by themselves
+	RollbackOf int64  `json:"rollbackOf,omitempty"`
+	Files      int    `json:"files"`   // how many
+	Bytes      int    `json:"bytes"`   // of all files
+	Kept       bool   `json:"kept"`    // whether it can be rolled back to
+	Current    bool   `json:"current"` // whether the instance that answers serves it
+}
+
+// ActorFiles is the kind of actor that changed files are.
+const ActorFiles = "files"
+
+// RollbackWrite is the body of POST /_/P/_/admin/rollback.
+type RollbackWrite struct {
+	Generation int64 `json:"generation"`
+}
+
+// RollbackResult answers a rollback: Generation is the new one, which is RollbackOf again. Changed is false when that is
+// what was served already.
+type RollbackResult struct {
+	ReloadResult
+
+	RollbackOf int64 `json:"rollbackOf"`
+}
+
 // CollectionDescription is what a caller may know of a collection. Hidden fields are absent.
 type CollectionDescription struct {
 	Name            string                  `json:"name"`

@@ -47,6 +47,8 @@ func TestAudit(t *testing.T) {
 	s.do("PUT", "/api/v1/user/"+ann, admin, header("X-Request-Id", "req-7"), text(`{"name": "Ann"}`)).want(t, http.StatusOK)
 	s.do("POST", "/api/v1/_/notes/_/admin/reload?wait=true", session(annToken)).want(t, http.StatusForbidden)
 	s.do("POST", "/api/v1/_/notes/_/admin/reload?wait=true", admin).want(t, http.StatusOK)
+	s.do("POST", "/api/v1/_/notes/_/admin/rollback", admin, text(`{"generation": 9}`)).want(t, http.StatusNotFound)
+	s.do("POST", "/api/v1/_/notes/_/admin/rollback", admin, text(`{"generation": 1}`)).want(t, http.StatusOK)
 	res := s.do("PUT", "/api/v1/me/password", session(annToken), json1(map[string]any{"currentPassword": password, "newPassword": password + "2"}))
 	res.want(t, http.StatusOK)
 	s.do("POST", "/api/v1/logout", session(res.field("token"))).want(t, http.StatusNoContent)
@@ -75,6 +77,7 @@ func TestAudit(t *testing.T) {
 		"anonymous : login_failed users ",
 		"admin admin token: update users " + ann,
 		"admin admin token: reload projects " + s.projectID(),
+		"admin admin token: rollback projects " + s.projectID(),
 		"user ann: password users " + ann,
 		"user ann: logout users " + ann,
 		"admin admin token: create orgs " + org,
@@ -98,7 +101,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	report := s.do("GET", "/api/v1/audit/verify", admin)
-	if !strings.HasPrefix(report.body, `{"ok":true,"entries":15,`) {
+	if !strings.HasPrefix(report.body, `{"ok":true,"entries":16,`) {
 		t.Error(report.body)
 	}
 }

@@ -101,6 +101,10 @@ GET    /project/{project2}/status            . ttt ttt .24 2222 .24 ... ...
 
 POST   /_/shop/_/admin/reload                . ttt t2t .2. 222x .2. ... ...
 POST   /_/away/_/admin/reload                . ttt ttt .2p 222x .2p ... ...
+GET    /_/shop/_/admin/generations           . ttt t2t .2. 2222 .2. ... ...
+GET    /_/away/_/admin/generations           . ttt ttt .2p 2222 .2p ... ...
+POST   /_/shop/_/admin/rollback              . ttt t4t .4. 444x .4. ... ...  {"generation": 999}
+POST   /_/away/_/admin/rollback              . ttt ttt .4p 444x .4p ... ...  {"generation": 999}
 POST   /_/shop/_/admin/access/explain        . ttt ttt .22 222x .22 ... ...  {"principal": {"kind": "anonymous"}, "method": "get", "collection": "items"}
 POST   /_/away/_/admin/access/explain        . ttt ttt .2p 222x .2p ... ...  {"principal": {"kind": "anonymous"}, "method": "get", "collection": "items"}
 GET    /_/shop/_/collections                 . ttt ttt .22 2222 .22 ... ...
@@ -448,7 +452,7 @@ func doorCell(a answer, right string) byte {
 	switch {
 	case a.status/100 == 2:
 		return '2'
-	case strings.HasPrefix(a.String(), "404 job_not_found: "), strings.HasPrefix(a.String(), "404 run_not_found: "):
+	case strings.HasPrefix(a.String(), "404 job_not_found: "), strings.HasPrefix(a.String(), "404 run_not_found: "), strings.HasPrefix(a.String(), "404 generation_not_found: "):
 		return '4'
 	}
 	return '?'

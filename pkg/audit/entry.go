@@ -31,6 +31,7 @@ const (
 	OpLogout      = "logout"
 	OpPassword    = "password" // a user's password is set, by themselves or by who manages them; other fields, perhaps, with it
 	OpReload      = "reload"
+	OpRollback    = "rollback" // After has the generation
 	OpRotateKeys  = "rotate-keys"
 	OpShutdown    = "shutdown"
 	OpRun         = "run"     // a job, by hand
@@ -121,3 +122,6 @@ func caller(ctx context.Context) Caller {
 	}
 	return c
 }
+
+// ActorOf is who makes a context's request: the service itself when nobody does.
+func ActorOf(ctx context.Context) Actor { return caller(ctx).Actor }

@@ -32,6 +32,19 @@ func (c *Client) RequestReload(ctx context.Context, namespace string) error {
 	return err
 }
 
+// Generations lists the configs that a project was served from, the latest first.
+func (c *Client) Generations(ctx context.Context, namespace string) (*api.List[api.Generation], error) {
+	return list[api.Generation](ctx, c, api.GenerationsPath(namespace), Query{})
+}
+
+// Rollback has an earlier generation of a project served again and waits until it is. One that is no longer valid is an
+// *Error with status 422 and its Problems, and nothing changes.
+func (c *Client) Rollback(ctx context.Context, namespace string, generation int64) (*api.RollbackResult, error) {
+	var out api.RollbackResult
+	_, err := c.do(ctx, call{method: http.MethodPost, path: api.RollbackPath(namespace), in: api.RollbackWrite{Generation: generation}, out: &out})
+	return &out, err
+}
+
 // ListCollections describes the collections of a project that the caller may read.
 func (c *Client) ListCollections(ctx context.Context, namespace string) (*api.List[api.CollectionDescription], error) {
 	return list[api.CollectionDescription](ctx, c, api.CollectionsPath(namespace), Query{})

@@ -112,6 +112,8 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteProject, right: sys(access.ProjectDelete), handle: (*Server).unregisterProject},
 		{method: "GET", pattern: api.RouteProjectStatus, right: sys(access.ProjectRead), handle: (*Server).projectStatus},
 		{method: "POST", pattern: api.RouteReload, right: prj(access.ProjectReload), handle: (*Server).reload, query: []string{api.ParamWait}},
+		{method: "GET", pattern: api.RouteGenerations, right: prj(access.ProjectReload), handle: (*Server).listGenerations},
+		{method: "POST", pattern: api.RouteRollback, right: prj(access.ProjectReload), handle: (*Server).rollBack},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 
 		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections, labels: true},

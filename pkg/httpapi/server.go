@@ -43,6 +43,8 @@ type Control interface {
 	// Reload loads a project's files again. With wait it returns when the new generation is served, or the error
 	// that its config has.
 	Reload(ctx context.Context, id string, wait bool) error
+	// RollBack serves an earlier generation of a project again, and returns when it is served.
+	RollBack(ctx context.Context, id string, generation int64) error
 	// ScheduleJobs has a project's jobs looked at now.
 	ScheduleJobs(id string) error
 	// Indexes tells of each index of a collection, declared or found, how it stands.

@@ -73,6 +73,8 @@ func (c control) Update(context.Context, string, bson.D) (system.Project, error)
 
 func (c control) Reload(context.Context, string, bool) error { return c.reloadErr }
 
+func (c control) RollBack(context.Context, string, int64) error { return c.reloadErr }
+
 func (control) Stats(context.Context, *project.Project, string) (api.CollectionStats, error) {
 	return api.CollectionStats{}, nil
 }

@@ -49,6 +49,8 @@ const (
 	ReasonUpToDate = "UpToDate"
 	// ReasonChangedOnDisk: the files changed and the service was told to wait for a reload (OutOfDate True).
 	ReasonChangedOnDisk = "ChangedOnDisk"
+	// ReasonRolledBack: an earlier generation is served again, in the place of the files (OutOfDate True).
+	ReasonRolledBack = "RolledBack"
 	// ReasonConverged: desired and actual are the same (IndexesConverged True).
 	ReasonConverged = "Converged"
 	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).

@@ -88,6 +88,17 @@ func (s *System) Reloaded(ctx context.Context, projectID, namespace string) erro
 	})
 }
 
+// RolledBack notes that somebody has an earlier generation of a project served.
+func (s *System) RolledBack(ctx context.Context, projectID, namespace string, generation int64) error {
+	after, err := encode(bson.D{{Key: "generation", Value: generation}})
+	if err != nil {
+		return err
+	}
+	return s.log.Append(ctx, audit.Entry{
+		Kind: audit.System, Op: audit.OpRollback, Collection: projectsName, RecordID: projectID, Namespace: namespace, After: after,
+	})
+}
+
 // Operated notes that somebody has a project's job run, suspended or resumed, or a run of a job or an action cancelled. scope
 // names the job or action, run is "" where there is none yet.
 func (s *System) Operated(ctx context.Context, op, namespace, scope, run string) error {

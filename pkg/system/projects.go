@@ -39,8 +39,9 @@ type Projects struct {
 	orgs *Orgs
 }
 
-// Watch calls changed with the id of each registration that is created, changed or deleted from now on, by whichever
-// instance, until ctx ends. ready is called in between: what it reads is followed without a gap.
+// Watch calls changed with the id of each registration that is created, changed or deleted from now on, or gets another
+// latest generation, by whichever instance, until ctx ends. ready is called in between: what it reads is followed without a
+// gap.
 func (ps *Projects) Watch(ctx context.Context, changed func(id string), ready func() error) error {
 	from, err := ps.db.Position(ctx)
 	if err != nil {
@@ -49,10 +50,14 @@ func (ps *Projects) Watch(ctx context.Context, changed func(id string), ready fu
 	if err := ready(); err != nil {
 		return err
 	}
-	w := store.Watch{After: from, Collections: []string{projectsName}}
+	w := store.Watch{After: from, Collections: []string{projectsName, generationsName}}
 	return ps.db.Watch(ctx, w, func(e store.Event) error {
 		if id, ok := e.ID.ObjectIDOK(); ok {
 			changed(id.Hex())
+		} else if name, ok := e.ID.StringValueOK(); ok {
+			if id, isHead := projectOfGeneration(name); isHead {
+				changed(id)
+			}
 		}
 		return nil
 	})

@@ -58,6 +58,8 @@ const (
 	projectsName = "projects"
 	tokensName   = "tokens"
 	secretsName  = "secrets"
+
+	generationsName = "generations"
 )
 
 // New makes the models over st. Call EnsureIndexes before the first write.
@@ -91,7 +93,7 @@ func New(st store.Store, opts Options) *System {
 		Secrets: secrets,
 		Logins:  &Logins{coll: db.Collection("login_failures"), now: now},
 
-		Generations: &Generations{coll: db.Collection("generations"), now: now},
+		Generations: &Generations{coll: db.Collection(generationsName), now: now},
 
 		log: log,
 	}
