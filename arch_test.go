@@ -65,6 +65,7 @@ var layers = []layer{
 	}},
 	{"L3", rooms{
 		"jobs":      "operation project schedule store mql errs",
+		"plan":      "project schema fieldtype access store mql document api",
 		"operation": "store mql document errs",
 		"system":    "audit query fieldtype store access mql document api errs",
 		"auth":      "system audit access errs",
@@ -78,7 +79,7 @@ var layers = []layer{
 		"httpapi":      "actions assets hooks records query auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller jobs status dirwatch project schema system store api errs",
+		"/controllers": "controller jobs plan status dirwatch project schema system store api errs",
 	}},
 	{"L6", rooms{
 		"app": "httpapi actions assets media access hooks records auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +

@@ -20,6 +20,7 @@ type Control struct {
 
 	projects *projectReconciler
 	indexes  *indexReconciler
+	planning chan struct{} // has a place for each plan that is being made
 }
 
 // Register checks a config, records the registration and returns when its project is served. An invalid config is a

@@ -56,6 +56,7 @@ type Deps struct {
 	PrivateFiles []string
 	Logger       *slog.Logger
 	Resync       time.Duration // 0: DefaultResync
+	PlanTime     time.Duration // how long a plan looks at records; 0: plan.DefaultBox
 	Now          func() time.Time
 }
 
@@ -69,7 +70,7 @@ func New(d Deps) (*Control, error) {
 		d.Resync = DefaultResync
 	}
 	projects := &projectReconciler{
-		Deps: d, requested: map[string]asked{}, seen: map[string]string{},
+		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{},
 		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
 	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
@@ -86,7 +87,7 @@ func New(d Deps) (*Control, error) {
 			return nil, err
 		}
 	}
-	return &Control{Deps: d, projects: projects, indexes: indexes}, nil
+	return &Control{Deps: d, projects: projects, indexes: indexes, planning: make(chan struct{}, plansAtOnce)}, nil
 }
 
 // watch is the source of changed project directories.

@@ -20,8 +20,9 @@ type projectReconciler struct {
 
 	loader    *project.Loader
 	mu        sync.Mutex
-	requested map[string]asked  // by id, of those whose reload was asked for, against waiting for it
-	seen      map[string]string // by id: the revision of the files when they were last served, or held against; or system.UnreadableFiles
+	requested map[string]asked   // by id, of those whose reload was asked for, against waiting for it
+	seen      map[string]string  // by id: the revision of the files when they were last served, or held against; or system.UnreadableFiles
+	expected  map[string][]*step // by id, of those who wait for one change alone
 }
 
 // asked says who asked for a reload; nil: nobody did.
@@ -82,7 +83,7 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) 
 	if err != nil && !errors.Is(err, errs.ErrNotFound) {
 		return err
 	}
-	if current := r.current(reg); r.Watch == WatchOff && by == nil && current != nil && current.Generation >= head.Number {
+	if current := r.current(reg); r.Watch == WatchOff && by == nil && !r.expecting(id) && current != nil && current.Generation >= head.Number {
 		return nil
 	}
 	dir, entry, err := project.Locate(r.ProjectsDir, reg.ConfigFile)
@@ -113,6 +114,9 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	valid := status.Condition{
 		Type: status.ConfigValid, Status: status.True, Reason: status.ReasonLoaded,
 		Message: fmt.Sprintf("%d collections", len(p.Collections)),
+	}
+	if by == nil {
+		by = r.expects(id, current, p)
 	}
 	if by == nil && r.held(ctx, reg, head, p.Dir, p.Revision) {
 		r.see(id, p.Revision)

@@ -75,6 +75,7 @@ const PartData = "data"
 // Media types.
 const (
 	MediaJSON       = "application/json"
+	MediaTar        = "application/x-tar"
 	MediaForm       = "multipart/form-data" // RFC 7578
 	MediaProblem    = "application/problem+json"
 	MediaEvents     = "text/event-stream"

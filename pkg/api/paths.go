@@ -43,6 +43,7 @@ const (
 	RouteFile          = "/_/{project}/{collection}/{id}/{field}/*"
 
 	RouteReload        = "/_/{project}/_/admin/reload"
+	RoutePlan          = "/_/{project}/_/admin/plan"
 	RouteGenerations   = "/_/{project}/_/admin/generations"
 	RouteRollback      = "/_/{project}/_/admin/rollback"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
@@ -127,6 +128,9 @@ func RecordFacetPath(namespace, collection string) string {
 
 // ReloadPath is the path that reloads a project's config.
 func ReloadPath(namespace string) string { return fill(RouteReload, namespace) }
+
+// PlanPath is the path that tells what a reload of a project's config would change.
+func PlanPath(namespace string) string { return fill(RoutePlan, namespace) }
 
 // GenerationsPath is the path of the generations of a project.
 func GenerationsPath(namespace string) string { return fill(RouteGenerations, namespace) }

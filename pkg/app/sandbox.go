@@ -272,6 +272,15 @@ func (noControl) Unregister(context.Context, string) error      { return errNoCo
 func (noControl) Reload(context.Context, string, bool) error    { return errNoControl }
 func (noControl) RollBack(context.Context, string, int64) error { return errNoControl }
 func (noControl) ScheduleJobs(string) error                     { return nil }
+
+func (noControl) ReloadPlanned(context.Context, string, string, api.Risk) error {
+	return errNoControl
+}
+
+func (noControl) Plan(context.Context, string, *project.Bundle, bool) (*api.Plan, error) {
+	return nil, errNoControl
+}
+
 func (noControl) Stats(context.Context, *project.Project, string) (api.CollectionStats, error) {
 	return api.CollectionStats{}, errNoControl
 }

@@ -161,6 +161,9 @@ func (r *request) maxBody() int64 {
 		if r.small {
 			return min(limit, maxSmallBody)
 		}
+		if own := r.route.body; own > 0 {
+			return min(limit, own)
+		}
 		return min(limit, maxSystemBody)
 	}
 	if most := r.collection.Limits.MaxBodySize; most > 0 {

@@ -121,3 +121,12 @@ func ServeFile(f File) http.Handler {
 		}
 	}))
 }
+
+// ReadBundle gives the files of an archive of a config.
+func ReadBundle(data []byte) (map[string][]byte, error) {
+	b, err := readBundle(data)
+	if err != nil {
+		return nil, err
+	}
+	return b.Files, nil
+}

@@ -95,9 +95,14 @@ func phase(p system.Project, st status.State) api.Phase {
 	return api.PhasePending
 }
 
-// reload loads the project's files again. Without wait=true the answer says that it will be done.
+// reload loads the project's files again. Without wait=true the answer says that it will be done. One that has to be as it
+// was planned is always waited for.
 func (s *Server) reload(w http.ResponseWriter, r *request) error {
 	wait, err := r.boolean(api.ParamWait)
+	if err != nil {
+		return err
+	}
+	hash, allow, err := r.planned()
 	if err != nil {
 		return err
 	}
@@ -106,7 +111,12 @@ func (s *Server) reload(w http.ResponseWriter, r *request) error {
 	if err := s.cfg.System.Reloaded(r.Context(), r.project.ID, r.project.Namespace); err != nil {
 		return err
 	}
-	if err := s.cfg.Control.Reload(r.Context(), r.project.ID, wait); err != nil {
+	if hash != "" || allow != "" {
+		wait, err = true, s.cfg.Control.ReloadPlanned(r.Context(), r.project.ID, hash, allow)
+	} else {
+		err = s.cfg.Control.Reload(r.Context(), r.project.ID, wait)
+	}
+	if err != nil {
 		return err
 	}
 	st, _ := s.cfg.Status.Get(r.project.ID)

@@ -42,8 +42,9 @@ type route struct {
 	handle   handler
 	noCookie bool // the session cookie is not read: the route gives a new one
 	key      keyed
-	long     bool // it may take as long as what it tells of
-	anyQuery bool // parameters that it does not have are no error: for probes and for paths that are no route
+	long     bool  // it may take as long as what it tells of
+	body     int64 // most bytes of a body where that is no record; 0: maxSystemBody
+	anyQuery bool  // parameters that it does not have are no error: for probes and for paths that are no route
 
 	labels    bool // its answer has texts for people, of which lang picks those of a language
 	preflight bool // browsers ask here what pages of other origins may do
@@ -111,7 +112,8 @@ func routes() []route {
 		{method: "PUT", pattern: api.RouteProject, right: sys(access.ProjectUpdate), handle: (*Server).updateProject},
 		{method: "DELETE", pattern: api.RouteProject, right: sys(access.ProjectDelete), handle: (*Server).unregisterProject},
 		{method: "GET", pattern: api.RouteProjectStatus, right: sys(access.ProjectRead), handle: (*Server).projectStatus},
-		{method: "POST", pattern: api.RouteReload, right: prj(access.ProjectReload), handle: (*Server).reload, query: []string{api.ParamWait}},
+		{method: "POST", pattern: api.RouteReload, right: prj(access.ProjectReload), handle: (*Server).reload, query: []string{api.ParamWait, api.ParamPlan, api.ParamAllow}},
+		{method: "POST", pattern: api.RoutePlan, right: prj(access.ProjectReload), handle: (*Server).plan, body: maxBundle},
 		{method: "GET", pattern: api.RouteGenerations, right: prj(access.ProjectReload), handle: (*Server).listGenerations},
 		{method: "POST", pattern: api.RouteRollback, right: prj(access.ProjectReload), handle: (*Server).rollBack},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},

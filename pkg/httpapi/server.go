@@ -45,6 +45,12 @@ type Control interface {
 	Reload(ctx context.Context, id string, wait bool) error
 	// RollBack serves an earlier generation of a project again, and returns when it is served.
 	RollBack(ctx context.Context, id string, generation int64) error
+	// ReloadPlanned is a Reload that is waited for, and refused if it would change something else than the plan with that
+	// hash, or has a greater risk than is allowed; either may be empty.
+	ReloadPlanned(ctx context.Context, id, hash string, allow api.Risk) error
+	// Plan tells what a reload would change, with the files on disk or those of a bundle. Without counting, no
+	// records are looked at.
+	Plan(ctx context.Context, id string, bundle *project.Bundle, counting bool) (*api.Plan, error)
 	// ScheduleJobs has a project's jobs looked at now.
 	ScheduleJobs(id string) error
 	// Indexes tells of each index of a collection, declared or found, how it stands.

@@ -2,6 +2,8 @@ package project
 
 import (
 	"io/fs"
+	"path"
+	"regexp"
 
 	"github.com/svcctl/svc/pkg/schema"
 )
@@ -39,6 +41,66 @@ func (l *Loader) LoadBundle(b Bundle, dir string) (*Project, schema.Problems) {
 		p.Bundle, p.Dir = b, dir
 	}
 	return p, problems
+}
+
+// LoadUploaded compiles a bundle that was sent by somebody who may reload the project, which need not be somebody who may
+// know the secrets of its config. Of variables and secret files it is given those that the served bundle refers to, too;
+// any other stands for its own name.
+func (l *Loader) LoadUploaded(b Bundle, dir string, served Bundle) (*Project, schema.Problems) {
+	known := served.references()
+	env := func(name string) (string, bool) {
+		if known["env:"+name] && l.Env != nil {
+			return l.Env(name)
+		}
+		return name, true
+	}
+	secrets := uploadedSecrets{known: known}
+	if root, err := openRoot(dir); err == nil {
+		defer root.Close() //nolint:errcheck // opened for reading
+		secrets.of = secretReader{root, l.Private, l.Sealed}
+	}
+	own := *l
+	own.Env = env
+	p, problems := own.load(bundleReader(b.Files), dir, b.Entry, secrets)
+	if p != nil {
+		p.Bundle, p.Dir = b, dir
+	}
+	return p, problems
+}
+
+// reference finds what a config takes from outside.
+var reference = regexp.MustCompile(`\$\{(env|file):([^}]*)\}`)
+
+// references gives what the config files refer to, as env:NAME and file:PATH.
+func (b Bundle) references() map[string]bool {
+	out := map[string]bool{}
+	for name, data := range b.Files {
+		for _, m := range reference.FindAllSubmatch(data, -1) {
+			source, target := string(m[1]), string(m[2])
+			if source == "file" && !path.IsAbs(target) {
+				target = path.Join(path.Dir(name), target)
+			}
+			out[source+":"+target] = true
+		}
+	}
+	return out
+}
+
+// uploadedSecrets reads the secrets of an uploaded bundle.
+type uploadedSecrets struct {
+	of    schema.Reader // nil: there are none
+	known map[string]bool
+}
+
+// ReadFile reads a secret that the served config refers to. Another one is its name.
+func (r uploadedSecrets) ReadFile(name string) ([]byte, error) {
+	if !r.known["file:"+name] {
+		return []byte(name), nil
+	}
+	if r.of == nil {
+		return nil, fs.ErrNotExist
+	}
+	return r.of.ReadFile(name)
 }
 
 // bundleReader reads the files of a bundle.

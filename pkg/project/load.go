@@ -52,7 +52,7 @@ func (l *Loader) load(r schema.Reader, dir, entry string, secrets schema.Reader)
 	if problems.Err() {
 		return nil, problems
 	}
-	p.Warnings = problems
+	p.Warnings, p.redact = problems, loaded.Redact
 	return p, problems
 }
 

@@ -35,6 +35,16 @@ type Project struct {
 	Hook        *schema.Hook    // settings of scripts, with their defaults
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
 	Warnings    schema.Problems // what the config says without effect
+
+	redact func(text string) string // nil: as it is
+}
+
+// Redact takes values that were substituted in the config, which may be secrets, out of a text.
+func (p *Project) Redact(text string) string {
+	if p.redact == nil {
+		return text
+	}
+	return p.redact(text)
 }
 
 // Collection is one compiled collection. It is immutable.

@@ -82,6 +82,13 @@ func redact(problems Problems, secrets []string) {
 	}
 }
 
+// Redact takes substituted values out of a text that may show what a member holds.
+func (l *Loaded) Redact(text string) string {
+	p := Problems{{Message: text}}
+	redact(p, l.secrets)
+	return p[0].Message
+}
+
 // LoadProject reads the config whose entry file is named, decodes it and checks it. secrets reads what ${file:PATH}
 // names. Loaded is nil only when the entry file can't be parsed; otherwise it holds what could be decoded, and is fit
 // for use only when no problem is an error. Problems are sorted.
