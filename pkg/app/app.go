@@ -276,7 +276,7 @@ func (a *App) wire(ctx context.Context) error {
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
 		Control: a.control, Jobs: parts.jobs, Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
-		MaxBodySize: cfg.MaxBodySize, AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
+		MaxBodySize: cfg.MaxBodySize, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
 	})
 	if err != nil {

@@ -36,6 +36,18 @@ func cacheFor(memory int64) int64 {
 	return min(max(memory/cacheShare, embedded.DefaultCacheSize), maxCache)
 }
 
+// How much of the memory the bodies of requests take at once. What is made of a body is about twice as large.
+const (
+	bodyShare = 12
+	minBodies = 128 << 20
+)
+
+// bodiesFor is how much memory the bodies of requests may take in a process that may use so much, 0 is not known: some of the
+// largest at least.
+func bodiesFor(memory, largest int64) int64 {
+	return max(memory/bodyShare, minBodies, 4*largest)
+}
+
 // maxMemTable is what four of, as many as a burst of writes makes, can still be put on a disk that has embedded.DefaultMinFree.
 const maxMemTable = 16 << 20
 

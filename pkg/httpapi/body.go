@@ -65,8 +65,10 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	reader := &ratedReader{r: r.Body, control: control, start: time.Now()}
 	var data bytes.Buffer
 	data.Grow(int(min(max(r.ContentLength, 4<<10), maxPrealloc)) + bytes.MinRead) // what is claimed is not there yet
-	_, err := data.ReadFrom(io.LimitReader(reader, limit+1))
+	_, err := data.ReadFrom(io.LimitReader(keepRead{reader, r}, limit+1))
 	switch {
+	case errors.Is(err, errBodiesFull):
+		return nil, errBodiesFull
 	case err != nil:
 		r.unread = false // nothing more will come; the connection's deadline stays
 		if errors.Is(err, errSlowBody) {

@@ -69,6 +69,17 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return (&request{Request: r, server: server, route: route{right: right{kind: rightPublic}}}).body(w)
 }
 
+// Bodies gives a func that reads the bodies of requests to one server, which has memory for so many bytes. Each request goes
+// on until its end is called.
+func Bodies(limit, memory int64) func(w http.ResponseWriter, r *http.Request) (end func(), err error) {
+	server := &Server{cfg: Config{MaxBodySize: limit}, bodies: bodies{most: memory}}
+	return func(w http.ResponseWriter, hr *http.Request) (func(), error) {
+		r := &request{Request: hr, server: server, route: route{right: right{kind: rightPublic}}}
+		_, err := r.body(w)
+		return r.dropBody, err
+	}
+}
+
 // ClientAddr is the address of the client.
 func ClientAddr(r *http.Request, trusted ...netip.Prefix) netip.Addr {
 	return (&request{Request: r, server: &Server{cfg: Config{TrustedProxies: trusted}}}).addr()

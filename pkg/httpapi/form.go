@@ -78,7 +78,7 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 			if data != nil {
 				return nil, errFormTwice
 			}
-			if data, err = readData(part); err != nil {
+			if data, err = readData(keepRead{part, r}); err != nil {
 				return nil, err
 			}
 		case file == "":

@@ -45,6 +45,7 @@ type request struct {
 	toRecords  *records.Call       // for the collection, once it is known
 	read       []byte              // the body, if hasRead
 	hasRead    bool
+	bodyBytes  int64              // of the body, in memory
 	spool      *records.Spool     // a form that has been read, on the disk
 	uploads    records.Uploads    // the files of a form
 	claim      *idempotency.Claim // to carry out a request that has a key; nil: it has none

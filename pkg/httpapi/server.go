@@ -84,6 +84,7 @@ type Config struct {
 	Authenticate func(ctx context.Context, c auth.Credentials) (*access.Principal, error)
 
 	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
+	BodyMemory     int64             // bytes of bodies that are kept in memory at once, of all requests; 0: any
 	AdminHosts     []string          // host names of the admin front
 	Fronts         map[string]string // host name of a site's front -> namespace
 	TrustedProxies []netip.Prefix    // whose Forwarded, or else X-Forwarded-For, is believed
@@ -99,6 +100,7 @@ type Server struct {
 	handler http.Handler
 
 	restGrace time.Duration
+	bodies    bodies
 
 	feeds feedPlaces
 
@@ -116,7 +118,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Now = time.Now
 	}
 	router := chi.NewRouter()
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, ending: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
 	asked := map[string]bool{}
 	for _, rt := range routes() {
 		h, pattern := s.serve(rt), api.Prefix+rt.pattern
@@ -207,6 +209,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 		return err
 	}
 	defer r.discardUploads()
+	defer r.dropBody()
 	key, err := r.idempotencyKey()
 	if err != nil {
 		return err
