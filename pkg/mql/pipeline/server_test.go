@@ -129,6 +129,8 @@ func excuse(stages bson.A, server, here outcome) string {
 		return "a server makes an object of the least and the greatest value"
 	case server.code != 0 && here.code != 0 && strings.Contains(text, "$lookup"):
 		return "which of two documents fails first, where a $lookup fetches for many at once"
+	case server.code != 0 && here.code != 0 && strings.Contains(text, "$setWindowFields"):
+		return "which fails first: what comes behind a partition, or the next one"
 	case bothCollide(server, here):
 		return "the fields of a projection are wrong in two ways"
 	case server.code == 0 && here.code == 0 && equalValues(server, here) && strings.Contains(text, "$m"):
