@@ -222,6 +222,77 @@ func TestS8Oracles(t *testing.T) {
 	})
 }
 
+// S8: what a bulk write may touch is what its caller may read, too, where one of their sets gives the reading of less than another
+// gives the writing of: it counts no other records, and no filter of it asks for what reads hide.
+func TestS8BulkWritesSeeWhatReadsSee(t *testing.T) {
+	const config = `
+namespace: other
+collections:
+  - name: items
+    strictFields: true
+    fields: [{name: title, type: string}, {name: on, type: boolean}, {name: secret, type: string}, {name: own, type: string}]
+    permissions:
+      public: {methods: {}}
+      user: {methods: {get: true}, filter: {on: true}, hiddenFields: [secret]}
+      "team:crew": {methods: {put: {bulk: true}, delete: {bulk: true}}, hiddenFields: [own]}
+`
+	const items = "/api/v1/_/other/items"
+	onAsked(t, func(t *testing.T, a *asked) {
+		a.register("other", config)
+		_, ann := a.user("ann", map[string]any{"teamIds": []string{a.make("team", map[string]any{"name": "crew"})}})
+		_, bob := a.user("bob", nil)
+		ids := map[string]string{}
+		for _, title := range []string{"seen", "unseen"} {
+			res := a.do("POST", items, admin, text(fmt.Sprintf(`{"title": %q, "on": %v, "secret": "canary", "own": "o"}`, title, title == "seen")))
+			res.want(t, http.StatusCreated)
+			ids[title] = res.field("id")
+		}
+		before := a.do("GET", items, admin).body
+		for _, p := range []probe{
+			{method: "PUT", path: with(items, "filter", `{}`), body: `{"title": "x"}`},
+			{method: "DELETE", path: with(items, "filter", `{}`)},
+		} {
+			if got := a.send(p, session(bob)); got.String() != denied {
+				t.Errorf("%s by one who is not of the team: %s", p, got)
+			}
+			for _, name := range []string{"secret", "own", "absent"} { // hidden from reads, from writes, and not there
+				for _, more := range []string{"", "&dryRun=true", "&maxAffected=9"} {
+					for _, value := range []string{`"canary"`, `{"$exists": true}`} {
+						asks := probe{method: p.method, path: with(items, "filter", `{`+quoted(name)+`: `+value+`}`) + more, body: p.body}
+						if got := a.send(asks, session(ann)); got.String() != "400 unknown_field: unknown field: "+name {
+							t.Errorf("%s: %s", asks, got)
+						}
+					}
+				}
+			}
+			dry := p
+			dry.path += "&dryRun=true"
+			got := a.send(dry, session(ann))
+			if got.want(t, http.StatusOK); !strings.Contains(got.body, `"matched":1`) || strings.Contains(got.body, ids["unseen"]) {
+				t.Errorf("%s: %s", dry, got.body)
+			}
+			none := probe{method: p.method, path: with(items, "filter", `{"title": "unseen"}`, "maxAffected", "0"), body: p.body}
+			if got := a.send(none, session(ann)); got.status != http.StatusOK || !strings.Contains(got.body, `"matched":0`) {
+				t.Errorf("%s: %s %s", none, got, got.body)
+			}
+		}
+		if after := a.do("GET", items, admin).body; after != before {
+			t.Errorf("before\n%s\nafter\n%s", before, after)
+		}
+		got := a.do("PUT", with(items, "filter", `{}`, "maxAffected", "1"), session(ann), text(`{"title": "changed"}`))
+		if got.want(t, http.StatusOK); !strings.Contains(got.body, `"matched":1,"succeeded":1`) || !strings.Contains(got.body, ids["seen"]) {
+			t.Error(got.body)
+		}
+		got = a.do("DELETE", with(items, "filter", `{}`, "maxAffected", "1"), session(ann))
+		if got.want(t, http.StatusOK); !strings.Contains(got.body, `"matched":1,"succeeded":1`) {
+			t.Error(got.body)
+		}
+		if left := a.do("GET", items, admin).body; strings.Contains(left, ids["seen"]) || !strings.Contains(left, `"title":"unseen"`) {
+			t.Error(left)
+		}
+	})
+}
+
 // follow opens a feed of changes.
 func (a *asked) follow(path string, who option) *feed {
 	a.t.Helper()
