@@ -262,7 +262,7 @@ func typeOf(s *shape) string {
 	case s.Ref != "":
 		name := strings.TrimPrefix(s.Ref, refPrefix)
 		return "[" + name + "](#" + strings.ToLower(name) + ")"
-	case len(s.Enum) > 0 && len(s.Enum) <= 12:
+	case len(s.Enum) > 0 && len(s.Enum) <= 16:
 		words := make([]string, len(s.Enum))
 		for i, v := range s.Enum {
 			words[i] = fmt.Sprintf("`%v`", v)

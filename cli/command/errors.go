@@ -150,7 +150,7 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter > 0:
 		return fmt.Sprintf("try again in %s", e.RetryAfter)
 	case e.Status == http.StatusRequestEntityTooLarge:
-		return "send less at once: smaller files, or import with a smaller --batch"
+		return "send less at once: a smaller file; of records that are imported, fewer by --batch"
 	case e.Status >= http.StatusInternalServerError && e.Problem.RequestID != "":
 		return "the service's log has more under request id " + e.Problem.RequestID
 	}

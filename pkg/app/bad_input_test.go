@@ -37,7 +37,7 @@ func TestBadInputWritesNothing(t *testing.T) {
 		{send{"POST", items, `{"title": "A"}`, "text/plain"}, "415 unsupported_media_type: send the body as Content-Type: application/json"},
 		{send{"POST", items, `title=A`, "application/x-www-form-urlencoded"}, "415 *"},
 		{send{"POST", items, `{"title": "A"}`, "application/jsonx"}, "415 *"},
-		{send{"POST", items, `{"title": "` + strings.Repeat("x", 70_000) + `"}`, ""}, "413 body_too_large: the body is larger than the limit of 65536 bytes"},
+		{send{"POST", items, `{"title": "` + strings.Repeat("x", 70_000) + `"}`, ""}, "413 body_too_large: the body is larger than the limit of 65536 bytes of the collection items (upload.maxBodySize): send less at once, such as fewer records, or a smaller file"},
 		{send{"POST", "/api/v1/user", `{"username": "` + strings.Repeat("x", 2<<20) + `"}`, ""}, "413 body_too_large: the body is larger than the limit of 1048576 bytes"},
 		{send{"POST", items, `{"title": 5}`, ""}, "400 validation_failed: title: must be a string, is a number"},
 		{send{"POST", items, `{"title": "A", "at": "soon"}`, ""}, "400 validation_failed: at: *"},

@@ -54,6 +54,14 @@ collections:
   - name: open
     fields: [{name: file, type: file}]
     permissions: {public: {methods: {post: true, get: true, put: true}}, user: {methods: {}}}
+  - name: many
+    upload: {maxBodySize: 100MB}
+    fields: [{name: files, type: "file[]"}]
+    permissions: {public: {methods: {post: {bulk: true}}}, user: {methods: {}}}
+  - name: wide
+    upload: {maxBodySize: 100MB}
+    fields: [{name: file, type: file}]
+    permissions: {public: {methods: {post: true, get: true}}, user: {methods: {}}}
   - name: front
     meta: {singleton: true}
     fields: [{name: logo, type: file}, {name: title, type: string}]
@@ -577,21 +585,91 @@ func TestUploadLimits(t *testing.T) {
 			path string
 			by   []option
 			want int
+			says string
 		}{
-			{"small", []option{form(part{"file", "a.txt", big})}, 413},
-			{"small", []option{form(part{"file", "a.txt", big}), unsaid}, 413},
-			{"small", []option{text(`{"file":` + fileJSON("a.txt", big) + `}`)}, 413},
-			{"small", []option{form(part{"file", "a.txt", "a"})}, 201},
-			{"open", []option{form(part{"file", "a.txt", big})}, 201},
-			{"open", []option{form(part{"file", "a.txt", strings.Repeat("x", 200_000)})}, 413},
-			{"open", []option{form(part{"file", "a.txt", strings.Repeat("x", 200_000)}), unsaid}, 413},
+			{"small", []option{form(part{"file", "a.txt", big})}, 413, "limit of 500 bytes of the collection small (upload.maxBodySize): send less"},
+			{"small", []option{form(part{"file", "a.txt", big}), unsaid}, 413, "limit of 500 bytes of the collection small (upload.maxBodySize): send less"},
+			{"small", []option{text(`{"file":` + fileJSON("a.txt", big) + `}`)}, 413, "limit of 500 bytes of the collection small"},
+			{"small", []option{form(part{"file", "a.txt", "a"})}, 201, ""},
+			{"open", []option{form(part{"file", "a.txt", big})}, 201, ""},
+			{"open", []option{form(part{"file", "a.txt", strings.Repeat("x", 200_000)})}, 413, "limit of 200000 bytes of the project (upload.maxBodySize)"},
+			{"open", []option{form(part{"file", "a.txt", strings.Repeat("x", 200_000)}), unsaid}, 413, "limit of 200000 bytes of the project (upload.maxBodySize)"},
+			{"wide", []option{form(part{"file", "a.txt", strings.Repeat("x", 1<<20)})}, 413, "limit of 1048576 bytes of the server (setting api.upload.maxBodySize)"},
 		} {
-			if got := s.do("POST", "/api/v1/_/media/"+tt.path, tt.by...); got.status != tt.want {
+			if got := s.do("POST", "/api/v1/_/media/"+tt.path, tt.by...); got.status != tt.want || !strings.Contains(got.body, tt.says) {
 				t.Errorf("%s: %d %s, want %d", tt.path, got.status, got.body, tt.want)
 			}
 		}
 		if got := s.onDisk(); len(got) != 2 {
 			t.Errorf("on the disk: %v", got)
+		}
+	})
+}
+
+// A bulk update stores its files with each record: all together keep to the limit of the request, and none is stored where
+// they don't.
+func TestBulkUpdateLimits(t *testing.T) {
+	onMedia(t, func(t *testing.T, s mediaService) {
+		s.do("POST", library+"?bulk=true", writer, text(`{"items":[`+strings.Repeat(`{"title":"a"},`, 9)+`{"title":"a"}]}`)).want(t, 201)
+		update := func(size int, more ...option) answer {
+			return s.do("PUT", library+"?filter[title]=a", append([]option{writer, text(`{"file":` + fileJSON("a.txt", strings.Repeat("x", size)) + `}`)}, more...)...)
+		}
+		const want = "413 files_too_large: the files would be stored with each of 10 records, which is 200010 bytes together, and the limit is 200000 bytes " +
+			"of the project (upload.maxBodySize): narrow the filter, and write the records in several requests"
+		if got := update(20_001).String(); got != want {
+			t.Errorf("%s", got)
+		}
+		s.disk("too much")
+		if got := s.do("GET", library, writer); got.status != 200 || strings.Contains(got.body, `"src"`) {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		update(20_000).want(t, 200)
+		if n := len(s.onDisk()); n != 10 {
+			t.Errorf("%d files", n)
+		}
+		var items []string
+		for range 11 {
+			items = append(items, `{"files":[`+strings.Repeat(`{"src":"data:;base64,","path":"a"},`, 999)+`{"src":"data:;base64,","path":"a"}]}`)
+		}
+		if got := s.do("POST", "/api/v1/_/media/many", text(`{"items":[`+strings.Join(items, ",")+`]}`)).String(); got != "422 too_many_files: the request brings 11000 files, the limit is 10000: write fewer records at once" {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
+// A browser sends a field of a form that no file was chosen for as a file without name and content.
+func TestFormsOfBrowsers(t *testing.T) {
+	onMedia(t, func(t *testing.T, s mediaService) {
+		form := func(name, content string) answer {
+			return s.do("POST", library, writer, header("Content-Type", "multipart/form-data; boundary=b"), text(
+				"--b\r\nContent-Disposition: form-data; name=\""+name+"\"; filename=\"\"\r\nContent-Type: application/octet-stream\r\n\r\n"+content+
+					"\r\n--b\r\nContent-Disposition: form-data; name=\"data\"\r\n\r\n{\"title\":\"a\"}\r\n--b--\r\n"))
+		}
+		for _, field := range []string{"file", "files", "seo.cover"} {
+			if got := form(field, ""); got.status != 201 || strings.Contains(got.body, `"src"`) {
+				t.Errorf("%s: %d %s", field, got.status, got.body)
+			}
+		}
+		for _, tt := range [][3]string{
+			{"file", "abc", `the file in the part \"file\" of the form has no name`},
+			{"nothing", "", "nothing: unknown file field; library has file, files, seo.cover, blocks.picture"},
+			{"secret", "", "secret: unknown file field; library has file, files, seo.cover, blocks.picture"},
+			{"title", "", "title: unknown file field"},
+		} {
+			if got := form(tt[0], tt[1]); got.status != 400 || !strings.Contains(got.body, tt[2]) {
+				t.Errorf("%s: %d %s", tt[0], got.status, got.body)
+			}
+		}
+		s.disk("nothing")
+		if got := s.do("POST", library, writer, header("Content-Type", "multipart/form-data; boundary=b"), text("--b--\r\n")); got.status != 400 || !strings.Contains(got.body, "the form has no parts") {
+			t.Errorf("no parts: %d %s", got.status, got.body)
+		}
+		res := s.do("POST", library, writer, text(`{"file":`+fileJSON("a.txt", "a")+`}`))
+		res.want(t, 201)
+		src := strings.Trim(res.at("file.src"), `"`)
+		if got := s.do("GET", src+"?width=100").String(); got != "400 unknown_parameter: unknown query parameter: width; "+
+			"a picture of another size or type is asked for by filter=<name>, with a name from the collection's imageFilter" {
+			t.Errorf("%s", got)
 		}
 	})
 }

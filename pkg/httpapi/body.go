@@ -58,14 +58,14 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 		return r.read, nil
 	}
 	limit := r.maxBody()
-	if r.ContentLength > limit {
+	if r.ContentLength > limit.bytes {
 		return nil, tooLarge(limit)
 	}
 	control := http.NewResponseController(w)
 	reader := &ratedReader{r: r.Body, control: control, start: time.Now()}
 	var data bytes.Buffer
 	data.Grow(int(min(max(r.ContentLength, 4<<10), maxPrealloc)) + bytes.MinRead) // what is claimed is not there yet
-	_, err := data.ReadFrom(io.LimitReader(keepRead{reader, r}, limit+1))
+	_, err := data.ReadFrom(io.LimitReader(keepRead{reader, r}, limit.bytes+1))
 	switch {
 	case errors.Is(err, errBodiesFull):
 		return nil, errBodiesFull
@@ -75,7 +75,7 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 			return nil, errSlowBody
 		}
 		return nil, errs.New(errs.Invalid, "bad_body", "the body could not be read to its end").With(err)
-	case int64(data.Len()) > limit:
+	case int64(data.Len()) > limit.bytes:
 		return nil, tooLarge(limit)
 	}
 	r.unread = false
@@ -85,8 +85,17 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	return data.Bytes(), r.enter(w.Header())
 }
 
-func tooLarge(limit int64) error {
-	return errs.New(errs.TooLarge, "body_too_large", "the body is larger than the limit of %d bytes", limit)
+// bodyLimit is how many bytes a body may have, and whose limit that is, in words; "": it is the same everywhere.
+type bodyLimit struct {
+	bytes int64
+	of    string
+}
+
+func tooLarge(limit bodyLimit) error {
+	if limit.of == "" {
+		return errs.New(errs.TooLarge, "body_too_large", "the body is larger than the limit of %d bytes", limit.bytes)
+	}
+	return errs.New(errs.TooLarge, "body_too_large", "the body is larger than the limit of %d bytes of %s: send less at once, such as fewer records, or a smaller file", limit.bytes, limit.of)
 }
 
 var errSlowBody = errs.New(errs.Unavailable, "slow_body", "the body came too slowly")
@@ -150,28 +159,26 @@ func texts(doc bson.D, prefix string, into map[string]*string) (problems []errs.
 	return problems
 }
 
-// maxBody is the limit for this request's body in bytes: the most specific setting, under the server's ceiling.
-func (r *request) maxBody() int64 {
-	limit := r.server.cfg.MaxBodySize
-	if r.action != nil {
-		if own := r.action.MaxBodySize; own > 0 {
-			limit = min(limit, own)
+// maxBody is the limit for this request's body: the most specific setting, under the server's ceiling.
+func (r *request) maxBody() bodyLimit {
+	limit := bodyLimit{r.server.cfg.MaxBodySize, "the server (setting api.upload.maxBodySize)"}
+	lower := func(bytes int64, of string) bodyLimit {
+		if bytes > 0 && bytes <= limit.bytes {
+			return bodyLimit{bytes, of}
 		}
 		return limit
 	}
-	if r.collection == nil { // logins and models of the system are small
-		if r.small {
-			return min(limit, maxSmallBody)
-		}
-		if own := r.route.body; own > 0 {
-			return min(limit, own)
-		}
-		return min(limit, maxSystemBody)
+	switch {
+	case r.action != nil:
+		return lower(r.action.MaxBodySize, "the action or its project (upload.maxBodySize)")
+	case r.collection != nil:
+		return lower(r.collection.Limits.MaxBodySize, r.collection.Limits.MaxBodyOf)
+	case r.small:
+		return lower(maxSmallBody, "")
+	case r.route.body > 0:
+		return lower(r.route.body, "")
 	}
-	if most := r.collection.Limits.MaxBodySize; most > 0 {
-		limit = min(limit, most)
-	}
-	return limit
+	return lower(maxSystemBody, "") // logins and models of the system are small
 }
 
 // What is left of a body that an answer does without, such as a refusal, must come within restGrace. Up to restAtOnce

@@ -32,6 +32,8 @@ const (
 
 var errFormTwice = errs.New(errs.Invalid, "bad_form", "the form has more than one part %q: send the record once", api.PartData)
 
+var errFormEmpty = errs.New(errs.Invalid, "bad_form", "the form has no parts: send the record as JSON in the part %q, and each file in a part of the name of its field", api.PartData)
+
 // record reads the record of a body: a JSON object, or a form.
 func (r *request) record(w http.ResponseWriter, m access.Method) (bson.D, error) {
 	media, err := r.mediaType(api.MediaJSON, api.MediaMergePatch, api.MediaForm)
@@ -62,6 +64,7 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 	}
 	var data bson.D
 	var files []formFile
+	given := 0
 	for {
 		part, err := parts.NextRawPart()
 		if errors.Is(err, io.EOF) {
@@ -70,10 +73,15 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 		if err != nil {
 			return nil, formError(err)
 		}
-		name, file, err := partNames(part)
+		given++
+		name, file, isFile, err := partNames(part)
 		switch {
 		case err != nil:
 			return nil, err
+		case isFile && file == "": // as browsers send a field of a form that no file was chosen for
+			if err := r.noFile(m, name, part); err != nil {
+				return nil, err
+			}
 		case name == api.PartData && file == "":
 			if data != nil {
 				return nil, errFormTwice
@@ -95,10 +103,25 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 	if err := end(); err != nil {
 		return nil, err
 	}
+	if given == 0 {
+		return nil, errFormEmpty
+	}
 	if data == nil {
 		data = bson.D{}
 	}
 	return r.withFiles(data, files)
+}
+
+// noFile takes a part that says that there is no file for a field.
+func (r *request) noFile(m access.Method, name string, content io.Reader) error {
+	n, err := io.Copy(io.Discard, io.LimitReader(content, 1))
+	switch {
+	case err != nil:
+		return formError(err)
+	case n > 0:
+		return errs.New(errs.Invalid, "bad_form", "the file in the part %q of the form has no name: give it one by filename", name)
+	}
+	return r.server.cfg.Records.MayUpload(r.Context(), r.call(), m, inItem(r.collection.Tree, name))
 }
 
 // stream gives the body to be read once, within its limit and not too slowly. end is to be called when it has been read.
@@ -107,11 +130,11 @@ func (r *request) stream(w http.ResponseWriter) (body io.Reader, end func() erro
 		return r.spool.Reader(), func() error { return nil }, nil
 	}
 	limit := r.maxBody()
-	if r.ContentLength > limit {
+	if r.ContentLength > limit.bytes {
 		return nil, nil, tooLarge(limit)
 	}
 	control := http.NewResponseController(w)
-	limited := &limitedReader{r: &ratedReader{r: r.Body, control: control, start: time.Now()}, left: limit, limit: limit}
+	limited := &limitedReader{r: &ratedReader{r: r.Body, control: control, start: time.Now()}, left: limit.bytes, limit: limit}
 	return limited, func() error {
 		if _, err := io.Copy(io.Discard, limited); err != nil { // what is behind the last part
 			return formError(err)
@@ -127,9 +150,10 @@ func (r *request) stream(w http.ResponseWriter) (body io.Reader, end func() erro
 // limitedReader refuses a body as soon as it is longer than its limit. Its errors stay: one that a reader ahead has come upon
 // must be there for who asks whether the body came to its end.
 type limitedReader struct {
-	r           io.Reader
-	left, limit int64
-	err         error
+	r     io.Reader
+	left  int64
+	limit bodyLimit
+	err   error
 }
 
 func (l *limitedReader) Read(p []byte) (n int, err error) {
@@ -169,8 +193,8 @@ func formError(err error) error {
 	return errs.New(errs.Invalid, "bad_form", "the form is broken or was cut off: send it again").With(err)
 }
 
-// partNames gives the name of a part, and what its file is called, as the client says it: "" for none.
-func partNames(part *multipart.Part) (name, file string, err error) {
+// partNames gives the name of a part, and what its file is called, as the client says it, if it is one.
+func partNames(part *multipart.Part) (name, file string, isFile bool, err error) {
 	size := 0
 	for key, values := range part.Header {
 		size += len(key) + len(strings.Join(values, ""))
@@ -179,11 +203,12 @@ func partNames(part *multipart.Part) (name, file string, err error) {
 	encoding := part.Header.Get("Content-Transfer-Encoding")
 	switch {
 	case err != nil || disposition != "form-data" || params["name"] == "" || size > maxPartHead:
-		return "", "", errs.New(errs.Invalid, "bad_form", "a part of the form has no usable Content-Disposition: it must be form-data with a name")
+		return "", "", false, errs.New(errs.Invalid, "bad_form", "a part of the form has no usable Content-Disposition: it must be form-data with a name")
 	case encoding != "" && !slices.Contains([]string{"binary", "8bit", "7bit"}, strings.ToLower(encoding)):
-		return "", "", errs.New(errs.Invalid, "bad_form", "the part %q of the form has a Content-Transfer-Encoding: send it as it is", params["name"])
+		return "", "", false, errs.New(errs.Invalid, "bad_form", "the part %q of the form has a Content-Transfer-Encoding: send it as it is", params["name"])
 	}
-	return params["name"], params["filename"], nil
+	file, isFile = params["filename"]
+	return params["name"], file, isFile, nil
 }
 
 func readData(part io.Reader) (bson.D, error) {
@@ -192,7 +217,7 @@ func readData(part io.Reader) (bson.D, error) {
 		return nil, formError(err)
 	}
 	if len(data) > maxDataPart {
-		return nil, tooLarge(maxDataPart)
+		return nil, errs.New(errs.TooLarge, "body_too_large", "the part %s of the form is larger than %d bytes: send files in parts of their own", api.PartData, maxDataPart)
 	}
 	return document.ParseJSON(data)
 }

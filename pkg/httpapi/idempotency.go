@@ -218,7 +218,7 @@ func (r *request) dataAgain() (bson.D, error) {
 		if err != nil {
 			return nil, formError(err)
 		}
-		if name, file, err := partNames(part); err == nil && name == api.PartData && file == "" {
+		if name, file, _, err := partNames(part); err == nil && name == api.PartData && file == "" {
 			return readData(part)
 		}
 	}

@@ -73,7 +73,19 @@ func (r *request) meant(name string) string {
 	if near := schema.Nearest(name, known); near != "" {
 		return "; did you mean " + near + "?"
 	}
+	if r.route.pattern == api.RouteFile && isPictureParam(name) {
+		return "; a picture of another size or type is asked for by " + api.ParamFilter + "=<name>, with a name from the collection's imageFilter"
+	}
 	return ""
+}
+
+// isPictureParam says that other services take a parameter of that name for a picture to be made.
+func isPictureParam(name string) bool {
+	switch strings.ToLower(name) {
+	case "width", "height", "w", "h", "size", "thumb", "resize", "fit", "crop", "quality", "q", "format", "fm", "type":
+		return true
+	}
+	return false
 }
 
 // safe says that the request changes nothing.

@@ -18,6 +18,8 @@ const shownOfDryRun = 10
 func (r *request) writeCall() (c *records.Call, err error) {
 	c = r.call()
 	c.Uploads = &r.uploads
+	limit := r.maxBody()
+	c.MaxFiles, c.MaxFilesOf = limit.bytes, limit.of
 	if r.claim != nil {
 		c.NewID, c.Again = r.claim.ID, r.claim.Again()
 	}

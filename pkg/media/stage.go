@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -39,7 +40,7 @@ func (s *Store) Stage(ctx context.Context, name string, r io.Reader, l Limits) (
 	if err != nil {
 		return nil, err
 	}
-	upload := &upload{ctx: ctx, r: r, max: l.MaxBytes}
+	upload := &upload{ctx: ctx, r: r, max: l.MaxBytes, of: l.Of}
 	head := make([]byte, sniffed)
 	n, err := io.ReadFull(upload, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -123,6 +124,7 @@ type upload struct {
 	r   io.Reader
 	n   int64
 	max int64
+	of  string // whose limit that is
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -133,7 +135,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	u.n += int64(n)
 	switch _, ours := errors.AsType[*errs.Error](err); {
 	case u.max > 0 && u.n > u.max:
-		return 0, errs.New(errs.TooLarge, "file_too_large", "the file is larger than %d bytes, which is the limit here", u.max)
+		return 0, errs.New(errs.TooLarge, "file_too_large", "the file is larger than %d bytes, which is the limit of %s: send a smaller one", u.max, cmp.Or(u.of, "this place"))
 	case err == nil, err == io.EOF, ours:
 		return n, err
 	case u.ctx.Err() != nil:

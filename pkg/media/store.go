@@ -41,6 +41,7 @@ type Info struct {
 // Limits is what an upload has to keep to.
 type Limits struct {
 	MaxBytes int64    // 0: any size
+	Of       string   // whose limit that is, in words
 	Types    []string // media types, or globs such as image/*; empty: all
 }
 

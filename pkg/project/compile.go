@@ -225,9 +225,9 @@ func limits(config *schema.Project, col *schema.Collection) Limits {
 		MaxPipelineStages: q.MaxPipelineStages,
 		AllowAggregate:    q.AllowAggregate,
 	}
-	for _, upload := range []*schema.Upload{col.Upload, config.Upload} { // the most specific wins
+	for i, upload := range []*schema.Upload{col.Upload, config.Upload} { // the most specific wins
 		if upload != nil && upload.MaxBodySize > 0 && out.MaxBodySize == 0 {
-			out.MaxBodySize = int64(upload.MaxBodySize)
+			out.MaxBodySize, out.MaxBodyOf = int64(upload.MaxBodySize), []string{"the collection " + col.Name, "the project"}[i]+" (upload.maxBodySize)"
 		}
 	}
 	return out

@@ -126,7 +126,8 @@ type Limits struct {
 	MaxTime           time.Duration
 	MaxPipelineStages int
 	AllowAggregate    *bool
-	MaxBodySize       int64 // bytes of a request body; 0: the server's limit
+	MaxBodySize       int64  // bytes of a request body; 0: the server's limit
+	MaxBodyOf         string // whose limit that is, in words
 }
 
 // Bulk bounds bulk writes.

@@ -81,6 +81,9 @@ func (s *Service) BulkCreate(ctx context.Context, c *Call, bodies bson.A) (BulkR
 	if err := c.affects(len(bodies)); err != nil {
 		return BulkResult{}, err
 	}
+	if err := c.filesFit(1, bodies...); err != nil {
+		return BulkResult{}, err
+	}
 	end := s.beginFiles(ctx, c)
 	defer end()
 	res := BulkResult{Items: make([]Item, len(bodies))}
@@ -175,7 +178,7 @@ func (s *Service) BulkUpdate(ctx context.Context, c *Call, where query.Where, bo
 }
 
 func (s *Service) bulkChange(ctx context.Context, c *Call, where query.Where, ch Change) (BulkResult, error) {
-	return s.bulkWrite(ctx, c, access.Put, where, func(g access.Grant, raw bson.Raw) (store.Op, error) {
+	return s.bulkWrite(ctx, c, access.Put, where, ch.Body, func(g access.Grant, raw bson.Raw) (store.Op, error) {
 		next, err := s.changed(ctx, c, g, raw, ch)
 		return store.Op{Kind: store.Replace, Doc: next, If: unchanged(raw)}, err
 	})
@@ -183,7 +186,7 @@ func (s *Service) bulkChange(ctx context.Context, c *Call, where query.Where, ch
 
 // BulkDelete removes every record that the filter finds.
 func (s *Service) BulkDelete(ctx context.Context, c *Call, where query.Where) (BulkResult, error) {
-	return s.bulkWrite(ctx, c, access.Delete, where, func(_ access.Grant, raw bson.Raw) (store.Op, error) {
+	return s.bulkWrite(ctx, c, access.Delete, where, nil, func(_ access.Grant, raw bson.Raw) (store.Op, error) {
 		return store.Op{Kind: store.Delete, ID: raw.Lookup("_id"), If: unchanged(raw)}, nil
 	})
 }
@@ -192,7 +195,7 @@ func (s *Service) BulkDelete(ctx context.Context, c *Call, where query.Where) (B
 // chunk (mode continue) or all at once (mode atomic). A record that changes in between is read again; one that then
 // no longer matches the filter is left alone, and in mode atomic was never matched. When the store fails after some
 // records are written, the others have its error, and the whole has none.
-func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where query.Where, op func(access.Grant, bson.Raw) (store.Op, error)) (BulkResult, error) {
+func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where query.Where, body bson.D, op func(access.Grant, bson.Raw) (store.Op, error)) (BulkResult, error) {
 	g, match, err := s.bulkFilter(ctx, c, m, where)
 	if err != nil {
 		return BulkResult{}, err
@@ -201,6 +204,9 @@ func (s *Service) bulkWrite(ctx context.Context, c *Call, m access.Method, where
 	defer func() { c.bulk = false }()
 	ids, err := s.matching(ctx, c, match)
 	if err != nil {
+		return BulkResult{}, err
+	}
+	if err := c.filesFit(len(ids), body); err != nil {
 		return BulkResult{}, err
 	}
 	chunk := bulkChunk

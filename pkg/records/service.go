@@ -63,6 +63,9 @@ type Call struct {
 
 	Uploads *Uploads // files that come beside the record; nil: none
 
+	MaxFiles   int64  // bytes of files that one write may bring; 0: as many as the collection lets it
+	MaxFilesOf string // whose limit that is, in words
+
 	DryRun      bool   // writes find out what they would do, and do nothing
 	MaxAffected *int64 // the most records that one write may be to; nil: as many as the collection lets it
 

@@ -20,8 +20,10 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 )
 
-// maxFiles is how many files one record may bring in one write.
-const maxFiles = 1000
+const (
+	maxFiles     = 1000   // that one record may bring in one write
+	maxBulkFiles = 10_000 // that all records of a bulk write may bring
+)
 
 // Uploads are files that come beside a record, in parts of its request. They are staged as they come. The zero value is
 // empty. Discard it when the request has ended.
@@ -50,13 +52,8 @@ var errSpent = errs.New(errs.Invalid, "upload_once", "a part of a form can go to
 // in the record for it. path is that of the field, with positions in lists of objects. It reads the file to its end, in
 // little memory.
 func (s *Service) Upload(ctx context.Context, c *Call, m access.Method, u *Uploads, path, name string, file io.Reader) (bson.D, error) {
-	g, err := s.grant(ctx, c, m)
-	if err != nil {
+	if err := s.MayUpload(ctx, c, m, path); err != nil {
 		return nil, err
-	}
-	f, ok := c.Collection.Tree.Resolve(path)
-	if !ok || !project.IsFile(f) || g.Hidden.Covers(f.Path) {
-		return nil, errs.Validation([]errs.FieldError{{Path: path, Rule: "unknown", Message: "unknown file field; " + fileFields(c, g.Hidden)}})
 	}
 	if len(u.staged) >= maxFiles {
 		return nil, tooManyFiles()
@@ -71,6 +68,19 @@ func (s *Service) Upload(ctx context.Context, c *Call, m access.Method, u *Uploa
 	mark := uploadMark + rand.Text()
 	u.staged[mark] = st
 	return bson.D{{Key: fileSrc, Value: mark}, {Key: filePath, Value: st.Info().Name}}, nil
+}
+
+// MayUpload says whether the caller may bring a file for that field.
+func (s *Service) MayUpload(ctx context.Context, c *Call, m access.Method, path string) error {
+	g, err := s.grant(ctx, c, m)
+	if err != nil {
+		return err
+	}
+	f, ok := c.Collection.Tree.Resolve(path)
+	if !ok || !project.IsFile(f) || g.Hidden.Covers(f.Path) {
+		return errs.Validation([]errs.FieldError{{Path: path, Rule: "unknown", Message: "unknown file field; " + fileFields(c, g.Hidden)}})
+	}
+	return nil
 }
 
 // Spool is a body that is kept on the disk.
@@ -98,6 +108,40 @@ func tooManyFiles() error {
 	return errs.New(errs.Limit, "too_many_files", "a request may bring %d files for a record: send the others with the next one", maxFiles)
 }
 
+// filesFit refuses a bulk write whose bodies bring more files than a request may, before anything is written. Each body is for
+// so many records. What a body holds is bounded before, but one for many records is stored with each.
+func (c *Call) filesFit(records int, bodies ...any) error {
+	if len(c.Collection.Uploads.Fields) == 0 {
+		return nil
+	}
+	var size, files int64
+	for _, body := range bodies {
+		doc, _ := body.(bson.D)
+		eachFile(c.Collection.Tree, doc, "", func(_ *fieldtype.Field, v any, _ string) any {
+			file, _ := v.(bson.D)
+			if src, _ := textMember(file, fileSrc); isDataURL(src) {
+				files++
+				_, data, _ := strings.Cut(src, ",")
+				size += int64(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "="))))
+			}
+			return v
+		})
+	}
+	if files *= int64(records); files > maxBulkFiles {
+		return errs.New(errs.Limit, "too_many_files", "the request brings %d files, the limit is %d: write fewer records at once", files, maxBulkFiles)
+	}
+	limit, of := c.MaxFiles, c.MaxFilesOf
+	if limit == 0 {
+		limit, of = c.Collection.Limits.MaxBodySize, c.Collection.Limits.MaxBodyOf
+	}
+	if size *= int64(records); limit > 0 && size > limit {
+		return errs.New(errs.TooLarge, "files_too_large",
+			"the files would be stored with each of %d records, which is %d bytes together, and the limit is %d bytes of %s: narrow the filter, and write the records in several requests",
+			records, size, limit, of)
+	}
+	return nil
+}
+
 // inField says of which field the error of a file is, where the caller can mend it.
 func inField(path string, err error) error {
 	e := errs.From(err)
@@ -113,7 +157,7 @@ func (s *Service) stage(ctx context.Context, c *Call, name string, file io.Reade
 	if err != nil {
 		return nil, err
 	}
-	return files.Stage(ctx, name, file, media.Limits{MaxBytes: c.Collection.Limits.MaxBodySize, Types: c.Collection.Uploads.Types})
+	return files.Stage(ctx, name, file, media.Limits{MaxBytes: c.Collection.Limits.MaxBodySize, Of: c.Collection.Limits.MaxBodyOf, Types: c.Collection.Uploads.Types})
 }
 
 // receive puts the files that a body brings into place, and gives the body with what is stored of them. Problems are of files
