@@ -28,6 +28,7 @@ type ImagesOptions struct {
 	Memory   int64         // bytes that filters take at once; 0 is 512 MiB
 	Wait     time.Duration // how long one waits for that; 0 is 20 s
 	Cores    int           // how many filters run at once; 0 is as many as there are
+	MaxTime  time.Duration // how long one picture may take to be made; 0 is 2 min
 
 	// Count is told what became of a picture, and how long that took; nil: nobody is. It must be safe for concurrent use.
 	Count func(outcome string, took time.Duration)
@@ -45,6 +46,7 @@ const (
 const (
 	defaultMemory = 512 << 20
 	defaultWait   = 20 * time.Second // less than a request may take
+	defaultTime   = 2 * time.Minute
 	retryAfter    = 5 * time.Second
 
 	rememberFailure = time.Minute
@@ -71,11 +73,13 @@ type Images struct {
 	fullLog bool // the log has it that nothing can be written
 }
 
-// making is a picture that is being made. It goes on while somebody waits for it, whoever asked first.
+// making is a picture that is being made. It goes on while somebody waits for it, whoever asked first, and to its end when
+// one waited as long as they could: they ask again.
 type making struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiting int
+	wanted  bool
 
 	result imagefilter.Result // from done on
 	err    error
@@ -98,6 +102,9 @@ func OpenImages(ctx context.Context, dir string, opts ImagesOptions) (*Images, e
 	}
 	if opts.Wait <= 0 {
 		opts.Wait = defaultWait
+	}
+	if opts.MaxTime <= 0 {
+		opts.MaxTime = defaultTime
 	}
 	if opts.Cores <= 0 {
 		opts.Cores = runtime.GOMAXPROCS(0)
@@ -138,7 +145,8 @@ func ImageHash(contentHash string, f *imagefilter.Filter) string {
 }
 
 // Get gives the picture of that key, which is the hash of all that it depends on: the one that is kept, else one that is made
-// now, by one call of make for all who wait.
+// now, by one call of make for all who wait. Where that finds its file gone, which is the end for who asked for it, the others
+// go on with theirs.
 func (i *Images) Get(ctx context.Context, key string, work Make) (*File, imagefilter.Result, error) {
 	if !keyForm.MatchString(key) {
 		return nil, imagefilter.Result{}, errs.Wrap(fmt.Errorf("%q is no hash", key), "find a derived picture")
@@ -151,7 +159,7 @@ func (i *Images) Get(ctx context.Context, key string, work Make) (*File, imagefi
 			i.opts.Count(PictureKept, 0)
 			return file, result, nil
 		}
-		m, err := i.join(key, work)
+		m, first, err := i.join(key, work)
 		if err != nil {
 			return nil, imagefilter.Result{}, err
 		}
@@ -161,8 +169,10 @@ func (i *Images) Get(ctx context.Context, key string, work Make) (*File, imagefi
 		select {
 		case <-m.done:
 		case <-ctx.Done():
-			i.leave(key, m)
-			return nil, imagefilter.Result{}, ctx.Err()
+			return nil, imagefilter.Result{}, i.leave(key, m, ctx.Err())
+		}
+		if !first && errs.KindOf(m.err) == errs.NotFound {
+			continue
 		}
 		if m.err != nil {
 			return nil, imagefilter.Result{}, m.err
@@ -174,46 +184,52 @@ func (i *Images) Get(ctx context.Context, key string, work Make) (*File, imagefi
 	}
 }
 
-// join waits with others for a picture, or begins to make it. It gives nil when the picture is there.
-func (i *Images) join(key string, work Make) (*making, error) {
+// join waits with others for a picture, or is the first and begins to make it. It gives nil when the picture is there.
+func (i *Images) join(key string, work Make) (m *making, first bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
-		return nil, errStopping
+		return nil, false, errStopping
 	}
 	if i.entries[key] != nil {
-		return nil, nil //nolint:nilnil // it has its meaning above
+		return nil, false, nil
 	}
 	if f, ok := i.failed[key]; ok {
 		if i.opts.Now().Before(f.until) {
-			return nil, f.err
+			return nil, false, f.err
 		}
 		delete(i.failed, key)
 	}
-	m := i.making[key]
-	if m == nil {
-		ctx, cancel := context.WithCancel(i.ctx)
+	m = i.making[key]
+	if first = m == nil; first {
+		ctx, cancel := context.WithTimeoutCause(i.ctx, i.opts.MaxTime, errTooSlow)
 		m = &making{done: make(chan struct{}), cancel: cancel}
 		i.making[key] = m
 		i.work.Go(func() { i.make(ctx, key, m, work) })
 	}
 	m.waiting++
-	return m, nil
+	return m, first, nil
 }
 
-// leave gives up waiting. What nobody waits for is not made.
-func (i *Images) leave(key string, m *making) {
+// leave gives up waiting, because of why. What nobody waits for any more, and nobody will ask for again, is not made.
+func (i *Images) leave(key string, m *making, why error) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	m.waiting--
-	if m.waiting == 0 && i.making[key] == m {
+	if errors.Is(why, context.DeadlineExceeded) {
+		m.wanted, why = true, errUnderWay
+	}
+	if m.waiting == 0 && !m.wanted && i.making[key] == m {
 		delete(i.making, key)
 		m.cancel()
 	}
+	return why
 }
 
 var (
 	errStopping = errs.New(errs.Unavailable, "stopping", "the service is stopping: try again in a moment")
+	errTooSlow  = errs.New(errs.Limit, "image_too_slow", "the picture takes too long to be made: store a smaller one, or give the filter less to do, such as a smaller size or blur")
+	errUnderWay = &errs.Error{Kind: errs.Unavailable, Code: "image_under_way", Message: "the picture is still being made: ask for it again in a moment", RetryAfter: retryAfter}
 	errBusy     = &errs.Error{Kind: errs.Unavailable, Code: "images_busy", Message: "too many pictures are being made: try again in a moment", RetryAfter: retryAfter}
 )
 
@@ -222,10 +238,14 @@ func (i *Images) make(ctx context.Context, key string, m *making, work Make) {
 	defer m.cancel()
 	start := i.opts.Now()
 	m.result, m.err = i.run(ctx, work)
-	i.opts.Count(outcome(m.err), i.opts.Now().Sub(start))
-	if m.err != nil && i.ctx.Err() != nil {
+	switch {
+	case m.err == nil:
+	case i.ctx.Err() != nil:
 		m.err = errStopping
+	case errors.Is(context.Cause(ctx), errTooSlow):
+		m.err = errTooSlow
 	}
+	i.opts.Count(outcome(m.err), i.opts.Now().Sub(start))
 	var temp string
 	var size int64
 	if m.err == nil {

@@ -571,3 +571,124 @@ func bombOf(side uint32) string {
 	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk))
 	return "\x89PNG\r\n\x1a\n\x00\x00\x00\x0d" + string(chunk)
 }
+
+// A file that goes while a picture is made of it is the end for who asked for that one; who has the same picture of another
+// record gets it.
+func TestSharedPictureOfAnotherRecord(t *testing.T) {
+	t.Parallel()
+	i := openImages(t, t.TempDir(), media.ImagesOptions{})
+	defer closing(t, i)
+	begun, gone := make(chan struct{}), make(chan struct{})
+	first := make(chan error, 1)
+	go func() {
+		_, _, err := i.Get(t.Context(), keyOf(1), func(context.Context, func(int64) error) (imagefilter.Result, error) {
+			close(begun)
+			<-gone
+			return imagefilter.Result{}, errs.ErrNotFound
+		})
+		first <- err
+	}()
+	<-begun
+	var m making
+	var others sync.WaitGroup
+	for range 3 {
+		others.Go(func() {
+			if got, _, err := get(t, i, keyOf(1), m.of("theirs")); got != "theirs" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	for i.Waiting(keyOf(1)) < 4 {
+		runtime.Gosched()
+	}
+	close(gone)
+	if err := <-first; !errors.Is(err, errs.ErrNotFound) {
+		t.Errorf("who asked for what is gone: %v", err)
+	}
+	others.Wait()
+	if m.Load() != 1 {
+		t.Errorf("made %d times", m.Load())
+	}
+	// Who is the last to have a record, which goes, too, is told so.
+	if _, _, err := get(t, i, keyOf(2), m.failing(errs.ErrNotFound)); !errors.Is(err, errs.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+// overdue is a context whose deadline comes when the channel is closed.
+type overdue struct {
+	context.Context //nolint:containedctx // it is one
+	at              chan struct{}
+}
+
+func (o overdue) Done() <-chan struct{} { return o.at }
+
+func (o overdue) Err() error {
+	select {
+	case <-o.at:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// A picture that takes longer than a request may is made to its end for who asks again; one that takes too long is given up,
+// and not tried with every request.
+func TestSlowPictures(t *testing.T) {
+	t.Parallel()
+	i := openImages(t, t.TempDir(), media.ImagesOptions{})
+	defer closing(t, i)
+	begun, release := make(chan struct{}), make(chan struct{})
+	slow := func(ctx context.Context, _ func(int64) error) (imagefilter.Result, error) {
+		close(begun)
+		select {
+		case <-release:
+			return imagefilter.Result{Data: []byte("slow"), Type: "image/png"}, nil
+		case <-ctx.Done():
+			return imagefilter.Result{}, ctx.Err()
+		}
+	}
+	at := make(chan struct{})
+	go func() {
+		<-begun
+		close(at)
+	}()
+	_, _, err := i.Get(overdue{t.Context(), at}, keyOf(1), slow)
+	if e := errs.From(err); e == nil || e.Code != "image_under_way" || e.RetryAfter == 0 {
+		t.Errorf("who waited as long as they could: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, _, err := i.Get(ctx, keyOf(1), nil)
+		left <- err
+	}()
+	for i.Waiting(keyOf(1)) < 1 {
+		runtime.Gosched()
+	}
+	cancel() // somebody who does not wait changes nothing
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left: %v", err)
+	}
+	close(release)
+	if got, _, err := get(t, i, keyOf(1), nil); got != "slow" || err != nil {
+		t.Errorf("who asks again: %q, %v", got, err)
+	}
+
+	short := openImages(t, t.TempDir(), media.ImagesOptions{MaxTime: 1})
+	defer closing(t, short)
+	tries := 0
+	for range 2 {
+		_, _, err := get(t, short, keyOf(2), func(ctx context.Context, _ func(int64) error) (imagefilter.Result, error) {
+			tries++
+			<-ctx.Done()
+			return imagefilter.Result{}, ctx.Err()
+		})
+		if e := errs.From(err); e == nil || e.Code != "image_too_slow" || e.Kind != errs.Limit {
+			t.Errorf("one that takes too long: %v", err)
+		}
+	}
+	if tries != 1 {
+		t.Errorf("tried %d times", tries)
+	}
+}
