@@ -157,7 +157,7 @@ func (f *filing) finish() (left map[bson.ObjectID]error) {
 		for _, st := range rf.staged {
 			rf.end(st)
 		}
-		if rf.done == nil || rf.done.before == nil {
+		if rf.done == nil || rf.done.before == nil && len(rf.placed) == 0 {
 			continue
 		}
 		err := f.cleanUp(ctx, id, *rf.done) // the log has it
@@ -172,9 +172,10 @@ func (f *filing) finish() (left map[bson.ObjectID]error) {
 	return left
 }
 
-// cleanUp removes the files that a record named before a change and does not now.
+// cleanUp removes the files that a record named before a change and does not now, and those that came with the change and
+// that a hook took out of it.
 func (f *filing) cleanUp(ctx context.Context, id bson.ObjectID, ch change) error {
-	gone := f.call.gone(id, ch.before, ch.Doc)
+	gone := f.call.gone(id, ch.before, ch.Doc, f.records[id].placed)
 	if ch.Kind != store.Delete && len(gone) == 0 {
 		return nil
 	}
@@ -189,11 +190,18 @@ func (f *filing) cleanUp(ctx context.Context, id bson.ObjectID, ch change) error
 	return files.Remove(ctx, dir, id.Hex(), gone, live)
 }
 
-// gone lists the files that a record named and names no more.
-func (c *Call) gone(id bson.ObjectID, before, after bson.Raw) []string {
+// gone lists the files that a record named and names no more, and those of placed that it does not name.
+func (c *Call) gone(id bson.ObjectID, before, after bson.Raw, placed knownFiles) []string {
 	root := fileRoot(c.Project.Namespace, c.Collection.Name, id)
 	was, is := map[string]bool{}, map[string]bool{}
-	fileKeys(before, root, was)
+	if before != nil {
+		fileKeys(before, root, was)
+	}
+	for at := range placed {
+		if key, ok := fileKey(at[1], root); ok {
+			was[key] = true
+		}
+	}
 	if after != nil {
 		fileKeys(after, root, is)
 	}
@@ -211,7 +219,7 @@ func (s *Service) checkGone(c *Call, id bson.ObjectID, before, after bson.Raw) e
 	if c.filing == nil {
 		return nil
 	}
-	gone := c.gone(id, before, after)
+	gone := c.gone(id, before, after, nil)
 	if len(gone) == 0 {
 		return nil
 	}
