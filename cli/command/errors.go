@@ -48,6 +48,23 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// exitError is an error with another exit code than its own.
+type exitError struct {
+	error
+	exit int
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// NotRun is the error of a command whose exit code 1 has a meaning of its own, such as a diff's: a failure that would end it
+// with that ends it with ExitUsage. What was told already stays as it is.
+func NotRun(err error) error {
+	if told, ok := errors.AsType[*Error](err); err == nil || ok && told.Message == "" {
+		return err
+	}
+	return &exitError{err, ExitUsage}
+}
+
 // Usagef is the error of a command line that makes no sense.
 func Usagef(format string, args ...any) error {
 	return &Error{Exit: ExitUsage, Code: "usage", Message: fmt.Sprintf(format, args...)}
@@ -122,6 +139,9 @@ func (st *State) explain(ctx context.Context, err error) report {
 		if unreachable.Permanent() {
 			r.hint = "is that address the service's? --server chooses another, --ca-file names the authority of its certificate"
 		}
+	}
+	if other, ok := errors.AsType[*exitError](err); ok && r.exit == ExitFailed {
+		r.exit = other.exit
 	}
 	return r
 }

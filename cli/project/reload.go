@@ -16,6 +16,8 @@ type reloadOptions struct {
 	Namespace string
 	Wait      bool
 	Timeout   time.Duration
+	Plan      string
+	Allow     string
 }
 
 func newReload(st *command.State, runF func(context.Context, *reloadOptions) error) *cobra.Command {
@@ -28,13 +30,19 @@ the old one. An invalid config is refused with all its problems, and the old one
 
 With --wait it also waits until the project is Ready, its indexes built. The exit code is 1 when a condition fails, such
 as a unique index that records violate, and 8 when it takes longer than --timeout. It reads the status for that, which
-needs the right project.read beside project.reload; without --wait, what is not well is a warning.`,
+needs the right project.read beside project.reload; without --wait, what is not well is a warning.
+
+With --plan it changes what that plan of svcctl project diff tells, or nothing (exit code 6); with --allow nothing that has a greater
+risk.`,
 		Example: `  svcctl project reload blog
   svcctl project reload blog --wait --timeout 60s -o json`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.Namespace, _, err = st.Place(args, 0); err != nil {
+				return err
+			}
+			if err := checkAllow(opts.Allow); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -45,6 +53,8 @@ needs the right project.read beside project.reload; without --wait, what is not 
 	}
 	cmd.Flags().BoolVar(&opts.Wait, "wait", false, "wait until it is Ready, too")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
+	cmd.Flags().StringVar(&opts.Plan, "plan", "", "hash of the plan that it has to be")
+	allowFlag(cmd, &opts.Allow)
 	return cmd
 }
 
@@ -62,7 +72,13 @@ func runReload(ctx context.Context, opts *reloadOptions) error {
 			return err
 		}
 	}
-	result, err := c.Reload(ctx, opts.Namespace)
+	reload := c.Reload
+	if opts.Plan != "" || opts.Allow != "" {
+		reload = func(ctx context.Context, namespace string) (*api.ReloadResult, error) {
+			return c.ReloadPlanned(ctx, namespace, opts.Plan, api.Risk(opts.Allow))
+		}
+	}
+	result, err := reload(ctx, opts.Namespace)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,32 @@ func (c *Client) Reload(ctx context.Context, namespace string) (*api.ReloadResul
 	return &out, err
 }
 
+// ReloadPlanned is Reload, unless it would change something else than the plan with that hash, or has a greater risk than is
+// allowed; either may be empty.
+func (c *Client) ReloadPlanned(ctx context.Context, namespace, hash string, allow api.Risk) (*api.ReloadResult, error) {
+	var out api.ReloadResult
+	q := url.Values{api.ParamWait: {"true"}}
+	if hash != "" {
+		q.Set(api.ParamPlan, hash)
+	}
+	if allow != "" {
+		q.Set(api.ParamAllow, string(allow))
+	}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: api.ReloadPath(namespace), query: q, out: &out})
+	return &out, err
+}
+
+// Plan tells what a reload would change, with the files on the service's disk or those of a tar archive; nil: none.
+func (c *Client) Plan(ctx context.Context, namespace string, archive []byte) (*api.Plan, error) {
+	var out api.Plan
+	r := call{method: http.MethodPost, path: api.PlanPath(namespace), out: &out}
+	if archive != nil {
+		r.in, r.header = archive, http.Header{"Content-Type": {api.MediaTar}}
+	}
+	_, err := c.do(ctx, r)
+	return &out, err
+}
+
 // RequestReload asks for a reload without waiting for it.
 func (c *Client) RequestReload(ctx context.Context, namespace string) error {
 	_, err := c.do(ctx, call{method: http.MethodPost, path: api.ReloadPath(namespace)})

@@ -1,0 +1,156 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+type applyOptions struct {
+	st      *command.State
+	Dir     string
+	DryRun  bool
+	Yes     bool
+	Allow   string
+	Timeout time.Duration
+}
+
+func newApply(st *command.State, runF func(context.Context, *applyOptions) error) *cobra.Command {
+	opts := &applyOptions{st: st}
+	cmd := &cobra.Command{
+		Use:   "apply DIR",
+		Short: "Serve the files of a project's directory: register, plan, reload, wait",
+		Long: `Make what is served be what the files of a directory say, and wait until it is Ready. A project that is not known yet is
+registered, which needs the service to see the directory at the same path. Of a known one the plan is shown, and a
+reload does just that; the files have to be where the service reads them.
+
+A plan with a risk above safe is asked about on a terminal. Elsewhere --allow says how much is fine, or --yes that all is.
+When something else has changed meanwhile, nothing is done (exit code 6). To do it again does nothing.`,
+		Example: `  svcctl project apply ./projects/blog --dry-run
+  svcctl project apply ./projects/blog --allow slow --timeout 60s`,
+		Args: command.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Dir = args[0]
+			if err := checkAllow(opts.Allow); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runApply(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "show the plan and change nothing")
+	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
+	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
+	allowFlag(cmd, &opts.Allow)
+	return cmd
+}
+
+func runApply(ctx context.Context, opts *applyOptions) error {
+	st := opts.st
+	f, err := openFolder(opts.Dir)
+	if err != nil {
+		return err
+	}
+	c, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
+	p, err := registered(ctx, c, f.config.Namespace)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		if opts.DryRun {
+			st.Notef("%s is not registered: it would be, with the files of %s", f.config.Namespace, opts.Dir)
+			return nil
+		}
+		return applyNew(ctx, opts, c, f)
+	}
+	plan, err := c.Plan(ctx, p.Namespace, nil)
+	if err != nil {
+		return err
+	}
+	printer := st.Printer()
+	if opts.DryRun {
+		return showPlan(st, printer, plan)
+	}
+	if !printer.Structured() { // what goes out as data is the outcome
+		printer.W = st.Err
+		if err := showPlan(st, printer, plan); err != nil {
+			return err
+		}
+	}
+	allow := api.Risk(opts.Allow)
+	if allow == "" {
+		if plan.Risk.Above(api.RiskSafe) {
+			question := fmt.Sprintf("Change %s at %s, with the risk %s?", p.Namespace, c.Server(), plan.Risk)
+			if err := st.Confirm(opts.Yes, question); err != nil {
+				return err
+			}
+		}
+		allow = plan.Risk // what was shown, and no more
+	}
+	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	result, err := c.ReloadPlanned(ctx, p.Namespace, plan.Hash, allow)
+	if err != nil {
+		return err
+	}
+	return applied(ctx, opts, c, p, result)
+}
+
+// applyNew registers a project. There is nothing yet that could break.
+func applyNew(ctx context.Context, opts *applyOptions, c *client.Client, f *folder) error {
+	file := filepath.Join(f.dir, filepath.FromSlash(f.entry))
+	name := filepath.Base(f.dir)
+	p, err := c.Projects().Create(ctx, api.ProjectWrite{Name: &name, ConfigFile: &file, Enabled: new(true)})
+	if err != nil {
+		return err
+	}
+	opts.st.Notef("%s is registered", p.Namespace)
+	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	status, err := c.ProjectStatus(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	return applied(ctx, opts, c, p, &api.ReloadResult{Generation: status.ObservedGeneration, Changed: true, Revision: status.Revision})
+}
+
+// applied waits until a project is Ready, and shows how it went.
+func applied(ctx context.Context, opts *applyOptions, c *client.Client, p *api.Project, result *api.ReloadResult) error {
+	patience := 0
+	if !result.Changed {
+		patience = settleLooks
+	}
+	status, waitErr := waitReady(ctx, c, p, patience)
+	if status != nil {
+		result.Conditions = status.Conditions
+	}
+	if err := showReload(opts.st, p.Namespace, result); err != nil {
+		return err
+	}
+	return waitErr
+}
+
+// registered finds the registration of a namespace; nil: there is none.
+func registered(ctx context.Context, c *client.Client, namespace string) (*api.Project, error) {
+	for p, err := range c.Projects().All(ctx, client.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Namespace == namespace {
+			return &p, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // there may be none
+}
