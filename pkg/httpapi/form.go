@@ -83,10 +83,7 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 				return nil, err
 			}
 		case name == api.PartData && file == "":
-			if data != nil {
-				return nil, errFormTwice
-			}
-			if data, err = readData(keepRead{part, r}); err != nil {
+			if data, err = firstData(data, keepRead{part, r}); err != nil {
 				return nil, err
 			}
 		case file == "":
@@ -209,6 +206,14 @@ func partNames(part *multipart.Part) (name, file string, isFile bool, err error)
 	}
 	file, isFile = params["filename"]
 	return params["name"], file, isFile, nil
+}
+
+// firstData is readData for a form that has given nothing of the kind yet.
+func firstData(given bson.D, part io.Reader) (bson.D, error) {
+	if given != nil {
+		return nil, errFormTwice
+	}
+	return readData(part)
 }
 
 func readData(part io.Reader) (bson.D, error) {

@@ -617,8 +617,9 @@ func TestSharedPictureOfAnotherRecord(t *testing.T) {
 
 // overdue is a context whose deadline comes when the channel is closed.
 type overdue struct {
-	context.Context //nolint:containedctx // it is one
-	at              chan struct{}
+	context.Context
+
+	at chan struct{}
 }
 
 func (o overdue) Done() <-chan struct{} { return o.at }
