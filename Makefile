@@ -15,7 +15,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-audit bench-hooks bench-growth bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ bench: build ## Measure the service: requests per second, latency, CPU, start, m
 bench-login: build ## Measure what credentials cost a read, and what 500 garbage logins a second do to the p99 of reads
 	@$(GO) run ./bench -what credentials -svcd bin/svcd $(BENCHFLAGS)
 	@$(GO) run ./bench -what logins -svcd bin/svcd $(BENCHFLAGS)
+
+bench-abuse: build ## Measure what one caller's most expensive queries do to the p99 of others' reads
+	@$(GO) run ./bench -what abuse -svcd bin/svcd $(BENCHFLAGS)
 
 bench-audit: build ## Measure what the audit log costs a write (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -what audit -svcd bin/svcd $(BENCHFLAGS)

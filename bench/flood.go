@@ -27,10 +27,12 @@ const (
 // flood is one kind of weather for reads.
 type flood struct {
 	name string
-	addr func(i int64) string // where the i-th login comes from; nil: there are no logins
-	p50  []float64            // of each round, in ms
+	blow func(ctx context.Context, f *flood) // sends what others ask for until ctx ends; nil: nothing
+	p50  []float64                           // of each round, in ms
 	p99  []float64
-	rate []float64 // logins per second that were sent
+	rate []float64 // requests of others per second
+
+	sent *atomic.Int64 // of others
 
 	answers sync.Map // status -> *atomic.Int64
 }
@@ -44,22 +46,33 @@ func measureFloods(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.remove()) }()
-	alone := func() *flood { return &flood{name: "nothing"} }
-	one := &flood{name: fmt.Sprintf("%d logins/s, one address (target: 2)", loginsPerS), addr: func(int64) string { return "203.0.113.9" }}
-	many := &flood{name: fmt.Sprintf("%d logins/s, many addresses (target: 3)", loginsPerS), addr: func(i int64) string {
-		return fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255)
-	}}
-	weathers := []*flood{alone(), one, alone(), many}
 	var sent atomic.Int64
-	for range floodRounds {
+	logins := func(from string, target int, addr func(i int64) string) *flood {
+		return &flood{
+			name: fmt.Sprintf("%d logins/s, %s (target: %d)", loginsPerS, from, target), sent: &sent,
+			blow: func(ctx context.Context, f *flood) { floodLogins(ctx, s, addr, f.sent, &f.answers) },
+		}
+	}
+	one := logins("one address", 2, func(int64) string { return "203.0.113.9" })
+	many := logins("many addresses", 3, func(i int64) string { return fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255) })
+	return weather(ctx, s, operations(a)[0], []*flood{one, many}, floodRounds, o.duration)
+}
+
+// weather reads in each of some floods, and before each of them alone, round by round, and prints how they compare.
+func weather(ctx context.Context, s *server, read operation, floods []*flood, rounds int, duration time.Duration) error {
+	var weathers []*flood
+	for _, f := range floods {
+		weathers = append(weathers, &flood{name: "nothing", sent: f.sent}, f)
+	}
+	for range rounds {
 		for _, f := range weathers {
-			if err := f.round(ctx, s, operations(a)[0], o.duration, &sent); err != nil {
+			if err := f.round(ctx, s, read, duration); err != nil {
 				return err
 			}
 		}
 	}
 	var w strings.Builder
-	fmt.Fprintf(&w, "%d reads/s beside\tp50 ms\tp99 ms\tp99, times\tof each round\tlogins/s\tanswers\t\n", readsPerS)
+	fmt.Fprintf(&w, "%d reads/s beside\tp50 ms\tp99 ms\tp99, times\tof each round\trequests/s\tanswers\t\n", readsPerS)
 	for i, f := range weathers {
 		calm := weathers[i-i%2]
 		times := ratios(f.p99, calm.p99)
@@ -70,16 +83,16 @@ func measureFloods(ctx context.Context, o options) (err error) {
 }
 
 // round reads for a time in this weather.
-func (f *flood) round(ctx context.Context, s *server, read operation, duration time.Duration, sent *atomic.Int64) error {
+func (f *flood) round(ctx context.Context, s *server, read operation, duration time.Duration) error {
 	flooding, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	if f.addr != nil {
-		wg.Go(func() { floodLogins(flooding, s, f.addr, sent, &f.answers) })
+	if f.blow != nil {
+		wg.Go(func() { f.blow(flooding, f) })
 	}
 	time.Sleep(time.Second) // until it has got going, or the one before has gone
-	before, began := sent.Load(), time.Now()
+	before, began := f.sent.Load(), time.Now()
 	took, err := paced(ctx, s.addr, read, duration)
-	f.rate = append(f.rate, float64(sent.Load()-before)/time.Since(began).Seconds())
+	f.rate = append(f.rate, float64(f.sent.Load()-before)/time.Since(began).Seconds())
 	stop()
 	wg.Wait()
 	if err != nil {
@@ -103,6 +116,13 @@ func counts(m *sync.Map) string {
 	return strings.Join(parts, ", ")
 }
 
+func tally(answers *sync.Map, status int) {
+	n, _ := answers.LoadOrStore(status, new(atomic.Int64))
+	if n, ok := n.(*atomic.Int64); ok {
+		n.Add(1)
+	}
+}
+
 // floodLogins sends loginsPerS logins of made-up names until ctx ends, whatever becomes of them.
 func floodLogins(ctx context.Context, s *server, addr func(int64) string, sent *atomic.Int64, answers *sync.Map) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: loginWorkers}}
@@ -116,10 +136,7 @@ func floodLogins(ctx context.Context, s *server, addr func(int64) string, sent *
 				if err != nil {
 					continue
 				}
-				n, _ := answers.LoadOrStore(status, new(atomic.Int64))
-				if n, ok := n.(*atomic.Int64); ok {
-					n.Add(1)
-				}
+				tally(answers, status)
 			}
 		})
 	}

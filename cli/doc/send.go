@@ -207,7 +207,7 @@ func (u *upserter) sendUnique(ctx context.Context, batch []item, keys []string) 
 			if err != nil {
 				return nil, err
 			}
-			if u.creator.dryRun && len(found) == 0 {
+			if len(found) == 0 {
 				if err := u.tryAlone(ctx, batch[i], &out[i]); err != nil {
 					return nil, err
 				}
@@ -239,10 +239,13 @@ func (u *upserter) tryChange(ctx context.Context, key string, it item, o *outcom
 	return nil
 }
 
-// tryAlone tells what becomes of a record whose key is taken, in a dry run, while no record has it that could be found: if it
+// tryAlone tells, in a dry run, what becomes of a record whose key is taken while no record has it that could be found: if it
 // can be created alone, one of its batch has the key, in another form, and it would be an update of that.
 func (u *upserter) tryAlone(ctx context.Context, it item, o *outcome) error {
 	c := u.creator
+	if !c.dryRun {
+		return nil
+	}
 	err := c.retry.do(ctx, func() error { return c.one(ctx, it.record, client.WriteOptions{}) })
 	if err == nil {
 		*o = outcome{updated: true}

@@ -138,7 +138,7 @@ func (s *Service) results(ctx context.Context, c *Call, p *pipeline.Pipeline, li
 
 // runPipeline runs a pipeline within the collection's time for a query.
 func (s *Service) runPipeline(ctx context.Context, c *Call, p *pipeline.Pipeline, fn func(doc bson.Raw) error) error {
-	ctx, cancel := withDeadline(ctx, c)
+	ctx, cancel := s.paced(ctx, c)
 	defer cancel()
 	leave, err := s.pipelines.take(ctx, whose(c))
 	if err != nil {

@@ -26,3 +26,12 @@ func (t Turns) Taken() int {
 	defer t.t.mu.Unlock()
 	return t.t.taken
 }
+
+// LongReads makes reads long from their first records on, and gives their places.
+func (s *Service) LongReads() Turns {
+	s.longAfter = 0
+	return Turns{s.long}
+}
+
+// All is how many places there are.
+func (t Turns) All() int { return t.t.all }

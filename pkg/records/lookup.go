@@ -52,7 +52,7 @@ func deniedWithin(c *Call, m access.Method, name func(right string) string) erro
 
 // keys gives the values that a field has in the records of a neighbor that match.
 func (s *Service) keys(ctx context.Context, c *Call, near neighbor, field string, f *mql.Filter) ([]bson.RawValue, error) {
-	ctx, cancel := withDeadline(ctx, c, near.call)
+	ctx, cancel := s.paced(ctx, c, near.call)
 	defer cancel()
 	var out []bson.RawValue
 	n := 0
@@ -128,7 +128,7 @@ func (s *Service) shelve(ctx context.Context, c *Call, items []Record, l *query.
 
 // readNear reads the records of a lookup.
 func (s *Service) readNear(ctx context.Context, c *Call, near neighbor, l *query.Lookup, values []bson.RawValue) (*Page, error) {
-	ctx, cancel := withDeadline(ctx, c, near.call)
+	ctx, cancel := s.paced(ctx, c, near.call)
 	defer cancel()
 	sort := l.Sort
 	if sort == nil && l.Foreign != "_id" {

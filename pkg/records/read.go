@@ -64,7 +64,7 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 
 // readPage reads one page within the collection's time for a query.
 func (s *Service) readPage(ctx context.Context, c *Call, q store.Query, count bool) (*Page, error) {
-	ctx, cancel := withDeadline(ctx, c)
+	ctx, cancel := s.paced(ctx, c)
 	defer cancel()
 	page, err := s.find(ctx, c, q)
 	if err == nil && count {
@@ -224,7 +224,7 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := withDeadline(ctx, c)
+	ctx, cancel := s.paced(ctx, c)
 	defer cancel()
 	n, err := s.collection(ctx, c).Count(ctx, mql.And(g.Filter, f), 0)
 	return n, storeError(ctx, err)

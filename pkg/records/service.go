@@ -34,6 +34,8 @@ type Service struct {
 	hubs    hubs         // what they are told by
 
 	pipelines *turns // to run them
+	long      *turns // reads that go on for long
+	longAfter time.Duration
 }
 
 // New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do. logs take the
@@ -42,8 +44,8 @@ type Service struct {
 func New(s store.Store, now func() time.Time, logs *audit.Logs, scripts *hooks.Runner, files *media.Library) *Service {
 	return &Service{
 		store: s, logs: logs, hooks: scripts, files: files, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) },
-		pipelines: newTurns(maxPipelines),
-		hubs:      hubs{of: map[hubKey]*hub{}, catchUps: newTurns(maxCatchUps)},
+		pipelines: newTurns(maxPipelines), long: newTurns(longReads()), longAfter: pacedAfter,
+		hubs: hubs{of: map[hubKey]*hub{}, catchUps: newTurns(maxCatchUps)},
 	}
 }
 

@@ -54,6 +54,13 @@ func (t *turns) take(ctx context.Context, who string) (leave func(), err error) 
 	return nil, store.Ended(ctx)
 }
 
+// wanted says whether somebody waits for a place.
+func (t *turns) wanted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting) > 0
+}
+
 // back takes a place back, under mu.
 func (t *turns) back(who string) {
 	t.taken--

@@ -12,6 +12,9 @@ import (
 // checkEvery is how many keys are passed between two looks at ctx where nothing is done with each.
 const checkEvery = 128
 
+// paceEvery is how many keys of a read are passed between two looks at its pace.
+const paceEvery = 32
+
 // next gives the next document that matches, in the plan's order. It is valid until the call after.
 func (r *read) next() (doc bson.Raw, ok bool, err error) {
 	if r.plan.Order == plan.ByValue {
@@ -58,6 +61,11 @@ func (r *read) advance(w *walk) (ok bool, err error) {
 	r.keysRead++
 	if r.ctx.Err() != nil { // an atomic load: cheap beside a document, which may take long to match
 		return false, store.Ended(r.ctx)
+	}
+	if r.pace != nil && r.keysRead%paceEvery == 0 {
+		if err := r.pace.Step(r.ctx); err != nil {
+			return false, err
+		}
 	}
 	return true, nil
 }

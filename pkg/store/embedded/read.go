@@ -201,6 +201,7 @@ var errStop = errors.New("stop")
 // read is one query on one state of a collection.
 type read struct {
 	ctx    context.Context //nolint:containedctx // lives as long as the call that made it
+	pace   store.Pace      // nil: it has none
 	coll   *collection
 	query  store.Query
 	filter *mql.Filter
@@ -233,7 +234,7 @@ type read struct {
 
 // newRead makes a read that has no plan yet. The caller closes it.
 func (st *state) newRead(ctx context.Context, q store.Query) *read {
-	r := &read{ctx: ctx, coll: st.coll, query: q, filter: q.Filter, skip: max(q.Skip, 0), snap: st.snap, sortMemory: maxSortMemory}
+	r := &read{ctx: ctx, pace: store.PaceOf(ctx), coll: st.coll, query: q, filter: q.Filter, skip: max(q.Skip, 0), snap: st.snap, sortMemory: maxSortMemory}
 	if st.sortMemory > 0 {
 		r.sortMemory = st.sortMemory
 	}
@@ -255,7 +256,7 @@ func (st *state) startRead(ctx context.Context, q store.Query) (*read, error) {
 
 // copy is another read of the same, not yet started.
 func (r *read) copy() *read {
-	return &read{ctx: r.ctx, coll: r.coll, query: r.query, filter: r.filter, skip: r.skip, snap: r.snap}
+	return &read{ctx: r.ctx, pace: r.pace, coll: r.coll, query: r.query, filter: r.filter, skip: r.skip, snap: r.snap}
 }
 
 func (r *read) start(pl *plan.Plan) error {

@@ -1,0 +1,88 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Reads that go on for long take turns, so that a core is left for those that don't: on a machine whose cores are all busy, a
+// read of one record waits for tens of milliseconds until it comes to one at all, and several times on its way. A read is
+// long when it has looked at more than a few records and taken some time; it then has to have one of a few places, and gives
+// it to the next after a while.
+const (
+	pacedSteps = 4                    // of 32 records each, that are anybody's
+	pacedAfter = 2 * time.Millisecond // and so is this time
+	pacedSlice = 5 * time.Millisecond // after which who waits is next
+)
+
+// longReads is how many long reads go on at once: one core is left for the others.
+func longReads() int { return max(runtime.GOMAXPROCS(0)-1, 1) }
+
+var errNoPlace = &errs.Error{
+	Kind: errs.Throttled, Code: "too_many_queries", RetryAfter: time.Second,
+	Message: "other queries are running that read many records: try again, or narrow the filter, or sort and filter by an indexed field",
+}
+
+// pace is that of the reads of one request, which run one after the other.
+type pace struct {
+	places *turns
+	who    string
+	after  time.Duration
+
+	steps  int
+	began  time.Time
+	had    time.Time // when it came to its place
+	waited time.Duration
+	back   func() // gives the place back; nil: there is none
+}
+
+// paced is withDeadline for reads that may be long, near as there. What is in a transaction goes on: others wait for that.
+func (s *Service) paced(ctx context.Context, c *Call, near ...*Call) (context.Context, context.CancelFunc) {
+	ctx, cancel := withDeadline(ctx, c, near...)
+	if sessionOf(ctx, c.Project.Namespace) != nil {
+		return ctx, cancel
+	}
+	p := &pace{places: s.long, who: whose(c), after: s.longAfter, began: time.Now()}
+	return store.WithPace(ctx, p), func() {
+		p.leave()
+		cancel()
+	}
+}
+
+// Step lets others go first when it is their turn.
+func (p *pace) Step(ctx context.Context) error {
+	if p.steps++; p.steps <= pacedSteps {
+		return nil
+	}
+	now := time.Now()
+	switch {
+	case p.back != nil && (now.Sub(p.had) < pacedSlice || !p.places.wanted()):
+		return nil
+	case p.back == nil && now.Sub(p.began) < p.after:
+		return nil
+	}
+	p.leave()
+	back, err := p.places.take(ctx, p.who)
+	p.had = time.Now()
+	p.waited += p.had.Sub(now)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errTooSlow) && 2*p.waited > p.had.Sub(p.began) {
+			return errNoPlace // its own work was the least of it
+		}
+		return err
+	}
+	p.back = back
+	return nil
+}
+
+func (p *pace) leave() {
+	if p.back != nil {
+		p.back()
+		p.back = nil
+	}
+}
