@@ -222,9 +222,9 @@ func TestS8Oracles(t *testing.T) {
 	})
 }
 
-// S8: what a bulk write may touch is what its caller may read, too, where one of their sets gives the reading of less than another
-// gives the writing of: it counts no other records, and no filter of it asks for what reads hide.
-func TestS8BulkWritesSeeWhatReadsSee(t *testing.T) {
+// S8: what a bulk write or a JSON Patch may touch is what its caller may read, too, where one of their sets gives the reading of less
+// than another gives the writing of: it counts no other records, and no filter or operation of it asks for what reads hide.
+func TestS8WritesSeeWhatReadsSee(t *testing.T) {
 	const config = `
 namespace: other
 collections:
@@ -274,6 +274,19 @@ collections:
 			none := probe{method: p.method, path: with(items, "filter", `{"title": "unseen"}`, "maxAffected", "0"), body: p.body}
 			if got := a.send(none, session(ann)); got.status != http.StatusOK || !strings.Contains(got.body, `"matched":0`) {
 				t.Errorf("%s: %s %s", none, got, got.body)
+			}
+		}
+		// A JSON Patch tests and copies what is there, so it is held against both sets, too.
+		for _, op := range []string{`"op": "test", "value": "canary", "path": @`, `"op": "copy", "from": @, "path": "/title"`, `"op": "add", "value": "x", "path": @`} {
+			patch := func(id, path string) answer {
+				return a.send(probe{"PATCH", items + "/" + id, "application/json-patch+json", `[{` + strings.ReplaceAll(op, "@", quoted(path)) + `}]`}, session(ann))
+			}
+			hidden, absent := patch(ids["seen"], "/secret"), patch(ids["seen"], "/secrex")
+			if whole(hidden) != strings.ReplaceAll(whole(absent), "secrex", "secret") || hidden.status < 400 || hidden.status >= 500 {
+				t.Errorf("%s\nhidden %s\nabsent %s", op, whole(hidden), whole(absent))
+			}
+			if got := patch(ids["unseen"], "/title").String(); got != notFound {
+				t.Errorf("%s of a record that can't be read: %s", op, got)
 			}
 		}
 		if after := a.do("GET", items, admin).body; after != before {
