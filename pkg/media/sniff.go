@@ -1,6 +1,7 @@
 package media
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func typeOf(name string, head []byte) (string, error) {
 	if len(head) == 0 {
 		found = mimetype.Lookup(plainText)
 	}
+	found = atFirst(found, head)
 	kind := base(found.String())
 	e := ending(name)
 	if textual := textEndings[e]; textual != "" {
@@ -46,6 +48,18 @@ func typeOf(name string, head []byte) (string, error) {
 		return kind, nil
 	}
 	return "", misfit(e, types[0], kind)
+}
+
+// atFirst has the first bytes decide where a PDF, which may begin anywhere in the first 1024, follows on something else, such as
+// a page of HTML. Bytes that say nothing, such as the commands of a printer, may be before one.
+func atFirst(found *mimetype.MIME, head []byte) *mimetype.MIME {
+	if !found.Is("application/pdf") {
+		return found
+	}
+	if before := mimetype.Detect(head[:max(bytes.Index(head, []byte("%PDF-")), 0)]); !before.Is(plainText) && !before.Is("application/octet-stream") {
+		return before
+	}
+	return found
 }
 
 func misfit(e, want, kind string) error {
