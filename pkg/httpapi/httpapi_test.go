@@ -84,6 +84,7 @@ PUT    /project/{id}: project.update
 DELETE /project/{id}: project.delete
 GET    /project/{id}/status: project.read
 POST   /_/{project}/_/admin/reload: project project.reload
+POST   /_/{project}/_/admin/plan: project project.reload
 GET    /_/{project}/_/admin/generations: project project.reload
 POST   /_/{project}/_/admin/rollback: project project.reload
 POST   /_/{project}/_/admin/access/explain: project project.read
