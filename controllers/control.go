@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -30,7 +31,7 @@ func (c *Control) Register(ctx context.Context, body bson.D) (system.Project, er
 	if err != nil {
 		return reg, err
 	}
-	return reg, c.settle(ctx, reg)
+	return reg, settled(c.Reload(ctx, reg.ID.Hex(), true))
 }
 
 // Update changes a registration and returns when that shows.
@@ -39,7 +40,10 @@ func (c *Control) Update(ctx context.Context, id string, body bson.D) (system.Pr
 	if err != nil {
 		return reg, err
 	}
-	return reg, c.settle(ctx, reg)
+	if slices.ContainsFunc(body, func(e bson.E) bool { return e.Key == "configFile" }) {
+		return reg, settled(c.Reload(ctx, id, true))
+	}
+	return reg, settled(c.Manager.ReconcileNow(ctx, projectController, id)) // no reload: it would end a rollback
 }
 
 // Unregister ends a registration and returns when its project is no longer served. The data stays.
@@ -48,13 +52,12 @@ func (c *Control) Unregister(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return c.settle(ctx, reg)
+	return settled(c.Reload(ctx, reg.ID.Hex(), true))
 }
 
-// settle waits for the registration to show in what is served. That its config is refused, whatever the reason, is told
-// by the project's conditions: the registration itself stands.
-func (c *Control) settle(ctx context.Context, reg system.Project) error {
-	err := c.Reload(ctx, reg.ID.Hex(), true)
+// settled is the outcome of a change of a registration that has been stored, of the error of what shows it. That its config
+// is refused, whatever the reason, is told by the project's conditions: the registration itself stands.
+func settled(err error) error {
 	if _, refused := errors.AsType[*refusedError](err); refused {
 		return nil
 	}
@@ -81,11 +84,7 @@ func (c *Control) RollBack(ctx context.Context, id string, generation int64) err
 	if err := c.projects.rollBack(ctx, id, generation); err != nil {
 		return err
 	}
-	err := c.Manager.ReconcileNow(ctx, projectController, id)
-	if _, refused := errors.AsType[*refusedError](err); refused { // that is the files', in whose place it is served
-		return nil
-	}
-	return err
+	return settled(c.Manager.ReconcileNow(ctx, projectController, id)) // refused are the files, in whose place it is served
 }
 
 // ServeRegistered loads every registered project once and returns when all are served or refused, so that the first

@@ -30,6 +30,7 @@ const (
 	projectController = "project"
 	indexController   = "index"
 	jobController     = "job"
+	eventController   = "event"
 )
 
 // DefaultResync is how often every registration is looked at again, to repair what an event missed.
@@ -43,6 +44,7 @@ type Deps struct {
 	Store       store.Store
 	Projects    *system.Projects
 	Generations *system.Generations
+	Events      *system.Events // nil: none are told
 	Registry    *project.Registry
 	Jobs        *jobs.Jobs
 	Board       *status.Board
@@ -58,6 +60,8 @@ type Deps struct {
 	Resync       time.Duration // 0: DefaultResync
 	PlanTime     time.Duration // how long a plan looks at records; 0: plan.DefaultBox
 	Now          func() time.Time
+
+	events *recorder // nil: none are told
 }
 
 // projectWorkers is how many projects are loaded at once. Who has few slow scripts does not wait for who has many: what
@@ -68,6 +72,13 @@ const projectWorkers = 8
 func New(d Deps) (*Control, error) {
 	if d.Resync <= 0 {
 		d.Resync = DefaultResync
+	}
+	if d.Events != nil {
+		d.events = &recorder{Deps: d, pending: map[string][]system.Note{}, states: map[string]map[string]system.Note{}, written: map[string]time.Time{}}
+		if err := d.Manager.Add(controller.Controller{Name: eventController, Reconciler: d.events, Workers: 2}); err != nil {
+			return nil, err
+		}
+		d.Jobs.OnFailed(d.events.tellFailed)
 	}
 	projects := &projectReconciler{
 		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{},

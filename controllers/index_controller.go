@@ -120,6 +120,7 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 		return controller.Result{}, nil
 	}
 	r.Board.Set(id, cond)
+	r.events.tellCondition(id, aboutIndexes, cond)
 	return result, err
 }
 

@@ -49,6 +49,7 @@ func (r *jobReconciler) Reconcile(ctx context.Context, id string) (controller.Re
 		return controller.Result{}, nil
 	}
 	r.Board.Set(id, cond)
+	r.events.tellCondition(id, aboutJobs, cond)
 	var result controller.Result
 	if report.Scheduled > 0 {
 		result.RequeueAfter = jobPass

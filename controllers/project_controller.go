@@ -48,6 +48,9 @@ func (r *projectReconciler) takeRequest(id string) asked {
 func (r *projectReconciler) Reconcile(ctx context.Context, id string) (controller.Result, error) {
 	by := r.takeRequest(id)
 	err := r.reconcile(ctx, id, by)
+	for tries := 1; errors.Is(err, system.ErrMoved) && tries < maxMoves; tries++ {
+		err = r.reconcile(ctx, id, by)
+	}
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
@@ -57,6 +60,9 @@ func (r *projectReconciler) Reconcile(ctx context.Context, id string) (controlle
 	}
 	return controller.Result{}, err
 }
+
+// maxMoves bounds how often files are read again at once because another instance has served newer ones meanwhile.
+const maxMoves = 5
 
 // refusedError is why files can't be served. Another try makes no sense before something changes.
 type refusedError struct{ error }
@@ -74,6 +80,7 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) 
 		r.disable(id)
 		return nil
 	}
+	r.events.tell(id, system.Note{Concern: aboutRegistration, Type: system.EventNormal, Reason: status.ReasonEnabled, Message: "the registration is enabled"})
 	if served := r.current(reg); served != nil && served.OrgID != reg.OrgID { // who may reach it is not the files' affair
 		moved := *served
 		moved.OrgID = reg.OrgID
@@ -118,6 +125,9 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	if by == nil {
 		by = r.expects(id, current, p)
 	}
+	r.events.tell(id, system.Note{
+		Concern: aboutConfig, Type: system.EventNormal, Reason: status.ReasonLoaded, Message: "the files are valid", Recovery: true,
+	})
 	if by == nil && r.held(ctx, reg, head, p.Dir, p.Revision) {
 		r.see(id, p.Revision)
 		r.Board.Set(id, valid, r.rolledBack(reg, head))
@@ -139,12 +149,13 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 		by = &system.Actor{Kind: system.ActorFiles}
 	}
 	c := system.Config{Revision: p.Revision, Entry: p.Bundle.Entry, Files: p.Bundle.Files}
-	number, err := r.Generations.Number(ctx, id, c, *by)
+	number, err := r.Generations.Number(ctx, id, head.Number, c, *by)
 	if err != nil {
 		return err
 	}
 	if current == nil || current.Generation != number || current.Revision != p.Revision {
 		err = r.swap(ctx, reg, p, number)
+		r.events.tellServed(id, system.Head{}, number)
 	}
 	r.see(id, p.Revision)
 	r.Board.Set(id, valid, upToDate())
@@ -196,7 +207,9 @@ func (r *projectReconciler) refuse(ctx context.Context, reg system.Project, head
 			Message: "the files have changed and can't be served",
 		})
 	}
-	r.Board.Set(id, status.Condition{Type: status.ConfigValid, Status: status.False, Reason: reason, Message: publicText(err)})
+	invalid := status.Condition{Type: status.ConfigValid, Status: status.False, Reason: reason, Message: publicText(err)}
+	r.Board.Set(id, invalid)
+	r.events.tellCondition(id, aboutConfig, invalid)
 	return &refusedError{err}
 }
 
@@ -213,6 +226,7 @@ func (r *projectReconciler) disable(id string) {
 	r.Board.Set(id, status.Condition{
 		Type: status.ConfigValid, Status: status.Unknown, Reason: status.ReasonDisabled, Message: "the registration is disabled",
 	})
+	r.events.tell(id, system.Note{Concern: aboutRegistration, Type: system.EventNormal, Reason: status.ReasonDisabled, Message: "the registration is disabled"})
 }
 
 // forget drops all that is known of a registration that is gone. The project's data stays in the store.
@@ -221,7 +235,12 @@ func (r *projectReconciler) forget(ctx context.Context, id string) error {
 	r.Watcher.Unwatch(id)
 	r.Board.Remove(id)
 	r.see(id, "")
-	return r.Generations.Remove(ctx, id)
+	err := r.Generations.Remove(ctx, id)
+	if r.Events != nil {
+		r.events.forget(id)
+		err = errors.Join(err, r.Events.Remove(ctx, id))
+	}
+	return err
 }
 
 func boardProblems(in schema.Problems) []status.Problem {

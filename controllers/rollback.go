@@ -64,6 +64,7 @@ func (r *projectReconciler) restore(ctx context.Context, reg system.Project, hea
 	if err := r.swap(ctx, reg, p, head.Number); err != nil {
 		r.Logger.ErrorContext(ctx, "indexes and jobs of a restored generation are not looked at", "namespace", reg.Namespace, "error", err)
 	}
+	r.events.tellServed(p.ID, head, head.Number)
 	return true
 }
 

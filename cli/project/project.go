@@ -16,7 +16,7 @@ import (
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("project", "Register projects, and see how they do",
 		newList(st), newGet(st), newStatus(st, nil), newRegister(st, nil), newUpdate(st, nil), newUnregister(st, nil), newEnable(st, true),
-		newEnable(st, false), newReload(st, nil), newDiff(st, nil), newApply(st, nil), newHistory(st), newRollback(st, nil), newValidate(st, nil), newTest(st, nil), newSchema(st), newTypes(st))
+		newEnable(st, false), newReload(st, nil), newDiff(st, nil), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newValidate(st, nil), newTest(st, nil), newSchema(st), newTypes(st))
 }
 
 // find reads the registration with a namespace, or with that id. It gives the client that it asked, too.

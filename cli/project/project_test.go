@@ -24,6 +24,7 @@ func TestParse(t *testing.T) {
 		"register":   commandtest.Of(newRegister),
 		"unregister": commandtest.Of(newUnregister),
 		"reload":     commandtest.Of(newReload),
+		"events":     commandtest.Of(newEvents),
 		"rollback":   commandtest.Of(newRollback),
 		"status":     commandtest.Of(newStatus),
 		"validate":   commandtest.Of(newValidate),
@@ -40,6 +41,9 @@ func TestParse(t *testing.T) {
 		"unregister -n blog":                 nil, // the name must be said
 		"reload blog":                        reloadOptions{Namespace: "blog", Timeout: 2 * time.Minute},
 		"reload -n blog --wait --timeout 5s": reloadOptions{Namespace: "blog", Wait: true, Timeout: 5 * time.Second},
+		"events blog":                        eventsOptions{Namespace: "blog"},
+		"events -n blog -w":                  eventsOptions{Namespace: "blog", Watch: true},
+		"events":                             nil,
 		"rollback blog --to 3":               rollbackOptions{Namespace: "blog", To: 3, Timeout: 2 * time.Minute},
 		"rollback blog --to 3 -y --wait":     rollbackOptions{Namespace: "blog", To: 3, Yes: true, Wait: true, Timeout: 2 * time.Minute},
 		"rollback blog":                      nil,

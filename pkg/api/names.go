@@ -53,6 +53,12 @@ const (
 // ParamWait makes a reload, or the run of a job, answer when it is done.
 const ParamWait = "wait"
 
+// ParamWatch makes the events of a project a stream, and EventProject is the kind of each of them there.
+const (
+	ParamWatch   = "watch"
+	EventProject = "event"
+)
+
 // ParamStatus selects runs by their status.
 const ParamStatus = "status"
 

@@ -46,6 +46,7 @@ const (
 	RoutePlan          = "/_/{project}/_/admin/plan"
 	RouteGenerations   = "/_/{project}/_/admin/generations"
 	RouteRollback      = "/_/{project}/_/admin/rollback"
+	RouteProjectEvents = "/_/{project}/_/admin/events"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
 	RouteProjectAudit  = "/_/{project}/_/audit"
 	RouteCollections   = "/_/{project}/_/collections"
@@ -137,6 +138,9 @@ func GenerationsPath(namespace string) string { return fill(RouteGenerations, na
 
 // RollbackPath is the path that serves an earlier generation of a project again.
 func RollbackPath(namespace string) string { return fill(RouteRollback, namespace) }
+
+// ProjectEventsPath is the path of the events of a project.
+func ProjectEventsPath(namespace string) string { return fill(RouteProjectEvents, namespace) }
 
 // AccessExplainPath is the path that explains who may do what with a project's records.
 func AccessExplainPath(namespace string) string { return fill(RouteAccessExplain, namespace) }

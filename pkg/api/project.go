@@ -105,6 +105,20 @@ type RollbackResult struct {
 	RollbackOf int64 `json:"rollbackOf"`
 }
 
+// ProjectEvent is something that the service did with a project, or found out about it. One that comes again is counted, and
+// gets another ID.
+type ProjectEvent struct {
+	ID         int64  `json:"id"`
+	Type       string `json:"type"` // Normal or Warning
+	Reason     string `json:"reason"`
+	Message    string `json:"message"`
+	Object     string `json:"object,omitempty"`     // such as "job/cleanup"; absent: the project
+	Generation int64  `json:"generation,omitempty"` // that it is about
+	Count      int64  `json:"count"`
+	FirstSeen  Time   `json:"firstSeen"`
+	LastSeen   Time   `json:"lastSeen"`
+}
+
 // CollectionDescription is what a caller may know of a collection. Hidden fields are absent.
 type CollectionDescription struct {
 	Name            string                  `json:"name"`

@@ -1,9 +1,14 @@
 package client
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/api"
 )
@@ -69,6 +74,61 @@ func (c *Client) Rollback(ctx context.Context, namespace string, generation int6
 	var out api.RollbackResult
 	_, err := c.do(ctx, call{method: http.MethodPost, path: api.RollbackPath(namespace), in: api.RollbackWrite{Generation: generation}, out: &out})
 	return &out, err
+}
+
+// ProjectEvents lists what the service did with a project, the latest first.
+func (c *Client) ProjectEvents(ctx context.Context, namespace string) (*api.List[api.ProjectEvent], error) {
+	return list[api.ProjectEvent](ctx, c, api.ProjectEventsPath(namespace), Query{})
+}
+
+// FollowProjectEvents calls fn for each event of a project behind one, 0 for all that are kept, until ctx ends or fn fails. A
+// stream that breaks is opened again behind the last event.
+func (c *Client) FollowProjectEvents(ctx context.Context, namespace string, after int64, fn func(api.ProjectEvent) error) error {
+	path := api.ProjectEventsPath(namespace)
+	return c.follow(ctx, path, func() (bool, error) {
+		before := after
+		err := c.readProjectEvents(ctx, path, &after, fn)
+		return after > before, err
+	})
+}
+
+// readProjectEvents reads one stream. It never returns nil.
+func (c *Client) readProjectEvents(ctx context.Context, path string, after *int64, fn func(api.ProjectEvent) error) error {
+	header := http.Header{"Accept": {api.MediaEvents}}
+	if *after > 0 {
+		header.Set(api.HeaderLastEventID, strconv.FormatInt(*after, 10))
+	}
+	resp, err := c.Do(ctx, Request{Method: http.MethodGet, Path: path, Query: url.Values{api.ParamWatch: {"true"}}, Header: header})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // what matters has been read
+	if media := resp.Header.Get("Content-Type"); media != api.MediaEvents {
+		return c.notOurs(resp, fmt.Errorf("want %s", api.MediaEvents))
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEvent)
+	kind := ""
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case name == "event":
+			kind = value
+		case name == "data" && kind == api.EventProject:
+			var event api.ProjectEvent
+			if err := json.Unmarshal([]byte(value), &event); err != nil {
+				return c.notOurs(resp, err)
+			}
+			if err := fn(event); err != nil {
+				return err
+			}
+			*after = event.ID
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return c.unreachable(ctx, err)
+	}
+	return c.unreachable(ctx, errStreamEnded)
 }
 
 // ListCollections describes the collections of a project that the caller may read.

@@ -53,6 +53,25 @@ type Jobs struct {
 
 	mu       sync.Mutex
 	followed map[jobKey]string // the schedules that this instance has begun with
+	onFailed func(projectID, job, why string)
+}
+
+// OnFailed has fn called for each run of a job that fails here, with what its error says. It is to be set before the first run.
+func (j *Jobs) OnFailed(fn func(projectID, job, why string)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.onFailed = fn
+}
+
+// ended is called with each run of a job of a project that has ended here.
+func (j *Jobs) ended(p *project.Project, run *operation.Run) {
+	j.metrics.ended(p.Namespace, run)
+	j.mu.Lock()
+	tell := j.onFailed
+	j.mu.Unlock()
+	if tell != nil && run.Status == operation.Failed && run.Error != nil {
+		tell(p.ID, run.Name, run.Error.Message)
+	}
 }
 
 type jobKey struct{ namespace, job string }

@@ -135,7 +135,7 @@ func (j *Jobs) begin(ctx context.Context, p *project.Project, job *project.Job, 
 			missed, err = j.claim(ctx, tx, job, call)
 			return err
 		},
-		Ended: func(run *operation.Run) { j.metrics.ended(p.Namespace, run) },
+		Ended: func(run *operation.Run) { j.ended(p, run) },
 	}
 	if call.Trigger == operation.Schedule {
 		spec.ID = job.Name + "-" + strconv.FormatInt(call.Slot.Unix(), 10)

@@ -67,6 +67,14 @@ const (
 	ReasonStoreError = "StoreError"
 )
 
+// The reasons of events that no condition has.
+const (
+	// ReasonEnabled: the registration is enabled.
+	ReasonEnabled = "Enabled"
+	// ReasonJobFailed: a run of a job has failed.
+	ReasonJobFailed = "JobFailed"
+)
+
 // Condition is one judgment about a project (decisions, section 5).
 type Condition struct {
 	Type    string `json:"type"`

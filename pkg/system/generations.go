@@ -106,6 +106,12 @@ func configKey(projectID string, number int64) string {
 // ErrNoGeneration is for a number that no generation of the project has, or none that is still told of.
 var ErrNoGeneration = errs.New(errs.NotFound, "generation_not_found", "generation not found")
 
+// ErrMoved says that another instance was first: the files have to be read again.
+var ErrMoved = errs.New(errs.Unavailable, "generation_moved", "the project is being served anew elsewhere; try again")
+
+// AnyGeneration is for files that are newer than any generation.
+const AnyGeneration = -1
+
 // Head gives the head of a project, or errs.ErrNotFound.
 func (g *Generations) Head(ctx context.Context, projectID string) (Head, error) {
 	h, err := get[Head](ctx, g.coll, store.Name(projectID))
@@ -160,11 +166,15 @@ func (g *Generations) Config(ctx context.Context, projectID string, number int64
 }
 
 // Number gives the generation of a project's files: the latest one if that is its revision, else the next, which is
-// recorded. A rollback is over with that.
-func (g *Generations) Number(ctx context.Context, projectID string, c Config, by Actor) (int64, error) {
+// recorded. A rollback is over with that. after is the latest generation when the files were about to be read, or
+// AnyGeneration: behind another one they may be old, and are refused with ErrMoved.
+func (g *Generations) Number(ctx context.Context, projectID string, after int64, c Config, by Actor) (int64, error) {
 	return g.next(ctx, projectID, func(h *Head) (*Generation, string, error) {
-		if h.Number > 0 && h.Revision == c.Revision {
+		switch {
+		case h.Number > 0 && h.Revision == c.Revision:
 			return nil, "", nil
+		case h.Number != after && after != AnyGeneration:
+			return nil, "", ErrMoved
 		}
 		return &Generation{Revision: c.Revision, By: by}, "", nil
 	}, c)

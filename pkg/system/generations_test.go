@@ -78,7 +78,7 @@ func TestGenerationsAreNumberedUntilTheyAreRemoved(t *testing.T) {
 				}
 				continue
 			}
-			if got, err := generations.Number(t.Context(), step.project, config(step.revision), files); got != step.want || err != nil {
+			if got, err := generations.Number(t.Context(), step.project, system.AnyGeneration, config(step.revision), files); got != step.want || err != nil {
 				t.Errorf("%+v: %d, %v", step, got, err)
 			}
 		}
@@ -94,7 +94,7 @@ func TestTheLatestGenerationsAreKeptWhole(t *testing.T) {
 		}
 		const all = system.KeptGenerations + 3
 		for i := range all {
-			if _, err := g.Number(t.Context(), "p", config(strconv.Itoa(i+1)), ann); err != nil {
+			if _, err := g.Number(t.Context(), "p", system.AnyGeneration, config(strconv.Itoa(i+1)), ann); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -130,7 +130,7 @@ func TestGenerationsAreBoundedBySize(t *testing.T) {
 	add := func(revision string, size int) {
 		t.Helper()
 		c := system.Config{Revision: revision, Entry: "e", Files: map[string][]byte{"e": make([]byte, size)}}
-		if _, err := g.Number(t.Context(), "p", c, files); err != nil {
+		if _, err := g.Number(t.Context(), "p", system.AnyGeneration, c, files); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestRollbacksAreGenerationsOfTheirOwn(t *testing.T) {
 		t.Helper()
 		g := system.New(st, system.Options{Now: time.Now}).Generations
 		for _, revision := range []string{"a", "b", "c"} {
-			if _, err := g.Number(t.Context(), "p", config(revision), files); err != nil {
+			if _, err := g.Number(t.Context(), "p", system.AnyGeneration, config(revision), files); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -182,10 +182,10 @@ func TestRollbacksAreGenerationsOfTheirOwn(t *testing.T) {
 			{"to what it is", func() (int64, error) { return g.RollBack(t.Context(), "p", 4, "c", ann) }, 4, 1, "a", "c"},
 			{"to another", func() (int64, error) { return g.RollBack(t.Context(), "p", 2, "c", ann) }, 5, 2, "b", "c"},
 			{"to a rollback", func() (int64, error) { return g.RollBack(t.Context(), "p", 4, "c", ann) }, 6, 1, "a", "c"},
-			{"the files are that", func() (int64, error) { return g.Number(t.Context(), "p", config("a"), files) }, 6, 1, "a", ""},
-			{"and are still", func() (int64, error) { return g.Number(t.Context(), "p", config("a"), files) }, 6, 1, "a", ""},
+			{"the files are that", func() (int64, error) { return g.Number(t.Context(), "p", system.AnyGeneration, config("a"), files) }, 6, 1, "a", ""},
+			{"and are still", func() (int64, error) { return g.Number(t.Context(), "p", system.AnyGeneration, config("a"), files) }, 6, 1, "a", ""},
 			{"over what can't be read", func() (int64, error) { return g.RollBack(t.Context(), "p", 2, system.UnreadableFiles, ann) }, 7, 2, "b", system.UnreadableFiles},
-			{"a reload", func() (int64, error) { return g.Number(t.Context(), "p", config("c"), ann) }, 8, 0, "c", ""},
+			{"a reload", func() (int64, error) { return g.Number(t.Context(), "p", system.AnyGeneration, config("c"), ann) }, 8, 0, "c", ""},
 		} {
 			got, err := step.do()
 			if err != nil || got != step.want {
@@ -219,7 +219,7 @@ func TestGenerationsOfManyWriters(t *testing.T) {
 			var all sync.WaitGroup
 			for range cap(numbers) {
 				all.Go(func() {
-					n, err := g.Number(t.Context(), "p", config(strconv.FormatInt(round, 10)), files)
+					n, err := g.Number(t.Context(), "p", system.AnyGeneration, config(strconv.FormatInt(round, 10)), files)
 					if err != nil {
 						t.Error(err)
 					}
@@ -238,6 +238,22 @@ func TestGenerationsOfManyWriters(t *testing.T) {
 			t.Errorf("%d documents", n)
 		}
 	})
+}
+
+// Files that were read before another instance had newer ones are refused, unless they are the same.
+func TestFilesBehindAGeneration(t *testing.T) {
+	t.Parallel()
+	g := system.New(teststore.Memory(t), system.Options{Now: time.Now}).Generations
+	for _, step := range []struct {
+		after    int64
+		revision string
+		want     int64
+		err      error
+	}{{0, "a", 1, nil}, {0, "a", 1, nil}, {0, "b", 0, system.ErrMoved}, {1, "b", 2, nil}, {1, "a", 0, system.ErrMoved}, {1, "b", 2, nil}, {2, "a", 3, nil}} {
+		if n, err := g.Number(t.Context(), "p", step.after, config(step.revision), files); n != step.want && err == nil || !errors.Is(err, step.err) {
+			t.Errorf("%+v: %d, %v", step, n, err)
+		}
+	}
 }
 
 // Heads of before there was a history are read, and go on.
@@ -267,10 +283,10 @@ func TestHeadsWithoutAHistory(t *testing.T) {
 		}
 	}
 	check("before a write")
-	if n, err := g.Number(t.Context(), "p", config("a"), files); n != 7 || err != nil {
+	if n, err := g.Number(t.Context(), "p", system.AnyGeneration, config("a"), files); n != 7 || err != nil {
 		t.Errorf("the same files: %d, %v", n, err)
 	}
-	if n, err := g.Number(t.Context(), "p", config("b"), files); n != 8 || err != nil {
+	if n, err := g.Number(t.Context(), "p", system.AnyGeneration, config("b"), files); n != 8 || err != nil {
 		t.Errorf("others: %d, %v", n, err)
 	}
 	check("after one")

@@ -46,6 +46,7 @@ type System struct {
 	Logins   *Logins
 
 	Generations *Generations
+	Events      *Events
 
 	log *audit.Log
 }
@@ -60,6 +61,7 @@ const (
 	secretsName  = "secrets"
 
 	generationsName = "generations"
+	eventsName      = "events"
 )
 
 // New makes the models over st. Call EnsureIndexes before the first write.
@@ -94,6 +96,7 @@ func New(st store.Store, opts Options) *System {
 		Logins:  &Logins{coll: db.Collection("login_failures"), now: now},
 
 		Generations: &Generations{coll: db.Collection(generationsName), now: now},
+		Events:      &Events{db: db, coll: db.Collection(eventsName), now: now},
 
 		log: log,
 	}

@@ -1,0 +1,142 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/svcctl/svc/pkg/controller"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// What events are about.
+const (
+	aboutRegistration = "registration"
+	aboutProject      = "project" // which generation is served
+	aboutConfig       = "config"  // whether the files can be
+	aboutIndexes      = "indexes"
+	aboutJobs         = "jobs"
+	aboutRuns         = "runs"
+)
+
+const (
+	eventPause = time.Second // between two writes of the events of one project
+	maxPending = 2 * system.KeptEvents
+)
+
+// recorder writes what reconcilers tell of, behind them: a store that is slow or fails holds up none. It is a reconciler
+// itself, whose key is the id of the registration.
+type recorder struct {
+	Deps
+
+	mu      sync.Mutex
+	pending map[string][]system.Note          // by id
+	states  map[string]map[string]system.Note // by id and concern: what was told last
+	written map[string]time.Time              // by id
+}
+
+// tell takes notes about a project. What was told last is not told again.
+func (r *recorder) tell(id string, notes ...system.Note) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	news := false
+	for _, n := range notes {
+		if !n.Happened {
+			if r.states[id][n.Concern] == n {
+				continue
+			}
+			if r.states[id] == nil {
+				r.states[id] = map[string]system.Note{}
+			}
+			r.states[id][n.Concern] = n
+		}
+		news = true
+		r.pending[id] = append(r.pending[id], n)
+		if over := len(r.pending[id]) - maxPending; over > 0 {
+			r.pending[id] = r.pending[id][over:]
+		}
+	}
+	r.mu.Unlock()
+	if news {
+		_ = r.Manager.Trigger(eventController, id) // there is one: New has added it
+	}
+}
+
+// Reconcile writes what is pending of a project.
+func (r *recorder) Reconcile(ctx context.Context, id string) (controller.Result, error) {
+	r.mu.Lock()
+	notes, last := r.pending[id], r.written[id]
+	r.mu.Unlock()
+	if len(notes) == 0 {
+		return controller.Result{}, nil
+	}
+	if pause := last.Add(eventPause).Sub(r.Now()); pause > 0 && pause <= eventPause {
+		return controller.Result{RequeueAfter: pause}, nil
+	}
+	if _, err := r.Projects.ByID(ctx, id); err != nil {
+		if errors.Is(err, errs.ErrNotFound) {
+			r.forget(id)
+			return controller.Result{}, nil
+		}
+		return controller.Result{}, err
+	}
+	r.mu.Lock()
+	notes = r.pending[id]
+	delete(r.pending, id)
+	r.written[id] = r.Now()
+	r.mu.Unlock()
+	err := r.Events.Append(ctx, id, notes...)
+	if err != nil { // they are tried again, before those that have come meanwhile
+		r.mu.Lock()
+		r.pending[id] = append(notes, r.pending[id]...)
+		r.mu.Unlock()
+	}
+	return controller.Result{}, err
+}
+
+// forget lets go of a project whose registration is gone.
+func (r *recorder) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, id)
+	delete(r.states, id)
+	delete(r.written, id)
+}
+
+// tellCondition tells how a condition stands, once that is known.
+func (r *recorder) tellCondition(id, concern string, c status.Condition) {
+	n := system.Note{Concern: concern, Type: system.EventNormal, Reason: c.Reason, Message: c.Message, Generation: c.ObservedGeneration}
+	switch c.Status {
+	case status.Unknown:
+		return
+	case status.False:
+		n.Type = system.EventWarning
+	case status.True:
+	}
+	r.tell(id, n)
+}
+
+// tellFailed tells of a run of a job that has failed.
+func (r *recorder) tellFailed(id, job, why string) {
+	r.tell(id, system.Note{
+		Concern: aboutRuns, Type: system.EventWarning, Reason: status.ReasonJobFailed, Message: why, Object: "job/" + job, Happened: true,
+	})
+}
+
+// tellServed tells which generation is served now, and whether it is an earlier one.
+func (r *recorder) tellServed(id string, head system.Head, number int64) {
+	n := system.Note{
+		Concern: aboutProject, Type: system.EventNormal, Reason: status.ReasonServing, Generation: number, Once: true,
+		Message: fmt.Sprintf("generation %d is served", number),
+	}
+	if of := origin(head, number); of != 0 {
+		n.Reason, n.Message = status.ReasonRolledBack, fmt.Sprintf("generation %d is served, which is generation %d again", number, of)
+	}
+	r.tell(id, n)
+}
