@@ -115,7 +115,7 @@ func hashOf(p *api.Plan, items []*item) string {
 	h := sha256.New()
 	write := func(words ...string) {
 		for _, w := range words { // each with its length, so that none runs into the next
-			fmt.Fprintf(h, "%d:%s;", len(w), w)
+			_, _ = fmt.Fprintf(h, "%d:%s;", len(w), w) // never fails
 		}
 	}
 	write(p.Namespace, p.Revision, p.Next)
