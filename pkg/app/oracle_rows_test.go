@@ -391,9 +391,8 @@ func (a *asked) foundNothing(p probe, body string) {
 		a.t.Fatal(err)
 	}
 	var says []string
-	not := ""
+	var not string
 	for _, id := range a.ids {
-		not = id
 		if strings.Contains(body, id) && !strings.Contains(path, "lookup=") && !strings.Contains(path, "graphLookup") && !strings.Contains(path, "unionWith") {
 			a.t.Errorf("%s: %s", p, body)
 		}
