@@ -99,7 +99,7 @@ func (s mediaService) onDisk() []string {
 	root := filepath.Join(s.data, "uploads", "media")
 	found := []string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || d.Name() == ".claims" {
 			return err
 		}
 		name, err := filepath.Rel(root, path)

@@ -5,7 +5,8 @@
 // gives up before that calls Staged.Discard, as for a transaction. A file in place is never changed, so a record always
 // finds what it names, and a crash leaves at worst a file that no record names: Store.Sweep removes those.
 //
-// The layout is <folder>/<Place.Dir>/<record>/<field>/<name>; <folder>/.tmp has what is being uploaded. Every path goes through an
+// The layout is <folder>/<Place.Dir>/<record>/<field>/<name>; <folder>/.tmp has what is being uploaded,
+// <folder>/.claims the locks by which several processes share the folder (claims.go). Every path goes through an
 // os.Root, and symbolic links are not followed inside either.
 //
 // Store.Image gives what a filter makes of a file. Images has these for all projects: made once however many ask at

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
 )
@@ -14,8 +15,9 @@ import (
 // file there.
 type hold struct {
 	uploads int
-	made    bool // by one of them; else it was there before
-	kept    bool // one of them has its record
+	made    bool      // by one of them; else it was there before
+	kept    bool      // one of them has its record
+	touched time.Time // of the file, by the last of them: another process that takes it gives it another
 }
 
 // maxTries is how often Put tries a name that others are at, too.
@@ -70,7 +72,7 @@ func (st *Staged) putAs(ctx context.Context, folder, name string) (done bool, er
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
-		done, err := st.take(folder, target, there)
+		done, err := st.take(ctx, folder, target, there)
 		if done || err != nil {
 			return done, err
 		}
@@ -79,9 +81,17 @@ func (st *Staged) putAs(ctx context.Context, folder, name string) (done bool, er
 }
 
 // take links the file to target, or holds what is there. It gives false when that is no more as it was seen.
-func (st *Staged) take(folder, target string, there os.FileInfo) (bool, error) {
+func (st *Staged) take(ctx context.Context, folder, target string, there os.FileInfo) (done bool, err error) {
 	s, now := st.store, st.store.opts.Now()
 	defer s.lock(st.folder)()
+	if err := s.claims.share(ctx, st.folder); err != nil {
+		return false, err
+	}
+	defer func() {
+		if !done {
+			s.claims.release(st.folder)
+		}
+	}()
 	if there != nil {
 		is, err := s.root.Lstat(target)
 		if err != nil || !os.SameFile(there, is) {
@@ -90,7 +100,7 @@ func (st *Staged) take(folder, target string, there os.FileInfo) (bool, error) {
 		if err := s.root.Chtimes(target, now, now); err != nil { // a sweep elsewhere sees that it is wanted
 			return false, err
 		}
-		st.hold(target, false)
+		st.hold(target, false, now)
 		return true, nil
 	}
 	if err := s.makeFolder(folder); err != nil {
@@ -106,7 +116,7 @@ func (st *Staged) take(folder, target string, there os.FileInfo) (bool, error) {
 		return false, errors.Join(err, s.root.Remove(target))
 	}
 	st.info.ModTime = now
-	st.hold(target, true)
+	st.hold(target, true, now)
 	return true, nil
 }
 
@@ -136,7 +146,7 @@ func (st *Staged) sameAs(ctx context.Context, target string, there os.FileInfo) 
 	return sum == st.info.Hash, err
 }
 
-func (st *Staged) hold(target string, made bool) {
+func (st *Staged) hold(target string, made bool, touched time.Time) {
 	s := st.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,22 +157,27 @@ func (st *Staged) hold(target string, made bool) {
 	}
 	h.uploads++
 	h.made = h.made || made
+	h.touched = touched
 	st.held = target
 }
 
-// letGo ends the hold, and says whether the file has to go: it was put there for records that were not written.
-func (st *Staged) letGo(keep bool) (remove bool) {
+// letGo ends the hold. It gives that of a file that has to go: it was put there for records that were not written.
+func (st *Staged) letGo(keep bool) (orphan *hold) {
 	s := st.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.claims.release(st.folder)
 	h := s.holds[st.held]
 	h.uploads--
 	h.kept = h.kept || keep
 	if h.uploads > 0 {
-		return false
+		return nil
 	}
 	delete(s.holds, st.held)
-	return h.made && !h.kept
+	if h.made && !h.kept {
+		return h
+	}
+	return nil
 }
 
 // isHeld says that an upload holds the file.
@@ -189,13 +204,32 @@ func (st *Staged) Discard() {
 	}
 	s, target := st.store, st.held
 	defer s.lock(st.folder)()
-	if st.letGo(false) {
-		if err := s.root.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if h := st.letGo(false); h != nil {
+		if err := s.removeOrphan(st.folder, target, h.touched); err != nil {
 			s.opts.Logger.Warn("a file without a record stays until it is swept", "file", target, "error", err)
 		}
 		s.removeEmpty(path.Dir(target), st.folder)
 	}
 	st.held = ""
+}
+
+// removeOrphan removes a file that was put in place for nothing, unless another process has taken it since.
+func (s *Store) removeOrphan(folder, target string, touched time.Time) error {
+	end, ok, err := s.claims.exclude(folder)
+	if !ok {
+		return err
+	}
+	defer end()
+	info, err := s.root.Lstat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.ModTime().Equal(touched):
+		return nil
+	}
+	return s.root.Remove(target)
 }
 
 // removeEmpty removes folders where they are empty.

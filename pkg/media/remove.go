@@ -76,11 +76,17 @@ func (s *Store) RemoveRecord(ctx context.Context, dir, record string, live Live)
 
 // removeUnnamed removes those of the files that neither the record names nor an upload holds. Whoever has the lock of the
 // record calls it: an upload whose file is not held now has its record, which live then sees, or takes the lock behind us.
+// Where an upload of another process is at the record, all stay until they are swept.
 func (s *Store) removeUnnamed(ctx context.Context, dir, record string, targets []string, live Live) error {
 	targets = slices.DeleteFunc(targets, s.isHeld)
 	if len(targets) == 0 {
 		return nil
 	}
+	end, ok, err := s.exclude(path.Join(dir, record))
+	if !ok {
+		return err
+	}
+	defer end()
 	named, err := live(ctx, dir, record)
 	if err != nil || named == nil {
 		return err
@@ -100,6 +106,14 @@ func (s *Store) removeUnnamed(ctx context.Context, dir, record string, targets [
 		s.removeEmpty(path.Dir(target))
 	}
 	return failed
+}
+
+// exclude keeps uploads of other processes away from a record, if none of them is at it.
+func (s *Store) exclude(folder string) (end func(), ok bool, err error) {
+	if end, ok, err = s.claims.exclude(folder); err != nil {
+		err = uncleaned(folder, err)
+	}
+	return end, ok, err
 }
 
 // namedFiles are the paths of what a record names.
@@ -291,6 +305,11 @@ func (w *sweep) record(ctx context.Context, dir, id string) error {
 func (w *sweep) orphans(ctx context.Context, dir, id string, files []string) error {
 	s := w.s
 	files = slices.DeleteFunc(files, s.isHeld) // before the record is read: see removeUnnamed
+	end, ok, err := s.exclude(path.Join(dir, id))
+	if !ok {
+		return err
+	}
+	defer end()
 	named, err := w.live(ctx, dir, id)
 	if err != nil || named == nil {
 		return err

@@ -54,8 +54,9 @@ type Options struct {
 
 // Store keeps the files of one project. All methods can be called at the same time, by several processes on one folder, too.
 type Store struct {
-	root *os.Root
-	opts Options
+	root   *os.Root
+	opts   Options
+	claims *claims
 
 	seed  maphash.Seed
 	locks [64]sync.Mutex // of records; see lock
@@ -81,15 +82,22 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder of uploads: %w", err)
 	}
-	s := &Store{root: root, opts: opts, seed: maphash.MakeSeed(), temps: map[string]bool{}, holds: map[string]*hold{}, times: map[[2]string]time.Time{}}
+	claims, err := openClaims(root)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make the locks of the folder of uploads: %w", err), root.Close())
+	}
+	if claims.file == nil {
+		opts.Logger.Warn("the folder of uploads has no file locks: let one instance only use it", "folder", dir)
+	}
+	s := &Store{root: root, opts: opts, claims: claims, seed: maphash.MakeSeed(), temps: map[string]bool{}, holds: map[string]*hold{}, times: map[[2]string]time.Time{}}
 	if err := s.makeFolder(tmpDir); err != nil {
-		return nil, errors.Join(fmt.Errorf("make the folder of uploads: %w", err), root.Close())
+		return nil, errors.Join(fmt.Errorf("make the folder of uploads: %w", err), s.Close())
 	}
 	return s, nil
 }
 
 // Close ends the use of the folder. Files that were opened can be read on.
-func (s *Store) Close() error { return s.root.Close() }
+func (s *Store) Close() error { return errors.Join(s.claims.close(), s.root.Close()) }
 
 // lock keeps others from changing which files of a record there are. Never take two at once: records share locks.
 func (s *Store) lock(record string) (unlock func()) {
