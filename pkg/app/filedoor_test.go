@@ -168,7 +168,7 @@ func TestFileDoor(t *testing.T) {
 			{"known and in parts", "GET", at, []option{header("If-Range", tag), header("Range", "bytes=4-")}, "206 o"},
 			{"another in parts", "GET", at, []option{header("If-Range", `"other"`), header("Range", "bytes=4-")}, "200 hello"},
 			{"by a parameter that hooks may read", "GET", at + "?preview=true", nil, "200 hello"},
-			{"by one that there is not", "GET", at + "?width=8", nil, "400 unknown_parameter: unknown query parameter: width"},
+			{"by one that there is not", "GET", at + "?width=8", nil, "400 unknown_parameter: unknown query parameter: width; a picture of another size or type is asked for by filter=<name>, with a name from the collection's imageFilter"},
 			{"by one of lists", "GET", at + "?filter[open]=true", nil, "400 unknown_parameter: *"},
 			{"by one of records", "GET", at + "?select=file", nil, "400 unknown_parameter: *"},
 			{"to save, perhaps", "GET", at + "?download=maybe", nil, "400 bad_parameter: download must be true or false"},
