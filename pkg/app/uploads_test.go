@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -489,7 +490,7 @@ func TestCutOffForms(t *testing.T) {
 		}
 		// A form that is whole, in a body that is not: the length that was said did not come.
 		for _, more := range []string{"", "\r\n", "\r\nand more"} {
-			for _, field := range []string{"", "Idempotency-Key: short-" + fmt.Sprint(n) + "\r\n"} {
+			for _, field := range []string{"", "Idempotency-Key: short-" + strconv.Itoa(n) + "\r\n"} {
 				n++
 				if got := s.short(form, field, whole+more, 500); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
 					t.Errorf("a body that is cut off behind the form (%q): %.200s", more, got)

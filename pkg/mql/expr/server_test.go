@@ -426,7 +426,7 @@ func TestEdgesAsServer(t *testing.T) {
 	var all []string
 	for _, s := range []string{"0X10", "-0X10", "+0X1p3", "-0x10", "0x10", "0X", "0X1.8", "0X.8P-1", "0Xp1", "0X1p", "0X1p5000", "0X1p-5000", "0XG", "0X1e5", "0X1_0", "1e400", "1e-400", "0e5", "0X0p9", "+-1", "--0X1", "+", "INF", "nan"} {
 		for _, to := range []string{"$toDouble", "$toInt", "$toLong", "$toDecimal"} {
-			all = append(all, fmt.Sprintf(`{"%s":"%s"}`, to, s))
+			all = append(all, fmt.Sprintf(`{%q:%q}`, to, s))
 		}
 	}
 	for _, n := range []string{"0.25", "0.49", "0.5", "0.51", "1.0", "-0.5", "-0.75"} {
@@ -438,8 +438,8 @@ func TestEdgesAsServer(t *testing.T) {
 	for _, amount := range []string{"-9223372036854775808", "-9223372036854775807", "9223372036854775807"} {
 		for _, date := range []string{first, `{"$date":{"$numberLong":"-1000"}}`, `{"$date":{"$numberLong":"1000"}}`, last} {
 			for _, unit := range []string{"millisecond", "second", "day", "year"} {
-				all = append(all, fmt.Sprintf(`{"$dateAdd":{"startDate":%s,"unit":"%s","amount":{"$numberLong":"%s"}}}`, date, unit, amount),
-					fmt.Sprintf(`{"$dateSubtract":{"startDate":%s,"unit":"%s","amount":{"$numberLong":"%s"}}}`, date, unit, amount))
+				all = append(all, fmt.Sprintf(`{"$dateAdd":{"startDate":%s,"unit":%q,"amount":{"$numberLong":%q}}}`, date, unit, amount),
+					fmt.Sprintf(`{"$dateSubtract":{"startDate":%s,"unit":%q,"amount":{"$numberLong":%q}}}`, date, unit, amount))
 			}
 		}
 	}
