@@ -16,6 +16,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -274,6 +275,29 @@ func TestS49Scans(t *testing.T) {
 	} {
 		_, err := f.Apply(t.Context(), bytes.NewReader(file), imagefilter.Limits{})
 		if refused(t, err, errs.Invalid); err == nil || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "scans") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestS49Chunks refuses a PNG that is in more pieces than any picture needs.
+func TestS49Chunks(t *testing.T) {
+	t.Parallel()
+	f := compile(t, schema.ImageStep{Width: new(20.0)})
+	var file bytes.Buffer
+	if err := png.Encode(&file, image.NewNRGBA(image.Rect(0, 0, 40, 40))); err != nil {
+		t.Fatal(err)
+	}
+	empty := binary.BigEndian.AppendUint32([]byte("\x00\x00\x00\x00tEXt"), crc32.ChecksumIEEE([]byte("tEXt")))
+	const header = 8 + 25 // the signature, and the chunk of the size
+	with := func(n, at int) []byte { return slices.Insert(file.Bytes(), at, bytes.Repeat(empty, n)...) }
+	end := file.Len() - len(empty)
+	if got := apply(t, f, with(90_000, header)); got.Width != 20 {
+		t.Errorf("many: %+v", got)
+	}
+	for name, data := range map[string][]byte{"before the picture": with(100_001, header), "behind it": with(1_000_000, end)} {
+		_, err := f.Apply(t.Context(), bytes.NewReader(data), imagefilter.Limits{})
+		if refused(t, err, errs.Invalid); err == nil || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "chunks") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"image/color"
 	"image/gif"
 	"image/jpeg"
-	"image/png"
 	"io"
 	"math"
 
@@ -87,7 +86,7 @@ func formatOf(head []byte) (format, bool) {
 	case starts("\xFF\xD8\xFF"):
 		return format{"image/jpeg", jpeg.DecodeConfig, decodeJPEG}, true
 	case starts("\x89PNG\r\n\x1a\n"):
-		return format{"image/png", png.DecodeConfig, png.Decode}, true
+		return format{"image/png", configPNG, decodePNG}, true
 	case starts("GIF87a"), starts("GIF89a"):
 		return format{"image/gif", gif.DecodeConfig, gif.Decode}, true
 	case starts("BM"):
