@@ -20,8 +20,9 @@ const (
 	pacedSlice = 5 * time.Millisecond // after which who waits is next
 )
 
-// longReads is how many long reads go on at once: one core is left for the others.
-func longReads() int { return max(runtime.GOMAXPROCS(0)-1, 1) }
+// longReads is how many long reads go on at once: one core is left for the others. svcd has twice as many processors as there
+// are cores.
+func longReads() int { return max(runtime.GOMAXPROCS(0)/2-1, 1) }
 
 var errNoPlace = &errs.Error{
 	Kind: errs.Throttled, Code: "too_many_queries", RetryAfter: time.Second,
