@@ -17,7 +17,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // Bulk writes of sets are done as a whole, those of notes item by item.
@@ -179,12 +178,7 @@ func TestStoreFailsInBulk(t *testing.T) {
 	if os.Getenv("SOAK") != "" {
 		rounds = 20
 	}
-	mongotest.URI(t) // says loudly when there is none
-	mongod, err := mongotest.Start(t.Context())
-	if err != nil {
-		t.Skipf("no MongoDB can be started here: %v", err)
-	}
-	t.Cleanup(func() { _ = mongod.Stop() })
+	mongod := startMongoDB(t)
 	s := newSvcd(t, "STORE_URI="+mongod.URI)
 	s.write("projects/blog/project.yaml", bulkConfig)
 	srv := s.start()

@@ -15,7 +15,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // filled is a svcd that has some records and has been stopped.
@@ -247,12 +246,7 @@ func TestCheckStoreMistakes(t *testing.T) {
 }
 
 func TestCheckMongoDB(t *testing.T) {
-	mongotest.URI(t) // says loudly when there is none
-	server, err := mongotest.Start(t.Context())
-	if err != nil {
-		t.Skipf("no MongoDB can be started here: %v", err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
+	server := startMongoDB(t)
 	s := filled(t, "STORE_URI="+server.URI)
 	if stdout, stderr, code := s.run("check", "--store"); code != 0 || !strings.HasPrefix(stdout, "store ok: ") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // Orders take from the stock and are in the ledger, by a hook that is in one transaction with each write of them; so does
@@ -217,12 +216,7 @@ func TestStoreFailsInHooks(t *testing.T) {
 	if os.Getenv("SOAK") != "" {
 		rounds = 30
 	}
-	mongotest.URI(t) // says loudly when there is none
-	mongod, err := mongotest.Start(t.Context())
-	if err != nil {
-		t.Skipf("no MongoDB can be started here: %v", err)
-	}
-	t.Cleanup(func() { _ = mongod.Stop() })
+	mongod := startMongoDB(t)
 	_, srv := startOrders(t, "STORE_URI="+mongod.URI)
 	o := &orders{acked: map[string]bool{}}
 	for round := range rounds {

@@ -436,11 +436,17 @@ func TestSecondSignal(t *testing.T) {
 // killed has open stays open in the server for as long as a transaction may take.
 func ownMongoDB(t *testing.T, transaction time.Duration) (env string) {
 	t.Helper()
+	return "STORE_URI=" + startMongoDB(t, mongotest.TransactionTime(transaction)).URI
+}
+
+// startMongoDB gives a server that only this test has.
+func startMongoDB(t *testing.T, options ...mongotest.Option) *mongotest.Server {
+	t.Helper()
 	mongotest.URI(t) // says loudly when there is none
-	server, err := mongotest.Start(t.Context(), mongotest.TransactionTime(transaction))
+	server, err := mongotest.Start(t.Context(), options...)
 	if err != nil {
 		t.Skipf("no MongoDB can be started here: %v", err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })
-	return "STORE_URI=" + server.URI
+	return server
 }

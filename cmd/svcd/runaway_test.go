@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 // wild are hooks that run away, and what their caller is told. A hook runs away unless the record says {"good": true}.
@@ -185,12 +184,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, env ...string)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) { test(t) })
 	t.Run("mongo", func(t *testing.T) {
-		mongotest.URI(t) // says loudly when there is none
-		server, err := mongotest.Start(t.Context())
-		if err != nil {
-			t.Skipf("no MongoDB can be started here: %v", err)
-		}
-		t.Cleanup(func() { _ = server.Stop() })
+		server := startMongoDB(t)
 		test(t, "STORE_URI="+server.URI)
 	})
 }

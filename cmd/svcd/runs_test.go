@@ -9,7 +9,6 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/store/mongotest"
 )
 
 const deskConfig = `
@@ -36,12 +35,7 @@ const waitScript = `module.exports = async (ctx) => {
 // every instance tells, and the one that sleeps writes nothing of it when it wakes.
 func TestRunsOfDeadInstances(t *testing.T) {
 	t.Parallel()
-	mongotest.URI(t) // says loudly when there is none
-	mongod, err := mongotest.Start(t.Context())
-	if err != nil {
-		t.Skipf("no MongoDB can be started here: %v", err)
-	}
-	t.Cleanup(func() { _ = mongod.Stop() })
+	mongod := startMongoDB(t)
 	s := newSvcd(t, "STORE_URI="+mongod.URI)
 	s.write("projects/blog/project.yaml", deskConfig)
 	s.write("projects/blog/wait.js", waitScript)
