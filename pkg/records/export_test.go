@@ -29,8 +29,13 @@ func (t Turns) Taken() int {
 
 // LongReads makes reads long from their first records on, and gives their places.
 func (s *Service) LongReads() Turns {
-	s.longAfter = 0
-	return Turns{s.long}
+	s.pacing.after = 0
+	return Turns{s.pacing.places}
+}
+
+// OnRest has long reads rest at each step, and calls fn in place of it.
+func (s *Service) OnRest(fn func()) {
+	s.pacing.restAfter, s.pacing.rest = 0, fn
 }
 
 // All is how many places there are.

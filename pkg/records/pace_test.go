@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/svcctl/svc/pkg/query"
@@ -135,5 +137,38 @@ func TestS19LongReadsTakeTurns(t *testing.T) {
 		if places.Taken() != 0 || places.Waiting() != 0 {
 			t.Errorf("%d places are still taken, %d wait", places.Taken(), places.Waiting())
 		}
+	})
+
+	t.Run("rests", func(t *testing.T) {
+		w, id := fill("1m")
+		w.service.LongReads()
+		var rests atomic.Int64
+		w.service.OnRest(func() { rests.Add(1) })
+		for name, read := range long {
+			if err := read(w); err != nil || rests.Load() > 0 {
+				t.Errorf("%s alone: rested %d times, %v", name, rests.Load(), err)
+			}
+		}
+		var others sync.WaitGroup
+		done := make(chan struct{})
+		others.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					short(w, id)
+				}
+			}
+		})
+		for name, read := range long {
+			for rests.Store(0); rests.Load() == 0 && !t.Failed(); { // until one of theirs falls into it
+				if err := read(w); err != nil {
+					t.Errorf("%s beside others: %s", name, show(err))
+				}
+			}
+		}
+		close(done)
+		others.Wait()
 	})
 }

@@ -34,8 +34,7 @@ type Service struct {
 	hubs    hubs         // what they are told by
 
 	pipelines *turns // to run them
-	long      *turns // reads that go on for long
-	longAfter time.Duration
+	pacing    pacing // of reads that go on for long
 }
 
 // New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do. logs take the
@@ -44,7 +43,7 @@ type Service struct {
 func New(s store.Store, now func() time.Time, logs *audit.Logs, scripts *hooks.Runner, files *media.Library) *Service {
 	return &Service{
 		store: s, logs: logs, hooks: scripts, files: files, now: func() time.Time { return now().UTC().Truncate(time.Millisecond) },
-		pipelines: newTurns(maxPipelines), long: newTurns(longReads()), longAfter: pacedAfter,
+		pipelines: newTurns(maxPipelines), pacing: newPacing(),
 		hubs: hubs{of: map[hubKey]*hub{}, catchUps: newTurns(maxCatchUps)},
 	}
 }
@@ -141,6 +140,7 @@ func (s *Service) collection(ctx context.Context, c *Call) store.TxCollection {
 func (s *Service) grant(ctx context.Context, c *Call, m access.Method) (access.Grant, error) {
 	d := &c.decided[m]
 	if !d.made {
+		s.pacing.asked.Store(time.Now().UnixNano())
 		if d.grant, d.err = s.decide(ctx, c, c.Principal, m); d.err == nil {
 			d.err = c.speak()
 		}
