@@ -140,22 +140,25 @@ type indexRun struct {
 // all does each declared collection, then those that are no longer declared.
 func (r *indexRun) all(ctx context.Context, p *project.Project) error {
 	var failures []error
-	try := func(name string, declared []project.Index) {
-		if err := r.converge(ctx, name, declared); err != nil {
+	try := func(name, stored string, declared []project.Index) {
+		if err := r.converge(ctx, name, stored, declared); err != nil {
 			failures = append(failures, fmt.Errorf("collection %s: %w", name, err))
 		}
 	}
+	inUse := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
-		r.declared += len(p.Collections[name].Indexes)
-		try(name, p.Collections[name].Indexes)
+		c := p.Collections[name]
+		inUse[c.StoredName()] = true
+		r.declared += len(c.Indexes)
+		try(name, c.StoredName(), c.Indexes)
 	}
 	names, err := r.db.CollectionNames(ctx)
 	if err != nil {
 		failures = append(failures, err)
 	}
 	for _, name := range names {
-		if _, declared := p.Collections[name]; !declared {
-			try(name, nil)
+		if !inUse[name] {
+			try(name, name, nil)
 		}
 	}
 	return errors.Join(failures...)
@@ -182,8 +185,8 @@ func (r *indexRun) found(generation int64) *refusals {
 
 // converge does one collection: first what has to go, then what has to come. An index whose keys have changed goes only
 // when its successor is ready.
-func (r *indexRun) converge(ctx context.Context, collection string, declared []project.Index) error {
-	coll := r.db.Collection(collection)
+func (r *indexRun) converge(ctx context.Context, collection, stored string, declared []project.Index) error {
+	coll := r.db.Collection(stored)
 	actual, err := coll.Indexes(ctx)
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func keyNames(keys []store.IndexKey) []string {
 
 // describe tells how each index of a collection stands: the declared ones, then those made by other hands.
 func (r *indexReconciler) describe(ctx context.Context, p *project.Project, c *project.Collection) ([]api.IndexDescription, error) {
-	actual, err := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(c.Name).Indexes(ctx)
+	actual, err := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(c.StoredName()).Indexes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,11 @@ func (r *indexReconciler) describe(ctx context.Context, p *project.Project, c *p
 
 // stats tells how large a collection is, and each index of it.
 func (r *indexReconciler) stats(ctx context.Context, p *project.Project, collection string) (api.CollectionStats, error) {
-	coll := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(collection)
+	stored := collection
+	if c := p.Collections[collection]; c != nil {
+		stored = c.StoredName()
+	}
+	coll := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(stored)
 	stats, err := coll.Stats(ctx)
 	if err != nil {
 		return api.CollectionStats{}, err

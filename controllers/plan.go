@@ -42,6 +42,9 @@ func (c *Control) plan(ctx context.Context, id string, bundle *project.Bundle, c
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := c.name(ctx, next, served, false); err != nil {
+		return nil, nil, err
+	}
 	select {
 	case c.planning <- struct{}{}:
 	case <-ctx.Done():

@@ -148,6 +148,11 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	if by == nil {
 		by = &system.Actor{Kind: system.ActorFiles}
 	}
+	if err := r.name(ctx, p, current, false); errs.KindOf(err) == errs.Limit {
+		return r.refuse(ctx, reg, head, p.Dir, status.ReasonInvalid, err)
+	} else if err != nil {
+		return err
+	}
 	c := system.Config{Revision: p.Revision, Entry: p.Bundle.Entry, Files: p.Bundle.Files}
 	number, err := r.Generations.Number(ctx, id, head.Number, c, *by)
 	if err != nil {
@@ -165,6 +170,9 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 // swap makes p what is served, in one step, and has its indexes and jobs looked at.
 func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *project.Project, number int64) error {
 	p.ID, p.OrgID, p.Generation = reg.ID.Hex(), reg.OrgID, number
+	if err := r.name(ctx, p, r.current(reg), true); err != nil {
+		return err
+	}
 	r.Registry.Set(p)
 	r.Board.SetServed(p.ID, number, p.Revision)
 	r.Board.Set(p.ID, status.Condition{

@@ -43,7 +43,7 @@ func (r *projectReconciler) compile(ctx context.Context, reg system.Project, num
 	if p.Namespace != reg.Namespace { // an environment variable may name it
 		return nil, errs.New(errs.Limit, "namespace_changed", "generation %d names the project %s by now, this registration is for %s", number, p.Namespace, reg.Namespace)
 	}
-	return p, nil
+	return p, r.name(ctx, p, r.current(reg), false)
 }
 
 // restore serves the latest generation from the store: where a start finds files that can't be served, for a broken config

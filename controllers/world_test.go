@@ -42,7 +42,7 @@ type spy struct {
 
 	mu    sync.Mutex
 	calls []string
-	fail  map[string]error // by collection
+	fail  map[string]error // by collection; writes alone by "write " and it
 }
 
 func (s *spy) Database(name string) store.Database {
@@ -103,6 +103,12 @@ func (c spyCollection) failure() error {
 	return c.s.fail[c.name]
 }
 
+func (c spyCollection) writeFailure() error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.s.fail["write "+c.name]
+}
+
 func (c spyCollection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
 	if err := c.failure(); err != nil {
 		return nil, err
@@ -126,6 +132,9 @@ func (c spyCollection) Indexes(ctx context.Context) ([]store.Index, error) {
 
 func (c spyCollection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
 	c.s.note("write %s", c.name)
+	if err := c.writeFailure(); err != nil {
+		return nil, err
+	}
 	return c.Collection.Write(ctx, ops, atomic)
 }
 

@@ -54,7 +54,7 @@ func (r *request) corsOf(p *project.Project) *schema.CORS {
 			return a.CORS
 		}
 	}
-	if c := p.Collections[r.param("collection")]; c != nil && c.Config.CORS != nil {
+	if c := p.Addressed(r.param("collection")); c != nil && c.Config.CORS != nil {
 		return c.Config.CORS
 	}
 	return p.Config.CORS

@@ -267,8 +267,8 @@ func (r *request) allowed() error {
 		return r.server.cfg.Records.May(r.Context(), r.call(), need.method)
 	case rightFile, rightAsset:
 		if need.kind == rightFile {
-			c, ok := r.project.Collections[r.param("collection")]
-			if !ok {
+			c := r.project.Addressed(r.param("collection"))
+			if c == nil {
 				return errs.ErrCollectionNotFound
 			}
 			r.inCollection(c)

@@ -119,32 +119,58 @@ func (d *differ) route(path, action string) {
 	d.add("route", path, action, risk, detail)
 }
 
+// collections compares the collections: those whose records are the same ones, whatever their names.
 func (d *differ) collections() {
-	for _, name := range both(d.old.Collections, d.next.Collections) {
-		old, next := d.old.Collections[name], d.next.Collections[name]
+	holds := map[string]*project.Collection{} // what is served, by names in the store
+	for _, c := range d.old.Collections {
+		holds[c.StoredName()] = c
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.next.Collections)) {
+		next := d.next.Collections[name]
+		old := holds[next.StoredName()]
+		delete(holds, next.StoredName())
 		switch {
 		case old == nil:
 			it := d.add("collection", name, api.PlanCreate, api.RiskSafe, "fields: "+strconv.Itoa(len(next.Config.Fields)))
-			it.test = &test{collection: name, rules: next.Tree} // records that an earlier config had stored
-			d.route(d.path(name), api.PlanCreate)
+			it.test = &test{collection: next.StoredName(), rules: next.Tree} // records that an earlier config had stored
 			d.indexes(&project.Collection{Name: name}, next)
 			d.fresh = true
 			d.permissions(name, &schema.Permissions{}, next.Config.Permissions, "on")
 			d.fresh = false
-		case next == nil:
-			it := d.add("collection", name, api.PlanDelete, api.RiskBreaking, "its records stay in the store, out of reach")
-			it.test = &test{collection: name}
-			d.route(d.path(name), api.PlanDelete)
+		case old.Name != name:
+			d.renamed(old, next)
+			d.collection(old, next)
 		default:
 			d.collection(old, next)
 		}
+	}
+	for _, c := range holds {
+		it := d.add("collection", c.Name, api.PlanDelete, api.RiskBreaking, "its records stay in the store, out of reach")
+		it.test = &test{collection: c.StoredName()}
+	}
+	for _, name := range both(d.old.Collections, d.next.Collections) {
+		switch {
+		case d.old.Collections[name] == nil:
+			d.route(d.path(name), api.PlanCreate)
+		case d.next.Collections[name] == nil:
+			d.route(d.path(name), api.PlanDelete)
+		}
+	}
+}
+
+// renamed tells that a collection has another name. Records that are stored by that name from an earlier time are out of reach.
+func (d *differ) renamed(old, next *project.Collection) {
+	it := d.add("collection", next.Name, api.PlanRename, api.RiskSafe, "was "+old.Name+"; its records, indexes and files come along")
+	it.test = &test{collection: next.StoredName()}
+	if next.Name != next.StoredName() && d.old.Collections[next.Name] == nil {
+		it.test.covered = next.Name
 	}
 }
 
 // collection compares what two versions of a collection say.
 func (d *differ) collection(old, next *project.Collection) {
 	name := next.Name
-	own := []string{"permissions", "projections", "hooks", "meta", "imageFilter", "fields", "indexes", "audit", "strictFields", "hiddenFields"}
+	own := []string{"name", "renamedFrom", "permissions", "projections", "hooks", "meta", "imageFilter", "fields", "indexes", "audit", "strictFields", "hiddenFields"}
 	for _, member := range without(members(old.Config, next.Config), own...) {
 		risk := memberRisk("collection", member)
 		if member == "readonlyFields" && len(lacking(old.Config.ReadonlyFields, next.Config.ReadonlyFields)) == 0 {
@@ -168,7 +194,7 @@ func (d *differ) collection(old, next *project.Collection) {
 	switch was, is := old.Tree.Open(), next.Tree.Open(); {
 	case was && !is:
 		it := d.add("collection", name, api.PlanUpdate, api.RiskSafe, "strictFields: fields that are not declared are refused, and hidden where they are stored")
-		it.test = &test{collection: name, rules: next.Tree}
+		it.test = &test{collection: next.StoredName(), rules: next.Tree}
 	case is && !was:
 		d.add("collection", name, api.PlanUpdate, api.RiskBreaking, "strictFields: what is stored without being declared shows")
 	}
@@ -413,7 +439,7 @@ func (d *differ) indexes(old, next *project.Collection) {
 		ix := b[name]
 		if from := ix.RenamedFrom; from != "" && a[name] == nil && a[from] != nil && b[from] == nil {
 			it := d.add("index", next.Name+"."+name, api.PlanRename, api.RiskSafe, "was "+from+", "+describe(a[from])+"; is built under the new name: "+describe(ix))
-			it.test = &test{collection: next.Name, index: ix}
+			it.test = &test{collection: next.StoredName(), index: ix}
 			delete(a, from)
 			delete(b, name)
 		}
@@ -424,7 +450,7 @@ func (d *differ) indexes(old, next *project.Collection) {
 		switch {
 		case was == nil:
 			it := d.add("index", object, api.PlanCreate, api.RiskSafe, "to build: "+describe(is))
-			it.test = &test{collection: next.Name, index: is}
+			it.test = &test{collection: next.StoredName(), index: is}
 		case is == nil:
 			risk := api.RiskSlow
 			if was.Unique {
@@ -436,7 +462,7 @@ func (d *differ) indexes(old, next *project.Collection) {
 			if was.Unique && !is.Unique {
 				it.raise(api.RiskBreaking)
 			}
-			it.test = &test{collection: next.Name, index: is}
+			it.test = &test{collection: next.StoredName(), index: is}
 		}
 	}
 }

@@ -51,6 +51,9 @@ type test struct {
 	gone  string          // the records that have this path
 	index *project.Index  // the records that share a key of this unique index
 
+	covered string // a collection whose records come out of reach; "": none
+	hidden  int64  // how many these are
+
 	found   int64
 	samples []string
 	seen    map[[16]byte]string // the first record with a key
@@ -127,6 +130,18 @@ func countIn(ctx, box context.Context, name string, items []*item, o Options) er
 		})
 		if partial = ended(err); err != nil && !partial {
 			return err
+		}
+	}
+	for _, it := range items {
+		if it.test.covered == "" {
+			continue
+		}
+		switch it.test.hidden, err = o.Records.Count(box, it.test.covered); {
+		case err != nil && !ended(err):
+			return err
+		case err != nil:
+			it.Detail += "; there was no time to count those that the store has by the new name"
+			it.raise(api.RiskDestructive)
 		}
 	}
 	for _, it := range items {
@@ -367,6 +382,10 @@ func (it *item) counted(total, looked int64, partial bool) {
 		if total > 0 && it.Action == api.PlanDelete {
 			it.raise(api.RiskDestructive)
 		}
+		if t.hidden > 0 {
+			it.Detail += fmt.Sprintf("; out of reach are then those that the store has by the new name from an earlier config: %d", t.hidden)
+			it.raise(api.RiskDestructive)
+		}
 	}
 }
 
@@ -375,7 +394,7 @@ func (it *item) uncounted(why string) {
 	it.Looked = new(int64)
 	it.Detail += "; " + why
 	switch {
-	case it.test.gone != "", it.Action == api.PlanDelete && it.Kind == "collection":
+	case it.test.gone != "", it.test.covered != "", it.Action == api.PlanDelete && it.Kind == "collection":
 		it.raise(api.RiskDestructive)
 	default:
 		it.raise(api.RiskBreaking)

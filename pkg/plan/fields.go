@@ -28,14 +28,14 @@ func (d *differ) fields(old, next *project.Collection) {
 				continue
 			}
 			it := d.add("field", object, api.PlanCreate, api.RiskSafe, newField(b[path]))
-			it.test = &test{collection: next.Name, rules: next.Tree, path: path}
+			it.test = &test{collection: next.StoredName(), rules: next.Tree, path: path}
 			it.unjudged(nil, b[path])
 		case b[path] == nil:
 			if parent != "" && b[parent] == nil {
 				continue
 			}
 			it := d.add("field", object, api.PlanDelete, api.RiskBreaking, a[path].Type.Name()+"; requests that name it are refused")
-			it.test = &test{collection: next.Name, gone: path}
+			it.test = &test{collection: next.StoredName(), gone: path}
 		default:
 			d.field(next, object, a[path], b[path], was[path], is[path])
 		}
@@ -61,7 +61,7 @@ func (d *differ) field(c *project.Collection, object string, a, b *fieldtype.Fie
 		changes = append(changes, text)
 		it.raise(risk)
 	}
-	judged := func() { it.test = &test{collection: c.Name, rules: c.Tree, path: b.Path} }
+	judged := func() { it.test = &test{collection: c.StoredName(), rules: c.Tree, path: b.Path} }
 	if a.Type.Name() != b.Type.Name() {
 		change(api.RiskBreaking, "type "+b.Type.Name()+", before "+a.Type.Name())
 		judged()

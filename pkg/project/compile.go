@@ -88,6 +88,7 @@ func (c *compiler) project() *Project {
 	for i, col := range config.Collections {
 		p.Collections[col.Name] = c.collection(config, col, "collections["+strconv.Itoa(i)+"]")
 	}
+	c.renames(p)
 	c.ownUploads(p, config)
 	c.mistakenTypes(config.Upload, "upload")
 	p.Jobs = c.jobs(config)

@@ -247,7 +247,6 @@ collections:
     permissions:
       public: {methods: {}}
       user: {methods: {}}
-    renamedFrom: b
     search: [{name: s, mode: text}]
     indexes: [{key: [-o, "$text:t"]}]
     fields:
@@ -269,7 +268,6 @@ collections:
 	}
 	want := []string{
 		"snapshots[1].enabled an enabled snapshot profile",
-		"collections[0].renamedFrom renaming a collection",
 		"collections[0].search search",
 		"collections[0].indexes[0].key[1] a text index",
 		"collections[0].fields[0].index[1] a text index", "collections[0].fields[0].renamedFrom renaming a field",

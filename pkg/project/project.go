@@ -15,7 +15,7 @@ import (
 )
 
 // Project is one project compiled from its config files. It is immutable but for the fields that its maker fills in
-// before it goes into a Registry: ID, OrgID and Generation.
+// before it goes into a Registry: ID, OrgID and Generation, and where records are (Names).
 type Project struct {
 	ID         string // hex id of the registration
 	Namespace  string
@@ -47,9 +47,11 @@ func (p *Project) Redact(text string) string {
 	return p.redact(text)
 }
 
-// Collection is one compiled collection. It is immutable.
+// Collection is one compiled collection. It is immutable, as its project is.
 type Collection struct {
 	Name        string
+	Stored      string   // the name that the store has for it, see Names; "": Name
+	Before      []string // other names that it had
 	Config      *schema.Collection
 	Tree        *fieldtype.Tree
 	Permissions *access.Permissions
@@ -85,7 +87,7 @@ func (c *Collection) Scripted() bool {
 
 // Uploads says where the files of a collection's records are, and which may be stored. Limits.MaxBodySize bounds them, too.
 type Uploads struct {
-	Dir    string   // media.Place.Dir: the uploadPath, else the collection's name
+	Dir    string   // media.Place.Dir: the uploadPath, else the collection's name in the store
 	Types  []string // media types or globs of them; none: all
 	Fields []string // paths of the file fields, without list positions; none: records have no files
 }

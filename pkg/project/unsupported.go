@@ -43,9 +43,6 @@ var notYet = []unsupported{
 			w.add(foreign && f.Meta.Foreign.Namespace != w.p.Namespace, at+".meta.foreign.namespace")
 		})
 	}},
-	{"renaming a collection", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) { w.add(c.RenamedFrom != "", at+".renamedFrom") })
-	}},
 	{"renaming a field", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) { w.add(f.RenamedFrom != "", at+".renamedFrom") })
 	}},

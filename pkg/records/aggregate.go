@@ -106,7 +106,12 @@ func (s *Service) guarded(ctx context.Context, c *Call, g access.Grant, q store.
 		return nil, err
 	}
 	list = append(list, bson.D{{Key: "$limit", Value: q.Limit + 1}}) // one more, to know whether there is one
-	return pipeline.Compile(list, pipeline.Options{Stages: pipeline.Scripts})
+	return pipeline.Compile(list, pipeline.Options{Stages: pipeline.Scripts, Stored: func(name string) string {
+		if other := c.Project.Collections[name]; other != nil {
+			return other.StoredName()
+		}
+		return name
+	}})
 }
 
 // source is a collection as far as a caller may read it.

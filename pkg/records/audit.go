@@ -94,7 +94,7 @@ func (s *Service) applyLogged(ctx context.Context, c *Call, changes []change) ([
 	refused := false // by the operations, which results tell of
 	change := func(ctx context.Context, tx store.Tx) (err error) {
 		refused = false
-		results, err = tx.Collection(c.Collection.Name).Write(ctx, operations(changes), true)
+		results, err = tx.Collection(c.Collection.StoredName()).Write(ctx, operations(changes), true)
 		if i := slices.IndexFunc(results, failed); err == nil && i >= 0 {
 			refused, err = true, results[i].Err
 		}
@@ -236,7 +236,7 @@ func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Pri
 	log := s.logs.Of(project.DatabaseName(p.Namespace))
 	if who.Full() {
 		return log.List(ctx, params, func(e *audit.Entry) bool {
-			if c := p.Collections[e.Collection]; c != nil {
+			if c := p.Addressed(e.Collection); c != nil {
 				e.View = document.Without(c.Undeclared)
 			}
 			return true
@@ -249,6 +249,9 @@ func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Pri
 			return query.Page[audit.Entry]{}, err
 		}
 		views[name] = v
+		for _, before := range c.Before { // what was logged before it was renamed
+			views[before] = v
+		}
 	}
 	return log.List(ctx, params, func(e *audit.Entry) bool {
 		v := views[e.Collection]

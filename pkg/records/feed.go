@@ -133,8 +133,8 @@ func (s *Service) OpenFeed(ctx context.Context, c *Call, p FeedParams) (f *Feed,
 		return nil, err
 	}
 	f = &Feed{
-		s: s, params: p, name: c.Collection.Name, id: bson.NewObjectID(), closed: make(chan struct{}),
-		key: hubKey{project.DatabaseName(c.Project.Namespace), c.Collection.Name},
+		s: s, params: p, name: c.Collection.StoredName(), id: bson.NewObjectID(), closed: make(chan struct{}),
+		key: hubKey{project.DatabaseName(c.Project.Namespace), c.Collection.StoredName()},
 	}
 	f.db = s.store.Database(f.key.database)
 	if f.aead, err = f.cipher(ctx); err != nil {

@@ -192,18 +192,18 @@ func (f *filing) cleanUp(ctx context.Context, id bson.ObjectID, ch change) error
 
 // gone lists the files that a record named and names no more, and those of placed that it does not name.
 func (c *Call) gone(id bson.ObjectID, before, after bson.Raw, placed knownFiles) []string {
-	root := fileRoot(c.Project.Namespace, c.Collection.Name, id)
+	roots := fileRoots(c.Project.Namespace, c.Collection, id)
 	was, is := map[string]bool{}, map[string]bool{}
 	if before != nil {
-		fileKeys(before, root, was)
+		fileKeys(before, roots, was)
 	}
 	for at := range placed {
-		if key, ok := fileKey(at[1], root); ok {
+		if key, ok := fileKey(at[1], roots); ok {
 			was[key] = true
 		}
 	}
 	if after != nil {
-		fileKeys(after, root, is)
+		fileKeys(after, roots, is)
 	}
 	var out []string
 	for key := range was {
@@ -224,7 +224,7 @@ func (s *Service) checkGone(c *Call, id bson.ObjectID, before, after bson.Raw) e
 		return nil
 	}
 	left := map[string]bool{}
-	if fileKeys(after, fileRoot(c.Project.Namespace, c.Collection.Name, id), left); len(left) > 0 {
+	if fileKeys(after, fileRoots(c.Project.Namespace, c.Collection, id), left); len(left) > 0 {
 		return nil
 	}
 	files, err := s.filesOf(c.Project)
@@ -258,14 +258,14 @@ func (s *Service) LiveFiles(p *project.Project) media.Live {
 			if named == nil {
 				named = map[string]bool{}
 			}
-			raw, err := s.store.Database(project.DatabaseName(p.Namespace)).Collection(c.Name).Get(ctx, idValue(id))
+			raw, err := s.store.Database(project.DatabaseName(p.Namespace)).Collection(c.StoredName()).Get(ctx, idValue(id))
 			if errors.Is(err, errs.ErrNotFound) {
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			fileKeys(raw, fileRoot(p.Namespace, c.Name, id), named)
+			fileKeys(raw, fileRoots(p.Namespace, c, id), named)
 		}
 		return named, nil
 	}

@@ -35,9 +35,18 @@ func isServiceMember(name string) bool {
 	return false
 }
 
-// fileRoot begins the src of every file of a record.
+// fileRoot begins the src of every file that a record gets.
 func fileRoot(namespace, collection string, id bson.ObjectID) string {
 	return "/api/v1/_/" + namespace + "/" + collection + "/" + id.Hex() + "/"
+}
+
+// fileRoots begin the src of the files that a record has, also of those that it got before its collection was renamed.
+func fileRoots(namespace string, c *project.Collection, id bson.ObjectID) []string {
+	roots := []string{fileRoot(namespace, c.Name, id)}
+	for _, name := range c.Before {
+		roots = append(roots, fileRoot(namespace, name, id))
+	}
+	return roots
 }
 
 // fileMembers are the service's members of a file in place.
@@ -119,18 +128,18 @@ func fieldOf(f *fieldtype.Field) string {
 
 // fileKeys lists what a record names, as media.Key has it, wherever in the record that stands: also where the config no
 // longer has a file field.
-func fileKeys(raw bson.Raw, root string, into map[string]bool) {
-	addFileKeys(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, root, into)
+func fileKeys(raw bson.Raw, roots []string, into map[string]bool) {
+	addFileKeys(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, roots, into)
 }
 
-func addFileKeys(v bson.RawValue, root string, into map[string]bool) {
+func addFileKeys(v bson.RawValue, roots []string, into map[string]bool) {
 	for it := document.NewIter(v.Value); it.Next(); {
 		item := it.Value()
 		switch {
 		case item.Type == bson.TypeEmbeddedDocument || item.Type == bson.TypeArray:
-			addFileKeys(item, root, into)
+			addFileKeys(item, roots, into)
 		case item.Type == bson.TypeString && v.Type == bson.TypeEmbeddedDocument && string(it.Key()) == fileSrc:
-			if key, ok := fileKey(item.StringValue(), root); ok {
+			if key, ok := fileKey(item.StringValue(), roots); ok {
 				into[key] = true
 			}
 		}
@@ -138,11 +147,12 @@ func addFileKeys(v bson.RawValue, root string, into map[string]bool) {
 }
 
 // fileKey gives the key of the file that a src is of.
-func fileKey(src, root string) (string, bool) {
-	rest, ok := strings.CutPrefix(src, root)
-	if !ok {
+func fileKey(src string, roots []string) (string, bool) {
+	i := slices.IndexFunc(roots, func(root string) bool { return strings.HasPrefix(src, root) })
+	if i < 0 {
 		return "", false
 	}
+	rest := src[len(roots[i]):]
 	field, name, ok := strings.Cut(rest, "/")
 	if !ok {
 		return "", false

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -24,14 +25,18 @@ func (t target) aggregate(ctx context.Context, stages any) (any, error) {
 	if t.asUser {
 		return t.aggregateAsUser(ctx, list)
 	}
-	p, err := pipeline.Compile(list, pipeline.Options{Stages: pipeline.Scripts})
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range p.Collections() {
-		if _, ok := t.call.Project.Collections[name]; !ok {
-			return nil, errs.New(errs.NotFound, errs.ErrCollectionNotFound.Code, "the pipeline reads a collection that the project does not have: %.64q", name)
+	var unknown error
+	p, err := pipeline.Compile(list, pipeline.Options{Stages: pipeline.Scripts, Stored: func(name string) string {
+		c, ok := t.call.Project.Collections[name]
+		if !ok {
+			unknown = cmp.Or(unknown, error(errs.New(errs.NotFound, errs.ErrCollectionNotFound.Code,
+				"the pipeline reads a collection that the project does not have: %.64q", name)))
+			return name
 		}
+		return c.StoredName()
+	}})
+	if err := cmp.Or(err, unknown); err != nil {
+		return nil, err
 	}
 	ctx, cancel := withDeadline(ctx, t.call)
 	defer cancel()

@@ -131,9 +131,9 @@ const conflictRetries = 32
 // collection gives the records of a call, within the transaction that ctx is in, if any.
 func (s *Service) collection(ctx context.Context, c *Call) store.TxCollection {
 	if x := sessionOf(ctx, c.Project.Namespace); x != nil {
-		return x.tx.Collection(c.Collection.Name)
+		return x.tx.Collection(c.Collection.StoredName())
 	}
-	return s.store.Database(project.DatabaseName(c.Project.Namespace)).Collection(c.Collection.Name)
+	return s.store.Database(project.DatabaseName(c.Project.Namespace)).Collection(c.Collection.StoredName())
 }
 
 // grant gives what the caller may do with method, or errs.ErrDenied.

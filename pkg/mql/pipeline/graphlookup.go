@@ -60,8 +60,7 @@ func (g *graphLookup) source(c *compiler, name string, d bson.D) error {
 		if err := checkCollection(name, from); err != nil {
 			return err
 		}
-		g.from = from
-		c.reads(from)
+		g.from = c.reads(from)
 		return nil
 	}
 	return bad(codeFailedToParse, "%s needs from, the name of a collection", name)

@@ -69,7 +69,7 @@ func compileLookup(c *compiler, name string, spec any) (stage, any, error) {
 	if err := l.check(c, name, &s); err != nil {
 		return nil, nil, err
 	}
-	c.reads(l.from)
+	l.from = c.reads(l.from)
 	l.as = strings.Split(s.texts["as"], ".")
 	raw := bson.D{{Key: "from", Value: l.from}, {Key: "as", Value: s.texts["as"]}}
 	if l.local != "" {

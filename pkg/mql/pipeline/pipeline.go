@@ -34,6 +34,8 @@ type Options struct {
 	MaxStages int // of the pipeline and those in its stages together; 0: 1000, as servers have it
 	// Let binds variables, which expressions name with $$. Its values are expressions that read no document.
 	Let bson.D
+	// Stored gives the name that the store has for a collection which a stage names, once for each stage; nil: the same.
+	Stored func(name string) string
 }
 
 const (
@@ -153,11 +155,15 @@ func (c *compiler) inner(stage string, list bson.A, vars []string) (chain, []bso
 	return compiled, raw, err
 }
 
-// reads notes that another collection is read.
-func (c *compiler) reads(collection string) {
+// reads notes that another collection is read, and gives its name in the store.
+func (c *compiler) reads(collection string) string {
+	if c.options.Stored != nil {
+		collection = c.options.Stored(collection)
+	}
 	if !slices.Contains(c.collections, collection) {
 		c.collections = append(c.collections, collection)
 	}
+	return collection
 }
 
 // newChain moves what comes first into a query. reads says that the documents are those of a collection.

@@ -31,7 +31,7 @@ func compileUnionWith(c *compiler, name string, spec any) (stage, any, error) {
 	if err := checkCollection(name, coll); err != nil {
 		return nil, nil, err
 	}
-	c.reads(coll)
+	coll = c.reads(coll)
 	inner, raw, err := c.inner(name, list, nil)
 	return &union{coll, inner}, bson.D{{Key: "coll", Value: coll}, {Key: "pipeline", Value: raw}}, err
 }
