@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -102,16 +103,21 @@ func planIndexes(actual []store.Index, desired map[string]store.Index) indexPlan
 	return plan
 }
 
-// standsFor gives the name of the index that does what want is to do, or "". One made by other hands will do: MongoDB
-// does not keep two equal ones.
+// standsFor gives the name of the index that does what want is to do, or "". The best is that of its own name; one that had
+// another name in a config before will do, so that an index which is renamed is not built anew, and so will one made by other hands:
+// MongoDB does not keep two equal ones.
 func standsFor(actual []store.Index, want store.Index) string {
-	second := secondName(want)
+	by := ""
 	for _, ix := range actual {
-		if sameIndex(ix, want) && (ix.Name == want.Name || ix.Name == second || !isOurs(ix)) {
+		switch {
+		case !sameIndex(ix, want):
+		case ix.Name == want.Name:
 			return ix.Name
+		case by == "" || isOurs(ix) && !strings.HasPrefix(by, indexPrefix):
+			by = ix.Name
 		}
 	}
-	return ""
+	return by
 }
 
 func sameIndex(a, b store.Index) bool {
@@ -180,8 +186,17 @@ func (r *indexReconciler) stats(ctx context.Context, p *project.Project, collect
 	out := api.CollectionStats{
 		Name: collection, Records: stats.Documents, Bytes: stats.Bytes, DiskBytes: stats.DiskBytes, Indexes: []api.IndexStats{},
 	}
+	names := map[string]string{} // that are declared, of indexes that are stored by others
+	if c := p.Collections[collection]; c != nil {
+		for name, want := range desiredIndexes(c.Indexes) {
+			if by := standsFor(actual, want); strings.HasPrefix(by, indexPrefix) {
+				names[by] = name
+			}
+		}
+	}
 	for _, ix := range actual {
 		if size, ok := stats.IndexBytes[ix.Name]; ok {
+			ix.Name = cmp.Or(names[ix.Name], ix.Name)
 			d := describeIndex(ix, "", "")
 			out.Indexes = append(out.Indexes, api.IndexStats{Name: d.Name, Key: d.Key, DiskBytes: size})
 		}

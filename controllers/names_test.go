@@ -180,3 +180,47 @@ func TestPlanOfARename(t *testing.T) {
 		}
 	})
 }
+
+// An index that is renamed stays as it is, unless its key changes, too.
+func TestRenamedIndex(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), watching(controllers.WatchOff))
+		w.edit(called("articles", "", uniqueTitle))
+		id := w.register()
+		w.insert("a", "b")
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+		s.take()
+		for _, step := range []struct {
+			indexes, name string
+			calls         []string
+		}{
+			{"{name: u, key: [title], unique: true, renamedFrom: t}", "u", nil},
+			{"{name: u, key: [title], unique: true}", "u", nil},
+			{"{name: v, key: [title], unique: true}", "v", nil},
+			{"{name: w, key: ['-title'], renamedFrom: v}", "w", []string{"drop articles.svc_t", "create articles.svc_w"}},
+		} {
+			w.edit(called("articles", "", step.indexes))
+			if err := w.Reload(t.Context(), id, true); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.reconcile("index", id); err != nil {
+				t.Fatal(err)
+			}
+			diff(t, step.indexes, step.calls, s.takeIndexCalls())
+			w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+			p, err := w.Registry.Get("blog")
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := w.Indexes(t.Context(), p, "articles")
+			if err != nil || len(list) != 1 || list[0].Name != step.name || list[0].State != "ready" {
+				t.Errorf("%s: %+v, %v", step.indexes, list, err)
+			}
+			stats, err := w.Stats(t.Context(), p, "articles")
+			if err != nil || len(stats.Indexes) != 1 || stats.Indexes[0].Name != step.name {
+				t.Errorf("%s: %+v, %v", step.indexes, stats.Indexes, err)
+			}
+		}
+	})
+}

@@ -123,7 +123,7 @@ func refused() map[string][]mark {
 func idle() []string {
 	return []string{
 		"Collection.defaultLanguage", "Collection.languageOverride",
-		"Index.defaultLanguage", "Index.languageOverride", "Index.renamedFrom", "Project.snapshotPath", "Project.snapshots",
+		"Index.defaultLanguage", "Index.languageOverride", "Project.snapshotPath", "Project.snapshots",
 	}
 }
 

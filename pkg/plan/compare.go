@@ -425,6 +425,26 @@ func (d *differ) assets() {
 	}
 }
 
+// before gives the name that a new index had: the one that it says, or that of an equal index which goes; "": none.
+func before(ix *project.Index, old, next map[string]*project.Index) string {
+	if old[ix.Name] != nil {
+		return ""
+	}
+	if from := ix.RenamedFrom; old[from] != nil && next[from] == nil {
+		return from
+	}
+	for _, from := range slices.Sorted(maps.Keys(old)) {
+		if next[from] == nil && sameIndex(old[from], ix) {
+			return from
+		}
+	}
+	return ""
+}
+
+func sameIndex(a, b *project.Index) bool {
+	return slices.Equal(a.Keys, b.Keys) && a.Unique == b.Unique && a.Sparse == b.Sparse
+}
+
 // indexes compares the indexes that are declared, those of fields included.
 func (d *differ) indexes(old, next *project.Collection) {
 	byName := func(list []project.Index) map[string]*project.Index {
@@ -437,12 +457,20 @@ func (d *differ) indexes(old, next *project.Collection) {
 	a, b := byName(old.Indexes), byName(next.Indexes)
 	for _, name := range slices.Sorted(maps.Keys(b)) { // what is renamed is neither made nor dropped
 		ix := b[name]
-		if from := ix.RenamedFrom; from != "" && a[name] == nil && a[from] != nil && b[from] == nil {
-			it := d.add("index", next.Name+"."+name, api.PlanRename, api.RiskSafe, "was "+from+", "+describe(a[from])+"; is built under the new name: "+describe(ix))
-			it.test = &test{collection: next.StoredName(), index: ix}
-			delete(a, from)
-			delete(b, name)
+		from := before(ix, a, b)
+		if from == "" {
+			continue
 		}
+		it := d.add("index", next.Name+"."+name, api.PlanRename, api.RiskSafe, "was "+from+"; stays as it is: "+describe(ix))
+		if was := a[from]; !sameIndex(was, ix) {
+			it.Detail = "was " + from + ", " + describe(was) + "; to build anew: " + describe(ix)
+			it.test = &test{collection: next.StoredName(), index: ix}
+			if was.Unique && !ix.Unique {
+				it.raise(api.RiskBreaking)
+			}
+		}
+		delete(a, from)
+		delete(b, name)
 	}
 	for _, name := range both(a, b) {
 		object := next.Name + "." + name
@@ -457,7 +485,7 @@ func (d *differ) indexes(old, next *project.Collection) {
 				risk = api.RiskBreaking
 			}
 			d.add("index", object, api.PlanDelete, risk, "dropped: "+describe(was))
-		case !slices.Equal(was.Keys, is.Keys) || was.Unique != is.Unique || was.Sparse != is.Sparse:
+		case !sameIndex(was, is):
 			it := d.add("index", object, api.PlanUpdate, api.RiskSafe, "to build anew: "+describe(is)+", before "+describe(was))
 			if was.Unique && !is.Unique {
 				it.raise(api.RiskBreaking)

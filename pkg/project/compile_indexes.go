@@ -43,6 +43,14 @@ func (c *compiler) indexes(col *schema.Collection, paths *paths, at string) []In
 	eachField(col.Fields, at+".fields", "", func(f *schema.Field, here, path string) {
 		out = ofField(f, path, here, out)
 	})
+	for _, ix := range out {
+		if ix.RenamedFrom == "" {
+			continue
+		}
+		if slices.ContainsFunc(out, func(other Index) bool { return other.Name == ix.RenamedFrom }) {
+			c.fail(ix.Path+".renamedFrom", schema.CodeConflict, "the index %s is still there: leave it out, or renamedFrom", ix.RenamedFrom)
+		}
+	}
 	if len(out) > maxIndexes {
 		c.fail(at+".indexes", schema.CodeRange, "has %d indexes; %d are possible", len(out), maxIndexes)
 	}

@@ -108,6 +108,24 @@ func TestNamesOfAStoreThatFails(t *testing.T) {
 	}
 }
 
+// An index is not renamed from one that is still there.
+func TestIndexRenamedFrom(t *testing.T) {
+	t.Parallel()
+	_, problems := project.Load(write(t, `
+-- project.yaml --
+namespace: blog
+collections:
+  - name: a
+    permissions: {public: {methods: {}}, user: {methods: {}}}
+    fields: [{name: t, type: string, index: [single]}, {name: u, type: string}]
+    indexes: [{name: x, key: [u], renamedFrom: t_1}, {name: y, key: [u, t], renamedFrom: gone}]
+`), "project.yaml", env)
+	const want = "collections[0].indexes[0].renamedFrom: the index t_1 is still there: leave it out, or renamedFrom"
+	if got := strings.Join(lines(problems), "\n"); !strings.Contains(got, want) || strings.Contains(got, "indexes[1]") {
+		t.Errorf("%s", got)
+	}
+}
+
 // What renamedFrom can't name.
 func TestRenamedFrom(t *testing.T) {
 	t.Parallel()
