@@ -15,7 +15,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ bench-hooks: build ## Measure what scripts cost creates and lists, and runs of s
 
 bench-growth: build ## Measure how reads grow: a million records beside 10,000, facets, lookups (BENCHFLAGS='-records 100000' for fewer)
 	@$(GO) run ./bench -what growth -svcd bin/svcd $(BENCHFLAGS)
+
+bench-scale: build ## Measure 1,000 collections in 50 projects: start, reload, memory, resyncs (STORE_URI=mongodb://… for MongoDB)
+	@$(GO) run ./bench -what scale -svcd bin/svcd $(BENCHFLAGS)
 
 bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoDB doing the same work
 	@cd bench/store && $(GO) run . $(BENCHFLAGS)

@@ -164,6 +164,7 @@ func serve(ctx context.Context, cfg app.Config) error {
 		return err
 	}
 	shareCores()
+	debug.FreeOSMemory() // what reading the projects' files has left behind is many times what is kept of them
 	cfg.Logger.InfoContext(ctx, "serving", "address", a.Addr(), "version", cfg.Version, "started_in", time.Since(began).Round(time.Millisecond).String())
 	err = a.Run(ctx)
 	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped")

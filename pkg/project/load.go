@@ -52,7 +52,7 @@ func (l *Loader) load(r schema.Reader, dir, entry string, secrets schema.Reader)
 	if problems.Err() {
 		return nil, problems
 	}
-	p.Warnings, p.redact = problems, loaded.Redact
+	p.Warnings, p.redactor = problems, loaded.Redactor()
 	return p, problems
 }
 

@@ -36,16 +36,11 @@ type Project struct {
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
 	Warnings    schema.Problems // what the config says without effect
 
-	redact func(text string) string // nil: as it is
+	redactor schema.Redactor
 }
 
 // Redact takes values that were substituted in the config, which may be secrets, out of a text.
-func (p *Project) Redact(text string) string {
-	if p.redact == nil {
-		return text
-	}
-	return p.redact(text)
-}
+func (p *Project) Redact(text string) string { return p.redactor.Redact(text) }
 
 // Collection is one compiled collection. It is immutable, as its project is.
 type Collection struct {

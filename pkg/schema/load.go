@@ -49,7 +49,7 @@ type Loaded struct {
 
 	root    *node
 	refs    map[*node]*node
-	secrets []string // substituted values, which no problem may show
+	secrets Redactor
 }
 
 // loader reads and parses the files of one config.
@@ -69,25 +69,29 @@ func (l *loader) add(p Problem) { l.problems = append(l.problems, p) }
 // minSecret is the length from which a substituted value is looked for in messages: shorter ones are parts of words.
 const minSecret = 4
 
-// redact takes substituted values out of problems, in place: some messages show what a member holds.
-func redact(problems Problems, secrets []string) {
+// Redactor takes the values that were substituted in a config, which may be secrets, out of texts that may show what a member
+// holds. It outlives what was loaded, which has every node of the files.
+type Redactor []string
+
+// Redact gives the text without the values.
+func (r Redactor) Redact(text string) string {
+	for _, value := range r {
+		if len(value) >= minSecret {
+			text = strings.ReplaceAll(text, value, "***")
+		}
+	}
+	return text
+}
+
+func (r Redactor) problems(problems Problems) {
 	for i := range problems {
 		p := &problems[i]
-		for _, s := range secrets {
-			if len(s) >= minSecret {
-				p.Message = strings.ReplaceAll(p.Message, s, "***")
-				p.Path = strings.ReplaceAll(p.Path, s, "***")
-			}
-		}
+		p.Message, p.Path = r.Redact(p.Message), r.Redact(p.Path)
 	}
 }
 
-// Redact takes substituted values out of a text that may show what a member holds.
-func (l *Loaded) Redact(text string) string {
-	p := Problems{{Message: text}}
-	redact(p, l.secrets)
-	return p[0].Message
-}
+// Redactor is that of the config.
+func (l *Loaded) Redactor() Redactor { return l.secrets }
 
 // LoadProject reads the config whose entry file is named, decodes it and checks it. secrets reads what ${file:PATH}
 // names. Loaded is nil only when the entry file can't be parsed; otherwise it holds what could be decoded, and is fit
@@ -115,7 +119,7 @@ func LoadProject(r Reader, entry string, env Env, secrets Reader) (*Loaded, Prob
 	}
 	loaded.Revision = l.revision()
 	check(loaded, d)
-	redact(l.problems, loaded.secrets)
+	loaded.secrets.problems(l.problems)
 	return loaded, l.problems.Sort()
 }
 
@@ -205,7 +209,7 @@ func (l *Loaded) Resolve(at, reference string) string {
 // ScriptProblem makes a problem in a script's own file.
 func (l *Loaded) ScriptProblem(pos Position, at, message string) Problem {
 	p := Problems{{Position: pos, Path: l.mask(at), Code: CodeScript, Message: message}}
-	redact(p, l.secrets)
+	l.secrets.problems(p)
 	return p[0]
 }
 
@@ -249,7 +253,7 @@ func (l *Loaded) Position(at string) Position {
 // Problem makes a problem at a path. What may be a credential in the path or the message is masked.
 func (l *Loaded) Problem(at, code, format string, args ...any) Problem {
 	p := Problems{{Position: l.Position(at), Path: l.mask(at), Code: code, Message: fmt.Sprintf(format, args...)}}
-	redact(p, l.secrets)
+	l.secrets.problems(p)
 	return p[0]
 }
 
