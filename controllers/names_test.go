@@ -224,3 +224,30 @@ func TestRenamedIndex(t *testing.T) {
 		}
 	})
 }
+
+// A generation in which two collections had their own records that have one's by now is not served again: nothing changes.
+func TestRollbackOverARename(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), watching(controllers.WatchOff))
+		both := called("articles", "", "") + "  - {name: posts, fields: [{name: title, type: string}], permissions: {public: {methods: {}}, user: {methods: {}}}}\n"
+		w.edit(both)
+		id := w.register()
+		w.insert("a", "b")
+		for _, c := range [][2]string{{"articles", ""}, {"posts", "articles"}} {
+			w.edit(called(c[0], c[1], ""))
+			if err := w.Reload(t.Context(), id, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := w.RollBack(t.Context(), id, 1)
+		w.wantRefused(err, "collection_renamed", 3)
+		if n := w.counted("posts"); n != 2 {
+			t.Errorf("there are %d records", n)
+		}
+		w.rollBack(id, 2)
+		if n := w.counted("articles"); n != 2 {
+			t.Errorf("rolled back, there are %d records", n)
+		}
+	})
+}

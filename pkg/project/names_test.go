@@ -14,15 +14,16 @@ import (
 // named compiles a project of some collections: "b<a" is b, renamed from a.
 func named(t *testing.T, collections string) *project.Project {
 	t.Helper()
-	text := "namespace: blog\ncollections:\n"
+	var text strings.Builder
+	text.WriteString("-- project.yaml --\nnamespace: blog\ncollections:\n")
 	for c := range strings.FieldsSeq(collections) {
 		name, from, _ := strings.Cut(c, "<")
-		text += "  - name: " + name + "\n    fields: [{name: t, type: string}]\n    permissions: {public: {methods: {}}, user: {methods: {}}}\n"
+		text.WriteString("  - name: " + name + "\n    fields: [{name: t, type: string}]\n    permissions: {public: {methods: {}}, user: {methods: {}}}\n")
 		if from != "" {
-			text += "    renamedFrom: " + from + "\n"
+			text.WriteString("    renamedFrom: " + from + "\n")
 		}
 	}
-	p, problems := project.Load(write(t, "-- project.yaml --\n"+text), "project.yaml", env)
+	p, problems := project.Load(write(t, text.String()), "project.yaml", env)
 	if p == nil {
 		t.Fatalf("%s:\n%s", collections, strings.Join(lines(problems), "\n"))
 	}
@@ -82,19 +83,19 @@ func stored(p *project.Project) string {
 	var out []string
 	for _, c := range p.Config.Collections {
 		own := p.Collections[c.Name]
-		text := c.Name + "=" + own.StoredName()
+		text := []string{c.Name + "=" + own.StoredName()}
 		if len(own.Before) > 0 {
-			text += "(" + strings.Join(own.Before, " ") + ")"
+			text[0] += "(" + strings.Join(own.Before, " ") + ")"
 		}
 		if own.Uploads.Dir != own.StoredName() {
-			text += " files in " + own.Uploads.Dir
+			text = append(text, "files in "+own.Uploads.Dir)
 		}
 		for _, name := range append(own.Before, c.Name) {
 			if p.Addressed(name) != own {
-				text += " not at " + name
+				text = append(text, "not at "+name)
 			}
 		}
-		out = append(out, text)
+		out = append(out, strings.Join(text, " "))
 	}
 	return strings.Join(out, " ")
 }
@@ -129,13 +130,13 @@ collections:
 // What renamedFrom can't name.
 func TestRenamedFrom(t *testing.T) {
 	t.Parallel()
-	const collection = "  - {name: %s, renamedFrom: %s, fields: [{name: t, type: string}], permissions: {public: {methods: {}}, user: {methods: {}}}}\n"
+	const collection = "  - {name: NAME, renamedFrom: FROM, fields: [{name: t, type: string}], permissions: {public: {methods: {}}, user: {methods: {}}}}\n"
 	of := func(pairs ...string) string {
-		text := "-- project.yaml --\nnamespace: blog\ncollections:\n"
+		text := []string{"-- project.yaml --\nnamespace: blog\ncollections:\n"}
 		for i := 0; i < len(pairs); i += 2 {
-			text += strings.Replace(strings.Replace(collection, "%s", pairs[i], 1), "%s", pairs[i+1], 1)
+			text = append(text, strings.NewReplacer("NAME", pairs[i], "FROM", pairs[i+1]).Replace(collection))
 		}
-		return text
+		return strings.Join(text, "")
 	}
 	for name, tt := range map[string]struct{ config, want string }{
 		"itself":           {of("a", "a"), "collections[0].renamedFrom: is the name that the collection has"},
