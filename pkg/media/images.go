@@ -49,6 +49,9 @@ const (
 	defaultTime   = 2 * time.Minute
 	retryAfter    = 5 * time.Second
 
+	// alone is how many times the memory one picture may take, while no other is made. Large pictures are rare, and all at once rarer.
+	alone = 2
+
 	rememberFailure = time.Minute
 	maxFailures     = 1000
 )
@@ -229,6 +232,7 @@ func (i *Images) leave(key string, m *making, why error) error {
 var (
 	errStopping = errs.New(errs.Unavailable, "stopping", "the service is stopping: try again in a moment")
 	errTooSlow  = errs.New(errs.Limit, "image_too_slow", "the picture takes too long to be made: store a smaller one, or give the filter less to do, such as a smaller size or blur")
+	errMemory   = errs.New(errs.Limit, "image_too_large", "the picture takes more memory to be made than there is for that: store a smaller one or another kind of its format, have the filter give another type, or raise the setting media.pictureMemory")
 	errUnderWay = &errs.Error{Kind: errs.Unavailable, Code: "image_under_way", Message: "the picture is still being made: ask for it again in a moment", RetryAfter: retryAfter}
 	errBusy     = &errs.Error{Kind: errs.Unavailable, Code: "images_busy", Message: "too many pictures are being made: try again in a moment", RetryAfter: retryAfter}
 )
@@ -309,6 +313,9 @@ func (i *Images) run(ctx context.Context, work Make) (result imagefilter.Result,
 	return work(ctx, func(bytes int64) error {
 		if held > 0 {
 			return errs.Wrap(errors.New("memory is reserved twice"), "make a picture")
+		}
+		if bytes > alone*i.opts.Memory {
+			return errMemory
 		}
 		n := min(max(bytes, i.opts.Memory/int64(i.opts.Cores)), i.opts.Memory)
 		waiting, cancel := context.WithTimeout(ctx, i.opts.Wait)

@@ -174,8 +174,8 @@ func cancelWhen(begun <-chan struct{}, cancel context.CancelFunc) {
 	cancel()
 }
 
-// TestS49Memory: what is made at once never takes more than the memory, nor more cores, than there are; one that is too large
-// is made alone.
+// TestS49Memory: what is made at once never takes more than the memory, nor more cores, than there are; one that needs
+// more is made alone, and one that needs more than twice as much is refused.
 func TestS49Memory(t *testing.T) {
 	t.Parallel()
 	const memory, cores = 1000, 4
@@ -201,13 +201,16 @@ func TestS49Memory(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 64 {
 		wg.Go(func() {
-			size := []int64{1, 250, 400, 600, 1000, 5000}[n%6]
+			size := []int64{1, 250, 400, 600, 1000, 2000}[n%6]
 			if got, _, err := get(t, i, keyOf(n), work(size)); got != "x" || err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
+	if _, _, err := get(t, i, keyOf(64), work(2001)); errs.KindOf(err) != errs.Limit || !strings.Contains(err.Error(), "media.pictureMemory") {
+		t.Errorf("of more than twice the memory: %v", err)
+	}
 }
 
 // TestS49Wait: who waits for memory too long is told to come again, and who gives up waits no more.
