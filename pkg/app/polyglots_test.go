@@ -119,10 +119,10 @@ func polyglots(t *testing.T) []polyglot {
 		{"a", html, save + "text/html", false},
 		{"a.svg", svg, save + "image/svg+xml", false},
 		{"a.svg", `<?xml version="1.0"?>` + svg, save + "image/svg+xml", false},
-		{"a.svg", "\ufeff" + svg, "", false},
+		{"a.svg", "\ufeff" + svg, save + "image/svg+xml", false},
 		{"a.svg", "<!-- " + strings.Repeat("x", 5000) + " -->" + svg, "", false},
-		{"a.svg", `<!DOCTYPE svg [<!ENTITY x "` + script + `">]>` + svg, "", false},
-		{"a.svg", `<s:svg xmlns:s="http://www.w3.org/2000/svg"><s:script>alert(1)</s:script></s:svg>`, "", false},
+		{"a.svg", `<!DOCTYPE svg [<!ENTITY x "` + script + `">]>` + svg, save + "image/svg+xml", false},
+		{"a.svg", `<s:svg xmlns:s="http://www.w3.org/2000/svg"><s:script>alert(1)</s:script></s:svg>`, save + "image/svg+xml", false},
 		{"a.svg", utf16Of(svg, true, false), "", false},
 		{"a.png", svg, "", false},
 		{"a", svg, save + "image/svg+xml", false},
@@ -152,9 +152,22 @@ func polyglots(t *testing.T) []polyglot {
 // TestS48Polyglots: whatever way a file comes and whatever it is called, its bytes say what it is; and S47: nothing that a
 // browser would run is shown.
 func TestS48Polyglots(t *testing.T) {
-	data := t.TempDir()
-	s := run(t, func(c *app.Config) { c.DataDir = data })
-	s.register("media", polyglotConfig)
+	for _, name := range []string{"embedded", "mongodb"} {
+		t.Run(name, func(t *testing.T) {
+			uri := ""
+			if name == "mongodb" {
+				uri = emptyMongo(t, "svc_media")
+			}
+			data := t.TempDir()
+			s := run(t, func(c *app.Config) { c.StoreURI, c.DataDir = uri, data })
+			s.register("media", polyglotConfig)
+			testPolyglots(t, s)
+		})
+	}
+}
+
+func testPolyglots(t *testing.T, s *service) {
+	t.Helper()
 	files := polyglots(t)
 	if len(files) < 40 {
 		t.Fatalf("%d files are no corpus", len(files))

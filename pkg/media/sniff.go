@@ -2,6 +2,8 @@ package media
 
 import (
 	"bytes"
+	"encoding/xml"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -32,8 +34,11 @@ func typeOf(name string, head []byte) (string, error) {
 		found = mimetype.Lookup(plainText)
 	}
 	found = atFirst(found, head)
-	kind := base(found.String())
 	e := ending(name)
+	if e == ".svg" && descends(found, plainText) && rootElement(head) == "svg" {
+		found = mimetype.Lookup("image/svg+xml")
+	}
+	kind := base(found.String())
 	if textual := textEndings[e]; textual != "" {
 		switch {
 		case kind == markup && slices.Contains(markupEndings, e):
@@ -64,6 +69,28 @@ func atFirst(found *mimetype.MIME, head []byte) *mimetype.MIME {
 
 func misfit(e, want, kind string) error {
 	return errs.New(errs.Invalid, "file_type_mismatch", "the name ends in %s, which is %s, but the content is %s: give it the name that it is, or save it as what its name says", e, want, kind)
+}
+
+// rootElement is the first element of a text of XML, behind all that may be before it: a byte order mark, a declaration, comments,
+// a document type. It is "" where there is none.
+func rootElement(head []byte) string {
+	d := xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(head, []byte("\ufeff"))))
+	d.Strict = false
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	for {
+		switch token, err := d.RawToken(); t := token.(type) {
+		case xml.StartElement:
+			return t.Name.Local
+		case xml.CharData:
+			if len(bytes.TrimSpace(t)) > 0 {
+				return ""
+			}
+		default:
+			if err != nil {
+				return ""
+			}
+		}
+	}
 }
 
 // allowed says whether a collection takes files of a type.
