@@ -29,7 +29,7 @@ func newApply(st *command.State, runF func(context.Context, *applyOptions) error
 		Short: "Serve the files of a project's directory: register, plan, reload, wait",
 		Long: `Make what is served be what the files of a directory say, and wait until it is Ready. A project that is not known yet is
 registered, which needs the service to see the directory at the same path. Of a known one the plan is shown, and a
-reload does just that; the files have to be where the service reads them.
+reload does just that. The files have to be where the service reads them: when it reads others, nothing is done (exit code 6).
 
 A plan with a risk above safe is asked about on a terminal. Elsewhere --allow says how much is fine, or --yes that all is.
 When something else has changed meanwhile, nothing is done (exit code 6). To do it again does nothing.`,
@@ -79,6 +79,9 @@ func runApply(ctx context.Context, opts *applyOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := sameFiles(ctx, c, f, plan); err != nil {
+		return err
+	}
 	printer := st.Printer()
 	if opts.DryRun {
 		return showPlan(st, printer, plan)
@@ -106,6 +109,24 @@ func runApply(ctx context.Context, opts *applyOptions) error {
 		return err
 	}
 	return applied(ctx, opts, c, p, result)
+}
+
+// sameFiles refuses a plan of other files than the folder has. The service tells, since what it substitutes in both is its own.
+func sameFiles(ctx context.Context, c *client.Client, f *folder, plan *api.Plan) error {
+	archive, err := f.archive()
+	if err != nil {
+		return err
+	}
+	here, err := c.Plan(ctx, plan.Namespace, archive)
+	if err != nil || here.Next == plan.Next {
+		return err
+	}
+	return &command.Error{
+		Exit: command.ExitConflict, Code: "other_files",
+		Message: fmt.Sprintf("the service reads other files of %s than %s has, and a reload would serve those", plan.Namespace, f.dir),
+		Hint: fmt.Sprintf("bring these to where it reads them (svcctl project get %[1]s -o json names its configFile) and try again, "+
+			"or serve what is there with svcctl project reload %[1]s; svcctl project diff shows what either would change", plan.Namespace),
+	}
 }
 
 // applyNew registers a project. There is nothing yet that could break.
