@@ -61,9 +61,17 @@ func (s *snapshot) concerns(name string) bool {
 
 // ignored says whether a name is one that editors and version control make for themselves.
 func ignored(name string) bool {
-	return name == ".git" || name == "4913" || // vim probes a directory with this name
-		strings.HasSuffix(name, "~") || strings.HasPrefix(name, ".#") ||
-		strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".swp") || strings.HasSuffix(name, ".swx") || strings.HasSuffix(name, ".swo"))
+	switch {
+	case name == ".git", name == "4913": // vim probes a directory with this name
+		return true
+	case strings.HasSuffix(name, "~"), strings.HasPrefix(name, ".#"): // backups, and locks of emacs
+		return true
+	case len(name) > 1 && strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"): // what emacs has not saved yet
+		return true
+	case strings.HasPrefix(name, ".goutputstream-"): // what GNOME's editors rename to the file
+		return true
+	}
+	return strings.HasPrefix(name, ".") && slices.Contains([]string{".swp", ".swo", ".swx", ".kate-swp"}, path.Ext(name))
 }
 
 // scan looks at the tree under dir. known are the files of the look before, which spare reading what is unchanged.

@@ -128,6 +128,10 @@ func TestChangesAreReported(t *testing.T) {
 					f.write("tree/a.yaml", "2")
 					f.must(os.Remove(f.path("tree/a.yaml~")))
 				},
+				func(f *fixture) { // GNOME's way
+					f.write("tree/.goutputstream-X1Y2Z3", "4")
+					f.rename("tree/.goutputstream-X1Y2Z3", "tree/a.yaml")
+				},
 				func(f *fixture) { // and again: the watch survives
 					f.write("tree/.a.yaml.tmp", "3")
 					f.rename("tree/.a.yaml.tmp", "tree/a.yaml")
@@ -269,6 +273,9 @@ func TestNoChangeIsReported(t *testing.T) {
 		"swap file":            func(f *fixture) { f.write("tree/.a.yaml.swp", "2") },
 		"probe of vim":         func(f *fixture) { f.write("tree/4913", "2") },
 		"lock of emacs":        func(f *fixture) { f.link("me@host.1234", "tree/.#a.yaml") },
+		"swap file of kate":    func(f *fixture) { f.write("tree/.a.yaml.kate-swp", "2") },
+		"unsaved in emacs":     func(f *fixture) { f.write("tree/#a.yaml#", "2") },
+		"unsaved in gedit":     func(f *fixture) { f.write("tree/.goutputstream-X1Y2Z3", "2") },
 		"version control":      func(f *fixture) { f.write("tree/.git/index", "2") },
 		"skipped directory":    func(f *fixture) { f.write("tree/data/snapshots/x", "2") },
 		"link to the outside":  func(f *fixture) { f.link(f.path("outside"), "tree/out") },
