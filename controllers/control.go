@@ -3,8 +3,10 @@ package controllers
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -85,6 +87,29 @@ func (c *Control) RollBack(ctx context.Context, id string, generation int64) err
 		return err
 	}
 	return settled(c.Manager.ReconcileNow(ctx, projectController, id)) // refused are the files, in whose place it is served
+}
+
+// behindPatience is how old a generation may be that other instances serve and this one does not serve yet.
+const behindPatience = 2 * time.Second
+
+// Behind gives the number of projects that other instances have served from a newer generation for a while: because the files here
+// are others, or because this instance has not been told. It asks the store, not what came by events.
+func (c *Control) Behind(ctx context.Context) (int, error) {
+	served := map[string]int64{}
+	for _, p := range c.Registry.List() {
+		served[p.ID] = p.Generation
+	}
+	if len(served) == 0 {
+		return 0, nil
+	}
+	latest, err := c.Generations.Latest(ctx, slices.Collect(maps.Keys(served)))
+	behind := 0
+	for id, g := range latest {
+		if g.Number > served[id] && c.Now().Sub(g.Since) > behindPatience {
+			behind++
+		}
+	}
+	return behind, err
 }
 
 // ServeRegistered loads every registered project once and returns when all are served or refused, so that the first

@@ -136,7 +136,11 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	switch {
 	case current != nil && current.Revision == p.Revision && head.Over == "" && (head.Revision != p.Revision || head.Number == current.Generation):
 		r.see(id, p.Revision)
-		r.Board.Set(id, valid, upToDate())
+		files := upToDate()
+		if head.Number > current.Generation {
+			files = behind(head)
+		}
+		r.Board.Set(id, valid, files)
 		return nil
 	case current != nil && r.Watch != WatchReload && by == nil && head.Revision != p.Revision: // which another instance was not asked for either
 		r.Board.Set(id, valid, status.Condition{
@@ -192,6 +196,14 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 func upToDate() status.Condition {
 	return status.Condition{
 		Type: status.OutOfDate, Status: status.False, Reason: status.ReasonUpToDate, Message: "the files are what is served",
+	}
+}
+
+// behind is the condition of a project that other instances serve from files that this one does not have yet.
+func behind(head system.Head) status.Condition {
+	return status.Condition{
+		Type: status.OutOfDate, Status: status.True, Reason: status.ReasonBehind,
+		Message: fmt.Sprintf("other instances serve generation %d, of other files than are here: bring them here, or reload to have these served", head.Number),
 	}
 }
 

@@ -360,7 +360,15 @@ func (a *App) ready(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	switch err := a.store.Ping(ctx); {
+	err := a.store.Ping(ctx)
+	behind := 0
+	if _, alone := a.cfg.embeddedDir(); err == nil && !alone {
+		behind, err = a.control.Behind(ctx)
+	}
+	switch {
+	case err == nil && behind > 0: // which ones is not everybody's affair
+		return []string{fmt.Sprintf("%d of the projects are behind: other instances serve a newer generation; "+
+			"their condition OutOfDate says why (svcctl project status)", behind)}
 	case err == nil:
 		return nil
 	case errs.From(err).Kind == errs.Full:

@@ -51,6 +51,8 @@ const (
 	ReasonChangedOnDisk = "ChangedOnDisk"
 	// ReasonRolledBack: an earlier generation is served again, in the place of the files (OutOfDate True).
 	ReasonRolledBack = "RolledBack"
+	// ReasonBehind: other instances serve a newer generation, of other files than are here (OutOfDate True).
+	ReasonBehind = "Behind"
 	// ReasonConverged: desired and actual are the same (IndexesConverged True).
 	ReasonConverged = "Converged"
 	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).

@@ -99,6 +99,9 @@ type config struct {
 	Files []GenerationFile `bson:"files"`
 }
 
+// headOnly is what Latest reads of heads: those of before there was a history have files.
+var headOnly = mql.MustCompileProjection(bson.D{{Key: "number", Value: 1}, {Key: "revision", Value: 1}, {Key: "since", Value: 1}})
+
 func configKey(projectID string, number int64) string {
 	return projectID + "/" + strconv.FormatInt(number, 10)
 }
@@ -123,6 +126,26 @@ func (g *Generations) Head(ctx context.Context, projectID string) (Head, error) 
 		h.History = []Generation{only}
 	}
 	return h, err
+}
+
+// Latest gives the latest generation of each of these projects that has one, by the id of the registration, with its number,
+// revision and time only.
+func (g *Generations) Latest(ctx context.Context, projectIDs []string) (map[string]Generation, error) {
+	ids := make(bson.A, 0, len(projectIDs))
+	for _, id := range projectIDs {
+		ids = append(ids, id)
+	}
+	filter, err := mql.Compile(bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
+	if err != nil {
+		return nil, err
+	}
+	latest := make(map[string]Generation, len(projectIDs))
+	err = g.coll.Find(ctx, store.Query{Filter: filter, Project: headOnly}, func(doc bson.Raw) error {
+		h, err := decode[Head](doc)
+		latest[h.Project] = Generation{Number: h.Number, Revision: h.Revision, Since: h.Since}
+		return err
+	})
+	return latest, err
 }
 
 // find gives one of the generations that are told of.
