@@ -1,11 +1,9 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -30,23 +28,17 @@ func (c *Client) FollowChanges(ctx context.Context, namespace, collection string
 
 // readChanges reads one stream. It never returns nil.
 func (c *Client) readChanges(ctx context.Context, r Request, after *string, fn func(api.Change) error) error {
-	r.Header = http.Header{"Accept": {api.MediaEvents}}
-	if *after != "" {
-		r.Header.Set(api.HeaderLastEventID, *after)
-	}
-	resp, err := c.Do(ctx, r)
+	stream, err := c.openStream(ctx, r, *after, maxChange)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // what matters has been read
-	if media := resp.Header.Get("Content-Type"); media != api.MediaEvents {
-		return c.notOurs(resp, fmt.Errorf("want %s", api.MediaEvents))
+	if stream == nil { // it has no end, so that nothing left is no answer
+		return c.unreachable(ctx, errStreamEnded)
 	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxChange)
+	defer stream.Close() //nolint:errcheck // what matters has been read
 	var event api.Change
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
+	for stream.Scan() {
+		name, value, _ := strings.Cut(stream.Text(), ": ")
 		switch name {
 		case "id":
 			event.Token = value
@@ -54,7 +46,7 @@ func (c *Client) readChanges(ctx context.Context, r Request, after *string, fn f
 			event.Event = value
 		case "data":
 			if err := json.Unmarshal([]byte(value), &event); err != nil {
-				return c.notOurs(resp, err)
+				return c.notOurs(stream.resp, err)
 			}
 		case "": // the end of an event, or a comment
 			done := event
@@ -72,10 +64,7 @@ func (c *Client) readChanges(ctx context.Context, r Request, after *string, fn f
 			}
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return c.unreachable(ctx, err)
-	}
-	return c.unreachable(ctx, errStreamEnded)
+	return stream.ended(ctx)
 }
 
 // maxChange is how long an event with a record may be, in bytes.

@@ -1,12 +1,10 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -62,26 +60,18 @@ func (c *Client) follow(ctx context.Context, path string, read func() (moved boo
 // readEvents reads one stream. It returns nil when the last event has come, and an *UnreachableError if the stream ends
 // before.
 func (c *Client) readEvents(ctx context.Context, path string, after *int64, fn func(api.RunEvent) error) error {
-	header := http.Header{"Accept": {api.MediaEvents}}
+	last := ""
 	if *after > 0 {
-		header.Set(api.HeaderLastEventID, strconv.FormatInt(*after, 10))
+		last = strconv.FormatInt(*after, 10)
 	}
-	resp, err := c.Do(ctx, Request{Method: http.MethodGet, Path: path, Header: header})
-	if err != nil {
+	stream, err := c.openStream(ctx, Request{Method: http.MethodGet, Path: path}, last, maxEvent)
+	if err != nil || stream == nil { // a run whose events are all known has none left
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // what matters has been read
-	if resp.StatusCode == http.StatusNoContent {
-		return nil
-	}
-	if media := resp.Header.Get("Content-Type"); media != api.MediaEvents {
-		return c.notOurs(resp, fmt.Errorf("want %s", api.MediaEvents))
-	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxEvent)
+	defer stream.Close() //nolint:errcheck // what matters has been read
 	var event api.RunEvent
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
+	for stream.Scan() {
+		name, value, _ := strings.Cut(stream.Text(), ": ")
 		switch name {
 		case "id":
 			event.ID, err = strconv.ParseInt(value, 10, 64)
@@ -104,11 +94,8 @@ func (c *Client) readEvents(ctx context.Context, path string, after *int64, fn f
 			event = api.RunEvent{}
 		}
 		if err != nil {
-			return c.notOurs(resp, err)
+			return c.notOurs(stream.resp, err)
 		}
 	}
-	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return c.unreachable(ctx, err)
-	}
-	return c.unreachable(ctx, errStreamEnded)
+	return stream.ended(ctx)
 }

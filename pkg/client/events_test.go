@@ -88,3 +88,31 @@ func TestFollow(t *testing.T) {
 		})
 	}
 }
+
+// Feeds that have no end take it for broken when nothing follows, and go on trying; a run has ended then.
+func TestNothingFollows(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		follow func(*client.Client) error
+		asked  int
+		err    bool
+	}{
+		"a run":  {func(c *client.Client) error { return c.FollowJobRun(t.Context(), "shop", "cleanup", "r", 2, nil) }, 1, false},
+		"events": {func(c *client.Client) error { return c.FollowProjectEvents(t.Context(), "shop", 2, nil) }, 3, true},
+		"changes": {func(c *client.Client) error {
+			return c.FollowChanges(t.Context(), "shop", "items", client.Query{}, "2", nil)
+		}, 3, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, asked := streaming(t)
+			unreachable := &client.UnreachableError{}
+			if err := tt.follow(c); errors.As(err, &unreachable) != tt.err || err != nil && !tt.err {
+				t.Errorf("error %v", err)
+			}
+			if len(*asked) != tt.asked || (*asked)[0] != "2" {
+				t.Errorf("asked behind %q", *asked)
+			}
+		})
+	}
+}

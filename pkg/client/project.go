@@ -1,10 +1,8 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -94,30 +92,28 @@ func (c *Client) FollowProjectEvents(ctx context.Context, namespace string, afte
 
 // readProjectEvents reads one stream. It never returns nil.
 func (c *Client) readProjectEvents(ctx context.Context, path string, after *int64, fn func(api.ProjectEvent) error) error {
-	header := http.Header{"Accept": {api.MediaEvents}}
+	last := ""
 	if *after > 0 {
-		header.Set(api.HeaderLastEventID, strconv.FormatInt(*after, 10))
+		last = strconv.FormatInt(*after, 10)
 	}
-	resp, err := c.Do(ctx, Request{Method: http.MethodGet, Path: path, Query: url.Values{api.ParamWatch: {"true"}}, Header: header})
+	stream, err := c.openStream(ctx, Request{Method: http.MethodGet, Path: path, Query: url.Values{api.ParamWatch: {"true"}}}, last, maxEvent)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // what matters has been read
-	if media := resp.Header.Get("Content-Type"); media != api.MediaEvents {
-		return c.notOurs(resp, fmt.Errorf("want %s", api.MediaEvents))
+	if stream == nil { // it has no end, so that nothing left is no answer
+		return c.unreachable(ctx, errStreamEnded)
 	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxEvent)
+	defer stream.Close() //nolint:errcheck // what matters has been read
 	kind := ""
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
+	for stream.Scan() {
+		name, value, _ := strings.Cut(stream.Text(), ": ")
 		switch {
 		case name == "event":
 			kind = value
 		case name == "data" && kind == api.EventProject:
 			var event api.ProjectEvent
 			if err := json.Unmarshal([]byte(value), &event); err != nil {
-				return c.notOurs(resp, err)
+				return c.notOurs(stream.resp, err)
 			}
 			if err := fn(event); err != nil {
 				return err
@@ -125,10 +121,7 @@ func (c *Client) readProjectEvents(ctx context.Context, path string, after *int6
 			*after = event.ID
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return c.unreachable(ctx, err)
-	}
-	return c.unreachable(ctx, errStreamEnded)
+	return stream.ended(ctx)
 }
 
 // ListCollections describes the collections of a project that the caller may read.
