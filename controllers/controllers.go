@@ -79,6 +79,7 @@ func New(d Deps) (*Control, error) {
 			return nil, err
 		}
 		d.Jobs.OnFailed(d.events.tellFailed)
+		d.Jobs.OnLost(d.events.tellLost)
 	}
 	projects := &projectReconciler{
 		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{},

@@ -129,6 +129,17 @@ func (r *recorder) tellFailed(id, job, why string) {
 	})
 }
 
+// tellLost tells of a run of a job whose instance is gone.
+func (r *recorder) tellLost(ctx context.Context, namespace, job, why string) {
+	p, err := r.Projects.ByNamespace(ctx, namespace)
+	switch {
+	case err == nil:
+		r.tellFailed(p.ID.Hex(), job, why)
+	case !errors.Is(err, errs.ErrNotFound): // else it is unregistered, and has no events
+		r.Logger.WarnContext(ctx, "no event tells of a run that is lost", "project", namespace, "job", job, "error", err)
+	}
+}
+
 // tellServed tells which generation is served now, and whether it is an earlier one.
 func (r *recorder) tellServed(id string, head system.Head, number int64) {
 	n := system.Note{

@@ -1,12 +1,20 @@
 package controllers_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
+	"github.com/svcctl/svc/pkg/system"
 )
 
 // withJobs is config with jobs, whose scripts are written beside it.
@@ -104,6 +112,50 @@ func TestAResumedJobIsScheduledAtOnce(t *testing.T) {
 			return "the job does not run"
 		}
 		return ""
+	})
+}
+
+// TestALostRunIsTold has an instance die in a run of a job, and another one find that out.
+func TestALostRunIsTold(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		runs := func(alone bool) *operation.Runs {
+			rs, err := operation.New(operation.Options{Store: s, Now: time.Now, Registerer: prometheus.NewRegistry(), Alone: alone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { rs.Close(context.WithoutCancel(t.Context())) })
+			return rs
+		}
+		dead, finder := runs(false), runs(true)
+		w := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) {
+			d.Events = system.New(s, system.Options{Now: d.Now}).Events
+			var err error
+			d.Jobs, err = jobs.New(jobs.Options{Store: s, Runs: finder, Runner: ran{}, Now: d.Now, Registerer: prometheus.NewRegistry()})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		_, id := w.serve(w.withJobs(`{type: javascript, file: tick.js}`))
+		want := map[string]int{"Normal Enabled x1": 1, "Normal Serving x1": 1, "Normal Converged x1": 1, "Normal Scheduled x1": 1}
+		w.wantTold(id, want)
+		for _, kind := range []operation.Kind{operation.Action, operation.Job} {
+			_, err := dead.Start(t.Context(), operation.Spec{Database: project.DatabaseName("blog"), Kind: kind, Name: "tick"},
+				func(ctx context.Context, _ *operation.Live) (operation.Outcome, error) {
+					<-ctx.Done()
+					return operation.Outcome{}, ctx.Err()
+				})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // what was told is not told again
+			if err := finder.Patrol(t.Context(), project.DatabaseName("blog")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want["Warning JobFailed x1"] = 1
+		w.wantTold(id, want)
 	})
 }
 

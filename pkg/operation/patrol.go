@@ -118,11 +118,18 @@ func (rs *Runs) giveUp(ctx context.Context, database string, r *record) error {
 	if isLost(err) {
 		return nil // it lives, or another instance was first
 	}
-	if err == nil {
-		rs.metrics.total.WithLabelValues(string(run.Kind), string(Lost)).Inc()
-		rs.log.WarnContext(ctx, "a run was given up: its instance is gone", "kind", run.Kind, "name", run.Name, "run", run.ID, "instance", run.Instance)
+	if err != nil {
+		return err
 	}
-	return err
+	rs.metrics.total.WithLabelValues(string(run.Kind), string(Lost)).Inc()
+	rs.log.WarnContext(ctx, "a run was given up: its instance is gone", "kind", run.Kind, "name", run.Name, "run", run.ID, "instance", run.Instance)
+	rs.mu.Lock()
+	tell := rs.onLost
+	rs.mu.Unlock()
+	if tell != nil {
+		tell(ctx, database, &run)
+	}
+	return nil
 }
 
 // keepNewest lets go of the oldest runs of an action or job.

@@ -67,6 +67,15 @@ type Runs struct {
 	prepared map[string]bool // databases whose indexes are there
 	seen     map[liveKey]sighting
 	pruned   map[string]time.Time // by database, by the monotonic clock
+	onLost   func(ctx context.Context, database string, run *Run)
+}
+
+// OnLost has fn called for each run that this instance has given up, once its record says so: one instance does for each. It
+// is to be set before the first Patrol.
+func (rs *Runs) OnLost(fn func(ctx context.Context, database string, run *Run)) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.onLost = fn
 }
 
 type liveKey struct{ database, id string }

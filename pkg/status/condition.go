@@ -73,7 +73,7 @@ const (
 const (
 	// ReasonEnabled: the registration is enabled.
 	ReasonEnabled = "Enabled"
-	// ReasonJobFailed: a run of a job has failed.
+	// ReasonJobFailed: a run of a job has failed, or was lost with the instance that did it.
 	ReasonJobFailed = "JobFailed"
 )
 
