@@ -80,6 +80,12 @@ type mediaService struct {
 
 func onMedia(t *testing.T, test func(t *testing.T, s mediaService)) {
 	t.Helper()
+	onMediaWith(t, mediaConfig, test)
+}
+
+// onMediaWith is onMedia for a project with that configuration; "": the test registers it.
+func onMediaWith(t *testing.T, config string, test func(t *testing.T, s mediaService)) {
+	t.Helper()
 	for _, name := range []string{"embedded", "mongodb"} {
 		t.Run(name, func(t *testing.T) {
 			uri := ""
@@ -88,7 +94,9 @@ func onMedia(t *testing.T, test func(t *testing.T, s mediaService)) {
 			}
 			s := mediaService{data: t.TempDir()}
 			s.service = run(t, func(c *app.Config) { c.StoreURI, c.DataDir = uri, s.data })
-			s.register("media", mediaConfig)
+			if config != "" {
+				s.register("media", config)
+			}
 			test(t, s)
 		})
 	}
@@ -723,4 +731,48 @@ func TestUploadCleanUp(t *testing.T) {
 func contentHash(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])
+}
+
+// Files that hooks add to the records of a bulk write count with those of its body.
+func TestBulkFilesOfHooks(t *testing.T) {
+	onMediaWith(t, "", func(t *testing.T, s mediaService) {
+		s.file("media", "bind.js", `module.exports = (ctx) => {
+  if (ctx.data.title === 'add') ctx.data.file = {path: 'a.txt', src: 'data:;base64,' + 'eHh4'.repeat(50)}
+}`)
+		s.register("media", `
+namespace: media
+upload: {maxBodySize: 400}
+collections:
+  - name: library
+    bulk: {hooks: each}
+    hooks: {post: {bind: {type: javascript, file: bind.js}}, put: {bind: {type: javascript, file: bind.js}}}
+    fields: [{name: title, type: string}, {name: file, type: file}]
+    permissions: {public: {methods: {get: true, post: {bulk: true}, put: {bulk: true}}}, user: {methods: {}}}
+  - name: together
+    bulk: {mode: atomic, hooks: each}
+    hooks: {post: {bind: {type: javascript, file: bind.js}}, put: {bind: {type: javascript, file: bind.js}}}
+    fields: [{name: title, type: string}, {name: file, type: file}]
+    permissions: {public: {methods: {get: true, post: {bulk: true}, put: {bulk: true}}}, user: {methods: {}}}
+`)
+		const says = "the files that the request and its hooks bring have more than 400 bytes together, the limit of the project (upload.maxBodySize)"
+		const plain, add = `{"items":[{"title":"a"},{"title":"a"},{"title":"a"}]}`, `{"items":[{"title":"add"},{"title":"add"},{"title":"add"}]}`
+		for _, tt := range []struct {
+			collection string
+			made       int // files of each write: of 150 bytes, two are within the limit
+		}{{"library", 2}, {"together", 0}} {
+			path, before := "/api/v1/_/media/"+tt.collection, len(s.onDisk())
+			bulk := func(what string, got answer, files int) {
+				t.Helper()
+				if strings.Count(got.body, says) != 1 {
+					t.Errorf("%s, %s: %d %s", tt.collection, what, got.status, got.body)
+				}
+				if n := len(s.onDisk()) - before; n != files {
+					t.Errorf("%s, %s: %d files on the disk, want %d", tt.collection, what, n, files)
+				}
+			}
+			bulk("create", s.do("POST", path+"?bulk=true", text(add)), tt.made)
+			s.do("POST", path+"?bulk=true", text(plain)).want(t, 201)
+			bulk("update", s.do("PUT", path+"?filter[title]=a", text(`{"title":"add"}`)), 2*tt.made)
+		}
+	})
 }

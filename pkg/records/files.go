@@ -23,6 +23,8 @@ type filing struct {
 	call    *Call
 	ctx     context.Context //nolint:containedctx // of the write; its end comes behind that of a transaction
 	records map[bson.ObjectID]*recordFiles
+	brought int   // files that data URLs have brought, of bodies and of hooks
+	size    int64 // their bytes
 }
 
 // recordFiles is that of one record.

@@ -130,14 +130,36 @@ func (c *Call) filesFit(records int, bodies ...any) error {
 	if files *= int64(records); files > maxBulkFiles {
 		return errs.New(errs.Limit, "too_many_files", "the request brings %d files, the limit is %d: write fewer records at once", files, maxBulkFiles)
 	}
-	limit, of := c.MaxFiles, c.MaxFilesOf
-	if limit == 0 {
-		limit, of = c.Collection.Limits.MaxBodySize, c.Collection.Limits.MaxBodyOf
-	}
+	limit, of := c.filesLimit()
 	if size *= int64(records); limit > 0 && size > limit {
 		return errs.New(errs.TooLarge, "files_too_large",
 			"the files would be stored with each of %d records, which is %d bytes together, and the limit is %d bytes of %s: narrow the filter, and write the records in several requests",
 			records, size, limit, of)
+	}
+	return nil
+}
+
+// filesLimit is how many bytes all files of a bulk write may have together, and whose limit that is; 0 is none.
+func (c *Call) filesLimit() (limit int64, of string) {
+	if c.MaxFiles != 0 {
+		return c.MaxFiles, c.MaxFilesOf
+	}
+	return c.Collection.Limits.MaxBodySize, c.Collection.Limits.MaxBodyOf
+}
+
+// brings counts a file of a bulk write. filesFit has let those of the bodies pass; hooks may add to them.
+func (f *filing) brings(size int64) error {
+	if !f.call.bulk {
+		return nil
+	}
+	f.brought++
+	f.size += size
+	if f.brought > maxBulkFiles {
+		return errs.New(errs.Limit, "too_many_files", "the request and its hooks bring more than %d files: write fewer records at once", maxBulkFiles)
+	}
+	if limit, of := f.call.filesLimit(); limit > 0 && f.size > limit {
+		return errs.New(errs.TooLarge, "files_too_large",
+			"the files that the request and its hooks bring have more than %d bytes together, the limit of %s: write the records in several requests", limit, of)
 	}
 	return nil
 }
@@ -230,6 +252,10 @@ func (r *receiver) take(ctx context.Context, field, src string, file bson.D) (bs
 			return nil, err
 		}
 		if st, err = r.s.stage(ctx, r.c, name, content); err != nil {
+			return nil, err
+		}
+		if err := r.c.filing.brings(st.Info().Size); err != nil {
+			st.Discard()
 			return nil, err
 		}
 	default:
