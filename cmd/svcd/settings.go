@@ -68,7 +68,7 @@ func settings() []setting {
 		{"store.cacheSize", "size", "auto", "How much of its data the embedded store may keep in memory. auto is a 32nd of what the process may use: of GOMEMLIMIT, of its control group or of the machine; 64MiB at least, 1GiB at most."},
 		{"media.sweepAfter", "duration", "48m", "How old a file is that no record names, such as that of a request which was cut off, when it is removed. Let it be longer than an upload can take."},
 		{"media.pictureCache", "size", "1GiB", "How much of the disk the pictures may take that image filters made, in <data.dir>/pictures; those used longest ago go first."},
-		{"media.pictureMemory", "size", "512MiB", "How much memory image filters may take at once, and one alone twice as much; who would need more waits."},
+		{"media.pictureMemory", "size", "512MiB", "How much memory image filters may take at once, and one alone three quarters more; who would need more waits."},
 		{"data.dir", "string", "./data", "Directory of the embedded store, of uploads and pictures, and of generated secrets."},
 		{"projects.dir", "string", "./projects", "Directory that every registered config file is inside."},
 		{"projects.watch", "string", "reload", "What a change on disk does: reload serves it, notify only reports it, off ignores it."},

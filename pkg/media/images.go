@@ -49,8 +49,9 @@ const (
 	defaultTime   = 2 * time.Minute
 	retryAfter    = 5 * time.Second
 
-	// alone is how many times the memory one picture may take, while no other is made. Large pictures are rare, and all at once rarer.
-	alone = 2
+	// aloneQuarters is how many quarters of the memory one picture may take, while no other is made. Large pictures are rare, and
+	// all at once rarer. Of the default that is 896 MiB, which keeps the process with one of them at about 1 GB.
+	aloneQuarters = 7
 
 	rememberFailure = time.Minute
 	maxFailures     = 1000
@@ -314,7 +315,7 @@ func (i *Images) run(ctx context.Context, work Make) (result imagefilter.Result,
 		if held > 0 {
 			return errs.Wrap(errors.New("memory is reserved twice"), "make a picture")
 		}
-		if bytes > alone*i.opts.Memory {
+		if bytes > i.opts.Memory/4*aloneQuarters {
 			return errMemory
 		}
 		n := min(max(bytes, i.opts.Memory/int64(i.opts.Cores)), i.opts.Memory)

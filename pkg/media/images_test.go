@@ -175,7 +175,7 @@ func cancelWhen(begun <-chan struct{}, cancel context.CancelFunc) {
 }
 
 // TestS49Memory: what is made at once never takes more than the memory, nor more cores, than there are; one that needs
-// more is made alone, and one that needs more than twice as much is refused.
+// more is made alone, and one that needs more than 1¾ times as much is refused.
 func TestS49Memory(t *testing.T) {
 	t.Parallel()
 	const memory, cores = 1000, 4
@@ -201,15 +201,51 @@ func TestS49Memory(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 64 {
 		wg.Go(func() {
-			size := []int64{1, 250, 400, 600, 1000, 2000}[n%6]
+			size := []int64{1, 250, 400, 600, 1000, 1750}[n%6]
 			if got, _, err := get(t, i, keyOf(n), work(size)); got != "x" || err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if _, _, err := get(t, i, keyOf(64), work(2001)); errs.KindOf(err) != errs.Limit || !strings.Contains(err.Error(), "media.pictureMemory") {
-		t.Errorf("of more than twice the memory: %v", err)
+	if _, _, err := get(t, i, keyOf(64), work(1751)); errs.KindOf(err) != errs.Limit || !strings.Contains(err.Error(), "media.pictureMemory") {
+		t.Errorf("of more than 1¾ times the memory: %v", err)
+	}
+}
+
+// TestS49Gigabyte: with what is set when nobody sets anything, a picture that would take the process above 1 GB is refused,
+// however small what is made of it, and the large ones that there are in practice are made.
+func TestS49Gigabyte(t *testing.T) {
+	t.Parallel()
+	const rgba, interlaced = 6, 1
+	header := func(side uint32, bits byte, interlace byte) io.ReadSeeker {
+		chunk := binary.BigEndian.AppendUint32([]byte("IHDR"), side)
+		chunk = append(binary.BigEndian.AppendUint32(chunk, side), bits, rgba, 0, 0, interlace)
+		file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), chunk...)
+		return bytes.NewReader(binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(chunk)))
+	}
+	i := openImages(t, t.TempDir(), media.ImagesOptions{})
+	defer closing(t, i)
+	f := filters(t)["thumb"]
+	for name, c := range map[string]struct {
+		file    io.ReadSeeker
+		refused bool
+	}{
+		"64 megapixels, 16 bits, interlaced": {header(8000, 16, interlaced), true},
+		"64 megapixels, 16 bits":             {header(8000, 16, 0), false},
+		"64 megapixels, interlaced":          {header(8000, 8, interlaced), false},
+		"48 megapixels, 16 bits, interlaced": {header(6928, 16, interlaced), false},
+	} {
+		info, err := imagefilter.Inspect(t.Context(), c.file, imagefilter.Limits{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		_, _, err = get(t, i, keyOf(name), func(_ context.Context, reserve func(int64) error) (imagefilter.Result, error) {
+			return imagefilter.Result{Data: []byte("x")}, reserve(f.Memory(info))
+		})
+		if refused := errs.KindOf(err) == errs.Limit; refused != c.refused || !refused && err != nil {
+			t.Errorf("%s, of %d bytes: %v", name, f.Memory(info), err)
+		}
 	}
 }
 
