@@ -122,6 +122,15 @@ func (r *recorder) tellCondition(id, concern string, c status.Condition) {
 	r.tell(id, n)
 }
 
+// tellLoaded tells that files are valid again that could not be served, as a generation that is served with them or in spite of
+// them.
+func (r *recorder) tellLoaded(id string, generation int64) {
+	r.tell(id, system.Note{
+		Concern: aboutConfig, Type: system.EventNormal, Reason: status.ReasonLoaded, Message: "the files are valid", Generation: generation,
+		Recovery: true,
+	})
+}
+
 // tellFailed tells of a run of a job that has failed.
 func (r *recorder) tellFailed(id, job, why string) {
 	r.tell(id, system.Note{

@@ -125,12 +125,10 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	if by == nil {
 		by = r.expects(id, current, p)
 	}
-	r.events.tell(id, system.Note{
-		Concern: aboutConfig, Type: system.EventNormal, Reason: status.ReasonLoaded, Message: "the files are valid", Recovery: true,
-	})
 	if by == nil && r.held(ctx, reg, head, p.Dir, p.Revision) {
 		r.see(id, p.Revision)
 		r.Board.Set(id, valid, r.rolledBack(reg, head))
+		r.events.tellLoaded(id, head.Number)
 		return nil
 	}
 	switch {
@@ -141,12 +139,14 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 			files = behind(head)
 		}
 		r.Board.Set(id, valid, files)
+		r.events.tellLoaded(id, current.Generation)
 		return nil
 	case current != nil && r.Watch != WatchReload && by == nil && head.Revision != p.Revision: // which another instance was not asked for either
 		r.Board.Set(id, valid, status.Condition{
 			Type: status.OutOfDate, Status: status.True, Reason: status.ReasonChangedOnDisk,
 			Message: "the files have changed; a reload serves them",
 		})
+		r.events.tellLoaded(id, head.Number)
 		return nil
 	}
 	if by == nil {
@@ -162,6 +162,7 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	if err != nil {
 		return err
 	}
+	r.events.tellLoaded(id, number)
 	if current == nil || current.Generation != number || current.Revision != p.Revision {
 		err = r.swap(ctx, reg, p, number)
 		r.events.tellServed(id, system.Head{}, number)
@@ -229,6 +230,7 @@ func (r *projectReconciler) refuse(ctx context.Context, reg system.Project, head
 	}
 	invalid := status.Condition{Type: status.ConfigValid, Status: status.False, Reason: reason, Message: publicText(err)}
 	r.Board.Set(id, invalid)
+	invalid.ObservedGeneration = head.Number // an instance that comes to tell it behind the next one tells of the past
 	r.events.tellCondition(id, aboutConfig, invalid)
 	return &refusedError{err}
 }
