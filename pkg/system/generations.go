@@ -99,9 +99,6 @@ type config struct {
 	Files []GenerationFile `bson:"files"`
 }
 
-// headOnly is what Latest reads of heads: those of before there was a history have files.
-var headOnly = mql.MustCompileProjection(bson.D{{Key: "number", Value: 1}, {Key: "revision", Value: 1}, {Key: "since", Value: 1}})
-
 func configKey(projectID string, number int64) string {
 	return projectID + "/" + strconv.FormatInt(number, 10)
 }
@@ -139,6 +136,7 @@ func (g *Generations) Latest(ctx context.Context, projectIDs []string) (map[stri
 	if err != nil {
 		return nil, err
 	}
+	headOnly := mql.MustCompileProjection(bson.D{{Key: "number", Value: 1}, {Key: "revision", Value: 1}, {Key: "since", Value: 1}})
 	latest := make(map[string]Generation, len(projectIDs))
 	err = g.coll.Find(ctx, store.Query{Filter: filter, Project: headOnly}, func(doc bson.Raw) error {
 		h, err := decode[Head](doc)
