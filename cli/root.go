@@ -101,6 +101,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), server.NewCmd(st),
 		newAPI(st), newVersion(st), newCompletion(st),
 	)
+	root.AddCommand(project.NewTop(st)...)
 	completeFlags(root, st)
 	return root
 }

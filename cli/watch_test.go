@@ -147,3 +147,90 @@ func TestWatch(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, p.err.String())
 	}
 }
+
+// TestProjectWatches follows the events and the status of a project, as objects a line, until it is interrupted.
+func TestProjectWatches(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "projects", "blog", "project.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(watchProject)
+	service, err := serveProjects(dir, "", t.Cleanup, t.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(want int, args ...string) {
+		t.Helper()
+		p := start(t, service, "SVCCTL_ADMIN_TOKEN="+adminToken)
+		if code := p.run(t, args...); code != want {
+			t.Fatalf("%v: exit code %d: %s", args, code, p.err.String())
+		}
+	}
+	do(0, "project", "register", "blog")
+	do(0, "project", "status", "blog", "--wait", "--timeout", "60s")
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	// watch gives a function that waits for a line with all of these words.
+	watch := func(args ...string) (expect func(words ...string), end func()) {
+		out, in := io.Pipe()
+		p := start(t, service, "SVCCTL_ADMIN_TOKEN="+adminToken)
+		p.st.Out = in
+		code := make(chan int, 1)
+		go func() {
+			code <- cli.Run(ctx, p.st, args)
+			_ = in.Close() // a pipe's never fails
+		}()
+		lines := bufio.NewScanner(out)
+		expect = func(words ...string) {
+			t.Helper()
+		line:
+			for lines.Scan() {
+				for _, word := range words {
+					if !strings.Contains(lines.Text(), word) {
+						continue line
+					}
+				}
+				return
+			}
+			t.Fatalf("%v ended without %q: exit code %d: %s", args, words, <-code, p.err.String())
+		}
+		return expect, func() {
+			t.Helper()
+			for lines.Scan() { // what was on its way
+			}
+			if got := <-code; got != command.ExitInterrupted {
+				t.Errorf("%v: exit code %d: %s", args, got, p.err.String())
+			}
+		}
+	}
+	events, endEvents := watch("project", "events", "blog", "--watch", "-o", "json")
+	text, endText := watch("project", "events", "blog", "-w")
+	status, endStatus := watch("project", "status", "blog", "-w", "-o", "json")
+	events(`"reason":"Serving"`, "generation 1 is served")
+	text("Serving", "generation 1 is served")
+	status(`"phase":"Ready"`, `"observedGeneration":1`)
+
+	write("namespace: blog\nnonsense: 1\n")
+	do(1, "project", "reload", "blog")
+	events(`"reason":"Invalid"`, "nonsense")
+	text("Invalid", "nonsense")
+	status(`"phase":"Degraded"`, `"observedGeneration":1`, "nonsense")
+
+	write(strings.Replace(watchProject, "section", "part", 1))
+	do(0, "project", "reload", "blog")
+	events(`"reason":"Serving"`, "generation 2 is served")
+	text("Serving", "generation 2 is served")
+	status(`"phase":"Ready"`, `"observedGeneration":2`)
+	interrupt()
+	endEvents()
+	endText()
+	endStatus()
+}

@@ -58,8 +58,10 @@ type Deps struct {
 	PrivateFiles []string
 	Logger       *slog.Logger
 	Resync       time.Duration // 0: DefaultResync
-	PlanTime     time.Duration // how long a plan looks at records; 0: plan.DefaultBox
-	Now          func() time.Time
+	// PlanTime is how long a plan looks at records; 0: plan.DefaultBox. It is for tests and no setting: a client waits for the plan
+	// meanwhile, and more time would find nothing worse, since what there was no time for is taken for the worst already.
+	PlanTime time.Duration
+	Now      func() time.Time
 
 	events *recorder // nil: none are told
 }

@@ -41,6 +41,12 @@ type desk struct {
 // newDesk serves the projects below a new directory, with the admin token where make run has it.
 func newDesk(t *testing.T) desk {
 	t.Helper()
+	return newDeskWatching(t, controllers.WatchOff)
+}
+
+// newDeskWatching is newDesk with a service that watches the files.
+func newDeskWatching(t *testing.T, mode controllers.WatchMode) desk {
+	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
@@ -53,7 +59,7 @@ func newDesk(t *testing.T) desk {
 	}
 	a, err := app.New(t.Context(), app.Config{
 		Host: "127.0.0.1", MaxBodySize: 1 << 20, AdminToken: token, JWTTTL: time.Hour,
-		DataDir: data, ProjectsDir: projects, Watch: controllers.WatchOff,
+		DataDir: data, ProjectsDir: projects, Watch: mode,
 		Fronts:        map[string]string{"blog.localhost": "blog", "shop.localhost": "shop"},
 		ShutdownGrace: time.Second, Version: "test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Env: func(string) (string, bool) { return "", false }, OnFatal: func(err error) { t.Error(err) },

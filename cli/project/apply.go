@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 
 type applyOptions struct {
 	st      *command.State
-	Dir     string
+	Dirs    []string
 	DryRun  bool
 	Yes     bool
 	Allow   string
@@ -25,19 +26,22 @@ type applyOptions struct {
 func newApply(st *command.State, runF func(context.Context, *applyOptions) error) *cobra.Command {
 	opts := &applyOptions{st: st}
 	cmd := &cobra.Command{
-		Use:   "apply DIR",
+		Use:   "apply DIR... | apply -f DIR...",
 		Short: "Serve the files of a project's directory: register, plan, reload, wait",
 		Long: `Make what is served be what the files of a directory say, and wait until it is Ready. A project that is not known yet is
 registered, which needs the service to see the directory at the same path. Of a known one the plan is shown, and a
 reload does just that. The files have to be where the service reads them: when it reads others, nothing is done (exit code 6).
 
 A plan with a risk above safe is asked about on a terminal. Elsewhere --allow says how much is fine, or --yes that all is.
-When something else has changed meanwhile, nothing is done (exit code 6). To do it again does nothing.`,
+When something else has changed meanwhile, nothing is done (exit code 6). To do it again does nothing. Of several
+directories, one is applied after the other, and none behind one that fails.`,
 		Example: `  svcctl project apply ./projects/blog --dry-run
   svcctl project apply ./projects/blog --allow slow --timeout 60s`,
-		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Dir = args[0]
+			opts.Dirs = append(opts.Dirs, args...)
+			if len(opts.Dirs) == 0 {
+				return command.Usagef("which directory? Give it as an argument, or with -f")
+			}
 			if err := checkAllow(opts.Allow); err != nil {
 				return err
 			}
@@ -47,6 +51,7 @@ When something else has changed meanwhile, nothing is done (exit code 6). To do 
 			return runApply(cmd.Context(), opts)
 		},
 	}
+	cmd.Flags().StringArrayVarP(&opts.Dirs, "file", "f", nil, "directory with the files to apply, as an argument is")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "show the plan and change nothing")
 	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
@@ -54,9 +59,22 @@ When something else has changed meanwhile, nothing is done (exit code 6). To do 
 	return cmd
 }
 
+// runApply applies one directory after the other. The first that fails ends it.
 func runApply(ctx context.Context, opts *applyOptions) error {
+	for i, dir := range opts.Dirs {
+		if err := applyDir(ctx, opts, dir); err != nil {
+			if left := opts.Dirs[i+1:]; len(left) > 0 {
+				opts.st.Warnf("not applied: %s", strings.Join(left, ", "))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func applyDir(ctx context.Context, opts *applyOptions, dir string) error {
 	st := opts.st
-	f, err := openFolder(opts.Dir)
+	f, err := openFolder(dir)
 	if err != nil {
 		return err
 	}
@@ -70,7 +88,7 @@ func runApply(ctx context.Context, opts *applyOptions) error {
 	}
 	if p == nil {
 		if opts.DryRun {
-			st.Notef("%s is not registered: it would be, with the files of %s", f.config.Namespace, opts.Dir)
+			st.Notef("%s is not registered: it would be, with the files of %s", f.config.Namespace, dir)
 			return nil
 		}
 		return applyNew(ctx, opts, c, f)

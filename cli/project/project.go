@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,37 @@ import (
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("project", "Register projects, and see how they do",
 		newList(st), newGet(st), newStatus(st, nil), newRegister(st, nil), newUpdate(st, nil), newUnregister(st, nil), newEnable(st, true),
-		newEnable(st, false), newReload(st, nil), newDiff(st, nil), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newValidate(st, nil), newTest(st, nil), newSchema(st), newTypes(st))
+		newEnable(st, false), newReload(st, nil), newDiff(st, nil), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newWait(st, nil),
+		newInit(st), newValidate(st, nil), newRender(st, nil), newTest(st, nil), newSchema(st), newExplain(st), newTypes(st))
+}
+
+// NewTop makes the verbs that users of kubectl look for at the top, which are those of svcctl project by another way.
+func NewTop(st *command.State) []*cobra.Command {
+	get := newGet(st)
+	get.Use = "get project/NAMESPACE | get projects"
+	get.Short = "Show the registration of a project, or list all"
+	get.Long = "The same as svcctl project get and svcctl project list, for those who look for it here."
+	get.Example = "  svcctl get projects\n  svcctl get project/blog -o yaml"
+	get.Args = command.Args(cobra.RangeArgs(1, 2))
+	get.RunE = func(cmd *cobra.Command, args []string) error {
+		kind, name, named := strings.Cut(args[0], "/")
+		switch {
+		case kind != "project" && kind != "projects" || named && (name == "" || len(args) == 2):
+			return command.Usagef("get %s: want projects, project/NAMESPACE or project NAMESPACE; svcctl --help lists what else there is", strings.Join(args, " "))
+		case named:
+			return runGet(cmd.Context(), st, name)
+		case len(args) == 2:
+			return runGet(cmd.Context(), st, args[1])
+		}
+		return runList(cmd.Context(), st)
+	}
+	get.ValidArgsFunction = cobra.FixedCompletions([]string{"projects", "project"}, cobra.ShellCompDirectiveNoFileComp)
+	top := []*cobra.Command{get, newApply(st, nil), newDiff(st, nil), newWait(st, nil), newExplain(st)}
+	for _, cmd := range top[1:] {
+		cmd.Example = strings.ReplaceAll(cmd.Example, "svcctl project ", "svcctl ")
+		cmd.Long += "\n\nThe same as svcctl project " + cmd.Name() + "."
+	}
+	return top
 }
 
 // find reads the registration with a namespace, or with that id. It gives the client that it asked, too.

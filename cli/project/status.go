@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ type statusOptions struct {
 	st        *command.State
 	Namespace string
 	Wait      bool
+	Watch     bool
 	Timeout   time.Duration
 }
 
@@ -29,8 +31,11 @@ config files as file:line:column: path: message. A broken config never interrupt
 being served until the files are right again.
 
 With --wait it waits until the project is Ready. The exit code is 1 when a condition fails, 8 when it takes longer than
---timeout; without --wait it is 0 whatever the conditions say.`,
+--timeout; without --wait it is 0 whatever the conditions say.
+
+With --watch it is shown again whenever it has changed, until you interrupt it; -o json gives an object a line then.`,
 		Example: `  svcctl project status blog
+  svcctl project status blog --watch
   svcctl project status blog --wait --timeout 60s -o json`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
@@ -43,12 +48,17 @@ With --wait it waits until the project is Ready. The exit code is 1 when a condi
 		}),
 	}
 	cmd.Flags().BoolVar(&opts.Wait, "wait", false, "wait until it is Ready")
+	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "go on, and show it when it has changed")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
+	cmd.MarkFlagsMutuallyExclusive("wait", "watch")
 	return cmd
 }
 
 func runStatus(ctx context.Context, opts *statusOptions) error {
 	st := opts.st
+	if opts.Watch {
+		return runStatusWatch(ctx, opts)
+	}
 	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
 	c, p, err := find(ctx, st, opts.Namespace)
@@ -70,6 +80,33 @@ func runStatus(ctx context.Context, opts *statusOptions) error {
 		return err
 	}
 	return waitErr
+}
+
+// runStatusWatch shows the status, and again whenever it is another one.
+func runStatusWatch(ctx context.Context, opts *statusOptions) error {
+	st := opts.st
+	c, p, err := find(ctx, st, opts.Namespace)
+	if err != nil {
+		return err
+	}
+	var last *api.ProjectStatus
+	return watchStatus(ctx, c, p, func(status *api.ProjectStatus) (bool, error) {
+		if last != nil && reflect.DeepEqual(*last, *status) {
+			return false, nil
+		}
+		first := last == nil
+		last = status
+		printer := st.Printer()
+		if printer.Structured() {
+			return false, output.JSONLine(printer.W, status)
+		}
+		if !first {
+			if _, err := fmt.Fprintln(printer.W); err != nil {
+				return false, err
+			}
+		}
+		return false, showStatus(st, p, status)
+	})
 }
 
 func showStatus(st *command.State, p *api.Project, status *api.ProjectStatus) error {

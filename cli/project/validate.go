@@ -36,11 +36,13 @@ func newValidate(st *command.State, runF func(context.Context, *validateOptions)
 		Long: `Check the config files of a project in DIR (default: here), or the project file given, with the loader of the service,
 and print every problem as file:line:column: path: message. Variables of ${env:NAME} are taken from the environment.
 
-With -o github, and by default where GITHUB_ACTIONS is true, problems are printed as annotations. The exit code is 0 when
+With -o github, and by default where GITHUB_ACTIONS is true, problems are printed as annotations; with -o sarif as a log that
+code scanning takes. The exit code is 0 when
 all is valid, 1 when something is not (with --strict: or is warned of), 2 when it could not be checked.`,
 		Example: `  svcctl project validate projects/blog
-  svcctl project validate projects/* --strict -o json`,
-		Annotations: map[string]string{command.FormatsAnnotation: formatGitHub},
+  svcctl project validate projects/* --strict -o json
+  svcctl project validate projects/blog -o sarif > validate.sarif`,
+		Annotations: map[string]string{command.FormatsAnnotation: formatGitHub + " " + formatSARIF},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Paths = args
 			if len(args) == 0 {
@@ -143,6 +145,8 @@ func locate(path string) (dir, entry string, err error) {
 func showValidations(st *command.State, results []validation) error {
 	p := st.Printer()
 	switch p.Format {
+	case formatSARIF:
+		return p.JSON(sarif(st.Version, results))
 	case output.FormatJSON, output.FormatYAML, output.FormatName:
 		var names []string
 		for _, v := range results {

@@ -64,3 +64,18 @@ func openRoot(dir string) (*os.Root, error) {
 	}
 	return os.OpenRoot(target)
 }
+
+// Render gives the config whose entry file is named as one object; see schema.Loaded.Render. It is checked by itself, without its
+// scripts and folders.
+func (l *Loader) Render(dir, entry string, secrets bool) (any, schema.Problems, error) {
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close() //nolint:errcheck // opened for reading
+	loaded, problems := schema.LoadProject(&rootReader{root: root, read: map[string][]byte{}}, entry, l.Env, secretReader{root, l.Private, l.Sealed})
+	if problems.Err() {
+		return nil, problems, nil
+	}
+	return loaded.Render(secrets), problems, nil
+}

@@ -66,6 +66,9 @@ type generator struct {
 
 const refPrefix = "#/$defs/"
 
+// filePattern is the form of the path of a config file.
+const filePattern = `\.(yaml|yml|json)$`
+
 // inline gives the object behind "a path or an object": the top of a file is the object itself.
 func (g *generator) inline(s map[string]any) (map[string]any, bool) {
 	options, ok := s["anyOf"].([]any)
@@ -188,7 +191,7 @@ func (g *generator) listSchema(t reflect.Type, m *member) map[string]any {
 
 // reference lets the path of a file stand in a value's place.
 func reference(s map[string]any) map[string]any {
-	return map[string]any{"anyOf": []any{map[string]any{"type": "string", "pattern": `\.(yaml|yml|json)$`}, s}}
+	return map[string]any{"anyOf": []any{map[string]any{"type": "string", "pattern": filePattern}, s}}
 }
 
 func stringSchema(m *member) map[string]any {

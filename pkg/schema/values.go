@@ -244,6 +244,7 @@ func (x *I18n) decodeConfig(d *decoder, n *node, path string, m *member) {
 func (x *AdminToken) decodeConfig(d *decoder, n *node, path string, _ *member) {
 	switch n.kind {
 	case kindString:
+		n.hide()
 		x.Value = n.text
 		if n.text == "" {
 			d.problem(n.pos, path, CodeRange, "must not be empty")
