@@ -310,7 +310,8 @@ error. An unknown key is an error that names the nearest known one. All problems
 ` + "`file:line:column: path: message`." + ` The projects in ` + "`projects/`" + ` show most of what is here.
 
 ` + "`svcctl project init DIR`" + ` writes a small project to start from, ` + "`svcctl project validate DIR`" + ` checks a directory without a service,
-` + "`svcctl project render DIR`" + ` prints its config as one file, with what is referred to in its place and secrets as ` + "`***`" + `, and
+` + "`svcctl project render DIR`" + ` prints its config as one file, with what is referred to in its place and secrets as ` + "`***`" + `,
+` + "`svcctl project fmt DIR --check`" + ` finds files whose form is untidy, which ` + "`-w`" + ` mends without a change of what they say, and
 ` + "`svcctl project explain collection.fields.meta.widget`" + ` says what a member is. ` + "`svcctl project schema project`" + ` (collection, fields,
 permissions, …) prints the JSON Schema for an editor: name it in a first line ` + "`# yaml-language-server: $schema=…`" + `, which init writes, or
 the key ` + "`$schema`." + `

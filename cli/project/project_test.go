@@ -31,6 +31,7 @@ func TestParse(t *testing.T) {
 		"apply":      commandtest.Of(newApply),
 		"wait":       commandtest.Of(newWait),
 		"render":     commandtest.Of(newRender),
+		"fmt":        commandtest.Of(newFmt),
 		"test":       commandtest.Of(newTest),
 	}, map[string]any{
 		"register blog": registerOptions{ConfigFile: "blog", Name: "blog"},
@@ -64,6 +65,8 @@ func TestParse(t *testing.T) {
 		"apply -f a --allow slow --dry-run":  applyOptions{Dirs: []string{"a"}, Allow: "slow", DryRun: true, Timeout: 2 * time.Minute},
 		"apply":                              nil,
 		"render":                             renderOptions{Path: "."},
+		"fmt a -w":                           fmtOptions{Path: "a", Write: true},
+		"fmt --check":                        fmtOptions{Path: ".", Check: true},
 		"render a --show-secrets":            renderOptions{Path: "a", ShowSecrets: true},
 		"reload":                             nil,
 		"validate":                           validateOptions{Paths: []string{"."}},

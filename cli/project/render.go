@@ -133,8 +133,12 @@ func runExplain(st *command.State, path string) error {
 		value any
 		given bool
 	}{
-		{"Default", x.Default, x.Default != nil}, {"Values", x.Values, len(x.Values) > 0}, {"Pattern", x.Pattern, x.Pattern != ""},
-		{"Minimum", x.Minimum, x.Minimum != nil}, {"Maximum", x.Maximum, x.Maximum != nil}, {"Meaning", x.Description, x.Description != ""},
+		{"Default", x.Default, x.Default != nil},
+		{"Values", x.Values, len(x.Values) > 0},
+		{"Pattern", x.Pattern, x.Pattern != ""},
+		{"Minimum", x.Minimum, x.Minimum != nil},
+		{"Maximum", x.Maximum, x.Maximum != nil},
+		{"Meaning", x.Description, x.Description != ""},
 	} {
 		if line.given {
 			f.Add(line.name, fmt.Sprint(line.value))

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -94,7 +95,7 @@ func runWait(ctx context.Context, opts *waitOptions) error {
 	if err == nil {
 		return showStatus(st, p, last)
 	}
-	if ctx.Err() != context.DeadlineExceeded || last == nil { //nolint:errorlint // it is that one
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || last == nil {
 		return err
 	}
 	is := condition(last.Conditions, typ)

@@ -30,6 +30,7 @@ func (l *Loaded) render(n *node, secrets bool) any {
 			list = append(list, l.render(item, secrets))
 		}
 		return list
+	case kindNull, kindBool, kindInt, kindFloat, kindString:
 	}
 	if n.secret && !secrets {
 		return "***"
