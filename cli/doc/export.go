@@ -23,6 +23,7 @@ type exportOptions struct {
 	Format string
 	Limit  int
 	Bare   bool
+	Files  string // folder to write the files of the records into; "" is none
 }
 
 func newExport(st *command.State, runF func(context.Context, *exportOptions) error) *cobra.Command {
@@ -36,11 +37,16 @@ file's ending says enough. The records are read page by page, so that any number
 --bare leaves out what the service sets itself (id, createdAt, …): an export of that kind, imported and exported again, is
 the same to the byte.
 
+--files DIR writes the files of the records, too, each to DIR/<id>/<field>/<name>; the src of a file is then that path, below
+DIR, from where svcctl doc import --files DIR sends it. A file that is there already is replaced; nothing outside of DIR is
+written.
+
 CSV has a column for every field: first the declared ones, or those that --select names, then what else records hold. Objects with declared fields are taken apart (seo.title); lists and other objects are
 JSON. No value is an empty cell; text that would be taken for something else, such as "" or "null", is a JSON string.
 svcctl doc import reads all that. -o ndjson tells of progress on stdout, an object a line.`,
 		Example: `  svcctl doc export blog articles -f articles.ndjson
   svcctl doc export shop products -f products.csv --bare --sort sku
+  svcctl doc export blog medialib -f medialib.ndjson --files medialib
   svcctl doc export shop orders --filter '{"status": "paid"}' --format json | jq length`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
@@ -61,6 +67,7 @@ svcctl doc import reads all that. -o ndjson tells of progress on stdout, an obje
 	cmd.Flags().StringVar(&opts.Format, "format", "", "ndjson, json or csv (default: by the name of the file, else ndjson)")
 	cmd.Flags().IntVar(&opts.Limit, "limit", 0, "most records to write, 0 for all")
 	cmd.Flags().IntVar(&opts.Query.Limit, "page-size", 0, "records of one request (default: the collection's)")
+	cmd.Flags().StringVar(&opts.Files, "files", "", "folder to write the files of the records into")
 	cmd.Flags().BoolVar(&opts.Bare, "bare", false, "leave out what the service sets itself")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"format": cobra.FixedCompletions([]string{"ndjson", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp),
@@ -82,6 +89,9 @@ func (opts *exportOptions) check() error {
 	case "ndjson", "json", "csv":
 	default:
 		return command.Usagef("--format %s: want ndjson, json or csv", opts.Format)
+	}
+	if opts.Files != "" && opts.Format == "csv" {
+		return errFilesCSV
 	}
 	if opts.Limit < 0 || opts.Query.Limit < 0 {
 		return command.Usagef("--limit and --page-size: want 0 or more")
@@ -142,6 +152,13 @@ func export(ctx context.Context, c *client.Client, opts *exportOptions, w io.Wri
 	if waits, ok := out.(*csvWriter); ok {
 		defer waits.Discard()
 	}
+	var files *fileExport
+	if opts.Files != "" {
+		if files, err = newFileExport(ctx, c, opts); err != nil {
+			return 0, err
+		}
+		defer files.root.Close() //nolint:errcheck // what was written to it is synced
+	}
 	progress := startProgress(opts.st, "exporting", 0)
 	if opts.File == "-" && opts.st.OutTTY { // the records themselves are on the screen
 		progress = output.NewProgress(io.Discard, false, opts.st.Now, "", "", 0)
@@ -151,6 +168,11 @@ func export(ctx context.Context, c *client.Client, opts *exportOptions, w io.Wri
 	for r, err := range c.Records(ctx, opts.Namespace, opts.Collection, opts.Query) {
 		if err != nil {
 			return n, err
+		}
+		if files != nil {
+			if r, err = files.take(ctx, r); err != nil {
+				return n, err
+			}
 		}
 		if opts.Bare {
 			if r, _, _, err = writable(r); err != nil {

@@ -34,6 +34,7 @@ type importOptions struct {
 	State           string // file that keeps how far it is; "" is none
 	Restart         bool
 	DryRun          bool
+	Files           string // folder with the files of the records; "" is none
 }
 
 // defaultBatch and maxBatchBytes bound one bulk request.
@@ -74,6 +75,10 @@ much to do, or does not answer for a moment, is asked again for --retry-for. Bul
 An import that was interrupted or killed goes on where it was by the same command, and no record is created twice: how far
 it is stands in FILE.import (--state) until it is done. --restart begins anew.
 
+With --files DIR, a file whose src is a path in that folder, as svcctl doc export --files writes it, is sent from there with
+its record, one request for each record that has files. Nothing outside of the folder is read. A record one of whose files is
+not there is refused; --dry-run checks and tries the files, too.
+
 With --dry-run nothing is written: it reads the whole file, says how many records would be created, updated and refused,
 and tells every refusal. It begins with the first record (or behind --skip), and leaves FILE.import alone. The service
 tries a batch as a whole and undoes it: of two records of one batch that can't both be there, the second one is refused. Of
@@ -81,6 +86,7 @@ what lies further apart it can't know: it is tried as if the batches before it w
 		Example: `  svcctl doc import blog articles -f articles.ndjson
   svcctl doc import shop products -f products.csv --upsert sku --errors refused.ndjson
   svcctl doc import shop products -f products.csv --upsert sku --dry-run
+  svcctl doc import blog medialib -f medialib.ndjson --files medialib
   zcat orders.ndjson.gz | svcctl doc import shop orders -f - --continue-on-error`,
 		Args:              command.PlaceArgs(1),
 		ValidArgsFunction: st.CompletePlace(true),
@@ -106,6 +112,7 @@ what lies further apart it can't know: it is tried as if the batches before it w
 	fl.BoolVar(&opts.ContinueOnError, "continue-on-error", false, "go on when records are refused")
 	fl.DurationVar(&opts.RetryFor, "retry-for", 2*time.Minute, "how long one request is tried again, 0 for once")
 	fl.StringVar(&opts.State, "state", besideFile, `file that keeps how far it is, "" for none; stdin has none by itself`)
+	fl.StringVar(&opts.Files, "files", "", "folder with the files of the records")
 	fl.BoolVar(&opts.Restart, "restart", false, "begin anew, whatever was interrupted")
 	dryRunFlag(cmd, &opts.DryRun)
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
@@ -137,9 +144,13 @@ func (opts *importOptions) check() error {
 	}
 	switch opts.Format {
 	case "", "ndjson", "json", "csv":
-		return nil
+	default:
+		return command.Usagef("--format %s: want ndjson, json or csv", opts.Format)
 	}
-	return command.Usagef("--format %s: want ndjson, json or csv", opts.Format)
+	if opts.Files != "" && opts.isCSV() {
+		return errFilesCSV
+	}
+	return nil
 }
 
 // goesOn says that the import goes on past refused records.
@@ -187,6 +198,12 @@ func runImport(ctx context.Context, opts *importOptions) error {
 		what = "trying"
 	}
 	im := &importer{opts: opts, input: input, next: 1, progress: startProgress(st, what, total)}
+	if opts.Files != "" {
+		if im.files, err = os.OpenRoot(opts.Files); err != nil {
+			return command.Usagef("--files: %v", err)
+		}
+		defer im.files.Close() //nolint:errcheck // it is only read
+	}
 	if err := im.prepare(ctx, c); err != nil {
 		return err
 	}

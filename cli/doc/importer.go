@@ -25,7 +25,8 @@ type importer struct {
 	retry    *retrier
 	progress *output.Progress
 	input    *countingReader
-	fields   []api.FieldDescription // with CSV
+	fields   []api.FieldDescription // with CSV and --files
+	files    *os.Root               // --files
 	refused  *os.File               // --errors
 	state    *importState
 
@@ -37,7 +38,11 @@ type importer struct {
 }
 
 // item is a record as it is in the file, and without what the service sets.
-type item struct{ given, record api.Record }
+type item struct {
+	given, record api.Record
+	files         []client.Attachment // with --files
+	problem       *api.Problem        // why it can't be sent, such as a file that is not there
+}
 
 // outcome is what became of an item.
 type outcome struct {
@@ -76,7 +81,7 @@ func (im *importer) prepare(ctx context.Context, c *client.Client) (err error) {
 	case opts.Upsert != "":
 		im.sender = &upserter{creator: creator, key: opts.Upsert}
 	}
-	if opts.Upsert != "" && opts.Upsert != "id" || opts.isCSV() {
+	if opts.Upsert != "" && opts.Upsert != "id" || opts.isCSV() || im.files != nil {
 		col, err := c.DescribeCollection(ctx, opts.Namespace, opts.Collection)
 		if err != nil {
 			return fmt.Errorf("ask about the fields of %s: %w", opts.place, err)
@@ -85,6 +90,12 @@ func (im *importer) prepare(ctx context.Context, c *client.Client) (err error) {
 		if err := checkUpsert(opts, col); err != nil {
 			return err
 		}
+	}
+	if im.files != nil {
+		if creator.upload, err = uploads(opts.st); err != nil {
+			return err
+		}
+		im.sender = fileSender{im.sender}
 	}
 	if resumed {
 		opts.st.Notef("going on behind record %d, by %s; --restart begins anew", im.state.Records, opts.State)
@@ -169,7 +180,13 @@ func (im *importer) add(ctx context.Context, n int, given api.Record) error {
 			return err
 		}
 	}
-	im.batch = append(im.batch, item{given: given, record: record})
+	it := item{given: given, record: record}
+	if im.files != nil {
+		if it.record, it.files, it.problem, err = attach(im.files, im.fields, record); err != nil {
+			return badInput(err, "%s: record %d", im.opts.File, n)
+		}
+	}
+	im.batch = append(im.batch, it)
 	im.size += len(record)
 	if len(im.batch) < im.state.Batch {
 		return nil

@@ -25,6 +25,8 @@ type creator struct {
 	dryRun bool // nothing is written, and the outcomes are those that a write would have
 	// key is the idempotency key of a request; nil: what is created twice meets a unique index.
 	key func(first, count int) string
+
+	upload func(ctx context.Context, send func(ctx context.Context, c *client.Client, sent func(int64)) error) error // --files
 }
 
 // options are those of a request for count records from the first.
@@ -37,11 +39,11 @@ func (c *creator) options(first, count int) client.WriteOptions {
 }
 
 func (c *creator) send(ctx context.Context, first int, batch []item) ([]outcome, error) {
-	if c.single {
+	if c.single || len(batch) == 1 && len(batch[0].files) > 0 {
 		out := make([]outcome, len(batch))
 		for i, it := range batch {
 			err := c.retry.do(ctx, func() error {
-				return c.one(ctx, it.record, c.options(first+i, 1))
+				return c.one(ctx, it, c.options(first+i, 1))
 			})
 			if err := out[i].take(err); err != nil {
 				return nil, err
@@ -62,12 +64,44 @@ func (c *creator) send(ctx context.Context, first int, batch []item) ([]outcome,
 }
 
 // one creates a record.
-func (c *creator) one(ctx context.Context, record api.Record, o client.WriteOptions) error {
-	if c.dryRun {
-		_, err := c.client.TryCreate(ctx, c.place.Namespace, c.place.Collection, record, o)
-		return err
+func (c *creator) one(ctx context.Context, it item, o client.WriteOptions) error {
+	namespace, collection := c.place.Namespace, c.place.Collection
+	var err error
+	switch {
+	case len(it.files) > 0:
+		return c.upload(ctx, func(ctx context.Context, patient *client.Client, sent func(int64)) error {
+			if c.dryRun {
+				return patient.TryCreateWithFiles(ctx, namespace, collection, it.record, it.files, sent, o)
+			}
+			_, err := patient.CreateWithFiles(ctx, namespace, collection, it.record, it.files, sent, o)
+			return err
+		})
+	case c.dryRun:
+		_, err = c.client.TryCreate(ctx, namespace, collection, it.record, o)
+	default:
+		_, err = c.client.CreateRecord(ctx, namespace, collection, it.record, o)
 	}
-	_, err := c.client.CreateRecord(ctx, c.place.Namespace, c.place.Collection, record, o)
+	return err
+}
+
+// change updates a record.
+func (c *creator) change(ctx context.Context, id string, it item) error {
+	namespace, collection := c.place.Namespace, c.place.Collection
+	var err error
+	switch o := (client.WriteOptions{Minimal: true}); {
+	case len(it.files) > 0:
+		return c.upload(ctx, func(ctx context.Context, patient *client.Client, sent func(int64)) error {
+			if c.dryRun {
+				return patient.TryUpdateWithFiles(ctx, namespace, collection, id, it.record, it.files, sent, client.WriteOptions{})
+			}
+			_, err := patient.UpdateWithFiles(ctx, namespace, collection, id, it.record, it.files, sent, o)
+			return err
+		})
+	case c.dryRun:
+		_, err = c.client.TryUpdate(ctx, namespace, collection, id, it.record)
+	default:
+		_, err = c.client.UpdateRecord(ctx, namespace, collection, id, it.record, o)
+	}
 	return err
 }
 
@@ -230,7 +264,7 @@ func (u *upserter) sendUnique(ctx context.Context, batch []item, keys []string) 
 func (u *upserter) tryChange(ctx context.Context, key string, it item, o *outcome) error {
 	c := u.creator
 	changed := applyPatch(u.created[key], it.record)
-	err := c.retry.do(ctx, func() error { return c.one(ctx, changed, client.WriteOptions{}) })
+	err := c.retry.do(ctx, func() error { return c.one(ctx, item{record: changed}, client.WriteOptions{}) })
 	o.updated = true
 	if err := o.take(err); err != nil || o.problem != nil {
 		return err
@@ -246,7 +280,7 @@ func (u *upserter) tryAlone(ctx context.Context, it item, o *outcome) error {
 	if !c.dryRun {
 		return nil
 	}
-	err := c.retry.do(ctx, func() error { return c.one(ctx, it.record, client.WriteOptions{}) })
+	err := c.retry.do(ctx, func() error { return c.one(ctx, it, client.WriteOptions{}) })
 	if err == nil {
 		*o = outcome{updated: true}
 		return nil
@@ -295,14 +329,7 @@ func (u *upserter) update(ctx context.Context, batch []item, which []int, id fun
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			err := c.retry.do(ctx, func() error {
-				if c.dryRun {
-					_, err := c.client.TryUpdate(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record)
-					return err
-				}
-				_, err := c.client.UpdateRecord(ctx, c.place.Namespace, c.place.Collection, id(i), batch[i].record, client.WriteOptions{Minimal: true})
-				return err
-			})
+			err := c.retry.do(ctx, func() error { return c.change(ctx, id(i), batch[i]) })
 			out[i] = outcome{updated: true}
 			if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound {
 				out[i].problem = &refused.Problem // it went away since it was found

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +41,24 @@ func (c *Client) UpdateWithFiles(
 	return c.upload(ctx, o.call(call{method: http.MethodPut, path: api.RecordPath(namespace, collection, id), in: change}), files, sent)
 }
 
+// TryCreateWithFiles is a dry run of CreateWithFiles. The files are sent, and tried with the record.
+func (c *Client) TryCreateWithFiles(
+	ctx context.Context, namespace, collection string, record api.Record, files []Attachment, sent func(int64), o WriteOptions,
+) error {
+	o.dryRun = true
+	_, err := c.CreateWithFiles(ctx, namespace, collection, record, files, sent, o)
+	return err
+}
+
+// TryUpdateWithFiles is a dry run of UpdateWithFiles. The files are sent, and tried with the change.
+func (c *Client) TryUpdateWithFiles(
+	ctx context.Context, namespace, collection, id string, change api.Record, files []Attachment, sent func(int64), o WriteOptions,
+) error {
+	o.dryRun = true
+	_, err := c.UpdateWithFiles(ctx, namespace, collection, id, change, files, sent, o)
+	return err
+}
+
 // upload sends a form: the record in r.in, and files.
 func (c *Client) upload(ctx context.Context, r call, files []Attachment, sent func(int64)) (api.Record, error) {
 	if strings.Contains(r.path, "//") || strings.HasSuffix(r.path, "/") {
@@ -51,6 +71,12 @@ func (c *Client) upload(ctx context.Context, r call, files []Attachment, sent fu
 	f := &form{data: data, files: files, sent: sent}
 	in, out := io.Pipe()
 	w := multipart.NewWriter(out)
+	if key := r.header.Get(api.HeaderIdempotencyKey); key != "" { // the same request has to be the same to the byte
+		sum := sha256.Sum256([]byte(key))
+		if err := w.SetBoundary(hex.EncodeToString(sum[:])); err != nil {
+			return nil, err
+		}
+	}
 	size := f.size(w.Boundary())
 	written := make(chan error, 1)
 	go func() {
