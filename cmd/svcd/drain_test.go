@@ -87,3 +87,30 @@ func (w *wildServer) follow(t *testing.T, path string) io.Reader {
 	}
 	return in
 }
+
+// TestR15Delay: with a delay, an instance that is told to stop says so to load balancers first, and takes what they send meanwhile.
+func TestR15Delay(t *testing.T) {
+	w := startWild(t, "SHUTDOWN_DELAY=1h")
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "/readyz is 503", func() bool {
+		status, _ := w.call(t.Context(), http.MethodGet, "/readyz", "")
+		return status == http.StatusServiceUnavailable
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/v1/_/wild/clean", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := new(http.Transport).RoundTrip(req)
+	if err != nil {
+		t.Fatalf("a new connection: %v", err)
+	}
+	if err := res.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if res.StatusCode != http.StatusOK || !res.Close {
+		t.Errorf("%s, and the connection stays: %v", res.Status, !res.Close)
+	}
+	w.again(t)
+}

@@ -408,15 +408,14 @@ func TestGraceTimeEnds(t *testing.T) {
 	}
 }
 
-// The second signal ends svcd at once, whatever the grace time.
-func TestSecondSignal(t *testing.T) {
-	srv := newSvcd(t).start("--shutdown.grace=1h")
-	srv.hang(t)
+// again signals a server that is stopping until it ends at once.
+func (s *server) again(t *testing.T) {
+	t.Helper()
 	ended := make(chan struct{})
 	var signals sync.WaitGroup
 	signals.Go(func() { // over and over: one may come before the process is listening for it
 		for {
-			_ = srv.cmd.Process.Signal(syscall.SIGTERM)
+			_ = s.cmd.Process.Signal(syscall.SIGTERM)
 			select {
 			case <-ended:
 				return
@@ -424,12 +423,19 @@ func TestSecondSignal(t *testing.T) {
 			}
 		}
 	})
-	code, _, err := srv.stop(syscall.SIGTERM)
+	code, _, err := s.stop(syscall.SIGTERM)
 	close(ended)
 	signals.Wait()
 	if code != exitInterrupt || err != nil {
 		t.Errorf("code %d, %v", code, err)
 	}
+}
+
+// The second signal ends svcd at once, whatever the grace time.
+func TestSecondSignal(t *testing.T) {
+	srv := newSvcd(t).start("--shutdown.grace=1h")
+	srv.hang(t)
+	srv.again(t)
 }
 
 // ownMongoDB starts a MongoDB that is the test's own, and gives the variable by which svcd uses it. What a process that was

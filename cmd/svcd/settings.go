@@ -76,6 +76,7 @@ func settings() []setting {
 		{"metrics.public", "boolean", "false", "Whether /metrics needs no credential from other machines."},
 		{"log.level", "string", "info", "debug, info, warn or error. debug logs every request."},
 		{"log.format", "string", "auto", "text, json, or auto: text on a terminal, else json."},
+		{"shutdown.delay", "duration", "0", "How long new requests are still taken on shutdown while /readyz says 503, so that load balancers send no more."},
 		{"shutdown.grace", "duration", "20s", "How long requests in flight may take to finish on shutdown."},
 	}
 }
@@ -189,6 +190,7 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		ProjectsDir:    filepath.Clean(r.text("projects.dir")),
 		Watch:          controllers.WatchMode(r.oneOf("projects.watch", "reload", "notify", "off")),
 		MetricsPublic:  r.boolean("metrics.public"),
+		ShutdownDelay:  r.durationOrNone("shutdown.delay"),
 		ShutdownGrace:  r.duration("shutdown.grace"),
 		AuditRetention: r.durationOrNone("audit.retention"),
 		Version:        versionText(),

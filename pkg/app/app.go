@@ -79,7 +79,8 @@ type Config struct {
 	ProjectsDir   string
 	Watch         controllers.WatchMode
 	Resync        time.Duration // how often all registrations are looked at again; 0: controllers.DefaultResync
-	ShutdownGrace time.Duration
+	ShutdownDelay time.Duration // how long requests are still taken once it is to stop and is not ready any more
+	ShutdownGrace time.Duration // how long those in flight may take then
 	// AuditRetention is how long entries about the service itself are kept in the audit log; 0: for ever.
 	AuditRetention time.Duration
 
@@ -340,7 +341,7 @@ func (a *App) listen(ctx context.Context, handler http.Handler) error {
 	}
 	a.listener = listener
 	a.server = &http.Server{
-		Handler:           handler,
+		Handler:           a.parting(handler),
 		ReadHeaderTimeout: readHeaderTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
@@ -348,6 +349,16 @@ func (a *App) listen(ctx context.Context, handler http.Handler) error {
 		ErrorLog:          slog.NewLogLogger(a.cfg.Logger.Handler(), slog.LevelDebug), // broken connections
 	}
 	return nil
+}
+
+// parting has clients go to another instance with their next request once this one is stopping.
+func (a *App) parting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Addr is the address that the service listens on.
@@ -407,6 +418,13 @@ func (a *App) Run(ctx context.Context) error {
 	case err = <-served: // the listener broke
 	}
 	a.stopping.Store(true)
+	if err == nil && a.cfg.ShutdownDelay > 0 {
+		a.cfg.Logger.InfoContext(ctx, "stopping, requests are still taken", "for", a.cfg.ShutdownDelay.String())
+		select {
+		case <-time.After(a.cfg.ShutdownDelay):
+		case err = <-served:
+		}
+	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.ShutdownGrace)
 	defer cancel()
 	if shutdownErr := a.server.Shutdown(grace); shutdownErr != nil {
