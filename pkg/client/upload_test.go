@@ -148,3 +148,51 @@ func TestUploadStreams(t *testing.T) {
 		t.Errorf("%d bytes were allocated for %d", got, size)
 	}
 }
+
+// A create with an idempotency key is the same to the byte each time, as the service asks of one that is repeated; without a
+// key, and with another one, it need not be.
+func TestUploadAgain(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	c := serve(t, client.Options{Token: "t"}, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies = append(bodies, r.Header.Get("Content-Type")+"\n"+string(body))
+		fmt.Fprint(w, `{"id":"1"}`)
+	})
+	for _, key := range []string{"a", "a", "b"} {
+		files := []client.Attachment{attach("file", "a.txt", "Hello", 5)}
+		if _, err := c.CreateWithFiles(t.Context(), "blog", "medialib", api.Record(`{}`), files, nil, client.WriteOptions{IdempotencyKey: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(bodies) != 3 || bodies[0] != bodies[1] || bodies[0] == bodies[2] {
+		t.Errorf("the requests are %q", bodies)
+	}
+}
+
+// A dry run with files sends them, and says that it is one.
+func TestTryWithFiles(t *testing.T) {
+	t.Parallel()
+	var got []string
+	c := serve(t, client.Options{Token: "t"}, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got = append(got, fmt.Sprint(r.Method, " ", r.URL.RawQuery, " ", strings.Contains(string(body), "Hello")))
+		fmt.Fprint(w, `{"dryRun":true}`)
+	})
+	files := []client.Attachment{attach("file", "a.txt", "Hello", 5)}
+	if err := c.TryCreateWithFiles(t.Context(), "blog", "medialib", api.Record(`{}`), files, nil, client.WriteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := c.TryUpdateWithFiles(t.Context(), "blog", "medialib", "65f0c2a1b3d4e5f60718293a", api.Record(`{}`), files, nil, client.WriteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"POST dryRun=true true", "PUT dryRun=true true"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -166,12 +166,13 @@ collections:
 - name: items
   meta: {i18n: {languages: [en, de, fr]}}
   permissions: {public: {methods: {get: true}, hiddenFields: [_i18n.fr.hero.image, hero.proof]}, user: {methods: {get: true}}}
-  fields: [{name: hero, type: object, subFields: [{name: image, type: file}, {name: proof, type: file}]}]
+  fields: [{name: hero, type: object, subFields: [{name: image, type: file}, {name: proof, type: file}, {name: secret, type: file, hidden: true}, {name: draft, type: file, hidden: {eval: "true"}}]}]
 `)
 		id := bson.NewObjectID()
 		at := id.Hex()
 		w.putAs(id, `{"hero": {"image": `+w.keep(at, "hero.image", "en.txt", "cover")+`}, "_i18n": {
-			"de": {"hero": {"image": `+w.keep(at, "hero.image", "de.txt", "Titelbild")+`, "proof": `+w.keep(at, "hero.proof", "de.txt", "Beleg")+`}},
+			"de": {"hero": {"image": `+w.keep(at, "hero.image", "de.txt", "Titelbild")+`, "proof": `+w.keep(at, "hero.proof", "de.txt", "Beleg")+`,
+				"secret": `+w.keep(at, "hero.secret", "de.txt", "geheim")+`, "draft": `+w.keep(at, "hero.draft", "de.txt", "Entwurf")+`}},
 			"fr": {"hero": {"image": `+w.keep(at, "hero.image", "fr.txt", "couverture")+`}}}}`)
 		for _, tt := range []struct{ who, field, name, want string }{
 			{"public", "hero.image", "en.txt", "cover"},
@@ -181,6 +182,8 @@ collections:
 			{"public", "_i18n.de.hero.image", "de.txt", "not_found: not found"},
 			{"alice", "hero.image", "fr.txt", "couverture"},
 			{"alice", "hero.proof", "de.txt", "Beleg"},
+			{"alice", "hero.secret", "de.txt", "not_found: not found"},
+			{"alice", "hero.draft", "de.txt", "not_found: not found"},
 		} {
 			if got := w.read(tt.who, at, tt.field, tt.name); got != tt.want {
 				t.Errorf("%s, %s %s: %s, want %s", tt.who, tt.field, tt.name, got, tt.want)
