@@ -146,14 +146,15 @@ func (s *server) addProjects(ctx context.Context) error {
 			collections = (rest + scaleProjects - 1 - i) / (scaleProjects - i)
 			rest -= collections
 		}
-		project := "namespace: " + scaleName(i) + "\ncollections:\n"
+		var project strings.Builder
+		project.WriteString("namespace: " + scaleName(i) + "\ncollections:\n")
 		files := map[string]string{"public.yaml": string(permissions)}
 		for j := range collections {
 			name := fmt.Sprintf("c%03d", j)
 			files[name+".yaml"] = strings.NewReplacer("name: articles", "name: "+name, "collection: authors", "collection: c000").Replace(string(config))
-			project += "  - " + name + ".yaml\n"
+			project.WriteString("  - " + name + ".yaml\n")
 		}
-		files["project.yaml"] = project
+		files["project.yaml"] = project.String()
 		for name, text := range files {
 			if err := s.writeConfig(i, name, text); err != nil {
 				return err
