@@ -311,8 +311,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestConfinement: nothing outside the project's directory is read, whatever the links say.
-func TestConfinement(t *testing.T) {
+// TestS46Confinement: nothing outside the project's directory is read, whatever the links say.
+func TestS46Confinement(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("symbolic links need a privilege on Windows")

@@ -39,7 +39,7 @@ func layout(t *testing.T, files []string, links map[string]string) (dir string) 
 	return dir
 }
 
-func TestLocate(t *testing.T) {
+func TestS46Locate(t *testing.T) {
 	dir := layout(t, []string{
 		"projects/project.yaml", "projects/blog/project.yaml", "projects/blog/project.json", "projects/blog/other.yaml",
 		"projects/shop/project.json", "projects/empty/", "projects/..dots/project.yaml", "projects-old/a/project.yaml",

@@ -37,6 +37,9 @@ func (p *parser) parseJSON(data []byte) *node {
 			column, _ := strconv.Atoi(m[2])
 			pos, message = p.at(line, column), maskQuoted(m[3])
 		}
+		if strings.HasPrefix(message, "invalid literal:") { // which goes on with what the file holds
+			message = "this is no JSON value: text is in double quotes, with the escapes of JSON; without quotes are true, false, null and numbers"
+		}
 		p.fail(pos, CodeSyntax, "%s", message)
 		return nil
 	}
