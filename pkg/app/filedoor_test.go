@@ -49,6 +49,9 @@ collections:
   - name: closed
     fields: [{name: file, type: file}]
     permissions: {public: {methods: {}}, user: {methods: {get: true}}}
+  - name: posts
+    fields: [{name: picture, type: string, meta: {foreign: {collection: pictures}}}]
+    permissions: {public: {methods: {get: {allow: true, lookup: true}}}, user: {methods: {}}}
 `
 
 const picturesPath = "/api/v1/_/media/pictures"
@@ -208,15 +211,75 @@ func TestFileDoor(t *testing.T) {
 	})
 }
 
+// TestFilesByOtherWays: lookups and credentials with scopes get at no file that their caller may not read, and what is refused
+// looks like what is not there; a file goes with its record.
+func TestFilesByOtherWays(t *testing.T) {
+	onPictureStores(t, func(t *testing.T, m *pictureService) {
+		_, ann := m.user("ann", map[string]any{"scopes": []string{"namespace.media.pictures.read", "namespace.media.closed.read", "project.read"}})
+		_, wide := m.pat(ann, "namespace.media.pictures.read", "namespace.media.closed.read")
+		_, other := m.pat(ann, "namespace.media.closed.read")
+		_, system := m.pat(ann, "project.read")
+		openID, open := m.upload("pictures", "file", "open.txt", []byte("open"), openRecord+`, "secret": {"src": "data:;base64,cw==", "path": "s.txt"}`)
+		hiddenID, hidden := m.upload("pictures", "file", "hidden.txt", []byte("hidden"), "")
+		missing := strings.Replace(hidden, hiddenID, "65f0c2a1b3d4e5f60718293a", 1)
+
+		for _, tt := range []struct {
+			name, path string
+			as         option
+			want       string
+		}{
+			{"a token with the collection", hidden, session(wide), "200 hidden"},
+			{"a token with another collection", hidden, session(other), notFound},
+			{"a token without records", hidden, session(system), notFound},
+			{"a hidden field", strings.Replace(open, "/file/open.txt", "/secret/s.txt", 1), session(wide), notFound},
+		} {
+			got := m.do("GET", tt.path, tt.as)
+			if text := got.String() + " " + got.body; text != tt.want && got.String() != tt.want {
+				t.Errorf("%s: %s", tt.name, text)
+			}
+		}
+
+		for name, id := range map[string]string{"open": openID, "hidden": hiddenID} {
+			post := m.do("POST", "/api/v1/_/media/posts", admin, text(`{"picture": "`+id+`"}`))
+			post.want(t, http.StatusCreated)
+			got := m.do("GET", "/api/v1/_/media/posts/"+post.field("id")+"?lookup=picture")
+			got.want(t, http.StatusOK)
+			if strings.Contains(got.body, "hidden.txt") || strings.Contains(got.body, "s.txt") || strings.Contains(got.body, "open.txt") != (name == "open") {
+				t.Errorf("a post with the %s picture: %s", name, got.body)
+			}
+		}
+
+		plain := func(a answer) string {
+			for _, name := range []string{"Date", "X-Request-Id"} {
+				a.header.Del(name)
+			}
+			return fmt.Sprint(a.header, a.String())
+		}
+		for _, as := range []option{header("Accept", "*/*"), session(other), token(readToken)} {
+			if refused, none := plain(m.do("GET", hidden, as)), plain(m.do("GET", missing, as)); refused != none {
+				t.Errorf("refused: %s\nnot there: %s", refused, none)
+			}
+		}
+
+		m.do("DELETE", picturesPath+"/"+openID, admin).want(t, http.StatusOK)
+		for _, as := range []option{header("Accept", "*/*"), admin} {
+			if got := m.do("GET", open, as).String(); got != notFound {
+				t.Errorf("a file whose record was deleted: %s", got)
+			}
+		}
+	})
+}
+
 // TestFileOfAnotherOrg: to who has to do with other orgs, there is no such project.
 func TestFileOfAnotherOrg(t *testing.T) {
-	m := runPictures(t, nil)
-	_, at := m.upload("pictures", "file", "a.txt", []byte("a"), openRecord)
-	org := m.do("POST", "/api/v1/org", admin, text(`{"name": "Other", "slug": "other"}`)).field("id")
-	_, eve := m.user("eve", map[string]any{"orgIds": []string{org}})
-	if got := m.do("GET", at, session(eve)).String(); got != noProject {
-		t.Errorf("%s", got)
-	}
+	onPictureStores(t, func(t *testing.T, m *pictureService) {
+		_, at := m.upload("pictures", "file", "a.txt", []byte("a"), openRecord)
+		org := m.do("POST", "/api/v1/org", admin, text(`{"name": "Other", "slug": "other"}`)).field("id")
+		_, eve := m.user("eve", map[string]any{"orgIds": []string{org}})
+		if got := m.do("GET", at, session(eve)).String(); got != noProject {
+			t.Errorf("%s", got)
+		}
+	})
 }
 
 // TestS44Files: whatever stands in the path, nothing is read but the files that records name, and all else is not found.
