@@ -33,7 +33,10 @@ func (c *Control) Register(ctx context.Context, body bson.D) (system.Project, er
 	if err != nil {
 		return reg, err
 	}
-	return reg, settled(c.Reload(ctx, reg.ID.Hex(), true))
+	id := reg.ID.Hex()
+	c.projects.request(id, system.ActorOf(ctx))
+	// No reload: it would try indexes again that were refused a moment ago, when the registration had already been seen.
+	return reg, settled(c.Manager.ReconcileNow(ctx, projectController, id))
 }
 
 // Update changes a registration and returns when that shows.

@@ -186,7 +186,8 @@ func fileOf(folder, key string) (string, bool) {
 	return path.Join(folder, fieldFolder(key[:i]), key[i+1:]), true
 }
 
-// entries calls f for what is in a folder, which can be very much. Nothing is in a folder that is not there.
+// entries calls f for what is in a folder, which can be very much. Nothing is in a folder that is not there, or goes
+// meanwhile: others remove the empty folders of records, too.
 func (s *Store) entries(folder string, f func(fs.DirEntry) error) error {
 	info, err := s.root.Lstat(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -196,6 +197,9 @@ func (s *Store) entries(folder string, f func(fs.DirEntry) error) error {
 		return err
 	}
 	dir, err := s.root.Open(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -208,7 +212,7 @@ func (s *Store) entries(folder string, f func(fs.DirEntry) error) error {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {

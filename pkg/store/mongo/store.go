@@ -24,7 +24,8 @@ const (
 	defaultAppName       = "svc"
 	defaultSelectTimeout = 10 * time.Second
 	closeTimeout         = 5 * time.Second
-	killTimeout          = 2 * time.Second
+	cursorTimeout        = 2 * time.Second // for closing a cursor, for which callers wait
+	killTimeout          = 5 * time.Second // for ending what callers do not wait for, but Close does
 	killAgain            = time.Second
 	aliveTimeout         = 5 * time.Second // for connecting, and between signs of life; a server without any is given up after twice that
 	minWireVersion       = 13              // MongoDB 5.0, the first with snapshot reads outside transactions
@@ -285,7 +286,7 @@ func closeCursor(ctx context.Context, cursor closer) {
 	if ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cursorTimeout)
 	defer cancel()
 	_ = cursor.Close(ctx)
 }
