@@ -17,7 +17,7 @@ import (
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("project", "Register projects, and see how they do",
 		newList(st), newGet(st), newStatus(st, nil), newRegister(st, nil), newUpdate(st, nil), newUnregister(st, nil), newEnable(st, true),
-		newEnable(st, false), newReload(st, nil), newDiff(st, nil), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newWait(st, nil),
+		newEnable(st, false), newReload(st, nil), newDiff(st, nil), newDrift(st), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newWait(st, nil),
 		newInit(st), newValidate(st, nil), newFmt(st, nil), newRender(st, nil), newTest(st, nil), newSchema(st), newExplain(st), newTypes(st))
 }
 
@@ -42,7 +42,7 @@ func NewTop(st *command.State) []*cobra.Command {
 		return runList(cmd.Context(), st)
 	}
 	get.ValidArgsFunction = cobra.FixedCompletions([]string{"projects", "project"}, cobra.ShellCompDirectiveNoFileComp)
-	top := []*cobra.Command{get, newApply(st, nil), newDiff(st, nil), newWait(st, nil), newExplain(st)}
+	top := []*cobra.Command{get, newApply(st, nil), newDiff(st, nil), newDrift(st), newWait(st, nil), newExplain(st)}
 	for _, cmd := range top[1:] {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "svcctl project ", "svcctl ")
 		cmd.Long += "\n\nThe same as svcctl project " + cmd.Name() + "."

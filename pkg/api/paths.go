@@ -46,6 +46,7 @@ const (
 	RoutePlan          = "/_/{project}/_/admin/plan"
 	RouteGenerations   = "/_/{project}/_/admin/generations"
 	RouteRollback      = "/_/{project}/_/admin/rollback"
+	RouteDrift         = "/_/{project}/_/admin/drift"
 	RouteProjectEvents = "/_/{project}/_/admin/events"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
 	RouteProjectAudit  = "/_/{project}/_/audit"
@@ -132,6 +133,9 @@ func ReloadPath(namespace string) string { return fill(RouteReload, namespace) }
 
 // PlanPath is the path that tells what a reload of a project's config would change.
 func PlanPath(namespace string) string { return fill(RoutePlan, namespace) }
+
+// DriftPath is the path that tells where what a project declares and what there is differ.
+func DriftPath(namespace string) string { return fill(RouteDrift, namespace) }
 
 // GenerationsPath is the path of the generations of a project.
 func GenerationsPath(namespace string) string { return fill(RouteGenerations, namespace) }

@@ -152,6 +152,10 @@ func TestRoutes(t *testing.T) {
 			`GET /api/v1/project/p1/status`,
 		},
 		{
+			"drift", func(ctx context.Context, c *client.Client) error { _, err := c.Drift(ctx, "blog"); return err },
+			`GET /api/v1/_/blog/_/admin/drift`,
+		},
+		{
 			"reload", func(ctx context.Context, c *client.Client) error { _, err := c.Reload(ctx, "blog"); return err },
 			`POST /api/v1/_/blog/_/admin/reload?wait=true`,
 		},

@@ -61,6 +61,13 @@ func (c *Client) RequestReload(ctx context.Context, namespace string) error {
 	return err
 }
 
+// Drift tells where what a project declares and what there is differ.
+func (c *Client) Drift(ctx context.Context, namespace string) (*api.Drift, error) {
+	var out api.Drift
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.DriftPath(namespace), out: &out})
+	return &out, err
+}
+
 // Generations lists the configs that a project was served from, the latest first.
 func (c *Client) Generations(ctx context.Context, namespace string) (*api.List[api.Generation], error) {
 	return list[api.Generation](ctx, c, api.GenerationsPath(namespace), Query{})

@@ -51,6 +51,8 @@ type Control interface {
 	// Plan tells what a reload would change, with the files on disk or those of a bundle. Without counting, no
 	// records are looked at.
 	Plan(ctx context.Context, id string, bundle *project.Bundle, counting bool) (*api.Plan, error)
+	// Drift tells where what a project declares and what there is differ, and changes nothing.
+	Drift(ctx context.Context, p *project.Project) (*api.Drift, error)
 	// ScheduleJobs has a project's jobs looked at now.
 	ScheduleJobs(id string) error
 	// Indexes tells of each index of a collection, declared or found, how it stands.

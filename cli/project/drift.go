@@ -1,0 +1,76 @@
+package project
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+func newDrift(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "drift [NAMESPACE...]",
+		Short: "Show where what a project declares and what there is differ",
+		Long: `Show where what projects declare and what there is differ, without changing anything: files on disk that are not what is
+served, indexes that are missing, left over, of another definition or made by other hands, and scheduled jobs that are suspended.
+The action is missing, unexpected or differs.
+
+The service repairs indexes by itself, at the latest a few minutes later; svcctl project reload has it do so at once. Indexes made by
+other hands are told and never dropped.
+
+The exit code is 0 when nothing differs, 1 when something does, and another one when it could not be found out.`,
+		Example: `  svcctl project drift blog
+  svcctl project drift blog shop -o json`,
+		ValidArgsFunction: st.CompleteNamespaces,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				namespace, _, err := st.Place(nil, 0)
+				if err != nil {
+					return err
+				}
+				args = []string{namespace}
+			}
+			return command.NotRun(runDrift(cmd.Context(), st, args))
+		},
+	}
+}
+
+func runDrift(ctx context.Context, st *command.State, namespaces []string) error {
+	c, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
+	t := output.NewTable("NAMESPACE", "ACTION", "KIND", "OBJECT", "DETAIL")
+	all := make([]api.Drift, 0, len(namespaces))
+	result := output.Result{Table: t}
+	drifted := false
+	for _, namespace := range namespaces {
+		d, err := c.Drift(ctx, namespace)
+		if err != nil {
+			return err
+		}
+		all = append(all, *d)
+		for _, it := range d.Items {
+			drifted = true
+			t.Row(namespace, it.Action, it.Kind, it.Object, it.Detail)
+			result.Names = append(result.Names, it.Kind+"/"+it.Object)
+		}
+		if len(d.Items) == 0 {
+			st.Notef("%s: nothing differs", namespace)
+		}
+	}
+	result.Value = map[string]any{"items": all}
+	p := st.Printer()
+	if drifted || p.Structured() {
+		if err := p.Print(result); err != nil {
+			return err
+		}
+	}
+	if drifted {
+		return command.Told(command.ExitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Drift compares what a project declares with what there is: its files with those that are served, and what is served with the
+// indexes in the store and the jobs that run. It changes nothing.
+func (c *Control) Drift(ctx context.Context, p *project.Project) (*api.Drift, error) {
+	out := &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}}
+	files, err := c.driftOfFiles(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	indexes, err := c.indexes.drift(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	states, err := c.Jobs.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out.Items = append(append(out.Items, files...), indexes...)
+	for _, s := range states {
+		if s.Suspended && s.Job.Schedule != nil {
+			out.Items = append(out.Items, api.DriftItem{
+				Kind: api.DriftJob, Object: s.Job.Name, Action: api.DriftDiffers,
+				Detail: "declared to run by its schedule, and suspended; svcctl job resume starts it again",
+			})
+		}
+	}
+	return out, nil
+}
+
+// driftOfFiles compares the files on disk with those that are served.
+func (c *Control) driftOfFiles(ctx context.Context, p *project.Project) ([]api.DriftItem, error) {
+	reg, err := c.Projects.ByID(ctx, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	select { // to compile files takes as much as to plan with them
+	case c.planning <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-c.planning }()
+	item := api.DriftItem{Kind: api.DriftConfig, Object: reg.ConfigFile, Action: api.DriftDiffers}
+	next, err := c.next(reg, nil, nil)
+	bad, invalid := errors.AsType[*project.ConfigError](err)
+	switch {
+	case invalid:
+		item.Detail = fmt.Sprintf("the files on disk are not valid (%s); svcctl project status %s tells more", publicText(bad), p.Namespace)
+	case errs.KindOf(err) == errs.Limit || errs.KindOf(err) == errs.NotFound || errs.KindOf(err) == errs.Invalid:
+		item.Detail = "the files on disk can't be served: " + publicText(err)
+	case err != nil:
+		return nil, err
+	case next.Revision == p.Revision:
+		return nil, nil
+	default:
+		item.Detail = fmt.Sprintf("the files on disk are others than those that are served; svcctl diff %s tells what they change", p.Namespace)
+	}
+	return []api.DriftItem{item}, nil
+}
+
+// drift tells what a run over a project's indexes would do, and which indexes it leaves alone as others made them.
+func (r *indexReconciler) drift(ctx context.Context, p *project.Project) ([]api.DriftItem, error) {
+	r.mu.Lock()
+	refused := r.refused[p.ID]
+	r.mu.Unlock()
+	db := r.Store.Database(project.DatabaseName(p.Namespace))
+	var out []api.DriftItem
+	inUse := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
+		c := p.Collections[name]
+		inUse[c.StoredName()] = true
+		actual, err := db.Collection(c.StoredName()).Indexes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, indexDrift(name, actual, desiredIndexes(c.Indexes), refused)...)
+	}
+	names, err := db.CollectionNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if inUse[name] {
+			continue
+		}
+		actual, err := db.Collection(name).Indexes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		// Who made other indexes of what is no collection of the project is not its affair.
+		actual = slices.DeleteFunc(actual, func(ix store.Index) bool { return !isOurs(ix) })
+		out = append(out, indexDrift(name, actual, nil, nil)...)
+	}
+	return out, nil
+}
+
+// indexDrift compares a collection's indexes with the declared ones.
+func indexDrift(collection string, actual []store.Index, desired map[string]store.Index, refused *refusals) []api.DriftItem {
+	var out []api.DriftItem
+	tell := func(stored, action, detail string) {
+		out = append(out, api.DriftItem{
+			Kind: api.DriftIndex, Object: collection + "/" + strings.TrimPrefix(stored, indexPrefix), Action: action, Detail: detail,
+		})
+	}
+	plan := planIndexes(actual, desired)
+	old := map[string]bool{} // declared names that have an index of another definition
+	for _, name := range plan.drop {
+		old[firstName(name)] = true
+	}
+	building := map[string]bool{}
+	for _, b := range plan.build {
+		building[b.declared] = true
+		action, detail := api.DriftMissing, "declared, and not in the store"
+		if old[b.declared] || len(b.replaces) > 0 {
+			action, detail = api.DriftDiffers, "the one in the store has another key, or is unique or sparse where it should not be, or the reverse"
+		}
+		if why, failed := refused.of(collection, b.declared); failed {
+			detail += "; it can't be built: " + why.text
+		}
+		tell(b.declared, action, detail)
+	}
+	for _, name := range plan.drop {
+		if !building[firstName(name)] {
+			tell(name, api.DriftUnexpected, "no longer declared")
+		}
+	}
+	for _, ix := range actual {
+		if !isOurs(ix) && !slices.ContainsFunc(slices.Collect(maps.Values(desired)), func(want store.Index) bool { return sameIndex(ix, want) }) {
+			tell(ix.Name, api.DriftUnexpected, "made by other hands; it is left alone")
+		}
+	}
+	return out
+}

@@ -1,0 +1,30 @@
+package api
+
+// Drift is where what a project declares and what there is differ.
+type Drift struct {
+	Namespace  string      `json:"namespace"`
+	Generation int64       `json:"generation"` // that is served
+	Items      []DriftItem `json:"items"`      // none: nothing differs
+}
+
+// DriftItem is one difference.
+type DriftItem struct {
+	Kind   string `json:"kind"`
+	Object string `json:"object"` // an index is collection/name
+	Action string `json:"action"`
+	Detail string `json:"detail"`
+}
+
+// Kinds of what differs.
+const (
+	DriftConfig = "config" // files on disk that are not what is served
+	DriftIndex  = "index"
+	DriftJob    = "job"
+)
+
+// Ways in which what there is differs from what is declared.
+const (
+	DriftMissing    = "missing"
+	DriftUnexpected = "unexpected"
+	DriftDiffers    = "differs"
+)
