@@ -24,6 +24,7 @@ type Control struct {
 	projects *projectReconciler
 	indexes  *indexReconciler
 	planning chan struct{} // has a place for each plan that is being made
+	drifting chan struct{} // the same for what tells of drift: who may only look keeps nobody from planning
 }
 
 // Register checks a config, records the registration and returns when its project is served. An invalid config is a

@@ -87,7 +87,7 @@ func New(d Deps) (*Control, error) {
 		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{},
 		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
 	}
-	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}}
+	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}, runs: map[string]bool{}}
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
@@ -101,7 +101,10 @@ func New(d Deps) (*Control, error) {
 			return nil, err
 		}
 	}
-	return &Control{Deps: d, projects: projects, indexes: indexes, planning: make(chan struct{}, plansAtOnce)}, nil
+	return &Control{
+		Deps: d, projects: projects, indexes: indexes,
+		planning: make(chan struct{}, plansAtOnce), drifting: make(chan struct{}, plansAtOnce),
+	}, nil
 }
 
 // watch is the source of changed project directories.

@@ -17,20 +17,24 @@ import (
 // Drift compares what a project declares with what there is: its files with those that are served, and what is served with the
 // indexes in the store and the jobs that run. It changes nothing.
 func (c *Control) Drift(ctx context.Context, p *project.Project) (*api.Drift, error) {
-	out := &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}}
-	files, err := c.driftOfFiles(ctx, p)
-	if err != nil {
-		return nil, err
+	select { // to compile files takes as much as to plan with them
+	case c.drifting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	indexes, err := c.indexes.drift(ctx, p)
-	if err != nil {
-		return nil, err
+	defer func() { <-c.drifting }()
+	out := &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}, Pending: []api.DriftItem{}}
+	for _, look := range []func(context.Context, *project.Project, *api.Drift) error{c.driftOfFiles, c.indexes.drift, c.driftOfJobs} {
+		if err := look(ctx, p, out); err != nil {
+			return nil, err
+		}
 	}
+	return out, nil
+}
+
+// driftOfJobs tells of schedules that are not followed.
+func (c *Control) driftOfJobs(ctx context.Context, p *project.Project, out *api.Drift) error {
 	states, err := c.Jobs.List(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	out.Items = append(append(out.Items, files...), indexes...)
 	for _, s := range states {
 		if s.Suspended && s.Job.Schedule != nil {
 			out.Items = append(out.Items, api.DriftItem{
@@ -39,21 +43,15 @@ func (c *Control) Drift(ctx context.Context, p *project.Project) (*api.Drift, er
 			})
 		}
 	}
-	return out, nil
+	return err
 }
 
 // driftOfFiles compares the files on disk with those that are served.
-func (c *Control) driftOfFiles(ctx context.Context, p *project.Project) ([]api.DriftItem, error) {
+func (c *Control) driftOfFiles(ctx context.Context, p *project.Project, out *api.Drift) error {
 	reg, err := c.Projects.ByID(ctx, p.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	select { // to compile files takes as much as to plan with them
-	case c.planning <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	defer func() { <-c.planning }()
 	item := api.DriftItem{Kind: api.DriftConfig, Object: reg.ConfigFile, Action: api.DriftDiffers}
 	next, err := c.next(reg, nil, nil)
 	bad, invalid := errors.AsType[*project.ConfigError](err)
@@ -63,22 +61,48 @@ func (c *Control) driftOfFiles(ctx context.Context, p *project.Project) ([]api.D
 	case errs.KindOf(err) == errs.Limit || errs.KindOf(err) == errs.NotFound || errs.KindOf(err) == errs.Invalid:
 		item.Detail = "the files on disk can't be served: " + publicText(err)
 	case err != nil:
-		return nil, err
+		return err
 	case next.Revision == p.Revision:
-		return nil, nil
+		return nil
 	default:
 		item.Detail = fmt.Sprintf("the files on disk are others than those that are served; svcctl diff %s tells what they change", p.Namespace)
 	}
-	return []api.DriftItem{item}, nil
+	out.Items = append(out.Items, item)
+	return nil
 }
 
 // drift tells what a run over a project's indexes would do, and which indexes it leaves alone as others made them.
-func (r *indexReconciler) drift(ctx context.Context, p *project.Project) ([]api.DriftItem, error) {
-	r.mu.Lock()
-	refused := r.refused[p.ID]
-	r.mu.Unlock()
+func (r *indexReconciler) drift(ctx context.Context, p *project.Project, out *api.Drift) error {
+	_, before := r.atWork(p.ID)
+	found, err := r.differences(ctx, p)
+	if err != nil {
+		return err
+	}
+	// A run that was under way before the look, or is behind it, may be what made the difference.
+	_, behind := r.atWork(p.ID)
+	for _, d := range found {
+		if d.repaired && (before || behind) {
+			d.Detail = "the service is at it"
+			out.Pending = append(out.Pending, d.DriftItem)
+		} else {
+			out.Items = append(out.Items, d.DriftItem)
+		}
+	}
+	return nil
+}
+
+// indexDifference is a difference between declared indexes and those in the store.
+type indexDifference struct {
+	api.DriftItem
+
+	repaired bool // a run does away with it
+}
+
+// differences compares all indexes of a project with the declared ones.
+func (r *indexReconciler) differences(ctx context.Context, p *project.Project) ([]indexDifference, error) {
+	refused, _ := r.atWork(p.ID)
 	db := r.Store.Database(project.DatabaseName(p.Namespace))
-	var out []api.DriftItem
+	var out []indexDifference
 	inUse := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
 		c := p.Collections[name]
@@ -87,7 +111,7 @@ func (r *indexReconciler) drift(ctx context.Context, p *project.Project) ([]api.
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, indexDrift(name, actual, desiredIndexes(c.Indexes), refused)...)
+		out = append(out, indexDifferences(name, actual, desiredIndexes(c.Indexes), refused)...)
 	}
 	names, err := db.CollectionNames(ctx)
 	if err != nil {
@@ -103,18 +127,18 @@ func (r *indexReconciler) drift(ctx context.Context, p *project.Project) ([]api.
 		}
 		// Who made other indexes of what is no collection of the project is not its affair.
 		actual = slices.DeleteFunc(actual, func(ix store.Index) bool { return !isOurs(ix) })
-		out = append(out, indexDrift(name, actual, nil, nil)...)
+		out = append(out, indexDifferences(name, actual, nil, nil)...)
 	}
 	return out, nil
 }
 
-// indexDrift compares a collection's indexes with the declared ones.
-func indexDrift(collection string, actual []store.Index, desired map[string]store.Index, refused *refusals) []api.DriftItem {
-	var out []api.DriftItem
-	tell := func(stored, action, detail string) {
-		out = append(out, api.DriftItem{
+// indexDifferences compares a collection's indexes with the declared ones.
+func indexDifferences(collection string, actual []store.Index, desired map[string]store.Index, refused *refusals) []indexDifference {
+	var out []indexDifference
+	tell := func(stored, action, detail string, repaired bool) {
+		out = append(out, indexDifference{api.DriftItem{
 			Kind: api.DriftIndex, Object: collection + "/" + strings.TrimPrefix(stored, indexPrefix), Action: action, Detail: detail,
-		})
+		}, repaired})
 	}
 	plan := planIndexes(actual, desired)
 	old := map[string]bool{} // declared names that have an index of another definition
@@ -128,19 +152,20 @@ func indexDrift(collection string, actual []store.Index, desired map[string]stor
 		if old[b.declared] || len(b.replaces) > 0 {
 			action, detail = api.DriftDiffers, "the one in the store has another key, or is unique or sparse where it should not be, or the reverse"
 		}
-		if why, failed := refused.of(collection, b.declared); failed {
+		why, failed := refused.of(collection, b.declared)
+		if failed {
 			detail += "; it can't be built: " + why.text
 		}
-		tell(b.declared, action, detail)
+		tell(b.declared, action, detail, !failed)
 	}
 	for _, name := range plan.drop {
 		if !building[firstName(name)] {
-			tell(name, api.DriftUnexpected, "no longer declared")
+			tell(name, api.DriftUnexpected, "no longer declared", true)
 		}
 	}
 	for _, ix := range actual {
 		if !isOurs(ix) && !slices.ContainsFunc(slices.Collect(maps.Values(desired)), func(want store.Index) bool { return sameIndex(ix, want) }) {
-			tell(ix.Name, api.DriftUnexpected, "made by other hands; it is left alone")
+			tell(ix.Name, api.DriftUnexpected, "made by other hands; it is left alone", false)
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -30,6 +31,51 @@ func (w *world) drift() []string {
 		out = append(out, it.Action+" "+it.Kind+" "+it.Object+": "+detail)
 	}
 	return out
+}
+
+func TestDriftOfIndexesThatAreBeingBuilt(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), nil)
+		p, id := w.serve(config("blog", "title", `{name: a, key: [title]}, {name: b, key: [-title]}`))
+		coll := s.Database("svc_blog").Collection("articles")
+		if err := coll.DropIndex(t.Context(), "svc_a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := coll.CreateIndex(t.Context(), index("mine", "k")); err != nil {
+			t.Fatal(err)
+		}
+		begun, goOn := make(chan string), make(chan bool)
+		s.mu.Lock()
+		s.build = func(name string) {
+			begun <- name
+			<-goOn
+		}
+		s.mu.Unlock()
+		done := make(chan error)
+		go func() { done <- w.Manager.ReconcileNow(t.Context(), "index", id) }()
+		if name := <-begun; name != "svc_a" {
+			t.Errorf("%s is built", name)
+		}
+		d, err := w.Drift(t.Context(), p)
+		goOn <- true
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		told := func(items []api.DriftItem) []string {
+			out := []string{}
+			for _, it := range items {
+				out = append(out, it.Action+" "+it.Object)
+			}
+			return out
+		}
+		diff(t, "pending", []string{"missing articles/a"}, told(d.Pending))
+		diff(t, "drift", []string{"unexpected articles/mine"}, told(d.Items))
+		diff(t, "drift behind it", []string{"unexpected index articles/mine: made by other hands"}, w.drift())
+	})
 }
 
 func TestDrift(t *testing.T) {

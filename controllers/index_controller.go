@@ -33,6 +33,7 @@ type indexReconciler struct {
 	mu       sync.Mutex
 	refused  map[string]*refusals // by project id
 	requests map[string]bool      // ids whose refused indexes are to be tried again at once
+	runs     map[string]bool      // ids of which a run is under way
 }
 
 // refusals are a project's indexes that can't be built. They are replaced as a whole, never changed.
@@ -74,6 +75,26 @@ func (r *indexReconciler) take(id string) (before *refusals, asked bool) {
 	return r.refused[id], asked
 }
 
+// working notes whether a run is under way.
+func (r *indexReconciler) working(id string, is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if is {
+		r.runs[id] = true
+	} else {
+		delete(r.runs, id)
+	}
+}
+
+// atWork gives what was refused of a project, and whether its indexes are being converged, or will be at any moment.
+func (r *indexReconciler) atWork(id string) (refused *refusals, working bool) {
+	st, _ := r.Board.Get(id)
+	cond, _ := st.Condition(status.IndexesConverged)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused[id], r.runs[id] || cond.Reason == status.ReasonProgressing
+}
+
 // note keeps what a run has found in place of what the run before had.
 func (r *indexReconciler) note(id string, found *refusals) {
 	r.mu.Lock()
@@ -100,7 +121,9 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 		indexReconciler: r, db: r.Store.Database(project.DatabaseName(p.Namespace)), namespace: p.Namespace,
 		before: before, retry: asked || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
 	}
+	r.working(id, true)
 	err := run.all(ctx, p)
+	r.working(id, false)
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
 		Message: counted(run.declared), ObservedGeneration: p.Generation,

@@ -14,7 +14,7 @@ import (
 	"github.com/svcctl/svc/pkg/system"
 )
 
-// plansAtOnce is how many plans are made at a time: each may read all records of a project.
+// plansAtOnce is how many plans are made at a time: each compiles a config, and may read all records of a project.
 const plansAtOnce = 2
 
 // step is a change from one revision to another that somebody has looked at.
@@ -37,6 +37,12 @@ func (c *Control) plan(ctx context.Context, id string, bundle *project.Bundle, c
 	if err != nil {
 		return nil, nil, err
 	}
+	select {
+	case c.planning <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	defer func() { <-c.planning }()
 	served := c.Registry.ByID(id)
 	next, err := c.next(reg, served, bundle)
 	if err != nil {
@@ -45,12 +51,6 @@ func (c *Control) plan(ctx context.Context, id string, bundle *project.Bundle, c
 	if err := c.name(ctx, next, served, false); err != nil {
 		return nil, nil, err
 	}
-	select {
-	case c.planning <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
-	}
-	defer func() { <-c.planning }()
 	o := plan.Options{Now: c.Now(), Box: c.PlanTime}
 	if counting {
 		o.Records = plan.Stored(c.Store.Database(project.DatabaseName(reg.Namespace)))

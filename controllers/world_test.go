@@ -42,7 +42,8 @@ type spy struct {
 
 	mu    sync.Mutex
 	calls []string
-	fail  map[string]error // by collection; writes alone by "write " and it
+	fail  map[string]error  // by collection; writes alone by "write " and it
+	build func(name string) // is called before an index is created; nil: nothing is
 }
 
 func (s *spy) Database(name string) store.Database {
@@ -140,6 +141,12 @@ func (c spyCollection) Write(ctx context.Context, ops []store.Op, atomic bool) (
 
 func (c spyCollection) CreateIndex(ctx context.Context, ix store.Index) error {
 	c.s.note("create %s.%s", c.name, ix.Name)
+	c.s.mu.Lock()
+	build := c.s.build
+	c.s.mu.Unlock()
+	if build != nil {
+		build(ix.Name)
+	}
 	return c.Collection.CreateIndex(ctx, ix)
 }
 

@@ -2,6 +2,8 @@ package project
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +20,11 @@ func newDrift(st *command.State) *cobra.Command {
 served, indexes that are missing, left over, of another definition or made by other hands, and scheduled jobs that are suspended.
 The action is missing, unexpected or differs.
 
-The service repairs indexes by itself, at the latest a few minutes later; svcctl project reload has it do so at once. Indexes made by
-other hands are told and never dropped.
+The service repairs indexes by itself, at the latest a few minutes later; svcctl project reload has it do so at once. What it is at right
+now is told on standard error, and is no drift. Indexes made by other hands are told and never dropped.
 
-The exit code is 0 when nothing differs, 1 when something does, and another one when it could not be found out.`,
+The exit code is 0 when nothing differs, 1 when something does, and another one when it could not be found out: of several projects,
+what is known of the others is shown all the same.`,
 		Example: `  svcctl project drift blog
   svcctl project drift blog shop -o json`,
 		ValidArgsFunction: st.CompleteNamespaces,
@@ -47,16 +50,24 @@ func runDrift(ctx context.Context, st *command.State, namespaces []string) error
 	all := make([]api.Drift, 0, len(namespaces))
 	result := output.Result{Table: t}
 	drifted := false
+	var failures []error // what is known of the others is shown all the same
 	for _, namespace := range namespaces {
 		d, err := c.Drift(ctx, namespace)
 		if err != nil {
-			return err
+			if len(namespaces) > 1 {
+				err = fmt.Errorf("%s: %w", namespace, err)
+			}
+			failures = append(failures, err)
+			continue
 		}
 		all = append(all, *d)
 		for _, it := range d.Items {
 			drifted = true
 			t.Row(namespace, it.Action, it.Kind, it.Object, it.Detail)
-			result.Names = append(result.Names, it.Kind+"/"+it.Object)
+			result.Names = append(result.Names, namespace+"/"+it.Kind+"/"+it.Object)
+		}
+		for _, it := range d.Pending {
+			st.Notef("%s: %s %s %s: %s", namespace, it.Action, it.Kind, it.Object, it.Detail)
 		}
 		if len(d.Items) == 0 {
 			st.Notef("%s: nothing differs", namespace)
@@ -64,12 +75,15 @@ func runDrift(ctx context.Context, st *command.State, namespaces []string) error
 	}
 	result.Value = map[string]any{"items": all}
 	p := st.Printer()
-	if drifted || p.Structured() {
+	if drifted || p.Structured() && len(all) > 0 {
 		if err := p.Print(result); err != nil {
 			return err
 		}
 	}
-	if drifted {
+	switch {
+	case len(failures) > 0:
+		return errors.Join(failures...)
+	case drifted:
 		return command.Told(command.ExitFailed)
 	}
 	return nil

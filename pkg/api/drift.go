@@ -5,6 +5,7 @@ type Drift struct {
 	Namespace  string      `json:"namespace"`
 	Generation int64       `json:"generation"` // that is served
 	Items      []DriftItem `json:"items"`      // none: nothing differs
+	Pending    []DriftItem `json:"pending"`    // what differs as the service is at it right now: no drift
 }
 
 // DriftItem is one difference.

@@ -116,7 +116,7 @@ func routes() []route {
 		{method: "POST", pattern: api.RoutePlan, right: prj(access.ProjectReload), handle: (*Server).plan, body: maxBundle},
 		{method: "GET", pattern: api.RouteGenerations, right: prj(access.ProjectReload), handle: (*Server).listGenerations},
 		{method: "POST", pattern: api.RouteRollback, right: prj(access.ProjectReload), handle: (*Server).rollBack},
-		{method: "GET", pattern: api.RouteDrift, right: prj(access.ProjectRead), handle: (*Server).drift, long: true},
+		{method: "GET", pattern: api.RouteDrift, right: prj(access.ProjectRead), handle: (*Server).drift},
 		{method: "GET", pattern: api.RouteProjectEvents, right: prj(access.ProjectRead), handle: (*Server).projectEvents, query: []string{api.ParamWatch}, long: true},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 

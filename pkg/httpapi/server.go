@@ -34,23 +34,38 @@ import (
 
 // Control is what this door asks of the control plane. controllers.Control implements it.
 type Control interface {
+	Registrations
+	Reloads
+	Convergence
+}
+
+// Registrations is which projects there are.
+type Registrations interface {
 	// Register loads a config file, records the registration and waits until its project is served.
 	Register(ctx context.Context, body bson.D) (system.Project, error)
 	// Update changes a registration and waits until that shows.
 	Update(ctx context.Context, id string, body bson.D) (system.Project, error)
 	// Unregister ends a registration. The data stays.
 	Unregister(ctx context.Context, id string) error
+}
+
+// Reloads is which config a project is served from.
+type Reloads interface {
 	// Reload loads a project's files again. With wait it returns when the new generation is served, or the error
 	// that its config has.
 	Reload(ctx context.Context, id string, wait bool) error
-	// RollBack serves an earlier generation of a project again, and returns when it is served.
-	RollBack(ctx context.Context, id string, generation int64) error
 	// ReloadPlanned is a Reload that is waited for, and refused if it would change something else than the plan with that
 	// hash, or has a greater risk than is allowed; either may be empty.
 	ReloadPlanned(ctx context.Context, id, hash string, allow api.Risk) error
 	// Plan tells what a reload would change, with the files on disk or those of a bundle. Without counting, no
 	// records are looked at.
 	Plan(ctx context.Context, id string, bundle *project.Bundle, counting bool) (*api.Plan, error)
+	// RollBack serves an earlier generation of a project again, and returns when it is served.
+	RollBack(ctx context.Context, id string, generation int64) error
+}
+
+// Convergence is how far what there is follows what is served.
+type Convergence interface {
 	// Drift tells where what a project declares and what there is differ, and changes nothing.
 	Drift(ctx context.Context, p *project.Project) (*api.Drift, error)
 	// ScheduleJobs has a project's jobs looked at now.
