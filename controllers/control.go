@@ -74,7 +74,7 @@ func settled(err error) error {
 // config has. Indexes that were refused are tried again behind it.
 func (c *Control) Reload(ctx context.Context, id string, wait bool) error {
 	c.projects.request(id, system.ActorOf(ctx))
-	c.indexes.request(id)
+	c.indexes.request(id, false)
 	if !wait {
 		return errors.Join(c.Manager.Trigger(projectController, id), c.Manager.Trigger(indexController, id))
 	}

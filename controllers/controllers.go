@@ -47,6 +47,7 @@ type Deps struct {
 	Events      *system.Events // nil: none are told
 	Registry    *project.Registry
 	Jobs        *jobs.Jobs
+	Media       Media // nil: there are no files
 	Board       *status.Board
 	Manager     *controller.Manager
 	Watcher     *dirwatch.Watcher
@@ -64,6 +65,12 @@ type Deps struct {
 	Now      func() time.Time
 
 	events *recorder // nil: none are told
+}
+
+// Media tells of the files of a project's records.
+type Media interface {
+	// Orphans calls found for each file that no record names, until that fails.
+	Orphans(ctx context.Context, p *project.Project, found func(file string, bytes int64) error) error
 }
 
 // projectWorkers is how many projects are loaded at once. Who has few slow scripts does not wait for who has many: what
@@ -87,7 +94,7 @@ func New(d Deps) (*Control, error) {
 		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{},
 		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
 	}
-	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]bool{}, runs: map[string]bool{}}
+	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]request{}, runs: map[string]bool{}}
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
@@ -24,7 +25,7 @@ func (c *Control) Drift(ctx context.Context, p *project.Project) (*api.Drift, er
 	}
 	defer func() { <-c.drifting }()
 	out := &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}, Pending: []api.DriftItem{}}
-	for _, look := range []func(context.Context, *project.Project, *api.Drift) error{c.driftOfFiles, c.indexes.drift, c.driftOfJobs} {
+	for _, look := range []func(context.Context, *project.Project, *api.Drift) error{c.driftOfFiles, c.indexes.drift, c.driftOfJobs, c.driftOfMedia} {
 		if err := look(ctx, p, out); err != nil {
 			return nil, err
 		}
@@ -44,6 +45,54 @@ func (c *Control) driftOfJobs(ctx context.Context, p *project.Project, out *api.
 		}
 	}
 	return err
+}
+
+// SyncIndexes makes a project's indexes as they are declared, in mode observe, too, and tells of those that are not then.
+func (c *Control) SyncIndexes(ctx context.Context, p *project.Project) (*api.Drift, error) {
+	c.indexes.request(p.ID, true)
+	if err := c.Manager.ReconcileNow(ctx, indexController, p.ID); err != nil {
+		return nil, err
+	}
+	if now := c.Registry.ByID(p.ID); now != nil {
+		p = now
+	}
+	out := &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}, Pending: []api.DriftItem{}}
+	return out, c.indexes.drift(ctx, p, out)
+}
+
+const (
+	orphanTime  = 5 * time.Second // that files are looked at for
+	orphanNames = 3               // that are told
+)
+
+// driftOfMedia tells of files that no record names, as many as are found in orphanTime.
+func (c *Control) driftOfMedia(ctx context.Context, p *project.Project, out *api.Drift) error {
+	if c.Media == nil {
+		return nil
+	}
+	timed, cancel := context.WithTimeout(ctx, orphanTime)
+	defer cancel()
+	files, size, names := 0, int64(0), []string(nil)
+	err := c.Media.Orphans(timed, p, func(file string, bytes int64) error {
+		if files, size = files+1, size+bytes; files <= orphanNames {
+			names = append(names, file)
+		}
+		return nil
+	})
+	more := ""
+	switch {
+	case err != nil && ctx.Err() == nil && timed.Err() != nil:
+		more = ", and not all was looked at"
+	case err != nil:
+		return err
+	}
+	if files > 0 {
+		out.Items = append(out.Items, api.DriftItem{
+			Kind: api.DriftMedia, Object: "medialib", Action: api.DriftUnexpected, Detail: fmt.Sprintf(
+				"%d files (%d bytes) that no record names, such as %s%s", files, size, strings.Join(names, ", "), more),
+		})
+	}
+	return nil
 }
 
 // driftOfFiles compares the files on disk with those that are served.
@@ -166,6 +215,7 @@ func indexDifferences(collection string, actual []store.Index, desired map[strin
 	for _, ix := range actual {
 		if !isOurs(ix) && !slices.ContainsFunc(slices.Collect(maps.Values(desired)), func(want store.Index) bool { return sameIndex(ix, want) }) {
 			tell(ix.Name, api.DriftUnexpected, "made by other hands; it is left alone", false)
+			out[len(out)-1].Foreign = true
 		}
 	}
 	return out

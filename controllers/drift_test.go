@@ -1,12 +1,18 @@
 package controllers_test
 
 import (
+	"context"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -131,4 +137,71 @@ func TestDrift(t *testing.T) {
 		write(t, file, declared)
 		diff(t, "drift in the end", []string{}, w.drift())
 	})
+}
+
+// TestObserve has a project whose indexes are told of, and only made when somebody says so.
+func TestObserve(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), nil)
+		p, id := w.serve(config("blog", "title", `{name: a, key: [title]}, {name: u, key: [title, createdAt], unique: true}`) + "mode: observe\n")
+		coll := s.Database("svc_blog").Collection("articles")
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "False Drifted"})
+		if err := coll.CreateIndex(t.Context(), index("svc_old", "m")); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.reconcile("index", id); err != nil {
+			t.Fatal(err)
+		}
+		state, _ := w.Board.Get(id)
+		c, _ := state.Condition(status.IndexesConverged)
+		diff(t, "message", "articles/a is missing, articles/u is missing, articles/old is unexpected; mode is observe: "+
+			"svcctl index sync blog makes them as declared", c.Message)
+		s.take()
+		if err := w.Reload(t.Context(), id, true); err != nil { // which is no wish to have them made
+			t.Fatal(err)
+		}
+		if err := w.reconcile("index", id); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "calls", []string(nil), s.takeIndexCalls())
+
+		left, err := w.SyncIndexes(t.Context(), p)
+		if err != nil || len(left.Items) > 0 {
+			t.Errorf("%v are left, %v", left, err)
+		}
+		diff(t, "calls", []string{"drop articles.svc_old", "create articles.svc_a", "create articles.svc_u"}, s.takeIndexCalls())
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+		if err := w.reconcile("index", id); err != nil {
+			t.Fatal(err)
+		}
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+		diff(t, "calls", []string(nil), s.takeIndexCalls())
+		diff(t, "drift", []string{}, w.drift())
+	})
+}
+
+// orphans are files of media that no record names.
+type orphans map[string]int64
+
+func (o orphans) Orphans(ctx context.Context, _ *project.Project, found func(file string, bytes int64) error) error {
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if err := found(name, o[name]); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func TestDriftOfMedia(t *testing.T) {
+	t.Parallel()
+	files := orphans{}
+	w := newWorld(t, newEmbedded(t), t.TempDir(), func(d *controllers.Deps) { d.Media = files })
+	w.serve(config("blog", "title", ``))
+	diff(t, "drift", []string{}, w.drift())
+	for i := range 5 {
+		files[fmt.Sprintf("medialib/%d/file/a.png", i)] = 10
+	}
+	diff(t, "drift", []string{"unexpected media medialib: 5 files (50 bytes) that no record names, such as " +
+		"medialib/0/file/a.png, medialib/1/file/a.png, medialib/2/file/a.png"}, w.drift())
 }

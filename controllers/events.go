@@ -56,6 +56,7 @@ func (r *recorder) tell(id string, notes ...system.Note) {
 			}
 			r.states[id][n.Concern] = n
 		}
+		n.At = r.Now()
 		news = true
 		r.pending[id] = append(r.pending[id], n)
 		if over := len(r.pending[id]) - maxPending; over > 0 {

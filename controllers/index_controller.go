@@ -32,7 +32,7 @@ type indexReconciler struct {
 
 	mu       sync.Mutex
 	refused  map[string]*refusals // by project id
-	requests map[string]bool      // ids whose refused indexes are to be tried again at once
+	requests map[string]request   // by project id
 	runs     map[string]bool      // ids of which a run is under way
 }
 
@@ -59,15 +59,21 @@ func (r *refusals) of(collection, index string) (why refusal, ok bool) {
 	return why, ok
 }
 
-// request makes the next run of a key try again what was refused.
-func (r *indexReconciler) request(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.requests[id] = true
+// request is what somebody wants of the next run.
+type request struct {
+	retry bool // what was refused is to be tried again at once
+	sync  bool // the indexes are to be made as declared, in mode observe, too
 }
 
-// take gives what was refused before, and whether its next try was asked for.
-func (r *indexReconciler) take(id string) (before *refusals, asked bool) {
+// request makes the next run of a key try again what was refused; with sync it makes the indexes as declared, whatever the mode.
+func (r *indexReconciler) request(id string, sync bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests[id] = request{retry: true, sync: sync || r.requests[id].sync}
+}
+
+// take gives what was refused before, and what was asked for.
+func (r *indexReconciler) take(id string) (before *refusals, asked request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	asked = r.requests[id]
@@ -117,16 +123,19 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 	if before != nil && before.generation != p.Generation {
 		before = &refusals{why: before.why} // only for telling what is new
 	}
+	if p.Observe && !asked.sync {
+		return controller.Result{}, r.observe(ctx, p)
+	}
 	run := indexRun{
 		indexReconciler: r, db: r.Store.Database(project.DatabaseName(p.Namespace)), namespace: p.Namespace,
-		before: before, retry: asked || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
+		before: before, retry: asked.retry || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
 	}
 	r.working(id, true)
 	err := run.all(ctx, p)
 	r.working(id, false)
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
-		Message: counted(run.declared), ObservedGeneration: p.Generation,
+		Message: counted(declared(p)), ObservedGeneration: p.Generation,
 	}
 	var result controller.Result
 	found := run.found(p.Generation)
@@ -138,13 +147,54 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 		result.RequeueAfter = max(found.next.Sub(r.Now()), time.Second)
 	}
 	r.note(id, found)
-	if r.Registry.ByID(id) == nil { // unregistered meanwhile
-		r.note(id, nil)
+	if !r.tell(id, cond) {
 		return controller.Result{}, nil
+	}
+	return result, err
+}
+
+// tell shows how a project's indexes stand, unless it has been unregistered meanwhile.
+func (r *indexReconciler) tell(id string, cond status.Condition) bool {
+	if r.Registry.ByID(id) == nil {
+		r.note(id, nil)
+		return false
 	}
 	r.Board.Set(id, cond)
 	r.events.tellCondition(id, aboutIndexes, cond)
-	return result, err
+	return true
+}
+
+// observe tells how a project's indexes stand, and changes none.
+func (r *indexReconciler) observe(ctx context.Context, p *project.Project) error {
+	cond := status.Condition{
+		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
+		Message: counted(declared(p)), ObservedGeneration: p.Generation,
+	}
+	differences, err := r.differences(ctx, p)
+	var parts []string
+	for _, d := range differences {
+		if !d.Foreign {
+			parts = append(parts, d.Object+" is "+d.Action)
+		}
+	}
+	switch {
+	case err != nil:
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
+	case len(parts) > 0:
+		cond.Status, cond.Reason = status.False, status.ReasonDrifted
+		cond.Message = strings.Join(parts, ", ") + "; mode is observe: svcctl index sync " + p.Namespace + " makes them as declared"
+	}
+	r.tell(p.ID, cond)
+	return err
+}
+
+// declared is how many indexes a project declares.
+func declared(p *project.Project) int {
+	n := 0
+	for _, c := range p.Collections {
+		n += len(c.Indexes)
+	}
+	return n
 }
 
 // indexRun is one run over a project's indexes, and what it finds.
@@ -156,8 +206,7 @@ type indexRun struct {
 	before    *refusals // of the run before; nil: none
 	retry     bool      // whether what was refused before is tried again
 
-	declared int                // number of indexes
-	refused  map[string]refusal // by collection/index
+	refused map[string]refusal // by collection/index
 }
 
 // all does each declared collection, then those that are no longer declared.
@@ -172,7 +221,6 @@ func (r *indexRun) all(ctx context.Context, p *project.Project) error {
 	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
 		c := p.Collections[name]
 		inUse[c.StoredName()] = true
-		r.declared += len(c.Indexes)
 		try(name, c.StoredName(), c.Indexes)
 	}
 	names, err := r.db.CollectionNames(ctx)

@@ -1,2 +1,2 @@
-// Package index holds svcctl index: how far the declared indexes of a collection are.
+// Package index holds svcctl index: how far the declared indexes are, and that they are made.
 package index

@@ -8,5 +8,6 @@ import (
 
 // NewCmd makes svcctl index.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("index", "See the indexes of a collection", NewList(st, "index", "list", "ls"))
+	return command.Group("index", "See the indexes of collections, and make them as declared",
+		NewList(st, "index", "list", "ls"), newDiff(st), newSync(st))
 }

@@ -14,6 +14,8 @@ type DriftItem struct {
 	Object string `json:"object"` // an index is collection/name
 	Action string `json:"action"`
 	Detail string `json:"detail"`
+	// Foreign says that others made it, and that it is left alone.
+	Foreign bool `json:"foreign,omitempty"`
 }
 
 // Kinds of what differs.
@@ -21,6 +23,7 @@ const (
 	DriftConfig = "config" // files on disk that are not what is served
 	DriftIndex  = "index"
 	DriftJob    = "job"
+	DriftMedia  = "media" // files that no record names
 )
 
 // Ways in which what there is differs from what is declared.

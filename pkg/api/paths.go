@@ -47,6 +47,7 @@ const (
 	RouteGenerations   = "/_/{project}/_/admin/generations"
 	RouteRollback      = "/_/{project}/_/admin/rollback"
 	RouteDrift         = "/_/{project}/_/admin/drift"
+	RouteSyncIndexes   = "/_/{project}/_/admin/indexes/sync"
 	RouteProjectEvents = "/_/{project}/_/admin/events"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
 	RouteProjectAudit  = "/_/{project}/_/audit"
@@ -139,6 +140,9 @@ func DriftPath(namespace string) string { return fill(RouteDrift, namespace) }
 
 // GenerationsPath is the path of the generations of a project.
 func GenerationsPath(namespace string) string { return fill(RouteGenerations, namespace) }
+
+// SyncIndexesPath is the path that makes the indexes of a project as they are declared.
+func SyncIndexesPath(namespace string) string { return fill(RouteSyncIndexes, namespace) }
 
 // RollbackPath is the path that serves an earlier generation of a project again.
 func RollbackPath(namespace string) string { return fill(RouteRollback, namespace) }

@@ -281,6 +281,10 @@ func (noControl) Plan(context.Context, string, *project.Bundle, bool) (*api.Plan
 	return nil, errNoControl
 }
 
+func (noControl) SyncIndexes(context.Context, *project.Project) (*api.Drift, error) {
+	return nil, errNoControl
+}
+
 func (noControl) Drift(context.Context, *project.Project) (*api.Drift, error) {
 	return nil, errNoControl
 }

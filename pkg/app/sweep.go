@@ -67,10 +67,19 @@ func (s *sweeper) all(ctx context.Context) {
 	}
 }
 
-// one sweeps one project. Of one that is not served nobody can say what its records name.
+// Orphans calls found for each file of a project that no record names and that is old enough to be swept, until that fails.
+func (s *sweeper) Orphans(ctx context.Context, p *project.Project, found func(file string, bytes int64) error) error {
+	files, err := s.app.files.Store(p.Namespace)
+	if err != nil {
+		return err
+	}
+	return files.Orphans(ctx, s.app.cfg.Now().Add(-s.after), s.records.LiveFiles(p), found)
+}
+
+// one sweeps one project, unless it is only to be observed. Of one that is not served nobody can say what its records name.
 func (s *sweeper) one(ctx context.Context, namespace string) (removed int, err error) {
 	p, err := s.projects.Get(namespace)
-	if err != nil {
+	if err != nil || p.Observe {
 		return 0, nil
 	}
 	files, err := s.app.files.Store(namespace)

@@ -32,6 +32,7 @@ const (
 	OpPassword    = "password" // a user's password is set, by themselves or by who manages them; other fields, perhaps, with it
 	OpReload      = "reload"
 	OpRollback    = "rollback" // After has the generation
+	OpSyncIndexes = "sync-indexes"
 	OpRotateKeys  = "rotate-keys"
 	OpShutdown    = "shutdown"
 	OpRun         = "run"     // a job, by hand

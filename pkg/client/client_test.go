@@ -156,6 +156,10 @@ func TestRoutes(t *testing.T) {
 			`GET /api/v1/_/blog/_/admin/drift`,
 		},
 		{
+			"sync of indexes", func(ctx context.Context, c *client.Client) error { _, err := c.SyncIndexes(ctx, "blog"); return err },
+			`POST /api/v1/_/blog/_/admin/indexes/sync`,
+		},
+		{
 			"reload", func(ctx context.Context, c *client.Client) error { _, err := c.Reload(ctx, "blog"); return err },
 			`POST /api/v1/_/blog/_/admin/reload?wait=true`,
 		},

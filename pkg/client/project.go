@@ -68,6 +68,13 @@ func (c *Client) Drift(ctx context.Context, namespace string) (*api.Drift, error
 	return &out, err
 }
 
+// SyncIndexes makes the indexes of a project as they are declared, and tells of those that are not.
+func (c *Client) SyncIndexes(ctx context.Context, namespace string) (*api.Drift, error) {
+	var out api.Drift
+	_, err := c.do(ctx, call{method: http.MethodPost, path: api.SyncIndexesPath(namespace), out: &out})
+	return &out, err
+}
+
 // Generations lists the configs that a project was served from, the latest first.
 func (c *Client) Generations(ctx context.Context, namespace string) (*api.List[api.Generation], error) {
 	return list[api.Generation](ctx, c, api.GenerationsPath(namespace), Query{})

@@ -88,6 +88,7 @@ POST   /_/{project}/_/admin/plan: project project.reload
 GET    /_/{project}/_/admin/generations: project project.reload
 POST   /_/{project}/_/admin/rollback: project project.reload
 GET    /_/{project}/_/admin/drift: project project.read
+POST   /_/{project}/_/admin/indexes/sync: project project.reload
 GET    /_/{project}/_/admin/events: project project.read
 POST   /_/{project}/_/admin/access/explain: project project.read
 GET    /_/{project}/_/collections: project project.read

@@ -72,6 +72,9 @@ type Convergence interface {
 	ScheduleJobs(id string) error
 	// Indexes tells of each index of a collection, declared or found, how it stands.
 	Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error)
+	// SyncIndexes makes a project's indexes as they are declared, also where its mode is to observe, and tells of those that
+	// are not.
+	SyncIndexes(ctx context.Context, p *project.Project) (*api.Drift, error)
 	// Stats tells how large a collection and its indexes are.
 	Stats(ctx context.Context, p *project.Project, collection string) (api.CollectionStats, error)
 }

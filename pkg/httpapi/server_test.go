@@ -75,6 +75,10 @@ func (c control) Reload(context.Context, string, bool) error { return c.reloadEr
 
 func (c control) RollBack(context.Context, string, int64) error { return c.reloadErr }
 
+func (control) SyncIndexes(context.Context, *project.Project) (*api.Drift, error) {
+	return &api.Drift{}, nil
+}
+
 func (control) Drift(context.Context, *project.Project) (*api.Drift, error) {
 	return &api.Drift{}, nil
 }

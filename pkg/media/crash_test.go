@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -258,6 +259,16 @@ func TestR5Sweep(t *testing.T) {
 		}
 		return nil, nil //nolint:nilnil // it can't say
 	}
+	var orphans []string
+	err := s.Orphans(t.Context(), before, live, func(file string, bytes int64) error {
+		orphans = append(orphans, fmt.Sprint(file, " ", bytes))
+		return nil
+	})
+	slices.Sort(orphans)
+	if want := []string{"gone/" + record + "/x/a.txt 1", "medialib/" + record + "/photo/orphan.txt 6"}; err != nil || !slices.Equal(orphans, want) {
+		t.Errorf("orphans are %q, want %q: %v", orphans, want, err)
+	}
+	clear(asked)
 	if n, err := s.Sweep(t.Context(), before, live); n != 3 || err != nil { // orphan.txt, stale, gone's
 		t.Errorf("%d were removed: %v", n, err)
 	}

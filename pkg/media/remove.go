@@ -236,10 +236,20 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, live Live) (removed
 	return w.removed, err
 }
 
+// Orphans calls found for each file that Sweep would remove as no record names it, until that fails, and changes nothing.
+func (s *Store) Orphans(ctx context.Context, before time.Time, live Live, found func(file string, bytes int64) error) error {
+	w := &sweep{s: s, before: before, live: live, found: found}
+	if err := w.folder(ctx, "."); err != nil {
+		return err
+	}
+	return w.failed
+}
+
 type sweep struct {
 	s       *Store
 	before  time.Time
 	live    Live
+	found   func(file string, bytes int64) error // is told of the orphans, which are not removed; nil: they are
 	removed int
 	failed  error // the first
 }
@@ -300,8 +310,10 @@ func (w *sweep) record(ctx context.Context, dir, id string) error {
 			return err
 		}
 	}
-	s.removeEmpty(fields...)
-	s.removeEmpty(folder)
+	if w.found == nil {
+		s.removeEmpty(fields...)
+		s.removeEmpty(folder)
+	}
 	return nil
 }
 
@@ -321,8 +333,14 @@ func (w *sweep) orphans(ctx context.Context, dir, id string, files []string) err
 	keep := namedFiles(path.Join(dir, id), named)
 	for _, target := range files {
 		info, err := s.root.Lstat(target)
-		if err == nil && older(info, w.before) && !keep[target] {
+		switch {
+		case err != nil || !older(info, w.before) || keep[target]:
+		case w.found == nil:
 			w.remove(target)
+		default:
+			if err := w.found(target, info.Size()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

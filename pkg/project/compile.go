@@ -76,6 +76,7 @@ func (c *compiler) project() *Project {
 	p := &Project{
 		Namespace: config.Namespace, Config: config, Hook: hookSettings(config),
 		Collections: map[string]*Collection{},
+		Observe:     config.Mode == "observe",
 		LooseQuery:  config.Legacy != nil && config.Legacy.LooseQuery,
 	}
 	var problems []errs.FieldError

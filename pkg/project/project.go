@@ -33,6 +33,7 @@ type Project struct {
 	Assets      []Asset
 	AdminTokens *access.AdminTokens
 	Hook        *schema.Hook    // settings of scripts, with their defaults
+	Observe     bool            // what is not as declared is told of, and not mended (mode: observe)
 	LooseQuery  bool            // unknown query parameters are ignored (legacy.looseQuery)
 	Warnings    schema.Problems // what the config says without effect
 

@@ -35,6 +35,7 @@ type Project struct {
 	Hook         *Hook         `cfg:"hook" doc:"Settings of all hooks."`
 	Audit        *Audit        `cfg:"audit" doc:"The audit log of writes."`
 	Legacy       *Legacy       `cfg:"legacy" doc:"Switches for old clients."`
+	Mode         string        `cfg:"mode" enum:"enforce,observe" default:"enforce" doc:"What is done about indexes that are not as declared, and files that no record names. enforce: it is mended; observe: it is told of alone."`
 	StrictFields *bool         `cfg:"strictFields" doc:"Refuse fields that are not declared."`
 	SnapshotPath string        `cfg:"snapshotPath" pattern:"path" default:"snapshots" doc:"Directory of snapshots, relative to the config's directory."`
 	Snapshots    []*Snapshot   `cfg:"snapshots" doc:"Profiles of point-in-time backups."`

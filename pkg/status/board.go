@@ -170,7 +170,7 @@ func (e *entry) worst() (Condition, bool) {
 			c.Message = fmt.Sprintf("not judged for generation %d yet", e.generation)
 		}
 		switch {
-		case c.Type == Ready || c.Type == OutOfDate || c.Status == True:
+		case c.Type == Ready || c.Type == OutOfDate || c.Status == True || c.Reason == ReasonDrifted:
 		case c.Status == False:
 			return c, true
 		case unknown == nil:

@@ -55,6 +55,9 @@ const (
 	ReasonBehind = "Behind"
 	// ReasonConverged: desired and actual are the same (IndexesConverged True).
 	ReasonConverged = "Converged"
+	// ReasonDrifted: the indexes are not the declared ones, and the project's mode is observe (IndexesConverged False). It does
+	// not count against Ready: that they are left so was asked for.
+	ReasonDrifted = "Drifted"
 	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).
 	ReasonScheduled = "Scheduled"
 	// ReasonProgressing: work is under way (IndexesConverged, JobsScheduled Unknown).

@@ -46,8 +46,10 @@ type Note struct {
 	Happened bool
 	// Once: it is not told again while it is remembered.
 	Once bool
-	// Recovery: it is told only behind another state of its concern.
+	// Recovery: it is told only behind another state of its concern, which was found before.
 	Recovery bool
+	// At is when it was found, which may be long before it is told; zero: now.
+	At time.Time
 }
 
 // Event is what was told.
@@ -109,6 +111,9 @@ func (e *Events) Append(ctx context.Context, projectID string, notes ...Note) er
 
 // add takes a note, unless it tells nothing new.
 func (r *eventRing) add(n Note, now time.Time) bool {
+	if n.At.IsZero() {
+		n.At = now
+	}
 	if len(n.Message) > maxEventMessage {
 		n.Message = strings.ToValidUTF8(n.Message[:maxEventMessage-len("…")], "") + "…" // no half of a character
 	}
@@ -124,14 +129,14 @@ func (r *eventRing) add(n Note, now time.Time) bool {
 			}
 		}
 		switch {
-		case latest.ID == 0 && n.Recovery, latest.ID != 0 && same(latest), n.Generation < latest.Generation, n.Once && at >= 0:
+		case n.Recovery && (latest.ID == 0 || n.At.Before(latest.LastSeen)), latest.ID != 0 && same(latest), n.Generation < latest.Generation, n.Once && at >= 0:
 			return false
 		}
 	}
 	r.Last++
 	next := Event{
 		ID: r.Last, Concern: n.Concern, Type: n.Type, Reason: n.Reason, Message: n.Message, Object: n.Object,
-		Generation: n.Generation, Count: 1, FirstSeen: now, LastSeen: now,
+		Generation: n.Generation, Count: 1, FirstSeen: n.At, LastSeen: n.At,
 	}
 	if at >= 0 {
 		next.Count, next.FirstSeen = r.Items[at].Count+1, r.Items[at].FirstSeen

@@ -42,6 +42,8 @@ func TestEventsAreCounted(t *testing.T) {
 		e := system.New(st, system.Options{Now: time.Now}).Events
 		bad, good := state(system.EventWarning, "Invalid", "3 errors"), state(system.EventNormal, "Loaded", "valid")
 		good.Recovery = true
+		late := good
+		late.At = time.Now().Add(-time.Minute)
 		served := func(n int64) system.Note {
 			return system.Note{Concern: "project", Type: system.EventNormal, Reason: "Serving", Message: strconv.FormatInt(n, 10), Generation: n, Once: true}
 		}
@@ -51,7 +53,8 @@ func TestEventsAreCounted(t *testing.T) {
 			served(1),
 			served(1), // another instance
 			bad,
-			bad, // another instance
+			bad,  // another instance
+			late, // what an instance found before it was bad
 			good,
 			bad, // again
 			good,

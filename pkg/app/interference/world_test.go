@@ -166,6 +166,10 @@ func (control) Indexes(context.Context, *project.Project, string) ([]api.IndexDe
 	return nil, nil
 }
 
+func (control) SyncIndexes(context.Context, *project.Project) (*api.Drift, error) {
+	return &api.Drift{}, nil
+}
+
 func (control) Drift(context.Context, *project.Project) (*api.Drift, error) {
 	return &api.Drift{}, nil
 }

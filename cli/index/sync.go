@@ -1,0 +1,125 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+func newDiff(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff [NAMESPACE]",
+		Short: "Show which indexes of a project are not as declared",
+		Long: `Show which indexes of a project are missing, have another definition, are left over from an earlier config (unexpected), or were
+made by other hands, which are left alone. Nothing is changed.
+
+The exit code is 0 when all are as declared, 1 when not, and another one when it could not be found out.`,
+		Example:           "  svcctl index diff shop",
+		Args:              command.PlaceArgs(0),
+		ValidArgsFunction: st.CompletePlace(false),
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			return command.NotRun(runDiff(ctx, st, namespace))
+		}),
+	}
+}
+
+func runDiff(ctx context.Context, st *command.State, namespace string) error {
+	c, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
+	d, err := c.Drift(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	onlyIndexes(d)
+	return show(st, d, "the indexes are as declared")
+}
+
+// onlyIndexes leaves out what is not about indexes.
+func onlyIndexes(d *api.Drift) {
+	d.Items = slices.DeleteFunc(d.Items, func(it api.DriftItem) bool { return it.Kind != api.DriftIndex })
+}
+
+// show prints what differs, and gives the error of exit code 1 when something does.
+func show(st *command.State, d *api.Drift, nothing string) error {
+	t := output.NewTable("INDEX", "ACTION", "DETAIL")
+	result := output.Result{Table: t, Value: d}
+	for _, it := range d.Items {
+		t.Row(it.Object, it.Action, it.Detail)
+		result.Names = append(result.Names, "index/"+it.Object)
+	}
+	p := st.Printer()
+	if len(d.Items) == 0 {
+		st.Notef("%s: %s", d.Namespace, nothing)
+	}
+	if len(d.Items) > 0 || p.Structured() {
+		if err := p.Print(result); err != nil {
+			return err
+		}
+	}
+	if len(d.Items) > 0 {
+		return command.Told(command.ExitFailed)
+	}
+	return nil
+}
+
+func newSync(st *command.State) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "sync [NAMESPACE]",
+		Short: "Make the indexes of a project as they are declared, now",
+		Long: `Make the indexes of a project as they are declared, and wait until they are built. The service does that by itself, unless the
+project's config says mode: observe; then this is how it is told to.
+
+What would be dropped, as it is no longer declared or has another definition, is asked about first. Indexes made by other hands are left
+alone. The exit code is 1 when some are not as declared in the end, such as a unique one that records violate.`,
+		Example:           "  svcctl index sync shop --yes",
+		Args:              command.PlaceArgs(0),
+		ValidArgsFunction: st.CompletePlace(false),
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			return command.NotRun(runSync(ctx, st, namespace, yes))
+		}),
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	return cmd
+}
+
+func runSync(ctx context.Context, st *command.State, namespace string, yes bool) error {
+	c, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
+	d, err := c.Drift(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	onlyIndexes(d)
+	var drops []string
+	for _, it := range d.Items {
+		if !it.Foreign && it.Action != api.DriftMissing {
+			drops = append(drops, it.Object)
+		}
+	}
+	if len(drops) > 0 {
+		if err := st.Confirm(yes, fmt.Sprintf("Drop %s of %s, or build them anew, at %s?", strings.Join(drops, ", "), namespace, c.Server())); err != nil {
+			return err
+		}
+	}
+	if n := len(d.Items); n > 0 {
+		st.Notef("%s: making the indexes as declared", namespace)
+	}
+	left, err := c.SyncIndexes(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	left.Items = slices.DeleteFunc(left.Items, func(it api.DriftItem) bool { return it.Foreign })
+	return show(st, left, "the indexes are as declared")
+}
