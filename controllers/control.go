@@ -42,12 +42,17 @@ func (c *Control) Register(ctx context.Context, body bson.D) (system.Project, er
 
 // Update changes a registration and returns when that shows.
 func (c *Control) Update(ctx context.Context, id string, body bson.D) (system.Project, error) {
+	was, err := c.Projects.ByID(ctx, id)
+	if err != nil {
+		return was, err
+	}
 	reg, err := c.Projects.Update(ctx, id, body, c.resolve)
 	if err != nil {
 		return reg, err
 	}
-	if slices.ContainsFunc(body, func(e bson.E) bool { return e.Key == "configFile" }) {
-		return reg, settled(c.Reload(ctx, id, true))
+	moved := slices.ContainsFunc(body, func(e bson.E) bool { return e.Key == "configFile" })
+	if !reg.Suspended && (moved || was.Suspended) {
+		return reg, settled(c.reload(ctx, id, true))
 	}
 	return reg, settled(c.Manager.ReconcileNow(ctx, projectController, id)) // no reload: it would end a rollback
 }
@@ -58,7 +63,7 @@ func (c *Control) Unregister(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return settled(c.Reload(ctx, reg.ID.Hex(), true))
+	return settled(c.reload(ctx, reg.ID.Hex(), true))
 }
 
 // settled is the outcome of a change of a registration that has been stored, of the error of what shows it. That its config
@@ -71,8 +76,15 @@ func settled(err error) error {
 }
 
 // Reload serves what the project's files say now. With wait it returns when that is done, or with the error that the
-// config has. Indexes that were refused are tried again behind it.
+// config has. Indexes that were refused are tried again behind it. A project that is suspended is errs.Conflict.
 func (c *Control) Reload(ctx context.Context, id string, wait bool) error {
+	if err := c.notSuspended(ctx, id); err != nil {
+		return err
+	}
+	return c.reload(ctx, id, wait)
+}
+
+func (c *Control) reload(ctx context.Context, id string, wait bool) error {
 	c.projects.request(id, system.ActorOf(ctx))
 	c.indexes.request(id, false)
 	if !wait {

@@ -123,7 +123,7 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 	if before != nil && before.generation != p.Generation {
 		before = &refusals{why: before.why} // only for telling what is new
 	}
-	if p.Observe && !asked.sync {
+	if (p.Observe || p.Suspended) && !asked.sync {
 		return controller.Result{}, r.observe(ctx, p)
 	}
 	run := indexRun{
@@ -182,7 +182,11 @@ func (r *indexReconciler) observe(ctx context.Context, p *project.Project) error
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
 	case len(parts) > 0:
 		cond.Status, cond.Reason = status.False, status.ReasonDrifted
-		cond.Message = strings.Join(parts, ", ") + "; mode is observe: svcctl index sync " + p.Namespace + " makes them as declared"
+		why := "mode is observe"
+		if p.Suspended {
+			why = "the project is suspended"
+		}
+		cond.Message = fmt.Sprintf("%s; %s: svcctl index sync %s makes them as declared", strings.Join(parts, ", "), why, p.Namespace)
 	}
 	r.tell(p.ID, cond)
 	return err

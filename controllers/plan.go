@@ -98,6 +98,9 @@ func (c *Control) next(reg system.Project, served *project.Project, bundle *proj
 // ReloadPlanned is a Reload that is waited for, unless it would change something else than the plan with that hash, or has a
 // greater risk than is allowed: then nothing changes. Either may be empty, for any.
 func (c *Control) ReloadPlanned(ctx context.Context, id, hash string, allow api.Risk) error {
+	if err := c.notSuspended(ctx, id); err != nil {
+		return err
+	}
 	p, next, err := c.plan(ctx, id, nil, true)
 	if err != nil {
 		return err

@@ -80,17 +80,18 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) 
 		r.disable(id)
 		return nil
 	}
-	r.events.tell(id, system.Note{Concern: aboutRegistration, Type: system.EventNormal, Reason: status.ReasonEnabled, Message: "the registration is enabled"})
-	if served := r.current(reg); served != nil && served.OrgID != reg.OrgID { // who may reach it is not the files' affair
-		moved := *served
-		moved.OrgID = reg.OrgID
-		r.Registry.Set(&moved)
+	if err := r.follow(reg); err != nil {
+		return err
 	}
 	head, err := r.Generations.Head(ctx, id)
 	if err != nil && !errors.Is(err, errs.ErrNotFound) {
 		return err
 	}
-	if current := r.current(reg); r.Watch == WatchOff && by == nil && !r.expecting(id) && current != nil && current.Generation >= head.Number {
+	if reg.Suspended {
+		return r.suspend(ctx, reg, head)
+	}
+	r.events.tell(id, system.Note{Concern: aboutRegistration, Type: system.EventNormal, Reason: status.ReasonEnabled, Message: "the registration is enabled"})
+	if current := r.current(reg); r.Watch == WatchOff && !r.resumed(id) && by == nil && !r.expecting(id) && current != nil && current.Generation >= head.Number {
 		return nil
 	}
 	dir, entry, err := project.Locate(r.ProjectsDir, reg.ConfigFile)
@@ -174,7 +175,7 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 
 // swap makes p what is served, in one step, and has its indexes and jobs looked at.
 func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *project.Project, number int64) error {
-	p.ID, p.OrgID, p.Generation = reg.ID.Hex(), reg.OrgID, number
+	p.ID, p.OrgID, p.Suspended, p.Generation = reg.ID.Hex(), reg.OrgID, reg.Suspended, number
 	if err := r.name(ctx, p, r.current(reg), true); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("project", "Register projects, and see how they do",
 		newList(st), newGet(st), newStatus(st, nil), newRegister(st, nil), newUpdate(st, nil), newUnregister(st, nil), newEnable(st, true),
-		newEnable(st, false), newReload(st, nil), newDiff(st, nil), newDrift(st), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newWait(st, nil),
+		newEnable(st, false), newSuspend(st, true), newSuspend(st, false), newReload(st, nil), newDiff(st, nil), newDrift(st), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newWait(st, nil),
 		newInit(st), newValidate(st, nil), newFmt(st, nil), newRender(st, nil), newTest(st, nil), newSchema(st), newExplain(st), newTypes(st))
 }
 
@@ -72,9 +72,9 @@ func find(ctx context.Context, st *command.State, namespace string) (*client.Cli
 
 // table lists registrations.
 func table(st *command.State, projects ...api.Project) *output.Table {
-	t := output.NewTable("NAMESPACE", "NAME", "ENABLED", "AGE", "CONFIG FILE", "+ID", "+ORG ID", "+DESCRIPTION")
+	t := output.NewTable("NAMESPACE", "NAME", "ENABLED", "AGE", "CONFIG FILE", "+SUSPENDED", "+ID", "+ORG ID", "+DESCRIPTION")
 	for _, p := range projects {
-		t.Row(p.Namespace, p.Name, p.Enabled, output.Age(st.Now(), p.CreatedAt.Time), p.ConfigFile, p.ID, p.OrgID, p.Description)
+		t.Row(p.Namespace, p.Name, p.Enabled, output.Age(st.Now(), p.CreatedAt.Time), p.ConfigFile, p.Suspended, p.ID, p.OrgID, p.Description)
 	}
 	return t
 }

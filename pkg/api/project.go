@@ -8,6 +8,7 @@ type ProjectWrite struct {
 	ConfigFile  *string `json:"configFile,omitempty" validator:"required,max=4096"`
 	OrgID       *string `json:"orgId,omitempty"` // "": of no org
 	Enabled     *bool   `json:"enabled,omitempty"`
+	Suspended   *bool   `json:"suspended,omitempty"` // what is served stays as it is, whatever the files say
 }
 
 // Project is a registration as it is read.
@@ -17,7 +18,8 @@ type Project struct {
 	Description string `json:"description"`
 	ConfigFile  string `json:"configFile"`
 	Enabled     bool   `json:"enabled"`
-	OrgID       string `json:"orgId"` // "": of no org
+	Suspended   bool   `json:"suspended"` // what is served stays as it is, whatever the files say
+	OrgID       string `json:"orgId"`     // "": of no org
 	Namespace   string `json:"namespace"`
 	CreatedAt   Time   `json:"createdAt"`
 	UpdatedAt   Time   `json:"updatedAt"`
@@ -33,6 +35,8 @@ const (
 	PhaseDegraded Phase = "Degraded" // served, but Ready is not True
 	PhaseFailed   Phase = "Failed"   // not served: no config of it was ever valid
 	PhaseDisabled Phase = "Disabled" // enabled is false
+
+	PhaseSuspended Phase = "Suspended" // served, Ready is True, and suspended is true
 )
 
 // ProjectStatus is the body of GET /project/<id>/status.

@@ -76,10 +76,10 @@ func (s *sweeper) Orphans(ctx context.Context, p *project.Project, found func(fi
 	return files.Orphans(ctx, s.app.cfg.Now().Add(-s.after), s.records.LiveFiles(p), found)
 }
 
-// one sweeps one project, unless it is only to be observed. Of one that is not served nobody can say what its records name.
+// one sweeps one project, unless it is only to be observed, or is suspended. Of one that is not served nobody can say what its records name.
 func (s *sweeper) one(ctx context.Context, namespace string) (removed int, err error) {
 	p, err := s.projects.Get(namespace)
-	if err != nil || p.Observe {
+	if err != nil || p.Observe || p.Suspended {
 		return 0, nil
 	}
 	files, err := s.app.files.Store(namespace)

@@ -43,7 +43,7 @@ func (s *Server) unregisterProject(w http.ResponseWriter, r *request) error {
 
 func projectOut(p system.Project) api.Project {
 	return api.Project{
-		ID: p.ID.Hex(), Name: p.Name, Description: p.Description, ConfigFile: p.ConfigFile, Enabled: p.Enabled,
+		ID: p.ID.Hex(), Name: p.Name, Description: p.Description, ConfigFile: p.ConfigFile, Enabled: p.Enabled, Suspended: p.Suspended,
 		OrgID: p.OrgID, Namespace: p.Namespace, CreatedAt: api.Time{Time: p.CreatedAt}, UpdatedAt: api.Time{Time: p.UpdatedAt},
 	}
 }
@@ -85,6 +85,8 @@ func phase(p system.Project, st status.State) api.Phase {
 	switch {
 	case !p.Enabled:
 		return api.PhaseDisabled
+	case st.ObservedGeneration > 0 && ready.Status == status.True && p.Suspended:
+		return api.PhaseSuspended
 	case st.ObservedGeneration > 0 && ready.Status == status.True:
 		return api.PhaseReady
 	case st.ObservedGeneration > 0:

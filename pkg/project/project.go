@@ -20,6 +20,7 @@ type Project struct {
 	ID         string // hex id of the registration
 	Namespace  string
 	OrgID      string // of the registration: the org that it belongs to in hex, "" for none
+	Suspended  bool   // of the registration: what is served stays as it is
 	Generation int64  // grows by one with each config that is swapped in
 
 	Dir         string // of its files; empty where it was made without one

@@ -55,7 +55,9 @@ const (
 	ReasonBehind = "Behind"
 	// ReasonConverged: desired and actual are the same (IndexesConverged True).
 	ReasonConverged = "Converged"
-	// ReasonDrifted: the indexes are not the declared ones, and the project's mode is observe (IndexesConverged False). It does
+	// ReasonSuspended: the registration is suspended, and the files are not looked at (OutOfDate Unknown).
+	ReasonSuspended = "Suspended"
+	// ReasonDrifted: the indexes are not the declared ones, and the project's mode is observe, or it is suspended (IndexesConverged False). It does
 	// not count against Ready: that they are left so was asked for.
 	ReasonDrifted = "Drifted"
 	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).

@@ -24,6 +24,7 @@ type Project struct {
 	ConfigFile  string        `bson:"configFile"` // path as the service sees it
 	OrgID       string        `bson:"orgId"`      // in hex; "": of no org
 	Enabled     bool          `bson:"enabled"`
+	Suspended   bool          `bson:"suspended,omitempty"` // what is served stays as it is, whatever the files say
 	CreatedAt   time.Time     `bson:"createdAt"`
 	UpdatedAt   time.Time     `bson:"updatedAt"`
 }
@@ -163,6 +164,7 @@ func (ps *Projects) parse(ctx context.Context, p *Project, doc bson.D, create bo
 	b.text("configFile", &p.ConfigFile)
 	b.text("orgId", &p.OrgID)
 	b.flag("enabled", &p.Enabled, true)
+	b.flag("suspended", &p.Suspended, false)
 	if err := b.exists(ctx, "orgId", []string{org}, []string{p.OrgID}, ps.orgs.seenBy(&access.Principal{Kind: access.KindAdmin})); err != nil {
 		return err
 	}
