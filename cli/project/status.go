@@ -157,10 +157,13 @@ func writeConditions(st *command.State, p output.Printer, conditions []api.Condi
 	return err
 }
 
-// printerState paints a condition's status. OutOfDate is the one that is well when False.
+// printerState paints a condition's status. OutOfDate, Reconciling and Stalled are not well when True.
 func printerState(p output.Printer, c api.Condition) output.Painted {
 	painted := p.Style.State(c.Status)
-	if c.Type == "OutOfDate" {
+	switch c.Type {
+	case "Stalled":
+		painted.Paint = p.Style.Red
+	case "OutOfDate", "Reconciling":
 		switch c.Status {
 		case "True":
 			painted.Paint = p.Style.Yellow

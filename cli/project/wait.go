@@ -93,6 +93,9 @@ func condition(conditions []api.Condition, typ string) api.Condition {
 			return c
 		}
 	}
+	if typ == "Reconciling" || typ == "Stalled" { // which are there only while they are True
+		return api.Condition{Type: typ, Status: "False"}
+	}
 	return api.Condition{Type: typ, Status: "Unknown", Reason: "Pending", Message: "not judged yet"}
 }
 

@@ -55,6 +55,7 @@ when it takes longer than --timeout.`,
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"for": cobra.FixedCompletions([]string{
 			"condition=Ready", "condition=ConfigValid", "condition=OutOfDate=False", "condition=IndexesConverged", "condition=JobsScheduled",
+			"condition=Reconciling=False", "condition=Stalled",
 		}, cobra.ShellCompDirectiveNoFileComp),
 	})
 	return cmd

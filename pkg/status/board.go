@@ -42,7 +42,7 @@ type Board struct {
 type entry struct {
 	generation int64
 	revision   string
-	conditions map[string]Condition // Ready included, so that its transition time is kept too
+	conditions map[string]Condition // the derived ones included, so that their transition times are kept too
 	problems   []Problem
 }
 
@@ -52,12 +52,14 @@ func NewBoard(now func() time.Time) *Board {
 }
 
 // Set puts conditions on a project, which it adds when new. A condition without ObservedGeneration takes the served
-// one; LastTransitionTime is the Board's, and moves only when Status changes. A condition of type Ready is ignored:
-// Ready is derived.
+// one; LastTransitionTime is the Board's, and moves only when Status changes. Ready, Reconciling and Stalled are ignored:
+// they are derived.
 func (b *Board) Set(key string, conditions ...Condition) {
 	b.change(key, func(e *entry) {
 		for _, c := range conditions {
-			if c.Type != Ready {
+			switch c.Type {
+			case Ready, Reconciling, Stalled:
+			default:
 				e.put(c, b.now())
 			}
 		}
@@ -154,33 +156,65 @@ func (e *entry) summarize(now time.Time) {
 		ready.Status = False
 	}
 	e.put(ready, now)
+	e.abnormal(Reconciling, now, func(c Condition) bool {
+		return c.Reason == ReasonPending || c.Reason == ReasonProgressing || c.Reason == ReasonStoreError
+	})
+	e.abnormal(Stalled, now, func(c Condition) bool {
+		switch c.Reason {
+		case ReasonInvalid, ReasonUnreadable, ReasonNamespaceChanged, ReasonUniqueViolation, ReasonIndexRefused:
+			return c.Status == False
+		}
+		return false
+	})
 }
 
-func (e *entry) worst() (Condition, bool) {
-	if _, ok := e.conditions[ConfigValid]; !ok {
-		return Condition{Type: ConfigValid, Status: Unknown, Reason: ReasonPending, Message: "not loaded yet"}, true
+// abnormal derives a condition that is there only while it is True: with the first condition that is a case of it.
+func (e *entry) abnormal(typ string, now time.Time, is func(Condition) bool) {
+	judged := e.judged()
+	i := slices.IndexFunc(judged, is)
+	if i < 0 {
+		delete(e.conditions, typ)
+		return
 	}
-	if e.generation == 0 && e.conditions[ConfigValid].Status == True {
-		return Condition{Type: ConfigValid, Status: False, Reason: ReasonPending, Message: "valid, not served yet"}, true
+	c := judged[i]
+	e.put(Condition{Type: typ, Status: True, Reason: c.Reason, Message: c.Type + ": " + c.Message, ObservedGeneration: e.generation}, now)
+}
+
+// worst is the judged condition that Ready follows, if it is not all well.
+func (e *entry) worst() (worst Condition, ok bool) {
+	for _, c := range e.judged() {
+		switch {
+		case c.Status == True || c.Reason == ReasonDrifted:
+		case c.Status == False:
+			return c, true
+		case !ok:
+			worst, ok = c, true
+		}
 	}
-	var unknown *Condition
+	return worst, ok
+}
+
+// judged are the conditions that count, in their order, as they are for the served generation.
+func (e *entry) judged() []Condition {
+	switch valid, ok := e.conditions[ConfigValid]; {
+	case !ok:
+		return []Condition{{Type: ConfigValid, Status: Unknown, Reason: ReasonPending, Message: "not loaded yet"}}
+	case e.generation == 0 && valid.Status == True:
+		return []Condition{{Type: ConfigValid, Status: False, Reason: ReasonPending, Message: "valid, not served yet"}}
+	}
+	var out []Condition
 	for _, c := range e.sorted() {
+		switch c.Type {
+		case Ready, OutOfDate, Reconciling, Stalled:
+			continue
+		}
 		if c.Type != ConfigValid && c.ObservedGeneration != e.generation {
 			c.Status, c.Reason = Unknown, ReasonProgressing
 			c.Message = fmt.Sprintf("not judged for generation %d yet", e.generation)
 		}
-		switch {
-		case c.Type == Ready || c.Type == OutOfDate || c.Status == True || c.Reason == ReasonDrifted:
-		case c.Status == False:
-			return c, true
-		case unknown == nil:
-			unknown = &c
-		}
+		out = append(out, c)
 	}
-	if unknown != nil {
-		return *unknown, true
-	}
-	return Condition{}, false
+	return out
 }
 
 func (e *entry) sorted() []Condition {

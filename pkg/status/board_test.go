@@ -45,8 +45,12 @@ func TestTransitionTimeMovesOnlyWhenTheStatusChanges(t *testing.T) {
 	b.Set("p", status.Condition{Type: status.ConfigValid, Status: status.False, Reason: status.ReasonInvalid, Message: "bad"})
 	s, _ = b.Get("p")
 	for _, c := range s.Conditions {
-		if c.Status != status.False || !c.LastTransitionTime.Equal(changed) {
-			t.Errorf("%s is %s since %s, want False since %s", c.Type, c.Status, c.LastTransitionTime, changed)
+		want := status.False
+		if c.Type == status.Stalled {
+			want = status.True
+		}
+		if c.Status != want || !c.LastTransitionTime.Equal(changed) {
+			t.Errorf("%s is %s since %s, want %s since %s", c.Type, c.Status, c.LastTransitionTime, want, changed)
 		}
 	}
 }
@@ -95,6 +99,71 @@ func TestReadyIsDerived(t *testing.T) {
 			}
 			if len(s.Conditions) == 0 || s.Conditions[0].Type != status.Ready {
 				t.Errorf("Ready is not first: %v", s.Conditions)
+			}
+		})
+	}
+}
+
+// Conditions that tell of what is not normal are there only while it is so, and say of what.
+func TestAbnormalConditions(t *testing.T) {
+	t.Parallel()
+	cond := func(typ string, v status.Value, reason string) status.Condition {
+		return status.Condition{Type: typ, Status: v, Reason: reason, Message: "m"}
+	}
+	valid := cond(status.ConfigValid, status.True, status.ReasonLoaded)
+	refused := cond(status.IndexesConverged, status.False, status.ReasonIndexRefused)
+	for name, tc := range map[string]struct {
+		generation           int64
+		conditions           []status.Condition
+		reconciling, stalled string // reasons; "": not there
+	}{
+		"nothing known":     {0, nil, status.ReasonPending, ""},
+		"valid, not served": {0, []status.Condition{valid}, status.ReasonPending, ""},
+		"served":            {1, []status.Condition{valid}, "", ""},
+		"broken":            {1, []status.Condition{cond(status.ConfigValid, status.False, status.ReasonInvalid)}, "", status.ReasonInvalid},
+		"unreadable":        {0, []status.Condition{cond(status.ConfigValid, status.False, status.ReasonUnreadable)}, "", status.ReasonUnreadable},
+		"disabled":          {0, []status.Condition{cond(status.ConfigValid, status.Unknown, status.ReasonDisabled)}, "", ""},
+		"building":          {1, []status.Condition{valid, cond(status.IndexesConverged, status.Unknown, status.ReasonProgressing)}, status.ReasonProgressing, ""},
+		"violated":          {1, []status.Condition{valid, cond(status.IndexesConverged, status.False, status.ReasonUniqueViolation)}, "", status.ReasonUniqueViolation},
+		"drifted":           {1, []status.Condition{valid, cond(status.IndexesConverged, status.False, status.ReasonDrifted)}, "", ""},
+		"out of date":       {1, []status.Condition{valid, cond(status.OutOfDate, status.True, status.ReasonChangedOnDisk)}, "", ""},
+		"the store failed":  {1, []status.Condition{valid, cond(status.JobsScheduled, status.False, status.ReasonStoreError)}, status.ReasonStoreError, ""},
+		"one refused, the other tried": {
+			1, []status.Condition{valid, refused, cond(status.JobsScheduled, status.Unknown, status.ReasonProgressing)},
+			status.ReasonProgressing, status.ReasonIndexRefused,
+		},
+		"not by callers": {1, []status.Condition{valid, cond(status.Stalled, status.True, "Mine"), cond(status.Reconciling, status.True, "Mine")}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := status.NewBoard(newClock().now)
+			b.SetServed("p", tc.generation, "r")
+			b.Set("p", tc.conditions...)
+			reasons := func() (reconciling, stalled string) {
+				s, _ := b.Get("p")
+				for _, c := range s.Conditions {
+					switch {
+					case c.Type != status.Reconciling && c.Type != status.Stalled:
+						continue
+					case c.Type == status.Reconciling:
+						reconciling = c.Reason
+					default:
+						stalled = c.Reason
+					}
+					if c.Status != status.True || c.Message == "" {
+						t.Errorf("%+v", c)
+					}
+				}
+				return reconciling, stalled
+			}
+			if r, s := reasons(); r != tc.reconciling || s != tc.stalled {
+				t.Errorf("reconciling %q, stalled %q, want %q and %q", r, s, tc.reconciling, tc.stalled)
+			}
+			b.SetServed("p", 1, "r")
+			b.Unset("p", status.IndexesConverged, status.JobsScheduled)
+			b.Set("p", valid)
+			if r, s := reasons(); r != "" || s != "" {
+				t.Errorf("when all is well: reconciling %q, stalled %q", r, s)
 			}
 		})
 	}

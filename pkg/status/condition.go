@@ -16,6 +16,11 @@ const (
 const (
 	// Ready is the summary, derived by the Board. Good when True.
 	Ready = "Ready"
+	// Reconciling: the service is at something, or tries something again by itself. It is there only while it is True, with
+	// the reason of the condition that it follows, as the kstatus library of Kubernetes reads it. Derived by the Board.
+	Reconciling = "Reconciling"
+	// Stalled: something can't go on until somebody changes the files or the records. As Reconciling is.
+	Stalled = "Stalled"
 	// ConfigValid: the files on disk, as last read, compile. False leaves the last good generation serving.
 	// Good when True.
 	ConfigValid = "ConfigValid"
