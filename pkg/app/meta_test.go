@@ -24,6 +24,7 @@ project.description string string max=1000
 project.configFile string string required,max=4096
 project.orgId string string
 project.enabled bool bool
+project.suspended bool bool
 team.name string string required,min=1,max=100
 team.slug string string slug,max=64
 team.orgId string string

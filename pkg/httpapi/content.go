@@ -67,12 +67,12 @@ func (r *request) serveFile(w http.ResponseWriter, c content) error {
 		h.Set("Cache-Control", "private, no-cache")
 	}
 	in := r.Request
-	if strings.Count(strings.Join(in.Header.Values("Range"), ","), ",") >= maxRanges { // which RFC 9110 allows to ignore
+	if given := in.Header.Values("Range"); len(given) > 0 {
 		in = in.Clone(in.Context())
 		in.Header.Del("Range")
-	} else if given := in.Header.Get("Range"); emptySuffix.MatchString(given) {
-		in = in.Clone(in.Context())
-		in.Header.Set("Range", emptySuffix.ReplaceAllString(given, "${1}"+beyond))
+		if ranges := rangesOf(given); ranges != "" {
+			in.Header.Set("Range", ranges)
+		}
 	}
 	out := &fileWriter{ResponseWriter: w, control: http.NewResponseController(w), start: time.Now()}
 	http.ServeContent(out, in, "", c.modified, c.body)
@@ -84,6 +84,19 @@ func (r *request) serveFile(w http.ResponseWriter, c content) error {
 		return errClientGone.With(out.err)
 	}
 	return nil
+}
+
+// rangesOf gives the ranges of a request as net/http reads them: none where they are in another unit than bytes, which RFC 9110
+// (section 14.2) has a server ignore, or where they are too many.
+func rangesOf(given []string) string {
+	unit, ranges, ok := strings.Cut(given[0], "=")
+	if ok && !strings.EqualFold(strings.TrimSpace(unit), "bytes") || strings.Count(strings.Join(given, ","), ",") >= maxRanges {
+		return ""
+	}
+	if !ok {
+		return given[0] // which is none, and is refused
+	}
+	return emptySuffix.ReplaceAllString("bytes="+ranges, "${1}"+beyond)
 }
 
 // emptySuffix is a range of the last 0 bytes, which no file can satisfy (RFC 9110, section 14.1.2). net/http would answer with

@@ -160,6 +160,9 @@ func TestFileConditionsAndRanges(t *testing.T) {
 		{"not the one", []string{"If-Match", `"other"`}, 412, ""},
 		{"beyond", []string{"Range", "bytes=1000-"}, 416, ""},
 		{"no range", []string{"Range", "bytes=b-a"}, 416, ""},
+		{"no unit", []string{"Range", "1-3"}, 416, ""},
+		{"another unit", []string{"Range", "items=0-1"}, 200, string(body)},
+		{"a unit in capitals", []string{"Range", "Bytes=1-3"}, 206, "123"},
 	} {
 		res := getFile(t, f, http.MethodGet, c.header...)
 		got := res.Body

@@ -52,6 +52,9 @@ func typeOf(name string, head []byte) (string, error) {
 	if len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return descends(found, t) }) {
 		return kind, nil
 	}
+	if len(head) == 0 {
+		kind = "empty"
+	}
 	return "", misfit(e, types[0], kind)
 }
 
