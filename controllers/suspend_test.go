@@ -115,4 +115,3 @@ func TestSuspendWhatWasNeverServed(t *testing.T) {
 	w.suspend(id, false)
 	w.wantConditions(id, map[string]string{status.Ready: "True Serving", status.ConfigValid: "True Loaded"})
 }
-
