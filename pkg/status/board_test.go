@@ -129,7 +129,8 @@ func TestAbnormalConditions(t *testing.T) {
 		"out of date":       {1, []status.Condition{valid, cond(status.OutOfDate, status.True, status.ReasonChangedOnDisk)}, "", ""},
 		"the store failed":  {1, []status.Condition{valid, cond(status.JobsScheduled, status.False, status.ReasonStoreError)}, status.ReasonStoreError, ""},
 		"one refused, the other tried": {
-			1, []status.Condition{valid, refused, cond(status.JobsScheduled, status.Unknown, status.ReasonProgressing)},
+			1,
+			[]status.Condition{valid, refused, cond(status.JobsScheduled, status.Unknown, status.ReasonProgressing)},
 			status.ReasonProgressing, status.ReasonIndexRefused,
 		},
 		"not by callers": {1, []status.Condition{valid, cond(status.Stalled, status.True, "Mine"), cond(status.Reconciling, status.True, "Mine")}, "", ""},
