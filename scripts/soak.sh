@@ -1,7 +1,8 @@
 #!/bin/sh
 # make soak: the tests in which much happens at once, again and again with the race detector for the time given in
 # minutes (10m), with new random seeds each time; and in each round many faults of the embedded store: power cuts, kills,
-# failing calls, changed bytes; and of a MongoDB of three: elections, kills, servers that hang. Then a
+# failing calls, changed bytes; and of a MongoDB of three: elections, kills, servers that hang; and outages of a MongoDB under a
+# service, of which it prints how long readiness took to tell. Then a
 # minute of 1,000 reloads at 500 requests a second, and 100 ends of the process under requests, on both stores. A failure prints the SEED that repeats it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -23,6 +24,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
 	fi
 	SOAK=4 "$bin/startmongo" "${GO:-go}" test -race -count=1 -shuffle=on -timeout 30m ./pkg/store/... ./pkg/records/... \
 		./pkg/controller/... ./pkg/dirwatch/... ./pkg/operation/... ./pkg/jobs/... ./controllers/... ./pkg/httpapi/... ./pkg/app/... || exit 1
+	FAULTS=20 "${GO:-go}" test -count=1 -v -timeout 30m -run '^TestR10' ./pkg/app >"$bin/log" || { cat "$bin/log"; exit 1; }
+	grep 'the database' "$bin/log"
 	SOAK=1 "${GO:-go}" test -count=1 -timeout 60m -run '^TestR8ReloadStorm$|^TestR15Drain$|^TestThreeInstances$' ./cmd/svcd || exit 1
 done
 echo "$round rounds passed"

@@ -364,12 +364,15 @@ func (a *App) parting(next http.Handler) http.Handler {
 // Addr is the address that the service listens on.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
+// readyTime is how long the store may take to say that it is there.
+const readyTime = 1500 * time.Millisecond
+
 // ready tells what keeps this instance from taking traffic.
 func (a *App) ready(ctx context.Context) []string {
 	if a.stopping.Load() {
 		return []string{"the service is stopping"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	err := a.store.Ping(ctx)
 	behind := 0

@@ -157,5 +157,5 @@ func (s *Service) runPipeline(ctx context.Context, c *Call, p *pipeline.Pipeline
 	if e := errs.From(err); e != nil && e.Kind == errs.Limit { // of a query, not of a write
 		return &errs.Error{Kind: errs.Invalid, Code: e.Code, Message: e.Message, Cause: e}
 	}
-	return storeError(ctx, err)
+	return s.storeError(ctx, err)
 }

@@ -282,7 +282,7 @@ func (s *Service) matching(ctx context.Context, c *Call, match *mql.Filter) ([]b
 	if err == nil && int64(len(ids)) > limit {
 		err = tooMany
 	}
-	return ids, storeError(ctx, err)
+	return ids, s.storeError(ctx, err)
 }
 
 // bulkWriter writes one chunk of a bulk update or delete.

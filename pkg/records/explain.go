@@ -41,7 +41,7 @@ func (s *Service) Reaches(ctx context.Context, c *Call, x access.Explanation, id
 	defer cancel()
 	doc, err := s.readable(ctx, c, own, oid)
 	if err != nil {
-		return false, storeError(ctx, err)
+		return false, s.storeError(ctx, err)
 	}
 	return x.Err == nil && x.Grant.Filter.Match(doc), nil
 }

@@ -192,7 +192,7 @@ func (f *Feed) look(ctx context.Context, c *Call, filter *mql.Filter) error {
 	}
 	if err != nil {
 		_ = f.hold(0)
-		return storeError(ctx, err)
+		return f.s.storeError(ctx, err)
 	}
 	return f.hold(int64(len(f.known.present)))
 }

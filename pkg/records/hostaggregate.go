@@ -47,7 +47,7 @@ func (t target) aggregate(ctx context.Context, stages any) (any, error) {
 		return err
 	})
 	if err != nil {
-		return nil, storeError(ctx, err)
+		return nil, t.s.storeError(ctx, err)
 	}
 	return out, nil
 }

@@ -204,5 +204,5 @@ func (t target) count(ctx context.Context, filter any) (any, error) {
 	ctx, cancel := withDeadline(ctx, t.call)
 	defer cancel()
 	n, err := t.s.collection(ctx, t.call).Count(ctx, mql.And(f), 0)
-	return n, storeError(ctx, err)
+	return n, t.s.storeError(ctx, err)
 }

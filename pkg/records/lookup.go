@@ -66,7 +66,7 @@ func (s *Service) keys(ctx context.Context, c *Call, near neighbor, field string
 		err = errs.New(errs.Invalid, "query_limit",
 			"more than %d records of %s match what the filter asks of them: narrow it", maxNear, near.call.Collection.Name)
 	}
-	return out, storeError(ctx, err)
+	return out, s.storeError(ctx, err)
 }
 
 // joins says that a value can refer to a record. Nothing does, and neither does an object.
@@ -140,7 +140,7 @@ func (s *Service) readNear(ctx context.Context, c *Call, near neighbor, l *query
 		err = errs.New(errs.Invalid, "query_limit",
 			"lookup: more than %d records of %s belong to these, or more than 32 MiB of them: ask for fewer records, or give the lookup a filter", maxNear, l.From)
 	}
-	return page, storeError(ctx, err)
+	return page, s.storeError(ctx, err)
 }
 
 // withPublicID gives a record with its id under the name that it has in answers.

@@ -70,7 +70,7 @@ func (s *Service) readPage(ctx context.Context, c *Call, q store.Query, count bo
 	if err == nil && count {
 		page.Total, err = s.collection(ctx, c).Count(ctx, q.Filter, 0)
 	}
-	return page, storeError(ctx, err)
+	return page, s.storeError(ctx, err)
 }
 
 // show says of each record what goes out of it, and puts what is looked up into it.
@@ -196,7 +196,7 @@ func (s *Service) readOne(ctx context.Context, c *Call, g access.Grant, id bson.
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
 	doc, err := s.readable(ctx, c, g, id)
-	return doc, storeError(ctx, err)
+	return doc, s.storeError(ctx, err)
 }
 
 // readable gives the stored record if g's filter admits it, else errs.ErrNotFound.
@@ -227,7 +227,7 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 	ctx, cancel := s.paced(ctx, c)
 	defer cancel()
 	n, err := s.collection(ctx, c).Count(ctx, mql.And(g.Filter, f), 0)
-	return n, storeError(ctx, err)
+	return n, s.storeError(ctx, err)
 }
 
 // shape gives a written record as the caller may read it, or nil if they may not.

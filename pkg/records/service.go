@@ -218,15 +218,24 @@ var errTooSlow = errs.New(errs.Invalid, "query_too_slow",
 	"the query takes longer than the collection's maxTime: narrow the filter, or sort and filter by an indexed field")
 
 // storeError turns what the store says into what the caller is told.
-func storeError(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
+func (s *Service) storeError(ctx context.Context, err error) error {
 	// A store that is given the time may notice its end a little earlier.
-	if errors.Is(err, context.DeadlineExceeded) && (ctx.Err() == nil || errors.Is(context.Cause(ctx), errTooSlow)) {
-		return errTooSlow.With(err)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTooSlow) {
+		return err
 	}
-	return err
+	// Without a word from the store until the end of the time, either the query is slow or the store is away.
+	if errs.KindOf(err) == errs.Unavailable && !s.answers(ctx) {
+		return err
+	}
+	return errTooSlow.With(err)
+}
+
+// answers says whether the store is there, to one whose own time is over.
+func (s *Service) answers(ctx context.Context) bool {
+	const patience = 250 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return s.store.Ping(ctx) == nil
 }
 
 func idOf(doc bson.Raw) bson.ObjectID {

@@ -33,7 +33,7 @@ func (s *Service) only(ctx context.Context, c *Call) (id bson.ObjectID, found bo
 	if !found {
 		id = singletonID()
 	}
-	return id, found, storeError(ctx, err)
+	return id, found, s.storeError(ctx, err)
 }
 
 // newID gives the id of a record that is to be made. A singleton has no room for another one; two that are made at once

@@ -38,7 +38,8 @@ type Options struct {
 	URI     string
 	AppName string       // how the server's logs call us; "" is "svc"
 	Logger  *slog.Logger // nil: no log
-	// SelectTimeout is how long an operation waits for a primary, also while one is elected; 0 is 10 s.
+	// SelectTimeout is how long an operation waits for a primary, also while one is elected; 0 is what the URI says
+	// (serverSelectionTimeoutMS), or else 10 s.
 	SelectTimeout time.Duration
 }
 
@@ -83,7 +84,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.AppName == "" {
 		o.AppName = defaultAppName
 	}
-	if o.SelectTimeout == 0 {
+	if given := opts.ServerSelectionTimeout; o.SelectTimeout == 0 && given != nil {
+		o.SelectTimeout = *given
+	}
+	if o.SelectTimeout <= 0 {
 		o.SelectTimeout = defaultSelectTimeout
 	}
 	if o.Logger == nil {
