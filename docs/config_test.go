@@ -305,7 +305,9 @@ const head = `# Config files
 
 A project is a directory with ` + "`project.yaml` (or `.yml`, `.json`)" + `. Files are YAML, or JSON with comments, told apart by their
 ending. Wherever an object may stand, a string is the path of a file that holds it, relative to the file it stands in; it stays
-inside the project's directory. ` + "`${env:NAME}` and `${file:PATH}`" + ` are replaced in values and in keys; one that is missing is an
+inside the project's directory. In a list, a pattern such as ` + "`collections/*.yaml`" + ` stands for the files that
+match (` + "`*`, `?`, `[a-z]`" + `, one level of folders each; not hidden ones, nor the file it stands in), in the order of their names; one
+that matches none is an error. ` + "`${env:NAME}` and `${file:PATH}`" + ` are replaced in values and in keys; one that is missing is an
 error. An unknown key is an error that names the nearest known one. All problems are reported at once, each as
 ` + "`file:line:column: path: message`." + ` The projects in ` + "`projects/`" + ` show most of what is here.
 

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/schema"
 )
@@ -113,6 +115,26 @@ func (r bundleReader) ReadFile(name string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	return data, nil
+}
+
+// Glob gives the files that match a pattern.
+func (r bundleReader) Glob(pattern string) ([]string, error) {
+	var out []string
+	for name := range r {
+		matches, err := path.Match(pattern, name)
+		if err != nil {
+			return nil, err
+		}
+		if matches && !hidden(name) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// hidden says whether a file, or a folder that it is in, begins with a dot.
+func hidden(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.HasPrefix(part, ".") })
 }
 
 // noSecrets stands in for a project's directory that is gone.

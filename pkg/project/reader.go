@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/svcctl/svc/pkg/schema"
@@ -68,6 +69,12 @@ func readIn(root *os.Root, name string) ([]byte, error) {
 		return nil, schema.ErrTooLarge
 	}
 	return data, nil
+}
+
+// Glob gives the files that match a pattern, links that lead out of the directory left out.
+func (r *rootReader) Glob(pattern string) ([]string, error) {
+	names, err := fs.Glob(r.root.FS(), pattern)
+	return slices.DeleteFunc(names, hidden), err
 }
 
 // readError tells a path that leaves the root, for which os.Root has no exported error, from other failures.

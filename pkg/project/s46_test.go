@@ -1,7 +1,12 @@
 package project_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,5 +47,47 @@ func TestS46ParseErrors(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A pattern finds what is in the project's directory and is not hidden; what it finds that leads out is refused as any reference is.
+func TestS46Patterns(t *testing.T) {
+	t.Parallel()
+	outside, dir := t.TempDir(), t.TempDir()
+	collection := func(name string) string {
+		return "name: " + name + "\npermissions: {public: {methods: {}}, user: {methods: {}}}\n"
+	}
+	for name, text := range map[string]string{
+		filepath.Join(outside, "secret.yaml"):   collection("secret"),
+		filepath.Join(dir, "project.yaml"):      "namespace: p\ncollections: [\"c/*.yaml\", \"*/*/d.yaml\"]\n",
+		filepath.Join(dir, "c/a.yaml"):          collection("a"),
+		filepath.Join(dir, "c/.hidden.yaml"):    collection("hidden"),
+		filepath.Join(dir, ".git/x/d.yaml"):     collection("git"),
+		filepath.Join(dir, "..data/x/d.yaml"):   collection("data"),
+		filepath.Join(dir, "more/x/d.yaml"):     collection("d"),
+		filepath.Join(dir, "more/x/other.yaml"): collection("other"),
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := func() (names []string, problems string) {
+		p, found := project.Load(dir, "project.yaml", func(string) (string, bool) { return "", false })
+		for _, problem := range found {
+			problems += problem.String() + "\n"
+		}
+		if p != nil {
+			names = slices.Sorted(maps.Keys(p.Collections))
+		}
+		return names, problems
+	}
+	if names, problems := load(); !slices.Equal(names, []string{"a", "d"}) || problems != "" {
+		t.Errorf("%v, %s", names, problems)
+	}
+	if err := os.Symlink(filepath.Join(outside, "secret.yaml"), filepath.Join(dir, "c/link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, problems := load(); problems != "project.yaml:2:15: collections[1]: \"c/link.yaml\" can't be read: it lies outside the project's directory\n" {
+		t.Errorf("a link that leads out: %s", problems)
 	}
 }

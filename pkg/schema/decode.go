@@ -1,7 +1,10 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -134,10 +137,7 @@ func (d *decoder) reference(n *node, path string, v reflect.Value, m *member) {
 		d.problem(n.pos, path, CodeType, "must be %s, or the path of a .yaml, .yml or .json file that holds it", what)
 		return
 	}
-	shown := n.text
-	if n.secret {
-		shown = "***"
-	}
+	shown := n.shown()
 	file := d.stack[len(d.stack)-1]
 	name, ok := resolve(n.text, file)
 	if !ok {
@@ -169,6 +169,74 @@ func (d *decoder) reference(n *node, path string, v reflect.Value, m *member) {
 	d.stack = append(d.stack, name)
 	d.value(root, path, v, m)
 	d.stack = d.stack[:len(d.stack)-1]
+}
+
+// expand puts the files that match in the place of each pattern in a list, such as collections/*.yaml, in the order of their
+// names. The file with the pattern is none of them.
+func (d *decoder) expand(items []*node, at string) []*node {
+	if !slices.ContainsFunc(items, isPattern) {
+		return items
+	}
+	var out []*node
+	for i, item := range items {
+		if !isPattern(item) {
+			out = append(out, item)
+			continue
+		}
+		names, problem := d.glob(item)
+		if problem != "" {
+			d.problem(item.pos, at+"["+strconv.Itoa(i)+"]", CodeReference, "%q %s", item.shown(), problem)
+		}
+		for _, name := range names {
+			out = append(out, &node{pos: item.pos, kind: kindString, text: name, secret: item.secret})
+		}
+	}
+	return out
+}
+
+func isPattern(n *node) bool {
+	return n.kind == kindString && !n.failed && isConfigFile(n.text) && strings.ContainsAny(n.text, "*?[")
+}
+
+// shown is a text as problems may print it.
+func (n *node) shown() string {
+	if n.secret {
+		return "***"
+	}
+	return n.text
+}
+
+// glob gives the files that a pattern stands for, as references of the file that it stands in, or what is wrong with it.
+func (d *decoder) glob(n *node) (references []string, problem string) {
+	file := d.stack[len(d.stack)-1]
+	pattern, ok := resolve(n.text, file)
+	switch g, can := d.reader.(Globber); {
+	case !ok:
+		return nil, "can't be read: " + ErrOutside.Error()
+	case strings.Contains(pattern, "**"):
+		return nil, "has **, which is not known here: name the folders, or use * for one level"
+	case !can:
+		return nil, "is a pattern, and files can't be looked for here"
+	default:
+		names, err := g.Glob(pattern)
+		if errors.Is(err, path.ErrBadPattern) {
+			return nil, "is no pattern: a [ has no ]"
+		}
+		if err != nil {
+			return nil, "can't be read: " + readProblem(err)
+		}
+		for _, name := range names {
+			relative, err := filepath.Rel(path.Dir(file), name)
+			if name != file && err == nil && isConfigFile(name) {
+				references = append(references, filepath.ToSlash(relative))
+			}
+		}
+	}
+	if len(references) == 0 {
+		return nil, "matches no file"
+	}
+	slices.Sort(references)
+	return references, ""
 }
 
 // describe gives the members of a struct type.
@@ -271,6 +339,9 @@ func (d *decoder) list(n *node, path string, v reflect.Value, m *member) {
 	}
 	if m.min != nil && len(n.items) < int(*m.min) {
 		d.problem(n.pos, path, CodeRange, "must have at least %d elements", int(*m.min))
+	}
+	if holdsObject(v.Type().Elem()) {
+		n.items = d.expand(n.items, path)
 	}
 	element := &member{enum: m.enum, pattern: m.pattern, secret: m.secret}
 	out := reflect.MakeSlice(v.Type(), 0, len(n.items))

@@ -20,6 +20,12 @@ type Reader interface {
 	ReadFile(name string) ([]byte, error)
 }
 
+// Globber is a Reader that knows which files there are. References with patterns need one.
+type Globber interface {
+	// Glob gives the files that match a pattern of path.Match, hidden ones and those in hidden folders left out.
+	Glob(pattern string) ([]string, error)
+}
+
 // Env looks up an environment variable for ${env:NAME}.
 type Env func(name string) (value string, ok bool)
 

@@ -334,3 +334,29 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	a, err := txtar.ParseFile("testdata/good/patterns.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, problems := load(a)
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	var got []string
+	for i, c := range l.Project.Collections {
+		for j, f := range c.Fields {
+			got = append(got, c.Name+"."+f.Name+" "+l.Position(fmt.Sprintf("collections[%d].fields[%d]", i, j)).File)
+		}
+		got = append(got, c.Name+" "+l.Position(fmt.Sprintf("collections[%d]", i)).File)
+	}
+	want := []string{
+		"pages pages.yaml", "a.a collections/fields/a.yaml", "a collections/a.yaml", "b.a collections/fields/a.yaml",
+		"b.ab collections/fields/ab.yaml", "b.z collections/b.yaml", "b collections/b.yaml", "x more/1/x.json",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -30,6 +31,19 @@ func (f files) ReadFile(name string) ([]byte, error) {
 		return []byte(data), nil
 	}
 	return nil, fs.ErrNotExist
+}
+
+func (f files) Glob(pattern string) (names []string, err error) {
+	for name := range f {
+		matches, err := path.Match(pattern, name)
+		if err != nil {
+			return nil, err
+		}
+		if matches {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // section is one object of testdata/rows.txt.
