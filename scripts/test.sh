@@ -36,7 +36,8 @@ if [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'NR == 2 {print $4}')" -gt 4000
 fi
 # shellcheck disable=SC2086
 "$bin/startmongo" "$go" test $race -timeout 20m ${TESTFLAGS:-} $pkgs || exit 1
-# The race detector has this one make few requests.
+# The race detector has the first make few requests, and allocates where the second counts.
 if [ -n "$race" ] && [ "$pkgs" = ./... ] && [ -z "${TESTFLAGS:-}" ]; then
-	"$go" test -timeout 20m -run '^TestNonInterference$/^embedded$' ./pkg/app/interference
+	"$go" test -timeout 20m -run '^TestNonInterference$/^embedded$' ./pkg/app/interference || exit 1
+	"$go" test -timeout 20m -run '^TestAllocations$' ./pkg/store/embedded || exit 1
 fi

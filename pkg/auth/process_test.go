@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/svcctl/svc/pkg/auth"
 )
 
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m) // R19: no goroutine outlives the tests
 }
 
 func TestHashesOfAProcess(t *testing.T) {

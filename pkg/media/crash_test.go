@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/media"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asFull) != "":
 		child(fullDisk)
 	default:
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m) // R19: no goroutine outlives the tests
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.uber.org/goleak"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/script"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m) // R19: no goroutine outlives the tests
 }
 
 // workerEngine runs isolated calls in processes.

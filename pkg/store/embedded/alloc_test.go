@@ -77,8 +77,15 @@ func TestAllocations(t *testing.T) {
 					}
 				})
 			}
-			if a, b := allocs(few), allocs(many); b-a > 0.02*(many-few) {
-				t.Errorf("%.0f allocations for %d documents, %.0f for %d", a, few, b, many)
+			// All of the process is counted: what others do at the same time goes by, what documents cost does not.
+			for tries := 1; ; tries++ {
+				a, b := allocs(few), allocs(many)
+				if b-a <= 0.02*(many-few) {
+					break
+				}
+				if tries == 5 {
+					t.Fatalf("%.0f allocations for %d documents, %.0f for %d", a, few, b, many)
+				}
 			}
 		})
 	}

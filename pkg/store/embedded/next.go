@@ -70,8 +70,6 @@ func (r *read) advance(w *walk) (ok bool, err error) {
 	return true, nil
 }
 
-func (r *read) ended() error { return store.Ended(r.ctx) }
-
 // load gives the document that w is on; ok is false if it does not match, or is in seen.
 func (r *read) load(w *walk, seen *keySet) (doc bson.Raw, ok bool, err error) {
 	value, err := w.it.ValueAndErr()

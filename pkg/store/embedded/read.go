@@ -207,6 +207,7 @@ type read struct {
 	filter *mql.Filter
 	snap   *pebble.Snapshot
 	plan   *plan.Plan
+	ended  func() error // says whether ctx has ended; made once, for many documents
 
 	walks []walk // the plan's scans
 	turn  int    // the one that is read, inTurn
@@ -260,6 +261,7 @@ func (r *read) copy() *read {
 }
 
 func (r *read) start(pl *plan.Plan) error {
+	r.ended = func() error { return store.Ended(r.ctx) }
 	r.plan = pl
 	r.docs.coll = r.coll.id
 	if pl.Repeats {
