@@ -79,7 +79,7 @@ var layers = []layer{
 		"httpapi":      "actions assets hooks records query auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller jobs plan status dirwatch project schema system store mql api errs",
+		"/controllers": "controller jobs plan status dirwatch project schema system store store/lease mql api errs",
 	}},
 	{"L6", rooms{
 		"app": "httpapi actions assets media access hooks records auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +

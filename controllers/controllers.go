@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/lease"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -42,6 +43,7 @@ const indexResyncs = 5
 // Deps is what the reconcilers work with. All members are required but those that name a default.
 type Deps struct {
 	Store       store.Store
+	Instance    string // names this process in leases; "": no other one can work on the store
 	Projects    *system.Projects
 	Generations *system.Generations
 	Events      *system.Events // nil: none are told
@@ -94,7 +96,7 @@ func New(d Deps) (*Control, error) {
 		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{},
 		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
 	}
-	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]request{}, runs: map[string]bool{}}
+	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]request{}, runs: map[string]bool{}, leases: map[string]*lease.Leases{}}
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{

@@ -16,6 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/lease"
 )
 
 // An index that records stand in the way of is tried again after a time that doubles from the first of these to the
@@ -31,9 +32,10 @@ type indexReconciler struct {
 	Deps
 
 	mu       sync.Mutex
-	refused  map[string]*refusals // by project id
-	requests map[string]request   // by project id
-	runs     map[string]bool      // ids of which a run is under way
+	refused  map[string]*refusals     // by project id
+	requests map[string]request       // by project id
+	runs     map[string]bool          // ids of which a run is under way
+	leases   map[string]*lease.Leases // by namespace
 }
 
 // refusals are a project's indexes that can't be built. They are replaced as a whole, never changed.
@@ -70,6 +72,13 @@ func (r *indexReconciler) request(id string, sync bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests[id] = request{retry: true, sync: sync || r.requests[id].sync}
+}
+
+// again keeps what was asked for, for a run that is yet to come.
+func (r *indexReconciler) again(id string, asked request) {
+	if asked.retry {
+		r.request(id, asked.sync)
+	}
 }
 
 // take gives what was refused before, and what was asked for.
@@ -131,8 +140,16 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 		before: before, retry: asked.retry || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
 	}
 	r.working(id, true)
-	err := run.all(ctx, p)
+	err := r.leased(ctx, &run, p)
 	r.working(id, false)
+	if errors.Is(err, lease.ErrHeld) || errors.Is(err, lease.ErrLost) {
+		r.again(id, asked)
+		r.tell(id, status.Condition{
+			Type: status.IndexesConverged, Status: status.Unknown, Reason: status.ReasonProgressing,
+			Message: "another instance is at the indexes", ObservedGeneration: p.Generation,
+		})
+		return controller.Result{RequeueAfter: indexLook}, nil
+	}
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
 		Message: counted(declared(p)), ObservedGeneration: p.Generation,
@@ -207,8 +224,9 @@ type indexRun struct {
 
 	db        store.Database
 	namespace string
-	before    *refusals // of the run before; nil: none
-	retry     bool      // whether what was refused before is tried again
+	before    *refusals    // of the run before; nil: none
+	retry     bool         // whether what was refused before is tried again
+	lease     *lease.Lease // nil: there is none yet
 
 	refused map[string]refusal // by collection/index
 }
@@ -296,6 +314,9 @@ func (r *indexRun) converge(ctx context.Context, collection, stored string, decl
 }
 
 func (r *indexRun) drop(ctx context.Context, coll store.Collection, collection, name string) error {
+	if err := r.may(ctx); err != nil {
+		return err
+	}
 	r.Logger.InfoContext(ctx, "index dropped", "namespace", r.namespace, "collection", collection, "index", name)
 	return coll.DropIndex(ctx, name)
 }
@@ -308,6 +329,9 @@ func (r *indexRun) build(ctx context.Context, coll store.Collection, collection 
 	if refused && !r.retry {
 		r.refused[key] = before
 		return false, nil
+	}
+	if err := r.may(ctx); err != nil {
+		return false, err
 	}
 	r.Logger.DebugContext(ctx, "index is being built", "namespace", r.namespace, "collection", collection, "index", b.index.Name)
 	err = coll.CreateIndex(ctx, b.index)

@@ -221,7 +221,7 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	}
 	d := controllers.Deps{
 		Jobs:  due,
-		Store: s, Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
+		Store: s, Instance: "this one", Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,
 		Watcher: dirwatch.New(dirwatch.Options{Logger: log, Debounce: 10 * time.Millisecond}),
 		Env:     func(string) (string, bool) { return "", false }, Logger: log, Now: time.Now,

@@ -26,6 +26,6 @@ while [ "$(date +%s)" -lt "$end" ]; do
 		./pkg/controller/... ./pkg/dirwatch/... ./pkg/operation/... ./pkg/jobs/... ./controllers/... ./pkg/httpapi/... ./pkg/app/... || exit 1
 	FAULTS=20 "${GO:-go}" test -count=1 -v -timeout 30m -run '^TestR10' ./pkg/app >"$bin/log" || { cat "$bin/log"; exit 1; }
 	grep 'the database' "$bin/log"
-	SOAK=1 "${GO:-go}" test -count=1 -timeout 60m -run '^TestR8ReloadStorm$|^TestR15Drain$|^TestThreeInstances$' ./cmd/svcd || exit 1
+	SOAK=1 "${GO:-go}" test -count=1 -timeout 60m -run '^TestR8ReloadStorm$|^TestR15Drain$|^TestThreeInstances$|^TestIndexBuildsHandOver$|^TestR18' ./cmd/svcd || exit 1
 done
 echo "$round rounds passed"

@@ -265,8 +265,12 @@ func (a *App) wire(ctx context.Context) error {
 	if a.sweeper.after == 0 {
 		a.sweeper.after = DefaultSweepAfter
 	}
+	instance := holder()
+	if alone {
+		instance = ""
+	}
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper,
+		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
 		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
 	})

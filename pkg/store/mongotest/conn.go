@@ -16,7 +16,18 @@ type Conn struct{ conn net.Conn }
 // Dial connects to the first host of URI, without TLS and credentials, until the test ends.
 func Dial(tb testing.TB) *Conn {
 	tb.Helper()
-	uri, err := url.Parse(URI(tb))
+	return dialURI(tb, URI(tb))
+}
+
+// Dial connects to the server, without TLS and credentials, until the test ends.
+func (s *Server) Dial(tb testing.TB) *Conn {
+	tb.Helper()
+	return dialURI(tb, s.URI)
+}
+
+func dialURI(tb testing.TB, server string) *Conn {
+	tb.Helper()
+	uri, err := url.Parse(server)
 	if err != nil {
 		tb.Fatal(err)
 	}
