@@ -47,5 +47,14 @@ func runSuspend(ctx context.Context, st *command.State, namespace string, suspen
 	if p, err = c.Projects().Update(ctx, p.ID, api.ProjectWrite{Suspended: &suspended}); err != nil {
 		return err
 	}
+	if suspended {
+		st.Notef("%s stays as it is served: svcctl project resume %s ends that", p.Namespace, p.Namespace)
+		return show(st, p)
+	}
+	if status, err := c.ProjectStatus(ctx, p.ID); err == nil { // it is resumed, whatever its files say
+		if valid := condition(status.Conditions, "ConfigValid"); valid.Status == "False" {
+			st.Warnf("the files can't be served, so that it stays as it is: %s", valid.Message)
+		}
+	}
 	return show(st, p)
 }
