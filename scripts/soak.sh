@@ -3,7 +3,8 @@
 # minutes (10m), with new random seeds each time; and in each round many faults of the embedded store: power cuts, kills,
 # failing calls, changed bytes; and of a MongoDB of three: elections, kills, servers that hang; and outages of a MongoDB under a
 # service, of which it prints how long readiness took to tell. Then a
-# minute of 1,000 reloads at 500 requests a second, and 100 ends of the process under requests, on both stores. A failure prints the SEED that repeats it.
+# minute of 1,000 reloads at 500 requests a second, 100 ends of the process under requests, and a minute in which a service must
+# not grow, of which it prints goroutines, files and heap, on both stores. A failure prints the SEED that repeats it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 minutes=${1:-10m}
@@ -27,5 +28,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
 	FAULTS=20 "${GO:-go}" test -count=1 -v -timeout 30m -run '^TestR10' ./pkg/app >"$bin/log" || { cat "$bin/log"; exit 1; }
 	grep 'the database' "$bin/log"
 	SOAK=1 "${GO:-go}" test -count=1 -timeout 60m -run '^TestR8ReloadStorm$|^TestR15Drain$|^TestThreeInstances$|^TestIndexBuildsHandOver$|^TestR18' ./cmd/svcd || exit 1
+	SOAK=1 "${GO:-go}" test -count=1 -v -timeout 60m -run '^TestR19Growth$' ./cmd/svcd >"$bin/log" || { cat "$bin/log"; exit 1; }
+	grep 'goroutines, then' "$bin/log"
 done
 echo "$round rounds passed"
