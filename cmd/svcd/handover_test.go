@@ -225,7 +225,11 @@ func TestR18HoldersOfJobs(t *testing.T) {
 			run, err := asked.JobRun(t.Context(), "blog", "slow", run.ID)
 			return err == nil && run.Status == api.RunLost
 		})
-		t.Logf("%s: its run is lost after %s", end, ms(time.Since(began)))
+		took := time.Since(began)
+		t.Logf("%s: its run is lost after %s", end, ms(took))
+		if soaking() && took > handover {
+			t.Errorf("%s: its run is lost after %s, want %s", end, took, handover)
+		}
 	}
 	ended := func() int64 {
 		n, err := asked.CountRecords(t.Context(), "blog", "notes", `{"text": "ended"}`)

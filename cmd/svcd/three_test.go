@@ -35,7 +35,7 @@ func TestThreeInstances(t *testing.T) {
 		s.write("projects/blog/project.yaml", fmt.Sprintf(tickConfig, n))
 	}
 	for range 3 {
-		s := newSvcd(t, uri, "PROJECTS_WATCH=off")
+		s := newSvcd(t, uri)
 		write(s, 1)
 		nodes, servers = append(nodes, s), append(servers, s.start())
 	}
@@ -60,11 +60,8 @@ func TestThreeInstances(t *testing.T) {
 	servers[0].register(t)
 	all("the registration", 1)
 
-	write(nodes[0], 2)
+	write(nodes[0], 2) // each of them watches its files
 	write(nodes[1], 2)
-	if _, err := servers[0].Reload(t.Context(), "blog"); err != nil {
-		t.Fatal(err)
-	}
 	began := time.Now()
 	until(t, "the second one has the reload", generation(servers[1], 2))
 	t.Logf("the reload: on the second one after %s", time.Since(began).Round(time.Millisecond))
@@ -77,9 +74,6 @@ func TestThreeInstances(t *testing.T) {
 		t.Error("the one that is behind does not go on")
 	}
 	write(nodes[2], 2)
-	if _, err := servers[2].Reload(t.Context(), "blog"); err != nil {
-		t.Fatal(err)
-	}
 	all("the reload", 2)
 	until(t, "the third one is ready", func() bool { return servers[2].Ready(t.Context()) == nil })
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -135,7 +136,9 @@ func trigger(t *testing.T, m *controller.Manager, keys ...string) {
 	}
 }
 
-func TestErrorsComeBackWithGrowingDelay(t *testing.T) {
+// TestR9Backoff is row R9 of the fault list, as far as it is about failures: what fails comes back after a time that grows to a bound,
+// begins anew after a success, and differs from key to key, so that those that failed together don't come back together.
+func TestR9Backoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := record(func(_ context.Context, _ string, n int) (controller.Result, error) {
 			if n <= 9 {
@@ -168,6 +171,44 @@ func TestErrorsComeBackWithGrowingDelay(t *testing.T) {
 		runs = r.all()[10:]
 		if len(runs) != 2 || runs[1].At-runs[0].At > 2*time.Second {
 			t.Errorf("after a success: %v, want two runs about a second apart", runs)
+		}
+	})
+}
+
+// TestR9Jitter has many keys fail together.
+func TestR9Jitter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := record(func(_ context.Context, _ string, n int) (controller.Result, error) {
+			if n == 1 {
+				return controller.Result{}, errTest
+			}
+			return controller.Result{}, nil
+		})
+		m, stop := started(t, controller.Controller{Reconciler: r, Workers: 100}, nil)
+		defer stop()
+		const keys = 100
+		for n := range keys {
+			trigger(t, m, strconv.Itoa(n))
+		}
+		time.Sleep(time.Hour)
+		var first, last time.Duration
+		again := map[time.Duration]bool{}
+		for i, run := range r.all() {
+			switch {
+			case i < keys: // all that failed
+				last = max(last, run.At)
+			default:
+				if first == 0 {
+					first = run.At
+				}
+				again[run.At] = true
+				if d := run.At - last; d < 750*time.Millisecond || d > 1250*time.Millisecond {
+					t.Errorf("%s comes back after %s", run.Key, d)
+				}
+			}
+		}
+		if len(r.all()) != 2*keys || len(again) < keys/2 {
+			t.Errorf("%d runs; %d keys came back at %d times", len(r.all()), keys, len(again))
 		}
 	})
 }

@@ -185,3 +185,29 @@ func TestAnOutageOfTheStore(t *testing.T) {
 		i.link.Resume()
 	})
 }
+
+// TestAnOutageIsNobodysSilence has a store gone for all: nobody could show that a run is alive, so its time begins anew.
+func TestAnOutageIsNobodysSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		here, other := w.instance(operation.Options{}), w.instance(operation.Options{})
+		ref := here.start(spec(w), untilEnd)
+		other.patrol()
+		here.link.Pause()
+		other.link.Pause()
+		outage, over := context.WithTimeout(t.Context(), 11*time.Second)
+		defer over()
+		if err := other.Patrol(outage, w.database); err == nil {
+			t.Error("there was no outage")
+		}
+		other.link.Resume()
+		for _, want := range []operation.Status{operation.Running, operation.Running, operation.Lost} {
+			time.Sleep(7 * time.Second)
+			other.patrol()
+			if run := other.get(ref); run.Status != want {
+				t.Errorf("the run is %s, want %s", run.Status, want)
+			}
+		}
+		here.link.Resume()
+	})
+}

@@ -15,8 +15,6 @@ import (
 // Run looks after the runs of databases until ctx ends: it gives up those whose instance is gone, and lets go of old
 // ones.
 func (rs *Runs) Run(ctx context.Context, databases func(ctx context.Context) ([]string, error)) {
-	ticks := time.NewTicker(rs.opts.Beat)
-	defer ticks.Stop()
 	for {
 		names, err := databases(ctx)
 		for _, name := range names {
@@ -25,11 +23,27 @@ func (rs *Runs) Run(ctx context.Context, databases func(ctx context.Context) ([]
 		if err != nil && ctx.Err() == nil {
 			rs.log.WarnContext(ctx, "runs can't be looked after now; it is tried again", "error", err)
 		}
+		pause := time.NewTimer(rs.pause())
 		select {
 		case <-ctx.Done():
+			pause.Stop()
 			return
-		case <-ticks.C:
+		case <-pause.C:
 		}
+	}
+}
+
+// pause is how long there is nothing to look after. What others do is looked at often, and what they begin is seen soon.
+func (rs *Runs) pause() time.Duration {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	switch {
+	case rs.opts.Alone:
+		return rs.opts.Beat
+	case len(rs.seen) > 0:
+		return rs.opts.Beat / looksABeat
+	default:
+		return rs.opts.Beat / 2
 	}
 }
 
@@ -53,6 +67,7 @@ func (rs *Runs) Patrol(ctx context.Context, database string) error {
 		return nil
 	})
 	if err != nil {
+		rs.forget(database, nil) // nor could others show that they are alive: their time begins anew
 		return err
 	}
 	rs.forget(database, found)

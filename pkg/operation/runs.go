@@ -19,8 +19,9 @@ import (
 
 const (
 	flushEvery  = time.Second     // at most once in this time a run's record is written
-	defaultBeat = 5 * time.Second // at least once in this time it is
+	defaultBeat = 4 * time.Second // at least once in this time it is
 	silentBeats = 3               // for so long its record may stay as it is, then the run is lost
+	looksABeat  = 5               // how often others look meanwhile, so that it is lost soon after that
 
 	pollEvery  = 500 * time.Millisecond // how often the followers of another instance's run look at its record
 	pruneEvery = time.Hour              // how often old runs are looked for
@@ -45,7 +46,7 @@ type Options struct {
 	Instance   string                // names this process to people; "": "svcd"
 	// Alone says that no other process can work on the store. What another process has left behind is then lost at once.
 	Alone bool
-	// Beat is how often a run shows at least that it is alive; 0: 5 s. After three times that it counts as lost. It is the
+	// Beat is how often a run shows at least that it is alive; 0: 4 s. After three times that it counts as lost. It is the
 	// same for all instances.
 	Beat     time.Duration
 	Parallel int // runs of one kind in one project that go at once, the others wait; 0: 4
