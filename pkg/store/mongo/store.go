@@ -27,7 +27,8 @@ const (
 	cursorTimeout        = 2 * time.Second // for closing a cursor, for which callers wait
 	killTimeout          = 5 * time.Second // for ending what callers do not wait for, but Close does
 	killAgain            = time.Second
-	aliveTimeout         = 5 * time.Second // for connecting, and between signs of life; a server without any is given up after twice that
+	aliveTimeout         = 5 * time.Second // for connecting, and for a sign of life that is late
+	aliveEvery           = 2 * time.Second // between signs of life; a server without any is given up after both times
 	minWireVersion       = 13              // MongoDB 5.0, the first with snapshot reads outside transactions
 )
 
@@ -111,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		opts.SetConnectTimeout(aliveTimeout)
 	}
 	if opts.HeartbeatInterval == nil {
-		opts.SetHeartbeatInterval(aliveTimeout)
+		opts.SetHeartbeatInterval(aliveEvery)
 	}
 	s.slots = limitWaiting(opts)
 	client, err := mongo.Connect(opts)

@@ -133,7 +133,7 @@ func (p *Proxy) serve(c net.Conn) {
 	if !p.keep(c) {
 		return
 	}
-	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.target) //nolint:forbidigo // it lives as long as the proxy
+	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.target)
 	if err != nil {
 		return
 	}
