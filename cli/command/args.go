@@ -45,7 +45,17 @@ func looseSwitch(cmd *cobra.Command, args []string) (flag, value string) {
 }
 
 // PlaceArgs checks for want arguments after an optional namespace.
-func PlaceArgs(want int) cobra.PositionalArgs { return Args(cobra.RangeArgs(want, want+1)) }
+func PlaceArgs(want int) cobra.PositionalArgs {
+	return Args(func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < want:
+			return fmt.Errorf("an argument is missing: want %d, or %d with the namespace, not %d", want, want+1, len(args))
+		case len(args) > want+1:
+			return fmt.Errorf("%q is one argument too many", args[want+1])
+		}
+		return nil
+	})
+}
 
 // Place splits arguments into the namespace and the want arguments behind it. Without one in the arguments, it is the
 // namespace of -n, SVCCTL_NAMESPACE or the context.
@@ -60,9 +70,13 @@ func (st *State) Place(args []string, want int) (namespace string, rest []string
 		return "", nil, err
 	}
 	if namespace == "" {
+		first := "as the first argument"
+		if len(args) > 0 { // which is taken for what comes behind a namespace
+			first += ", before " + args[0]
+		}
 		return "", nil, &Error{
 			Exit: ExitUsage, Code: "usage", Message: "which namespace?",
-			Hint: "give it as the first argument, with -n, as SVCCTL_NAMESPACE, or in a context (svcctl config set-context)",
+			Hint: "give it " + first + ", with -n, as SVCCTL_NAMESPACE, or in a context (svcctl config set-context)",
 		}
 	}
 	return namespace, args, nil

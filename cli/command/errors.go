@@ -163,7 +163,9 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "svcctl collection list" + placeOf(e.Path, 1) + " shows what the project has"
 	case e.Status == http.StatusNotFound && strings.Contains(e.Path, "/_/assets/"):
 		return "svcctl asset list" + placeOf(e.Path, 1) + " shows the folders that there are; the path is that of a file below one"
-	case e.Code() == "unknown_field" && placeOf(e.Path, 2) != "":
+	case e.Code() == "job_not_found" && placeOf(e.Path, 1) != "":
+		return "svcctl job list" + placeOf(e.Path, 1) + " shows what the project has"
+	case (e.Code() == "unknown_field" || slices.ContainsFunc(e.Problem.Errors, isUnknownField)) && placeOf(e.Path, 2) != "":
 		return "svcctl collection describe" + placeOf(e.Path, 2) + " shows the fields"
 	case strings.HasPrefix(e.Problem.Detail, "filter: malformed JSON"):
 		return `a filter is JSON, as in --filter '{"status": "published", "views": {"$gte": 10}}'`
@@ -176,6 +178,8 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 	}
 	return ""
 }
+
+func isUnknownField(f api.FieldError) bool { return f.Rule == "unknown" }
 
 // placeOf gives the first words of a path below those of projects, the namespace and the collection, as arguments: " blog
 // articles". It is "" where the path has fewer.

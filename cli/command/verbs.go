@@ -11,16 +11,20 @@ import (
 // synonyms gives words that people try, by the verb that they mean.
 func synonyms() map[string][]string {
 	return map[string][]string{
+		"apply":      {"deploy", "push", "sync"},
 		"create":     {"add", "new", "make"},
 		"delete":     {"remove", "rm", "del", "revoke"},
+		"diff":       {"plan", "preview", "changes"},
 		"explain":    {"check", "why", "can-i"},
 		"get":        {"show", "describe", "view"},
 		"describe":   {"show", "get", "view"},
 		"list":       {"show", "log", "all"},
+		"history":    {"revisions", "generations", "versions", "log"},
 		"login":      {"auth", "signin", "sign-in"},
 		"logout":     {"signout", "sign-out"},
 		"passwd":     {"password", "reset-password", "set-password", "change-password"},
 		"register":   {"create", "add", "new"},
+		"rollback":   {"revert", "undo", "restore"},
 		"unregister": {"delete", "remove", "rm"},
 		"update":     {"set", "edit", "change", "modify", "patch"},
 		"verify":     {"check"},

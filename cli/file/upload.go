@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -123,6 +124,9 @@ func (opts *uploadOptions) attachments() ([]client.Attachment, error) {
 	var out []client.Attachment
 	for _, name := range opts.Files {
 		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, command.Usagef("there is no file %s", name)
+		}
 		if err != nil {
 			return nil, command.Usagef("%v", err)
 		}
