@@ -97,12 +97,13 @@ func (c *Control) reload(ctx context.Context, id string, wait bool) error {
 }
 
 // RollBack serves an earlier generation of a project again, on every instance, until its files change or are reloaded, and
-// returns when this instance does. One that does not compile any more is a *project.ConfigError.
-func (c *Control) RollBack(ctx context.Context, id string, generation int64) error {
-	if err := c.projects.rollBack(ctx, id, generation); err != nil {
-		return err
+// returns when this instance does, with the number that it has now. One that does not compile any more is a *project.ConfigError.
+func (c *Control) RollBack(ctx context.Context, id string, generation int64) (int64, error) {
+	number, err := c.projects.rollBack(ctx, id, generation)
+	if err != nil {
+		return 0, err
 	}
-	return settled(c.Manager.ReconcileNow(ctx, projectController, id)) // refused are the files, in whose place it is served
+	return number, settled(c.Manager.ReconcileNow(ctx, projectController, id)) // refused are the files, in whose place it is served
 }
 
 // behindPatience is how old a generation may be that other instances serve and this one does not serve yet.

@@ -132,8 +132,8 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 	if before != nil && before.generation != p.Generation {
 		before = &refusals{why: before.why} // only for telling what is new
 	}
-	if (p.Observe || p.Suspended) && !asked.sync {
-		return controller.Result{}, r.observe(ctx, p)
+	if why, sync := r.leftAlone(p); why != "" && (!sync || !asked.sync) {
+		return controller.Result{}, r.observe(ctx, p, why, sync)
 	}
 	run := indexRun{
 		indexReconciler: r, db: r.Store.Database(project.DatabaseName(p.Namespace)), namespace: p.Namespace,
@@ -181,8 +181,24 @@ func (r *indexReconciler) tell(id string, cond status.Condition) bool {
 	return true
 }
 
+// leftAlone tells why the indexes of a project are not changed, "" if they are, and whether somebody may ask for it all the same. An
+// instance with an older config than others serve would take away what these have made.
+func (r *indexReconciler) leftAlone(p *project.Project) (why string, sync bool) {
+	st, _ := r.Board.Get(p.ID)
+	files, _ := st.Condition(status.OutOfDate)
+	switch {
+	case files.Reason == status.ReasonBehind:
+		return "other instances serve a newer config", false
+	case p.Suspended:
+		return "the project is suspended", true
+	case p.Observe:
+		return "mode is observe", true
+	}
+	return "", false
+}
+
 // observe tells how a project's indexes stand, and changes none.
-func (r *indexReconciler) observe(ctx context.Context, p *project.Project) error {
+func (r *indexReconciler) observe(ctx context.Context, p *project.Project, why string, sync bool) error {
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
 		Message: counted(declared(p)), ObservedGeneration: p.Generation,
@@ -199,11 +215,10 @@ func (r *indexReconciler) observe(ctx context.Context, p *project.Project) error
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
 	case len(parts) > 0:
 		cond.Status, cond.Reason = status.False, status.ReasonDrifted
-		why := "mode is observe"
-		if p.Suspended {
-			why = "the project is suspended"
+		cond.Message = strings.Join(parts, ", ") + "; " + why
+		if sync {
+			cond.Message += ": svcctl index sync " + p.Namespace + " makes them as declared"
 		}
-		cond.Message = fmt.Sprintf("%s; %s: svcctl index sync %s makes them as declared", strings.Join(parts, ", "), why, p.Namespace)
 	}
 	r.tell(p.ID, cond)
 	return err

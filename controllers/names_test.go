@@ -240,7 +240,7 @@ func TestRollbackOverARename(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := w.RollBack(t.Context(), id, 1)
+		_, err := w.RollBack(t.Context(), id, 1)
 		w.wantRefused(err, "collection_renamed", 3)
 		if n := w.counted("posts"); n != 2 {
 			t.Errorf("there are %d records", n)

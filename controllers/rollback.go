@@ -10,11 +10,11 @@ import (
 	"github.com/svcctl/svc/pkg/system"
 )
 
-// rollBack records that an earlier generation is to be served, once it is known that it can be.
-func (r *projectReconciler) rollBack(ctx context.Context, id string, number int64) error {
+// rollBack records that an earlier generation is to be served, once it is known that it can be, and gives the number that it has now.
+func (r *projectReconciler) rollBack(ctx context.Context, id string, number int64) (int64, error) {
 	reg, err := r.Projects.ByID(ctx, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	over := system.UnreadableFiles
 	dir, entry, err := project.Locate(r.ProjectsDir, reg.ConfigFile)
@@ -24,10 +24,9 @@ func (r *projectReconciler) rollBack(ctx context.Context, id string, number int6
 		}
 	}
 	if _, err := r.compile(ctx, reg, number, dir); err != nil {
-		return err
+		return 0, err
 	}
-	_, err = r.Generations.RollBack(ctx, id, number, over, system.ActorOf(ctx))
-	return err
+	return r.Generations.RollBack(ctx, id, number, over, system.ActorOf(ctx))
 }
 
 // compile makes a kept generation of a project anew.

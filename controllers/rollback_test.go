@@ -34,7 +34,7 @@ func (w *world) wantServed(generation int64, field string) {
 
 func (w *world) rollBack(id string, to int64) {
 	w.Helper()
-	if err := w.RollBack(w.Context(), id, to); err != nil {
+	if _, err := w.RollBack(w.Context(), id, to); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -164,15 +164,15 @@ func TestRefusedRollbacks(t *testing.T) {
 	id := w.register()
 	w.edit(config("blog", "headline", ""))
 	w.eventuallyServed(2)
-	if err := w.RollBack(t.Context(), id, 7); !errors.Is(err, system.ErrNoGeneration) || errs.KindOf(err) != errs.NotFound {
+	if _, err := w.RollBack(t.Context(), id, 7); !errors.Is(err, system.ErrNoGeneration) || errs.KindOf(err) != errs.NotFound {
 		t.Errorf("none: %v", err)
 	}
-	if err := w.RollBack(t.Context(), "650102030405060708090a0b", 1); !errors.Is(err, errs.ErrNotFound) {
+	if _, err := w.RollBack(t.Context(), "650102030405060708090a0b", 1); !errors.Is(err, errs.ErrNotFound) {
 		t.Errorf("no project: %v", err)
 	}
 	name = "" // what it refers to is no longer there
 	var bad *project.ConfigError
-	if err := w.RollBack(t.Context(), id, 1); !errors.As(err, &bad) || !strings.Contains(err.Error(), "FIELD") {
+	if _, err := w.RollBack(t.Context(), id, 1); !errors.As(err, &bad) || !strings.Contains(err.Error(), "FIELD") {
 		t.Errorf("one that does not compile: %v", err)
 	}
 	if head, err := w.Generations.Head(t.Context(), id); head.Number != 2 || err != nil || w.served("blog") != 2 {

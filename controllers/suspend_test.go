@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -114,4 +115,38 @@ func TestSuspendWhatWasNeverServed(t *testing.T) {
 	w.wantConditions(id, map[string]string{status.Ready: "False Suspended", status.ConfigValid: "Unknown Suspended"})
 	w.suspend(id, false)
 	w.wantConditions(id, map[string]string{status.Ready: "True Serving", status.ConfigValid: "True Loaded"})
+}
+
+// TestBehindLeavesIndexesAlone has an instance whose files are older than those that another one serves: it must not take away the
+// indexes that the newer config declares, nor bring back what that has dropped.
+func TestBehindLeavesIndexesAlone(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		a := newWorld(t, s, t.TempDir(), nil)
+		a.edit(config("blog", "title", `{name: a, key: [title]}`))
+		id := a.register()
+		a.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+		b := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) {
+			write(t, filepath.Join(d.ProjectsDir, "blog", "project.yaml"), config("blog", "title", `{name: a, key: [title]}`))
+		})
+		b.eventuallyServed(1)
+		a.edit(config("blog", "title", `{name: b, key: [-title]}`))
+		a.eventuallyServed(2)
+		b.wantConditions(id, map[string]string{status.OutOfDate: "True Behind"})
+		a.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
+		s.take()
+		if err := b.reconcile("index", id); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "calls", []string(nil), s.takeIndexCalls())
+		b.wantConditions(id, map[string]string{status.IndexesConverged: "False Drifted"})
+		p, err := b.Registry.Get("blog")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.SyncIndexes(t.Context(), p); err != nil { // not even for somebody who asks for it here
+			t.Fatal(err)
+		}
+		diff(t, "calls", []string(nil), s.takeIndexCalls())
+	})
 }

@@ -78,6 +78,9 @@ func runRollback(ctx context.Context, opts *rollbackOptions) error {
 	if !result.Changed {
 		st.Notef("generation %d is what is served already", opts.To)
 	}
+	for _, w := range result.Warnings {
+		st.Warnf("%s", w.Message)
+	}
 	var waitErr error
 	if opts.Wait {
 		var status *api.ProjectStatus

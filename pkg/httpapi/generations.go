@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -46,14 +47,29 @@ func (s *Server) rollBack(w http.ResponseWriter, r *request) error {
 	if err := s.cfg.System.RolledBack(r.Context(), r.project.ID, r.project.Namespace, number); err != nil {
 		return err
 	}
-	if err := s.cfg.Control.RollBack(r.Context(), r.project.ID, number); err != nil {
+	made, err := s.cfg.Control.RollBack(r.Context(), r.project.ID, number)
+	if err != nil {
 		return err
 	}
 	st, _ := s.cfg.Status.Get(r.project.ID)
-	return r.json(w, http.StatusOK, api.RollbackResult{RollbackOf: number, ReloadResult: api.ReloadResult{
-		Generation: st.ObservedGeneration, Changed: st.ObservedGeneration != before, Revision: st.Revision,
+	out := api.RollbackResult{RollbackOf: number, ReloadResult: api.ReloadResult{
+		Generation: made, Changed: made != before, Revision: st.Revision,
 		Conditions: conditionsOut(st.Conditions), Warnings: []api.ConfigProblem{},
-	}})
+	}}
+	if st.ObservedGeneration > made { // it is over already
+		head, err := s.cfg.System.Generations.Head(r.Context(), r.project.ID)
+		if err != nil {
+			return err
+		}
+		for _, g := range head.History {
+			if g.Number == made {
+				out.Revision = g.Revision
+			}
+		}
+		out.Warnings = append(out.Warnings, api.ConfigProblem{Message: fmt.Sprintf(
+			"the files have changed since: generation %d is served from them", st.ObservedGeneration)})
+	}
+	return r.json(w, http.StatusOK, out)
 }
 
 // generationOf reads the body of a rollback.

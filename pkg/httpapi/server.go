@@ -60,8 +60,8 @@ type Reloads interface {
 	// Plan tells what a reload would change, with the files on disk or those of a bundle. Without counting, no
 	// records are looked at.
 	Plan(ctx context.Context, id string, bundle *project.Bundle, counting bool) (*api.Plan, error)
-	// RollBack serves an earlier generation of a project again, and returns when it is served.
-	RollBack(ctx context.Context, id string, generation int64) error
+	// RollBack serves an earlier generation of a project again, and returns when it is served, with the number that it has now.
+	RollBack(ctx context.Context, id string, generation int64) (int64, error)
 }
 
 // Convergence is how far what there is follows what is served.

@@ -73,7 +73,7 @@ func (c control) Update(context.Context, string, bson.D) (system.Project, error)
 
 func (c control) Reload(context.Context, string, bool) error { return c.reloadErr }
 
-func (c control) RollBack(context.Context, string, int64) error { return c.reloadErr }
+func (c control) RollBack(context.Context, string, int64) (int64, error) { return 0, c.reloadErr }
 
 func (control) SyncIndexes(context.Context, *project.Project) (*api.Drift, error) {
 	return &api.Drift{}, nil

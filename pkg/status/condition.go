@@ -62,7 +62,8 @@ const (
 	ReasonConverged = "Converged"
 	// ReasonSuspended: the registration is suspended, and the files are not looked at (OutOfDate Unknown).
 	ReasonSuspended = "Suspended"
-	// ReasonDrifted: the indexes are not the declared ones, and the project's mode is observe, or it is suspended (IndexesConverged False). It does
+	// ReasonDrifted: the indexes are not the declared ones, and the project's mode is observe, it is suspended, or other
+	// instances serve a newer config (IndexesConverged False). It does
 	// not count against Ready: that they are left so was asked for.
 	ReasonDrifted = "Drifted"
 	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).
