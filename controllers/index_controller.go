@@ -152,7 +152,7 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 	}
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
-		Message: counted(declared(p)), ObservedGeneration: p.Generation,
+		Message: counted(declared(p), "index", "indexes"), ObservedGeneration: p.Generation,
 	}
 	var result controller.Result
 	found := run.found(p.Generation)
@@ -201,7 +201,7 @@ func (r *indexReconciler) leftAlone(p *project.Project) (why string, sync bool) 
 func (r *indexReconciler) observe(ctx context.Context, p *project.Project, why string, sync bool) error {
 	cond := status.Condition{
 		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
-		Message: counted(declared(p)), ObservedGeneration: p.Generation,
+		Message: counted(declared(p), "index", "indexes"), ObservedGeneration: p.Generation,
 	}
 	differences, err := r.differences(ctx, p)
 	var parts []string
@@ -401,10 +401,10 @@ func violation(ix store.Index, v *store.ViolationError) string {
 		strings.Join(keyNames(ix.Keys), ", "), strings.Join(ids, ", "))
 }
 
-// counted says how many indexes there are.
-func counted(n int) string {
+// counted says how many of something there are.
+func counted(n int, one, more string) string {
 	if n == 1 {
-		return "1 index"
+		return "1 " + one
 	}
-	return strconv.Itoa(n) + " indexes"
+	return strconv.Itoa(n) + " " + more
 }

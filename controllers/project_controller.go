@@ -121,7 +121,7 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	id, current := reg.ID.Hex(), r.current(reg)
 	valid := status.Condition{
 		Type: status.ConfigValid, Status: status.True, Reason: status.ReasonLoaded,
-		Message: fmt.Sprintf("%d collections", len(p.Collections)),
+		Message: counted(len(p.Collections), "collection", "collections"),
 	}
 	if by == nil {
 		by = r.expects(id, current, p)

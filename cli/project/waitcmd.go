@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -61,10 +62,11 @@ when it takes longer than --timeout.`,
 	return cmd
 }
 
-// parseFor reads condition=TYPE[=STATUS].
+// parseFor reads condition=TYPE[=STATUS], also without its first word.
 func parseFor(text string) (typ, status string, err error) {
 	rest, ok := strings.CutPrefix(text, "condition=")
 	typ, status, given := strings.Cut(rest, "=")
+	ok = ok || typ != "" && unicode.IsUpper(rune(typ[0]))
 	if !given {
 		status = "True"
 	}

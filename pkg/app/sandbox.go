@@ -268,10 +268,10 @@ func (noControl) Register(context.Context, bson.D) (system.Project, error) {
 func (noControl) Update(context.Context, string, bson.D) (system.Project, error) {
 	return system.Project{}, errNoControl
 }
-func (noControl) Unregister(context.Context, string) error      { return errNoControl }
-func (noControl) Reload(context.Context, string, bool) error    { return errNoControl }
+func (noControl) Unregister(context.Context, string) error               { return errNoControl }
+func (noControl) Reload(context.Context, string, bool) error             { return errNoControl }
 func (noControl) RollBack(context.Context, string, int64) (int64, error) { return 0, errNoControl }
-func (noControl) ScheduleJobs(string) error                     { return nil }
+func (noControl) ScheduleJobs(string) error                              { return nil }
 
 func (noControl) ReloadPlanned(context.Context, string, string, api.Risk) error {
 	return errNoControl

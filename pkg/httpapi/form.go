@@ -88,7 +88,7 @@ func (r *request) form(w http.ResponseWriter, m access.Method) (bson.D, error) {
 			}
 		case file == "":
 			return nil, errs.New(errs.Invalid, "bad_form",
-				"the part %q of the form has no file name: what is no file goes into the part data, which is the record as JSON", name)
+				"the part %q of the form has no file name: what is no file goes into the part data, which is the record as JSON: -F 'data={%q: …}'", name, name)
 		default:
 			f := formFile{path: name}
 			if f.value, err = r.server.cfg.Records.Upload(r.Context(), r.call(), m, &r.uploads, inItem(r.collection.Tree, name), file, part); err != nil {
