@@ -204,22 +204,26 @@ func TestBombs(t *testing.T) {
 		laughs.WriteString("  " + name + ": &" + name + " [" + strings.Repeat("*"+prev+", ", 9) + "*" + prev + "]\n")
 	}
 	for name, tt := range map[string]struct{ file, data string }{
-		"brackets in JSON":   {"p.json", strings.Repeat("[", 1<<20)},
-		"objects in JSON":    {"p.json", strings.Repeat(`{"a":`, 1<<17)},
-		"nested in JSON":     {"p.json", `{"namespace": "a", "meta": ` + strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 71)},
-		"brackets in YAML":   {"p.yaml", strings.Repeat("[", 1<<20)},
-		"braces in YAML":     {"p.yaml", strings.Repeat("{a: ", 1<<18)},
-		"dashes in YAML":     {"p.yaml", strings.Repeat("- ", 1<<19)},
-		"questions in YAML":  {"p.yaml", strings.Repeat("? ", 1<<19)},
-		"nested in YAML":     {"p.yaml", "namespace: a\nmeta: " + strings.Repeat("[", 70) + strings.Repeat("]", 70)},
-		"billion laughs":     {"p.yaml", laughs.String()},
-		"anchor in itself":   {"p.yaml", "namespace: blog\nmeta: &a {b: *a}\n"},
-		"not UTF-8":          {"p.yaml", "namespace: \xff\n"},
-		"another ending":     {"p.toml", "namespace = 1"},
-		"nothing":            {"p.json", ""},
-		"a list":             {"p.json", "[]"},
-		"null":               {"p.yaml", "null"},
-		"a file of a string": {"p.yaml", "p.yaml"},
+		"brackets in JSON":    {"p.json", strings.Repeat("[", 1<<20)},
+		"objects in JSON":     {"p.json", strings.Repeat(`{"a":`, 1<<17)},
+		"nested in JSON":      {"p.json", `{"namespace": "a", "meta": ` + strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 71)},
+		"brackets in YAML":    {"p.yaml", strings.Repeat("[", 1<<20)},
+		"braces in YAML":      {"p.yaml", strings.Repeat("{a: ", 1<<18)},
+		"dashes in YAML":      {"p.yaml", strings.Repeat("- ", 1<<19)},
+		"questions in YAML":   {"p.yaml", strings.Repeat("? ", 1<<19)},
+		"nested in YAML":      {"p.yaml", "namespace: a\nmeta: " + strings.Repeat("[", 70) + strings.Repeat("]", 70)},
+		"billion laughs":      {"p.yaml", laughs.String()},
+		"empty lines in YAML": {"p.yaml", "namespace: blog\nmeta:\n  label: |\n    a" + strings.Repeat("\n", 1<<19)},
+		"blank lines in YAML": {"p.yaml", "namespace: blog\nmeta:\n  label: >\n    a" + strings.Repeat("\n ", 102)},
+		"CRs in YAML":         {"p.yaml", "namespace: blog\nmeta:\n  label: |\n    a" + strings.Repeat("\r", 102)},
+		"CRLFs in YAML":       {"p.yaml", "namespace: blog\nmeta:\n  label: |\n    a" + strings.Repeat("\r\n", 102)},
+		"anchor in itself":    {"p.yaml", "namespace: blog\nmeta: &a {b: *a}\n"},
+		"not UTF-8":           {"p.yaml", "namespace: \xff\n"},
+		"another ending":      {"p.toml", "namespace = 1"},
+		"nothing":             {"p.json", ""},
+		"a list":              {"p.json", "[]"},
+		"null":                {"p.yaml", "null"},
+		"a file of a string":  {"p.yaml", "p.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,6 +237,20 @@ func TestBombs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEmptyLines holds that as many empty lines as a file may have in a row are no problem, wherever they are and however
+// they end.
+func TestEmptyLines(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"\n", "\r\n", "  \n"} {
+		empty := strings.Repeat(end, 100)
+		data := "namespace: blog" + "\n" + empty + "meta:\n  label: |\n    a\n" + empty + "strictFields: true\n" + empty
+		loaded, problems := schema.LoadProject(files{"p.yaml": data}, "p.yaml", nil, nil)
+		if problems.Err() || loaded == nil {
+			t.Errorf("%q: %v", end, problems)
+		}
 	}
 }
 

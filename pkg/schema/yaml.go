@@ -20,6 +20,10 @@ type yamlFile struct {
 }
 
 func (p *parser) parseYAML(data []byte) *node {
+	if line := emptyLines(data); line > 0 {
+		p.fail(p.at(line, 1), CodeSyntax, "more than %d empty lines in a row: take some out", maxEmptyLines)
+		return nil
+	}
 	file, err := parseYAMLBytes(data)
 	if err != nil {
 		pos, message := p.at(1, 1), "the file is not YAML"
@@ -49,6 +53,32 @@ func (p *parser) parseYAML(data []byte) *node {
 		p.fail(p.at(1, 1), CodeSyntax, "the file is empty")
 	}
 	return root
+}
+
+// maxEmptyLines bounds the empty lines in a row of a YAML file: at the end of a block of text the YAML library copies the whole
+// block for each of them, which takes minutes for a file of less than 1 MiB.
+const maxEmptyLines = 100
+
+// emptyLines gives the first line that is one empty line too many, or 0. Lines end as YAML has it: with CR, LF or both.
+func emptyLines(data []byte) int {
+	line, empty := 1, 0
+	blank := true
+	for i, c := range data {
+		switch {
+		case c == '\r' && i+1 < len(data) && data[i+1] == '\n':
+		case c == '\n' || c == '\r':
+			if empty++; !blank {
+				empty = 0
+			}
+			if empty > maxEmptyLines {
+				return line
+			}
+			line, blank = line+1, true
+		case c != ' ' && c != '\t':
+			blank = false
+		}
+	}
+	return 0
 }
 
 // errYAMLPanic stands for a bug of the YAML library: a config must not take the service down.
