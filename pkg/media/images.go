@@ -53,6 +53,9 @@ const (
 	// all at once rarer. Of the default that is 896 MiB, which keeps the process with one of them at about 1 GB.
 	aloneQuarters = 7
 
+	// large is a picture that is worth a collection of garbage.
+	large = 64 << 20
+
 	rememberFailure = time.Minute
 	maxFailures     = 1000
 )
@@ -322,17 +325,18 @@ func (i *Images) run(ctx context.Context, work Make) (result imagefilter.Result,
 		waiting, cancel := context.WithTimeout(ctx, i.opts.Wait)
 		defer cancel()
 		// What is free is had however long this took to come to its turn.
-		if i.memory.TryAcquire(n) {
-			held = n
-			return nil
-		}
-		if err := i.memory.Acquire(waiting, n); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
+		if !i.memory.TryAcquire(n) {
+			if err := i.memory.Acquire(waiting, n); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				return errBusy
 			}
-			return errBusy
 		}
 		held = n
+		if bytes >= large {
+			runtime.GC() // else what the pictures before it have left is in memory beside it
+		}
 		return nil
 	})
 }
