@@ -150,7 +150,11 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 		r.events.tellLoaded(id, head.Number)
 		return nil
 	}
-	if by == nil {
+	switch {
+	case by != nil:
+	case head.Number == 0 && reg.CreatedBy != (system.Actor{}):
+		by = &reg.CreatedBy
+	default:
 		by = &system.Actor{Kind: system.ActorFiles}
 	}
 	if err := r.name(ctx, p, current, false); errs.KindOf(err) == errs.Limit {

@@ -25,6 +25,7 @@ type Project struct {
 	OrgID       string        `bson:"orgId"`      // in hex; "": of no org
 	Enabled     bool          `bson:"enabled"`
 	Suspended   bool          `bson:"suspended,omitempty"` // what is served stays as it is, whatever the files say
+	CreatedBy   Actor         `bson:"createdBy"`           // whose the first generation is, whichever instance serves it
 	CreatedAt   time.Time     `bson:"createdAt"`
 	UpdatedAt   time.Time     `bson:"updatedAt"`
 }
@@ -67,7 +68,7 @@ func (ps *Projects) Watch(ctx context.Context, changed func(id string), ready fu
 // Create registers a project from a request body, after resolve has accepted its config file.
 func (ps *Projects) Create(ctx context.Context, doc bson.D, resolve Resolver) (Project, error) {
 	now := ps.now()
-	p := Project{ID: bson.NewObjectID(), Rev: 1, Enabled: true, CreatedAt: now, UpdatedAt: now}
+	p := Project{ID: bson.NewObjectID(), Rev: 1, Enabled: true, CreatedBy: ActorOf(ctx), CreatedAt: now, UpdatedAt: now}
 	if err := ps.parse(ctx, &p, doc, true); err != nil {
 		return Project{}, err
 	}

@@ -32,7 +32,7 @@ func TestProjectLifecycle(t *testing.T) {
 	}
 	created := time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 	diff(t, "created", system.Project{
-		ID: p.ID, Rev: 1, Namespace: "blog", Name: "blog", Description: "d", ConfigFile: "blog.yaml", Enabled: true,
+		ID: p.ID, Rev: 1, Namespace: "blog", Name: "blog", Description: "d", ConfigFile: "blog.yaml", Enabled: true, CreatedBy: system.Actor{Kind: "service"},
 		CreatedAt: created, UpdatedAt: created,
 	}, p)
 
