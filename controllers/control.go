@@ -34,10 +34,8 @@ func (c *Control) Register(ctx context.Context, body bson.D) (system.Project, er
 	if err != nil {
 		return reg, err
 	}
-	id := reg.ID.Hex()
-	c.projects.request(id, system.ActorOf(ctx))
 	// No reload: it would try indexes again that were refused a moment ago, when the registration had already been seen.
-	return reg, settled(c.Manager.ReconcileNow(ctx, projectController, id))
+	return reg, settled(c.Manager.ReconcileNow(ctx, projectController, reg.ID.Hex()))
 }
 
 // Update changes a registration and returns when that shows.

@@ -18,19 +18,22 @@ import (
 // Drift compares what a project declares with what there is: its files with those that are served, and what is served with the
 // indexes in the store and the jobs that run. It changes nothing.
 func (c *Control) Drift(ctx context.Context, p *project.Project) (*api.Drift, error) {
-	select { // to compile files takes as much as to plan with them
-	case c.drifting <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := place(ctx, c.drifting) // to compile files takes as much as to plan with them
+	if err != nil {
+		return nil, err
 	}
-	defer func() { <-c.drifting }()
-	out := &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}, Pending: []api.DriftItem{}}
+	defer leave()
+	out := newDrift(p)
 	for _, look := range []func(context.Context, *project.Project, *api.Drift) error{c.driftOfFiles, c.indexes.drift, c.driftOfJobs, c.driftOfMedia} {
 		if err := look(ctx, p, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+func newDrift(p *project.Project) *api.Drift {
+	return &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}, Pending: []api.DriftItem{}}
 }
 
 // driftOfJobs tells of schedules that are not followed.
@@ -56,7 +59,7 @@ func (c *Control) SyncIndexes(ctx context.Context, p *project.Project) (*api.Dri
 	if now := c.Registry.ByID(p.ID); now != nil {
 		p = now
 	}
-	out := &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}, Pending: []api.DriftItem{}}
+	out := newDrift(p)
 	return out, c.indexes.drift(ctx, p, out)
 }
 
@@ -152,31 +155,19 @@ func (r *indexReconciler) differences(ctx context.Context, p *project.Project) (
 	refused, _ := r.atWork(p.ID)
 	db := r.Store.Database(project.DatabaseName(p.Namespace))
 	var out []indexDifference
-	inUse := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
-		c := p.Collections[name]
-		inUse[c.StoredName()] = true
-		actual, err := db.Collection(c.StoredName()).Indexes(ctx)
+	err := eachCollection(ctx, db, p, func(name, stored string, declared *project.Collection) error {
+		actual, err := db.Collection(stored).Indexes(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, indexDifferences(name, actual, desiredIndexes(c.Indexes), refused)...)
-	}
-	names, err := db.CollectionNames(ctx)
+		if declared == nil { // who made other indexes of what is no collection of the project is not its affair
+			actual = slices.DeleteFunc(actual, func(ix store.Index) bool { return !isOurs(ix) })
+		}
+		out = append(out, indexDifferences(name, actual, desiredIndexes(declared), refused)...)
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	for _, name := range names {
-		if inUse[name] {
-			continue
-		}
-		actual, err := db.Collection(name).Indexes(ctx)
-		if err != nil {
-			return nil, err
-		}
-		// Who made other indexes of what is no collection of the project is not its affair.
-		actual = slices.DeleteFunc(actual, func(ix store.Index) bool { return !isOurs(ix) })
-		out = append(out, indexDifferences(name, actual, nil, nil)...)
 	}
 	return out, nil
 }

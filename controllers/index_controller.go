@@ -150,16 +150,10 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 		})
 		return controller.Result{RequeueAfter: indexLook}, nil
 	}
-	cond := status.Condition{
-		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
-		Message: counted(declared(p), "index", "indexes"), ObservedGeneration: p.Generation,
-	}
+	cond := converged(p, err)
 	var result controller.Result
 	found := run.found(p.Generation)
-	switch {
-	case err != nil:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
-	case found != nil:
+	if err == nil && found != nil {
 		cond.Status, cond.Reason, cond.Message = status.False, run.reason(), run.message()
 		result.RequeueAfter = max(found.next.Sub(r.Now()), time.Second)
 	}
@@ -199,21 +193,15 @@ func (r *indexReconciler) leftAlone(p *project.Project) (why string, sync bool) 
 
 // observe tells how a project's indexes stand, and changes none.
 func (r *indexReconciler) observe(ctx context.Context, p *project.Project, why string, sync bool) error {
-	cond := status.Condition{
-		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
-		Message: counted(declared(p), "index", "indexes"), ObservedGeneration: p.Generation,
-	}
 	differences, err := r.differences(ctx, p)
+	cond := converged(p, err)
 	var parts []string
 	for _, d := range differences {
 		if !d.Foreign {
 			parts = append(parts, d.Object+" is "+d.Action)
 		}
 	}
-	switch {
-	case err != nil:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
-	case len(parts) > 0:
+	if len(parts) > 0 {
 		cond.Status, cond.Reason = status.False, status.ReasonDrifted
 		cond.Message = strings.Join(parts, ", ") + "; " + why
 		if sync {
@@ -224,13 +212,20 @@ func (r *indexReconciler) observe(ctx context.Context, p *project.Project, why s
 	return err
 }
 
-// declared is how many indexes a project declares.
-func declared(p *project.Project) int {
+// converged is the condition of indexes that are the declared ones, or that of a store that has failed.
+func converged(p *project.Project, err error) status.Condition {
 	n := 0
 	for _, c := range p.Collections {
 		n += len(c.Indexes)
 	}
-	return n
+	cond := status.Condition{
+		Type: status.IndexesConverged, Status: status.True, Reason: status.ReasonConverged,
+		Message: counted(n, "index", "indexes"), ObservedGeneration: p.Generation,
+	}
+	if err != nil {
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
+	}
+	return cond
 }
 
 // indexRun is one run over a project's indexes, and what it finds.
@@ -249,27 +244,39 @@ type indexRun struct {
 // all does each declared collection, then those that are no longer declared.
 func (r *indexRun) all(ctx context.Context, p *project.Project) error {
 	var failures []error
-	try := func(name, stored string, declared []project.Index) {
+	err := eachCollection(ctx, r.db, p, func(name, stored string, declared *project.Collection) error {
 		if err := r.converge(ctx, name, stored, declared); err != nil {
 			failures = append(failures, fmt.Errorf("collection %s: %w", name, err))
 		}
-	}
+		return nil
+	})
+	return errors.Join(append(failures, err)...)
+}
+
+// eachCollection calls fn for each collection that a project declares, then for those that the store has besides, of which declared
+// is nil, until it fails. stored is the name that the store has for it.
+func eachCollection(ctx context.Context, db store.Database, p *project.Project, fn func(name, stored string, declared *project.Collection) error) error {
 	inUse := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
 		c := p.Collections[name]
 		inUse[c.StoredName()] = true
-		try(name, c.StoredName(), c.Indexes)
-	}
-	names, err := r.db.CollectionNames(ctx)
-	if err != nil {
-		failures = append(failures, err)
-	}
-	for _, name := range names {
-		if !inUse[name] {
-			try(name, name, nil)
+		if err := fn(name, c.StoredName(), c); err != nil {
+			return err
 		}
 	}
-	return errors.Join(failures...)
+	names, err := db.CollectionNames(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if inUse[name] {
+			continue
+		}
+		if err := fn(name, name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // found gives what was refused, and when that is tried again; nil: nothing was.
@@ -293,7 +300,7 @@ func (r *indexRun) found(generation int64) *refusals {
 
 // converge does one collection: first what has to go, then what has to come. An index whose keys have changed goes only
 // when its successor is ready.
-func (r *indexRun) converge(ctx context.Context, collection, stored string, declared []project.Index) error {
+func (r *indexRun) converge(ctx context.Context, collection, stored string, declared *project.Collection) error {
 	coll := r.db.Collection(stored)
 	actual, err := coll.Indexes(ctx)
 	if err != nil {

@@ -21,10 +21,13 @@ const indexPrefix = "svc_"
 // isOurs says whether the service made an index.
 func isOurs(ix store.Index) bool { return strings.HasPrefix(ix.Name, indexPrefix) }
 
-// desiredIndexes gives declared indexes by their names in the store.
-func desiredIndexes(declared []project.Index) map[string]store.Index {
-	out := make(map[string]store.Index, len(declared))
-	for _, ix := range declared {
+// desiredIndexes gives the indexes that a collection declares by their names in the store; nil declares none.
+func desiredIndexes(c *project.Collection) map[string]store.Index {
+	out := map[string]store.Index{}
+	if c == nil {
+		return out
+	}
+	for _, ix := range c.Indexes {
 		s := store.Index{Name: indexPrefix + ix.Name, Unique: ix.Unique, Sparse: ix.Sparse}
 		for _, k := range ix.Keys {
 			s.Keys = append(s.Keys, store.IndexKey(k))
@@ -145,7 +148,7 @@ func (r *indexReconciler) describe(ctx context.Context, p *project.Project, c *p
 	r.mu.Lock()
 	refused := r.refused[p.ID]
 	r.mu.Unlock()
-	desired := desiredIndexes(c.Indexes)
+	desired := desiredIndexes(c)
 	out := make([]api.IndexDescription, 0, len(desired))
 	for _, name := range slices.Sorted(maps.Keys(desired)) {
 		state, message := api.IndexBuilding, ""
@@ -188,7 +191,7 @@ func (r *indexReconciler) stats(ctx context.Context, p *project.Project, collect
 	}
 	names := map[string]string{} // that are declared, of indexes that are stored by others
 	if c := p.Collections[collection]; c != nil {
-		for name, want := range desiredIndexes(c.Indexes) {
+		for name, want := range desiredIndexes(c) {
 			if by := standsFor(actual, want); strings.HasPrefix(by, indexPrefix) {
 				names[by] = name
 			}

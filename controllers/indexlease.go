@@ -34,16 +34,10 @@ func (r *indexReconciler) leased(ctx context.Context, run *indexRun, p *project.
 	if !errors.Is(err, errNoIndexLease) {
 		return err
 	}
-	held, err := r.leasesOf(p.Namespace).Acquire(ctx, indexLease, indexLeaseTime)
-	if err != nil {
-		return err
-	}
-	run.lease, run.refused = held, map[string]refusal{}
-	err = held.Keep(ctx, func(ctx context.Context) error { return run.all(ctx, p) })
-	if release := held.Release(context.WithoutCancel(ctx)); err == nil && !errors.Is(release, lease.ErrLost) {
-		err = release
-	}
-	return err
+	return r.leasesOf(p.Namespace).Hold(ctx, indexLease, indexLeaseTime, func(ctx context.Context, held *lease.Lease) error {
+		run.lease, run.refused = held, map[string]refusal{}
+		return run.all(ctx, p)
+	})
 }
 
 // leasesOf gives the leases of a project's database. They remember what they have seen of other holders.

@@ -31,18 +31,27 @@ func (c *Control) Plan(ctx context.Context, id string, bundle *project.Bundle, c
 	return p, err
 }
 
+// place waits for one of some places, and gives what leaves it.
+func place(ctx context.Context, places chan struct{}) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // plan makes a plan, and gives the revisions that it leads from and to.
 func (c *Control) plan(ctx context.Context, id string, bundle *project.Bundle, counting bool) (*api.Plan, *step, error) {
 	reg, err := c.Projects.ByID(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	select {
-	case c.planning <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+	leave, err := place(ctx, c.planning)
+	if err != nil {
+		return nil, nil, err
 	}
-	defer func() { <-c.planning }()
+	defer leave()
 	served := c.Registry.ByID(id)
 	next, err := c.next(reg, served, bundle)
 	if err != nil {

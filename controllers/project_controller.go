@@ -88,7 +88,8 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) 
 		return err
 	}
 	if reg.Suspended {
-		return r.suspend(ctx, reg, head)
+		r.suspend(ctx, reg, head)
+		return nil
 	}
 	r.events.tell(id, system.Note{Concern: aboutRegistration, Type: system.EventNormal, Reason: status.ReasonEnabled, Message: "the registration is enabled"})
 	if current := r.current(reg); r.Watch == WatchOff && !r.resumed(id) && by == nil && !r.expecting(id) && current != nil && current.Generation >= head.Number {

@@ -12,7 +12,7 @@ import (
 
 // suspend keeps a project as it is served: its files are not looked at until the registration is resumed. What other
 // instances serve, a rollback included, is served here, too.
-func (r *projectReconciler) suspend(ctx context.Context, reg system.Project, head system.Head) error {
+func (r *projectReconciler) suspend(ctx context.Context, reg system.Project, head system.Head) {
 	id := reg.ID.Hex()
 	r.Watcher.Unwatch(id)
 	r.see(id, "")
@@ -34,7 +34,6 @@ func (r *projectReconciler) suspend(ctx context.Context, reg system.Project, hea
 	r.events.tell(id, system.Note{
 		Concern: aboutRegistration, Type: system.EventNormal, Reason: status.ReasonSuspended, Message: "the registration is suspended",
 	})
-	return nil
 }
 
 // follow lets what is served know what its registration says, which is not the files' affair.

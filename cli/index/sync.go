@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 func newDiff(st *command.State) *cobra.Command {
@@ -31,25 +32,29 @@ The exit code is 0 when all are as declared, 1 when not, and another one when it
 }
 
 func runDiff(ctx context.Context, st *command.State, namespace string) error {
-	c, err := st.PatientClient()
+	_, d, err := drift(ctx, st, namespace)
 	if err != nil {
 		return err
+	}
+	return show(st, d)
+}
+
+// drift asks which indexes are not as declared.
+func drift(ctx context.Context, st *command.State, namespace string) (*client.Client, *api.Drift, error) {
+	c, err := st.PatientClient()
+	if err != nil {
+		return nil, nil, err
 	}
 	d, err := c.Drift(ctx, namespace)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	onlyIndexes(d)
-	return show(st, d, "the indexes are as declared")
-}
-
-// onlyIndexes leaves out what is not about indexes.
-func onlyIndexes(d *api.Drift) {
 	d.Items = slices.DeleteFunc(d.Items, func(it api.DriftItem) bool { return it.Kind != api.DriftIndex })
+	return c, d, nil
 }
 
 // show prints what differs, and gives the error of exit code 1 when something does.
-func show(st *command.State, d *api.Drift, nothing string) error {
+func show(st *command.State, d *api.Drift) error {
 	t := output.NewTable("INDEX", "ACTION", "DETAIL")
 	result := output.Result{Table: t, Value: d}
 	for _, it := range d.Items {
@@ -58,7 +63,7 @@ func show(st *command.State, d *api.Drift, nothing string) error {
 	}
 	p := st.Printer()
 	if len(d.Items) == 0 {
-		st.Notef("%s: %s", d.Namespace, nothing)
+		st.Notef("%s: the indexes are as declared", d.Namespace)
 	}
 	if len(d.Items) > 0 || p.Structured() {
 		if err := p.Print(result); err != nil {
@@ -93,15 +98,10 @@ alone. The exit code is 1 when some are not as declared in the end, such as a un
 }
 
 func runSync(ctx context.Context, st *command.State, namespace string, yes bool) error {
-	c, err := st.PatientClient()
+	c, d, err := drift(ctx, st, namespace)
 	if err != nil {
 		return err
 	}
-	d, err := c.Drift(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	onlyIndexes(d)
 	var drops []string
 	for _, it := range d.Items {
 		if !it.Foreign && it.Action != api.DriftMissing {
@@ -113,7 +113,7 @@ func runSync(ctx context.Context, st *command.State, namespace string, yes bool)
 			return err
 		}
 	}
-	if n := len(d.Items); n > 0 {
+	if len(d.Items) > 0 {
 		st.Notef("%s: making the indexes as declared", namespace)
 	}
 	left, err := c.SyncIndexes(ctx, namespace)
@@ -121,5 +121,5 @@ func runSync(ctx context.Context, st *command.State, namespace string, yes bool)
 		return err
 	}
 	left.Items = slices.DeleteFunc(left.Items, func(it api.DriftItem) bool { return it.Foreign })
-	return show(st, left, "the indexes are as declared")
+	return show(st, left)
 }

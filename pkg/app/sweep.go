@@ -89,16 +89,9 @@ func (s *sweeper) one(ctx context.Context, namespace string) (removed int, err e
 	if s.leases[namespace] == nil {
 		s.leases[namespace] = lease.New(s.app.store.Database(project.DatabaseName(namespace)), holder(), nil)
 	}
-	held, err := s.leases[namespace].Acquire(ctx, sweepLease, sweepLeaseTime)
-	if err != nil {
-		return 0, err
-	}
-	err = held.Keep(ctx, func(ctx context.Context) error {
+	err = s.leases[namespace].Hold(ctx, sweepLease, sweepLeaseTime, func(ctx context.Context, _ *lease.Lease) error {
 		removed, err = files.Sweep(ctx, s.app.cfg.Now().Add(-s.after), s.records.LiveFiles(p))
 		return err
 	})
-	if release := held.Release(context.WithoutCancel(ctx)); err == nil && !errors.Is(release, lease.ErrLost) {
-		err = release
-	}
 	return removed, err
 }

@@ -41,7 +41,8 @@ func (s *Server) rollBack(w http.ResponseWriter, r *request) error {
 	}
 	before := r.project.Generation
 	// As for a reload, the entry comes first, but one that is not there is none to tell of.
-	if _, err := s.cfg.System.Generations.Config(r.Context(), r.project.ID, number); err != nil {
+	config, err := s.cfg.System.Generations.Config(r.Context(), r.project.ID, number)
+	if err != nil {
 		return err
 	}
 	if err := s.cfg.System.RolledBack(r.Context(), r.project.ID, r.project.Namespace, number); err != nil {
@@ -57,15 +58,7 @@ func (s *Server) rollBack(w http.ResponseWriter, r *request) error {
 		Conditions: conditionsOut(st.Conditions), Warnings: []api.ConfigProblem{},
 	}}
 	if st.ObservedGeneration > made { // it is over already
-		head, err := s.cfg.System.Generations.Head(r.Context(), r.project.ID)
-		if err != nil {
-			return err
-		}
-		for _, g := range head.History {
-			if g.Number == made {
-				out.Revision = g.Revision
-			}
-		}
+		out.Revision = config.Revision
 		out.Warnings = append(out.Warnings, api.ConfigProblem{Message: fmt.Sprintf(
 			"the files have changed since: generation %d is served from them", st.ObservedGeneration)})
 	}

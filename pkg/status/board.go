@@ -146,7 +146,8 @@ func (e *entry) put(c Condition, now time.Time) {
 func (e *entry) summarize(now time.Time) {
 	ready := Condition{Type: Ready, Status: True, Reason: ReasonServing, ObservedGeneration: e.generation}
 	ready.Message = fmt.Sprintf("generation %d is served", e.generation)
-	if worst, ok := e.worst(); ok {
+	judged := e.judged()
+	if worst, ok := worst(judged); ok {
 		ready.Status, ready.Reason, ready.Message = worst.Status, worst.Reason, worst.Type+": "+worst.Message
 		if e.generation > 0 {
 			ready.Message += fmt.Sprintf(" (generation %d is still served)", e.generation)
@@ -156,10 +157,10 @@ func (e *entry) summarize(now time.Time) {
 		ready.Status = False
 	}
 	e.put(ready, now)
-	e.abnormal(Reconciling, now, func(c Condition) bool {
+	e.abnormal(Reconciling, now, judged, func(c Condition) bool {
 		return c.Reason == ReasonPending || c.Reason == ReasonProgressing || c.Reason == ReasonStoreError
 	})
-	e.abnormal(Stalled, now, func(c Condition) bool {
+	e.abnormal(Stalled, now, judged, func(c Condition) bool {
 		switch c.Reason {
 		case ReasonInvalid, ReasonUnreadable, ReasonNamespaceChanged, ReasonUniqueViolation, ReasonIndexRefused:
 			return c.Status == False
@@ -169,8 +170,7 @@ func (e *entry) summarize(now time.Time) {
 }
 
 // abnormal derives a condition that is there only while it is True: with the first condition that is a case of it.
-func (e *entry) abnormal(typ string, now time.Time, is func(Condition) bool) {
-	judged := e.judged()
+func (e *entry) abnormal(typ string, now time.Time, judged []Condition, is func(Condition) bool) {
 	i := slices.IndexFunc(judged, is)
 	if i < 0 {
 		delete(e.conditions, typ)
@@ -181,8 +181,8 @@ func (e *entry) abnormal(typ string, now time.Time, is func(Condition) bool) {
 }
 
 // worst is the judged condition that Ready follows, if it is not all well.
-func (e *entry) worst() (worst Condition, ok bool) {
-	for _, c := range e.judged() {
+func worst(judged []Condition) (worst Condition, ok bool) {
+	for _, c := range judged {
 		switch {
 		case c.Status == True || c.Reason == ReasonDrifted:
 		case c.Status == False:

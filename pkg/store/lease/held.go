@@ -111,6 +111,20 @@ func (l *Lease) Keep(ctx context.Context, fn func(ctx context.Context) error) er
 	return err
 }
 
+// Hold acquires a lease, runs fn as Keep does, and releases the lease. It fails with fn's error, or with one of Acquire, Keep or
+// Release.
+func (l *Leases) Hold(ctx context.Context, name string, ttl time.Duration, fn func(ctx context.Context, held *Lease) error) error {
+	held, err := l.Acquire(ctx, name, ttl)
+	if err != nil {
+		return err
+	}
+	err = held.Keep(ctx, func(ctx context.Context) error { return fn(ctx, held) })
+	if release := held.Release(context.WithoutCancel(ctx)); err == nil && !errors.Is(release, ErrLost) {
+		err = release
+	}
+	return err
+}
+
 // renewUntilLost returns true when the lease is lost, and false when ctx ends.
 func (l *Lease) renewUntilLost(ctx context.Context) bool {
 	for {

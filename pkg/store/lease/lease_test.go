@@ -89,6 +89,7 @@ func TestLeases(t *testing.T) {
 			{"a fenced transaction and a take-over exclude each other", testFenceOrTakeOver},
 			{"one of many contenders", testContenders},
 			{"no counted step is lost under take-overs", testTakeOvers},
+			{"hold acquires, keeps and releases", testHold},
 			{"keep renews", testKeep},
 			{"keep ends when the lease is lost", testKeepLost},
 			{"keep ends when renewing fails for too long", testKeepOutage},
@@ -401,6 +402,32 @@ func testTakeOvers(t *testing.T, db store.Database) {
 	}
 	if n := counted(t, db); n != done {
 		t.Errorf("the counter says %d, %d were acknowledged", n, done)
+	}
+}
+
+func testHold(t *testing.T, db store.Database) {
+	c := newClock()
+	a, b := lease.New(db, "a", c), lease.New(db, "b", c)
+	errDone := errors.New("done")
+	for _, want := range []error{nil, errDone} {
+		ran := false
+		err := a.Hold(t.Context(), "work", ttl, func(ctx context.Context, held *lease.Lease) error {
+			ran = true
+			wantHeld(t, b)
+			if err := b.Hold(ctx, "work", ttl, func(context.Context, *lease.Lease) error {
+				t.Error("two hold it at once")
+				return nil
+			}); !errors.Is(err, lease.ErrHeld) {
+				t.Errorf("the other one: %v", err)
+			}
+			return errors.Join(held.Renew(ctx), want)
+		})
+		if !ran || !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("it ran: %v, %v, want %v", ran, err, want)
+		}
+		if err := acquire(t, b).Release(t.Context()); err != nil { // it was released
+			t.Error(err)
+		}
 	}
 }
 
