@@ -98,7 +98,7 @@ var layers = []layer{
 		"/cli/config":              "/cli/command /cli/output /cli/settings",
 		"/cli/doc":                 "/cli/command /cli/output client api",
 		"/cli/file":                "/cli/command /cli/output client api",
-		"/cli/index":               "/cli/command /cli/output api",
+		"/cli/index":               "/cli/command /cli/output client api",
 		"/cli/job":                 "/cli/command /cli/output /cli/runs client api",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "",
