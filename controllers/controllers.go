@@ -71,8 +71,9 @@ type Deps struct {
 
 // Media tells of the files of a project's records.
 type Media interface {
-	// Orphans calls found for each file that no record names, until that fails.
-	Orphans(ctx context.Context, p *project.Project, found func(file string, bytes int64) error) error
+	// Orphans calls found for each file that no record names, until that fails, with the folder of its collection
+	// (project.Uploads.Dir) and its record. It writes nothing.
+	Orphans(ctx context.Context, p *project.Project, found func(dir, record string, bytes int64) error) error
 }
 
 // projectWorkers is how many projects are loaded at once. Who has few slow scripts does not wait for who has many: what

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,39 +64,71 @@ func (c *Control) SyncIndexes(ctx context.Context, p *project.Project) (*api.Dri
 	return out, c.indexes.drift(ctx, p, out)
 }
 
-const (
-	orphanTime  = 5 * time.Second // that files are looked at for
-	orphanNames = 3               // that are told
-)
+// orphanTime is how long files are looked at.
+const orphanTime = 5 * time.Second
 
-// driftOfMedia tells of files that no record names, as many as are found in orphanTime.
+// orphans are files of one folder that no record names.
+type orphans struct {
+	files, records int
+	bytes          int64
+	last           string // record
+}
+
+// driftOfMedia tells of files that no record names, as many as are found in orphanTime. What they are called is told to nobody: who
+// may see the project's drift may not be one who may read the records that named them.
 func (c *Control) driftOfMedia(ctx context.Context, p *project.Project, out *api.Drift) error {
 	if c.Media == nil {
 		return nil
 	}
 	timed, cancel := context.WithTimeout(ctx, orphanTime)
 	defer cancel()
-	files, size, names := 0, int64(0), []string(nil)
-	err := c.Media.Orphans(timed, p, func(file string, bytes int64) error {
-		if files, size = files+1, size+bytes; files <= orphanNames {
-			names = append(names, file)
+	found := map[string]*orphans{} // by folder
+	err := c.Media.Orphans(timed, p, func(dir, record string, bytes int64) error {
+		o := found[dir]
+		if o == nil {
+			o = &orphans{}
+			found[dir] = o
 		}
+		if record != o.last { // those of one record come together
+			o.records, o.last = o.records+1, record
+		}
+		o.files, o.bytes = o.files+1, o.bytes+bytes
 		return nil
 	})
 	more := ""
 	switch {
 	case err != nil && ctx.Err() == nil && timed.Err() != nil:
-		more = ", and not all was looked at"
+		more = ", and not all were looked at"
 	case err != nil:
 		return err
 	}
-	if files > 0 {
+	next := "they are swept within the hour"
+	switch {
+	case p.Suspended:
+		next = "they are left alone while the project is suspended"
+	case p.Observe:
+		next = "they are left alone as mode is observe"
+	}
+	for _, dir := range slices.Sorted(maps.Keys(found)) {
+		o := found[dir]
 		out.Items = append(out.Items, api.DriftItem{
-			Kind: api.DriftMedia, Object: "medialib", Action: api.DriftUnexpected, Detail: fmt.Sprintf(
-				"%d files (%d bytes) that no record names, such as %s%s", files, size, strings.Join(names, ", "), more),
+			Kind: api.DriftMedia, Object: collectionsOf(p, dir), Action: api.DriftUnexpected, Detail: fmt.Sprintf(
+				"%s (%s) that no record names, in the folders of %s%s; %s",
+				counted(o.files, "file", "files"), counted(int(o.bytes), "byte", "bytes"), counted(o.records, "record", "records"), more, next),
 		})
 	}
 	return nil
+}
+
+// collectionsOf names the collections whose files are in a folder: mostly one.
+func collectionsOf(p *project.Project, dir string) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
+		if p.Collections[name].Uploads.Dir == dir {
+			names = append(names, name)
+		}
+	}
+	return cmp.Or(strings.Join(names, ","), dir)
 }
 
 // driftOfFiles compares the files on disk with those that are served.

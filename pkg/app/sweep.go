@@ -67,13 +67,10 @@ func (s *sweeper) all(ctx context.Context) {
 	}
 }
 
-// Orphans calls found for each file of a project that no record names and that is old enough to be swept, until that fails.
-func (s *sweeper) Orphans(ctx context.Context, p *project.Project, found func(file string, bytes int64) error) error {
-	files, err := s.app.files.Store(p.Namespace)
-	if err != nil {
-		return err
-	}
-	return files.Orphans(ctx, s.app.cfg.Now().Add(-s.after), s.records.LiveFiles(p), found)
+// Orphans calls found for each file of a project that no record names and that is old enough to be swept, until that fails. It
+// writes nothing.
+func (s *sweeper) Orphans(ctx context.Context, p *project.Project, found func(dir, record string, bytes int64) error) error {
+	return s.app.files.Orphans(ctx, p.Namespace, s.app.cfg.Now().Add(-s.after), s.records.LiveFiles(p), found)
 }
 
 // one sweeps one project, unless it is only to be observed, or is suspended. Of one that is not served nobody can say what its records name.

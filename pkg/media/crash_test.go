@@ -261,12 +261,12 @@ func TestR5Sweep(t *testing.T) {
 		return nil, nil //nolint:nilnil // it can't say
 	}
 	var orphans []string
-	err := s.Orphans(t.Context(), before, live, func(file string, bytes int64) error {
-		orphans = append(orphans, fmt.Sprint(file, " ", bytes))
+	err := s.Orphans(t.Context(), before, live, func(dir, record string, bytes int64) error {
+		orphans = append(orphans, fmt.Sprint(dir, " ", record, " ", bytes))
 		return nil
 	})
 	slices.Sort(orphans)
-	if want := []string{"gone/" + record + "/x/a.txt 1", "medialib/" + record + "/photo/orphan.txt 6"}; err != nil || !slices.Equal(orphans, want) {
+	if want := []string{"gone " + record + " 1", "medialib " + record + " 6"}; err != nil || !slices.Equal(orphans, want) {
 		t.Errorf("orphans are %q, want %q: %v", orphans, want, err)
 	}
 	clear(asked)

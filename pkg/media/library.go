@@ -1,10 +1,13 @@
 package media
 
 import (
+	"context"
 	"errors"
+	"hash/maphash"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
 )
@@ -36,7 +39,7 @@ func (l *Library) Store(namespace string) (*Store, error) {
 		return nil, errStopping
 	}
 	if !filepath.IsLocal(namespace) || !plainName(namespace) {
-		return nil, errs.New(errs.Invalid, "bad_namespace", "%q is no namespace that can have files", namespace)
+		return nil, errBadNamespace(namespace)
 	}
 	s, err := Open(filepath.Join(l.dir, namespace), l.opts)
 	if err != nil {
@@ -44,6 +47,33 @@ func (l *Library) Store(namespace string) (*Store, error) {
 	}
 	l.stores[namespace] = s
 	return s, nil
+}
+
+func errBadNamespace(namespace string) error {
+	return errs.New(errs.Invalid, "bad_namespace", "%q is no namespace that can have files", namespace)
+}
+
+// Orphans is that of a namespace's Store. A look leaves no trace: what has no folder has no files, and gets none, nor what uploads
+// need in it.
+func (l *Library) Orphans(ctx context.Context, namespace string, before time.Time, live Live, found func(dir, record string, bytes int64) error) error {
+	if !filepath.IsLocal(namespace) || !plainName(namespace) {
+		return errBadNamespace(namespace)
+	}
+	l.mu.Lock()
+	s := l.stores[namespace]
+	l.mu.Unlock()
+	if s == nil {
+		root, err := os.OpenRoot(filepath.Join(l.dir, namespace))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return errs.Wrap(err, "open the files of a project")
+		}
+		defer root.Close() //nolint:errcheck // it was only read
+		s = &Store{root: root, opts: l.opts, seed: maphash.MakeSeed()}
+	}
+	return s.Orphans(ctx, before, live, found)
 }
 
 // Namespaces lists those that have a folder, served or not. None is there before the first upload.

@@ -236,8 +236,10 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, live Live) (removed
 	return w.removed, err
 }
 
-// Orphans calls found for each file that Sweep would remove as no record names it, until that fails, and changes nothing.
-func (s *Store) Orphans(ctx context.Context, before time.Time, live Live, found func(file string, bytes int64) error) error {
+// Orphans calls found for each file that Sweep would remove as no record names it, until that fails, with the folder of its
+// collection and its record. Its name may be what a record keeps from the caller, so it is not told. Nothing is written, and
+// no other process is kept from its uploads: what one is about to name may be among them.
+func (s *Store) Orphans(ctx context.Context, before time.Time, live Live, found func(dir, record string, bytes int64) error) error {
 	w := &sweep{s: s, before: before, live: live, found: found}
 	if err := w.folder(ctx, "."); err != nil {
 		return err
@@ -249,7 +251,7 @@ type sweep struct {
 	s       *Store
 	before  time.Time
 	live    Live
-	found   func(file string, bytes int64) error // is told of the orphans, which are not removed; nil: they are
+	found   func(dir, record string, bytes int64) error // is told of the orphans, which are not removed; nil: they are
 	removed int
 	failed  error // the first
 }
@@ -321,11 +323,13 @@ func (w *sweep) record(ctx context.Context, dir, id string) error {
 func (w *sweep) orphans(ctx context.Context, dir, id string, files []string) error {
 	s := w.s
 	files = slices.DeleteFunc(files, s.isHeld) // before the record is read: see removeUnnamed
-	end, ok, err := s.exclude(path.Join(dir, id))
-	if !ok {
-		return err
+	if w.found == nil {
+		end, ok, err := s.exclude(path.Join(dir, id))
+		if !ok {
+			return err
+		}
+		defer end()
 	}
-	defer end()
 	named, err := w.live(ctx, dir, id)
 	if err != nil || named == nil {
 		return err
@@ -338,7 +342,7 @@ func (w *sweep) orphans(ctx context.Context, dir, id string, files []string) err
 		case w.found == nil:
 			w.remove(target)
 		default:
-			if err := w.found(target, info.Size()); err != nil {
+			if err := w.found(dir, id, info.Size()); err != nil {
 				return err
 			}
 		}
