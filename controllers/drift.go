@@ -51,17 +51,27 @@ func (c *Control) driftOfJobs(ctx context.Context, p *project.Project, out *api.
 	return err
 }
 
-// SyncIndexes makes a project's indexes as they are declared, in mode observe, too, and tells of those that are not then.
+// SyncIndexes makes a project's indexes as they are declared, in mode observe, too, and tells of those that are not then. What
+// another instance is building is waited for.
 func (c *Control) SyncIndexes(ctx context.Context, p *project.Project) (*api.Drift, error) {
 	c.indexes.request(p.ID, true)
-	if err := c.Manager.ReconcileNow(ctx, indexController, p.ID); err != nil {
-		return nil, err
+	for {
+		if err := c.Manager.ReconcileNow(ctx, indexController, p.ID); err != nil {
+			return nil, err
+		}
+		if now := c.Registry.ByID(p.ID); now != nil {
+			p = now
+		}
+		out := newDrift(p)
+		if err := c.indexes.drift(ctx, p, out); err != nil || len(out.Pending) == 0 {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(indexLook):
+		}
 	}
-	if now := c.Registry.ByID(p.ID); now != nil {
-		p = now
-	}
-	out := newDrift(p)
-	return out, c.indexes.drift(ctx, p, out)
 }
 
 // orphanTime is how long files are looked at.

@@ -1,11 +1,14 @@
 package controllers_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store/lease"
@@ -67,6 +70,50 @@ func TestIndexesAreBuiltByOneInstance(t *testing.T) {
 		})
 	}
 }
+
+// TestSyncWaitsForAnotherInstance has another instance be at the indexes that somebody wants made now: they are not told to be
+// as declared before they are.
+func TestSyncWaitsForAnotherInstance(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), nil)
+		p, id := w.serve(config("blog", "title", `{name: a, key: [title]}`) + "mode: observe\n")
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "False Drifted"})
+		held, err := lease.New(s.Database(project.DatabaseName("blog")), "another", nil).Acquire(t.Context(), "indexes", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type answer struct {
+			left *api.Drift
+			err  error
+		}
+		done := make(chan answer, 1)
+		go func() {
+			left, err := w.SyncIndexes(t.Context(), p)
+			done <- answer{left, err}
+		}()
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "Unknown Progressing"})
+		select {
+		case got := <-done:
+			t.Errorf("it ended with %+v while another instance was at it", got)
+		default:
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errStopped)
+		if _, err := w.SyncIndexes(ctx, p); !errors.Is(err, errStopped) {
+			t.Errorf("one that is given up: %v", err)
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-done; got.err != nil || len(got.left.Items)+len(got.left.Pending) > 0 {
+			t.Errorf("it ended with %+v", got)
+		}
+		diff(t, "indexes", 1, len(w.stored("articles")))
+	})
+}
+
+var errStopped = errors.New("stopped")
 
 // shortLease is the time of a lease whose holder is gone.
 const shortLease = 10 * time.Millisecond

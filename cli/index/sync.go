@@ -2,9 +2,11 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,7 @@ func newDiff(st *command.State) *cobra.Command {
 		Use:   "diff [NAMESPACE]",
 		Short: "Show which indexes of a project are not as declared",
 		Long: `Show which indexes of a project are missing, have another definition, are left over from an earlier config (unexpected), or were
-made by other hands, which are left alone. Nothing is changed.
+made by other hands, which are left alone. Nothing is changed. What the service is building right now is not as declared yet, and says so.
 
 The exit code is 0 when all are as declared, 1 when not, and another one when it could not be found out.`,
 		Example:           "  svcctl index diff shop",
@@ -49,35 +51,37 @@ func drift(ctx context.Context, st *command.State, namespace string) (*client.Cl
 	if err != nil {
 		return nil, nil, err
 	}
-	d.Items = slices.DeleteFunc(d.Items, func(it api.DriftItem) bool { return it.Kind != api.DriftIndex })
+	other := func(it api.DriftItem) bool { return it.Kind != api.DriftIndex }
+	d.Items, d.Pending = slices.DeleteFunc(d.Items, other), slices.DeleteFunc(d.Pending, other)
 	return c, d, nil
 }
 
-// show prints what differs, and gives the error of exit code 1 when something does.
+// show prints what differs, with what the service is at, and gives the error of exit code 1 when something does.
 func show(st *command.State, d *api.Drift) error {
 	t := output.NewTable("INDEX", "ACTION", "DETAIL")
 	result := output.Result{Table: t, Value: d}
-	for _, it := range d.Items {
+	differs := slices.Concat(d.Items, d.Pending)
+	for _, it := range differs {
 		t.Row(it.Object, it.Action, it.Detail)
 		result.Names = append(result.Names, "index/"+it.Object)
 	}
 	p := st.Printer()
-	if len(d.Items) == 0 {
+	if len(differs) == 0 {
 		st.Notef("%s: the indexes are as declared", d.Namespace)
 	}
-	if len(d.Items) > 0 || p.Structured() {
+	if len(differs) > 0 || p.Structured() {
 		if err := p.Print(result); err != nil {
 			return err
 		}
 	}
-	if len(d.Items) > 0 {
+	if len(differs) > 0 {
 		return command.Told(command.ExitFailed)
 	}
 	return nil
 }
 
 func newSync(st *command.State) *cobra.Command {
-	var yes bool
+	opts := syncOptions{}
 	cmd := &cobra.Command{
 		Use:   "sync [NAMESPACE]",
 		Short: "Make the indexes of a project as they are declared, now",
@@ -85,19 +89,27 @@ func newSync(st *command.State) *cobra.Command {
 project's config says mode: observe; then this is how it is told to.
 
 What would be dropped, as it is no longer declared or has another definition, is asked about first. Indexes made by other hands are left
-alone. The exit code is 1 when some are not as declared in the end, such as a unique one that records violate.`,
-		Example:           "  svcctl index sync shop --yes",
+alone. The exit code is 1 when some are not as declared in the end, such as a unique one that records violate, and 8 when --timeout
+was not enough: the service goes on by itself.`,
+		Example: `  svcctl index sync shop --yes
+  svcctl index sync shop --yes --timeout 10m`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
-			return command.NotRun(runSync(ctx, st, namespace, yes))
+			return command.NotRun(runSync(ctx, st, namespace, opts))
 		}),
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	cmd.Flags().BoolVarP(&opts.yes, "yes", "y", false, "don't ask")
+	cmd.Flags().DurationVar(&opts.timeout, "timeout", 0, "longest wait, 0 for no limit")
 	return cmd
 }
 
-func runSync(ctx context.Context, st *command.State, namespace string, yes bool) error {
+type syncOptions struct {
+	yes     bool
+	timeout time.Duration
+}
+
+func runSync(ctx context.Context, st *command.State, namespace string, opts syncOptions) error {
 	c, d, err := drift(ctx, st, namespace)
 	if err != nil {
 		return err
@@ -109,14 +121,22 @@ func runSync(ctx context.Context, st *command.State, namespace string, yes bool)
 		}
 	}
 	if len(drops) > 0 {
-		if err := st.Confirm(yes, fmt.Sprintf("Drop %s of %s, or build them anew, at %s?", strings.Join(drops, ", "), namespace, c.Server())); err != nil {
+		if err := st.Confirm(opts.yes, fmt.Sprintf("Drop %s of %s, or build them anew, at %s?", strings.Join(drops, ", "), namespace, c.Server())); err != nil {
 			return err
 		}
 	}
-	if len(d.Items) > 0 {
+	if len(d.Items)+len(d.Pending) > 0 {
 		st.Notef("%s: making the indexes as declared", namespace)
 	}
+	ctx, cancel := command.WithTimeout(ctx, opts.timeout)
+	defer cancel()
 	left, err := c.SyncIndexes(ctx, namespace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &command.Error{
+			Exit: command.ExitTimeout, Code: "timeout", Message: "the indexes of " + namespace + " are not all as declared yet",
+			Hint: "the service goes on by itself: svcctl index diff " + namespace + " tells what is left; or allow more with --timeout",
+		}
+	}
 	if err != nil {
 		return err
 	}

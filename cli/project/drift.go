@@ -70,7 +70,7 @@ func runDrift(ctx context.Context, st *command.State, namespaces []string) error
 		for _, it := range d.Pending {
 			st.Notef("%s: %s %s %s: %s", namespace, it.Action, it.Kind, it.Object, it.Detail)
 		}
-		if len(d.Items) == 0 {
+		if len(d.Items)+len(d.Pending) == 0 {
 			st.Notef("%s: nothing differs", namespace)
 		}
 	}
