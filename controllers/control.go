@@ -84,7 +84,7 @@ func (c *Control) Reload(ctx context.Context, id string, wait bool) error {
 
 func (c *Control) reload(ctx context.Context, id string, wait bool) error {
 	c.projects.request(id, system.ActorOf(ctx))
-	c.indexes.request(id, false)
+	c.indexes.request(id, 0)
 	if !wait {
 		return errors.Join(c.Manager.Trigger(projectController, id), c.Manager.Trigger(indexController, id))
 	}

@@ -52,9 +52,16 @@ func (c *Control) driftOfJobs(ctx context.Context, p *project.Project, out *api.
 }
 
 // SyncIndexes makes a project's indexes as they are declared, in mode observe, too, and tells of those that are not then. What
-// another instance is building is waited for.
-func (c *Control) SyncIndexes(ctx context.Context, p *project.Project) (*api.Drift, error) {
-	c.indexes.request(p.ID, true)
+// another instance is building is waited for. Nothing changes if it would drop indexes whose loss is above the risk that is allowed; "": if it
+// would drop any.
+func (c *Control) SyncIndexes(ctx context.Context, p *project.Project, allow api.Risk) (*api.Drift, error) {
+	if now := c.Registry.ByID(p.ID); now != nil {
+		p = now
+	}
+	if err := c.indexes.mayDrop(ctx, p, allow); err != nil {
+		return nil, err
+	}
+	c.indexes.request(p.ID, p.Generation)
 	for {
 		if err := c.Manager.ReconcileNow(ctx, indexController, p.ID); err != nil {
 			return nil, err
@@ -186,6 +193,35 @@ func (r *indexReconciler) drift(ctx context.Context, p *project.Project, out *ap
 	return nil
 }
 
+// mayDrop refuses what would drop indexes whose loss is above a risk.
+func (r *indexReconciler) mayDrop(ctx context.Context, p *project.Project, allow api.Risk) error {
+	found, err := r.differences(ctx, p)
+	if err != nil {
+		return err
+	}
+	allow = cmp.Or(allow, api.RiskSafe)
+	needed := allow
+	var above []string
+	for _, d := range found {
+		if d.Risk == "" || !d.Risk.Above(allow) {
+			continue
+		}
+		above = append(above, fmt.Sprintf("%s (%s)", d.Object, d.Risk))
+		if d.Risk.Above(needed) {
+			needed = d.Risk
+		}
+	}
+	if len(above) == 0 {
+		return nil
+	}
+	const most = 10
+	if more := len(above) - most; more > 0 {
+		above = append(above[:most], fmt.Sprintf("and %d more", more))
+	}
+	return errs.New(errs.Conflict, "drops_not_allowed",
+		"nothing was changed: to make the indexes as declared drops %s; do it with allow=%s, or declare what is to stay", strings.Join(above, ", "), needed)
+}
+
 // indexDifference is a difference between declared indexes and those in the store.
 type indexDifference struct {
 	api.DriftItem
@@ -218,39 +254,56 @@ func (r *indexReconciler) differences(ctx context.Context, p *project.Project) (
 // indexDifferences compares a collection's indexes with the declared ones.
 func indexDifferences(collection string, actual []store.Index, desired map[string]store.Index, refused *refusals) []indexDifference {
 	var out []indexDifference
-	tell := func(stored, action, detail string, repaired bool) {
+	tell := func(stored, action, detail string, risk api.Risk, repaired bool) {
 		out = append(out, indexDifference{api.DriftItem{
-			Kind: api.DriftIndex, Object: collection + "/" + strings.TrimPrefix(stored, indexPrefix), Action: action, Detail: detail,
+			Kind: api.DriftIndex, Object: collection + "/" + strings.TrimPrefix(stored, indexPrefix), Action: action, Detail: detail, Risk: risk,
 		}, repaired})
 	}
 	plan := planIndexes(actual, desired)
-	old := map[string]bool{} // declared names that have an index of another definition
+	old := map[string][]string{} // of declared names: indexes of another definition
 	for _, name := range plan.drop {
-		old[firstName(name)] = true
+		old[firstName(name)] = append(old[firstName(name)], name)
 	}
 	building := map[string]bool{}
 	for _, b := range plan.build {
 		building[b.declared] = true
 		action, detail := api.DriftMissing, "declared, and not in the store"
-		if old[b.declared] || len(b.replaces) > 0 {
+		goes := slices.Concat(old[b.declared], b.replaces)
+		if len(goes) > 0 {
 			action, detail = api.DriftDiffers, "the one in the store has another key, or is unique or sparse where it should not be, or the reverse"
 		}
 		why, failed := refused.of(collection, b.declared)
 		if failed {
 			detail += "; it can't be built: " + why.text
 		}
-		tell(b.declared, action, detail, !failed)
+		tell(b.declared, action, detail, riskOfDrops(actual, goes, b.index.Unique), !failed)
 	}
 	for _, name := range plan.drop {
 		if !building[firstName(name)] {
-			tell(name, api.DriftUnexpected, "no longer declared", true)
+			tell(name, api.DriftUnexpected, "no longer declared", riskOfDrops(actual, []string{name}, false), true)
 		}
 	}
 	for _, ix := range actual {
 		if !isOurs(ix) && !slices.ContainsFunc(slices.Collect(maps.Values(desired)), func(want store.Index) bool { return sameIndex(ix, want) }) {
-			tell(ix.Name, api.DriftUnexpected, "made by other hands; it is left alone", false)
+			tell(ix.Name, api.DriftUnexpected, "made by other hands; it is left alone", "", false)
 			out[len(out)-1].Foreign = true
 		}
 	}
 	return out
+}
+
+// riskOfDrops judges that indexes go, as a plan does: the queries that they made fast are slow, and what is not unique any more may
+// come twice.
+func riskOfDrops(actual []store.Index, names []string, stillUnique bool) api.Risk {
+	risk := api.Risk("")
+	for _, ix := range actual {
+		switch {
+		case !slices.Contains(names, ix.Name):
+		case ix.Unique && !stillUnique:
+			return api.RiskBreaking
+		default:
+			risk = api.RiskSlow
+		}
+	}
+	return risk
 }

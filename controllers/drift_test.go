@@ -5,12 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/lease"
 )
 
 // drift gives the differences of the project blog, without what may be done about them.
@@ -172,7 +175,15 @@ func TestObserve(t *testing.T) {
 		}
 		diff(t, "calls", []string(nil), s.takeIndexCalls())
 
-		left, err := w.SyncIndexes(t.Context(), p)
+		for _, allow := range []api.Risk{"", api.RiskSafe} {
+			if _, err := w.SyncIndexes(t.Context(), p, allow); errs.KindOf(err) != errs.Conflict || errs.From(err).Message != "nothing was changed: "+
+				"to make the indexes as declared drops articles/old (slow); do it with allow=slow, or declare what is to stay" {
+				t.Errorf("what drops is done with %q: %v", allow, err)
+			}
+		}
+		diff(t, "calls of what is not allowed", []string(nil), s.takeIndexCalls())
+
+		left, err := w.SyncIndexes(t.Context(), p, api.RiskSlow)
 		if err != nil || len(left.Items) > 0 {
 			t.Errorf("%v are left, %v", left, err)
 		}
@@ -184,6 +195,48 @@ func TestObserve(t *testing.T) {
 		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
 		diff(t, "calls", []string(nil), s.takeIndexCalls())
 		diff(t, "drift", []string{}, w.drift())
+	})
+}
+
+// TestSyncIsOfTheConfigThatWasAskedFor has another config served when a sync begins: nobody was asked about what that one drops.
+func TestSyncIsOfTheConfigThatWasAskedFor(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) { d.Watch = controllers.WatchOff })
+		const observe = "mode: observe\n"
+		p, id := w.serve(config("blog", "title", `{name: a, key: [title]}, {name: u, key: [-title], unique: true}`) + observe)
+		if _, err := w.SyncIndexes(t.Context(), p, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.take()
+		held, err := lease.New(s.Database(project.DatabaseName("blog")), "another", nil).Acquire(t.Context(), "indexes", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Database("svc_blog").Collection("articles").DropIndex(t.Context(), "svc_a"); err != nil {
+			t.Fatal(err)
+		}
+		s.take()
+		done := make(chan *api.Drift, 1)
+		go func() {
+			left, err := w.SyncIndexes(t.Context(), p, "")
+			if err != nil {
+				t.Error(err)
+			}
+			done <- left
+		}()
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "Unknown Progressing"})
+		write(t, filepath.Join(w.ProjectsDir, "blog", "project.yaml"), config("blog", "title", "")+observe)
+		if err := w.Reload(t.Context(), id, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := <-done; left == nil || len(left.Items) != 1 || left.Items[0].Object != "articles/u" || left.Items[0].Risk != api.RiskBreaking {
+			t.Errorf("%+v is left", left)
+		}
+		diff(t, "calls", []string(nil), s.takeIndexCalls())
 	})
 }
 

@@ -63,15 +63,16 @@ func (r *refusals) of(collection, index string) (why refusal, ok bool) {
 
 // request is what somebody wants of the next run.
 type request struct {
-	retry bool // what was refused is to be tried again at once
-	sync  bool // the indexes are to be made as declared, in mode observe, too
+	retry bool  // what was refused is to be tried again at once
+	sync  int64 // the generation whose indexes are to be made as declared, in mode observe, too: what others drop nobody was asked; 0: none
 }
 
-// request makes the next run of a key try again what was refused; with sync it makes the indexes as declared, whatever the mode.
-func (r *indexReconciler) request(id string, sync bool) {
+// request makes the next run of a key try again what was refused. If the generation sync is served then, it makes the indexes as
+// declared, whatever the mode.
+func (r *indexReconciler) request(id string, sync int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.requests[id] = request{retry: true, sync: sync || r.requests[id].sync}
+	r.requests[id] = request{retry: true, sync: max(sync, r.requests[id].sync)}
 }
 
 // again keeps what was asked for, for a run that is yet to come.
@@ -132,7 +133,7 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 	if before != nil && before.generation != p.Generation {
 		before = &refusals{why: before.why} // only for telling what is new
 	}
-	if why, sync := r.leftAlone(p); why != "" && (!sync || !asked.sync) {
+	if why, sync := r.leftAlone(p); why != "" && (!sync || asked.sync != p.Generation) {
 		return controller.Result{}, r.observe(ctx, p, why, sync)
 	}
 	run := indexRun{

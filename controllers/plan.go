@@ -122,7 +122,7 @@ func (c *Control) ReloadPlanned(ctx context.Context, id, hash string, allow api.
 	}
 	done := c.projects.expect(id, next)
 	defer done()
-	c.indexes.request(id, false)
+	c.indexes.request(id, 0)
 	if err := c.Manager.ReconcileNow(ctx, projectController, id); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/controllers"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/status"
 )
@@ -144,7 +145,7 @@ func TestBehindLeavesIndexesAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.SyncIndexes(t.Context(), p); err != nil { // not even for somebody who asks for it here
+		if _, err := b.SyncIndexes(t.Context(), p, api.RiskDestructive); err != nil { // not even for somebody who asks for it here
 			t.Fatal(err)
 		}
 		diff(t, "calls", []string(nil), s.takeIndexCalls())

@@ -88,24 +88,30 @@ func newSync(st *command.State) *cobra.Command {
 		Long: `Make the indexes of a project as they are declared, and wait until they are built. The service does that by itself, unless the
 project's config says mode: observe; then this is how it is told to.
 
-What would be dropped, as it is no longer declared or has another definition, is asked about first. Indexes made by other hands are left
-alone. The exit code is 1 when some are not as declared in the end, such as a unique one that records violate, and 8 when --timeout
+What would be dropped, as it is no longer declared or has another definition, is asked about on a terminal. Elsewhere --allow says how
+much is fine (breaking: unique ones, too), or --yes that all is. When more would be dropped by then, nothing is done (exit code 6).
+Indexes made by other hands are left alone. The exit code is 1 when some are not as declared in the end, such as a unique one that records violate, and 8 when --timeout
 was not enough: the service goes on by itself.`,
 		Example: `  svcctl index sync shop --yes
-  svcctl index sync shop --yes --timeout 10m`,
+  svcctl index sync shop --allow slow --timeout 10m`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			if err := command.CheckAllow(opts.allow); err != nil {
+				return err
+			}
 			return command.NotRun(runSync(ctx, st, namespace, opts))
 		}),
 	}
 	cmd.Flags().BoolVarP(&opts.yes, "yes", "y", false, "don't ask")
+	command.AllowFlag(cmd, &opts.allow)
 	cmd.Flags().DurationVar(&opts.timeout, "timeout", 0, "longest wait, 0 for no limit")
 	return cmd
 }
 
 type syncOptions struct {
 	yes     bool
+	allow   string
 	timeout time.Duration
 }
 
@@ -114,15 +120,14 @@ func runSync(ctx context.Context, st *command.State, namespace string, opts sync
 	if err != nil {
 		return err
 	}
-	var drops []string
-	for _, it := range d.Items {
-		if !it.Foreign && it.Action != api.DriftMissing {
-			drops = append(drops, it.Object)
-		}
-	}
-	if len(drops) > 0 {
-		if err := st.Confirm(opts.yes, fmt.Sprintf("Drop %s of %s, or build them anew, at %s?", strings.Join(drops, ", "), namespace, c.Server())); err != nil {
-			return err
+	allow := api.Risk(opts.allow)
+	if allow == "" {
+		var drops []string
+		if drops, allow = dropped(d); len(drops) > 0 { // it is held to what was shown
+			question := fmt.Sprintf("Drop %s of %s, or build them anew, at %s, with the risk %s?", strings.Join(drops, ", "), namespace, c.Server(), allow)
+			if err := st.Confirm(opts.yes, question); err != nil {
+				return err
+			}
 		}
 	}
 	if len(d.Items)+len(d.Pending) > 0 {
@@ -130,7 +135,7 @@ func runSync(ctx context.Context, st *command.State, namespace string, opts sync
 	}
 	ctx, cancel := command.WithTimeout(ctx, opts.timeout)
 	defer cancel()
-	left, err := c.SyncIndexes(ctx, namespace)
+	left, err := c.SyncIndexes(ctx, namespace, allow)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &command.Error{
 			Exit: command.ExitTimeout, Code: "timeout", Message: "the indexes of " + namespace + " are not all as declared yet",
@@ -142,4 +147,18 @@ func runSync(ctx context.Context, st *command.State, namespace string, opts sync
 	}
 	left.Items = slices.DeleteFunc(left.Items, func(it api.DriftItem) bool { return it.Foreign })
 	return show(st, left)
+}
+
+// dropped names the indexes that a sync drops or replaces, with the greatest risk of that.
+func dropped(d *api.Drift) (names []string, risk api.Risk) {
+	for _, it := range slices.Concat(d.Items, d.Pending) {
+		if it.Risk == "" {
+			continue
+		}
+		names = append(names, it.Object)
+		if risk == "" || it.Risk.Above(risk) {
+			risk = it.Risk
+		}
+	}
+	return names, risk
 }

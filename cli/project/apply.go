@@ -42,7 +42,7 @@ directories, one is applied after the other, and none behind one that fails.`,
 			if len(opts.Dirs) == 0 {
 				return command.Usagef("which directory? Give it as an argument, or with -f")
 			}
-			if err := checkAllow(opts.Allow); err != nil {
+			if err := command.CheckAllow(opts.Allow); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -55,7 +55,7 @@ directories, one is applied after the other, and none behind one that fails.`,
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "show the plan and change nothing")
 	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
-	allowFlag(cmd, &opts.Allow)
+	command.AllowFlag(cmd, &opts.Allow)
 	return cmd
 }
 

@@ -3,7 +3,6 @@ package project
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -130,17 +129,4 @@ func paintedRisk(p output.Printer, r api.Risk) output.Painted {
 	case api.RiskSafe, api.RiskSlow:
 	}
 	return out
-}
-
-// allowFlag adds the flag that caps the risk.
-func allowFlag(cmd *cobra.Command, allow *string) {
-	cmd.Flags().StringVar(allow, "allow", "", "greatest risk: safe, slow, breaking or destructive")
-}
-
-// checkAllow refuses a risk that there is not.
-func checkAllow(allow string) error {
-	if allow == "" || slices.Contains(api.Risks(), api.Risk(allow)) {
-		return nil
-	}
-	return command.Usagef("--allow is a risk: safe, slow, breaking or destructive")
 }

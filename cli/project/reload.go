@@ -42,7 +42,7 @@ risk.`,
 			if opts.Namespace, _, err = st.Place(args, 0); err != nil {
 				return err
 			}
-			if err := checkAllow(opts.Allow); err != nil {
+			if err := command.CheckAllow(opts.Allow); err != nil {
 				return err
 			}
 			if runF != nil {
@@ -54,7 +54,7 @@ risk.`,
 	cmd.Flags().BoolVar(&opts.Wait, "wait", false, "wait until it is Ready, too")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
 	cmd.Flags().StringVar(&opts.Plan, "plan", "", "hash of the plan that it has to be")
-	allowFlag(cmd, &opts.Allow)
+	command.AllowFlag(cmd, &opts.Allow)
 	return cmd
 }
 

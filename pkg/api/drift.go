@@ -14,6 +14,8 @@ type DriftItem struct {
 	Object string `json:"object"` // an index is collection/name
 	Action string `json:"action"`
 	Detail string `json:"detail"`
+	// Risk is that of what a sync drops for it, as a plan judges it; "": it drops nothing.
+	Risk Risk `json:"risk,omitempty"`
 	// Foreign says that others made it, and that it is left alone.
 	Foreign bool `json:"foreign,omitempty"`
 }

@@ -1,6 +1,7 @@
 package api
 
-// ParamPlan has a reload change what the plan with that hash tells, or nothing; ParamAllow is the greatest risk that it may have. They are no names
+// ParamPlan has a reload change what the plan with that hash tells, or nothing; ParamAllow is the greatest risk that it, or what a sync
+// of indexes drops, may have. They are no names
 // that meta.query has to leave alone: records are not reloaded.
 const (
 	ParamPlan  = "plan"

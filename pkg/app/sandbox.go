@@ -281,7 +281,7 @@ func (noControl) Plan(context.Context, string, *project.Bundle, bool) (*api.Plan
 	return nil, errNoControl
 }
 
-func (noControl) SyncIndexes(context.Context, *project.Project) (*api.Drift, error) {
+func (noControl) SyncIndexes(context.Context, *project.Project, api.Risk) (*api.Drift, error) {
 	return nil, errNoControl
 }
 

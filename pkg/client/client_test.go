@@ -156,8 +156,18 @@ func TestRoutes(t *testing.T) {
 			`GET /api/v1/_/blog/_/admin/drift`,
 		},
 		{
-			"sync of indexes", func(ctx context.Context, c *client.Client) error { _, err := c.SyncIndexes(ctx, "blog"); return err },
+			"sync of indexes", func(ctx context.Context, c *client.Client) error {
+				_, err := c.SyncIndexes(ctx, "blog", "")
+				return err
+			},
 			`POST /api/v1/_/blog/_/admin/indexes/sync`,
+		},
+		{
+			"sync of indexes that drops", func(ctx context.Context, c *client.Client) error {
+				_, err := c.SyncIndexes(ctx, "blog", api.RiskSlow)
+				return err
+			},
+			`POST /api/v1/_/blog/_/admin/indexes/sync?allow=slow`,
 		},
 		{
 			"reload", func(ctx context.Context, c *client.Client) error { _, err := c.Reload(ctx, "blog"); return err },

@@ -68,10 +68,15 @@ func (c *Client) Drift(ctx context.Context, namespace string) (*api.Drift, error
 	return &out, err
 }
 
-// SyncIndexes makes the indexes of a project as they are declared, and tells of those that are not.
-func (c *Client) SyncIndexes(ctx context.Context, namespace string) (*api.Drift, error) {
+// SyncIndexes makes the indexes of a project as they are declared, and tells of those that are not. It is an *Error with status 409,
+// and nothing changes, if that drops indexes whose loss is above the risk that is allowed; "": if it drops any.
+func (c *Client) SyncIndexes(ctx context.Context, namespace string, allow api.Risk) (*api.Drift, error) {
 	var out api.Drift
-	_, err := c.do(ctx, call{method: http.MethodPost, path: api.SyncIndexesPath(namespace), out: &out})
+	q := url.Values{}
+	if allow != "" {
+		q.Set(api.ParamAllow, string(allow))
+	}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: api.SyncIndexesPath(namespace), query: q, out: &out})
 	return &out, err
 }
 

@@ -17,11 +17,15 @@ func (s *Server) drift(w http.ResponseWriter, r *request) error {
 
 // syncIndexes makes the project's indexes as they are declared.
 func (s *Server) syncIndexes(w http.ResponseWriter, r *request) error {
+	allow, err := r.allow()
+	if err != nil {
+		return err
+	}
 	// As for a reload, the entry comes first.
 	if err := s.cfg.System.Operated(r.Context(), audit.OpSyncIndexes, r.project.Namespace, "", ""); err != nil {
 		return err
 	}
-	out, err := s.cfg.Control.SyncIndexes(r.Context(), r.project)
+	out, err := s.cfg.Control.SyncIndexes(r.Context(), r.project, allow)
 	if err != nil {
 		return err
 	}

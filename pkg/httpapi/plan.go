@@ -68,15 +68,21 @@ func (r *request) planned() (hash string, allow api.Risk, err error) {
 	if r.query.Has(api.ParamPlan) && !planHash.MatchString(hash) {
 		return "", "", errs.New(errs.Invalid, "bad_parameter", "plan is the hash of a plan, 32 hex digits: the member hash of what POST …/admin/plan answers")
 	}
+	allow, err = r.allow()
+	return hash, allow, err
+}
+
+// allow gives the greatest risk that is allowed; "": the request does not say.
+func (r *request) allow() (api.Risk, error) {
 	text, err := r.one(api.ParamAllow)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	allow = api.Risk(text)
+	allow := api.Risk(text)
 	if r.query.Has(api.ParamAllow) && !slices.Contains(api.Risks(), allow) {
-		return "", "", errs.New(errs.Invalid, "bad_parameter", "allow is a risk: safe, slow, breaking or destructive")
+		return "", errs.New(errs.Invalid, "bad_parameter", "allow is a risk: safe, slow, breaking or destructive")
 	}
-	return hash, allow, nil
+	return allow, nil
 }
 
 // readBundle reads the files of a tar archive, whose paths are as from the project's directory. Nothing of it is written

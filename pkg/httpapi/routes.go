@@ -117,7 +117,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteGenerations, right: prj(access.ProjectReload), handle: (*Server).listGenerations},
 		{method: "POST", pattern: api.RouteRollback, right: prj(access.ProjectReload), handle: (*Server).rollBack},
 		{method: "GET", pattern: api.RouteDrift, right: prj(access.ProjectRead), handle: (*Server).drift},
-		{method: "POST", pattern: api.RouteSyncIndexes, right: prj(access.ProjectReload), handle: (*Server).syncIndexes, long: true},
+		{method: "POST", pattern: api.RouteSyncIndexes, right: prj(access.ProjectReload), handle: (*Server).syncIndexes, long: true, query: []string{api.ParamAllow}},
 		{method: "GET", pattern: api.RouteProjectEvents, right: prj(access.ProjectRead), handle: (*Server).projectEvents, query: []string{api.ParamWatch}, long: true},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 

@@ -73,8 +73,9 @@ type Convergence interface {
 	// Indexes tells of each index of a collection, declared or found, how it stands.
 	Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error)
 	// SyncIndexes makes a project's indexes as they are declared, also where its mode is to observe, and tells of those that
-	// are not.
-	SyncIndexes(ctx context.Context, p *project.Project) (*api.Drift, error)
+	// are not. Nothing is changed if that drops indexes whose loss is above the
+	// risk that is allowed; "": if it drops any.
+	SyncIndexes(ctx context.Context, p *project.Project, allow api.Risk) (*api.Drift, error)
 	// Stats tells how large a collection and its indexes are.
 	Stats(ctx context.Context, p *project.Project, collection string) (api.CollectionStats, error)
 }

@@ -75,7 +75,7 @@ func (c control) Reload(context.Context, string, bool) error { return c.reloadEr
 
 func (c control) RollBack(context.Context, string, int64) (int64, error) { return 0, c.reloadErr }
 
-func (control) SyncIndexes(context.Context, *project.Project) (*api.Drift, error) {
+func (control) SyncIndexes(context.Context, *project.Project, api.Risk) (*api.Drift, error) {
 	return &api.Drift{}, nil
 }
 

@@ -166,7 +166,7 @@ func (control) Indexes(context.Context, *project.Project, string) ([]api.IndexDe
 	return nil, nil
 }
 
-func (control) SyncIndexes(context.Context, *project.Project) (*api.Drift, error) {
+func (control) SyncIndexes(context.Context, *project.Project, api.Risk) (*api.Drift, error) {
 	return &api.Drift{}, nil
 }
 
