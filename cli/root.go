@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/svcctl/svc/cli/access"
 	"github.com/svcctl/svc/cli/action"
@@ -44,9 +45,7 @@ func Run(ctx context.Context, st *command.State, args []string) int {
 		cmd.Long = output.Reflow(cmd.Long, st.OutWidth)
 		help(cmd, args)
 	})
-	if st.OutWidth > 0 {
-		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages ", fmt.Sprintf("FlagUsagesWrapped %d ", st.OutWidth)))
-	}
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate(), st.OutWidth))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		err = unknown
@@ -90,7 +89,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.SetErr(st.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &command.Error{
-			Exit: command.ExitUsage, Code: "usage", Message: err.Error(), Hint: cmd.CommandPath() + " --help lists the flags",
+			Exit: command.ExitUsage, Code: "usage", Message: flagMessage(err), Hint: cmd.CommandPath() + " --help lists the flags",
 		}
 	})
 	root.SetVersionTemplate("svcctl {{.Version}}\n")
@@ -99,11 +98,68 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), server.NewCmd(st),
-		newAPI(st), newVersion(st), newCompletion(st),
+		newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)
 	completeFlags(root, st)
 	return root
+}
+
+// flagMessage is what is wrong with a flag, without the words of the function that has read its value.
+func flagMessage(err error) string {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err.Error()
+	}
+	want := ""
+	switch bad.GetFlag().Value.Type() {
+	case "int", "int64":
+		want = "want a whole number"
+	case "duration":
+		want = "want a time, such as 30s or 5m"
+	case "bool":
+		want = "want true or false"
+	default:
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s %s: %s", bad.GetFlag().Name, bad.GetValue(), want)
+}
+
+// usageTemplate is cobra's, with one line in place of the flags that every command has, and with flags that fit into width.
+func usageTemplate(t string, width int) string {
+	const (
+		own    = "{{if .HasAvailableLocalFlags}}"
+		global = "{{if .HasAvailableInheritedFlags}}"
+		end    = "{{end}}"
+	)
+	t = strings.Replace(t, own, "{{if and .HasParent .HasAvailableLocalFlags}}", 1) // those of the root are the global ones
+	if before, block, ok := strings.Cut(t, global); ok {
+		if _, after, ok := strings.Cut(block, end); ok {
+			t = before + "\n\n" + optionsLine + after
+		}
+	}
+	if width > 0 {
+		t = strings.ReplaceAll(t, "FlagUsages ", fmt.Sprintf("FlagUsagesWrapped %d ", width))
+	}
+	return t
+}
+
+const optionsLine = `Every command has flags such as -n (namespace), -o (output format) and -s (server): "svcctl options" lists them.`
+
+func newOptions(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that every command has",
+		Long: `List the flags that every command has. Where one is not given, the environment is asked, such as SVCCTL_NAMESPACE for
+--namespace, then the current context (svcctl config).`,
+		Example:           `  svcctl options`,
+		Args:              command.Args(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(st.Stdout(), "%s\n\n%s", output.Reflow(cmd.Long, st.OutWidth), cmd.Root().PersistentFlags().FlagUsagesWrapped(st.OutWidth))
+			return err
+		},
+	}
 }
 
 // extraFormats are the -o formats that a command has beside the common ones.

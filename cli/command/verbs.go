@@ -45,6 +45,13 @@ func Unknown(cmd *cobra.Command, word string) error {
 			near = append(near, sub.Name())
 		}
 	}
+	elsewhere := namesakes(cmd.Root(), strings.ToLower(word))
+	if len(near) == 0 && len(elsewhere) > 0 {
+		return &Error{
+			Exit: ExitUsage, Code: "usage", Hint: "did you mean: " + strings.Join(elsewhere, ", or "),
+			Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
+		}
+	}
 	for slips := 1; slips <= 2 && len(near) == 0; slips++ { // no other word for one of them, so perhaps a slip
 		cmd.SuggestionsMinimumDistance = slips
 		near = cmd.SuggestionsFor(word)
@@ -57,4 +64,25 @@ func Unknown(cmd *cobra.Command, word string) error {
 		Exit: ExitUsage, Code: "usage", Hint: hint,
 		Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
 	}
+}
+
+// maxNamesakes is how many commands of one name are worth telling: list is a verb of nearly every noun.
+const maxNamesakes = 3
+
+// namesakes gives the whole names of the commands below root that are called word.
+func namesakes(root *cobra.Command, word string) (paths []string) {
+	for _, noun := range root.Commands() {
+		if noun.Name() == "get" { // whose words are kinds
+			continue
+		}
+		for _, verb := range noun.Commands() {
+			if verb.IsAvailableCommand() && verb.Name() == word {
+				paths = append(paths, verb.CommandPath())
+			}
+		}
+	}
+	if len(paths) > maxNamesakes {
+		return nil
+	}
+	return paths
 }

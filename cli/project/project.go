@@ -23,27 +23,8 @@ func NewCmd(st *command.State) *cobra.Command {
 
 // NewTop makes the verbs that users of kubectl look for at the top, which are those of svcctl project by another way.
 func NewTop(st *command.State) []*cobra.Command {
-	get := newGet(st)
-	get.Use = "get project/NAMESPACE | get projects"
-	get.Short = "Show the registration of a project, or list all"
-	get.Long = "The same as svcctl project get and svcctl project list, for those who look for it here."
-	get.Example = "  svcctl get projects\n  svcctl get project/blog -o yaml"
-	get.Args = command.Args(cobra.RangeArgs(1, 2))
-	get.RunE = func(cmd *cobra.Command, args []string) error {
-		kind, name, named := strings.Cut(args[0], "/")
-		switch {
-		case kind != "project" && kind != "projects" || named && (name == "" || len(args) == 2):
-			return command.Usagef("get %s: want projects, project/NAMESPACE or project NAMESPACE; svcctl --help lists what else there is", strings.Join(args, " "))
-		case named:
-			return runGet(cmd.Context(), st, name)
-		case len(args) == 2:
-			return runGet(cmd.Context(), st, args[1])
-		}
-		return runList(cmd.Context(), st)
-	}
-	get.ValidArgsFunction = cobra.FixedCompletions([]string{"projects", "project"}, cobra.ShellCompDirectiveNoFileComp)
-	top := []*cobra.Command{get, newApply(st, nil), newDiff(st, nil), newDrift(st), newWait(st, nil), newExplain(st)}
-	for _, cmd := range top[1:] {
+	top := []*cobra.Command{newApply(st, nil), newDiff(st, nil), newDrift(st), newWait(st, nil), newExplain(st)}
+	for _, cmd := range top {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "svcctl project ", "svcctl ")
 		cmd.Long += "\n\nThe same as svcctl project " + cmd.Name() + "."
 	}
