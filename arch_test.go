@@ -46,6 +46,7 @@ var layers = []layer{
 		"store":                      "mql mql/pipeline document errs",
 		"store/embedded":             "store store/embedded/plan mql mql/pipeline document errs",
 		"store/embedded/plan":        "store mql document",
+		"store/fieldnames":           "store mql mql/pipeline document",
 		"store/lease":                "store mql errs",
 		"store/mongo":                "store mql mql/pipeline document errs",
 		"store/mongotest":            "",
@@ -73,13 +74,13 @@ var layers = []layer{
 	}},
 	{"L4", rooms{
 		"actions": "project hooks operation script schema access audit fieldtype document errs",
-		"records": "hooks project script schema audit query access media imagefilter fieldtype mql mql/pipeline store document errs",
+		"records": "hooks project script schema audit query access media imagefilter fieldtype mql mql/pipeline store store/fieldnames document errs",
 	}},
 	{"L5", rooms{
 		"httpapi":      "actions assets hooks records query auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller jobs plan status dirwatch project schema system store store/lease mql api errs",
+		"/controllers": "controller jobs plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
 		"app": "httpapi actions assets media access hooks records auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +

@@ -232,7 +232,7 @@ type indexDifference struct {
 // differences compares all indexes of a project with the declared ones.
 func (r *indexReconciler) differences(ctx context.Context, p *project.Project) ([]indexDifference, error) {
 	refused, _ := r.atWork(p.ID)
-	db := r.Store.Database(project.DatabaseName(p.Namespace))
+	db := r.records(p)
 	var out []indexDifference
 	err := eachCollection(ctx, db, p, func(name, stored string, declared *project.Collection) error {
 		actual, err := db.Collection(stored).Indexes(ctx)

@@ -137,7 +137,7 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 		return controller.Result{}, r.observe(ctx, p, why, sync)
 	}
 	run := indexRun{
-		indexReconciler: r, db: r.Store.Database(project.DatabaseName(p.Namespace)), namespace: p.Namespace,
+		indexReconciler: r, db: r.records(p), namespace: p.Namespace,
 		before: before, retry: asked.retry || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
 	}
 	r.working(id, true)

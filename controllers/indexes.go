@@ -141,7 +141,7 @@ func keyNames(keys []store.IndexKey) []string {
 
 // describe tells how each index of a collection stands: the declared ones, then those made by other hands.
 func (r *indexReconciler) describe(ctx context.Context, p *project.Project, c *project.Collection) ([]api.IndexDescription, error) {
-	actual, err := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(c.StoredName()).Indexes(ctx)
+	actual, err := r.records(p).Collection(c.StoredName()).Indexes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (r *indexReconciler) stats(ctx context.Context, p *project.Project, collect
 	if c := p.Collections[collection]; c != nil {
 		stored = c.StoredName()
 	}
-	coll := r.Store.Database(project.DatabaseName(p.Namespace)).Collection(stored)
+	coll := r.records(p).Collection(stored)
 	stats, err := coll.Stats(ctx)
 	if err != nil {
 		return api.CollectionStats{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
 
 // The names of a namespace's collections are one document in its database, so that they go wherever the records go.
@@ -37,9 +38,12 @@ type storedName struct {
 // every instance, and for every config to come. Nothing is served before that.
 func (d Deps) name(ctx context.Context, p, served *project.Project, keep bool) error {
 	db := d.Store.Database(project.DatabaseName(p.Namespace))
-	there := func(name string) (bool, error) {
+	there := func(collection, field string) (bool, error) {
+		if field != "" {
+			return hasField(ctx, db.Collection(collection), field)
+		}
 		all, err := db.CollectionNames(ctx)
-		return slices.Contains(all, name), err
+		return slices.Contains(all, collection), err
 	}
 	for range maxMoves {
 		names, rev, err := loadNames(ctx, db)
@@ -55,6 +59,21 @@ func (d Deps) name(ctx context.Context, p, served *project.Project, keep bool) e
 		}
 	}
 	return errs.New(errs.Unavailable, "busy", "the names of the collections change all the time: try again")
+}
+
+// hasField says whether any record has something at a path.
+func hasField(ctx context.Context, c store.Collection, path string) (bool, error) {
+	has, err := mql.Compile(bson.D{{Key: path, Value: bson.D{{Key: "$exists", Value: true}}}})
+	if err != nil {
+		return false, err
+	}
+	n, err := c.Count(ctx, has, 1)
+	return n > 0, err
+}
+
+// records is the database of a project as its records are read.
+func (d Deps) records(p *project.Project) store.Database {
+	return fieldnames.Wrap(d.Store.Database(project.DatabaseName(p.Namespace)), p.FieldNames)
 }
 
 func loadNames(ctx context.Context, db store.Database) (project.Names, int64, error) {

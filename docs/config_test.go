@@ -114,7 +114,6 @@ func refused() map[string][]mark {
 		"search":                        {{at: "Collection.search"}},
 		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},
 		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
-		"renaming a field":              {{at: "Field.renamedFrom"}},
 	}
 }
 
@@ -325,7 +324,7 @@ runs would be worse than a config that does not load:
 
 - of a project: snapshot profiles (enabled);
 - of a collection: search and text indexes;
-- of a field: ` + "`renamedFrom`," + ` relations to another project.
+- of a field: relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version:
 languages of text, and snapshot profiles as long as they are not enabled.

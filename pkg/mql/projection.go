@@ -15,6 +15,7 @@ type Projection struct {
 	// position is set if a path ends in $.
 	position bool
 	raw      bson.Raw
+	named    []namedPart // what it was made of
 }
 
 // part is one name in the tree of a projection.
@@ -79,8 +80,15 @@ func CompileProjection(doc bson.D) (*Projection, error) {
 	if err := c.object(doc, "", 0); err != nil {
 		return nil, err
 	}
-	p := &Projection{include: c.includes(), position: c.position != ""}
-	for _, named := range c.named {
+	return newProjection(c.named), nil
+}
+
+// newProjection makes the projection of what was checked.
+func newProjection(all []namedPart) *Projection {
+	c := projectionCompiler{named: all}
+	p := &Projection{include: c.includes(), named: all}
+	for _, named := range all {
+		p.position = p.position || named.position
 		if named.elem != nil && p.include {
 			p.appends = append(p.appends, &part{name: named.path, elem: named.elem})
 		}
@@ -92,7 +100,7 @@ func CompileProjection(doc bson.D) (*Projection, error) {
 		p.root = p.root.insert(&part{name: idField})
 	}
 	p.raw = c.encode()
-	return p, nil
+	return p
 }
 
 // keeps says whether the tree has to name a path: the tree of an inclusion has what is taken, that of an exclusion

@@ -21,6 +21,9 @@ type Update struct {
 	raw     bson.Raw
 	paths   *document.PathSet
 	renames [][]string // both ends of each $rename
+
+	source        bson.D // what it was compiled from
+	sourceFilters []bson.D
 }
 
 // CompileUpdate checks an update and makes it runnable. Only these operators are taken:
@@ -34,8 +37,19 @@ type Update struct {
 // Refused though a MongoDB server takes it: a name in a path that begins with "$" and is no position, one list element
 // named in two ways (a.0 and a.00), two conditions of one kind in a $pull, more than 32 paths in a $sort, and what would put a value deeper than 100
 // levels. Otherwise than on a server, $sort in a $push keeps equal elements in their order, however many there are.
+//
+// The update keeps doc and arrayFilters, which must not be changed any more.
 func CompileUpdate(doc bson.D, arrayFilters []bson.D) (*Update, error) {
-	c := updateCompiler{root: &updateNode{}}
+	return compileUpdate(doc, arrayFilters, nil)
+}
+
+// compileUpdate is CompileUpdate for documents whose fields are stored by names.
+func compileUpdate(doc bson.D, arrayFilters []bson.D, names *document.Names) (*Update, error) {
+	elements, err := ofElements(doc, names)
+	if err != nil {
+		return nil, err
+	}
+	c := updateCompiler{root: &updateNode{}, names: names, elements: elements}
 	for _, f := range arrayFilters {
 		if err := c.addFilter(f); err != nil {
 			return nil, err
@@ -57,7 +71,9 @@ func CompileUpdate(doc bson.D, arrayFilters []bson.D) (*Update, error) {
 			return nil, badUpdate("update: the array filter %q is not used in any path: take it out", f.name)
 		}
 	}
-	return c.finish(), nil
+	u := c.finish()
+	u.source, u.sourceFilters = doc, arrayFilters
+	return u, nil
 }
 
 // Applying is what an update is applied with.

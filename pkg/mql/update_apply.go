@@ -14,10 +14,11 @@ const maxPadding = 1_500_000
 
 // updateOp is one operator at the end of one path.
 type updateOp struct {
-	name    string // "$set"
-	path    string // as given, with its positions
-	segs    []string
-	operand bson.RawValue // as a server is sent it
+	name    string          // "$set"
+	path    string          // as given, with its positions
+	segs    []string        // of what it is stored as
+	below   *document.Names // what fields in its values are stored as
+	operand bson.RawValue   // as a server is sent it
 	change  change
 }
 

@@ -149,8 +149,9 @@ func compilePushSort(op *updateOp, v any) (*pushSort, bson.RawValue, error) {
 		if !ok || checkPath(e.Key) != nil {
 			return nil, bson.RawValue{}, bad
 		}
-		order.by = append(order.by, SortField{Path: e.Key, Desc: desc})
-		sent[i] = clause{e.Key, directionValue(desc)}
+		stored := op.below.Path(e.Key)
+		order.by = append(order.by, SortField{Path: stored, Desc: desc})
+		sent[i] = clause{stored, directionValue(desc)}
 	}
 	if len(d) == 0 || len(d) > maxSortKeys || repeats(sent) {
 		return nil, bson.RawValue{}, bad
@@ -381,6 +382,7 @@ func compilePull(op *updateOp, v any) (change, bson.RawValue, error) {
 		if err != nil {
 			return nil, bson.RawValue{}, pullError(op, err)
 		}
+		node = storedNode(node, op.below)
 		return &pull{node: node}, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: encodeNode(node)}, nil
 	case bson.Regex:
 		re, err := compileRegex(d.Pattern, d.Options, op.path)
@@ -401,6 +403,7 @@ func compilePullPreds(op *updateOp, d bson.D) (change, bson.RawValue, error) {
 	if err != nil {
 		return nil, bson.RawValue{}, pullError(op, err)
 	}
+	preds = storedPreds(preds, op.below)
 	sent := make([]clause, len(preds))
 	for i, p := range preds {
 		sent[i] = encodePred(p)

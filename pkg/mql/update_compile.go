@@ -13,6 +13,9 @@ import (
 
 // updateCompiler collects what CompileUpdate has understood.
 type updateCompiler struct {
+	names    *document.Names // of the documents
+	elements *document.Names // of array filters
+
 	root    *updateNode
 	filters []*arrayFilter
 	byName  map[string]*arrayFilter
@@ -55,7 +58,7 @@ func (c *updateCompiler) addFilter(doc bson.D) error {
 	if c.byName == nil {
 		c.byName = map[string]*arrayFilter{}
 	}
-	c.byName[name] = &arrayFilter{name: name, filter: f}
+	c.byName[name] = &arrayFilter{name: name, filter: f.Stored(c.elements)}
 	c.filters = append(c.filters, c.byName[name])
 	return nil
 }
@@ -166,18 +169,20 @@ func operatorNamed(name string) (compileChange, bool) {
 }
 
 func (c *updateCompiler) addField(operator string, f bson.E, compile compileChange) error {
-	op := &updateOp{name: operator, path: f.Key, segs: strings.Split(f.Key, ".")}
+	op := &updateOp{name: operator, path: f.Key, segs: strings.Split(f.Key, "."), below: c.names.At(f.Key)}
 	if err := checkUpdatePath(op); err != nil {
 		return err
 	}
+	stored := c.names.Path(op.path)
 	var err error
 	if op.change, op.operand, err = compile(op, f.Value); err != nil {
 		return err
 	}
-	c.fields = append(c.fields, clause{op.path, op.operand})
+	op.segs = strings.Split(stored, ".")
 	if move, ok := op.change.(*rename); ok {
 		return c.addRename(op, move)
 	}
+	c.fields = append(c.fields, clause{stored, op.operand})
 	return c.add(op)
 }
 
@@ -219,7 +224,7 @@ func (c *updateCompiler) add(op *updateOp) error {
 
 func conflict(op *updateOp, at int) error {
 	return coded(codeConflicting, badUpdate("update: %s %s: another path of the update changes the same at %q: take one of them out",
-		op.name, op.path, strings.Join(op.segs[:at], ".")))
+		op.name, op.path, strings.Join(strings.Split(op.path, ".")[:at], ".")))
 }
 
 func checkUpdatePath(op *updateOp) error {
@@ -287,7 +292,7 @@ func (op *updateOp) value(v any, extra int) (bson.RawValue, error) {
 	if len(op.segs)+extra+depthOf(value) > maxStored {
 		return value, coded(codeOverflow, badUpdate("update: %s %s: the value would be nested more than %d levels deep", op.name, op.path, maxStored))
 	}
-	return value, nil
+	return op.below.Value(value), nil
 }
 
 // maxStored is how deep a stored document may be, as package document has it.

@@ -28,16 +28,22 @@ func compileRename(op *updateOp, v any) (change, bson.RawValue, error) {
 	case slices.Equal(op.segs[:shorter], names[:shorter]):
 		return nil, bson.RawValue{}, coded(codeBadValue, badUpdate("update: $rename %s: the new path must be another, not above or below it", op.path))
 	}
-	return &rename{op.segs}, text(to), nil
+	return &rename{}, text(to), nil
 }
 
 // addRename puts both ends into the tree. op is at the old path.
 func (c *updateCompiler) addRename(op *updateOp, move *rename) error {
 	to := &updateOp{name: op.name, path: string(op.operand.Value[4 : len(op.operand.Value)-1]), change: move}
-	to.segs = strings.Split(to.path, ".")
+	stored := c.names.Path(to.path)
+	to.segs = strings.Split(stored, ".")
 	if err := checkUpdatePath(to); err != nil {
 		return err
 	}
+	if op.below != c.names.At(to.path) {
+		return badUpdate("update: $rename %s: fields inside of it, or of %s, were renamed: set the new field and unset the old one", op.path, to.path)
+	}
+	c.fields = append(c.fields, clause{strings.Join(op.segs, "."), text(stored)})
+	move.from = op.segs
 	op.change = renamed{}
 	c.renames = append(c.renames, op.segs, to.segs)
 	if err := c.add(op); err != nil {

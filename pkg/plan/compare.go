@@ -19,7 +19,8 @@ import (
 type differ struct {
 	old, next *project.Project
 	items     []*item
-	fresh     bool // what is compared is new: nothing was behind its rights yet
+	fresh     bool                     // what is compared is new: nothing was behind its rights yet
+	as        func(path string) string // what paths of the old collection are in the next one; nil: the same
 }
 
 func (d *differ) add(kind, object, action string, risk api.Risk, detail string) *item {
@@ -132,7 +133,7 @@ func (d *differ) collections() {
 		switch {
 		case old == nil:
 			it := d.add("collection", name, api.PlanCreate, api.RiskSafe, "fields: "+strconv.Itoa(len(next.Config.Fields)))
-			it.test = &test{collection: next.StoredName(), rules: next.Tree} // records that an earlier config had stored
+			it.test = &test{collection: next.StoredName(), names: next.FieldNames, rules: next.Tree} // records that an earlier config had stored
 			d.indexes(&project.Collection{Name: name}, next)
 			d.fresh = true
 			d.permissions(name, &schema.Permissions{}, next.Config.Permissions, "on")
@@ -170,18 +171,21 @@ func (d *differ) renamed(old, next *project.Collection) {
 // collection compares what two versions of a collection say.
 func (d *differ) collection(old, next *project.Collection) {
 	name := next.Name
-	own := []string{"name", "renamedFrom", "permissions", "projections", "hooks", "meta", "imageFilter", "fields", "indexes", "audit", "strictFields", "hiddenFields"}
+	own := []string{"name", "renamedFrom", "permissions", "readonlyFields", "projections", "hooks", "meta", "imageFilter", "fields", "indexes", "audit", "strictFields", "hiddenFields"}
 	for _, member := range without(members(old.Config, next.Config), own...) {
-		risk := memberRisk("collection", member)
-		if member == "readonlyFields" && len(lacking(old.Config.ReadonlyFields, next.Config.ReadonlyFields)) == 0 {
-			risk = api.RiskSafe
-		}
-		d.add("collection", name, api.PlanUpdate, risk, member+" changes")
+		d.add("collection", name, api.PlanUpdate, memberRisk("collection", member), member+" changes")
 	}
-	for _, path := range lacking(old.Config.HiddenFields, next.Config.HiddenFields) {
+	readonly := renamed(old.Config.ReadonlyFields, as(old, next))
+	if more := lacking(readonly, next.Config.ReadonlyFields); len(more) > 0 {
+		d.add("collection", name, api.PlanUpdate, api.RiskBreaking, "readonlyFields changes")
+	} else if len(lacking(next.Config.ReadonlyFields, readonly)) > 0 {
+		d.add("collection", name, api.PlanUpdate, api.RiskSafe, "readonlyFields changes")
+	}
+	hidden := renamed(old.Config.HiddenFields, as(old, next))
+	for _, path := range lacking(hidden, next.Config.HiddenFields) {
 		d.add("collection", name, api.PlanUpdate, api.RiskBreaking, "hiddenFields: "+path+" is hidden from everybody")
 	}
-	for _, path := range lacking(next.Config.HiddenFields, old.Config.HiddenFields) {
+	for _, path := range lacking(next.Config.HiddenFields, hidden) {
 		d.add("collection", name, api.PlanUpdate, api.RiskSafe, "hiddenFields: "+path+" is not hidden from everybody any more")
 	}
 	for _, member := range members(old.Config.Meta, next.Config.Meta) {
@@ -194,14 +198,16 @@ func (d *differ) collection(old, next *project.Collection) {
 	switch was, is := old.Tree.Open(), next.Tree.Open(); {
 	case was && !is:
 		it := d.add("collection", name, api.PlanUpdate, api.RiskSafe, "strictFields: fields that are not declared are refused, and hidden where they are stored")
-		it.test = &test{collection: next.StoredName(), rules: next.Tree}
+		it.test = &test{collection: next.StoredName(), names: next.FieldNames, rules: next.Tree}
 	case is && !was:
 		d.add("collection", name, api.PlanUpdate, api.RiskBreaking, "strictFields: what is stored without being declared shows")
 	}
 	d.audit("collection", name, old.Config.Audit, next.Config.Audit)
 	d.fields(old, next)
 	d.indexes(old, next)
+	d.as = as(old, next)
 	d.permissions(name, old.Config.Permissions, next.Config.Permissions, "on")
+	d.as = nil
 	d.visible(old, next)
 	d.named("projection", name, old.Config.Projections, next.Config.Projections, api.RiskBreaking)
 	d.filters(old, next)
@@ -454,7 +460,7 @@ func (d *differ) indexes(old, next *project.Collection) {
 		}
 		return out
 	}
-	a, b := byName(old.Indexes), byName(next.Indexes)
+	a, b := byName(indexesAs(old, next)), byName(next.Indexes)
 	for _, name := range slices.Sorted(maps.Keys(b)) { // what is renamed is neither made nor dropped
 		ix := b[name]
 		from := before(ix, a, b)
@@ -464,7 +470,7 @@ func (d *differ) indexes(old, next *project.Collection) {
 		it := d.add("index", next.Name+"."+name, api.PlanRename, api.RiskSafe, "was "+from+"; stays as it is: "+describe(ix))
 		if was := a[from]; !sameIndex(was, ix) {
 			it.Detail = "was " + from + ", " + describe(was) + "; to build anew: " + describe(ix)
-			it.test = &test{collection: next.StoredName(), index: ix}
+			it.test = &test{collection: next.StoredName(), names: next.FieldNames, index: ix}
 			if was.Unique && !ix.Unique {
 				it.raise(api.RiskBreaking)
 			}
@@ -478,7 +484,7 @@ func (d *differ) indexes(old, next *project.Collection) {
 		switch {
 		case was == nil:
 			it := d.add("index", object, api.PlanCreate, api.RiskSafe, "to build: "+describe(is))
-			it.test = &test{collection: next.StoredName(), index: is}
+			it.test = &test{collection: next.StoredName(), names: next.FieldNames, index: is}
 		case is == nil:
 			risk := api.RiskSlow
 			if was.Unique {
@@ -490,9 +496,32 @@ func (d *differ) indexes(old, next *project.Collection) {
 			if was.Unique && !is.Unique {
 				it.raise(api.RiskBreaking)
 			}
-			it.test = &test{collection: next.StoredName(), index: is}
+			it.test = &test{collection: next.StoredName(), names: next.FieldNames, index: is}
 		}
 	}
+}
+
+// indexesAs gives the indexes of the old collection with the names that fields have in the next one.
+func indexesAs(old, next *project.Collection) []project.Index {
+	out, path := slices.Clone(old.Indexes), as(old, next)
+	for i := range out {
+		out[i].Keys = slices.Clone(out[i].Keys)
+		for j := range out[i].Keys {
+			out[i].Keys[j].Path = path(out[i].Keys[j].Path)
+		}
+	}
+	return out
+}
+
+// renamed gives paths of the old collection as they are in the next one.
+func renamed(paths []string, as func(string) string) []string {
+	out := slices.Clone(paths)
+	for i := range out {
+		if as != nil {
+			out[i] = as(out[i])
+		}
+	}
+	return out
 }
 
 func describe(ix *project.Index) string {
@@ -536,20 +565,29 @@ func lacking(old, next []string) []string {
 }
 
 // level gives the fields of a tree by their paths, without translations.
-func level(tree *fieldtype.Tree) map[string]*fieldtype.Field {
+// as, if given, translates them.
+func level(tree *fieldtype.Tree, as func(string) string) map[string]*fieldtype.Field {
 	out := map[string]*fieldtype.Field{}
 	tree.Walk(func(f *fieldtype.Field) {
 		if f.Path != fieldtype.I18n && !strings.HasPrefix(f.Path, fieldtype.I18n+".") {
-			out[f.Path] = f
+			path := f.Path
+			if as != nil {
+				path = as(path)
+			}
+			out[path] = f
 		}
 	})
 	return out
 }
 
-func declared(fields []*schema.Field, prefix string, out map[string]*schema.Field) map[string]*schema.Field {
+func declared(fields []*schema.Field, prefix string, as func(string) string, out map[string]*schema.Field) map[string]*schema.Field {
 	for _, f := range fields {
-		out[prefix+f.Name] = f
-		declared(f.SubFields, prefix+f.Name+".", out)
+		path := prefix + f.Name
+		if as != nil {
+			path = as(path)
+		}
+		out[path] = f
+		declared(f.SubFields, prefix+f.Name+".", as, out)
 	}
 	return out
 }

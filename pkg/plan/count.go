@@ -45,10 +45,11 @@ func (s stored) Each(ctx context.Context, collection string, fn func(record bson
 // test is what is counted for one item. At most one of its three questions is asked.
 type test struct {
 	collection string
+	names      *document.Names // what fields are stored as, for what follows
 
 	rules *fieldtype.Tree // fails: the records that these fields refuse …
 	path  string          // … at this path or below; "": anywhere
-	gone  string          // the records that have this path
+	gone  string          // the records that have this path, as it is stored
 	index *project.Index  // the records that share a key of this unique index
 
 	covered string // a collection whose records come out of reach; "": none
@@ -166,7 +167,7 @@ func look(record bson.Raw, items []*item, now time.Time) error {
 			found, done := problems[t.rules]
 			if !done {
 				var err error
-				if found, err = failing(t.rules, record, now); err != nil {
+				if found, err = failing(t.rules, t.names.Inverse().Document(record), now); err != nil {
 					return err
 				}
 				if problems == nil {
@@ -261,7 +262,7 @@ func (t *test) keys(record bson.Raw, id string) {
 	root := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: record}
 	keys, lacking := [][]byte{nil}, true
 	for _, k := range t.index.Keys {
-		values := keyValues(root, strings.Split(k.Path, "."), nil)
+		values := keyValues(root, strings.Split(t.names.Path(k.Path), "."), nil)
 		if len(values) > 0 {
 			lacking = false
 		} else {
@@ -362,10 +363,7 @@ func (it *item) counted(total, looked int64, partial bool) {
 			it.raise(api.RiskBreaking)
 		}
 	case t.gone != "":
-		it.Detail += "; " + told + "have it"
-		if some {
-			it.raise(api.RiskDestructive)
-		}
+		it.goes(told, some)
 	case t.index != nil:
 		it.Detail += fmt.Sprintf("; records: %d", total)
 		if total > 0 {
@@ -386,6 +384,19 @@ func (it *item) counted(total, looked int64, partial bool) {
 			it.Detail += fmt.Sprintf("; out of reach are then those that the store has by the new name from an earlier config: %d", t.hidden)
 			it.raise(api.RiskDestructive)
 		}
+	}
+}
+
+// goes tells how many records have what goes out of reach.
+func (it *item) goes(told string, some bool) {
+	if some {
+		it.raise(api.RiskDestructive)
+	}
+	switch {
+	case it.Action != api.PlanRename:
+		it.Detail += "; " + told + "have it"
+	case some:
+		it.Detail += "; " + told + "have something by the new name from an earlier config, which is out of reach then"
 	}
 }
 

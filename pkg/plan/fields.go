@@ -15,8 +15,9 @@ import (
 // fields compares the fields of a collection, those inside others included. Of a field that comes or goes, those inside
 // of it are not told.
 func (d *differ) fields(old, next *project.Collection) {
-	a, b := level(old.Tree), level(next.Tree)
-	was, is := declared(old.Config.Fields, "", map[string]*schema.Field{}), declared(next.Config.Fields, "", map[string]*schema.Field{})
+	a, b := level(old.Tree, as(old, next)), level(next.Tree, nil)
+	was := declared(old.Config.Fields, "", as(old, next), map[string]*schema.Field{})
+	is := declared(next.Config.Fields, "", nil, map[string]*schema.Field{})
 	for _, path := range both(a, b) {
 		object, parent := next.Name+"."+path, ""
 		if i := strings.LastIndexByte(path, '.'); i >= 0 {
@@ -28,18 +29,40 @@ func (d *differ) fields(old, next *project.Collection) {
 				continue
 			}
 			it := d.add("field", object, api.PlanCreate, api.RiskSafe, newField(b[path]))
-			it.test = &test{collection: next.StoredName(), rules: next.Tree, path: path}
+			it.test = &test{collection: next.StoredName(), names: next.FieldNames, rules: next.Tree, path: path}
 			it.unjudged(nil, b[path])
 		case b[path] == nil:
 			if parent != "" && b[parent] == nil {
 				continue
 			}
-			it := d.add("field", object, api.PlanDelete, api.RiskBreaking, a[path].Type.Name()+"; requests that name it are refused")
-			it.test = &test{collection: next.StoredName(), gone: path}
+			it := d.add("field", next.Name+"."+a[path].Path, api.PlanDelete, api.RiskBreaking, a[path].Type.Name()+"; requests that name it are refused")
+			it.test = &test{collection: next.StoredName(), gone: old.FieldNames.Path(a[path].Path)}
 		default:
+			if a[path].Name != b[path].Name {
+				d.renamedField(old, next, a[path], b[path])
+			}
 			d.field(next, object, a[path], b[path], was[path], is[path])
 		}
 	}
+}
+
+// renamedField tells that a field has another name. What records have by that name from an earlier time is out of reach.
+func (d *differ) renamedField(old, next *project.Collection, a, b *fieldtype.Field) {
+	it := d.add("field", next.Name+"."+b.Path, api.PlanRename, api.RiskBreaking,
+		"was "+a.Name+"; its values, indexes and files come along; requests that name "+a.Name+" are refused")
+	stored := next.FieldNames.Path(b.Path)
+	byName := stored[:strings.LastIndexByte(stored, '.')+1] + b.Name
+	declared := false
+	old.Tree.Walk(func(f *fieldtype.Field) { declared = declared || old.FieldNames.Path(f.Path) == byName })
+	if byName != stored && !declared { // else it is told that the field goes
+		it.test = &test{collection: next.StoredName(), gone: byName}
+	}
+}
+
+// as gives what the paths of an old config are in the next one, where fields were renamed.
+func as(old, next *project.Collection) func(path string) string {
+	back := next.FieldNames.Inverse()
+	return func(path string) string { return back.Path(old.FieldNames.Path(path)) }
 }
 
 func newField(f *fieldtype.Field) string {
@@ -61,7 +84,9 @@ func (d *differ) field(c *project.Collection, object string, a, b *fieldtype.Fie
 		changes = append(changes, text)
 		it.raise(risk)
 	}
-	judged := func() { it.test = &test{collection: c.StoredName(), rules: c.Tree, path: b.Path} }
+	judged := func() {
+		it.test = &test{collection: c.StoredName(), names: c.FieldNames, rules: c.Tree, path: b.Path}
+	}
 	if a.Type.Name() != b.Type.Name() {
 		change(api.RiskBreaking, "type "+b.Type.Name()+", before "+a.Type.Name())
 		judged()

@@ -134,12 +134,13 @@ func (d *differ) set(name, key string, was, is *schema.PermissionSet, on string)
 		d.gains(object, key, "projections "+on+" "+name)
 	}
 	writes := is.Methods.Post.Allow || is.Methods.Put.Allow
-	for _, path := range lacking(was.ReadonlyFields, is.ReadonlyFields) {
+	readonly := renamed(was.ReadonlyFields, d.as)
+	for _, path := range lacking(readonly, is.ReadonlyFields) {
 		if writes {
 			d.loses(object, key, "write on "+name+"."+path)
 		}
 	}
-	for _, path := range lacking(is.ReadonlyFields, was.ReadonlyFields) {
+	for _, path := range lacking(is.ReadonlyFields, readonly) {
 		if writes {
 			d.gains(object, key, "write on "+name+"."+path)
 		}
@@ -166,7 +167,7 @@ func (d *differ) loses(object, key, what string) {
 // visible compares which fields the sets that may read see, before and after.
 func (d *differ) visible(old, next *project.Collection) {
 	before, after := sets(old.Config.Permissions), sets(next.Config.Permissions)
-	a, b := level(old.Tree), level(next.Tree)
+	a, b := level(old.Tree, as(old, next)), level(next.Tree, nil)
 	for _, key := range both(before, after) {
 		was, is := before[key], after[key]
 		if was == nil || is == nil || !was.Methods.Get.Allow || !is.Methods.Get.Allow {
@@ -177,7 +178,7 @@ func (d *differ) visible(old, next *project.Collection) {
 			if a[path] == nil || b[path] == nil || toldAbove(told, path) {
 				continue
 			}
-			hidden, hides := isHidden(old, was, path), isHidden(next, is, path)
+			hidden, hides := isHidden(old, was, a[path].Path), isHidden(next, is, path)
 			switch {
 			case hidden && !hides:
 				d.gains(next.Name+" "+key, key, "read on "+next.Name+"."+path)

@@ -86,6 +86,78 @@ func lines(p *api.Plan) []string {
 	return out
 }
 
+// Of fields that were renamed, what is compared is the values that they have in the store.
+func TestRenamedFields(t *testing.T) {
+	t.Parallel()
+	some := records{
+		{{Key: "_id", Value: "1"}, {Key: "title", Value: "a"}, {Key: "o", Value: bson.D{{Key: "x", Value: "v"}}}},
+		{{Key: "_id", Value: "2"}, {Key: "title", Value: "a"}, {Key: "o", Value: bson.A{bson.D{{Key: "y", Value: "w"}}}}},
+		{{Key: "_id", Value: "3"}, {Key: "title", Value: 5}, {Key: "head", Value: "of an earlier config"}},
+	}
+	const title, heading = "{name: title, type: string}", "{name: heading, type: string, renamedFrom: title}"
+	const renamed = "rename field c.heading (breaking): was title; its values, indexes and files come along; requests that name title are refused"
+	read := func(fields, rest string) string {
+		return collection("fields: [" + fields + "]\n" + rest + "\npermissions: {public: {methods: {get: true}}, user: {methods: {}}}")
+	}
+	for name, tt := range map[string]struct {
+		old, next string
+		want      []string
+	}{
+		"renamed":         {fields(title, ""), fields(heading, ""), []string{renamed}},
+		"with a new rule": {fields(title, ""), fields("{name: heading, type: string, renamedFrom: title, validator: required}", ""), []string{renamed, "update field c.heading (breaking): required; 1 of 3 records fail"}},
+		"with another type": {fields("{name: title, type: any}", ""), fields(heading, ""), []string{
+			renamed, "update field c.heading (breaking): type string, before any; 1 of 3 records fail",
+		}},
+		"its indexes": {fields("{name: title, type: string, index: [single]}", "indexes: [{name: i, key: [-title]}]"), fields("{name: heading, type: string, index: [single], renamedFrom: title}", "indexes: [{name: i, key: [-heading]}]"), []string{
+			renamed, "rename index c.heading_1 (safe): was title_1; stays as it is: (heading)",
+		}},
+		"with a unique index": {fields(title, ""), fields("{name: heading, type: string, index: [unique], renamedFrom: title}", ""), []string{
+			renamed, "create index c.heading_1 (breaking): to build: (heading) unique; records: 3; 2 of 3 records share a value",
+		}},
+		"with a name that records have": {fields(title, ""), fields("{name: head, type: string, renamedFrom: title}", ""), []string{
+			"rename field c.head (destructive): was title; its values, indexes and files come along; requests that name title are refused; " +
+				"1 of 3 records have something by the new name from an earlier config, which is out of reach then",
+		}},
+		"onto another": {fields(title+", {name: head, type: string}", ""), fields("{name: head, type: string, renamedFrom: title}", ""), []string{
+			"rename field c.head (breaking): was title; its values, indexes and files come along; requests that name title are refused",
+			"delete field c.head (destructive): string; requests that name it are refused; 1 of 3 records have it",
+		}},
+		"inside": {fields("{name: o, type: object, subFields: [{name: x, type: string}]}", ""), fields("{name: p, type: object, renamedFrom: o, subFields: [{name: y, type: string, renamedFrom: x}]}", ""), []string{
+			"rename field c.p (breaking): was o; its values, indexes and files come along; requests that name o are refused",
+			"rename field c.p.y (destructive): was x; its values, indexes and files come along; requests that name x are refused; " +
+				"1 of 3 records have something by the new name from an earlier config, which is out of reach then",
+		}},
+		"hidden, and not any more": {read(title, "hiddenFields: [title]"), read(heading, ""), []string{
+			"update collection c (safe): hiddenFields: heading is not hidden from everybody any more",
+			renamed,
+			"update permission c public (breaking): wider: public gains read on c.heading",
+		}},
+		"hidden, and still":   {read(title, "hiddenFields: [title]\nreadonlyFields: [title]"), read(heading, "hiddenFields: [heading]\nreadonlyFields: [heading]"), []string{renamed}},
+		"and another deleted": {fields(title+", {name: n, type: string}", ""), fields(heading, ""), []string{renamed, "delete field c.n (breaking): string; requests that name it are refused; 0 of 3 records have it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old, next := load(t, tt.old), load(t, tt.next)
+			names, err := project.Names{}.Resolve(old, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = names.Resolve(next, old, nil); err != nil {
+				t.Fatal(err)
+			}
+			got := lines(planned(t, old, next, some))
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+			}
+			if after := planned(t, next, next, some); !after.Empty {
+				t.Errorf("afterwards: %v", lines(after))
+			}
+		})
+	}
+}
+
 // What each change is told as, with its risk, where three records are stored.
 func TestItems(t *testing.T) {
 	t.Parallel()

@@ -128,6 +128,7 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	out.Filters = c.filters(col, at+".permissions")
 	out.Evals, out.HiddenByEval = c.evals(col, out.Tree, at+".fields")
 	out.Validators = c.validators(col, out.Tree, at+".fields")
+	c.renamedFields(col.Fields, at+".fields", 0)
 	out.Undeclared = out.Tree.Undeclared()
 	out.Uploads = c.uploads(config, col, out.Tree, at)
 	out.ImageFilters = c.imageFilters(col, at+".imageFilter")

@@ -270,7 +270,7 @@ collections:
 		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].search search",
 		"collections[0].indexes[0].key[1] a text index",
-		"collections[0].fields[0].index[1] a text index", "collections[0].fields[0].renamedFrom renaming a field",
+		"collections[0].fields[0].index[1] a text index",
 		"collections[0].fields[1].meta.foreign.namespace a relation to another project",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

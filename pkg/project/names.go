@@ -10,25 +10,29 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 )
 
-// Names are the collections of a namespace that do not have their own name in the store, because they were renamed: their
-// records stay under the name that they were first stored by. So nothing is moved, and whoever still serves the config before
-// reads and writes the same records. The keys are the names that configs have. It is never written.
+// Names are the collections and fields of a namespace that do not have their own name in the store, because they were renamed:
+// their records, and the values in these, stay under the name that they were first stored by. So nothing is moved, and whoever
+// still serves the config before reads and writes the same records. The keys are the names that configs have; that of a field
+// has in front of it where it is in the store: collection and fields around it, with dots. It is never written.
 type Names map[string]StoredName
 
-// StoredName says where the records of a collection are.
+// StoredName says where the records of a collection, or the values of a field, are.
 type StoredName struct {
-	In   string // the collection of the store
+	In   string // the collection of the store, or the field there
 	From string // the renamedFrom that made it so
 }
+
+// There says whether the store has a collection (field is ""), or any record of it with something at the path of a field.
+type There func(collection, field string) (bool, error)
 
 // in gives the collection of the store that one of a config is in.
 func (n Names) in(name string) string { return cmp.Or(n[name].In, name) }
 
 // Resolve tells each collection of p where its records are, and gives the names with those that p's renamedFrom add. A
-// renamedFrom that was carried out before is no news, and neither is one that is gone from the config. there says whether the store has a
-// collection; it is asked about those that are renamed now and that served, the config before (nil: none), does not have. Two
-// collections that would have the same records are errs.Limit.
-func (n Names) Resolve(p, served *Project, there func(name string) (bool, error)) (Names, error) {
+// renamedFrom that was carried out before is no news, and neither is one that is gone from the config. there is asked about
+// what is renamed now and that served, the config before (nil: none), does not have. Two collections that would have the same
+// records are errs.Limit, and so are two fields that would have the same values.
+func (n Names) Resolve(p, served *Project, there There) (Names, error) {
 	out := maps.Clone(n)
 	if out == nil {
 		out = Names{}
@@ -56,21 +60,27 @@ func (n Names) Resolve(p, served *Project, there func(name string) (bool, error)
 	for _, name := range all {
 		p.Collections[name].storeIn(out)
 	}
+	for _, name := range all {
+		if err := out.fields(p.Collections[name], served, there); err != nil {
+			return nil, err
+		}
+	}
+	p.nameFields()
 	return out, singletonsApart(p, all)
 }
 
 // source gives the collection of the store that a collection is in that is renamed now. Where somebody has renamed it in the
 // store already, that is done.
-func (n Names) source(name, from string, served *Project, there func(name string) (bool, error)) (string, error) {
+func (n Names) source(name, from string, served *Project, there There) (string, error) {
 	in := n.in(from)
 	if served != nil && served.Collections[from] != nil || n[from].In != "" {
 		return in, nil
 	}
-	was, err := there(in)
+	was, err := there(in, "")
 	if was || err != nil {
 		return in, err
 	}
-	is, err := there(name)
+	is, err := there(name, "")
 	if is {
 		in = name
 	}
@@ -95,7 +105,7 @@ func (c *Collection) storeIn(n Names) {
 		c.Before = append(c.Before, c.Stored)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n)) {
-		if name != c.Name && name != c.Stored && n[name].In == c.Stored {
+		if name != c.Name && name != c.Stored && n[name].In == c.Stored && !isOfField(name) {
 			c.Before = append(c.Before, name)
 		}
 	}

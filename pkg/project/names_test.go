@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			there := func(name string) (bool, error) { return strings.Contains(tt.there, name), nil }
+			there := func(name, _ string) (bool, error) { return strings.Contains(tt.there, name), nil }
 			var names project.Names
 			var served *project.Project
 			var got []string
@@ -104,7 +104,7 @@ func stored(p *project.Project) string {
 func TestNamesOfAStoreThatFails(t *testing.T) {
 	t.Parallel()
 	p, failure := named(t, "b<a"), errors.New("it fails")
-	if _, err := (project.Names{}).Resolve(p, nil, func(string) (bool, error) { return false, failure }); !errors.Is(err, failure) {
+	if _, err := (project.Names{}).Resolve(p, nil, func(string, string) (bool, error) { return false, failure }); !errors.Is(err, failure) {
 		t.Errorf("%v", err)
 	}
 }

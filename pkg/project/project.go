@@ -29,6 +29,7 @@ type Project struct {
 	Files       []schema.File // the config files that were read, by name
 	Bundle      Bundle        // their contents
 	Collections map[string]*Collection
+	FieldNames  map[string]*document.Names // what the fields of collections are stored as, by StoredName; without those that are stored by their names
 	Actions     map[string]*Action
 	Jobs        []*Job
 	Assets      []Asset
@@ -47,8 +48,9 @@ func (p *Project) Redact(text string) string { return p.redactor.Redact(text) }
 // Collection is one compiled collection. It is immutable, as its project is.
 type Collection struct {
 	Name        string
-	Stored      string   // the name that the store has for it, see Names; "": Name
-	Before      []string // other names that it had
+	Stored      string          // the name that the store has for it, see Names; "": Name
+	Before      []string        // other names that it had
+	FieldNames  *document.Names // what its fields are stored as, see Names; nil: their names
 	Config      *schema.Collection
 	Tree        *fieldtype.Tree
 	Permissions *access.Permissions
@@ -64,6 +66,7 @@ type Collection struct {
 	QueryParams map[string]*schema.QueryParam // extra query parameters (meta.query)
 	Audit       *Audit                        // nil: writes are not logged
 	Uploads     Uploads
+	known       Names // what fields were called
 
 	ImageFilters map[string]*imagefilter.Filter // what pictures among the files can be asked for as, by name
 

@@ -43,9 +43,6 @@ var notYet = []unsupported{
 			w.add(foreign && f.Meta.Foreign.Namespace != w.p.Namespace, at+".meta.foreign.namespace")
 		})
 	}},
-	{"renaming a field", func(w *walk) {
-		w.fields(func(f *schema.Field, at string) { w.add(f.RenamedFrom != "", at+".renamedFrom") })
-	}},
 }
 
 // NotYet names what configs may say and this version refuses, for the reference of config files.

@@ -17,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
 
 // change is one operation, and the record as it was before.
@@ -94,7 +95,7 @@ func (s *Service) applyLogged(ctx context.Context, c *Call, changes []change) ([
 	refused := false // by the operations, which results tell of
 	change := func(ctx context.Context, tx store.Tx) (err error) {
 		refused = false
-		results, err = tx.Collection(c.Collection.StoredName()).Write(ctx, operations(changes), true)
+		results, err = fieldnames.WrapTx(tx, c.Project.FieldNames).Collection(c.Collection.StoredName()).Write(ctx, operations(changes), true)
 		if i := slices.IndexFunc(results, failed); err == nil && i >= 0 {
 			refused, err = true, results[i].Err
 		}

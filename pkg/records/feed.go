@@ -183,7 +183,7 @@ func (f *Feed) look(ctx context.Context, c *Call, filter *mql.Filter) error {
 	f.known = newKnown()
 	ctx, cancel := withDeadline(ctx, c)
 	defer cancel()
-	err := f.db.Collection(f.name).Find(ctx, store.Query{Filter: filter, Limit: maxKnown + 1, Project: idOnly()}, func(doc bson.Raw) error {
+	err := f.s.collection(ctx, c).Find(ctx, store.Query{Filter: filter, Limit: maxKnown + 1, Project: idOnly()}, func(doc bson.Raw) error {
 		f.known.present[idOf(doc)] = 0
 		return nil
 	})
@@ -331,6 +331,9 @@ func (f *Feed) pass(ctx context.Context, e store.Event, again func() (*Call, err
 	if !ok { // no record of ours
 		f.moveTo(e.Position, 0)
 		return nil
+	}
+	if e.Doc != nil {
+		e.Doc = c.Collection.FieldNames.Inverse().Document(e.Doc) // the hub has it as it is stored
 	}
 	seen := e.Doc != nil && v.filter.Match(e.Doc)
 	out := FeedEvent{ID: id.Hex(), Kind: f.kind(e.Kind, id, seen)}

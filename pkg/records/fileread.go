@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"net/http"
-	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -36,7 +35,10 @@ type File struct {
 // it. Whatever else is asked for is errs.ErrNotFound, as what isn't there.
 func (s *Service) File(ctx context.Context, c *Call, id, field, name string) (File, error) {
 	oid, err := document.ParseID(id)
-	if err != nil || !slices.Contains(c.Collection.Uploads.Fields, field) || strings.HasPrefix(field, fieldtype.I18n+".") {
+	if err != nil || strings.HasPrefix(field, fieldtype.I18n+".") {
+		return File{}, errs.ErrNotFound
+	}
+	if field = c.Collection.FileField(field); field == "" {
 		return File{}, errs.ErrNotFound
 	}
 	doc, value, err := s.readFile(ctx, c, oid, field, name)
@@ -58,7 +60,7 @@ func (s *Service) File(ctx context.Context, c *Call, id, field, name string) (Fi
 	}
 	return File{
 		Name: name, Type: textOf(value, "type"), Hash: textOf(value, "hash"), Shared: c.decidedByCredential(),
-		place: media.Place{Dir: c.Collection.Uploads.Dir, Record: oid.Hex(), Field: field}, store: store,
+		place: media.Place{Dir: c.Collection.Uploads.Dir, Record: oid.Hex(), Field: c.Collection.StoredField(field)}, store: store,
 	}, nil
 }
 

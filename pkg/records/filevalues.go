@@ -40,13 +40,18 @@ func fileRoot(namespace, collection string, id bson.ObjectID) string {
 	return "/api/v1/_/" + namespace + "/" + collection + "/" + id.Hex() + "/"
 }
 
-// fileRoots begin the src of the files that a record has, also of those that it got before its collection was renamed.
-func fileRoots(namespace string, c *project.Collection, id bson.ObjectID) []string {
+// fileAddresses are those of the files that a record has, also of those that it got before its collection or a field was renamed.
+type fileAddresses struct {
+	roots      []string // the beginnings of src
+	collection *project.Collection
+}
+
+func addressesOf(namespace string, c *project.Collection, id bson.ObjectID) fileAddresses {
 	roots := []string{fileRoot(namespace, c.Name, id)}
 	for _, name := range c.Before {
 		roots = append(roots, fileRoot(namespace, name, id))
 	}
-	return roots
+	return fileAddresses{roots, c}
 }
 
 // fileMembers are the service's members of a file in place.
@@ -126,33 +131,33 @@ func fieldOf(f *fieldtype.Field) string {
 	return f.Path
 }
 
-// fileKeys lists what a record names, as media.Key has it, wherever in the record that stands: also where the config no
+// keys lists what a record names, as media.Key has it, wherever in the record that stands: also where the config no
 // longer has a file field.
-func fileKeys(raw bson.Raw, roots []string, into map[string]bool) {
-	addFileKeys(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, roots, into)
+func (a fileAddresses) keys(raw bson.Raw, into map[string]bool) {
+	a.addKeys(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, into)
 }
 
-func addFileKeys(v bson.RawValue, roots []string, into map[string]bool) {
+func (a fileAddresses) addKeys(v bson.RawValue, into map[string]bool) {
 	for it := document.NewIter(v.Value); it.Next(); {
 		item := it.Value()
 		switch {
 		case item.Type == bson.TypeEmbeddedDocument || item.Type == bson.TypeArray:
-			addFileKeys(item, roots, into)
+			a.addKeys(item, into)
 		case item.Type == bson.TypeString && v.Type == bson.TypeEmbeddedDocument && string(it.Key()) == fileSrc:
-			if key, ok := fileKey(item.StringValue(), roots); ok {
+			if key, ok := a.key(item.StringValue()); ok {
 				into[key] = true
 			}
 		}
 	}
 }
 
-// fileKey gives the key of the file that a src is of.
-func fileKey(src string, roots []string) (string, bool) {
-	i := slices.IndexFunc(roots, func(root string) bool { return strings.HasPrefix(src, root) })
+// key gives the key of the file that a src is of.
+func (a fileAddresses) key(src string) (string, bool) {
+	i := slices.IndexFunc(a.roots, func(root string) bool { return strings.HasPrefix(src, root) })
 	if i < 0 {
 		return "", false
 	}
-	rest := src[len(roots[i]):]
+	rest := src[len(a.roots[i]):]
 	field, name, ok := strings.Cut(rest, "/")
 	if !ok {
 		return "", false
@@ -162,7 +167,7 @@ func fileKey(src string, roots []string) (string, bool) {
 		return "", false
 	}
 	name, err = url.PathUnescape(name)
-	return media.Key(field, name), err == nil
+	return media.Key(a.collection.StoredField(field), name), err == nil
 }
 
 // knownFiles are the files that a record may name, by field and src, with the service's members of each.

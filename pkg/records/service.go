@@ -19,6 +19,7 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
 
 // Service serves the records of every project. It is safe for concurrent use.
@@ -131,9 +132,10 @@ const conflictRetries = 32
 // collection gives the records of a call, within the transaction that ctx is in, if any.
 func (s *Service) collection(ctx context.Context, c *Call) store.TxCollection {
 	if x := sessionOf(ctx, c.Project.Namespace); x != nil {
-		return x.tx.Collection(c.Collection.StoredName())
+		return fieldnames.WrapTx(x.tx, c.Project.FieldNames).Collection(c.Collection.StoredName())
 	}
-	return s.store.Database(project.DatabaseName(c.Project.Namespace)).Collection(c.Collection.StoredName())
+	db := s.store.Database(project.DatabaseName(c.Project.Namespace))
+	return fieldnames.Wrap(db, c.Project.FieldNames).Collection(c.Collection.StoredName())
 }
 
 // grant gives what the caller may do with method, or errs.ErrDenied.

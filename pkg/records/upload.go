@@ -262,7 +262,7 @@ func (r *receiver) take(ctx context.Context, field, src string, file bson.D) (bs
 		return nil, nil //nolint:nilnil // nothing was taken
 	}
 	r.rf.staged = append(r.rf.staged, st)
-	info, err := st.Put(ctx, media.Place{Dir: r.c.Collection.Uploads.Dir, Record: r.id.Hex(), Field: field})
+	info, err := st.Put(ctx, media.Place{Dir: r.c.Collection.Uploads.Dir, Record: r.id.Hex(), Field: r.c.Collection.StoredField(field)})
 	if err != nil {
 		return nil, err
 	}

@@ -163,6 +163,8 @@ func (c *checker) fields(fields []*Field, at string, top bool) {
 			c.fail(join(here, "name"), CodeReserved, "%q is set by the service and can't be declared", f.Name)
 		case slices.Contains(refusedNames, f.Name):
 			c.fail(join(here, "name"), CodeReserved, "%q is never allowed as a field name", f.Name)
+		case top && slices.Contains(reservedFields, f.RenamedFrom), slices.Contains(refusedNames, f.RenamedFrom):
+			c.fail(join(here, "renamedFrom"), CodeReserved, "%q was never the name of a field", f.RenamedFrom)
 		}
 		c.fields(f.SubFields, join(here, "subFields"), false)
 	}

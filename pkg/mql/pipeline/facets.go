@@ -22,7 +22,7 @@ func Facets(filter *mql.Filter, paths []string, most int) (*Pipeline, error) {
 	if len(paths) == 0 || most <= 0 {
 		return nil, bad(codeFailedToParse, "facets need a field, and a number of values that is above 0")
 	}
-	f := &facets{most: most}
+	f := &facets{filter: filter, most: most}
 	branches := bson.D{{Key: facetTotal, Value: bson.A{bson.D{{Key: "$count", Value: facetTotal}}}}}
 	n := needs{names: []string{}}
 	for i, path := range paths {
@@ -34,7 +34,7 @@ func Facets(filter *mql.Filter, paths []string, most int) (*Pipeline, error) {
 		f.paths = append(f.paths, names)
 		branches = append(branches, bson.E{Key: strconv.Itoa(i), Value: countsOf(names, most)})
 	}
-	p := &Pipeline{chain: chain{lead: Query{Filter: filter, Fields: n.names}, rest: []stage{f}}}
+	p := &Pipeline{chain: chain{lead: Query{Filter: filter, Fields: n.names}, rest: []stage{f}}, facets: f}
 	for _, stage := range []bson.D{{{Key: "$match", Value: filter.Raw()}}, {{Key: "$facet", Value: branches}}} {
 		raw, err := document.Marshal(stage)
 		if err != nil {
@@ -124,8 +124,9 @@ func ReadFacets(result bson.Raw) (documents int64, values [][]FacetValue) {
 
 // facets is what Facets means, in one pass.
 type facets struct {
-	paths [][]string
-	most  int
+	filter *mql.Filter
+	paths  [][]string
+	most   int
 }
 
 func (f *facets) open(r *run, next sink) sink {

@@ -173,7 +173,7 @@ func (c *chain) makesOneOfEach() bool {
 	}
 	for _, s := range c.rest {
 		switch s.(type) {
-		case *project, *replace:
+		case *project, *replace, *restore:
 		default:
 			return false
 		}

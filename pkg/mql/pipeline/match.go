@@ -33,14 +33,17 @@ func compileMatch(c *compiler, _ string, spec any) (stage, any, error) {
 	return m, raw, err
 }
 
-// written is v with filters that are compiled already as a server is sent them.
+// written is v with what is compiled already as a server is sent it.
 func written(v any) any {
 	return document.Map(v, func(v any) (any, bool) {
-		f, is := v.(*mql.Filter)
-		if !is {
+		switch v := v.(type) {
+		case *mql.Filter:
+			return v.Raw(), true
+		case *restore:
+			return v.expression(), true
+		default:
 			return nil, false
 		}
-		return f.Raw(), true
 	})
 }
 

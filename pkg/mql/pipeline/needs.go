@@ -39,11 +39,13 @@ func (n *needs) read(x reader) {
 // needsOf is what stages need, up to the first that makes other documents.
 func needsOf(stages []stage) needs {
 	n := needs{names: []string{}}
-	for _, s := range stages {
+	for i, s := range stages {
 		switch s := s.(type) {
 		case skip, limit:
 		case count:
 			return n
+		case *restore:
+			return n.and(s.needs(needsOf(stages[i+1:])))
 		case *sorting:
 			for _, f := range s.by {
 				n.path(f.Path)
@@ -63,13 +65,7 @@ func needsOf(stages []stage) needs {
 			}
 			return n
 		case several:
-			if inner := needsOf(s); !inner.all {
-				for _, name := range inner.names {
-					n.path(name)
-				}
-				return n
-			}
-			return needs{all: true}
+			return n.and(needsOf(s))
 		case *project:
 			if s.mode != including {
 				return needs{all: true}
@@ -82,6 +78,14 @@ func needsOf(stages []stage) needs {
 		}
 	}
 	return needs{all: true}
+}
+
+// and is what is needed by both.
+func (n needs) and(o needs) needs {
+	if n.all || o.all {
+		return needs{all: true}
+	}
+	return needs{names: append(n.names, o.names...), ordered: n.ordered || o.ordered}
 }
 
 // part appends what is needed of a document. The field whose name is replaced keeps its place, without its value.

@@ -17,6 +17,10 @@ type Pipeline struct {
 	letSpec     bson.D
 	raw         []bson.Raw
 	collections []string
+
+	source bson.A            // what it was compiled from
+	stored map[string]string // what Options.Stored has said
+	facets *facets           // what Facets has made
 }
 
 // Stages says which stages are taken.
@@ -47,6 +51,8 @@ const (
 // be an *mql.Filter, too, which is taken as it is. Only stages of the table are taken, at every depth; everything else is
 // errs.Invalid with code "bad_pipeline", and a message that names the stage. Errors of filters and expressions are those
 // of mql.Compile and expr.Compile.
+//
+// The pipeline keeps stages, which must not be changed any more.
 func Compile(stages bson.A, o Options) (*Pipeline, error) {
 	if o.MaxStages <= 0 {
 		o.MaxStages = serverStages
@@ -63,7 +69,7 @@ func Compile(stages bson.A, o Options) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pipeline{chain: compiled, let: let, letSpec: o.Let, collections: c.collections}
+	p := &Pipeline{chain: compiled, let: let, letSpec: o.Let, collections: c.collections, source: stages, stored: c.stored}
 	for _, stage := range raw {
 		doc, err := document.Marshal(stage)
 		if err != nil {
@@ -107,6 +113,7 @@ type compiler struct {
 	depth       int
 	stages      *int // so far
 	collections []string
+	stored      map[string]string           // their names in the store, of those that stages name
 	reading     func(variable, path string) // is told what expressions read; nil: nobody is
 }
 
@@ -149,16 +156,22 @@ func (c *compiler) inner(stage string, list bson.A, vars []string) (chain, []bso
 	}
 	sub := &compiler{
 		options: c.options, vars: slices.Concat(vars, c.vars), within: stage, depth: c.depth + 1, stages: c.stages, collections: c.collections,
+		stored: c.stored,
 	}
 	compiled, raw, err := sub.pipeline(list)
-	c.collections = sub.collections
+	c.collections, c.stored = sub.collections, sub.stored
 	return compiled, raw, err
 }
 
 // reads notes that another collection is read, and gives its name in the store.
 func (c *compiler) reads(collection string) string {
 	if c.options.Stored != nil {
-		collection = c.options.Stored(collection)
+		given := collection
+		collection = c.options.Stored(given)
+		if c.stored == nil {
+			c.stored = map[string]string{}
+		}
+		c.stored[given] = collection
 	}
 	if !slices.Contains(c.collections, collection) {
 		c.collections = append(c.collections, collection)
@@ -317,7 +330,7 @@ func keepsNumber(s stage) bool {
 // oneForOne says whether a stage makes one document of each.
 func oneForOne(s stage) bool {
 	switch s.(type) {
-	case *project, *replace:
+	case *project, *replace, *restore:
 		return true
 	default:
 		return false

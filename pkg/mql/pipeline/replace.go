@@ -31,6 +31,10 @@ func compileReplaceRoot(c *compiler, name string, spec any) (stage, any, error) 
 }
 
 func compileReplaceWith(c *compiler, _ string, spec any) (stage, any, error) {
+	if s, ok := spec.(*restore); ok {
+		raw := s.expression()
+		return s, raw, nil
+	}
 	x, err := c.expression(spec)
 	if err != nil {
 		return nil, nil, err
