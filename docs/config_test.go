@@ -307,8 +307,11 @@ ending. Wherever an object may stand, a string is the path of a file that holds 
 inside the project's directory. In a list, a pattern such as ` + "`collections/*.yaml`" + ` stands for the files that
 match (` + "`*`, `?`, `[a-z]`" + `, one level of folders each; not hidden ones, nor the file it stands in), in the order of their names; one
 that matches none is an error. ` + "`${env:NAME}` and `${file:PATH}`" + ` are replaced in values and in keys; one that is missing is an
-error. An unknown key is an error that names the nearest known one. All problems are reported at once, each as
+error. An unknown key is an error that names the nearest known one. All problems are reported at once, up to 1000, each as
 ` + "`file:line:column: path: message`." + ` The projects in ` + "`projects/`" + ` show most of what is here.
+
+A config has at most 1000 files of 1 MiB each, 1,000,000 values (what an alias, ` + "`<<`" + ` or a reference names counts each time), 1000 patterns, keys of 1000 bytes,
+and 64 levels. An object written in lines of YAML has about 10,000 keys, for the sake of what reads it; in JSON there may be more.
 
 ` + "`svcctl project init DIR`" + ` writes a small project to start from, ` + "`svcctl project validate DIR`" + ` checks a directory without a service,
 ` + "`svcctl project render DIR`" + ` prints its config as one file, with what is referred to in its place and secrets as ` + "`***`" + `,

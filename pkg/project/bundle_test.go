@@ -3,6 +3,7 @@ package project_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/svcctl/svc/pkg/project"
@@ -61,5 +62,24 @@ func TestConfigsCannotReadTheServicesOwnSecretFiles(t *testing.T) {
 	p, problems := project.Load(dir, "project.yaml", env, filepath.Join(dir, "own"))
 	if !problems.Err() {
 		t.Errorf("the file was read: %v", p.Config.Meta.Label)
+	}
+}
+
+// What was substituted is taken out of texts whole, also where it is part of something else that was, or stands in quotes.
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"A": "hunter", "B": "hunter2secret", "C": "with \"quotes\"\nand lines"}
+	p, problems := project.Bundle{Entry: "project.yaml", Files: map[string][]byte{
+		"project.yaml": []byte("namespace: b\nmeta: {agent: {a: '${env:A}', b: '${env:B}', c: '${env:C}'}}\n"),
+	}}.Load(t.TempDir(), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	for _, value := range env {
+		for _, text := range []string{value, strconv.Quote(value)} {
+			if got := p.Redact("is " + text); got != "is ***" && got != `is "***"` {
+				t.Errorf("%q is shown as %q", text, got)
+			}
+		}
 	}
 }

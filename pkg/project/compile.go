@@ -27,6 +27,8 @@ type compiler struct {
 	before   schema.Problems // what loading found
 	problems schema.Problems
 
+	errors, warnings int // of these
+
 	reader   schema.Reader
 	dir      string // of the project
 	programs *Scripts
@@ -42,10 +44,16 @@ func newCompiler(l *schema.Loaded, before schema.Problems, r schema.Reader, dir 
 }
 
 func (c *compiler) fail(at, code, format string, args ...any) {
+	if c.errors++; c.errors > schema.MaxProblems {
+		return
+	}
 	c.problems = append(c.problems, c.Problem(at, code, format, args...))
 }
 
 func (c *compiler) warn(at, message string) {
+	if c.warnings++; c.warnings > schema.MaxProblems {
+		return
+	}
 	p := c.Problem(at, schema.CodeIgnored, "%s", message)
 	p.Warning = true
 	c.problems = append(c.problems, p)
@@ -60,7 +68,7 @@ func (c *compiler) all() schema.Problems {
 			out = append(out, p)
 		}
 	}
-	return out.Sort()
+	return out.Bounded()
 }
 
 // isBroken says that loading found an error at or below a path.

@@ -28,12 +28,12 @@ func (c *compiler) fields(fields []*schema.Field, at, prefix string, strict bool
 // across checks the rules that compare fields of one level.
 func (c *compiler) across(config []*schema.Field, level []*fieldtype.Field, at string) {
 	for _, f := range level {
-		i := slices.IndexFunc(config, func(x *schema.Field) bool { return x.Name == f.Name })
 		for _, r := range f.Rules {
 			if r.Other == "" {
 				continue
 			}
 			if message := f.CheckAcross(level, r.Other); message != "" {
+				i := slices.IndexFunc(config, func(x *schema.Field) bool { return x.Name == f.Name })
 				c.fail(at+"["+strconv.Itoa(i)+"].validator."+r.Name, schema.CodeInvalid, "%s", message)
 			}
 		}

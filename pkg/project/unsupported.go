@@ -85,6 +85,9 @@ func refuse(l *schema.Loaded) schema.Problems {
 		w := &walk{p: l.Project}
 		row.find(w)
 		for _, at := range w.found {
+			if len(problems) > schema.MaxProblems { // which refuses the config, as any of them does
+				return problems
+			}
 			problems = append(problems, l.Problem(at, schema.CodeUnsupported, "%s is not supported by this version of svcd; remove it", row.thing))
 		}
 	}

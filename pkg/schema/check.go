@@ -22,10 +22,16 @@ func check(l *Loaded, d *decoder) {
 }
 
 func (c *checker) fail(at, code, format string, args ...any) {
+	if c.d.errors > MaxProblems { // to find where they stand takes the longer the larger the file
+		return
+	}
 	c.d.add(c.Problem(at, code, format, args...))
 }
 
 func (c *checker) warn(at, format string, args ...any) {
+	if c.d.warnings > MaxProblems {
+		return
+	}
 	p := c.Problem(at, CodeIgnored, format, args...)
 	p.Warning = true
 	c.d.add(p)

@@ -26,11 +26,31 @@ type decoder struct {
 	stack   []string        // the files being decoded, for cycles
 	objects map[reflect.Type]*object
 	visited int
-	broken  map[string]bool // paths below which something could not be decoded
+	broken  map[string]bool     // paths below which something could not be decoded
+	found   map[string][]string // the files that patterns stand for
+	over    bool                // nothing more is decoded: there are too many values or problems
 }
 
 func newDecoder(l *loader) *decoder {
-	return &decoder{loader: l, refs: map[*node]*node{}, objects: map[reflect.Type]*object{}, broken: map[string]bool{}}
+	return &decoder{loader: l, refs: map[*node]*node{}, objects: map[reflect.Type]*object{}, broken: map[string]bool{}, found: map[string][]string{}}
+}
+
+// takes notes that n more values are looked at, and says whether they are.
+func (d *decoder) takes(n int, pos Position, path string) bool {
+	if d.over {
+		return false
+	}
+	switch d.visited += n; {
+	case d.visited > maxNodes:
+		d.problem(pos, path, CodeRange, "the config is too large: more than %d values", maxNodes)
+	case len(path) > maxText:
+		d.problem(pos, "", CodeRange, "the config is nested too deep")
+	case d.errors > MaxProblems || len(d.broken) > MaxProblems:
+	default:
+		return true
+	}
+	d.over = true
+	return false
 }
 
 // root decodes the entry file.
@@ -67,14 +87,11 @@ func (d *decoder) wrongType(n *node, path, want string) {
 
 // value decodes one node into v.
 func (d *decoder) value(n *node, path string, v reflect.Value, m *member) {
-	if n.failed {
-		d.broken[path] = true
+	if !d.takes(1, n.pos, path) {
 		return
 	}
-	if d.visited++; d.visited > maxNodes {
-		if d.visited == maxNodes+1 {
-			d.problem(n.pos, path, CodeRange, "the config is too large: more than %d values", maxNodes)
-		}
+	if n.failed {
+		d.broken[path] = true
 		return
 	}
 	if v.Kind() == reflect.Pointer {
@@ -187,6 +204,9 @@ func (d *decoder) expand(items []*node, at string) []*node {
 		if problem != "" {
 			d.problem(item.pos, at+"["+strconv.Itoa(i)+"]", CodeReference, "%q %s", item.shown(), problem)
 		}
+		if !d.takes(len(names), item.pos, at) {
+			return out
+		}
 		for _, name := range names {
 			out = append(out, &node{pos: item.pos, kind: kindString, text: name, secret: item.secret})
 		}
@@ -217,8 +237,10 @@ func (d *decoder) glob(n *node) (references []string, problem string) {
 		return nil, "has **, which is not known here: name the folders, or use * for one level"
 	case !can:
 		return nil, "is a pattern, and files can't be looked for here"
+	case d.found[pattern] == nil && len(d.found) >= maxPatterns:
+		return nil, fmt.Sprintf("is one pattern too many: a config has at most %d", maxPatterns)
 	default:
-		names, err := g.Glob(pattern)
+		names, err := d.lookFor(g, pattern)
 		if errors.Is(err, path.ErrBadPattern) {
 			return nil, "is no pattern: a [ has no ]"
 		}
@@ -237,6 +259,21 @@ func (d *decoder) glob(n *node) (references []string, problem string) {
 	}
 	slices.Sort(references)
 	return references, ""
+}
+
+// maxPatterns is how many patterns a config may have: for each, folders are read.
+const maxPatterns = 1000
+
+// lookFor gives the files that match a pattern, which are looked for once.
+func (d *decoder) lookFor(g Globber, pattern string) ([]string, error) {
+	if names := d.found[pattern]; names != nil {
+		return names, nil
+	}
+	names, err := g.Glob(pattern)
+	if err == nil {
+		d.found[pattern] = append([]string{}, names...)
+	}
+	return names, err
 }
 
 // describe gives the members of a struct type.
@@ -264,6 +301,8 @@ func (d *decoder) object(n *node, path string, v reflect.Value) {
 			given[e.key] = true
 			d.value(e.value, join(path, e.label()), v.Field(m.index), m)
 		case e.key == "$schema" && d.isFileRoot(n): // what editors read
+		case !d.takes(1, e.pos, path):
+			return
 		case o.rest >= 0:
 			rest.entries = append(rest.entries, e)
 		default:
@@ -318,11 +357,15 @@ func (d *decoder) mapping(n *node, path string, v reflect.Value, m *member) {
 	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.entries)))
 	for _, e := range n.entries {
+		if d.over {
+			return
+		}
 		if e.key == "$schema" && d.isFileRoot(n) {
 			continue
 		}
 		at := join(path, e.label())
 		if m.keys != "" && !patterns[m.keys].expr.MatchString(e.key) {
+			d.takes(1, e.pos, path)
 			d.problem(e.pos, at, CodePattern, "the name must be %s", patterns[m.keys].words)
 			continue
 		}
@@ -346,6 +389,9 @@ func (d *decoder) list(n *node, path string, v reflect.Value, m *member) {
 	element := &member{enum: m.enum, pattern: m.pattern, secret: m.secret}
 	out := reflect.MakeSlice(v.Type(), 0, len(n.items))
 	for i, item := range n.items {
+		if d.over {
+			break
+		}
 		value := reflect.New(v.Type().Elem()).Elem()
 		d.value(item, path+"["+strconv.Itoa(i)+"]", value, element)
 		out = reflect.Append(out, notNil(value))

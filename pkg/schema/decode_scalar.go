@@ -121,9 +121,7 @@ func (d *decoder) time(n *node, path string, v reflect.Value) {
 
 // free takes a value as it is.
 func (d *decoder) free(n *node, path string, v reflect.Value, m *member) {
-	d.visited += n.size()
-	if d.visited > maxNodes {
-		d.problem(n.pos, path, CodeRange, "the config is too large: more than %d values", maxNodes)
+	if !d.takes(n.size(), n.pos, path) {
 		return
 	}
 	if d.failedInside(n) {

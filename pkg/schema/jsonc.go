@@ -20,9 +20,16 @@ type jsonFile struct {
 
 	data  []byte
 	lines []int // offsets of the beginnings of lines
+
+	// The last position that was asked for: most are asked for in the order of the file, and a file may be one line.
+	last, lastLine, lastColumn int
 }
 
 func (p *parser) parseJSON(data []byte) *node {
+	if line := deepJSON(data); line > 0 {
+		p.tooDeep(line)
+		return nil
+	}
 	f := &jsonFile{parser: p, data: data, lines: []int{0}}
 	for i, c := range data {
 		if c == '\n' {
@@ -46,13 +53,58 @@ func (p *parser) parseJSON(data []byte) *node {
 	return f.node(root, 0)
 }
 
+// deepJSON gives the first line whose brackets nest too deep, or 0. What is in texts and comments is no bracket: counted, it
+// would hide those that are.
+func deepJSON(data []byte) int {
+	depth, line := 0, 1
+	skip := func(i int, end string) int { // to the last byte of end
+		n := bytes.Index(data[i:], []byte(end))
+		if n < 0 {
+			return len(data)
+		}
+		line += bytes.Count(data[i:i+n], []byte("\n"))
+		return i + n + len(end) - 1
+	}
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '\n':
+			line++
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth+1 {
+				return line
+			}
+		case c == ']' || c == '}':
+			depth--
+		case c == '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case c == '/' && i+1 < len(data) && data[i+1] == '/':
+			if i = skip(i+2, "\n"); i < len(data) {
+				line++
+			}
+		case c == '/' && i+1 < len(data) && data[i+1] == '*':
+			i = skip(i+2, "*/")
+		}
+	}
+	return 0
+}
+
 // position turns an offset into a place.
 func (f *jsonFile) position(offset int) Position {
 	line, found := slices.BinarySearch(f.lines, offset)
 	if !found {
 		line--
 	}
-	return f.at(line+1, utf8.RuneCount(f.data[f.lines[line]:offset])+1)
+	from, column := f.lines[line], 1
+	if line == f.lastLine && f.last <= offset && f.last > from {
+		from, column = f.last, f.lastColumn
+	}
+	column += utf8.RuneCount(f.data[from:offset])
+	f.last, f.lastLine, f.lastColumn = offset, line, column
+	return f.at(line+1, column)
 }
 
 func (f *jsonFile) node(v hujson.Value, depth int) *node {

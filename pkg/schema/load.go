@@ -1,12 +1,14 @@
 package schema
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -68,9 +70,40 @@ type loader struct {
 	hashes      map[string]string
 	substituted map[string]string
 	literal     bool // ${…} stays as it is
+	work        work // of the YAML library
+	merged      int  // entries, by << of YAML
+
+	errors, warnings int
 }
 
-func (l *loader) add(p Problem) { l.problems = append(l.problems, p) }
+// maxText is the longest text of a problem, in bytes.
+const maxText = 4096
+
+func (l *loader) add(p Problem) {
+	n := &l.errors
+	if p.Warning {
+		n = &l.warnings
+	}
+	if *n++; *n > MaxProblems {
+		return
+	}
+	if len(p.Path) > maxText {
+		p.Path = ""
+	}
+	if len(p.Message) > maxText { // not cut: half of a secret would not be known as one
+		p.Message = "something is wrong with a text that is too long to be shown"
+	}
+	l.problems = append(l.problems, p)
+}
+
+// more says that there are problems which are not told.
+func (l *loader) more(entry string) {
+	if l.errors > MaxProblems {
+		l.problems = append(l.problems, Problem{
+			Position: Position{entry, 1, 1}, Code: CodeInvalid, Message: fmt.Sprintf("there are more than %d problems: mend these first", MaxProblems),
+		})
+	}
+}
 
 // minSecret is the length from which a substituted value is looked for in messages: shorter ones are parts of words.
 const minSecret = 4
@@ -79,12 +112,27 @@ const minSecret = 4
 // holds. It outlives what was loaded, which has every node of the files.
 type Redactor []string
 
+// newRedactor makes one that takes out these values, and what they look like in quotes: the longest first, for one may be a
+// part of another, of which the rest would stay.
+func newRedactor(values iter.Seq[string]) Redactor {
+	var r Redactor
+	for value := range values {
+		if len(value) < minSecret {
+			continue
+		}
+		r = append(r, value)
+		if q := strconv.Quote(value); q[1:len(q)-1] != value {
+			r = append(r, q[1:len(q)-1])
+		}
+	}
+	slices.SortFunc(r, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(r)
+}
+
 // Redact gives the text without the values.
 func (r Redactor) Redact(text string) string {
 	for _, value := range r {
-		if len(value) >= minSecret {
-			text = strings.ReplaceAll(text, value, "***")
-		}
+		text = strings.ReplaceAll(text, value, "***")
 	}
 	return text
 }
@@ -100,7 +148,7 @@ func (r Redactor) problems(problems Problems) {
 func (l *Loaded) Redactor() Redactor { return l.secrets }
 
 // LoadProject reads the config whose entry file is named, decodes it and checks it. secrets reads what ${file:PATH}
-// names. Loaded is nil only when the entry file can't be parsed; otherwise it holds what could be decoded, and is fit
+// names. Loaded is nil only when the entry file can't be parsed, or has more values or problems than are looked at; otherwise it holds what could be decoded, and is fit
 // for use only when no problem is an error. Problems are sorted.
 func LoadProject(r Reader, entry string, env Env, secrets Reader) (*Loaded, Problems) {
 	l := &loader{
@@ -109,12 +157,13 @@ func LoadProject(r Reader, entry string, env Env, secrets Reader) (*Loaded, Prob
 	}
 	root := l.entry(entry)
 	if root == nil {
+		l.more(entry)
 		return nil, l.problems.Sort()
 	}
 	d := newDecoder(l)
 	loaded := &Loaded{Project: &Project{}, root: root, refs: d.refs}
 	d.root(root, entry, loaded.Project)
-	loaded.secrets = slices.Collect(maps.Values(l.substituted))
+	loaded.secrets = newRedactor(maps.Values(l.substituted))
 	for _, source := range slices.Sorted(maps.Keys(l.substituted)) {
 		if name, ok := strings.CutPrefix(source, "file:"); ok && !path.IsAbs(name) {
 			loaded.Secrets = append(loaded.Secrets, name)
@@ -124,8 +173,14 @@ func LoadProject(r Reader, entry string, env Env, secrets Reader) (*Loaded, Prob
 		loaded.Files = append(loaded.Files, File{Name: name, SHA256: l.hashes[name]})
 	}
 	loaded.Revision = l.revision()
-	check(loaded, d)
+	if !d.over { // else what was decoded is not what is meant
+		check(loaded, d)
+	}
 	loaded.secrets.problems(l.problems)
+	l.more(entry)
+	if d.over {
+		loaded = nil
+	}
 	return loaded, l.problems.Sort()
 }
 

@@ -62,7 +62,10 @@ func (p Problem) String() string {
 	return s + p.Message
 }
 
-// Problems is everything wrong in a config.
+// MaxProblems is how many errors of a config are told, and how many warnings: a file of some bytes can have millions.
+const MaxProblems = 1000
+
+// Problems is everything wrong in a config, as far as it is told.
 type Problems []Problem
 
 // Err reports whether any problem is more than a warning.
@@ -89,4 +92,17 @@ func (p Problems) Sort() Problems {
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.CompactFunc(p, func(a, b Problem) bool { return a == b })
+}
+
+// Bounded sorts problems, as Sort does, and leaves out what is more than anybody reads.
+func (p Problems) Bounded() Problems {
+	errors, warnings := 0, 0
+	return slices.DeleteFunc(p.Sort(), func(x Problem) bool {
+		n := &errors
+		if x.Warning {
+			n = &warnings
+		}
+		*n++
+		return *n > MaxProblems+1 // and the one that says that there are more
+	})
 }

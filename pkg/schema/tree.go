@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of one file, maxNodes the values of a whole config, aliases and repeated references
-// counted each time.
+// The bounds of what files may say. A config can be sent by whoever may reload a project, and a project is one of many: none
+// may take the service's memory or its time.
 const (
-	maxDepth = 64
-	maxNodes = 1_000_000
+	maxDepth = 64        // nesting of one file
+	maxNodes = 1_000_000 // values of a whole config, aliases, merges and repeated references counted each time
+	maxKey   = 1000      // bytes of a key
 )
 
 // parser turns one file into nodes.
@@ -22,6 +23,11 @@ type parser struct {
 }
 
 func (p *parser) at(line, column int) Position { return Position{p.file, max(line, 1), max(column, 1)} }
+
+// tooDeep reports nesting that no parser should recurse into.
+func (p *parser) tooDeep(line int) {
+	p.fail(p.at(line, 1), CodeSyntax, "nested deeper than %d levels", maxDepth)
+}
 
 func (p *parser) fail(pos Position, code, format string, args ...any) {
 	p.l.add(Problem{Position: pos, Code: code, Message: fmt.Sprintf(format, args...)})
@@ -43,48 +49,10 @@ func (p *parser) parse(data []byte) *node {
 		p.fail(p.at(1, 1), CodeSyntax, "the file is not UTF-8 text")
 		return nil
 	}
-	if line := deepLine(data); line > 0 {
-		p.fail(p.at(line, 1), CodeSyntax, "nested deeper than %d levels", maxDepth)
-		return nil
-	}
 	if strings.HasSuffix(p.file, ".json") {
 		return p.parseJSON(data)
 	}
 	return p.parseYAML(data)
-}
-
-// deepLine gives the first line whose brackets or dashes nest so deep that no parser should recurse into it, or 0.
-// It counts brackets inside strings and comments too, hence the generous limit; the exact one is checked on nodes.
-func deepLine(data []byte) int {
-	const limit = 16 * maxDepth
-	depth, line := 0, 0
-	for text := range bytes.Lines(data) {
-		line++
-		indent := 0
-		for _, c := range text {
-			if c != '-' && c != '?' && c != ' ' && c != '\t' {
-				break
-			}
-			if c == '-' || c == '?' {
-				indent++
-			}
-		}
-		if indent > limit {
-			return line
-		}
-		for _, c := range text {
-			switch c {
-			case '[', '{':
-				depth++
-			case ']', '}':
-				depth = max(depth-1, 0)
-			}
-			if depth > limit {
-				return line
-			}
-		}
-	}
-	return 0
 }
 
 // object finishes a map node: it substitutes in keys and reports keys that are there twice.
@@ -108,6 +76,10 @@ func (p *parser) object(n *node) *node {
 
 // entry makes a member, with substitutions in its key.
 func (p *parser) entry(key string, pos Position, value *node) entry {
+	if len(key) > maxKey {
+		p.fail(pos, CodeSyntax, "a key has more than %d bytes", maxKey)
+		return entry{failed: true}
+	}
 	text, secret, ok := p.l.substitute(key, p.file, pos)
 	return entry{key: text, pos: pos, value: value, secret: secret, failed: !ok}
 }

@@ -268,6 +268,9 @@ func (x *AdminToken) decodeConfig(d *decoder, n *node, path string, _ *member) {
 // hide keeps the texts below an object, and the keys that are not known, out of problems: a secret may have come to the
 // wrong place.
 func (n *node) hide(known ...string) {
+	if n.secret && (n.kind == kindMap || n.kind == kindList) { // by another alias: they can be more than anybody could go through
+		return
+	}
 	n.secret = true
 	for i := range n.entries {
 		e := &n.entries[i]

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	yamlparser "github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -24,7 +26,20 @@ func (p *parser) parseYAML(data []byte) *node {
 		p.fail(p.at(line, 1), CodeSyntax, "more than %d empty lines in a row: take some out", maxEmptyLines)
 		return nil
 	}
-	file, err := parseYAMLBytes(data)
+	if line := deepDashes(data); line > 0 {
+		p.tooDeep(line)
+		return nil
+	}
+	file, err := p.yaml(data)
+	if deep, ok := errors.AsType[*deepError](err); ok {
+		p.tooDeep(deep.line)
+		return nil
+	}
+	if costly, ok := errors.AsType[*costlyError](err); ok {
+		p.fail(p.at(costly.line, 1), CodeSyntax,
+			"too many keys in one object, or values that are left out, to be read as YAML: split the file, or write it as JSON")
+		return nil
+	}
 	if err != nil {
 		pos, message := p.at(1, 1), "the file is not YAML"
 		if syntax, ok := errors.AsType[yaml.Error](err); ok {
@@ -84,14 +99,159 @@ func emptyLines(data []byte) int {
 // errYAMLPanic stands for a bug of the YAML library: a config must not take the service down.
 var errYAMLPanic = errors.New("the YAML can't be read")
 
-func parseYAMLBytes(data []byte) (file *ast.File, err error) {
+// deepError and costlyError are why tokens are not parsed, and the line where that shows.
+type (
+	deepError   struct{ line int }
+	costlyError struct{ line int }
+)
+
+func (*deepError) Error() string   { return "nested too deep" }
+func (*costlyError) Error() string { return "too much work" }
+
+// yaml parses a file whose tokens say that this comes to an end.
+func (p *parser) yaml(data []byte) (file *ast.File, err error) {
 	defer func() {
 		if recover() != nil {
 			err = errYAMLPanic
 		}
 	}()
-	return yamlparser.ParseBytes(data, 0, yamlparser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(data))
+	if err := p.l.work.yaml(tokens); err != nil {
+		return nil, err
+	}
+	return yamlparser.Parse(tokens, 0, yamlparser.AllowDuplicateMapKey())
 }
+
+// deepDashes gives the first line with so many dashes or question marks in front that no parser should recurse into it, or 0.
+func deepDashes(data []byte) int {
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		depth := 0
+		for _, c := range text {
+			if c != '-' && c != '?' && c != ' ' && c != '\t' {
+				break
+			}
+			if c == '-' || c == '?' {
+				depth++
+			}
+		}
+		if depth > 16*maxDepth {
+			return line
+		}
+	}
+	return 0
+}
+
+// work is what the YAML library has had to do for a config. It copies all entries of an object in block style for each of them,
+// and all tokens of a file for each value that is left out: 1 MiB of either takes it minutes.
+type work int
+
+// maxWork is about a second of it.
+const maxWork = 100_000_000
+
+// yaml counts what the tokens of a file will take, and how deep they nest.
+func (w *work) yaml(tokens token.Tokens) error {
+	v := yamlWork{tokens: tokens}
+	for i, t := range tokens {
+		if *w += v.token(i, t); *w > maxWork {
+			return &costlyError{t.Position.Line}
+		}
+		if len(v.flow) > maxDepth+1 {
+			return &deepError{t.Position.Line}
+		}
+	}
+	return nil
+}
+
+// yamlWork goes through the tokens of a file.
+type yamlWork struct {
+	tokens       token.Tokens
+	line, column int          // where the first value of this line begins, behind dashes
+	flow         []token.Type // the brackets that are open
+	pair         bool         // the entry in these brackets has a key
+	blocks       []block
+}
+
+// block is an object in block style that goes on.
+type block struct{ column, entries int }
+
+// token gives what one token takes.
+func (v *yamlWork) token(i int, t *token.Token) work {
+	if t.Position.Line != v.line {
+		v.line, v.column = t.Position.Line, t.Position.Column
+	}
+	pair := v.pair
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		v.flow, v.pair = append(v.flow, t.Type), false
+	case token.SequenceEndType, token.MappingEndType:
+		v.flow, v.pair = v.flow[:max(len(v.flow)-1, 0)], true
+	case token.CollectEntryType:
+		if v.pair = false; len(v.flow) > 0 && v.flow[len(v.flow)-1] == token.MappingStartType && !pair {
+			return v.absent()
+		}
+	case token.DocumentHeaderType, token.DocumentEndType:
+		v.blocks = nil
+	case token.MappingKeyType: // whose colon, if it has one, is on a line of its own
+		return v.entry() + v.absent()
+	case token.SequenceEntryType:
+		v.leave(t.Position.Column)
+		v.column = t.Position.Column + 1
+		if v.empty(i, t.Position.Column) {
+			return v.absent()
+		}
+	case token.MappingValueType:
+		v.pair = true
+		var own work
+		if len(v.flow) == 0 {
+			own = v.entry()
+		}
+		if v.empty(i, v.column) {
+			own += v.absent()
+		}
+		return own
+	default:
+	}
+	return 0
+}
+
+// leave ends the objects that begin further right.
+func (v *yamlWork) leave(column int) {
+	for len(v.blocks) > 0 && v.blocks[len(v.blocks)-1].column > column {
+		v.blocks = v.blocks[:len(v.blocks)-1]
+	}
+}
+
+// entry is one more in the object at the column of the line.
+func (v *yamlWork) entry() work {
+	v.leave(v.column)
+	if len(v.blocks) == 0 || v.blocks[len(v.blocks)-1].column < v.column {
+		v.blocks = append(v.blocks, block{column: v.column})
+	}
+	last := &v.blocks[len(v.blocks)-1]
+	last.entries++
+	return work(last.entries)
+}
+
+// empty says that behind a token there is no value that belongs to it: begun at a column, the next one is of somebody else.
+func (v *yamlWork) empty(i, column int) bool {
+	t := v.tokens[i]
+	for _, next := range v.tokens[i+1:] {
+		switch next.Type {
+		case token.CommentType:
+			continue
+		case token.CollectEntryType, token.MappingEndType, token.SequenceEndType, token.MappingKeyType, token.MappingValueType:
+			return true
+		default:
+			return next.Position.Line > t.Position.Line && next.Position.Column <= column
+		}
+	}
+	return true
+}
+
+// absent is what a value takes that is left out.
+func (v *yamlWork) absent() work { return work(len(v.tokens)/100 + 1) }
 
 var quoted = regexp.MustCompile(`"[^"]{2,}"|'[^']{2,}'`)
 
@@ -216,7 +376,7 @@ func (f *yamlFile) mapping(values []*ast.MappingValueNode, pos Position, depth i
 	for _, v := range values {
 		keyPos := f.position(v.Key.GetToken())
 		if v.Key.Type() == ast.MergeKeyType {
-			merged = append(merged, f.merge(v.Value, depth)...)
+			merged = append(merged, f.merge(v, keyPos, depth)...)
 			continue
 		}
 		key, ok := f.key(v.Key, keyPos)
@@ -230,8 +390,16 @@ func (f *yamlFile) mapping(values []*ast.MappingValueNode, pos Position, depth i
 		n.entries = append(n.entries, f.entry(key, keyPos, value))
 	}
 	n = f.object(n)
+	if len(merged) == 0 {
+		return n
+	}
+	there := make(map[string]bool, len(n.entries))
+	for _, e := range n.entries {
+		there[e.key] = true
+	}
 	for _, e := range merged { // explicit keys win over merged ones
-		if _, there := n.get(e.key); !there {
+		if !there[e.key] {
+			there[e.key] = true
 			n.entries = append(n.entries, e)
 		}
 	}
@@ -251,24 +419,31 @@ func (f *yamlFile) key(k ast.MapKeyNode, pos Position) (string, bool) {
 }
 
 // merge gives the entries of the objects that a << key names, the first object's first.
-func (f *yamlFile) merge(v ast.Node, depth int) []entry {
-	n := f.node(v, depth+1)
+func (f *yamlFile) merge(v *ast.MappingValueNode, pos Position, depth int) []entry {
+	n := f.node(v.Value, depth+1)
+	var objects []*node
 	switch {
 	case n.failed:
 		return nil
 	case n.kind == kindMap:
-		return n.entries
+		objects = []*node{n}
 	case n.kind == kindList:
-		var all []entry
-		for _, item := range n.items {
-			if item.kind != kindMap {
-				f.fail(item.pos, CodeSyntax, "<< merges objects only")
-				continue
-			}
-			all = append(all, item.entries...)
-		}
-		return all
+		objects = n.items
+	default:
+		f.fail(n.pos, CodeSyntax, "<< merges objects only")
+		return nil
 	}
-	f.fail(n.pos, CodeSyntax, "<< merges objects only")
-	return nil
+	var all []entry
+	for _, object := range objects {
+		if object.kind != kindMap {
+			f.fail(object.pos, CodeSyntax, "<< merges objects only")
+			continue
+		}
+		if f.l.merged += len(object.entries); f.l.merged > maxNodes { // a few lines can name one object thousands of times
+			f.fail(pos, CodeRange, "the config is too large: more than %d values", maxNodes)
+			return nil
+		}
+		all = append(all, object.entries...)
+	}
+	return all
 }
