@@ -205,7 +205,7 @@ func (s *Server) beginRest(w http.ResponseWriter, r *request) {
 		_, err := io.CopyN(io.Discard, r.Body, restAtOnce)
 		r.lingers = err == nil
 	} else {
-		r.lingers = r.ContentLength > restAtOnce
+		r.lingers = r.ContentLength > restAtOnce || r.Close // of what is the last on its connection, net/http reads nothing more
 	}
 	if r.lingers {
 		w.Header().Set("Connection", "close")

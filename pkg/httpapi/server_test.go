@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -227,6 +228,49 @@ func TestBodiesThatNeverCome(t *testing.T) {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// Who sends the last request of a connection gets to send all of it, and to read its answer: a connection that is closed with something
+// unread is reset (RFC 9112, section 9.6).
+func TestBodyOfTheLastRequest(t *testing.T) {
+	d := newDoor(t, nil)
+	for _, claim := range []string{"Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", d.web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "POST /api/v1/_/door/items HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+claim+"\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		from := bufio.NewReader(conn)
+		if strings.HasPrefix(claim, "Content") { // the answer does not wait for the body
+			if _, err := from.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := io.WriteString(conn, "186a0\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if _, err := io.WriteString(conn, strings.Repeat("x", 10_000)); err != nil {
+				t.Fatalf("%q: %v", claim, err)
+			}
+			runtime.Gosched()
+		}
+		if strings.HasPrefix(claim, "Transfer") {
+			if _, err := io.WriteString(conn, "\r\n0\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err := http.ReadResponse(from, nil)
+		if err != nil {
+			t.Fatalf("%q: %v", claim, err)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusForbidden {
+			t.Errorf("%q: %d, %v", claim, res.StatusCode, err)
+		}
+		_ = res.Body.Close()
 	}
 }
 
