@@ -37,8 +37,18 @@ func newDrift(p *project.Project) *api.Drift {
 	return &api.Drift{Namespace: p.Namespace, Generation: p.Generation, Items: []api.DriftItem{}, Pending: []api.DriftItem{}}
 }
 
-// driftOfJobs tells of schedules that are not followed.
+// driftOfJobs tells of schedules that are not followed, or would not be.
 func (c *Control) driftOfJobs(ctx context.Context, p *project.Project, out *api.Drift) error {
+	left, err := c.Jobs.Left(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		out.Items = append(out.Items, api.DriftItem{
+			Kind: api.DriftJob, Object: name, Action: api.DriftUnexpected,
+			Detail: "suspended, and no longer declared: a job that gets this name would not run; svcctl job resume forgets that",
+		})
+	}
 	states, err := c.Jobs.List(ctx, p)
 	for _, s := range states {
 		if s.Suspended && s.Job.Schedule != nil {
@@ -160,8 +170,11 @@ func (c *Control) driftOfFiles(ctx context.Context, p *project.Project, out *api
 	switch {
 	case invalid:
 		item.Detail = fmt.Sprintf("the files on disk are not valid (%s); svcctl project status %s tells more", publicText(bad), p.Namespace)
-	case errs.KindOf(err) == errs.Limit || errs.KindOf(err) == errs.NotFound || errs.KindOf(err) == errs.Invalid:
-		item.Detail = "the files on disk can't be served: " + publicText(err)
+	case err != nil && errs.From(err).Code == "namespace_changed":
+		item.Kind, item.Detail = api.DriftRegistry, publicText(err)
+	case errs.KindOf(err) == errs.Limit || errs.KindOf(err) == errs.Denied: // what project.Locate has against the registration
+		item.Kind, item.Action = api.DriftRegistry, api.DriftMissing
+		item.Detail = publicText(err) + "; what was served before still is: bring the files back, or svcctl project update says where they are"
 	case err != nil:
 		return err
 	case next.Revision == p.Revision:

@@ -2,6 +2,8 @@ package controllers_test
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/jobs"
+	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
@@ -143,6 +147,16 @@ func TestDrift(t *testing.T) {
 		if got := w.drift(); len(got) != 1 || !strings.HasPrefix(got[0], "differs config blog: the files on disk are not valid (") {
 			t.Errorf("drift of a broken file: %q", got)
 		}
+		write(t, file, config("shop", "title", ``))
+		diff(t, "drift of the files of another project", []string{
+			"differs registry blog: the files name the project shop, this registration is for blog: register it by itself",
+		}, w.drift())
+		if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "drift of files that are gone", []string{
+			"missing registry blog: configFile does not exist: give its path inside the service's projects directory, such as blog/project.yaml",
+		}, w.drift())
 		write(t, file, declared)
 		diff(t, "drift in the end", []string{}, w.drift())
 	})
@@ -237,6 +251,45 @@ func TestSyncIsOfTheConfigThatWasAskedFor(t *testing.T) {
 			t.Errorf("%+v is left", left)
 		}
 		diff(t, "calls", []string(nil), s.takeIndexCalls())
+	})
+}
+
+// TestDriftOfJobsThatAreLeft has a job suspended and then declared no more: what would keep one of that name from running is told
+// until it is resumed. What is kept of others is none.
+func TestDriftOfJobsThatAreLeft(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) { d.Watch = controllers.WatchOff })
+		p, id := w.serve(w.withJobs(`{type: javascript, file: tick.js, cron: "@yearly"}, {type: javascript, name: tock, file: tick.js, cron: "@yearly"}`))
+		w.wantConditions(id, map[string]string{status.JobsScheduled: "True Scheduled"})
+		diff(t, "drift", []string{}, w.drift())
+		for _, name := range []string{"tick", "tock"} {
+			if err := w.Jobs.Suspend(t.Context(), p, name, operation.Actor{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Jobs.Resume(t.Context(), p, "tock"); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "drift of a declared one", []string{"differs job tick: declared to run by its schedule, and suspended"}, w.drift())
+		write(t, filepath.Join(w.ProjectsDir, "blog", "project.yaml"), config("blog", "title", ``))
+		if err := w.Reload(t.Context(), id, true); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "drift", []string{"unexpected job tick: suspended, and no longer declared: a job that gets this name would not run"}, w.drift())
+		if p = w.Registry.ByID(id); len(p.Jobs) > 0 {
+			t.Fatal("the jobs are declared still")
+		}
+		if err := w.Jobs.Suspend(t.Context(), p, "tock", operation.Actor{}); !errors.Is(err, jobs.ErrNotFound) {
+			t.Errorf("one that is not declared is suspended: %v", err)
+		}
+		if err := w.Jobs.Resume(t.Context(), p, "tick"); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "drift in the end", []string{}, w.drift())
+		if err := w.Jobs.Resume(t.Context(), p, "tick"); !errors.Is(err, jobs.ErrNotFound) {
+			t.Errorf("it is resumed twice: %v", err)
+		}
 	})
 }
 

@@ -17,8 +17,8 @@ func newDrift(st *command.State) *cobra.Command {
 		Use:   "drift [NAMESPACE...]",
 		Short: "Show where what a project declares and what there is differ",
 		Long: `Show where what projects declare and what there is differ, without changing anything: files on disk that are not what is
-served, indexes that are missing, left over, of another definition or made by other hands, scheduled jobs that are suspended, and
-files of records that no record names.
+served, or not where the registration says, indexes that are missing, left over, of another definition or made by other hands, jobs that
+are suspended with a schedule or without being declared any more, and files of records that no record names.
 The action is missing, unexpected or differs.
 
 The service repairs indexes by itself, at the latest a few minutes later; svcctl project reload has it do so at once. What it is at right

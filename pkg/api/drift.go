@@ -22,10 +22,11 @@ type DriftItem struct {
 
 // Kinds of what differs.
 const (
-	DriftConfig = "config" // files on disk that are not what is served
-	DriftIndex  = "index"
-	DriftJob    = "job"
-	DriftMedia  = "media" // files that no record names
+	DriftConfig   = "config"   // files on disk that are not what is served
+	DriftRegistry = "registry" // what the registration says of the files: where they are, and of which project
+	DriftIndex    = "index"
+	DriftJob      = "job"
+	DriftMedia    = "media" // files that no record names
 )
 
 // Ways in which what there is differs from what is declared.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
@@ -58,12 +59,26 @@ func (s *Server) suspendJob(w http.ResponseWriter, r *request) error {
 	return s.getJob(w, r)
 }
 
+// resumeJob ends a suspension, also that of a job which is no longer declared, as drift tells of it. All that is left of such a job
+// then is its name.
 func (s *Server) resumeJob(w http.ResponseWriter, r *request) error {
-	if err := s.operateJob(r, audit.OpResume); err != nil {
+	left, err := s.cfg.Jobs.Left(r.Context(), r.project)
+	if err != nil {
+		return err
+	}
+	if job := r.param("job"); slices.Contains(left, job) {
+		err = s.cfg.System.Operated(r.Context(), audit.OpResume, r.project.Namespace, access.JobScope(job), "")
+	} else {
+		left, err = nil, s.operateJob(r, audit.OpResume)
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.cfg.Jobs.Resume(r.Context(), r.project, r.param("job")); err != nil {
 		return err
+	}
+	if left != nil {
+		return r.json(w, http.StatusOK, api.Job{Name: r.param("job")})
 	}
 	if err := s.cfg.Control.ScheduleJobs(r.project.ID); err != nil {
 		return err

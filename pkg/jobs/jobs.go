@@ -233,7 +233,7 @@ func (j *Jobs) Suspend(ctx context.Context, p *project.Project, name string, by 
 	})
 }
 
-// Resume ends a Suspend. The slots of the time between don't come any more.
+// Resume ends a Suspend, also that of a job which is no longer declared. The slots of the time between don't come any more.
 func (j *Jobs) Resume(ctx context.Context, p *project.Project, name string) error {
 	return j.change(ctx, p, name, func(s *state) bool {
 		if !s.Suspended {
@@ -245,14 +245,29 @@ func (j *Jobs) Resume(ctx context.Context, p *project.Project, name string) erro
 	})
 }
 
-// change writes a job's state if fn says so, and has fn look again when others write it at the same time.
-func (j *Jobs) change(ctx context.Context, p *project.Project, name string, fn func(s *state) bool) error {
-	if _, err := find(p, name); err != nil {
-		return err
+// Left lists the jobs that are suspended and no longer declared: one that gets such a name begins suspended.
+func (j *Jobs) Left(ctx context.Context, p *project.Project) ([]string, error) {
+	states, err := load(ctx, j.database(p))
+	var left []string
+	for name, s := range states {
+		if _, err := find(p, name); err != nil && s.Suspended {
+			left = append(left, name)
+		}
 	}
+	slices.Sort(left)
+	return left, err
+}
+
+// change writes a job's state if fn says so, and has fn look again when others write it at the same time. Of a job that is no longer
+// declared only a suspension is left.
+func (j *Jobs) change(ctx context.Context, p *project.Project, name string, fn func(s *state) bool) error {
+	_, undeclared := find(p, name)
 	states := j.database(p).Collection(collectionName)
 	for {
 		s, err := read(ctx, states, name)
+		if err == nil && undeclared != nil && !s.Suspended {
+			return undeclared
+		}
 		if err != nil || !fn(&s) {
 			return err
 		}
