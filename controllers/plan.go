@@ -77,16 +77,15 @@ func (c *Control) next(reg system.Project, served *project.Project, bundle *proj
 	var p *project.Project
 	switch {
 	case bundle != nil:
-		known := project.Bundle{}
-		if served != nil {
-			known = served.Bundle
-		}
 		b := *bundle
-		if b.Entry = cmp.Or(b.Entry, known.Entry, entry); b.Entry == "" {
+		if served != nil {
+			b.Entry = cmp.Or(b.Entry, served.Bundle.Entry)
+		}
+		if b.Entry = cmp.Or(b.Entry, entry); b.Entry == "" {
 			return nil, err // the registration's file is gone, and nothing is served
 		}
 		bad := &project.ConfigError{}
-		if p, bad.Problems = c.projects.loader.LoadUploaded(b, dir, known); p == nil {
+		if p, bad.Problems = c.projects.loader.LoadUploaded(b, dir, served); p == nil {
 			return nil, bad
 		}
 	case err != nil:

@@ -3,7 +3,6 @@ package project
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -46,15 +45,15 @@ func (l *Loader) LoadBundle(b Bundle, dir string) (*Project, schema.Problems) {
 }
 
 // LoadUploaded compiles a bundle that was sent by somebody who may reload the project, which need not be somebody who may
-// know the secrets of its config. Of variables and secret files it is given those that the served bundle refers to, too;
-// any other stands for its own name.
-func (l *Loader) LoadUploaded(b Bundle, dir string, served Bundle) (*Project, schema.Problems) {
-	known := served.references()
-	env := func(name string) (string, bool) {
-		if known["env:"+name] && l.Env != nil {
-			return l.Env(name)
+// know the secrets of its config. Of variables and secret files it is given those that the served config, which may be nil, has
+// at the same members, too: elsewhere they could be asked about, such as by a rule that a default has to pass. Any other stands
+// for its own name.
+func (l *Loader) LoadUploaded(b Bundle, dir string, served *Project) (*Project, schema.Problems) {
+	known := map[string]bool{}
+	if served != nil {
+		for place := range served.places {
+			known[place.Source] = true
 		}
-		return name, true
 	}
 	secrets := uploadedSecrets{known: known}
 	if root, err := openRoot(dir); err == nil {
@@ -62,30 +61,46 @@ func (l *Loader) LoadUploaded(b Bundle, dir string, served Bundle) (*Project, sc
 		secrets.of = secretReader{root, l.Private, l.Sealed}
 	}
 	own := *l
-	own.Env = env
-	p, problems := own.load(bundleReader(b.Files), dir, b.Entry, secrets)
-	if p != nil {
-		p.Bundle, p.Dir = b, dir
+	own.Env = func(name string) (string, bool) {
+		if known["env:"+name] && l.Env != nil {
+			return l.Env(name)
+		}
+		return name, true
 	}
-	return p, problems
+	for {
+		loaded, problems := schema.LoadProject(bundleReader(b.Files), b.Entry, own.Env, secrets)
+		if len(known) > 0 && !agree(loaded, served, known) {
+			continue // with less that is known
+		}
+		if loaded == nil {
+			return nil, problems
+		}
+		p, problems := own.compile(loaded, problems, bundleReader(b.Files), dir)
+		if p != nil {
+			p.Bundle, p.Dir = b, dir
+		}
+		return p, problems
+	}
 }
 
-// reference finds what a config takes from outside.
-var reference = regexp.MustCompile(`\$\{(env|file):([^}]*)\}`)
-
-// references gives what the config files refer to, as env:NAME and file:PATH.
-func (b Bundle) references() map[string]bool {
-	out := map[string]bool{}
-	for name, data := range b.Files {
-		for _, m := range reference.FindAllSubmatch(data, -1) {
-			source, target := string(m[1]), string(m[2])
-			if source == "file" && !path.IsAbs(target) {
-				target = path.Join(path.Dir(name), target)
-			}
-			out[source+":"+target] = true
+// agree says that what is known stands only where it does in the served config. Else what does not is known no more.
+func agree(loaded *schema.Loaded, served *Project, known map[string]bool) bool {
+	if loaded == nil {
+		clear(known)
+		return false
+	}
+	places, ok := loaded.Places()
+	if !ok {
+		clear(known)
+		return false
+	}
+	before := len(known)
+	for place := range places {
+		if !served.places[place] {
+			delete(known, place.Source)
 		}
 	}
-	return out
+	return len(known) == before
 }
 
 // uploadedSecrets reads the secrets of an uploaded bundle.

@@ -1,9 +1,11 @@
 package project_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/svcctl/svc/pkg/project"
@@ -81,5 +83,54 @@ func TestRedact(t *testing.T) {
 				t.Errorf("%q is shown as %q", text, got)
 			}
 		}
+	}
+}
+
+// Who may send a config to be planned learns nothing of its secrets by where else they are put: a default that a pattern of the
+// sender's has to fit would tell them letter by letter.
+func TestS46UploadedConfigsAskNothingAboutSecrets(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2secret"
+	env := func(name string) (string, bool) { return secret, name == "TOKEN" || name == "LABEL" }
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "pin"), []byte("hunter2pin"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const admin = "namespace: b\nmeta: {agent: {a: '${env:LABEL}'}}\nadmin: {tokens: [{name: ci, value: '${env:TOKEN}'}, {name: pin, value: &t '${file:pin}'}]}\n"
+	load := func(text string) project.Bundle {
+		return project.Bundle{Entry: "project.yaml", Files: map[string][]byte{"project.yaml": []byte(text)}}
+	}
+	served, problems := load(admin).Load(dir, env)
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	field := func(pattern, value string) string {
+		return admin + "collections:\n- name: c\n  permissions: {public: {methods: {}}, user: {methods: {}}}\n" +
+			"  fields: [{name: f, type: string, validator: {pattern: '" + pattern + "'}, meta: {defaultValue: " + value + "}}]\n"
+	}
+	tell := func(text string) string {
+		p, problems := (&project.Loader{Env: env}).LoadUploaded(load(text), dir, served)
+		revision := ""
+		if p == nil {
+			revision = "none"
+		}
+		return revision + " " + fmt.Sprint(problems)
+	}
+	for name, value := range map[string]string{
+		"a variable": "'${env:TOKEN}'", "a file": "'${file:pin}'", "an alias": "*t", "another free member": "'${env:LABEL}'",
+		"a part": "'h${env:TOKEN}'",
+	} {
+		right, wrong := tell(field("^h?hunter2", value)), tell(field("^h?hunter3", value))
+		if right != strings.ReplaceAll(wrong, "hunter3", "hunter2") {
+			t.Errorf("%s is judged by what it stands for: %q, %q", name, right, wrong)
+		}
+	}
+	p, problems := (&project.Loader{Env: env}).LoadUploaded(load(admin), dir, served)
+	if problems.Err() || p.Revision != served.Revision {
+		t.Errorf("the config that is served is another one when it is sent: %v", problems)
+	}
+	moved := strings.Replace(admin, "meta: {agent: {a: '${env:LABEL}'}}", "meta: {agent: {b: '${env:LABEL}'}}", 1)
+	if p, problems := (&project.Loader{Env: env}).LoadUploaded(load(moved), dir, served); problems.Err() || p.Redact(secret) != "***" {
+		t.Errorf("what stays where it was is not known any more: %v", problems)
 	}
 }

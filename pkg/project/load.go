@@ -46,6 +46,10 @@ func (l *Loader) load(r schema.Reader, dir, entry string, secrets schema.Reader)
 	if loaded == nil {
 		return nil, problems
 	}
+	return l.compile(loaded, problems, r, dir)
+}
+
+func (l *Loader) compile(loaded *schema.Loaded, problems schema.Problems, r schema.Reader, dir string) (*Project, schema.Problems) {
 	c := newCompiler(loaded, problems, r, dir, l.Scripts)
 	p := c.project()
 	problems = c.all()
@@ -53,6 +57,7 @@ func (l *Loader) load(r schema.Reader, dir, entry string, secrets schema.Reader)
 		return nil, problems
 	}
 	p.Warnings, p.redactor = problems, loaded.Redactor()
+	p.places, _ = loaded.Places()
 	return p, problems
 }
 

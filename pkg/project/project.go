@@ -40,6 +40,7 @@ type Project struct {
 	Warnings    schema.Problems // what the config says without effect
 
 	redactor schema.Redactor
+	places   map[schema.Place]bool // where what is from outside stands in the config
 }
 
 // Redact takes values that were substituted in the config, which may be secrets, out of a text.

@@ -58,6 +58,8 @@ type Loaded struct {
 	root    *node
 	refs    map[*node]*node
 	secrets Redactor
+
+	substitutes bool // something was substituted
 }
 
 // loader reads and parses the files of one config.
@@ -163,7 +165,7 @@ func LoadProject(r Reader, entry string, env Env, secrets Reader) (*Loaded, Prob
 	d := newDecoder(l)
 	loaded := &Loaded{Project: &Project{}, root: root, refs: d.refs}
 	d.root(root, entry, loaded.Project)
-	loaded.secrets = newRedactor(maps.Values(l.substituted))
+	loaded.secrets, loaded.substitutes = newRedactor(maps.Values(l.substituted)), len(l.substituted) > 0
 	for _, source := range slices.Sorted(maps.Keys(l.substituted)) {
 		if name, ok := strings.CutPrefix(source, "file:"); ok && !path.IsAbs(name) {
 			loaded.Secrets = append(loaded.Secrets, name)

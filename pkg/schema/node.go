@@ -49,8 +49,9 @@ type node struct {
 	entries []entry
 	items   []*node
 
-	secret bool // text holds a substituted value: never print it
-	failed bool // a problem has been reported for it: report no other
+	raw    string // text as it is in the file, where a value was substituted in it
+	secret bool   // text holds a substituted value: never print it
+	failed bool   // a problem has been reported for it: report no other
 }
 
 // entry is one member of an object.
@@ -58,9 +59,10 @@ type entry struct {
 	key    string
 	pos    Position
 	value  *node
-	secret bool // the key holds a substituted value
-	hidden bool // the key may be a secret as a whole
-	failed bool // its substitution was reported
+	raw    string // the key as it is in the file, where a value was substituted in it
+	secret bool   // the key holds a substituted value
+	hidden bool   // the key may be a secret as a whole
+	failed bool   // its substitution was reported
 }
 
 // label is the key as problems may print it.

@@ -81,11 +81,19 @@ func (p *parser) entry(key string, pos Position, value *node) entry {
 		return entry{failed: true}
 	}
 	text, secret, ok := p.l.substitute(key, p.file, pos)
-	return entry{key: text, pos: pos, value: value, secret: secret, failed: !ok}
+	e := entry{key: text, pos: pos, value: value, secret: secret, failed: !ok}
+	if secret {
+		e.raw = key
+	}
+	return e
 }
 
 // str makes a string node, with substitutions.
 func (p *parser) str(text string, pos Position) *node {
-	text, secret, ok := p.l.substitute(text, p.file, pos)
-	return &node{pos: pos, kind: kindString, text: text, secret: secret, failed: !ok}
+	value, secret, ok := p.l.substitute(text, p.file, pos)
+	n := &node{pos: pos, kind: kindString, text: value, secret: secret, failed: !ok}
+	if secret {
+		n.raw = text
+	}
+	return n
 }
