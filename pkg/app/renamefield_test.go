@@ -279,6 +279,56 @@ func TestRenameFieldUnderCallers(t *testing.T) {
 	})
 }
 
+// What a reader may not see is not in entries of the log either that were written before a field was renamed.
+func TestAuditOfRenamedFields(t *testing.T) {
+	onInstances(t, func(t *testing.T, all []*service) {
+		s := all[0]
+		config := func(title, secret, n string) string {
+			field := func(name string) string {
+				name, from, renamed := strings.Cut(name, "<")
+				if renamed {
+					name += ", renamedFrom: " + from
+				}
+				return "{name: " + name + ", type: any}"
+			}
+			now := func(name string) string { name, _, _ = strings.Cut(name, "<"); return name }
+			return "namespace: mag\ncollections:\n  - name: comments\n    audit: {enabled: true}\n    fields: [" + field(title) + ", " + field(secret) + ", " + field(n) + "]\n" +
+				"    permissions: {public: {methods: {}}, user: {methods: {get: true}, hiddenFields: [" + now(secret) + "], filter: {" + now(n) + ": {$ne: 5}}}}\n"
+		}
+		s.register("mag", config("title", "secret", "n"))
+		s.caughtUp(all)
+		ids := map[string]string{}
+		for _, n := range []string{"1", "5"} {
+			res := s.do("POST", mag+"comments", admin, text(`{"title": "t`+n+`", "secret": "canary", "n": `+n+`}`))
+			res.want(t, http.StatusCreated)
+			ids[n] = res.field("id")
+		}
+		s.do("PUT", mag+"comments/"+ids["1"], admin, text(`{"title": "t2"}`)).want(t, http.StatusOK)
+		_, reader := s.user("reader", map[string]any{"scopes": []string{"audit.read"}})
+		before := s.do("GET", mag+"_/audit", session(reader)).body
+		for _, c := range []string{config("heading<title", "hush<secret", "amount<n"), config("headline<heading", "quiet<hush", "sum<amount")} {
+			s.serve(c, all)
+			for _, on := range all {
+				res := on.do("GET", mag+"_/audit", session(reader))
+				if res.status != http.StatusOK || strings.Contains(res.body, "canary") || strings.Contains(res.body, ids["5"]) {
+					t.Errorf("the reader sees %s", res.body)
+				}
+				if strings.Count(res.body, `"recordId"`) != strings.Count(before, `"recordId"`) || !strings.Contains(res.body, `"t2"`) {
+					t.Errorf("the reader sees %s, and before %s", res.body, before)
+				}
+				if res := on.do("GET", mag+"_/audit", admin); !strings.Contains(res.body, "canary") || !strings.Contains(res.body, ids["5"]) || strings.Contains(res.body, `"title"`) {
+					t.Errorf("an administrator sees %s", res.body)
+				}
+				on.do("GET", "/api/v1/audit/verify?project=mag", admin).want(t, http.StatusOK)
+			}
+		}
+		s.do("PUT", mag+"comments/"+ids["1"], admin, text(`{"headline": "t3", "quiet": "canary2"}`)).want(t, http.StatusOK)
+		if res := s.do("GET", mag+"_/audit", session(reader)); !strings.Contains(res.body, `"headline":"t3"`) || strings.Contains(res.body, "canary") {
+			t.Errorf("then the reader sees %s", res.body)
+		}
+	})
+}
+
 // sameMembers says that two texts have the same members, if in another order.
 func sameMembers(members *regexp.Regexp, a, b string) bool {
 	if len(a) != len(b) {

@@ -90,6 +90,7 @@ func (s *Service) applyLogged(ctx context.Context, c *Call, changes []change) ([
 		if entries[i], err = s.entry(ctx, c, ch); err != nil {
 			return nil, err
 		}
+		renamed(&entries[i], c.Collection.FieldNames)
 	}
 	var results []store.Result
 	refused := false // by the operations, which results tell of
@@ -121,6 +122,18 @@ func (s *Service) writeLogged(
 	}
 	x.logged = true
 	return x.log.WriteIn(ctx, x.tx, entries...)
+}
+
+// renamed has the states of an entry name fields in another way. In the log they have the names that the store has for fields, so that what
+// a reader may see is found in entries from before a field was renamed, too.
+func renamed(e *audit.Entry, names *document.Names) {
+	if names == nil {
+		return
+	}
+	e.Before, e.After = names.Document(e.Before), names.Document(e.After)
+	for i, name := range e.Changed {
+		e.Changed[i] = names.Path(name)
+	}
 }
 
 // entry describes a change for the audit log.
@@ -238,6 +251,7 @@ func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Pri
 	if who.Full() {
 		return log.List(ctx, params, func(e *audit.Entry) bool {
 			if c := p.Addressed(e.Collection); c != nil {
+				renamed(e, c.FieldNames.Inverse())
 				e.View = document.Without(c.Undeclared)
 			}
 			return true
@@ -263,7 +277,8 @@ func (s *Service) Audit(ctx context.Context, p *project.Project, who *access.Pri
 // auditView is what a reader may see of the entries of one collection.
 type auditView struct {
 	filter *mql.Filter
-	asks   []string // the paths that filter looks at
+	names  *document.Names // as entries have them, to those of records
+	asks   []string        // the paths that filter looks at
 	view   *document.View
 }
 
@@ -279,12 +294,13 @@ func (s *Service) auditView(ctx context.Context, c *Call) (*auditView, error) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	view, err := query.Selection{}.View(neverNamed(g)) // what is hidden on some records is in none of their entries
-	return &auditView{filter: g.Filter, asks: asks, view: view}, err
+	return &auditView{filter: g.Filter, asks: asks, view: view, names: c.Collection.FieldNames.Inverse()}, err
 }
 
 // see takes out of an entry what the reader may not see: of one in which a script has changed what their filter asks for,
 // all.
 func (v *auditView) see(e *audit.Entry) bool {
+	renamed(e, v.names)
 	retold := slices.ContainsFunc(v.asks, func(path string) bool {
 		name, _, _ := strings.Cut(path, ".")
 		return slices.Contains(e.Changed, name)
