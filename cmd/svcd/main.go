@@ -167,8 +167,19 @@ func serve(ctx context.Context, cfg app.Config) error {
 	debug.FreeOSMemory() // what reading the projects' files has left behind is many times what is kept of them
 	cfg.Logger.InfoContext(ctx, "serving", "address", a.Addr(), "version", cfg.Version, "started_in", time.Since(began).Round(time.Millisecond).String())
 	err = a.Run(ctx)
-	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped")
+	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped", "reason", stopReason(ctx, err))
 	return err
+}
+
+// stopReason says why the service has ended: who reads the log later asks whether somebody wanted it.
+func stopReason(ctx context.Context, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case ctx.Err() != nil:
+		return context.Cause(ctx).Error()
+	}
+	return "asked for by the API"
 }
 
 // shareCores leaves it to the kernel to share the cores between requests and scripts: Go's scheduler lets a script compute

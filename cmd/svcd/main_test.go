@@ -374,7 +374,7 @@ func TestCheck(t *testing.T) {
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		srv := newSvcd(t).start()
-		if code, log, err := srv.stop(sig); code != 0 || err != nil || !strings.Contains(log, `"msg":"stopped"`) {
+		if code, log, err := srv.stop(sig); code != 0 || err != nil || !strings.Contains(log, `"msg":"stopped","reason":"`+sig.String()+" signal received\"") {
 			t.Errorf("%s: code %d, %v, %s", sig, code, err, log)
 		}
 	}
