@@ -424,7 +424,8 @@ func TestPictures(t *testing.T) {
 			}
 		}
 		for path, want := range map[string]string{
-			at + "?filter=none":                    "400 unknown_image_filter: unknown filter: none; the imageFilter of pictures has gray, icon, thumb, web",
+			at + "?filter=none": "400 unknown_image_filter: unknown filter: none; the imageFilter of pictures has gray, icon, thumb, web",
+			at + "?filter=" + url.QueryEscape(`{"width":8}`): "400 unknown_image_filter: filter takes the name of an image filter, not its steps; the imageFilter of pictures has gray, icon, thumb, web",
 			at + "?filter=":                        "400 unknown_image_filter: unknown filter: ; *",
 			at + "?filter=thumb&filter=icon":       "400 bad_parameter: filter is given 2 times",
 			plain + "?filter=thumb":                "415 image_format: *",

@@ -61,6 +61,9 @@ func (r *request) filtersThereAre() string {
 func (s *Server) getPicture(w http.ResponseWriter, r *request, f records.File, name string, c content) error {
 	filter := r.collection.ImageFilters[name]
 	if filter == nil {
+		if strings.ContainsAny(name, "{[=") { // whoever tries to write one into the address
+			return errs.New(errs.Invalid, "unknown_image_filter", "filter takes the name of an image filter, not its steps; %s", r.filtersThereAre())
+		}
 		return errs.New(errs.Invalid, "unknown_image_filter", "unknown filter: %.64s; %s", name, r.filtersThereAre())
 	}
 	c.tag = f.ImageHash(filter)

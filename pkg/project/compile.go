@@ -193,7 +193,14 @@ func deref(value *bool, otherwise bool) bool {
 }
 
 func (c *compiler) permissions(col *schema.Collection, hidden, readonly []string, out *Collection, at string) *access.Permissions {
-	permissions, problems := access.Compile(translated(col.Permissions, out.Tree), hidden, readonly, out.Undeclared, out.Tree.Cast)
+	cast := func(path, op string, v any) (any, error) {
+		got, err := out.Tree.Cast(path, op, v)
+		if err != nil && errs.From(err).Code == "unknown_field" {
+			err = errs.New(errs.Invalid, "unknown_field", "there is no field %q%s", path, nearestField(path, out.Tree))
+		}
+		return got, err
+	}
+	permissions, problems := access.Compile(translated(col.Permissions, out.Tree), hidden, readonly, out.Undeclared, cast)
 	for _, x := range problems {
 		c.fail(at+"."+tokenPath(col.Permissions, x.Path), schema.CodeInvalid, "%s", x.Message)
 	}
@@ -264,19 +271,23 @@ func (p *paths) resolve(path, at string) (string, bool) {
 	}
 	f, ok := p.tree.Resolve(path)
 	if !ok {
-		var known []string
-		p.tree.Walk(func(f *fieldtype.Field) { known = append(known, f.Path) })
-		hint := ""
-		if near := schema.Nearest(path, known); near != "" {
-			hint = "; did you mean " + strconv.Quote(near) + "?"
-		}
-		p.c.fail(at, schema.CodeUnknownField, "there is no field %q%s", path, hint)
+		p.c.fail(at, schema.CodeUnknownField, "there is no field %q%s", path, nearestField(path, p.tree))
 		return "", false
 	}
 	if f.Path == "_id" {
 		return "_id", true
 	}
 	return path, true
+}
+
+// nearestField names the field that a path may mean, as the end of a message.
+func nearestField(path string, tree *fieldtype.Tree) string {
+	var known []string
+	tree.Walk(func(f *fieldtype.Field) { known = append(known, f.Path) })
+	if near := schema.Nearest(path, known); near != "" {
+		return "; did you mean " + strconv.Quote(near) + "?"
+	}
+	return ""
 }
 
 func (p *paths) list(list []string, at string) {

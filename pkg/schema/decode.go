@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -82,8 +83,20 @@ func (d *decoder) isBroken(path string) bool {
 
 // wrongType reports a value of another type; want ends the sentence "must be …".
 func (d *decoder) wrongType(n *node, path, want string) {
-	d.problem(n.pos, path, CodeType, "must be %s, not %s", want, n.kind)
+	hint := ""
+	switch {
+	case want == aList && n.kind != kindNull:
+		hint = "; put [ ] around it"
+	case want == aBoolean && n.kind == kindString && !n.secret && slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(n.text)):
+		hint = "; write true or false, without quotes" // yes and on are words of YAML 1.1
+	}
+	d.problem(n.pos, path, CodeType, "must be %s, not %s%s", want, n.kind, hint)
 }
+
+const (
+	aList    = "a list"
+	aBoolean = "a boolean"
+)
 
 // value decodes one node into v.
 func (d *decoder) value(n *node, path string, v reflect.Value, m *member) {
@@ -171,7 +184,7 @@ func (d *decoder) reference(n *node, path string, v reflect.Value, m *member) {
 	}
 	root, err := d.open(name)
 	if err != nil {
-		d.problem(n.pos, path, CodeReference, "%q can't be read: %s", shown, readProblem(err))
+		d.problem(n.pos, path, CodeReference, "%q can't be read: %s%s", shown, readProblem(err), d.nearestFile(n, name, err))
 		return
 	}
 	if root == nil { // the parser has said why
@@ -224,6 +237,30 @@ func (n *node) shown() string {
 		return "***"
 	}
 	return n.text
+}
+
+// nearestFile names the config file that a reference to one that is not there may mean, as the end of a message.
+func (d *decoder) nearestFile(n *node, name string, err error) string {
+	g, can := d.reader.(Globber)
+	dir := path.Dir(name)
+	if !can || n.secret || !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(dir, `*?[\`) {
+		return ""
+	}
+	names, err := g.Glob(path.Join(dir, "*"))
+	if err != nil {
+		return ""
+	}
+	var known []string
+	for _, other := range names {
+		if isConfigFile(other) && !slices.Contains(d.stack, other) {
+			known = append(known, path.Base(other))
+		}
+	}
+	near := nearest(path.Base(name), known)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", n.text[:len(n.text)-len(path.Base(name))]+near)
 }
 
 // glob gives the files that a pattern stands for, as references of the file that it stands in, or what is wrong with it.
@@ -377,7 +414,7 @@ func (d *decoder) mapping(n *node, path string, v reflect.Value, m *member) {
 
 func (d *decoder) list(n *node, path string, v reflect.Value, m *member) {
 	if n.kind != kindList {
-		d.wrongType(n, path, "a list")
+		d.wrongType(n, path, aList)
 		return
 	}
 	if m.min != nil && len(n.items) < int(*m.min) {

@@ -52,7 +52,7 @@ func (d *decoder) notInEnum(n *node, path string, m *member, known []string) {
 
 func (d *decoder) boolean(n *node, path string, v reflect.Value, m *member) {
 	if n.kind != kindBool {
-		d.wrongType(n, path, "a boolean")
+		d.wrongType(n, path, aBoolean)
 		return
 	}
 	if m.only == "false" && n.boolean {
@@ -136,7 +136,7 @@ func (d *decoder) free(n *node, path string, v reflect.Value, m *member) {
 		}
 	case freeList:
 		if n.kind != kindList {
-			d.wrongType(n, path, "a list")
+			d.wrongType(n, path, aList)
 			return
 		}
 	default:

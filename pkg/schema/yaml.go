@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"regexp"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -43,7 +41,7 @@ func (p *parser) parseYAML(data []byte) *node {
 	if err != nil {
 		pos, message := p.at(1, 1), "the file is not YAML"
 		if syntax, ok := errors.AsType[yaml.Error](err); ok {
-			message = maskQuoted(syntax.GetMessage())
+			message = syntaxMessage(syntax.GetMessage())
 			if t := syntax.GetToken(); t != nil && t.Position != nil {
 				pos = p.at(t.Position.Line, t.Position.Column)
 			}
@@ -252,14 +250,6 @@ func (v *yamlWork) empty(i, column int) bool {
 
 // absent is what a value takes that is left out.
 func (v *yamlWork) absent() work { return work(len(v.tokens)/100 + 1) }
-
-var quoted = regexp.MustCompile(`"[^"]{2,}"|'[^']{2,}'`)
-
-// maskQuoted keeps a parser's message from showing what is in the file.
-func maskQuoted(message string) string {
-	message, _, _ = strings.Cut(message, "\n")
-	return quoted.ReplaceAllString(message, "…")
-}
 
 func (f *yamlFile) position(t *token.Token) Position {
 	if t == nil || t.Position == nil {
