@@ -168,6 +168,29 @@ func TestDataCannotDriveTheTerminal(t *testing.T) {
 	}
 }
 
+// The messages of conditions are cut to fit into a terminal, and whole where something else reads them.
+func TestConditionsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	const message = "a message that is longer than what a narrow terminal has room for, up to its end"
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body := `{"items":[{"id":"1","namespace":"blog"}]}`
+		if strings.HasSuffix(r.URL.Path, "/status") {
+			body = `{"namespace":"blog","conditions":[{"type":"Ready","status":"True","reason":"Serving","message":"` + message + `"}]}`
+		}
+		answer(http.StatusOK, body)(w, r)
+	})
+	for width, whole := range map[int]bool{0: true, 80: false, 200: true} {
+		p := start(t, address)
+		p.st.OutWidth = width
+		if code := p.run(t, "project", "status", "blog"); code != 0 {
+			t.Fatalf("%d columns: exit code %d, %s", width, code, p.err.String())
+		}
+		if strings.Contains(p.out.String(), message) != whole || strings.Contains(p.err.String(), "-o wide") == whole {
+			t.Errorf("%d columns: stdout %s, stderr %s", width, p.out.String(), p.err.String())
+		}
+	}
+}
+
 func TestColorNeedsATerminal(t *testing.T) {
 	t.Parallel()
 	const status = `{"items":[{"namespace":"blog","id":"1"}],"phase":"Ready","conditions":[{"type":"Ready","status":"True"}]}`

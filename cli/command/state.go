@@ -154,14 +154,6 @@ func (st *State) Style(tty bool) output.Style {
 	return output.Style{Color: tty || force}
 }
 
-// Width is how many characters a line for people has.
-func (st *State) Width() int {
-	if st.OutWidth > 0 {
-		return st.OutWidth
-	}
-	return 100
-}
-
 // FitTable cuts the cells of a table so that its lines fit into the terminal, if that is where it goes; -o wide shows them
 // whole. It gives the table back.
 func (st *State) FitTable(t *output.Table) *output.Table {

@@ -226,7 +226,10 @@ func runImport(ctx context.Context, opts *importOptions) error {
 	if err := im.show(); err != nil {
 		return err
 	}
-	if opts.DryRun {
+	switch {
+	case opts.DryRun && im.state.Result.Failed > 0 && !opts.ContinueOnError && opts.Errors == "":
+		st.Notef("a dry run: nothing was written; the import stops behind the first batch with a refused record, --continue-on-error goes on")
+	case opts.DryRun:
 		st.Notef("a dry run: nothing was written")
 	}
 	return partial(im.state.Result.Succeeded, im.state.Result.Failed)

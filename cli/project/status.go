@@ -149,7 +149,7 @@ func writeConditions(st *command.State, p output.Printer, conditions []api.Condi
 	for _, c := range conditions {
 		t.Row(c.Type, printerState(p, c), c.Reason, output.Age(st.Now(), c.LastTransitionTime.Time), c.Message)
 	}
-	cut := p.Format != output.FormatWide && t.Fit(st.Width())
+	cut := st.OutWidth > 0 && p.Format != output.FormatWide && t.Fit(st.OutWidth) // elsewhere it is read by grep, or kept
 	err := p.Section("Conditions", t)
 	if cut && err == nil {
 		st.Notef("-o wide shows the messages whole")

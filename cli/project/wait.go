@@ -43,7 +43,7 @@ func waitReady(ctx context.Context, c *client.Client, p *api.Project, patience i
 		default:
 			return last, &command.Error{
 				Exit: command.ExitFailed, Code: "not_ready", Message: p.Namespace + " is not ready: " + reason(status.Phase, ready),
-				Hint: "svcctl project status " + p.Namespace + " -o yaml shows everything",
+				Hint: notReadyHint(p.Namespace, ready),
 			}
 		}
 		timer := time.NewTimer(pause)
@@ -54,6 +54,15 @@ func waitReady(ctx context.Context, c *client.Client, p *api.Project, patience i
 		case <-timer.C:
 		}
 	}
+}
+
+// notReadyHint says what to do about a project that waits for somebody.
+func notReadyHint(namespace string, ready api.Condition) string {
+	if ready.Reason == "UniqueViolation" {
+		return "give these records values of their own (svcctl doc edit) and say svcctl index sync " + namespace +
+			", or take unique out of the config; svcctl project rollback " + namespace + " goes back"
+	}
+	return "svcctl project status " + namespace + " -o yaml shows everything"
 }
 
 // failing says that a project which is not Ready needs somebody's help: neither is it on its way, nor does the service
