@@ -63,7 +63,12 @@ func readEffort(t *testing.T) effort {
 // What callers may not see makes no difference to any answer: its status, its headers, its body to the byte.
 func TestNonInterference(t *testing.T) {
 	t.Parallel()
-	served, e := projects{logged: load(t, config), plain: load(t, strings.Replace(config, "audit: {enabled: true", "audit: {enabled: false", 1))}, readEffort(t)
+	var served projects
+	for i := range served {
+		served[i].logged = load(t, config, i == 1)
+		served[i].plain = load(t, strings.Replace(config, "audit: {enabled: true", "audit: {enabled: false", 1), i == 1)
+	}
+	e := readEffort(t)
 	teststore.Each(t, func(t *testing.T, s store.Store) {
 		e := e
 		if s.Name() == "mongodb" {
@@ -76,7 +81,7 @@ func TestNonInterference(t *testing.T) {
 			for i, c := range callers() {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					x := &experiment{t: t, effort: e, caller: &c, served: served, pair: newPair(t, s, served.plain, &c, fmt.Sprint(run, "-", i)), total: total}
+					x := &experiment{t: t, effort: e, caller: &c, served: served, pair: newPair(t, s, served[0].plain, &c, fmt.Sprint(run, "-", i)), total: total}
 					x.run(e.requests/len(callers()), uint64(i))
 				})
 			}
@@ -140,9 +145,10 @@ func (x *experiment) round(rnd *rand.Rand, round, n int) int {
 	x.t.Helper()
 	x.pair.clock.Store(0)
 	g := &generator{Rand: rnd, t: x.t, caller: x.caller, logged: round%4 == 0}
-	p := x.served.plain
+	serve := x.served[(round+round/4)%2] // each with and without the log
+	p := serve.plain
 	if g.logged {
-		p = x.served.logged
+		p = serve.logged
 	}
 	for i, w := range x.pair.worlds {
 		w.empty(p, rand.New(rand.NewPCG(rnd.Uint64(), uint64(i))))

@@ -35,17 +35,19 @@ import (
 	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/fieldnames"
 	"github.com/svcctl/svc/pkg/system"
 )
 
-// projects are what is served: with a log of changes, and without it, which is quicker.
-type projects struct{ logged, plain *project.Project }
+// projects are what is served: with a log of changes, or without it, which is quicker; and with fields that the store has other names for.
+type projects [2]struct{ logged, plain *project.Project }
 
 // load compiles the project, once for all pairs.
-func load(t *testing.T, config string) *project.Project {
+func load(t *testing.T, config string, renamed bool) *project.Project {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"project.yaml": config, "public.js": publicFilter} {
@@ -58,6 +60,15 @@ func load(t *testing.T, config string) *project.Project {
 		t.Fatal(problems)
 	}
 	p.ID, p.Generation, p.OrgID = id(0x99).Hex(), 1, homeOrg
+	names := project.Names{}
+	for _, c := range p.Collections {
+		if renamed {
+			nameApart(names, c.Name, c.Config.Fields)
+		}
+	}
+	if _, err := names.Resolve(p, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range p.Collections { // a loaded machine is slow
 		for _, s := range c.Filters {
 			s.Timeout = time.Minute
@@ -67,6 +78,14 @@ func load(t *testing.T, config string) *project.Project {
 		}
 	}
 	return p
+}
+
+// nameApart has all fields stored by other names.
+func nameApart(names project.Names, at string, fields []*schema.Field) {
+	for _, f := range fields {
+		names[at+"."+f.Name] = project.StoredName{In: f.Name + "Before", From: f.Name + "Before"}
+		nameApart(names, at+"."+f.Name+"Before", f.SubFields)
+	}
 }
 
 // apart gives databases of a store other names, so that one store has those of several services.
@@ -191,6 +210,7 @@ func (w *world) drop() {
 func (w *world) empty(p *project.Project, rnd *rand.Rand) {
 	w.drop()
 	w.dropFiles()
+	w.project = p
 	w.served.Set(p)
 	w.names, w.fresh, w.rnd, w.ends = map[string]string{}, nil, rnd, 0
 	for _, c := range w.project.Collections {
@@ -207,7 +227,7 @@ func (w *world) empty(p *project.Project, rnd *rand.Rand) {
 }
 
 func (w *world) collection(name string) store.Collection {
-	return w.store.Database(project.DatabaseName(w.project.Namespace)).Collection(name)
+	return fieldnames.Wrap(w.store.Database(project.DatabaseName(w.project.Namespace)), w.project.FieldNames).Collection(name)
 }
 
 // put stores a record as it is, past all rules.
