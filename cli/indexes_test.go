@@ -1,8 +1,10 @@
 package cli_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/svcctl/svc/cli/command"
@@ -58,5 +60,37 @@ func TestIndexesThatAreBeingBuilt(t *testing.T) {
 				t.Errorf("it says that all is well: %s", text)
 			}
 		})
+	}
+}
+
+// A sync tells which index is being built while it waits, each once.
+func TestSyncTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	const status = `{"phase":"ready","conditions":[{"type":"IndexesConverged","status":"Unknown","reason":"Progressing","message":"building posts/%s (%d of 2)"}]}`
+	messages := []string{fmt.Sprintf(status, "a", 1), fmt.Sprintf(status, "a", 1), fmt.Sprintf(status, "b", 2)}
+	var looked atomic.Int64
+	over := make(chan struct{})
+	p := start(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			<-over
+			answer(http.StatusOK, driftOf+`],"pending":[`+driftEnd)(w, r)
+		case strings.HasSuffix(r.URL.Path, "/drift"):
+			answer(http.StatusOK, driftOf+`],"pending":[`+atIt+driftEnd)(w, r)
+		case strings.HasSuffix(r.URL.Path, "/status"):
+			answer(http.StatusOK, messages[min(int(looked.Load()), len(messages)-1)])(w, r)
+			if looked.Add(1) == int64(len(messages))+1 { // it has read the last one
+				close(over)
+			}
+		default:
+			answer(http.StatusOK, `{"items":[{"id":"1","namespace":"shop"},{"id":"2","namespace":"blog"}],"limit":100,"offset":0,"hasMore":false}`)(w, r)
+		}
+	}))
+	if code := p.run(t, "index", "sync", "blog"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want := "blog: making the indexes as declared\nblog: building posts/a (1 of 2)\nblog: building posts/b (2 of 2)\nblog: the indexes are as declared\n"
+	if got := p.err.String(); got != want {
+		t.Errorf("it tells %q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -209,6 +210,58 @@ func TestObserve(t *testing.T) {
 		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
 		diff(t, "calls", []string(nil), s.takeIndexCalls())
 		diff(t, "drift", []string{}, w.drift())
+	})
+}
+
+// TestBuildsTellHowFarTheyAre has who waits for indexes see which one is being built. A repair that nobody waits for moves no condition.
+func TestBuildsTellHowFarTheyAre(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		t.Helper()
+		w := newWorld(t, s, t.TempDir(), nil)
+		var mu sync.Mutex
+		var told []string
+		s.mu.Lock()
+		s.build = func(string) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, p := range w.Registry.List() {
+				st, _ := w.Board.Get(p.ID)
+				c, _ := st.Condition(status.IndexesConverged)
+				told = append(told, string(c.Status)+" "+c.Reason+": "+c.Message)
+			}
+		}
+		s.mu.Unlock()
+		took := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			out := told
+			told = nil
+			return out
+		}
+		p, id := w.serve(config("blog", "title", `{name: a, key: [title]}, {name: b, key: [-title]}`))
+		want := []string{"Unknown Progressing: building articles/a (1 of 2)", "Unknown Progressing: building articles/b (2 of 2)"}
+		diff(t, "told of a new generation", want, took())
+
+		coll := s.Database("svc_blog").Collection("articles")
+		drop := func() {
+			t.Helper()
+			for _, name := range []string{"svc_a", "svc_b"} {
+				if err := coll.DropIndex(t.Context(), name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		drop()
+		if err := w.reconcile("index", id); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "told of a repair", []string{"True Converged: 2 indexes", "True Converged: 2 indexes"}, took())
+		drop()
+		if _, err := w.SyncIndexes(t.Context(), p, ""); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "told of a sync", want, took())
+		w.wantConditions(id, map[string]string{status.IndexesConverged: "True Converged"})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -137,8 +138,8 @@ func (r *indexReconciler) Reconcile(ctx context.Context, id string) (controller.
 		return controller.Result{}, r.observe(ctx, p, why, sync)
 	}
 	run := indexRun{
-		indexReconciler: r, db: r.records(p), namespace: p.Namespace,
-		before: before, retry: asked.retry || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
+		indexReconciler: r, db: r.records(p), project: p, namespace: p.Namespace,
+		before: before, asked: asked.retry, retry: asked.retry || before == nil || !r.Now().Before(before.next), refused: map[string]refusal{},
 	}
 	r.working(id, true)
 	err := r.leased(ctx, &run, p)
@@ -234,12 +235,40 @@ type indexRun struct {
 	*indexReconciler
 
 	db        store.Database
+	project   *project.Project
 	namespace string
 	before    *refusals    // of the run before; nil: none
+	asked     bool         // somebody waits for it
 	retry     bool         // whether what was refused before is tried again
 	lease     *lease.Lease // nil: there is none yet
 
-	refused map[string]refusal // by collection/index
+	refused      map[string]refusal // by collection/index
+	begun, total int                // builds, of how many
+}
+
+// tellBuild shows that an index is about to be built, to who waits for that: in a new generation, or as they asked for it. A repair, and
+// another try of what records stand in the way of, move no condition before they have found out.
+func (r *indexRun) tellBuild(ctx context.Context, key string) {
+	st, _ := r.Board.Get(r.project.ID)
+	cond, _ := st.Condition(status.IndexesConverged)
+	if !r.asked && cond.Reason != status.ReasonProgressing || r.Registry.ByID(r.project.ID) == nil {
+		return
+	}
+	if r.begun++; r.total == 0 {
+		found, err := r.differences(ctx, r.project)
+		if err != nil {
+			return // the build will tell
+		}
+		for _, d := range found {
+			if d.Action != api.DriftUnexpected && (d.repaired || r.retry) {
+				r.total++
+			}
+		}
+	}
+	r.Board.Set(r.project.ID, status.Condition{
+		Type: status.IndexesConverged, Status: status.Unknown, Reason: status.ReasonProgressing, ObservedGeneration: r.project.Generation,
+		Message: fmt.Sprintf("building %s (%d of %d)", key, r.begun, max(r.begun, r.total)),
+	})
 }
 
 // all does each declared collection, then those that are no longer declared.
@@ -356,6 +385,7 @@ func (r *indexRun) build(ctx context.Context, coll store.Collection, collection 
 	if err := r.may(ctx); err != nil {
 		return false, err
 	}
+	r.tellBuild(ctx, collection+"/"+strings.TrimPrefix(b.declared, indexPrefix))
 	r.Logger.DebugContext(ctx, "index is being built", "namespace", r.namespace, "collection", collection, "index", b.index.Name)
 	err = coll.CreateIndex(ctx, b.index)
 	var why refusal

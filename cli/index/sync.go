@@ -85,13 +85,15 @@ func newSync(st *command.State) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync [NAMESPACE]",
 		Short: "Make the indexes of a project as they are declared, now",
-		Long: `Make the indexes of a project as they are declared, and wait until they are built. The service does that by itself, unless the
-project's config says mode: observe; then this is how it is told to.
+		Long: `Make the indexes of a project as they are declared, and wait until they are built, telling which is. The service does
+that by itself, unless the project's config says mode: observe; then this is how it is told to.
 
 What would be dropped, as it is no longer declared or has another definition, is asked about on a terminal. Elsewhere --allow says how
 much is fine (breaking: unique ones, too), or --yes that all is. When more would be dropped by then, nothing is done (exit code 6).
-Indexes made by other hands are left alone. The exit code is 1 when some are not as declared in the end, such as a unique one that records violate, and 8 when --timeout
-was not enough: the service goes on by itself.`,
+Indexes made by other hands are left alone.
+
+The exit code is 1 when some are not as declared in the end, such as a unique one that records violate, and 8 when --timeout was not
+enough: the service goes on by itself.`,
 		Example: `  svcctl index sync shop --yes
   svcctl index sync shop --allow slow --timeout 10m`,
 		Args:              command.PlaceArgs(0),
@@ -135,7 +137,9 @@ func runSync(ctx context.Context, st *command.State, namespace string, opts sync
 	}
 	ctx, cancel := command.WithTimeout(ctx, opts.timeout)
 	defer cancel()
+	stop := follow(ctx, st, c, namespace)
 	left, err := c.SyncIndexes(ctx, namespace, allow)
+	stop()
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &command.Error{
 			Exit: command.ExitTimeout, Code: "timeout", Message: "the indexes of " + namespace + " are not all as declared yet",
@@ -161,4 +165,46 @@ func dropped(d *api.Drift) (names []string, risk api.Risk) {
 		}
 	}
 	return names, risk
+}
+
+// lookEvery is the time between two looks at how far the builds are.
+const lookEvery = 500 * time.Millisecond
+
+// follow tells which index is being built, until stop is called: a line each, as the project's status has it. Who may not see that
+// is told nothing.
+func follow(ctx context.Context, st *command.State, c *client.Client, namespace string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		id, told := "", map[string]bool{} // instances may answer in turn
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(lookEvery):
+			}
+			if id == "" {
+				p, err := c.ProjectOf(ctx, namespace)
+				if err != nil || p == nil {
+					return
+				}
+				id = p.ID
+			}
+			status, err := c.ProjectStatus(ctx, id)
+			if err != nil {
+				return
+			}
+			for _, cond := range status.Conditions {
+				if cond.Type == "IndexesConverged" && cond.Reason == "Progressing" && !told[cond.Message] {
+					told[cond.Message] = true
+					st.Notef("%s: %s", namespace, cond.Message)
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }

@@ -82,7 +82,7 @@ func applyDir(ctx context.Context, opts *applyOptions, dir string) error {
 	if err != nil {
 		return err
 	}
-	p, err := registered(ctx, c, f.config.Namespace)
+	p, err := c.ProjectOf(ctx, f.config.Namespace)
 	if err != nil {
 		return err
 	}
@@ -179,17 +179,4 @@ func applied(ctx context.Context, opts *applyOptions, c *client.Client, p *api.P
 		return err
 	}
 	return waitErr
-}
-
-// registered finds the registration of a namespace; nil: there is none.
-func registered(ctx context.Context, c *client.Client, namespace string) (*api.Project, error) {
-	for p, err := range c.Projects().All(ctx, client.Query{}) {
-		if err != nil {
-			return nil, err
-		}
-		if p.Namespace == namespace {
-			return &p, nil
-		}
-	}
-	return nil, nil //nolint:nilnil // there may be none
 }

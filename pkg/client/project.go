@@ -11,6 +11,19 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 )
 
+// ProjectOf finds the registration of a namespace; nil: there is none.
+func (c *Client) ProjectOf(ctx context.Context, namespace string) (*api.Project, error) {
+	for p, err := range c.Projects().All(ctx, Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Namespace == namespace {
+			return &p, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // there may be none
+}
+
 // ProjectStatus reads how a project does.
 func (c *Client) ProjectStatus(ctx context.Context, id string) (*api.ProjectStatus, error) {
 	var out api.ProjectStatus
