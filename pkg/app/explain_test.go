@@ -178,3 +178,24 @@ func TestExplainAccess(t *testing.T) {
 		t.Errorf("a pat that is over: %s", over.body)
 	}
 }
+
+// A filter may hold what must not be shown: what ${…} stands for in it is masked, whatever it has become in the field's type.
+func TestExplainMasksWhatFiltersHoldOfSecrets(t *testing.T) {
+	env := map[string]string{"KEY": "hunter2 \"secret\"", "NUMBER": "987654321"}
+	s := run(t, func(c *app.Config) { c.Env = func(name string) (string, bool) { v, ok := env[name]; return v, ok } })
+	s.register("team", `
+namespace: team
+collections:
+  - name: notes
+    fields: [{name: key, type: string}, {name: number, type: number}, {name: score, type: number}]
+    permissions:
+      public: {methods: {get: true}, filter: {key: '${env:KEY}', number: '${env:NUMBER}', score: {$gte: 5}}}
+      user: {methods: {}}
+`)
+	_, reader := s.user("reader", map[string]any{"scopes": []string{"project.read"}})
+	got := s.do("POST", explainPath, session(reader), text(`{"principal": {"kind": "anonymous"}, "method": "get", "collection": "notes"}`))
+	got.want(t, http.StatusOK)
+	if filter, want := got.at("filter"), `{"key":{"$eq":"***"},"number":{"$eq":"***"},"score":{"$gte":5}}`; filter != want {
+		t.Errorf("%s, want %s", filter, want)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
 )
 
 // explainAccess says what somebody may do with a collection's records, and why.
@@ -40,7 +41,10 @@ func (s *Server) explainAccess(w http.ResponseWriter, r *request) error {
 	if active {
 		x = s.cfg.Records.Explain(r.Context(), r.call(), who, m)
 	}
-	out := explanationOut(q, x)
+	out, err := explanationOut(r.project, q, x)
+	if err != nil {
+		return err
+	}
 	if q.ID != "" {
 		visible, err := s.cfg.Records.Reaches(r.Context(), r.call(), x, q.ID)
 		if err != nil {
@@ -187,8 +191,8 @@ func principalProblem(p api.ExplainPrincipal) string {
 	return ""
 }
 
-// explanationOut is the wire form of an explanation.
-func explanationOut(q api.ExplainRequest, x access.Explanation) api.Explanation {
+// explanationOut is the wire form of an explanation. What ${…} stands for in a filter is not shown: it may be a secret.
+func explanationOut(p *project.Project, q api.ExplainRequest, x access.Explanation) (api.Explanation, error) {
 	out := api.Explanation{
 		Principal: q.Principal, Method: q.Method, Collection: q.Collection,
 		Allowed: x.Err == nil, Rule: x.Rule(), Reason: x.Reason(), Steps: make([]api.ExplainStep, 0, len(x.Steps)),
@@ -197,7 +201,7 @@ func explanationOut(q api.ExplainRequest, x access.Explanation) api.Explanation 
 		out.Steps = append(out.Steps, api.ExplainStep(step))
 	}
 	if !out.Allowed {
-		return out
+		return out, nil
 	}
 	g := x.Grant
 	out.Grant = &api.ExplainGrant{Bulk: g.Bulk, Count: g.Count, Facet: g.Facet, Lookup: g.Lookup, Aggregate: g.Aggregate}
@@ -206,9 +210,37 @@ func explanationOut(q api.ExplainRequest, x access.Explanation) api.Explanation 
 		out.Grant.Projections = &names
 	}
 	if g.Filter != nil {
-		out.Filter = document.AppendJSONValue(nil, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: g.Filter.Raw()}, nil)
+		filter, err := document.Unmarshal(g.Filter.Raw())
+		if err != nil {
+			return out, errs.Wrap(err, "read a filter")
+		}
+		raw, err := bson.Marshal(document.Map(filter, func(v any) (any, bool) { return redacted(p, v) }))
+		if err != nil {
+			return out, errs.Wrap(err, "write a filter")
+		}
+		out.Filter = document.AppendJSONValue(nil, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, nil)
 	}
 	out.Hidden, out.Readonly = g.Hidden.Paths(), g.Readonly.Paths()
 	out.HiddenOnSome, out.ReadonlyOnSome = g.Unsure.Paths(), g.UnsureReadonly.Paths()
-	return out
+	return out, nil
+}
+
+// redacted gives what is shown of a value of the config.
+func redacted(p *project.Project, v any) (shown any, done bool) {
+	switch v := v.(type) {
+	case bson.D, bson.A:
+		return nil, false
+	case string:
+		return p.Redact(v), true
+	}
+	kind, data, err := bson.MarshalValue(v)
+	if err != nil {
+		return nil, false
+	}
+	// A text of the config may have become a number, a date or an id, as the field has it.
+	text := string(document.AppendJSONValue(nil, bson.RawValue{Type: kind, Value: data}, nil))
+	if p.Redact(text) != text {
+		return "***", true
+	}
+	return v, true
 }
