@@ -20,6 +20,7 @@ type Names struct {
 	every  *Names            // below names that are not in below
 
 	inverse *Names
+	lengths uint64 // of the names in stored and below, a bit for each; those of 63 bytes and more share one
 }
 
 // NewNames makes the names of a level: what its fields are stored as (no two as one; those that are left out as their
@@ -89,7 +90,25 @@ func (n *Names) invert() *Names {
 		out.below[n.field(name)] = inner.Inverse()
 	}
 	n.inverse, out.inverse = out, n
+	n.measure()
+	out.measure()
 	return n
+}
+
+func (n *Names) measure() {
+	for name := range n.stored {
+		n.lengths |= lengthBit(len(name))
+	}
+	for name := range n.below {
+		n.lengths |= lengthBit(len(name))
+	}
+}
+
+func lengthBit(n int) uint64 { return 1 << min(n, 63) }
+
+// knows says that a member may have another name, or have others inside. Most members have and are known by their length alone.
+func (n *Names) knows(name []byte) bool {
+	return n.every != nil || n.lengths&lengthBit(len(name)) != 0 || len(name) > 0 && (name[0] == '$' || name[0] >= '0' && name[0] <= '9')
 }
 
 // field is what a field of the level is stored as.
@@ -192,6 +211,10 @@ func (n *Names) appendMembers(dst, doc []byte, list bool, level int) (_ []byte, 
 	it := NewIter(doc)
 	for it.Next() {
 		v, inner := it.Value(), n
+		if !list && !n.knows(it.Key()) {
+			dst = AppendElement(dst, it.Key(), v)
+			continue
+		}
 		dst = append(dst, byte(v.Type))
 		if list {
 			dst = append(dst, it.Key()...)

@@ -16,17 +16,54 @@ func restored(names *document.Names) bson.D {
 }
 
 // restore is that stage. A server gets it as an expression.
-type restore struct{ names, back *document.Names }
+type restore struct {
+	names, back *document.Names
 
-func (s *restore) open(r *run, next sink) sink { return &restoring{s, r, next} }
+	only []field // of what is needed of documents, in any order; nil: all
+}
+
+// field is one of documents, as they are stored.
+type field struct {
+	stored, name string
+	inside       *document.Names
+}
+
+// keeping makes documents only of what is needed.
+func (s *restore) keeping(n needs) stage {
+	if n.all || n.ordered {
+		return s
+	}
+	own := *s
+	own.only = make([]field, len(n.names))
+	for i, name := range n.names {
+		own.only[i] = field{s.names.Path(name), name, s.names.At(name).Inverse()}
+	}
+	return &own
+}
+
+func (s *restore) open(r *run, next sink) sink { return &restoring{restore: s, r: r, next: next} }
 
 type restoring struct {
 	*restore
 	r    *run
 	next sink
+	out  []byte
 }
 
-func (s *restoring) push(doc bson.Raw) error { return s.r.give(s.next, s.back.Document(doc)) }
+func (s *restoring) push(doc bson.Raw) error {
+	if s.only == nil {
+		s.out = s.back.AppendDocument(reuse(s.out), doc)
+		return s.r.give(s.next, s.out)
+	}
+	start, out := openDoc(reuse(s.out))
+	for _, f := range s.only {
+		if v, ok := document.Field(doc, f.stored); ok {
+			out = document.AppendElement(out, f.name, f.inside.Value(v))
+		}
+	}
+	s.out = document.Close(out, start)
+	return s.r.give(s.next, s.out)
+}
 
 func (s *restoring) end() error { return s.next.end() }
 
