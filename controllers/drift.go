@@ -129,7 +129,7 @@ func (c *Control) driftOfMedia(ctx context.Context, p *project.Project, out *api
 	case err != nil:
 		return err
 	}
-	next := "they are swept within the hour"
+	next := "the next sweep removes them"
 	switch {
 	case p.Suspended:
 		next = "they are left alone while the project is suspended"

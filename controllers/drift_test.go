@@ -381,7 +381,7 @@ func TestDriftOfMedia(t *testing.T) {
 		}
 		return out
 	}
-	diff(t, "drift", told("they are swept within the hour"), w.driftWhole())
+	diff(t, "drift", told("the next sweep removes them"), w.driftWhole())
 	w.edit(config("blog", "title", ``) + "mode: observe\n")
 	if err := w.Reload(t.Context(), id, true); err != nil {
 		t.Fatal(err)
