@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/errs"
@@ -164,8 +165,11 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 		return err
 	}
 	c := system.Config{Revision: p.Revision, Entry: p.Bundle.Entry, Files: p.Bundle.Files}
-	number, err := r.Generations.Number(ctx, id, head.Number, c, *by)
+	number, err := r.number(ctx, id, head, current, c, *by)
 	if err != nil {
+		if current == nil && !errors.Is(err, system.ErrMoved) { // to serve what was served last takes no write
+			r.restore(ctx, reg, head, p.Dir)
+		}
 		return err
 	}
 	r.events.tellLoaded(id, number)
@@ -176,6 +180,20 @@ func (r *projectReconciler) serve(ctx context.Context, reg system.Project, head 
 	r.see(id, p.Revision)
 	r.Board.Set(id, valid, upToDate())
 	return err
+}
+
+// numberPatience is how long a start waits to write that new files are served, before it serves what was served last: a MongoDB
+// keeps what an instance that was killed was about to write from others for a minute.
+const numberPatience = 3 * time.Second
+
+// number gives files the number of their generation.
+func (r *projectReconciler) number(ctx context.Context, id string, head system.Head, current *project.Project, c system.Config, by system.Actor) (int64, error) {
+	if current == nil && head.Number > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, numberPatience)
+		defer cancel()
+	}
+	return r.Generations.Number(ctx, id, head.Number, c, by)
 }
 
 // swap makes p what is served, in one step, and has its indexes and jobs looked at.

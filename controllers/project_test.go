@@ -580,3 +580,21 @@ func TestARestartWithBrokenFilesServesTheLastGoodGeneration(t *testing.T) {
 	after.edit(config("blog", "subtitle", ""))
 	after.eventuallyServed(2)
 }
+
+// A store that can be read and not written, such as for the minute that the last write of an instance that was killed takes to
+// end, keeps a start from new files, not from what was served last.
+func TestAStartThatCannotWriteServesTheLastGeneration(t *testing.T) {
+	s, dir := newEmbedded(t), t.TempDir()
+	before := newWorld(t, s, dir, watching(controllers.WatchOff))
+	before.edit(config("blog", "title", ""))
+	before.register()
+	before.edit(config("blog", "headline", ""))
+
+	s.failOn("write generations", errs.New(errs.Unavailable, "down", "down"))
+	after := newWorld(t, s, dir, nil)
+	if p, err := after.Registry.Get("blog"); err != nil || p.Generation != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	s.failOn("write generations", nil)
+	after.eventuallyServed(2)
+}
