@@ -295,8 +295,10 @@ func typeOf(s *shape) string {
 	return fmt.Sprint(s.Type)
 }
 
-// isPath tells the path of a file, which may stand in the place of every object.
-func isPath(s *shape) bool { return strings.HasPrefix(s.Pattern, `\.(yaml`) }
+// isPath tells the path of a file, which may stand in the place of every object, and ${env:NAME}, which may in that of every text.
+func isPath(s *shape) bool {
+	return strings.HasPrefix(s.Pattern, `\.(yaml`) || strings.HasPrefix(s.Pattern, `\$\{`)
+}
 
 const head = `# Config files
 

@@ -81,7 +81,7 @@ func (x explainer) options(s map[string]any) []map[string]any {
 	}
 	var out []map[string]any
 	for _, o := range list {
-		if o, ok := o.(map[string]any); ok {
+		if o, ok := o.(map[string]any); ok && o["pattern"] != substitution {
 			out = append(out, x.options(o)...)
 		}
 	}

@@ -49,6 +49,7 @@ func JSONSchema(kind string) ([]byte, error) {
 	if direct, ok := g.inline(root); ok {
 		root = direct
 	}
+	g.top(root)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "svc " + kind
 	root["$defs"] = g.defs
@@ -79,6 +80,22 @@ func (g *generator) inline(s map[string]any) (map[string]any, bool) {
 	return last, ok
 }
 
+// top lets the object at the top of a file have the key $schema, which editors read.
+func (g *generator) top(root map[string]any) {
+	s := root
+	if ref, ok := root["$ref"].(string); ok {
+		s = g.defs[strings.TrimPrefix(ref, refPrefix)].(map[string]any) //nolint:forcetypeassert // they are made here
+	}
+	properties, ok := s["properties"].(map[string]any)
+	if !ok { // it is a list
+		return
+	}
+	properties["$schema"] = map[string]any{} // the loader does not look at it
+	if names, ok := s["propertyNames"].(map[string]any); ok {
+		s["propertyNames"] = anyOf(names, map[string]any{"const": "$schema"})
+	}
+}
+
 // schema gives the schema of values of t in the place of a member.
 func (g *generator) schema(t reflect.Type, m *member) map[string]any {
 	s := g.bare(t, m)
@@ -106,7 +123,7 @@ func (g *generator) bare(t reflect.Type, m *member) map[string]any {
 	case freeValue:
 		return freeSchema(m)
 	case timeType:
-		return map[string]any{"type": "string"}
+		return text(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -149,7 +166,7 @@ func (g *generator) define(t reflect.Type) string {
 
 func (g *generator) structSchema(t reflect.Type) map[string]any {
 	o := describeStruct(t)
-	properties := map[string]any{"$schema": map[string]any{"type": "string"}}
+	properties := map[string]any{}
 	required := []string{}
 	for i := range o.members {
 		m := &o.members[i]
@@ -162,18 +179,27 @@ func (g *generator) structSchema(t reflect.Type) map[string]any {
 	if len(required) > 0 {
 		s["required"] = required
 	}
+	if t == reflect.TypeFor[SearchConfig]() {
+		s["allOf"] = []any{requiredFor("vector", "vector"), requiredFor("rrf", "rrf")}
+	}
 	return s
+}
+
+// requiredFor has an object of a mode have a member.
+func requiredFor(mode, member string) map[string]any {
+	return map[string]any{
+		"if":   map[string]any{"properties": map[string]any{"mode": map[string]any{"const": mode}}, "required": []string{"mode"}},
+		"then": map[string]any{"required": []string{member}},
+	}
 }
 
 func (g *generator) mapSchema(t reflect.Type, m *member) map[string]any {
 	s := map[string]any{
 		"type": "object", "additionalProperties": g.schema(t.Elem(), &member{}),
-		"properties": map[string]any{"$schema": map[string]any{"type": "string"}},
+		"properties": map[string]any{},
 	}
 	if m.keys != "" {
-		s["propertyNames"] = map[string]any{"anyOf": []any{
-			map[string]any{"pattern": patterns[m.keys].expr.String()}, map[string]any{"const": "$schema"},
-		}}
+		s["propertyNames"] = map[string]any{"pattern": patterns[m.keys].expr.String()}
 	}
 	return s
 }
@@ -195,16 +221,23 @@ func reference(s map[string]any) map[string]any {
 }
 
 func stringSchema(m *member) map[string]any {
-	s := map[string]any{"type": "string"}
 	switch {
 	case m.enum != nil:
-		s["enum"] = m.enum
+		return oneOf(m.enum)
 	case m.pattern != "":
-		s["pattern"] = patterns[m.pattern].expr.String()
+		return text(patterns[m.pattern].expr.String())
 	case m.required:
-		s["minLength"] = 1
+		return map[string]any{"type": "string", "minLength": 1}
 	}
-	return s
+	return text("")
+}
+
+// substitution is the form of a string whose value is known when it is loaded, so that no form of it can be asked for.
+const substitution = `\$\{(env|file):[^}]+\}`
+
+// oneOf is one of a list of words.
+func oneOf(words []string) map[string]any {
+	return anyOf(map[string]any{"type": "string", "enum": words}, map[string]any{"type": "string", "pattern": substitution})
 }
 
 func bounds(s map[string]any, m *member) map[string]any {
@@ -228,7 +261,7 @@ func freeSchema(m *member) map[string]any {
 		case t == "list":
 			t = "array"
 		case t == "string" && m.enum != nil:
-			options = append(options, map[string]any{"enum": m.enum})
+			options = append(options, oneOf(m.enum))
 			continue
 		}
 		options = append(options, map[string]any{"type": t})
@@ -242,7 +275,7 @@ func anyOf(options ...map[string]any) map[string]any { return map[string]any{"an
 func text(form string) map[string]any {
 	s := map[string]any{"type": "string"}
 	if form != "" {
-		s["pattern"] = form
+		s["pattern"] = form + "|" + substitution
 	}
 	return s
 }
@@ -255,24 +288,30 @@ func (*Label) configSchema(*generator, *member) map[string]any {
 }
 
 func (*Duration) configSchema(_ *generator, m *member) map[string]any {
-	number := bounds(map[string]any{"type": "integer", "minimum": 0}, m)
-	return anyOf(number, text(`^([0-9]+w)?([0-9]+d)?(\+?[0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))*$`))
+	number := bounds(map[string]any{"type": "integer", "minimum": 0, "maximum": maxDuration.Milliseconds()}, m)
+	form := text(`^([0-9]+w([0-9]+d)?|[0-9]+d|([0-9]+w)?([0-9]+d)?\+?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h))+))$`)
+	if m.min != nil && *m.min > 0 {
+		form["not"] = map[string]any{"pattern": `^[0wdhmnuµs.+]*$`}
+	}
+	return anyOf(number, form)
 }
 
 func (*Size) configSchema(*generator, *member) map[string]any {
-	return anyOf(map[string]any{"type": "integer", "minimum": 1}, text(`^[0-9]+ *([KMGT]i?B|kB|B)?$`))
+	return anyOf(map[string]any{"type": "integer", "minimum": 1, "maximum": int64(maxSize)}, text(`^ *0*[1-9][0-9]* *([KMGT]i?B|kB|B)?$`))
 }
 
-func (*Schedule) configSchema(*generator, *member) map[string]any { return text("") }
+func (*Schedule) configSchema(*generator, *member) map[string]any {
+	return text(`^$|^ *(@?every +\S+|((CRON_)?TZ=\S+ +)?(@[a-z]+|\S+( +\S+){4})) *$`)
+}
 
 func (*Span) configSchema(*generator, *member) map[string]any {
 	s := text(`^([0-9]+y)?([0-9]+m)?([0-9]+d)?([0-9]+h)?$`)
-	s["minLength"] = 1
+	s["minLength"] = 1 // which the form does not ask for
 	return s
 }
 
 func (*FieldType) configSchema(*generator, *member) map[string]any {
-	return map[string]any{"type": "string", "enum": fieldtype.Names()}
+	return oneOf(fieldtype.Names())
 }
 
 func (*Validator) configSchema(*generator, *member) map[string]any {
@@ -306,7 +345,7 @@ func (*Permissions) configSchema(g *generator, _ *member) map[string]any {
 	set := reference(map[string]any{"$ref": g.define(reflect.TypeFor[PermissionSet]())})
 	g.defs["Permissions"] = map[string]any{
 		"type":       "object",
-		"properties": map[string]any{"public": set, "user": set, "$schema": text("")},
+		"properties": map[string]any{"public": set, "user": set},
 		"patternProperties": map[string]any{
 			`^[Tt][Oo][Kk][Ee][Nn]:.`: set,
 			`^team:.`:                 set,
@@ -330,7 +369,7 @@ func (*FilterSpec) configSchema(g *generator, _ *member) map[string]any {
 }
 
 func (*Hooks) configSchema(g *generator, _ *member) map[string]any {
-	groups := map[string]any{"$schema": text("")}
+	groups := map[string]any{}
 	for _, group := range hookGroups {
 		groups[group.Name] = g.stages(group.Stages)
 	}
@@ -342,7 +381,7 @@ func (*ActionHooks) configSchema(g *generator, _ *member) map[string]any {
 }
 
 func (g *generator) stages(stages []HookStage) map[string]any {
-	properties := map[string]any{"$schema": text("")}
+	properties := map[string]any{}
 	script := reference(map[string]any{"$ref": g.define(reflect.TypeFor[Script]())})
 	for _, stage := range stages {
 		properties[stage.Name] = anyOf(script, map[string]any{"type": "array", "items": script})

@@ -89,6 +89,10 @@ func (x *Size) decodeConfig(d *decoder, n *node, path string, _ *member) {
 			d.problem(n.pos, path, CodeRange, "must be at least 1")
 			return
 		}
+		if n.integer > maxSize {
+			d.problem(n.pos, path, CodeRange, "must be at most %d", int64(maxSize))
+			return
+		}
 		*x = Size(n.integer)
 	case kindString:
 		size, ok := parseSize(n.text)
@@ -101,6 +105,9 @@ func (x *Size) decodeConfig(d *decoder, n *node, path string, _ *member) {
 		d.wrongType(n, path, want)
 	}
 }
+
+// maxSize is 1 PiB: more than anything here has room for, and a number that every reader of the JSON Schema can take.
+const maxSize = 1 << 50
 
 // sizeUnits are tried in this order, so that B does not hide the others.
 var sizeUnits = []struct {
@@ -127,7 +134,7 @@ func parseSize(s string) (int64, bool) {
 			continue
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err != nil || n < 1 || n > (1<<62)/u.bytes {
+		if err != nil || n < 1 || n > maxSize/u.bytes {
 			return 0, false
 		}
 		return n * u.bytes, true
