@@ -25,12 +25,20 @@ import (
 // getKinds are what svcctl get shows: the verbs of each noun that list it and show one of it, or "".
 func getKinds(st *command.State) []getKind {
 	return []getKind{
-		{"projects", project.NewCmd(st), "list", "get"}, {"events", project.NewCmd(st), "events", ""},
-		{"collections", collection.NewCmd(st), "list", "describe"}, {"indexes", index.NewCmd(st), "list", ""},
-		{"actions", action.NewCmd(st), "list", "describe"}, {"jobs", job.NewCmd(st), "list", "describe"},
-		{"assets", asset.NewCmd(st), "list", ""}, {"docs", doc.NewCmd(st), "list", "get"}, {"files", file.NewCmd(st), "list", ""},
-		{"users", user.NewCmd(st), "list", "get"}, {"orgs", org.NewCmd(st), "list", "get"}, {"teams", team.NewCmd(st), "list", "get"},
-		{"tokens", token.NewCmd(st), "list", "get"}, {"audit", audit.NewCmd(st), "list", ""},
+		{"projects", project.NewCmd(st), "list", "get"},
+		{"events", project.NewCmd(st), "events", ""},
+		{"collections", collection.NewCmd(st), "list", "describe"},
+		{"indexes", index.NewCmd(st), "list", ""},
+		{"actions", action.NewCmd(st), "list", "describe"},
+		{"jobs", job.NewCmd(st), "list", "describe"},
+		{"assets", asset.NewCmd(st), "list", ""},
+		{"docs", doc.NewCmd(st), "list", "get"},
+		{"files", file.NewCmd(st), "list", ""},
+		{"users", user.NewCmd(st), "list", "get"},
+		{"orgs", org.NewCmd(st), "list", "get"},
+		{"teams", team.NewCmd(st), "list", "get"},
+		{"tokens", token.NewCmd(st), "list", "get"},
+		{"audit", audit.NewCmd(st), "list", ""},
 		{"contexts", config.NewCmd(st), "get-contexts", ""},
 	}
 }

@@ -111,7 +111,7 @@ func flagMessage(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	want := ""
+	var want string
 	switch bad.GetFlag().Value.Type() {
 	case "int", "int64":
 		want = "want a whole number"

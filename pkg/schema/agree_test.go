@@ -36,7 +36,7 @@ func TestAgree(t *testing.T) {
 	accepted, refused := 0, 0
 	for i := range uint64(*agreeCount) {
 		seed := *agreeSeed + i
-		g := &configs{Rand: rand.New(rand.NewPCG(seed, 0)), root: root} //nolint:gosec // made up configs are no secrets
+		g := &configs{Rand: rand.New(rand.NewPCG(seed, 0)), root: root}
 		config := g.value(root, 0)
 		for range g.IntN(3) {
 			config = g.spoil(config)
@@ -93,7 +93,7 @@ func (a answers) differ() bool {
 }
 
 // loaderOnly are messages of what no form of a text can say: the range of hours and days of a schedule, a name that follows from
-// another member, …
+// another member.
 var loaderOnly = regexp.MustCompile("^not a schedule: |^the schedule never|^an interval is between|is not an interval|^the job has no name, ")
 
 // configs makes configs from a JSON Schema.
@@ -112,7 +112,7 @@ var words = []string{
 	strings.Repeat("a1", 32), strings.Repeat("x", 300),
 }
 
-// wordOf gives a word as the environment variable of its number: W0, W1, …
+// wordOf gives a word as the environment variable of its number, such as W0.
 func wordOf(name string) (string, bool) {
 	number, ok := strings.CutPrefix(name, "W")
 	i, err := strconv.Atoi(number)
@@ -233,8 +233,9 @@ func (g *configs) object(s map[string]any, depth int) any {
 // spoil changes a config in one place, which may leave it valid.
 func (g *configs) spoil(config any) any {
 	odd := []any{
-		nil, true, false, 0.0, -1.0, 1.5, 1e10, 1e300, []any{}, map[string]any{}, []any{1.0}, []any{"a"}, []any{map[string]any{}}, map[string]any{"bogus": 1.0},
-		map[string]any{"$schema": "x"},
+		nil, true, false, 0.0, -1.0, 1.5, 1e10, 1e300,
+		[]any{}, []any{1.0}, []any{"a"}, []any{map[string]any{}},
+		map[string]any{}, map[string]any{"bogus": 1.0}, map[string]any{"$schema": "x"},
 	}
 	for _, w := range words {
 		odd = append(odd, w)

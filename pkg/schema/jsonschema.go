@@ -84,7 +84,7 @@ func (g *generator) inline(s map[string]any) (map[string]any, bool) {
 func (g *generator) top(root map[string]any) {
 	s := root
 	if ref, ok := root["$ref"].(string); ok {
-		s = g.defs[strings.TrimPrefix(ref, refPrefix)].(map[string]any) //nolint:forcetypeassert // they are made here
+		s, _ = g.defs[strings.TrimPrefix(ref, refPrefix)].(map[string]any)
 	}
 	properties, ok := s["properties"].(map[string]any)
 	if !ok { // it is a list
