@@ -240,7 +240,7 @@ func TestBodyOfTheLastRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 		if _, err := io.WriteString(conn, "POST /api/v1/_/door/items HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+claim+"\r\n"); err != nil {
 			t.Fatal(err)
 		}
