@@ -159,6 +159,8 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return st.hintDenied(ctx, e)
 	case e.Code() == "project_not_found":
 		return "svcctl project list shows the registered ones, svcctl project register makes one known"
+	case e.Code() == "generation_not_found":
+		return "svcctl project history shows the generations that are kept"
 	case e.Code() == "collection_not_found":
 		return "svcctl collection list" + placeOf(e.Path, 1) + " shows what the project has"
 	case e.Status == http.StatusNotFound && strings.Contains(e.Path, "/_/assets/"):

@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,12 @@ func newExplain(st *command.State) *cobra.Command {
 begins with a kind of config file, or with a member of the project file; lists and names are passed through.`,
 		Example: `  svcctl project explain collection.fields.meta.widget
   svcctl project explain jobs -o json`,
-		Args: command.Args(cobra.ExactArgs(1)),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return command.Usagef("what is to be explained? a member of the project file, such as collections, or of a kind of file: %s", strings.Join(schema.Kinds(), ", "))
+			}
+			return command.Args(cobra.ExactArgs(1))(cmd, args)
+		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -134,7 +140,7 @@ func runExplain(st *command.State, path string) error {
 		given bool
 	}{
 		{"Default", x.Default, x.Default != nil},
-		{"Values", x.Values, len(x.Values) > 0},
+		{"Values", wordsOf(x.Values), len(x.Values) > 0},
 		{"Pattern", x.Pattern, x.Pattern != ""},
 		{"Minimum", x.Minimum, x.Minimum != nil},
 		{"Maximum", x.Maximum, x.Maximum != nil},
@@ -152,4 +158,13 @@ func runExplain(st *command.State, path string) error {
 		t.Row(m.Path, m.Type, m.Required, m.Description)
 	}
 	return p.Section("Members", st.FitTable(t))
+}
+
+// wordsOf writes a list of values as people do.
+func wordsOf(values []any) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, ", ")
 }

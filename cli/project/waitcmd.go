@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -102,6 +103,13 @@ func runWait(ctx context.Context, opts *waitOptions) error {
 		return err
 	}
 	is := condition(last.Conditions, typ)
+	var there []string
+	for _, c := range last.Conditions {
+		there = append(there, c.Type)
+	}
+	if len(there) > 0 && is.Message != "" && !slices.Contains(there, typ) { // perhaps it is a slip
+		is.Message = "the project has no such condition now; there are " + strings.Join(there, ", ")
+	}
 	return &command.Error{
 		Exit: command.ExitTimeout, Code: "timeout", Hint: "allow more with --timeout; svcctl project status " + p.Namespace + " shows everything",
 		Message: p.Namespace + ": " + typ + " is " + is.Status + ", not " + want + ": " + is.Message,

@@ -234,8 +234,13 @@ func (g *configs) object(s map[string]any, depth int) any {
 func (g *configs) spoil(config any) any {
 	odd := []any{
 		nil, true, false, 0.0, -1.0, 1.5, 1e10, 1e300,
-		[]any{}, []any{1.0}, []any{"a"}, []any{map[string]any{}},
-		map[string]any{}, map[string]any{"bogus": 1.0}, map[string]any{"$schema": "x"},
+		[]any{},
+		[]any{1.0},
+		[]any{"a"},
+		[]any{map[string]any{}},
+		map[string]any{},
+		map[string]any{"bogus": 1.0},
+		map[string]any{"$schema": "x"},
 	}
 	for _, w := range words {
 		odd = append(odd, w)

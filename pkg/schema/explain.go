@@ -177,7 +177,7 @@ func (x explainer) explain(p place, path string) Explanation {
 			out.Values = append(out.Values, values...)
 		}
 		if form, ok := o["pattern"].(string); ok && form != filePattern {
-			out.Pattern = form
+			out.Pattern = strings.TrimSuffix(form, "|"+substitution)
 		}
 		if out.Minimum == nil {
 			out.Minimum = o["minimum"]

@@ -37,6 +37,9 @@ func TestExplainAll(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
+	if x, err := schema.Explain("project.namespace"); err != nil || x.Pattern == "" || strings.Contains(x.Pattern, "env") {
+		t.Errorf("project.namespace: %+v, %v", x, err) // that a variable may stand there goes without saying
+	}
 	for path, want := range map[string]schema.Explanation{
 		"collection.name":               {Type: "string", Required: true, Description: "The name in paths and in the store."},
 		"collections.name":              {Type: "string", Required: true, Description: "The name in paths and in the store."},
