@@ -40,8 +40,20 @@ func svcctl() {
 }
 
 func TestMain(m *testing.M) {
+	endAtOnce()
 	testscript.Main(m, map[string]func(){"svcctl": svcctl, "svcd": svcd})
 }
+
+// endAtOnce has the programs that a test starts end when they are done, as they do without the race detector, which
+// holds each for a second: there are some two thousand. A race that one has had is reported all the same, and fails it.
+func endAtOnce() {
+	if err := os.Setenv(raceOptions, "atexit_sleep_ms=0 "+os.Getenv(raceOptions)); err != nil {
+		panic(err)
+	}
+}
+
+// raceOptions is the variable with the options of the race detector.
+const raceOptions = "GORACE"
 
 // svcd is the part of svcd that svcctl runs: svcd project-test DIR. cmd/svcd has a test of the whole.
 func svcd() {
@@ -104,7 +116,8 @@ func runScripts(t *testing.T, storeURI func(env *testscript.Env) (string, error)
 				return err
 			}
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
-			env.Setenv("NO_SERVER", "http://127.0.0.1:1") // nothing listens on port 1
+			env.Setenv(raceOptions, os.Getenv(raceOptions)) // a script has no variables but these
+			env.Setenv("NO_SERVER", "http://127.0.0.1:1")   // nothing listens on port 1
 			uri, err := storeURI(env)
 			if err != nil {
 				return err
