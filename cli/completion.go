@@ -1,10 +1,28 @@
 package cli
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
 )
+
+// bashWords does what cobra's script takes from the package bash-completion, where that is not there: on small images the tab key
+// would answer with an error.
+const bashWords = `
+if ! declare -F _get_comp_words_by_ref >/dev/null && ! declare -F _init_completion >/dev/null; then
+    _get_comp_words_by_ref() {
+        words=("${COMP_WORDS[@]}")
+        cword=$COMP_CWORD
+        cur=${words[cword]}
+        prev=${words[cword > 0 ? cword - 1 : 0]}
+    }
+fi
+if ! declare -F __ltrim_colon_completions >/dev/null; then
+    __ltrim_colon_completions() { :; }
+fi
+`
 
 func newCompletion(st *command.State) *cobra.Command {
 	return &cobra.Command{
@@ -21,7 +39,11 @@ zsh, fish or powershell.`,
 			root, w := cmd.Root(), st.Stdout()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(w, true)
+				if err := root.GenBashCompletionV2(w, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(w, bashWords)
+				return err
 			case "zsh":
 				return root.GenZshCompletion(w)
 			case "fish":
