@@ -22,6 +22,10 @@ import (
 
 // TestMain puts svcctl in the path of what the tests run.
 func TestMain(m *testing.M) {
+	// The race detector holds a program for a second before it ends.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"svcctl": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		code := cli.Run(ctx, &command.State{
