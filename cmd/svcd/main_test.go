@@ -29,6 +29,10 @@ import (
 // asServer makes this test binary svcd.
 const asServer = "SVCD_TEST_MAIN"
 
+// endAtOnce is what the environment of a program needs for it to end when it is done, with the race detector too, which holds
+// others for a second.
+const endAtOnce = "GORACE=atexit_sleep_ms=0"
+
 // fileLimit is how many KiB a file of that svcd can have.
 const fileLimit = "SVCD_TEST_FILE_KIB"
 
@@ -93,7 +97,7 @@ type svcd struct {
 func newSvcd(t *testing.T, env ...string) svcd {
 	t.Helper()
 	dir := t.TempDir()
-	s := svcd{T: t, dir: dir, env: append([]string{asServer + "=1", "ADMIN_TOKEN=" + adminToken, "HOME=" + dir}, env...)}
+	s := svcd{T: t, dir: dir, env: append([]string{asServer + "=1", endAtOnce, "ADMIN_TOKEN=" + adminToken, "HOME=" + dir}, env...)}
 	s.write("projects/blog/project.yaml", config)
 	return s
 }

@@ -15,11 +15,11 @@ import (
 	trialreport "github.com/svcctl/svc/pkg/trial/report"
 )
 
-// runProjectTest has a process of ours, without an environment, test a project.
+// runProjectTest has a process of ours, with nothing in its environment for us, test a project.
 func runProjectTest(t *testing.T, args ...string) (events []trialreport.Event, stderr string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{projectTestCommand}, args...)...)
-	cmd.Env = []string{}
+	cmd.Env = []string{endAtOnce}
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err = cmd.Run()

@@ -51,7 +51,7 @@ func TestStartDoc(t *testing.T) {
 	const head = "set -eux\ntrap '[ -z \"${SVCD-}\" ] || kill \"$SVCD\" || true' EXIT\n"
 	sh := exec.CommandContext(t.Context(), "sh", "-c", head+strings.ReplaceAll(lines.String(), "8080", freePort(t)))
 	sh.Dir = dir
-	sh.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+	sh.Env = []string{endAtOnce, "PATH=" + os.Getenv("PATH"), "HOME=" + dir}
 	sh.WaitDelay = patience
 	out, err := sh.CombinedOutput()
 	if err != nil {
