@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -38,11 +39,12 @@ type storedName struct {
 // every instance, and for every config to come. Nothing is served before that.
 func (d Deps) name(ctx context.Context, p, served *project.Project, keep bool) error {
 	db := d.Store.Database(project.DatabaseName(p.Namespace))
+	collections := sync.OnceValues(func() ([]string, error) { return db.CollectionNames(ctx) })
 	there := func(collection, field string) (bool, error) {
 		if field != "" {
 			return hasField(ctx, db.Collection(collection), field)
 		}
-		all, err := db.CollectionNames(ctx)
+		all, err := collections()
 		return slices.Contains(all, collection), err
 	}
 	for range maxMoves {

@@ -313,7 +313,7 @@ error. An unknown key is an error that names the nearest known one. All problems
 ` + "`file:line:column: path: message`." + ` The projects in ` + "`projects/`" + ` show most of what is here.
 
 A config has at most 1000 files of 1 MiB each, 1,000,000 values (what an alias, ` + "`<<`" + ` or a reference names counts each time), 1000 patterns, keys of 1000 bytes,
-and 64 levels. An object written in lines of YAML has about 10,000 keys, for the sake of what reads it; in JSON there may be more.
+64 levels, fields times languages of 500,000, and patterns of fields whose programs have 1,000,000 steps together. An object written in lines of YAML has about 10,000 keys, for the sake of what reads it; in JSON there may be more.
 
 ` + "`svcctl project init DIR`" + ` writes a small project to start from, ` + "`svcctl project validate DIR`" + ` checks a directory without a service,
 ` + "`svcctl project render DIR`" + ` prints its config as one file, with what is referred to in its place and secrets as ` + "`***`" + `,

@@ -19,6 +19,8 @@ type Rule struct {
 	// Other is the field of the same object that the value is compared with, by its path from there; "" for other rules.
 	Other string
 
+	Size int // of a pattern: how many steps its program has
+
 	across  func(v, other any) (message string)
 	perItem bool                                   // of a list, each item is judged
 	test    func(v any, c *Check) (message string) // "" if v passes; nil for rules that others carry out

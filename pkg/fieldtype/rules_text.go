@@ -1,9 +1,11 @@
 package fieldtype
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
@@ -55,16 +57,38 @@ func rulePattern(arg any, _ Type) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
+	size, err := patternSize(expr)
+	if err != nil {
+		return Rule{}, fmt.Errorf("is no regular expression in RE2 syntax: %w", err)
+	}
+	if size > maxPattern {
+		return Rule{}, errors.New("is too large once its repeats are written out: allow fewer of them")
+	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
 		return Rule{}, fmt.Errorf("is no regular expression in RE2 syntax: %w", err)
 	}
-	return Rule{Arg: expr, test: func(v any, _ *Check) string {
+	return Rule{Arg: expr, Size: size, test: func(v any, _ *Check) string {
 		if s, ok := v.(string); ok && re.MatchString(s) {
 			return ""
 		}
 		return "must match the pattern " + expr
 	}}, nil
+}
+
+// maxPattern bounds the steps of a pattern's program: a few characters can stand for a hundred megabytes.
+const maxPattern = 30_000
+
+func patternSize(expr string) (int, error) {
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return 0, err
+	}
+	return len(program.Inst), nil
 }
 
 func ruleStartsWith(arg any, _ Type) (Rule, error) {

@@ -556,8 +556,9 @@ func both[V any](a, b map[string]V) []string {
 // lacking gives what is in next and not in old.
 func lacking(old, next []string) []string {
 	var out []string
+	had := newPathSet(old)
 	for _, s := range next {
-		if !slices.Contains(old, s) {
+		if !had[s] {
 			out = append(out, s)
 		}
 	}

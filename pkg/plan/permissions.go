@@ -168,17 +168,19 @@ func (d *differ) loses(object, key, what string) {
 func (d *differ) visible(old, next *project.Collection) {
 	before, after := sets(old.Config.Permissions), sets(next.Config.Permissions)
 	a, b := level(old.Tree, as(old, next)), level(next.Tree, nil)
+	paths := both(a, b)
 	for _, key := range both(before, after) {
 		was, is := before[key], after[key]
 		if was == nil || is == nil || !was.Methods.Get.Allow || !is.Methods.Get.Allow {
 			continue
 		}
 		told := map[string]bool{}
-		for _, path := range both(a, b) {
+		hiddenFrom, hidesFrom := newPathSet(was.HiddenFields), newPathSet(is.HiddenFields)
+		for _, path := range paths {
 			if a[path] == nil || b[path] == nil || toldAbove(told, path) {
 				continue
 			}
-			hidden, hides := isHidden(old, was, a[path].Path), isHidden(next, is, path)
+			hidden, hides := isHidden(old, hiddenFrom, a[path].Path), isHidden(next, hidesFrom, path)
 			switch {
 			case hidden && !hides:
 				d.gains(next.Name+" "+key, key, "read on "+next.Name+"."+path)
@@ -201,13 +203,24 @@ func toldAbove(told map[string]bool, path string) bool {
 	return false
 }
 
-// isHidden says that a set does not see a field, or not always.
-func isHidden(c *project.Collection, set *schema.PermissionSet, path string) bool {
-	if c.Hidden.Covers(path) || c.HiddenByEval.Covers(path) {
-		return true
-	}
-	return slices.ContainsFunc(set.HiddenFields, func(h string) bool { return path == h || strings.HasPrefix(path, h+".") })
+// isHidden says that a set, from which some paths are hidden, does not see a field, or not always.
+func isHidden(c *project.Collection, from pathSet, path string) bool {
+	return c.Hidden.Covers(path) || c.HiddenByEval.Covers(path) || from.covers(path)
 }
+
+// pathSet is paths of fields, of which a set may hide as many as it likes.
+type pathSet map[string]bool
+
+func newPathSet(paths []string) pathSet {
+	s := make(pathSet, len(paths))
+	for _, p := range paths {
+		s[p] = true
+	}
+	return s
+}
+
+// covers says that a path, or one around it, is in the set.
+func (s pathSet) covers(path string) bool { return s[path] || toldAbove(s, path) }
 
 // adminTokens compares the project's admin tokens.
 func (d *differ) adminTokens() {

@@ -42,6 +42,7 @@ func TestR24NoConfigTakesTheServiceDown(t *testing.T) {
 	for i := range 15 {
 		tower[fmt.Sprintf("f%d.yaml", i)] = rep(fmt.Sprintf("- {name: a, type: object, subFields: f%d.yaml}\n", i+1), 20)
 	}
+	const coll = head + "collections:\n- name: c\n  permissions: {public: {methods: {}}, user: {methods: {}}}\n"
 	yaml := func(text string) map[string]string { return map[string]string{"project.yaml": text} }
 	json := func(text string) map[string]string { return map[string]string{"project.json": text} }
 	for name, c := range map[string]struct {
@@ -69,6 +70,8 @@ func TestR24NoConfigTakesTheServiceDown(t *testing.T) {
 		"the same in JSON":                    {json(rep(rep("[", 1000)+"//"+rep("]", 1000)+"\n", 520)), deep},
 		"and in texts of JSON":                {json(rep(`["]", `, 170_000)), deep},
 		"and in other comments of JSON":       {json(rep(`[/*]*/`, 170_000)), deep},
+		"languages":                           {yaml(coll + "  meta: {i18n: {languages: [" + numbered(3000, "aa-%04d,") + "]}}\n  fields:\n" + numbered(2000, "  - {name: f%d, type: string}\n")), "too many languages for so many fields"},
+		"patterns of fields":                  {yaml(coll + "  fields:\n" + numbered(2000, "  - {name: f%d, type: string, validator: {pattern: '((a{1,30}){1,30})'}}\n")), "the patterns of all fields together are too large"},
 		"a key of 1 MiB":                      {yaml(head + rep("k", 1_000_000) + ": 1"), "a key has more than 1000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

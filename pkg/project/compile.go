@@ -29,6 +29,8 @@ type compiler struct {
 
 	errors, warnings int // of these
 
+	patterns, translations int // see their bounds
+
 	reader   schema.Reader
 	dir      string // of the project
 	programs *Scripts

@@ -11,6 +11,11 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 )
 
+const (
+	maxPatterns     = 1_000_000 // steps of the programs of all patterns of a config
+	maxTranslations = 500_000   // fields of a config, times the languages that they have
+)
+
 // fields compiles one level of fields; prefix is the path of the level with its dot. Fields that were not decoded are
 // left out, their type if need be taken as any.
 func (c *compiler) fields(fields []*schema.Field, at, prefix string, strict bool) []*fieldtype.Field {
@@ -53,9 +58,14 @@ func (c *compiler) field(f *schema.Field, at, prefix string, strict bool) *field
 	if f.SubFields != nil {
 		out.Sub = fieldtype.NewTree(c.fields(f.SubFields, at+".subFields", out.Path+".", out.Strict), out.Strict)
 	}
-	if f.Validator != nil {
+	if f.Validator != nil && c.patterns <= maxPatterns {
 		rules, problems := fieldtype.ParseRules(f.Validator.Value, kind)
 		out.Rules = rules
+		for _, r := range rules {
+			if c.patterns += r.Size; r.Size > 0 && c.patterns > maxPatterns {
+				c.fail(at+".validator", schema.CodeRange, "the patterns of all fields together are too large: write them with fewer repeats")
+			}
+		}
 		for _, x := range problems {
 			c.fail(dotted(at+".validator", x.Path), schema.CodeInvalid, "%s", x.Message)
 		}

@@ -14,6 +14,10 @@ func (c *compiler) tree(col *schema.Collection, strict bool, at string) *fieldty
 	if col.Meta == nil || col.Meta.I18n == nil || col.Meta.I18n.Off || c.isBroken(at+".meta.i18n") {
 		return fieldtype.NewTree(fields, strict)
 	}
+	if c.translations += len(col.Meta.I18n.Languages) * fieldCount(col.Fields); c.translations > maxTranslations {
+		c.fail(at+".meta.i18n.languages", schema.CodeRange, "too many languages for so many fields: of all collections, fields times languages may be %d", maxTranslations)
+		return fieldtype.NewTree(fields, strict)
+	}
 	found := false
 	for _, f := range fields {
 		i := slices.IndexFunc(col.Fields, func(x *schema.Field) bool { return x.Name == f.Name })
@@ -33,6 +37,15 @@ func (c *compiler) tree(col *schema.Collection, strict bool, at string) *fieldty
 		}
 	}
 	return fieldtype.NewTranslatedTree(fields, strict, l)
+}
+
+// fieldCount is the number of fields, with those inside others.
+func fieldCount(fields []*schema.Field) int {
+	n := len(fields)
+	for _, f := range fields {
+		n += fieldCount(f.SubFields)
+	}
+	return n
 }
 
 // isTranslated says that a field may have a value for each language: not one that is told apart by its value.

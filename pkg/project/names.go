@@ -57,8 +57,14 @@ func (n Names) Resolve(p, served *Project, there There) (Names, error) {
 		}
 		first[in] = name
 	}
+	named := map[string][]string{} // by collection of the store: which names are those of it, sorted
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if !isOfField(name) {
+			named[out[name].In] = append(named[out[name].In], name)
+		}
+	}
 	for _, name := range all {
-		p.Collections[name].storeIn(out)
+		p.Collections[name].storeIn(out, named)
 	}
 	for _, name := range all {
 		if err := out.fields(p.Collections[name], served, there); err != nil {
@@ -96,7 +102,7 @@ func sameRecords(n Names, a, b string) error {
 }
 
 // storeIn tells the collection where its records are.
-func (c *Collection) storeIn(n Names) {
+func (c *Collection) storeIn(n Names, named map[string][]string) {
 	c.Stored, c.Before = n.in(c.Name), nil
 	if c.Config.UploadPath == "" {
 		c.Uploads.Dir = c.Stored
@@ -104,8 +110,8 @@ func (c *Collection) storeIn(n Names) {
 	if c.Stored != c.Name {
 		c.Before = append(c.Before, c.Stored)
 	}
-	for _, name := range slices.Sorted(maps.Keys(n)) {
-		if name != c.Name && name != c.Stored && n[name].In == c.Stored && !isOfField(name) {
+	for _, name := range named[c.Stored] {
+		if name != c.Name && name != c.Stored {
 			c.Before = append(c.Before, name)
 		}
 	}
