@@ -208,6 +208,23 @@ func TestProjectsAreApart(t *testing.T) {
 }
 
 // Rights that a config takes away are gone with the reload (S11).
+// What stands in the body of a request that takes none is not passed over: who sends a plan there means it.
+func TestReloadTakesNoBody(t *testing.T) {
+	t.Parallel()
+	s := runShop(t, nil)
+	const at = "/api/v1/_/shop/_/admin/"
+	for _, route := range []string{"reload?wait=true", "indexes/sync"} {
+		for body, want := range map[string]int{
+			`{"plan": "x"}`: http.StatusBadRequest, `{"allow": "safe"}`: http.StatusBadRequest, `x`: http.StatusBadRequest,
+			``: http.StatusOK, `{}`: http.StatusOK, " \n": http.StatusOK,
+		} {
+			if res := s.do("POST", at+route, admin, text(body)); res.status != want || want == http.StatusBadRequest && res.field("code") != "unexpected_body" {
+				t.Errorf("%s with %q: %s, want %d", route, body, res, want)
+			}
+		}
+	}
+}
+
 func TestS11ReloadTakesRightsAway(t *testing.T) {
 	s := runShop(t, nil)
 	s.item(`{"title": "A", "n": 1, "secret": "s"}`)

@@ -85,6 +85,21 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	return data.Bytes(), r.enter(w.Header())
 }
 
+// noBody refuses a body with anything in it, where nothing would come of that: who sends some means something by it.
+func (r *request) noBody(w http.ResponseWriter, instead string) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	data, err := r.body(w)
+	if err != nil {
+		return err
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 || string(data) == "{}" {
+		return nil
+	}
+	return errs.New(errs.Invalid, "unexpected_body", "this takes no body: %s", instead)
+}
+
 // bodyLimit is how many bytes a body may have, and whose limit that is, in words; "": it is the same everywhere.
 type bodyLimit struct {
 	bytes int64

@@ -21,6 +21,9 @@ func (s *Server) syncIndexes(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.noBody(w, "allow is a parameter of the address: ?allow=<risk>"); err != nil {
+		return err
+	}
 	// As for a reload, the entry comes first.
 	if err := s.cfg.System.Operated(r.Context(), audit.OpSyncIndexes, r.project.Namespace, "", ""); err != nil {
 		return err

@@ -108,6 +108,9 @@ func (s *Server) reload(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.noBody(w, "plan, allow and wait are parameters of the address: ?plan=<hash>&allow=<risk>"); err != nil {
+		return err
+	}
 	before := r.project.Generation
 	// The entry comes first: what is asked for is told of, even if it fails, and none is done that isn't told of.
 	if err := s.cfg.System.Reloaded(r.Context(), r.project.ID, r.project.Namespace); err != nil {
