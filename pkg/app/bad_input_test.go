@@ -207,7 +207,6 @@ func TestProjectsAreApart(t *testing.T) {
 	}
 }
 
-// Rights that a config takes away are gone with the reload (S11).
 // What stands in the body of a request that takes none is not passed over: who sends a plan there means it.
 func TestReloadTakesNoBody(t *testing.T) {
 	t.Parallel()
@@ -225,6 +224,7 @@ func TestReloadTakesNoBody(t *testing.T) {
 	}
 }
 
+// Rights that a config takes away are gone with the reload (S11).
 func TestS11ReloadTakesRightsAway(t *testing.T) {
 	s := runShop(t, nil)
 	s.item(`{"title": "A", "n": 1, "secret": "s"}`)
