@@ -16,12 +16,16 @@ import (
 // expressions, which can't be nested for ever.
 const maxRenamedDepth = 3
 
+// maxAsked is how many fields of a collection can be renamed at once from ones that the config before does not have: each is looked
+// for in the records.
+const maxAsked = 20
+
 // isOfField says that a key of Names is that of a field: names of collections have no dots.
 func isOfField(key string) bool { return strings.ContainsRune(key, '.') }
 
 // fields adds the names that the renamedFrom of a collection's fields make, and tells the collection what its fields are stored as.
 func (n Names) fields(c *Collection, served *Project, there There) error {
-	l := fieldLevel{names: n, collection: c, there: there}
+	l := &fieldLevel{names: n, collection: c, there: there}
 	if served != nil {
 		for _, other := range served.Collections {
 			if other.StoredName() == c.Stored {
@@ -44,6 +48,7 @@ type fieldLevel struct {
 	collection *Collection
 	served     *Collection // as it is served; nil: it is not
 	there      There
+	asked      int
 }
 
 // resolve gives the names of a level. at is its path with its dot, key where it is in the store, with the collection.
@@ -81,6 +86,10 @@ func (l *fieldLevel) source(f *schema.Field, key string) (string, error) {
 	in := cmp.Or(l.names[before].In, f.RenamedFrom)
 	if l.names[before].In != "" || l.served.hasStored(key, in) {
 		return in, nil
+	}
+	if l.asked++; l.asked > maxAsked {
+		return "", errs.New(errs.Limit, "field_renamed", "more than %d fields of %s are renamed from fields that it does not have, of which %s is one: "+
+			"leave out renamedFrom where there is nothing to keep, or reload in steps", maxAsked, l.collection.Name, f.RenamedFrom)
 	}
 	_, level, _ := strings.Cut(key+".", ".")
 	was, err := l.there(l.collection.Stored, level+in)

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -150,6 +151,35 @@ func level(c *project.Collection, _ string) func(yield func(string) bool) {
 			if !yield(path) {
 				return
 			}
+		}
+	}
+}
+
+// Each field that is renamed from one that was not served is looked for in the records: there is an end to that.
+func TestManyFieldNamesThatNothingHad(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{20: "", 21: "field_renamed"} {
+		var fields, served []string
+		for i := range n {
+			fields, served = append(fields, fmt.Sprintf("f%d<g%d", i, i)), append(served, fmt.Sprintf("g%d", i))
+		}
+		asked := 0
+		there := func(string, string) (bool, error) { asked++; return false, nil }
+		p, problems := withFields(t, strings.Join(fields, " "))
+		if p == nil {
+			t.Fatal(problems)
+		}
+		_, err := project.Names{}.Resolve(p, nil, there)
+		if got := errs.From(err); (got == nil) != (want == "") || got != nil && got.Code != want || asked > 20 {
+			t.Errorf("%d: %v, asked %d times", n, err, asked)
+		}
+		before, _ := withFields(t, strings.Join(served, " "))
+		names, err := project.Names{}.Resolve(before, nil, there)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := names.Resolve(p, before, nil); err != nil { // as they were served, nothing is asked
+			t.Errorf("%d of a config that has them: %v", n, err)
 		}
 	}
 }
