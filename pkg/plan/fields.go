@@ -274,3 +274,42 @@ func texts(choices []any) map[string]bool {
 	}
 	return maps.Clone(out)
 }
+
+// renamed gives paths of the old collection as they are in the next one.
+func renamed(paths []string, as func(string) string) []string {
+	out := slices.Clone(paths)
+	for i := range out {
+		if as != nil {
+			out[i] = as(out[i])
+		}
+	}
+	return out
+}
+
+// level gives the fields of a tree by their paths, without translations.
+// as, if given, translates them.
+func level(tree *fieldtype.Tree, as func(string) string) map[string]*fieldtype.Field {
+	out := map[string]*fieldtype.Field{}
+	tree.Walk(func(f *fieldtype.Field) {
+		if f.Path != fieldtype.I18n && !strings.HasPrefix(f.Path, fieldtype.I18n+".") {
+			path := f.Path
+			if as != nil {
+				path = as(path)
+			}
+			out[path] = f
+		}
+	})
+	return out
+}
+
+func declared(fields []*schema.Field, prefix string, as func(string) string, out map[string]*schema.Field) map[string]*schema.Field {
+	for _, f := range fields {
+		path := prefix + f.Name
+		if as != nil {
+			path = as(path)
+		}
+		out[path] = f
+		declared(f.SubFields, prefix+f.Name+".", as, out)
+	}
+	return out
+}
