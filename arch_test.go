@@ -57,6 +57,9 @@ var layers = []layer{
 		"store/wire/outside":         "",
 		"store/storetest/differ":     "store mql mql/mqltest document errs",
 		"mql/mqltest":                "mql",
+		"search/analysis":            "",
+		"search/index":               "",
+		"search/quality":             "",
 	}},
 	{"L2", rooms{
 		"query":       "fieldtype store mql mql/pipeline document errs",
@@ -126,7 +129,8 @@ var libraries = map[string]string{
 	"go.mongodb.org/mongo-driver/v2/bson": "* the value model of documents",
 
 	"go.mongodb.org/mongo-driver/v2":        "store/mongo",
-	"github.com/cockroachdb/pebble/v2":      "store/embedded",
+	"github.com/cockroachdb/pebble/v2":      "store/embedded search/index",
+	"github.com/blevesearch/bleve/v2":       "search/analysis",
 	"github.com/cockroachdb/apd/v3":         "document mql/expr mql/pipeline",
 	"github.com/xdg-go/scram":               "store/wire",
 	"github.com/go-chi/chi/v5":              "httpapi",

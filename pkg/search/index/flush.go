@@ -1,0 +1,217 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// segmentSize is how many bytes an index keeps in memory before it writes them, about.
+const segmentSize = 24 << 20
+
+// Flush writes what is in memory. A crash of the process loses nothing of it; one of the machine may.
+func (ix *Index) Flush(ctx context.Context) error {
+	ix.write.Lock()
+	defer ix.write.Unlock()
+	if err := ix.rotate(ctx); err != nil {
+		return err
+	}
+	return ix.written(ctx)
+}
+
+// rotate begins a new segment, and has the old one written behind it. The caller holds ix.write.
+func (ix *Index) rotate(ctx context.Context) error {
+	if err := ix.written(ctx); err != nil {
+		return err
+	}
+	if ix.fresh.size == 0 {
+		return nil
+	}
+	ix.mu.Lock()
+	s := ix.fresh
+	ix.full, ix.fresh = s, newSegment(ix.next)
+	ix.fresh.at = s.at
+	ix.mu.Unlock()
+	done := make(chan struct{})
+	ix.writing = done
+	ix.db.writers.Go(func() {
+		defer close(done)
+		if err := ix.flush(s); err != nil {
+			ix.db.logger.WarnContext(ctx, "the search index could not be written; it is tried again", "index", ix.name, "error", err)
+		}
+	})
+	return nil
+}
+
+// written waits until the segment that was full is written, and tries again what has failed. The caller holds ix.write.
+func (ix *Index) written(ctx context.Context) error {
+	if ix.writing != nil {
+		select {
+		case <-ix.writing: // if it has failed, ix.full is still there
+			ix.writing = nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if ix.full == nil {
+		return nil
+	}
+	return ix.flush(ix.full)
+}
+
+// flush writes a segment in one batch.
+func (ix *Index) flush(s *segment) error {
+	w := batch{ix: ix, b: ix.db.kv.NewBatch()}
+	w.terms(s)
+	w.records(s)
+	w.set(ix.key(keyState), append(binary.BigEndian.AppendUint32(nil, s.first+uint32(len(s.records))), s.at...))
+	if w.err == nil {
+		w.err = w.b.Commit(pebble.NoSync)
+	}
+	if err := w.b.Close(); w.err == nil {
+		w.err = err
+	}
+	if w.err == nil {
+		ix.mu.Lock()
+		ix.full = nil
+		ix.mu.Unlock()
+	}
+	return w.err
+}
+
+// batch collects writes, up to the first error.
+type batch struct {
+	ix  *Index
+	b   *pebble.Batch
+	buf []byte
+	err error
+}
+
+func (w *batch) set(key, value []byte) {
+	if w.err == nil {
+		w.err = w.b.Set(key, value, nil)
+	}
+}
+
+func (w *batch) merge(key, value []byte) {
+	if w.err == nil {
+		w.err = w.b.Merge(key, value, nil)
+	}
+}
+
+func (w *batch) delete(key []byte) {
+	if w.err == nil {
+		w.err = w.b.Delete(key, nil)
+	}
+}
+
+func (w *batch) terms(s *segment) {
+	keys := slices.SortedFunc(maps.Keys(s.terms), func(a, b termKey) int {
+		return cmp.Or(cmp.Compare(a.field, b.field), strings.Compare(a.term, b.term))
+	})
+	for _, k := range keys {
+		l := s.terms[k]
+		positions := l.positions
+		for rest := l.postings; len(rest) > 0; {
+			chunk, n, places := rest[0].number>>chunkBits, 0, uint32(0)
+			for n < len(rest) && rest[n].number>>chunkBits == chunk {
+				places += rest[n].count
+				n++
+			}
+			w.buf = appendBlock(w.buf[:0], chunk<<chunkBits, rest[:n])
+			w.merge(w.ix.termKey(keyPostings, k.field, k.term, chunk), w.buf)
+			size := sizeOf(positions, places)
+			w.merge(w.ix.termKey(keyPositions, k.field, k.term, chunk), positions[:size])
+			rest, positions = rest[n:], positions[size:]
+		}
+	}
+}
+
+// sizeOf is how many bytes the first n uvarints take.
+func sizeOf(b []byte, n uint32) int {
+	size := 0
+	for ; n > 0 && size < len(b); size++ {
+		if b[size] < 0x80 {
+			n--
+		}
+	}
+	return size
+}
+
+func (w *batch) records(s *segment) {
+	lengths := map[Field]map[uint32][]posting{} // by chunk
+	for i, r := range s.records {
+		number := s.first + uint32(i)
+		for _, l := range r.lengths {
+			chunks := lengths[l.field]
+			if chunks == nil {
+				chunks = map[uint32][]posting{}
+				lengths[l.field] = chunks
+			}
+			chunks[number>>chunkBits] = append(chunks[number>>chunkBits], posting{number, l.terms})
+		}
+		for f, v := range r.vectors {
+			w.set(w.ix.vectorKey(f, number), appendVector(w.buf[:0], v))
+		}
+		if s.numbers[string(r.id)] == number { // else it has been replaced since
+			w.set(w.ix.key(keyNumber, binary.BigEndian.AppendUint32(nil, number)), r.id)
+		}
+	}
+	for id, number := range s.numbers {
+		if number == removed {
+			w.delete(w.ix.key(keyRecord, []byte(id)))
+			continue
+		}
+		value := binary.BigEndian.AppendUint32(make([]byte, 0, 12), number)
+		w.set(w.ix.key(keyRecord, []byte(id)), binary.BigEndian.AppendUint64(value, uint64(s.records[number-s.first].rev)))
+	}
+	for _, number := range s.dead {
+		for _, f := range w.ix.vectorFields() {
+			w.delete(w.ix.vectorKey(f, number))
+		}
+		w.delete(w.ix.key(keyNumber, binary.BigEndian.AppendUint32(nil, number)))
+	}
+	for f, chunks := range lengths {
+		for chunk, l := range chunks {
+			key := binary.BigEndian.AppendUint16(w.ix.key(keyLengths), uint16(f))
+			w.merge(binary.BigEndian.AppendUint32(key, chunk), appendBlock(nil, chunk<<chunkBits, l))
+		}
+	}
+}
+
+func (ix *Index) key(kind byte, rest ...[]byte) []byte {
+	key := append(append(make([]byte, 0, 64), ix.prefix[:]...), kind)
+	for _, r := range rest {
+		key = append(key, r...)
+	}
+	return key
+}
+
+func (ix *Index) fieldKey(kind byte, f Field) []byte {
+	return binary.BigEndian.AppendUint16(ix.key(kind), uint16(f))
+}
+
+func (ix *Index) termPrefix(kind byte, f Field, term string) []byte {
+	return append(append(ix.fieldKey(kind, f), term...), 0)
+}
+
+func (ix *Index) termKey(kind byte, f Field, term string, chunk uint32) []byte {
+	return binary.BigEndian.AppendUint32(ix.termPrefix(kind, f, term), chunk)
+}
+
+func (ix *Index) vectorKey(f Field, number uint32) []byte {
+	return binary.BigEndian.AppendUint32(ix.fieldKey(keyVector, f), number)
+}
+
+func appendVector(dst []byte, v []float32) []byte {
+	for _, x := range v {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+	}
+	return dst
+}

@@ -1,0 +1,406 @@
+package index_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/pkg/search/index"
+)
+
+var (
+	seed   = flag.Uint64("seed", 1, "of what is random")
+	rounds = flag.Int("rounds", 60, "of writes that are compared with a model")
+)
+
+func open(t *testing.T, dir string) *index.DB {
+	t.Helper()
+	db, err := index.Open(index.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func closeDB(t *testing.T, db *index.DB) {
+	t.Helper()
+	if err := db.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openIndex(t *testing.T, db *index.DB, name string) *index.Index {
+	t.Helper()
+	ix, err := db.Index(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ix
+}
+
+// record is what a test knows of a record.
+type record struct {
+	rev    int64
+	fields map[index.Field]string // words
+	vector []float32
+	public bool
+}
+
+func (r record) tokens() map[index.Field][]index.Token {
+	out := map[index.Field][]index.Token{}
+	for f, text := range r.fields {
+		for i, w := range strings.Fields(text) {
+			out[f] = append(out[f], index.Token{Term: w, Position: uint32(i)})
+		}
+	}
+	return out
+}
+
+func (r record) change(id string) index.Change {
+	c := index.Change{ID: []byte(id), Rev: r.rev, Fields: r.tokens(), In: func(set string) bool { return set == "public" && r.public }}
+	if r.vector != nil {
+		c.Vectors = map[index.Field][]float32{9: r.vector}
+	}
+	return c
+}
+
+// world is an index beside the records that it should have.
+type world struct {
+	*testing.T
+	r       *rand.Rand
+	dir     string
+	db      *index.DB
+	ix      *index.Index
+	records map[string]record
+	rev     int64
+}
+
+func (w *world) text(n int) string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("w%d", int(math.Pow(w.r.Float64(), 3)*60))
+	}
+	return strings.Join(out, " ")
+}
+
+func (w *world) write() {
+	changes := make([]index.Change, 1+w.r.IntN(20))
+	for i := range changes {
+		id := fmt.Sprintf("%03d", w.r.IntN(300))
+		if w.r.IntN(4) == 0 {
+			delete(w.records, id)
+			changes[i] = index.Change{ID: []byte(id), Gone: true}
+			continue
+		}
+		w.rev++
+		r := record{rev: w.rev, public: w.r.IntN(2) == 0, fields: map[index.Field]string{1: w.text(1 + w.r.IntN(6))}}
+		if w.r.IntN(3) > 0 {
+			r.fields[2] = w.text(w.r.IntN(40))
+		}
+		if w.r.IntN(2) == 0 {
+			r.vector = unit(w.r, 8)
+		}
+		w.records[id] = r
+		changes[i] = r.change(id)
+	}
+	if err := w.ix.Apply(w.Context(), changes, fmt.Appendf(nil, "%d", w.rev)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func unit(r *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	sum := 0.0
+	for i := range v {
+		x := r.NormFloat64()
+		v[i] = float32(x)
+		sum += x * x
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(sum))
+	}
+	return v
+}
+
+// seen are the records of a set.
+func (w *world) seen(set string) map[string]record {
+	out := map[string]record{}
+	for id, r := range w.records {
+		if set == "" || r.public {
+			out[id] = r
+		}
+	}
+	return out
+}
+
+// counts gives how often a leaf is in a text.
+func counts(l index.Leaf, text string) int {
+	words, n := strings.Fields(text), 0
+	for i, word := range words {
+		matches := slices.Contains(l.Terms, word)
+		if l.Phrase != nil {
+			matches = true
+			for j, at := range l.Phrase {
+				matches = matches && i+int(at) < len(words) && words[i+int(at)] == l.Terms[j]
+			}
+		}
+		if matches {
+			n++
+		}
+	}
+	return n
+}
+
+// find is what a search of records should give.
+func find(records map[string]record, q index.Query) map[string]float64 {
+	scores, groups := map[string]float64{}, map[string][]bool{}
+	for id := range records {
+		groups[id] = make([]bool, len(q.Groups))
+	}
+	must := 0
+	for g, group := range q.Groups {
+		if group.Occur == index.Must {
+			must++
+		}
+		for _, l := range group.Leaves {
+			df, with, total := 0.0, 0.0, 0.0
+			for _, r := range records {
+				if counts(l, r.fields[l.Field]) > 0 {
+					df++
+				}
+				if n := len(strings.Fields(r.fields[l.Field])); n > 0 {
+					with++
+					total += float64(n)
+				}
+			}
+			for id, r := range records {
+				tf := float64(counts(l, r.fields[l.Field]))
+				if tf == 0 {
+					continue
+				}
+				groups[id][g] = true
+				if group.Occur != index.MustNot {
+					length := float64(len(strings.Fields(r.fields[l.Field])))
+					scores[id] += float64(l.Boost) * math.Log(1+(with-df+0.5)/(df+0.5)) * 2.2 * tf / (tf + 1.2*(0.25+0.75*length/(total/with)))
+				}
+			}
+		}
+	}
+	out := map[string]float64{}
+	for id, got := range groups {
+		should, ok := 0, true
+		for g, group := range q.Groups {
+			switch group.Occur {
+			case index.Should:
+				if got[g] {
+					should++
+				}
+			case index.Must:
+				ok = ok && got[g]
+			case index.MustNot:
+				ok = ok && !got[g]
+			}
+		}
+		least := q.AtLeast
+		if least == 0 && must == 0 {
+			least = 1
+		}
+		if ok && should >= least && slices.Contains(got, true) && scores[id] >= float64(q.MinScore) {
+			out[id] = scores[id]
+		}
+	}
+	return out
+}
+
+func (w *world) query() index.Query {
+	var q index.Query
+	for range 1 + w.r.IntN(4) {
+		g := index.Group{Occur: []index.Occur{index.Should, index.Should, index.Must, index.MustNot}[w.r.IntN(4)]}
+		for range 1 + w.r.IntN(2) {
+			l := index.Leaf{Field: index.Field(1 + w.r.IntN(3)), Terms: strings.Fields(w.text(1 + w.r.IntN(3))), Boost: 1 + w.r.Float32()}
+			if w.r.IntN(3) > 0 {
+				slices.Sort(l.Terms)
+				l.Terms = slices.Compact(l.Terms)
+			} else {
+				for i := range l.Terms {
+					l.Phrase = append(l.Phrase, uint32(i+i*w.r.IntN(2)))
+				}
+			}
+			g.Leaves = append(g.Leaves, l)
+		}
+		q.Groups = append(q.Groups, g)
+	}
+	if w.r.IntN(4) == 0 {
+		q.AtLeast = 1 + w.r.IntN(2)
+	}
+	return q
+}
+
+// check compares what a view gives with what it should.
+func (w *world) check(set *index.Set, name string) {
+	v, err := w.ix.View(set)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer func() {
+		if err := v.Close(); err != nil {
+			w.Error(err)
+		}
+	}()
+	records := w.seen(name)
+	if v.Len() != len(records) {
+		w.Errorf("%d records are seen, want %d", v.Len(), len(records))
+	}
+	for range 5 {
+		q := w.query()
+		want := find(records, q)
+		m, err := v.Search(w.Context(), q)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if m.Len() != len(want) {
+			w.Fatalf("%+v: %d found, want %d", q, m.Len(), len(want))
+		}
+		limit := 1 + w.r.IntN(20)
+		hits, err := m.Top(limit)
+		m.Release()
+		if err != nil || len(hits) != min(limit, len(want)) {
+			w.Fatalf("%+v: %d hits of %d, %v", q, len(hits), len(want), err)
+		}
+		best := slices.SortedFunc(maps.Values(want), func(a, b float64) int {
+			if a > b {
+				return -1
+			}
+			return 1
+		})
+		for i, h := range hits {
+			if s, ok := want[string(h.ID)]; !ok || math.Abs(s-float64(h.Score)) > 1e-4 || math.Abs(best[i]-s) > 1e-4 {
+				w.Fatalf("%+v: hit %d is %s with %v, want %v (%v)", q, i, h.ID, h.Score, s, best[i])
+			}
+		}
+	}
+	for _, tc := range []struct {
+		word     string
+		distance int
+	}{{"w1", 0}, {"w", 0}, {"w12", 1}, {"w5", 2}, {"x", 0}} {
+		want := map[string]bool{}
+		for _, r := range records {
+			for word := range strings.FieldsSeq(r.fields[1]) {
+				if tc.distance == 0 && strings.HasPrefix(word, tc.word) || tc.distance > 0 && differ(tc.word, word) <= tc.distance {
+					want[word] = true
+				}
+			}
+		}
+		found, err := v.Expand(w.Context(), 1, tc.word, tc.distance, 1000)
+		if err != nil {
+			w.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, e := range found {
+			got[e.Term] = true
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			w.Fatalf("%s~%d: %s", tc.word, tc.distance, d)
+		}
+	}
+	to := unit(w.r, 8)
+	type near struct {
+		id    string
+		score float32
+	}
+	var want []near
+	for id, r := range records {
+		if r.vector != nil {
+			var s float64
+			for i := range to {
+				s += float64(to[i]) * float64(r.vector[i])
+			}
+			want = append(want, near{id, float32(s)})
+		}
+	}
+	slices.SortFunc(want, func(a, b near) int {
+		if a.score > b.score {
+			return -1
+		}
+		return 1
+	})
+	hits, err := v.Nearest(w.Context(), 9, to, 10)
+	if err != nil || len(hits) != min(10, len(want)) {
+		w.Fatalf("%d near, want %d, %v", len(hits), len(want), err)
+	}
+	for i, h := range hits {
+		if string(h.ID) != want[i].id || math.Abs(float64(h.Score-want[i].score)) > 1e-5 {
+			w.Fatalf("near %d: %s %v, want %v", i, h.ID, h.Score, want[i])
+		}
+	}
+}
+
+// differ is the distance of two words, by its definition.
+func differ(a, b string) int {
+	switch {
+	case a == "":
+		return len(b)
+	case b == "":
+		return len(a)
+	case a[0] == b[0]:
+		return differ(a[1:], b[1:])
+	}
+	return 1 + min(differ(a[1:], b), differ(a, b[1:]), differ(a[1:], b[1:]))
+}
+
+func (w *world) set() *index.Set {
+	set, err := w.ix.Set(w.Context(), "public", func(_ context.Context, add func(id []byte, rev int64) error) error {
+		for id, r := range w.records {
+			if r.public {
+				if err := add([]byte(id), r.rev); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return set
+}
+
+// TestAgainstRecords writes at random and compares every answer with what the records themselves say, in memory, while it is
+// written, on disk, and after it was opened again.
+func TestAgainstRecords(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, r: rand.New(rand.NewPCG(*seed, 0)), dir: t.TempDir(), records: map[string]record{}}
+	w.db = open(t, w.dir)
+	w.ix = openIndex(t, w.db, "a")
+	for range *rounds {
+		w.write()
+		switch w.r.IntN(20) {
+		case 0:
+			if err := w.ix.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		case 1:
+			closeDB(t, w.db)
+			w.db = open(t, w.dir)
+			w.ix = openIndex(t, w.db, "a")
+			if got, want := string(w.ix.Position()), strconv.FormatInt(w.rev, 10); got != want {
+				t.Fatalf("opened at %s, want %s", got, want)
+			}
+		case 2:
+			w.ix.Forget("public")
+		}
+		w.check(nil, "")
+		w.check(w.set(), "public")
+	}
+	closeDB(t, w.db)
+}
