@@ -66,6 +66,7 @@ var layers = []layer{
 		"project":     "query schedule schema script media imagefilter fieldtype mql access document errs",
 		"audit":       "query fieldtype access store store/lease mql document errs",
 		"idempotency": "store mql errs",
+		"search":      "errs",
 	}},
 	{"L3", rooms{
 		"jobs":      "operation project schedule store mql errs",
