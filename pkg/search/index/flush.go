@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -15,14 +16,23 @@ import (
 // segmentSize is how many bytes an index keeps in memory before it writes them, about.
 const segmentSize = 24 << 20
 
-// Flush writes what is in memory. A crash of the process loses nothing of it; one of the machine may.
+// Flush writes what is in memory, so that it outlasts a crash.
 func (ix *Index) Flush(ctx context.Context) error {
-	ix.write.Lock()
-	defer ix.write.Unlock()
-	if err := ix.rotate(ctx); err != nil {
+	if err := ix.settle(ctx); err != nil {
 		return err
 	}
-	return ix.written(ctx)
+	return ix.disk.fail(ix.disk.sync(ctx))
+}
+
+// settle hands what is in memory to Pebble.
+func (ix *Index) settle(ctx context.Context) error {
+	ix.write.Lock()
+	defer ix.write.Unlock()
+	err := ix.rotate(ctx)
+	if err == nil {
+		err = ix.written(ctx)
+	}
+	return ix.disk.fail(err)
 }
 
 // rotate begins a new segment, and has the old one written behind it. The caller holds ix.write.
@@ -30,7 +40,7 @@ func (ix *Index) rotate(ctx context.Context) error {
 	if err := ix.written(ctx); err != nil {
 		return err
 	}
-	if ix.fresh.size == 0 {
+	if !ix.fresh.changed {
 		return nil
 	}
 	ix.mu.Lock()
@@ -42,8 +52,8 @@ func (ix *Index) rotate(ctx context.Context) error {
 	ix.writing = done
 	ix.db.writers.Go(func() {
 		defer close(done)
-		if err := ix.flush(s); err != nil {
-			ix.db.logger.WarnContext(ctx, "the search index could not be written; it is tried again", "index", ix.name, "error", err)
+		if err := ix.flush(s); err != nil && !errors.Is(err, ErrDropped) {
+			ix.db.o.Logger.WarnContext(ctx, "the search index could not be written; it is tried again", "index", ix.name, "error", err)
 		}
 	})
 	return nil
@@ -59,30 +69,35 @@ func (ix *Index) written(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	if ix.full == nil {
+	ix.mu.RLock()
+	s := ix.full
+	ix.mu.RUnlock()
+	if s == nil {
 		return nil
 	}
-	return ix.flush(ix.full)
+	return ix.flush(s)
 }
 
 // flush writes a segment in one batch.
-func (ix *Index) flush(s *segment) error {
-	w := batch{ix: ix, b: ix.db.kv.NewBatch()}
+func (ix *Index) flush(s *segment) (err error) {
+	if err := ix.acquire(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ix.release()) }()
+	w := batch{ix: ix, b: ix.disk.kv.NewBatch()}
 	w.terms(s)
 	w.records(s)
 	w.set(ix.key(keyState), append(binary.BigEndian.AppendUint32(nil, s.first+uint32(len(s.records))), s.at...))
 	if w.err == nil {
-		w.err = w.b.Commit(pebble.NoSync)
+		w.err = ix.disk.commit(w.b)
 	}
-	if err := w.b.Close(); w.err == nil {
-		w.err = err
+	if w.err = errors.Join(w.err, w.b.Close()); w.err != nil {
+		return w.err
 	}
-	if w.err == nil {
-		ix.mu.Lock()
-		ix.full = nil
-		ix.mu.Unlock()
-	}
-	return w.err
+	ix.mu.Lock()
+	ix.full = nil
+	ix.mu.Unlock()
+	return nil
 }
 
 // batch collects writes, up to the first error.
@@ -145,17 +160,10 @@ func sizeOf(b []byte, n uint32) int {
 }
 
 func (w *batch) records(s *segment) {
-	lengths := map[Field]map[uint32][]posting{} // by chunk
+	columns := columns{lengths: map[chunkKey][]posting{}, values: map[chunkKey][]byte{}}
 	for i, r := range s.records {
 		number := s.first + uint32(i)
-		for _, l := range r.lengths {
-			chunks := lengths[l.field]
-			if chunks == nil {
-				chunks = map[uint32][]posting{}
-				lengths[l.field] = chunks
-			}
-			chunks[number>>chunkBits] = append(chunks[number>>chunkBits], posting{number, l.terms})
-		}
+		columns.add(number, r)
 		for f, v := range r.vectors {
 			w.set(w.ix.vectorKey(f, number), appendVector(w.buf[:0], v))
 		}
@@ -177,11 +185,33 @@ func (w *batch) records(s *segment) {
 		}
 		w.delete(w.ix.key(keyNumber, binary.BigEndian.AppendUint32(nil, number)))
 	}
-	for f, chunks := range lengths {
-		for chunk, l := range chunks {
-			key := binary.BigEndian.AppendUint16(w.ix.key(keyLengths), uint16(f))
-			w.merge(binary.BigEndian.AppendUint32(key, chunk), appendBlock(nil, chunk<<chunkBits, l))
-		}
+	for k, l := range columns.lengths {
+		w.merge(w.ix.chunkKey(keyLengths, k.field, k.chunk), appendBlock(nil, k.chunk<<chunkBits, l))
+	}
+	for k, block := range columns.values {
+		w.merge(w.ix.chunkKey(keyValues, k.field, k.chunk), block)
+	}
+}
+
+// columns are what a segment adds to those of the index.
+type columns struct {
+	lengths map[chunkKey][]posting
+	values  map[chunkKey][]byte
+}
+
+type chunkKey struct {
+	field Field
+	chunk uint32
+}
+
+func (c *columns) add(number uint32, r record) {
+	for _, l := range r.lengths {
+		k := chunkKey{l.field, number >> chunkBits}
+		c.lengths[k] = append(c.lengths[k], posting{number, l.terms})
+	}
+	for f, value := range r.values {
+		k := chunkKey{f, number >> chunkBits}
+		c.values[k] = appendValue(c.values[k], number, value)
 	}
 }
 

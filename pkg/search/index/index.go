@@ -5,11 +5,15 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 )
+
+// ErrDropped is for who uses an index that was dropped.
+var ErrDropped = errors.New("the search index was dropped")
 
 // Field is the caller's number of a field, or of a form of one.
 type Field uint16
@@ -22,20 +26,23 @@ type Token struct {
 
 // A Change is a record as it is now.
 type Change struct {
-	ID   []byte
-	Gone bool // it is to be forgotten; the rest does not matter
+	ID   []byte // not empty
+	Gone bool   // it is to be forgotten; the rest does not matter
 	Rev  int64
 	// Fields are the terms of the record, in the order of their positions.
 	Fields map[Field][]Token
+	// Values are numbers of the record, such as dates in milliseconds.
+	Values map[Field]int64
 	// Vectors have length 1, and all of a field have as many dimensions.
 	Vectors map[Field][]float32
-	// In says whether the record belongs to a set, by its name. It may be nil if the index has no sets.
-	In func(set string) bool
+	// In says whether the record belongs to a set. It is called once for each set that there is, and may be nil if there are none.
+	In func(*Set) bool
 }
 
 // Index is the index of one search. Its methods are safe for concurrent use.
 type Index struct {
 	db     *DB
+	disk   *disk
 	name   string
 	prefix [4]byte
 
@@ -47,98 +54,92 @@ type Index struct {
 	next    uint32             // number of the next record
 	epoch   uint32             // of the last Apply
 	died    []uint32           // by number: the epoch in which the version was replaced; 0: it was not. Atomic
+	ids     ids                // by number
 	lengths map[Field][]uint16 // by number: how many terms; stored as 65,535 at most
+	values  map[Field][]int64  // by number
 	vectors map[Field]*matrix
 	all     totals
 	sets    map[string]*Set
 	fresh   *segment
 	full    *segment // being written; nil: nothing is
+	dropped bool
+	users   int // views, and who writes
 }
 
 // read reads an index, which may be empty.
 func (d *DB) read(name string, number uint32) (*Index, error) {
 	ix := &Index{
-		db: d, name: name, epoch: 1, lengths: map[Field][]uint16{}, vectors: map[Field]*matrix{}, sets: map[string]*Set{},
-		all: totals{fields: map[Field]fieldTotal{}},
+		db: d, disk: d.disk, name: name, epoch: 1, lengths: map[Field][]uint16{}, values: map[Field][]int64{},
+		vectors: map[Field]*matrix{}, sets: map[string]*Set{}, all: totals{fields: map[Field]fieldTotal{}},
 	}
 	binary.BigEndian.PutUint32(ix.prefix[:], number)
 	var at []byte
-	switch v, closer, err := d.kv.Get(ix.key(keyState)); {
+	switch v, closer, err := ix.disk.kv.Get(ix.key(keyState)); {
 	case errors.Is(err, pebble.ErrNotFound):
 	case err != nil:
 		return nil, err
-	case len(v) < 4:
-		return nil, errDamaged
 	default:
-		ix.next, at = binary.BigEndian.Uint32(v), bytes.Clone(v[4:])
+		if len(v) >= 4 {
+			ix.next, at = binary.BigEndian.Uint32(v), bytes.Clone(v[4:])
+		}
 		if err := closer.Close(); err != nil {
 			return nil, err
 		}
+		if len(v) < 4 {
+			return nil, errDamaged
+		}
+	}
+	if len(at) == 0 {
+		at = nil
 	}
 	ix.fresh = newSegment(ix.next)
 	ix.fresh.at = at
-	if err := ix.readLengths(); err != nil {
+	if err := errors.Join(ix.readLengths(), ix.readValues()); err != nil {
+		return nil, err
+	}
+	if err := ix.readNumbers(); err != nil {
 		return nil, err
 	}
 	if err := ix.readVectors(); err != nil {
 		return nil, err
 	}
-	ix.died = make([]uint32, ix.next)
-	for i := range ix.died {
-		ix.died[i] = 1
+	return ix, nil
+}
+
+func (ix *Index) readNumbers() error {
+	ix.died = make([]uint32, 0, ix.next)
+	gone := func(until uint32) {
+		for uint32(len(ix.died)) < until {
+			ix.died = append(ix.died, 1)
+			ix.ids.add(nil)
+		}
 	}
-	return ix, d.each(ix.key(keyNumber), func(key, _ []byte) error {
-		if len(key) != 4 || binary.BigEndian.Uint32(key) >= ix.next {
+	err := ix.disk.each(ix.key(keyNumber), func(key, id []byte) error {
+		if len(key) != 4 || len(id) == 0 {
 			return errDamaged
 		}
 		number := binary.BigEndian.Uint32(key)
-		ix.died[number] = 0
+		if number < uint32(len(ix.died)) || number >= ix.next {
+			return errDamaged
+		}
+		gone(number)
+		ix.died = append(ix.died, 0)
+		ix.ids.add(id)
 		ix.all.count(ix, number, 1)
 		return nil
 	})
-}
-
-func (ix *Index) readLengths() error {
-	var buf []posting
-	return ix.db.each(ix.key(keyLengths), func(key, v []byte) (err error) {
-		if len(key) != 6 {
-			return errDamaged
-		}
-		f, base := Field(binary.BigEndian.Uint16(key)), binary.BigEndian.Uint32(key[2:])<<chunkBits
-		if buf, err = readBlocks(buf[:0], base, v); err != nil {
-			return err
-		}
-		for _, p := range buf {
-			ix.setLength(f, p.number, p.count)
-		}
-		return nil
-	})
-}
-
-func (ix *Index) setLength(f Field, number, n uint32) {
-	l := ix.lengths[f]
-	for int(number) >= len(l) {
-		l = append(l, 0)
-	}
-	l[number] = uint16(min(n, 1<<16-1))
-	ix.lengths[f] = l
+	gone(ix.next)
+	return err
 }
 
 // Name is what the index was opened by.
 func (ix *Index) Name() string { return ix.name }
 
-// Position is what the last Apply was given, nil if there was none.
+// Position is what Apply was last given, nil if nothing was.
 func (ix *Index) Position() []byte {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return ix.fresh.at
-}
-
-// Len is how many records there are, and how many numbers are used: those of their former versions, too.
-func (ix *Index) Len() (records, numbers int) {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	return ix.all.records, int(ix.next)
 }
 
 // Rev gives the revision of a record's version that is known; ok is false when none is.
@@ -146,24 +147,30 @@ func (ix *Index) Rev(id []byte) (rev int64, ok bool, err error) {
 	ix.write.Lock()
 	defer ix.write.Unlock()
 	_, rev, ok, err = ix.known(id)
-	return rev, ok, err
+	return rev, ok, ix.disk.fail(err)
 }
 
 // Apply takes in what has become of records: views that are made later see all of it, others nothing. Position stands for
-// all that has been applied; nil leaves it as it is. Of several changes of one record the last counts.
+// all that has been applied; nil leaves it as it is. Of several changes of one record the last counts. If Apply fails nothing of
+// it has been done; it fails when what came before can't be written to the disk, and works again when that can be.
 func (ix *Index) Apply(ctx context.Context, changes []Change, position []byte) error {
 	ix.write.Lock()
 	defer ix.write.Unlock()
 	changes = newest(changes)
-	if len(changes) > int(removed-ix.next) {
-		return errors.New("the index has no numbers left: it has to be made anew")
+	if err := ix.check(changes); err != nil {
+		return err
+	}
+	if ix.fresh.size > segmentSize {
+		if err := ix.rotate(ctx); err != nil {
+			return ix.disk.fail(err)
+		}
 	}
 	was := make([]int64, len(changes)) // the numbers they had; -1: none
 	for i := range changes {
 		number, _, ok, err := ix.known(changes[i].ID)
 		switch {
 		case err != nil:
-			return err
+			return ix.disk.fail(err)
 		case ok:
 			was[i] = int64(number)
 		default:
@@ -183,12 +190,37 @@ func (ix *Index) Apply(ctx context.Context, changes []Change, position []byte) e
 			ix.fresh.kill(uint32(was[i]))
 		}
 	}
-	ix.show(changes, was)
-	if position != nil {
-		ix.fresh.at = position
+	ix.show(changes, was, position)
+	return nil
+}
+
+// check says whether changes can be taken in. The caller holds ix.write.
+func (ix *Index) check(changes []Change) error {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.dropped {
+		return ErrDropped
 	}
-	if ix.fresh.size > segmentSize {
-		return ix.rotate(ctx)
+	if err := ix.disk.lostBy(); err != nil {
+		return err
+	}
+	if len(changes) > int(removed-ix.next) {
+		return errors.New("the index has no numbers left: it has to be made anew")
+	}
+	dimensions := map[Field]int{}
+	for f, m := range ix.vectors {
+		dimensions[f] = m.dimensions
+	}
+	for i := range changes {
+		if len(changes[i].ID) == 0 {
+			return errors.New("a record without an id can't be indexed")
+		}
+		for f, v := range changes[i].Vectors {
+			if had, ok := dimensions[f]; ok && had != len(v) || len(v) == 0 {
+				return fmt.Errorf("a vector has %d dimensions, others have %d: the index has to be made anew for another model", len(v), had)
+			}
+			dimensions[f] = len(v)
+		}
 	}
 	return nil
 }
@@ -212,9 +244,14 @@ func newest(changes []Change) []Change {
 }
 
 // show lets views see changes.
-func (ix *Index) show(changes []Change, was []int64) {
+func (ix *Index) show(changes []Change, was []int64, position []byte) {
+	joins := ix.joins(changes)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	if position != nil {
+		ix.fresh.at = position
+	}
+	ix.fresh.changed = ix.fresh.changed || position != nil || len(changes) > 0
 	ix.epoch++
 	for i := range changes {
 		if n := was[i]; n >= 0 {
@@ -227,29 +264,52 @@ func (ix *Index) show(changes []Change, was []int64) {
 		number := ix.next
 		ix.next++
 		ix.died = append(ix.died, 0)
+		ix.ids.add(c.ID)
 		for f, tokens := range c.Fields {
 			if len(tokens) > 0 {
 				ix.setLength(f, number, uint32(len(tokens)))
 			}
 		}
+		for f, value := range c.Values {
+			ix.setValue(f, number, value)
+		}
 		for f, v := range c.Vectors {
-			ix.matrix(f).add(number, v)
+			ix.matrix(f, len(v)).add(number, v)
 		}
 		ix.all.count(ix, number, 1)
-		for name, set := range ix.sets {
-			if c.In != nil && c.In(name) {
-				set.in.add(number)
-				set.totals.count(ix, number, 1)
+		for _, set := range ix.sets {
+			in, decided := joins[set]
+			if decided && in[i] || !decided && c.In != nil && c.In(set) { // it has come since
+				set.add(ix, number)
 			}
 		}
 	}
+}
+
+// joins says which of the changes belong to which sets: it takes time, in which readers are not to wait.
+func (ix *Index) joins(changes []Change) map[*Set][]bool {
+	ix.mu.RLock()
+	out := make(map[*Set][]bool, len(ix.sets))
+	for _, set := range ix.sets {
+		out[set] = nil
+	}
+	ix.mu.RUnlock()
+	for set := range out {
+		in := make([]bool, len(changes))
+		for i := range changes {
+			c := &changes[i]
+			in[i] = !c.Gone && c.In != nil && c.In(set)
+		}
+		out[set] = in
+	}
+	return out
 }
 
 // bury lets views see a version no more. The caller holds ix.mu.
 func (ix *Index) bury(number uint32) {
 	ix.all.count(ix, number, -1)
 	for _, set := range ix.sets {
-		if set.in.bits().has(number) {
+		if set.in.now().has(number) {
 			set.totals.count(ix, number, -1)
 		}
 	}
@@ -258,7 +318,10 @@ func (ix *Index) bury(number uint32) {
 
 // known gives the version of a record that is seen. The caller holds ix.write.
 func (ix *Index) known(id []byte) (number uint32, rev int64, ok bool, err error) {
-	for _, s := range []*segment{ix.fresh, ix.full} {
+	ix.mu.RLock()
+	segments := [2]*segment{ix.fresh, ix.full}
+	ix.mu.RUnlock()
+	for _, s := range segments {
 		if s == nil {
 			continue
 		}
@@ -269,7 +332,7 @@ func (ix *Index) known(id []byte) (number uint32, rev int64, ok bool, err error)
 			return n, s.records[n-s.first].rev, true, nil
 		}
 	}
-	v, closer, err := ix.db.kv.Get(ix.key(keyRecord, id))
+	v, closer, err := ix.disk.kv.Get(ix.key(keyRecord, id))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return 0, 0, false, nil
 	}
@@ -277,55 +340,84 @@ func (ix *Index) known(id []byte) (number uint32, rev int64, ok bool, err error)
 		return 0, 0, false, err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
-	if len(v) != 12 {
+	if len(v) != 12 || binary.BigEndian.Uint32(v) >= ix.next {
 		return 0, 0, false, errDamaged
 	}
 	return binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:])), true, nil
 }
 
-// Set gives the set of a name. A new one is filled by fill, which calls add with the id and the revision of each record
-// that belongs to it, as the records are now; what changes meanwhile is decided by Change.In.
-func (ix *Index) Set(ctx context.Context, name string, fill func(ctx context.Context, add func(id []byte, rev int64) error) error) (*Set, error) {
-	ix.mu.Lock()
-	if set := ix.sets[name]; set != nil {
-		ix.mu.Unlock()
-		select {
-		case <-set.filled:
-			return set, set.err
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	set := &Set{Name: name, totals: totals{fields: map[Field]fieldTotal{}}, filled: make(chan struct{})}
-	ix.sets[name] = set
-	limit := ix.next // versions from here on are decided by Apply
-	ix.mu.Unlock()
-
-	defer close(set.filled)
-	set.err = fill(ctx, func(id []byte, rev int64) error {
-		ix.write.Lock()
-		defer ix.write.Unlock()
-		number, known, ok, err := ix.known(id)
-		if err != nil || !ok || known != rev || number >= limit {
-			return err // another version than the one that was looked at
-		}
-		ix.mu.Lock()
-		defer ix.mu.Unlock()
-		if !set.in.bits().has(number) {
-			set.in.add(number)
-			set.totals.count(ix, number, 1)
-		}
-		return nil
-	})
-	if set.err != nil {
-		ix.Forget(name)
-	}
-	return set, set.err
-}
-
-// Forget lets go of a set. Views that use it go on.
-func (ix *Index) Forget(name string) {
+// acquire has the index keep what it has on disk until release is called.
+func (ix *Index) acquire() error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	delete(ix.sets, name)
+	if ix.dropped {
+		return ErrDropped
+	}
+	ix.users++
+	ix.disk.use()
+	return nil
+}
+
+func (ix *Index) release() error {
+	defer ix.disk.drop()
+	ix.mu.Lock()
+	ix.users--
+	last := ix.dropped && ix.users == 0
+	ix.mu.Unlock()
+	if last {
+		return ix.erase()
+	}
+	return nil
+}
+
+// erase removes what an index that was dropped has on disk. Nobody uses it.
+func (ix *Index) erase() error {
+	if ix.disk.lostBy() != nil {
+		return nil //nolint:nilerr // all of the disk goes
+	}
+	b := ix.disk.kv.NewBatch()
+	err := b.DeleteRange(ix.prefix[:], above(ix.prefix[:]), nil)
+	if err == nil {
+		err = ix.disk.commit(b)
+	}
+	return errors.Join(err, b.Close())
+}
+
+// Stats are what an index has.
+type Stats struct {
+	Records int // that are found
+	Dead    int // versions that were replaced, and still take room and time: an index of which more than half is dead is made anew
+	Sets    int
+	Memory  int64  // bytes, about
+	Disk    uint64 // bytes, about, without what is in memory alone
+}
+
+// Stats says what the index has.
+func (ix *Index) Stats() (Stats, error) {
+	if err := ix.acquire(); err != nil {
+		return Stats{}, err
+	}
+	ix.mu.RLock()
+	s := Stats{Records: ix.all.records, Dead: int(ix.next) - ix.all.records, Sets: len(ix.sets)}
+	memory := len(ix.ids.bytes) + 4*len(ix.ids.ends) + 4*len(ix.died) + ix.fresh.bytes()
+	if ix.full != nil {
+		memory += ix.full.bytes()
+	}
+	for _, l := range ix.lengths {
+		memory += 2 * len(l)
+	}
+	for _, l := range ix.values {
+		memory += 8 * len(l)
+	}
+	for _, m := range ix.vectors {
+		memory += m.bytes()
+	}
+	for _, set := range ix.sets {
+		memory += set.bytes()
+	}
+	ix.mu.RUnlock()
+	s.Memory = int64(memory)
+	var err error
+	s.Disk, err = ix.disk.kv.EstimateDiskUsage(ix.prefix[:], above(ix.prefix[:]))
+	return s, ix.disk.fail(errors.Join(err, ix.release()))
 }

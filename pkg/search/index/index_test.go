@@ -1,6 +1,8 @@
 package index_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -11,9 +13,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/search/index"
 )
@@ -39,6 +44,16 @@ func closeDB(t *testing.T, db *index.DB) {
 	}
 }
 
+// openOn opens a database on another file system.
+func openOn(t *testing.T, fs vfs.FS) *index.DB {
+	t.Helper()
+	db, err := index.OpenOn(index.Options{Dir: "search"}, fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
 func openIndex(t *testing.T, db *index.DB, name string) *index.Index {
 	t.Helper()
 	ix, err := db.Index(name)
@@ -52,6 +67,7 @@ func openIndex(t *testing.T, db *index.DB, name string) *index.Index {
 type record struct {
 	rev    int64
 	fields map[index.Field]string // words
+	day    int64                  // 0: none
 	vector []float32
 	public bool
 }
@@ -67,7 +83,10 @@ func (r record) tokens() map[index.Field][]index.Token {
 }
 
 func (r record) change(id string) index.Change {
-	c := index.Change{ID: []byte(id), Rev: r.rev, Fields: r.tokens(), In: func(set string) bool { return set == "public" && r.public }}
+	c := index.Change{ID: []byte(id), Rev: r.rev, Fields: r.tokens(), In: func(set *index.Set) bool { return set.Data.(func(record) bool)(r) }}
+	if r.day != 0 {
+		c.Values = map[index.Field]int64{7: r.day * day.Milliseconds()}
+	}
 	if r.vector != nil {
 		c.Vectors = map[index.Field][]float32{9: r.vector}
 	}
@@ -94,7 +113,17 @@ func (w *world) text(n int) string {
 }
 
 func (w *world) write() {
-	changes := make([]index.Change, 1+w.r.IntN(20))
+	changes, position := w.change(&sync.Mutex{})
+	if err := w.ix.Apply(w.Context(), changes, position); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// change changes the records.
+func (w *world) change(store *sync.Mutex) (changes []index.Change, position []byte) {
+	store.Lock()
+	defer store.Unlock()
+	changes = make([]index.Change, 1+w.r.IntN(20))
 	for i := range changes {
 		id := fmt.Sprintf("%03d", w.r.IntN(300))
 		if w.r.IntN(4) == 0 {
@@ -107,15 +136,16 @@ func (w *world) write() {
 		if w.r.IntN(3) > 0 {
 			r.fields[2] = w.text(w.r.IntN(40))
 		}
+		if w.r.IntN(3) > 0 {
+			r.day = 1 + w.r.Int64N(40)
+		}
 		if w.r.IntN(2) == 0 {
 			r.vector = unit(w.r, 8)
 		}
 		w.records[id] = r
 		changes[i] = r.change(id)
 	}
-	if err := w.ix.Apply(w.Context(), changes, fmt.Appendf(nil, "%d", w.rev)); err != nil {
-		w.Fatal(err)
-	}
+	return changes, fmt.Appendf(nil, "%d", w.rev)
 }
 
 func unit(r *rand.Rand, n int) []float32 {
@@ -215,15 +245,30 @@ func find(records map[string]record, q index.Query) map[string]float64 {
 		if least == 0 && must == 0 {
 			least = 1
 		}
-		if ok && should >= least && slices.Contains(got, true) && scores[id] >= float64(q.MinScore) {
-			out[id] = scores[id]
+		score := scores[id] * newer(records[id], q.Recency)
+		if ok && should >= least && slices.Contains(got, true) && score >= float64(q.MinScore) {
+			out[id] = score
 		}
 	}
 	return out
 }
 
+// newer is what the score of a record is multiplied with.
+func newer(r record, by *index.Recency) float64 {
+	if by == nil || r.day == 0 {
+		return 1
+	}
+	age := by.Now.Sub(time.UnixMilli(r.day * day.Milliseconds()))
+	return 1 + float64(by.Weight)*math.Pow(0.5, max(0, age.Hours())/by.HalfLife.Hours())
+}
+
+const day = 24 * time.Hour
+
 func (w *world) query() index.Query {
 	var q index.Query
+	if w.r.IntN(3) == 0 {
+		q.Recency = &index.Recency{Field: 7, Now: time.UnixMilli(30 * day.Milliseconds()), HalfLife: 10 * day, Weight: 2}
+	}
 	for range 1 + w.r.IntN(4) {
 		g := index.Group{Occur: []index.Occur{index.Should, index.Should, index.Must, index.MustNot}[w.r.IntN(4)]}
 		for range 1 + w.r.IntN(2) {
@@ -247,11 +292,7 @@ func (w *world) query() index.Query {
 }
 
 // check compares what a view gives with what it should.
-func (w *world) check(set *index.Set, name string) {
-	v, err := w.ix.View(set)
-	if err != nil {
-		w.Fatal(err)
-	}
+func (w *world) check(v *index.View, name string) {
 	defer func() {
 		if err := v.Close(); err != nil {
 			w.Error(err)
@@ -272,11 +313,13 @@ func (w *world) check(set *index.Set, name string) {
 			w.Fatalf("%+v: %d found, want %d", q, m.Len(), len(want))
 		}
 		limit := 1 + w.r.IntN(20)
-		hits, err := m.Top(limit)
-		m.Release()
-		if err != nil || len(hits) != min(limit, len(want)) {
-			w.Fatalf("%+v: %d hits of %d, %v", q, len(hits), len(want), err)
+		hits := m.Top(limit)
+		if len(hits) != min(limit, len(want)) {
+			w.Fatalf("%+v: %d hits of %d", q, len(hits), len(want))
 		}
+		w.checkPages(m, hits)
+		w.explain(v, q, hits)
+		m.Release()
 		best := slices.SortedFunc(maps.Values(want), func(a, b float64) int {
 			if a > b {
 				return -1
@@ -309,7 +352,7 @@ func (w *world) check(set *index.Set, name string) {
 		for _, e := range found {
 			got[e.Term] = true
 		}
-		if d := cmp.Diff(want, got); d != "" {
+		if d := gocmp.Diff(want, got); d != "" {
 			w.Fatalf("%s~%d: %s", tc.word, tc.distance, d)
 		}
 	}
@@ -345,6 +388,62 @@ func (w *world) check(set *index.Set, name string) {
 	}
 }
 
+// checkPages walks through all that was found.
+func (w *world) checkPages(m *index.Matches, top []index.Hit) {
+	var pages []index.Hit
+	for {
+		n := 1 + w.r.IntN(50)
+		page := m.Next(n)
+		pages = append(pages, page...)
+		if len(page) < n {
+			break
+		}
+	}
+	all := slices.SortedFunc(m.All(), func(a, b index.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), bytes.Compare(a.ID, b.ID))
+	})
+	if d := gocmp.Diff(all, pages); d != "" || len(all) != m.Len() {
+		w.Fatalf("%d were found, %d in pages: %s", m.Len(), len(pages), d)
+	}
+	if d := gocmp.Diff(all[:len(top)], top); d != "" {
+		w.Fatalf("the best are others than those of the first page: %s", d)
+	}
+}
+
+// explain compares the scores of hits with the sums of what they are explained with.
+func (w *world) explain(v *index.View, q index.Query, hits []index.Hit) {
+	numbers := make([]uint32, len(hits))
+	for i, h := range hits {
+		numbers[i] = h.Number
+	}
+	whys, err := v.Explain(w.Context(), q, numbers)
+	if err != nil || len(whys) != len(hits) {
+		w.Fatalf("%d explained of %d, %v", len(whys), len(hits), err)
+	}
+	for i, why := range whys {
+		r, sum := w.records[string(hits[i].ID)], float32(0)
+		for _, p := range why.Parts {
+			l := q.Groups[p.Group].Leaves[p.Leaf]
+			sum += p.Score
+			if p.Field != l.Field || p.Count != counts(l, r.fields[l.Field]) || p.Length != len(strings.Fields(r.fields[l.Field])) {
+				w.Fatalf("%+v: of %+v is said %+v", l, r, p)
+			}
+			for _, term := range l.Terms {
+				has := slices.Contains(strings.Fields(r.fields[l.Field]), term)
+				if has != slices.Contains(p.Terms, term) {
+					w.Fatalf("%+v: of %+v is said %+v", l, r, p)
+				}
+			}
+		}
+		if math.Abs(float64(sum*why.Recency-hits[i].Score)) > 1e-4 {
+			w.Fatalf("%+v is explained by %+v", hits[i], why)
+		}
+		if value, ok := v.Value(7, hits[i].Number); ok != (r.day != 0) || value != r.day*day.Milliseconds() {
+			w.Fatalf("the value of %+v is %d, %v", r, value, ok)
+		}
+	}
+}
+
 // differ is the distance of two words, by its definition.
 func differ(a, b string) int {
 	switch {
@@ -358,8 +457,16 @@ func differ(a, b string) int {
 	return 1 + min(differ(a[1:], b), differ(a, b[1:]), differ(a[1:], b[1:]))
 }
 
-func (w *world) set() *index.Set {
-	set, err := w.ix.Set(w.Context(), "public", func(_ context.Context, add func(id []byte, rev int64) error) error {
+// view gives all records, or those of a set.
+func (w *world) view(set string) *index.View {
+	if set == "" {
+		v, err := w.ix.View()
+		if err != nil {
+			w.Fatal(err)
+		}
+		return v
+	}
+	v, err := w.ix.ViewSet(w.Context(), set, func(r record) bool { return r.public }, func(_ context.Context, add func(id []byte, rev int64) error) error {
 		for id, r := range w.records {
 			if r.public {
 				if err := add([]byte(id), r.rev); err != nil {
@@ -372,7 +479,7 @@ func (w *world) set() *index.Set {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return set
+	return v
 }
 
 // TestAgainstRecords writes at random and compares every answer with what the records themselves say, in memory, while it is
@@ -399,8 +506,8 @@ func TestAgainstRecords(t *testing.T) {
 		case 2:
 			w.ix.Forget("public")
 		}
-		w.check(nil, "")
-		w.check(w.set(), "public")
+		w.check(w.view(""), "")
+		w.check(w.view("public"), "public")
 	}
 	closeDB(t, w.db)
 }

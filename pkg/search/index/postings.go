@@ -1,9 +1,6 @@
 package index
 
-import (
-	"encoding/binary"
-	"errors"
-)
+import "encoding/binary"
 
 // A posting says that a record has a term.
 type posting struct {
@@ -31,8 +28,6 @@ func appendBlock(dst []byte, base uint32, block []posting) []byte {
 	}
 	return dst
 }
-
-var errDamaged = errors.New("a damaged list of records")
 
 // readBlocks appends what is in a value to dst.
 func readBlocks(dst []posting, base uint32, b []byte) ([]posting, error) {

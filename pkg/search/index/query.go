@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
-	"encoding/binary"
+	"errors"
+	"iter"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
+	"time"
 )
 
 // How a Group counts.
@@ -22,9 +25,10 @@ type Occur uint8
 
 // A Query is what to look for.
 type Query struct {
-	Groups []Group
+	Groups []Group // MaxGroups at most
 	// AtLeast is how many groups of kind Should a record matches. 0 is 1, or none if a group is of kind Must.
 	AtLeast  int
+	Recency  *Recency // nil: how old records are makes no difference
 	MinScore float32
 }
 
@@ -40,12 +44,33 @@ type Leaf struct {
 	Terms  []string // each once, but for a phrase
 	Phrase []uint32 // the places of the Terms from the first on, which is 0; nil: any of the Terms
 	Boost  float32
+	Tag    string // of who asks, for Explain
+}
+
+// Recency gives new records a better score: it is multiplied with 1 + Weight * 0.5^(age / HalfLife). The age is Now less the record's
+// value, in milliseconds; a value in the future is as old as Now, so that a date far ahead is worth no more than one of today. A
+// record without a value keeps its score, as a very old one does.
+type Recency struct {
+	Field    Field
+	Now      time.Time
+	HalfLife time.Duration // more than 0
+	Weight   float32
+}
+
+// of gives what the score of a record is multiplied with.
+func (r *Recency) of(values []int64, number uint32) float32 {
+	at, ok := valueOf(values, number)
+	if !ok {
+		return 1
+	}
+	age := max(0, float64(r.Now.UnixMilli())-float64(at))
+	return 1 + r.Weight*float32(math.Exp2(-age/(float64(r.HalfLife)/float64(time.Millisecond))))
 }
 
 // A Hit is a record that has been found.
 type Hit struct {
 	Number uint32
-	ID     []byte
+	ID     []byte // not to be changed
 	Score  float32
 }
 
@@ -65,24 +90,34 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return &scratch{} }} //nolint:gochecknoglobals // memory that is used again
 
-// maxGroups is what a Query may have.
-const maxGroups = 64
+// MaxGroups is what a Query may have.
+const MaxGroups = 64
 
-// Matches are the records that a query has found.
+// Matches are the records that a query has found. They are not safe for concurrent use, and have to be released before the View is
+// closed.
 type Matches struct {
-	v  *View
-	sc *scratch
+	v     *View
+	sc    *scratch
+	ahead []Hit // that Next gives next
+	given int
+	last  Hit // of those that were looked for ahead
 }
 
-// Search finds records. The Matches have to be released.
+// Search finds records.
 func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
+	if len(q.Groups) > MaxGroups {
+		return nil, errors.New("a query has too many groups")
+	}
+	if q.Recency != nil && q.Recency.HalfLife <= 0 {
+		return nil, errors.New("the half-life of a query has to be more than 0")
+	}
 	sc := scratches.Get().(*scratch) //nolint:errcheck // nothing else is put in
-	m := &Matches{v, sc}
+	m := &Matches{v: v, sc: sc}
 	if n := int(v.next); len(sc.scores) < n {
 		sc.scores, sc.groups = make([]float32, n+n/4), make([]uint64, n+n/4)
 	}
 	var must, mustNot, should uint64
-	for i, g := range q.Groups[:min(len(q.Groups), maxGroups)] {
+	for i, g := range q.Groups {
 		bit := uint64(1) << i
 		switch g.Occur {
 		case Must:
@@ -93,13 +128,9 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 			should |= bit
 		}
 		for _, l := range g.Leaves {
-			if err := ctx.Err(); err != nil {
+			if err := v.leaf(ctx, sc, l, bit, g.Occur != MustNot); err != nil {
 				m.Release()
-				return nil, context.Cause(ctx)
-			}
-			if err := v.leaf(sc, l, bit, g.Occur != MustNot); err != nil {
-				m.Release()
-				return nil, err
+				return nil, v.ix.disk.fail(err)
 			}
 		}
 	}
@@ -107,51 +138,88 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 	if atLeast == 0 && must == 0 {
 		atLeast = 1
 	}
+	var dates []int64
+	if q.Recency != nil {
+		dates = v.values[q.Recency.Field]
+	}
 	m.keep(func(number uint32) bool {
 		got := sc.groups[number]
-		return got&must == must && got&mustNot == 0 && popcount(got&should) >= atLeast && sc.scores[number] >= q.MinScore
+		if got&must != must || got&mustNot != 0 || bits.OnesCount64(got&should) < atLeast {
+			return false
+		}
+		if q.Recency != nil {
+			sc.scores[number] *= q.Recency.of(dates, number)
+		}
+		return sc.scores[number] >= q.MinScore
 	})
 	return m, nil
 }
 
 // leaf adds the scores of a leaf.
-func (v *View) leaf(sc *scratch, l Leaf, bit uint64, scored bool) error {
+func (v *View) leaf(ctx context.Context, sc *scratch, l Leaf, bit uint64, scored bool) error {
 	var err error
-	sc.list = sc.list[:0]
-	switch {
-	case len(l.Terms) == 0:
-		return nil
-	case l.Phrase != nil:
-		sc.list, err = v.phrase(sc.list, l)
-	default:
-		for _, t := range l.Terms {
-			if sc.list, err = v.postings(sc.list, l.Field, t); err != nil {
-				break
-			}
-		}
-		if len(l.Terms) > 1 {
-			sc.list = union(sc.list)
-		}
-	}
-	if err != nil || len(sc.list) == 0 {
+	if sc.list, err = v.matching(ctx, sc.list[:0], l); err != nil || len(sc.list) == 0 {
 		return err
 	}
-	n := v.totals.fields[l.Field]
-	df := float64(len(sc.list))
-	weight := l.Boost * float32(math.Log(1+(float64(n.records)-df+0.5)/(df+0.5))) * (k1 + 1)
-	perTerm := float32(k1 * b * float64(n.records) / float64(n.terms))
-	lengths := v.lengths[l.Field]
+	w := v.weigh(l, len(sc.list))
 	for _, p := range sc.list {
 		if sc.groups[p.number] == 0 {
 			sc.touched = append(sc.touched, p.number)
 		}
 		sc.groups[p.number] |= bit
 		if scored {
-			tf := float32(p.count)
-			sc.scores[p.number] += weight * tf / (tf + k1*(1-b) + perTerm*float32(lengths[p.number]))
+			sc.scores[p.number] += w.score(p)
 		}
 	}
 	return nil
+}
+
+// matching appends who matches a leaf, and how often.
+func (v *View) matching(ctx context.Context, dst []posting, l Leaf) (_ []posting, err error) {
+	if l.Phrase != nil && len(l.Terms) > 0 {
+		return v.phrase(ctx, dst, l)
+	}
+	for _, t := range l.Terms {
+		if err := ctx.Err(); err != nil {
+			return dst, context.Cause(ctx)
+		}
+		if dst, err = v.postings(dst, l.Field, t); err != nil {
+			return dst, err
+		}
+	}
+	if len(l.Terms) > 1 {
+		dst = union(dst)
+	}
+	return dst, nil
+}
+
+// weight is what the scores of a leaf are made with.
+type weight struct {
+	idf     float32
+	boost   float32
+	perTerm float32
+	lengths []uint16
+}
+
+// weigh gives the weight of a leaf that so many records match.
+func (v *View) weigh(l Leaf, found int) weight {
+	n := v.totals.fields[l.Field]
+	df := float64(found)
+	return weight{
+		idf:     float32(math.Log(1 + (float64(n.records)-df+0.5)/(df+0.5))),
+		boost:   l.Boost * (k1 + 1),
+		perTerm: float32(k1 * b * float64(n.records) / max(1, float64(n.terms))),
+		lengths: v.lengths[l.Field],
+	}
+}
+
+func (w weight) score(p posting) float32 {
+	length := float32(0)
+	if int(p.number) < len(w.lengths) {
+		length = float32(w.lengths[p.number])
+	}
+	tf := float32(p.count)
+	return w.boost * w.idf * tf / (tf + k1*(1-b) + w.perTerm*length)
 }
 
 // union makes one list of several.
@@ -166,14 +234,6 @@ func union(list []posting) []posting {
 		}
 	}
 	return out
-}
-
-func popcount(x uint64) int {
-	n := 0
-	for ; x != 0; x &= x - 1 {
-		n++
-	}
-	return n
 }
 
 // keep leaves those of the matches that f says yes to.
@@ -199,39 +259,65 @@ func (m *Matches) Release() {
 // Len is how many records were found.
 func (m *Matches) Len() int { return len(m.sc.touched) }
 
+// All gives what was found in no order.
+func (m *Matches) All() iter.Seq[Hit] {
+	return func(yield func(Hit) bool) {
+		for _, number := range m.sc.touched {
+			if !yield(m.hit(number)) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Matches) hit(number uint32) Hit { return Hit{number, m.v.ids.of(number), m.sc.scores[number]} }
+
 // Top gives the best hits, those with the same score by their ids.
-func (m *Matches) Top(limit int) ([]Hit, error) {
+func (m *Matches) Top(limit int) []Hit { return m.best(limit, nil) }
+
+// Next gives the next hits in the order of Top, from the best on; fewer than n only at the end. What was given costs nothing again, and
+// the cost grows with what is asked for, not with what was found, much.
+func (m *Matches) Next(n int) []Hit {
+	var out []Hit
+	for len(out) < n {
+		if len(m.ahead) == 0 {
+			var behind *Hit
+			if m.given > 0 {
+				behind = &m.last
+			}
+			// Each time that there are not enough of them, there is more to look for.
+			if m.ahead = m.best(max(n-len(out), 2*m.given, 32), behind); len(m.ahead) == 0 {
+				break
+			}
+			m.given += len(m.ahead)
+			m.last = m.ahead[len(m.ahead)-1]
+		}
+		k := min(n-len(out), len(m.ahead))
+		out, m.ahead = append(out, m.ahead[:k]...), m.ahead[k:]
+	}
+	return out
+}
+
+// best gives the best hits of those that come behind one.
+func (m *Matches) best(limit int, behind *Hit) []Hit {
 	limit = min(limit, len(m.sc.touched))
 	if limit <= 0 {
-		return nil, nil
+		return nil
 	}
-	best := make(scoreHeap, 0, limit)
-	for _, number := range m.sc.touched {
-		switch s := m.sc.scores[number]; {
-		case len(best) < limit:
-			heap.Push(&best, s)
-		case s > best[0]:
-			best[0] = s
-			heap.Fix(&best, 0)
-		}
-	}
-	// Those with the least score are more than there is room for, maybe: their ids decide.
-	hits := make([]Hit, 0, limit)
+	best := make(worstFirst, 0, limit)
 	for _, number := range m.sc.touched {
 		s := m.sc.scores[number]
-		if s < best[0] {
+		if len(best) == limit && s < best[0].Score || behind != nil && s > behind.Score {
 			continue
 		}
-		id, err := m.v.ID(number)
-		if err != nil {
-			return nil, err
+		h := m.hit(number)
+		if behind != nil && byScore(h, *behind) <= 0 {
+			continue
 		}
-		if id != nil {
-			hits = append(hits, Hit{number, id, s})
-		}
+		best.offer(h, limit)
 	}
-	slices.SortFunc(hits, byScore)
-	return hits[:min(limit, len(hits))], nil
+	slices.SortFunc(best, byScore)
+	return best
 }
 
 // byScore puts the best first, and of those with the same score the least id.
@@ -245,140 +331,24 @@ func byScore(a, b Hit) int {
 	return bytes.Compare(a.ID, b.ID)
 }
 
-type scoreHeap []float32
+// worstFirst is a heap of the best hits.
+type worstFirst []Hit
 
-func (h scoreHeap) Len() int           { return len(h) }
-func (h scoreHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h scoreHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *scoreHeap) Push(x any)        { *h = append(*h, x.(float32)) } //nolint:errcheck // nothing else is pushed
+// offer takes in a hit if it is one of the best.
+func (h *worstFirst) offer(hit Hit, limit int) {
+	switch {
+	case len(*h) < limit:
+		heap.Push(h, hit)
+	case byScore(hit, (*h)[0]) < 0:
+		(*h)[0] = hit
+		heap.Fix(h, 0)
+	}
+}
+
+func (h worstFirst) Len() int           { return len(h) }
+func (h worstFirst) Less(i, j int) bool { return byScore(h[i], h[j]) > 0 }
+func (h worstFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *worstFirst) Push(x any)        { *h = append(*h, x.(Hit)) } //nolint:errcheck // nothing else is pushed
 
 // Pop is never called: heap.Fix and heap.Push don't.
-func (h *scoreHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
-
-// A place is where in a record a term is.
-type place struct {
-	number uint32
-	at     []uint32
-}
-
-// places gives where a term is, in those of the records that have all other terms, too.
-func (v *View) places(f Field, term string, in map[uint32]bool) ([]place, error) {
-	prefix := v.ix.termPrefix(keyPostings, f, term)
-	v.it.SetBounds(prefix, above(prefix))
-	type chunk struct{ key, postings []byte }
-	var chunks []chunk
-	for ok := v.it.First(); ok; ok = v.it.Next() {
-		chunks = append(chunks, chunk{bytes.Clone(v.it.Key()[len(prefix):]), bytes.Clone(v.it.Value())})
-	}
-	if err := v.it.Error(); err != nil {
-		return nil, err
-	}
-	var out []place
-	var list []posting
-	where := v.ix.termPrefix(keyPositions, f, term)
-	v.it.SetBounds(where, above(where))
-	for _, c := range chunks {
-		if len(c.key) != 4 {
-			return nil, errDamaged
-		}
-		var err error
-		if list, err = readBlocks(list[:0], binary.BigEndian.Uint32(c.key)<<chunkBits, c.postings); err != nil {
-			return nil, err
-		}
-		for len(list) > 0 && list[len(list)-1].number >= v.onDisk {
-			list = list[:len(list)-1]
-		}
-		if !v.it.SeekGE(append(bytes.Clone(where), c.key...)) || !bytes.Equal(v.it.Key()[len(where):], c.key) {
-			return nil, errDamaged
-		}
-		if out, err = v.take(out, list, v.it.Value(), in); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range v.segments {
-		list, positions := s.of(f, term, v.next)
-		var err error
-		if out, err = v.take(out, list, positions, in); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// take appends the places of those records of a list that are seen and asked for.
-func (v *View) take(out []place, list []posting, positions []byte, in map[uint32]bool) ([]place, error) {
-	for _, p := range list {
-		want := in[p.number] && v.sees(p.number)
-		pl := place{number: p.number}
-		at := uint32(0)
-		for range p.count {
-			d, n := binary.Uvarint(positions)
-			if n <= 0 {
-				return nil, errDamaged
-			}
-			positions = positions[n:]
-			at += uint32(d)
-			if want {
-				pl.at = append(pl.at, at)
-			}
-		}
-		if want {
-			out = append(out, pl)
-		}
-	}
-	return out, nil
-}
-
-// phrase gives who has terms at the places of a phrase.
-func (v *View) phrase(dst []posting, l Leaf) ([]posting, error) {
-	var in map[uint32]bool
-	found := make([][]place, len(l.Terms))
-	// Who has all of them is known from the postings, which are a fraction of the places.
-	for _, t := range l.Terms {
-		list, err := v.postings(nil, l.Field, t)
-		if err != nil {
-			return dst, err
-		}
-		both := make(map[uint32]bool, len(list))
-		for _, p := range list {
-			if in == nil || in[p.number] {
-				both[p.number] = true
-			}
-		}
-		if in = both; len(in) == 0 {
-			return dst, nil
-		}
-	}
-	for i, t := range l.Terms {
-		var err error
-		if found[i], err = v.places(l.Field, t, in); err != nil {
-			return dst, err
-		}
-	}
-	for i, first := range found[0] {
-		n := uint32(0)
-		for _, at := range first.at {
-			if follows(found, i, at, l.Phrase) {
-				n++
-			}
-		}
-		if n > 0 {
-			dst = append(dst, posting{first.number, n})
-		}
-	}
-	return dst, nil
-}
-
-// follows says whether the other terms are behind the first one as the phrase has them. All lists are about the same records.
-func follows(found [][]place, i int, at uint32, phrase []uint32) bool {
-	for t := 1; t < len(found); t++ {
-		if _, ok := slices.BinarySearch(found[t][i].at, at+phrase[t]); !ok {
-			return false
-		}
-	}
-	return true
-}
+func (h *worstFirst) Pop() any { return nil }

@@ -17,6 +17,7 @@ type segment struct {
 	records []record          // by number, from first on
 	dead    []uint32          // numbers of older segments whose records went or changed
 	size    int               // bytes, about
+	changed bool              // it has something to write; guarded as at is
 }
 
 const removed = math.MaxUint32
@@ -31,6 +32,7 @@ type record struct {
 	id      []byte
 	rev     int64
 	lengths []fieldLength
+	values  map[Field]int64
 	vectors map[Field][]float32
 }
 
@@ -53,7 +55,7 @@ func newSegment(first uint32) *segment {
 func (s *segment) add(number uint32, c *Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := record{id: c.ID, rev: c.Rev, vectors: c.Vectors}
+	r := record{id: c.ID, rev: c.Rev, values: c.Values, vectors: c.Vectors}
 	for f, tokens := range c.Fields {
 		if len(tokens) == 0 {
 			continue
@@ -84,7 +86,7 @@ func (s *segment) add(number uint32, c *Change) {
 	}
 	s.records = append(s.records, r)
 	s.numbers[string(c.ID)] = number
-	s.size += 128 + 2*len(c.ID)
+	s.size += 128 + 2*len(c.ID) + 32*len(c.Values)
 }
 
 // kill notes that a record of another segment, or of this one, went or has a newer version.
@@ -117,6 +119,13 @@ func (s *segment) of(f Field, term string, end uint32) (postings []posting, posi
 		n--
 	}
 	return l.postings[:n:n], l.positions
+}
+
+// bytes is what it has in memory, about.
+func (s *segment) bytes() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.size
 }
 
 // record gives a record by its number.

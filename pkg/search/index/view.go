@@ -1,11 +1,9 @@
 package index
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"maps"
-	"slices"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -15,35 +13,45 @@ import (
 type View struct {
 	ix       *Index
 	it       *pebble.Iterator
+	set      *Set   // nil: all records
 	next     uint32 // numbers from here on are not seen
 	epoch    uint32
 	onDisk   uint32 // numbers below are read from Pebble, those from here on from memory
 	died     []uint32
-	set      bits
-	all      bool // without a set
+	ids      ids
+	in       words
 	totals   totals
 	lengths  map[Field][]uint16
+	values   map[Field][]int64
 	vectors  map[Field]vectors
 	segments []*segment
 }
 
-// View gives the records of a set as they are now; nil is all records.
-func (ix *Index) View(set *Set) (*View, error) {
-	v := ix.capture(set)
-	it, err := ix.db.kv.NewIter(&pebble.IterOptions{LowerBound: ix.prefix[:], UpperBound: above(ix.prefix[:])})
-	if err != nil {
+// View gives all records as they are now.
+func (ix *Index) View() (*View, error) { return ix.view(nil) }
+
+func (ix *Index) view(set *Set) (*View, error) {
+	if err := ix.acquire(); err != nil {
 		return nil, err
 	}
-	v.it = it // which may have what has been written since; that is left out by its numbers
+	v, err := ix.capture(set)
+	if err != nil {
+		return nil, errors.Join(err, ix.release())
+	}
+	// The iterator may have what has been written since; that is left out by its numbers.
+	v.it, err = ix.disk.kv.NewIter(&pebble.IterOptions{LowerBound: ix.prefix[:], UpperBound: above(ix.prefix[:])})
+	if err != nil {
+		return nil, ix.disk.fail(errors.Join(err, v.release()))
+	}
 	return v, nil
 }
 
-func (ix *Index) capture(set *Set) *View {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
+func (ix *Index) capture(set *Set) (*View, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
 	v := &View{
-		ix: ix, next: ix.next, epoch: ix.epoch, died: ix.died, all: set == nil, onDisk: ix.fresh.first,
-		lengths: make(map[Field][]uint16, len(ix.lengths)), vectors: make(map[Field]vectors, len(ix.vectors)),
+		ix: ix, set: set, next: ix.next, epoch: ix.epoch, died: ix.died, ids: ix.ids, onDisk: ix.fresh.first,
+		lengths: maps.Clone(ix.lengths), values: maps.Clone(ix.values), vectors: make(map[Field]vectors, len(ix.vectors)),
 	}
 	if ix.full != nil {
 		v.segments, v.onDisk = append(v.segments, ix.full), ix.full.first
@@ -51,48 +59,49 @@ func (ix *Index) capture(set *Set) *View {
 	v.segments = append(v.segments, ix.fresh)
 	t := ix.all
 	if set != nil {
-		v.set, t = set.in.bits(), set.totals
+		if set.gone {
+			return nil, errForgotten
+		}
+		set.users++
+		v.in, t = set.in.now(), set.totals
 	}
-	v.totals = totals{t.records, make(map[Field]fieldTotal, len(t.fields))}
-	maps.Copy(v.totals.fields, t.fields)
-	maps.Copy(v.lengths, ix.lengths)
+	v.totals = totals{t.records, maps.Clone(t.fields)}
 	for f, m := range ix.vectors {
 		v.vectors[f] = m.vectors
 	}
-	return v
+	return v, nil
 }
 
 // Close ends the view.
-func (v *View) Close() error { return v.it.Close() }
+func (v *View) Close() error { return v.ix.disk.fail(errors.Join(v.it.Close(), v.release())) }
+
+func (v *View) release() error {
+	if v.set != nil {
+		v.ix.mu.Lock()
+		v.set.users--
+		v.ix.mu.Unlock()
+	}
+	return v.ix.release()
+}
 
 // Len is how many records are seen.
 func (v *View) Len() int { return v.totals.records }
 
 // sees says whether a version is seen.
 func (v *View) sees(number uint32) bool {
-	if number >= v.next || !v.all && !v.set.has(number) {
+	if number >= v.next || v.set != nil && !v.in.has(number) {
 		return false
 	}
 	died := atomic.LoadUint32(&v.died[number])
 	return died == 0 || died > v.epoch
 }
 
-// ID gives the id of a record by its number; nil if the record has a newer version by now.
-func (v *View) ID(number uint32) (id []byte, err error) {
-	for _, s := range slices.Backward(v.segments) {
-		if number >= s.first {
-			return s.record(number).id, nil
-		}
-	}
-	value, closer, err := v.ix.db.kv.Get(v.ix.key(keyNumber, binary.BigEndian.AppendUint32(nil, number)))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	id = bytes.Clone(value)
-	return id, closer.Close()
+// ID gives the id of a record by its number, which comes from a Hit. It must not be changed.
+func (v *View) ID(number uint32) []byte { return v.ids.of(number) }
+
+// Value gives a value of a record.
+func (v *View) Value(f Field, number uint32) (value int64, ok bool) {
+	return valueOf(v.values[f], number)
 }
 
 // postings appends who has a term, of those who are seen.

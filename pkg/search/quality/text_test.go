@@ -87,7 +87,7 @@ func TestTextOfCranfield(t *testing.T) {
 		}
 		for _, boost := range []float32{1, 1.5, 2} {
 			r, err := quality.Measure(queries, func(query string) ([]string, error) {
-				v, err := ix.View(nil)
+				v, err := ix.View()
 				if err != nil {
 					return nil, err
 				}
@@ -105,12 +105,11 @@ func TestTextOfCranfield(t *testing.T) {
 					return nil, err
 				}
 				defer m.Release()
-				hits, err := m.Top(100)
-				ids := make([]string, len(hits))
-				for i, h := range hits {
-					ids[i] = string(h.ID)
+				var ids []string
+				for _, h := range m.Top(100) {
+					ids = append(ids, string(h.ID))
 				}
-				return ids, err
+				return ids, nil
 			})
 			if err != nil {
 				t.Fatal(err)

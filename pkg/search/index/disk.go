@@ -1,0 +1,209 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrDamaged says that what is on disk can't be read or written any more. What has been read goes on to be served; DB.Renew, or
+// closing and opening the DB, begins anew.
+var ErrDamaged = errors.New("the search index is damaged")
+
+// errDamaged is for what can be read, and is not what was written.
+var errDamaged = fmt.Errorf("%w: a list of records", ErrDamaged)
+
+// markerFile is in the folder of a disk that is not to be opened again.
+const markerFile = "damaged"
+
+// disk is one folder with a Pebble. It is closed when it is retired and nobody uses it any more.
+type disk struct {
+	kv     *pebble.DB
+	fs     vfs.FS
+	path   string
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	lost    error         // why nothing may be written any more
+	stuck   error         // of the last work behind
+	failed  chan struct{} // closed when some fails
+	users   int
+	idle    chan struct{} // closed when retired and without users
+	retired bool
+}
+
+func openDisk(o Options, path string) (*disk, error) {
+	k := &disk{fs: o.fs, path: path, logger: o.Logger, idle: make(chan struct{}), failed: make(chan struct{})}
+	cache := pebble.NewCache(cacheSize)
+	defer cache.Unref()
+	opts := &pebble.Options{
+		FS: o.fs, DisableWAL: true, MemTableSize: memTableSize, MemTableStopWritesThreshold: memTables,
+		FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLog{k}, Cache: cache,
+	}
+	opts.EventListener = &pebble.EventListener{
+		BackgroundError: func(err error) { k.background(err) },
+		DataCorruption:  func(info pebble.DataCorruptionInfo) { k.lose(info.Details) },
+		FlushEnd: func(info pebble.FlushInfo) {
+			if info.Err == nil {
+				k.background(nil)
+			}
+		},
+	}
+	var err error
+	if k.kv, err = pebble.Open(path, opts); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// isDamage says whether an error of opening is one of the files themselves, not of the system they are on.
+func isDamage(err error) bool {
+	if pebble.IsCorruptionError(err) || errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	var no syscall.Errno
+	return !errors.As(err, &no)
+}
+
+// lose notes that nothing may be written any more, and that the folder is not to be opened again.
+func (k *disk) lose(err error) {
+	k.mu.Lock()
+	first := k.lost == nil
+	if first {
+		k.lost = err
+	}
+	k.mu.Unlock()
+	if !first {
+		return
+	}
+	k.logger.Error("the search index is damaged; it is to be made anew", "error", err)
+	if f, err := k.fs.Create(k.fs.PathJoin(k.path, markerFile), vfs.WriteCategoryUnspecified); err == nil {
+		_ = f.Close() // who can't write it, learns of the damage by reading again
+	}
+}
+
+// lostBy is why nothing may be written; nil: it may.
+func (k *disk) lostBy() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lost == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, k.lost)
+}
+
+// fail is for errors on their way to the caller: it notes damage.
+func (k *disk) fail(err error) error {
+	if err == nil || !pebble.IsCorruptionError(err) && !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	k.lose(err)
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+func (k *disk) background(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stuck = err; err != nil {
+		close(k.failed)
+		k.failed = make(chan struct{})
+	}
+}
+
+// commit applies a batch. One that Pebble had no room for, as it can't write, fails: it would wait for the disk.
+func (k *disk) commit(b *pebble.Batch) error {
+	if err := k.lostBy(); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	stuck := k.stuck
+	k.mu.Unlock()
+	if stuck != nil && k.kv.Metrics().MemTable.Size+uint64(b.Len()) >= memTableSize*(memTables-1) {
+		return fmt.Errorf("the search index can't be written: %w", stuck)
+	}
+	if err := b.Commit(pebble.NoSync); err != nil {
+		return err
+	}
+	return k.lostBy()
+}
+
+// sync has all that was committed outlast a crash.
+func (k *disk) sync(ctx context.Context) error {
+	if err := k.lostBy(); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	failed := k.failed
+	k.mu.Unlock()
+	done, err := k.kv.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return k.lostBy()
+	case <-failed: // Pebble tries again
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return errors.Join(k.lost, k.stuck)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// use has the disk stay open until drop is called.
+func (k *disk) use() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.users++
+}
+
+func (k *disk) drop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.users--
+	k.check()
+}
+
+// check tells who waits for it that nobody uses the disk. The caller holds k.mu.
+func (k *disk) check() {
+	if k.retired && k.users == 0 {
+		close(k.idle)
+	}
+}
+
+// retire closes the disk when nobody uses it any more. If that is not so until ctx ends it stays open.
+func (k *disk) retire(ctx context.Context) error {
+	k.mu.Lock()
+	if !k.retired {
+		k.retired = true
+		k.check()
+	}
+	k.mu.Unlock()
+	select {
+	case <-k.idle:
+		return k.kv.Close()
+	case <-ctx.Done():
+		return fmt.Errorf("the search index is still in use: %w", context.Cause(ctx))
+	}
+}
+
+// pebbleLog passes on what Pebble fails with. What it does otherwise is its own matter.
+type pebbleLog struct{ of *disk }
+
+func (pebbleLog) Infof(string, ...any) {}
+
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.of.logger.Warn("the search index", "error", fmt.Sprintf(format, args...))
+}
+
+// Fatalf must not return, says Pebble, for it does not know any more what is on disk. Nothing is written after it, though, and what
+// is on disk is derived: no reason to end the process.
+func (l pebbleLog) Fatalf(format string, args ...any) { l.of.lose(fmt.Errorf(format, args...)) }
