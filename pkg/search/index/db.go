@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -39,9 +40,12 @@ var keyCatalog = []byte{0, 0, 0, 0} //nolint:gochecknoglobals // a constant
 // What Pebble keeps in memory.
 const (
 	cacheSize    = 64 << 20 // of what is on disk
-	memTableSize = 16 << 20
-	memTables    = 6 // that are waited for before writes wait, too
+	memTableSize = 24 << 20
+	memTables    = 4 // that are waited for before writes wait, too
 )
+
+// retry is how long Pebble waits before it tries again to write what it could not.
+const retry = 50 * time.Millisecond
 
 // Defaults of Options.
 const (
@@ -61,7 +65,9 @@ type Options struct {
 	// these is compared by what is on disk.
 	SmallVectors bool
 
-	fs vfs.FS // nil: the system's
+	fs     vfs.FS // nil: the system's
+	memory int    // bytes of a segment and of one of Pebble's memory tables; 0: those of the constants
+	retry  time.Duration
 }
 
 // DB holds the indexes of an instance.
@@ -93,6 +99,9 @@ func Open(o Options) (*DB, error) {
 	}
 	if o.SetBytes <= 0 {
 		o.SetBytes = DefaultSetBytes
+	}
+	if o.memory == 0 {
+		o.memory, o.retry = memTableSize, retry
 	}
 	d := &DB{o: o, closing: make(chan struct{})}
 	if err := o.fs.MkdirAll(o.Dir, 0o700); err != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -29,22 +30,25 @@ type disk struct {
 	fs     vfs.FS
 	path   string
 	logger *slog.Logger
+	room   uint64 // what Pebble takes in memory before writes wait
+
+	write sync.Mutex // of batches, so that there is room for what was found to have some
 
 	mu      sync.Mutex
 	lost    error         // why nothing may be written any more
 	stuck   error         // of the last work behind
-	failed  chan struct{} // closed when some fails
+	tried   chan struct{} // closed when it ends, well or not
 	users   int
 	idle    chan struct{} // closed when retired and without users
 	retired bool
 }
 
 func openDisk(o Options, path string) (*disk, error) {
-	k := &disk{fs: o.fs, path: path, logger: o.Logger, idle: make(chan struct{}), failed: make(chan struct{})}
+	k := &disk{fs: o.fs, path: path, room: uint64(o.memory) * (memTables - 1), logger: o.Logger, idle: make(chan struct{}), tried: make(chan struct{})}
 	cache := pebble.NewCache(cacheSize)
 	defer cache.Unref()
 	opts := &pebble.Options{
-		FS: o.fs, DisableWAL: true, MemTableSize: memTableSize, MemTableStopWritesThreshold: memTables,
+		FS: patient{o.fs, k, o.retry}, DisableWAL: true, MemTableSize: uint64(o.memory), MemTableStopWritesThreshold: memTables,
 		FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLog{k}, Cache: cache,
 	}
 	opts.EventListener = &pebble.EventListener{
@@ -111,51 +115,100 @@ func (k *disk) fail(err error) error {
 func (k *disk) background(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.stuck = err; err != nil {
-		close(k.failed)
-		k.failed = make(chan struct{})
-	}
+	k.stuck = err
+	close(k.tried)
+	k.tried = make(chan struct{})
 }
 
-// commit applies a batch. One that Pebble had no room for, as it can't write, fails: it would wait for the disk.
+// patient has Pebble try again, when it has failed to write, not at once: it would do nothing else.
+type patient struct {
+	vfs.FS
+	of   *disk
+	wait time.Duration
+}
+
+func (p patient) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if p.of.failing() != nil {
+		time.Sleep(p.wait)
+	}
+	return p.FS.Create(name, category)
+}
+
+// failing is why the last work behind failed; nil: it did not.
+func (k *disk) failing() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.stuck
+}
+
+// commit applies a batch. One that Pebble has no room for, as it can't write, fails: it would wait for the disk.
 func (k *disk) commit(b *pebble.Batch) error {
 	if err := k.lostBy(); err != nil {
 		return err
 	}
-	k.mu.Lock()
-	stuck := k.stuck
-	k.mu.Unlock()
-	if stuck != nil && k.kv.Metrics().MemTable.Size+uint64(b.Len()) >= memTableSize*(memTables-1) {
-		return fmt.Errorf("the search index can't be written: %w", stuck)
+	if !k.hasRoom(b.Len()) {
+		if err := k.flush(nil); err != nil {
+			return fmt.Errorf("the search index can't be written: %w", err)
+		}
 	}
+	k.write.Lock()
+	defer k.write.Unlock()
 	if err := b.Commit(pebble.NoSync); err != nil {
 		return err
 	}
 	return k.lostBy()
 }
 
+// hasRoom says whether Pebble takes so many bytes without waiting for a disk that it can't write to.
+func (k *disk) hasRoom(size int) bool {
+	return k.failing() == nil || k.kv.Metrics().MemTable.Size+uint64(size) < k.room
+}
+
 // sync has all that was committed outlast a crash.
 func (k *disk) sync(ctx context.Context) error {
-	if err := k.lostBy(); err != nil {
-		return err
+	err := k.flush(ctx.Done())
+	if ctx.Err() != nil {
+		return errors.Join(err, context.Cause(ctx))
 	}
-	k.mu.Lock()
-	failed := k.failed
-	k.mu.Unlock()
-	done, err := k.kv.AsyncFlush()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-done:
-		return k.lostBy()
-	case <-failed: // Pebble tries again
+	return err
+}
+
+// flush writes what Pebble has in memory, until that is done, has failed, or stop is closed. Pebble itself tries until it can.
+func (k *disk) flush(stop <-chan struct{}) (err error) {
+	var done <-chan struct{}
+	for {
+		if err := k.lostBy(); err != nil {
+			return err
+		}
 		k.mu.Lock()
-		defer k.mu.Unlock()
-		return errors.Join(k.lost, k.stuck)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+		tried := k.tried
+		k.mu.Unlock()
+		if done == nil {
+			if done, err = k.begin(); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-done:
+			return k.lostBy()
+		case <-tried: // that or what was before it
+			if err := k.failing(); err != nil {
+				return errors.Join(k.lostBy(), err)
+			}
+		case <-stop:
+			return nil
+		}
 	}
+}
+
+// begin has Pebble write what it has in memory; nil: it is at that and has no room for more.
+func (k *disk) begin() (<-chan struct{}, error) {
+	k.write.Lock()
+	defer k.write.Unlock()
+	if !k.hasRoom(0) {
+		return nil, nil //nolint:nilnil // of which nothing comes
+	}
+	return k.kv.AsyncFlush()
 }
 
 // use has the disk stay open until drop is called.

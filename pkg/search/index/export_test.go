@@ -1,11 +1,21 @@
 package index
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
 
 // OpenOn is Open on another file system.
 func OpenOn(o Options, fs vfs.FS) (*DB, error) {
 	o.fs = fs
 	return Open(o)
+}
+
+// OpenSmall is OpenOn with so little memory that all is written soon.
+func OpenSmall(o Options, fs vfs.FS) (*DB, error) {
+	o.memory, o.retry = 64<<10, time.Millisecond
+	return OpenOn(o, fs)
 }
 
 // Keys is how many keys are on disk, but for the catalog.

@@ -13,9 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// segmentSize is how many bytes an index keeps in memory before it writes them, about.
-const segmentSize = 24 << 20
-
 // Flush writes what is in memory, so that it outlasts a crash.
 func (ix *Index) Flush(ctx context.Context) error {
 	if err := ix.settle(ctx); err != nil {

@@ -160,7 +160,7 @@ func (ix *Index) Apply(ctx context.Context, changes []Change, position []byte) e
 	if err := ix.check(changes); err != nil {
 		return err
 	}
-	if ix.fresh.size > segmentSize {
+	if ix.fresh.size > ix.db.o.memory {
 		if err := ix.rotate(ctx); err != nil {
 			return ix.disk.fail(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -25,7 +26,7 @@ import (
 
 var (
 	seed   = flag.Uint64("seed", 1, "of what is random")
-	rounds = flag.Int("rounds", 60, "of writes that are compared with a model")
+	rounds = flag.Int("rounds", 40, "of writes that are compared with a model")
 )
 
 func open(t *testing.T, dir string) *index.DB {
@@ -292,34 +293,48 @@ func (w *world) query() index.Query {
 }
 
 // check compares what a view gives with what it should.
-func (w *world) check(v *index.View, name string) {
-	defer func() {
-		if err := v.Close(); err != nil {
-			w.Error(err)
-		}
-	}()
-	records := w.seen(name)
+func (w *world) check(v *index.View, set string) {
+	w.Helper()
+	err := w.answers(v, set)
+	if err = errors.Join(err, v.Close()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// compare is check of all that an index has, for one that may be damaged.
+func (w *world) compare() error {
+	v, err := w.ix.View()
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.answers(v, ""), v.Close())
+}
+
+func (w *world) answers(v *index.View, set string) error {
+	records := w.seen(set)
 	if v.Len() != len(records) {
-		w.Errorf("%d records are seen, want %d", v.Len(), len(records))
+		return fmt.Errorf("%d records are seen, want %d", v.Len(), len(records))
 	}
 	for range 5 {
 		q := w.query()
 		want := find(records, q)
 		m, err := v.Search(w.Context(), q)
 		if err != nil {
-			w.Fatal(err)
+			return err
 		}
 		if m.Len() != len(want) {
-			w.Fatalf("%+v: %d found, want %d", q, m.Len(), len(want))
+			return fmt.Errorf("%+v: %d found, want %d", q, m.Len(), len(want))
 		}
 		limit := 1 + w.r.IntN(20)
 		hits := m.Top(limit)
 		if len(hits) != min(limit, len(want)) {
-			w.Fatalf("%+v: %d hits of %d", q, len(hits), len(want))
+			return fmt.Errorf("%+v: %d hits of %d", q, len(hits), len(want))
 		}
-		w.checkPages(m, hits)
-		w.explain(v, q, hits)
+		err = errors.Join(w.pages(m, hits), w.explain(v, q, hits))
 		m.Release()
+		if err != nil {
+			return err
+		}
 		best := slices.SortedFunc(maps.Values(want), func(a, b float64) int {
 			if a > b {
 				return -1
@@ -328,7 +343,7 @@ func (w *world) check(v *index.View, name string) {
 		})
 		for i, h := range hits {
 			if s, ok := want[string(h.ID)]; !ok || math.Abs(s-float64(h.Score)) > 1e-4 || math.Abs(best[i]-s) > 1e-4 {
-				w.Fatalf("%+v: hit %d is %s with %v, want %v (%v)", q, i, h.ID, h.Score, s, best[i])
+				return fmt.Errorf("%+v: hit %d is %s with %v, want %v (%v)", q, i, h.ID, h.Score, s, best[i])
 			}
 		}
 	}
@@ -346,14 +361,14 @@ func (w *world) check(v *index.View, name string) {
 		}
 		found, err := v.Expand(w.Context(), 1, tc.word, tc.distance, 1000)
 		if err != nil {
-			w.Fatal(err)
+			return err
 		}
 		got := map[string]bool{}
 		for _, e := range found {
 			got[e.Term] = true
 		}
 		if d := gocmp.Diff(want, got); d != "" {
-			w.Fatalf("%s~%d: %s", tc.word, tc.distance, d)
+			return fmt.Errorf("%s~%d: %s", tc.word, tc.distance, d)
 		}
 	}
 	to := unit(w.r, 8)
@@ -379,17 +394,18 @@ func (w *world) check(v *index.View, name string) {
 	})
 	hits, err := v.Nearest(w.Context(), 9, to, 10)
 	if err != nil || len(hits) != min(10, len(want)) {
-		w.Fatalf("%d near, want %d, %v", len(hits), len(want), err)
+		return fmt.Errorf("%d near, want %d, %w", len(hits), len(want), err)
 	}
 	for i, h := range hits {
 		if string(h.ID) != want[i].id || math.Abs(float64(h.Score-want[i].score)) > 1e-5 {
-			w.Fatalf("near %d: %s %v, want %v", i, h.ID, h.Score, want[i])
+			return fmt.Errorf("near %d: %s %v, want %v", i, h.ID, h.Score, want[i])
 		}
 	}
+	return nil
 }
 
-// checkPages walks through all that was found.
-func (w *world) checkPages(m *index.Matches, top []index.Hit) {
+// pages walks through all that was found.
+func (w *world) pages(m *index.Matches, top []index.Hit) error {
 	var pages []index.Hit
 	for {
 		n := 1 + w.r.IntN(50)
@@ -403,22 +419,23 @@ func (w *world) checkPages(m *index.Matches, top []index.Hit) {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), bytes.Compare(a.ID, b.ID))
 	})
 	if d := gocmp.Diff(all, pages); d != "" || len(all) != m.Len() {
-		w.Fatalf("%d were found, %d in pages: %s", m.Len(), len(pages), d)
+		return fmt.Errorf("%d were found, %d in pages: %s", m.Len(), len(pages), d)
 	}
 	if d := gocmp.Diff(all[:len(top)], top); d != "" {
-		w.Fatalf("the best are others than those of the first page: %s", d)
+		return fmt.Errorf("the best are others than those of the first page: %s", d)
 	}
+	return nil
 }
 
 // explain compares the scores of hits with the sums of what they are explained with.
-func (w *world) explain(v *index.View, q index.Query, hits []index.Hit) {
+func (w *world) explain(v *index.View, q index.Query, hits []index.Hit) error {
 	numbers := make([]uint32, len(hits))
 	for i, h := range hits {
 		numbers[i] = h.Number
 	}
 	whys, err := v.Explain(w.Context(), q, numbers)
 	if err != nil || len(whys) != len(hits) {
-		w.Fatalf("%d explained of %d, %v", len(whys), len(hits), err)
+		return fmt.Errorf("%d explained of %d, %w", len(whys), len(hits), err)
 	}
 	for i, why := range whys {
 		r, sum := w.records[string(hits[i].ID)], float32(0)
@@ -426,22 +443,23 @@ func (w *world) explain(v *index.View, q index.Query, hits []index.Hit) {
 			l := q.Groups[p.Group].Leaves[p.Leaf]
 			sum += p.Score
 			if p.Field != l.Field || p.Count != counts(l, r.fields[l.Field]) || p.Length != len(strings.Fields(r.fields[l.Field])) {
-				w.Fatalf("%+v: of %+v is said %+v", l, r, p)
+				return fmt.Errorf("%+v: of %+v is said %+v", l, r, p)
 			}
 			for _, term := range l.Terms {
 				has := slices.Contains(strings.Fields(r.fields[l.Field]), term)
 				if has != slices.Contains(p.Terms, term) {
-					w.Fatalf("%+v: of %+v is said %+v", l, r, p)
+					return fmt.Errorf("%+v: of %+v is said %+v", l, r, p)
 				}
 			}
 		}
 		if math.Abs(float64(sum*why.Recency-hits[i].Score)) > 1e-4 {
-			w.Fatalf("%+v is explained by %+v", hits[i], why)
+			return fmt.Errorf("%+v is explained by %+v", hits[i], why)
 		}
 		if value, ok := v.Value(7, hits[i].Number); ok != (r.day != 0) || value != r.day*day.Milliseconds() {
-			w.Fatalf("the value of %+v is %d, %v", r, value, ok)
+			return fmt.Errorf("the value of %+v is %d, %v", r, value, ok)
 		}
 	}
+	return nil
 }
 
 // differ is the distance of two words, by its definition.
