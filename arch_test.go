@@ -158,6 +158,7 @@ var libraries = map[string]string{
 	"github.com/spf13/pflag":                "/cli /cmd",
 	"github.com/spf13/viper":                "/cmd",
 	"golang.org/x/term":                     "/cli /cmd",
+	"golang.org/x/sys":                      "search/index",
 	"golang.org/x/sync":                     "* of the Go project",
 	"golang.org/x/image":                    "imagefilter",
 	"github.com/HugoSmits86/nativewebp":     "imagefilter",

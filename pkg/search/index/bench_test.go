@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/svcctl/svc/pkg/search/index"
 )
@@ -48,9 +52,16 @@ func filled(b *testing.B) *index.Index {
 		b.Fatal(err)
 	}
 	z := newZipf(1)
+	text := 0
 	var batch []index.Change
 	for i := range benchRecords {
-		batch = append(batch, z.change(i))
+		c := z.change(i)
+		for _, tokens := range c.Fields {
+			for _, t := range tokens {
+				text += len(t.Term) + 1
+			}
+		}
+		batch = append(batch, c)
 		if len(batch) == 500 {
 			if err := ix.Apply(b.Context(), batch, nil); err != nil {
 				b.Fatal(err)
@@ -61,6 +72,11 @@ func filled(b *testing.B) *index.Index {
 	if err := ix.Flush(b.Context()); err != nil {
 		b.Fatal(err)
 	}
+	s, err := ix.Stats()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d MB of text, %.2f of that on disk, %d MB in memory", text>>20, float64(s.Disk)/float64(text), s.Memory>>20)
 	return ix
 }
 
@@ -96,13 +112,26 @@ func BenchmarkSearch(b *testing.B) {
 	z := newZipf(2)
 	for _, set := range []string{"all", "half"} {
 		b.Run(set, func(b *testing.B) {
+			var times []time.Duration
 			for b.Loop() {
-				v, err := viewOf(b, ix, set)
-				if err != nil {
-					b.Fatal(err)
-				}
-				search(b, v, z)
+				begun := time.Now()
+				search(b, ix, set, z)
+				times = append(times, time.Since(begun))
 			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-µs")
+		})
+		b.Run(set+"/16", func(b *testing.B) {
+			b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
+			var seed atomic.Uint64
+			b.RunParallel(func(pb *testing.PB) {
+				z := newZipf(seed.Add(1) + 100)
+				for pb.Next() {
+					search(b, ix, set, z)
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "searches/s")
 		})
 	}
 }
@@ -123,7 +152,12 @@ func viewOf(b *testing.B, ix *index.Index, set string) (*index.View, error) {
 }
 
 // search asks for two words in two fields, and for the 20 best of what was found.
-func search(b *testing.B, v *index.View, z zipf) {
+func search(b *testing.B, ix *index.Index, set string, z zipf) {
+	v, err := viewOf(b, ix, set)
+	if err != nil {
+		b.Error(err)
+		return
+	}
 	var q index.Query
 	for range 2 {
 		w := []string{z.word()}
@@ -131,11 +165,56 @@ func search(b *testing.B, v *index.View, z zipf) {
 	}
 	m, err := v.Search(b.Context(), q)
 	if err != nil {
-		b.Fatal(err)
+		b.Error(err)
+		return
 	}
 	m.Top(20)
 	m.Release()
 	if err := v.Close(); err != nil {
-		b.Fatal(err)
+		b.Error(err)
+	}
+}
+
+// BenchmarkNearest looks for the 10 nearest of 100,000 vectors, which are in groups as those of texts are.
+func BenchmarkNearest(b *testing.B) {
+	for _, small := range []bool{false, true} {
+		b.Run(map[bool]string{false: "exact", true: "small"}[small], func(b *testing.B) {
+			db, err := index.Open(index.Options{Dir: b.TempDir(), SmallVectors: small})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = db.Close(b.Context()) }()
+			ix, err := db.Index("a")
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(1, 1))
+			for from := 0; from < benchRecords; from += 500 {
+				changes := make([]index.Change, 500)
+				for i := range changes {
+					changes[i] = index.Change{ID: fmt.Appendf(nil, "%024d", from+i), Rev: 1, Vectors: map[index.Field][]float32{1: unit(r, 384)}}
+				}
+				if err := ix.Apply(b.Context(), changes, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := ix.Flush(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			if s, err := ix.Stats(); err == nil {
+				b.Logf("%d MB in memory", s.Memory>>20)
+			}
+			v, err := ix.View()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer v.Close()
+			to := unit(r, 384)
+			for b.Loop() {
+				if _, err := v.Nearest(b.Context(), 1, to, 10); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

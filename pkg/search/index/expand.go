@@ -87,9 +87,9 @@ func (v *View) terms(ctx context.Context, f Field, prefix string) ([]string, err
 func (s *segment) termsOf(f Field, prefix string) (out []string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for k := range s.terms {
-		if k.field == f && strings.HasPrefix(k.term, prefix) {
-			out = append(out, k.term)
+	for term := range s.terms[f] {
+		if strings.HasPrefix(term, prefix) {
+			out = append(out, term)
 		}
 	}
 	return out

@@ -1,14 +1,12 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -124,24 +122,27 @@ func (w *batch) delete(key []byte) {
 }
 
 func (w *batch) terms(s *segment) {
-	keys := slices.SortedFunc(maps.Keys(s.terms), func(a, b termKey) int {
-		return cmp.Or(cmp.Compare(a.field, b.field), strings.Compare(a.term, b.term))
-	})
-	for _, k := range keys {
-		l := s.terms[k]
-		positions := l.positions
-		for rest := l.postings; len(rest) > 0; {
-			chunk, n, places := rest[0].number>>chunkBits, 0, uint32(0)
-			for n < len(rest) && rest[n].number>>chunkBits == chunk {
-				places += rest[n].count
-				n++
-			}
-			w.buf = appendBlock(w.buf[:0], chunk<<chunkBits, rest[:n])
-			w.merge(w.ix.termKey(keyPostings, k.field, k.term, chunk), w.buf)
-			size := sizeOf(positions, places)
-			w.merge(w.ix.termKey(keyPositions, k.field, k.term, chunk), positions[:size])
-			rest, positions = rest[n:], positions[size:]
+	for _, f := range slices.Sorted(maps.Keys(s.terms)) {
+		for _, term := range slices.Sorted(maps.Keys(s.terms[f])) {
+			w.list(f, term, s.terms[f][term])
 		}
+	}
+}
+
+// list writes who has a term, and where.
+func (w *batch) list(f Field, term string, l *list) {
+	positions := l.positions
+	for rest := l.postings; len(rest) > 0; {
+		chunk, n, places := rest[0].number>>chunkBits, 0, uint32(0)
+		for n < len(rest) && rest[n].number>>chunkBits == chunk {
+			places += rest[n].count
+			n++
+		}
+		w.buf = appendBlock(w.buf[:0], chunk<<chunkBits, rest[:n])
+		w.merge(w.ix.termKey(keyPostings, f, term, chunk), w.buf)
+		size := sizeOf(positions, places)
+		w.merge(w.ix.termKey(keyPositions, f, term, chunk), positions[:size])
+		rest, positions = rest[n:], positions[size:]
 	}
 }
 

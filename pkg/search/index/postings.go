@@ -51,7 +51,11 @@ func readBlocks(dst []posting, base uint32, b []byte) ([]posting, error) {
 			}
 			doc += uint32(d >> 1)
 			count := uint32(1)
-			if d&1 == 0 {
+			switch {
+			case d&1 != 0:
+			case len(b) > 0 && b[0] < 0x80:
+				count, b = uint32(b[0]), b[1:]
+			default:
 				c, k := binary.Uvarint(b)
 				if k <= 0 {
 					return dst, errDamaged

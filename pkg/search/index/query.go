@@ -142,6 +142,9 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 	if q.Recency != nil {
 		dates = v.values[q.Recency.Field]
 	}
+	if must == 0 && mustNot == 0 && atLeast <= 1 && q.Recency == nil && q.MinScore <= 0 { // all that is there
+		return m, nil
+	}
 	m.keep(func(number uint32) bool {
 		got := sc.groups[number]
 		if got&must != must || got&mustNot != 0 || bits.OnesCount64(got&should) < atLeast {
@@ -251,7 +254,13 @@ func (m *Matches) keep(f func(number uint32) bool) {
 
 // Release gives memory back. The Matches must not be used any more.
 func (m *Matches) Release() {
-	m.keep(func(uint32) bool { return false })
+	if sc := m.sc; len(sc.touched) > len(sc.scores)/8 {
+		clear(sc.scores)
+		clear(sc.groups)
+		sc.touched = sc.touched[:0]
+	} else {
+		m.keep(func(uint32) bool { return false })
+	}
 	scratches.Put(m.sc)
 	m.sc = nil
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 	"sync"
 )
 
@@ -12,7 +13,7 @@ type segment struct {
 	at    []byte // the position of the last Apply; guarded as Index.fresh is
 
 	mu      sync.RWMutex
-	terms   map[termKey]*list
+	terms   map[Field]map[string]*list
 	numbers map[string]uint32 // of records by id; removed: it went
 	records []record          // by number, from first on
 	dead    []uint32          // numbers of older segments whose records went or changed
@@ -21,11 +22,6 @@ type segment struct {
 }
 
 const removed = math.MaxUint32
-
-type termKey struct {
-	field Field
-	term  string
-}
 
 // record is one version of a record.
 type record struct {
@@ -49,7 +45,7 @@ type list struct {
 }
 
 func newSegment(first uint32) *segment {
-	return &segment{first: first, terms: map[termKey]*list{}, numbers: map[string]uint32{}}
+	return &segment{first: first, terms: map[Field]map[string]*list{}, numbers: map[string]uint32{}}
 }
 
 func (s *segment) add(number uint32, c *Change) {
@@ -61,12 +57,16 @@ func (s *segment) add(number uint32, c *Change) {
 			continue
 		}
 		r.lengths = append(r.lengths, fieldLength{f, uint32(len(tokens))})
+		terms := s.terms[f]
+		if terms == nil {
+			terms = map[string]*list{}
+			s.terms[f] = terms
+		}
 		for _, t := range tokens {
-			k := termKey{f, t.Term}
-			l := s.terms[k]
+			l := terms[t.Term]
 			if l == nil {
 				l = &list{}
-				s.terms[k] = l
+				terms[strings.Clone(t.Term)] = l // else the text that it is a part of would stay
 				s.size += 128 + len(t.Term)
 			}
 			if last := len(l.postings) - 1; last >= 0 && l.postings[last].number == number {
@@ -110,7 +110,7 @@ func (s *segment) remove(id []byte) {
 func (s *segment) of(f Field, term string, end uint32) (postings []posting, positions []byte) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	l := s.terms[termKey{f, term}]
+	l := s.terms[f][term]
 	if l == nil {
 		return nil, nil
 	}

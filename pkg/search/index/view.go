@@ -129,6 +129,9 @@ func (v *View) postings(dst []posting, f Field, term string) ([]posting, error) 
 		l, _ := s.of(f, term, v.next)
 		dst = append(dst, l...)
 	}
+	if v.set == nil && v.totals.records == int(v.next) { // all versions are seen
+		return dst, nil
+	}
 	out := dst[:from]
 	for _, p := range dst[from:] {
 		if v.sees(p.number) {
