@@ -84,6 +84,7 @@ type DB struct {
 	folder int // number of the disk's
 	open   map[string]*Index
 	last   uint32
+	closed bool
 }
 
 // Open opens a directory, which comes into being. What is damaged in it is begun anew.
@@ -248,6 +249,10 @@ func (d *DB) sweep(numbers map[string]uint32) error {
 func (d *DB) Flush(ctx context.Context) error {
 	var errs []error
 	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return ErrClosed
+	}
 	k, all := d.disk, make([]*Index, 0, len(d.open))
 	for _, ix := range d.open {
 		all = append(all, ix)
@@ -263,13 +268,23 @@ func (d *DB) Flush(ctx context.Context) error {
 	return errors.Join(append(errs, k.sync(ctx))...)
 }
 
+// ErrClosed is for who uses a DB that was closed, or an index of one.
+var ErrClosed = errors.New("the search index is closed")
+
 // Close writes what is in memory, and closes all when the last view is closed, for which it waits as long as ctx does.
 func (d *DB) Close(ctx context.Context) error {
 	err := d.Flush(ctx)
-	close(d.closing)
-	d.writers.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return ErrClosed
+	}
+	d.closed = true
+	for _, ix := range d.open {
+		ix.end(ErrClosed)
+	}
+	close(d.closing)
+	d.writers.Wait()
 	return errors.Join(err, d.disk.retire(ctx))
 }
 
@@ -277,17 +292,17 @@ func (d *DB) Close(ctx context.Context) error {
 // like ones that have been dropped.
 func (d *DB) Renew(ctx context.Context) error {
 	d.mu.Lock()
-	before, open := d.disk, d.open
-	err := d.begin()
+	before, open, err := d.disk, d.open, ErrClosed
+	if !d.closed {
+		err = d.begin()
+	}
 	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	before.lose(errors.New("it was made anew"))
 	for _, ix := range open {
-		ix.mu.Lock()
-		ix.dropped = true
-		ix.mu.Unlock()
+		ix.end(ErrDropped)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d.writers.Go(func() {
@@ -310,6 +325,9 @@ func (d *DB) Renew(ctx context.Context) error {
 func (d *DB) Index(name string) (*Index, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return nil, ErrClosed
+	}
 	if ix := d.open[name]; ix != nil {
 		return ix, nil
 	}
@@ -350,11 +368,7 @@ func (d *DB) Drop(name string) error {
 	if ix == nil || err != nil {
 		return err
 	}
-	ix.mu.Lock()
-	ix.dropped = true
-	last := ix.users == 0
-	ix.mu.Unlock()
-	if last {
+	if ix.end(ErrDropped) {
 		return ix.erase()
 	}
 	return nil
@@ -365,6 +379,9 @@ func (d *DB) forget(name string) (*Index, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ix := d.open[name]
+	if d.closed {
+		return nil, ErrClosed
+	}
 	if ix == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}

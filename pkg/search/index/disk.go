@@ -32,7 +32,9 @@ type disk struct {
 	logger *slog.Logger
 	room   uint64 // what Pebble takes in memory before writes wait
 
-	write sync.Mutex // of batches, so that there is room for what was found to have some
+	write   sync.Mutex // of batches, so that there is room for what was found to have some
+	written int64      // how many; guarded by write
+	flushed int64      // of those, how many outlast a crash; likewise
 
 	mu      sync.Mutex
 	lost    error         // why nothing may be written any more
@@ -156,6 +158,7 @@ func (k *disk) commit(b *pebble.Batch) error {
 	if err := b.Commit(pebble.NoSync); err != nil {
 		return err
 	}
+	k.written++
 	return k.lostBy()
 }
 
@@ -176,6 +179,7 @@ func (k *disk) sync(ctx context.Context) error {
 // flush writes what Pebble has in memory, until that is done, has failed, or stop is closed. Pebble itself tries until it can.
 func (k *disk) flush(stop <-chan struct{}) (err error) {
 	var done <-chan struct{}
+	var all int64
 	for {
 		if err := k.lostBy(); err != nil {
 			return err
@@ -184,12 +188,15 @@ func (k *disk) flush(stop <-chan struct{}) (err error) {
 		tried := k.tried
 		k.mu.Unlock()
 		if done == nil {
-			if done, err = k.begin(); err != nil {
+			if done, all, err = k.begin(); err != nil {
 				return err
 			}
 		}
 		select {
 		case <-done:
+			k.write.Lock()
+			k.flushed = max(k.flushed, all)
+			k.write.Unlock()
 			return k.lostBy()
 		case <-tried: // that or what was before it
 			if err := k.failing(); err != nil {
@@ -201,14 +208,20 @@ func (k *disk) flush(stop <-chan struct{}) (err error) {
 	}
 }
 
-// begin has Pebble write what it has in memory; nil: it is at that and has no room for more.
-func (k *disk) begin() (<-chan struct{}, error) {
+// begin has Pebble write what it has in memory, which is all of so many batches; done is nil if it is at that and has no room for more.
+func (k *disk) begin() (done <-chan struct{}, all int64, err error) {
 	k.write.Lock()
 	defer k.write.Unlock()
-	if !k.hasRoom(0) {
-		return nil, nil //nolint:nilnil // of which nothing comes
+	switch {
+	case k.flushed == k.written:
+		nothing := make(chan struct{})
+		close(nothing)
+		return nothing, k.written, nil
+	case !k.hasRoom(0):
+		return nil, 0, nil
 	}
-	return k.kv.AsyncFlush()
+	done, err = k.kv.AsyncFlush()
+	return done, k.written, err
 }
 
 // use has the disk stay open until drop is called.

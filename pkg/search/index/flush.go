@@ -13,10 +13,14 @@ import (
 
 // Flush writes what is in memory, so that it outlasts a crash.
 func (ix *Index) Flush(ctx context.Context) error {
-	if err := ix.settle(ctx); err != nil {
+	if err := ix.acquire(); err != nil {
 		return err
 	}
-	return ix.disk.fail(ix.disk.sync(ctx))
+	err := ix.settle(ctx)
+	if err == nil {
+		err = ix.disk.fail(ix.disk.sync(ctx))
+	}
+	return errors.Join(err, ix.release())
 }
 
 // settle hands what is in memory to Pebble.

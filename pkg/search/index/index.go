@@ -62,8 +62,8 @@ type Index struct {
 	sets    map[string]*Set
 	fresh   *segment
 	full    *segment // being written; nil: nothing is
-	dropped bool
-	users   int // views, and who writes
+	ended   error    // ErrDropped or ErrClosed; nil: it can be used
+	users   int      // views, and who writes
 }
 
 // read reads an index, which may be empty.
@@ -144,16 +144,23 @@ func (ix *Index) Position() []byte {
 
 // Rev gives the revision of a record's version that is known; ok is false when none is.
 func (ix *Index) Rev(id []byte) (rev int64, ok bool, err error) {
+	if err := ix.acquire(); err != nil {
+		return 0, false, err
+	}
 	ix.write.Lock()
-	defer ix.write.Unlock()
 	_, rev, ok, err = ix.known(id)
-	return rev, ok, ix.disk.fail(err)
+	ix.write.Unlock()
+	return rev, ok, ix.disk.fail(errors.Join(err, ix.release()))
 }
 
 // Apply takes in what has become of records: views that are made later see all of it, others nothing. Position stands for
 // all that has been applied; nil leaves it as it is. Of several changes of one record the last counts. If Apply fails nothing of
 // it has been done; it fails when what came before can't be written to the disk, and works again when that can be.
-func (ix *Index) Apply(ctx context.Context, changes []Change, position []byte) error {
+func (ix *Index) Apply(ctx context.Context, changes []Change, position []byte) (err error) {
+	if err := ix.acquire(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ix.release()) }()
 	ix.write.Lock()
 	defer ix.write.Unlock()
 	changes = newest(changes)
@@ -198,9 +205,6 @@ func (ix *Index) Apply(ctx context.Context, changes []Change, position []byte) e
 func (ix *Index) check(changes []Change) error {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	if ix.dropped {
-		return ErrDropped
-	}
 	if err := ix.disk.lostBy(); err != nil {
 		return err
 	}
@@ -350,19 +354,27 @@ func (ix *Index) known(id []byte) (number uint32, rev int64, ok bool, err error)
 func (ix *Index) acquire() error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	if ix.dropped {
-		return ErrDropped
+	if ix.ended != nil {
+		return ix.ended
 	}
 	ix.users++
 	ix.disk.use()
 	return nil
 }
 
+// end has nobody begin to use the index any more, and says whether nobody does.
+func (ix *Index) end(why error) (idle bool) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.ended = why
+	return ix.users == 0
+}
+
 func (ix *Index) release() error {
 	defer ix.disk.drop()
 	ix.mu.Lock()
 	ix.users--
-	last := ix.dropped && ix.users == 0
+	last := errors.Is(ix.ended, ErrDropped) && ix.users == 0
 	ix.mu.Unlock()
 	if last {
 		return ix.erase()

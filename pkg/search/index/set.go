@@ -95,6 +95,14 @@ var errForgotten = errors.New("the set was forgotten")
 // ViewSet gives the records of a set as they are now. A set that is not there is made: fill gives what is in it, while Change.In
 // decides what changes meanwhile. Others who ask for it wait; if the context of the one that fills it ends, the next one does.
 func (ix *Index) ViewSet(ctx context.Context, name string, data any, fill Fill) (*View, error) {
+	if err := ix.acquire(); err != nil {
+		return nil, err
+	}
+	v, err := ix.viewSet(ctx, name, data, fill)
+	return v, errors.Join(err, ix.release())
+}
+
+func (ix *Index) viewSet(ctx context.Context, name string, data any, fill Fill) (*View, error) {
 	for {
 		set, err := ix.set(ctx, name, data, fill)
 		if err != nil {

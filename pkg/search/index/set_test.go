@@ -325,3 +325,40 @@ func TestStats(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// TestClosed uses what was closed.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	db := open(t, t.TempDir())
+	ix := openIndex(t, db, "a")
+	put(t, ix, "x")
+	v, err := ix.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Close(soon); !errors.Is(err, context.Canceled) {
+		t.Errorf("closing with a view that is open: %v", err)
+	}
+	if got := found(t, v, "all"); got != "x" {
+		t.Errorf("the view has %q", got)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	_, indexErr := db.Index("a")
+	_, viewErr := ix.View()
+	_, setErr := ix.ViewSet(t.Context(), "s", nil, nil)
+	_, _, revErr := ix.Rev([]byte("x"))
+	_, statsErr := ix.Stats()
+	for what, err := range map[string]error{
+		"Apply": ix.Apply(t.Context(), nil, []byte("1")), "Flush": ix.Flush(t.Context()), "DB.Flush": db.Flush(t.Context()),
+		"Renew": db.Renew(t.Context()), "Drop": db.Drop("a"), "Close": db.Close(t.Context()),
+		"Index": indexErr, "View": viewErr, "ViewSet": setErr, "Rev": revErr, "Stats": statsErr,
+	} {
+		if !errors.Is(err, index.ErrClosed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

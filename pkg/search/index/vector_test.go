@@ -45,15 +45,16 @@ func TestSmallVectors(t *testing.T) {
 	for i := range records {
 		changes = append(changes, index.Change{ID: fmt.Append(nil, i), Rev: 1, Vectors: map[index.Field][]float32{1: unit(r, dimensions)}})
 	}
-	var both [2]*index.Index
-	for i := range both {
-		db, err := index.Open(index.Options{Dir: t.TempDir(), SmallVectors: i == 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer closeDB(t, db)
-		both[i] = openIndex(t, db, "a")
-		if err := both[i].Apply(t.Context(), changes, nil); err != nil {
+	exact := open(t, t.TempDir())
+	defer closeDB(t, exact)
+	small, err := index.Open(index.Options{Dir: t.TempDir(), SmallVectors: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeDB(t, small)
+	both := [2]*index.Index{openIndex(t, exact, "a"), openIndex(t, small, "a")}
+	for _, ix := range both {
+		if err := ix.Apply(t.Context(), changes, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
