@@ -20,7 +20,7 @@ import (
 const chunkBits = 16
 
 // format is that of what is on disk: another one is begun anew.
-const format = 1
+const format = 2
 
 // The kinds of keys of an index, each behind the index's number.
 const (
@@ -29,6 +29,7 @@ const (
 	keyNumber    = 'n' // number -> id
 	keyLengths   = 'l' // field, chunk -> how many terms of which records
 	keyValues    = 'c' // field, chunk -> values of which records
+	keyTerm      = 't' // field, term -> nothing; for what looks through many
 	keyPostings  = 'p' // field, term, 0, chunk -> which records how often
 	keyPositions = 'x' // likewise -> where in them
 	keyVector    = 'v' // field, number -> vector

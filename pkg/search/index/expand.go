@@ -1,7 +1,7 @@
 package index
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -24,29 +24,29 @@ func (v *View) Expand(ctx context.Context, f Field, word string, distance, limit
 		_, size := utf8.DecodeRuneInString(word)
 		prefix = word[:size]
 	}
-	terms, err := v.terms(ctx, f, prefix)
-	if err != nil {
-		return nil, err
-	}
 	var near []Expansion
-	for _, t := range terms {
-		d := 0
-		if distance > 0 {
-			d = levenshtein([]rune(word), []rune(t), distance)
+	compare := nearTo(word, distance)
+	err := v.terms(ctx, f, prefix, func(term []byte) {
+		if d, ok := compare(term); ok {
+			near = append(near, Expansion{string(term), d})
 		}
-		if d <= distance {
-			near = append(near, Expansion{t, d})
-		}
+	})
+	if err != nil {
+		return nil, v.ix.disk.fail(err)
 	}
-	slices.SortStableFunc(near, func(a, b Expansion) int { return a.Distance - b.Distance })
+	slices.SortFunc(near, func(a, b Expansion) int { return cmp.Or(a.Distance-b.Distance, strings.Compare(a.Term, b.Term)) })
+	near = slices.Compact(near)
 	out := near[:0]
 	var list []posting
 	for _, e := range near {
 		if len(out) == limit {
 			break
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
 		if list, err = v.postings(list[:0], f, e.Term); err != nil {
-			return nil, err
+			return nil, v.ix.disk.fail(err)
 		}
 		if len(list) > 0 {
 			out = append(out, e)
@@ -55,33 +55,48 @@ func (v *View) Expand(ctx context.Context, f Field, word string, distance, limit
 	return out, nil
 }
 
-// terms gives the terms of a field with a prefix, sorted, whoever has them.
-func (v *View) terms(ctx context.Context, f Field, prefix string) ([]string, error) {
-	var out []string
-	begin := append(v.ix.fieldKey(keyPostings, f), prefix...)
-	field := len(begin) - len(prefix)
+// nearTo gives a func that says how far a term is from a word, if that is not more than so much.
+func nearTo(word string, distance int) func(term []byte) (int, bool) {
+	if distance == 0 {
+		return func([]byte) (int, bool) { return 0, true }
+	}
+	from := []rune(word)
+	var to []rune
+	return func(term []byte) (int, bool) {
+		if n := utf8.RuneCount(term) - len(from); n > distance || -n > distance {
+			return 0, false
+		}
+		to = to[:0]
+		for _, r := range string(term) {
+			to = append(to, r)
+		}
+		d := levenshtein(from, to, distance)
+		return d, d <= distance
+	}
+}
+
+// terms calls f with the terms of a field with a prefix, whoever has them; some more than once.
+func (v *View) terms(ctx context.Context, field Field, prefix string, f func(term []byte)) error {
+	const look = 1024 // terms between two looks at ctx
+	begin := append(v.ix.fieldKey(keyTerm, field), prefix...)
+	cut := len(begin) - len(prefix)
 	v.it.SetBounds(begin, above(begin))
-	for ok := v.it.First(); ok; {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+	n := 0
+	for ok := v.it.First(); ok; ok = v.it.Next() {
+		if n++; n%look == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		term, _, found := bytes.Cut(v.it.Key()[field:], []byte{0})
-		if !found {
-			return nil, errDamaged
-		}
-		out = append(out, string(term))
-		if ok = v.it.Next(); ok && bytes.HasPrefix(v.it.Key()[field:], append([]byte(out[len(out)-1]), 0)) { // another chunk
-			ok = v.it.SeekGE(append(append(v.ix.fieldKey(keyPostings, f), out[len(out)-1]...), 1))
-		}
+		f(v.it.Key()[cut:])
 	}
 	if err := v.it.Error(); err != nil {
-		return nil, err
+		return err
 	}
 	for _, s := range v.segments {
-		out = append(out, s.termsOf(f, prefix)...)
+		for _, term := range s.termsOf(field, prefix) {
+			f([]byte(term))
+		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return nil
 }
 
 func (s *segment) termsOf(f Field, prefix string) (out []string) {

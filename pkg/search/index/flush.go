@@ -135,6 +135,7 @@ func (w *batch) terms(s *segment) {
 
 // list writes who has a term, and where.
 func (w *batch) list(f Field, term string, l *list) {
+	w.set(append(w.ix.fieldKey(keyTerm, f), term...), nil)
 	positions := l.positions
 	for rest := l.postings; len(rest) > 0; {
 		chunk, n, places := rest[0].number>>chunkBits, 0, uint32(0)
