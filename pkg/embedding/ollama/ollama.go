@@ -62,7 +62,7 @@ func (p *provider) Embed(ctx context.Context, texts []string, _ embedding.Kind) 
 // decode reads an answer to n texts.
 func decode(answer []byte, n int) ([]embedding.Vector, error) {
 	var list struct {
-		Embeddings [][]float32 `json:"embeddings"`
+		Embeddings []remote.Numbers `json:"embeddings"`
 	}
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func decode(answer []byte, n int) ([]embedding.Vector, error) {
 	}
 	out := make([]embedding.Vector, n)
 	for i, dense := range list.Embeddings {
-		if len(dense) == 0 {
-			return nil, fmt.Errorf("embeddings[%d] is empty", i)
+		if dense == nil { // null
+			return nil, fmt.Errorf("embeddings[%d] is missing", i)
 		}
 		out[i].Dense = dense
 	}

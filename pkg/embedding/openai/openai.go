@@ -120,13 +120,10 @@ func decode(answer []byte, n int) ([]embedding.Vector, error) {
 
 // numbers reads a vector: a list of numbers, or little-endian float32 in base64.
 func numbers(raw json.RawMessage) ([]float32, error) {
-	var out []float32
 	if len(raw) == 0 || raw[0] != '"' {
-		err := json.Unmarshal(raw, &out)
-		if err == nil && len(out) == 0 {
-			err = errors.New("it is empty")
-		}
-		return out, err
+		var list remote.Numbers
+		err := json.Unmarshal(raw, &list)
+		return list, err
 	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -139,7 +136,7 @@ func numbers(raw json.RawMessage) ([]float32, error) {
 	if len(data) == 0 || len(data)%4 != 0 {
 		return nil, fmt.Errorf("%d bytes are no list of float32", len(data))
 	}
-	out = make([]float32, len(data)/4)
+	out := make([]float32, len(data)/4)
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		if f := float64(out[i]); math.IsNaN(f) || math.IsInf(f, 0) {

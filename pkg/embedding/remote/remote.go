@@ -179,4 +179,3 @@ func retryAfter(response *http.Response) time.Duration {
 	}
 	return min(max(0, until.Sub(now)), maxRetry)
 }
-

@@ -62,7 +62,7 @@ func (p *provider) Embed(ctx context.Context, texts []string, _ embedding.Kind) 
 
 // decodeDense reads an answer of /embed to n texts.
 func decodeDense(answer []byte, n int) ([]embedding.Vector, error) {
-	var list [][]float32
+	var list []remote.Numbers
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func decodeDense(answer []byte, n int) ([]embedding.Vector, error) {
 	}
 	out := make([]embedding.Vector, n)
 	for i, dense := range list {
-		if len(dense) == 0 {
-			return nil, fmt.Errorf("[%d] is empty", i)
+		if dense == nil { // null
+			return nil, fmt.Errorf("[%d] is missing", i)
 		}
 		out[i].Dense = dense
 	}
