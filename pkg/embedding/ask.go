@@ -76,6 +76,9 @@ func (g *Group) Documents(ctx context.Context, texts []string) ([]Vector, error)
 	if err := batches.Wait(); err != nil {
 		return nil, err
 	}
+	if len(at) > 0 { // the caller's time was over between two batches
+		return nil, g.gaveUp(ctx, nil)
+	}
 	return out, nil
 }
 

@@ -35,7 +35,7 @@ type ProviderConfig struct {
 	ModelPath  string `json:"modelPath,omitempty"`  // a folder, for types that compute in this process
 	Dimensions int    `json:"dimensions,omitempty"` // 0: those of the model
 	BaseURL    string `json:"baseURL,omitempty"`
-	APIKey     string `json:"apiKey,omitempty"` //nolint:gosec // the settings' key; nothing prints it
+	APIKey     string `json:"apiKey,omitempty"`
 
 	DocumentPrefix string `json:"documentPrefix,omitempty"` // put before each text, as a model wants it
 	QueryPrefix    string `json:"queryPrefix,omitempty"`

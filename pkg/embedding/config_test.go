@@ -124,8 +124,10 @@ func TestReference(t *testing.T) {
 		{embedding.ProviderConfig{Type: "local", ModelPath: "/models/minilm"}, `model "minilm"`},
 		{embedding.ProviderConfig{Type: "hash", Model: "bge"}, `model "hash/bge"`},
 		{embedding.ProviderConfig{Type: "hash"}, `model "hash"`},
-		{embedding.ProviderConfig{Type: "tei", Model: "e5", DocumentPrefix: "passage: ", QueryPrefix: "query: ", Revision: "2"},
-			`model "e5", documentPrefix "passage: ", queryPrefix "query: ", revision "2"`},
+		{
+			embedding.ProviderConfig{Type: "tei", Model: "e5", DocumentPrefix: "passage: ", QueryPrefix: "query: ", Revision: "2"},
+			`model "e5", documentPrefix "passage: ", queryPrefix "query: ", revision "2"`,
+		},
 		{embedding.ProviderConfig{Type: "tei", Model: `e5", revision "2`}, `model "e5\", revision \"2"`},
 	} {
 		t.Run(tt.want, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package embedding
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,13 +81,8 @@ func decodeGolden(raw []byte, sparse bool, dimensions int) ([]goldenText, error)
 		return nil, fmt.Errorf("it is larger than %d MiB", maxGoldenFile>>20)
 	}
 	var file goldenFile
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
+	if err := strict(raw, &file); err != nil {
 		return nil, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows after its end")
 	}
 	if n := len(file.Texts); n == 0 || n > maxGoldenTexts {
 		return nil, fmt.Errorf("texts has %d entries: give 1 to %d", n, maxGoldenTexts)
@@ -119,7 +113,7 @@ func (g *goldenText) decode(sparse bool, dimensions int) error {
 	}
 	g.vector, err = normalized(g.vector, sparse, dimensions)
 	if err != nil {
-		return fmt.Errorf("vector: %s", publicOrOwn(err)) //nolint:errorlint // its text only
+		return fmt.Errorf("vector: %s", publicOrOwn(err))
 	}
 	return nil
 }

@@ -191,6 +191,9 @@ func (g *Group) usable(ctx context.Context) ([]*member, error) {
 	if g.broken != nil {
 		return nil, g.offline(nil)
 	}
+	if ctx.Err() != nil {
+		return nil, g.gaveUp(ctx, nil)
+	}
 	select {
 	case <-g.ready:
 	case <-ctx.Done():
@@ -234,7 +237,7 @@ func (g *Group) offline(cause error) error {
 	counts := map[State]int{}
 	var retry time.Duration
 	for _, m := range g.members {
-		state, last, wait := m.standingNow()
+		state, wait, last := m.standingNow()
 		counts[state]++
 		cause = cmp.Or(cause, last)
 		if wait > 0 && (retry == 0 || wait < retry) {

@@ -254,6 +254,25 @@ func TestFirstVerification(t *testing.T) {
 	})
 }
 
+// TestCancelled has the caller be gone before, and in the middle: what is missing is never taken for texts without vectors.
+func TestCancelled(t *testing.T) {
+	for name, batches := range map[string]int{"before": 0, "after the first batch": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "a")
+				g := w.open()
+				ctx, cancel := context.WithCancel(t.Context())
+				w.faulty["a"].After(batches, cancel)
+				texts := someTexts(3 * embedding.BatchSize)
+				if got, err := g.Documents(ctx, texts); !errors.Is(err, context.Canceled) {
+					t.Errorf("it gave %d vectors and %v", len(got), err)
+				}
+				wantStates(t, g, "a live closed; ")
+			})
+		})
+	}
+}
+
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b")

@@ -156,7 +156,12 @@ func (m *member) pause(asked time.Duration) {
 		asked = min(m.cooldown, firstPause<<min(m.pauses, 10))
 	}
 	m.pauses++
-	if until := m.now().Add(min(asked, longestPause)); until.After(m.until) {
+	m.rest(min(asked, longestPause))
+}
+
+// rest has nothing asked of the member for a time, or for longer if that was said before.
+func (m *member) rest(d time.Duration) {
+	if until := m.now().Add(d); until.After(m.until) {
 		m.until = until
 	}
 }
@@ -164,7 +169,7 @@ func (m *member) pause(asked time.Duration) {
 // trip opens the breaker.
 func (m *member) trip() {
 	m.open = true
-	m.until = m.now().Add(m.cooldown)
+	m.rest(m.cooldown)
 }
 
 // tell logs a change of state. It needs the lock.

@@ -93,7 +93,7 @@ func (m *member) status(full bool) MemberStatus {
 	switch {
 	case m.broken != nil:
 		s.Error = textOf(m.broken, full)
-	case m.last != nil:
+	case m.last != nil && (s.State != Live || m.failures > 0):
 		s.Error = textOf(m.last, full)
 	case s.State == Offline:
 		s.Error = "it was not verified yet"
@@ -113,14 +113,14 @@ func (m *member) breaker() Breaker {
 }
 
 // standingNow is what errors of the group tell of a member.
-func (m *member) standingNow() (state State, last error, rests time.Duration) {
+func (m *member) standingNow() (state State, rests time.Duration, last error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last = m.last
 	if m.broken != nil {
 		last = m.broken
 	}
-	return m.state(), last, max(0, m.until.Sub(m.now()))
+	return m.state(), max(0, m.until.Sub(m.now())), last
 }
 
 // textOf is an error as a status has it.

@@ -39,7 +39,10 @@ func (a *anchor) hold(probe Vector) error {
 
 // compare is an error when two vectors are not the same. what is public.
 func compare(what string, want, got Vector) error {
-	if cosine := Cosine(want, got); !(cosine >= MinCosine) && !(isEmpty(want) && isEmpty(got)) {
+	if isEmpty(want) && isEmpty(got) {
+		return nil
+	}
+	if cosine := Cosine(want, got); cosine < MinCosine {
 		return deviates(fmt.Sprintf("%s: cosine %.4f is below %v", what, cosine, MinCosine))
 	}
 	return nil
@@ -96,6 +99,7 @@ func (m *member) verify(ctx context.Context, v verification) {
 	m.checking, m.checked = false, m.now()
 	switch {
 	case err == nil && m.open && (!wasOpen || m.failures > 0): // right, but it opened meanwhile, or is as slow as before
+		m.standing = verified
 		m.trip()
 	case err == nil:
 		m.standing, m.open, m.last = verified, false, nil
@@ -107,7 +111,7 @@ func (m *member) verify(ctx context.Context, v verification) {
 		m.trip()
 	case m.standing == unverified:
 		m.last = err
-		m.until = m.now().Add(m.cooldown)
+		m.rest(m.cooldown)
 	default: // the breaker counts its calls
 		m.last = err
 	}
@@ -137,7 +141,7 @@ func (m *member) show(ctx context.Context, v verification) error {
 func (m *member) showKind(ctx context.Context, v verification, kind Kind, probe Vector) error {
 	var texts []string
 	var want []Vector
-	prefix, what := m.config.QueryPrefix, "the vector of a golden text deviates"
+	prefix := m.config.QueryPrefix
 	if kind == Document {
 		prefix = m.config.DocumentPrefix
 		texts, want = append(texts, prefix+v.probe), append(want, probe)
@@ -154,10 +158,9 @@ func (m *member) showKind(ctx context.Context, v verification, kind Kind, probe 
 			return err
 		}
 		for i, g := range got {
+			what := "the vector of a golden text deviates"
 			if kind == Document && begin+i == 0 {
 				what = "the same text has two vectors"
-			} else {
-				what = "the vector of a golden text deviates"
 			}
 			if err := compare(what, want[begin+i], g); err != nil {
 				return err

@@ -2,9 +2,11 @@ package embedding_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,11 +92,11 @@ func (w *world) golden(text string) {
 
 // states are those of the members.
 func states(g *embedding.Group) string {
-	out := ""
+	var out strings.Builder
 	for _, m := range g.Status(true).Members {
-		out += m.Name + " " + string(m.State) + " " + string(m.Breaker) + "; "
+		_, _ = fmt.Fprintf(&out, "%s %s %s; ", m.Name, m.State, m.Breaker)
 	}
-	return out
+	return out.String()
 }
 
 func wantStates(t *testing.T, g *embedding.Group, want string) {

@@ -40,6 +40,8 @@ type Faulty struct {
 
 	mu     sync.Mutex
 	fault  Fault
+	left   int // calls until then
+	then   func()
 	calls  int
 	texts  []string // of the last call
 	closed int
@@ -50,6 +52,27 @@ func (f *Faulty) Set(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault = fault
+}
+
+// After has something be done when so many calls more have ended; at once for 0.
+func (f *Faulty) After(calls int, then func()) {
+	if calls == 0 {
+		then()
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.then = calls, then
+}
+
+// ended counts for After.
+func (f *Faulty) ended() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left--
+	if f.left == 0 {
+		f.then()
+	}
 }
 
 // Calls is how many there were.
@@ -88,6 +111,7 @@ func (f *Faulty) Embed(ctx context.Context, texts []string, kind embedding.Kind)
 	f.texts = texts
 	fault, call := f.fault, f.calls
 	f.mu.Unlock()
+	defer f.ended()
 	if err := f.before(ctx, fault); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
 )
+
+// patience is longer than any answer takes.
+const patience = time.Minute
 
 // What must be in no public text.
 const (
@@ -60,7 +64,11 @@ func RunHTTP(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provid
 		t.Run(tt.name, func(t *testing.T) {
 			server := httptest.NewServer(tt.answer)
 			defer server.Close()
-			p := openFor(t, open, server.URL)
+			timeout := patience
+			if tt.code == embedding.CodeTimeout {
+				timeout = 50 * time.Millisecond
+			}
+			p := openFor(t, open, server.URL, timeout)
 			_, err := p.Embed(t.Context(), []string{"a text"}, embedding.Document)
 			e := errs.From(err)
 			if err == nil || e.Code != tt.code || e.RetryAfter != tt.retry {
@@ -79,7 +87,7 @@ func RunHTTP(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provid
 	t.Run("down", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		server.Close()
-		_, err := openFor(t, open, server.URL).Embed(t.Context(), []string{"a text"}, embedding.Query)
+		_, err := openFor(t, open, server.URL, patience).Embed(t.Context(), []string{"a text"}, embedding.Query)
 		if errs.From(err).Code != embedding.CodeFailed {
 			t.Errorf("it gave %v", err)
 		}
@@ -90,9 +98,9 @@ func RunHTTP(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provid
 	t.Run("Settings", func(t *testing.T) { refusesSettings(t, open) })
 }
 
-func openFor(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provider, error), baseURL string) embedding.Provider {
+func openFor(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provider, error), baseURL string, timeout time.Duration) embedding.Provider {
 	t.Helper()
-	p, err := open(embedding.ProviderConfig{Name: "remote", Model: "m", BaseURL: baseURL, APIKey: key, TimeoutPerAttempt: 2 * time.Second})
+	p, err := open(embedding.ProviderConfig{Name: "remote", Model: "m", BaseURL: baseURL, APIKey: key, TimeoutPerAttempt: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +111,7 @@ func openFor(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provid
 // status answers with it, and with what may be in no public text: servers repeat keys.
 func status(code int, header http.Header) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		for k, v := range header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(code)
 		_, _ = fmt.Fprintf(w, `{"error":%q}`, secret+" "+r.Header.Get("Authorization"))
 	}
@@ -155,7 +161,7 @@ func redirect(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provi
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	if _, err := openFor(t, open, server.URL).Embed(t.Context(), []string{"a text"}, embedding.Query); errs.From(err).Code != embedding.CodeFailed {
+	if _, err := openFor(t, open, server.URL, patience).Embed(t.Context(), []string{"a text"}, embedding.Query); errs.From(err).Code != embedding.CodeFailed {
 		t.Errorf("it gave %v", err)
 	}
 }
@@ -168,7 +174,7 @@ func cancelled(t *testing.T, open func(embedding.ProviderConfig) (embedding.Prov
 		<-gone(r)
 	}))
 	defer server.Close()
-	if _, err := openFor(t, open, server.URL).Embed(ctx, []string{"a text"}, embedding.Query); !errors.Is(err, context.Canceled) {
+	if _, err := openFor(t, open, server.URL, patience).Embed(ctx, []string{"a text"}, embedding.Query); !errors.Is(err, context.Canceled) {
 		t.Errorf("it gave %v", err)
 	}
 }
@@ -183,7 +189,7 @@ func sendsKey(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provi
 		w.WriteHeader(http.StatusInternalServerError)
 	}))
 	defer server.Close()
-	if _, err := openFor(t, open, server.URL).Embed(t.Context(), []string{"a text"}, embedding.Query); err == nil {
+	if _, err := openFor(t, open, server.URL, patience).Embed(t.Context(), []string{"a text"}, embedding.Query); err == nil {
 		t.Error("status 500 is no error")
 	}
 	if auth := <-got; auth != "Bearer "+key {

@@ -24,8 +24,15 @@ func Run(t *testing.T, open func(t *testing.T) embedding.Provider) {
 		name  string
 		check func(t *testing.T, p embedding.Provider)
 	}{
-		{"Name", hasName}, {"Form", givesItsForm}, {"Order", keepsOrder}, {"None", takesNone}, {"Deterministic", isDeterministic},
-		{"AnyText", takesAnyText}, {"Similar", bringsSimilarTogether}, {"Cancelled", endsWithItsContext}, {"Concurrent", isConcurrent},
+		{"Name", hasName},
+		{"Form", givesItsForm},
+		{"Order", keepsOrder},
+		{"None", takesNone},
+		{"Deterministic", isDeterministic},
+		{"AnyText", takesAnyText},
+		{"Similar", bringsSimilarTogether},
+		{"Cancelled", endsWithItsContext},
+		{"Concurrent", isConcurrent},
 		{"Close", closesTwice},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -61,7 +68,7 @@ func hasName(t *testing.T, p embedding.Provider) {
 
 func givesItsForm(t *testing.T, p embedding.Provider) {
 	for _, kind := range []embedding.Kind{embedding.Document, embedding.Query} {
-		vectors := embed(t, p, kind, "ships and harbours", "a wing in a slipstream", "bread")
+		vectors := embed(t, p, kind, "ships and anchors", "a wing in a slipstream", "bread")
 		length := p.Dimensions()
 		if length == 0 {
 			length = len(vectors[0].Dense)
