@@ -224,6 +224,10 @@ func TestR11Throttled(t *testing.T) {
 				if _, err := g.Query(t.Context(), "text"); err != nil {
 					t.Error(err)
 				}
+				w.faulty["a"].Set(embeddingtest.Throttled) // as for the first time
+				if _, err := g.Query(t.Context(), "text"); errs.From(err).RetryAfter != tt.rests[0] {
+					t.Errorf("after a success it gave %v, in %s", err, errs.From(err).RetryAfter)
+				}
 			})
 		})
 	}
@@ -273,6 +277,46 @@ func TestR11HalfOpen(t *testing.T) {
 		}
 		w.wait(10 * time.Second)
 		wantStates(t, g, "a degraded open; ")
+		if rests := g.Status(false).Members[0].RestsTo; rests == nil || time.Until(*rests) != cooldown {
+			t.Errorf("it rests until %v, which is not its whole cool-down", rests)
+		}
+	})
+}
+
+// TestR11RetryAfter has the error of a group say when its first member returns.
+func TestR11RetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b")
+		w.faulty["a"].RetryAfter = 7 * time.Second
+		g := w.open()
+		w.faulty["a"].Set(embeddingtest.Throttled)
+		w.faulty["b"].Set(embeddingtest.Down)
+		for range 5 {
+			_, _ = g.Query(t.Context(), "text") // which fails
+		}
+		wantStates(t, g, "a degraded open; b degraded open; ")
+		if _, err := g.Query(t.Context(), "text"); errs.From(err).RetryAfter != 7*time.Second {
+			t.Errorf("one may try again in %s", errs.From(err).RetryAfter)
+		}
+	})
+}
+
+// TestChecksAreBrief asks live members for one vector: golden texts are for those that come back.
+func TestChecksAreBrief(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		raw, err := newWorld(t, "a").open().Golden(t.Context(), []string{"one", "two"}, []string{"three"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, "a")
+		w.golden(string(raw))
+		w.open()
+		for _, want := range []int{3, 4, 5} { // the probe, documents, queries; the probe
+			if got := w.faulty["a"].Calls(); got != want {
+				t.Errorf("it was asked %d times, want %d", got, want)
+			}
+			w.wait(interval)
+		}
 	})
 }
 
@@ -293,6 +337,14 @@ func TestR11WithoutChecks(t *testing.T) {
 		w.faulty["a"].Set(embeddingtest.None)
 		w.wait(cooldown)
 		wantStates(t, g, "a degraded open; b live closed; ") // nobody asked
+		w.faulty["a"].Set(embeddingtest.Hanging)
+		began := time.Now()
+		if _, err := g.Query(t.Context(), "text"); err != nil || time.Since(began) != 0 { // b answers beside the verification
+			t.Errorf("after %s it gave %v", time.Since(began), err)
+		}
+		w.wait(10 * time.Second)
+		w.faulty["a"].Set(embeddingtest.None)
+		w.wait(cooldown)
 		if _, err := g.Query(t.Context(), "text"); err != nil {
 			t.Fatal(err)
 		}
