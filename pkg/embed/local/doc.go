@@ -1,0 +1,20 @@
+// Package local computes the vectors of texts in the process, by a sentence-transformers folder of the BERT family, such as
+// all-MiniLM-L6-v2. No other process, no network, no cgo.
+//
+// A text goes one way through the package: normalize.go makes words of it and tokenizer.go pieces of a vocabulary, both as
+// BERT does to the last character; encoder.go runs the layers of the network, with the products of matmul.go and the
+// functions of math.go; pooling.go makes one vector of those of the tokens. folder.go reads what the files of the folder say,
+// safetensors.go the weights. A folder that asks for what is not here (another architecture, another pooling, a layer after
+// it) is refused when it is loaded: it would give vectors of no meaning.
+//
+// The vector of a text does not depend on the texts beside it, to the last bit: sequences are laid one after the other and
+// not padded, so no mask is needed. Nor does it depend on how many texts are encoded at a time.
+//
+// On amd64 the products run on AVX2 and FMA; elsewhere, or without them, on plain Go, which takes some ten times as long.
+// Characters that Unicode has had since 2015 or later are classed by today's tables, those of the reference by the tables of
+// then: that is the one known difference.
+//
+// What does not live here: which model serves what, groups and health of providers, and caching of vectors.
+//
+// Start reading at Load and Model.Encode.
+package local

