@@ -30,7 +30,7 @@ func erf(x float32) float32 {
 
 // exp is e to the power of x, for x of at most 0, to within a few units of the last bit; 0 below -87.
 func exp(x float32) float32 {
-	if !(x > -87) { // NaN too: it comes from damaged weights, and what is made of it is refused in the end
+	if !(x >= -87) { // NaN too: it comes from damaged weights, and what is made of it is refused in the end
 		return 0
 	}
 	n := float32(int32(x*math.Log2E - 0.5))
