@@ -42,7 +42,7 @@ func exp(x float32) float32 {
 	p = p*r + 1.6666665459e-1
 	p = p*r + 5.0000001201e-1
 	p = p*r*r + r + 1
-	return p * math.Float32frombits(uint32(int32(n)+127)<<23)
+	return p * math.Float32frombits(uint32(int32(n)+127)<<23) //nolint:gosec // between 1 and 127
 }
 
 // softmax replaces scores by the shares that each has, after a multiplication by scale.

@@ -34,7 +34,8 @@ type Model struct {
 }
 
 // Load reads a sentence-transformers folder. A folder that can't be served is refused with code embedding_model_invalid and
-// says why; one that can't be read, with embedding_model_unreadable.
+// says why; one that can't be read, with embedding_model_unreadable. Links are followed, for a downloaded model is a folder of
+// links: dir must come from who runs the service.
 func Load(dir string, o Options) (*Model, error) {
 	m, err := load(os.DirFS(dir), o)
 	if err == nil {

