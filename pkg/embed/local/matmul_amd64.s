@@ -12,8 +12,15 @@ TEXT ·dotTileAVX2(SB), NOSPLIT, $0-72
 	MOVQ b1+40(FP), R11
 	MOVQ b2+48(FP), R12
 	MOVQ n+56(FP), CX
-	MOVQ sums+64(FP), DX
 	SHLQ $2, CX
+
+	// BX, R13 and DX are the rows of b that the next tile has, as far apart as these: they are on their way meanwhile.
+	MOVQ R11, BX
+	SUBQ R10, BX
+	LEAQ (BX)(BX*2), BX
+	LEAQ (R11)(BX*1), R13
+	LEAQ (R12)(BX*1), DX
+	ADDQ R10, BX
 	XORQ AX, AX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -29,6 +36,9 @@ TEXT ·dotTileAVX2(SB), NOSPLIT, $0-72
 	VXORPS Y11, Y11, Y11
 
 loop:
+	PREFETCHT0 (BX)(AX*1)
+	PREFETCHT0 (R13)(AX*1)
+	PREFETCHT0 (DX)(AX*1)
 	VMOVUPS (R10)(AX*1), Y12
 	VMOVUPS (R11)(AX*1), Y13
 	VMOVUPS (R12)(AX*1), Y14
@@ -53,6 +63,7 @@ loop:
 	JLT loop
 
 	// Four registers become the four sums of one.
+	MOVQ sums+64(FP), DX
 	VHADDPS Y1, Y0, Y0
 	VHADDPS Y3, Y2, Y2
 	VHADDPS Y2, Y0, Y0
