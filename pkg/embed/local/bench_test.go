@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkEncode measures one text of so many tokens; -cpu 1 or not, each run is on one core.
+// BenchmarkEncode measures one text of so many tokens, which one core does alone.
 func BenchmarkEncode(b *testing.B) {
 	m := miniLM(b)
 	for _, bench := range []struct {

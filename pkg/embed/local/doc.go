@@ -10,9 +10,10 @@
 // The vector of a text does not depend on the texts beside it, to the last bit: sequences are laid one after the other and
 // not padded, so no mask is needed. Nor does it depend on how many texts are encoded at a time.
 //
-// On amd64 the products run on AVX2 and FMA; elsewhere, or without them, on plain Go, which takes some ten times as long.
-// Characters that Unicode has had since 2015 or later are classed by today's tables, those of the reference by the tables of
-// then: that is the one known difference.
+// On amd64 the products run on AVX2 and FMA; elsewhere, or without them, on plain Go, which takes some six times as long.
+//
+// The tokens are those of the library tokenizers, with one known difference: it classes characters by the tables of Unicode 8,
+// so that some 600 marks and signs that came later are letters to it.
 //
 // What does not live here: which model serves what, groups and health of providers, and caching of vectors.
 //

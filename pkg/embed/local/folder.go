@@ -280,6 +280,10 @@ func readTokenizer(dir fs.FS) (*tokenizer, error) {
 		}
 		t.longest = max(t.longest, len(piece))
 	}
+	for _, s := range t.special {
+		first, _ := utf8.DecodeRuneInString(s)
+		t.firstOfSpecial += string(first)
+	}
 	for _, s := range []struct {
 		name specialToken
 		id   *int32

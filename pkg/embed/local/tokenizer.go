@@ -9,15 +9,16 @@ import (
 type tokenizer struct {
 	normalizer
 
-	vocab        map[string]int32
-	special      []string // taken out of text before it is normalized, as the ids that they have
-	lowerFirst   bool     // before special pieces are looked for
-	maxChars     int      // characters of a word; a longer one is unknown
-	longest      int      // piece of the vocabulary, in bytes
-	prefix       string   // of a piece that goes on with a word
-	unknown      int32
-	first, final int32 // [CLS] and [SEP]
-	limit        int   // tokens, with first and final
+	vocab          map[string]int32
+	special        []string // taken out of text before it is normalized, as the ids that they have
+	firstOfSpecial string   // the characters that those begin with
+	lowerFirst     bool     // before special pieces are looked for
+	maxChars       int      // characters of a word; a longer one is unknown
+	longest        int      // piece of the vocabulary, in bytes
+	prefix         string   // of a piece that goes on with a word
+	unknown        int32
+	first, final   int32 // [CLS] and [SEP]
+	limit          int   // tokens, with first and final
 }
 
 // tokens gives the ids of a text, with those that stand before and behind it: limit of them at most.
@@ -41,16 +42,27 @@ func (t *tokenizer) tokens(text string) []int32 {
 	return append(ids[:min(len(ids), room)], t.final)
 }
 
-// nextSpecial gives the first special piece of a text, the longest where several begin, and where it is.
+// nextSpecial gives the first special piece of a text, the longest where several begin, and where it is. What is behind it is
+// not looked at, so that a text of many special pieces does not take the square of its length.
 func (t *tokenizer) nextSpecial(text string) (at int, special string) {
-	at = len(text)
-	for _, s := range t.special {
-		i := strings.Index(text[:min(at+len(s), len(text))], s)
-		if i >= 0 && (i < at || i == at && len(s) > len(special)) {
-			at, special = i, s
+	for at < len(text) {
+		next := strings.IndexAny(text[at:], t.firstOfSpecial)
+		if next < 0 {
+			break
 		}
+		at += next
+		for _, s := range t.special {
+			if len(s) > len(special) && strings.HasPrefix(text[at:], s) {
+				special = s
+			}
+		}
+		if special != "" {
+			return at, special
+		}
+		_, width := utf8.DecodeRuneInString(text[at:])
+		at += width
 	}
-	return at, special
+	return len(text), ""
 }
 
 // pieces appends the ids of one word: the longest piece that it begins with, the longest that goes on, to its end.
