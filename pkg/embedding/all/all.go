@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/embedding/hash"
+	"github.com/svcctl/svc/pkg/embedding/local"
 	"github.com/svcctl/svc/pkg/embedding/ollama"
 	"github.com/svcctl/svc/pkg/embedding/openai"
 	"github.com/svcctl/svc/pkg/embedding/tei"
@@ -13,6 +14,7 @@ import (
 func Types() embedding.Types {
 	return embedding.Types{
 		"hash":   hash.New,
+		"local":  local.New,
 		"ollama": ollama.New,
 		"openai": openai.New,
 		"tei":    tei.New,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/svcctl/svc/pkg/embed/local"
+	"github.com/svcctl/svc/pkg/embedding/local"
 )
 
 func TestErf(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/svcctl/svc/pkg/embed/local"
+	"github.com/svcctl/svc/pkg/embedding/local"
 )
 
 // The smallest network that has all parts.

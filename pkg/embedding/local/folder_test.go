@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/svcctl/svc/pkg/embed/local"
+	"github.com/svcctl/svc/pkg/embedding/local"
 	"github.com/svcctl/svc/pkg/errs"
 )
 

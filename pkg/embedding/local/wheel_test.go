@@ -16,7 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/svcctl/svc/pkg/embed/local"
+	"github.com/svcctl/svc/pkg/embedding/local"
 )
 
 // The PyPI wheel that holds all-MiniLM-L6-v2.

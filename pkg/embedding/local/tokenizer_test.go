@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/svcctl/svc/pkg/embed/local"
+	"github.com/svcctl/svc/pkg/embedding/local"
 )
 
 // tokensOf gives what makes tokens by a folder, each written as it is in the vocabulary.

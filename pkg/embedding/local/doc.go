@@ -15,6 +15,8 @@
 // The tokens are those of the library tokenizers, with one known difference: it classes characters by the tables of Unicode 8,
 // so that some 600 marks and signs that came later are letters to it.
 //
+// provider.go makes an embedding provider of the type local of it.
+//
 // What does not live here: which model serves what, groups and health of providers, and caching of vectors.
 //
 // Start reading at Load and Model.Encode.
