@@ -247,7 +247,7 @@ func (d *DB) sweep(numbers map[string]uint32) error {
 }
 
 // Flush writes what is in memory, of all indexes, so that it outlasts a crash.
-func (d *DB) Flush(ctx context.Context) error {
+func (d *DB) Flush(ctx context.Context) (err error) {
 	var errs []error
 	d.mu.Lock()
 	if d.closed {
@@ -259,7 +259,7 @@ func (d *DB) Flush(ctx context.Context) error {
 		all = append(all, ix)
 	}
 	k.use()
-	defer k.drop()
+	defer func() { err = errors.Join(err, k.drop()) }()
 	d.mu.Unlock()
 	for _, ix := range all {
 		if err := ix.settle(ctx); err != nil && !errors.Is(err, ErrDropped) {
@@ -308,7 +308,11 @@ func (d *DB) Renew(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d.writers.Go(func() {
 		defer cancel()
-		if err := errors.Join(before.retire(ctx), d.o.fs.RemoveAll(before.path)); err != nil {
+		err := before.retire(ctx)
+		if err == nil {
+			err = d.o.fs.RemoveAll(before.path)
+		}
+		if err != nil {
 			d.o.Logger.WarnContext(ctx, "a damaged search index could not be removed; it will be the next time that it is opened", "error", err)
 		}
 	})

@@ -43,6 +43,7 @@ type disk struct {
 	users   int
 	idle    chan struct{} // closed when retired and without users
 	retired bool
+	left    bool // whoever waited for that has gone
 }
 
 func openDisk(o Options, path string) (*disk, error) {
@@ -231,11 +232,17 @@ func (k *disk) use() {
 	k.users++
 }
 
-func (k *disk) drop() {
+// drop ends a use, and closes the disk after the last one if nobody waits for that.
+func (k *disk) drop() error {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.users--
 	k.check()
+	last := k.left && k.users == 0
+	k.mu.Unlock()
+	if last {
+		return k.kv.Close()
+	}
+	return nil
 }
 
 // check tells who waits for it that nobody uses the disk. The caller holds k.mu.
@@ -245,20 +252,25 @@ func (k *disk) check() {
 	}
 }
 
-// retire closes the disk when nobody uses it any more. If that is not so until ctx ends it stays open.
+// retire closes the disk when nobody uses it any more. If that is not so until ctx ends, it fails, and whoever is last closes it.
 func (k *disk) retire(ctx context.Context) error {
 	k.mu.Lock()
-	if !k.retired {
-		k.retired = true
-		k.check()
-	}
+	k.retired = true
+	k.check()
 	k.mu.Unlock()
 	select {
 	case <-k.idle:
 		return k.kv.Close()
 	case <-ctx.Done():
-		return fmt.Errorf("the search index is still in use: %w", context.Cause(ctx))
 	}
+	k.mu.Lock()
+	k.left = k.users > 0
+	left := k.left
+	k.mu.Unlock()
+	if !left {
+		return k.kv.Close()
+	}
+	return fmt.Errorf("the search index is still in use: %w", context.Cause(ctx))
 }
 
 // pebbleLog passes on what Pebble fails with. What it does otherwise is its own matter.

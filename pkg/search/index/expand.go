@@ -36,7 +36,7 @@ func (v *View) Expand(ctx context.Context, f Field, word string, distance, limit
 	}
 	slices.SortFunc(near, func(a, b Expansion) int { return cmp.Or(a.Distance-b.Distance, strings.Compare(a.Term, b.Term)) })
 	near = slices.Compact(near)
-	out := near[:0]
+	var out []Expansion
 	var list []posting
 	for _, e := range near {
 		if len(out) == limit {

@@ -370,8 +370,8 @@ func (ix *Index) end(why error) (idle bool) {
 	return ix.users == 0
 }
 
-func (ix *Index) release() error {
-	defer ix.disk.drop()
+func (ix *Index) release() (err error) {
+	defer func() { err = errors.Join(err, ix.disk.drop()) }()
 	ix.mu.Lock()
 	ix.users--
 	last := errors.Is(ix.ended, ErrDropped) && ix.users == 0

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/search/index"
 )
@@ -361,4 +362,77 @@ func TestClosed(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// TestOthersDontMatter asks an index within a set, and one that has nothing but the records of the set: the answers are the same to the
+// last bit, or they would tell of records that are not in it.
+func TestOthersDontMatter(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, r: rand.New(rand.NewPCG(*seed, 9)), records: map[string]record{}}
+	db := open(t, t.TempDir())
+	defer closeDB(t, db)
+	w.ix = openIndex(t, db, "all")
+	alone := openIndex(t, db, "alone")
+	for round := range *rounds {
+		changes, position := w.change(&sync.Mutex{})
+		if err := w.ix.Apply(t.Context(), changes, position); err != nil {
+			t.Fatal(err)
+		}
+		for i := range changes {
+			changes[i].Gone = changes[i].Gone || !w.records[string(changes[i].ID)].public
+		}
+		if err := alone.Apply(t.Context(), changes, position); err != nil {
+			t.Fatal(err)
+		}
+		if round%7 == 0 {
+			if err := w.ix.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		within := w.view("public")
+		other, err := alone.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			q, to := w.query(), unit(w.r, 8)
+			if d := gocmp.Diff(answer(t, other, q, to), answer(t, within, q, to)); d != "" {
+				t.Fatalf("%+v: %s", q, d)
+			}
+		}
+		if err := errors.Join(within.Close(), other.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// answer is all that a view says, but for the numbers of records.
+func answer(t *testing.T, v *index.View, q index.Query, to []float32) (out []any) {
+	t.Helper()
+	m, err := v.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Release()
+	near, err := v.Nearest(t.Context(), 9, to, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := v.Expand(t.Context(), 1, "w12", 1, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := m.Top(20)
+	var numbers []uint32
+	for _, h := range append(slices.Clone(hits), near...) {
+		out = append(out, string(h.ID), h.Score)
+	}
+	for _, h := range hits {
+		numbers = append(numbers, h.Number)
+	}
+	whys, err := v.Explain(t.Context(), q, numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, v.Len(), m.Len(), words, whys)
 }
