@@ -77,6 +77,7 @@ func configDoc(t *testing.T) string {
 		}
 		table(&b, name, root.Defs[name], known)
 	}
+	b.WriteString(searching())
 	b.WriteString("## Field types and rules\n\nTypes: `" + strings.Join(fieldtype.Names(), "`, `") +
 		"`.\n\nRules of a `validator`, as an object (`{min: 1, max: 100}`) or a tag string (`required,min=1`): `" +
 		strings.Join(fieldtype.RuleNames(), "`, `") + "`. `min` and `max` are the length of a string or a list, and the value of a number. `gt`, `gte`, `lt`, `lte`, `before`, `after`, `eq` and `ne` " +
@@ -111,8 +112,8 @@ type mark struct {
 func refused() map[string][]mark {
 	return map[string][]mark{
 		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
-		"search":                        {{at: "Collection.search"}},
-		"a text index":                  {{at: "Index.key", what: "`$text:path`"}, {at: "Field.index", what: "`text`"}},
+		"a search of mode vector":       {{at: "SearchConfig.mode", what: "`vector`"}, {at: "SearchConfig.vector"}},
+		"the eval of a search":          {{at: "SearchConfig.eval"}},
 		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
 	}
 }
@@ -120,10 +121,7 @@ func refused() map[string][]mark {
 // idle are the keys that are accepted, and that nothing acts on yet. What is for editors alone is not among them: it is
 // kept and given back.
 func idle() []string {
-	return []string{
-		"Collection.defaultLanguage", "Collection.languageOverride",
-		"Index.defaultLanguage", "Index.languageOverride", "Project.snapshotPath", "Project.snapshots",
-	}
+	return []string{"Project.snapshotPath", "Project.snapshots"}
 }
 
 // notYetKeys gives what a key's meaning begins with, by Object.key. It fails when the table of what is refused and
@@ -328,11 +326,11 @@ Some keys are part of the format, but this version of svcd does not act on them.
 runs would be worse than a config that does not load:
 
 - of a project: snapshot profiles (enabled);
-- of a collection: search and text indexes;
+- of a collection: searches by vectors, and the eval of a search;
 - of a field: relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version:
-languages of text, and snapshot profiles as long as they are not enabled.
+snapshot profiles as long as they are not enabled.
 What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
 
 Below, keys are marked with **Not in this version: refused.** and *No effect yet.*

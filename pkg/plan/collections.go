@@ -26,6 +26,7 @@ func (d *differ) collections() {
 			it := d.add("collection", name, api.PlanCreate, api.RiskSafe, "fields: "+strconv.Itoa(len(next.Config.Fields)))
 			it.test = &test{collection: next.StoredName(), names: next.FieldNames, rules: next.Tree} // records that an earlier config had stored
 			d.indexes(&project.Collection{Name: name}, next)
+			d.searches(&project.Collection{Name: name}, next)
 			d.fresh = true
 			d.permissions(name, &schema.Permissions{}, next.Config.Permissions, "on")
 			d.fresh = false
@@ -62,7 +63,7 @@ func (d *differ) renamed(old, next *project.Collection) {
 // collection compares what two versions of a collection say.
 func (d *differ) collection(old, next *project.Collection) {
 	name := next.Name
-	own := []string{"name", "renamedFrom", "permissions", "readonlyFields", "projections", "hooks", "meta", "imageFilter", "fields", "indexes", "audit", "strictFields", "hiddenFields"}
+	own := []string{"name", "renamedFrom", "permissions", "readonlyFields", "projections", "hooks", "meta", "imageFilter", "fields", "indexes", "search", "audit", "strictFields", "hiddenFields"}
 	for _, member := range without(members(old.Config, next.Config), own...) {
 		d.add("collection", name, api.PlanUpdate, memberRisk("collection", member), member+" changes")
 	}
@@ -96,6 +97,7 @@ func (d *differ) collection(old, next *project.Collection) {
 	d.audit("collection", name, old.Config.Audit, next.Config.Audit)
 	d.fields(old, next)
 	d.indexes(old, next)
+	d.searches(old, next)
 	d.as = as(old, next)
 	d.permissions(name, old.Config.Permissions, next.Config.Permissions, "on")
 	d.as = nil

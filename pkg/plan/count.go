@@ -42,7 +42,7 @@ func (s stored) Each(ctx context.Context, collection string, fn func(record bson
 	return s.db.Collection(collection).Find(ctx, store.Query{Sort: mql.Sort{{Path: "_id"}}}, fn)
 }
 
-// test is what is counted for one item. At most one of its three questions is asked.
+// test is what is counted for one item. At most one of its questions is asked.
 type test struct {
 	collection string
 	names      *document.Names // what fields are stored as, for what follows
@@ -51,6 +51,8 @@ type test struct {
 	path  string          // … at this path or below; "": anywhere
 	gone  string          // the records that have this path, as it is stored
 	index *project.Index  // the records that share a key of this unique index
+
+	search bool // the index of a search has to be built
 
 	covered string // a collection whose records come out of reach; "": none
 	hidden  int64  // how many these are
@@ -375,6 +377,11 @@ func (it *item) counted(total, looked int64, partial bool) {
 				it.raise(api.RiskBreaking)
 			}
 		}
+	case t.search:
+		it.Detail += fmt.Sprintf("; records: %d", total)
+		if total > 0 {
+			it.raise(api.RiskSlow)
+		}
 	default: // a collection that goes, or comes back
 		it.Detail += fmt.Sprintf("; records: %d", total)
 		if total > 0 && it.Action == api.PlanDelete {
@@ -407,6 +414,8 @@ func (it *item) uncounted(why string) {
 	switch {
 	case it.test.gone != "", it.test.covered != "", it.Action == api.PlanDelete && it.Kind == "collection":
 		it.raise(api.RiskDestructive)
+	case it.test.search:
+		it.raise(api.RiskSlow)
 	default:
 		it.raise(api.RiskBreaking)
 	}

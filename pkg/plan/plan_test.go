@@ -111,6 +111,15 @@ func TestRenamedFields(t *testing.T) {
 		"its indexes": {fields("{name: title, type: string, index: [single]}", "indexes: [{name: i, key: [-title]}]"), fields("{name: heading, type: string, index: [single], renamedFrom: title}", "indexes: [{name: i, key: [-heading]}]"), []string{
 			renamed, "rename index c.heading_1 (safe): was title_1; stays as it is: (heading)",
 		}},
+		"its search": {
+			fields(title+", {name: at, type: date}, {name: lang, type: string}", "languageOverride: lang\nsearch: [{name: s, mode: text, fields: [title], filter: {title: a}, score: {recency: {field: at, halfLife: 1d}}}]"),
+			fields(heading+", {name: on, type: date, renamedFrom: at}, {name: l, type: string, renamedFrom: lang}", "languageOverride: l\nsearch: [{name: s, mode: text, fields: [heading], filter: {heading: a}, score: {recency: {field: on, halfLife: 1d}}}]"),
+			[]string{
+				renamed, "rename field c.on (breaking): was at; its values, indexes and files come along; requests that name at are refused",
+				"rename field c.l (breaking): was lang; its values, indexes and files come along; requests that name lang are refused",
+				"update collection c (safe): languageOverride changes",
+			},
+		},
 		"with a unique index": {fields(title, ""), fields("{name: heading, type: string, index: [unique], renamedFrom: title}", ""), []string{
 			renamed, "create index c.heading_1 (breaking): to build: (heading) unique; records: 3; 2 of 3 records share a value",
 		}},
@@ -167,6 +176,7 @@ func TestItems(t *testing.T) {
 		{{Key: "_id", Value: "3"}, {Key: "tags", Value: bson.A{"x", "y"}}},
 	}
 	const title, n = "{name: title, type: string}", "{name: n, type: number}"
+	const tags = ", {name: tags, type: 'string[]'}"
 	perms := func(public string) string {
 		return collection("fields: [" + title + "]\npermissions: {" + public + ", user: {methods: {}}}")
 	}
@@ -203,6 +213,30 @@ func TestItems(t *testing.T) {
 		"index renamed, changed":  {fields(title+","+n, "indexes: [{name: a, key: [n], unique: true}]"), fields(title+","+n, "indexes: [{name: b, key: [title], renamedFrom: a}]"), []string{"rename index c.b (breaking): was a, (n) unique; to build anew: (title); records: 3"}},
 		"index renamed for ever":  {fields(title, "indexes: [{name: b, key: [title], renamedFrom: a}]"), fields(title, "indexes: [{name: b, key: [title], renamedFrom: z}]"), nil},
 		"index gone":              {fields(title, "indexes: [{name: a, key: [title]}]"), fields(title, ""), []string{"delete index c.a (slow): dropped: (title)"}},
+		"search":                  {fields(title, ""), fields(title, "search: [{name: words, mode: text}, {name: exact, mode: regex}, {name: all, mode: rrf, rrf: {sources: [words]}}]"), []string{"create search c.all (safe): is new: rrf (words)", "create search c.exact (safe): is new: regex (title)", "create search c.words (slow): to build: text (title); records: 3"}},
+		"search gone":             {fields(title, "search: [{name: a, mode: text}, {name: b, mode: ngram}]"), fields(title, "search: [{name: a, mode: text}]"), []string{"delete search c.b (breaking): who names it in qName is refused: ngram (title)"}},
+		"all searches gone":       {fields(title, "search: [{name: a, mode: text}]"), fields(title, ""), []string{"delete search c.a (breaking): who names it in qName is refused: text (title)"}},
+		"first search":            {fields(title, "search: [{name: a, mode: regex}, {name: b, mode: regex}]"), fields(title, "search: [{name: b, mode: regex}, {name: a, mode: regex}]"), []string{"update search c.b (breaking): is what q searches by without a qName, before a"}},
+		"new first search":        {fields(title, "search: [{name: a, mode: regex}]"), fields(title, "search: [{name: b, mode: text}, {name: a, mode: regex}]"), []string{"create search c.b (slow): to build: text (title); records: 3", "update search c.b (breaking): is what q searches by without a qName, before a"}},
+		"search of other fields":  {fields(title+tags, "search: [{name: a, mode: text, autoRegenerate: true}]"), fields(title+tags, "search: [{name: a, mode: text, autoRegenerate: true, fields: [tags]}]"), []string{"update search c.a (slow): fields changes; to build anew: text (tags); records: 3"}},
+		"search by new fields":    {fields(title, "search: [{name: a, mode: text}]"), fields(title+tags, "search: [{name: a, mode: text}]"), []string{"create field c.tags (safe): string[]; 0 of 3 records fail", "update search c.a (slow): fields changes; to build anew: text (title, tags), when regenerate-search is called; until then the index of before answers; records: 3"}},
+		"search of another mode":  {fields(title, "search: [{name: a, mode: text}]"), fields(title, "search: [{name: a, mode: ngram, async: true, autoRegenerate: true}]"), []string{"update search c.a (slow): mode, text, ngram, async, autoRegenerate changes; to build anew: ngram (title); records: 3"}},
+		"search without an index": {fields(title, "search: [{name: a, mode: text}]"), fields(title, "search: [{name: a, mode: regex}]"), []string{"update search c.a (safe): mode, text, regex changes"}},
+		"search with an index":    {fields(title, "search: [{name: a, mode: regex}]"), fields(title, "search: [{name: a, mode: ngram}]"), []string{"update search c.a (slow): mode, ngram, regex changes; to build anew: ngram (title); records: 3"}},
+		"search: n-grams":         {fields(title, "search: [{name: a, mode: ngram, autoRegenerate: true}]"), fields(title, "search: [{name: a, mode: ngram, ngram: {max: 4}, autoRegenerate: true}]"), []string{"update search c.a (slow): ngram changes; to build anew: ngram (title); records: 3"}},
+		"search: filter":          {fields(title, "search: [{name: a, mode: text, autoRegenerate: true}]"), fields(title, "search: [{name: a, mode: text, filter: {title: a}, autoRegenerate: true}]"), []string{"update search c.a (slow): filter changes; to build anew: text (title); records: 3"}},
+		"search: filter of regex": {fields(title, "search: [{name: a, mode: regex, filter: {title: b}}]"), fields(title, "search: [{name: a, mode: regex, filter: {title: a}}]"), []string{"update search c.a (safe): filter changes"}},
+		"search: settings":        {fields(title, "search: [{name: a, mode: text}]"), fields(title, "search: [{name: a, mode: text, text: {prefix: true}, score: {weights: {title: 2}}, meta: {label: x}}]"), []string{"update search c.a (safe): text, score, meta changes"}},
+		"search: recency":         {fields(title, "search: [{name: a, mode: text, autoRegenerate: true, score: {recency: {field: createdAt, halfLife: 1d}}}]"), fields(title, "search: [{name: a, mode: text, autoRegenerate: true, score: {recency: {field: createdAt, halfLife: 2d}}}]"), []string{"update search c.a (safe): score changes"}},
+		"search: recency of more": {fields(title, "search: [{name: a, mode: text, autoRegenerate: true}]"), fields(title, "search: [{name: a, mode: text, autoRegenerate: true, score: {recency: {field: createdAt, halfLife: 2d}}}]"), []string{"update search c.a (slow): score changes; to build anew: text (title); records: 3"}},
+		"search: rrf":             {fields(title, "search: [{name: a, mode: text}, {name: r, mode: rrf, rrf: {sources: [a]}}]"), fields(title, "search: [{name: a, mode: text}, {name: r, mode: rrf, rrf: {sources: [a], weights: {a: 2}}}]"), []string{"update search c.r (safe): rrf changes"}},
+		"search: the same":        {fields(title, "search: [{name: a, mode: text}]"), fields(title, "search: [{name: a, mode: text, text: {operator: or}, fields: [title], score: {weights: {title: 1}}}]"), nil},
+		"search: the language":    {fields(title, "search: [{name: a, mode: text, autoRegenerate: true}]"), fields(title, "defaultLanguage: de\nsearch: [{name: a, mode: text, autoRegenerate: true}]"), []string{"update collection c (safe): defaultLanguage changes", "update search c.a (slow): the language changes; to build anew: text (title); records: 3"}},
+		"text index":              {fields(title, ""), fields(title, "indexes: [{name: words, key: ['$text:title']}]"), []string{"create search c.text (slow): to build: text (title); records: 3"}},
+		"text index, of more":     {fields(title+tags, "indexes: [{name: words, key: ['$text:title']}]"), fields(title+tags, "indexes: [{name: words, key: ['$text:title', '$text:tags']}]"), []string{"update search c.text (slow): fields changes; to build anew: text (title, tags); records: 3"}},
+		"text index of a field":   {fields("{name: title, type: string, index: [text]}", ""), fields(title, "indexes: [{name: words, key: ['$text:title']}]"), nil},
+		"text index gone":         {fields("{name: title, type: string, index: [text, single]}", ""), fields("{name: title, type: string, index: [single]}", ""), []string{"delete search c.text (breaking): who names it in qName is refused: text (title)"}},
+		"collection with search":  {"namespace: p\ncollections: []\n", fields(title, "search: [{name: a, mode: text}]"), []string{"create collection c (breaking): fields: 1; 0 of 3 records fail; they are of an earlier config, and in reach again", "create search c.a (slow): to build: text (title); records: 3", "create route /_/p/c (safe): appears"}},
 		"strict":                  {fields(title, ""), fields(title, "strictFields: true"), []string{"update collection c (breaking): strictFields: fields that are not declared are refused, and hidden where they are stored; 3 of 3 records fail"}},
 		"query limits":            {fields(title, ""), fields(title, "queryLimits: {maxLimit: 10}"), []string{"update collection c (breaking): queryLimits changes"}},
 		"public gains":            {perms("public: {methods: {}}"), perms("public: {methods: {delete: true}}"), []string{"update permission c public (breaking): wider: public gains count in delete on c", "update permission c public (breaking): wider: public gains delete on c", "update permission c public (breaking): wider: public gains facet in delete on c"}},
@@ -294,16 +328,18 @@ func (s slow) Each(ctx context.Context, c string, fn func(bson.Raw) error) error
 func TestTimeIsOver(t *testing.T) {
 	t.Parallel()
 	served := load(t, fields("{name: title, type: string}, {name: n, type: number}", ""))
-	next := load(t, fields("{name: title, type: string, validator: required}", ""))
+	next := load(t, fields("{name: title, type: string, validator: required}", "search: [{name: a, mode: text}]"))
 	all := records{{{Key: "_id", Value: "1"}, {Key: "title", Value: "a"}}, {{Key: "_id", Value: "2"}}, {{Key: "_id", Value: "3"}}}
 	for before, want := range map[int][]string{
 		2: {
 			"delete field c.n (destructive): number; requests that name it are refused; at least 0 of 3 records, of which 2 were looked at, have it",
 			"update field c.title (breaking): required; at least 1 of 3 records, of which 2 were looked at, fail",
+			"create search c.a (slow): to build: text (title); records: 3",
 		},
 		-1: {
 			"delete field c.n (destructive): number; requests that name it are refused; there was no time to count records",
 			"update field c.title (breaking): required; there was no time to count records",
+			"create search c.a (slow): to build: text (title); there was no time to count records",
 		},
 	} {
 		p, err := plan.Make(t.Context(), served, next, plan.Options{Records: slow{all, before}, Now: now, Box: time.Millisecond})

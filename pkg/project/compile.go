@@ -152,6 +152,7 @@ func (c *compiler) collection(config *schema.Project, col *schema.Collection, at
 	paths := &paths{c: c, tree: out.Tree}
 	paths.visibility(col, at)
 	out.Indexes = c.indexes(col, paths, at)
+	out.Searches = paths.searches(col, out, at)
 	out.Projections = paths.projections(col, at+".projections")
 	if col.Meta != nil {
 		out.DefaultSort = paths.sort(col.Meta.DefaultSort, at+".meta.defaultSort")

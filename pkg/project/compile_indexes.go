@@ -60,14 +60,20 @@ func (c *compiler) indexes(col *schema.Collection, paths *paths, at string) []In
 // declared compiles one indexConfig.
 func (c *compiler) declared(x *schema.Index, paths *paths, at string) (Index, bool) {
 	index := Index{Name: x.Name, Unique: x.Unique, Sparse: x.Sparse, RenamedFrom: x.RenamedFrom, Path: at}
+	if slices.ContainsFunc(x.Key, isTextKey) { // a search comes of it, see textIndexes
+		other := func(key string) bool { return !isTextKey(key) }
+		if x.Unique || x.Sparse || slices.ContainsFunc(x.Key, other) {
+			c.fail(at+".key", schema.CodeConflict, "$text: keys stand in an index of their own, which is neither unique nor sparse")
+		}
+		if x.RenamedFrom != "" {
+			c.warn(at+".renamedFrom", "has no effect: a text index has no name in the store")
+		}
+		return index, false
+	}
 	ok := len(x.Key) > 0
 	lists := map[string]bool{}
 	for i, key := range x.Key {
 		here := at + ".key[" + strconv.Itoa(i) + "]"
-		if isTextKey(key) { // refused elsewhere
-			ok = false
-			continue
-		}
 		path, desc := strings.CutPrefix(key, "-")
 		stored, known := paths.resolve(path, here)
 		if !known {
@@ -110,7 +116,8 @@ func indexName(keys []IndexKey) string {
 
 // ofField adds the index that a field asks for by index or by the rule unique.
 func ofField(f *schema.Field, path, at string, out []Index) []Index {
-	single := slices.ContainsFunc(f.Index, func(kind string) bool { return kind != "text" })
+	single := slices.ContainsFunc(f.Index, func(kind string) bool { return kind == "single" || kind == "unique" }) ||
+		len(f.Index) > 0 && !slices.Contains(f.Index, "text") // sparse or background alone
 	rule := hasRule(f.Validator, "unique")
 	if !single && !rule {
 		return out

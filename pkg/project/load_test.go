@@ -247,8 +247,7 @@ collections:
     permissions:
       public: {methods: {}}
       user: {methods: {}}
-    search: [{name: s, mode: text}]
-    indexes: [{key: [-o, "$text:t"]}]
+    search: [{name: s, mode: vector, vector: {group: g}}, {name: e, mode: text, eval: doc.t}]
     fields:
       - {name: t, type: string, index: [single, text], renamedFrom: u}
       - {name: r, type: string, meta: {foreign: {collection: x, namespace: shop}}}
@@ -268,9 +267,8 @@ collections:
 	}
 	want := []string{
 		"snapshots[1].enabled an enabled snapshot profile",
-		"collections[0].search search",
-		"collections[0].indexes[0].key[1] a text index",
-		"collections[0].fields[0].index[1] a text index",
+		"collections[0].search[0].mode a search of mode vector",
+		"collections[0].search[1].eval the eval of a search",
 		"collections[0].fields[1].meta.foreign.namespace a relation to another project",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -471,6 +469,8 @@ func FuzzLoad(f *testing.F) {
 			f.Add(string(file.Data))
 		}
 	}
+	f.Add("name: items\nmeta: {i18n: {languages: [en, de]}}\n" + searched + searchable)
+	f.Add("namespace: blog\ncollections: [{name: items, " + strings.ReplaceAll(strings.TrimSpace(searched), "\n", ", ") + ", fields: [{name: title, type: string}]}]\n")
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, name := range []string{"project.yaml", "part.yaml"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/search"
 )
 
 // Project is one project compiled from its config files. It is immutable but for the fields that its maker fills in
@@ -56,6 +57,7 @@ type Collection struct {
 	Tree        *fieldtype.Tree
 	Permissions *access.Permissions
 	Indexes     []Index
+	Searches    []*search.Config // the first is that of q without a qName
 	Projections map[string]Projection
 	Limits      Limits
 	Bulk        Bulk
@@ -143,3 +145,13 @@ type Bulk struct {
 
 // DatabaseName is the store's database of a namespace. System models live in another one, "svc".
 func DatabaseName(namespace string) string { return "svc_" + namespace }
+
+// Search gives a search by its name, the first one for ""; nil: there is none.
+func (c *Collection) Search(name string) *search.Config {
+	for _, s := range c.Searches {
+		if name == "" || s.Name == name {
+			return s
+		}
+	}
+	return nil
+}

@@ -20,22 +20,11 @@ var notYet = []unsupported{
 			w.add(s.Enabled, "snapshots["+strconv.Itoa(i)+"].enabled")
 		}
 	}},
-	{"search", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) { w.add(len(c.Search) > 0, at+".search") })
+	{"a search of mode vector", func(w *walk) {
+		w.searches(func(s *schema.SearchConfig, at string) { w.add(s.Mode == "vector", at+".mode") })
 	}},
-	{"a text index", func(w *walk) {
-		w.collections(func(c *schema.Collection, at string) {
-			for i, x := range c.Indexes {
-				for j, key := range x.Key {
-					w.add(isTextKey(key), at+".indexes["+strconv.Itoa(i)+"].key["+strconv.Itoa(j)+"]")
-				}
-			}
-		})
-		w.fields(func(f *schema.Field, at string) {
-			for i, kind := range f.Index {
-				w.add(kind == "text", at+".index["+strconv.Itoa(i)+"]")
-			}
-		})
+	{"the eval of a search", func(w *walk) {
+		w.searches(func(s *schema.SearchConfig, at string) { w.add(s.Eval != "", at+".eval") })
 	}},
 	{"a relation to another project", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) {
@@ -70,6 +59,14 @@ func (w *walk) collections(fn func(c *schema.Collection, at string)) {
 	for i, c := range w.p.Collections {
 		fn(c, "collections["+strconv.Itoa(i)+"]")
 	}
+}
+
+func (w *walk) searches(fn func(s *schema.SearchConfig, at string)) {
+	w.collections(func(c *schema.Collection, at string) {
+		for i, s := range c.Search {
+			fn(s, at+".search["+strconv.Itoa(i)+"]")
+		}
+	})
 }
 
 func (w *walk) fields(fn func(f *schema.Field, at string)) {

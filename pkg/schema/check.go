@@ -193,7 +193,7 @@ func (c *checker) foreign(p *Project, f *Field, at string) {
 // coreParameters are the query parameters of the service itself.
 var coreParameters = []string{
 	"filter", "sort", "limit", "offset", "after", "select", "projection", "lookup", "aggregate", "q", "qName", "qLimit",
-	"facet", "fields", "count", "lang", "pretty", "highlight", "replace", "bulk", "dryRun", "maxAffected", "download", "wait", "watch",
+	"facet", "fields", "count", "lang", "pretty", "highlight", "explain", "replace", "bulk", "dryRun", "maxAffected", "download", "wait", "watch",
 	"project", "all", "status", "expect", "result",
 	"token", "x-auth-token", "x-admin-token", "authorization", "cookie", "password", "access_token", "apikey", "api_key", "secret",
 }
@@ -209,11 +209,23 @@ func (c *checker) meta(m *CollectionMeta, at string) {
 	}
 }
 
+// maxNgramSpan is how far the longest n-gram is above the shortest.
+const maxNgramSpan = 8
+
 func (c *checker) search(col *Collection, at string) {
+	named := map[string]int{}
+	for _, s := range col.Search {
+		named[s.Name]++
+	}
 	for i, s := range col.Search {
 		here := index(at, i)
-		if s.Ngram != nil && s.Ngram.Min > s.Ngram.Max && !c.d.isBroken(join(here, "ngram")) {
-			c.fail(join(here, "ngram.min"), CodeConflict, "min %d is above max %d", s.Ngram.Min, s.Ngram.Max)
+		if n := s.Ngram; n != nil && !c.d.isBroken(join(here, "ngram")) {
+			switch {
+			case n.Min > n.Max:
+				c.fail(join(here, "ngram.min"), CodeConflict, "min %d is above max %d", n.Min, n.Max)
+			case n.Max-n.Min > maxNgramSpan:
+				c.fail(join(here, "ngram.max"), CodeConflict, "max %d is more than %d above min %d: each length is one more entry of the index for each character of the text", n.Max, maxNgramSpan, n.Min)
+			}
 		}
 		if s.Mode == "rrf" && s.RRF == nil {
 			c.fail(join(here, "rrf"), CodeRequired, "is required for mode rrf")
@@ -225,7 +237,7 @@ func (c *checker) search(col *Collection, at string) {
 			continue
 		}
 		for j, source := range s.RRF.Sources {
-			known := slices.ContainsFunc(col.Search, func(x *SearchConfig) bool { return x.Name == source && x != s })
+			known := named[source] > 1 || named[source] == 1 && source != s.Name
 			if !known && !c.d.isBroken(at) {
 				c.fail(index(join(here, "rrf.sources"), j), CodeInvalid, "there is no other search config %q", source)
 			}

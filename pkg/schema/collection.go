@@ -6,8 +6,8 @@ import "go.mongodb.org/mongo-driver/v2/bson"
 // field may be stored.
 type Collection struct {
 	Name             string                 `cfg:"name,required" pattern:"collection" doc:"The name in paths and in the store."`
-	DefaultLanguage  string                 `cfg:"defaultLanguage" doc:"Language of text search."`
-	LanguageOverride string                 `cfg:"languageOverride" doc:"Field that names a record's language."`
+	DefaultLanguage  string                 `cfg:"defaultLanguage" pattern:"textlang" doc:"Language of text search, such as en, de-AT, german or none; that of meta.i18n when absent."`
+	LanguageOverride string                 `cfg:"languageOverride" pattern:"fieldpath" doc:"Field of type string that names a record's language, for text search."`
 	UploadPath       string                 `cfg:"uploadPath" pattern:"path" doc:"Directory of uploads."`
 	Upload           *Upload                `cfg:"upload" doc:"Limits of uploads."`
 	Permissions      *Permissions           `cfg:"permissions,required" doc:"Who may do what."`
@@ -24,7 +24,7 @@ type Collection struct {
 	ReadonlyFields   []string               `cfg:"readonlyFields" pattern:"fieldpath" doc:"Field paths that clients can't write."`
 	HiddenFields     []string               `cfg:"hiddenFields" pattern:"fieldpath" doc:"Field paths that clients never see."`
 	StrictFields     *bool                  `cfg:"strictFields" doc:"Refuse fields that are not declared."`
-	Search           []*SearchConfig        `cfg:"search" doc:"Search configs; q uses the first."`
+	Search           []*SearchConfig        `cfg:"search" doc:"Search configs, at most 16; q uses the first."`
 	RenamedFrom      string                 `cfg:"renamedFrom" pattern:"collection" doc:"The name it had before, whose data it keeps."`
 }
 
@@ -41,8 +41,8 @@ type Index struct {
 	DropDups         bool     `cfg:"dropDups" doc:"Refused: it would delete data."`
 	Background       bool     `cfg:"background" doc:"Accepted; index builds never block writes."`
 	Sparse           bool     `cfg:"sparse" doc:"Leave out records without any of the fields."`
-	DefaultLanguage  string   `cfg:"defaultLanguage" doc:"Language of text."`
-	LanguageOverride string   `cfg:"languageOverride" doc:"Field that names a record's language."`
+	DefaultLanguage  string   `cfg:"defaultLanguage" pattern:"textlang" doc:"Language of the text of $text:path keys; that of the collection when absent."`
+	LanguageOverride string   `cfg:"languageOverride" pattern:"fieldpath" doc:"Field of type string that names a record's language, for text search."`
 	RenamedFrom      string   `cfg:"renamedFrom" pattern:"indexname" doc:"The name it had before."`
 }
 
@@ -83,28 +83,52 @@ func (q *QueryLimits) fill(given map[string]bool) {
 type SearchConfig struct {
 	Name           string        `cfg:"name,required" pattern:"name" doc:"Name for qName."`
 	Mode           string        `cfg:"mode,required" enum:"text,ngram,regex,vector,rrf" doc:"How it searches."`
-	Fields         []string      `cfg:"fields" pattern:"fieldpath" doc:"Field paths that are searched."`
+	Fields         []string      `cfg:"fields" pattern:"fieldpath" doc:"Field paths that are searched, at most 100; when absent all fields of type string and string[], but for relations and what is hidden from everybody. Not of mode rrf."`
 	Meta           bson.D        `cfg:"meta" doc:"Free metadata."`
 	Eval           string        `cfg:"eval" doc:"Script that gives the text to index."`
-	Filter         bson.D        `cfg:"filter" doc:"Which records are indexed."`
+	Filter         bson.D        `cfg:"filter" doc:"Which records can be found; all when absent. Not of mode rrf: its sources have theirs."`
+	Text           *SearchText   `cfg:"text" doc:"Settings of mode text."`
 	Ngram          *SearchNgram  `cfg:"ngram" doc:"Settings of mode ngram."`
-	Regex          bson.D        `cfg:"regex" doc:"Settings of mode regex."`
-	Score          *SearchScore  `cfg:"score" doc:"How results are weighed."`
-	Vector         *SearchVector `cfg:"vector" doc:"Settings of mode vector."`
-	RRF            *SearchRRF    `cfg:"rrf" doc:"Settings of mode rrf."`
+	Regex          *SearchRegex  `cfg:"regex" doc:"Settings of mode regex."`
+	Score          *SearchScore  `cfg:"score" doc:"How results are weighed. Not of modes regex and rrf."`
+	Vector         *SearchVector `cfg:"vector" doc:"Settings of mode vector; it is required there."`
+	RRF            *SearchRRF    `cfg:"rrf" doc:"Settings of mode rrf; they are required there."`
 	Async          bool          `cfg:"async" doc:"Writes answer before they are indexed."`
-	AutoRegenerate bool          `cfg:"autoRegenerate" doc:"Rebuild in the background when this config changes."`
+	AutoRegenerate bool          `cfg:"autoRegenerate" doc:"Rebuild in the background when this config changes; else the index of before answers until regenerate-search is called."`
+}
+
+// SearchText sets how words are searched.
+type SearchText struct {
+	Language  string `cfg:"language" pattern:"textlang" doc:"Language of the text of all records; when absent the collection's, or what a record says in languageOverride."`
+	Fuzziness string `cfg:"fuzziness" enum:"auto,off" default:"auto" doc:"Whether a word that no record has finds those that are spelled nearly so."`
+	Prefix    bool   `cfg:"prefix" doc:"The last word may be the beginning of one, for search as you type."`
+	Operator  string `cfg:"operator" enum:"or,and" default:"or" doc:"Whether one of the words has to be found, or all."`
 }
 
 // SearchNgram sets the lengths of n-grams.
 type SearchNgram struct {
 	Min int `cfg:"min" min:"1" max:"20" default:"2" doc:"Shortest n-gram."`
-	Max int `cfg:"max" min:"1" max:"20" default:"3" doc:"Longest n-gram."`
+	Max int `cfg:"max" min:"1" max:"20" default:"3" doc:"Longest n-gram, at most 8 above min: each length makes the index larger."`
+}
+
+// fill has the length that nobody gave fit the one that somebody gave.
+func (n *SearchNgram) fill(given map[string]bool) {
+	if !given["max"] {
+		n.Max = max(n.Min, n.Max)
+	}
+	if !given["min"] {
+		n.Min = min(n.Min, n.Max)
+	}
+}
+
+// SearchRegex sets how regular expressions are matched.
+type SearchRegex struct {
+	Options string `cfg:"options" pattern:"regexopts" default:"i" doc:"i: small letters and capitals are the same; m: ^ and $ are the ends of lines; s: a dot stands for the end of a line, too."`
 }
 
 // SearchScore weighs results.
 type SearchScore struct {
-	Weights  map[string]float64 `cfg:"weights" doc:"Weight by field path."`
+	Weights  map[string]float64 `cfg:"weights" keys:"fieldpath" doc:"Weight by field path, above 0 and at most 1000; 1 for those that are not named."`
 	MinScore float64            `cfg:"minScore" min:"0" doc:"Results below are left out."`
 	Recency  *SearchRecency     `cfg:"recency" doc:"Boost of recent records."`
 }
@@ -113,7 +137,7 @@ type SearchScore struct {
 type SearchRecency struct {
 	Field    string   `cfg:"field,required" pattern:"fieldpath" doc:"The date field."`
 	HalfLife Duration `cfg:"halfLife,required" min:"1" doc:"Age at which the boost has halved."`
-	Weight   float64  `cfg:"weight" default:"1" min:"0" doc:"Strength of the boost."`
+	Weight   float64  `cfg:"weight" default:"1" min:"0" max:"1000" doc:"Strength of the boost."`
 }
 
 // SearchVector sets vector search.
@@ -125,10 +149,10 @@ type SearchVector struct {
 
 // SearchRRF fuses other search configs by reciprocal rank.
 type SearchRRF struct {
-	Sources []string           `cfg:"sources,required" min:"1" doc:"Names of the search configs to fuse."`
-	K       int                `cfg:"k" default:"60" min:"1" doc:"Constant of the formula."`
-	TopK    int                `cfg:"topK" default:"100" min:"1" doc:"Results taken from each source."`
-	Weights map[string]float64 `cfg:"weights" doc:"Weight by source."`
+	Sources []string           `cfg:"sources,required" min:"1" doc:"Names of the search configs to fuse, of modes text, ngram and vector."`
+	K       int                `cfg:"k" default:"60" min:"1" max:"10000" doc:"Constant of the formula: what is found at rank r counts 1/(k+r)."`
+	TopK    int                `cfg:"topK" default:"100" min:"1" max:"10000" doc:"Results taken from each source."`
+	Weights map[string]float64 `cfg:"weights" keys:"name" doc:"Weight by source, above 0 and at most 1000; 1 for those that are not named."`
 }
 
 // ImageFilter maps the name of a filter to its steps.

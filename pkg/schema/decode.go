@@ -448,6 +448,15 @@ func notNil(v reflect.Value) reflect.Value {
 // DefaultQueryLimits are the limits of a collection that sets none.
 func DefaultQueryLimits() *QueryLimits { return withDefaults[QueryLimits]() }
 
+// DefaultSearchText are the settings of a search of mode text that sets none.
+func DefaultSearchText() *SearchText { return withDefaults[SearchText]() }
+
+// DefaultSearchNgram are the settings of a search of mode ngram that sets none.
+func DefaultSearchNgram() *SearchNgram { return withDefaults[SearchNgram]() }
+
+// DefaultSearchRegex are the settings of a search of mode regex that sets none.
+func DefaultSearchRegex() *SearchRegex { return withDefaults[SearchRegex]() }
+
 // DefaultBulk are the bulk limits of a collection that sets none.
 func DefaultBulk() *Bulk { return withDefaults[Bulk]() }
 

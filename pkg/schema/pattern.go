@@ -25,6 +25,8 @@ var patterns = map[string]pattern{
 	"filter":     {regexp.MustCompile(`^[A-Za-z0-9_-]+$`), "letters, digits, _ and -"},
 	"queryparam": {regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`), "1 to 64 letters, digits, _, . or -"},
 	"language":   {regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$`), "a language tag such as en or de-AT"},
+	"textlang":   {regexp.MustCompile(`^[A-Za-z]{2,16}(-[A-Za-z0-9]{1,8})*$`), "a language such as en, de-AT or german, or none"},
+	"regexopts":  {regexp.MustCompile(`^[ims]{0,3}$`), "letters of i, m and s"},
 	"mime":       {regexp.MustCompile(`^(\*|[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*)/(\*|[A-Za-z0-9*][A-Za-z0-9!#$&^_.+*-]*)$`), "a type such as image/png or image/*"},
 	"origin":     {regexp.MustCompile(`^(\*|https?://(\*\.)?[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?)$`), "an origin such as https://example.com or https://*.example.com, or *"},
 	"sha256":     {regexp.MustCompile(`^[0-9A-Fa-f]{64}$`), "64 hex digits"},
@@ -53,7 +55,7 @@ func IsNamespace(name string) bool { return patterns["namespace"].expr.MatchStri
 func Nearest(word string, known []string) string { return nearest(word, known) }
 
 func nearest(word string, known []string) string {
-	best, bestDistance := "", max(1, len(word)/3)+1
+	best, bestDistance := "", min(len(word), max(1, len(word)/3)+1)
 	for _, k := range known {
 		if strings.EqualFold(k, word) {
 			return k
