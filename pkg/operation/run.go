@@ -17,6 +17,7 @@ type Kind string
 const (
 	Action Kind = "action"
 	Job    Kind = "job"
+	Search Kind = "search" // its indexes are made anew
 )
 
 // Status is how a run stands.

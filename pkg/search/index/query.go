@@ -284,6 +284,9 @@ func (m *Matches) hit(number uint32) Hit { return Hit{number, m.v.ids.of(number)
 // Top gives the best hits, those with the same score by their ids.
 func (m *Matches) Top(limit int) []Hit { return m.best(limit, nil) }
 
+// Rewind has Next begin with the best again.
+func (m *Matches) Rewind() { m.ahead, m.given = nil, 0 }
+
 // Next gives the next hits in the order of Top, from the best on; fewer than n only at the end. What was given costs nothing again, and
 // the cost grows with what is asked for, not with what was found, much.
 func (m *Matches) Next(n int) []Hit {

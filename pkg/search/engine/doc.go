@@ -1,0 +1,16 @@
+// Package engine keeps the indexes of searches as the records are, and answers from them.
+//
+// An Engine has the indexes of all projects on this machine (package search/index). For each collection that is searched a shelf
+// (shelf.go) takes in which records have changed: from the store's feed (tenant.go), and from those who write, who are told when
+// their records can be found. It reads such records as they are by then, so that neither order nor repetition matters, and
+// an index stands for a place in the feed from which it goes on after a crash.
+//
+// An index that there is none of yet, or that a config asks for in another form, is made aside from all records (build.go) while the one
+// before answers. What a record is in an index is said by tokens.go, what is asked of one by query.go; results.go ranks and fuses.
+//
+// Whoever asks says which records they may see, by a filter, and which fields: nothing else makes a difference to what is
+// found, to its order and its scores. The caller still has to read what was found with the same filter: the index may be a
+// moment behind.
+//
+// Start reading at Engine. What does not live here: configs and the syntax of q (pkg/search), rights and records (pkg/records).
+package engine

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/search/index"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Options of an Engine. All are required but those that name a default.
+type Options struct {
+	Store  store.Store
+	Dir    string // of the indexes; it comes into being
+	Logger *slog.Logger
+	Now    func() time.Time
+	// Builds is how many indexes are made at once; 0: 2.
+	Builds int
+}
+
+// Engine has the indexes of all projects. It is safe for concurrent use.
+type Engine struct {
+	o    Options
+	db   *index.DB
+	ctx  context.Context //nolint:containedctx // of all that works behind; Close ends it
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	building chan struct{} // has room for those that are made at once
+
+	renewing sync.Mutex
+
+	mu      sync.Mutex
+	tenants map[string]*tenant // by namespace
+	closed  bool
+}
+
+// Errors of searches.
+var (
+	// ErrBuilding is for a search whose first index is being made.
+	ErrBuilding = &errs.Error{
+		Kind: errs.Unavailable, Code: "search_building", RetryAfter: time.Second,
+		Message: "the search index is being made: try again in a moment",
+	}
+	errClosed = errs.New(errs.Unavailable, "stopping", "the service is stopping: try again in a moment")
+)
+
+// defaultBuilds is how many indexes are made at once: each takes memory and, at times, more than one core.
+const defaultBuilds = 2
+
+// momentForBuilding is how long a search waits for its first index: that of a small collection is made by then.
+const momentForBuilding = 2 * time.Second
+
+// flushEvery is how long what is in memory alone stays so: what a crash takes is read from the feed again.
+const flushEvery = 5 * time.Second
+
+// Open opens the indexes of a directory. What is damaged there is made anew.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	if o.Builds <= 0 {
+		o.Builds = defaultBuilds
+	}
+	db, err := index.Open(index.Options{Dir: o.Dir, Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{o: o, db: db, building: make(chan struct{}, o.Builds), tenants: map[string]*tenant{}}
+	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
+	e.goes(e.flush)
+	return e, nil
+}
+
+// goes runs fn behind, unless the engine is closed. Close waits for it.
+func (e *Engine) goes(fn func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.work.Go(fn)
+	}
+	return !e.closed
+}
+
+// Close ends all work and keeps what has been done. ctx bounds how long that may take.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.stop()
+	e.work.Wait()
+	return e.db.Close(ctx)
+}
+
+// flush writes to the disk what has come, every now and then.
+func (e *Engine) flush() {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-e.ctx.Done():
+			return
+		}
+		if err := e.db.Flush(e.ctx); err != nil && e.ctx.Err() == nil {
+			e.o.Logger.WarnContext(e.ctx, "the search index can't be written; that is tried again", "error", err)
+			e.renew(err)
+		}
+	}
+}
+
+// renew has all indexes be made anew if an error says that they are damaged.
+func (e *Engine) renew(err error) {
+	if !errors.Is(err, index.ErrDamaged) {
+		return
+	}
+	e.renewing.Lock()
+	defer e.renewing.Unlock()
+	if e.db.Flush(e.ctx) == nil { // somebody else has done it
+		return
+	}
+	if err := e.db.Renew(e.ctx); err != nil {
+		e.o.Logger.ErrorContext(e.ctx, "the search index is damaged, and can't be made anew", "error", err)
+		return
+	}
+	for _, t := range e.all() {
+		for _, s := range t.all() {
+			s.renew()
+		}
+	}
+}
+
+func (e *Engine) all() []*tenant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*tenant, 0, len(e.tenants))
+	for _, t := range e.tenants {
+		out = append(out, t)
+	}
+	return out
+}
+
+// Serve has the searches of a project be as its config declares them, and nothing else be kept of it. It does not wait: what has to be
+// made is made behind. Serving the same generation again changes nothing.
+func (e *Engine) Serve(p *project.Project) error {
+	t, err := e.tenant(p, len(searchedIn(p)) > 0)
+	if t == nil || err != nil {
+		return err
+	}
+	return t.serve(p)
+}
+
+// Forget stops the searches of a project that is served no more, and drops their indexes.
+func (e *Engine) Forget(namespace string) error {
+	e.mu.Lock()
+	t := e.tenants[namespace]
+	delete(e.tenants, namespace)
+	e.mu.Unlock()
+	if t == nil {
+		return e.drop(project.DatabaseName(namespace), func(indexName) bool { return true })
+	}
+	return t.end()
+}
+
+// tenant gives what there is of a project, and makes it if it has searches.
+func (e *Engine) tenant(p *project.Project, searched bool) (*tenant, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, errClosed
+	}
+	t := e.tenants[p.Namespace]
+	if t == nil && searched {
+		t = newTenant(e, p.Namespace)
+		e.tenants[p.Namespace] = t
+	}
+	return t, nil
+}
+
+// searchedIn gives the collections of a project that have an index, by the name that the store has for them.
+func searchedIn(p *project.Project) map[string]*project.Collection {
+	out := map[string]*project.Collection{}
+	for _, c := range p.Collections {
+		for _, s := range c.Searches {
+			if s.Mode.Indexed() {
+				out[c.StoredName()] = c
+			}
+		}
+	}
+	return out
+}
+
+// shelf gives that of a collection, as a project has it, which is served from now on if it was not yet.
+func (e *Engine) shelf(p *project.Project, c *project.Collection) (*shelf, error) {
+	t, err := e.tenant(p, true)
+	if err != nil {
+		return nil, err
+	}
+	if s := t.shelf(p, c); s != nil {
+		return s, nil
+	}
+	if err := t.serve(p); err != nil {
+		return nil, err
+	}
+	if s := t.shelf(p, c); s != nil {
+		return s, nil
+	}
+	return nil, ErrBuilding
+}
+
+// Written says which records of a collection were written, and waits until they can be found, unless all of its searches are async. It
+// waits no longer than patience: what then is not indexed yet is so a little later.
+func (e *Engine) Written(ctx context.Context, p *project.Project, c *project.Collection, ids []bson.ObjectID) {
+	waits, indexed := false, false
+	for _, s := range c.Searches {
+		indexed = indexed || s.Mode.Indexed()
+		waits = waits || s.Mode.Indexed() && !s.Async
+	}
+	if !indexed || len(ids) == 0 {
+		return
+	}
+	s, err := e.shelf(p, c)
+	if err != nil {
+		return // whoever serves it reads all records
+	}
+	done := s.note(ids)
+	if !waits {
+		return
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-e.ctx.Done():
+	}
+}
+
+// patience is how long a write waits until its records can be found: it is done, whatever becomes of the index.
+const patience = 5 * time.Second
+
+// drop drops the indexes of a database that which says yes to.
+func (e *Engine) drop(database string, which func(n indexName) bool) error {
+	var all []error
+	for _, name := range e.db.Names() {
+		if n, ok := parseName(name); !ok || n.database == database && which(n) {
+			all = append(all, e.db.Drop(name))
+		}
+	}
+	return errors.Join(all...)
+}

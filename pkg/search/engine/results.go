@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/search"
+	"github.com/svcctl/svc/pkg/search/index"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Query is what a caller looks for.
+type Query struct {
+	Project    *project.Project
+	Collection *project.Collection
+	Search     *search.Config // of the collection; its mode is not regex
+	Words      []search.Word
+	Lang       string            // the language that the caller reads in; "": the fields themselves
+	Hidden     *document.PathSet // what they may not see
+	Filter     *mql.Filter       // the records that they may see; nil: all. Scores are as if there were no others
+	// Accept gives those of some ids that the caller wants; nil: all. Only they count among the TopK of the sources of an rrf.
+	Accept func(ctx context.Context, ids []bson.ObjectID) ([]bson.ObjectID, error)
+	// TopK is how many of each source of an rrf count; 0: what the config says, negative: all.
+	TopK int
+}
+
+// Hit is a record that was found.
+type Hit struct {
+	ID    bson.ObjectID
+	Score float64
+	// Sources say, of an rrf, where it was found, in the order of the config.
+	Sources []Share
+
+	number uint32 // of the index, but of an rrf
+}
+
+// Share is what a source of an rrf has given to a score.
+type Share struct {
+	Search string
+	Rank   int // from 1 on
+	Score  float64
+	Share  float64
+}
+
+// Results are what a query has found, the best first. They have to be closed, and are not safe for concurrent use.
+type Results struct {
+	found []*matches // one for each source
+	fused []Hit      // of an rrf
+	given int
+	cut   bool // a source of an rrf has found more than its topK
+}
+
+// matches are what one index has found.
+type matches struct {
+	how     *bound
+	asked   *asked
+	view    *index.View
+	matches *index.Matches
+}
+
+func (m *matches) close() error {
+	if m.matches != nil {
+		m.matches.Release()
+	}
+	return m.view.Close()
+}
+
+// Search looks for records. It waits for an index that is being made as long as ctx lasts, though not longer than a moment:
+// ErrBuilding then.
+func (e *Engine) Search(ctx context.Context, q Query) (*Results, error) {
+	s, err := e.shelf(q.Project, q.Collection)
+	if err != nil {
+		return nil, err
+	}
+	r := &Results{}
+	if q.Search.Mode != search.RRF {
+		m, err := s.search(ctx, q, q.Search)
+		if err != nil {
+			return nil, err
+		}
+		r.found = []*matches{m}
+		return r, nil
+	}
+	if err := r.fuse(ctx, s, q); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// search asks one index.
+func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (m *matches, err error) {
+	b, err := s.ready(ctx, config.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.t.e.renew(err)
+		}
+	}()
+	view, err := b.view(ctx, q.Filter)
+	if err != nil {
+		return nil, err
+	}
+	m = &matches{how: b.bound.Load(), view: view}
+	if m.asked, err = m.how.ask(ctx, view, q.Words, q.Lang, q.Hidden, s.t.e.o.Now()); err == nil {
+		m.matches, err = view.Search(ctx, m.asked.query)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+// ready gives the index that answers a search.
+func (s *shelf) ready(ctx context.Context, name string) (*built, error) {
+	s.mu.Lock()
+	one := s.searches[name]
+	var live, next *built
+	if one != nil {
+		live, next = one.live, one.next
+	}
+	s.mu.Unlock()
+	switch {
+	case live != nil:
+		return live, nil
+	case next == nil:
+		return nil, ErrBuilding
+	}
+	ctx, cancel := context.WithTimeout(ctx, momentForBuilding)
+	defer cancel()
+	select {
+	case <-next.finished:
+	case <-ctx.Done():
+		return nil, ErrBuilding
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one.live == nil {
+		return nil, ErrBuilding
+	}
+	return one.live, nil
+}
+
+// view gives the records of an index that a filter lets through; nil: all.
+func (b *built) view(ctx context.Context, filter *mql.Filter) (*index.View, error) {
+	if filter == nil {
+		return b.ix.View()
+	}
+	sum := sha256.Sum256(filter.Raw())
+	return b.ix.ViewSet(ctx, string(sum[:]), filter, func(ctx context.Context, add func(id []byte, rev int64) error) error {
+		only := mql.MustCompileProjection(bson.D{{Key: "_rev", Value: 1}, {Key: "updatedAt", Value: 1}})
+		return b.s.records().Find(ctx, store.Query{Filter: filter, Project: only}, func(doc bson.Raw) error {
+			id := idOf(doc)
+			return add(id[:], versionOf(doc))
+		})
+	})
+}
+
+// Close ends what the results hold.
+func (r *Results) Close() error {
+	var all []error
+	for _, m := range r.found {
+		all = append(all, m.close())
+	}
+	return errors.Join(all...)
+}
+
+// Rewind has Next begin with the best again.
+func (r *Results) Rewind() {
+	r.given = 0
+	if r.fused == nil {
+		r.found[0].matches.Rewind()
+	}
+}
+
+// Cut says that the sources of an rrf have found more than counts.
+func (r *Results) Cut() bool { return r.cut }
+
+// Len is how many records were found.
+func (r *Results) Len() int {
+	if r.fused != nil {
+		return len(r.fused)
+	}
+	return r.found[0].matches.Len()
+}
+
+// Next gives the next n records, fewer only at the end.
+func (r *Results) Next(n int) []Hit {
+	from := r.given
+	if r.fused != nil {
+		to := min(from+n, len(r.fused))
+		r.given = to
+		return r.fused[from:to]
+	}
+	return r.found[0].next(n)
+}
+
+func (m *matches) next(n int) []Hit {
+	hits := m.matches.Next(n)
+	out := make([]Hit, 0, len(hits))
+	for _, h := range hits {
+		if len(h.ID) == len(bson.ObjectID{}) {
+			out = append(out, Hit{ID: bson.ObjectID(h.ID), Score: float64(h.Score), number: h.Number})
+		}
+	}
+	return out
+}
+
+// fuse ranks what the sources of an rrf have found: 1/(k+rank) of each, by its weight (Cormack, Clarke and Büttcher, 2009).
+func (r *Results) fuse(ctx context.Context, s *shelf, q Query) error {
+	topK := cmp.Or(q.TopK, q.Search.TopK)
+	hits := map[bson.ObjectID]*Hit{}
+	for _, source := range q.Search.Sources {
+		m, err := s.search(ctx, q, q.Collection.Search(source.Name))
+		if errors.Is(err, ErrNothingToSearch) { // the caller sees none of its fields
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.found = append(r.found, m)
+		ranked, err := m.ranked(ctx, q, topK)
+		if err != nil {
+			return err
+		}
+		r.cut = r.cut || len(ranked) == topK && m.matches.Len() > topK
+		for i, h := range ranked {
+			hit := hits[h.ID]
+			if hit == nil {
+				hit = &Hit{ID: h.ID}
+				hits[h.ID] = hit
+			}
+			share := source.Weight / float64(q.Search.K+i+1)
+			hit.Score += share
+			hit.Sources = append(hit.Sources, Share{Search: source.Name, Rank: i + 1, Score: h.Score, Share: share})
+		}
+	}
+	if len(r.found) == 0 {
+		return ErrNothingToSearch
+	}
+	r.fused = make([]Hit, 0, len(hits))
+	for _, h := range hits {
+		r.fused = append(r.fused, *h)
+	}
+	slices.SortFunc(r.fused, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), slices.Compare(a.ID[:], b.ID[:]))
+	})
+	return nil
+}
+
+// ranked gives the best topK of those that the caller wants; all of them if it is negative.
+func (m *matches) ranked(ctx context.Context, q Query, topK int) ([]Hit, error) {
+	if topK < 0 {
+		topK = m.matches.Len()
+	}
+	if q.Accept == nil {
+		return m.next(topK), nil
+	}
+	var out []Hit
+	for n := topK; len(out) < topK; n = min(2*n, mostAtOnce) {
+		hits := m.next(n)
+		if len(hits) == 0 {
+			break
+		}
+		ids := make([]bson.ObjectID, len(hits))
+		for i, h := range hits {
+			ids[i] = h.ID
+		}
+		accepted, err := q.Accept(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		wanted := make(map[bson.ObjectID]bool, len(accepted))
+		for _, id := range accepted {
+			wanted[id] = true
+		}
+		for _, h := range hits {
+			if wanted[h.ID] && len(out) < topK {
+				out = append(out, h)
+			}
+		}
+	}
+	return out, nil
+}
+
+// mostAtOnce bounds how many ids Accept is asked for at once.
+const mostAtOnce = 4096

@@ -1,0 +1,506 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/search"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/fieldnames"
+)
+
+// shelf has the indexes of a collection. One goroutine takes in what has changed.
+type shelf struct {
+	t      *tenant
+	stored string // the name that the store has for the collection
+	wake   chan struct{}
+	stop   context.CancelFunc
+	ctx    context.Context //nolint:containedctx // of its goroutines; end ends them
+	work   sync.WaitGroup
+
+	mu         sync.Mutex
+	ended      bool
+	project    *project.Project
+	collection *project.Collection
+	searches   map[string]*searched // by name
+	dirty      map[bson.ObjectID]bool
+	since      time.Time // of the oldest that is dirty
+	inFlight   int
+	at         *stamp // all up to here is in dirty, or done
+	waiting    []chan struct{}
+	failed     map[bson.ObjectID]error
+	lastError  error
+	noted      map[bson.ObjectID]bool  // those of dirty that whoever wrote them has noted
+	recent     map[bson.ObjectID]int64 // versions that were taken in since they were noted, of which the feed will tell, too
+	followed   chan struct{}           // closed while the feed tells of changes
+}
+
+// searched is one search: what answers, and what will.
+type searched struct {
+	config *search.Config
+	live   *built // nil: none is complete
+	next   *built // being made; nil: none is
+	stale  bool   // live is of another config, and nobody has asked for a new one
+}
+
+func newShelf(t *tenant, stored string) *shelf {
+	s := &shelf{
+		t: t, stored: stored, wake: make(chan struct{}, 1), searches: map[string]*searched{},
+		dirty: map[bson.ObjectID]bool{}, failed: map[bson.ObjectID]error{},
+		noted: map[bson.ObjectID]bool{}, recent: map[bson.ObjectID]int64{}, followed: make(chan struct{}),
+	}
+	s.ctx, s.stop = context.WithCancel(t.e.ctx)
+	s.goes(s.run)
+	return s
+}
+
+// goes runs fn behind, unless the shelf has ended. The caller holds s.mu, or is the only one who has the shelf.
+func (s *shelf) goes(fn func()) {
+	if s.ended {
+		return
+	}
+	s.work.Add(1)
+	if !s.t.e.goes(func() { defer s.work.Done(); fn() }) {
+		s.work.Done()
+	}
+}
+
+// end stops the shelf and drops its indexes.
+func (s *shelf) end() error {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.stop()
+	s.work.Wait()
+	return s.t.e.drop(s.t.database, func(n indexName) bool { return n.stored == s.stored })
+}
+
+// signal wakes the goroutine of the shelf.
+func (s *shelf) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// note says that records have changed. The channel is closed when they are as they were found then, or later.
+func (s *shelf) note(ids []bson.ObjectID) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touch(ids...)
+	for _, id := range ids {
+		s.noted[id] = true
+	}
+	done := make(chan struct{})
+	s.waiting = append(s.waiting, done)
+	s.signal()
+	return done
+}
+
+// touch notes ids. The caller holds s.mu.
+func (s *shelf) touch(ids ...bson.ObjectID) {
+	if len(s.dirty) == 0 {
+		s.since = s.t.e.o.Now()
+	}
+	for _, id := range ids {
+		s.dirty[id] = true
+	}
+}
+
+// changed takes an event of the feed. doc is the record as it is by now; nil: it is gone.
+func (s *shelf) changed(id bson.ObjectID, doc bson.Raw, at *stamp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = at
+	if version, ok := s.recent[id]; ok && doc != nil && version == versionOf(doc) {
+		delete(s.recent, id) // whoever wrote it was faster
+	} else {
+		s.touch(id)
+	}
+	s.signal()
+}
+
+// maxRecent bounds what is kept of what the feed has yet to tell of.
+const maxRecent = 100_000
+
+// told notes that records were taken in that had been noted, as they were.
+func (s *shelf) told(ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw, noted map[bson.ObjectID]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.recent) > maxRecent {
+		clear(s.recent)
+	}
+	for _, id := range ids {
+		if noted[id] && docs[id] != nil {
+			s.recent[id] = versionOf(docs[id])
+		}
+	}
+}
+
+// versionOf tells the versions of a record apart.
+func versionOf(doc bson.Raw) int64 {
+	at, _ := document.Field(doc, "updatedAt")
+	ms, _ := at.DateTimeOK()
+	v, _ := document.Field(doc, "_rev")
+	rev, _ := v.AsInt64OK()
+	return ms<<20 ^ rev
+}
+
+// reached takes that the feed has told everything up to a place.
+func (s *shelf) reached(at *stamp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = at
+	s.signal()
+}
+
+// indexes gives all, those that are being made, too.
+func (s *shelf) indexes() []*built {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.both()
+}
+
+// receiving gives those that changes are taken in to: not those whose making has not begun, which reads all records as they are then,
+// and to which a change of before, of which nothing is told later, could only be too old.
+func (s *shelf) receiving() []*built {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(s.both(), func(b *built) bool { return !b.state.Complete && !b.begun })
+}
+
+func (s *shelf) both() (out []*built) {
+	for _, one := range s.searches {
+		for _, b := range []*built{one.live, one.next} {
+			if b != nil {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// oldest is the place of the index that is farthest behind; nil if none stands anywhere.
+func (s *shelf) oldest() (oldest *stamp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.searches {
+		for _, b := range []*built{one.live, one.next} {
+			if b != nil && b.at != nil && (oldest == nil || b.at.Count < oldest.Count) {
+				oldest = b.at
+			}
+		}
+	}
+	return oldest
+}
+
+// chunk is how many records are read and taken in at once.
+const chunk = 256
+
+// run takes in what has changed until the shelf ends.
+func (s *shelf) run() {
+	var last *stamp
+	for wait := firstRetry; ; {
+		ids, noted, at, waiting := s.take()
+		if len(ids) == 0 && len(waiting) == 0 && at == last {
+			select {
+			case <-s.wake:
+				continue
+			case <-s.ctx.Done():
+				return
+			}
+		}
+		err := s.apply(s.ctx, ids, noted, at)
+		s.mu.Lock()
+		s.inFlight, s.lastError = 0, err
+		if err != nil { // they are not done, nor is what stands behind them
+			s.touch(ids...)
+			maps.Copy(s.noted, noted)
+			s.waiting = append(waiting, s.waiting...)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			if s.ctx.Err() != nil {
+				return
+			}
+			s.t.e.o.Logger.WarnContext(s.ctx, "records can't be indexed; that is tried again",
+				"namespace", s.t.namespace, "collection", s.stored, "records", len(ids), "error", err)
+			s.t.e.renew(err)
+			sleep(s.ctx, wait)
+			wait = min(2*wait, longestRetry)
+			continue
+		}
+		last, wait = at, firstRetry
+		for _, done := range waiting {
+			close(done)
+		}
+	}
+}
+
+// take takes what there is to do.
+func (s *shelf) take() (ids []bson.ObjectID, noted map[bson.ObjectID]bool, at *stamp, waiting []chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids = make([]bson.ObjectID, 0, len(s.dirty))
+	for id := range s.dirty {
+		ids = append(ids, id)
+	}
+	clear(s.dirty)
+	slices.SortFunc(ids, func(a, b bson.ObjectID) int { return bytes.Compare(a[:], b[:]) })
+	waiting, s.waiting = s.waiting, nil
+	noted, s.noted = s.noted, map[bson.ObjectID]bool{}
+	s.inFlight = len(ids)
+	return ids, noted, s.at, waiting
+}
+
+// apply takes records in as they are now. at stands for them and all that was done before.
+func (s *shelf) apply(ctx context.Context, ids []bson.ObjectID, noted map[bson.ObjectID]bool, at *stamp) error {
+	all := s.receiving()
+	for part := range slices.Chunk(ids, chunk) {
+		docs, err := s.find(ctx, part)
+		if err != nil {
+			return err
+		}
+		for _, b := range all {
+			if err := b.update(ctx, part, docs); err != nil {
+				return err
+			}
+		}
+		s.told(part, docs, noted)
+	}
+	if at == nil {
+		return nil
+	}
+	for _, b := range all {
+		if err := b.reached(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// records gives the collection, with the names of fields that are declared.
+func (s *shelf) records() store.Collection {
+	s.mu.Lock()
+	names := s.project.FieldNames
+	s.mu.Unlock()
+	return fieldnames.Wrap(s.t.db, names).Collection(s.stored)
+}
+
+// find reads records by their ids.
+func (s *shelf) find(ctx context.Context, ids []bson.ObjectID) (map[bson.ObjectID]bson.Raw, error) {
+	filter := mql.OneOf("_id", idValues(ids))
+	docs := make(map[bson.ObjectID]bson.Raw, len(ids))
+	err := s.records().Find(ctx, store.Query{Filter: filter}, func(doc bson.Raw) error {
+		docs[idOf(doc)] = bytes.Clone(doc)
+		return nil
+	})
+	return docs, err
+}
+
+func idValues(ids []bson.ObjectID) []bson.RawValue {
+	out := make([]bson.RawValue, len(ids))
+	for i := range ids {
+		out[i] = bson.RawValue{Type: bson.TypeObjectID, Value: ids[i][:]}
+	}
+	return out
+}
+
+func idOf(doc bson.Raw) bson.ObjectID {
+	v, _ := doc.LookupErr("_id")
+	id, _ := v.ObjectIDOK()
+	return id
+}
+
+// serve has the searches be those of a collection's config.
+func (s *shelf) serve(p *project.Project, c *project.Collection) error {
+	s.mu.Lock()
+	s.project, s.collection = p, c
+	s.mu.Unlock()
+	want := map[string]*search.Config{}
+	for _, config := range c.Searches {
+		if config.Mode.Indexed() {
+			want[config.Name] = config
+		}
+	}
+	var all []error
+	for _, config := range want {
+		all = append(all, s.declare(config))
+	}
+	s.mu.Lock()
+	var gone []*built
+	for name, one := range s.searches {
+		if want[name] == nil {
+			delete(s.searches, name)
+			gone = append(gone, one.live, one.next)
+		}
+	}
+	s.mu.Unlock()
+	for _, b := range gone {
+		all = append(all, s.discard(b))
+	}
+	keep := map[string]bool{}
+	for _, b := range s.indexes() {
+		keep[b.name.String()] = true
+	}
+	return errors.Join(append(all, s.t.e.drop(s.t.database, func(n indexName) bool { return n.stored == s.stored && !keep[n.String()] }))...)
+}
+
+// discard ends the making of an index, if it is being made, and drops it.
+func (s *shelf) discard(b *built) error {
+	if b == nil {
+		return nil
+	}
+	b.cancel()
+	return s.t.e.db.Drop(b.name.String())
+}
+
+// declare has one search be as its config says.
+func (s *shelf) declare(config *search.Config) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.searches[config.Name]
+	if one == nil {
+		one = &searched{}
+		if err := s.load(config.Name, one); err != nil {
+			return err
+		}
+		s.searches[config.Name] = one
+	}
+	one.config = config
+	fingerprint := s.fingerprint(config)
+	for _, b := range []*built{one.live, one.next} {
+		if b != nil {
+			b.bind(config, s.collection, b.name.print == fingerprint)
+		}
+	}
+	epoch := s.t.epoch(s.stored, config.Name)
+	if one.next != nil && one.next.name.print == fingerprint && one.next.state.Epoch >= epoch {
+		return nil
+	}
+	one.stale = false
+	switch {
+	case one.live == nil || one.live.state.Epoch < epoch:
+	case one.live.name.print == fingerprint:
+		return nil
+	case !config.AutoRegenerate:
+		one.stale = true
+		return nil
+	}
+	return s.make(one)
+}
+
+func (s *shelf) fingerprint(c *search.Config) string {
+	return c.Fingerprint(s.collection.StoredField, s.project.FieldNames[s.collection.StoredName()])
+}
+
+// load finds the index of a search that answered last. The caller holds s.mu.
+func (s *shelf) load(name string, one *searched) error {
+	for _, text := range s.t.e.db.Names() {
+		n, ok := parseName(text)
+		if !ok || n.database != s.t.database || n.stored != s.stored || n.search != name {
+			continue
+		}
+		b, err := s.open(n)
+		if err != nil {
+			return err
+		}
+		if !b.state.Complete || one.live != nil && one.live.name.number > n.number {
+			continue // serve drops it
+		}
+		one.live = b
+		s.t.counted(b.at)
+	}
+	return nil
+}
+
+// open opens an index. The caller holds s.mu.
+func (s *shelf) open(n indexName) (*built, error) {
+	ix, err := s.t.e.db.Index(n.String())
+	if err != nil {
+		return nil, err
+	}
+	return newBuilt(s, n, ix)
+}
+
+// lose has all indexes be made anew, since the feed does not know any more what has changed.
+func (s *shelf) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = nil
+	if isClosed(s.followed) {
+		s.followed = make(chan struct{})
+	}
+	for _, one := range s.searches {
+		if one.live != nil {
+			one.live.at = nil
+		}
+	}
+	s.remake()
+}
+
+// replaced has all indexes be made anew, since the collection is another one.
+func (s *shelf) replaced(at *stamp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = at
+	s.remake()
+}
+
+// remake has all indexes be made anew. The caller holds s.mu.
+func (s *shelf) remake() {
+	for _, one := range s.searches {
+		if err := s.make(one); err != nil {
+			s.lastError = err
+		}
+	}
+}
+
+// renew has all indexes be made anew, since those of before are gone.
+func (s *shelf) renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.searches {
+		if one.next != nil {
+			one.next.cancel()
+		}
+		one.live, one.next = nil, nil
+	}
+	s.remake()
+}
+
+// following says that the feed tells of all changes behind a place.
+func (s *shelf) following(at *stamp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at == nil {
+		s.at = at
+	}
+	for _, b := range s.both() {
+		if b.at == nil {
+			b.at = s.at
+		}
+	}
+	if !isClosed(s.followed) {
+		close(s.followed)
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
