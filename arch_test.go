@@ -72,34 +72,36 @@ var layers = []layer{
 	}},
 	{"L2", rooms{
 		"query":       "fieldtype store mql mql/pipeline document errs",
-		"project":     "query schedule schema script media imagefilter fieldtype mql access document errs",
+		"project":     "query search schedule schema script media imagefilter fieldtype mql access document errs",
 		"audit":       "query fieldtype access store store/lease mql document errs",
 		"idempotency": "store mql errs",
-		"search":      "errs",
+		"search":      "mql document errs",
 	}},
 	{"L3", rooms{
-		"jobs":      "operation project schedule store mql errs",
-		"plan":      "project schema fieldtype access store mql document api",
-		"operation": "store mql document errs",
-		"system":    "audit query fieldtype store access mql document api errs",
-		"auth":      "system audit access errs",
-		"hooks":     "project script schema access errs",
+		"jobs":          "operation project schedule store mql errs",
+		"search/engine": "project search search/analysis search/index store store/fieldnames fieldtype mql document errs",
+		"search/runs":   "search/engine operation project errs",
+		"plan":          "project search schema fieldtype access store mql document api",
+		"operation":     "store mql document errs",
+		"system":        "audit query fieldtype store access mql document api errs",
+		"auth":          "system audit access errs",
+		"hooks":         "project script schema access errs",
 	}},
 	{"L4", rooms{
 		"actions": "project hooks operation script schema access audit fieldtype document errs",
-		"records": "hooks project script schema audit query access media imagefilter fieldtype mql mql/pipeline store store/fieldnames document errs",
+		"records": "hooks project search search/engine script schema audit query access media imagefilter fieldtype mql mql/pipeline store store/fieldnames document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "actions assets hooks records query auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
+		"httpapi":      "actions assets hooks records query search/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller jobs plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
+		"/controllers": "controller jobs search/engine plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi actions assets media access hooks records auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
+		"app": "httpapi actions assets media access hooks records search/engine search/runs auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project " +
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
@@ -118,6 +120,7 @@ var layers = []layer{
 		"/cli/output":              "",
 		"/cli/project":             "/cli/command /cli/output client api trial/report dirwatch hooks project schema script errs",
 		"/cli/runs":                "/cli/command /cli/output client api",
+		"/cli/search":              "/cli/command /cli/doc /cli/output /cli/runs client api",
 		"/cli/server":              "/cli/command /cli/output",
 		"/cli/settings":            "/cli/output",
 		"/cli/team":                "/cli/command /cli/output client api",

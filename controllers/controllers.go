@@ -31,6 +31,7 @@ const (
 	projectController = "project"
 	indexController   = "index"
 	jobController     = "job"
+	searchController  = "search"
 	eventController   = "event"
 )
 
@@ -50,6 +51,7 @@ type Deps struct {
 	Registry    *project.Registry
 	Jobs        *jobs.Jobs
 	Media       Media // nil: there are no files
+	Searches    Searches
 	Board       *status.Board
 	Manager     *controller.Manager
 	Watcher     *dirwatch.Watcher
@@ -99,6 +101,7 @@ func New(d Deps) (*Control, error) {
 	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]request{}, runs: map[string]bool{}, leases: map[string]*lease.Leases{}}
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
+	searches := &searchReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
 			Name: projectController, Reconciler: projects, Workers: projectWorkers,
@@ -106,6 +109,7 @@ func New(d Deps) (*Control, error) {
 		},
 		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: indexResyncs * d.Resync},
 		{Name: jobController, Reconciler: due, Workers: 2, List: d.served, Resync: d.Resync},
+		{Name: searchController, Reconciler: searches, Workers: 2, List: d.served, Resync: d.Resync},
 	} {
 		if err := d.Manager.Add(c); err != nil {
 			return nil, err

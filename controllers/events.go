@@ -20,6 +20,7 @@ const (
 	aboutConfig       = "config"  // whether the files can be
 	aboutIndexes      = "indexes"
 	aboutJobs         = "jobs"
+	aboutSearches     = "searches"
 	aboutRuns         = "runs"
 )
 

@@ -214,8 +214,24 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 	} else {
 		r.Board.Unset(p.ID, status.JobsScheduled)
 	}
+	if hasSearches(p) {
+		r.Board.Set(p.ID, status.Condition{
+			Type: status.SearchReady, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
+		})
+	} else {
+		r.Board.Unset(p.ID, status.SearchReady)
+	}
 	r.Logger.InfoContext(ctx, "project served", "namespace", p.Namespace, "generation", number, "collections", len(p.Collections))
-	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID))
+	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID), r.Manager.Trigger(searchController, p.ID))
+}
+
+func hasSearches(p *project.Project) bool {
+	for _, c := range p.Collections {
+		if len(c.Searches) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func upToDate() status.Condition {
@@ -268,7 +284,7 @@ func (r *projectReconciler) disable(id string) {
 	r.see(id, "")
 	r.Board.SetServed(id, 0, "")
 	r.Board.SetProblems(id, nil)
-	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled)
+	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled, status.SearchReady)
 	r.Board.Set(id, status.Condition{
 		Type: status.ConfigValid, Status: status.Unknown, Reason: status.ReasonDisabled, Message: "the registration is disabled",
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/search/engine"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -219,9 +220,14 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	if err != nil {
 		t.Fatal(err)
 	}
+	searches, err := engine.Open(t.Context(), engine.Options{Store: s, Dir: t.TempDir(), Logger: log, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
 	d := controllers.Deps{
-		Jobs:  due,
-		Store: s, Instance: "this one", Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
+		Jobs:     due,
+		Searches: searches,
+		Store:    s, Instance: "this one", Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,
 		Watcher: dirwatch.New(dirwatch.Options{Logger: log, Debounce: 10 * time.Millisecond}),
 		Env:     func(string) (string, bool) { return "", false }, Logger: log, Now: time.Now,
@@ -245,6 +251,9 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 			t.Error(err)
 		}
 		runs.Close(ctx)
+		if err := searches.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
 	})
 	return &world{T: t, Control: control, store: s, models: models, metrics: metrics}
 }

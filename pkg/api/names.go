@@ -48,6 +48,11 @@ const (
 	ParamAggregate   = "aggregate" // a pipeline, in place of a list
 	ParamFacet       = "facet"     // names of fields: their values, in place of a list
 	ParamFields      = "fields"    // the same on a route of its own
+	ParamQ           = "q"         // words to look for
+	ParamQName       = "qName"     // the search that looks for them
+	ParamQLimit      = "qLimit"    // how many of the best that were found are counted; "all"
+	ParamHighlight   = "highlight" // "true": with texts in which what was found is marked
+	ParamExplain     = "explain"   // "true": with why a record was found
 )
 
 // ParamWait makes a reload, or the run of a job, answer when it is done.

@@ -39,6 +39,7 @@ const (
 	RouteRecord        = "/_/{project}/{collection}/{id}"
 	RouteRecordCount   = "/_/{project}/{collection}/_count"
 	RouteRecordFacet   = "/_/{project}/{collection}/_facet"
+	RouteRecordQueue   = "/_/{project}/{collection}/_queue"
 	RouteRecordChanges = "/_/{project}/{collection}/_changes"
 	RouteFile          = "/_/{project}/{collection}/{id}/{field}/*"
 
@@ -48,6 +49,10 @@ const (
 	RouteRollback      = "/_/{project}/_/admin/rollback"
 	RouteDrift         = "/_/{project}/_/admin/drift"
 	RouteSyncIndexes   = "/_/{project}/_/admin/indexes/sync"
+	RouteSearchWorker  = "/_/{project}/_/admin/search-worker/status"
+	RouteRegenerate    = "/_/{project}/_/admin/regenerate-search"
+	RouteRegeneration  = "/_/{project}/_/admin/regenerate-search/{id}"
+	RouteRegenEvents   = "/_/{project}/_/admin/regenerate-search/{id}/events"
 	RouteProjectEvents = "/_/{project}/_/admin/events"
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
 	RouteProjectAudit  = "/_/{project}/_/audit"
@@ -232,6 +237,25 @@ func JobRunPath(namespace, job, id string) string { return fill(RouteJobRun, nam
 // JobRunEventsPath is the path of the events of a run of a job.
 func JobRunEventsPath(namespace, job, id string) string {
 	return fill(RouteJobRunEvents, namespace, job, id)
+}
+
+// QueuePath is the path that tells what a collection has to index yet.
+func QueuePath(namespace, collection string) string {
+	return fill(RouteRecordQueue, namespace, collection)
+}
+
+// SearchWorkerPath is the path that tells what a project has to index yet.
+func SearchWorkerPath(namespace string) string { return fill(RouteSearchWorker, namespace) }
+
+// RegeneratePath is the path that makes search indexes of a project anew.
+func RegeneratePath(namespace string) string { return fill(RouteRegenerate, namespace) }
+
+// RegenerationPath is the path of a run that makes search indexes anew.
+func RegenerationPath(namespace, id string) string { return fill(RouteRegeneration, namespace, id) }
+
+// RegenerationEventsPath is the path of its events.
+func RegenerationEventsPath(namespace, id string) string {
+	return fill(RouteRegenEvents, namespace, id)
 }
 
 // escape escapes one segment of a path. One that a server would read as a step (".", "..") is kept from being one.

@@ -128,12 +128,22 @@ type CollectionDescription struct {
 	Name            string                  `json:"name"`
 	Fields          []FieldDescription      `json:"fields"`
 	Indexes         []IndexDescription      `json:"indexes"`
+	Search          []SearchDescription     `json:"search,omitempty"` // what q can search by; without a qName the first
 	Projections     []string                `json:"projections,omitempty"`
 	StrictFields    bool                    `json:"strictFields"`
 	Languages       []string                `json:"languages,omitempty"` // of records; the first is that of the fields themselves
 	Singleton       bool                    `json:"singleton,omitempty"` // there is one record, at the collection's own path
 	Meta            map[string]any          `json:"meta,omitempty"`
 	YourPermissions map[string]MethodRights `json:"yourPermissions"` // by method: get, post, put, delete
+}
+
+// SearchDescription is one search of a collection, as far as it finds something for the caller.
+type SearchDescription struct {
+	Name    string         `json:"name"`              // for qName
+	Mode    string         `json:"mode"`              // text, ngram, regex, vector or rrf
+	Fields  []string       `json:"fields,omitempty"`  // that are searched
+	Sources []string       `json:"sources,omitempty"` // searches that one of mode rrf fuses
+	Meta    map[string]any `json:"meta,omitempty"`
 }
 
 // FieldDescription is one field of a collection or of an object field.

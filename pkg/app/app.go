@@ -35,6 +35,8 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/search/engine"
+	searches "github.com/svcctl/svc/pkg/search/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -122,6 +124,7 @@ type App struct {
 	images   *media.Images
 	sweeper  *sweeper
 	files    *media.Library
+	search   *engine.Engine
 	// databases names those that have logs of changes and of runs.
 	databases func(ctx context.Context) ([]string, error)
 	stopping  atomic.Bool
@@ -252,9 +255,13 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
 	_, alone := cfg.embeddedDir()
+	a.search, err = engine.Open(ctx, engine.Options{Store: a.store, Dir: filepath.Join(cfg.DataDir, "search"), Logger: cfg.Logger, Now: cfg.Now})
+	if err != nil {
+		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
+	}
 	parts, err := newCore(coreOptions{
 		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone,
-		engine: a.engine, files: a.files, modules: newModules(cfg.Now, cfg.privateFiles()).host,
+		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles()).host,
 	})
 	if err != nil {
 		return err
@@ -270,7 +277,7 @@ func (a *App) wire(ctx context.Context) error {
 		instance = ""
 	}
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper,
+		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
 		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
 	})
@@ -279,7 +286,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	door, err := httpapi.New(httpapi.Config{
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
-		Control: a.control, Jobs: parts.jobs, Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
+		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
@@ -368,6 +375,9 @@ func (a *App) parting(next http.Handler) http.Handler {
 // Addr is the address that the service listens on.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
+// closeTime is how long the search indexes may take to be written at the end. What is not is read from the feed again.
+const closeTime = 10 * time.Second
+
 // readyTime is how long the store may take to say that it is there.
 const readyTime = 1500 * time.Millisecond
 
@@ -445,7 +455,9 @@ func (a *App) Run(ctx context.Context) error {
 	a.runs.Close(grace)
 	stopTidying()
 	tidied.Wait()
-	return errors.Join(err, a.engine.Close(), a.closeFiles(), a.store.Close())
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime) // the grace is for requests, and may be over
+	defer cancel()
+	return errors.Join(err, a.search.Close(closing), a.engine.Close(), a.closeFiles(), a.store.Close())
 }
 
 // Close releases what New holds, for an App that is not run.
@@ -459,6 +471,9 @@ func (a *App) Close() error {
 	}
 	if a.endpoint != nil {
 		err = errors.Join(err, a.endpoint.Shutdown(context.Background())) //nolint:forbidigo // it serves nobody: there is nothing to wait for
+	}
+	if a.search != nil {
+		err = errors.Join(err, a.search.Close(context.Background())) //nolint:forbidigo // nothing is left of what New was given
 	}
 	if a.engine != nil {
 		err = errors.Join(err, a.engine.Close())

@@ -17,6 +17,7 @@ import (
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/search/engine"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -39,6 +40,7 @@ type coreOptions struct {
 	alone      bool // no other process works on the store
 	engine     hooks.Engine
 	files      *media.Library
+	search     *engine.Engine
 	modules    func(p *project.Project) script.Host // what scripts reach beside records
 }
 
@@ -54,6 +56,7 @@ func newCore(o coreOptions) (*core, error) {
 		return nil, err
 	}
 	service := records.New(o.store, o.now, o.logs, runner, o.files)
+	service.Searching(o.search)
 	due, err := jobs.New(jobs.Options{
 		Store: o.store, Runs: runs, Now: o.now, Registerer: o.registerer, Logger: o.log,
 		Runner: &jobRunner{engine: o.engine, records: service, hooks: runner, log: o.log},

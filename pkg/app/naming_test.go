@@ -35,6 +35,12 @@ collections:
       - {name: author, type: string, meta: {foreign: {collection: authors}}}
       - {name: shut, type: string, meta: {foreign: {collection: closed}}}
       - {name: pin, type: string, hidden: true, meta: {foreign: {collection: authors}}}
+    search:
+      - {name: main, mode: text, fields: [title, secret, seo.title]}
+      - {name: grams, mode: ngram, fields: [title, secret]}
+      - {name: pattern, mode: regex, fields: [title, secret]}
+      - {name: fused, mode: rrf, rrf: {sources: [main, grams]}}
+      - {name: inner, mode: text, fields: [secret]}
     permissions:
       public:
         methods: {get: {count: true, facet: true, lookup: true, aggregate: true}, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}

@@ -89,16 +89,44 @@ func TestS5RelationsAndLookups(t *testing.T) {
 	})
 }
 
-// S7: what searches texts finds nothing in fields and records that the caller may not read: regular expressions, counts, facets.
-// There is no other search; its parameters are none.
+// searchCounts counts what searches of the items find, in every way in which that can be asked.
+func (a *asked) searchCounts(t *testing.T, q, want string, show option, searches ...string) {
+	t.Helper()
+	for _, name := range searches {
+		if got := a.do("GET", with(askedItems+"/_count", "q", q, "qName", name), show).body; got != `{"count":`+want+`}` {
+			t.Errorf("count of %s in %s: %s, want %s", q, name, got, want)
+		}
+		got := a.do("GET", with(askedItems, "q", q, "qName", name, "count", "true", "highlight", "true", "explain", "true", "select", "n"), show)
+		if !strings.Contains(got.body, `"total":`+want) {
+			t.Errorf("list of %s in %s: %s %s, want %s", q, name, got, got.body, want)
+		}
+		if got := a.do("GET", with(askedItems+"/_facet", "q", q, "qName", name, "fields", "n", "qLimit", "all"), show).body; !strings.Contains(got, `"window":`+want+`,`) {
+			t.Errorf("facets of %s in %s: %s, want %s", q, name, got, want)
+		}
+	}
+}
+
+// S7: what searches texts finds nothing in fields and records that the caller may not read: searches of every mode, regular expressions,
+// counts, facets. A search of hidden fields alone is answered like one that does not exist.
 func TestS7SearchLeak(t *testing.T) {
 	onAsked(t, func(t *testing.T, a *asked) {
-		for _, name := range []string{"q", "qName", "queue", "search", "_q", "$text", "vector", "near"} {
+		for _, name := range []string{"queue", "search", "_q", "$text", "vector", "near"} {
 			for _, path := range []string{askedItems, askedItems + "/_count", askedItems + "/_facet?fields=n", askedItems + "/_changes"} {
 				p := probe{method: "GET", path: path}
 				if got := a.do("GET", path, query(name+"=canary")); !strings.HasPrefix(got.String(), "400 unknown_parameter: ") {
 					t.Errorf("%s with %s: %s", p, name, got)
 				}
+			}
+		}
+		for who, show := range map[string]option{"0": noop, "1": admin} {
+			a.searchCounts(t, "off", who, show, "grams", "pattern", "fused")
+		}
+		a.searchCounts(t, "canary", "0", noop, "main", "grams", "pattern", "fused")
+		a.searchCounts(t, "one", "1", noop, "main", "grams", "pattern", "fused")
+		for _, path := range []string{askedItems, askedItems + "/_count", askedItems + "/_facet?fields=n"} {
+			hidden, absent := a.do("GET", path, query("q=canary"), query("qName=inner")), a.do("GET", path, query("q=canary"), query("qName=nowhere"))
+			if hidden.status != http.StatusBadRequest || strings.ReplaceAll(hidden.String(), "inner", "nowhere") != absent.String() || strings.Contains(absent.String(), "inner") {
+				t.Errorf("%s: %s, %s", path, hidden, absent)
 			}
 		}
 		type counted struct{ pattern, public, all string }

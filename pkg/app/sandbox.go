@@ -30,6 +30,8 @@ import (
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/search/engine"
+	searches "github.com/svcctl/svc/pkg/search/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -56,6 +58,7 @@ type Sandbox struct {
 	engine  *script.Engine
 	core    *core
 	files   *sandboxFiles
+	search  *sandboxSearch // nil: nothing is searched
 	door    *httpapi.Server
 }
 
@@ -107,6 +110,52 @@ func (f *sandboxFiles) close() error {
 	return errors.Join(f.library.Close(), f.images.Close(), os.RemoveAll(f.dir))
 }
 
+// sandboxSearch has the search indexes of a sandbox: in a folder of their own, which goes with it.
+type sandboxSearch struct {
+	dir    string
+	engine *engine.Engine
+}
+
+// openSandboxSearch opens the indexes of a project; nil: it has no searches.
+func openSandboxSearch(ctx context.Context, st store.Store, o SandboxOptions) (s *sandboxSearch, err error) {
+	searched := false
+	for _, c := range o.Project.Collections {
+		searched = searched || len(c.Searches) > 0
+	}
+	if !searched {
+		return nil, nil //nolint:nilnil // nil is none
+	}
+	s = &sandboxSearch{}
+	if s.dir, err = os.MkdirTemp("", "svc-test-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the search indexes of a test: %w", err)
+	}
+	s.engine, err = engine.Open(ctx, engine.Options{Store: st, Dir: s.dir, Logger: o.Logger, Now: o.Now})
+	if err == nil {
+		err = s.engine.Serve(o.Project)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
+}
+
+func (s *sandboxSearch) of() *engine.Engine {
+	if s == nil {
+		return nil
+	}
+	return s.engine
+}
+
+func (s *sandboxSearch) close(ctx context.Context) (err error) {
+	if s == nil {
+		return nil
+	}
+	if s.engine != nil {
+		err = s.engine.Close(context.WithoutCancel(ctx))
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
 const sandboxPictures = 64 << 20
 
 func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
@@ -124,16 +173,19 @@ func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
 		}
 		files = s.files.library
 	}
+	if s.search, err = openSandboxSearch(ctx, s.store, o); err != nil {
+		return err
+	}
 	s.core, err = newCore(coreOptions{
 		store: s.store, now: o.Now, env: o.Env, log: o.Logger, registerer: registerer, logs: logs, alone: true,
-		engine: o.Observe(s.engine), files: files, modules: modules.host,
+		engine: o.Observe(s.engine), files: files, search: s.search.of(), modules: modules.host,
 	})
 	if err != nil {
 		return err
 	}
 	s.door, err = httpapi.New(httpapi.Config{
 		Records: s.core.records, Actions: s.core.actions, System: models, Audit: logs, Registry: registry, Control: noControl{},
-		Jobs: s.core.jobs, Keys: s.core.keys, Assets: assets.New(o.Now, nil), Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
+		Jobs: s.core.jobs, Searches: searches.New(s.search.of(), s.core.runs), Keys: s.core.keys, Assets: assets.New(o.Now, nil), Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
 		Logger: o.Logger, Registerer: registerer, Gatherer: registerer, MaxBodySize: sandboxBody, Authenticate: callerOf,
 	})
 	if err != nil {
@@ -249,7 +301,7 @@ func (s *Sandbox) Close(ctx context.Context) error {
 		cancel() // nothing is waited for that a test has not waited for
 		s.core.runs.Close(ctx)
 	}
-	err := s.engine.Close()
+	err := errors.Join(s.search.close(ctx), s.engine.Close())
 	if s.files != nil {
 		err = errors.Join(err, s.files.close())
 	}

@@ -13,10 +13,10 @@ import (
 // parametersOf are the parameters that each route of records has, beside pretty, token and lang, which all of them have, and what
 // the collection declares in meta.query.
 var parametersOf = map[string]string{
-	"GET /items":          "aggregate facet select projection lookup filter sort limit offset after count",
+	"GET /items":          "aggregate facet select projection lookup filter sort limit offset after count q qName qLimit highlight explain",
 	"GET /items/{id}":     "select projection lookup",
-	"GET /items/_count":   "filter",
-	"GET /items/_facet":   "fields filter",
+	"GET /items/_count":   "filter q qName",
+	"GET /items/_facet":   "fields filter q qName qLimit",
 	"GET /items/_changes": "filter select",
 	"POST /items":         "bulk dryRun maxAffected",
 	"PUT /items":          "filter dryRun maxAffected",
@@ -25,12 +25,12 @@ var parametersOf = map[string]string{
 	"PATCH /items/{id}":   "dryRun",
 	"DELETE /items/{id}":  "dryRun",
 	"PUT /settings":       "replace filter dryRun maxAffected",
-	"GET /settings":       "aggregate facet select projection lookup filter sort limit offset after count",
+	"GET /settings":       "aggregate facet select projection lookup filter sort limit offset after count q qName qLimit highlight explain",
 }
 
 // unlisted are query keys that no route has: operators of the store, what other products take, and known names written otherwise.
 var unlisted = []string{
-	"where", "$where", "$filter", "$or", "populate", "include", "expand", "fields[]", "filters", "Filter", "LIMIT", "limit[$gt]", "sort[n]", "select.secret", "_method", "q", "qName",
+	"where", "$where", "$filter", "$or", "populate", "include", "expand", "fields[]", "filters", "Filter", "LIMIT", "limit[$gt]", "sort[n]", "select.secret", "_method", "Q", "qname",
 	"queue", "__proto__", "constructor", "toString", "hasOwnProperty", "filter.n", "filter%00", "secret", "n", "preview2", "Preview", "X-Admin-Token", "asSystem", "projection[]", "max_affected",
 }
 

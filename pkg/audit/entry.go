@@ -34,6 +34,7 @@ const (
 	OpRollback    = "rollback" // After has the generation
 	OpSyncIndexes = "sync-indexes"
 	OpRotateKeys  = "rotate-keys"
+	OpRegenerate  = "regenerate-search"
 	OpShutdown    = "shutdown"
 	OpRun         = "run"     // a job, by hand
 	OpSuspend     = "suspend" // a job

@@ -24,12 +24,16 @@ type Query struct {
 	After      string // Next of the page before
 	Count      bool   // ask for Total
 	Lang       string // the language of the records
+	Q          string // words to look for
+	QName      string // the search that looks for them; "": the first
+	Highlight  bool   // with _highlights
+	Explain    bool   // with _explain
 	Extra      url.Values
 }
 
 // ofList is q with a parameter that only lists have: without any, a singleton gives its record.
 func (q Query) ofList() Query {
-	if q.Filter+q.Sort+q.After == "" && q.Limit == 0 && q.Offset == 0 && !q.Count {
+	if q.Filter+q.Sort+q.After+q.Q == "" && q.Limit == 0 && q.Offset == 0 && !q.Count {
 		q.Extra = maps.Clone(q.Extra)
 		if q.Extra == nil {
 			q.Extra = url.Values{}
@@ -51,6 +55,8 @@ func (q Query) Values() url.Values {
 		api.ParamLookup:     q.Lookup,
 		api.ParamAfter:      q.After,
 		api.ParamLang:       q.Lang,
+		api.ParamQ:          q.Q,
+		api.ParamQName:      q.QName,
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -62,8 +68,10 @@ func (q Query) Values() url.Values {
 	if q.Offset > 0 {
 		v.Set(api.ParamOffset, strconv.Itoa(q.Offset))
 	}
-	if q.Count {
-		v.Set(api.ParamCount, "true")
+	for name, on := range map[string]bool{api.ParamCount: q.Count, api.ParamHighlight: q.Highlight, api.ParamExplain: q.Explain} {
+		if on {
+			v.Set(name, "true")
+		}
 	}
 	return v
 }

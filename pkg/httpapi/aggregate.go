@@ -25,6 +25,11 @@ func (s *Server) aggregateRecords(w http.ResponseWriter, r *request) error {
 		{api.ParamCount, "use a $count stage"},
 		{api.ParamLookup, "use a $lookup stage"},
 		{api.ParamFacet, "use a $sortByCount stage"},
+		{api.ParamQ, "a pipeline has no search: ask for the list, or for its facets"},
+		{api.ParamQName, "a pipeline has no search"},
+		{api.ParamQLimit, "a pipeline has no search"},
+		{api.ParamHighlight, "a pipeline has no search"},
+		{api.ParamExplain, "a pipeline has no search"},
 		{api.ParamLang, "name translations by their paths, such as _i18n.de.title"},
 	})
 	if err != nil {
@@ -92,6 +97,8 @@ func (s *Server) facets(w http.ResponseWriter, r *request, name string) error {
 		{api.ParamAfter, instead},
 		{api.ParamCount, instead},
 		{api.ParamLookup, instead},
+		{api.ParamHighlight, instead},
+		{api.ParamExplain, instead},
 		{api.ParamLang, "name translations by their paths, such as _i18n.de.title"},
 	})
 	if err != nil {
@@ -102,6 +109,12 @@ func (s *Server) facets(w http.ResponseWriter, r *request, name string) error {
 		return err
 	}
 	if p.Where, err = r.filter(); err != nil {
+		return err
+	}
+	if p.Search, err = r.search(); err != nil {
+		return err
+	}
+	if p.Window, err = r.window(); err != nil {
 		return err
 	}
 	res, err := s.cfg.Records.Facets(r.Context(), r.call(), p)

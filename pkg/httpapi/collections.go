@@ -81,6 +81,11 @@ func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 		Projections: d.Projections, Meta: r.labels(object(d.Meta)), Singleton: c.Singleton,
 		YourPermissions: make(map[string]api.MethodRights, len(d.Rights)),
 	}
+	for _, s := range d.Searches {
+		out.Search = append(out.Search, api.SearchDescription{
+			Name: s.Name, Mode: s.Mode, Fields: s.Fields, Sources: s.Sources, Meta: r.labels(object(s.Meta)),
+		})
+	}
 	if l := c.Tree.Languages(); l != nil {
 		out.Languages = append([]string{l.Default}, l.Others...)
 	}

@@ -89,6 +89,10 @@ GET    /_/{project}/_/admin/generations: project project.reload
 POST   /_/{project}/_/admin/rollback: project project.reload
 GET    /_/{project}/_/admin/drift: project project.read
 POST   /_/{project}/_/admin/indexes/sync: project project.reload
+GET    /_/{project}/_/admin/search-worker/status: project project.regenerate-search
+POST   /_/{project}/_/admin/regenerate-search: project project.regenerate-search
+GET    /_/{project}/_/admin/regenerate-search/{id}: project project.regenerate-search
+GET    /_/{project}/_/admin/regenerate-search/{id}/events: project project.regenerate-search
 GET    /_/{project}/_/admin/events: project project.read
 POST   /_/{project}/_/admin/access/explain: project project.read
 GET    /_/{project}/_/collections: project project.read
@@ -117,6 +121,7 @@ DELETE /_/{project}/_/actions/{action}/runs/{id}: action runs
 GET    /_/{project}/_/actions/{action}/runs/{id}/events: action runs
 GET    /_/{project}/{collection}/_count: records get
 GET    /_/{project}/{collection}/_facet: records get
+GET    /_/{project}/{collection}/_queue: project project.read
 GET    /_/{project}/{collection}/_changes: records get
 GET    /_/{project}/{collection}: records get
 POST   /_/{project}/{collection}: records post

@@ -170,8 +170,50 @@ func (r *request) listParams() (query.Params, error) {
 	if p.Count, err = r.boolean(api.ParamCount); err != nil {
 		return p, err
 	}
-	p.Where, err = r.filter()
+	if p.Where, err = r.filter(); err != nil {
+		return p, err
+	}
+	if p.Search, err = r.search(); err != nil {
+		return p, err
+	}
+	if p.Search.Highlight, err = r.boolean(api.ParamHighlight); err != nil {
+		return p, err
+	}
+	if r.query.Has(api.ParamQLimit) {
+		return p, errs.New(errs.Invalid, "bad_parameter", "%s is for facets: a list has limit", api.ParamQLimit)
+	}
+	p.Search.Explain, err = r.boolean(api.ParamExplain)
 	return p, err
+}
+
+// search reads what is looked for.
+func (r *request) search() (q query.Search, err error) {
+	if q.Text, err = r.one(api.ParamQ); err != nil {
+		return q, err
+	}
+	if q.Text == "" && r.query.Has(api.ParamQ) {
+		return q, errs.New(errs.Invalid, "bad_search", "q has no word to look for")
+	}
+	q.Name, err = r.one(api.ParamQName)
+	return q, err
+}
+
+// window reads how many of what was found are counted.
+func (r *request) window() (int64, error) {
+	text, err := r.one(api.ParamQLimit)
+	switch {
+	case err != nil || text == "":
+		return 0, err
+	case !r.query.Has(api.ParamQ):
+		return 0, errs.New(errs.Invalid, "bad_parameter", "%s needs %s, the words to look for", api.ParamQLimit, api.ParamQ)
+	case text == "all":
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, errs.New(errs.Invalid, "bad_parameter", "%s must be a whole number above 0, or all", api.ParamQLimit)
+	}
+	return n, nil
 }
 
 // filter reads the filter in either form: filter={…JSON…}, or filter[status]=published&filter[views][gte]=10.

@@ -82,6 +82,9 @@ func (s *Server) countRecords(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	if where.Search, err = r.search(); err != nil {
+		return err
+	}
 	n, err := s.cfg.Records.Count(r.Context(), r.call(), where)
 	if err != nil {
 		return err

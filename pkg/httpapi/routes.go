@@ -61,7 +61,9 @@ func routes() []route {
 	list := append([]string{api.ParamSelect, api.ParamProjection, api.ParamLookup}, page...)
 	one := []string{api.ParamSelect, api.ParamProjection, api.ParamLookup}
 	runs := []string{api.ParamLimit, api.ParamOffset, api.ParamStatus}
-	records := append([]string{api.ParamAggregate, api.ParamFacet}, list...)
+	records := append([]string{
+		api.ParamAggregate, api.ParamFacet, api.ParamQ, api.ParamQName, api.ParamQLimit, api.ParamHighlight, api.ParamExplain,
+	}, list...)
 	filter, replace := []string{api.ParamFilter}, []string{api.ParamReplace, api.ParamDryRun}
 	bulk := []string{api.ParamFilter, api.ParamDryRun, api.ParamMaxAffected}
 	dryRun := []string{api.ParamDryRun}
@@ -118,6 +120,10 @@ func routes() []route {
 		{method: "POST", pattern: api.RouteRollback, right: prj(access.ProjectReload), handle: (*Server).rollBack},
 		{method: "GET", pattern: api.RouteDrift, right: prj(access.ProjectRead), handle: (*Server).drift},
 		{method: "POST", pattern: api.RouteSyncIndexes, right: prj(access.ProjectReload), handle: (*Server).syncIndexes, long: true, query: []string{api.ParamAllow}},
+		{method: "GET", pattern: api.RouteSearchWorker, right: prj(access.ProjectRegenerateSearch), handle: (*Server).searchWorker},
+		{method: "POST", pattern: api.RouteRegenerate, right: prj(access.ProjectRegenerateSearch), handle: (*Server).regenerateSearch, long: true, query: []string{api.ParamCollection, api.ParamSearch}},
+		{method: "GET", pattern: api.RouteRegeneration, right: prj(access.ProjectRegenerateSearch), handle: (*Server).getRegeneration},
+		{method: "GET", pattern: api.RouteRegenEvents, right: prj(access.ProjectRegenerateSearch), handle: (*Server).followRegeneration, long: true},
 		{method: "GET", pattern: api.RouteProjectEvents, right: prj(access.ProjectRead), handle: (*Server).projectEvents, query: []string{api.ParamWatch}, long: true},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 
@@ -149,8 +155,9 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteActionRun, right: right{kind: rightActionRuns}, handle: (*Server).cancelActionRun},
 		{method: "GET", pattern: api.RouteActionRunEvents, right: right{kind: rightActionRuns}, handle: (*Server).followActionRun, long: true},
 
-		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: filter},
-		{method: "GET", pattern: api.RouteRecordFacet, right: rec(access.Get), handle: (*Server).facetRecords, query: []string{api.ParamFields, api.ParamFilter}},
+		{method: "GET", pattern: api.RouteRecordCount, right: rec(access.Get), handle: (*Server).countRecords, query: append([]string{api.ParamQ, api.ParamQName}, filter...)},
+		{method: "GET", pattern: api.RouteRecordFacet, right: rec(access.Get), handle: (*Server).facetRecords, query: []string{api.ParamFields, api.ParamFilter, api.ParamQ, api.ParamQName, api.ParamQLimit}},
+		{method: "GET", pattern: api.RouteRecordQueue, right: prj(access.ProjectRead), handle: (*Server).searchQueue},
 		{method: "GET", pattern: api.RouteRecordChanges, right: rec(access.Get), handle: (*Server).followChanges, query: []string{api.ParamFilter, api.ParamSelect}, long: true},
 		{method: "GET", pattern: api.RouteRecords, right: rec(access.Get), handle: (*Server).listRecords, query: records},
 		{method: "POST", pattern: api.RouteRecords, right: rec(access.Post), handle: (*Server).createRecords, key: keyRepeatable, query: []string{api.ParamBulk, api.ParamDryRun, api.ParamMaxAffected}},

@@ -28,6 +28,7 @@ import (
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
+	"github.com/svcctl/svc/pkg/search/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/system"
 )
@@ -90,6 +91,7 @@ type Config struct {
 	Audit      *audit.Logs
 	Control    Control
 	Jobs       *jobs.Jobs
+	Searches   *runs.Service
 	Keys       *idempotency.Keys
 	Assets     *assets.Assets
 	Status     *status.Board

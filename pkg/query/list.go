@@ -12,6 +12,15 @@ import (
 type Where struct {
 	Filter bson.D // constants from a URL's short form are fieldtype.Untyped
 	Bytes  int    // length of the filter as it came, for the limit on it
+	Search Search // who reads a filter takes it out: else nothing comes of it but an error
+}
+
+// Search is what a caller looks for.
+type Search struct {
+	Text      string // q; "": they look for nothing
+	Name      string // qName; "": the first search
+	Highlight bool
+	Explain   bool
 }
 
 // Params are the parameters of a list, as a door reads them. Zero values mean "not given".

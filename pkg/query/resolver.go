@@ -104,6 +104,9 @@ func (r Resolver) Filter(w Where) (*mql.Filter, error) {
 	if w.Bytes > r.Limits.MaxFilterBytes {
 		return nil, limitError("filter is %d bytes long, the limit is %d", w.Bytes, r.Limits.MaxFilterBytes)
 	}
+	if w.Search != (Search{}) {
+		return nil, errs.New(errs.Invalid, "bad_parameter", "q, qName, highlight and explain are for lists, counts and facets of records")
+	}
 	if len(w.Filter) == 0 {
 		return nil, nil //nolint:nilnil // a nil filter means everything, by the contract of mql
 	}

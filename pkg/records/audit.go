@@ -40,6 +40,9 @@ func (s *Service) apply(ctx context.Context, c *Call, changes []change, atomic b
 		}
 	}
 	c.filing.wrote(changes, results, err)
+	if err == nil {
+		s.indexed(ctx, c, changes, results)
+	}
 	return results, err
 }
 

@@ -12,17 +12,28 @@ import (
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/search"
 )
 
 // Description is what a caller may know of a collection: nothing of it names a field that is hidden from them.
 type Description struct {
 	Fields      []DescribedField
 	Projections []string // those that the caller may use, sorted
-	Meta        bson.D   // the config's
+	Searches    []DescribedSearch
+	Meta        bson.D // the config's
 	Rights      []MethodRights
 	ReadsAll    bool // no filter keeps records from the caller
 
 	hidden *document.PathSet
+}
+
+// DescribedSearch is a search that finds something for the caller. The first is that of q without a qName.
+type DescribedSearch struct {
+	Name, Mode string
+	Fields     []string // those that are searched for the caller
+	Sources    []string // of mode rrf: the searches of these that it fuses
+	Meta       bson.D   // the config's
 }
 
 // DescribedField is one declared field.
@@ -70,6 +81,7 @@ func (s *Service) Describe(ctx context.Context, c *Call) (*Description, error) {
 			d.Projections = append(d.Projections, name)
 		}
 	}
+	d.Searches = describeSearches(c.Collection, neverNamed(g))
 	if meta := c.Collection.Config.Meta; meta != nil {
 		d.Meta = slices.Clone(meta.Raw)
 	}
@@ -93,6 +105,37 @@ func describeFields(tree *fieldtype.Tree, hidden, readonly *document.PathSet) []
 		}
 		if f.Sub != nil {
 			d.Sub = describeFields(f.Sub, hidden, readonly)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// describeSearches leaves out what the caller may not name, and searches of which nothing is left.
+func describeSearches(c *project.Collection, never *document.PathSet) []DescribedSearch {
+	fields := func(s *search.Config) (paths []string) {
+		for _, f := range s.Fields {
+			if !never.Touches(f.Path) {
+				paths = append(paths, f.Path)
+			}
+		}
+		return paths
+	}
+	var out []DescribedSearch
+	for _, s := range c.Searches {
+		d := DescribedSearch{Name: s.Name, Mode: string(s.Mode), Fields: fields(s)}
+		for _, source := range s.Sources {
+			if of := c.Search(source.Name); of != nil && len(fields(of)) > 0 {
+				d.Sources = append(d.Sources, source.Name)
+			}
+		}
+		if len(d.Fields)+len(d.Sources) == 0 {
+			continue
+		}
+		for _, config := range c.Config.Search {
+			if config.Name == s.Name {
+				d.Meta = config.Meta
+			}
 		}
 		out = append(out, d)
 	}

@@ -18,9 +18,14 @@ fields:
   - {name: title, type: string}
   - {name: code, type: string, readonly: true}
   - {name: slug, type: string}
-  - {name: margin, type: number, hidden: true}
-  - {name: seo, type: object, subFields: [{name: title, type: string}, {name: rank, type: number}]}
+  - {name: margin, type: string, hidden: true}
+  - {name: seo, type: object, subFields: [{name: title, type: string}, {name: rank, type: string}]}
 readonlyFields: [slug]
+search:
+  - {name: words, mode: text, fields: [title, margin, seo.rank], meta: {label: Words}}
+  - {name: inside, mode: ngram, fields: [margin]}
+  - {name: all, mode: rrf, rrf: {sources: [inside, words]}}
+  - {name: more, mode: rrf, rrf: {sources: [inside]}}
 projections: {card: {select: {title: 1}}, full: {select: {margin: 1}}}
 meta: {label: Things, defaultSort: "-margin"}
 permissions:
@@ -29,9 +34,9 @@ permissions:
   "token:t": {methods: {post: true}}
 `))
 	for who, want := range map[string]string{
-		"public":      "title code! slug! seo(title) [card] label get+count",
-		"alice":       "title code! slug! seo(title rank!) [] label get+count put+count+bulk",
-		"admin":       "title code! slug! margin seo(title rank) [card full] label defaultSort get+count+bulk post+count+bulk put+count+bulk delete+count+bulk",
+		"public":      "title code! slug! seo(title) [card] text words(title) label=Words, rrf all(words) label get+count",
+		"alice":       "title code! slug! seo(title rank!) [] text words(title seo.rank) label=Words, rrf all(words) label get+count put+count+bulk",
+		"admin":       "title code! slug! margin seo(title rank) [card full] text words(title margin seo.rank) label=Words, ngram inside(margin), rrf all(inside words), rrf more(inside) label defaultSort get+count+bulk post+count+bulk put+count+bulk delete+count+bulk",
 		"token:t":     "permission_denied: permission denied",
 		"token:other": "permission_denied: permission denied",
 	} {
@@ -61,12 +66,12 @@ permissions:
 	}
 }
 
-// described is a description in one line: fields, ! behind those that are readonly, projections, meta, methods.
+// described is a description in one line: fields, ! behind those that are readonly, projections, searches, meta, methods.
 func described(d *records.Description, err error) string {
 	if err != nil {
 		return show(err)
 	}
-	parts := []string{describedFields(d.Fields), fmt.Sprint(d.Projections)}
+	parts := []string{describedFields(d.Fields), fmt.Sprint(d.Projections), describedSearches(d.Searches)}
 	for _, e := range d.Meta {
 		parts = append(parts, e.Key)
 	}
@@ -86,6 +91,17 @@ func described(d *records.Description, err error) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+func describedSearches(searches []records.DescribedSearch) string {
+	parts := make([]string, len(searches))
+	for i, s := range searches {
+		parts[i] = s.Mode + " " + s.Name + "(" + strings.Join(append(s.Fields, s.Sources...), " ") + ")"
+		for _, e := range s.Meta {
+			parts[i] += fmt.Sprintf(" %s=%v", e.Key, e.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func describedFields(fields []records.DescribedField) string {

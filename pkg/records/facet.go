@@ -14,12 +14,16 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/mql/pipeline"
 	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/search"
 )
 
 // FacetParams are the parameters of facets.
 type FacetParams struct {
 	query.Where
 	Fields string // "status,tags"
+	// Window is how many of the records that were found are counted, the best; 0: the topK of a search of mode rrf, else as many as can be;
+	// negative: as many as can be.
+	Window int64
 }
 
 // Facet is the values of a field, with how many records have each: those that most have come first.
@@ -32,7 +36,7 @@ type Facet struct {
 type Facets struct {
 	Facets    []Facet
 	Window    int64 // how many records were looked at
-	Truncated bool  // a field has more values than are listed
+	Truncated bool  // a field has more values than are listed, or more records were found than were looked at
 }
 
 // maxFacetValues is how many values a facet lists.
@@ -55,7 +59,13 @@ func (s *Service) Facets(ctx context.Context, c *Call, p FacetParams) (*Facets, 
 	if err != nil {
 		return nil, err
 	}
+	look := p.Search
+	p.Search = query.Search{}
 	filter, err := r.Filter(p.Where)
+	if err != nil {
+		return nil, err
+	}
+	filter, cut, err := s.windowed(ctx, c, g, r, filter, look, p.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +77,42 @@ func (s *Service) Facets(ctx context.Context, c *Call, p FacetParams) (*Facets, 
 	if err != nil {
 		return nil, err
 	}
-	out := &Facets{}
+	out := &Facets{Truncated: cut}
 	err = s.runPipeline(ctx, c, counts, func(doc bson.Raw) error { out.read(doc, fields); return nil })
 	if errors.Is(err, pipeline.ErrResultSize) {
 		return nil, errFacetTooLarge.With(err)
 	}
 	return out, err
+}
+
+// maxFacetWindow is how many of the records that were found are counted at most.
+const maxFacetWindow = 100_000
+
+// windowed narrows a filter to the best of what was found, and says whether there was more.
+func (s *Service) windowed(
+	ctx context.Context, c *Call, g access.Grant, r query.Resolver, own *mql.Filter, look query.Search, window int64,
+) (*mql.Filter, bool, error) {
+	config, words, err := searchOf(c, g, look)
+	if err != nil || config == nil {
+		return own, false, err
+	}
+	if config.Mode == search.Regex {
+		pattern, err := byPattern(r, config, g, look.Text)
+		return mql.And(own, pattern), false, err
+	}
+	topK, n := 0, maxFacetWindow
+	if window > 0 {
+		topK, n = int(min(window, maxFacetWindow)), int(min(window, maxFacetWindow))
+	} else if window < 0 {
+		topK = maxFacetWindow
+	}
+	f, err := s.seek(ctx, c, g, config, words, own, topK)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.close()
+	ids, cut, err := f.window(ctx, n)
+	return mql.And(own, withIDs(ids)), cut || f.Cut(), s.storeError(ctx, err)
 }
 
 // read takes the one result of pipeline.Facets.

@@ -13,6 +13,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -41,6 +42,8 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 	if err != nil {
 		return nil, err
 	}
+	look := p.Search
+	p.Search = query.Search{}
 	q, err := r.Query(p, c.Collection.DefaultSort)
 	if err != nil {
 		return nil, err
@@ -48,18 +51,60 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 	if page, done, err := s.handleList(ctx, c, g, p, q, what); done || err != nil {
 		return page, err
 	}
-	q.Filter = mql.And(g.Filter, q.Filter)
-	page, err := s.readPage(ctx, c, q, p.Count)
+	page, f, err := s.listed(ctx, c, g, r, p, q, look)
 	if err != nil {
 		return nil, err
 	}
+	defer f.close()
 	if err := s.readHooks(ctx, c, page); err != nil {
 		return nil, err
 	}
 	if err := s.show(ctx, c, g, page.Items, what); err != nil {
 		return nil, err
 	}
+	if err := f.tell(ctx, page.Items, look); err != nil {
+		return nil, err
+	}
 	return page, s.returnList(ctx, c, g, page)
+}
+
+// listed reads the records of a list: those that match, or those that were found. f is nil, or has to be closed.
+func (s *Service) listed(ctx context.Context, c *Call, g access.Grant, r query.Resolver, p query.Params, q store.Query, look query.Search) (page *Page, f *sought, err error) {
+	config, words, err := searchOf(c, g, look)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := q.Filter
+	q.Filter = mql.And(g.Filter, own)
+	switch {
+	case config == nil && look != (query.Search{}):
+		return nil, nil, errs.New(errs.Invalid, "bad_parameter", "highlight and explain need q, the words to look for")
+	case config != nil && config.Mode == search.Regex:
+		pattern, err := byPattern(r, config, g, look.Text)
+		if err != nil {
+			return nil, nil, err
+		}
+		q.Filter = mql.And(q.Filter, pattern)
+		fallthrough
+	case config == nil:
+		page, err = s.readPage(ctx, c, q, p.Count)
+		return page, nil, err
+	}
+	if f, err = s.seek(ctx, c, g, config, words, own, 0); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case p.After != "" && p.Sort == "":
+		err = errs.New(errs.Invalid, "bad_parameter", "after needs sort when q is given: the best have no cursor, use offset")
+	case p.Sort != "":
+		page, err = s.sortedPage(ctx, f, q, p)
+	default:
+		page, err = s.searchPage(ctx, f, q, p)
+	}
+	if err != nil {
+		f.close()
+	}
+	return page, f, err
 }
 
 // readPage reads one page within the collection's time for a query.
@@ -220,13 +265,40 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 	if !g.Count {
 		return 0, withoutFlag(c, "count")
 	}
-	f, err := s.resolver(ctx, c, g).Filter(where)
+	look := where.Search
+	where.Search = query.Search{}
+	r := s.resolver(ctx, c, g)
+	own, err := r.Filter(where)
 	if err != nil {
 		return 0, err
 	}
+	config, words, err := searchOf(c, g, look)
+	if err != nil {
+		return 0, err
+	}
+	within := mql.And(g.Filter, own)
+	switch {
+	case config == nil:
+	case config.Mode == search.Regex:
+		pattern, err := byPattern(r, config, g, look.Text)
+		if err != nil {
+			return 0, err
+		}
+		within = mql.And(within, pattern)
+	default:
+		f, err := s.seek(ctx, c, g, config, words, own, 0)
+		if err != nil {
+			return 0, err
+		}
+		defer f.close()
+		ctx, cancel := s.paced(ctx, c)
+		defer cancel()
+		n, err := f.total(ctx)
+		return n, s.storeError(ctx, err)
+	}
 	ctx, cancel := s.paced(ctx, c)
 	defer cancel()
-	n, err := s.collection(ctx, c).Count(ctx, mql.And(g.Filter, f), 0)
+	n, err := s.collection(ctx, c).Count(ctx, within, 0)
 	return n, s.storeError(ctx, err)
 }
 

@@ -170,10 +170,22 @@ func (s *Service) readHooks(ctx context.Context, c *Call, page *Page) error {
 	if !ok {
 		return at.bad(ctx, "docs must stay a list of objects")
 	}
+	were := page.Items
 	page.Items = make([]Record, len(list))
 	for i, item := range list {
 		if page.Items[i], err = at.made(ctx, item, docs); err != nil {
 			return err
+		}
+		page.Items[i].found = foundIn(were, page.Items[i].ID())
+	}
+	return nil
+}
+
+// foundIn gives what a search says of a record, by its id.
+func foundIn(items []Record, id string) *found {
+	for i := range items {
+		if items[i].found != nil && items[i].ID() == id {
+			return items[i].found
 		}
 	}
 	return nil
@@ -302,6 +314,7 @@ func (s *Service) returnList(ctx context.Context, c *Call, g access.Grant, page 
 		unseen, rev := neverNamed(g), int64(0)
 		if was := known[rec.ID()]; was != nil {
 			unseen, rev = was.hidden, was.Rev()
+			rec.found = was.found
 		}
 		rec.rev = rev
 		if err := rec.hide(unseen); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/search/engine"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
@@ -34,8 +35,9 @@ type Service struct {
 	feedIDs atomic.Int64 // how many ids they keep
 	hubs    hubs         // what they are told by
 
-	pipelines *turns // to run them
-	pacing    pacing // of reads that go on for long
+	search    *engine.Engine // nil: nothing is searched
+	pipelines *turns         // to run them
+	pacing    pacing         // of reads that go on for long
 }
 
 // New makes a Service. now is the clock; records carry its time cut to milliseconds, as BSON dates do. logs take the
@@ -102,6 +104,7 @@ type Record struct {
 	hidden *document.PathSet // what view hides from the caller, apart from what they did not select
 	rev    int64             // 0: that of raw
 	made   bool              // a script had a hand in it
+	found  *found            // nil: it was not searched for
 }
 
 // visible is the record as the caller may see it, for a script. It has another type than what is stored, since nothing
@@ -112,7 +115,13 @@ func (r *Record) visible() bson.Raw { return r.view.Apply(r.raw) }
 func (r Record) Made() bool { return r.made }
 
 // AppendJSON appends the record's visible part to dst.
-func (r Record) AppendJSON(dst []byte) []byte { return document.AppendJSON(dst, r.raw, r.view) }
+func (r Record) AppendJSON(dst []byte) []byte {
+	dst = document.AppendJSON(dst, r.raw, r.view)
+	if r.found != nil {
+		dst = r.found.appendJSON(dst)
+	}
+	return dst
+}
 
 // Rev is the record's revision, which grows by one with each write. It is the ETag of a single read.
 func (r Record) Rev() int64 {

@@ -25,6 +25,7 @@ type session struct {
 	broken atomic.Pointer[errs.Error] // why it can't be committed any more; nil: it can
 
 	files []*filing // of the writes in it
+	after []func()  // what is done when it is committed
 
 	use    sync.Mutex // one operation at a time, and none once it ends
 	logged bool       // entries of the audit log are in it
@@ -111,8 +112,16 @@ func (x *session) finish(err error) (again *session, _ error) {
 	case err == nil && x.logged:
 		x.log.Committed()
 	}
+	for _, do := range x.after {
+		if err == nil {
+			do()
+		}
+	}
 	return nil, err
 }
+
+// committed has something be done when the transaction is committed.
+func (x *session) committed(do func()) { x.after = append(x.after, do) }
 
 // undoFiles removes what writes have put in place in a transaction that is rolled back.
 func (x *session) undoFiles() {

@@ -184,7 +184,7 @@ func (e *entry) abnormal(typ string, now time.Time, judged []Condition, is func(
 func worst(judged []Condition) (worst Condition, ok bool) {
 	for _, c := range judged {
 		switch {
-		case c.Status == True || c.Reason == ReasonDrifted:
+		case c.Status == True || c.Reason == ReasonDrifted || c.Reason == ReasonStale:
 		case c.Status == False:
 			return c, true
 		case !ok:

@@ -32,6 +32,9 @@ const (
 	// JobsScheduled: the runs that are due are started. A project without jobs has no such condition. How runs end is told
 	// by their history. Good when True.
 	JobsScheduled = "JobsScheduled"
+	// SearchReady: searches are answered by indexes of their configs, on this instance. A project without searches has no such
+	// condition. Good when True.
+	SearchReady = "SearchReady"
 )
 
 // The reasons of conditions: stable words that programs switch on. The message is for people.
@@ -68,7 +71,14 @@ const (
 	ReasonDrifted = "Drifted"
 	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).
 	ReasonScheduled = "Scheduled"
-	// ReasonProgressing: work is under way (IndexesConverged, JobsScheduled Unknown).
+	// ReasonIndexed: searches are answered by indexes of their configs (SearchReady True).
+	ReasonIndexed = "Indexed"
+	// ReasonStale: indexes of configs before answer, since those now have autoRegenerate off (SearchReady False). It does not count
+	// against Ready: that they are left so was asked for.
+	ReasonStale = "Stale"
+	// ReasonSearchFailed: the search indexes can't be opened; it is tried again (SearchReady False).
+	ReasonSearchFailed = "SearchFailed"
+	// ReasonProgressing: work is under way (IndexesConverged, JobsScheduled, SearchReady Unknown).
 	ReasonProgressing = "Progressing"
 	// ReasonUniqueViolation: existing records violate a unique index; the message has the first offending
 	// ids (IndexesConverged False).

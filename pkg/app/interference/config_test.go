@@ -47,6 +47,12 @@ collections:
     imageFilter: {thumb: [{width: 2, outputType: jpg}]}
     hiddenFields: [data.k]
     indexes: [{name: german, key: [_i18n.de.secret]}, {name: both, key: [on, -n]}, {name: cost, key: [parts.cost]}]
+    search:
+      - {name: words, mode: text, fields: [name, note, tags, secret, data, seo.title, parts.sku, rank, mood], score: {weights: {name: 2}}}
+      - {name: grams, mode: ngram, ngram: {min: 1, max: 2}, fields: [name, note, secret]}
+      - {name: both, mode: rrf, rrf: {sources: [words, grams], topK: 6}}
+      - {name: like, mode: regex, fields: [name, note, secret]}
+      - {name: inner, mode: text, fields: [secret]}
     projections: {card: {select: {name: 1, secret: 1}}, rest: {select: {parts: 0}}}
     queryLimits: {allowAggregate: true, maxTime: 1m}
     permissions:

@@ -51,7 +51,7 @@ func doors() []door {
 		{"audit", 3, 30, auditLog},
 		{"system models", 3, 15, models},
 		{"changes", 1, 40, changes},
-		{"file", 5, 12, file},
+		{"file", 5, 10, file},
 	}
 }
 
@@ -72,6 +72,22 @@ func (g *generator) where(q url.Values) {
 		q.Set("filter["+g.path()+"]["+pick(g, "gte", "lt", "ne")+"]", pick(g, "1", "a", "s", "3"))
 	default:
 		q.Set("filter", g.json(g.filter(2)))
+	}
+}
+
+// words adds what is looked for.
+func (g *generator) words(q url.Values, more ...string) {
+	if !g.one(4) {
+		return
+	}
+	q.Set("q", pick(g, "b", "c", "d", "b c", "+b c", "c -b", "b*", "bc", "zz", `"b c"`, "u", "v", "w", "x", "1", "p", "open", "locked"))
+	if g.one(2) {
+		q.Set("qName", pick(g, "words", "grams", "both", "like", "inner", "none"))
+	}
+	for _, name := range more {
+		if g.one(2) {
+			q.Set(name, "true")
+		}
 	}
 }
 
@@ -152,6 +168,7 @@ func list(g *generator) question {
 	g.where(q)
 	g.page(q)
 	g.shape(q)
+	g.words(q, "highlight", "explain", "count")
 	r := get(base+"items", q)
 	if g.one(30) {
 		r.method = "HEAD"
@@ -218,12 +235,16 @@ func file(g *generator) question {
 func count(g *generator) question {
 	q := url.Values{}
 	g.where(q)
+	g.words(q)
 	return simple(get(base+"items/_count", q))
 }
 
 func facet(g *generator) question {
 	q := url.Values{}
 	g.where(q)
+	if g.words(q); q.Has("q") && g.one(2) {
+		q.Set("qLimit", pick(g, "1", "3", "all"))
+	}
 	fields := pick(g, "name", "n", "state", "slug", "ref", "_i18n.de.name") + "," + g.field()
 	if g.one(2) {
 		q.Set("facet", fields)

@@ -154,6 +154,11 @@ func (x *experiment) round(rnd *rand.Rand, round, n int) int {
 		w.empty(p, rand.New(rand.NewPCG(rnd.Uint64(), uint64(i))))
 	}
 	g.ids = x.pair.populate(rnd)
+	for _, w := range x.pair.worlds {
+		if err := w.search.Serve(p); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	var all []door // each as often as its weight
 	for _, d := range doors() {
 		if d.name == "audit" { // of a log that is there

@@ -37,6 +37,7 @@ import (
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/search/engine"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/fieldnames"
@@ -110,6 +111,7 @@ type world struct {
 	logs    *audit.Logs
 	uploads string // the folder of files
 	door    *httpapi.Server
+	search  *engine.Engine
 
 	names map[string]string // of ids that were made on the way: what stands for them in transcripts
 	fresh []string          // these ids, in the order in which the caller came to know them
@@ -146,11 +148,11 @@ func newPair(t *testing.T, s store.Store, p *project.Project, c *caller, name st
 
 type callerKey struct{}
 
-func newWorld(t *testing.T, s store.Store, p *project.Project, engine *script.Engine, now func() time.Time) *world {
+func newWorld(t *testing.T, s store.Store, p *project.Project, scripts *script.Engine, now func() time.Time) *world {
 	t.Helper()
 	w := &world{t: t, project: p, store: s, uploads: t.TempDir()}
 	log, registerer := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})), prometheus.NewRegistry()
-	runner, err := hooks.New(hooks.Options{Engine: engine, Log: log})
+	runner, err := hooks.New(hooks.Options{Engine: scripts, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +164,19 @@ func newWorld(t *testing.T, s store.Store, p *project.Project, engine *script.En
 		t.Fatal(err)
 	}
 	w.served = project.NewRegistry()
+	w.search, err = engine.Open(t.Context(), engine.Options{Store: s, Dir: t.TempDir(), Logger: log, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.search.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	service := records.New(s, now, w.logs, runner, w.files(log, now))
+	service.Searching(w.search)
 	w.door, err = httpapi.New(httpapi.Config{
-		Records: records.New(s, now, w.logs, runner, w.files(log, now)), System: models, Audit: w.logs, Registry: w.served, Auth: authn, Keys: idempotency.New(idempotency.Options{Store: s, Now: now, Alone: true}),
+		Records: service, System: models, Audit: w.logs, Registry: w.served, Auth: authn, Keys: idempotency.New(idempotency.Options{Store: s, Now: now, Alone: true}),
 		Control: control{}, Status: status.NewBoard(now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Now: now,
 		Logger: log, Registerer: registerer, Gatherer: registerer, MaxBodySize: 1 << 20,
 		Authenticate: func(ctx context.Context, _ auth.Credentials) (*access.Principal, error) {
@@ -208,6 +221,9 @@ func (w *world) drop() {
 
 // empty takes away all that there is in a service, has it serve a project, and makes the indexes.
 func (w *world) empty(p *project.Project, rnd *rand.Rand) {
+	if err := w.search.Forget(w.project.Namespace); err != nil {
+		w.t.Fatal(err)
+	}
 	w.drop()
 	w.dropFiles()
 	w.project = p

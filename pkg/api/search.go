@@ -1,0 +1,42 @@
+package api
+
+// Parameters of what is made anew.
+const (
+	ParamCollection = "collection"
+	ParamSearch     = "search" // of the collection
+)
+
+// SearchQueue is what a collection has to index yet, and how its searches stand, on the instance that answers.
+type SearchQueue struct {
+	Pending          int           `json:"pending"`  // records that wait
+	InFlight         int           `json:"inFlight"` // records that are being indexed
+	Failed           int           `json:"failed"`   // records that could not be indexed
+	OldestAgeSeconds float64       `json:"oldestAgeSeconds"`
+	LastError        string        `json:"lastError"` // of the last try; "": it went well
+	Searches         []SearchState `json:"searches"`
+}
+
+// SearchState is how a search stands.
+type SearchState struct {
+	Name string `json:"name"`
+	Mode string `json:"mode"`
+	// State is ready, building (there is no index yet), rebuilding (the index before answers) or stale (the index is of a config before, and
+	// autoRegenerate is off).
+	State   string `json:"state"`
+	Records int    `json:"records"` // that can be found
+	Bytes   int64  `json:"bytes"`   // of the index on the disk, about
+	Memory  int64  `json:"memory"`  // bytes, about
+	Done    int64  `json:"done"`    // records of the index that is being made
+	Total   int64  `json:"total"`   // of about so many
+}
+
+// SearchWorker is what a project has to index yet.
+type SearchWorker struct {
+	Collections []CollectionQueue `json:"collections"`
+}
+
+// CollectionQueue is that of a collection.
+type CollectionQueue struct {
+	Collection string `json:"collection"`
+	SearchQueue
+}
