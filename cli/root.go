@@ -24,6 +24,7 @@ import (
 	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/project"
+	"github.com/svcctl/svc/cli/search"
 	"github.com/svcctl/svc/cli/server"
 	"github.com/svcctl/svc/cli/team"
 	"github.com/svcctl/svc/cli/token"
@@ -96,7 +97,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
-		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
+		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), server.NewCmd(st),
 		newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)

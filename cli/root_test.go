@@ -146,7 +146,7 @@ func TestDataCannotDriveTheTerminal(t *testing.T) {
 		{"doc list blog articles", `{"items":[{"id":"1","title":` + evil + `,` + evil + `:1}],"hasMore":true,"next":` + evil + `}`},
 		{"doc get blog articles 1", `{"id":` + evil + `,"title":` + evil + `}`},
 		{"project list", `{"items":[{"namespace":` + evil + `,"name":` + evil + `,"configFile":` + evil + `}]}`},
-		{"collection describe blog articles", `{"name":` + evil + `,"fields":[{"name":` + evil + `,"type":` + evil + `,"validator":{` + evil + `:` + evil + `}}],"indexes":[{"name":` + evil + `,"key":[` + evil + `],"state":` + evil + `}]}`},
+		{"collection describe blog articles", `{"name":` + evil + `,"fields":[{"name":` + evil + `,"type":` + evil + `,"validator":{` + evil + `:` + evil + `}}],"indexes":[{"name":` + evil + `,"key":[` + evil + `],"state":` + evil + `}],"search":[{"name":` + evil + `,"mode":` + evil + `,"fields":[` + evil + `]}]}`},
 		{"user list", `{"items":[{"username":` + evil + `,"scopes":[` + evil + `]}]}`},
 		{"whoami", `{"kind":` + evil + `,"username":` + evil + `}`},
 		{"version", `{"version":` + evil + `}`},
@@ -450,5 +450,24 @@ func TestRawRequestOnATerminal(t *testing.T) {
 	p = start(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "raw \x1b[31m") }))
 	if code := p.run(t, "api", "GET", "/x"); code != 0 || p.out.String() != "raw \x1b[31m" {
 		t.Errorf("exit code %d, %q", code, p.out.String())
+	}
+}
+
+// A collection is described with what can be searched in it, if there is anything.
+func TestDescribeTellsSearches(t *testing.T) {
+	t.Parallel()
+	const plain = `{"name":"articles","fields":[{"name":"title","type":"string"}],"indexes":[]`
+	for body, want := range map[string]string{
+		plain + `}`: "",
+		plain + `,"search":[{"name":"words","mode":"text","fields":["title","body"]},{"name":"all","mode":"rrf","sources":["words"]}]}`: "SEARCH   MODE   OF\nwords    text   title, body\nall      rrf    words\n",
+	} {
+		p := start(t, serve(t, answer(http.StatusOK, body)))
+		if code := p.run(t, "collection", "describe", "blog", "articles"); code != 0 {
+			t.Fatalf("exit code %d: %s", code, p.err.String())
+		}
+		_, got, _ := strings.Cut(p.out.String(), "Searches\n")
+		if got != want {
+			t.Errorf("got %q, want %q in\n%s", got, want, p.out.String())
+		}
 	}
 }

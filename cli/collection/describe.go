@@ -20,7 +20,7 @@ func newDescribe(st *command.State) *cobra.Command {
 	return &cobra.Command{
 		Use:     "describe [NAMESPACE] COLLECTION",
 		Aliases: []string{"get"},
-		Short:   "Show the fields and indexes of a collection, and what you may do",
+		Short:   "Show the fields, indexes and searches of a collection, and what you may do",
 		Example: `  svcctl collection describe blog articles
   svcctl collection describe blog articles -o yaml`,
 		Args:              command.PlaceArgs(1),
@@ -64,7 +64,15 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 	if err := p.Section("Fields", fields); err != nil {
 		return err
 	}
-	return p.Section("Indexes", index.Table(st, col.Indexes))
+	if err := p.Section("Indexes", index.Table(st, col.Indexes)); err != nil || len(col.Search) == 0 {
+		return err
+	}
+	searches := output.NewTable("SEARCH", "MODE", "OF")
+	for _, s := range col.Search {
+		searches.Row(s.Name, s.Mode, strings.Join(append(s.Fields, s.Sources...), ", "))
+	}
+	st.FitTable(searches)
+	return p.Section("Searches", searches)
 }
 
 // addFields lists fields with their dotted paths.
