@@ -92,16 +92,16 @@ var layers = []layer{
 		"records": "hooks project search search/engine script schema audit query access media imagefilter fieldtype mql mql/pipeline store store/fieldnames document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "actions assets hooks records query search/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
+		"httpapi":      "actions assets embedding hooks records query search/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs search/engine plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi actions assets media access hooks records search/engine search/runs auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
+		"app": "httpapi actions assets embedding embedding/all media access hooks records search/engine search/runs auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
@@ -112,6 +112,7 @@ var layers = []layer{
 		"/cli/command":             "/cli/output /cli/settings client api",
 		"/cli/command/commandtest": "/cli/command",
 		"/cli/config":              "/cli/command /cli/output /cli/settings",
+		"/cli/embedding":           "/cli/command /cli/output api",
 		"/cli/doc":                 "/cli/command /cli/output client api",
 		"/cli/file":                "/cli/command /cli/output client api",
 		"/cli/index":               "/cli/command /cli/output client api",
@@ -128,7 +129,7 @@ var layers = []layer{
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{
-		"/cmd/svcd":        "app trial trial/report auth /controllers project schema script /cli/output",
+		"/cmd/svcd":        "app trial trial/report auth embedding errs /controllers project schema script /cli/output",
 		"/cmd/svcctl":      "/cli /cli/command script",
 		"/":                "",
 		"/bench":           "",

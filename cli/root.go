@@ -18,6 +18,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/config"
 	"github.com/svcctl/svc/cli/doc"
+	"github.com/svcctl/svc/cli/embedding"
 	"github.com/svcctl/svc/cli/file"
 	"github.com/svcctl/svc/cli/index"
 	"github.com/svcctl/svc/cli/job"
@@ -98,7 +99,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
-		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), server.NewCmd(st),
+		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st),
 		newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)

@@ -23,6 +23,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/store/mongotest"
 	"github.com/svcctl/svc/pkg/trial"
 	"github.com/svcctl/svc/pkg/trial/report"
@@ -156,7 +157,11 @@ func serveProjects(dir, storeURI string, later func(func()), log func(...any)) (
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, AdminToken: adminToken, JWTTTL: time.Hour,
 		DataDir: filepath.Join(dir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff, StoreURI: storeURI,
 		ShutdownGrace: time.Second, Version: "v0.0.0-test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		Env:     func(string) (string, bool) { return "", false },
+		Env: func(string) (string, bool) { return "", false },
+		Embedding: embedding.Config{
+			Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash"}, {Name: "away", Type: "hash", BaseURL: "http://127.0.0.1:1", Dimensions: -1}},
+			Groups:    []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}, {Name: "lost", Members: []string{"demo", "away"}}},
+		},
 		OnFatal: func(err error) { log("the store:", err) },
 	})
 	if err != nil {

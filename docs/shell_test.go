@@ -51,6 +51,12 @@ func newDesk(t *testing.T) desk {
 // newDeskWatching is newDesk with a service that watches the files.
 func newDeskWatching(t *testing.T, mode controllers.WatchMode) desk {
 	t.Helper()
+	return newDeskWith(t, mode, func(*app.Config) {})
+}
+
+// newDeskWith is newDeskWatching with settings of its own.
+func newDeskWith(t *testing.T, mode controllers.WatchMode, change func(*app.Config)) desk {
+	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
@@ -61,13 +67,15 @@ func newDeskWatching(t *testing.T, mode controllers.WatchMode) desk {
 	if err := os.MkdirAll(projects, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(t.Context(), app.Config{
+	config := app.Config{
 		Host: "127.0.0.1", MaxBodySize: 1 << 20, AdminToken: token, JWTTTL: time.Hour,
 		DataDir: data, ProjectsDir: projects, Watch: mode,
 		Fronts:        map[string]string{"blog.localhost": "blog", "shop.localhost": "shop"},
 		ShutdownGrace: time.Second, Version: "test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Env: func(string) (string, bool) { return "", false }, OnFatal: func(err error) { t.Error(err) },
-	})
+	}
+	change(&config)
+	a, err := app.New(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,9 +32,9 @@ func (s Style) Bold(text string) string { return s.paint("1")(text) }
 // State paints the status of a condition, a phase or an index.
 func (s Style) State(text string) Painted {
 	switch text {
-	case "True", "Ready", "ready":
+	case "True", "Ready", "ready", "live":
 		return Painted{text, s.Green}
-	case "False", "Failed", "failed":
+	case "False", "Failed", "failed", "quarantined", "offline":
 		return Painted{text, s.Red}
 	default:
 		return Painted{text, s.Yellow}

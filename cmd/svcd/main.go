@@ -107,7 +107,7 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	addFlags(root.PersistentFlags())
-	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newWorkerCmd(), newHashCmd(stdout), newProjectTestCmd(stdout))
+	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newWorkerCmd(), newHashCmd(stdout), newGoldenCmd(stdout), newProjectTestCmd(stdout))
 	return root
 }
 
@@ -195,7 +195,8 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check the settings and the config of every registered project, or the store",
-		Long: "Check the settings and the config of every registered project, without serving anything.\n" +
+		Long: "Check the settings and the config of every registered project, without serving anything and without asking\n" +
+			"embedding providers.\n" +
 			"The embedded store can be read by one process only: stop svcd first, or ask the running one\n" +
 			"with svcctl project status.\n\n" +
 			"With --store, check instead that everything in the store can be read and agrees: checksums, documents,\n" +
@@ -234,6 +235,14 @@ func newCheckCmd(stdout, stderr io.Writer) *cobra.Command {
 
 // check prints what is wrong, place by place, and a line for each project.
 func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
+	var report strings.Builder
+	bad := app.CheckEmbedding(cfg)
+	for _, problem := range bad {
+		fmt.Fprintf(&report, "embedding: %v\n", problem)
+	}
+	if len(bad) > 0 {
+		return errors.Join(fmt.Errorf("%d problems of the embedding settings", len(bad)), write(stdout, output.EscapeLines(report.String())))
+	}
 	results, err := app.Check(ctx, cfg)
 	if errors.Is(err, app.ErrNoStore) {
 		return write(stdout, fmt.Sprintf("%v: nothing is registered\nsettings ok\n", err))
@@ -241,14 +250,13 @@ func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 	if err != nil {
 		return notChecked(ctx, err)
 	}
-	var report strings.Builder
 	failed := 0
 	for _, r := range results {
-		var bad *project.ConfigError
+		var invalid *project.ConfigError
 		switch {
-		case errors.As(r.Err, &bad):
+		case errors.As(r.Err, &invalid):
 			failed++
-			for _, p := range bad.Problems {
+			for _, p := range invalid.Problems {
 				fmt.Fprintf(&report, "%s: %s\n", r.Namespace, p)
 			}
 		case r.Err != nil:

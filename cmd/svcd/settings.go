@@ -27,7 +27,7 @@ import (
 // secrets that whoever writes a config need not know.
 func configEnv(name string) (string, bool) {
 	for _, s := range settings() {
-		if s.env() == name {
+		if slices.Contains(s.envs(), name) {
 			return "", false
 		}
 	}
@@ -37,7 +37,7 @@ func configEnv(name string) (string, bool) {
 // setting is one row of the table of settings. Its environment name is its key in upper snake case.
 type setting struct {
 	key    string
-	typ    string // integer, string, list, map, size, duration, boolean
+	typ    string // integer, string, list, map, size, duration, boolean, json
 	def    string
 	effect string
 }
@@ -73,6 +73,11 @@ func settings() []setting {
 		{"projects.dir", "string", "./projects", "Directory that every registered config file is inside."},
 		{"projects.watch", "string", "reload", "What a change on disk does: reload serves it, notify only reports it, off ignores it."},
 		{"audit.retention", "duration", "0", "How long the audit log keeps entries about the service itself, such as 365d; 0 is for ever. Projects have their own."},
+		{"embedding.providers", "json", "", "What makes vectors of texts: a list of objects, each with a name and a type (hash, local, ollama, openai or tei). See [embeddings](embeddings.md)."},
+		{"embedding.groups", "json", "", "Groups of providers with the same vectors, which search configs name: a list of objects with name and members. See [embeddings](embeddings.md)."},
+		{"embedding.goldenPath", "string", "", "Directory with <group>.json: texts, and the vectors that every member has to give for them."},
+		{"embedding.cooldownAfterUnhealthy", "duration", "30s", "How long a member of a group is left alone after its calls failed."},
+		{"embedding.checkInterval", "duration", "60s", "How often members are verified; 0 is at the start only, and when one that rested is wanted."},
 		{"metrics.public", "boolean", "false", "Whether /metrics needs no credential from other machines."},
 		{"log.level", "string", "info", "debug, info, warn or error. debug logs every request."},
 		{"log.format", "string", "auto", "text, json, or auto: text on a terminal, else json."},
@@ -98,6 +103,20 @@ func (s setting) env() string {
 	return b.String()
 }
 
+// envAliases are environment names that settings have besides.
+var envAliases = map[string]string{ //nolint:gochecknoglobals // a table
+	"embedding.cooldownAfterUnhealthy": "COOLDOWN_AFTER_UNHEALTHY",
+	"embedding.checkInterval":          "CHECK_INTERVAL",
+}
+
+// envs are all environment names of a setting; the first one that is set counts.
+func (s setting) envs() []string {
+	if alias := envAliases[s.key]; alias != "" {
+		return []string{s.env(), alias}
+	}
+	return []string{s.env()}
+}
+
 // settingsHelp is the table for --help.
 func settingsHelp() string {
 	var b strings.Builder
@@ -107,7 +126,7 @@ func settingsHelp() string {
 		if def == "" {
 			def = "none"
 		}
-		fmt.Fprintf(&b, "\n  %s (%s, %s; default %s)\n      %s", s.key, s.env(), s.typ, def, s.effect)
+		fmt.Fprintf(&b, "\n  %s (%s, %s; default %s)\n      %s", s.key, strings.Join(s.envs(), " or "), s.typ, def, s.effect)
 	}
 	return b.String()
 }
@@ -127,6 +146,7 @@ func addFlags(fs *pflag.FlagSet) {
 // text, under the setting's whole key: noDelimiter keeps it from taking keys apart.
 type reader struct {
 	secretFiles []string // files that secrets were read from
+	secretEnv   []string // environment variables that they were read from
 	v           *viper.Viper
 	errs        []error
 }
@@ -144,7 +164,7 @@ func readSettings(fs *pflag.FlagSet, stderr io.Writer) (app.Config, error) {
 		if s.def != "" && !strings.Contains(s.def, "<") && s.def != "generated" {
 			r.v.SetDefault(s.key, s.def)
 		}
-		if err := r.v.BindEnv(s.key, s.env()); err != nil {
+		if err := r.v.BindEnv(append([]string{s.key}, s.envs()...)...); err != nil {
 			return app.Config{}, err
 		}
 		if f := fs.Lookup(s.key); f != nil && f.Changed {
@@ -193,11 +213,20 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		ShutdownDelay:  r.durationOrNone("shutdown.delay"),
 		ShutdownGrace:  r.duration("shutdown.grace"),
 		AuditRetention: r.durationOrNone("audit.retention"),
+		Embedding:      r.embedding(),
 		Version:        versionText(),
 		Now:            time.Now,
 		Env:            configEnv,
 	}
 	cfg.SecretFiles = r.secretFiles
+	if len(r.secretEnv) > 0 {
+		cfg.Env = func(name string) (string, bool) {
+			if slices.Contains(r.secretEnv, name) {
+				return "", false
+			}
+			return configEnv(name)
+		}
+	}
 	if (cfg.AdminUser == "") != (cfg.AdminPassword == "") {
 		r.fail("admin.user", "goes with admin.password or admin.passwordFile: give both or neither")
 	}

@@ -40,7 +40,8 @@ func settingsDoc() string {
 		"```yaml\napi:\n  port: 8080\n  upload:\n    maxBodySize: 25MB\nstore:\n  uri: mongodb://127.0.0.1:27017/?replicaSet=rs0\n```\n\n" +
 		"A key in the file that is not in this table is an error that names the nearest one. `svcd check` reads the settings and the\n" +
 		"config of every registered project and serves nothing. Lists are separated by commas in a flag or in the environment.\n" +
-		"A duration is written `1m30s`; a number alone is milliseconds. A size is a number of bytes, or written `25MB`, `32MiB`.\n\n" +
+		"A duration is written `1m30s`; a number alone is milliseconds. A size is a number of bytes, or written `25MB`, `32MiB`.\n" +
+		"What is of the type json is YAML in the file, and JSON in a flag or in the environment.\n\n" +
 		"| Setting | Environment | Type | Default | Meaning |\n|---|---|---|---|---|\n")
 	for _, s := range settings() {
 		def := "none"
@@ -50,7 +51,7 @@ func settingsDoc() string {
 		if s.def == "generated" {
 			def = "generated"
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", s.key, s.env(), s.typ, def, escape(s.effect))
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", s.key, strings.Join(s.envs(), "`, `"), s.typ, def, escape(s.effect))
 	}
 	b.WriteString("\nSecrets are best given by a file (`admin.tokenFile`, `admin.passwordFile`, `auth.jwtSecretFile`) or left to be generated. They are never logged.\n" +
 		"What scripts of a project may take and reach is in its config: [Hook](config.md#hook).\n")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -89,8 +90,12 @@ func fileText(typ string, value any) (string, error) {
 			return fmt.Sprint(v), nil
 		}
 	case []any:
-		if typ == "list" {
+		switch typ {
+		case "list":
 			return joined(v)
+		case "json":
+			text, err := json.Marshal(v)
+			return string(text), err
 		}
 	case map[string]any:
 		if typ == "map" {
@@ -107,6 +112,9 @@ func fileText(typ string, value any) (string, error) {
 	}
 	if typ == "string" {
 		return "", errors.New("must be a text: put it in quotes")
+	}
+	if typ == "json" {
+		return "", errors.New("must be a list of objects")
 	}
 	return "", errors.New("must be of type " + typ)
 }

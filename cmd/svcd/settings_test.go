@@ -16,13 +16,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/embedding"
 )
 
 // read reads settings from a file with that content (none if ""), an environment, and flags.
 func read(t *testing.T, file string, env map[string]string, flags ...string) (app.Config, error) {
 	t.Helper()
 	for _, s := range settings() {
-		t.Setenv(s.env(), env[s.env()]) // empty is as good as unset
+		for _, name := range s.envs() {
+			t.Setenv(name, env[name]) // empty is as good as unset
+		}
 	}
 	if file != "" {
 		path := filepath.Join(t.TempDir(), "svc.yaml")
@@ -48,6 +51,7 @@ func TestDefaults(t *testing.T) {
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, JWTTTL: 12 * time.Hour, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 366 * 24 * time.Hour, DataDir: "data", ProjectsDir: "projects",
 		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(), MongoReadOnly: true, MongoMaxTime: time.Minute,
 		SweepAfter: app.DefaultSweepAfter, PictureCache: app.DefaultPictureCache, PictureMemory: app.DefaultPictureMemory,
+		Embedding: embedding.Config{CooldownAfterUnhealthy: 30 * time.Second, CheckInterval: time.Minute},
 	}
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")
 	if d := cmp.Diff(want, got, ignored, cmpopts.EquateEmpty()); d != "" {
@@ -98,6 +102,10 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
 		StoreURI: "embedded:/s", MongoListen: "127.0.0.1:27018", MongoMaxTime: 5 * time.Second, CacheSize: 128 << 20, SweepAfter: 2 * time.Hour, PictureCache: 2 << 30, PictureMemory: 256 << 20, Watch: "notify", ShutdownDelay: 2 * time.Second, ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
+		Embedding: embedding.Config{
+			Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash", TimeoutPerAttempt: 2 * time.Second}}, Groups: []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}},
+			GoldenPath: "/g", CooldownAfterUnhealthy: 10 * time.Second, CheckInterval: 0,
+		},
 	}
 	text := map[string]string{
 		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "api.adminHosts": "admin.example.com, b",
@@ -105,6 +113,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"admin.user": "root", "admin.passwordFile": secret,
 		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "store.mongoListen": "127.0.0.1:27018", "store.mongoReadOnly": "false", "store.mongoMaxTime": "5s", "store.cacheSize": "128MiB", "media.sweepAfter": "2h", "media.pictureCache": "2GiB", "media.pictureMemory": "256MiB", "data.dir": "/d", "projects.dir": "/p/",
 		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.delay": "2s", "shutdown.grace": "1500", "audit.retention": "2d",
+		"embedding.providers": `[{"name": "demo", "type": "hash", "timeoutPerAttempt": "2s"}]`, "embedding.groups": `[{"name": "texts", "members": ["demo"]}]`,
+		"embedding.goldenPath": "/g", "embedding.cooldownAfterUnhealthy": "10s", "embedding.checkInterval": "0",
 	}
 	env := map[string]string{}
 	var lines, flags []string
@@ -138,6 +148,12 @@ metrics: {public: yes}
 log: {level: debug, format: text}
 shutdown: {delay: 2s, grace: 1500ms}
 audit: {retention: 48h}
+embedding:
+  providers: [{name: demo, type: hash, timeoutPerAttempt: 2000}]
+  groups: [{name: texts, members: [demo]}]
+  goldenPath: /g
+  cooldownAfterUnhealthy: 10s
+  checkInterval: 0
 `
 	nested = strings.Replace(nested, "public: yes", "public: true", 1)
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")

@@ -30,6 +30,7 @@ const (
 	RouteAudit         = "/audit"
 	RouteAuditVerify   = "/audit/verify"
 	RouteShutdown      = "/admin/shutdown"
+	RouteEmbedding     = "/admin/embedding/status"
 	RouteRotateKeys    = "/admin/keys/rotate"
 	RouteProjects      = "/project"
 	RouteProject       = "/project/{id}"
@@ -48,6 +49,7 @@ const (
 	RouteGenerations   = "/_/{project}/_/admin/generations"
 	RouteRollback      = "/_/{project}/_/admin/rollback"
 	RouteDrift         = "/_/{project}/_/admin/drift"
+	RouteProjEmbedding = "/_/{project}/_/admin/embedding/status"
 	RouteSyncIndexes   = "/_/{project}/_/admin/indexes/sync"
 	RouteSearchWorker  = "/_/{project}/_/admin/search-worker/status"
 	RouteRegenerate    = "/_/{project}/_/admin/regenerate-search"
@@ -145,6 +147,9 @@ func DriftPath(namespace string) string { return fill(RouteDrift, namespace) }
 
 // GenerationsPath is the path of the generations of a project.
 func GenerationsPath(namespace string) string { return fill(RouteGenerations, namespace) }
+
+// ProjectEmbeddingPath is the path of the embedding groups, as who runs a project sees them.
+func ProjectEmbeddingPath(namespace string) string { return fill(RouteProjEmbedding, namespace) }
 
 // SyncIndexesPath is the path that makes the indexes of a project as they are declared.
 func SyncIndexesPath(namespace string) string { return fill(RouteSyncIndexes, namespace) }

@@ -28,6 +28,7 @@ import (
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/httpapi"
 	"github.com/svcctl/svc/pkg/media"
@@ -86,6 +87,9 @@ type Config struct {
 	// AuditRetention is how long entries about the service itself are kept in the audit log; 0: for ever.
 	AuditRetention time.Duration
 
+	// Embedding is what makes vectors of texts; none by default.
+	Embedding embedding.Config
+
 	Version string
 	Logger  *slog.Logger
 	Now     func() time.Time
@@ -125,6 +129,7 @@ type App struct {
 	sweeper  *sweeper
 	files    *media.Library
 	search   *engine.Engine
+	groups   *embedding.Groups // what search asks for vectors; none of the settings: without groups
 	// databases names those that have logs of changes and of runs.
 	databases func(ctx context.Context) ([]string, error)
 	stopping  atomic.Bool
@@ -253,6 +258,9 @@ func (a *App) wire(ctx context.Context) error {
 	if err := a.openFiles(ctx, registerer); err != nil {
 		return err
 	}
+	if err := a.openEmbedding(ctx, registerer); err != nil {
+		return err
+	}
 	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
 	_, alone := cfg.embeddedDir()
 	a.search, err = engine.Open(ctx, engine.Options{Store: a.store, Dir: filepath.Join(cfg.DataDir, "search"), Logger: cfg.Logger, Now: cfg.Now})
@@ -286,7 +294,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	door, err := httpapi.New(httpapi.Config{
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
-		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
+		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Embedding: a.groups, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
@@ -457,7 +465,7 @@ func (a *App) Run(ctx context.Context) error {
 	tidied.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime) // the grace is for requests, and may be over
 	defer cancel()
-	return errors.Join(err, a.search.Close(closing), a.engine.Close(), a.closeFiles(), a.store.Close())
+	return errors.Join(err, a.search.Close(closing), a.engine.Close(), a.groups.Close(), a.closeFiles(), a.store.Close())
 }
 
 // Close releases what New holds, for an App that is not run.
@@ -478,5 +486,5 @@ func (a *App) Close() error {
 	if a.engine != nil {
 		err = errors.Join(err, a.engine.Close())
 	}
-	return errors.Join(err, a.closeFiles(), a.store.Close())
+	return errors.Join(err, a.groups.Close(), a.closeFiles(), a.store.Close())
 }

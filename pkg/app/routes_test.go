@@ -63,6 +63,16 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/api/v1/admin/shutdown", []option{session(session1)}, denied, ""},
 		{"POST", "/api/v1/admin/shutdown", []option{token(projectToken)}, "403 permission_denied: permission denied: admin token lacks permission server.shutdown", ""},
 
+		{"GET", "/api/v1/admin/embedding/status", nil, denied, ""},
+		{"GET", "/api/v1/admin/embedding/status", []option{session(session1)}, denied, ""},
+		{"GET", "/api/v1/admin/embedding/status", []option{token(projectToken)}, "403 permission_denied: permission denied: admin token lacks permission server.shutdown", ""},
+		{"GET", "/api/v1/admin/embedding/status", []option{admin}, "200", `{"groups":[]}`},
+		{"GET", "/api/v1/admin/embedding/status?full=true", []option{admin}, "400 unknown_parameter: *", ""},
+		{"GET", "/api/v1/_/shop/_/admin/embedding/status", nil, denied, ""},
+		{"GET", "/api/v1/_/shop/_/admin/embedding/status", []option{token(projectToken)}, "403 permission_denied: permission denied: admin token lacks permission project.regenerate-search", ""},
+		{"GET", "/api/v1/_/shop/_/admin/embedding/status", []option{admin}, "200", `{"groups":[]}`},
+		{"GET", "/api/v1/_/none/_/admin/embedding/status", []option{admin}, noProject, ""},
+
 		{"GET", "/api/v1/_meta", nil, "200", `{"models":{"org":[{"name":"name",`},
 		{"GET", "/api/v1/_meta/team", nil, "200", `{"name":"scopes","type":"[]string","kind":"slice","validator":"maxItems=1000","sliceOf":"string"}`},
 		{"GET", "/api/v1/_meta/none", nil, "404 model_not_found: *", ""},

@@ -152,6 +152,17 @@ func TestRoutes(t *testing.T) {
 			`GET /api/v1/project/p1/status`,
 		},
 		{
+			"embedding status", func(ctx context.Context, c *client.Client) error { _, err := c.EmbeddingStatus(ctx); return err },
+			`GET /api/v1/admin/embedding/status`,
+		},
+		{
+			"embedding status of a project", func(ctx context.Context, c *client.Client) error {
+				_, err := c.ProjectEmbeddingStatus(ctx, "blog")
+				return err
+			},
+			`GET /api/v1/_/blog/_/admin/embedding/status`,
+		},
+		{
 			"drift", func(ctx context.Context, c *client.Client) error { _, err := c.Drift(ctx, "blog"); return err },
 			`GET /api/v1/_/blog/_/admin/drift`,
 		},

@@ -80,6 +80,20 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	return err
 }
 
+// EmbeddingStatus tells how the embedding groups are, with the full texts of errors.
+func (c *Client) EmbeddingStatus(ctx context.Context) (*api.EmbeddingStatus, error) {
+	var out api.EmbeddingStatus
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.Prefix + api.RouteEmbedding, out: &out})
+	return &out, err
+}
+
+// ProjectEmbeddingStatus tells how the embedding groups are to who runs a project: what providers said is left out.
+func (c *Client) ProjectEmbeddingStatus(ctx context.Context, namespace string) (*api.EmbeddingStatus, error) {
+	var out api.EmbeddingStatus
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.ProjectEmbeddingPath(namespace), out: &out})
+	return &out, err
+}
+
 // Metrics opens the service's metrics, as text. The caller closes the body.
 func (c *Client) Metrics(ctx context.Context) (*http.Response, error) {
 	return c.Do(ctx, Request{

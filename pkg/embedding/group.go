@@ -41,6 +41,7 @@ func newGroup(config GroupConfig, all Config, providers map[string]made, options
 	for _, name := range config.Members {
 		m := &member{
 			name: name, now: options.Now, cooldown: all.CooldownAfterUnhealthy, log: log, anchor: g.anchor, shown: Offline, since: options.Now(),
+			called: options.Called, group: config.Name,
 		}
 		p, ok := providers[name]
 		if !ok {

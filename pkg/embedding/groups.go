@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +19,17 @@ import (
 type Options struct {
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: time.Now
+
+	Called func(Call) // is told of every call of a member, for metrics; nil: nobody is. It must not block
+}
+
+// Call is what became of a call of a member.
+type Call struct {
+	Group, Member string
+	Kind          Kind
+	Texts         int
+	Took          time.Duration
+	Outcome       string // ok, or what an error's code says: refused, throttled, timeout, failed, garbage, deviates; canceled, when its caller gave up
 }
 
 // Groups are the embedding groups of a service. They own the providers, and a goroutine each that verifies their members.
@@ -39,8 +54,38 @@ func Open(ctx context.Context, config Config, types Types, options Options) (*Gr
 		options.Now = time.Now
 	}
 	config.CooldownAfterUnhealthy = cmp.Or(config.CooldownAfterUnhealthy, DefaultCooldown)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	groups := &Groups{byName: map[string]*Group{}, cancel: cancel}
+	groups, _ := assemble(config, types, options)
+	ctx, groups.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, g := range groups.list {
+		groups.running.Go(func() { g.run(ctx, config.CheckInterval) })
+	}
+	return groups, nil
+}
+
+// Problems gives what is wrong with each provider and group of settings whose Check is well, without asking anybody.
+func Problems(config Config, types Types) (all []error) {
+	groups, providers := assemble(config, types, Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	for _, p := range config.Providers {
+		if err := providers[p.Name].err; err != nil {
+			all = append(all, err)
+		}
+	}
+	for _, g := range groups.list {
+		if g.broken != nil {
+			all = append(all, fmt.Errorf("embedding group %s: %w", g.Name(), g.broken))
+		}
+	}
+	for _, p := range groups.providers {
+		if err := p.Close(); err != nil {
+			all = append(all, err)
+		}
+	}
+	return all
+}
+
+// assemble makes the groups of settings; nothing runs yet.
+func assemble(config Config, types Types, options Options) (*Groups, map[string]made) {
+	groups := &Groups{byName: map[string]*Group{}}
 	all := map[string]made{}
 	for _, p := range config.Providers {
 		provider, err := makeProvider(p, types)
@@ -52,9 +97,8 @@ func Open(ctx context.Context, config Config, types Types, options Options) (*Gr
 	for _, c := range config.Groups {
 		g := newGroup(c, config, all, options)
 		groups.list, groups.byName[c.Name] = append(groups.list, g), g
-		groups.running.Go(func() { g.run(ctx, config.CheckInterval) })
 	}
-	return groups, nil
+	return groups, all
 }
 
 // made is a provider, or why there is none.
@@ -70,7 +114,7 @@ func makeProvider(config ProviderConfig, types Types) (Provider, error) {
 	}
 	open, ok := types[config.Type]
 	if !ok {
-		return nil, Misconfigured("embedding provider %s: there is no type %q", config.Name, config.Type)
+		return nil, Misconfigured("embedding provider %s: there is no type %q: it is one of %s", config.Name, config.Type, strings.Join(slices.Sorted(maps.Keys(types)), ", "))
 	}
 	provider, err := open(config)
 	if err != nil {
@@ -82,9 +126,13 @@ func makeProvider(config ProviderConfig, types Types) (Provider, error) {
 	return provider, nil
 }
 
-// Group gives the group of a name.
+// Group gives the group of a name; the error of one that is not there is that of a group that is offline. A nil *Groups has none.
 func (g *Groups) Group(name string) (*Group, error) {
-	group, ok := g.byName[name]
+	var group *Group
+	ok := false
+	if g != nil {
+		group, ok = g.byName[name]
+	}
 	if !ok {
 		return nil, errs.New(errs.Unavailable, CodeOffline, "the embedding group %s is offline: it is not in embedding.groups of the service's settings", name)
 	}
@@ -94,6 +142,9 @@ func (g *Groups) Group(name string) (*Group, error) {
 // Status tells of every group, in the order of the settings. full has the full texts of errors, which may hold what
 // providers said: addresses, and parts of texts.
 func (g *Groups) Status(full bool) []GroupStatus {
+	if g == nil {
+		return nil
+	}
 	out := make([]GroupStatus, len(g.list))
 	for i, group := range g.list {
 		out[i] = group.Status(full)
@@ -103,6 +154,9 @@ func (g *Groups) Status(full bool) []GroupStatus {
 
 // Close ends the verifications and lets go of the providers. Calls that are under way should have ended.
 func (g *Groups) Close() error {
+	if g == nil {
+		return nil
+	}
 	g.cancel()
 	g.running.Wait()
 	var all error

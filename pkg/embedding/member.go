@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +46,8 @@ type member struct {
 	cooldown time.Duration
 	log      *slog.Logger
 	anchor   *anchor // of the group
+	group    string
+	called   func(Call) // nil: nobody is told
 
 	mu       sync.Mutex
 	broken   error // its settings can't work
@@ -94,10 +97,28 @@ func (m *member) call(ctx context.Context, texts []string, kind Kind) ([]Vector,
 	}
 	slow := took > m.config.slow()*time.Duration(max(1, len(texts)))
 	m.ended(err, slow, ctx.Err() != nil)
+	if m.called != nil {
+		m.called(Call{Group: m.group, Member: m.name, Kind: kind, Texts: len(texts), Took: took, Outcome: outcome(ctx, err)})
+	}
 	if err != nil {
 		return nil, err
 	}
 	return vectors, nil
+}
+
+// outcome is how metrics name what became of a call.
+func outcome(ctx context.Context, err error) string {
+	if err == nil {
+		return "ok"
+	}
+	if ctx.Err() != nil {
+		return "canceled"
+	}
+	code, ok := strings.CutPrefix(codeOf(err), "embedding_")
+	if !ok {
+		return "failed"
+	}
+	return code
 }
 
 // accept checks an answer, and normalizes its vectors in place.

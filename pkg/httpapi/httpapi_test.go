@@ -53,6 +53,7 @@ GET    /_meta: anyone
 GET    /_meta/{model}: anyone
 POST   /admin/keys/rotate: keys.rotate
 POST   /admin/shutdown: server.shutdown
+GET    /admin/embedding/status: server.shutdown
 GET    /user: user.read
 POST   /user: user.create
 GET    /user/{id}: user.read
@@ -93,6 +94,7 @@ GET    /_/{project}/_/admin/search-worker/status: project project.regenerate-sea
 POST   /_/{project}/_/admin/regenerate-search: project project.regenerate-search
 GET    /_/{project}/_/admin/regenerate-search/{id}: project project.regenerate-search
 GET    /_/{project}/_/admin/regenerate-search/{id}/events: project project.regenerate-search
+GET    /_/{project}/_/admin/embedding/status: project project.regenerate-search
 GET    /_/{project}/_/admin/events: project project.read
 POST   /_/{project}/_/admin/access/explain: project project.read
 GET    /_/{project}/_/collections: project project.read

@@ -78,6 +78,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteModelMeta, right: anyone, handle: (*Server).modelMeta},
 		{method: "POST", pattern: api.RouteRotateKeys, right: sys(access.KeysRotate), handle: (*Server).rotateKeys},
 		{method: "POST", pattern: api.RouteShutdown, right: sys(access.ServerShutdown), handle: (*Server).shutdown},
+		{method: "GET", pattern: api.RouteEmbedding, right: sys(access.ServerShutdown), handle: (*Server).embeddingStatus},
 
 		{method: "GET", pattern: api.RouteUsers, right: sys(access.UserRead), handle: (*Server).listUsers, query: page},
 		{method: "POST", pattern: api.RouteUsers, right: sys(access.UserCreate), handle: (*Server).createUser, key: keyOnce},
@@ -124,6 +125,7 @@ func routes() []route {
 		{method: "POST", pattern: api.RouteRegenerate, right: prj(access.ProjectRegenerateSearch), handle: (*Server).regenerateSearch, long: true, query: []string{api.ParamCollection, api.ParamSearch}},
 		{method: "GET", pattern: api.RouteRegeneration, right: prj(access.ProjectRegenerateSearch), handle: (*Server).getRegeneration},
 		{method: "GET", pattern: api.RouteRegenEvents, right: prj(access.ProjectRegenerateSearch), handle: (*Server).followRegeneration, long: true},
+		{method: "GET", pattern: api.RouteProjEmbedding, right: prj(access.ProjectRegenerateSearch), handle: (*Server).projectEmbeddingStatus},
 		{method: "GET", pattern: api.RouteProjectEvents, right: prj(access.ProjectRead), handle: (*Server).projectEvents, query: []string{api.ParamWatch}, long: true},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 

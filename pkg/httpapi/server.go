@@ -23,6 +23,7 @@ import (
 	"github.com/svcctl/svc/pkg/assets"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/jobs"
@@ -94,6 +95,7 @@ type Config struct {
 	Searches   *runs.Service
 	Keys       *idempotency.Keys
 	Assets     *assets.Assets
+	Embedding  *embedding.Groups // nil: there are none
 	Status     *status.Board
 	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
 	Shutdown   func()                             // has the service stop, and doesn't wait for it

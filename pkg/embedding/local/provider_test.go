@@ -32,7 +32,7 @@ func TestProviderRefused(t *testing.T) {
 		want   string
 	}{
 		"no folder": {embedding.ProviderConfig{}, "modelPath"},
-		"not there": {embedding.ProviderConfig{ModelPath: t.TempDir() + "/none"}, "can't be read"},
+		"not there": {embedding.ProviderConfig{ModelPath: t.TempDir() + "/none"}, "holds no model"},
 		"sparse":    {embedding.ProviderConfig{ModelPath: t.TempDir(), Sparse: true}, "leave sparse out"},
 		"address":   {embedding.ProviderConfig{ModelPath: t.TempDir(), BaseURL: "http://127.0.0.1:1"}, "leave baseURL"},
 	} {

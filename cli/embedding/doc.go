@@ -1,0 +1,2 @@
+// Package embedding holds svcctl embedding: how what makes vectors of texts is.
+package embedding
