@@ -79,7 +79,7 @@ func TestEmbeddingAliases(t *testing.T) {
 func TestEmbeddingSettingsRefused(t *testing.T) {
 	const canary = "embedding-key-canary"
 	for name, c := range map[string]struct{ file, want string }{
-		"unknown key":      {`{providers: [{name: a, modle: x, apiKey: ` + canary + `}]}`, "setting embedding.providers: a: unknown key modle; did you mean model?"},
+		"unknown key":      {`{providers: [{name: a, mdel: x, apiKey: ` + canary + `}]}`, "setting embedding.providers: a: unknown key mdel; did you mean model?"},
 		"far key":          {`{groups: [{name: a, members: [b], qqqqqqqqq: 1}]}`, "unknown key qqqqqqqqq; it can have name, "},
 		"unknown health":   {`{groups: [{name: a, members: [b], health: {every: 1s}}]}`, `setting embedding.groups: a: unknown field "every"`},
 		"no name":          {`{providers: [{type: hash}]}`, "embedding.providers[0].name"},
