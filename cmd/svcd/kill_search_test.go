@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// TestR3SearchAfterKill is row R3 of the fault list: svcd is ended without warning while it indexes, again and again, and now and then the
+// indexes are taken away. Once it is back, searches find what the records are.
+func TestR3SearchAfterKill(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) { searchAfterKill(t, newSvcd(t), 8) })
+	t.Run("mongodb", func(t *testing.T) { searchAfterKill(t, newSvcd(t, ownMongoDB(t, time.Second)), 3) })
+}
+
+var colours = strings.Fields("amber beige crimson denim ecru fuchsia garnet hazel")
+
+func searchAfterKill(t *testing.T, s svcd, rounds int) {
+	t.Helper()
+	if os.Getenv("SOAK") != "" {
+		rounds = 50
+	}
+	s.write("projects/blog/project.yaml", `
+namespace: blog
+collections:
+  - name: articles
+    fields: [{name: title, type: string}]
+    search: [{name: words, mode: text}, {name: parts, mode: ngram}, {name: fused, mode: rrf, rrf: {sources: [words, parts], topK: 10000}}]
+    permissions: {public: {methods: {}}, user: {methods: {}}}
+`)
+	srv := s.start()
+	srv.register(t)
+	written := 0
+	for round := range rounds {
+		var mu sync.Mutex
+		var writers sync.WaitGroup
+		for i := range 4 {
+			writers.Go(func() {
+				n := writeColours(t, srv.Client, rand.New(rand.NewPCG(uint64(round), uint64(i))))
+				mu.Lock()
+				defer mu.Unlock()
+				written += n
+			})
+		}
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the random moment
+		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		writers.Wait()
+		if round%3 == 2 {
+			if err := os.RemoveAll(filepath.Join(s.dir, "data", "search")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		srv = s.start()
+		until(t, "searches find what the records are", func() bool { return differs(t, srv.Client) == "" })
+		if t.Failed() {
+			t.Fatalf("round %d: %s", round, differs(t, srv.Client))
+		}
+	}
+	if written < 10*rounds {
+		t.Errorf("only %d writes in %d rounds: this tested little", written, rounds)
+	}
+}
+
+// writeColours creates, changes and deletes records until a call fails, and says how many writes were done.
+func writeColours(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
+	t.Helper()
+	var ids []string
+	for ; ; n++ {
+		body := api.Record(fmt.Sprintf(`{"title":%q}`, colours[r.IntN(len(colours))]))
+		var err error
+		switch k := r.IntN(6); {
+		case k < 3 || len(ids) == 0:
+			var rec api.Record
+			if rec, err = c.CreateRecord(t.Context(), "blog", "articles", body); err == nil {
+				var a article
+				if err := json.Unmarshal(rec, &a); err != nil {
+					t.Error(err)
+				}
+				ids = append(ids, a.ID)
+			}
+		case k < 5:
+			_, err = c.UpdateRecord(t.Context(), "blog", "articles", ids[r.IntN(len(ids))], body, client.WriteOptions{})
+		default:
+			_, err = c.DeleteRecord(t.Context(), "blog", "articles", ids[0], client.WriteOptions{})
+			ids = ids[1:]
+		}
+		if err != nil { // it was ended
+			return n
+		}
+	}
+}
+
+// differs tells what searches find otherwise than a filter does; "": nothing.
+func differs(t *testing.T, c *client.Client) string {
+	t.Helper()
+	for _, colour := range colours {
+		want, err := c.CountRecords(t.Context(), "blog", "articles", fmt.Sprintf(`{"title":%q}`, colour))
+		if err != nil {
+			return err.Error()
+		}
+		for _, search := range []string{"words", "parts", "fused"} {
+			list, err := c.ListRecords(t.Context(), "blog", "articles", client.Query{Q: colour, QName: search, Limit: 1, Count: true})
+			if err != nil {
+				return err.Error()
+			}
+			if list.Total == nil || int64(*list.Total) != int64(want) {
+				return fmt.Sprintf("%s finds %v of %s, there are %d", search, list.Total, colour, want)
+			}
+		}
+	}
+	return ""
+}
