@@ -470,3 +470,30 @@ func TestRegenerate(t *testing.T) {
 		}
 	})
 }
+
+// TestSearchWhileItIsMadeAnew looks for records while their index is replaced again and again.
+func TestSearchWhileItIsMadeAnew(t *testing.T) {
+	w := newWorld(t, teststore.Memory(t), articles)
+	w.put("articles", doc(1, "title", "Tomatoes"))
+	w.finds("articles", "main", "tomato", []int{1})
+	done := make(chan error)
+	go func() {
+		var err error
+		for range 20 {
+			err = errors.Join(err, w.engine.Regenerate(t.Context(), w.project, nil, "", func(string, string, int64, int64) {}))
+		}
+		done <- err
+	}()
+	for {
+		w.finds("articles", "main", "tomato", []int{1})
+		w.put("articles", doc(1, "title", "Tomatoes"))
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+	}
+}

@@ -95,17 +95,26 @@ func (e *Engine) Search(ctx context.Context, q Query) (*Results, error) {
 	return r, nil
 }
 
-// search asks one index.
-func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (m *matches, err error) {
-	b, err := s.ready(ctx, config.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
+// search asks the index of a search, and the next one if that has taken its place meanwhile.
+func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (*matches, error) {
+	for {
+		b, err := s.ready(ctx, config.Name)
 		if err != nil {
-			s.t.e.renew(err)
+			return nil, err
 		}
-	}()
+		m, err := s.ask(ctx, b, q)
+		switch {
+		case errors.Is(err, index.ErrDropped) && ctx.Err() == nil:
+			continue
+		case errors.Is(err, index.ErrClosed):
+			return nil, errClosed
+		}
+		s.t.e.renew(err)
+		return m, err
+	}
+}
+
+func (s *shelf) ask(ctx context.Context, b *built, q Query) (m *matches, err error) {
 	view, err := b.view(ctx, q.Filter)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/search"
+	"github.com/svcctl/svc/pkg/search/index"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
@@ -272,7 +273,7 @@ func (s *shelf) apply(ctx context.Context, ids []bson.ObjectID, noted map[bson.O
 			return err
 		}
 		for _, b := range all {
-			if err := b.update(ctx, part, docs); err != nil {
+			if err := b.update(ctx, part, docs); err != nil && !errors.Is(err, index.ErrDropped) { // another has taken its place
 				return err
 			}
 		}
@@ -282,7 +283,7 @@ func (s *shelf) apply(ctx context.Context, ids []bson.ObjectID, noted map[bson.O
 		return nil
 	}
 	for _, b := range all {
-		if err := b.reached(ctx, at); err != nil {
+		if err := b.reached(ctx, at); err != nil && !errors.Is(err, index.ErrDropped) {
 			return err
 		}
 	}
