@@ -149,7 +149,7 @@ var libraries = map[string]string{
 	"github.com/xdg-go/scram":               "store/wire",
 	"github.com/go-chi/chi/v5":              "httpapi",
 	"github.com/klauspost/compress":         "httpapi",
-	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation app",
+	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine app",
 	"github.com/fsnotify/fsnotify":          "dirwatch",
 	"github.com/netresearch/go-cron":        "schedule",
 	"github.com/dop251/goja":                "script",

@@ -263,7 +263,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
 	_, alone := cfg.embeddedDir()
-	a.search, err = engine.Open(ctx, engine.Options{Store: a.store, Dir: filepath.Join(cfg.DataDir, "search"), Logger: cfg.Logger, Now: cfg.Now})
+	a.search, err = engine.Open(ctx, engine.Options{Store: a.store, Dir: filepath.Join(cfg.DataDir, "search"), Logger: cfg.Logger, Now: cfg.Now, Registerer: registerer})
 	if err != nil {
 		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
 	}

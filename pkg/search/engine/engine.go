@@ -9,6 +9,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/search/index"
@@ -21,6 +23,8 @@ type Options struct {
 	Dir    string // of the indexes; it comes into being
 	Logger *slog.Logger
 	Now    func() time.Time
+	// Registerer takes the metrics; nil: there are none.
+	Registerer prometheus.Registerer
 	// Builds is how many indexes are made at once; 0: 2.
 	Builds int
 }
@@ -33,6 +37,7 @@ type Engine struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 
+	metrics  *metrics
 	building chan struct{} // has room for those that are made at once
 
 	renewing sync.Mutex
@@ -70,8 +75,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, db: db, building: make(chan struct{}, o.Builds), tenants: map[string]*tenant{}}
+	e := &Engine{o: o, db: db, metrics: newMetrics(), building: make(chan struct{}, o.Builds), tenants: map[string]*tenant{}}
 	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := e.metrics.register(o.Registerer, e.pending); err != nil {
+		return nil, errors.Join(err, db.Close(ctx))
+	}
 	e.goes(e.flush)
 	return e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -76,6 +77,8 @@ func (m *matches) close() error {
 // Search looks for records. It waits for an index that is being made as long as ctx lasts, though not longer than a moment:
 // ErrBuilding then.
 func (e *Engine) Search(ctx context.Context, q Query) (*Results, error) {
+	began := time.Now()
+	defer func() { e.metrics.seconds.WithLabelValues(string(q.Search.Mode)).Observe(time.Since(began).Seconds()) }()
 	s, err := e.shelf(q.Project, q.Collection)
 	if err != nil {
 		return nil, err

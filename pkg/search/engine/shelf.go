@@ -222,6 +222,7 @@ func (s *shelf) run() {
 			}
 		}
 		err := s.apply(s.ctx, ids, noted, at)
+		s.t.e.metrics.took(len(ids), err)
 		s.mu.Lock()
 		s.inFlight, s.lastError = 0, err
 		if err != nil { // they are not done, nor is what stands behind them
