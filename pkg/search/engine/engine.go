@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -19,8 +20,9 @@ import (
 
 // Options of an Engine. All are required but those that name a default.
 type Options struct {
-	Store  store.Store
-	Dir    string // of the indexes; it comes into being
+	Store store.Store
+	// Dir is the directory of the indexes; it comes into being. Where another instance uses it, this one has Dir-2, and so on.
+	Dir    string
 	Logger *slog.Logger
 	Now    func() time.Time
 	// Registerer takes the metrics; nil: there are none.
@@ -71,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Builds <= 0 {
 		o.Builds = defaultBuilds
 	}
-	db, err := index.Open(index.Options{Dir: o.Dir, Logger: o.Logger})
+	db, err := openIndexes(o)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +84,23 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.goes(e.flush)
 	return e, nil
+}
+
+// maxInstances is how many instances can have their indexes beside each other.
+const maxInstances = 64
+
+// openIndexes opens the indexes of this instance: instances that share a data directory have one each.
+func openIndexes(o Options) (db *index.DB, err error) {
+	for i := range maxInstances {
+		dir := o.Dir
+		if i > 0 {
+			dir += "-" + strconv.Itoa(i+1)
+		}
+		if db, err = index.Open(index.Options{Dir: dir, Logger: o.Logger}); !errors.Is(err, index.ErrInUse) {
+			return db, err
+		}
+	}
+	return nil, err
 }
 
 // goes runs fn behind, unless the engine is closed. Close waits for it.

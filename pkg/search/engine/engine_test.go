@@ -497,3 +497,20 @@ func TestSearchWhileItIsMadeAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedDirectory has two instances with one data directory have indexes of their own.
+func TestSharedDirectory(t *testing.T) {
+	w := newWorld(t, teststore.Memory(t), articles)
+	first := w.engine
+	w.open()
+	w.put("articles", doc(1, "title", "Tomatoes"))
+	w.finds("articles", "main", "tomato", []int{1})
+	w.close()
+	w.engine = first
+	w.soon("articles", "main", "tomato", []int{1})
+	for name, want := range map[string]bool{"": true, "-2": true, "-3": false} {
+		if _, err := os.Stat(w.dir + name); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

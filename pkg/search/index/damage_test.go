@@ -234,7 +234,7 @@ func TestDamageFoundLater(t *testing.T) {
 		t.Error(err)
 	}
 	closeDB(t, db)
-	if names, err := fs.List("search"); err != nil || len(names) != 1 {
+	if names, err := fs.List("search"); err != nil || len(names) != 2 { // LOCK is the other
 		t.Errorf("there are the folders %v, %v", names, err)
 	}
 	db = openOn(t, fs)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -86,9 +87,13 @@ type DB struct {
 	open   map[string]*Index
 	last   uint32
 	closed bool
+	lock   io.Closer // keeps others out of the directory
 }
 
-// Open opens a directory, which comes into being. What is damaged in it is begun anew.
+// ErrInUse is for a directory that another process, or another DB, has open.
+var ErrInUse = errors.New("the search index is in use by another process")
+
+// Open opens a directory, which comes into being. What is damaged in it is begun anew. One that is in use is ErrInUse.
 func Open(o Options) (*DB, error) {
 	if o.fs == nil {
 		o.fs = vfs.Default
@@ -109,29 +114,45 @@ func Open(o Options) (*DB, error) {
 	if err := o.fs.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the search index: %w", err)
 	}
+	lock, err := o.fs.Lock(o.fs.PathJoin(o.Dir, lockName))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
+	}
+	if err := d.find(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	d.lock = lock
+	return d, nil
+}
+
+// lockName is the file that says that a directory is in use.
+const lockName = "LOCK"
+
+// find opens what there is in the directory, or begins.
+func (d *DB) find() error {
 	folders, err := d.folders()
 	if err != nil {
-		return nil, fmt.Errorf("opening the search index: %w", err)
+		return fmt.Errorf("opening the search index: %w", err)
 	}
 	if len(folders) > 0 {
 		d.folder = folders[len(folders)-1]
 		err := d.load()
 		if err != nil && !isDamage(err) {
-			return nil, fmt.Errorf("opening the search index: %w", err)
+			return fmt.Errorf("opening the search index: %w", err)
 		}
 		if err != nil {
-			o.Logger.Warn("the search index is damaged; it is made anew", "error", err)
+			d.o.Logger.Warn("the search index is damaged; it is made anew", "error", err)
 		}
 	}
 	if d.disk == nil {
 		if err := d.begin(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := d.tidy(); err != nil {
-		o.Logger.Warn("what a search index has left could not be removed", "error", err)
+		d.o.Logger.Warn("what a search index has left could not be removed", "error", err)
 	}
-	return d, nil
+	return nil
 }
 
 func (d *DB) path(folder int) string {
@@ -173,7 +194,7 @@ func (d *DB) begin() error {
 func (d *DB) tidy() error {
 	names, err := d.o.fs.List(d.o.Dir)
 	for _, name := range names {
-		if path := d.o.fs.PathJoin(d.o.Dir, name); path != d.path(d.folder) {
+		if path := d.o.fs.PathJoin(d.o.Dir, name); path != d.path(d.folder) && name != lockName {
 			err = errors.Join(err, d.o.fs.RemoveAll(path))
 		}
 	}
@@ -286,7 +307,7 @@ func (d *DB) Close(ctx context.Context) error {
 	}
 	close(d.closing)
 	d.writers.Wait()
-	return errors.Join(err, d.disk.retire(ctx))
+	return errors.Join(err, d.disk.retire(ctx), d.lock.Close())
 }
 
 // Renew begins anew, as Open does when it finds damage: Index gives empty indexes from then on. Those of before, and their views, are
