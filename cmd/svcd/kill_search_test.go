@@ -23,7 +23,7 @@ func TestR3SearchAfterKill(t *testing.T) {
 	t.Run("mongodb", func(t *testing.T) { searchAfterKill(t, newSvcd(t, ownMongoDB(t, time.Second)), 3) })
 }
 
-var colours = strings.Fields("amber beige crimson denim ecru fuchsia garnet hazel")
+var colors = strings.Fields("amber beige crimson denim ecru fuchsia garnet hazel")
 
 func searchAfterKill(t *testing.T, s svcd, rounds int) {
 	t.Helper()
@@ -46,7 +46,7 @@ collections:
 		var writers sync.WaitGroup
 		for i := range 4 {
 			writers.Go(func() {
-				n := writeColours(t, srv.Client, rand.New(rand.NewPCG(uint64(round), uint64(i))))
+				n := writeColors(t, srv.Client, rand.New(rand.NewPCG(uint64(round), uint64(i))))
 				mu.Lock()
 				defer mu.Unlock()
 				written += n
@@ -73,12 +73,12 @@ collections:
 	}
 }
 
-// writeColours creates, changes and deletes records until a call fails, and says how many writes were done.
-func writeColours(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
+// writeColors creates, changes and deletes records until a call fails, and says how many writes were done.
+func writeColors(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
 	t.Helper()
 	var ids []string
 	for ; ; n++ {
-		body := api.Record(fmt.Sprintf(`{"title":%q}`, colours[r.IntN(len(colours))]))
+		body := api.Record(fmt.Sprintf(`{"title":%q}`, colors[r.IntN(len(colors))]))
 		var err error
 		switch k := r.IntN(6); {
 		case k < 3 || len(ids) == 0:
@@ -105,18 +105,18 @@ func writeColours(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
 // differs tells what searches find otherwise than a filter does; "": nothing.
 func differs(t *testing.T, c *client.Client) string {
 	t.Helper()
-	for _, colour := range colours {
-		want, err := c.CountRecords(t.Context(), "blog", "articles", fmt.Sprintf(`{"title":%q}`, colour))
+	for _, color := range colors {
+		want, err := c.CountRecords(t.Context(), "blog", "articles", fmt.Sprintf(`{"title":%q}`, color))
 		if err != nil {
 			return err.Error()
 		}
 		for _, search := range []string{"words", "parts", "fused"} {
-			list, err := c.ListRecords(t.Context(), "blog", "articles", client.Query{Q: colour, QName: search, Limit: 1, Count: true})
+			list, err := c.ListRecords(t.Context(), "blog", "articles", client.Query{Q: color, QName: search, Limit: 1, Count: true})
 			if err != nil {
 				return err.Error()
 			}
-			if list.Total == nil || int64(*list.Total) != int64(want) {
-				return fmt.Sprintf("%s finds %v of %s, there are %d", search, list.Total, colour, want)
+			if list.Total == nil || *list.Total != want {
+				return fmt.Sprintf("%s finds %v of %s, there are %d", search, list.Total, color, want)
 			}
 		}
 	}

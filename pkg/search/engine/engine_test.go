@@ -222,14 +222,14 @@ func (w *world) finds(collection, name, q string, want []int, how ...with) {
 }
 
 // soon waits for what the feed tells.
-func (w *world) soon(collection, name, q string, want []int, how ...with) {
+func (w *world) soon(name, q string, want []int, how ...with) {
 	w.t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		if got, err := w.look(collection, name, q, how...); err == nil && slices.Equal(got, want) {
+		if got, err := w.look("articles", name, q, how...); err == nil && slices.Equal(got, want) {
 			return
 		}
 	}
-	w.finds(collection, name, q, want, how...)
+	w.finds("articles", name, q, want, how...)
 }
 
 const articles = `
@@ -290,7 +290,7 @@ func TestSearch(t *testing.T) {
 		w.finds("articles", "main", "cook", nil)
 		w.finds("articles", "main", "nothing", []int{1}, seeing(bson.D{{Key: "status", Value: "published"}}))
 		w.write("articles", doc(4, "title", "Written by others: tomatoes"))
-		w.soon("articles", "main", "tomato", []int{4, 2})
+		w.soon("main", "tomato", []int{4, 2})
 	})
 }
 
@@ -367,7 +367,7 @@ func TestIndexEqualsStore(t *testing.T) {
 					}
 				}
 				slices.Sort(want)
-				w.soon("articles", "main", word, want)
+				w.soon("main", word, want)
 			}
 		}
 	})
@@ -406,7 +406,7 @@ func TestConfigChanges(t *testing.T) {
 	w.open()
 	w.finds("articles", "main", "tomato", []int{1, 3, 2})
 	w.reload(strings.Replace(articles, "fields: [title, body, tags], score: {weights: {title: 3}}", "fields: [body], autoRegenerate: true", 1))
-	w.soon("articles", "main", "tomato", []int{2})
+	w.soon("main", "tomato", []int{2})
 	w.reload(strings.Replace(articles, "main, parts", "main", 1))
 	w.reload(strings.ReplaceAll(articles, "name: articles", "name: others"))
 	w.put("others", doc(1, "title", "Tomatoes"))
@@ -507,7 +507,7 @@ func TestSharedDirectory(t *testing.T) {
 	w.finds("articles", "main", "tomato", []int{1})
 	w.close()
 	w.engine = first
-	w.soon("articles", "main", "tomato", []int{1})
+	w.soon("main", "tomato", []int{1})
 	for name, want := range map[string]bool{"": true, "-2": true, "-3": false} {
 		if _, err := os.Stat(w.dir + name); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
