@@ -191,7 +191,7 @@ func TestEnvironmentNames(t *testing.T) {
 		if _, ok := want[s.key]; ok {
 			got[s.key] = s.env()
 		}
-		if !strings.Contains(settingsHelp(), "\n  "+s.key+" ("+s.env()+", "+s.typ) {
+		if !strings.Contains(settingsHelp(), "\n  "+s.key+" ("+strings.Join(s.envs(), " or ")+", "+s.typ) {
 			t.Errorf("--help does not have %s", s.key)
 		}
 	}
