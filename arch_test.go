@@ -42,6 +42,7 @@ var layers = []layer{
 		"script/fetch":               "errs",
 		"script/files":               "errs",
 		"script/cache":               "document errs",
+		"script/embeddings":          "embedding errs",
 		"assets":                     "errs",
 		"embedding":                  "errs",
 		"embedding/remote":           "embedding",
@@ -79,9 +80,9 @@ var layers = []layer{
 	}},
 	{"L3", rooms{
 		"jobs":          "operation project schedule store mql errs",
-		"search/engine": "project search search/analysis search/index store store/fieldnames fieldtype mql document errs",
+		"search/engine": "project search search/analysis search/index embedding store store/fieldnames store/lease fieldtype mql document errs",
 		"search/runs":   "search/engine operation project errs",
-		"plan":          "project search schema fieldtype access store mql document api",
+		"plan":          "project search search/quality schema fieldtype access store mql document api",
 		"operation":     "store mql document errs",
 		"system":        "audit query fieldtype store access mql document api errs",
 		"auth":          "system audit access errs",
@@ -95,12 +96,12 @@ var layers = []layer{
 		"httpapi":      "actions assets embedding hooks records query search/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller jobs search/engine plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
+		"/controllers": "controller jobs search search/engine plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi actions assets embedding embedding/all media access hooks records search/engine search/runs auth system audit idempotency jobs operation project script script/cache script/fetch script/files schema status controller /controllers dirwatch store " +
+		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/lease store/mongo store/wire mql document api errs",
-		"trial": "app trial/report hooks access operation project script schema mql document api errs",
+		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
 			"/cli/server /cli/team /cli/token /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
@@ -121,7 +122,7 @@ var layers = []layer{
 		"/cli/output":              "",
 		"/cli/project":             "/cli/command /cli/output client api trial/report dirwatch hooks project schema script errs",
 		"/cli/runs":                "/cli/command /cli/output client api",
-		"/cli/search":              "/cli/command /cli/doc /cli/output /cli/runs client api",
+		"/cli/search":              "/cli/command /cli/doc /cli/output /cli/runs client api project schema search/quality",
 		"/cli/server":              "/cli/command /cli/output",
 		"/cli/settings":            "/cli/output",
 		"/cli/team":                "/cli/command /cli/output client api",

@@ -9,12 +9,12 @@
 // With -what it measures something else: what each kind of credential costs a read (credentials) and what a flood of garbage
 // logins does to the p99 of reads (logins; make bench-login measures both), what one caller's most expensive queries do to it
 // (abuse; make bench-abuse), what the audit log costs a write (audit; make bench-audit), what scripts cost creates and lists
-// (hooks; make bench-hooks), what many projects take (scale; make bench-scale), or how reads grow with the collection and with
-// what they ask for (growth; make bench-growth). Those run by turns, and print the medians of the rounds and of what each
-// round gave beside another.
+// (hooks; make bench-hooks), what many projects take (scale; make bench-scale), searches and what their indexes take (search;
+// make bench-search), or how reads grow with the collection and with what they ask for (growth; make bench-growth). Those run by
+// turns, and print the medians of the rounds and of what each round gave beside another.
 //
 // load.go is the load, flood.go that of logins, abuse.go that of queries, compare.go, hooks.go and growth.go what runs by
-// turns, scale.go many projects, server.go the process under it, data.go the articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
+// turns, scale.go many projects, search.go searches, server.go the process under it, data.go the articles; project/ is what it serves, which bench/peers/svc.py, the side-by-side benchmark, serves too.
 package main
 
 import (
@@ -37,6 +37,7 @@ type options struct {
 	svcd, project, json string
 	what                string
 	articles, records   int
+	searched            int
 	duration            time.Duration
 }
 
@@ -71,13 +72,14 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "write the result as JSON to this file, too")
 	flag.IntVar(&o.articles, "articles", 10000, "articles to start with")
 	flag.IntVar(&o.records, "records", 1_000_000, "growth: records of the largest collection")
+	flag.IntVar(&o.searched, "searched", 100_000, "search: records that are searched")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
-	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, abuse, audit, hooks, growth or scale")
+	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, abuse, audit, hooks, growth, scale or search")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	run, ok := map[string]func(context.Context, options) error{
 		"service": measure, "credentials": measureCredentials, "logins": measureFloods, "audit": measureAudit, "hooks": measureHooks,
-		"growth": measureGrowth, "abuse": measureAbuse, "scale": measureScale,
+		"growth": measureGrowth, "abuse": measureAbuse, "scale": measureScale, "search": measureSearch,
 	}[o.what]
 	if !ok {
 		flag.Usage()

@@ -148,9 +148,11 @@ func (s *server) call(ctx context.Context, method, path string, body any) (statu
 
 // callAs makes one request with a header line for who is calling.
 func (s *server) callAs(ctx context.Context, as, method, path string, body any) (status int, answer []byte, err error) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return 0, nil, err
+	var data []byte
+	if body != nil {
+		if data, err = json.Marshal(body); err != nil {
+			return 0, nil, err
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+s.addr+path, bytes.NewReader(data))
 	if err != nil {

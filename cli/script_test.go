@@ -157,7 +157,7 @@ func serveProjects(dir, storeURI string, later func(func()), log func(...any)) (
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, AdminToken: adminToken, JWTTTL: time.Hour,
 		DataDir: filepath.Join(dir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff, StoreURI: storeURI,
 		ShutdownGrace: time.Second, Version: "v0.0.0-test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		Env: func(string) (string, bool) { return "", false },
+		Env: func(string) (string, bool) { return "", false }, Judge: trial.Judge{},
 		Embedding: embedding.Config{
 			Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash"}, {Name: "away", Type: "hash", BaseURL: "http://127.0.0.1:1", Dimensions: -1}},
 			Groups:    []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}, {Name: "lost", Members: []string{"demo", "away"}}},

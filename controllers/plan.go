@@ -61,8 +61,13 @@ func (c *Control) plan(ctx context.Context, id string, bundle *project.Bundle, c
 		return nil, nil, err
 	}
 	o := plan.Options{Now: c.Now(), Box: c.PlanTime}
+	if bundle != nil {
+		o.Golden.Queries, o.Golden.Problems = bundle.Goldens(next)
+	} else {
+		o.Golden.Queries, o.Golden.Problems = project.Goldens(next)
+	}
 	if counting {
-		o.Records = plan.Stored(c.Store.Database(project.DatabaseName(reg.Namespace)))
+		o.Records, o.Golden.Judge = plan.Stored(c.Store.Database(project.DatabaseName(reg.Namespace))), c.Judge
 	}
 	out, err := plan.Make(ctx, served, next, o)
 	if err != nil {

@@ -221,6 +221,7 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 	} else {
 		r.Board.Unset(p.ID, status.SearchReady)
 	}
+	r.Board.Unset(p.ID, status.EmbeddingReady) // until it is known for this generation
 	r.Logger.InfoContext(ctx, "project served", "namespace", p.Namespace, "generation", number, "collections", len(p.Collections))
 	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID), r.Manager.Trigger(searchController, p.ID))
 }
@@ -284,7 +285,7 @@ func (r *projectReconciler) disable(id string) {
 	r.see(id, "")
 	r.Board.SetServed(id, 0, "")
 	r.Board.SetProblems(id, nil)
-	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled, status.SearchReady)
+	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled, status.SearchReady, status.EmbeddingReady)
 	r.Board.Set(id, status.Condition{
 		Type: status.ConfigValid, Status: status.Unknown, Reason: status.ReasonDisabled, Message: "the registration is disabled",
 	})

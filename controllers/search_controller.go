@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/pkg/controller"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/search/engine"
 	"github.com/svcctl/svc/pkg/status"
 )
@@ -23,6 +25,9 @@ type Searches interface {
 
 // searchLook is how soon a project is looked at again while one of its search indexes is being made.
 const searchLook = time.Second
+
+// embeddingLook is how soon it is looked again whether the groups of searches of mode vector give vectors.
+const embeddingLook = 5 * time.Second
 
 // searchReconciler has the search indexes of this instance be those that the served generation declares. Its key is the id of the
 // project's registration.
@@ -48,14 +53,20 @@ func (r *searchReconciler) Reconcile(_ context.Context, id string) (controller.R
 	if r.Registry.ByID(id) == nil { // unregistered meanwhile: it is told once more
 		return controller.Result{}, r.Manager.Trigger(searchController, id)
 	}
-	if cond.Message == "" {
-		r.Board.Unset(id, status.SearchReady)
-		return controller.Result{}, err
+	embedding := r.embedding(p)
+	for _, c := range []status.Condition{cond, embedding} {
+		if c.Message == "" {
+			r.Board.Unset(id, c.Type)
+			continue
+		}
+		r.Board.Set(id, c)
+		r.events.tellCondition(id, aboutSearches, c)
 	}
-	r.Board.Set(id, cond)
-	r.events.tellCondition(id, aboutSearches, cond)
-	if making {
+	switch {
+	case making || embedding.Status == status.Unknown:
 		return controller.Result{RequeueAfter: searchLook}, err
+	case embedding.Message != "":
+		return controller.Result{RequeueAfter: embeddingLook}, err
 	}
 	return controller.Result{}, err
 }
@@ -112,4 +123,43 @@ func (r *searchReconciler) condition(p *project.Project, failed error) (cond sta
 		cond.Message = counted(n, "search", "searches")
 	}
 	return cond, making || len(building) > 0
+}
+
+// embedding tells how the searches of mode vector stand, without a message if there are none.
+func (r *searchReconciler) embedding(p *project.Project) status.Condition {
+	cond := status.Condition{Type: status.EmbeddingReady, Status: status.True, Reason: status.ReasonEmbedded, ObservedGeneration: p.Generation}
+	n := 0
+	var offline, waiting, refused []string
+	for _, c := range p.Collections {
+		for _, s := range r.Searches.Queue(p, c).Searches {
+			if s.Mode != search.Vector {
+				continue
+			}
+			n++
+			name := c.Name + "/" + s.Name
+			if s.Offline != nil {
+				offline = append(offline, name+": "+errs.From(s.Offline).Message)
+			}
+			if s.Waiting > 0 {
+				waiting = append(waiting, fmt.Sprintf("%s: %s wait for their vectors", name, counted(s.Waiting, "record", "records")))
+			}
+			if s.Refused > 0 {
+				refused = append(refused, fmt.Sprintf("%s: the embedding group %s refuses the text of %s", name, s.Group, counted(s.Refused, "record", "records")))
+			}
+		}
+	}
+	told := func(list []string) string { slices.Sort(list); return strings.Join(list, ", ") }
+	switch {
+	case n == 0:
+		return cond
+	case len(offline) > 0:
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonGroupOffline, told(offline)
+	case len(waiting) > 0:
+		cond.Status, cond.Reason, cond.Message = status.Unknown, status.ReasonEmbedding, told(waiting)
+	case len(refused) > 0:
+		cond.Message = told(refused)
+	default:
+		cond.Message = counted(n, "search", "searches") + " of mode vector"
+	}
+	return cond
 }

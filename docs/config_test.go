@@ -112,8 +112,6 @@ type mark struct {
 func refused() map[string][]mark {
 	return map[string][]mark{
 		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
-		"a search of mode vector":       {{at: "SearchConfig.mode", what: "`vector`"}, {at: "SearchConfig.vector"}},
-		"the eval of a search":          {{at: "SearchConfig.eval"}},
 		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
 	}
 }

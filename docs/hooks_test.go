@@ -1,9 +1,13 @@
 package docs_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -13,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/access"
+	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
@@ -105,6 +110,75 @@ func newRecords(t *testing.T, now func() time.Time) (*script.Engine, *records.Se
 		}
 	})
 	return engine, records.New(st, now, logs, runner, files)
+}
+
+// moduleExample gives the script of a module's section.
+func moduleExample(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## "+name+"\n")
+	_, code, _ := strings.Cut(section, "```js\n")
+	code, _, found := strings.Cut(code, "```")
+	if !found {
+		t.Fatalf("hooks.md has no example of %s", name)
+	}
+	return code
+}
+
+// TestModuleExamples runs the examples of search and embeddings as they are.
+func TestModuleExamples(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"similar.js": moduleExample(t, "search"), "section.js": moduleExample(t, "embeddings"), "project.yaml": `
+namespace: docs
+collections:
+- name: articles
+  permissions: {public: {methods: {get: true, post: true}}, user: {methods: {}}}
+  fields: [{name: title, type: string}, {name: body, type: string}, {name: section, type: string}]
+  search: [{name: main, mode: text, fields: [title]}]
+  hooks: {post: {bind: {type: javascript, file: section.js}}, get: {return: {type: javascript, file: similar.js}}}
+`})
+	p, problems := project.Load(dir, "project.yaml", func(string) (string, bool) { return "", false })
+	if problems.Err() {
+		t.Fatal(problems)
+	}
+	sandbox, err := app.NewSandbox(t.Context(), app.SandboxOptions{
+		Project: p, Now: time.Now, Env: func(string) (string, bool) { return "", false }, Answers: http.DefaultTransport,
+		Observe: func(e hooks.Engine) hooks.Engine { return e }, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	do := func(method, path, body string) map[string]any {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), method, "/api/v1/_/docs/articles"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		sandbox.Serve(w, r, access.Anonymous())
+		var out map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code > 201 {
+			t.Fatal(method, path, w.Code, w.Body, err)
+		}
+		return out
+	}
+	walk := do("POST", "", `{"title": "Long hills", "body": "new boots on an old path over the hills"}`)
+	bread := do("POST", "", `{"title": "Rye bread", "body": "an oven in the kitchen"}`)
+	do("POST", "", `{"title": "Bread and soup", "body": "x", "section": "cooking"}`)
+	if walk["section"] != "walking" || bread["section"] != "cooking" {
+		t.Errorf("sections: %v, %v", walk["section"], bread["section"])
+	}
+	got := do("GET", "/"+fmt.Sprint(bread["id"]), "")
+	if fmt.Sprint(got["similar"]) != "[Bread and soup]" {
+		t.Errorf("similar: %v", got["similar"])
+	}
 }
 
 // TestHookLines runs the lines of hooks.md.

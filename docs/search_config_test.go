@@ -20,7 +20,7 @@ func searching() string {
 | ` + "`text`" + ` | words, whatever their endings in the language of the text, ranked by BM25 | ` + "`text`, `score`" + ` |
 | ` + "`ngram`" + ` | parts of words, for names, codes and search as you type | ` + "`ngram`, `score`" + ` |
 | ` + "`regex`" + ` | what a regular expression matches, in the order of ` + "`sort`" + `: it has no index and no ranks | ` + "`regex`" + ` |
-| ` + "`vector`" + ` | what means the same (not in this version) | ` + "`vector`, `score`" + ` |
+| ` + "`vector`" + ` | what means the same, by the vectors of an [embedding group](embeddings.md) | ` + "`vector`, `score`" + ` |
 | ` + "`rrf`" + ` | what other searches find, by the places at which they do: 1/(k+place), times their weight, summed | ` + "`rrf`" + ` |
 
 Settings of another mode are refused. ` + "`fields`" + ` may be strings, lists of strings, and ` + "`any`" + `, of which texts are searched; of an object, a file or a list of objects
@@ -66,6 +66,28 @@ search:
   - {name: names, mode: ngram, fields: [title]}
 ` + "```" + `
 
+` + "```yaml" + `
+search:
+  - name: meaning
+    mode: vector
+    vector: {group: texts, fields: [title, body]}   # of embedding.groups of the service's settings
+    score: {minScore: 0.3}                          # the cosine; recency works as above, weights don't
+    autoRegenerate: true
+` + "```" + `
+
+The fields of a search of mode ` + "`vector`" + ` become one text: who may not see all of them can't use it.
+
+` + "```yaml" + `
+search:
+  - name: offers             # by what a script makes of the fields, which may be of any type
+    mode: text
+    fields: [title, price, seo]
+    eval: "[ctx.doc.title || '', ctx.doc.price < 20 ? 'cheap' : 'dear', (ctx.doc.seo || {}).title || '']"   # or a .js or .ts file
+` + "```" + `
+
+**Text by a script.** ` + "`eval`" + `, of modes ` + "`text`, `ngram` and `vector`" + `, gives the text of a record in place of its fields: a text or a list of texts, of 1 MiB at most. ` + "`ctx.doc`" + ` has ` + "`fields`" + `, which
+are required and may be any, and nothing else; ` + "`ctx.lang`" + ` is the language whose text is asked for, ` + "`''`" + ` for that of the fields themselves. [Search](search.md#text-by-a-script) tells more.
+
 The sources of an ` + "`rrf`" + ` are of modes ` + "`text`, `ngram` and `vector`" + `. Weights are above 0 and at most 1000.
 
 **Text indexes.** ` + "`index: [text]`" + ` of a field, and keys ` + "`$text:path`" + ` of [indexes](#index), make one search more, ` + "`text`" + `, of mode text, behind those that
@@ -83,7 +105,7 @@ indexes:
 of ` + "`meta.i18n`" + `. Translations are in their own language. That field, and that of ` + "`recency`" + `, may not be hidden from anybody: what is found would tell of them.
 Known are ` + "`" + strings.Join(search.LanguageNames(), "`, `") + "`" + `; of others, and with ` + "`none`" + `, words are searched as they are written.
 
-**Changes.** Fields, language, ` + "`filter`" + `, lengths of n-grams, and a date of ` + "`recency`" + ` are in the index: where they change it has to be made anew, which ` + "`autoRegenerate: true`" + ` does in the
+**Changes.** Fields, language, ` + "`eval` with all that is in its files, `filter`" + `, lengths of n-grams, and a date of ` + "`recency`" + ` are in the index: where they change it has to be made anew, which ` + "`autoRegenerate: true`" + ` does in the
 background. Without it the index of before answers until ` + "`regenerate-search`" + ` is called; that of text indexes is always made anew by itself. What else changes holds at once. A
 [plan](gitops.md) tells which it is. With ` + "`async: true`" + ` writes don't wait until they can be found.
 
@@ -109,6 +131,7 @@ func TestSearchExamples(t *testing.T) {
       - {name: status, type: string}
       - {name: language, type: string}
       - {name: publishedAt, type: date}
+      - {name: price, type: number}
       - {name: seo, type: object, subFields: [{name: title, type: string}]}
     permissions: {public: {methods: {get: true}}, user: {methods: {}}}
 `
@@ -120,7 +143,7 @@ func TestSearchExamples(t *testing.T) {
 			t.Errorf("%s\n%v", config, problems)
 		}
 	}
-	if examples != 5 {
+	if examples != 7 {
 		t.Errorf("%d examples", examples)
 	}
 }

@@ -2,6 +2,8 @@ package docs_test
 
 import (
 	"context"
+	"encoding/json"
+	"flag"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -18,6 +20,8 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/trial"
+	"github.com/svcctl/svc/pkg/trial/report"
 )
 
 // TestMain puts svcctl in the path of what the tests run.
@@ -33,7 +37,25 @@ func TestMain(m *testing.M) {
 		}, os.Args[1:])
 		stop()
 		os.Exit(code)
-	}})
+	}, "svcd": projectTest})
+}
+
+// projectTest is the part of svcd that svcctl project test runs.
+func projectTest() {
+	flags := flag.NewFlagSet("svcd", flag.ExitOnError)
+	pattern := flags.String("run", "", "")
+	if len(os.Args) < 3 || flags.Parse(os.Args[3:]) != nil {
+		os.Exit(2)
+	}
+	dir, entry, err := trial.Locate(os.Args[2])
+	if err == nil {
+		err = trial.Run(context.Background(), trial.Options{
+			Dir: dir, Entry: entry, Run: regexp.MustCompile(*pattern), Emit: func(e report.Event) error { return json.NewEncoder(os.Stdout).Encode(e) },
+		})
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // desk is where a reader sits: a directory like that of the repository, and a service as make run has it.
@@ -72,7 +94,7 @@ func newDeskWith(t *testing.T, mode controllers.WatchMode, change func(*app.Conf
 		DataDir: data, ProjectsDir: projects, Watch: mode,
 		Fronts:        map[string]string{"blog.localhost": "blog", "shop.localhost": "shop"},
 		ShutdownGrace: time.Second, Version: "test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		Env: func(string) (string, bool) { return "", false }, OnFatal: func(err error) { t.Error(err) },
+		Env: func(string) (string, bool) { return "", false }, Judge: trial.Judge{}, OnFatal: func(err error) { t.Error(err) },
 	}
 	change(&config)
 	a, err := app.New(t.Context(), config)

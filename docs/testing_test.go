@@ -28,7 +28,7 @@ func TestTestingExample(t *testing.T) {
 		end = e.End
 		return nil
 	}})
-	if err != nil || end == nil || len(end.Problems) > 0 || end.Passed != 7 {
+	if err != nil || end == nil || len(end.Problems) > 0 || end.Passed != 8 {
 		t.Errorf("%v: %+v", err, end)
 	}
 }

@@ -69,7 +69,11 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 	}
 	searches := output.NewTable("SEARCH", "MODE", "OF")
 	for _, s := range col.Search {
-		searches.Row(s.Name, s.Mode, strings.Join(append(s.Fields, s.Sources...), ", "))
+		of := strings.Join(append(s.Fields, s.Sources...), ", ")
+		if s.Eval {
+			of = "eval of " + of
+		}
+		searches.Row(s.Name, s.Mode, of)
 	}
 	st.FitTable(searches)
 	return p.Section("Searches", searches)

@@ -40,11 +40,15 @@ func newTest(st *command.State, runF func(context.Context, *testOptions) error) 
 with a store in memory, a clock that stands still, and recorded answers to outbound requests. No service has to run. What
 the permissions and scripts of the project did is shown as coverage. docs/testing.md says how tests are written.
 
+Golden queries (DIR/search/*.golden.yaml) are tests, too: each file says which records answer which queries, and passes when
+the search reaches the nDCG@10 and recall@100 of its gates. Of one that fails, the worst queries are shown.
+
 svcd does the work: the one beside svcctl, else the one in PATH. With -o github, and by default where GITHUB_ACTIONS is
 true, failures are printed as annotations. The exit code is 0 when all cases passed, 1 when one failed (or less was
 covered than --coverage-min), 2 when they could not be run.`,
 		Example: `  svcctl project test projects/blog
   svcctl project test projects/blog --run 'Articles/.*address' --watch
+  svcctl project test projects/blog --run 'golden queries'
   svcctl project test projects/blog --coverage-min 80 --junit report.xml`,
 		Args:        command.Args(cobra.MaximumNArgs(1)),
 		Annotations: map[string]string{command.FormatsAnnotation: formatGitHub},

@@ -59,13 +59,17 @@ func (r *testResults) showCase(c report.Case) error {
 		}
 		out.painted("", p.Style.Bold, output.Escape(heading), "")
 	}
+	name := c.Name
+	if c.Golden != nil {
+		name += ": " + c.Golden.Text
+	}
 	switch c.Status {
 	case report.Passed:
-		out.painted("  ", p.Style.Green, "✓", " %s (%.0fms)", c.Name, c.Milliseconds)
+		out.painted("  ", p.Style.Green, "✓", " %s (%.0fms)", name, c.Milliseconds)
 	case report.Skipped:
 		out.painted("  ", p.Style.Yellow, "-", " %s, skipped: %s", c.Name, c.Reason)
 	default:
-		out.painted("  ", p.Style.Red, "✗", " %s (%.0fms)", c.Name, c.Milliseconds)
+		out.painted("  ", p.Style.Red, "✗", " %s (%.0fms)", name, c.Milliseconds)
 		showFailures(&out, p.Style, c)
 	}
 	return out.writeTo(p.W)

@@ -34,7 +34,8 @@ func newValidate(st *command.State, runF func(context.Context, *validateOptions)
 		Use:   "validate [DIR...]",
 		Short: "Check a project's config files, without a service",
 		Long: `Check the config files of a project in DIR (default: here), or the project file given, with the loader of the service,
-and print every problem as file:line:column: path: message. Variables of ${env:NAME} are taken from the environment.
+and its golden queries (search/*.golden.yaml), and print every problem as file:line:column: path: message. Variables of
+${env:NAME} are taken from the environment.
 
 With -o github, and by default where GITHUB_ACTIONS is true, problems are printed as annotations; with -o sarif as a log that
 code scanning takes. The exit code is 0 when
@@ -105,6 +106,11 @@ func validate(path string, loader *project.Loader) (validation, error) {
 	}
 	p, problems := loader.Load(dir, entry)
 	v := validation{Path: path, Valid: p != nil, Problems: schema.Problems{}}
+	if p != nil {
+		_, bad := project.Goldens(p)
+		v.Valid = !bad.Err()
+		problems = append(problems, bad...)
+	}
 	base := path
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		base = filepath.Dir(path)

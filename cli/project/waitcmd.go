@@ -56,7 +56,7 @@ when it takes longer than --timeout.`,
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"for": cobra.FixedCompletions([]string{
-			"condition=Ready", "condition=ConfigValid", "condition=OutOfDate=False", "condition=IndexesConverged", "condition=JobsScheduled", "condition=SearchReady",
+			"condition=Ready", "condition=ConfigValid", "condition=OutOfDate=False", "condition=IndexesConverged", "condition=JobsScheduled", "condition=SearchReady", "condition=EmbeddingReady",
 			"condition=Reconciling=False", "condition=Stalled",
 		}, cobra.ShellCompDirectiveNoFileComp),
 	})

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 
 // NewCmd makes svcctl search.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("search", "Look for records, and see to search indexes", doc.NewQuery(st), newStatus(st), newRegenerate(st))
+	return command.Group("search", "Look for records, and see to search indexes", doc.NewQuery(st), newStatus(st), newRegenerate(st), newEval(st, nil))
 }
 
 func newStatus(st *command.State) *cobra.Command {
@@ -30,7 +31,9 @@ func newStatus(st *command.State) *cobra.Command {
   ready       the index is of the config
   building    there is none yet: searches wait a moment, and are told to come again
   rebuilding  a new one is being made, while the one before answers
-  stale       the config has changed and autoRegenerate is off, so the index before answers: svcctl search regenerate makes it anew`,
+  stale       the config has changed and autoRegenerate is off, so the index before answers: svcctl search regenerate makes it anew
+
+FAILED are the records for which the eval of the search fails: it does not find them until they are written, or it is made anew.`,
 		Example: `  svcctl search status blog
   svcctl search status blog -o json`,
 		Args:              command.PlaceArgs(0),
@@ -51,15 +54,20 @@ func newStatus(st *command.State) *cobra.Command {
 
 func show(st *command.State, w *api.SearchWorker) error {
 	p := st.Printer()
-	t := output.NewTable("SEARCH", "MODE", "STATE", "RECORDS", "PENDING", "SIZE", "+MEMORY", "+LAST ERROR")
+	t := output.NewTable("SEARCH", "MODE", "STATE", "RECORDS", "PENDING", "FAILED", "SIZE", "+MEMORY", "+GROUP", "+LAST ERROR")
 	result := output.Result{Value: w, Table: t}
 	for _, c := range w.Collections {
+		pending := c.Pending + c.InFlight // of all searches; who waits for a vector does so for one alone
+		for _, s := range c.Searches {
+			pending -= s.Waiting
+		}
 		for _, s := range c.Searches {
 			state := s.State
 			if s.Total > 0 && s.State != "ready" && s.State != "stale" {
 				state = fmt.Sprintf("%s (%d of %d)", s.State, s.Done, max(s.Done, s.Total))
 			}
-			t.Row(c.Collection+"/"+s.Name, s.Mode, p.Style.State(state), s.Records, c.Pending+c.InFlight, output.Size(s.Bytes), output.Size(s.Memory), c.LastError)
+			t.Row(c.Collection+"/"+s.Name, s.Mode, p.Style.State(state), s.Records, pending+s.Waiting, s.Failed+s.Refused,
+				output.Size(s.Bytes), output.Size(s.Memory), s.Group, cmp.Or(s.LastError, c.LastError))
 			result.Names = append(result.Names, "search/"+c.Collection+"/"+s.Name)
 		}
 	}

@@ -19,8 +19,9 @@ import (
 // TestR3SearchAfterKill is row R3 of the fault list: svcd is ended without warning while it indexes, again and again, and now and then the
 // indexes are taken away. Once it is back, searches find what the records are.
 func TestR3SearchAfterKill(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { searchAfterKill(t, newSvcd(t), 8) })
-	t.Run("mongodb", func(t *testing.T) { searchAfterKill(t, newSvcd(t, ownMongoDB(t, time.Second)), 3) })
+	vectors := []string{`EMBEDDING_PROVIDERS=[{"name": "demo", "type": "hash"}]`, `EMBEDDING_GROUPS=[{"name": "texts", "members": ["demo"]}]`}
+	t.Run("embedded", func(t *testing.T) { searchAfterKill(t, newSvcd(t, vectors...), 8) })
+	t.Run("mongodb", func(t *testing.T) { searchAfterKill(t, newSvcd(t, append(vectors, ownMongoDB(t, time.Second))...), 3) })
 }
 
 var colors = strings.Fields("amber beige crimson denim ecru fuchsia garnet hazel")
@@ -35,7 +36,11 @@ namespace: blog
 collections:
   - name: articles
     fields: [{name: title, type: string}]
-    search: [{name: words, mode: text}, {name: parts, mode: ngram}, {name: fused, mode: rrf, rrf: {sources: [words, parts], topK: 10000}}]
+    search:
+      - {name: words, mode: text}
+      - {name: parts, mode: ngram}
+      - {name: fused, mode: rrf, rrf: {sources: [words, parts], topK: 10000}}
+      - {name: meaning, mode: vector, vector: {group: texts}, score: {minScore: 0.99}}
     permissions: {public: {methods: {}}, user: {methods: {}}}
 `)
 	srv := s.start()
@@ -110,7 +115,7 @@ func differs(t *testing.T, c *client.Client) string {
 		if err != nil {
 			return err.Error()
 		}
-		for _, search := range []string{"words", "parts", "fused"} {
+		for _, search := range []string{"words", "parts", "fused", "meaning"} {
 			list, err := c.ListRecords(t.Context(), "blog", "articles", client.Query{Q: color, QName: search, Limit: 1, Count: true})
 			if err != nil {
 				return err.Error()

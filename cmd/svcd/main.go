@@ -26,6 +26,7 @@ import (
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/trial"
 )
 
 // version is set by the build.
@@ -158,7 +159,7 @@ const workerCommand = "worker"
 
 func serve(ctx context.Context, cfg app.Config) error {
 	began := time.Now()
-	cfg.HashCommand = hashCommand()
+	cfg.HashCommand, cfg.Judge = hashCommand(), trial.Judge{}
 	a, err := app.New(ctx, cfg)
 	if err != nil {
 		return err

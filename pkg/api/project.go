@@ -143,6 +143,7 @@ type SearchDescription struct {
 	Mode    string         `json:"mode"`              // text, ngram, regex, vector or rrf
 	Fields  []string       `json:"fields,omitempty"`  // that are searched
 	Sources []string       `json:"sources,omitempty"` // searches that one of mode rrf fuses
+	Eval    bool           `json:"eval,omitempty"`    // a script makes the text of the fields
 	Meta    map[string]any `json:"meta,omitempty"`
 }
 

@@ -10,9 +10,9 @@ const (
 type SearchQueue struct {
 	Pending          int           `json:"pending"`  // records that wait
 	InFlight         int           `json:"inFlight"` // records that are being indexed
-	Failed           int           `json:"failed"`   // records that could not be indexed
+	Failed           int           `json:"failed"`   // records for which evals of searches fail, so that these don't find them
 	OldestAgeSeconds float64       `json:"oldestAgeSeconds"`
-	LastError        string        `json:"lastError"` // of the last try; "": it went well
+	LastError        string        `json:"lastError"` // of the last try, or of an eval; "": it went well
 	Searches         []SearchState `json:"searches"`
 }
 
@@ -28,6 +28,13 @@ type SearchState struct {
 	Memory  int64  `json:"memory"`  // bytes, about
 	Done    int64  `json:"done"`    // records of the index that is being made
 	Total   int64  `json:"total"`   // of about so many
+	Failed  int    `json:"failed"`  // records for which its eval fails
+
+	// Of mode vector alone.
+	Group     string `json:"group,omitempty"`     // the embedding group
+	Waiting   int    `json:"waiting,omitempty"`   // records whose vectors are still to come
+	Refused   int    `json:"refused,omitempty"`   // records whose text the group refuses
+	LastError string `json:"lastError,omitempty"` // why they still wait
 }
 
 // SearchWorker is what a project has to index yet.

@@ -33,6 +33,7 @@ import (
 	"github.com/svcctl/svc/pkg/httpapi"
 	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/plan"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
@@ -87,6 +88,8 @@ type Config struct {
 	// AuditRetention is how long entries about the service itself are kept in the audit log; 0: for ever.
 	AuditRetention time.Duration
 
+	// SmallVectors has searches keep their vectors in memory by a byte for each dimension.
+	SmallVectors bool
 	// Embedding is what makes vectors of texts; none by default.
 	Embedding embedding.Config
 
@@ -98,6 +101,7 @@ type Config struct {
 	SecretFiles []string
 	// WorkerCommand is the command line of a process that runs scripts apart; nil: all run in this one.
 	WorkerCommand []string
+	Judge         plan.Judge      // asks golden queries for plans; nil: they count as if they failed
 	OnFatal       func(err error) // the embedded store can't go on; the process should log and exit
 
 	// PasswordCost is that of password hashes, for tests, which make many. No setting has it: zero is auth.DefaultParams.
@@ -263,13 +267,13 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.engine = script.NewEngine(script.Options{Now: cfg.Now, Log: cfg.Logger, Metrics: counts, WorkerCommand: cfg.WorkerCommand})
 	_, alone := cfg.embeddedDir()
-	a.search, err = engine.Open(ctx, engine.Options{Store: a.store, Dir: filepath.Join(cfg.DataDir, "search"), Logger: cfg.Logger, Now: cfg.Now, Registerer: registerer})
+	a.search, err = engine.Open(ctx, engine.Options{Store: a.store, Dir: filepath.Join(cfg.DataDir, "search"), Logger: cfg.Logger, Now: cfg.Now, Registerer: registerer, Groups: a.groups, Holder: holder(), Alone: alone, SmallVectors: cfg.SmallVectors})
 	if err != nil {
 		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
 	}
 	parts, err := newCore(coreOptions{
 		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone,
-		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles()).host,
+		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
 	})
 	if err != nil {
 		return err
@@ -287,7 +291,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.control, err = controllers.New(controllers.Deps{
 		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
-		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Now: cfg.Now,
+		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Judge: cfg.Judge, Now: cfg.Now,
 	})
 	if err != nil {
 		return err

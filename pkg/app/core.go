@@ -57,6 +57,9 @@ func newCore(o coreOptions) (*core, error) {
 	}
 	service := records.New(o.store, o.now, o.logs, runner, o.files)
 	service.Searching(o.search)
+	if o.search != nil {
+		o.search.Scripted(runner)
+	}
 	due, err := jobs.New(jobs.Options{
 		Store: o.store, Runs: runs, Now: o.now, Registerer: o.registerer, Logger: o.log,
 		Runner: &jobRunner{engine: o.engine, records: service, hooks: runner, log: o.log},

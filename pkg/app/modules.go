@@ -10,35 +10,39 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/script/cache"
+	"github.com/svcctl/svc/pkg/script/embeddings"
 	"github.com/svcctl/svc/pkg/script/fetch"
 	"github.com/svcctl/svc/pkg/script/files"
 )
 
-// modules are what scripts reach beside the records: the network, a memory, the files of their project. It is safe for
-// concurrent use.
+// modules are what scripts reach beside the records: the network, a memory, the files of their project, embedding groups. It is
+// safe for concurrent use.
 type modules struct {
 	now     func() time.Time
 	private []string          // files that nobody may read
 	answers http.RoundTripper // what answers http.fetch; nil: the network
+	group   func(name string) (*embedding.Group, error)
 
 	mu       sync.Mutex
 	projects map[string]*projectModules // by namespace
 }
 
-// projectModules are those of one generation; the cache stays from one to the next.
+// projectModules are those of one generation; the cache stays from one to the next, and so do the turns at embedding groups.
 type projectModules struct {
-	of     *project.Project
-	client *fetch.Client
-	cache  *cache.Cache
-	hosts  script.Hosts
+	of      *project.Project
+	client  *fetch.Client
+	cache   *cache.Cache
+	vectors *embeddings.Module
+	hosts   script.Hosts
 }
 
-func newModules(now func() time.Time, private []string) *modules {
-	return &modules{now: now, private: private, projects: map[string]*projectModules{}}
+func newModules(now func() time.Time, private []string, group func(name string) (*embedding.Group, error)) *modules {
+	return &modules{now: now, private: private, group: group, projects: map[string]*projectModules{}}
 }
 
 // host gives what the scripts of a project ask.
@@ -50,10 +54,10 @@ func (m *modules) host(p *project.Project) script.Host {
 	case known != nil && known.of == p:
 		return known.hosts
 	case known == nil:
-		known = &projectModules{cache: cache.New(m.now)}
+		known = &projectModules{cache: cache.New(m.now), vectors: embeddings.New(m.group)}
 	default:
 		known.client.Close()
-		known = &projectModules{cache: known.cache}
+		known = &projectModules{cache: known.cache, vectors: known.vectors}
 	}
 	var allow fetch.List
 	if p.Hook.HTTP != nil {
@@ -63,7 +67,7 @@ func (m *modules) host(p *project.Project) script.Host {
 	if m.answers != nil {
 		known.client = fetch.NewRecorded(allow, m.answers)
 	}
-	known.hosts = script.Hosts{"http": known.client, "cache": known.cache, "files": projectFiles{p.Dir, m.private}}
+	known.hosts = script.Hosts{"http": known.client, "cache": known.cache, "files": projectFiles{p.Dir, m.private}, "embeddings": known.vectors}
 	m.projects[p.Namespace] = known
 	return known.hosts
 }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/embedding"
 )
 
 // askedConfig is a project of which the public may ask everything that there is to ask, but not see everything.
@@ -41,6 +43,14 @@ collections:
       - {name: pattern, mode: regex, fields: [title, secret]}
       - {name: fused, mode: rrf, rrf: {sources: [main, grams]}}
       - {name: inner, mode: text, fields: [secret]}
+      - {name: near, mode: vector, vector: {group: texts, fields: [title, seo.title]}}
+      - {name: deep, mode: vector, vector: {group: texts, fields: [title, secret]}}
+      - {name: deeper, mode: rrf, rrf: {sources: [inner, deep]}}
+      - {name: told, mode: text, fields: [title, n, parts.sku], eval: "'told ' + ctx.doc.title + JSON.stringify(ctx.doc)"}
+      - {name: whole, mode: text, fields: [title, seo], eval: "'told ' + ctx.doc.title + JSON.stringify(ctx.doc)"}
+      - {name: spoken, mode: ngram, fields: [title, secret], eval: "'told ' + ctx.doc.title + ctx.doc.secret"}
+      - {name: together, mode: rrf, rrf: {sources: [whole, spoken]}}
+      - {name: partly, mode: rrf, rrf: {sources: [whole, spoken, told]}}
     permissions:
       public:
         methods: {get: {count: true, facet: true, lookup: true, aggregate: true}, post: {bulk: true}, put: {bulk: true}, delete: {bulk: true}}
@@ -86,7 +96,12 @@ type asked struct {
 func onAsked(t *testing.T, test func(t *testing.T, a *asked)) {
 	t.Helper()
 	run1 := func(t *testing.T, uri string) {
-		s := run(t, func(c *app.Config) { c.StoreURI = uri })
+		s := run(t, func(c *app.Config) {
+			c.StoreURI = uri
+			c.Embedding = embedding.Config{
+				Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash"}}, Groups: []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}},
+			}
+		})
 		s.register("shop", askedConfig)
 		s.converged()
 		a := &asked{service: s, ids: map[string]string{}}
@@ -101,11 +116,37 @@ func onAsked(t *testing.T, test func(t *testing.T, a *asked)) {
 			a.ids[title] = a.create("items", `{"title": "`+title+`", "secret": "canary-`+title+`", "plan": {"b": {"c": "canary"}},
 				"parts": [{"sku": "a", "cost": 40961}], "seo": {"title": "t", "score": 40962}, "any": {"k": 1}, `+more+`}`)
 		}
+		s.embedded(6)
 		a.before, a.shown = a.stored(), a.seen()
 		test(t, a)
 	}
 	t.Run("embedded", func(t *testing.T) { run1(t, "") })
 	t.Run("mongodb", func(t *testing.T) { run1(t, emptyMongo(t, "svc_shop", "svc_other", "svc_plain", "svc_sparse")) })
+}
+
+// embedded waits until the searches of mode vector of the project shop have so many records in all.
+func (s *service) embedded(records int) {
+	s.t.Helper()
+	eventually(s.t, func() string {
+		got := s.do("GET", "/api/v1/_/shop/_/admin/search-worker/status", admin)
+		var worker api.SearchWorker
+		if err := json.Unmarshal([]byte(got.body), &worker); err != nil {
+			s.t.Fatal(got, err)
+		}
+		n, pending := 0, 0
+		for _, c := range worker.Collections {
+			pending += c.Pending + c.InFlight
+			for _, one := range c.Searches {
+				if one.Mode == "vector" && one.State == "ready" {
+					n += one.Records
+				}
+			}
+		}
+		if n != records || pending > 0 {
+			return got.String() + got.body
+		}
+		return ""
+	})
 }
 
 func (a *asked) create(collection, body string) string {

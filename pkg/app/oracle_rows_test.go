@@ -106,6 +106,33 @@ func (a *asked) searchCounts(t *testing.T, q, want string, show option, searches
 	}
 }
 
+// evalLeaks is S7 for what scripts make of fields: who may not see one of them, or something in it, has no such search.
+func (a *asked) evalLeaks(t *testing.T) {
+	t.Helper()
+	a.searchCounts(t, "told", "2", noop, "told", "partly")
+	a.searchCounts(t, "told", "3", admin, "told", "whole", "spoken", "together", "partly")
+	a.searchCounts(t, "canary", "0", noop, "told", "partly")
+	if got := a.do("GET", with(askedItems+"/_count", "q", "canary", "qName", "spoken"), admin).body; got == `{"count":0}` {
+		t.Errorf("there is nothing to find: %s", got)
+	}
+	for _, name := range []string{"whole", "spoken", "together"} {
+		for _, path := range []string{
+			askedItems, askedItems + "/_count", askedItems + "/_facet?fields=n", with(askedItems, "highlight", "true", "explain", "true"), with(askedItems, "sort", "n", "count", "true"), askedItems + "?lang=de",
+		} {
+			for _, q := range []string{"told", "canary"} {
+				hidden, absent := a.do("GET", path, query("q="+q), query("qName="+name)), a.do("GET", path, query("q="+q), query("qName=nowhere"))
+				if hidden.status != http.StatusBadRequest || strings.ReplaceAll(hidden.String(), name, "nowhere") != absent.String() || strings.Contains(absent.String(), name) {
+					t.Errorf("%s in %s: %s, %s", path, name, hidden, absent)
+				}
+			}
+		}
+	}
+	got := a.do("GET", "/api/v1/_/shop/_/collections/items").body
+	if strings.Contains(got, "whole") || strings.Contains(got, "spoken") || strings.Contains(got, "together") || !strings.Contains(got, `{"name":"told","mode":"text","fields":["title","n","parts.sku"],"eval":true}`) {
+		t.Errorf("described: %s", got)
+	}
+}
+
 // S7: what searches texts finds nothing in fields and records that the caller may not read: searches of every mode, regular expressions,
 // counts, facets. A search of hidden fields alone is answered like one that does not exist.
 func TestS7SearchLeak(t *testing.T) {
@@ -121,14 +148,20 @@ func TestS7SearchLeak(t *testing.T) {
 		for who, show := range map[string]option{"0": noop, "1": admin} {
 			a.searchCounts(t, "off", who, show, "grams", "pattern", "fused")
 		}
+		a.searchCounts(t, "off", "2", noop, "near") // all that they may read, by how near it is
+		a.searchCounts(t, "off", "3", admin, "near", "deep")
 		a.searchCounts(t, "canary", "0", noop, "main", "grams", "pattern", "fused")
 		a.searchCounts(t, "one", "1", noop, "main", "grams", "pattern", "fused")
 		for _, path := range []string{askedItems, askedItems + "/_count", askedItems + "/_facet?fields=n"} {
-			hidden, absent := a.do("GET", path, query("q=canary"), query("qName=inner")), a.do("GET", path, query("q=canary"), query("qName=nowhere"))
-			if hidden.status != http.StatusBadRequest || strings.ReplaceAll(hidden.String(), "inner", "nowhere") != absent.String() || strings.Contains(absent.String(), "inner") {
-				t.Errorf("%s: %s, %s", path, hidden, absent)
+			absent := a.do("GET", path, query("q=canary"), query("qName=nowhere"))
+			for _, name := range []string{"inner", "deep", "deeper"} {
+				hidden := a.do("GET", path, query("q=canary"), query("qName="+name))
+				if hidden.status != http.StatusBadRequest || strings.ReplaceAll(hidden.String(), name, "nowhere") != absent.String() || strings.Contains(absent.String(), name) {
+					t.Errorf("%s: %s, %s", path, hidden, absent)
+				}
 			}
 		}
+		a.evalLeaks(t)
 		type counted struct{ pattern, public, all string }
 		for _, tt := range []counted{{"^o", "1", "2"}, {"off", "0", "1"}, {".*", "2", "3"}, {"canary", "0", "0"}, {"(?i)ONE|OFF", "1", "2"}} {
 			for _, f := range []string{`{"title": {"$regex": ` + quoted(tt.pattern) + `}}`, `{"$nor": [{"title": {"$not": {"$regex": ` + quoted(tt.pattern) + `}}}]}`} {

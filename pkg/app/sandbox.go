@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +22,8 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/embedding"
+	"github.com/svcctl/svc/pkg/embedding/all"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/httpapi"
@@ -30,6 +34,7 @@ import (
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
+	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/search/engine"
 	searches "github.com/svcctl/svc/pkg/search/runs"
 	"github.com/svcctl/svc/pkg/status"
@@ -59,7 +64,9 @@ type Sandbox struct {
 	core    *core
 	files   *sandboxFiles
 	search  *sandboxSearch // nil: nothing is searched
+	vectors *sandboxVectors
 	door    *httpapi.Server
+	ids     map[string]bool // of the records that came with one
 }
 
 // NewSandbox makes a sandbox. Close it.
@@ -68,7 +75,11 @@ func NewSandbox(ctx context.Context, o SandboxOptions) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{project: o.Project, bare: withoutHooks(o.Project), store: st}
+	s := &Sandbox{project: o.Project, bare: withoutHooks(o.Project), store: st, vectors: &sandboxVectors{open: func() (*embedding.Groups, error) {
+		return embedding.Open(ctx, embedding.Config{
+			Providers: []embedding.ProviderConfig{{Name: "hash", Type: "hash"}}, Groups: []embedding.GroupConfig{{Name: "hash", Members: []string{"hash"}}},
+		}, all.Types(), embedding.Options{})
+	}}}
 	s.engine = script.NewEngine(script.Options{Now: o.Now, Log: o.Logger})
 	if err := s.wire(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
@@ -114,6 +125,49 @@ func (f *sandboxFiles) close() error {
 type sandboxSearch struct {
 	dir    string
 	engine *engine.Engine
+	groups *embedding.Groups
+}
+
+// sandboxGroups gives an embedding group for each that searches name: without a model, since a test asks nobody.
+func sandboxGroups(ctx context.Context, p *project.Project) (*embedding.Groups, error) {
+	config := embedding.Config{Providers: []embedding.ProviderConfig{{Name: "hash", Type: "hash"}}}
+	named := map[string]bool{}
+	for _, c := range p.Collections {
+		for _, s := range c.Searches {
+			if s.Mode == search.Vector && !named[s.Group] {
+				named[s.Group] = true
+				config.Groups = append(config.Groups, embedding.GroupConfig{Name: s.Group, Members: []string{"hash"}})
+			}
+		}
+	}
+	return embedding.Open(ctx, config, all.Types(), embedding.Options{})
+}
+
+// sandboxVectors are the embedding groups that the scripts of a sandbox name: whatever they are called, they are there, and give the
+// vectors that those of searches have.
+type sandboxVectors struct {
+	open func() (*embedding.Groups, error)
+
+	mu     sync.Mutex
+	groups *embedding.Groups // nil: none was asked for
+}
+
+func (v *sandboxVectors) group(string) (*embedding.Group, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.groups == nil {
+		var err error
+		if v.groups, err = v.open(); err != nil {
+			return nil, err
+		}
+	}
+	return v.groups.Group("hash")
+}
+
+func (v *sandboxVectors) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.groups.Close() // nil has nothing to close
 }
 
 // openSandboxSearch opens the indexes of a project; nil: it has no searches.
@@ -129,10 +183,10 @@ func openSandboxSearch(ctx context.Context, st store.Store, o SandboxOptions) (s
 	if s.dir, err = os.MkdirTemp("", "svc-test-"); err != nil {
 		return nil, fmt.Errorf("make a folder for the search indexes of a test: %w", err)
 	}
-	s.engine, err = engine.Open(ctx, engine.Options{Store: st, Dir: s.dir, Logger: o.Logger, Now: o.Now})
-	if err == nil {
-		err = s.engine.Serve(o.Project)
+	if s.groups, err = sandboxGroups(ctx, o.Project); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
 	}
+	s.engine, err = engine.Open(ctx, engine.Options{Store: st, Dir: s.dir, Logger: o.Logger, Now: o.Now, Groups: s.groups, Alone: true})
 	if err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
@@ -146,6 +200,14 @@ func (s *sandboxSearch) of() *engine.Engine {
 	return s.engine
 }
 
+// settle waits until all records can be found.
+func (s *sandboxSearch) settle(ctx context.Context, p *project.Project) error {
+	if s == nil {
+		return nil
+	}
+	return s.engine.Settle(ctx, p)
+}
+
 func (s *sandboxSearch) close(ctx context.Context) (err error) {
 	if s == nil {
 		return nil
@@ -153,7 +215,7 @@ func (s *sandboxSearch) close(ctx context.Context) (err error) {
 	if s.engine != nil {
 		err = s.engine.Close(context.WithoutCancel(ctx))
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return errors.Join(err, s.groups.Close(), os.RemoveAll(s.dir))
 }
 
 const sandboxPictures = 64 << 20
@@ -163,7 +225,7 @@ func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
 	registry.Set(o.Project)
 	logs := audit.New(audit.Options{Store: s.store, Now: o.Now, Logger: o.Logger, Holder: holder(), SystemDatabase: system.DatabaseName})
 	models := system.New(s.store, system.Options{Now: o.Now, Audit: logs})
-	modules := newModules(o.Now, nil)
+	modules := newModules(o.Now, nil, s.vectors.group)
 	modules.answers = o.Answers
 	var files *media.Library
 	var err error
@@ -180,6 +242,9 @@ func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
 		store: s.store, now: o.Now, env: o.Env, log: o.Logger, registerer: registerer, logs: logs, alone: true,
 		engine: o.Observe(s.engine), files: files, search: s.search.of(), modules: modules.host,
 	})
+	if err == nil && s.search != nil {
+		err = s.search.engine.Serve(o.Project)
+	}
 	if err != nil {
 		return err
 	}
@@ -243,19 +308,46 @@ func callerOf(ctx context.Context, _ auth.Credentials) (*access.Principal, error
 
 // Serve answers a request of a caller.
 func (s *Sandbox) Serve(w http.ResponseWriter, r *http.Request, who *access.Principal) {
+	if err := s.search.settle(r.Context(), s.project); err != nil { // it, or a script, may look for what was written before
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	s.door.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 }
 
-// Insert creates a record as the service itself, checked like every other but without hooks, and gives its id.
+// Insert creates a record as the service itself, checked like every other but without hooks, and gives its id: that of the record, if
+// it has one.
 func (s *Sandbox) Insert(ctx context.Context, collection string, doc bson.D) (id string, err error) {
 	c := s.bare.Collections[collection]
 	if c == nil {
 		return "", errs.New(errs.NotFound, "collection_not_found", "the project has no collection %q", collection)
 	}
-	w, err := s.core.records.Create(ctx, &records.Call{
-		Project: s.bare, Collection: c, Principal: &access.Principal{Kind: access.KindService},
-	}, doc)
+	call := &records.Call{Project: s.bare, Collection: c, Principal: &access.Principal{Kind: access.KindService}}
+	if i := slices.IndexFunc(doc, func(e bson.E) bool { return e.Key == "id" }); i >= 0 {
+		if call.NewID, err = s.ownID(collection, doc[i].Value); err != nil {
+			return "", err
+		}
+		doc = slices.Delete(slices.Clone(doc), i, i+1)
+	}
+	w, err := s.core.records.Create(ctx, call, doc)
 	return w.ID, err
+}
+
+// ownID gives the id that a record comes with, which no other one has.
+func (s *Sandbox) ownID(collection string, value any) (func(int) bson.ObjectID, error) {
+	text, _ := value.(string)
+	id, err := bson.ObjectIDFromHex(text)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "bad_id", "id: must be 24 hex digits in quotes")
+	}
+	if s.ids[collection+text] {
+		return nil, errs.New(errs.Invalid, "bad_id", "id: there is another record with %s", text)
+	}
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	s.ids[collection+text] = true
+	return func(int) bson.ObjectID { return id }, nil
 }
 
 // Records gives the records of a collection as they are stored, by id.
@@ -274,6 +366,9 @@ func (s *Sandbox) Records(ctx context.Context, collection string) (bson.A, error
 
 // RunDue runs the jobs that are due, waits for them, and says when the next one is; zero: there is none.
 func (s *Sandbox) RunDue(ctx context.Context) (next time.Time, err error) {
+	if err := s.search.settle(ctx, s.project); err != nil {
+		return time.Time{}, err
+	}
 	report, err := s.core.jobs.Pass(ctx, s.project)
 	if err != nil {
 		return time.Time{}, err
@@ -301,7 +396,7 @@ func (s *Sandbox) Close(ctx context.Context) error {
 		cancel() // nothing is waited for that a test has not waited for
 		s.core.runs.Close(ctx)
 	}
-	err := errors.Join(s.search.close(ctx), s.engine.Close())
+	err := errors.Join(s.search.close(ctx), s.engine.Close(), s.vectors.close())
 	if s.files != nil {
 		err = errors.Join(err, s.files.close())
 	}

@@ -203,6 +203,31 @@ func (s *PathSet) Touches(path string) bool {
 	return s != nil && s.root.matches(path, path != "", true)
 }
 
+// Reaches is Touches without the other names of NewPathTree: whether path is covered, or is a parent of a path that the set itself names.
+func (s *PathSet) Reaches(path string) bool {
+	return s != nil && s.root.reaches(path, path != "")
+}
+
+func (n *node) reaches(path string, more bool) bool {
+	if n.leaf {
+		return true
+	}
+	if !more {
+		for _, kid := range n.kids {
+			if kid.reaches("", false) {
+				return true
+			}
+		}
+		return false
+	}
+	seg, rest, more := strings.Cut(path, ".")
+	kid := n.kids[seg]
+	if kid != nil && kid.reaches(rest, more) || kid == nil && n.others && !isDigits(seg) {
+		return true
+	}
+	return isDigits(seg) && n.reaches(rest, more)
+}
+
 func (n *node) matches(path string, more, parents bool) bool {
 	if n.leaf {
 		return true

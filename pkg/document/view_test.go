@@ -138,6 +138,14 @@ func TestPathTree(t *testing.T) {
 			t.Errorf("Touches(%q) = %v", test.path, got)
 		}
 	}
+	for path, want := range map[string]bool{"": true, "a": false, "b": false, "b.x": false, "b.y": true, "b.0.y": true, "c": true, "c.d": true, "c.e": false, "d": true} {
+		if closed.Reaches(path) != want {
+			t.Errorf("Reaches(%q) = %v", path, !want)
+		}
+	}
+	if open.Reaches("") || !both.Reaches("a") || !both.Reaches("b") {
+		t.Error("what has no name is reached, or what has one is not")
+	}
 	for text, want := range map[string]bool{
 		`{}`: false, `{"a": {"q": 1}, "b": [{"x": 1}], "c": 1}`: false, `{"d": null}`: true, `{"b": [[{"x": 1, "y": 1}]]}`: true, `{"c": {"d": 1}}`: true,
 	} {
@@ -212,6 +220,9 @@ func TestPathSet(t *testing.T) {
 		if got := set.Touches(test.path); got != test.touches {
 			t.Errorf("Touches(%q) = %v", test.path, got)
 		}
+		if got := set.Reaches(test.path); got != test.touches { // nothing but names is in the set
+			t.Errorf("Reaches(%q) = %v", test.path, got)
+		}
 	}
 	if diff := cmp.Diff([]string{"a.b", "c", "stats.2024", "x.y.z"}, set.Paths()); diff != "" {
 		t.Errorf("Paths (-want +got):\n%s", diff)
@@ -221,6 +232,9 @@ func TestPathSet(t *testing.T) {
 		t.Errorf("Union (-want +got):\n%s", diff)
 	}
 	var none *document.PathSet
+	if none.Reaches("a") || none.Reaches("") {
+		t.Error("the empty set is reached")
+	}
 	if none.Covers("a") || none.Touches("a") || none.Touches("") || len(none.Paths()) != 0 || document.NewPathSet().Touches("") {
 		t.Error("the empty set has paths")
 	}

@@ -3,6 +3,7 @@ package embedding
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -230,6 +231,27 @@ func (g *Group) ask() <-chan struct{} {
 	return g.asked
 }
 
+// Err is the error that calls have for now, if none of the members can be asked; nil also while it is not known yet.
+func (g *Group) Err() error {
+	select {
+	case <-g.ready:
+	default:
+		return nil
+	}
+	if g.broken != nil || len(g.live()) == 0 {
+		return g.offline(nil)
+	}
+	return nil
+}
+
+// ended is what calls of members failed with: the end of their time is not that of who asked the group.
+func ended(cause error) error {
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return errors.New(cause.Error()) //nolint:err113 // the text is for the log
+	}
+	return cause
+}
+
 // offline is the error of a group that gives nothing now. cause is what the last members that were asked said.
 func (g *Group) offline(cause error) error {
 	if g.broken != nil {
@@ -246,7 +268,7 @@ func (g *Group) offline(cause error) error {
 		}
 	}
 	e := errs.New(errs.Unavailable, CodeOffline, "the embedding group %s is offline: none of its members answers (%s); embedding status says why",
-		g.config.Name, countText(counts)).With(cause)
+		g.config.Name, countText(counts)).With(ended(cause))
 	e.RetryAfter = retry
 	return e
 }

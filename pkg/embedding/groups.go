@@ -139,6 +139,19 @@ func (g *Groups) Group(name string) (*Group, error) {
 	return group, nil
 }
 
+// Of gives the first group of a reference; nil: there is none. A nil *Groups has none.
+func (g *Groups) Of(reference string) *Group {
+	if g == nil {
+		return nil
+	}
+	for _, one := range g.list {
+		if one.Reference() == reference {
+			return one
+		}
+	}
+	return nil
+}
+
 // Status tells of every group, in the order of the settings. full has the full texts of errors, which may hold what
 // providers said: addresses, and parts of texts.
 func (g *Groups) Status(full bool) []GroupStatus {

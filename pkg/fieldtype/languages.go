@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // I18n is the member of a record that holds its translations: _i18n.<language>.<field>.
@@ -126,6 +128,51 @@ func (t *Tree) Translation(lang, name string) *Field {
 		t = f.Sub
 	}
 	return t.byName[name]
+}
+
+// Translate gives a record as who reads it in a language sees it: with what over, the member of that language of its _i18n, has in
+// the place of its own.
+func (t *Tree) Translate(doc, over bson.Raw, lang string) bson.Raw {
+	return overlay(make([]byte, 0, len(doc)), doc, over, func(name string) *Field { return t.Translation(lang, name) })
+}
+
+// overlay appends doc with the members of over in the place of its own. Of an object that is translated in part, each
+// member stands for itself. field gives the field of a member of over; those without one are left out. Where doc has
+// _i18n, there comes what only over has.
+func overlay(dst []byte, doc, over bson.Raw, field func(name string) *Field) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	placed := false
+	rest := func() {
+		placed = true
+		for it := document.NewIter(over); it.Next(); {
+			if _, had := document.Field(doc, string(it.Key())); !had && field(string(it.Key())) != nil {
+				dst = document.AppendElement(dst, it.Key(), it.Value())
+			}
+		}
+	}
+	for it := document.NewIter(doc); it.Next(); {
+		name := string(it.Key())
+		if name == I18n && start == 0 {
+			rest()
+			continue
+		}
+		v, translated := document.Field(over, name)
+		f := field(name)
+		switch {
+		case !translated || f == nil:
+			dst = document.AppendElement(dst, it.Key(), it.Value())
+		case f.Partial() && v.Type == bson.TypeEmbeddedDocument && it.Value().Type == bson.TypeEmbeddedDocument:
+			dst = append(append(append(dst, byte(v.Type)), name...), 0)
+			dst = overlay(dst, it.Value().Value, v.Value, f.Member)
+		default:
+			dst = document.AppendElement(dst, it.Key(), v)
+		}
+	}
+	if !placed {
+		rest()
+	}
+	return document.Close(dst, start)
 }
 
 // Tidy gives a record with its translations last, in the order of the languages, and without a language that has none:

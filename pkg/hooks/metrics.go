@@ -21,7 +21,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}
 	m := &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "svc_hook_duration_seconds", Help: "Time that scripts of collections took, by stage; filter, eval and validator are those of rules.",
+			Name: "svc_hook_duration_seconds", Help: "Time that scripts of collections took, by stage; filter, eval and validator are those of rules, search that of the eval of searches.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"namespace", "collection", "stage"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{

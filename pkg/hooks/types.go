@@ -29,6 +29,16 @@ type SvcDoc = Record<string, any>
 
 `
 
+const typesSearch = `  /** The eval of a search: gives the text of a record that is searched, or a list of texts. */
+  interface Search extends SvcContextBase {
+    readonly collection: string
+    /** The language whose text is asked for; '' is that of the fields themselves. */
+    readonly lang: string
+    /** The fields of the search, and nothing else of the record. */
+    readonly doc: SvcDoc
+  }
+`
+
 // Types is svc.d.ts: what editors need to know of the scripts of a project.
 func Types() string {
 	var b strings.Builder
@@ -53,7 +63,7 @@ func Types() string {
 	for _, s := range schema.ActionStages() {
 		stage(&b, "action", "Action"+title(s.Name), "SvcActionContext", s)
 	}
-	b.WriteString("  /** A job. */\n  interface Job extends SvcContextBase {\n")
+	b.WriteString(typesSearch + "  /** A job. */\n  interface Job extends SvcContextBase {\n")
 	for _, m := range slices.Concat(schema.HookMembers(), schema.CommonMembers()) {
 		if slices.Contains(schema.JobMembers(), m.Name) {
 			member(&b, "    ", m, m.Name != "state")

@@ -83,7 +83,7 @@ func (s *Server) describe(r *request) (api.CollectionDescription, error) {
 	}
 	for _, s := range d.Searches {
 		out.Search = append(out.Search, api.SearchDescription{
-			Name: s.Name, Mode: s.Mode, Fields: s.Fields, Sources: s.Sources, Meta: r.labels(object(s.Meta)),
+			Name: s.Name, Mode: s.Mode, Fields: s.Fields, Sources: s.Sources, Eval: s.Eval, Meta: r.labels(object(s.Meta)),
 		})
 	}
 	if l := c.Tree.Languages(); l != nil {

@@ -36,7 +36,7 @@ func (s *Server) searchWorker(w http.ResponseWriter, r *request) error {
 
 func (s *Server) queueOf(p *project.Project, c *project.Collection) api.SearchQueue {
 	q := s.cfg.Searches.Queue(p, c)
-	out := api.SearchQueue{Pending: q.Pending, InFlight: q.InFlight, Searches: []api.SearchState{}}
+	out := api.SearchQueue{Pending: q.Pending, InFlight: q.InFlight, Failed: q.Failed, Searches: []api.SearchState{}}
 	if !q.Since.IsZero() {
 		out.OldestAgeSeconds = max(0, s.cfg.Now().Sub(q.Since).Seconds())
 	}
@@ -44,9 +44,14 @@ func (s *Server) queueOf(p *project.Project, c *project.Collection) api.SearchQu
 		out.LastError = errs.From(q.LastError).Message
 	}
 	for _, x := range q.Searches {
-		out.Searches = append(out.Searches, api.SearchState{
-			Name: x.Name, Mode: string(x.Mode), State: string(x.State), Records: x.Records, Bytes: x.Disk, Memory: x.Memory, Done: x.Done, Total: x.Total,
-		})
+		state := api.SearchState{
+			Name: x.Name, Mode: string(x.Mode), State: string(x.State), Records: x.Records, Bytes: x.Disk, Memory: x.Memory, Done: x.Done, Total: x.Total, Failed: x.Failed,
+			Group: x.Group, Waiting: x.Waiting, Refused: x.Refused,
+		}
+		if x.Failure != nil {
+			state.LastError = errs.From(x.Failure).Message
+		}
+		out.Searches = append(out.Searches, state)
 	}
 	return out
 }

@@ -23,10 +23,11 @@ type Options struct {
 	Records Records // nil: none are looked at, and the worst is taken for what depends on them
 	Now     time.Time
 	Box     time.Duration // how long records are looked at; 0: DefaultBox
+	Golden  Golden
 }
 
 // Make tells what next would change in the place of served, which is nil where nothing is served. The same two projects
-// give the same items in the same order and the same hash; numbers of records and times of jobs are no part of that.
+// give the same items in the same order and the same hash; numbers of records, what golden queries give and times of jobs are no part of that.
 func Make(ctx context.Context, served, next *project.Project, o Options) (*api.Plan, error) {
 	if o.Box <= 0 {
 		o.Box = DefaultBox
@@ -48,6 +49,9 @@ func Make(ctx context.Context, served, next *project.Project, o Options) (*api.P
 	if err := count(ctx, items, o); err != nil {
 		return nil, err
 	}
+	if err := judge(ctx, items, served, next, o.Golden); err != nil {
+		return nil, err
+	}
 	for _, it := range items {
 		if it.job != nil {
 			it.Detail += nextRuns(it.job, o.Now)
@@ -67,8 +71,9 @@ func Make(ctx context.Context, served, next *project.Project, o Options) (*api.P
 type item struct {
 	api.PlanItem
 
-	test *test        // what to count; nil: nothing
-	job  *project.Job // whose next runs are told; nil: none
+	test   *test         // what to count; nil: nothing
+	job    *project.Job  // whose next runs are told; nil: none
+	judged *judgedSearch // whose golden queries are asked; nil: of none
 }
 
 // raise gives the item a risk, unless it has a greater one.

@@ -19,9 +19,10 @@ func (d *differ) searches(old, next *project.Collection) {
 		switch was, is := a[name], b[name]; {
 		case was == nil && is.Mode.Indexed():
 			it := d.add("search", object, api.PlanCreate, api.RiskSafe, "to build: "+describeSearch(is))
-			it.test = &test{collection: next.StoredName(), search: true}
+			it.test, it.judged = &test{collection: next.StoredName(), search: true}, &judgedSearch{next.Name, name}
 		case was == nil:
-			d.add("search", object, api.PlanCreate, api.RiskSafe, "is new: "+describeSearch(is))
+			it := d.add("search", object, api.PlanCreate, api.RiskSafe, "is new: "+describeSearch(is))
+			it.judged = &judgedSearch{next.Name, name}
 		case is == nil:
 			d.add("search", object, api.PlanDelete, api.RiskBreaking, "who names it in qName is refused: "+describeSearch(was))
 		default:
@@ -32,7 +33,8 @@ func (d *differ) searches(old, next *project.Collection) {
 		return
 	}
 	if was, is := old.Searches[0].Name, next.Searches[0].Name; was != is {
-		d.add("search", next.Name+"."+is, api.PlanUpdate, api.RiskBreaking, "is what q searches by without a qName, before "+was)
+		it := d.add("search", next.Name+"."+is, api.PlanUpdate, api.RiskBreaking, "is what q searches by without a qName, before "+was)
+		it.judged = &judgedSearch{next.Name, is}
 	}
 }
 
@@ -51,6 +53,9 @@ func (d *differ) search(object string, old, next *project.Collection, was, is *s
 		return
 	}
 	it := d.add("search", object, api.PlanUpdate, api.RiskSafe, strings.Join(changed, ", ")+" changes")
+	if slices.ContainsFunc(changed, func(member string) bool { return !slices.Contains([]string{"async", "autoRegenerate", "meta"}, member) }) {
+		it.judged = &judgedSearch{next.Name, is.Name}
+	}
 	if !is.Mode.Indexed() || fingerprint(old, was) == fingerprint(next, is) {
 		return
 	}
@@ -102,6 +107,7 @@ func searchChanges(old, next *project.Collection, was, is *search.Config) []stri
 		{"mode", a.Mode != b.Mode},
 		{"fields", others},
 		{"the language", a.Override != b.Override || of(language)},
+		{"eval", evalChanges(was.Eval, is.Eval, others)},
 		{"filter", !bytes.Equal(filter(old, was), filter(next, is))},
 		{"text", a.Fuzzy != b.Fuzzy || a.Prefix != b.Prefix || a.All != b.All},
 		{"ngram", a.MinGram != b.MinGram || a.MaxGram != b.MaxGram},
@@ -129,6 +135,14 @@ func searchMeta(c *project.Collection, name string) any {
 	return nil
 }
 
+// evalChanges says whether there is another script, or the same is given the fields by other names. others says that they are others.
+func evalChanges(was, is *search.Eval, others bool) bool {
+	if was == nil || is == nil {
+		return was != is
+	}
+	return was.Print != is.Print || !others && !slices.Equal(was.Paths, is.Paths)
+}
+
 func describeSearch(s *search.Config) string {
 	var names []string
 	for _, f := range s.Fields {
@@ -137,5 +151,9 @@ func describeSearch(s *search.Config) string {
 	for _, f := range s.Sources {
 		names = append(names, f.Name)
 	}
-	return string(s.Mode) + " (" + strings.Join(names, ", ") + ")"
+	by := ""
+	if s.Eval != nil {
+		by = "eval of "
+	}
+	return string(s.Mode) + " (" + by + strings.Join(names, ", ") + ")"
 }

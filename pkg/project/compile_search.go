@@ -31,10 +31,11 @@ const maxWeight = 1000
 type searchCompiler struct {
 	*paths
 
-	hidden   *document.PathSet // what a permission set or an expression hides from some, or the collection from all
-	nobody   *document.PathSet // what it hides from all
-	language string            // of its texts
-	override string            // the field that names a record's own; "": none
+	scripts  map[string]*Script // by the name of the search; what is found goes in
+	hidden   *document.PathSet  // what a permission set or an expression hides from some, or the collection from all
+	nobody   *document.PathSet  // what it hides from all
+	language string             // of its texts
+	override string             // the field that names a record's own; "": none
 }
 
 // searches compiles the search configs of a collection, and behind them the one that its text indexes stand for.
@@ -45,7 +46,8 @@ func (p *paths) searches(col *schema.Collection, out *Collection, at string) []*
 			hidden = append(hidden, set.HiddenFields...)
 		}
 	}
-	c := &searchCompiler{paths: p, nobody: out.Hidden, hidden: out.Hidden.Union(out.HiddenByEval).Union(document.NewPathSet(hidden...))}
+	out.SearchScripts = map[string]*Script{}
+	c := &searchCompiler{paths: p, scripts: out.SearchScripts, nobody: out.Hidden, hidden: out.Hidden.Union(out.HiddenByEval).Union(document.NewPathSet(hidden...))}
 	if l := p.tree.Languages(); l != nil {
 		c.language, _ = search.Language(l.Default)
 	}
@@ -228,14 +230,24 @@ func (c *searchCompiler) search(s *schema.SearchConfig, col *schema.Collection, 
 		}
 		out.Options = re.Options
 	case search.Vector:
-		if s.Vector != nil && len(s.Vector.Fields) > 0 {
+		if s.Vector == nil { // which has been said
+			return out
+		}
+		if out.Group = s.Vector.Group; len(s.Vector.Fields) > 0 {
 			list, listAt = s.Vector.Fields, at+".vector.fields"
+			if len(s.Fields) > 0 {
+				c.c.fail(at+".fields", schema.CodeConflict, "vector.fields names the fields: remove one of the two")
+			}
 		}
 	case search.RRF:
 		c.sources(s.RRF, col, out, at+".rrf")
 		return out
 	}
-	out.Fields = c.fields(list, language, listAt)
+	if out.Mode.Indexed() && (s.Eval != "" || c.c.isBroken(at+".eval")) {
+		c.eval(s, out, list, language, at, listAt)
+	} else {
+		out.Fields = c.fields(list, language, listAt)
+	}
 	c.score(s.Score, out, at+".score")
 	out.Filter = c.filter(s, at+".filter")
 	return out
@@ -361,6 +373,14 @@ func (c *searchCompiler) score(s *schema.SearchScore, out *search.Config, at str
 		return
 	}
 	out.MinScore = s.MinScore
+	if out.Mode == search.Vector && len(s.Weights) > 0 {
+		c.c.fail(at+".weights", schema.CodeConflict, "a search of mode vector weighs no fields, whose text becomes one vector: remove it")
+		return
+	}
+	if out.Eval != nil && len(s.Weights) > 0 {
+		c.c.fail(at+".weights", schema.CodeConflict, "eval makes one text of all fields, which have no weights then: remove it")
+		return
+	}
 	for _, path := range slices.Sorted(maps.Keys(s.Weights)) {
 		here := at + ".weights." + path
 		if i := hasField(out, path); i >= 0 {

@@ -247,7 +247,7 @@ collections:
     permissions:
       public: {methods: {}}
       user: {methods: {}}
-    search: [{name: s, mode: vector, vector: {group: g}}, {name: e, mode: text, eval: doc.t}]
+    search: [{name: s, mode: vector, vector: {group: g}}]
     fields:
       - {name: t, type: string, index: [single, text], renamedFrom: u}
       - {name: r, type: string, meta: {foreign: {collection: x, namespace: shop}}}
@@ -267,8 +267,6 @@ collections:
 	}
 	want := []string{
 		"snapshots[1].enabled an enabled snapshot profile",
-		"collections[0].search[0].mode a search of mode vector",
-		"collections[0].search[1].eval the eval of a search",
 		"collections[0].fields[1].meta.foreign.namespace a relation to another project",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -78,6 +78,8 @@ type Collection struct {
 	Evals        []Eval                     // what hides fields and makes them readonly for each request
 	HiddenByEval *document.PathSet          // the paths that some of them hide; nil: none
 	Validators   map[string]*Script         // those that judge values, by the path of their field
+
+	SearchScripts map[string]*Script // those that give the text of records to searches, by their names
 }
 
 // Ordered gives a record's own fields in an order that tells nothing of what is hidden in it.

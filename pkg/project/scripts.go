@@ -247,6 +247,7 @@ func (p *Project) Scripts() iter.Seq[*Script] {
 			}
 			all = slices.AppendSeq(all, maps.Values(c.Filters))
 			all = slices.AppendSeq(all, maps.Values(c.Validators))
+			all = slices.AppendSeq(all, maps.Values(c.SearchScripts))
 			for _, e := range c.Evals {
 				all = append(all, e.Script)
 			}

@@ -90,6 +90,9 @@ func shown(s *search.Config) string {
 	say("k", s.K > 0, s.K)
 	say("topK", s.TopK > 0, s.TopK)
 	say("minScore", s.MinScore > 0, s.MinScore)
+	if s.Eval != nil {
+		say("eval", true, strings.Join(s.Eval.Paths, " "))
+	}
 	if s.Recency != nil {
 		say("recency", true, fmt.Sprint(s.Recency.Path, " ", s.Recency.HalfLife, " ", s.Recency.Weight))
 	}
@@ -135,6 +138,10 @@ func TestSearches(t *testing.T) {
 		}},
 		"rrf": {"search: [{name: r, mode: rrf, rrf: {sources: [b, a], weights: {a: 2}}}, {name: a, mode: text, fields: [title]}, {name: b, mode: ngram, fields: [title]}]" + searchable, []string{
 			"r rrf b*1 a*2 k=60 topK=100", "a text title fuzzy=true", "b ngram title grams=2-3",
+		}},
+		"eval": {"languageOverride: language\nsearch: [{name: a, mode: text, fields: [price, seo, title, _id, createdAt, photo, author], eval: '`$${ctx.doc.price} EUR`'}, {name: b, mode: ngram, fields: [free.x, title], eval: ctx.doc.title}]" + translated, []string{
+			"a text price:en seo:en(de pt-BR) title:en(de pt-BR) _id:en createdAt:en photo:en author:en override=language fuzzy=true eval=price seo title _id createdAt photo author",
+			"b ngram free.x(de pt-BR) title(de pt-BR) grams=2-3 eval=free.x title",
 		}},
 		"rrf with settings": {"search: [{name: a, mode: text, fields: [title]}, {name: r, mode: rrf, rrf: {sources: [a], k: 1, topK: 10000}}]" + searchable, []string{"a text title fuzzy=true", "r rrf a*1 k=1 topK=10000"}},
 
@@ -242,6 +249,13 @@ func TestSearchProblems(t *testing.T) {
 		"two overrides":                    "indexes: [{key: ['$text:title'], languageOverride: language}, {name: b, key: ['$text:tags'], languageOverride: title}]" + searchable,
 		"of a number":                      strings.Replace(searchable, "type: number}", "type: number, index: [text]}", 1),
 		"too many text indexes":            "indexes: [{key: [" + many(101, "'$text:f%d',") + "]}]\n" + manyFields,
+		"eval without fields":              "search: [{name: a, mode: text, eval: ctx.doc.title}]" + searchable,
+		"eval of other modes":              "search: [{name: a, mode: text, fields: [title]}, {name: b, mode: regex, fields: [title], eval: ctx.doc.title}, {name: r, mode: rrf, rrf: {sources: [a]}, eval: ctx.doc.title}]" + searchable,
+		"eval of what is no field":         "search: [{name: a, mode: text, fields: [titel, tags.0, id, _i18n.de.title, title, title], eval: ctx.doc.title}]" + strings.Replace(searchable, "permissions:", "meta: {i18n: {languages: [en, de]}}\npermissions:", 1),
+		"eval of too many fields":          "search: [{name: a, mode: text, eval: ctx.doc.f1, fields: [" + many(101, "f%d,") + "]}]\n" + manyFields,
+		"eval with weights":                "search: [{name: a, mode: text, fields: [title], eval: ctx.doc.title, score: {weights: {title: 2}}}]" + searchable,
+		"evals that do not compile":        "search: [{name: a, mode: text, fields: [title], eval: 'ctx.doc.'}, {name: b, mode: text, fields: [title], eval: none.js}, {name: c, mode: text, fields: [title], eval: 'let a = 1'}]" + searchable,
+		"eval of what nobody sees":         "search: [{name: a, mode: text, fields: [code, margin.note, price], eval: ctx.doc.code}]" + searchable,
 		"beside the search text":           "search: [{name: text, mode: regex, fields: [title]}]\nindexes: [{key: ['$text:title']}]" + searchable,
 	}
 	var golden strings.Builder
@@ -309,6 +323,9 @@ func TestFingerprint(t *testing.T) {
 		"search: [{name: a, mode: text, fields: [title, tags], filter: {active: false}}]\n",
 		"search: [{name: a, mode: text, fields: [title, tags], score: {recency: {field: publishedAt, halfLife: 1d}}}]\n",
 		"languageOverride: language\nsearch: [{name: a, mode: text, fields: [title, tags]}]\n",
+		"search: [{name: a, mode: text, fields: [title, tags], eval: ctx.doc.title}]\n",
+		"search: [{name: a, mode: text, fields: [title, tags], eval: ctx.doc.tags}]\n",
+		"search: [{name: a, mode: text, fields: [tags, title], eval: ctx.doc.tags}]\n",
 		"meta: {i18n: {languages: [none-x, de]}}\nsearch: [{name: a, mode: text, fields: [title, tags]}]\n",
 	} {
 		p := made(config)

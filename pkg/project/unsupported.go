@@ -20,12 +20,6 @@ var notYet = []unsupported{
 			w.add(s.Enabled, "snapshots["+strconv.Itoa(i)+"].enabled")
 		}
 	}},
-	{"a search of mode vector", func(w *walk) {
-		w.searches(func(s *schema.SearchConfig, at string) { w.add(s.Mode == "vector", at+".mode") })
-	}},
-	{"the eval of a search", func(w *walk) {
-		w.searches(func(s *schema.SearchConfig, at string) { w.add(s.Eval != "", at+".eval") })
-	}},
 	{"a relation to another project", func(w *walk) {
 		w.fields(func(f *schema.Field, at string) {
 			foreign := f.Meta != nil && f.Meta.Foreign != nil && f.Meta.Foreign.Namespace != ""

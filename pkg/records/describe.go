@@ -33,6 +33,7 @@ type DescribedSearch struct {
 	Name, Mode string
 	Fields     []string // those that are searched for the caller
 	Sources    []string // of mode rrf: the searches of these that it fuses
+	Eval       bool     // a script makes the text of the fields
 	Meta       bson.D   // the config's
 }
 
@@ -114,16 +115,14 @@ func describeFields(tree *fieldtype.Tree, hidden, readonly *document.PathSet) []
 // describeSearches leaves out what the caller may not name, and searches of which nothing is left.
 func describeSearches(c *project.Collection, never *document.PathSet) []DescribedSearch {
 	fields := func(s *search.Config) (paths []string) {
-		for _, f := range s.Fields {
-			if !never.Touches(f.Path) {
-				paths = append(paths, f.Path)
-			}
+		for _, f := range s.Visible(never) {
+			paths = append(paths, f.Path)
 		}
 		return paths
 	}
 	var out []DescribedSearch
 	for _, s := range c.Searches {
-		d := DescribedSearch{Name: s.Name, Mode: string(s.Mode), Fields: fields(s)}
+		d := DescribedSearch{Name: s.Name, Mode: string(s.Mode), Fields: fields(s), Eval: s.Eval != nil}
 		for _, source := range s.Sources {
 			if of := c.Search(source.Name); of != nil && len(fields(of)) > 0 {
 				d.Sources = append(d.Sources, source.Name)

@@ -92,7 +92,7 @@ const maxFacetWindow = 100_000
 func (s *Service) windowed(
 	ctx context.Context, c *Call, g access.Grant, r query.Resolver, own *mql.Filter, look query.Search, window int64,
 ) (*mql.Filter, bool, error) {
-	config, words, err := searchOf(c, g, look)
+	config, err := searchOf(c, g, look)
 	if err != nil || config == nil {
 		return own, false, err
 	}
@@ -106,11 +106,13 @@ func (s *Service) windowed(
 	} else if window < 0 {
 		topK = maxFacetWindow
 	}
-	f, err := s.seek(ctx, c, g, config, words, own, topK)
+	f, err := s.seek(ctx, c, g, config, look, own, topK)
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.close()
+	ctx, cancel := s.paced(ctx, c)
+	defer cancel()
 	ids, cut, err := f.window(ctx, n)
 	return mql.And(own, withIDs(ids)), cut || f.Cut(), s.storeError(ctx, err)
 }

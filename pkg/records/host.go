@@ -62,8 +62,8 @@ var errLeftOpen = errs.New(errs.Conflict, "rolled_back", "a script has ended wit
 
 // Call carries out one operation; see the table in pkg/script.
 func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
-	verb, isDB := strings.CutPrefix(op, "db.")
-	if !isDB {
+	verb, ok := verbOf(op)
+	if !ok {
 		others := h.s.hooks.Modules(h.project)
 		if others == nil {
 			return nil, errNotThere
@@ -97,6 +97,15 @@ func (h *Host) Call(ctx context.Context, op string, args bson.A) (any, error) {
 		return nil, hooks.AsCaller(err)
 	}
 	return out, err
+}
+
+// verbOf gives what to do with a collection. Those of search are those of db, with words to look for.
+func verbOf(op string) (verb string, ok bool) {
+	switch op {
+	case "search.find", "search.count":
+		return strings.TrimPrefix(op, "search."), true
+	}
+	return strings.CutPrefix(op, "db.")
 }
 
 func methodFor(verb string) access.Method {
@@ -191,7 +200,7 @@ func (t target) do(ctx context.Context, verb string, args bson.A) (any, error) {
 	case "findOne":
 		return t.findOne(ctx, at(args, 1), at(args, 2))
 	case "count":
-		return t.count(ctx, at(args, 1))
+		return t.count(ctx, at(args, 1), at(args, 2))
 	case "aggregate":
 		return t.aggregate(ctx, at(args, 1))
 	case "insert":

@@ -107,7 +107,7 @@ func TestHostOfScripts(t *testing.T) {
 			`["bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument bad_argument TypeError bad_argument",5,5]`,
 		},
 		"no such collection":        {"alice", `await db.collection('users').find()`, `collection_not_found: db.find: the project has no collection "users"`},
-		"no such option":            {"alice", `await db.collection('items').find({}, {skip: 1})`, `bad_argument: db.find: unknown option skip; there are sort, limit, offset, select and lookup`},
+		"no such option":            {"alice", `await db.collection('items').find({}, {skip: 1})`, `bad_argument: db.find: unknown option skip; there are sort, limit, offset, select, lookup, q, qName, highlight, explain and lang`},
 		"no such field":             {"alice", `await db.collection('items').find({nope: 1})`, `unknown_field: db.find: unknown field: nope`},
 		"S60: as the user":          {"alice", fill + `const u = db.collection('items', {asUser: true}); return [await u.find({}, {sort: 'n'}), await u.count()]`, `[[{"title":"t0","n":0,"on":true},{"title":"t1","n":1,"on":true},{"title":"t2","n":2,"on":true},{"title":"t4","n":4,"on":true}],4]`},
 		"what the user can't name":  {"alice", `await db.collection('items', {asUser: true}).find({secret: 's'})`, `unknown_field: db.find: unknown field: secret`},

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -9,7 +10,6 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/query"
 )
 
@@ -38,8 +38,15 @@ func whereOf(v any) (query.Where, error) {
 	return query.Where{Filter: d, Bytes: len(raw)}, err
 }
 
-// findParams reads the options of a find.
-func findParams(filter, options any) (query.Params, error) {
+// findOptions and countOptions are what the options of these operations may have.
+const (
+	findOptions  = "sort, limit, offset, select, lookup, q, qName, highlight, explain and lang"
+	countOptions = "q, qName and lang"
+)
+
+// params reads the filter and the options of a find or count; known is one of the lists above. The language is the call's from
+// then on.
+func (t target) params(filter, options any, known string) (query.Params, error) {
 	where, err := whereOf(filter)
 	if err != nil {
 		return query.Params{}, err
@@ -50,7 +57,23 @@ func findParams(filter, options any) (query.Params, error) {
 		if err != nil {
 			break
 		}
-		switch e.Key {
+		key := e.Key
+		if !slices.Contains(strings.FieldsFunc(known, func(r rune) bool { return r == ',' || r == ' ' }), key) {
+			key = ""
+		}
+		switch key {
+		case "q":
+			if p.Search.Text, err = textIn(e); err == nil && strings.TrimSpace(p.Search.Text) == "" {
+				err = errs.New(errs.Invalid, codeBadArgument, "q must be the words to look for: leave it out, or call find, to look for none")
+			}
+		case "qName":
+			p.Search.Name, err = textIn(e)
+		case "highlight":
+			p.Search.Highlight, err = flagIn(e)
+		case "explain":
+			p.Search.Explain, err = flagIn(e)
+		case "lang":
+			t.call.Lang, err = textIn(e)
 		case "sort":
 			p.Sort, err = words(e)
 		case "select":
@@ -64,10 +87,29 @@ func findParams(filter, options any) (query.Params, error) {
 		case "lookup":
 			p.Lookup, err = words(e)
 		default:
-			err = errs.New(errs.Invalid, codeBadArgument, "unknown option %s; there are sort, limit, offset, select and lookup", e.Key)
+			err = errs.New(errs.Invalid, codeBadArgument, "unknown option %s; there are %s", e.Key, known)
 		}
 	}
+	if err == nil {
+		err = t.call.speak()
+	}
 	return p, err
+}
+
+func textIn(e bson.E) (string, error) {
+	text, ok := e.Value.(string)
+	if !ok && e.Value != nil {
+		return "", errs.New(errs.Invalid, codeBadArgument, "%s must be a string", e.Key)
+	}
+	return text, nil
+}
+
+func flagIn(e bson.E) (bool, error) {
+	on, ok := e.Value.(bool)
+	if !ok && e.Value != nil {
+		return false, errs.New(errs.Invalid, codeBadArgument, "%s must be true or false", e.Key)
+	}
+	return on, nil
 }
 
 // words joins a list of paths, as a query parameter has it.
@@ -100,7 +142,7 @@ func count(e bson.E) (int64, error) {
 }
 
 func (t target) find(ctx context.Context, filter, options any) (any, error) {
-	p, err := findParams(filter, options)
+	p, err := t.params(filter, options, findOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +152,9 @@ func (t target) find(ctx context.Context, filter, options any) (any, error) {
 	}
 	out := make(bson.A, len(items))
 	for i := range items {
-		out[i] = items[i].visible()
+		if out[i], err = items[i].told(); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -133,18 +177,24 @@ func (t target) list(ctx context.Context, p query.Params) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	look := p.Search
+	p.Search = query.Search{}
 	q, err := r.Query(p, t.call.Collection.DefaultSort)
 	if err != nil {
 		return nil, err
 	}
-	page, err := t.s.readPage(ctx, t.call, q, false)
-	switch {
-	case err != nil:
+	page, f, err := t.s.listed(ctx, t.call, asStored, r, p, q, look)
+	if err != nil {
 		return nil, err
-	case page.HasMore && p.Limit == nil, page.HasMore && int64(len(page.Items)) < *p.Limit:
+	}
+	defer f.close()
+	if page.HasMore && (p.Limit == nil || int64(len(page.Items)) < *p.Limit) {
 		return nil, errTooMany
 	}
-	return page.Items, t.s.show(ctx, t.call, asStored, page.Items, what)
+	if err := t.s.show(ctx, t.call, asStored, page.Items, what); err != nil {
+		return nil, err
+	}
+	return page.Items, f.tell(ctx, page.Items, look)
 }
 
 func (t target) findOne(ctx context.Context, where, options any) (any, error) {
@@ -153,7 +203,7 @@ func (t target) findOne(ctx context.Context, where, options any) (any, error) {
 		if where == nil {
 			return nil, errNoWhere
 		}
-		p, err := findParams(where, options)
+		p, err := t.params(where, options, findOptions)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +213,7 @@ func (t target) findOne(ctx context.Context, where, options any) (any, error) {
 		if err != nil || len(items) == 0 {
 			return nil, err
 		}
-		return items[0].visible(), nil
+		return items[0].told()
 	}
 	if t.asUser {
 		rec, err := t.s.Get(ctx, t.call, id, GetParams{})
@@ -189,20 +239,13 @@ func (t target) findOne(ctx context.Context, where, options any) (any, error) {
 	return raw, nil
 }
 
-func (t target) count(ctx context.Context, filter any) (any, error) {
-	where, err := whereOf(filter)
+func (t target) count(ctx context.Context, filter, options any) (any, error) {
+	p, err := t.params(filter, options, countOptions)
 	if err != nil {
 		return nil, err
 	}
 	if t.asUser {
-		return t.s.Count(ctx, t.call, where)
+		return t.s.Count(ctx, t.call, p.Where)
 	}
-	f, err := t.s.resolver(ctx, t.call, asStored).Filter(where)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := withDeadline(ctx, t.call)
-	defer cancel()
-	n, err := t.s.collection(ctx, t.call).Count(ctx, mql.And(f), 0)
-	return n, t.s.storeError(ctx, err)
+	return t.s.counted(ctx, t.call, asStored, p.Where)
 }

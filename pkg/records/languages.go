@@ -64,47 +64,7 @@ func (c *Call) local(doc bson.Raw, hidden *document.PathSet) bson.Raw {
 		only := document.Close(document.AppendElement(make([]byte, 4), fieldtype.I18n, all), 0)
 		own, _ = document.Without(hidden).Apply(only).Lookup(fieldtype.I18n, c.Lang).DocumentOK()
 	}
-	tree := c.Collection.Tree
-	return overlay(make([]byte, 0, len(doc)), doc, own, func(name string) *fieldtype.Field { return tree.Translation(c.Lang, name) })
-}
-
-// overlay appends doc with the members of over in the place of its own. Of an object that is translated in part, each
-// member stands for itself. field gives the field of a member of over; those without one are left out. Where doc has
-// _i18n, there comes what only over has.
-func overlay(dst []byte, doc, over bson.Raw, field func(name string) *fieldtype.Field) []byte {
-	start := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
-	placed := false
-	rest := func() {
-		placed = true
-		for it := document.NewIter(over); it.Next(); {
-			if _, had := document.Field(doc, string(it.Key())); !had && field(string(it.Key())) != nil {
-				dst = document.AppendElement(dst, it.Key(), it.Value())
-			}
-		}
-	}
-	for it := document.NewIter(doc); it.Next(); {
-		name := string(it.Key())
-		if name == fieldtype.I18n && start == 0 {
-			rest()
-			continue
-		}
-		v, translated := document.Field(over, name)
-		f := field(name)
-		switch {
-		case !translated || f == nil:
-			dst = document.AppendElement(dst, it.Key(), it.Value())
-		case f.Partial() && v.Type == bson.TypeEmbeddedDocument && it.Value().Type == bson.TypeEmbeddedDocument:
-			dst = append(append(append(dst, byte(v.Type)), name...), 0)
-			dst = overlay(dst, it.Value().Value, v.Value, f.Member)
-		default:
-			dst = document.AppendElement(dst, it.Key(), v)
-		}
-	}
-	if !placed {
-		rest()
-	}
-	return document.Close(dst, start)
+	return c.Collection.Tree.Translate(doc, own, c.Lang)
 }
 
 // withLanguage gives the problems of a body that speaks of translations and of fields in a language at once.

@@ -72,7 +72,7 @@ func (s *Service) paced(ctx context.Context, c *Call, near ...*Call) (context.Co
 	}
 	p := &pace{pacing: &s.pacing, who: whose(c), began: time.Now()}
 	return store.WithPace(ctx, p), func() {
-		p.leave()
+		p.Leave()
 		cancel()
 	}
 }
@@ -90,7 +90,7 @@ func (p *pace) Step(ctx context.Context) error {
 	case p.back == nil && now.Sub(p.began) < p.after:
 		return nil
 	}
-	p.leave()
+	p.Leave()
 	back, err := p.places.take(ctx, p.who)
 	p.had, p.rested = time.Now(), time.Now()
 	p.waited += p.had.Sub(now)
@@ -115,7 +115,8 @@ func (p *pace) restAt(now time.Time) {
 	p.rested = time.Now()
 }
 
-func (p *pace) leave() {
+// Leave gives the place back.
+func (p *pace) Leave() {
 	if p.back != nil {
 		p.back()
 		p.back = nil

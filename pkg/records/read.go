@@ -70,7 +70,7 @@ func (s *Service) List(ctx context.Context, c *Call, p query.Params) (*Page, err
 
 // listed reads the records of a list: those that match, or those that were found. f is nil, or has to be closed.
 func (s *Service) listed(ctx context.Context, c *Call, g access.Grant, r query.Resolver, p query.Params, q store.Query, look query.Search) (page *Page, f *sought, err error) {
-	config, words, err := searchOf(c, g, look)
+	config, err := searchOf(c, g, look)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +90,7 @@ func (s *Service) listed(ctx context.Context, c *Call, g access.Grant, r query.R
 		page, err = s.readPage(ctx, c, q, p.Count)
 		return page, nil, err
 	}
-	if f, err = s.seek(ctx, c, g, config, words, own, 0); err != nil {
+	if f, err = s.seek(ctx, c, g, config, look, own, 0); err != nil {
 		return nil, nil, err
 	}
 	switch {
@@ -265,6 +265,11 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 	if !g.Count {
 		return 0, withoutFlag(c, "count")
 	}
+	return s.counted(ctx, c, g, where)
+}
+
+// counted gives the number of records that match, or are found, within a right.
+func (s *Service) counted(ctx context.Context, c *Call, g access.Grant, where query.Where) (int64, error) {
 	look := where.Search
 	where.Search = query.Search{}
 	r := s.resolver(ctx, c, g)
@@ -272,7 +277,7 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 	if err != nil {
 		return 0, err
 	}
-	config, words, err := searchOf(c, g, look)
+	config, err := searchOf(c, g, look)
 	if err != nil {
 		return 0, err
 	}
@@ -286,7 +291,7 @@ func (s *Service) Count(ctx context.Context, c *Call, where query.Where) (int64,
 		}
 		within = mql.And(within, pattern)
 	default:
-		f, err := s.seek(ctx, c, g, config, words, own, 0)
+		f, err := s.seek(ctx, c, g, config, look, own, 0)
 		if err != nil {
 			return 0, err
 		}

@@ -64,12 +64,12 @@ var errSortedSearch = errs.New(errs.Invalid, "search_too_wide",
 const maxWindow = 10_000
 
 // searchOf gives the search that a caller names, as far as there is one for them. config is nil if they look for nothing.
-func searchOf(c *Call, g access.Grant, q query.Search) (config *search.Config, words []search.Word, err error) {
+func searchOf(c *Call, g access.Grant, q query.Search) (config *search.Config, err error) {
 	if q.Text == "" {
 		if q.Name != "" {
-			return nil, nil, errs.New(errs.Invalid, "bad_parameter", "qName needs q, the words to look for")
+			return nil, errs.New(errs.Invalid, "bad_parameter", "qName needs q, the words to look for")
 		}
-		return nil, nil, nil
+		return nil, nil //nolint:nilnil // nothing is looked for
 	}
 	for _, one := range c.Collection.Searches {
 		if (q.Name == "" || one.Name == q.Name) && finds(c.Collection.Searches, one, neverNamed(g)) {
@@ -79,14 +79,11 @@ func searchOf(c *Call, g access.Grant, q query.Search) (config *search.Config, w
 	}
 	switch {
 	case config == nil && q.Name == "":
-		return nil, nil, errs.New(errs.Invalid, "no_search", "%s has no search: leave q out, or use filter", c.Collection.Name)
+		return nil, errs.New(errs.Invalid, "no_search", "%s has no search: leave q out, or use filter", c.Collection.Name)
 	case config == nil:
-		return nil, nil, errs.New(errs.Invalid, "unknown_search", "unknown search: %.60s%s", q.Name, searchNames(c, g))
-	case config.Mode == search.Regex:
-		return config, nil, nil
+		return nil, errs.New(errs.Invalid, "unknown_search", "unknown search: %.60s%s", q.Name, searchNames(c, g))
 	}
-	words, err = search.Parse(q.Text)
-	return config, words, err
+	return config, nil
 }
 
 // finds says whether a search can find anything for a caller.
@@ -97,7 +94,7 @@ func finds(all []*search.Config, one *search.Config, hidden *document.PathSet) b
 			return i >= 0 && finds(all, all[i], hidden)
 		})
 	}
-	return slices.ContainsFunc(one.Fields, func(f search.Field) bool { return !hidden.Touches(f.Path) })
+	return len(one.Visible(hidden)) > 0
 }
 
 func searchNames(c *Call, g access.Grant) string {
@@ -131,13 +128,17 @@ func byPattern(r query.Resolver, config *search.Config, g access.Grant, pattern 
 }
 
 // seek looks for records. own is the caller's own filter. What comes of it has to be closed.
-func (s *Service) seek(ctx context.Context, c *Call, g access.Grant, config *search.Config, words []search.Word, own *mql.Filter, topK int) (*sought, error) {
+func (s *Service) seek(ctx context.Context, c *Call, g access.Grant, config *search.Config, look query.Search, own *mql.Filter, topK int) (*sought, error) {
 	if s.search == nil {
 		return nil, engine.ErrBuilding
 	}
+	words, err := search.Parse(look.Text)
+	if err != nil {
+		return nil, err
+	}
 	out := &sought{config: config, s: s, c: c, within: mql.And(g.Filter, own), own: own != nil}
 	q := engine.Query{
-		Project: c.Project, Collection: c.Collection, Search: config, Words: words, Hidden: neverNamed(g), Filter: g.Filter, TopK: topK,
+		Project: c.Project, Collection: c.Collection, Search: config, Text: look.Text, Words: words, Hidden: neverNamed(g), Filter: g.Filter, Now: c.bound, TopK: topK,
 	}
 	if c.isTranslating() {
 		q.Lang = c.Lang
@@ -145,10 +146,16 @@ func (s *Service) seek(ctx context.Context, c *Call, g access.Grant, config *sea
 	if own != nil {
 		q.Accept = out.accept
 	}
-	var err error
+	ctx, cancel := s.paced(ctx, c)
+	defer cancel()
 	out.Results, err = s.search.Search(ctx, q)
-	if errors.Is(err, engine.ErrNothingToSearch) {
+	switch {
+	case err == nil:
+	case errors.Is(err, engine.ErrNothingToSearch):
 		err = errs.New(errs.Invalid, "no_search", "%s has no search: leave q out, or use filter", c.Collection.Name)
+	case strings.HasPrefix(errs.From(err).Code, "embedding_"): // says more, and is no word of the store, though a provider's time may be in it
+	default:
+		err = s.storeError(ctx, err)
 	}
 	return out, err
 }
@@ -189,45 +196,93 @@ func (f *sought) page(ctx context.Context, q store.Query) (*Page, error) {
 	if q.Limit == 0 {
 		return page, nil
 	}
-	size, n := 0, q.Skip+q.Limit+1
-	for skip := q.Skip; ; n = min(2*n, mostAtOnce) {
-		hits := f.Next(int(n))
+	skip := q.Skip
+	for next := q.Skip + q.Limit + 1; ; next *= 2 {
+		next = min(next, mostAtOnce)
+		hits := f.Next(int(next))
 		if len(hits) == 0 {
 			return page, nil
 		}
-		docs, err := f.read(ctx, hits)
-		if err != nil {
-			return nil, err
-		}
-		for i := range hits {
-			doc := docs[hits[i].ID]
-			switch {
-			case doc == nil:
-			case skip > 0:
-				skip--
-			case len(page.Items) == int(q.Limit) || size > maxPageSize:
-				page.HasMore = true
-				return page, nil
-			default:
-				size += len(doc)
-				page.Items = append(page.Items, Record{raw: doc, found: &found{hit: hits[i]}})
+		if skip > 0 {
+			wanted, err := f.wanted(ctx, hits)
+			if err != nil {
+				return nil, err
 			}
+			for ; len(hits) > 0 && skip > 0; hits = hits[1:] {
+				if wanted[hits[0].ID] {
+					skip--
+				}
+			}
+		}
+		if err := f.fill(ctx, page, hits); err != nil || page.HasMore {
+			return page, err
 		}
 	}
 }
 
-// read reads those of the records that were found that the caller gets.
-func (f *sought) read(ctx context.Context, hits []engine.Hit) (map[bson.ObjectID]bson.Raw, error) {
+// fill puts the records of hits that the caller gets into a page, as long as there is room for them.
+func (f *sought) fill(ctx context.Context, page *Page, hits []engine.Hit) error {
+	size := 0
+	for i := range page.Items {
+		size += len(page.Items[i].raw)
+	}
+	for len(hits) > 0 {
+		docs, n, err := f.read(ctx, hits)
+		if err != nil {
+			return err
+		}
+		for _, h := range hits[:n] {
+			doc := docs[h.ID]
+			if doc == nil {
+				continue
+			}
+			if len(page.Items) == int(page.Limit) || size > maxPageSize {
+				page.HasMore = true
+				return nil
+			}
+			size += len(doc)
+			page.Items = append(page.Items, Record{raw: doc, found: &found{hit: h}})
+		}
+		hits = hits[n:]
+	}
+	return nil
+}
+
+// read reads those of the records that were found that the caller gets: of the first n hits, which are all unless their records are
+// too large to be held at once.
+func (f *sought) read(ctx context.Context, hits []engine.Hit) (docs map[bson.ObjectID]bson.Raw, n int, err error) {
+	for n = len(hits); ; n = (n + 1) / 2 {
+		docs = make(map[bson.ObjectID]bson.Raw, n)
+		size := 0
+		err = f.s.collection(ctx, f.c).Find(ctx, store.Query{Filter: mql.And(f.within, withIDs(idsOf(hits[:n])))}, func(doc bson.Raw) error {
+			if size += len(doc); size > maxPageSize && n > 1 {
+				return errPageFull
+			}
+			docs[idOf(doc)] = bytes.Clone(doc)
+			return nil
+		})
+		if !errors.Is(err, errPageFull) {
+			return docs, n, err
+		}
+	}
+}
+
+func idsOf(hits []engine.Hit) []bson.ObjectID {
 	ids := make([]bson.ObjectID, len(hits))
 	for i := range hits {
 		ids[i] = hits[i].ID
 	}
-	docs := make(map[bson.ObjectID]bson.Raw, len(hits))
-	err := f.s.collection(ctx, f.c).Find(ctx, store.Query{Filter: mql.And(f.within, withIDs(ids))}, func(doc bson.Raw) error {
-		docs[idOf(doc)] = bytes.Clone(doc)
-		return nil
-	})
-	return docs, err
+	return ids
+}
+
+// wanted says of which hits the caller gets the records.
+func (f *sought) wanted(ctx context.Context, hits []engine.Hit) (map[bson.ObjectID]bool, error) {
+	accepted, err := f.accept(ctx, idsOf(hits))
+	wanted := make(map[bson.ObjectID]bool, len(accepted))
+	for _, id := range accepted {
+		wanted[id] = true
+	}
+	return wanted, err
 }
 
 // sortedPage reads a page of what was found in the order that the caller asks for.
@@ -276,25 +331,17 @@ func (f *sought) window(ctx context.Context, n int) (ids []bson.ObjectID, cut bo
 		if len(hits) == 0 {
 			return ids, false, nil
 		}
-		some := make([]bson.ObjectID, len(hits))
-		for i := range hits {
-			some[i] = hits[i].ID
-		}
-		accepted, err := f.accept(ctx, some)
+		wanted, err := f.wanted(ctx, hits)
 		if err != nil {
 			return nil, false, err
 		}
-		wanted := make(map[bson.ObjectID]bool, len(accepted))
-		for _, id := range accepted {
-			wanted[id] = true
-		}
-		for _, id := range some {
+		for _, h := range hits {
 			switch {
-			case !wanted[id]:
+			case !wanted[h.ID]:
 			case n >= 0 && len(ids) == n:
 				return ids, true, nil
 			default:
-				ids = append(ids, id)
+				ids = append(ids, h.ID)
 			}
 		}
 	}
@@ -308,6 +355,11 @@ type found struct {
 
 // appendJSON puts what the search says behind the members of a record, which always has its id.
 func (f *found) appendJSON(dst []byte) []byte {
+	return append(appendExtra(dst[:len(dst)-1], f.members()), '}')
+}
+
+// members are what the search says.
+func (f *found) members() bson.D {
 	extra := bson.D{{Key: "_score", Value: f.hit.Score}}
 	if f.highlights != nil {
 		extra = append(extra, bson.E{Key: "_highlights", Value: f.highlights})
@@ -315,7 +367,20 @@ func (f *found) appendJSON(dst []byte) []byte {
 	if f.why != nil {
 		extra = append(extra, bson.E{Key: "_explain", Value: f.why})
 	}
-	return append(appendExtra(dst[:len(dst)-1], extra), '}')
+	return extra
+}
+
+// told is a record's visible part for a script, with what the search says behind its members.
+func (r *Record) told() (bson.Raw, error) {
+	doc := r.visible()
+	if r.found == nil {
+		return doc, nil
+	}
+	extra, err := document.Marshal(r.found.members())
+	if err != nil {
+		return nil, err
+	}
+	return document.Close(append(slices.Clone(doc[:len(doc)-1]), extra[4:len(extra)-1]...), 0), nil
 }
 
 // tell adds to records what was asked for beside them: marked texts, of what goes out of them, and why they were found.
@@ -323,6 +388,9 @@ func (f *sought) tell(ctx context.Context, items []Record, p query.Search) error
 	if f == nil || !p.Highlight && !p.Explain {
 		return nil
 	}
+	ctx, cancel := f.s.paced(ctx, f.c)
+	defer cancel()
+	pace := store.PaceOf(ctx)
 	var hits []engine.Hit
 	var of []*found
 	for i := range items {
@@ -332,6 +400,11 @@ func (f *sought) tell(ctx context.Context, items []Record, p query.Search) error
 		}
 		hits, of = append(hits, at.hit), append(of, at)
 		if p.Highlight {
+			if pace != nil { // texts may be long
+				if err := pace.Step(ctx); err != nil {
+					return f.s.storeError(ctx, err)
+				}
+			}
 			at.highlights = bson.D{}
 			for _, h := range f.Highlight(items[i].visible()) {
 				at.highlights = append(at.highlights, bson.E{Key: h.Path, Value: h.Texts})
@@ -343,7 +416,7 @@ func (f *sought) tell(ctx context.Context, items []Record, p query.Search) error
 	}
 	why, err := f.Explain(ctx, hits)
 	if err != nil {
-		return err
+		return f.s.storeError(ctx, err)
 	}
 	for i := range of {
 		of[i].why = why[i]

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,8 +65,13 @@ collections:
 // answer gives what a list of notes answers, shortened: titles, and what else is asked for.
 func (w *world) answer(who string, p query.Params) (string, *records.Page, error) {
 	w.t.Helper()
+	return w.answerIn("notes", who, p)
+}
+
+func (w *world) answerIn(collection, who string, p query.Params) (string, *records.Page, error) {
+	w.t.Helper()
 	for until := time.Now().Add(30 * time.Second); ; {
-		page, err := w.service.List(w.t.Context(), w.in("notes", who), p)
+		page, err := w.service.List(w.t.Context(), w.in(collection, who), p)
 		if errors.Is(err, engine.ErrBuilding) && time.Now().Before(until) {
 			continue
 		}
@@ -156,4 +164,94 @@ func TestSearchOfRecords(t *testing.T) {
 			t.Errorf("highlights: %s", got)
 		}
 	})
+}
+
+// TestS19SearchesTakeTurns is row S19: what a search does in its index takes turns with other long reads, and ends with the
+// collection's time for a query.
+func TestS19SearchesTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := teststore.Memory(t)
+	for _, maxTime := range []string{"50ms", "1m"} {
+		w := newWorld(t, s, strings.Replace(searchedNotes, "defaultLanguage", "queryLimits: {maxTime: "+maxTime+"}\n    defaultLanguage", 1))
+		w.searched()
+		text := strings.Repeat("fox red ", 20)
+		if _, err := w.service.Create(t.Context(), w.in("notes", "alice"), bson.D{{Key: "title", Value: text}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.answer("alice", q("fox")); err != nil {
+			t.Fatal(err)
+		}
+		places := w.service.LongReads()
+		var leaves []func()
+		for i := range places.All() { // of callers enough to have them all
+			leave, err := places.Take(t.Context(), strconv.Itoa(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaves = append(leaves, leave)
+		}
+		long := q("fox red snow bird badger cat dog")
+		long.Search.Name = "both"
+		if maxTime == "50ms" {
+			// On a machine that has other things to do, the wait may have been the least of it.
+			if _, _, err := w.answer("alice", long); err == nil || !slices.Contains([]string{"too_many_queries", "query_too_slow"}, errs.From(err).Code) {
+				t.Errorf("a search came to its end without a place: %v", err)
+			}
+			continue
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, _, err := w.answer("alice", long)
+			done <- err
+		}()
+		for places.Waiting() == 0 {
+			runtime.Gosched()
+		}
+		for _, leave := range leaves {
+			leave()
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if n := places.Taken(); n != 0 {
+			t.Errorf("a search has kept %d places", n)
+		}
+	}
+}
+
+// TestS19PagesOfLargeRecords is row S19: a page of records that were found ends where it is too large, and what is skipped is not held
+// in memory.
+func TestS19PagesOfLargeRecords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t), strings.Replace(searchedNotes, "fields: [title, body, secret]", "fields: [title]", 1))
+	w.searched()
+	body := strings.Repeat("x", 9<<20)
+	for i := range 6 {
+		if _, err := w.service.Create(t.Context(), w.in("notes", "alice"), bson.D{
+			{Key: "title", Value: "fox" + strings.Repeat(" red", i)}, {Key: "body", Value: body}, {Key: "rank", Value: int64(i)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct {
+		offset int64
+		items  int
+		more   bool
+	}{{0, 4, true}, {1, 4, true}, {3, 3, false}, {6, 0, false}} {
+		p := q("fox")
+		p.Offset = x.offset
+		_, page, err := w.answer("alice", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Items) != x.items || page.HasMore != x.more {
+			t.Errorf("from %d on: %d records, more %v; want %d, %v", x.offset, len(page.Items), page.HasMore, x.items, x.more)
+		}
+		for i, item := range page.Items {
+			var rec struct{ Rank int64 }
+			if err := json.Unmarshal(item.AppendJSON(nil), &rec); err != nil || rec.Rank != x.offset+int64(i) {
+				t.Errorf("from %d on: record %d is %d, %v", x.offset, i, rec.Rank, err)
+			}
+		}
+	}
 }

@@ -74,6 +74,7 @@ type Call struct {
 	MaxAffected *int64 // the most records that one write may be to; nil: as many as the collection lets it
 
 	decided [access.Delete + 1]decision
+	bound   time.Time // what the time of now was when a filter of permissions was made last
 	ops     [access.Delete + 1]*hooks.Operation
 	bulk    bool // a bulk write is under way
 	atomic  bool // bulk writes are all or nothing, whatever the collection says
@@ -161,8 +162,9 @@ func (s *Service) grant(ctx context.Context, c *Call, m access.Method) (access.G
 }
 
 func (s *Service) env(ctx context.Context, c *Call, op *hooks.Operation) access.Env {
+	c.bound = s.now()
 	env := access.Env{
-		Now: s.now(), Namespace: c.Project.Namespace, Collection: c.Collection.Name,
+		Now: c.bound, Namespace: c.Project.Namespace, Collection: c.Collection.Name,
 		AdminTokens: c.Project.AdminTokens, OrgID: c.Project.OrgID,
 	}
 	if len(c.Collection.Filters) > 0 {

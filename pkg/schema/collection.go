@@ -83,9 +83,9 @@ func (q *QueryLimits) fill(given map[string]bool) {
 type SearchConfig struct {
 	Name           string        `cfg:"name,required" pattern:"name" doc:"Name for qName."`
 	Mode           string        `cfg:"mode,required" enum:"text,ngram,regex,vector,rrf" doc:"How it searches."`
-	Fields         []string      `cfg:"fields" pattern:"fieldpath" doc:"Field paths that are searched, at most 100; when absent all fields of type string and string[], but for relations and what is hidden from everybody. Not of mode rrf."`
+	Fields         []string      `cfg:"fields" pattern:"fieldpath" doc:"Field paths that are searched, at most 100; when absent all fields of type string and string[], but for relations and what is hidden from everybody. With eval they may be of any type, and are required. Not of mode rrf."`
 	Meta           bson.D        `cfg:"meta" doc:"Free metadata."`
-	Eval           string        `cfg:"eval" doc:"Script that gives the text to index."`
+	Eval           string        `cfg:"eval" doc:"An expression over ctx.doc, which has fields and nothing else, and ctx.lang, or the path of a .js or .ts file. It gives the text to index, or a list of texts. Not of modes regex and rrf."`
 	Filter         bson.D        `cfg:"filter" doc:"Which records can be found; all when absent. Not of mode rrf: its sources have theirs."`
 	Text           *SearchText   `cfg:"text" doc:"Settings of mode text."`
 	Ngram          *SearchNgram  `cfg:"ngram" doc:"Settings of mode ngram."`

@@ -286,7 +286,7 @@ func (d *decoder) glob(n *node) (references []string, problem string) {
 		}
 		for _, name := range names {
 			relative, err := filepath.Rel(path.Dir(file), name)
-			if name != file && err == nil && isConfigFile(name) {
+			if name != file && err == nil && isConfigFile(name) && !IsGolden(name) {
 				references = append(references, filepath.ToSlash(relative))
 			}
 		}

@@ -29,6 +29,7 @@ var kinds = map[string]reflect.Type{
 	"asset":       reflect.TypeFor[Asset](),
 	"snapshot":    reflect.TypeFor[Snapshot](),
 	"suite":       reflect.TypeFor[Suite](),
+	"golden":      reflect.TypeFor[Golden](),
 }
 
 // kindKeys are the patterns of the keys of kinds that are maps.

@@ -21,7 +21,9 @@ type Call struct {
 	Limits  Limits
 	Isolate bool // run in a worker process
 	Long    bool // it may take minutes, and the caller bounds how many there are: with Isolate it takes no place from short runs
-	Filter  bool // what the script returns is a filter: what would be left out of another value is an error
+	// Still is the time that stays for the script, with random numbers that are the same in each run; zero: neither is so.
+	Still  time.Time
+	Filter bool // what the script returns is a filter: what would be left out of another value is an error
 	// Progress takes what the script gives to ctx.progress; nil: that is not there. Called as Log is.
 	Progress func(v any)
 	Log      func(Line) // console.* and ctx.log.*; nil drops them. Called from the goroutine of the run

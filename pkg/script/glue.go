@@ -12,7 +12,7 @@ const (
     return {
       find: (filter, options) => call('db.find', target, filter === undefined ? {} : filter, options),
       findOne: (filter, options) => call('db.findOne', target, filter === undefined ? null : filter, options),
-      count: (filter) => call('db.count', target, filter === undefined ? {} : filter),
+      count: (filter, options) => call('db.count', target, filter === undefined ? {} : filter, options),
       aggregate: (pipeline) => call('db.aggregate', target, pipeline),
       insert: (records) => call('db.insert', target, records),
       update: (filter, change) => call('db.update', target, filter, change),
@@ -33,6 +33,51 @@ const (
         }
         if (!(await call('db.commit', tx))) return result
       }
+    },
+  }
+})`
+
+	glueSearch = `(function (call) {
+  const ask = (op) => (collection, q, options) => {
+    const { filter, name, asUser, ...rest } = options || {}
+    if (typeof q !== 'string') throw new TypeError(op + ' takes a collection, and the words to look for')
+    rest.q = q
+    if (name !== undefined) rest.qName = name
+    return call(op, { collection: String(collection), asUser: !!asUser }, filter === undefined ? {} : filter, rest)
+  }
+  return { find: ask('search.find'), count: ask('search.count') }
+})`
+
+	glueEmbeddings = `(function (call) {
+  const number = (x) => {
+    if (typeof x !== 'number') throw new TypeError('embeddings.similarity takes two vectors: what is in them must be numbers')
+    return x
+  }
+  return {
+    query: (group, text) => call('embeddings.query', group, text),
+    documents: (group, texts) => call('embeddings.documents', group, texts),
+    similarity(a, b) {
+      const list = Array.isArray(a)
+      if (!a || !b || typeof a !== 'object' || typeof b !== 'object' || list !== Array.isArray(b) || (list && a.length !== b.length)) {
+        throw new TypeError('embeddings.similarity takes two vectors of one group: two lists of the same length, or two objects')
+      }
+      let dot = 0, aa = 0, bb = 0
+      if (list) {
+        for (let i = 0; i < a.length; i++) {
+          const x = number(a[i]), y = number(b[i])
+          dot += x * y
+          aa += x * x
+          bb += y * y
+        }
+      } else {
+        for (const token of Object.keys(a)) {
+          const x = number(a[token])
+          if (Object.prototype.hasOwnProperty.call(b, token)) dot += x * number(b[token])
+          aa += x * x
+        }
+        for (const token of Object.keys(b)) bb += number(b[token]) * b[token]
+      }
+      return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa) / Math.sqrt(bb)
     },
   }
 })`

@@ -22,9 +22,9 @@ type module struct {
 // The operations that they ask the Host for; target is {collection, asUser, tx?}, tx what db.begin gave, an id is a
 // string of 24 hex digits or an ObjectID, options may be missing, in which case the list of arguments is shorter:
 //
-//	db.find      target, filter, {sort, limit, offset, select}   -> list of records
-//	db.findOne   target, filter or id, {sort, offset, select}    -> record or null
-//	db.count     target, filter                                  -> number
+//	db.find      target, filter, {sort, limit, offset, select, lookup, q, qName, highlight, explain, lang} -> list of records
+//	db.findOne   target, filter or id, as db.find                -> record or null
+//	db.count     target, filter, {q, qName, lang}                -> number
 //	db.aggregate target, list of stages                          -> list of results; not with asUser
 //	db.insert    target, record or list of records               -> record or list of records
 //	db.update    target, filter or id, patch or {$inc: …}        -> record, or {matched, modified} for a filter
@@ -32,6 +32,10 @@ type module struct {
 //	db.begin     -                                               -> tx, a string
 //	db.commit    tx                                              -> whether it lost, and has to be done again in the same tx
 //	db.rollback  tx                                              -> the same; of a tx that ended, too
+//	search.find  as db.find, with q; the target has no tx        -> list of records with _score
+//	search.count as db.count, with q                             -> number
+//	embeddings.query     group, text                             -> vector: list of numbers, or {token: weight}
+//	embeddings.documents group, texts                            -> list of vectors; null for a text without content
 //	http.fetch   {url, method, headers, body, timeout}           -> {status, headers, body: binary, url}
 //	cache.get    key                                             -> value or null
 //	cache.set    key, value, seconds or null                     -> null
@@ -42,6 +46,8 @@ type module struct {
 func modules() []module {
 	return []module{
 		{"db", glueDB, typesDB},
+		{"search", glueSearch, typesSearch},
+		{"embeddings", glueEmbeddings, typesEmbeddings},
 		{"http", glueHTTP, typesHTTP},
 		{"crypto", glueCrypto, typesCrypto},
 		{"cache", glueCache, typesCache},
@@ -119,7 +125,9 @@ func (r *run) callHost(call goja.FunctionCall) goja.Value {
 }
 
 // takesFilter says whether the second argument of an operation is a filter.
-func takesFilter(op string) bool { return strings.HasPrefix(op, "db.") && op != "db.insert" }
+func takesFilter(op string) bool {
+	return strings.HasPrefix(op, "db.") && op != "db.insert" || strings.HasPrefix(op, "search.")
+}
 
 // throw raises err in the script. A run that has to stop is stopped by it.
 func (r *run) throw(err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -236,6 +237,10 @@ func (r *run) panicked(x any) error {
 func (r *run) program() (Result, error) {
 	r.vm.SetMaxCallStackSize(maxCalls)
 	r.vm.SetTimeSource(r.engine.now)
+	if still := r.call.Still; !still.IsZero() {
+		r.vm.SetTimeSource(func() time.Time { return still })
+		r.vm.SetRandSource(rand.New(rand.NewPCG(uint64(still.UnixMilli()), 0)).Float64) //nolint:gosec // no secrets are made of it
+	}
 	if err := r.makeUsed(); err != nil {
 		return Result{}, err
 	}

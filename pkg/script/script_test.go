@@ -296,12 +296,79 @@ func TestModules(t *testing.T) {
 		`env.KEY + typeof env.OTHER`:                        "vundefined",
 		`String(new ObjectId('0123456789abcdef01234567'))`:  "0123456789abcdef01234567",
 		`new Decimal128('1.50').toString()`:                 "1.50",
-		`(console.log('a', {b: [1]}), 1)`:                   int32(1),
+		`embeddings.similarity([3, 4], [4, 3])`:             0.96,
+		`embeddings.similarity([1, 0], [-2, 0])`:            int32(-1),
+		`embeddings.similarity([0, 0], [4, 3])`:             int32(0),
+		`embeddings.similarity({a: 3, b: 4}, {b: 2, c: 0})`: 0.8,
+		`embeddings.similarity({toString: 1}, {a: 1})`:      int32(0),
+		`[[[1], [1, 2]], [[1], {a: 1}], [[1], null], ['1', '1'], [['a'], [1]], [{a: 'b'}, {a: 1}], [{a: 1}, {a: {}}]].filter(([a, b]) => { try { embeddings.similarity(a, b) } catch (e) { return e instanceof TypeError } }).length`: int32(7),
+		`(console.log('a', {b: [1]}), 1)`: int32(1),
 	} {
 		result, err := e.Run(t.Context(), script.Call{Program: compile(t, "export default () => "+text), Env: map[string]string{"KEY": "v"}})
 		if err != nil || result.Value != want {
 			t.Errorf("%s: got %v, %v; want %v", text, result.Value, err, want)
 		}
+	}
+}
+
+// What a search looks for goes to the host as the options of a find, from a worker process too; without a host there is none.
+func TestSearchAndEmbeddings(t *testing.T) {
+	t.Parallel()
+	t.Run("here", func(t *testing.T) { testSearchAndEmbeddings(t, engine(t), false) })
+	t.Run("in a worker", func(t *testing.T) { testSearchAndEmbeddings(t, workerEngine(t), true) })
+	for _, text := range []string{`search.find('a', 'b')`, `search.count('a', 'b')`, `embeddings.query('a', 'b')`, `embeddings.documents('a', ['b'])`} {
+		_, err := engine(t).Run(t.Context(), script.Call{Program: compile(t, "module.exports = () => "+text)})
+		if f := failure(t, err); !strings.Contains(f.Message, "is not there in filters, validators and expressions") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func testSearchAndEmbeddings(t *testing.T, e *script.Engine, isolate bool) {
+	t.Helper()
+	var log []string
+	record := func(op string, answer any) func(context.Context, bson.A) (any, error) {
+		return func(_ context.Context, args bson.A) (any, error) {
+			text, err := bson.MarshalExtJSON(bson.D{{Key: op, Value: args}}, false, false)
+			log = append(log, string(text))
+			return answer, err
+		}
+	}
+	h := host{
+		"search.find": record("find", bson.A{}), "search.count": record("count", int64(3)),
+		"embeddings.query": func(ctx context.Context, args bson.A) (any, error) {
+			if args[0] != "texts" {
+				return nil, errs.New(errs.Unavailable, "embedding_offline", "the embedding group %s is offline", args[0])
+			}
+			return record("query", bson.A{0.5, -0.25})(ctx, args)
+		},
+		"embeddings.documents": record("documents", bson.A{bson.A{0.5, -0.25}, nil}),
+	}
+	p := compile(t, `export default async () => {
+		await search.find('a', 'red fox')
+		await search.find('a', 'red fox', {name: 'main', filter: {x: 1}, limit: 2, asUser: true})
+		const n = await search.count('a', 'red fox', {lang: 'de'})
+		const [v, w] = await embeddings.documents('texts', ['b', ''])
+		const code = await embeddings.query('none', 'b').catch((e) => e.code)
+		return [n, embeddings.similarity(v, await embeddings.query('texts', 'b')), w, code]
+	}`)
+	result, err := e.Run(t.Context(), script.Call{Project: "p", Program: p, Host: h, Isolate: isolate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(bson.A{int32(3), int32(1), nil, "embedding_offline"}, result.Value); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{
+		`{"find":[{"collection":"a","asUser":false},{},{"q":"red fox"}]}`, `{"find":[{"collection":"a","asUser":true},{"x":1},{"limit":2,"q":"red fox","qName":"main"}]}`,
+		`{"count":[{"collection":"a","asUser":false},{},{"lang":"de","q":"red fox"}]}`, `{"documents":["texts",["b",""]]}`, `{"query":["texts","b"]}`,
+	}
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Error(diff)
+	}
+	_, err = e.Run(t.Context(), script.Call{Project: "p", Program: compile(t, "\nexport default () => embeddings.query('none', 'b')"), Host: h, Isolate: isolate})
+	if f := failure(t, err); f.Line != 2 || errs.From(f.Cause).Code != "embedding_offline" {
+		t.Errorf("%+v", f)
 	}
 }
 
@@ -318,7 +385,7 @@ func TestRequireOfAnything(t *testing.T) {
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	types := script.Types()
-	for _, name := range []string{"db", "http", "crypto", "cache", "files", "env", "console"} {
+	for _, name := range []string{"db", "search", "embeddings", "http", "crypto", "cache", "files", "env", "console"} {
 		if !strings.Contains(types, "declare const "+name+":") {
 			t.Errorf("%s is not declared", name)
 		}

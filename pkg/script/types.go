@@ -5,11 +5,26 @@ import "strings"
 // The parts of svc.d.ts that the modules bring.
 const (
 	typesDB = `/** Filters, changes and options are those of the REST API. */
-interface SvcFindOptions { sort?: string | string[]; limit?: number; offset?: number; select?: string | string[] }
+interface SvcFindOptions {
+  sort?: string | string[]
+  limit?: number
+  offset?: number
+  select?: string | string[]
+  lookup?: string | string[]
+  /** Words to look for by a search of the collection, its first one if qName names none: records come with _score, the best first. */
+  q?: string
+  qName?: string
+  /** With q: _highlights. */
+  highlight?: boolean
+  /** With q: _explain. */
+  explain?: boolean
+  /** A language of the collection: words and records are in it. */
+  lang?: string
+}
 interface SvcCollection {
   find(filter?: object, options?: SvcFindOptions): Promise<any[]>
   findOne(filterOrId: object | string | ObjectId, options?: SvcFindOptions): Promise<any | null>
-  count(filter?: object): Promise<number>
+  count(filter?: object, options?: { q?: string; qName?: string; lang?: string }): Promise<number>
   /** Stages of MongoDB 6, on records as they are stored; with asUser, what the API's aggregate gives the caller. */
   aggregate(pipeline: object[]): Promise<any[]>
   insert<T extends object>(records: T[]): Promise<(T & { _id: ObjectId; id: string })[]>
@@ -25,6 +40,31 @@ interface SvcDatabase {
 declare const db: SvcDatabase & {
   /** All or nothing. work runs again when another writer came between. */
   transaction<T>(work: (tx: SvcDatabase) => Promise<T>): Promise<T>
+}
+`
+	typesSearch = `interface SvcSearchOptions {
+  /** One of the collection's searches; without, its first one. */
+  name?: string
+  filter?: object
+  /** With the caller's rights, and what the caller may see. */
+  asUser?: boolean
+  lang?: string
+}
+declare const search: {
+  /** The records that q finds, the best first, or by sort: collection(…).find with q. What is not committed is not found. */
+  find(collection: string, q: string, options?: SvcSearchOptions & { sort?: string | string[]; limit?: number; offset?: number; select?: string | string[]; lookup?: string | string[]; highlight?: boolean; explain?: boolean }): Promise<any[]>
+  count(collection: string, q: string, options?: SvcSearchOptions): Promise<number>
+}
+`
+	typesEmbeddings = `/** By the group: dense, or sparse, a weight for each token. */
+type SvcVector = number[] | Record<string, number>
+declare const embeddings: {
+  /** The vector of what is looked for. */
+  query(group: string, text: string): Promise<SvcVector>
+  /** The vectors of what can be found, of at most 128 texts and 1 MiB; null for a text that is empty or white space. */
+  documents(group: string, texts: string[]): Promise<(SvcVector | null)[]>
+  /** The cosine of two vectors of one group, from -1 to 1. */
+  similarity(a: SvcVector, b: SvcVector): number
 }
 `
 	typesHTTP = `interface SvcResponse {

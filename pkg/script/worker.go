@@ -94,6 +94,9 @@ func (w *workerProcess) run(ctx context.Context, frame bson.Raw) (Result, time.D
 			_ = w.out.write(bson.D{{Key: "t", Value: "log"}, {Key: "time", Value: bson.NewDateTimeFromTime(l.Time)}, {Key: "level", Value: l.Level}, {Key: "message", Value: l.Message}})
 		},
 	}
+	if ms, ok := rawField(frame, "still").AsInt64OK(); ok {
+		c.Still = time.UnixMilli(ms)
+	}
 	if field[bool](frame, "progress") {
 		c.Progress = func(v any) { _ = w.out.write(bson.D{{Key: "t", Value: "progress"}, {Key: "v", Value: v}}) }
 	}

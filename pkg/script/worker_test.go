@@ -279,3 +279,28 @@ func TestLongRunsTakeNoPlaces(t *testing.T) {
 	close(open)
 	all.Wait()
 }
+
+// TestStill: where the time stands still, neither it nor chance makes a difference, wherever the script runs.
+func TestStill(t *testing.T) {
+	t.Parallel()
+	here, apart := engine(t), workerEngine(t)
+	p := compile(t, `module.exports = () => [Date.now(), new Date().getTime(), Math.random(), Math.random()].join(' ')`)
+	run := func(e *script.Engine, still time.Time, isolate bool) string {
+		result, err := e.Run(t.Context(), script.Call{Program: p, Still: still, Isolate: isolate, Limits: script.Limits{Timeout: time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Value.(string)
+	}
+	at := time.UnixMilli(1750000000123)
+	first := run(here, at, false)
+	if !strings.HasPrefix(first, "1750000000123 1750000000123 0.") || run(here, at, false) != first || run(apart, at, true) != first {
+		t.Errorf("%s, %s, %s", first, run(here, at, false), run(apart, at, true))
+	}
+	if parts := strings.Fields(first); parts[2] == parts[3] {
+		t.Error("chance stands still, too")
+	}
+	if a, b := run(here, time.Time{}, false), run(apart, time.Time{}, true); a == b || strings.HasPrefix(a, "1750000000123") {
+		t.Errorf("%s, %s", a, b)
+	}
+}

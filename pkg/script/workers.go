@@ -384,6 +384,14 @@ func (i *isolated) answer(frame bson.Raw) {
 	_ = i.w.in.write(append(reply, bson.E{Key: "err", Value: errorFrame(err)})) // a worker that is gone is seen by its reader
 }
 
+// stillFrame is a time in milliseconds; nil is none.
+func stillFrame(still time.Time) any {
+	if still.IsZero() {
+		return nil
+	}
+	return still.UnixMilli()
+}
+
 // frame encodes the run.
 func (i *isolated) frame(ctx context.Context) bson.D {
 	c, p := i.call, i.call.Program
@@ -407,6 +415,7 @@ func (i *isolated) frame(ctx context.Context) bson.D {
 		{Key: "maxResult", Value: int64(c.Limits.MaxResult)},
 		{Key: "hosted", Value: c.Host != nil},
 		{Key: "filter", Value: c.Filter},
+		{Key: "still", Value: stillFrame(c.Still)},
 		{Key: "progress", Value: c.Progress != nil},
 		{Key: "env", Value: env},
 		{Key: "args", Value: bson.A(c.Args)},

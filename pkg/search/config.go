@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/svcctl/svc/pkg/document"
@@ -33,6 +34,8 @@ type Config struct {
 	Filter *mql.Filter // which records can be found; nil: all
 	// Override is the path of the field that names the language of a record; "": none does.
 	Override string
+	// Eval is the script that gives the text of a record, in place of its fields; nil: there is none.
+	Eval *Eval
 
 	// Of mode text.
 	Fuzzy  bool // a word that no record has finds those that are spelled nearly so
@@ -41,6 +44,7 @@ type Config struct {
 
 	MinGram, MaxGram int    // of mode ngram: how many characters
 	Options          string // of mode regex, as $options has them
+	Group            string // of mode vector: the embedding group
 
 	Sources []Source // of mode rrf
 	K       int      // its constant: what is found at rank r counts 1/(K+r)
@@ -53,7 +57,31 @@ type Config struct {
 	AutoRegenerate bool // an index of another config is made anew without being asked for
 }
 
-// Field is a field that is searched.
+// Eval is what a script takes to give the text of a record. What it gives is one column of the index.
+type Eval struct {
+	Print string   // tells its content apart
+	Paths []string // the fields that it is given; none: it is not run any more
+}
+
+// Visible gives the fields by which a caller can search from whom some paths are hidden. Of a search with a script, or of mode vector,
+// that is all of them, or none: what it makes of a field can't be told from the rest.
+func (c *Config) Visible(hidden *document.PathSet) []Field {
+	if c.Eval != nil || c.Mode == Vector {
+		if slices.ContainsFunc(c.Fields, func(f Field) bool { return hidden.Reaches(f.Path) }) {
+			return nil
+		}
+		return c.Fields
+	}
+	var out []Field
+	for _, f := range c.Fields {
+		if !hidden.Touches(f.Path) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Field is a field that is searched, or that a script is given.
 type Field struct {
 	Path     string // as the collection declares it, without positions in lists
 	Language string // of its text, for the analyzer; "": not known
@@ -86,6 +114,9 @@ func (c *Config) Fingerprint(stored func(path string) string, names *document.Na
 	put(form, c.Mode, c.MinGram, c.MaxGram)
 	for _, f := range c.Fields {
 		put(stored(f.Path), f.Language, f.Translations)
+	}
+	if c.Eval != nil { // to a script a field is what it is called
+		put("eval", c.Eval.Print, c.Eval.Paths)
 	}
 	if c.Override != "" {
 		put("override", stored(c.Override))

@@ -11,7 +11,7 @@ import (
 // Limits of what callers write.
 const (
 	MaxQuery = 1000 // characters
-	MaxWords = 32
+	MaxWords = 64
 )
 
 // A Word is a word that is looked for, or a phrase.
@@ -68,4 +68,20 @@ func Parse(q string) ([]Word, error) {
 		return nil, errs.New(errs.Invalid, "bad_search", "q has no word to look for")
 	}
 	return words, nil
+}
+
+// Plain gives what a caller looks for as they would say it: without the marks of Parse, and without the words that are to be missing.
+func Plain(q string, words []Word) string {
+	var out []string
+	marked := false
+	for _, w := range words {
+		marked = marked || w.Phrase || w.Prefix || w.Must || w.Without
+		if !w.Without {
+			out = append(out, w.Text)
+		}
+	}
+	if !marked {
+		return strings.TrimSpace(q)
+	}
+	return strings.Join(out, " ")
 }

@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for q, want := range map[string]string{
-		"": "no word", "*": "no word", "-one": "no word", strings.Repeat("ä ", 501): "more than 1000 characters", strings.Repeat("a ", 33): "more than 32 words",
+		"": "no word", "*": "no word", "-one": "no word", strings.Repeat("ä ", 501): "more than 1000 characters", strings.Repeat("a ", 65): "more than 64 words",
 		"a\x00b": "valid text", "a\xff": "valid text",
 	} {
 		if _, err := search.Parse(q); errs.KindOf(err) != errs.Invalid || !strings.Contains(err.Error(), want) {

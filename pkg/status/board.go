@@ -158,7 +158,7 @@ func (e *entry) summarize(now time.Time) {
 	}
 	e.put(ready, now)
 	e.abnormal(Reconciling, now, judged, func(c Condition) bool {
-		return c.Reason == ReasonPending || c.Reason == ReasonProgressing || c.Reason == ReasonStoreError
+		return c.Type != EmbeddingReady && (c.Reason == ReasonPending || c.Reason == ReasonProgressing || c.Reason == ReasonStoreError)
 	})
 	e.abnormal(Stalled, now, judged, func(c Condition) bool {
 		switch c.Reason {
@@ -184,7 +184,7 @@ func (e *entry) abnormal(typ string, now time.Time, judged []Condition, is func(
 func worst(judged []Condition) (worst Condition, ok bool) {
 	for _, c := range judged {
 		switch {
-		case c.Status == True || c.Reason == ReasonDrifted || c.Reason == ReasonStale:
+		case c.Status == True || c.Type == EmbeddingReady || c.Reason == ReasonDrifted || c.Reason == ReasonStale:
 		case c.Status == False:
 			return c, true
 		case !ok:

@@ -35,6 +35,9 @@ const (
 	// SearchReady: searches are answered by indexes of their configs, on this instance. A project without searches has no such
 	// condition. Good when True.
 	SearchReady = "SearchReady"
+	// EmbeddingReady: searches of mode vector find all records, on this instance, and get vectors for what is looked for. A project
+	// without such searches has no such condition, and it does not count against Ready: writes, and other searches, go on. Good when True.
+	EmbeddingReady = "EmbeddingReady"
 )
 
 // The reasons of conditions: stable words that programs switch on. The message is for people.
@@ -78,6 +81,12 @@ const (
 	ReasonStale = "Stale"
 	// ReasonSearchFailed: the search indexes can't be opened; it is tried again (SearchReady False).
 	ReasonSearchFailed = "SearchFailed"
+	// ReasonEmbedded: searches of mode vector find all records (EmbeddingReady True).
+	ReasonEmbedded = "Embedded"
+	// ReasonEmbedding: records wait for their vectors (EmbeddingReady Unknown).
+	ReasonEmbedding = "Embedding"
+	// ReasonGroupOffline: an embedding group gives no vectors for now (EmbeddingReady False).
+	ReasonGroupOffline = "GroupOffline"
 	// ReasonProgressing: work is under way (IndexesConverged, JobsScheduled, SearchReady Unknown).
 	ReasonProgressing = "Progressing"
 	// ReasonUniqueViolation: existing records violate a unique index; the message has the first offending

@@ -6,6 +6,8 @@ import "context"
 // keys, from the goroutine that called it: Step may let others go first, and its error ends the read.
 type Pace interface {
 	Step(ctx context.Context) error
+	// Leave gives back what Step has taken, before a wait for what others do. The next Step takes it again.
+	Leave()
 }
 
 type paceKey struct{}

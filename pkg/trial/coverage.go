@@ -29,6 +29,9 @@ func newTally(p *project.Project) *tally {
 		for _, s := range c.Validators {
 			t.list(kindValidator, name, "", s)
 		}
+		for _, s := range c.SearchScripts {
+			t.list(kindSearch, name, "", s)
+		}
 		for _, e := range c.Evals {
 			t.list(kindEval, name, "", e.Script)
 		}

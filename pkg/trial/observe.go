@@ -173,7 +173,7 @@ func keyOf(c script.Call) scriptKey {
 		k.kind, k.of, k.place = kindJob, text("job"), ""
 	case text("action") != "":
 		k.kind, k.of, k.place = kindAction, text("action"), strings.TrimPrefix(k.place, "action.")
-	case k.place == kindFilter || k.place == kindEval || k.place == kindValidator:
+	case k.place == kindFilter || k.place == kindEval || k.place == kindValidator || k.place == kindSearch:
 		k.kind, k.place = k.place, ""
 	}
 	return k
@@ -187,6 +187,7 @@ const (
 	kindFilter    = "filter"
 	kindEval      = "eval"
 	kindValidator = "validator"
+	kindSearch    = "search"
 )
 
 // hook is what expect.hooks calls a script; "" for rules, which run with every request.

@@ -78,8 +78,9 @@ type loaded struct {
 
 // job is a case to be run.
 type job struct {
-	file string
-	of   *schema.LoadedSuite
+	file   string
+	of     *schema.LoadedSuite
+	golden *schema.LoadedGolden // what is judged in the place of steps; nil: nothing
 	*schema.TestCase
 }
 
@@ -102,10 +103,11 @@ func (r *runner) prepare() []report.Problem {
 	if err != nil {
 		return []report.Problem{{File: Directory, Message: "can't be read: " + err.Error()}}
 	}
-	if len(files) == 0 {
+	golden, bad := project.GoldenFiles(project.Files(root))
+	if len(files)+len(golden)+len(bad) == 0 {
 		return []report.Problem{{File: Directory, Message: "the project has no tests: write cases into " + Directory + "/<name>.yaml"}}
 	}
-	var problems []report.Problem
+	problems := problemsOut(bad)
 	for _, file := range files {
 		suite, bad := schema.LoadSuite(project.Files(root), file)
 		problems = append(problems, problemsOut(bad)...)
@@ -113,16 +115,44 @@ func (r *runner) prepare() []report.Problem {
 			continue
 		}
 		for _, c := range suite.Cases {
-			j := job{file: file, of: suite, TestCase: c}
-			if r.o.Run == nil || r.o.Run.MatchString(j.suite()+"/"+c.Name) {
-				r.cases = append(r.cases, j)
-			}
+			r.take(job{file: file, of: suite, TestCase: c})
+		}
+	}
+	for _, file := range golden {
+		loaded, bad := schema.LoadGolden(project.Files(root), file)
+		problems = append(problems, problemsOut(bad)...)
+		if !bad.Err() {
+			r.take(goldenJob(loaded))
 		}
 	}
 	if len(problems) > 0 {
 		return problems
 	}
-	return r.tryProject()
+	if problems = r.tryProject(); len(problems) > 0 {
+		return problems
+	}
+	return r.tryGolden()
+}
+
+// take has a case be run, unless it was not asked for.
+func (r *runner) take(j job) {
+	if r.o.Run == nil || r.o.Run.MatchString(j.suite()+"/"+j.Name) {
+		r.cases = append(r.cases, j)
+	}
+}
+
+// tryGolden finds out whether golden queries are of the project.
+func (r *runner) tryGolden() (problems []report.Problem) {
+	for _, j := range r.cases {
+		if j.golden == nil {
+			continue
+		}
+		if one := r.load(givenOf(j).Env); one.project != nil {
+			_, bad := project.CompileGolden(one.project, j.golden)
+			problems = append(problems, problemsOut(bad)...)
+		}
+	}
+	return problems
 }
 
 // tryProject finds out whether the project loads at all. Variables that are not set are the business of each case.
@@ -179,7 +209,7 @@ func (r *runner) load(env map[string]string) loaded {
 		one.project, one.problems = r.loader.Load(r.o.Dir, r.o.Entry)
 		r.projects[key] = one
 		if one.project != nil {
-			one.project.ID, one.project.Generation = "000000000000000000000001", 1
+			one.project.ID, one.project.Generation = sandboxID, 1
 			if r.tally == nil {
 				r.tally = newTally(one.project)
 			}
@@ -187,6 +217,9 @@ func (r *runner) load(env map[string]string) loaded {
 	}
 	return one
 }
+
+// sandboxID is the id of every project that is tested.
+const sandboxID = "000000000000000000000001"
 
 func lookup(env map[string]string) schema.Env {
 	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }

@@ -51,8 +51,14 @@ collections:
       - {name: words, mode: text, fields: [name, note, tags, secret, data, seo.title, parts.sku, rank, mood], score: {weights: {name: 2}}}
       - {name: grams, mode: ngram, ngram: {min: 1, max: 2}, fields: [name, note, secret]}
       - {name: both, mode: rrf, rrf: {sources: [words, grams], topK: 6}}
+      - {name: near, mode: vector, vector: {group: texts, fields: [name, note, rank]}, score: {minScore: 0.1}}
+      - {name: deep, mode: vector, vector: {group: texts, fields: [name, secret]}}
+      - {name: mixed, mode: rrf, rrf: {sources: [words, deep, near], topK: 4}}
       - {name: like, mode: regex, fields: [name, note, secret]}
       - {name: inner, mode: text, fields: [secret]}
+      - {name: said, mode: text, fields: [name, n, seo.title, tags], eval: "[ctx.doc.name || '', ...(ctx.doc.tags || []), String(ctx.doc.n), JSON.stringify(ctx.doc.seo || null), ctx.lang]"}
+      - {name: told, mode: ngram, ngram: {min: 1, max: 2}, fields: [name, note, mood, secret], eval: "JSON.stringify(ctx.doc).slice(0, 200)"}
+      - {name: all, mode: rrf, rrf: {sources: [said, told, words]}}
     projections: {card: {select: {name: 1, secret: 1}}, rest: {select: {parts: 0}}}
     queryLimits: {allowAggregate: true, maxTime: 1m}
     permissions:

@@ -82,7 +82,7 @@ func (g *generator) words(q url.Values, more ...string) {
 	}
 	q.Set("q", pick(g, "b", "c", "d", "b c", "+b c", "c -b", "b*", "bc", "zz", `"b c"`, "u", "v", "w", "x", "1", "p", "open", "locked"))
 	if g.one(2) {
-		q.Set("qName", pick(g, "words", "grams", "both", "like", "inner", "none"))
+		q.Set("qName", pick(g, "words", "grams", "both", "like", "inner", "near", "near", "deep", "mixed", "said", "told", "all", "none"))
 	}
 	for _, name := range more {
 		if g.one(2) {

@@ -30,6 +30,8 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/embedding"
+	"github.com/svcctl/svc/pkg/embedding/hash"
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/httpapi"
 	"github.com/svcctl/svc/pkg/idempotency"
@@ -164,7 +166,19 @@ func newWorld(t *testing.T, s store.Store, p *project.Project, scripts *script.E
 		t.Fatal(err)
 	}
 	w.served = project.NewRegistry()
-	w.search, err = engine.Open(t.Context(), engine.Options{Store: s, Dir: t.TempDir(), Logger: log, Now: now})
+	groups, err := embedding.Open(t.Context(), embedding.Config{
+		Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash", Dimensions: 16}},
+		Groups:    []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}},
+	}, embedding.Types{"hash": hash.New}, embedding.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := groups.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.search, err = engine.Open(t.Context(), engine.Options{Store: s, Dir: t.TempDir(), Logger: log, Now: now, Groups: groups})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +189,7 @@ func newWorld(t *testing.T, s store.Store, p *project.Project, scripts *script.E
 	})
 	service := records.New(s, now, w.logs, runner, w.files(log, now))
 	service.Searching(w.search)
+	w.search.Scripted(runner)
 	w.door, err = httpapi.New(httpapi.Config{
 		Records: service, System: models, Audit: w.logs, Registry: w.served, Auth: authn, Keys: idempotency.New(idempotency.Options{Store: s, Now: now, Alone: true}),
 		Control: control{}, Status: status.NewBoard(now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Now: now,
@@ -302,6 +317,11 @@ func (w *world) as(ctx context.Context, who *access.Principal, r request) *http.
 
 // do sends a request, and gives the answer as it is.
 func (w *world) do(who *access.Principal, r request) *httptest.ResponseRecorder {
+	if r.query.Has("q") { // no write waits for vectors
+		if err := w.search.Settle(w.t.Context(), w.project); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	out := httptest.NewRecorder()
 	w.door.ServeHTTP(out, w.as(w.t.Context(), who, r))
 	return out

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,13 +40,15 @@ type Faulty struct {
 	Delay      time.Duration // of Slow
 	RetryAfter time.Duration // of Throttled
 
-	mu     sync.Mutex
-	fault  Fault
-	left   int // calls until then
-	then   func()
-	calls  int
-	texts  []string // of the last call
-	closed int
+	mu      sync.Mutex
+	fault   Fault
+	left    int // calls until then
+	then    func()
+	refuses string   // a part of the texts that are refused; "": none are
+	all     []string // texts of all calls that went well
+	calls   int
+	texts   []string // of the last call
+	closed  int
 }
 
 // Set breaks the provider, or with None mends it.
@@ -89,6 +93,25 @@ func (f *Faulty) Texts() []string {
 	return f.texts
 }
 
+// Refuse has calls be refused whose texts have a part; "": none.
+func (f *Faulty) Refuse(part string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuses = part
+}
+
+// Total is how many texts with a part there were vectors for; one that came twice counts twice.
+func (f *Faulty) Total(part string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, text := range f.all {
+		if strings.Contains(text, part) {
+			n++
+		}
+	}
+	return n
+}
+
 // Closed is how often it was closed.
 func (f *Faulty) Closed() int {
 	f.mu.Lock()
@@ -110,6 +133,12 @@ func (f *Faulty) Embed(ctx context.Context, texts []string, kind embedding.Kind)
 	f.calls++
 	f.texts = texts
 	fault, call := f.fault, f.calls
+	if f.refuses != "" && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, f.refuses) }) {
+		fault = Refusing
+	}
+	if fault == None {
+		f.all = append(f.all, texts...)
+	}
 	f.mu.Unlock()
 	defer f.ended()
 	if err := f.before(ctx, fault); err != nil {

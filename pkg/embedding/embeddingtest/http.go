@@ -95,6 +95,19 @@ func RunHTTP(t *testing.T, open func(embedding.ProviderConfig) (embedding.Provid
 	t.Run("Redirect", func(t *testing.T) { redirect(t, open) })
 	t.Run("Cancel", func(t *testing.T) { cancelled(t, open) })
 	t.Run("Key", func(t *testing.T) { sendsKey(t, open) })
+	t.Run("CutKey", func(t *testing.T) {
+		for before := 2<<10 - len(key); before <= 2<<10; before++ { // the log has 2 KiB of what a server says
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = fmt.Fprint(w, strings.Repeat(" ", before)+key)
+			}))
+			_, err := openFor(t, open, server.URL, patience).Embed(t.Context(), []string{"a text"}, embedding.Query)
+			server.Close()
+			if err == nil || strings.Contains(err.Error(), key[:4]) {
+				t.Errorf("behind %d spaces, a part of the key is in the log's text: %v", before, err)
+			}
+		}
+	})
 	t.Run("Settings", func(t *testing.T) { refusesSettings(t, open) })
 }
 

@@ -122,8 +122,13 @@ func (c *Client) failed(ctx context.Context, err error) error {
 
 // refused says what a status means.
 func (c *Client) refused(response *http.Response) error {
-	excerpt, _ := io.ReadAll(io.LimitReader(response.Body, maxExcerpt)) // whatever there is
-	cause := c.scrubbed(fmt.Errorf("status %d: %s", response.StatusCode, strings.ToValidUTF8(string(excerpt), "�")))
+	body, _ := io.ReadAll(io.LimitReader(response.Body, int64(maxExcerpt+len(c.key)))) // whatever there is
+	excerpt := string(body)
+	if c.key != "" { // before it is cut, lest a part of it is left
+		excerpt = strings.ReplaceAll(excerpt, c.key, "[apiKey]")
+	}
+	excerpt = excerpt[:min(len(excerpt), maxExcerpt)]
+	cause := c.scrubbed(fmt.Errorf("status %d: %s", response.StatusCode, strings.ToValidUTF8(excerpt, "�")))
 	switch status := response.StatusCode; status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return embedding.Refused(c.name, cause)

@@ -56,7 +56,11 @@ type Token struct {
 }
 
 // Analyzer cuts texts into tokens. It is safe for concurrent use.
-type Analyzer struct{ of analysis.Analyzer }
+type Analyzer struct {
+	of analysis.Analyzer
+	// split says that a zero-width non-joiner ends a word.
+	split bool
+}
 
 // languages are those with an analyzer of their own. Chinese, Japanese and Korean are cut into pairs of letters.
 func languages() map[string]string {
@@ -116,16 +120,20 @@ func For(language string) (a *Analyzer, known bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("make the analyzer %s: %w", name, err)
 	}
-	return &Analyzer{of}, known, nil
+	return &Analyzer{of, name == "fa"}, known, nil
 }
 
-// Tokens cuts a text.
+// maxTerm is how many bytes a term has at most: what is longer is data, which nobody looks for as a word.
+const maxTerm = 1024
+
+// Tokens cuts a text. Words of more than maxTerm bytes are left out.
 func (a *Analyzer) Tokens(text string) []Token {
+	text, places := a.even(text)
 	stream := a.of.Analyze([]byte(text))
 	out := make([]Token, 0, len(stream))
 	for _, t := range stream {
-		if len(t.Term) > 0 && !strings.Contains(string(t.Term), "\x00") {
-			out = append(out, Token{Term: string(t.Term), Position: t.Position - 1, Start: t.Start, End: t.End})
+		if len(t.Term) > 0 && len(t.Term) <= maxTerm && !strings.Contains(string(t.Term), "\x00") {
+			out = append(out, Token{Term: string(t.Term), Position: t.Position - 1, Start: places.of(t.Start), End: places.of(t.End)})
 		}
 	}
 	return out

@@ -1,8 +1,11 @@
 package analysis_test
 
 import (
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,6 +26,8 @@ func TestTokens(t *testing.T) {
 		{"xx", "Ünknown tongues", false, []analysis.Token{{Term: "ünknown", Position: 0, Start: 0, End: 8}, {Term: "tongues", Position: 1, Start: 9, End: 16}}},
 		{"en", "a\x00b", true, []analysis.Token{{Term: "b", Position: 1, Start: 2, End: 3}}},
 		{"en", "", true, []analysis.Token{}},
+		{"xx", "İstanbul ẞalat", false, []analysis.Token{{Term: "istanbul", Position: 0, Start: 0, End: 9}, {Term: "ßalat", Position: 1, Start: 10, End: 17}}},
+		{"fa", "می\u200cخواهم باغ", true, []analysis.Token{{Term: "خواهم", Position: 1, Start: 7, End: 17}, {Term: "باغ", Position: 2, Start: 18, End: 24}}},
 	} {
 		a, known, err := analysis.For(tc.language)
 		if err != nil || known != tc.known {
@@ -50,6 +55,37 @@ func TestLanguages(t *testing.T) {
 		}
 		if got := a.Tokens("2026 xylophon"); len(got) == 0 {
 			t.Errorf("%s leaves nothing of two words", language)
+		}
+	}
+}
+
+// TestAnyText cuts texts of whatever there is: terms of a text are text, and are where they say.
+func TestAnyText(t *testing.T) {
+	t.Parallel()
+	parts := []string{
+		"a", "é", "e\u0301", "\u200c", "\u200b", "\u200d", "می", "خواهم", "العَرَبِيَّة", "ـ", "日本", "한국", "😀", "👨\u200d👩", "İ", "I", "ı", "ß", "ẞ", "ﬁ", " ", "'",
+		"l'", "’", "-", "\u202e", "ΑΣ", "Ⱥ", "Ꞌ", "\u212a", "कि", "\xff", "\x00", "x", "running", "q", "٣",
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, language := range append(analysis.Languages(), analysis.Standard) {
+		a, _, err := analysis.For(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2000 {
+			var some strings.Builder
+			for range r.IntN(12) {
+				some.WriteString(parts[r.IntN(len(parts))])
+			}
+			text := some.String()
+			for _, token := range a.Tokens(text) {
+				switch {
+				case token.Start < 0 || token.Start > token.End || token.End > len(text):
+					t.Fatalf("%s: %q has %q at %d to %d", language, text, token.Term, token.Start, token.End)
+				case utf8.ValidString(text) && (!utf8.ValidString(token.Term) || !utf8.ValidString(text[token.Start:token.End])):
+					t.Fatalf("%s: %q has %q, which is %q", language, text, token.Term, text[token.Start:token.End])
+				}
+			}
 		}
 	}
 }

@@ -56,7 +56,11 @@ type form struct {
 	Filter   []byte         `bson:"filter"`
 	MinGram  int            `bson:"minGram"`
 	MaxGram  int            `bson:"maxGram"`
-	Recency  string         `bson:"recency"` // path of the date; "": there is none
+	Recency  string         `bson:"recency"`        // path of the date; "": there is none
+	Eval     string         `bson:"eval,omitempty"` // the print of the script that gave the text; "": none did
+	// Of mode vector: the group, and what its vectors are.
+	Group     string `bson:"group,omitempty"`
+	Reference string `bson:"reference,omitempty"`
 }
 
 // built is one index of a search.
@@ -71,6 +75,11 @@ type built struct {
 
 	bound atomic.Pointer[bound]
 
+	standing *standing // of mode vector
+	getting  bool      // guarded by the shelf's mu: somebody gets vectors
+	parking  *parking
+	retrying bool // guarded by the shelf's mu: what is parked is tried again
+
 	// While it is made:
 	ctx      context.Context //nolint:containedctx // of the making; cancel ends it
 	cancel   context.CancelFunc
@@ -83,7 +92,7 @@ type built struct {
 }
 
 func newBuilt(s *shelf, n indexName, ix *index.Index) (*built, error) {
-	b := &built{s: s, name: n, ix: ix, finished: make(chan struct{})}
+	b := &built{s: s, name: n, ix: ix, finished: make(chan struct{}), standing: newStanding(s.t.e.o.Now), parking: newParking()}
 	b.ctx, b.cancel = context.WithCancel(s.ctx)
 	if p := ix.Position(); len(p) > 0 {
 		if err := bson.Unmarshal(p, &b.state); err != nil {
@@ -93,19 +102,30 @@ func newBuilt(s *shelf, n indexName, ix *index.Index) (*built, error) {
 	}
 	if b.state.Complete {
 		close(b.finished)
+		if err := b.restore(b.ctx); err != nil {
+			return nil, err
+		}
+	}
+	if b.state.Complete && b.state.Form.Eval != "" {
+		if err := b.parking.restore(b.ctx, ix, s.t.e.o.Now()); err != nil {
+			return nil, err
+		}
 	}
 	return b, nil
 }
 
 // formOf is a config by what its fields are stored as.
-func formOf(c *search.Config, in *project.Collection) form {
-	out := form{Mode: c.Mode, MinGram: c.MinGram, MaxGram: c.MaxGram}
+func (e *Engine) formOf(c *search.Config, in *project.Collection) form {
+	out := form{Mode: c.Mode, MinGram: c.MinGram, MaxGram: c.MaxGram, Group: c.Group, Reference: e.reference(c)}
 	for _, f := range c.Fields {
 		f.Path = in.StoredField(f.Path)
 		out.Fields = append(out.Fields, f)
 	}
 	if c.Override != "" {
 		out.Override = in.StoredField(c.Override)
+	}
+	if c.Eval != nil {
+		out.Eval = c.Eval.Print
 	}
 	if c.Recency != nil {
 		out.Recency = in.StoredField(c.Recency.Path)
@@ -119,12 +139,12 @@ func formOf(c *search.Config, in *project.Collection) form {
 // bind has the index be searched as a config says. If it is another one than it was made for, what is in it stays what it is.
 func (b *built) bind(c *search.Config, in *project.Collection, same bool) {
 	if same {
-		b.bound.Store(newBound(c))
+		b.binds(c, in)
 		return
 	}
 	own := *c
 	f, back := b.state.Form, in.FieldNames.Inverse()
-	own.Mode, own.MinGram, own.MaxGram, own.Override = f.Mode, f.MinGram, f.MaxGram, back.Path(f.Override)
+	own.Mode, own.MinGram, own.MaxGram, own.Override, own.Group = f.Mode, f.MinGram, f.MaxGram, back.Path(f.Override), f.Group
 	own.Fields = nil
 	for _, field := range f.Fields {
 		field.Path = back.Path(field.Path)
@@ -135,6 +155,7 @@ func (b *built) bind(c *search.Config, in *project.Collection, same bool) {
 		}
 		own.Fields = append(own.Fields, field)
 	}
+	own.Eval = evalOf(f, &own, c)
 	if c.Recency != nil && in.StoredField(c.Recency.Path) != f.Recency {
 		own.Recency = nil
 	}
@@ -147,7 +168,7 @@ func (b *built) bind(c *search.Config, in *project.Collection, same bool) {
 			}
 		}
 	}
-	b.bound.Store(newBound(&own))
+	b.binds(&own, in)
 }
 
 // make begins to make the index of a search, in place of one that is being made. The caller holds s.mu.
@@ -158,7 +179,7 @@ func (s *shelf) make(one *searched) error {
 		}
 		one.next = nil
 	}
-	n := indexName{s.t.database, s.stored, one.config.Name, s.fingerprint(one.config), s.t.e.o.Now().UnixNano()}
+	n := indexName{s.t.database, s.stored, one.config.Name, s.fingerprint(one.config, nil), s.t.e.o.Now().UnixNano()}
 	if one.live != nil {
 		n.number = max(n.number, one.live.name.number+1)
 	}
@@ -166,10 +187,11 @@ func (s *shelf) make(one *searched) error {
 	if err != nil {
 		return err
 	}
-	b.state.Form, b.state.Epoch = formOf(one.config, s.collection), s.t.epoch(s.stored, one.config.Name)
+	b.state.Form, b.state.Epoch = s.t.e.formOf(one.config, s.collection), s.t.epoch(s.stored, one.config.Name)
 	b.bind(one.config, s.collection, true)
 	b.touched, b.at = map[bson.ObjectID]bool{}, s.at
 	one.next, one.stale = b, false
+	s.getVectors(b)
 	followed := s.followed
 	s.goes(func() {
 		defer close(b.finished)
@@ -184,19 +206,12 @@ func (s *shelf) make(one *searched) error {
 
 // build makes an index of all records, until that is done or given up.
 func (s *shelf) build(b *built, one *searched) {
-	slots := s.t.e.building
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-b.ctx.Done():
-		return
-	}
-	s.mu.Lock()
-	b.begun = true
-	s.mu.Unlock()
 	var last *bson.ObjectID
 	for wait := firstRetry; ; wait = min(2*wait, longestRetry) {
-		err := b.scan(&last)
+		err := s.scan(b, &last)
+		if err == nil {
+			err = s.vectorsCome(b, one)
+		}
 		if err == nil {
 			err = s.complete(b, one)
 		}
@@ -207,6 +222,40 @@ func (s *shelf) build(b *built, one *searched) {
 			"namespace", s.t.namespace, "collection", s.stored, "search", b.name.search, "error", err)
 		s.t.e.renew(err)
 		sleep(b.ctx, wait)
+	}
+}
+
+// scan has an index take in all records behind last, as soon as there is room for one more that does.
+func (s *shelf) scan(b *built, last **bson.ObjectID) error {
+	slots := s.t.e.building
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+	s.mu.Lock()
+	b.begun = true
+	s.mu.Unlock()
+	return b.scan(last)
+}
+
+// vectorsCome waits until an index of mode vector has its vectors, if there is one before it that answers meanwhile.
+func (s *shelf) vectorsCome(b *built, one *searched) error {
+	for {
+		waiting, change := b.standing.left()
+		s.mu.Lock()
+		before := one.live
+		s.mu.Unlock()
+		if waiting == 0 || before == nil || before.state.Form.Mode == search.Vector && !before.answers() {
+			return nil
+		}
+		b.done.Store(max(0, b.total.Load()-int64(waiting)))
+		select {
+		case <-change:
+		case <-b.ctx.Done():
+			return b.ctx.Err()
+		}
 	}
 }
 
@@ -221,14 +270,17 @@ func (b *built) scan(last **bson.ObjectID) error {
 		if *last != nil {
 			filter = mql.On("_id", &mql.Cmp{Op: mql.Gt, Value: idValues([]bson.ObjectID{**last})[0]})
 		}
-		ids, docs := make([]bson.ObjectID, 0, chunk), make(map[bson.ObjectID]bson.Raw, chunk)
+		ids, docs, size := make([]bson.ObjectID, 0, chunk), make(map[bson.ObjectID]bson.Raw, chunk), 0
 		err := records.Find(b.ctx, store.Query{Filter: filter, Sort: byID(), Limit: chunk}, func(doc bson.Raw) error {
 			id := idOf(doc)
 			ids = append(ids, id)
 			docs[id] = bytes.Clone(doc)
+			if size += len(doc); size >= chunkBytes {
+				return errChunk
+			}
 			return nil
 		})
-		if err != nil || len(ids) == 0 {
+		if err != nil && !errors.Is(err, errChunk) || len(ids) == 0 {
 			return err
 		}
 		if err := b.take(b.ctx, ids, docs, true); err != nil {
@@ -246,10 +298,32 @@ func (b *built) update(ctx context.Context, ids []bson.ObjectID, docs map[bson.O
 	return b.take(ctx, ids, docs, false)
 }
 
-// take takes records in. Those that were read by a scan are left out if they have changed since it began: they may be older than
-// what is known.
+// take takes records in, as many at once as their texts allow.
 func (b *built) take(ctx context.Context, ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw, scanned bool) error {
-	changes := b.changes(ids, docs)
+	how := b.bound.Load()
+	for len(ids) > 0 {
+		said, n, err := how.say(ctx, ids, docs)
+		if err == nil {
+			err = b.takeSome(ctx, how, ids[:n], docs, said, scanned)
+		}
+		if err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return nil
+}
+
+// takeSome takes records in. Those that were read by a scan are left out if they have changed since it began: they may be older than
+// what is known.
+func (b *built) takeSome(
+	ctx context.Context, how *bound, ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw, said map[bson.ObjectID]saying, scanned bool,
+) error {
+	kept, err := b.vectorsFor(ctx, how, docs, said)
+	if err != nil {
+		return err
+	}
+	changes := b.changes(how, ids, docs, said, kept)
 	b.guard.Lock()
 	defer b.guard.Unlock()
 	if b.touched != nil {
@@ -266,7 +340,16 @@ func (b *built) take(ctx context.Context, ids []bson.ObjectID, docs map[bson.Obj
 		}
 		changes = left
 	}
-	return b.ix.Apply(ctx, changes, nil)
+	if err := b.ix.Apply(ctx, changes, nil); err != nil {
+		return err
+	}
+	if how.Mode == search.Vector {
+		b.standing.note(changes)
+	}
+	if how.script != nil {
+		b.parking.note(changes, said, b.s.t.e.o.Now(), b.s.t.e.o.Retries)
+	}
+	return nil
 }
 
 // reached notes that everything up to a place in the feed is in the index.

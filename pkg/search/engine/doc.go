@@ -6,7 +6,8 @@
 // an index stands for a place in the feed from which it goes on after a crash.
 //
 // An index that there is none of yet, or that a config asks for in another form, is made aside from all records (build.go) while the one
-// before answers. What a record is in an index is said by tokens.go, what is asked of one by query.go; results.go ranks and fuses.
+// before answers. What a record is in an index is said by tokens.go (what scripts say of it by texts.go, and by park.go when they fail), what
+// is asked of one by query.go; results.go ranks and fuses.
 //
 // Whoever asks says which records they may see, by a filter, and which fields: nothing else makes a difference to what is
 // found, to its order and its scores. The caller still has to read what was found with the same filter: the index may be a

@@ -2,15 +2,19 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/search/index"
@@ -24,28 +28,44 @@ type Options struct {
 	Dir    string
 	Logger *slog.Logger
 	Now    func() time.Time
+	// Groups give the vectors of searches of mode vector; nil: none can be searched.
+	Groups *embedding.Groups
+	// SmallVectors keeps vectors in memory by a byte for each dimension.
+	SmallVectors bool
+	// Holder names this instance in leases; "": it draws a name.
+	Holder string
+	// Alone says that no other instance has the store, so that leases are not needed.
+	Alone bool
 	// Registerer takes the metrics; nil: there are none.
 	Registerer prometheus.Registerer
+	// Retries are the times after which a record is tried again whose script failed; nil: a second, 10 and 60.
+	Retries []time.Duration
 	// Builds is how many indexes are made at once; 0: 2.
 	Builds int
 }
 
 // Engine has the indexes of all projects. It is safe for concurrent use.
 type Engine struct {
-	o    Options
-	db   *index.DB
-	ctx  context.Context //nolint:containedctx // of all that works behind; Close ends it
-	stop context.CancelFunc
-	work sync.WaitGroup
+	o        Options
+	db       *index.DB
+	ctx      context.Context //nolint:containedctx // of all that works behind; Close ends it
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+	patience time.Duration // of a write: see patience
+	worn     atomic.Int64  // see worn
 
+	scripts  Scripts // see Scripted
 	metrics  *metrics
+	asked    recall        // vectors of what was looked for
 	building chan struct{} // has room for those that are made at once
 
 	renewing sync.Mutex
 
 	mu      sync.Mutex
 	tenants map[string]*tenant // by namespace
-	closed  bool
+	// forgotten are the registrations of projects that were forgotten, by namespace: a request from before does not bring them back.
+	forgotten map[string]string
+	closed    bool
 }
 
 // Errors of searches.
@@ -72,16 +92,24 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Builds <= 0 {
 		o.Builds = defaultBuilds
 	}
+	if o.Holder == "" {
+		o.Holder = rand.Text()
+	}
+	if o.Retries == nil {
+		o.Retries = retries
+	}
 	db, err := openIndexes(o)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, db: db, metrics: newMetrics(), building: make(chan struct{}, o.Builds), tenants: map[string]*tenant{}}
+	e := &Engine{o: o, db: db, metrics: newMetrics(), patience: patience, building: make(chan struct{}, o.Builds), tenants: map[string]*tenant{}, forgotten: map[string]string{}}
+	e.worn.Store(worn)
 	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := e.metrics.register(o.Registerer, e.pending); err != nil {
+	if err := e.metrics.register(o.Registerer, e.pending, e.failing); err != nil {
 		return nil, errors.Join(err, db.Close(ctx))
 	}
 	e.goes(e.flush)
+	e.goes(e.sweeps)
 	return e, nil
 }
 
@@ -95,7 +123,7 @@ func openIndexes(o Options) (db *index.DB, err error) {
 		if i > 0 {
 			dir += "-" + strconv.Itoa(i+1)
 		}
-		if db, err = index.Open(index.Options{Dir: dir, Logger: o.Logger}); !errors.Is(err, index.ErrInUse) {
+		if db, err = index.Open(index.Options{Dir: dir, Logger: o.Logger, SmallVectors: o.SmallVectors}); !errors.Is(err, index.ErrInUse) {
 			return db, err
 		}
 	}
@@ -173,22 +201,34 @@ func (e *Engine) all() []*tenant {
 // Serve has the searches of a project be as its config declares them, and nothing else be kept of it. It does not wait: what has to be
 // made is made behind. Serving the same generation again changes nothing.
 func (e *Engine) Serve(p *project.Project) error {
+	e.mu.Lock()
+	delete(e.forgotten, p.Namespace)
+	e.mu.Unlock()
 	t, err := e.tenant(p, len(searchedIn(p)) > 0)
-	if t == nil || err != nil {
+	if err != nil {
 		return err
 	}
-	return t.serve(p)
+	if t == nil { // it may have had searches when this instance was stopped
+		return e.drop(project.DatabaseName(p.Namespace), func(indexName) bool { return true })
+	}
+	if err = t.serve(p, true); errors.Is(err, errs.ErrProjectNotFound) { // it has ended meanwhile
+		return e.Serve(p)
+	}
+	return err
 }
 
 // Forget stops the searches of a project that is served no more, and drops their indexes.
 func (e *Engine) Forget(namespace string) error {
 	e.mu.Lock()
 	t := e.tenants[namespace]
-	delete(e.tenants, namespace)
 	e.mu.Unlock()
 	if t == nil {
 		return e.drop(project.DatabaseName(namespace), func(indexName) bool { return true })
 	}
+	id := t.registration()
+	e.mu.Lock()
+	e.forgotten[namespace] = id
+	e.mu.Unlock()
 	return t.end()
 }
 
@@ -200,6 +240,9 @@ func (e *Engine) tenant(p *project.Project, searched bool) (*tenant, error) {
 		return nil, errClosed
 	}
 	t := e.tenants[p.Namespace]
+	if id, ok := e.forgotten[p.Namespace]; t == nil && ok && id == p.ID { // a request from before
+		return nil, errs.ErrProjectNotFound
+	}
 	if t == nil && searched {
 		t = newTenant(e, p.Namespace)
 		e.tenants[p.Namespace] = t
@@ -229,7 +272,7 @@ func (e *Engine) shelf(p *project.Project, c *project.Collection) (*shelf, error
 	if s := t.shelf(p, c); s != nil {
 		return s, nil
 	}
-	if err := t.serve(p); err != nil {
+	if err := t.serve(p, false); err != nil {
 		return nil, err
 	}
 	if s := t.shelf(p, c); s != nil {
@@ -239,7 +282,7 @@ func (e *Engine) shelf(p *project.Project, c *project.Collection) (*shelf, error
 }
 
 // Written says which records of a collection were written, and waits until they can be found, unless all of its searches are async. It
-// waits no longer than patience: what then is not indexed yet is so a little later.
+// waits no longer than patience, and not while indexing fails: what then is not indexed yet is so a little later.
 func (e *Engine) Written(ctx context.Context, p *project.Project, c *project.Collection, ids []bson.ObjectID) {
 	waits, indexed := false, false
 	for _, s := range c.Searches {
@@ -253,22 +296,54 @@ func (e *Engine) Written(ctx context.Context, p *project.Project, c *project.Col
 	if err != nil {
 		return // whoever serves it reads all records
 	}
-	done := s.note(ids)
+	done, troubled := s.note(ids)
 	if !waits {
 		return
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(e.patience)
 	defer timer.Stop()
 	select {
 	case <-done:
+	case <-troubled:
 	case <-timer.C:
 	case <-ctx.Done():
 	case <-e.ctx.Done():
 	}
 }
 
+// Settle waits until all that was written can be found, by searches of mode vector, too, and no index is being made: for tests of
+// projects, whose requests follow each other at once.
+func (e *Engine) Settle(ctx context.Context, p *project.Project) error {
+	tick := time.NewTicker(settleLook)
+	defer tick.Stop()
+	for !e.settled(p) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+const settleLook = 2 * time.Millisecond
+
+func (e *Engine) settled(p *project.Project) bool {
+	for _, c := range searchedIn(p) {
+		q := e.Queue(p, c)
+		if q.Pending+q.InFlight > 0 || len(q.Searches) == 0 ||
+			slices.ContainsFunc(q.Searches, func(s SearchStatus) bool { return s.State == Building || s.State == Rebuilding }) {
+			return false
+		}
+	}
+	return true
+}
+
 // patience is how long a write waits until its records can be found: it is done, whatever becomes of the index.
 const patience = 5 * time.Second
+
+// worn is how many versions of records that were replaced an index has at least before it is made anew for them.
+const worn = 1 << 16
 
 // drop drops the indexes of a database that which says yes to.
 func (e *Engine) drop(database string, which func(n indexName) bool) error {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
@@ -33,25 +36,41 @@ type world struct {
 	store   store.Store
 	dir     string // of the indexes
 	engine  *engine.Engine
+	groups  *embedding.Groups
+	now     func() time.Time
 	project *project.Project
 	rev     int64
+
+	scripts  engine.Scripts // nil: none
+	retries  []time.Duration
+	registry *prometheus.Registry
 }
 
 var worlds atomic.Int64
 
-func newWorld(t *testing.T, s store.Store, collections string) *world {
+func newWorld(t *testing.T, s store.Store, collections string, more ...func(w *world)) *world {
 	t.Helper()
-	w := &world{t: t, store: s, dir: t.TempDir()}
+	w := &world{t: t, store: s, now: time.Now}
+	for _, change := range more {
+		change(w)
+	}
+	w.begin(collections)
+	return w
+}
+
+// begin makes the project.
+func (w *world) begin(collections string) {
+	w.t.Helper()
+	w.dir = w.t.TempDir()
 	namespace := fmt.Sprintf("search-%d-%d", os.Getpid(), worlds.Add(1))
 	w.project = w.load(namespace, collections)
-	t.Cleanup(func() {
+	w.t.Cleanup(func() {
 		w.close()
-		if err := s.DropDatabase(context.WithoutCancel(t.Context()), w.database()); err != nil {
-			t.Error(err)
+		if err := w.store.DropDatabase(context.WithoutCancel(w.t.Context()), w.database()); err != nil {
+			w.t.Error(err)
 		}
 	})
 	w.open()
-	return w
 }
 
 func (w *world) load(namespace, collections string) *project.Project {
@@ -81,11 +100,22 @@ func (w *world) reload(collections string) {
 
 func (w *world) open() {
 	w.t.Helper()
-	e, err := engine.Open(w.t.Context(), engine.Options{
-		Store: w.store, Dir: w.dir, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Now: time.Now,
-	})
+	if w.registry != nil { // of the engine before
+		w.registry = prometheus.NewRegistry()
+	}
+	o := engine.Options{
+		Store: w.store, Dir: w.dir, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Now: w.now,
+		Groups: w.groups, Retries: w.retries,
+	}
+	if w.registry != nil {
+		o.Registerer = w.registry
+	}
+	e, err := engine.Open(w.t.Context(), o)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if w.scripts != nil {
+		e.Scripted(w.scripts)
 	}
 	if err := e.Serve(w.project); err != nil {
 		w.t.Fatal(err)
@@ -197,7 +227,7 @@ func (w *world) hits(collection, name, q string, how ...with) ([]engine.Hit, err
 		w.t.Fatal(err)
 	}
 	c := w.project.Collections[collection]
-	query := engine.Query{Project: w.project, Collection: c, Search: c.Search(name), Words: words}
+	query := engine.Query{Project: w.project, Collection: c, Search: c.Search(name), Text: q, Words: words}
 	for _, change := range how {
 		change(&query)
 	}
@@ -209,7 +239,7 @@ func (w *world) hits(collection, name, q string, how ...with) ([]engine.Hit, err
 		if err != nil {
 			return nil, err
 		}
-		return r.Next(1000), r.Close()
+		return r.Next(cmp.Or(query.TopK, 1000)), r.Close()
 	}
 }
 
@@ -513,4 +543,38 @@ func TestSharedDirectory(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestIndexesThatNothingNeeds are of projects whose searches, or which themselves, went while the instance was stopped.
+func TestIndexesThatNothingNeeds(t *testing.T) {
+	t.Parallel()
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s, articles)
+		w.put("articles", doc(1, "title", "a garden"))
+		w.finds("articles", "main", "garden", []int{1})
+		served := w.project
+		w.close()
+		w.project = w.load(served.Namespace, "  - {name: articles, permissions: {public: {methods: {}}, user: {methods: {}}}}\n")
+		w.open()
+		if n := engine.Indexes(w.engine); n != 0 {
+			t.Errorf("%d indexes of a project without searches", n)
+		}
+		w.project = served
+		w.close()
+		w.open()
+		w.finds("articles", "main", "garden", []int{1})
+		w.close()
+		w.project = w.load(served.Namespace+"-other", articles)
+		w.open()
+		if err := engine.DropUnserved(w.engine); err != nil {
+			t.Fatal(err)
+		}
+		if n := engine.Indexes(w.engine); n > 2 {
+			t.Errorf("%d indexes, some of a project that is not served", n)
+		}
+		if err := s.DropDatabase(t.Context(), w.database()); err != nil {
+			t.Error(err)
+		}
+		w.project = served
+	})
 }

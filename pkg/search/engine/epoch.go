@@ -78,3 +78,11 @@ func (t *tenant) making(k epochKey) *built {
 	}
 	return nil
 }
+
+// instead gives the index that is being made in place of one whose making was given up; nil: it is made, or none is.
+func (t *tenant) instead(k epochKey, b *built) *built {
+	if next := t.making(k); b.ctx.Err() != nil && next != b {
+		return next
+	}
+	return nil
+}

@@ -24,13 +24,15 @@ func newMetrics() *metrics {
 	}
 }
 
-// register registers the metrics; pending says how many records wait.
-func (m *metrics) register(r prometheus.Registerer, pending func() float64) error {
+// register registers the metrics; pending says how many records wait, and failing how many can't be indexed.
+func (m *metrics) register(r prometheus.Registerer, pending, failing func() float64) error {
 	if r == nil {
 		return nil
 	}
 	return errors.Join(r.Register(m.seconds), r.Register(m.indexed), r.Register(m.failures), r.Register(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "svc_search_pending", Help: "Records that wait to be indexed."}, pending)))
+		prometheus.GaugeOpts{Name: "svc_search_pending", Help: "Records that wait to be indexed."}, pending)), r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "svc_search_failed", Help: "Records that are in the index of a search without their text, since its eval fails for them.",
+	}, failing)))
 }
 
 // took counts a try to index records.
@@ -50,6 +52,22 @@ func (e *Engine) pending() float64 {
 		for _, s := range t.all() {
 			s.mu.Lock()
 			n += len(s.dirty) + s.inFlight
+			s.mu.Unlock()
+		}
+	}
+	return float64(n)
+}
+
+// failing is for how many records scripts have failed, of all projects.
+func (e *Engine) failing() float64 {
+	n := 0
+	for _, t := range e.all() {
+		for _, s := range t.all() {
+			s.mu.Lock()
+			for _, one := range s.searches {
+				failed, _ := one.failed()
+				n += failed
+			}
 			s.mu.Unlock()
 		}
 	}

@@ -30,9 +30,7 @@ func (b *bound) ask(ctx context.Context, v *index.View, words []search.Word, lan
 		return nil, ErrNothingToSearch
 	}
 	a.query.MinScore = float32(b.MinScore)
-	if r := b.Recency; r != nil && !hidden.Touches(r.Path) {
-		a.query.Recency = &index.Recency{Field: recencyField, Now: now, HalfLife: r.HalfLife, Weight: float32(r.Weight)}
-	}
+	a.query.Recency = b.recency(hidden, now)
 	if b.Mode == search.Ngram {
 		a.grams(b, words)
 		return a, nil
@@ -41,7 +39,7 @@ func (b *bound) ask(ctx context.Context, v *index.View, words []search.Word, lan
 		w.Prefix = w.Prefix || b.Prefix && i == len(words)-1 && !w.Phrase
 		g := index.Group{Occur: occur(w, b.All)}
 		for _, col := range a.columns {
-			leaf, err := a.leaf(ctx, v, col, w)
+			leaf, err := a.leaf(ctx, v, col, w, g.Occur)
 			if err != nil {
 				return nil, err
 			}
@@ -62,6 +60,15 @@ func (b *bound) ask(ctx context.Context, v *index.View, words []search.Word, lan
 		}
 	}
 	return a, nil
+}
+
+// recency says how dates count for a caller; nil: they don't.
+func (b *bound) recency(hidden *document.PathSet, now time.Time) *index.Recency {
+	r := b.Recency
+	if r == nil || hidden.Touches(r.Path) {
+		return nil
+	}
+	return &index.Recency{Field: recencyField, Now: now, HalfLife: r.HalfLife, Weight: float32(r.Weight)}
 }
 
 func occur(w search.Word, all bool) index.Occur {
@@ -94,7 +101,7 @@ func (b *bound) readable(lang string, hidden *document.PathSet) (out []column) {
 }
 
 // leaf makes of a word what is looked for in a column; nothing of a stop word.
-func (a *asked) leaf(ctx context.Context, v *index.View, col column, w search.Word) ([]index.Leaf, error) {
+func (a *asked) leaf(ctx context.Context, v *index.View, col column, w search.Word, occur index.Occur) ([]index.Leaf, error) {
 	tokens := col.cut(w.Text)
 	if w.Prefix {
 		return a.prefix(ctx, v, col, w, tokens)
@@ -104,6 +111,13 @@ func (a *asked) leaf(ctx context.Context, v *index.View, col column, w search.Wo
 		return nil, nil
 	case 1:
 		return []index.Leaf{{Field: col.field, Terms: []string{tokens[0].Term}, Boost: col.weight, Tag: col.path}}, nil
+	}
+	if occur == index.Should && !w.Phrase { // such as boundary-layer: its parts, as if there was a space
+		var out []index.Leaf
+		for _, t := range tokens {
+			out = append(out, index.Leaf{Field: col.field, Terms: []string{t.Term}, Boost: col.weight, Tag: col.path})
+		}
+		return out, nil
 	}
 	leaf := index.Leaf{Field: col.field, Boost: col.weight, Tag: col.path}
 	for _, t := range tokens {
@@ -201,12 +215,18 @@ const maxGrams = index.MaxGroups
 // grams makes of words their longest parts, most of which have to be found.
 func (a *asked) grams(b *bound, words []search.Word) {
 	seen := map[string]bool{}
+	// What may not be there, and what has to be, comes before what there may be no room for.
+	words = slices.SortedStableFunc(slices.Values(words), func(x, y search.Word) int { return int(occur(y, false)) - int(occur(x, false)) })
 	for _, w := range words {
 		parts := analysis.Grams(w.Text, b.MaxGram, b.MaxGram)
 		if n := len([]rune(w.Text)); n < b.MaxGram {
 			parts = analysis.Grams(w.Text, max(b.MinGram, n), b.MaxGram)
 		}
 		occurs := occur(w, false)
+		if occurs == index.MustNot { // a part alone is in other words, too
+			a.without(parts)
+			continue
+		}
 		for _, p := range parts {
 			if seen[p.Term] || len(a.query.Groups) == maxGrams {
 				continue
@@ -217,9 +237,7 @@ func (a *asked) grams(b *bound, words []search.Word) {
 				g.Leaves = append(g.Leaves, index.Leaf{Field: col.field, Terms: []string{p.Term}, Boost: col.weight, Tag: col.path})
 			}
 			a.query.Groups = append(a.query.Groups, g)
-			if occurs != index.MustNot {
-				a.mark(g)
-			}
+			a.mark(g)
 		}
 	}
 	should := 0
@@ -229,6 +247,24 @@ func (a *asked) grams(b *bound, words []search.Word) {
 		}
 	}
 	a.query.AtLeast = int(gramShare*float64(should) + 0.5)
+}
+
+// without leaves out records that have a word with all of some parts.
+func (a *asked) without(parts []analysis.Token) {
+	if len(parts) == 0 {
+		return
+	}
+	leaf := index.Leaf{}
+	for _, p := range parts {
+		leaf.Terms = append(leaf.Terms, p.Term)
+		leaf.Phrase = append(leaf.Phrase, uint32(p.Position-parts[0].Position)) //nolint:gosec // of a text that was typed
+	}
+	g := index.Group{Occur: index.MustNot}
+	for _, col := range a.columns {
+		leaf.Field = col.field
+		g.Leaves = append(g.Leaves, leaf)
+	}
+	a.query.Groups = append(a.query.Groups, g)
 }
 
 // mark notes what is looked for, to be marked in texts.

@@ -22,11 +22,13 @@ import (
 type Query struct {
 	Project    *project.Project
 	Collection *project.Collection
-	Search     *search.Config // of the collection; its mode is not regex
-	Words      []search.Word
+	Search     *search.Config    // of the collection; its mode is not regex
+	Text       string            // as they wrote it
+	Words      []search.Word     // of Text
 	Lang       string            // the language that the caller reads in; "": the fields themselves
 	Hidden     *document.PathSet // what they may not see
 	Filter     *mql.Filter       // the records that they may see; nil: all. Scores are as if there were no others
+	Now        time.Time         // what the time of now is in Filter; a zero one is in none
 	// Accept gives those of some ids that the caller wants; nil: all. Only they count among the TopK of the sources of an rrf.
 	Accept func(ctx context.Context, ids []bson.ObjectID) ([]bson.ObjectID, error)
 	// TopK is how many of each source of an rrf count; 0: what the config says, negative: all.
@@ -100,7 +102,10 @@ func (e *Engine) Search(ctx context.Context, q Query) (*Results, error) {
 
 // search asks the index of a search, and the next one if that has taken its place meanwhile.
 func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (*matches, error) {
-	for {
+	if p := store.PaceOf(ctx); p != nil {
+		p.Leave() // what follows may wait for others
+	}
+	for again := false; ; {
 		b, err := s.ready(ctx, config.Name)
 		if err != nil {
 			return nil, err
@@ -113,16 +118,26 @@ func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (*ma
 			return nil, errClosed
 		}
 		s.t.e.renew(err)
-		return m, err
+		if !errors.Is(err, index.ErrDamaged) {
+			return m, err
+		}
+		if again {
+			return nil, ErrBuilding.With(err)
+		}
+		again = true
 	}
 }
 
 func (s *shelf) ask(ctx context.Context, b *built, q Query) (m *matches, err error) {
-	view, err := b.view(ctx, q.Filter)
+	if how := b.bound.Load(); how.Mode == search.Vector {
+		return s.near(ctx, b, how, q)
+	}
+	view, err := b.view(ctx, q.Filter, q.Now)
 	if err != nil {
 		return nil, err
 	}
 	m = &matches{how: b.bound.Load(), view: view}
+	ctx = byPace(ctx)
 	if m.asked, err = m.how.ask(ctx, view, q.Words, q.Lang, q.Hidden, s.t.e.o.Now()); err == nil {
 		m.matches, err = view.Search(ctx, m.asked.query)
 	}
@@ -130,6 +145,14 @@ func (s *shelf) ask(ctx context.Context, b *built, q Query) (m *matches, err err
 		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
+}
+
+// byPace has what an index does go by the pace of the reads with the context.
+func byPace(ctx context.Context) context.Context {
+	if p := store.PaceOf(ctx); p != nil {
+		return index.WithStep(ctx, p.Step)
+	}
+	return ctx
 }
 
 // ready gives the index that answers a search.
@@ -162,19 +185,20 @@ func (s *shelf) ready(ctx context.Context, name string) (*built, error) {
 	return one.live, nil
 }
 
-// view gives the records of an index that a filter lets through; nil: all.
-func (b *built) view(ctx context.Context, filter *mql.Filter) (*index.View, error) {
+// view gives the records of an index that a filter lets through, which may have the time of now in it; nil: all.
+func (b *built) view(ctx context.Context, filter *mql.Filter, now time.Time) (*index.View, error) {
 	if filter == nil {
 		return b.ix.View()
 	}
-	sum := sha256.Sum256(filter.Raw())
-	return b.ix.ViewSet(ctx, string(sum[:]), filter, func(ctx context.Context, add func(id []byte, rev int64) error) error {
-		only := mql.MustCompileProjection(bson.D{{Key: "_rev", Value: 1}, {Key: "updatedAt", Value: 1}})
-		return b.s.records().Find(ctx, store.Query{Filter: filter, Project: only}, func(doc bson.Raw) error {
-			id := idOf(doc)
-			return add(id[:], versionOf(doc))
-		})
-	})
+	if m := movingOf(filter, now); m != nil { // else all of it stays as it is
+		return b.viewMoving(ctx, filter, m, now)
+	}
+	return b.ix.ViewSet(ctx, setName(filter), filter, b.fill(filter, nil))
+}
+
+func setName(f *mql.Filter) string {
+	sum := sha256.Sum256(f.Raw())
+	return string(sum[:])
 }
 
 // Close ends what the results hold.

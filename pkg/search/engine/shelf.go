@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ type shelf struct {
 	lastError  error
 	noted      map[bson.ObjectID]bool  // those of dirty that whoever wrote them has noted
 	recent     map[bson.ObjectID]int64 // versions that were taken in since they were noted, of which the feed will tell, too
+	troubled   chan struct{}           // closed while indexing fails
 	followed   chan struct{}           // closed while the feed tells of changes
 }
 
@@ -58,7 +60,7 @@ func newShelf(t *tenant, stored string) *shelf {
 	s := &shelf{
 		t: t, stored: stored, wake: make(chan struct{}, 1), searches: map[string]*searched{},
 		dirty: map[bson.ObjectID]bool{}, failed: map[bson.ObjectID]error{},
-		noted: map[bson.ObjectID]bool{}, recent: map[bson.ObjectID]int64{}, followed: make(chan struct{}),
+		noted: map[bson.ObjectID]bool{}, recent: map[bson.ObjectID]int64{}, followed: make(chan struct{}), troubled: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancel(t.e.ctx)
 	s.goes(s.run)
@@ -94,8 +96,8 @@ func (s *shelf) signal() {
 	}
 }
 
-// note says that records have changed. The channel is closed when they are as they were found then, or later.
-func (s *shelf) note(ids []bson.ObjectID) <-chan struct{} {
+// note says that records have changed. found is closed when they are found as they were then, or later; troubled when indexing fails.
+func (s *shelf) note(ids []bson.ObjectID) (found, troubled <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.touch(ids...)
@@ -105,7 +107,7 @@ func (s *shelf) note(ids []bson.ObjectID) <-chan struct{} {
 	done := make(chan struct{})
 	s.waiting = append(s.waiting, done)
 	s.signal()
-	return done
+	return done, s.troubled
 }
 
 // touch notes ids. The caller holds s.mu.
@@ -208,6 +210,9 @@ func (s *shelf) oldest() (oldest *stamp) {
 // chunk is how many records are read and taken in at once.
 const chunk = 256
 
+// errChunk ends a read of as many records as are taken in at once.
+var errChunk = errors.New("these are as many records as are taken in at once")
+
 // run takes in what has changed until the shelf ends.
 func (s *shelf) run() {
 	var last *stamp
@@ -225,6 +230,7 @@ func (s *shelf) run() {
 		s.t.e.metrics.took(len(ids), err)
 		s.mu.Lock()
 		s.inFlight, s.lastError = 0, err
+		s.trouble(err != nil)
 		if err != nil { // they are not done, nor is what stands behind them
 			s.touch(ids...)
 			maps.Copy(s.noted, noted)
@@ -243,9 +249,38 @@ func (s *shelf) run() {
 			continue
 		}
 		last, wait = at, firstRetry
+		s.renewWorn()
 		for _, done := range waiting {
 			close(done)
 		}
+	}
+}
+
+// renewWorn has indexes be made anew in which most are versions of records that were replaced: these take room in memory and on the
+// disk until then. One that is stale waits until somebody asks for a new one.
+func (s *shelf) renewWorn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.searches {
+		if one.live == nil || one.next != nil || one.stale {
+			continue
+		}
+		if dead, records := one.live.ix.Wear(); dead <= max(int(s.t.e.worn.Load()), records) {
+			continue
+		}
+		if err := s.make(one); err != nil {
+			s.lastError = err
+		}
+	}
+}
+
+// trouble notes whether indexing fails for now: no write waits for it then. The caller holds s.mu.
+func (s *shelf) trouble(now bool) {
+	switch was := isClosed(s.troubled); {
+	case now && !was:
+		close(s.troubled)
+	case was && !now:
+		s.troubled = make(chan struct{})
 	}
 }
 
@@ -268,11 +303,13 @@ func (s *shelf) take() (ids []bson.ObjectID, noted map[bson.ObjectID]bool, at *s
 // apply takes records in as they are now. at stands for them and all that was done before.
 func (s *shelf) apply(ctx context.Context, ids []bson.ObjectID, noted map[bson.ObjectID]bool, at *stamp) error {
 	all := s.receiving()
-	for part := range slices.Chunk(ids, chunk) {
-		docs, err := s.find(ctx, part)
+	for rest := ids; len(rest) > 0; {
+		docs, n, err := s.findSome(ctx, rest[:min(chunk, len(rest))])
 		if err != nil {
 			return err
 		}
+		part := rest[:n]
+		rest = rest[n:]
 		for _, b := range all {
 			if err := b.update(ctx, part, docs); err != nil && !errors.Is(err, index.ErrDropped) { // another has taken its place
 				return err
@@ -299,15 +336,25 @@ func (s *shelf) records() store.Collection {
 	return fieldnames.Wrap(s.t.db, names).Collection(s.stored)
 }
 
-// find reads records by their ids.
-func (s *shelf) find(ctx context.Context, ids []bson.ObjectID) (map[bson.ObjectID]bson.Raw, error) {
+// findSome reads the first of some records by their ids, which ascend: n of them, which are all unless they are too large to be taken in
+// at once.
+func (s *shelf) findSome(ctx context.Context, ids []bson.ObjectID) (docs map[bson.ObjectID]bson.Raw, n int, err error) {
 	filter := mql.OneOf("_id", idValues(ids))
-	docs := make(map[bson.ObjectID]bson.Raw, len(ids))
-	err := s.records().Find(ctx, store.Query{Filter: filter}, func(doc bson.Raw) error {
-		docs[idOf(doc)] = bytes.Clone(doc)
+	docs, n = make(map[bson.ObjectID]bson.Raw, len(ids)), len(ids)
+	size := 0
+	err = s.records().Find(ctx, store.Query{Filter: filter, Sort: byID()}, func(doc bson.Raw) error {
+		id := idOf(doc)
+		docs[id] = bytes.Clone(doc)
+		if size += len(doc); size >= chunkBytes {
+			n = slices.Index(ids, id) + 1
+			return errChunk
+		}
 		return nil
 	})
-	return docs, err
+	if errors.Is(err, errChunk) {
+		err = nil
+	}
+	return docs, n, err
 }
 
 func idValues(ids []bson.ObjectID) []bson.RawValue {
@@ -380,10 +427,11 @@ func (s *shelf) declare(config *search.Config) error {
 		s.searches[config.Name] = one
 	}
 	one.config = config
-	fingerprint := s.fingerprint(config)
+	fingerprint := s.fingerprint(config, one.live)
 	for _, b := range []*built{one.live, one.next} {
 		if b != nil {
 			b.bind(config, s.collection, b.name.print == fingerprint)
+			s.getVectors(b)
 		}
 	}
 	epoch := s.t.epoch(s.stored, config.Name)
@@ -402,8 +450,40 @@ func (s *shelf) declare(config *search.Config) error {
 	return s.make(one)
 }
 
-func (s *shelf) fingerprint(c *search.Config) string {
-	return c.Fingerprint(s.collection.StoredField, s.project.FieldNames[s.collection.StoredName()])
+// fingerprint tells what is in the index of a search apart. The caller holds s.mu.
+func (s *shelf) fingerprint(c *search.Config, live *built) string {
+	content := c.Fingerprint(s.collection.StoredField, s.project.FieldNames[s.collection.StoredName()])
+	if c.Mode != search.Vector {
+		return content
+	}
+	reference := s.t.e.reference(c)
+	if reference == "" && live != nil && strings.HasPrefix(live.name.print, content+"-") { // the settings have no such group: it may come back
+		return live.name.print
+	}
+	return content + "-" + printOf(reference)
+}
+
+// getVectors has somebody get the vectors of an index of mode vector. The caller holds s.mu.
+func (s *shelf) getVectors(b *built) {
+	if b.state.Form.Mode == search.Vector && !b.getting {
+		b.getting = true
+		s.t.embedder(b.state.Form.Reference).add(b)
+	}
+}
+
+// again has records be indexed once more. The channel is closed when they are.
+func (s *shelf) again(ids []bson.ObjectID) <-chan struct{} {
+	done := make(chan struct{})
+	if len(ids) == 0 {
+		close(done)
+		return done
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touch(ids...)
+	s.waiting = append(s.waiting, done)
+	s.signal()
+	return done
 }
 
 // load finds the index of a search that answered last. The caller holds s.mu.
@@ -473,8 +553,10 @@ func (s *shelf) renew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.searches {
-		if one.next != nil {
-			one.next.cancel()
+		for _, b := range []*built{one.live, one.next} {
+			if b != nil {
+				b.cancel()
+			}
 		}
 		one.live, one.next = nil, nil
 	}

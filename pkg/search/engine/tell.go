@@ -9,7 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/search"
-	"github.com/svcctl/svc/pkg/search/analysis"
 	"github.com/svcctl/svc/pkg/search/index"
 )
 
@@ -35,12 +34,12 @@ func (r *Results) Highlight(seen bson.Raw) []Highlight {
 	for _, m := range r.found {
 		for _, col := range m.asked.columns {
 			terms := m.asked.terms[col.field]
-			if done[col.path] || len(terms) == 0 {
+			if done[col.path] || len(terms) == 0 || col.of != nil { // what a script says is not in the record
 				continue
 			}
 			h := Highlight{Path: col.path}
 			eachText(seen, col.path, func(text string) {
-				h.Texts = append(h.Texts, fragments(text, col.cut(text), terms, maxFragments-len(h.Texts))...)
+				h.Texts = append(h.Texts, fragments(text, col.marks(text, terms), maxFragments-len(h.Texts))...)
 			})
 			if len(h.Texts) > 0 {
 				done[col.path] = true
@@ -51,18 +50,28 @@ func (r *Results) Highlight(seen bson.Raw) []Highlight {
 	return out
 }
 
-// fragments gives up to limit parts of a text in which there are terms.
-func fragments(text string, tokens []analysis.Token, terms map[string]bool, limit int) (out []string) {
-	var marks [][2]int // ascending, apart
-	for _, t := range tokens {
+// maxMarks is how many words of a text are marked at most.
+const maxMarks = 100
+
+// marks gives where in a text terms are, ascending and apart.
+func (c column) marks(text string, terms map[string]bool) (marks [][2]int) {
+	for t := range c.cut.all(text[:min(len(text), maxMarked)]) {
 		switch last := len(marks) - 1; {
 		case !terms[t.Term]:
 		case last >= 0 && t.Start <= marks[last][1]: // parts of one word
 			marks[last][1] = max(marks[last][1], t.End)
 		default:
+			if len(marks) == maxMarks {
+				return marks
+			}
 			marks = append(marks, [2]int{t.Start, t.End})
 		}
 	}
+	return marks
+}
+
+// fragments gives up to limit parts of a text in which there are marks.
+func fragments(text string, marks [][2]int, limit int) (out []string) {
 	for len(marks) > 0 && len(out) < limit {
 		from, to := 0, len(text)
 		if len(text) > maxWhole {
@@ -140,7 +149,10 @@ func (r *Results) Explain(ctx context.Context, hits []Hit) ([]bson.D, error) {
 	for i, h := range hits {
 		numbers[i] = h.number
 	}
-	why, err := m.view.Explain(ctx, m.asked.query, numbers)
+	if m.how.Mode == search.Vector {
+		return m.explain(hits), nil
+	}
+	why, err := m.view.Explain(byPace(ctx), m.asked.query, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +163,19 @@ func (r *Results) Explain(ctx context.Context, hits []Hit) ([]bson.D, error) {
 		}
 	}
 	return out, nil
+}
+
+// explain says how near the hits of a search of mode vector are.
+func (m *matches) explain(hits []Hit) []bson.D {
+	out := make([]bson.D, len(hits))
+	for i, h := range hits {
+		factor := m.asked.query.Recency.Of(m.view, h.number)
+		out[i] = bson.D{{Key: "mode", Value: string(search.Vector)}, {Key: "group", Value: m.how.Group}, {Key: "cosine", Value: h.Score / factor}}
+		if m.asked.query.Recency != nil {
+			out[i] = append(out[i], bson.E{Key: "recency", Value: factor})
+		}
+	}
+	return out
 }
 
 func parts(w index.Why) bson.A {

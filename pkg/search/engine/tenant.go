@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/lease"
 )
 
 // tenant is one project's shelves, and what tells them of changes: one reading of the store's feed for all of them.
@@ -18,21 +20,32 @@ type tenant struct {
 	namespace string
 	database  string
 	db        store.Database
+	leases    *lease.Leases
+	ctx       context.Context //nolint:containedctx // of what works for all of its shelves; cancel ends it
+	cancel    context.CancelFunc
 
 	serving sync.Mutex // one Serve at a time
+	ended   bool       // guarded by serving
 
-	mu      sync.Mutex
-	shelves map[string]*shelf // by the name that the store has for the collection
-	served  *project.Project
-	epochs  map[epochKey]int64 // see epoch.go
-	count   int64              // of the places in the feed that were told; of stamps
-	stop    context.CancelFunc // of the feed's reader; nil: there is none
-	stopped chan struct{}      // closed when it has ended
+	mu        sync.Mutex
+	shelves   map[string]*shelf // by the name that the store has for the collection
+	served    *project.Project
+	epochs    map[epochKey]int64   // see epoch.go
+	embedders map[string]*embedder // by reference
+	count     int64                // of the places in the feed that were told; of stamps
+	stop      context.CancelFunc   // of the feed's reader; nil: there is none
+	stopped   chan struct{}        // closed when it has ended
 }
 
 func newTenant(e *Engine, namespace string) *tenant {
 	name := project.DatabaseName(namespace)
-	return &tenant{e: e, namespace: namespace, database: name, db: e.o.Store.Database(name), shelves: map[string]*shelf{}}
+	db := e.o.Store.Database(name)
+	t := &tenant{
+		e: e, namespace: namespace, database: name, db: db, leases: lease.New(db, e.o.Holder, nil),
+		shelves: map[string]*shelf{}, embedders: map[string]*embedder{},
+	}
+	t.ctx, t.cancel = context.WithCancel(e.ctx)
+	return t
 }
 
 func (t *tenant) all() []*shelf {
@@ -45,20 +58,23 @@ func (t *tenant) all() []*shelf {
 func (t *tenant) shelf(p *project.Project, c *project.Collection) *shelf {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.served == nil || t.served != p && t.served.Generation < p.Generation {
+	if t.served == nil || t.served != p && older(t.served, p) {
 		return nil
 	}
 	return t.shelves[c.StoredName()]
 }
 
-// serve has the shelves be those of a generation.
-func (t *tenant) serve(p *project.Project) error {
+// serve has the shelves be those of a generation. Who is told of what is served knows which of two registrations it is.
+func (t *tenant) serve(p *project.Project, told bool) error {
 	t.serving.Lock()
 	defer t.serving.Unlock()
+	if t.ended {
+		return errs.ErrProjectNotFound
+	}
 	t.mu.Lock()
 	served := t.served
 	t.mu.Unlock()
-	if served != nil && served != p && served.Generation > p.Generation { // a request of an older one
+	if served != nil && served != p && older(p, served) && (!told || served.ID == p.ID) { // a request of an older one
 		return nil
 	}
 	wanted, err := t.readEpochs(t.e.ctx)
@@ -114,12 +130,43 @@ func (t *tenant) serve(p *project.Project) error {
 func (t *tenant) end() error {
 	t.serving.Lock()
 	defer t.serving.Unlock()
+	if t.ended {
+		return nil
+	}
+	t.ended = true
+	t.cancel()
 	t.quiet()
+	shelves := t.all()
+	t.mu.Lock()
+	t.served, t.shelves = nil, map[string]*shelf{} // nobody waits for them any more
+	t.mu.Unlock()
 	var all []error
-	for _, s := range t.all() {
+	for _, s := range shelves {
 		all = append(all, s.end())
 	}
-	return errors.Join(append(all, t.e.drop(t.database, func(indexName) bool { return true }))...)
+	all = append(all, t.e.drop(t.database, func(indexName) bool { return true }))
+	t.e.mu.Lock()
+	delete(t.e.tenants, t.namespace)
+	t.e.mu.Unlock()
+	return errors.Join(all...)
+}
+
+// registration is the id of the one that is served.
+func (t *tenant) registration() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.served == nil {
+		return ""
+	}
+	return t.served.ID
+}
+
+// older says whether a config is one of before: of the same registration, or of another, whose ids ascend.
+func older(p, than *project.Project) bool {
+	if p.ID != than.ID {
+		return p.ID < than.ID
+	}
+	return p.Generation < than.Generation
 }
 
 // quiet ends the reader of the feed.

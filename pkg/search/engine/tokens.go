@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,6 +22,8 @@ type bound struct {
 	*search.Config
 
 	columns []column
+	embeds  []embedded // of mode vector, instead of columns
+	script  *scripted  // nil: there is none
 }
 
 // recencyField is where an index has the date that scores depend on.
@@ -33,13 +36,22 @@ type column struct {
 	lang   string  // of the translation; "": the field itself
 	weight float32 // how much it counts
 	cut    cutter
+	of     []string // of a script: what its text is made of
 }
 
 // cutter cuts texts into terms.
 type cutter func(text string) []analysis.Token
 
-func newBound(c *search.Config) *bound {
-	b := &bound{Config: c}
+func newBound(c *search.Config, script *scripted) *bound {
+	b := &bound{Config: c, script: script}
+	switch {
+	case c.Mode == search.Vector:
+		b.embeds = embedsOf(c)
+		return b
+	case script != nil:
+		script.columns(b)
+		return b
+	}
 	for _, f := range c.Fields {
 		b.columns = append(b.columns, column{field: b.next(), path: f.Path, weight: float32(f.Weight), cut: b.cutter(f.Language)})
 		for _, lang := range f.Translations {
@@ -70,16 +82,17 @@ func words(language string) cutter {
 }
 
 // changes says what becomes of records in an index. Those that are not in docs are gone.
-func (b *built) changes(ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw) []index.Change {
+func (b *built) changes(
+	how *bound, ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw, said map[bson.ObjectID]saying, kept map[vectorKey]known,
+) []index.Change {
 	out := make([]index.Change, len(ids))
-	how := b.bound.Load()
 	var work sync.WaitGroup
 	const share = 32 // records that are worth another core
 	workers := min(runtime.GOMAXPROCS(0), 1+len(ids)/share)
 	for w := range workers {
 		work.Go(func() {
 			for i := w; i < len(ids); i += workers {
-				out[i] = b.change(how, ids[i], docs[ids[i]])
+				out[i] = b.change(how, ids[i], docs[ids[i]], said[ids[i]], kept)
 			}
 		})
 	}
@@ -87,16 +100,28 @@ func (b *built) changes(ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw) []
 	return out
 }
 
-func (b *built) change(how *bound, id bson.ObjectID, doc bson.Raw) index.Change {
+func (b *built) change(how *bound, id bson.ObjectID, doc bson.Raw, said saying, kept map[vectorKey]known) index.Change {
 	c := index.Change{ID: id[:], Gone: doc == nil || !how.Filter.Match(doc)}
 	if c.Gone {
 		return c
 	}
 	c.Rev = versionOf(doc)
-	c.Fields = how.terms(doc)
+	if how.Mode == search.Vector {
+		b.embed(&c, how, doc, said, kept)
+	} else {
+		c.Fields = how.terms(doc, said)
+	}
+	if said.failed != nil {
+		park(&c)
+	}
 	c.In = func(set *index.Set) bool {
-		f, ok := set.Data.(*mql.Filter)
-		return ok && f.Match(doc)
+		switch f := set.Data.(type) {
+		case *mql.Filter:
+			return f.Match(doc)
+		case *moving:
+			return f.has(doc, b.s.t.e.o.Now())
+		}
+		return false
 	}
 	if how.Recency != nil {
 		_ = mql.EachValue(doc, how.Recency.Path, func(v bson.RawValue) error {
@@ -110,9 +135,9 @@ func (b *built) change(how *bound, id bson.ObjectID, doc bson.Raw) index.Change 
 }
 
 // terms gives the terms of a record.
-func (b *bound) terms(doc bson.Raw) map[index.Field][]index.Token {
+func (b *bound) terms(doc bson.Raw, said saying) map[index.Field][]index.Token {
 	out := make(map[index.Field][]index.Token, len(b.columns))
-	own := b.own(doc)
+	own, room := b.own(doc), maxTerms
 	for _, col := range b.columns {
 		cut := col.cut
 		if own != nil && col.lang == "" {
@@ -120,15 +145,18 @@ func (b *bound) terms(doc bson.Raw) map[index.Field][]index.Token {
 		}
 		var tokens []index.Token
 		begin := uint32(0)
-		texts(doc, col.path, col.lang, func(text string) {
+		b.textsOf(doc, said, col.path, col.lang, func(text string) {
 			last := begin
-			for _, t := range cut(text) {
+			for t := range cut.all(text) {
+				if len(tokens) == min(room, maxFieldTerms) {
+					break
+				}
 				last = begin + uint32(t.Position) //nolint:gosec // a record has 16 MiB at most
 				tokens = append(tokens, index.Token{Term: t.Term, Position: last})
 			}
 			begin = last + apart
 		})
-		if len(tokens) > 0 {
+		if room -= len(tokens); len(tokens) > 0 {
 			out[col.field] = tokens
 		}
 	}
@@ -178,6 +206,9 @@ func eachText(doc bson.Raw, path string, fn func(text string)) {
 
 // visible says whether a caller who reads in a language sees what a column has.
 func (c column) visible(hidden *document.PathSet) bool {
+	if c.of != nil {
+		return !slices.ContainsFunc(c.of, hidden.Reaches)
+	}
 	path := c.path
 	if c.lang != "" {
 		path = fieldtype.I18n + "." + c.lang + "." + path

@@ -42,8 +42,8 @@ func (v *View) Expand(ctx context.Context, f Field, word string, distance, limit
 		if len(out) == limit {
 			break
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+		if err := step(ctx); err != nil {
+			return nil, err
 		}
 		if list, err = v.postings(list[:0], f, e.Term); err != nil {
 			return nil, v.ix.disk.fail(err)
@@ -83,8 +83,10 @@ func (v *View) terms(ctx context.Context, field Field, prefix string, f func(ter
 	v.it.SetBounds(begin, above(begin))
 	n := 0
 	for ok := v.it.First(); ok; ok = v.it.Next() {
-		if n++; n%look == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if n++; n%look == 0 {
+			if err := step(ctx); err != nil {
+				return err
+			}
 		}
 		f(v.it.Key()[cut:])
 	}

@@ -36,3 +36,10 @@ func (d *DB) Keys() (n int, err error) {
 func Products(a, b []float32, c []int16, d []int8) (floats [2]float32, small [2]int32) {
 	return [2]float32{dot(a, b), dotGo(a, b)}, [2]int32{dotSmall(c, d), dotSmallGo(c, d)}
 }
+
+// Rows is how many vectors of a field are in memory.
+func Rows(ix *Index, f Field) int {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return len(ix.vectors[f].numbers)
+}

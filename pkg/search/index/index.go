@@ -22,6 +22,9 @@ type Field uint16
 type Token struct {
 	Term     string // without NUL
 	Position uint32 // not below that of the token before
+	// Count is how often the term is there where places don't matter, such as a weight: see Weights. No phrase may look for it. 0: once, at
+	// Position.
+	Count uint32
 }
 
 // A Change is a record as it is now.
@@ -277,9 +280,7 @@ func (ix *Index) show(changes []Change, was []int64, position []byte) {
 		for f, value := range c.Values {
 			ix.setValue(f, number, value)
 		}
-		for f, v := range c.Vectors {
-			ix.matrix(f, len(v)).add(number, v)
-		}
+		ix.setVectors(number, c.Vectors)
 		ix.all.count(ix, number, 1)
 		for _, set := range ix.sets {
 			in, decided := joins[set]
@@ -395,10 +396,17 @@ func (ix *Index) erase() error {
 	return errors.Join(err, b.Close())
 }
 
+// Wear says how many versions of records there are that were replaced, and still take room and time, beside how many records.
+func (ix *Index) Wear() (dead, records int) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return int(ix.next) - ix.all.records, ix.all.records
+}
+
 // Stats are what an index has.
 type Stats struct {
 	Records int // that are found
-	Dead    int // versions that were replaced, and still take room and time: an index of which more than half is dead is made anew
+	Dead    int // versions that were replaced, and still take room and time: see Wear
 	Sets    int
 	Memory  int64  // bytes, about
 	Disk    uint64 // bytes, about, without what is in memory alone

@@ -81,18 +81,15 @@ func (v *View) take(out []place, list []posting, positions []byte, in map[uint32
 	return out, nil
 }
 
-// phrase gives who has terms at the places of a phrase.
-func (v *View) phrase(ctx context.Context, dst []posting, l Leaf) ([]posting, error) {
-	var in map[uint32]bool
-	found := make([][]place, len(l.Terms))
-	// Who has all of them is known from the postings, which are a fraction of the places.
-	for _, t := range l.Terms {
-		if err := ctx.Err(); err != nil {
-			return dst, context.Cause(ctx)
+// having gives who has all of some terms: that is known from the postings, which are a fraction of the places.
+func (v *View) having(ctx context.Context, f Field, terms []string) (in map[uint32]bool, err error) {
+	var list []posting
+	for _, t := range terms {
+		if err := step(ctx); err != nil {
+			return nil, err
 		}
-		list, err := v.postings(nil, l.Field, t)
-		if err != nil {
-			return dst, err
+		if list, err = v.postings(list[:0], f, t); err != nil {
+			return nil, err
 		}
 		both := make(map[uint32]bool, len(list))
 		for _, p := range list {
@@ -101,18 +98,42 @@ func (v *View) phrase(ctx context.Context, dst []posting, l Leaf) ([]posting, er
 			}
 		}
 		if in = both; len(in) == 0 {
-			return dst, nil
+			break
 		}
 	}
-	for i, t := range l.Terms {
-		var err error
-		if found[i], err = v.places(l.Field, t, in); err != nil {
+	return in, nil
+}
+
+// phrase gives who has terms at the places of a phrase. A term that is there more than once is read once: a phrase may be as long as
+// callers write it.
+func (v *View) phrase(ctx context.Context, dst []posting, l Leaf) ([]posting, error) {
+	terms := slices.Compact(slices.Sorted(slices.Values(l.Terms)))
+	in, err := v.having(ctx, l.Field, terms)
+	if err != nil || len(in) == 0 {
+		return dst, err
+	}
+	read := make(map[string][]place, len(terms))
+	for _, t := range terms {
+		if err := step(ctx); err != nil {
+			return dst, err
+		}
+		if read[t], err = v.places(l.Field, t, in); err != nil {
 			return dst, err
 		}
 	}
+	found := make([][]place, len(l.Terms))
+	for i, t := range l.Terms {
+		found[i] = read[t]
+	}
+	looked := 0
 	for i, first := range found[0] {
 		n := uint32(0)
 		for _, at := range first.at {
+			if looked++; looked%1024 == 0 {
+				if err := step(ctx); err != nil {
+					return dst, err
+				}
+			}
 			if follows(found, i, at, l.Phrase) {
 				n++
 			}

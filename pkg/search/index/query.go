@@ -67,6 +67,14 @@ func (r *Recency) of(values []int64, number uint32) float32 {
 	return 1 + r.Weight*float32(math.Exp2(-age/(float64(r.HalfLife)/float64(time.Millisecond))))
 }
 
+// Of gives what the score of a record is multiplied with; 1 if r is nil.
+func (r *Recency) Of(v *View, number uint32) float64 {
+	if r == nil {
+		return 1
+	}
+	return float64(r.of(v.values[r.Field], number))
+}
+
 // A Hit is a record that has been found.
 type Hit struct {
 	Number uint32
@@ -111,11 +119,8 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 	if q.Recency != nil && q.Recency.HalfLife <= 0 {
 		return nil, errors.New("the half-life of a query has to be more than 0")
 	}
-	sc := scratches.Get().(*scratch) //nolint:errcheck // nothing else is put in
-	m := &Matches{v: v, sc: sc}
-	if n := int(v.next); len(sc.scores) < n {
-		sc.scores, sc.groups = make([]float32, n+n/4), make([]uint64, n+n/4)
-	}
+	m := v.matches()
+	sc := m.sc
 	var must, mustNot, should uint64
 	for i, g := range q.Groups {
 		bit := uint64(1) << i
@@ -158,6 +163,15 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 	return m, nil
 }
 
+// matches gives Matches of nothing yet.
+func (v *View) matches() *Matches {
+	sc := scratches.Get().(*scratch) //nolint:errcheck // nothing else is put in
+	if n := int(v.next); len(sc.scores) < n {
+		sc.scores, sc.groups = make([]float32, n+n/4), make([]uint64, n+n/4)
+	}
+	return &Matches{v: v, sc: sc}
+}
+
 // leaf adds the scores of a leaf.
 func (v *View) leaf(ctx context.Context, sc *scratch, l Leaf, bit uint64, scored bool) error {
 	var err error
@@ -183,8 +197,8 @@ func (v *View) matching(ctx context.Context, dst []posting, l Leaf) (_ []posting
 		return v.phrase(ctx, dst, l)
 	}
 	for _, t := range l.Terms {
-		if err := ctx.Err(); err != nil {
-			return dst, context.Cause(ctx)
+		if err := step(ctx); err != nil {
+			return dst, err
 		}
 		if dst, err = v.postings(dst, l.Field, t); err != nil {
 			return dst, err

@@ -70,11 +70,14 @@ func (s *segment) add(number uint32, c *Change) {
 				s.size += 128 + len(t.Term)
 			}
 			if last := len(l.postings) - 1; last >= 0 && l.postings[last].number == number {
-				l.postings[last].count++
+				l.postings[last].count += max(1, t.Count)
 			} else {
-				l.postings = append(l.postings, posting{number, 1})
+				l.postings = append(l.postings, posting{number, max(1, t.Count)})
 				l.last = 0
 				s.size += 12
+			}
+			if t.Count > 0 {
+				continue
 			}
 			l.positions = binary.AppendUvarint(l.positions, uint64(t.Position-l.last))
 			l.last = t.Position

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -13,7 +15,8 @@ import (
 // blockRows is how many vectors are in one piece of memory.
 const blockRows = 256
 
-// A matrix has the vectors of a field in memory. Rows are only ever appended, so that a copy of it is what it was at that moment.
+// A matrix has the vectors of a field in memory. Rows are only ever appended, so that a copy of it is what it
+// was at that moment.
 type matrix struct{ vectors }
 
 type vectors struct {
@@ -31,7 +34,17 @@ type block struct {
 }
 
 func (m *matrix) add(number uint32, v []float32) {
-	i := len(m.numbers) % blockRows
+	to, i := m.grow(number)
+	if m.small {
+		to.scales[i] = shrink(to.small[i*m.dimensions:(i+1)*m.dimensions], v)
+	} else {
+		copy(to.rows[i*m.dimensions:], v)
+	}
+}
+
+// grow makes room for one more row, and gives its block and its place there.
+func (m *matrix) grow(number uint32) (to *block, i int) {
+	i = len(m.numbers) % blockRows
 	if i == 0 {
 		if m.small {
 			m.blocks = append(m.blocks, block{small: make([]int8, blockRows*m.dimensions), scales: make([]float32, blockRows)})
@@ -40,12 +53,26 @@ func (m *matrix) add(number uint32, v []float32) {
 		}
 	}
 	m.numbers = append(m.numbers, number)
-	last := m.blocks[len(m.blocks)-1]
-	if m.small {
-		last.scales[i] = shrink(last.small[i*m.dimensions:(i+1)*m.dimensions], v)
-	} else {
-		copy(last.rows[i*m.dimensions:], v)
+	return &m.blocks[len(m.blocks)-1], i
+}
+
+// compact gives a matrix of those rows that have not died: views that there are keep theirs.
+func (m *matrix) compact(died []uint32) *matrix {
+	out, n := &matrix{vectors{dimensions: m.dimensions, small: m.small}}, m.dimensions
+	for row, number := range m.numbers {
+		if died[number] != 0 {
+			continue
+		}
+		from, j := &m.blocks[row/blockRows], row%blockRows
+		to, i := out.grow(number)
+		if m.small {
+			copy(to.small[i*n:], from.small[j*n:(j+1)*n])
+			to.scales[i] = from.scales[j]
+		} else {
+			copy(to.rows[i*n:], from.rows[j*n:(j+1)*n])
+		}
 	}
+	return out
 }
 
 // shrink makes bytes of a vector, and gives what they are to be multiplied with.
@@ -79,6 +106,17 @@ func (ix *Index) matrix(f Field, dimensions int) *matrix {
 		ix.vectors[f] = m
 	}
 	return m
+}
+
+// setVectors keeps the vectors of a record in memory. The caller holds ix.mu.
+func (ix *Index) setVectors(number uint32, vectors map[Field][]float32) {
+	for f, v := range vectors {
+		m := ix.matrix(f, len(v))
+		m.add(number, v)
+		if len(m.numbers) > 2*ix.all.records+4*blockRows { // more than half of them are of versions before
+			ix.vectors[f] = m.compact(ix.died)
+		}
+	}
 }
 
 // vectorFields lists the fields that have vectors.
@@ -121,48 +159,137 @@ func readVector(dst []float32, b []byte) (_ []float32, ok bool) {
 	return dst, true
 }
 
-// Nearest gives the records whose vectors of a field are nearest to one of length 1, by the cosine of their angle, which is
-// their score. It compares with all that are seen: the result is exact, but for SmallVectors.
+// Near says what records are to be near to.
+type Near struct {
+	// Fields are where their vectors are: a record counts by the first of these that it has one in.
+	Fields []Field
+	To     []float32          // of length 1, for dense vectors
+	Tokens map[string]float32 // for sparse ones: the weights that those of records are multiplied with
+	// As of a Query.
+	Recency  *Recency
+	MinScore float32 // 0: any
+}
+
+// Near finds the records with a vector that is near: of dense vectors all records that have one, by the cosine of the angle; of sparse
+// ones those that have one of the tokens, by the sum of the products of the weights. It compares with all that are seen: the
+// result is exact, but for SmallVectors, of which the best few hundred are.
+func (v *View) Near(ctx context.Context, q Near) (*Matches, error) {
+	m := v.matches()
+	for i, f := range q.Fields {
+		var err error
+		if q.To != nil {
+			err = m.dense(ctx, f, q.To)
+		} else {
+			err = m.sparse(ctx, q.Fields[:i], f, q.Tokens)
+		}
+		if err != nil {
+			m.Release()
+			return nil, v.ix.disk.fail(err)
+		}
+	}
+	if q.Recency == nil && q.MinScore <= 0 {
+		return m, nil
+	}
+	m.keep(func(number uint32) bool {
+		if q.Recency != nil {
+			m.sc.scores[number] *= q.Recency.of(v.values[q.Recency.Field], number)
+		}
+		return q.MinScore <= 0 || m.sc.scores[number] >= q.MinScore
+	})
+	return m, nil
+}
+
+// Nearest gives the records whose vectors of a field are nearest to one of length 1, by the cosine of their angle, which is their score.
 func (v *View) Nearest(ctx context.Context, f Field, to []float32, limit int) ([]Hit, error) {
-	m := v.vectors[f]
-	if limit <= 0 || len(m.numbers) == 0 {
-		return nil, nil
+	m, err := v.Near(ctx, Near{Fields: []Field{f}, To: to})
+	if err != nil {
+		return nil, err
 	}
-	if m.dimensions != len(to) {
-		return nil, errors.New("the vector that is looked for has other dimensions than those of the index")
+	defer m.Release()
+	return m.Top(limit), nil
+}
+
+// dense adds the records that have a vector of a field, unless they are there.
+func (m *Matches) dense(ctx context.Context, f Field, to []float32) error {
+	rows, sc, from := m.v.vectors[f], m.sc, len(m.sc.touched)
+	if len(rows.numbers) == 0 {
+		return nil
 	}
-	many := limit
-	if m.small {
-		many = max(4*limit, 64) // to be compared exactly
+	if rows.dimensions != len(to) {
+		return errors.New("the vector that is looked for has other dimensions than those of the index")
 	}
-	best := make(worstFirst, 0, many)
-	compare := m.compare(to)
-	for from := 0; from < len(m.numbers); from += blockRows {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+	compare := rows.compare(to)
+	for begin := 0; begin < len(rows.numbers); begin += blockRows {
+		if err := step(ctx); err != nil {
+			return err
 		}
-		for i, number := range m.numbers[from:min(from+blockRows, len(m.numbers))] {
-			if !v.sees(number) {
-				continue
-			}
-			if s := compare(&m.blocks[from/blockRows], i); len(best) < many || s >= best[0].Score {
-				best.offer(Hit{number, v.ids.of(number), s}, many)
-			}
-		}
-	}
-	if m.small {
-		for i := range best {
-			exact, err := v.vector(f, best[i].Number)
-			if err != nil {
-				return nil, v.ix.disk.fail(err)
-			}
-			if len(exact) == len(to) { // else the record has a newer version by now
-				best[i].Score = dot(to, exact)
+		for i, number := range rows.numbers[begin:min(begin+blockRows, len(rows.numbers))] {
+			if m.v.sees(number) && sc.groups[number] == 0 {
+				sc.groups[number], sc.scores[number] = 1, compare(&rows.blocks[begin/blockRows], i)
+				sc.touched = append(sc.touched, number)
 			}
 		}
 	}
-	slices.SortFunc(best, byScore)
-	return best[:min(limit, len(best))], nil
+	if !rows.small {
+		return nil
+	}
+	part := Matches{v: m.v, sc: &scratch{touched: sc.touched[from:], scores: sc.scores}}
+	for _, h := range part.Top(exactly) {
+		exact, err := m.v.vector(f, h.Number)
+		if err != nil {
+			return err
+		}
+		if len(exact) == len(to) { // else the record has a newer version by now
+			sc.scores[h.Number] = dot(to, exact)
+		}
+	}
+	return nil
+}
+
+// exactly is how many of those that are nearest by small vectors are compared by their own.
+const exactly = 256
+
+// sparse adds the records that have some tokens in a field, but those that have any in one of the fields before.
+func (m *Matches) sparse(ctx context.Context, before []Field, f Field, tokens map[string]float32) (err error) {
+	sc := m.sc
+	for _, token := range slices.Sorted(maps.Keys(tokens)) { // so that sums are the same each time
+		weight := tokens[token]
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if sc.list, err = m.v.postings(sc.list[:0], f, token); err != nil {
+			return err
+		}
+	each:
+		for _, p := range sc.list {
+			for _, other := range before {
+				if l := m.v.lengths[other]; int(p.number) < len(l) && l[p.number] > 0 {
+					continue each
+				}
+			}
+			if sc.groups[p.number] == 0 {
+				sc.groups[p.number] = 1
+				sc.touched = append(sc.touched, p.number)
+			}
+			sc.scores[p.number] += weight * float32(p.count) / weightUnit
+		}
+	}
+	return nil
+}
+
+// weightUnit is what the weight 1 of a token is as a count: postings have whole numbers.
+const weightUnit = 4096
+
+// Weights makes of a sparse vector what a record has in a field. Tokens that weigh nothing, or less, are left out.
+func Weights(v map[string]float32) []Token {
+	out := make([]Token, 0, len(v))
+	for token, weight := range v {
+		if n := math.RoundToEven(float64(weight) * weightUnit); n >= 1 {
+			out = append(out, Token{Term: token, Count: uint32(min(n, math.MaxUint32))})
+		}
+	}
+	slices.SortFunc(out, func(a, b Token) int { return strings.Compare(a.Term, b.Term) })
+	return out
 }
 
 // compare gives a func for the cosine of a vector and a row of a block.

@@ -84,6 +84,16 @@ func (v *View) release() error {
 	return v.ix.release()
 }
 
+// Set is who is seen; nil: all records are.
+func (v *View) Set() *Set { return v.set }
+
+// Forget has the Index let go of the set of the view, which goes on with it.
+func (v *View) Forget() {
+	v.ix.mu.Lock()
+	defer v.ix.mu.Unlock()
+	v.ix.forget(v.set)
+}
+
 // Len is how many records are seen.
 func (v *View) Len() int { return v.totals.records }
 

@@ -28,7 +28,7 @@ func Cranfield(dir string) ([]Document, []Judged, error) {
 	}
 	queries := make([]Judged, len(all))
 	for i, s := range all {
-		queries[i] = Judged{Query: s["W"], Relevant: map[string]bool{}}
+		queries[i] = Judged{Query: s["W"], Relevant: map[string]int{}}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "cranqrel")) //nolint:gosec // the folder is given by who measures
 	if err != nil {
@@ -43,7 +43,7 @@ func Cranfield(dir string) ([]Document, []Judged, error) {
 		if err != nil || n < 1 || n > len(queries) {
 			return nil, nil, fmt.Errorf("judgements: there is no query %q", words[0])
 		}
-		queries[n-1].Relevant[words[1]] = true
+		queries[n-1].Relevant[words[1]] = 1
 	}
 	return docs, queries, nil
 }

@@ -1,7 +1,6 @@
 package quality_test
 
 import (
-	"math"
 	"os"
 	"testing"
 
@@ -9,34 +8,6 @@ import (
 	"github.com/svcctl/svc/pkg/search/index"
 	"github.com/svcctl/svc/pkg/search/quality"
 )
-
-func TestMeasure(t *testing.T) {
-	t.Parallel()
-	relevant := func(ids ...string) map[string]bool {
-		out := map[string]bool{}
-		for _, id := range ids {
-			out[id] = true
-		}
-		return out
-	}
-	answers := map[string][]string{"first": {"a", "x"}, "second": {"x", "a"}, "half": {"a"}, "none": {"x"}}
-	for _, tc := range []struct {
-		query        string
-		relevant     map[string]bool
-		ndcg, recall float64
-	}{
-		{"first", relevant("a"), 1, 1},
-		{"second", relevant("a"), 1 / math.Log2(3), 1},
-		{"half", relevant("a", "b"), 1 / (1 + 1/math.Log2(3)), 0.5},
-		{"none", relevant("a"), 0, 0},
-	} {
-		got, err := quality.Measure([]quality.Judged{{Query: tc.query, Relevant: tc.relevant}, {Query: "nobody judged this"}},
-			func(query string) ([]string, error) { return answers[query], nil })
-		if err != nil || got.Queries != 1 || math.Abs(got.NDCG10-tc.ndcg) > 1e-9 || math.Abs(got.Recall-tc.recall) > 1e-9 {
-			t.Errorf("%s: %+v, %v, want %v and %v", tc.query, got, err, tc.ndcg, tc.recall)
-		}
-	}
-}
 
 // TestTextOfCranfield measures plain BM25; what a reference implementation reaches is the least.
 func TestTextOfCranfield(t *testing.T) {

@@ -36,9 +36,27 @@ type Case struct {
 	Status         string      `json:"status"`
 	Reason         string      `json:"reason,omitempty"` // why it was skipped
 	Milliseconds   float64     `json:"milliseconds"`
+	Golden         *Golden     `json:"golden,omitempty"` // of golden queries
 	Failures       []Failure   `json:"failures,omitempty"`
 	ScriptFailures []Script    `json:"scriptFailures,omitempty"` // of a case that failed
 	Logs           []ScriptLog `json:"logs,omitempty"`           // of a case that failed
+}
+
+// Golden is how well a search answers golden queries.
+type Golden struct {
+	Collection string  `json:"collection"`
+	Search     string  `json:"search"`
+	Queries    int     `json:"queries"`
+	NDCG10     float64 `json:"ndcg10"`
+	Recall100  float64 `json:"recall100"`
+	Gates      Gates   `json:"gates"`
+	Text       string  `json:"text"` // the measures and their gates, for people
+}
+
+// Gates are what a search has to reach; 0 is none.
+type Gates struct {
+	NDCG10    float64 `json:"ndcg10,omitempty"`
+	Recall100 float64 `json:"recall100,omitempty"`
 }
 
 // Failure is one expectation that did not hold.
@@ -100,7 +118,7 @@ type Rule struct {
 
 // Usage is a script in one of its places.
 type Usage struct {
-	Kind  string `json:"kind"`            // hook, action, job, filter, eval or validator
+	Kind  string `json:"kind"`            // hook, action, job, filter, eval, validator or search
 	Of    string `json:"of"`              // a collection, an action or a job
 	Place string `json:"place,omitempty"` // a stage
 	File  string `json:"file"`

@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/svcctl/svc/pkg/search/analysis"
+)
+
+// Sweep drops the vectors that a project does not need.
+func Sweep(ctx context.Context, e *Engine, namespace string) error {
+	e.mu.Lock()
+	t := e.tenants[namespace]
+	e.mu.Unlock()
+	return t.sweep(ctx)
+}
+
+// DropUnserved drops the indexes of projects that are not served.
+func DropUnserved(e *Engine) error { return e.dropUnserved() }
+
+// Indexes are how many there are, of all projects.
+func Indexes(e *Engine) int { return len(e.db.Names()) }
+
+// Cut cuts a text piece by piece.
+func Cut(how func(text string) []analysis.Token, text string) []analysis.Token {
+	return slices.Collect(cutter(how).all(text))
+}
+
+// WaitForEver has writes wait until their records can be found.
+func WaitForEver(e *Engine) { e.patience = 1000 * time.Hour }
+
+// WearOut has indexes be made anew with more than n replaced versions of records, if these are most.
+func WearOut(e *Engine, n int) { e.worn.Store(int64(n)) }
+
+// IndexNames are those of all indexes, sorted.
+func IndexNames(e *Engine) []string { return e.db.Names() }
