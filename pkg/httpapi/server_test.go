@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -331,18 +333,22 @@ func TestAnswersHaveTime(t *testing.T) {
 func TestListsOfSystemModels(t *testing.T) {
 	d := newDoor(t, nil)
 	const n = 230
-	var users, projects []string
+	// Lists are in the order of ids, which is that of creation but for a clock set back and the counter in an id that starts over.
+	userIDs, projectIDs := map[string]string{}, map[string]string{}
 	for i := range n {
 		user, namespace := fmt.Sprintf("user-%03d", i), fmt.Sprintf("project-%03d", i)
-		users, projects = append(users, "user/"+user), append(projects, "project/"+namespace)
-		if _, err := d.system.Users.Create(t.Context(), &access.Principal{Kind: access.KindAdmin}, bson.D{{Key: "username", Value: user}, {Key: "password", Value: "long enough 123"}}); err != nil {
+		u, err := d.system.Users.Create(t.Context(), &access.Principal{Kind: access.KindAdmin}, bson.D{{Key: "username", Value: user}, {Key: "password", Value: "long enough 123"}})
+		if err != nil {
 			t.Fatal(err)
 		}
 		resolve := func(context.Context, string) (string, error) { return namespace, nil }
-		if _, err := d.system.Projects.Create(t.Context(), bson.D{{Key: "configFile", Value: namespace + ".yaml"}}, resolve); err != nil {
+		p, err := d.system.Projects.Create(t.Context(), bson.D{{Key: "configFile", Value: namespace + ".yaml"}}, resolve)
+		if err != nil {
 			t.Fatal(err)
 		}
+		userIDs[u.ID.Hex()], projectIDs[p.ID.Hex()] = "user/"+user, "project/"+namespace
 	}
+	users, projects := byKey(userIDs), byKey(projectIDs)
 	c, err := client.New(client.Options{Server: d.web.URL, AdminToken: adminToken})
 	if err != nil {
 		t.Fatal(err)
@@ -378,6 +384,15 @@ func TestListsOfSystemModels(t *testing.T) {
 	if _, got := d.do(t, "GET", link, "", admin...); got != "200" || strings.Contains(link, "offset") {
 		t.Errorf("%s: %s", link, got)
 	}
+}
+
+// byKey returns the values of m in the order of its keys.
+func byKey(m map[string]string) []string {
+	var values []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		values = append(values, m[key])
+	}
+	return values
 }
 
 func tokenFile(t *testing.T) string {
