@@ -55,14 +55,6 @@ func (w *walk) collections(fn func(c *schema.Collection, at string)) {
 	}
 }
 
-func (w *walk) searches(fn func(s *schema.SearchConfig, at string)) {
-	w.collections(func(c *schema.Collection, at string) {
-		for i, s := range c.Search {
-			fn(s, at+".search["+strconv.Itoa(i)+"]")
-		}
-	})
-}
-
 func (w *walk) fields(fn func(f *schema.Field, at string)) {
 	w.collections(func(c *schema.Collection, at string) {
 		eachField(c.Fields, at+".fields", "", func(f *schema.Field, here, _ string) { fn(f, here) })

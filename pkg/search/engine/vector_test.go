@@ -94,12 +94,13 @@ func (w *world) until(what string, ok func() bool) {
 	}
 }
 
-func (w *world) state(name string) engine.SearchStatus {
+// mean is how the search by vectors is doing.
+func (w *world) mean() engine.SearchStatus {
 	w.t.Helper()
 	q := w.engine.Queue(w.project, w.project.Collections["articles"])
-	i := slices.IndexFunc(q.Searches, func(s engine.SearchStatus) bool { return s.Name == name })
+	i := slices.IndexFunc(q.Searches, func(s engine.SearchStatus) bool { return s.Name == "mean" })
 	if i < 0 {
-		w.t.Fatalf("there is no search %s", name)
+		w.t.Fatal("there is no search mean")
 	}
 	return q.Searches[i]
 }
@@ -163,7 +164,7 @@ func TestVectorsWait(t *testing.T) {
 		w.put("articles", doc(2, "title", "dogs"))
 		w.soon("words", "dogs", []int{2})
 		w.until("it is told that the record waits", func() bool {
-			x := w.state("mean")
+			x := w.mean()
 			return x.Waiting == 1 && x.Failure != nil
 		})
 		w.until("the group is offline", func() bool {
@@ -176,7 +177,7 @@ func TestVectorsWait(t *testing.T) {
 		// A restart does not forget what waits.
 		w.close()
 		w.open()
-		w.until("it is known that a record waits", func() bool { return w.state("mean").Waiting == 1 })
+		w.until("it is known that a record waits", func() bool { return w.mean().Waiting == 1 })
 		faulty["a"].Set(embeddingtest.None)
 		w.soon("mean", "dogs", []int{2, 1})
 		w.until("nothing waits any more", func() bool {
@@ -200,7 +201,7 @@ func TestVectorsRefused(t *testing.T) {
 		docs[17] = doc(17, "title", "a poison")
 		w.put("articles", docs...)
 		w.until("39 have vectors", func() bool {
-			x := w.state("mean")
+			x := w.mean()
 			return x.Records == 39 && x.Refused == 1 && x.Waiting == 0
 		})
 		n := faulty["a"].Total("title 18")
@@ -213,7 +214,7 @@ func TestVectorsRefused(t *testing.T) {
 		if err := w.engine.Regenerate(t.Context(), w.project, nil, "", func(string, string, int64, int64) {}); err != nil {
 			t.Fatal(err)
 		}
-		w.until("all have vectors", func() bool { x := w.state("mean"); return x.Records == 40 && x.Refused == 0 })
+		w.until("all have vectors", func() bool { x := w.mean(); return x.Records == 40 && x.Refused == 0 })
 		if got, err := w.look("articles", "mean", "a poison", first(1)); err != nil || !slices.Equal(got, []int{17}) {
 			t.Errorf("found %v, %v", got, err)
 		}
@@ -231,14 +232,14 @@ func TestVectorsOfAnotherModel(t *testing.T) {
 		// Another group, which does not answer yet.
 		faulty["b"].Set(embeddingtest.Down)
 		w.reload(fmt.Sprintf(meanings, "b"))
-		w.until("the other one is being made", func() bool { return w.state("mean").State == engine.Rebuilding })
+		w.until("the other one is being made", func() bool { return w.mean().State == engine.Rebuilding })
 		w.put("articles", doc(3, "title", "birds"))
 		w.soon("mean", "birds", []int{3}, first(1))
-		if x := w.state("mean"); x.State != engine.Rebuilding {
+		if x := w.mean(); x.State != engine.Rebuilding {
 			t.Errorf("the index without vectors answers: %+v", x)
 		}
 		faulty["b"].Set(embeddingtest.None)
-		w.until("the other one answers", func() bool { return w.state("mean").State == engine.Ready })
+		w.until("the other one answers", func() bool { return w.mean().State == engine.Ready })
 		w.finds("articles", "mean", "birds", []int{3}, first(1))
 		if n := w.vectors(bson.D{}); n != 6 {
 			t.Errorf("%d vectors are kept, want 3 of each group", n)
@@ -249,20 +250,20 @@ func TestVectorsOfAnotherModel(t *testing.T) {
 		faulty["b"].Set(embeddingtest.Down)
 		w.open()
 		w.soon("mean", "birds", []int{3}, first(1))
-		if x := w.state("mean"); x.State != engine.Rebuilding {
+		if x := w.mean(); x.State != engine.Rebuilding {
 			t.Errorf("there is no index for the new model: %+v", x)
 		}
 		faulty["b"].Set(embeddingtest.None)
-		w.until("the new model answers", func() bool { return w.state("mean").State == engine.Ready })
+		w.until("the new model answers", func() bool { return w.mean().State == engine.Ready })
 		w.finds("articles", "mean", "birds", []int{3}, first(1))
 		// Without the one before, the new index answers with what it has.
 		w.close()
 		w.groups, faulty = groups(t, false, "b:3")
 		w.open()
 		w.soon("mean", "birds", []int{3}, first(1))
-		w.until("all have vectors", func() bool { x := w.state("mean"); return x.State == engine.Ready && x.Waiting == 0 })
+		w.until("all have vectors", func() bool { x := w.mean(); return x.State == engine.Ready && x.Waiting == 0 })
 		// A group that is in the settings no more, and comes back.
-		records := w.state("mean").Records
+		records := w.mean().Records
 		w.close()
 		before := w.groups
 		w.groups = nil
@@ -275,7 +276,7 @@ func TestVectorsOfAnotherModel(t *testing.T) {
 		n := faulty["b"].Total("dogs")
 		w.open()
 		w.soon("mean", "birds", []int{3}, first(1))
-		if x := w.state("mean"); x.Records != records || x.State != engine.Ready {
+		if x := w.mean(); x.Records != records || x.State != engine.Ready {
 			t.Errorf("after the group came back: %+v", x)
 		}
 		if faulty["b"].Total("dogs") != n {
@@ -332,7 +333,7 @@ func TestVectorsAreComputedOnce(t *testing.T) {
 		}
 		w.put("articles", docs...)
 		for _, one := range []*world{w, &other} {
-			one.until("all have vectors", func() bool { x := one.state("mean"); return x.Records == 51 && x.Waiting == 0 })
+			one.until("all have vectors", func() bool { x := one.mean(); return x.Records == 51 && x.Waiting == 0 })
 		}
 		if n := faulty["a"].Total("title "); n != 50 { // of two searches with the same texts
 			t.Errorf("%d vectors were computed for 50 texts", n)
