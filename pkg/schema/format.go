@@ -56,7 +56,7 @@ func formatOnce(name string, data []byte) ([]byte, error) {
 
 // meaning is what a file says, without where.
 func meaning(name string, data []byte) (any, error) {
-	l := &loader{literal: true, files: map[string]*node{}, hashes: map[string]string{}, substituted: map[string]string{}}
+	l := newLiteralLoader(nil)
 	n := (&parser{l: l, file: name}).parse(data)
 	if n == nil || l.problems.Err() {
 		text := "the file is empty"

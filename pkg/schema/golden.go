@@ -81,10 +81,7 @@ func (l *LoadedGolden) Suite() *LoadedSuite {
 // LoadGolden reads a file of golden queries. Whether there is such a collection and search, and whether it gives the records that it
 // judges, only the project can say. It is fit for use only when no problem is an error.
 func LoadGolden(r Reader, file string) (*LoadedGolden, Problems) {
-	l := &loader{
-		reader: r, literal: true,
-		files: map[string]*node{}, hashes: map[string]string{}, substituted: map[string]string{},
-	}
+	l := newLiteralLoader(r)
 	root := l.entry(file)
 	if root == nil {
 		return nil, l.problems.Sort()

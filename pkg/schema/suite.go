@@ -150,13 +150,15 @@ type LoadedSuite struct {
 // Position tells where the value at a path stands; see Loaded.Position.
 func (l *LoadedSuite) Position(at string) Position { return l.loaded.Position(at) }
 
+// newLiteralLoader makes the loader of files in which ${…} is not of the environment.
+func newLiteralLoader(r Reader) *loader {
+	return &loader{reader: r, literal: true, files: map[string]*node{}, hashes: map[string]string{}, substituted: map[string]string{}}
+}
+
 // LoadSuite reads a file of tests. In it, ${…} is not of the environment: the steps of a case fill it in. The suite is
 // fit for use only when no problem is an error.
 func LoadSuite(r Reader, file string) (*LoadedSuite, Problems) {
-	l := &loader{
-		reader: r, literal: true,
-		files: map[string]*node{}, hashes: map[string]string{}, substituted: map[string]string{},
-	}
+	l := newLiteralLoader(r)
 	root := l.entry(file)
 	if root == nil {
 		return nil, l.problems.Sort()

@@ -286,23 +286,12 @@ func (s *standing) fail(err error) {
 
 // restore finds out which records wait in an index that was there before.
 func (b *built) restore(ctx context.Context) error {
-	view, err := b.ix.View()
-	if err != nil {
-		return err
-	}
-	found, err := view.Search(ctx, index.Query{Groups: []index.Group{{Leaves: []index.Leaf{
-		{Field: standingField, Terms: []string{waitingTerm, refusedTerm}},
-	}}}})
-	if err == nil {
-		b.standing.mu.Lock()
-		for h := range found.All() {
-			b.standing.wait(bson.ObjectID(h.ID))
-		}
-		b.standing.changed()
-		b.standing.mu.Unlock()
-		found.Release()
-	}
-	return errors.Join(err, view.Close())
+	s := b.standing
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := eachMarked(ctx, b.ix, standingField, []string{waitingTerm, refusedTerm}, s.wait)
+	s.changed()
+	return err
 }
 
 // How vectors are got.

@@ -111,17 +111,22 @@ func (p *parking) due(now time.Time) (ids []bson.ObjectID, wait time.Duration) {
 
 // restore finds out which records were parked when the index was there before. They are tried again.
 func (p *parking) restore(ctx context.Context, ix *index.Index, now time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return eachMarked(ctx, ix, parkedField, []string{parkedTerm}, func(id bson.ObjectID) { p.records[id] = parked{next: now} })
+}
+
+// eachMarked calls fn for the records that have one of the terms in a field of the engine's own.
+func eachMarked(ctx context.Context, ix *index.Index, field index.Field, terms []string, fn func(id bson.ObjectID)) error {
 	view, err := ix.View()
 	if err != nil {
 		return err
 	}
-	found, err := view.Search(ctx, index.Query{Groups: []index.Group{{Leaves: []index.Leaf{{Field: parkedField, Terms: []string{parkedTerm}}}}}})
+	found, err := view.Search(ctx, index.Query{Groups: []index.Group{{Leaves: []index.Leaf{{Field: field, Terms: terms}}}}})
 	if err == nil {
-		p.mu.Lock()
 		for h := range found.All() {
-			p.records[bson.ObjectID(h.ID)] = parked{next: now}
+			fn(bson.ObjectID(h.ID))
 		}
-		p.mu.Unlock()
 		found.Release()
 	}
 	return errors.Join(err, view.Close())

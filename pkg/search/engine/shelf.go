@@ -197,11 +197,9 @@ func (s *shelf) both() (out []*built) {
 func (s *shelf) oldest() (oldest *stamp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.searches {
-		for _, b := range []*built{one.live, one.next} {
-			if b != nil && b.at != nil && (oldest == nil || b.at.Count < oldest.Count) {
-				oldest = b.at
-			}
+	for _, b := range s.both() {
+		if b.at != nil && (oldest == nil || b.at.Count < oldest.Count) {
+			oldest = b.at
 		}
 	}
 	return oldest
