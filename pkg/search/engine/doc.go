@@ -1,7 +1,7 @@
 // Package engine keeps the indexes of searches as the records are, and answers from them.
 //
 // An Engine has the indexes of all projects on this machine (package search/index). For each collection that is searched a shelf
-// (shelf.go) takes in which records have changed: from the store's feed (tenant.go), and from those who write, who are told when
+// (shelf.go) takes in which records have changed (intake.go): from the store's feed (tenant.go), and from those who write, who are told when
 // their records can be found. It reads such records as they are by then, so that neither order nor repetition matters, and
 // an index stands for a place in the feed from which it goes on after a crash.
 //
