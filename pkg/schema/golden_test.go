@@ -1,8 +1,6 @@
 package schema_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,17 +105,7 @@ collections: [{name: c, fields: [{name: t, type: string}], search: ["search/*.ya
 
 // FuzzLoadGolden holds that no text takes the loader down, and that what it passes is whole.
 func FuzzLoadGolden(f *testing.F) {
-	names, err := filepath.Glob(filepath.Join("..", "..", "projects", "*", "search", "*.golden.yaml"))
-	if err != nil || len(names) == 0 {
-		f.Fatal(names, err)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(text))
-	}
+	addSamples(f, "*/search/*.golden.yaml")
 	f.Add("collection: c\ngates: a.golden.yaml\nqueries: [a.golden.yaml]")
 	f.Add("collection: c\ngates: {ndcg10: .nan}\nqueries: &a [{q: a, relevant: [*a, b: 1, b: 99999999999]}]")
 	f.Fuzz(func(t *testing.T, text string) {
