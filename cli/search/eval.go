@@ -262,29 +262,29 @@ func evaluate(ctx context.Context, c *client.Client, namespace string, l *schema
 }
 
 // found gives what the records are called that a query finds, the best first.
-func found(ctx context.Context, c *client.Client, namespace string, l *schema.LoadedGolden, q string) (names []string, err error) {
+func found(ctx context.Context, c *client.Client, namespace string, l *schema.LoadedGolden, q string) ([]string, error) {
 	by := l.By
 	if by == "" {
 		by = "id"
 	}
 	ask := client.Query{Q: q, QName: l.Search, Limit: quality.Depth, Select: by}
-	for len(names) < quality.Depth {
-		ask.Offset = len(names)
+	return quality.Found(func(offset int) (names []string, more bool, err error) {
+		ask.Offset = offset
 		page, err := c.ListRecords(ctx, namespace, l.Collection, ask)
 		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code() == "query_limit" && ask.Limit > 0 {
 			ask.Limit = 0 // the collection has smaller pages
-			continue
+			page, err = c.ListRecords(ctx, namespace, l.Collection, ask)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("q=%s: %w", q, err)
+			return nil, false, fmt.Errorf("q=%s: %w", q, err)
 		}
 		for _, item := range page.Items {
 			var record map[string]any
 			if err := json.Unmarshal(item, &record); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			if _, ranked := record["_score"]; !ranked {
-				return nil, command.Usagef("%s: a search of mode regex has no order to judge: its records come in that of sort", l.File)
+				return nil, false, command.Usagef("%s: a search of mode regex has no order to judge: its records come in that of sort", l.File)
 			}
 			name, _ := valueAt(record, by).(string)
 			if name == "" {
@@ -292,11 +292,8 @@ func found(ctx context.Context, c *client.Client, namespace string, l *schema.Lo
 			}
 			names = append(names, name)
 		}
-		if len(page.Items) == 0 || !page.HasMore {
-			break
-		}
-	}
-	return names, nil
+		return names, page.HasMore, nil
+	})
 }
 
 // valueAt follows a path of fields.

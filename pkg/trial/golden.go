@@ -113,21 +113,21 @@ func (b *bench) measure(g *project.Golden, who *access.Principal) (r quality.Rep
 }
 
 // found gives what records that were found are called, the best first.
-func (b *bench) found(g *project.Golden, q string, who *access.Principal) (ids []string, err error) {
+func (b *bench) found(g *project.Golden, q string, who *access.Principal) ([]string, error) {
 	by := "id"
 	query := url.Values{api.ParamQ: {q}, api.ParamQName: {g.Config.Name}, api.ParamLimit: {strconv.Itoa(min(quality.Depth, g.Of.Limits.List.MaxLimit))}}
 	if g.By != "" {
 		by = g.By
 	}
 	query.Set(api.ParamSelect, by)
-	for seen := 0; seen < quality.Depth; {
-		query.Set(api.ParamOffset, strconv.Itoa(seen))
+	return quality.Found(func(offset int) (names []string, more bool, err error) {
+		query.Set(api.ParamOffset, strconv.Itoa(offset))
 		a := b.get(b.base()+"/"+g.Of.Name+"?"+query.Encode(), who)
 		if err := b.ctx.Err(); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if a.status != http.StatusOK {
-			return nil, fmt.Errorf("was refused: %s", refusal(a))
+			return nil, false, fmt.Errorf("was refused: %s", refusal(a))
 		}
 		items, _ := at(a.body, "items").(bson.A)
 		for _, item := range items {
@@ -135,11 +135,8 @@ func (b *bench) found(g *project.Golden, q string, who *access.Principal) (ids [
 			if name == "" {
 				name = textOf(at(item, "id"))
 			}
-			ids = append(ids, name)
+			names = append(names, name)
 		}
-		if seen += len(items); len(items) == 0 || at(a.body, "hasMore") != true {
-			break
-		}
-	}
-	return ids, nil
+		return names, at(a.body, "hasMore") == true, nil
+	})
 }

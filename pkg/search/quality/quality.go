@@ -59,6 +59,20 @@ func Measure(queries []Judged, search func(query string) ([]string, error)) (Rep
 	return r, nil
 }
 
+// Found puts together the first Depth or more of what a search gives page by page, for Measure. page gives the names behind the first offset,
+// and whether there are more.
+func Found(page func(offset int) (names []string, more bool, err error)) (all []string, err error) {
+	for more := true; more && len(all) < Depth; {
+		var names []string
+		if names, more, err = page(len(all)); err != nil {
+			return nil, err
+		}
+		more = more && len(names) > 0 // or it would be asked for ever
+		all = append(all, names...)
+	}
+	return all, nil
+}
+
 // Score measures what was found for one query.
 func Score(q Judged, ids []string) Scored {
 	ids = once(ids)

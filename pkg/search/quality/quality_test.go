@@ -106,3 +106,39 @@ func TestGates(t *testing.T) {
 		}
 	}
 }
+
+// Pages are asked for until there are enough names, or no more.
+func TestFound(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	for _, tc := range []struct {
+		name    string
+		pages   []string // of names
+		more    bool     // behind the last page
+		err     error    // of what is behind the last page
+		want    string
+		offsets []int
+	}{
+		{name: "one page", pages: []string{"a b"}, want: "a b", offsets: []int{0}},
+		{name: "two pages", pages: []string{"a b", "c"}, want: "a b c", offsets: []int{0, 2}},
+		{name: "an empty page ends it", pages: []string{"a b", ""}, more: true, want: "a b", offsets: []int{0, 2}},
+		{name: "enough", pages: []string{strings.Join(numbers(60), " "), strings.Join(numbers(60), " ")}, more: true,
+			want: strings.Join(append(numbers(60), numbers(60)...), " "), offsets: []int{0, 60}},
+		{name: "an error", pages: []string{"a b"}, more: true, err: refused, offsets: []int{0, 2}},
+	} {
+		var offsets []int
+		names, err := quality.Found(func(offset int) ([]string, bool, error) {
+			offsets = append(offsets, offset)
+			if i := len(offsets) - 1; i < len(tc.pages) {
+				return strings.Fields(tc.pages[i]), i+1 < len(tc.pages) || tc.more, nil
+			}
+			return nil, false, tc.err
+		})
+		if !errors.Is(err, tc.err) || strings.Join(names, " ") != tc.want {
+			t.Errorf("%s: %v, %v", tc.name, names, err)
+		}
+		if diff := cmp.Diff(tc.offsets, offsets); diff != "" {
+			t.Errorf("%s: other pages were asked for: %s", tc.name, diff)
+		}
+	}
+}
