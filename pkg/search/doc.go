@@ -1,6 +1,6 @@
-// Package search answers what callers write into q: it reads the words (Parse), makes of a search config what is indexed of a
-// record and what is asked of the index, and fuses results.
+// Package search says what a search is: its config, compiled (Config), and the words that callers write into q (Parse).
 //
-// Start reading at Parse. What does not live here: the index itself (search/index), how texts are cut into terms
-// (search/analysis), and how good a search is (search/quality).
+// Start reading at Config and Parse. What does not live here: what records and queries become in an index, ranking and fusing
+// (search/engine), the index itself (search/index), how texts are cut into terms (search/analysis), and how good a search is
+// (search/quality).
 package search

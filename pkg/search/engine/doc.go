@@ -9,6 +9,10 @@
 // before answers. What a record is in an index is said by tokens.go (what scripts say of it by texts.go, and by park.go when they fail), what
 // is asked of one by query.go; results.go ranks and fuses.
 //
+// An index of mode vector has vectors in place of terms: embed.go says what of a record becomes one, vectors.go keeps them in the store,
+// standing.go knows which records still lack theirs, embedder.go has these computed, by one instance at a time, and near.go asks for what
+// is near.
+//
 // Whoever asks says which records they may see, by a filter, and which fields: nothing else makes a difference to what is
 // found, to its order and its scores. The caller still has to read what was found with the same filter: the index may be a
 // moment behind.

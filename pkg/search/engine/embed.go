@@ -16,9 +16,9 @@ import (
 )
 
 // What becomes of a record in an index of mode vector: its texts are taken from it (bound.embeds), and the vectors that are kept of them
-// go into the index with it. What has none yet goes in without, and waits: the index's own goroutine asks the group for vectors, if
-// the instance has the lease, or else looks whether another has kept them, and has the records be indexed once more. No write
-// of a record waits for that.
+// go into the index with it. What has none yet goes in without, and waits (standing.go): the embedder of its reference asks the
+// group for vectors, if the instance has the lease, or else looks whether another has kept them, and has the records be indexed
+// once more (embedder.go). No write of a record waits for that.
 
 // embedded is the text of a record that becomes one vector: that of all fields, in the language of the records or in another.
 type embedded struct {

@@ -15,6 +15,6 @@
 // queries run on (query.go, phrase.go, expand.go, vector.go). What is wanted of each record at once — ids, lengths of fields, values,
 // vectors — is in memory as columns by number (column.go, vector.go).
 //
-// What to index and how to cut it into terms is decided by packages search and analysis: this one knows neither languages
+// What to index and how to cut it into terms is decided by packages engine and analysis: this one knows neither languages
 // nor rights. Start reading at Index.
 package index

@@ -110,7 +110,7 @@ func TestGates(t *testing.T) {
 // Pages are asked for until there are enough names, or no more.
 func TestFound(t *testing.T) {
 	t.Parallel()
-	refused := errors.New("refused")
+	refused, sixty := errors.New("refused"), strings.Join(numbers(60), " ")
 	for _, tc := range []struct {
 		name    string
 		pages   []string // of names
@@ -122,8 +122,7 @@ func TestFound(t *testing.T) {
 		{name: "one page", pages: []string{"a b"}, want: "a b", offsets: []int{0}},
 		{name: "two pages", pages: []string{"a b", "c"}, want: "a b c", offsets: []int{0, 2}},
 		{name: "an empty page ends it", pages: []string{"a b", ""}, more: true, want: "a b", offsets: []int{0, 2}},
-		{name: "enough", pages: []string{strings.Join(numbers(60), " "), strings.Join(numbers(60), " ")}, more: true,
-			want: strings.Join(append(numbers(60), numbers(60)...), " "), offsets: []int{0, 60}},
+		{name: "enough", pages: []string{sixty, sixty}, more: true, want: sixty + " " + sixty, offsets: []int{0, 60}},
 		{name: "an error", pages: []string{"a b"}, more: true, err: refused, offsets: []int{0, 2}},
 	} {
 		var offsets []int

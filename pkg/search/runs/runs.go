@@ -1,4 +1,6 @@
 // Package runs makes search indexes anew as runs that anybody can follow: package operation keeps them, package engine does the work.
+//
+// Start reading at Service.
 package runs
 
 import (
