@@ -305,9 +305,6 @@ func valueAt(v any, path string) any {
 	return v
 }
 
-// worst is how many queries are shown of a search that does not reach its gates.
-const worst = 3
-
 func showEvaluations(st *command.State, all evaluations) error {
 	p := st.Printer()
 	t := output.NewTable("SEARCH", "QUERIES", "NDCG@10", "RECALL@100", "GATES", "FILE")
@@ -339,8 +336,8 @@ func showEvaluations(st *command.State, all evaluations) error {
 		if e.Held {
 			continue
 		}
-		for _, s := range e.report.Worst(worst) {
-			st.Notef("%s: q=%s has nDCG@10 %.2f, recall@100 %.2f: expected %s; found %s", e.File, s.Query, s.NDCG10, s.Recall, quality.First(s.Ideal()), quality.First(s.Found))
+		for _, s := range e.report.Worst(quality.Shown) {
+			st.Notef("%s: q=%s %s: expected %s; found %s", e.File, s.Query, s.Text(), quality.First(s.Ideal()), quality.First(s.Found))
 		}
 	}
 	return nil

@@ -29,9 +29,6 @@ func goldenJob(l *schema.LoadedGolden) job {
 	}
 }
 
-// worst is how many queries are shown of a search that does not reach its gates.
-const worst = 3
-
 // judge measures the search, and holds that against its gates.
 func (b *bench) judge() bool {
 	g, problems := project.CompileGolden(b.project, b.golden)
@@ -58,7 +55,7 @@ func (b *bench) judge() bool {
 	if len(b.out.Failures) == 0 {
 		return true
 	}
-	for _, s := range r.Worst(worst) {
+	for _, s := range r.Worst(quality.Shown) {
 		b.out.Failures = append(b.out.Failures, b.told(s))
 	}
 	return false
@@ -86,7 +83,7 @@ func (b *bench) told(s quality.Scored) report.Failure {
 	}
 	return report.Failure{
 		File: pos.File, Line: pos.Line, Column: pos.Column, Path: "q=" + s.Query,
-		Message:  fmt.Sprintf("has nDCG@10 %.2f, recall@100 %.2f", s.NDCG10, s.Recall),
+		Message:  s.Text(),
 		Expected: quality.First(s.Ideal()), Actual: quality.First(s.Found),
 	}
 }

@@ -80,6 +80,14 @@ func Score(q Judged, ids []string) Scored {
 	return Scored{Judged: q, Found: ids, NDCG10: NDCG(ids, q.Relevant, 10), Recall: Recall(ids, q.Relevant, Depth)}
 }
 
+// Text says how well the query is answered, behind its name.
+func (s Scored) Text() string {
+	return fmt.Sprintf("has nDCG@10 %.2f, recall@100 %.2f", s.NDCG10, s.Recall)
+}
+
+// Shown is how many of the worst people are shown of a search that does not reach its gates.
+const Shown = 3
+
 // Worst gives up to n queries that are not answered in full, the worst first.
 func (r Report) Worst(n int) []Scored {
 	list := slices.DeleteFunc(slices.Clone(r.Each), func(s Scored) bool { return s.NDCG10 >= 1 && s.Recall >= 1 })
