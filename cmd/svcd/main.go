@@ -167,7 +167,9 @@ func serve(ctx context.Context, cfg app.Config) error {
 	shareCores()
 	debug.FreeOSMemory() // what reading the projects' files has left behind is many times what is kept of them
 	cfg.Logger.InfoContext(ctx, "serving", "address", a.Addr(), "version", cfg.Version, "started_in", time.Since(began).Round(time.Millisecond).String())
+	stop := paceGC()
 	err = a.Run(ctx)
+	stop()
 	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped", "reason", stopReason(ctx, err))
 	return err
 }

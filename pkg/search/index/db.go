@@ -39,11 +39,14 @@ const (
 // keyCatalog begins the keys that give the numbers of indexes; those begin above it.
 var keyCatalog = []byte{0, 0, 0, 0} //nolint:gochecknoglobals // a constant
 
-// What Pebble keeps in memory.
+// What is kept in memory.
 const (
-	cacheSize    = 64 << 20 // of what is on disk
-	memTableSize = 24 << 20
-	memTables    = 4 // that are waited for before writes wait, too
+	cacheSize   = 64 << 20 // of what is on disk
+	segmentSize = 24 << 20 // of what is new in an index
+	segments    = 4        // that Pebble takes before writes wait for its own
+	// A segment is one batch, which Pebble takes as it is if it is large beside its tables; it makes a table anew behind each of these. A table is
+	// a small part of a segment, for it is empty but for what is written between them.
+	tableShare = 4
 )
 
 // retry is how long Pebble waits before it tries again to write what it could not.
@@ -68,7 +71,7 @@ type Options struct {
 	SmallVectors bool
 
 	fs     vfs.FS // nil: the system's
-	memory int    // bytes of a segment and of one of Pebble's memory tables; 0: those of the constants
+	memory int    // bytes of a segment; 0: segmentSize
 	retry  time.Duration
 }
 
@@ -108,7 +111,7 @@ func Open(o Options) (*DB, error) {
 		o.SetBytes = DefaultSetBytes
 	}
 	if o.memory == 0 {
-		o.memory, o.retry = memTableSize, retry
+		o.memory, o.retry = segmentSize, retry
 	}
 	d := &DB{o: o, closing: make(chan struct{})}
 	if err := o.fs.MkdirAll(o.Dir, 0o700); err != nil {

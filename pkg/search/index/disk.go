@@ -47,11 +47,11 @@ type disk struct {
 }
 
 func openDisk(o Options, path string) (*disk, error) {
-	k := &disk{fs: o.fs, path: path, room: uint64(o.memory) * (memTables - 1), logger: o.Logger, idle: make(chan struct{}), tried: make(chan struct{})}
+	k := &disk{fs: o.fs, path: path, room: uint64(o.memory) * (segments - 1), logger: o.Logger, idle: make(chan struct{}), tried: make(chan struct{})}
 	cache := pebble.NewCache(cacheSize)
 	defer cache.Unref()
 	opts := &pebble.Options{
-		FS: patient{o.fs, k, o.retry}, DisableWAL: true, MemTableSize: uint64(o.memory), MemTableStopWritesThreshold: memTables,
+		FS: patient{o.fs, k, o.retry}, DisableWAL: true, MemTableSize: uint64(o.memory) / tableShare, MemTableStopWritesThreshold: segments * tableShare,
 		FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLog{k}, Cache: cache,
 	}
 	opts.EventListener = &pebble.EventListener{
