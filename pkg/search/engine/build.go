@@ -340,6 +340,7 @@ func (b *built) takeSome(
 		}
 		changes = left
 	}
+	b.alike(changes)
 	if err := b.ix.Apply(ctx, changes, nil); err != nil {
 		return err
 	}

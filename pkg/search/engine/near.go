@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -29,7 +30,27 @@ func (e *Engine) reference(c *search.Config) string {
 // answers says whether there is a group for the vectors of the index.
 func (b *built) answers() bool {
 	_, err := b.group()
-	return err == nil
+	return err == nil && !b.outgrown()
+}
+
+// outgrown says that the group of an index gives vectors of another length by now: its model was replaced behind the name that it had.
+func (b *built) outgrown() bool {
+	g, err := b.group()
+	had := b.ix.Dimensions()
+	return err == nil && had > 0 && g.Dimensions() > 0 && had != g.Dimensions()
+}
+
+// alike leaves out vectors that can't be compared with those that the index has: it is outgrown.
+func (b *built) alike(changes []index.Change) {
+	had := b.ix.Dimensions()
+	for i := range changes {
+		maps.DeleteFunc(changes[i].Vectors, func(_ index.Field, v []float32) bool {
+			if had == 0 {
+				had = len(v)
+			}
+			return len(v) != had
+		})
+	}
 }
 
 // near asks an index of mode vector.
@@ -41,6 +62,10 @@ func (s *shelf) near(ctx context.Context, b *built, how *bound, q Query) (*match
 	vector, err := s.vectorOf(ctx, b, search.Plain(q.Text, q.Words))
 	if err != nil {
 		return nil, err
+	}
+	if b.outgrown() {
+		s.renewWorn()
+		return nil, ErrBuilding
 	}
 	near := index.Near{Fields: fields, To: vector.Dense, MinScore: float32(how.MinScore), Recency: how.recency(q.Hidden, s.t.e.o.Now())}
 	if vector.Sparse != nil {

@@ -120,15 +120,17 @@ func (s *shelf) oldest() (oldest *stamp) {
 }
 
 // renewWorn has indexes be made anew in which most are versions of records that were replaced: these take room in memory and on the
-// disk until then. One that is stale waits until somebody asks for a new one.
+// disk until then. One that is stale waits until somebody asks for a new one. Those that are outgrown don't answer, and wait for nobody.
 func (s *shelf) renewWorn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.searches {
-		if one.live == nil || one.next != nil || one.stale {
+		if one.live == nil || one.next != nil {
 			continue
 		}
-		if dead, records := one.live.ix.Wear(); dead <= max(int(s.t.e.worn.Load()), records) {
+		dead, records := one.live.ix.Wear()
+		worn := dead > max(int(s.t.e.worn.Load()), records) && !one.stale
+		if !worn && !one.live.outgrown() {
 			continue
 		}
 		if err := s.make(one); err != nil {

@@ -285,6 +285,83 @@ func TestVectorsOfAnotherModel(t *testing.T) {
 	})
 }
 
+// TestR11VectorsOfOtherLength: a model was replaced, behind the name that it had, by one whose vectors are of another length. Records are
+// found by their words all the same, and by the vectors of the new model as soon as there are some.
+func TestR11VectorsOfOtherLength(t *testing.T) {
+	t.Parallel()
+	for _, seen := range []string{"by a write", "by a search"} {
+		teststore.Each(t, func(t *testing.T, s store.Store) {
+			w := vectorWorld(t, s, ofLength(t, 8))
+			w.put("articles", doc(1, "title", "cats"), doc(2, "title", "dogs"))
+			w.soon("mean", "dogs", []int{2, 1})
+			w.close()
+			w.groups = ofLength(t, 6)
+			w.open()
+			if seen == "by a write" {
+				w.put("articles", doc(3, "title", "birds"))
+				w.soon("words", "birds", []int{3})
+				w.until("the index is made anew", func() bool { x := w.mean(); return x.State == engine.Ready && x.Records == 3 && x.Waiting == 0 })
+				w.finds("articles", "mean", "birds", []int{3}, first(1))
+			}
+			w.soon("mean", "dogs", []int{2}, first(1))
+			w.until("nothing fails or waits", func() bool {
+				q := w.engine.Queue(w.project, w.project.Collections["articles"])
+				return q.Pending == 0 && q.LastError == nil
+			})
+		})
+	}
+}
+
+// TestVectorsThatCannotBeRead are computed anew, and hold up nothing else.
+func TestVectorsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		g, _ := groups(t, false, "a")
+		w := vectorWorld(t, s, g)
+		w.put("articles", doc(1, "title", "cats"), doc(2, "title", "dogs"))
+		w.soon("mean", "dogs", []int{2, 1})
+		w.close()
+		damage := store.Op{
+			Kind: store.Update, Filter: mql.MustCompile(bson.D{}), Many: true,
+			Update: mql.MustCompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "vector", Value: int64(5)}}}}),
+		}
+		if err := store.WriteAll(t.Context(), s.Database(w.database()).Collection("svc.vectors"), damage); err != nil {
+			t.Fatal(err)
+		}
+		w.dir = t.TempDir()
+		w.open()
+		w.put("articles", doc(3, "title", "birds"))
+		w.soon("words", "birds", []int{3})
+		w.soon("mean", "dogs", []int{2}, first(1))
+	})
+}
+
+// ofLength opens a group whose settings do not say how long its vectors are.
+func ofLength(t *testing.T, dimensions int) *embedding.Groups {
+	t.Helper()
+	out, err := embedding.Open(t.Context(), embedding.Config{
+		Providers: []embedding.ProviderConfig{{Name: "a", Type: "any", Model: "m"}}, Groups: []embedding.GroupConfig{{Name: "a", Members: []string{"a"}}},
+	}, embedding.Types{"any": func(c embedding.ProviderConfig) (embedding.Provider, error) {
+		c.Dimensions = dimensions
+		p, err := hash.New(c)
+		return unsaid{p}, err
+	}}, embedding.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return out
+}
+
+// unsaid is a provider of which only the answers tell how long vectors are.
+type unsaid struct{ embedding.Provider }
+
+func (unsaid) Dimensions() int { return 0 }
+
 // TestVectorsAreSwept: what no record needs any more goes.
 func TestVectorsAreSwept(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -61,9 +60,10 @@ func (t *tenant) vectorsOf(ctx context.Context, keys []vectorKey) (map[vectorKey
 			ids[i] = store.Name(string(k))
 		}
 		err := t.db.Collection(vectorsCollection).Find(ctx, store.Query{Filter: mql.OneOf("_id", ids)}, func(doc bson.Raw) error {
-			id, one, err := readVector(doc)
-			out[id] = one
-			return err
+			if id, one, ok := readVector(doc); ok { // else it is computed anew
+				out[id] = one
+			}
+			return nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read the vectors of records: %w", err)
@@ -82,28 +82,27 @@ type vectorDoc struct {
 	At      time.Time `bson:"at"`
 }
 
-var errVector = errors.New("what is kept of a vector can't be read")
-
-func readVector(raw bson.Raw) (vectorKey, known, error) {
+func readVector(raw bson.Raw) (_ vectorKey, _ known, ok bool) {
 	var doc vectorDoc
-	if err := bson.Unmarshal(raw, &doc); err != nil {
-		return "", known{}, errors.Join(errVector, err)
+	if bson.Unmarshal(raw, &doc) != nil {
+		return "", known{}, false
 	}
 	switch {
 	case doc.Refused != "":
-		return doc.ID, known{refused: true}, nil
+		return doc.ID, known{refused: true}, true
 	case doc.Weights == nil:
-		return doc.ID, known{vector: embedding.Vector{Dense: readNumbers(doc.Vector)}}, nil
+		dense := readNumbers(doc.Vector)
+		return doc.ID, known{vector: embedding.Vector{Dense: dense}}, len(dense) > 0
 	}
 	weights := readNumbers(doc.Weights)
 	if len(weights) != len(doc.Tokens) {
-		return "", known{}, errVector
+		return "", known{}, false
 	}
 	sparse := make(map[string]float32, len(weights))
 	for i, token := range doc.Tokens {
 		sparse[token] = weights[i]
 	}
-	return doc.ID, known{vector: embedding.Vector{Sparse: sparse}}, nil
+	return doc.ID, known{vector: embedding.Vector{Sparse: sparse}}, true
 }
 
 // keep writes what has become of texts.

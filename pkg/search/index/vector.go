@@ -129,6 +129,16 @@ func (ix *Index) vectorFields() (out []Field) {
 	return out
 }
 
+// Dimensions is how long the vectors of records are; 0 as long as there are none.
+func (ix *Index) Dimensions() int {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	for _, m := range ix.vectors {
+		return m.dimensions
+	}
+	return 0
+}
+
 func (ix *Index) readVectors() error {
 	var row []float32
 	return ix.disk.each(ix.key(keyVector), func(key, v []byte) error {
