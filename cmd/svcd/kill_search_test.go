@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,10 +32,7 @@ func searchAfterKill(t *testing.T, s svcd, rounds int) {
 	if os.Getenv("SOAK") != "" {
 		rounds = 50
 	}
-	s.write("projects/blog/project.yaml", `
-namespace: blog
-collections:
-  - name: articles
+	const collection = `
     fields: [{name: title, type: string}]
     search:
       - {name: words, mode: text}
@@ -42,16 +40,18 @@ collections:
       - {name: fused, mode: rrf, rrf: {sources: [words, parts], topK: 10000}}
       - {name: meaning, mode: vector, vector: {group: texts}, score: {minScore: 0.99}}
     permissions: {public: {methods: {}}, user: {methods: {}}}
-`)
+`
+	s.write("projects/blog/project.yaml", "namespace: blog\ncollections:\n  - name: articles"+collection+
+		"  - name: notes # of which no write waits until it can be found"+regexp.MustCompile(`mode: (text|ngram|vector)`).ReplaceAllString(collection, "$0, async: true"))
 	srv := s.start()
 	srv.register(t)
-	written := 0
+	written, slowest := 0, time.Duration(0)
 	for round := range rounds {
 		var mu sync.Mutex
 		var writers sync.WaitGroup
 		for i := range 4 {
 			writers.Go(func() {
-				n := writeColors(t, srv.Client, rand.New(rand.NewPCG(uint64(round), uint64(i))))
+				n := writeColors(t, srv.Client, searchedCollections()[i%2], rand.New(rand.NewPCG(uint64(round), uint64(i))))
 				mu.Lock()
 				defer mu.Unlock()
 				written += n
@@ -68,18 +68,26 @@ collections:
 			}
 		}
 		srv = s.start()
+		began := time.Now()
 		until(t, "searches find what the records are", func() bool { return differs(t, srv.Client) == "" })
+		slowest = max(slowest, time.Since(began))
 		if t.Failed() {
 			t.Fatalf("round %d: %s", round, differs(t, srv.Client))
 		}
+	}
+	t.Logf("%d writes in %d rounds; searches found what the records were within %v", written, rounds, slowest)
+	if os.Getenv("SOAK") != "" && slowest > 10*time.Second {
+		t.Errorf("it took %v until searches found what the records were", slowest)
 	}
 	if written < 10*rounds {
 		t.Errorf("only %d writes in %d rounds: this tested little", written, rounds)
 	}
 }
 
-// writeColors creates, changes and deletes records until a call fails, and says how many writes were done.
-func writeColors(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
+func searchedCollections() []string { return []string{"articles", "notes"} }
+
+// writeColors creates, changes and deletes records of a collection until a call fails, and says how many writes were done.
+func writeColors(t *testing.T, c *client.Client, collection string, r *rand.Rand) (n int) {
 	t.Helper()
 	var ids []string
 	for ; ; n++ {
@@ -88,7 +96,7 @@ func writeColors(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
 		switch k := r.IntN(6); {
 		case k < 3 || len(ids) == 0:
 			var rec api.Record
-			if rec, err = c.CreateRecord(t.Context(), "blog", "articles", body); err == nil {
+			if rec, err = c.CreateRecord(t.Context(), "blog", collection, body); err == nil {
 				var a article
 				if err := json.Unmarshal(rec, &a); err != nil {
 					t.Error(err)
@@ -96,9 +104,9 @@ func writeColors(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
 				ids = append(ids, a.ID)
 			}
 		case k < 5:
-			_, err = c.UpdateRecord(t.Context(), "blog", "articles", ids[r.IntN(len(ids))], body, client.WriteOptions{})
+			_, err = c.UpdateRecord(t.Context(), "blog", collection, ids[r.IntN(len(ids))], body, client.WriteOptions{})
 		default:
-			_, err = c.DeleteRecord(t.Context(), "blog", "articles", ids[0], client.WriteOptions{})
+			_, err = c.DeleteRecord(t.Context(), "blog", collection, ids[0], client.WriteOptions{})
 			ids = ids[1:]
 		}
 		if err != nil { // it was ended
@@ -110,18 +118,19 @@ func writeColors(t *testing.T, c *client.Client, r *rand.Rand) (n int) {
 // differs tells what searches find otherwise than a filter does; "": nothing.
 func differs(t *testing.T, c *client.Client) string {
 	t.Helper()
-	for _, color := range colors {
-		want, err := c.CountRecords(t.Context(), "blog", "articles", fmt.Sprintf(`{"title":%q}`, color))
+	for i := range 2 * len(colors) {
+		collection, color := searchedCollections()[i%2], colors[i/2]
+		want, err := c.CountRecords(t.Context(), "blog", collection, fmt.Sprintf(`{"title":%q}`, color))
 		if err != nil {
 			return err.Error()
 		}
 		for _, search := range []string{"words", "parts", "fused", "meaning"} {
-			list, err := c.ListRecords(t.Context(), "blog", "articles", client.Query{Q: color, QName: search, Limit: 1, Count: true})
+			list, err := c.ListRecords(t.Context(), "blog", collection, client.Query{Q: color, QName: search, Limit: 1, Count: true})
 			if err != nil {
 				return err.Error()
 			}
 			if list.Total == nil || *list.Total != want {
-				return fmt.Sprintf("%s finds %v of %s, there are %d", search, list.Total, color, want)
+				return fmt.Sprintf("%s of %s finds %v of %s, there are %d", search, collection, list.Total, color, want)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,11 +17,12 @@ import (
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
-// failing is a store whose records can't be read while broken is true.
+// failing is a store whose records can't be read while broken is true, and for which reads wait while it is held.
 type failing struct {
 	store.Store
 
 	broken atomic.Bool
+	held   sync.RWMutex
 }
 
 func (f *failing) Database(name string) store.Database { return failingDB{f.Store.Database(name), f} }
@@ -45,6 +47,8 @@ type failingCollection struct {
 }
 
 func (c failingCollection) Find(ctx context.Context, q store.Query, fn func(bson.Raw) error) error {
+	c.of.held.RLock()
+	defer c.of.held.RUnlock()
 	if c.of.broken.Load() {
 		return errors.New("the disk is full")
 	}
@@ -71,6 +75,24 @@ func TestS19WritesDoNotWaitForATroubledIndex(t *testing.T) {
 		}
 		w.put("articles", doc(5, "title", "red cat"))
 		w.finds("articles", "main", "cat", []int{5})
+	})
+}
+
+// TestAsync: writes don't wait until they can be found by searches that are async, and are found a little later.
+func TestAsync(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		slow := &failing{Store: s}
+		w := newWorld(t, slow, strings.NewReplacer("mode: text", "mode: text, async: true", "mode: ngram", "mode: ngram, async: true").Replace(articles))
+		engine.WaitForEver(w.engine)
+		w.put("articles", doc(1, "title", "red fox"))
+		w.soon("main", "fox", []int{1})
+		slow.held.Lock()
+		w.put("articles", doc(2, "title", "red bird"))
+		if q := w.engine.Queue(w.project, w.project.Collections["articles"]); q.Pending+q.InFlight != 1 || q.Since.IsZero() {
+			t.Errorf("what waits: %+v", q)
+		}
+		slow.held.Unlock()
+		w.soon("main", "bird", []int{2})
 	})
 }
 
