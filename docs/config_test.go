@@ -324,7 +324,6 @@ Some keys are part of the format, but this version of svcd does not act on them.
 runs would be worse than a config that does not load:
 
 - of a project: snapshot profiles (enabled);
-- of a collection: searches by vectors, and the eval of a search;
 - of a field: relations to another project.
 
 A few are **accepted without effect**, so that configs can be shared with a later version:

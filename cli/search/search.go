@@ -33,7 +33,8 @@ func newStatus(st *command.State) *cobra.Command {
   rebuilding  a new one is being made, while the one before answers
   stale       the config has changed and autoRegenerate is off, so the index before answers: svcctl search regenerate makes it anew
 
-FAILED are the records for which the eval of the search fails: it does not find them until they are written, or it is made anew.`,
+FAILED are the records for which the eval of the search fails, or whose text its embedding group refuses: it does not find them until they are
+written, or it is made anew.`,
 		Example: `  svcctl search status blog
   svcctl search status blog -o json`,
 		Args:              command.PlaceArgs(0),

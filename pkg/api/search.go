@@ -10,7 +10,7 @@ const (
 type SearchQueue struct {
 	Pending          int           `json:"pending"`  // records that wait
 	InFlight         int           `json:"inFlight"` // records that are being indexed
-	Failed           int           `json:"failed"`   // records for which evals of searches fail, so that these don't find them
+	Failed           int           `json:"failed"`   // records for which evals of searches fail, or whose text a group refuses, so that these don't find them
 	OldestAgeSeconds float64       `json:"oldestAgeSeconds"`
 	LastError        string        `json:"lastError"` // of the last try, or of an eval; "": it went well
 	Searches         []SearchState `json:"searches"`

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ type faultyServer struct {
 
 	fault atomic.Pointer[string]
 	left  chan struct{} // closed when the test is over
+
+	mu    sync.Mutex
+	asked []string // texts of all calls
 }
 
 func newFaultyServer(t *testing.T) *faultyServer {
@@ -36,12 +40,27 @@ func newFaultyServer(t *testing.T) *faultyServer {
 	return f
 }
 
+// texts is how often it was asked for texts that begin so.
+func (f *faultyServer) texts(begin string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, text := range f.asked {
+		if strings.HasPrefix(text, begin) {
+			n++
+		}
+	}
+	return n
+}
+
 func (f *faultyServer) set(fault string) { f.fault.Store(&fault) }
 
 func (f *faultyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Input []string }
 	body, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(body, &asked)
+	f.mu.Lock()
+	f.asked = append(f.asked, asked.Input...)
+	f.mu.Unlock()
 	length := 4
 	switch fault := *f.fault.Load(); fault {
 	case "down":

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -63,7 +64,7 @@ func (t *tenant) epoch(stored, search string) int64 {
 	return t.epochs[epochKey{stored, search}]
 }
 
-// making gives the index of a search that is being made; nil: none is.
+// making gives the index of a search that is being made, or else the one that answers; nil: there is neither.
 func (t *tenant) making(k epochKey) *built {
 	t.mu.Lock()
 	s := t.shelves[k.stored]
@@ -74,12 +75,12 @@ func (t *tenant) making(k epochKey) *built {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one := s.searches[k.search]; one != nil {
-		return one.next
+		return cmp.Or(one.next, one.live)
 	}
 	return nil
 }
 
-// instead gives the index that is being made in place of one whose making was given up; nil: it is made, or none is.
+// instead gives the index in place of one whose making was given up; nil: it is made, or there is none.
 func (t *tenant) instead(k epochKey, b *built) *built {
 	if next := t.making(k); b.ctx.Err() != nil && next != b {
 		return next

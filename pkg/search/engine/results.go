@@ -264,11 +264,11 @@ func (r *Results) fuse(ctx context.Context, s *shelf, q Query) error {
 			return err
 		}
 		r.found = append(r.found, m)
-		ranked, err := m.ranked(ctx, q, topK)
+		ranked, more, err := m.ranked(ctx, q, topK)
 		if err != nil {
 			return err
 		}
-		r.cut = r.cut || len(ranked) == topK && m.matches.Len() > topK
+		r.cut = r.cut || more
 		for i, h := range ranked {
 			hit := hits[h.ID]
 			if hit == nil {
@@ -293,16 +293,15 @@ func (r *Results) fuse(ctx context.Context, s *shelf, q Query) error {
 	return nil
 }
 
-// ranked gives the best topK of those that the caller wants; all of them if it is negative.
-func (m *matches) ranked(ctx context.Context, q Query, topK int) ([]Hit, error) {
+// ranked gives the best topK of those that the caller wants, all of them if it is negative, and whether there are more.
+func (m *matches) ranked(ctx context.Context, q Query, topK int) (out []Hit, more bool, err error) {
 	if topK < 0 {
 		topK = m.matches.Len()
 	}
 	if q.Accept == nil {
-		return m.next(topK), nil
+		return m.next(topK), m.matches.Len() > topK, nil
 	}
-	var out []Hit
-	for n := topK; len(out) < topK; n = min(2*n, mostAtOnce) {
+	for n := topK; len(out) <= topK; n = min(2*n, mostAtOnce) {
 		hits := m.next(n)
 		if len(hits) == 0 {
 			break
@@ -313,19 +312,19 @@ func (m *matches) ranked(ctx context.Context, q Query, topK int) ([]Hit, error) 
 		}
 		accepted, err := q.Accept(ctx, ids)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		wanted := make(map[bson.ObjectID]bool, len(accepted))
 		for _, id := range accepted {
 			wanted[id] = true
 		}
 		for _, h := range hits {
-			if wanted[h.ID] && len(out) < topK {
+			if wanted[h.ID] {
 				out = append(out, h)
 			}
 		}
 	}
-	return out, nil
+	return out[:min(topK, len(out))], len(out) > topK, nil
 }
 
 // mostAtOnce bounds how many ids Accept is asked for at once.
