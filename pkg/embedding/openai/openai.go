@@ -20,30 +20,19 @@ import (
 )
 
 type provider struct {
-	config embedding.ProviderConfig
-	client *remote.Client
-	plain  atomic.Bool // the server knows neither dimensions nor base64
+	*remote.Client
+
+	plain atomic.Bool // the server knows neither dimensions nor base64
 }
 
 // New makes a provider of the type openai.
 func New(config embedding.ProviderConfig) (embedding.Provider, error) {
-	if config.Model == "" {
-		return nil, embedding.Misconfigured("embedding provider %s: model is missing", config.Name)
-	}
-	if config.Sparse {
-		return nil, embedding.Misconfigured("embedding provider %s: the type openai has no sparse vectors", config.Name)
-	}
-	client, err := remote.New(config)
+	client, err := remote.NewDense(config)
 	if err != nil {
 		return nil, err
 	}
-	return &provider{config: config, client: client}, nil
+	return &provider{Client: client}, nil
 }
-
-func (p *provider) Name() string    { return p.config.Name }
-func (p *provider) Dimensions() int { return p.config.Dimensions }
-func (p *provider) Sparse() bool    { return false }
-func (p *provider) Close() error    { return p.client.Close() }
 
 type question struct {
 	Model          string   `json:"model"`
@@ -56,18 +45,18 @@ func (p *provider) Embed(ctx context.Context, texts []string, _ embedding.Kind) 
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	plain := question{Model: p.config.Model, Input: texts, EncodingFormat: "float"}
+	plain := question{Model: p.Config.Model, Input: texts, EncodingFormat: "float"}
 	if p.plain.Load() {
 		return p.ask(ctx, plain)
 	}
 	full := plain
-	full.Dimensions, full.EncodingFormat = p.config.Dimensions, "base64"
+	full.Dimensions, full.EncodingFormat = p.Config.Dimensions, "base64"
 	vectors, err := p.ask(ctx, full)
 	if err == nil || errs.From(err).Code != embedding.CodeRefused {
 		return vectors, err
 	}
 	vectors, plainErr := p.ask(ctx, plain)
-	if plainErr != nil || p.config.Dimensions != 0 && len(vectors[0].Dense) != p.config.Dimensions {
+	if plainErr != nil || p.Config.Dimensions != 0 && len(vectors[0].Dense) != p.Config.Dimensions {
 		return nil, err
 	}
 	p.plain.Store(true)
@@ -75,15 +64,7 @@ func (p *provider) Embed(ctx context.Context, texts []string, _ embedding.Kind) 
 }
 
 func (p *provider) ask(ctx context.Context, q question) ([]embedding.Vector, error) {
-	answer, err := p.client.Post(ctx, "embeddings", q)
-	if err != nil {
-		return nil, err
-	}
-	vectors, err := decode(answer, len(q.Input))
-	if err != nil {
-		return nil, embedding.Garbage(p.config.Name, err)
-	}
-	return vectors, nil
+	return p.Ask(ctx, "embeddings", q, len(q.Input), decode)
 }
 
 // decode reads an answer to n texts. Its vectors may be in any order, and of either form.

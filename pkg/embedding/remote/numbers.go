@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+
+	"github.com/svcctl/svc/pkg/embedding"
 )
 
 // Numbers is a dense vector in JSON: a list with at least one number, and nothing else in it. A null, which is how some
@@ -24,4 +27,19 @@ func (n *Numbers) UnmarshalJSON(raw []byte) error {
 	}
 	*n = list
 	return nil
+}
+
+// Vectors gives the vectors of n texts out of an answer that has to have as many, none of them null.
+func Vectors(list []Numbers, n int) ([]embedding.Vector, error) {
+	if len(list) != n {
+		return nil, fmt.Errorf("%d vectors for %d texts", len(list), n)
+	}
+	out := make([]embedding.Vector, n)
+	for i, dense := range list {
+		if dense == nil {
+			return nil, fmt.Errorf("vector %d is missing", i)
+		}
+		out[i].Dense = dense
+	}
+	return out, nil
 }

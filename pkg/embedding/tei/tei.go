@@ -13,27 +13,16 @@ import (
 	"github.com/svcctl/svc/pkg/embedding/remote"
 )
 
-type provider struct {
-	config embedding.ProviderConfig
-	client *remote.Client
-}
+type provider struct{ *remote.Client }
 
 // New makes a provider of the type tei.
 func New(config embedding.ProviderConfig) (embedding.Provider, error) {
-	if config.Model == "" {
-		return nil, embedding.Misconfigured("embedding provider %s: model is missing: name the one that its server runs", config.Name)
-	}
 	client, err := remote.New(config)
 	if err != nil {
 		return nil, err
 	}
-	return &provider{config: config, client: client}, nil
+	return provider{client}, nil
 }
-
-func (p *provider) Name() string    { return p.config.Name }
-func (p *provider) Dimensions() int { return p.config.Dimensions }
-func (p *provider) Sparse() bool    { return p.config.Sparse }
-func (p *provider) Close() error    { return p.client.Close() }
 
 // question has texts cut to what the model reads, which is a text's beginning.
 type question struct {
@@ -41,23 +30,15 @@ type question struct {
 	Truncate bool     `json:"truncate"`
 }
 
-func (p *provider) Embed(ctx context.Context, texts []string, _ embedding.Kind) ([]embedding.Vector, error) {
+func (p provider) Embed(ctx context.Context, texts []string, _ embedding.Kind) ([]embedding.Vector, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
 	path, decode := "embed", decodeDense
-	if p.config.Sparse {
+	if p.Config.Sparse {
 		path, decode = "embed_sparse", decodeSparse
 	}
-	answer, err := p.client.Post(ctx, path, question{Inputs: texts, Truncate: true})
-	if err != nil {
-		return nil, err
-	}
-	vectors, err := decode(answer, len(texts))
-	if err != nil {
-		return nil, embedding.Garbage(p.config.Name, err)
-	}
-	return vectors, nil
+	return p.Ask(ctx, path, question{Inputs: texts, Truncate: true}, len(texts), decode)
 }
 
 // decodeDense reads an answer of /embed to n texts.
@@ -66,17 +47,7 @@ func decodeDense(answer []byte, n int) ([]embedding.Vector, error) {
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return nil, err
 	}
-	if len(list) != n {
-		return nil, fmt.Errorf("%d vectors for %d texts", len(list), n)
-	}
-	out := make([]embedding.Vector, n)
-	for i, dense := range list {
-		if dense == nil { // null
-			return nil, fmt.Errorf("[%d] is missing", i)
-		}
-		out[i].Dense = dense
-	}
-	return out, nil
+	return remote.Vectors(list, n)
 }
 
 // decodeSparse reads an answer of /embed_sparse to n texts. The tokens are their numbers in the model's vocabulary.
