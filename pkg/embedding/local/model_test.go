@@ -17,7 +17,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/embedding/local"
+	"github.com/svcctl/svc/pkg/embedding/local/minilm"
 )
+
+var loaded struct {
+	sync.Mutex
+
+	model *local.Model
+}
+
+// miniLM gives all-MiniLM-L6-v2, one for all tests.
+func miniLM(tb testing.TB) *local.Model {
+	tb.Helper()
+	dir := minilm.Dir(tb)
+	loaded.Lock()
+	defer loaded.Unlock()
+	if loaded.model == nil {
+		m, err := local.Load(dir, local.Options{Concurrency: 2})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		loaded.model = m
+	}
+	return loaded.model
+}
 
 // reference is what testdata/reference.py has made of a text.
 type reference struct {

@@ -7,13 +7,14 @@ import (
 	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/embedding/embeddingtest"
 	"github.com/svcctl/svc/pkg/embedding/local"
+	"github.com/svcctl/svc/pkg/embedding/local/minilm"
 	"github.com/svcctl/svc/pkg/errs"
 )
 
 // TestProvider is what every provider has to do, with a real model.
 func TestProvider(t *testing.T) {
 	t.Parallel()
-	dir := modelDir(t)
+	dir := minilm.Dir(t)
 	embeddingtest.Run(t, func(t *testing.T) embedding.Provider {
 		t.Helper()
 		p, err := local.New(embedding.ProviderConfig{Name: "minilm", Type: "local", ModelPath: dir, Dimensions: 384})
@@ -47,7 +48,7 @@ func TestProviderRefused(t *testing.T) {
 	}
 	t.Run("dimensions", func(t *testing.T) {
 		t.Parallel()
-		_, err := local.New(embedding.ProviderConfig{Name: "mine", ModelPath: modelDir(t), Dimensions: 512})
+		_, err := local.New(embedding.ProviderConfig{Name: "mine", ModelPath: minilm.Dir(t), Dimensions: 512})
 		if e := errs.From(err); e == nil || !strings.Contains(e.Message, "has 384 dimensions, not 512") {
 			t.Errorf("got %v", err)
 		}

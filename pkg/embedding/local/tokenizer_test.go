@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/svcctl/svc/pkg/embedding/local"
+	"github.com/svcctl/svc/pkg/embedding/local/minilm"
 )
 
 // tokensOf gives what makes tokens by a folder, each written as it is in the vocabulary.
@@ -143,7 +144,7 @@ func TestTokenizerRefused(t *testing.T) {
 func TestVocabularyAlone(t *testing.T) {
 	t.Parallel()
 	dir := fstest.MapFS{}
-	whole := os.DirFS(modelDir(t))
+	whole := os.DirFS(minilm.Dir(t))
 	for _, name := range []string{"vocab.txt", "tokenizer_config.json", "special_tokens_map.json"} {
 		text, err := fs.ReadFile(whole, name)
 		if err != nil {

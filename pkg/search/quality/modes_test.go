@@ -14,6 +14,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/embedding/local"
+	"github.com/svcctl/svc/pkg/embedding/local/minilm"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/search/engine"
@@ -37,10 +38,11 @@ collections:
 
 // TestModesOfCranfield measures searches as projects declare them, with all-MiniLM-L6-v2 in this process. It takes minutes.
 func TestModesOfCranfield(t *testing.T) {
-	dir, model := os.Getenv("CRANFIELD"), os.Getenv("MINILM")
-	if dir == "" || model == "" {
-		t.Skip("NOT TESTED: set CRANFIELD to the folder of the Cranfield collection, and MINILM to that of all-MiniLM-L6-v2")
+	dir := os.Getenv("CRANFIELD")
+	if dir == "" {
+		t.Skip("NOT TESTED: set CRANFIELD to the folder of the Cranfield collection")
 	}
+	model := minilm.Dir(t)
 	docs, queries, err := quality.Cranfield(dir)
 	if err != nil {
 		t.Fatal(err)

