@@ -91,11 +91,14 @@ func (r *searchReconciler) note(id string, p *project.Project) (gone string) {
 func (r *searchReconciler) condition(p *project.Project, failed error) (cond status.Condition, making bool) {
 	cond = status.Condition{Type: status.SearchReady, Status: status.True, Reason: status.ReasonIndexed, ObservedGeneration: p.Generation}
 	n := 0
-	var building, stale []string
+	var building, stale, failing []string
 	for _, c := range p.Collections {
 		n += len(c.Searches)
 		for _, s := range r.Searches.Queue(p, c).Searches {
 			name := c.Name + "/" + s.Name
+			if s.Failed > 0 {
+				failing = append(failing, fmt.Sprintf("the eval of %s fails for %s", name, counted(s.Failed, "record", "records")))
+			}
 			switch s.State {
 			case engine.Building:
 				building = append(building, fmt.Sprintf("%s is being made (%d of %d records)", name, s.Done, max(s.Done, s.Total)))
@@ -120,7 +123,8 @@ func (r *searchReconciler) condition(p *project.Project, failed error) (cond sta
 		cond.Status, cond.Reason = status.False, status.ReasonStale
 		cond.Message = "the index is of a config before: " + strings.Join(stale, ", ") + "; svcctl search regenerate " + p.Namespace + " makes it anew"
 	default:
-		cond.Message = counted(n, "search", "searches")
+		slices.Sort(failing)
+		cond.Message = strings.Join(append([]string{counted(n, "search", "searches")}, failing...), "; ")
 	}
 	return cond, making || len(building) > 0
 }
