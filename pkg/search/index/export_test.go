@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -42,4 +43,28 @@ func Rows(ix *Index, f Field) int {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return len(ix.vectors[f].numbers)
+}
+
+// Value gives a value of a record.
+func (v *View) Value(f Field, number uint32) (value int64, ok bool) {
+	return valueOf(v.values[f], number)
+}
+
+// Forget lets go of a set. Views that use it go on.
+func (ix *Index) Forget(name string) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if set := ix.sets[name]; set != nil {
+		ix.forget(set)
+	}
+}
+
+// Nearest gives the records whose vectors of a field are nearest to one of length 1.
+func (v *View) Nearest(ctx context.Context, f Field, to []float32, limit int) ([]Hit, error) {
+	m, err := v.Near(ctx, Near{Fields: []Field{f}, To: to})
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	return m.Top(limit), nil
 }

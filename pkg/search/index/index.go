@@ -135,25 +135,11 @@ func (ix *Index) readNumbers() error {
 	return err
 }
 
-// Name is what the index was opened by.
-func (ix *Index) Name() string { return ix.name }
-
 // Position is what Apply was last given, nil if nothing was.
 func (ix *Index) Position() []byte {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return ix.fresh.at
-}
-
-// Rev gives the revision of a record's version that is known; ok is false when none is.
-func (ix *Index) Rev(id []byte) (rev int64, ok bool, err error) {
-	if err := ix.acquire(); err != nil {
-		return 0, false, err
-	}
-	ix.write.Lock()
-	_, rev, ok, err = ix.known(id)
-	ix.write.Unlock()
-	return rev, ok, ix.disk.fail(errors.Join(err, ix.release()))
 }
 
 // Apply takes in what has become of records: views that are made later see all of it, others nothing. Position stands for

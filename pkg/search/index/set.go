@@ -207,15 +207,6 @@ func (ix *Index) forget(set *Set) {
 	}
 }
 
-// Forget lets go of a set. Views that use it go on.
-func (ix *Index) Forget(name string) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if set := ix.sets[name]; set != nil {
-		ix.forget(set)
-	}
-}
-
 // trim forgets sets that there is no room for.
 func (d *DB) trim() {
 	d.mu.Lock()

@@ -351,12 +351,11 @@ func TestClosed(t *testing.T) {
 	_, indexErr := db.Index("a")
 	_, viewErr := ix.View()
 	_, setErr := ix.ViewSet(t.Context(), "s", nil, nil)
-	_, _, revErr := ix.Rev([]byte("x"))
 	_, statsErr := ix.Stats()
 	for what, err := range map[string]error{
 		"Apply": ix.Apply(t.Context(), nil, []byte("1")), "Flush": ix.Flush(t.Context()), "DB.Flush": db.Flush(t.Context()),
 		"Renew": db.Renew(t.Context()), "Drop": db.Drop("a"), "Close": db.Close(t.Context()),
-		"Index": indexErr, "View": viewErr, "ViewSet": setErr, "Rev": revErr, "Stats": statsErr,
+		"Index": indexErr, "View": viewErr, "ViewSet": setErr, "Stats": statsErr,
 	} {
 		if !errors.Is(err, index.ErrClosed) {
 			t.Errorf("%s: %v", what, err)

@@ -209,16 +209,6 @@ func (v *View) Near(ctx context.Context, q Near) (*Matches, error) {
 	return m, nil
 }
 
-// Nearest gives the records whose vectors of a field are nearest to one of length 1, by the cosine of their angle, which is their score.
-func (v *View) Nearest(ctx context.Context, f Field, to []float32, limit int) ([]Hit, error) {
-	m, err := v.Near(ctx, Near{Fields: []Field{f}, To: to})
-	if err != nil {
-		return nil, err
-	}
-	defer m.Release()
-	return m.Top(limit), nil
-}
-
 // dense adds the records that have a vector of a field, unless they are there.
 func (m *Matches) dense(ctx context.Context, f Field, to []float32) error {
 	rows, sc, from := m.v.vectors[f], m.sc, len(m.sc.touched)

@@ -106,14 +106,6 @@ func (v *View) sees(number uint32) bool {
 	return died == 0 || died > v.epoch
 }
 
-// ID gives the id of a record by its number, which comes from a Hit. It must not be changed.
-func (v *View) ID(number uint32) []byte { return v.ids.of(number) }
-
-// Value gives a value of a record.
-func (v *View) Value(f Field, number uint32) (value int64, ok bool) {
-	return valueOf(v.values[f], number)
-}
-
 // postings appends who has a term, of those who are seen.
 func (v *View) postings(dst []posting, f Field, term string) ([]posting, error) {
 	from := len(dst)
