@@ -15,7 +15,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-store fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ bench-scale: build ## Measure 1,000 collections in 50 projects: start, reload, m
 
 bench-search: build ## Measure searches of 100,000 records, and what indexes cost writes, memory and disk (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -what search -svcd bin/svcd $(BENCHFLAGS)
+
+quality: ## Measure how good the modes of searches are (CRANFIELD=the folder of the Cranfield collection)
+	@CRANFIELD=$(abspath $(CRANFIELD)) $(GO) test ./pkg/search/quality -run Cranfield -count=1 -v -timeout 60m
 
 bench-store: ## Measure the embedded store beside bare Pebble, SQLite and MongoDB doing the same work
 	@cd bench/store && $(GO) run . $(BENCHFLAGS)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Document is one abstract of the collection.
+// Document is one abstract of the collection, as it is there: the text begins with the title.
 type Document struct{ ID, Title, Text string }
 
 // Cranfield reads the Cranfield collection from a folder with cran.all.1400, cran.qry and cranqrel. Queries are numbered by
@@ -20,8 +20,7 @@ func Cranfield(dir string) ([]Document, []Judged, error) {
 	}
 	docs := make([]Document, len(all))
 	for i, s := range all {
-		title, _ := strings.CutSuffix(s["T"], ".")
-		docs[i] = Document{ID: s["I"], Title: strings.TrimSpace(title), Text: strings.TrimSpace(strings.TrimPrefix(s["W"], s["T"]))}
+		docs[i] = Document{ID: s["I"], Title: strings.TrimSpace(s["T"]), Text: strings.TrimSpace(s["W"])}
 	}
 	if all, err = sections(filepath.Join(dir, "cran.qry")); err != nil {
 		return nil, nil, err

@@ -31,7 +31,7 @@ collections:
     permissions: {public: {methods: {get: true}}, user: {methods: {}}}
     fields: [{name: title, type: string}, {name: text, type: string}]
     search:
-      - {name: text, mode: text, fields: [title, text]}
+      - {name: text, mode: text, fields: [text]} # which begins with the title
       - {name: vector, mode: vector, vector: {group: minilm, fields: [title, text]}}
       - {name: rrf, mode: rrf, rrf: {sources: [text, vector]}}
 `
@@ -104,7 +104,7 @@ func TestModesOfCranfield(t *testing.T) {
 	for _, want := range []struct {
 		search       string
 		ndcg, recall float64
-	}{{"text", 0.519, 0.753}, {"vector", 0.510, 0}, {"rrf", 0.563, 0.80}} {
+	}{{"text", 0.519, 0.753}, {"vector", 0.510, 0.78}, {"rrf", 0.563, 0.80}} {
 		r, err := quality.Measure(queries, func(q string) ([]string, error) {
 			words, err := search.Parse(q)
 			if err != nil {
