@@ -45,6 +45,7 @@ type Faulty struct {
 	left    int // calls until then
 	then    func()
 	refuses string   // a part of the texts that are refused; "": none are
+	fails   string   // a part of the texts with which calls fail as if it was down; "": with none
 	all     []string // texts of all calls that went well
 	calls   int
 	texts   []string // of the last call
@@ -100,6 +101,13 @@ func (f *Faulty) Refuse(part string) {
 	f.refuses = part
 }
 
+// Fail has calls whose texts have a part fail, without saying that it is the text's fault; "": none.
+func (f *Faulty) Fail(part string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fails = part
+}
+
 // Total is how many texts with a part there were vectors for; one that came twice counts twice.
 func (f *Faulty) Total(part string) (n int) {
 	f.mu.Lock()
@@ -133,8 +141,14 @@ func (f *Faulty) Embed(ctx context.Context, texts []string, kind embedding.Kind)
 	f.calls++
 	f.texts = texts
 	fault, call := f.fault, f.calls
-	if f.refuses != "" && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, f.refuses) }) {
+	with := func(part string) bool {
+		return part != "" && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, part) })
+	}
+	switch {
+	case with(f.refuses):
 		fault = Refusing
+	case with(f.fails):
+		fault = Down
 	}
 	if fault == None {
 		f.all = append(f.all, texts...)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -29,6 +30,7 @@ type embedder struct {
 	t     *tenant
 	lease string
 	some  chan struct{} // has something when records may wait
+	wait  time.Duration // after the next failure; of run alone
 
 	mu  sync.Mutex
 	all []*built
@@ -40,7 +42,7 @@ func (t *tenant) embedder(reference string) *embedder {
 	defer t.mu.Unlock()
 	e := t.embedders[reference]
 	if e == nil {
-		e = &embedder{t: t, lease: "vectors " + printOf(reference), some: make(chan struct{}, 1)}
+		e = &embedder{t: t, lease: "vectors " + printOf(reference), some: make(chan struct{}, 1), wait: firstRetry}
 		t.embedders[reference] = e
 		t.e.goes(func() { e.run(t.ctx) })
 	}
@@ -75,7 +77,7 @@ func (e *embedder) indexes() []*built {
 
 // run has the vectors of records that wait be computed, until ctx ends.
 func (e *embedder) run(ctx context.Context) {
-	for wait := firstRetry; ; {
+	for {
 		_, missing, err := e.missing(ctx)
 		if err == nil && missing != nil {
 			err = e.t.asOnlyOne(ctx, e.lease, leaseTime, e.compute)
@@ -84,7 +86,7 @@ func (e *embedder) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			wait = firstRetry
+			e.wait = firstRetry
 			if missing == nil {
 				e.someWait(ctx, nil)
 			}
@@ -95,8 +97,8 @@ func (e *embedder) run(ctx context.Context) {
 		}
 		e.failed(err)
 		e.t.e.o.Logger.WarnContext(ctx, "records wait for their vectors; that is tried again", "namespace", e.t.namespace, "error", err)
-		sleep(ctx, max(wait, min(errs.From(err).RetryAfter, longestRetry)))
-		wait = min(2*wait, longestRetry)
+		sleep(ctx, max(e.wait, min(errs.From(err).RetryAfter, longestRetry)))
+		e.wait = min(2*e.wait, longestRetry)
 	}
 }
 
@@ -144,7 +146,10 @@ func (e *embedder) compute(ctx context.Context) error {
 		}
 		group, err := b.group()
 		if err == nil {
-			err = e.t.ask(ctx, group, missing)
+			var some bool
+			if some, err = e.t.ask(ctx, group, missing); some {
+				e.wait = firstRetry
+			}
 		}
 		if err != nil {
 			return err
@@ -234,29 +239,32 @@ func (b *built) group() (*embedding.Group, error) {
 		"the embedding group %s has another model than the index of this search was made with: make the index anew, with svcctl search regenerate", f.Group)
 }
 
-// ask asks a group for the vectors of texts, and keeps them. Of texts among which one is refused it asks for halves, until it is known
-// which one that is.
-func (t *tenant) ask(ctx context.Context, group *embedding.Group, missing map[vectorKey]string) error {
-	keys := slices.Sorted(maps.Keys(missing))
+// ask asks a group for the vectors of texts, and keeps them; some says whether there were any. Of texts among which one is refused it asks
+// for halves, until it is known which one that is; so it does while a group fails that is not offline, for that may be one text's fault,
+// which keeps no other from its vector then.
+func (t *tenant) ask(ctx context.Context, group *embedding.Group, missing map[vectorKey]string) (some bool, err error) {
+	keys := slices.Collect(maps.Keys(missing)) // in another order each time, so that the text at fault is not always among the first
 	list := make([]string, len(keys))
 	for i, k := range keys {
 		list[i] = missing[k]
 	}
 	vectors, err := group.Documents(ctx, list)
 	refused := err != nil && errs.From(err).Code == embedding.CodeRefused
-	if refused && len(keys) > 1 {
+	if (refused || failedLive(group, err)) && len(keys) > 1 {
 		half := make(map[vectorKey]string, len(keys)/2)
 		for _, k := range keys[:len(keys)/2] {
 			half[k] = missing[k]
 			delete(missing, k)
 		}
-		if err := t.ask(ctx, group, half); err != nil {
-			return err
+		first, err := t.ask(ctx, group, half)
+		if err != nil && !failedLive(group, err) {
+			return first, err
 		}
-		return t.ask(ctx, group, missing)
+		second, otherErr := t.ask(ctx, group, missing)
+		return first || second, cmp.Or(otherErr, err)
 	}
 	if err != nil && !refused {
-		return err
+		return false, err
 	}
 	out := make(map[vectorKey]known, len(keys))
 	for i, k := range keys {
@@ -266,5 +274,10 @@ func (t *tenant) ask(ctx context.Context, group *embedding.Group, missing map[ve
 			out[k] = known{vector: vectors[i]}
 		}
 	}
-	return t.keep(ctx, out)
+	return true, t.keep(ctx, out)
+}
+
+// failedLive says whether err is that of a group that can be asked all the same.
+func failedLive(group *embedding.Group, err error) bool {
+	return err != nil && errs.From(err).Code == embedding.CodeOffline && group.Err() == nil
 }

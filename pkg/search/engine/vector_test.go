@@ -221,6 +221,26 @@ func TestVectorsRefused(t *testing.T) {
 	})
 }
 
+// TestVectorsOfOthersThanWhatFails: a text with which the provider fails, without refusing it, keeps no other from its vector.
+func TestVectorsOfOthersThanWhatFails(t *testing.T) {
+	t.Parallel()
+	g, faulty := groups(t, false, "a")
+	faulty["a"].Fail("poison")
+	w := vectorWorld(t, teststore.Memory(t), g)
+	var docs []bson.D
+	for i := range 40 {
+		docs = append(docs, doc(i, "title", fmt.Sprint("title ", i)))
+	}
+	docs[17] = doc(17, "title", "a poison")
+	w.put("articles", docs...)
+	w.until("39 have vectors, and one waits", func() bool {
+		x := w.mean()
+		return x.Records == 39 && x.Waiting == 1 && x.Refused == 0
+	})
+	faulty["a"].Fail("")
+	w.until("all have vectors", func() bool { x := w.mean(); return x.Records == 40 && x.Waiting == 0 })
+}
+
 // TestVectorsOfAnotherModel: the vectors of before answer until those of another group, or of another model, are there.
 func TestVectorsOfAnotherModel(t *testing.T) {
 	t.Parallel()
