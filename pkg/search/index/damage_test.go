@@ -251,6 +251,38 @@ func TestDamageFoundLater(t *testing.T) {
 	}
 }
 
+// TestFolderRemoved has somebody remove the files of an index that is in use, which shows when it is written.
+func TestFolderRemoved(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	db := openOn(t, fs)
+	ix := openIndex(t, db, "a")
+	put(t, ix, "x")
+	if err := fs.RemoveAll("search"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ix.Flush(t.Context()); !errors.Is(err, index.ErrDamaged) {
+		t.Fatalf("writing into a folder that is gone: %v", err)
+	}
+	if err := db.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, openIndex(t, db, "a"), "z")
+	closeDB(t, db)
+	db = openOn(t, fs)
+	defer closeDB(t, db)
+	v, err := openIndex(t, db, "a").View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t, v, "all"); got != "z" {
+		t.Errorf("opened again it has %q", got)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDiskFull has every write fail for a while, and then those of the list of files alone, which Pebble takes for the end.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()

@@ -134,7 +134,11 @@ func (p patient) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 	if p.of.failing() != nil {
 		time.Sleep(p.wait)
 	}
-	return p.FS.Create(name, category)
+	f, err := p.FS.Create(name, category)
+	if errors.Is(err, fs.ErrNotExist) { // somebody has removed the folder: no other try goes better
+		p.of.lose(err)
+	}
+	return f, err
 }
 
 // failing is why the last work behind failed; nil: it did not.
