@@ -35,3 +35,17 @@ func WearOut(e *Engine, n int) { e.worn.Store(int64(n)) }
 
 // IndexNames are those of all indexes, sorted.
 func IndexNames(e *Engine) []string { return e.db.Names() }
+
+// SearchLate searches in a collection of which something becomes once it is known where to search.
+func SearchLate(ctx context.Context, e *Engine, q Query, become func()) error {
+	s, err := e.shelf(q.Project, q.Collection)
+	if err != nil {
+		return err
+	}
+	become()
+	m, err := s.search(ctx, q, q.Search)
+	if err != nil {
+		return err
+	}
+	return m.close()
+}

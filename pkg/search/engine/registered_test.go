@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/search/engine"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/teststore"
@@ -46,4 +48,28 @@ func TestRegisteredAnew(t *testing.T) {
 		}
 		again("c", "fourth")
 	})
+}
+
+// TestSearchWhileItsConfigGoes has a search be asked whose collection has none any more by then: it is told so at once.
+func TestSearchWhileItsConfigGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t), articles)
+	w.put("articles", doc(1, "title", "red fox"))
+	w.soon("main", "fox", []int{1})
+	c := w.project.Collections["articles"]
+	words, err := search.Parse("fox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // of a request
+	defer cancel()
+	q := engine.Query{Project: w.project, Collection: c, Search: c.Search("main"), Text: "fox", Words: words}
+	err = engine.SearchLate(ctx, w.engine, q, func() {
+		if err := w.engine.Forget(w.project.Namespace); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !errors.Is(err, engine.ErrBuilding) || ctx.Err() != nil {
+		t.Errorf("%v, and its time: %v", err, ctx.Err())
+	}
 }

@@ -105,6 +105,7 @@ func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (*ma
 	if p := store.PaceOf(ctx); p != nil {
 		p.Leave() // what follows may wait for others
 	}
+	var before *built
 	for again := false; ; {
 		b, err := s.ready(ctx, config.Name)
 		if err != nil {
@@ -112,7 +113,14 @@ func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (*ma
 		}
 		m, err := s.ask(ctx, b, q)
 		switch {
-		case errors.Is(err, index.ErrDropped) && ctx.Err() == nil:
+		case errors.Is(err, index.ErrDropped):
+			if s.ctx.Err() != nil || ctx.Err() != nil { // no other takes its place: the shelf has ended
+				return nil, ErrBuilding.With(err)
+			}
+			if b == before {
+				sleep(ctx, takeoverLook)
+			}
+			before = b
 			continue
 		case errors.Is(err, index.ErrClosed):
 			return nil, errClosed
@@ -127,6 +135,9 @@ func (s *shelf) search(ctx context.Context, q Query, config *search.Config) (*ma
 		again = true
 	}
 }
+
+// takeoverLook is how long a search waits before it looks again whether another index has taken the place of one that was dropped.
+const takeoverLook = 5 * time.Millisecond
 
 func (s *shelf) ask(ctx context.Context, b *built, q Query) (m *matches, err error) {
 	if how := b.bound.Load(); how.Mode == search.Vector {
