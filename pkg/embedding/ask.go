@@ -82,6 +82,16 @@ func (g *Group) Documents(ctx context.Context, texts []string) ([]Vector, error)
 	return out, nil
 }
 
+// Probe asks for the vector of a text that any model takes, to tell a text that is refused from a provider that refuses whatever it is
+// asked. Where that is refused, too, the error has the code CodeRefused.
+func (g *Group) Probe(ctx context.Context) error {
+	_, err := g.Documents(ctx, []string{g.proof.probe})
+	if err != nil && codeOf(err) == CodeRefused {
+		return errs.New(errs.Unavailable, CodeRefused, "the embedding group %s refuses every text; embedding status says why", g.config.Name).With(err)
+	}
+	return err
+}
+
 // batch writes the vectors of some texts into out.
 func (g *Group) batch(ctx context.Context, members []*member, texts []string, at []int, out []Vector) error {
 	part := make([]string, len(at))

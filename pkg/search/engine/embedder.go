@@ -263,7 +263,10 @@ func (t *tenant) ask(ctx context.Context, group *embedding.Group, missing map[ve
 		second, otherErr := t.ask(ctx, group, missing)
 		return first || second, cmp.Or(otherErr, err)
 	}
-	if err != nil && !refused {
+	if refused { // one text, unless it is any
+		err = group.Probe(ctx)
+	}
+	if err != nil {
 		return false, err
 	}
 	out := make(map[vectorKey]known, len(keys))

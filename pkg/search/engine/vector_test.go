@@ -221,6 +221,23 @@ func TestVectorsRefused(t *testing.T) {
 	})
 }
 
+// TestVectorsOfAProviderThatRefusesAll: what a provider says of any text it says of none, and records get their vectors when it takes texts again.
+func TestVectorsOfAProviderThatRefusesAll(t *testing.T) {
+	t.Parallel()
+	g, faulty := groups(t, false, "a")
+	w := vectorWorld(t, teststore.Memory(t), g)
+	w.put("articles", doc(1, "title", "cats"))
+	w.soon("mean", "cats", []int{1})
+	faulty["a"].Set(embeddingtest.Refusing)
+	w.put("articles", doc(2, "title", "dogs"), doc(3, "title", "birds"))
+	w.until("it is told why records wait", func() bool {
+		x := w.mean()
+		return x.Waiting == 2 && x.Refused == 0 && x.Failure != nil && strings.Contains(x.Failure.Error(), "refuses every text")
+	})
+	faulty["a"].Set(embeddingtest.None)
+	w.until("all have vectors", func() bool { x := w.mean(); return x.Records == 3 && x.Waiting == 0 && x.Failure == nil })
+}
+
 // TestVectorsOfOthersThanWhatFails: a text with which the provider fails, without refusing it, keeps no other from its vector.
 func TestVectorsOfOthersThanWhatFails(t *testing.T) {
 	t.Parallel()
