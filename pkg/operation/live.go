@@ -75,12 +75,13 @@ func (l *Live) ending() bool {
 	return l.ended && !l.over
 }
 
-// Progress says how far the run is. The newest state is what counts: not each one becomes an event.
+// Progress says how far the run is. The newest state is what counts: not each one becomes an event, and
+// none does that says what the one before did.
 func (l *Live) Progress(p Progress) {
 	p.Phase, p.Collection, p.Message = cut(p.Phase), cut(p.Collection), cut(p.Message)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	if l.ended || p == l.run.Progress && !l.pending { // or it has been told
 		return
 	}
 	l.run.Progress, l.pending = p, true

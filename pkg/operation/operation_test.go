@@ -28,6 +28,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 		proceed := make(chan struct{})
 		ref := here.start(sp, func(_ context.Context, r *operation.Live) (operation.Outcome, error) {
 			r.Progress(operation.Progress{Phase: "read", Done: 1, Total: 4, Message: "first"})
+			r.Progress(operation.Progress{Phase: "read", Done: 1, Total: 4, Message: "first"}) // which is no event
 			r.Log(slog.LevelWarn, "half of it is empty")
 			<-proceed
 			return operation.Outcome{Result: bson.D{{Key: "$rows", Value: int64(3)}, {Key: "a.b", Value: nil}}, Output: "3 rows"}, nil
