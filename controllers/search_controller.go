@@ -145,7 +145,11 @@ func (r *searchReconciler) embedding(p *project.Project) status.Condition {
 				offline = append(offline, name+": "+errs.From(s.Offline).Message)
 			}
 			if s.Waiting > 0 {
-				waiting = append(waiting, fmt.Sprintf("%s: %s wait for their vectors", name, counted(s.Waiting, "record", "records")))
+				text := fmt.Sprintf("%s: %s wait for their vectors", name, counted(s.Waiting, "record", "records"))
+				if s.Failure != nil {
+					text += " (" + errs.From(s.Failure).Message + ")"
+				}
+				waiting = append(waiting, text)
 			}
 			if s.Refused > 0 {
 				refused = append(refused, fmt.Sprintf("%s: the embedding group %s refuses the text of %s", name, s.Group, counted(s.Refused, "record", "records")))

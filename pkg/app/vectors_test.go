@@ -230,3 +230,21 @@ func TestR11WritesAreNotSlower(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatWaitsTellsWhy: of an index that is made anew and gets no vectors, the condition says why, and so does the run that makes it.
+func TestWhatWaitsTellsWhy(t *testing.T) {
+	withFaultyServer(t, func(t *testing.T, s *service, _ *faultyServer) {
+		s.do("POST", "/api/v1/_/shop/items", json1(map[string]any{"title": "a hat"})).want(t, http.StatusCreated)
+		s.embedded(1)
+		s.configure("shop", strings.Replace(vectorConfig, "{group: texts, fields: [title]}", "{group: txets, fields: [title]}", 1))
+		s.do("POST", "/api/v1/_/shop/_/admin/reload?wait=true", admin).want(t, http.StatusOK)
+		var run struct{ ID string }
+		started := s.do("POST", regenerate+"?collection=items&search=near", admin)
+		if err := json.Unmarshal([]byte(started.body), &run); err != nil || started.status != http.StatusAccepted {
+			t.Fatal(started, started.body, err)
+		}
+		const why = "the embedding group txets is offline: it is not in embedding.groups"
+		s.shows(regenerate+"/"+run.ID, "items/near: "+why)
+		s.shows("/api/v1/project/"+s.projectID()+"/status", "items/near: 1 record wait for their vectors ("+why)
+	})
+}

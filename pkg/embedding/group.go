@@ -267,7 +267,7 @@ func (g *Group) offline(cause error) error {
 			retry = wait
 		}
 	}
-	e := errs.New(errs.Unavailable, CodeOffline, "the embedding group %s is offline: none of its members answers (%s); embedding status says why",
+	e := errs.New(errs.Unavailable, CodeOffline, "the embedding group %s is offline: none of its members answers (%s); svcctl embedding status says why",
 		g.config.Name, countText(counts)).With(ended(cause))
 	e.RetryAfter = retry
 	return e

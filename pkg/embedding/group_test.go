@@ -301,7 +301,7 @@ func TestStatusAndLog(t *testing.T) {
 			w.wait(interval)
 		}
 		_, err := g.Query(t.Context(), "text")
-		if want := "the embedding group texts is offline: none of its members answers (1 degraded, 1 quarantined); embedding status says why"; errs.From(err).Message != want {
+		if want := "the embedding group texts is offline: none of its members answers (1 degraded, 1 quarantined); svcctl embedding status says why"; errs.From(err).Message != want {
 			t.Errorf("its error is %q, want %q", errs.From(err).Message, want)
 		}
 		for _, tt := range []struct {

@@ -5,6 +5,7 @@ package runs
 
 import (
 	"context"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -45,10 +46,29 @@ func (s *Service) Start(ctx context.Context, p *project.Project, what Target, by
 	}
 	return s.runs.Start(ctx, spec, func(ctx context.Context, live *operation.Live) (operation.Outcome, error) {
 		err := s.Regenerate(ctx, p, c, what.Search, func(collection, search string, done, total int64) {
-			live.Progress(operation.Progress{Phase: search, Collection: collection, Done: done, Total: max(done, total), Message: collection + "/" + search})
+			message := collection + "/" + search
+			if why := s.heldUp(p, collection, search); why != "" {
+				message += ": " + why
+			}
+			live.Progress(operation.Progress{Phase: search, Collection: collection, Done: done, Total: max(done, total), Message: message})
 		})
 		return operation.Outcome{}, err
 	})
+}
+
+// heldUp says why the vectors of a search don't come; "": they do.
+func (s *Service) heldUp(p *project.Project, collection, name string) string {
+	for _, c := range p.Collections {
+		if c.Name != collection {
+			continue
+		}
+		for _, one := range s.Queue(p, c).Searches {
+			if one.Name == name && one.Failure != nil {
+				return errs.From(one.Failure).Message
+			}
+		}
+	}
+	return ""
 }
 
 // Check says whether there is something to make anew; what there is none of is errs.NotFound.
@@ -81,7 +101,16 @@ func find(p *project.Project, what Target) (*project.Collection, error) {
 	case what.Search == "":
 		return nil, errs.New(errs.NotFound, "unknown_search", "%s has no search with an index", what.Collection)
 	}
-	return nil, errs.New(errs.NotFound, "unknown_search", "%s has no search %.60s with an index", what.Collection, what.Search)
+	var known []string
+	for _, one := range in.Searches {
+		if one.Mode.Indexed() {
+			known = append(known, one.Name)
+		}
+	}
+	if len(known) == 0 {
+		return nil, errs.New(errs.NotFound, "unknown_search", "%s has no search with an index", what.Collection)
+	}
+	return nil, errs.New(errs.NotFound, "unknown_search", "%s has no search %.60s with an index; it has %s", what.Collection, what.Search, strings.Join(known, ", "))
 }
 
 // Get gives a run.
