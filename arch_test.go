@@ -78,6 +78,8 @@ var layers = []layer{
 		"audit":       "query fieldtype access store store/lease mql document errs",
 		"idempotency": "store mql errs",
 		"search":      "mql document errs",
+
+		"snapshot/retention": "schema errs",
 	}},
 	{"L3", rooms{
 		"jobs":          "operation project schedule store mql errs",

@@ -1,6 +1,9 @@
 package schema
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Duration is a time in Go form (1m30s), with d and w for days and weeks, or an integer of milliseconds.
 type Duration time.Duration
@@ -16,3 +19,20 @@ type Schedule string
 
 // Span is a stretch of calendar time such as 1y5m7d2h, where m means months.
 type Span struct{ Years, Months, Days, Hours int }
+
+// String gives the form that a config has, "0h" for none.
+func (x Span) String() string {
+	var s string
+	for _, part := range []struct {
+		n      int
+		letter string
+	}{{x.Years, "y"}, {x.Months, "m"}, {x.Days, "d"}, {x.Hours, "h"}} {
+		if part.n != 0 {
+			s += strconv.Itoa(part.n) + part.letter
+		}
+	}
+	if s == "" {
+		return "0h"
+	}
+	return s
+}

@@ -1,0 +1,168 @@
+package retention
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// Reasons of a Decision that name no time. The others are such as "daily 2026-03-29" and "within 7d".
+const (
+	NoPolicy       = "no retention policy"
+	Pinned         = "pinned"
+	NewestVerified = "newest verified"
+	InTheFuture    = "in the future"
+	LastSnapshot   = "last snapshot"
+	NoRule         = "no rule keeps it"
+)
+
+// Snapshot is what retention has to know of a snapshot. Only whole ones of one profile are given to Decide: what failed or
+// is being made is none.
+type Snapshot struct {
+	ID       string    // unique; of two that are of one time, the greater id counts as newer
+	Time     time.Time // its consistent-at time
+	Pinned   bool
+	Verified bool // it was verified and found whole
+}
+
+// Decision is what becomes of one snapshot.
+type Decision struct {
+	Snapshot
+	Keep    bool
+	Reasons []string // why it is kept, every rule that does; of one that is removed NoRule
+}
+
+// Decide says of each snapshot whether the policy keeps it, the newest first. A nil policy keeps all. A policy that would
+// remove every snapshot (each rule zero) is an error, as is one with a negative number. The calendar is that of zone, which
+// is not nil. The order of snapshots is of no matter, and the slice is left as it is.
+func Decide(policy *schema.Retention, zone *time.Location, now time.Time, snapshots []Snapshot) ([]Decision, error) {
+	if err := check(policy); err != nil {
+		return nil, err
+	}
+	all := make([]Decision, len(snapshots))
+	for i, s := range snapshots {
+		all[i].Snapshot = s
+	}
+	slices.SortFunc(all, func(a, b Decision) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
+	})
+	future := 0
+	for future < len(all) && all[future].Time.After(now) {
+		all[future].keep(InTheFuture)
+		future++
+	}
+	past := all[future:]
+	protect(all, past)
+	if policy == nil {
+		for i := range all {
+			all[i].keep(NoPolicy)
+		}
+	} else {
+		apply(policy, zone, past)
+	}
+	for i := range all {
+		if !all[i].Keep {
+			all[i].Reasons = []string{NoRule}
+		}
+	}
+	return all, nil
+}
+
+func (d *Decision) keep(reason string) {
+	d.Keep = true
+	d.Reasons = append(d.Reasons, reason)
+}
+
+func check(p *schema.Retention) error {
+	switch {
+	case p == nil:
+		return nil
+	case min(p.KeepLast, p.KeepHourly, p.KeepDaily, p.KeepWeekly, p.KeepMonthly, p.KeepYearly) < 0,
+		min(p.KeepWithin.Years, p.KeepWithin.Months, p.KeepWithin.Days, p.KeepWithin.Hours) < 0:
+		return errs.New(errs.Limit, "bad_retention", "the retention has a negative number: nothing is pruned; give counts and spans of at least 0")
+	case *p == schema.Retention{}:
+		return errs.New(errs.Limit, "bad_retention", "the retention keeps nothing, so every snapshot would be deleted: nothing is pruned; set one of its members, or leave it out to keep all")
+	}
+	return nil
+}
+
+// protect keeps what no policy removes.
+func protect(all, past []Decision) {
+	for i := range all {
+		if all[i].Pinned {
+			all[i].keep(Pinned)
+		}
+	}
+	if i := slices.IndexFunc(past, func(d Decision) bool { return d.Verified }); i >= 0 {
+		past[i].keep(NewestVerified)
+	}
+}
+
+// apply runs each rule over the snapshots that are not in the future, the newest first.
+func apply(p *schema.Retention, zone *time.Location, past []Decision) {
+	if len(past) == 0 {
+		return
+	}
+	for i := range past[:min(p.KeepLast, len(past))] {
+		past[i].keep(LastSnapshot)
+	}
+	for _, r := range []struct {
+		name   string
+		count  int
+		bucket func(time.Time) string
+	}{
+		{"hourly", p.KeepHourly, layout("2006-01-02 15:00")},
+		{"daily", p.KeepDaily, layout(time.DateOnly)},
+		{"weekly", p.KeepWeekly, isoWeek},
+		{"monthly", p.KeepMonthly, layout("2006-01")},
+		{"yearly", p.KeepYearly, layout("2006")},
+	} {
+		keepNewestOfEach(r.name, r.count, func(d *Decision) string { return r.bucket(d.Time.In(zone)) }, past)
+	}
+	if p.KeepWithin != (schema.Span{}) {
+		keepWithin(p.KeepWithin, zone, past)
+	}
+}
+
+// keepNewestOfEach keeps the newest of each of the first count buckets. A bucket can come again after another one, where
+// clocks are set back over midnight; its newest is kept then, once.
+func keepNewestOfEach(rule string, count int, bucket func(*Decision) string, past []Decision) {
+	if count == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for i := range past {
+		if key := bucket(&past[i]); !seen[key] {
+			seen[key] = true
+			past[i].keep(rule + " " + key)
+			if len(seen) == count {
+				return
+			}
+		} else if i == len(past)-1 {
+			past[i].keep("oldest " + rule)
+		}
+	}
+}
+
+// keepWithin counts back from the newest snapshot, not from now: when none are made any more, none go.
+func keepWithin(span schema.Span, zone *time.Location, past []Decision) {
+	after := past[0].Time.In(zone).AddDate(-span.Years, -span.Months, -span.Days).Add(-time.Duration(span.Hours) * time.Hour)
+	for i := range past {
+		if past[i].Time.After(after) {
+			past[i].keep("within " + span.String())
+		}
+	}
+}
+
+func layout(l string) func(time.Time) string {
+	return func(t time.Time) string { return t.Format(l) }
+}
+
+func isoWeek(t time.Time) string {
+	year, week := t.ISOWeek()
+	return fmt.Sprintf("%d-W%02d", year, week)
+}
