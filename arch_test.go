@@ -71,6 +71,7 @@ var layers = []layer{
 		"search/analysis":            "",
 		"search/index":               "",
 		"search/quality":             "",
+		"snapshot/archive":           "errs",
 	}},
 	{"L2", rooms{
 		"query":       "fieldtype store mql mql/pipeline document errs",
@@ -152,7 +153,7 @@ var libraries = map[string]string{
 	"github.com/cockroachdb/apd/v3":         "document mql/expr mql/pipeline",
 	"github.com/xdg-go/scram":               "store/wire",
 	"github.com/go-chi/chi/v5":              "httpapi",
-	"github.com/klauspost/compress":         "httpapi",
+	"github.com/klauspost/compress":         "httpapi snapshot/archive",
 	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine app",
 	"github.com/fsnotify/fsnotify":          "dirwatch",
 	"github.com/netresearch/go-cron":        "schedule",
