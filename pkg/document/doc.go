@@ -6,5 +6,6 @@
 // AppendJSON, which never builds a tree.
 //
 // Start reading at ParseJSON and AppendJSON, then Compare (MongoDB's order of values) and AppendKey (the same order
-// as bytes). What does not live here: what a filter means (pkg/mql) and what a field may hold (pkg/fieldtype).
+// as bytes). AppendExtended and ParseExtended are for exports: they keep every type and every bit. What does not live
+// here: what a filter means (pkg/mql) and what a field may hold (pkg/fieldtype).
 package document
