@@ -34,7 +34,7 @@ type Store interface {
 // Database is one namespace of collections. Nothing reached through it can touch another database.
 //
 // Collections whose names begin with "svc." are for bookkeeping (SavePosition, package store/lease): CollectionNames
-// leaves them out, and Watch does not tell of them.
+// leaves them out, and Watch does not tell of them, but of a rename that makes one of them one that shows, or the other way.
 type Database interface {
 	// Collection gives a handle; the collection comes into being with its first document or index. A name has 1 to 120
 	// bytes without NUL, space and "$", does not begin with "system." or a dot, and does not end with a dot.

@@ -113,8 +113,10 @@ func (w *watcher) open(ctx context.Context) (*mongo.ChangeStream, error) {
 // pipeline leaves out events that are not asked for, and what is large in the others: the document of an insert is not
 // always the one there is when the event is told.
 func (w *watcher) pipeline() bson.A {
-	bookkept := bson.D{{Key: "$not", Value: bson.Regex{Pattern: `^svc\.`}}}
-	collections := bson.D{{Key: "ns.coll", Value: bookkept}}
+	shown := bson.E{Key: "$not", Value: bson.Regex{Pattern: `^svc\.`}}
+	collections := bson.D{{Key: "$or", Value: bson.A{ // a rename shows what was for bookkeeping, or hides what was not
+		bson.D{{Key: "ns.coll", Value: bson.D{shown}}}, bson.D{{Key: "to.coll", Value: bson.D{{Key: "$exists", Value: true}, shown}}},
+	}}}
 	if len(w.watch.Collections) > 0 {
 		named := bson.D{{Key: "$in", Value: w.watch.Collections}}
 		collections = bson.D{{Key: "$and", Value: bson.A{collections, bson.D{{Key: "$or", Value: bson.A{

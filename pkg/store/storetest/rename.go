@@ -119,6 +119,16 @@ func testBookkeeping(t *testing.T, s store.Store) {
 	f.given(`{"_id":1}`)
 	f.wantCollections("things")
 	f.wantEvents(after, store.Watch{}, "things inserted 1")
+
+	after = f.position()
+	f.rename("svc.test", "svc.other", false)
+	f.rename("svc.other", "things", true)
+	f.wantContents(`{"_id":1,"a":1}`)
+	f.rename("things", "svc.test", false)
+	f.wantEvents(after, store.Watch{Collections: []string{"things"}}, "svc.other renamed to things", "things renamed to svc.test")
+	f.wantEvents(after, store.Watch{}, "svc.other renamed to things", "things renamed to svc.test")
+	f.given(`{"_id":1}`)
+
 	f.collection("svcx").given(`{"_id":1}`)
 	f.collection("svc").given(`{"_id":1}`)
 	f.wantCollections("marker", "svc", "svcx", "things")
