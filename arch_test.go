@@ -24,7 +24,7 @@ const module = "github.com/svcctl/svc"
 // Before you add a word here, ask whether the import belongs there: a package that needs much has become two.
 var layers = []layer{
 	{"L0", rooms{
-		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "",
+		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "", "folder": "",
 		"document": "errs",
 	}},
 	{"L1", rooms{
@@ -36,7 +36,7 @@ var layers = []layer{
 		"schema":                     "fieldtype schedule errs",
 		"access":                     "schema mql document api errs",
 		"imagefilter":                "schema errs",
-		"media":                      "imagefilter errs",
+		"media":                      "folder imagefilter errs",
 		"script":                     "script/guard document errs",
 		"script/guard":               "",
 		"script/fetch":               "errs",
@@ -176,7 +176,7 @@ var libraries = map[string]string{
 	"github.com/spf13/pflag":                "/cli /cmd",
 	"github.com/spf13/viper":                "/cmd",
 	"golang.org/x/term":                     "/cli /cmd",
-	"golang.org/x/sys":                      "search/index embedding/local",
+	"golang.org/x/sys":                      "search/index embedding/local folder",
 	"golang.org/x/sync":                     "* of the Go project",
 	"golang.org/x/image":                    "imagefilter",
 	"github.com/HugoSmits86/nativewebp":     "imagefilter",

@@ -9,6 +9,9 @@
 // <folder>/.claims the locks by which several processes share the folder (claims.go). Every path goes through an
 // os.Root, and symbolic links are not followed inside either.
 //
+// A Hold keeps files in place for as long as a snapshot is taken of the records that name them; its PutBack brings files of a
+// snapshot back, in two steps, so that records and files change together (hold.go, putback.go).
+//
 // Store.Image gives what a filter makes of a file. Images has these for all projects: made once however many ask at
 // a moment, so many at once as the memory allows (images.go), and kept on the disk, of which those used longest ago go first (kept.go).
 //

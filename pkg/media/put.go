@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -87,11 +88,19 @@ func (st *Staged) take(ctx context.Context, folder, target string, there os.File
 	if err := s.claims.share(ctx, st.folder); err != nil {
 		return false, err
 	}
+	leave, ok, err := s.uploads.pass()
 	defer func() {
 		if !done {
 			s.claims.release(st.folder)
+			if ok {
+				leave()
+			}
 		}
 	}()
+	if !ok {
+		return false, cmp.Or(err, error(errReplaced))
+	}
+	st.leave = leave
 	if there != nil {
 		is, err := s.root.Lstat(target)
 		if err != nil || !os.SameFile(there, is) {
@@ -167,6 +176,7 @@ func (st *Staged) letGo(keep bool) (orphan *hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims.release(st.folder)
+	st.leave()
 	h := s.holds[st.held]
 	h.uploads--
 	h.kept = h.kept || keep
@@ -215,7 +225,7 @@ func (st *Staged) Discard() {
 
 // removeOrphan removes a file that was put in place for nothing, unless another process has taken it since.
 func (s *Store) removeOrphan(folder, target string, touched time.Time) error {
-	end, ok, err := s.claims.exclude(folder)
+	end, ok, err := s.exclude(folder)
 	if !ok {
 		return err
 	}

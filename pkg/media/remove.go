@@ -84,6 +84,7 @@ func (s *Store) removeUnnamed(ctx context.Context, dir, record string, targets [
 	}
 	end, ok, err := s.exclude(path.Join(dir, record))
 	if !ok {
+		s.later(dir, record, live)
 		return err
 	}
 	defer end()
@@ -108,12 +109,28 @@ func (s *Store) removeUnnamed(ctx context.Context, dir, record string, targets [
 	return failed
 }
 
-// exclude keeps uploads of other processes away from a record, if none of them is at it.
+// exclude keeps uploads of other processes away from a record, if none of them is at it, and no Hold keeps files where they are.
 func (s *Store) exclude(folder string) (end func(), ok bool, err error) {
-	if end, ok, err = s.claims.exclude(folder); err != nil {
-		err = uncleaned(folder, err)
+	leave, ok, err := s.removals.pass()
+	if !ok {
+		return nil, false, unexcluded(folder, err)
 	}
-	return end, ok, err
+	let, ok, err := s.claims.exclude(folder)
+	if !ok {
+		leave()
+		return nil, false, unexcluded(folder, err)
+	}
+	return func() {
+		let()
+		leave()
+	}, true, nil
+}
+
+func unexcluded(folder string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return uncleaned(folder, err)
 }
 
 // namedFiles are the paths of what a record names.
@@ -274,7 +291,7 @@ func (w *sweep) folder(ctx context.Context, name string) error {
 		switch sub := path.Join(name, e.Name()); {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !e.IsDir() || sub == tmpDir:
+		case !e.IsDir() || name == "." && !plainName(e.Name()): // such as tmpDir
 			return nil
 		case recordID.MatchString(e.Name()):
 			if name == "." { // no Place is there

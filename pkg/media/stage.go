@@ -28,6 +28,7 @@ type Staged struct {
 
 	held   string // path of the file in place, from Put on
 	folder string // of its record
+	leave  func() // the barrier of uploads
 }
 
 // Info is what is known of the file. Its name can become another by Put.

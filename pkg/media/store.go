@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
 )
 
 // Place is where the files of one field of one record are.
@@ -50,13 +51,19 @@ type Options struct {
 	Logger *slog.Logger
 	Now    func() time.Time
 	Images *Images // what filters made; Image needs it
+
+	Fault folder.Fault // of what PutBack does; nil but in tests
 }
 
 // Store keeps the files of one project. All methods can be called at the same time, by several processes on one folder, too.
 type Store struct {
 	root   *os.Root
+	folder *folder.Folder // the same
 	opts   Options
 	claims *claims
+
+	removals *barrier // of files; closed by a Hold
+	uploads  *barrier // that wait for their record; closed by Hold.Quiet
 
 	seed  maphash.Seed
 	locks [64]sync.Mutex // of records; see lock
@@ -65,6 +72,8 @@ type Store struct {
 	temps map[string]bool         // names in tmpDir that an upload of this process is at
 	holds map[string]*hold        // files in place whose record is being written, by path
 	times map[[2]string]time.Time // of files in place, by path and hash: see modified
+
+	deferred map[[2]string]Live // by Place.Dir and record: what is to be removed when a Hold ends
 }
 
 const (
@@ -89,7 +98,11 @@ func Open(dir string, opts Options) (*Store, error) {
 	if claims.file == nil {
 		opts.Logger.Warn("the folder of uploads has no file locks: let one instance only use it", "folder", dir)
 	}
-	s := &Store{root: root, opts: opts, claims: claims, seed: maphash.MakeSeed(), temps: map[string]bool{}, holds: map[string]*hold{}, times: map[[2]string]time.Time{}}
+	s := &Store{
+		root: root, folder: folder.Of(root, opts.Fault), opts: opts, claims: claims, seed: maphash.MakeSeed(),
+		removals: &barrier{claims: claims, at: removalsByte}, uploads: &barrier{claims: claims, at: uploadsByte},
+		temps: map[string]bool{}, holds: map[string]*hold{}, times: map[[2]string]time.Time{}, deferred: map[[2]string]Live{},
+	}
 	if err := s.makeFolder(tmpDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the folder of uploads: %w", err), s.Close())
 	}

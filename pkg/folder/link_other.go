@@ -1,0 +1,10 @@
+//go:build !linux && !darwin && !freebsd
+
+package folder
+
+import (
+	"errors"
+	"os"
+)
+
+func linkAt(*os.File, string, *os.File, string) error { return errors.ErrUnsupported }
