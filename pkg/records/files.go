@@ -194,18 +194,18 @@ func (f *filing) cleanUp(ctx context.Context, id bson.ObjectID, ch change) error
 
 // gone lists the files that a record named and names no more, and those of placed that it does not name.
 func (c *Call) gone(id bson.ObjectID, before, after bson.Raw, placed knownFiles) []string {
-	addresses := addressesOf(c.Project.Namespace, c.Collection, id)
+	addresses := c.Collection.FileAddresses(c.Project.Namespace, id)
 	was, is := map[string]bool{}, map[string]bool{}
 	if before != nil {
-		addresses.keys(before, was)
+		addresses.Keys(before, was)
 	}
 	for at := range placed {
-		if key, ok := addresses.key(at[1]); ok {
+		if key, ok := addresses.Key(at[1]); ok {
 			was[key] = true
 		}
 	}
 	if after != nil {
-		addresses.keys(after, is)
+		addresses.Keys(after, is)
 	}
 	var out []string
 	for key := range was {
@@ -226,7 +226,7 @@ func (s *Service) checkGone(c *Call, id bson.ObjectID, before, after bson.Raw) e
 		return nil
 	}
 	left := map[string]bool{}
-	if addressesOf(c.Project.Namespace, c.Collection, id).keys(after, left); len(left) > 0 {
+	if c.Collection.FileAddresses(c.Project.Namespace, id).Keys(after, left); len(left) > 0 {
 		return nil
 	}
 	files, err := s.filesOf(c.Project)
@@ -267,7 +267,7 @@ func (s *Service) LiveFiles(p *project.Project) media.Live {
 			if err != nil {
 				return nil, err
 			}
-			addressesOf(p.Namespace, c, id).keys(raw, named)
+			c.FileAddresses(p.Namespace, id).Keys(raw, named)
 		}
 		return named, nil
 	}

@@ -18,7 +18,7 @@ import (
 
 // A file in a record is an object. These members are the service's; clients may add others, such as alt.
 const (
-	fileSrc    = "src"
+	fileSrc    = project.FileSrc
 	filePath   = "path"
 	fileSize   = "size"
 	fileType   = "type"
@@ -33,25 +33,6 @@ func isServiceMember(name string) bool {
 		return true
 	}
 	return false
-}
-
-// fileRoot begins the src of every file that a record gets.
-func fileRoot(namespace, collection string, id bson.ObjectID) string {
-	return "/api/v1/_/" + namespace + "/" + collection + "/" + id.Hex() + "/"
-}
-
-// fileAddresses are those of the files that a record has, also of those that it got before its collection or a field was renamed.
-type fileAddresses struct {
-	roots      []string // the beginnings of src
-	collection *project.Collection
-}
-
-func addressesOf(namespace string, c *project.Collection, id bson.ObjectID) fileAddresses {
-	roots := []string{fileRoot(namespace, c.Name, id)}
-	for _, name := range c.Before {
-		roots = append(roots, fileRoot(namespace, name, id))
-	}
-	return fileAddresses{roots, c}
 }
 
 // fileMembers are the service's members of a file in place.
@@ -129,45 +110,6 @@ func fieldOf(f *fieldtype.Field) string {
 		}
 	}
 	return f.Path
-}
-
-// keys lists what a record names, as media.Key has it, wherever in the record that stands: also where the config no
-// longer has a file field.
-func (a fileAddresses) keys(raw bson.Raw, into map[string]bool) {
-	a.addKeys(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, into)
-}
-
-func (a fileAddresses) addKeys(v bson.RawValue, into map[string]bool) {
-	for it := document.NewIter(v.Value); it.Next(); {
-		item := it.Value()
-		switch {
-		case item.Type == bson.TypeEmbeddedDocument || item.Type == bson.TypeArray:
-			a.addKeys(item, into)
-		case item.Type == bson.TypeString && v.Type == bson.TypeEmbeddedDocument && string(it.Key()) == fileSrc:
-			if key, ok := a.key(item.StringValue()); ok {
-				into[key] = true
-			}
-		}
-	}
-}
-
-// key gives the key of the file that a src is of.
-func (a fileAddresses) key(src string) (string, bool) {
-	i := slices.IndexFunc(a.roots, func(root string) bool { return strings.HasPrefix(src, root) })
-	if i < 0 {
-		return "", false
-	}
-	rest := src[len(a.roots[i]):]
-	field, name, ok := strings.Cut(rest, "/")
-	if !ok {
-		return "", false
-	}
-	field, err := url.PathUnescape(field)
-	if err != nil {
-		return "", false
-	}
-	name, err = url.PathUnescape(name)
-	return media.Key(a.collection.StoredField(field), name), err == nil
 }
 
 // knownFiles are the files that a record may name, by field and src, with the service's members of each.

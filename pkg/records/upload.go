@@ -266,7 +266,7 @@ func (r *receiver) take(ctx context.Context, field, src string, file bson.D) (bs
 	if err != nil {
 		return nil, err
 	}
-	members := fileMembers(fileRoot(r.c.Project.Namespace, r.c.Collection.Name, r.id), field, info)
+	members := fileMembers(project.FileRoot(r.c.Project.Namespace, r.c.Collection.Name, r.id), field, info)
 	src, _ = textMember(members, fileSrc)
 	r.rf.placed[[2]string{field, src}], r.rf.sent[key] = members, members
 	return members, nil
