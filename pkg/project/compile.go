@@ -111,6 +111,7 @@ func (c *compiler) project() *Project {
 	p.Revision = c.Revised(scripts)
 	p.Files = append(slices.Clone(c.Files), scripts...)
 	p.Assets = c.assets(config, p.Files)
+	p.SnapshotDir = c.snapshotDir(config, p.Files)
 	slices.SortFunc(p.Files, func(a, b schema.File) int { return strings.Compare(a.Name, b.Name) })
 	return p
 }

@@ -34,6 +34,7 @@ type Project struct {
 	Actions     map[string]*Action
 	Jobs        []*Job
 	Assets      []Asset
+	SnapshotDir string // of its snapshots, inside Dir, with slashes
 	AdminTokens *access.AdminTokens
 	Hook        *schema.Hook    // settings of scripts, with their defaults
 	Observe     bool            // what is not as declared is told of, and not mended (mode: observe)
