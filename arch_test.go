@@ -58,6 +58,7 @@ var layers = []layer{
 		"store/embedded":             "store store/embedded/plan mql mql/pipeline document errs",
 		"store/embedded/plan":        "store mql document",
 		"store/fieldnames":           "store mql mql/pipeline document",
+		"store/gate":                 "store mql mql/pipeline errs",
 		"store/lease":                "store mql errs",
 		"store/mongo":                "store mql mql/pipeline document errs",
 		"store/mongotest":            "",

@@ -1,0 +1,133 @@
+package gate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// ErrShut is for whoever comes while the gate is shut.
+var ErrShut = &errs.Error{
+	Kind: errs.Unavailable, Code: "restoring", RetryAfter: time.Second,
+	Message: "the records are being replaced by those of a snapshot: try again in a moment",
+}
+
+// Gate is a store whose databases can be shut. It is safe for concurrent use.
+type Gate struct {
+	store.Store
+
+	mu    sync.Mutex
+	doors map[string]*door // by database
+}
+
+// New makes a gate before a store, all of it open. Its Close is the store's.
+func New(s store.Store) *Gate { return &Gate{Store: s, doors: map[string]*door{}} }
+
+// Database gives a handle through the gate. What is for bookkeeping is not gated, nor is the feed.
+func (g *Gate) Database(name string) store.Database {
+	return &database{g.Store.Database(name), g.door(name)}
+}
+
+// Shut refuses all reads and writes of a database from now on (ErrShut), and waits until those writes and transactions have ended that
+// are under way. Reads that are under way go on. If ctx ends before, the gate is open, as it was.
+func (g *Gate) Shut(ctx context.Context, database string) (open func(), err error) {
+	return g.door(database).shut(ctx)
+}
+
+func (g *Gate) door(name string) *door {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d := g.doors[name]
+	if d == nil {
+		d = &door{}
+		g.doors[name] = d
+	}
+	return d
+}
+
+// door is that of one database.
+type door struct {
+	mu      sync.Mutex
+	shuts   chan struct{} // closed when it opens; nil: it is open
+	writers int
+	left    chan struct{} // closed when the last writer leaves; nil: nobody waits for that
+}
+
+// check says whether it is open.
+func (d *door) check() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shuts != nil {
+		return ErrShut
+	}
+	return nil
+}
+
+// enter is for writers.
+func (d *door) enter() (leave func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shuts != nil {
+		return nil, ErrShut
+	}
+	d.writers++
+	return d.leave, nil
+}
+
+func (d *door) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.writers--; d.writers == 0 && d.left != nil {
+		close(d.left)
+		d.left = nil
+	}
+}
+
+func (d *door) shut(ctx context.Context) (open func(), err error) {
+	for {
+		mine, wait := d.tryShut()
+		if !mine { // somebody else has shut it
+			select {
+			case <-wait:
+				continue
+			case <-ctx.Done():
+				return nil, store.Ended(ctx)
+			}
+		}
+		if wait == nil {
+			return sync.OnceFunc(d.open), nil
+		}
+		select {
+		case <-wait:
+			return sync.OnceFunc(d.open), nil
+		case <-ctx.Done():
+			d.open()
+			return nil, store.Ended(ctx)
+		}
+	}
+}
+
+// tryShut shuts it if it is open, and gives what to wait for then, or before.
+func (d *door) tryShut() (mine bool, wait <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shuts != nil {
+		return false, d.shuts
+	}
+	d.shuts = make(chan struct{})
+	if d.writers > 0 {
+		d.left = make(chan struct{})
+		return true, d.left
+	}
+	return true, nil
+}
+
+func (d *door) open() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.shuts)
+	d.shuts, d.left = nil, nil
+}

@@ -1,0 +1,145 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.uber.org/goleak"
+
+	"github.com/svcctl/svc/pkg/mql/pipeline"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/gate"
+	"github.com/svcctl/svc/pkg/store/storetest"
+	"github.com/svcctl/svc/pkg/store/teststore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestConformance: an open gate changes nothing.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Store {
+		t.Helper()
+		return gate.New(teststore.Memory(t))
+	})
+}
+
+func insert(t *testing.T, id string) []store.Op {
+	t.Helper()
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []store.Op{{Kind: store.Insert, Doc: doc}}
+}
+
+// TestShut: everything that reads or writes records is refused, of that database alone, and what is for bookkeeping is not.
+func TestShut(t *testing.T) {
+	t.Parallel()
+	g := gate.New(teststore.Memory(t))
+	ctx, db := t.Context(), g.Database("a")
+	c := db.Collection("things")
+	none, err := pipeline.Compile(bson.A{}, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing := func(bson.Raw) error { return nil }
+	gated := map[string]func() error{
+		"get":    func() error { _, err := c.Get(ctx, store.Name("x")); return err },
+		"find":   func() error { return c.Find(ctx, store.Query{}, nothing) },
+		"count":  func() error { _, err := c.Count(ctx, nil, 0); return err },
+		"values": func() error { _, err := c.Distinct(ctx, "a", nil); return err },
+		"how":    func() error { _, err := c.Explain(ctx, store.Query{}); return err },
+		"stages": func() error { return c.Aggregate(ctx, none, store.AggregateOptions{}, nothing) },
+		"how it goes": func() error {
+			_, err := c.ExplainAggregate(ctx, none, store.AggregateOptions{})
+			return err
+		},
+		"write":  func() error { _, err := c.Write(ctx, insert(t, "y"), true); return err },
+		"drop":   func() error { return db.DropCollection(ctx, "none") },
+		"rename": func() error { return db.RenameCollection(ctx, "none", "x", true) },
+		"transaction": func() error {
+			return db.Transact(ctx, func(context.Context, store.Tx) error { return nil })
+		},
+		"view": func() error {
+			v, err := db.View(ctx)
+			if err == nil {
+				err = v.Close()
+			}
+			return err
+		},
+	}
+	open, err := g.Shut(ctx, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, do := range gated {
+		if err := do(); !errors.Is(err, gate.ErrShut) {
+			t.Errorf("%s while it is shut: %v", name, err)
+		}
+	}
+	if _, err := db.Collection("svc.x").Write(ctx, insert(t, "y"), true); err != nil {
+		t.Errorf("bookkeeping: %v", err)
+	}
+	if _, err := g.Database("b").Collection("things").Write(ctx, insert(t, "y"), true); err != nil {
+		t.Errorf("another database: %v", err)
+	}
+	open()
+	open()
+	for name, do := range gated {
+		if err := do(); errors.Is(err, gate.ErrShut) {
+			t.Errorf("%s after it was opened: %v", name, err)
+		}
+	}
+}
+
+// TestShutWaits for writes that are under way, for as long as it may, and for others who have shut it.
+func TestShutWaits(t *testing.T) {
+	t.Parallel()
+	g := gate.New(teststore.Memory(t))
+	begun, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- g.Database("a").Transact(t.Context(), func(context.Context, store.Tx) error {
+			close(begun)
+			<-goOn
+			return nil
+		})
+	}()
+	<-begun
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := g.Shut(short, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("shut while somebody writes: %v", err)
+	}
+	if _, err := g.Database("a").Collection("things").Write(t.Context(), insert(t, "x"), true); err != nil {
+		t.Errorf("open again: %v", err)
+	}
+	shut := make(chan func(), 2)
+	for range 2 {
+		go func() {
+			open, err := g.Shut(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			shut <- open
+		}()
+	}
+	close(goOn)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	first := <-shut
+	select {
+	case <-shut:
+		t.Error("it was shut twice")
+	default:
+	}
+	first()
+	(<-shut)()
+	if _, err := g.Database("a").Collection("things").Write(t.Context(), insert(t, "y"), true); err != nil {
+		t.Errorf("open at last: %v", err)
+	}
+}
