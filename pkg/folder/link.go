@@ -35,9 +35,9 @@ func Link(from *Folder, name string, to *Folder, as string) (err error) {
 	return nil
 }
 
-// isUnlinkable says that there can be no link, though there could be a copy: to another file system, of one that has none, of a file
+// IsUnlinkable says that there can be no link, though there could be a copy: to another file system, of one that has none, of a file
 // with too many, or of somebody else's.
-func isUnlinkable(err error) bool {
+func IsUnlinkable(err error) bool {
 	for _, no := range []error{syscall.EXDEV, syscall.EMLINK, syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, errors.ErrUnsupported} {
 		if errors.Is(err, no) {
 			return true
@@ -50,7 +50,7 @@ func isUnlinkable(err error) bool {
 // What was copied is on disk; the name is durable with a Sync of its folder.
 func Bring(ctx context.Context, from *Folder, name string, to *Folder, as string) (linked bool, err error) {
 	err = Link(from, name, to, as)
-	if err == nil || !isUnlinkable(err) {
+	if err == nil || !IsUnlinkable(err) {
 		return err == nil, err
 	}
 	return false, Copy(ctx, from, name, to, as)

@@ -61,8 +61,8 @@ func (a FileAddresses) Keys(raw bson.Raw, into map[string]bool) {
 	a.Each(raw, func(key string, _ bson.Raw) { into[key] = true })
 }
 
-// cut takes an address apart. ok is false for one of no file of the record.
-func (a FileAddresses) cut(src string) (field, name string, ok bool) {
+// Cut takes a src apart, into the names that stand in it. ok is false for one of no file of the record.
+func (a FileAddresses) Cut(src string) (field, name string, ok bool) {
 	i := slices.IndexFunc(a.roots, func(root string) bool { return strings.HasPrefix(src, root) })
 	if i < 0 {
 		return "", "", false
@@ -81,7 +81,7 @@ func (a FileAddresses) cut(src string) (field, name string, ok bool) {
 
 // Key gives the media.Key of the file that a src is of. ok is false for one of no file of the record.
 func (a FileAddresses) Key(src string) (key string, ok bool) {
-	field, name, ok := a.cut(src)
+	field, name, ok := a.Cut(src)
 	if !ok {
 		return "", false
 	}
@@ -90,7 +90,7 @@ func (a FileAddresses) Key(src string) (key string, ok bool) {
 
 // Current gives a src with the names that the collection and the field have now. One of no file of the record stays as it is.
 func (a FileAddresses) Current(src string) string {
-	field, name, ok := a.cut(src)
+	field, name, ok := a.Cut(src)
 	now := cmp.Or(a.collection.FileField(field), field)
 	if !ok || now == field && strings.HasPrefix(src, a.roots[0]) {
 		return src

@@ -1,0 +1,130 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// Beginnings of what is not whole yet, and of what is about to be removed.
+const (
+	partialMark = ".partial-"
+	trashMark   = ".trash-"
+)
+
+// Delete removes a snapshot. One that is pinned stays (ErrPinned), and so does one that this process reads (ErrInUse). From the moment in
+// which it begins, the snapshot is gone, also if the process dies: Sweep removes the rest.
+func (s *Snapshots) Delete(ctx context.Context, p *project.Project, id string) error {
+	return s.alone(ctx, p.Namespace, func(ctx context.Context) error {
+		o, err := s.open(p, id)
+		if err != nil {
+			return err
+		}
+		root, at := o.root, o.at
+		o.end() // what is left is who else reads it
+		defer func() {
+			o.end = func() {}
+			o.close()
+		}()
+		switch {
+		case s.isUsed(path.Join(p.Namespace, at)):
+			return ErrInUse
+		case readState(root, at).Pinned:
+			return ErrPinned
+		case ctx.Err() != nil:
+			return ended(ctx, ctx.Err())
+		}
+		return unwritten(remove(root, at), "delete a snapshot")
+	})
+}
+
+func remove(root *folder.Folder, at string) error {
+	profile, id := path.Split(at)
+	trash := profile + trashMark + id
+	if err := root.Rename(at, trash); err != nil {
+		return err
+	}
+	if err := root.Sync(path.Dir(at)); err != nil {
+		return err
+	}
+	if err := root.RemoveAll(trash); err != nil {
+		return err
+	}
+	err := root.Remove(at + stateEnding)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Sweep removes what crashes left of snapshots that were being made or deleted. Call it at the start, and later as you like.
+func (s *Snapshots) Sweep(ctx context.Context, p *project.Project) error {
+	return s.alone(ctx, p.Namespace, func(ctx context.Context) error {
+		root, err := s.folder(p, false)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return unwritten(err, "open the folder of snapshots")
+		}
+		defer root.Close() //nolint:errcheck // what was removed is gone, or the next sweep does it
+		s.states.Lock()
+		defer s.states.Unlock()
+		return unwritten(sweep(ctx, root), "clean up the folder of snapshots")
+	})
+}
+
+func sweep(ctx context.Context, root *folder.Folder) error {
+	profiles, err := root.Entries(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range profiles {
+		if !e.IsDir() || !isProfileDir(e.Name()) {
+			continue
+		}
+		list, err := root.Entries(e.Name())
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			if ctx.Err() != nil {
+				return ended(ctx, ctx.Err())
+			}
+			name := path.Join(e.Name(), x.Name())
+			if left, err := isLeft(root, name); err != nil || !left {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if err := root.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isLeft says that nobody needs something in the folder of a profile: what was not whole, what was being removed, a state that was being
+// written, and the state of a snapshot that is gone.
+func isLeft(root *folder.Folder, name string) (bool, error) {
+	base := path.Base(name)
+	if strings.HasPrefix(base, ".") {
+		return true, nil
+	}
+	id, isState := strings.CutSuffix(name, stateEnding)
+	if !isState || !snapshotID.MatchString(path.Base(id)) {
+		return false, nil
+	}
+	_, err := root.Stat(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return false, err
+}

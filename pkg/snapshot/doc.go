@@ -1,0 +1,14 @@
+// Package snapshot takes copies of a project's records, files and config as they are at one moment, and checks them. docs/snapshots.md says what is in one and what is promised.
+//
+// A snapshot is a folder <Project.SnapshotDir>/<profile>/<UTC time>-<short id>, named so when it is whole. Beside it is what is known
+// of it and may change: the file <id>.state.json.
+//
+//	create.go, export.go, files.go   one view of the store, the files that its records name, the config
+//	manifest.go, state.go            what is in a snapshot; what is known of it
+//	list.go, delete.go               those that there are; what crashes leave
+//	reader.go, verify.go             reading one, checking it
+//
+// Start reading at Snapshots.Create. What does not live here: when snapshots are taken and which are kept
+// (controllers, pkg/snapshot/retention), archives of them (pkg/snapshot/archive), who may do so (pkg/httpapi), and what is derived from
+// records, such as search indexes: who keeps that follows the store's feed.
+package snapshot

@@ -1,0 +1,297 @@
+package snapshot
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"io"
+	"path"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/fieldnames"
+)
+
+// source is a collection to be exported.
+type source struct {
+	name   string              // in the config; of one that this does not have, in the store
+	config *project.Collection // of one that the config does not have, one of that name without anything in it
+	known  bool                // that the config has it
+	est    store.Stats
+}
+
+// records writes the records and their files as they are at one moment.
+func (c *creation) records(ctx context.Context) error {
+	c.tracker.begin(Plan, 1, 0)
+	db := fieldnames.Wrap(c.s.o.Store.Database(project.DatabaseName(c.p.Namespace)), c.p.FieldNames)
+	files, err := c.holdFiles(ctx)
+	if err != nil {
+		return err
+	}
+	defer files.release(ctx)
+	view, err := db.View(ctx)
+	if err != nil {
+		return err
+	}
+	defer view.Close() //nolint:errcheck // it was only read
+	c.manifest.ConsistentAt, c.manifest.Position = millisecond(c.s.o.Now()), view.Position()
+	sources, err := c.sources(ctx, db, view)
+	if err != nil {
+		return err
+	}
+	var documents, bytes int64
+	for _, src := range sources {
+		documents, bytes = documents+src.est.Documents, bytes+src.est.Bytes
+	}
+	c.tracker.begin(Collections, documents, bytes)
+	for i, dir := range []string{collectionsDir, dbDir} {
+		if c.profile.Mode == Both || (c.profile.Mode == DB) == (i == 1) {
+			if err := c.dir.Make(dir); err != nil {
+				return err
+			}
+		}
+	}
+	indexes := newIndexes()
+	for _, src := range sources {
+		c.tracker.at(src.name)
+		if err := c.export(ctx, view.Collection(src.config.StoredName()), src, files); err != nil {
+			return err
+		}
+		list, err := indexes.add(ctx, db.Collection(src.config.StoredName()), src.name)
+		if err != nil {
+			return err
+		}
+		if c.profile.Mode != JSON {
+			if err := c.metadata(ctx, src.name, list); err != nil {
+				return err
+			}
+		}
+	}
+	c.tracker.tell()
+	files.release(ctx) // what is in the snapshot stays, whatever becomes of it elsewhere
+	if err := view.Close(); err != nil {
+		return err
+	}
+	text, err := indexes.encode()
+	if err == nil {
+		err = c.write(ctx, indexesFile, text, 0)
+	}
+	if err != nil {
+		return err
+	}
+	return files.hash(ctx)
+}
+
+// sources lists the collections of the snapshot by name: those of the config, and those in the store that it does not have.
+func (c *creation) sources(ctx context.Context, db store.Database, view store.View) ([]source, error) {
+	there, err := view.CollectionNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []source
+	stored := map[string]bool{}
+	for _, col := range c.p.Collections {
+		stored[col.StoredName()] = true
+		if c.profile.takes(col.Name) {
+			out = append(out, source{name: col.Name, config: col, known: true})
+		}
+	}
+	for _, name := range there {
+		switch {
+		case stored[name] || !c.profile.takes(name):
+		case c.p.Collections[name] != nil:
+			c.tracker.warn("the collection " + name + " in the store is left out: it belongs to none of the config, which has another of that name")
+		default:
+			out = append(out, source{name: name, config: &project.Collection{Name: name}})
+		}
+	}
+	slices.SortFunc(out, func(a, b source) int { return cmp.Compare(a.name, b.name) })
+	for i := range out {
+		if out[i].est, err = db.Collection(out[i].config.StoredName()).Stats(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+var byID = mql.Sort{{Path: "_id"}} //nolint:gochecknoglobals // a constant
+
+// export writes the records of a collection, in the order of their ids.
+func (c *creation) export(ctx context.Context, from store.Reader, src source, files *fileTaker) error {
+	out := Collection{Name: src.name, File: fileName(src.name), Undeclared: !src.known}
+	var lines, raw *exportFile
+	var err error
+	defer func() {
+		lines.close()
+		raw.close()
+	}()
+	if c.profile.Mode != DB {
+		if lines, err = c.newExport(path.Join(collectionsDir, out.File+jsonEnding), true); err != nil {
+			return err
+		}
+	}
+	if c.profile.Mode != JSON {
+		if raw, err = c.newExport(path.Join(dbDir, out.File+bsonEnding), false); err != nil {
+			return err
+		}
+	}
+	var line []byte
+	err = from.Find(ctx, store.Query{Sort: byID}, func(doc bson.Raw) error {
+		doc = files.take(ctx, src, doc)
+		if files.failed != nil {
+			return files.failed
+		}
+		if lines != nil {
+			line = append(document.AppendExtended(line[:0], doc), '\n')
+			if err := lines.write(line); err != nil {
+				return err
+			}
+		}
+		if raw != nil {
+			if err := raw.write(doc); err != nil {
+				return err
+			}
+		}
+		out.Documents++
+		out.Bytes += int64(len(doc))
+		c.tracker.done(1, int64(len(doc)))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range []*exportFile{lines, raw} {
+		if e == nil {
+			continue
+		}
+		sum, err := e.finish(ctx, out.Documents)
+		if err != nil {
+			return err
+		}
+		if e == lines {
+			out.SHA256 = sum
+		}
+	}
+	c.manifest.Collections = append(c.manifest.Collections, out)
+	c.manifest.Counts.Documents += out.Documents
+	return nil
+}
+
+// exportFile is a file of records that is being written.
+type exportFile struct {
+	c        *creation
+	name     string
+	file     *folder.File
+	stored   *summed       // what is in the file
+	buffer   *bufio.Writer // in front of it
+	compress *zstd.Encoder // nil: it is not compressed
+	plain    *summed       // what was written
+}
+
+func (c *creation) newExport(name string, compressed bool) (*exportFile, error) {
+	file, err := c.dir.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	e := &exportFile{c: c, name: name, file: file, stored: newSummed(file)}
+	e.buffer = bufio.NewWriterSize(e.stored, readSize)
+	e.plain = e.stored
+	if compressed {
+		if e.compress, err = newCompressor(e.buffer); err != nil {
+			e.close()
+			return nil, err
+		}
+		e.plain = newSummed(e.compress)
+	}
+	return e, nil
+}
+
+// newCompressor compresses the same to the same, in little memory.
+func newCompressor(to io.Writer) (*zstd.Encoder, error) {
+	return zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+}
+
+func (e *exportFile) write(p []byte) error {
+	var err error
+	if e.compress != nil {
+		_, err = e.plain.Write(p)
+	} else {
+		_, err = e.buffer.Write(p)
+	}
+	return err
+}
+
+// finish ends the file, and gives the hash of what was written to it.
+func (e *exportFile) finish(ctx context.Context, documents int64) (string, error) {
+	var err error
+	if e.compress != nil {
+		err = e.compress.Close()
+		e.compress = nil
+	}
+	if err == nil {
+		err = e.buffer.Flush()
+	}
+	if closing := e.file.Close(); err == nil {
+		err = closing
+	}
+	e.file = nil
+	if err != nil {
+		return "", err
+	}
+	f := File{Path: e.name, Size: e.stored.n, SHA256: e.stored.hex(), Count: documents, How: Written}
+	if err := e.c.instead(ctx, f); err != nil {
+		return "", err
+	}
+	return e.plain.hex(), nil
+}
+
+// close gives up a file that is not finished.
+func (e *exportFile) close() {
+	if e == nil {
+		return
+	}
+	if e.compress != nil {
+		_ = e.compress.Close() // what it writes yet is of no use
+	}
+	if e.file != nil {
+		_ = e.file.Close() // it goes with the folder
+	}
+}
+
+// instead puts a link to an equal file of the snapshot before in the place of one that was written, if there is one.
+func (c *creation) instead(ctx context.Context, f File) error {
+	if !c.profile.Dedup || c.before == nil || c.before.manifest.file(f.Path) == nil {
+		c.add(f)
+		return nil
+	}
+	aside := f.Path + ".new"
+	if err := c.dir.Rename(f.Path, aside); err != nil {
+		return err
+	}
+	linked, err := c.dedup(ctx, f)
+	if err != nil {
+		return err
+	}
+	if linked {
+		return c.dir.Remove(aside)
+	}
+	c.add(f)
+	return c.dir.Rename(aside, f.Path)
+}
+
+// metadata writes what mongorestore reads beside the records of a collection.
+func (c *creation) metadata(ctx context.Context, name string, indexes []indexSpec) error {
+	text, err := encodeMetadata(name, indexes)
+	if err != nil {
+		return errs.Wrap(err, "write the indexes of a collection")
+	}
+	return c.write(ctx, path.Join(dbDir, fileName(name)+metadataEnding), text, 0)
+}

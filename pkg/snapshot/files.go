@@ -1,0 +1,294 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/media"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// fileTaker takes the files that records name into a snapshot, where they have their hash for a name: each content is there once.
+// It keeps all files where they are until release.
+type fileTaker struct {
+	c     *creation
+	root  []byte // by which addresses of the project's files begin
+	store *media.Store
+	hold  *media.Hold // nil: nothing is to be taken, or all is
+	taken []takenFile
+
+	failed error // nothing more is taken
+}
+
+// takenFile is a file in the folder media.
+type takenFile struct {
+	hash  [32]byte // that it has for a name
+	size  int64
+	how   How
+	known bool // the hash has been computed, or is that of the same file in the snapshot before
+	by    Differing
+}
+
+// holdFiles begins to keep files where they are, if the snapshot is to have any.
+func (c *creation) holdFiles(ctx context.Context) (*fileTaker, error) {
+	t := &fileTaker{c: c, root: []byte(project.FilesRoot(c.p.Namespace))}
+	if !c.profile.Media {
+		return t, nil
+	}
+	if err := c.dir.Make(mediaDir); err != nil {
+		return nil, err
+	}
+	if c.s.o.Media == nil {
+		return t, nil
+	}
+	has, err := c.s.hasFiles(c.p)
+	if err != nil || !has {
+		return t, err
+	}
+	if t.store, err = c.s.o.Media.Store(c.p.Namespace); err != nil {
+		return nil, err
+	}
+	t.hold, err = t.store.Hold(ctx)
+	return t, err
+}
+
+// hasFiles says whether records of a project have files, or may get some at any moment. A look makes no folder for them.
+func (s *Snapshots) hasFiles(p *project.Project) (bool, error) {
+	for _, c := range p.Collections {
+		if len(c.Uploads.Fields) > 0 {
+			return true, nil
+		}
+	}
+	all, err := s.o.Media.Namespaces()
+	if err != nil {
+		return false, errs.Wrap(err, "look for files of records")
+	}
+	return slices.Contains(all, p.Namespace), nil
+}
+
+// release lets files be removed again. A second call does nothing.
+func (t *fileTaker) release(ctx context.Context) {
+	t.hold.Release(context.WithoutCancel(ctx))
+	t.hold = nil
+}
+
+// take gives a record as the snapshot has it, with the addresses that its files have by the names of the config, and takes these files.
+func (t *fileTaker) take(ctx context.Context, src source, doc bson.Raw) bson.Raw {
+	if !bytes.Contains(doc, t.root) {
+		return doc
+	}
+	v, _ := document.Field(doc, "_id")
+	id, ok := v.ObjectIDOK()
+	if !ok {
+		return doc // it is no record of ours
+	}
+	addresses := src.config.FileAddresses(t.c.p.Namespace, id)
+	doc = withAddresses(doc, addresses.Current)
+	if !t.c.profile.Media {
+		return doc
+	}
+	addresses.Each(doc, func(key string, file bson.Raw) {
+		if t.failed == nil {
+			t.failed = t.file(ctx, src, id, key, file, addresses)
+		}
+	})
+	return doc
+}
+
+// file takes one file.
+func (t *fileTaker) file(ctx context.Context, src source, id bson.ObjectID, key string, file bson.Raw, addresses project.FileAddresses) error {
+	address, _ := file.Lookup(project.FileSrc).StringValueOK()
+	field, name, _ := addresses.Cut(address)
+	by := Differing{Collection: src.name, Record: id.Hex(), Field: field, Name: name}
+	if t.store == nil {
+		return t.missing(by)
+	}
+	dir := src.config.Uploads.Dir
+	if dir == "" {
+		dir = src.config.StoredName()
+	}
+	from, info, err := t.store.Locate(dir, by.Record, key)
+	if errors.Is(err, errs.ErrNotFound) {
+		return t.missing(by)
+	}
+	if err != nil {
+		return err
+	}
+	one := takenFile{size: info.Size(), by: by}
+	hash, _ := file.Lookup("hash").StringValueOK()
+	if !hexSum.MatchString(hash) { // other hands have written the record
+		if hash, _, err = hashFile(ctx, t.store.Folder(), from); err != nil {
+			return err
+		}
+		one.known = true
+		t.differs(one.by, hash)
+	}
+	if _, err := hex.Decode(one.hash[:], []byte(hash)); err != nil {
+		return err
+	}
+	return t.bring(ctx, one, from, info)
+}
+
+// missing notes a file that a record names and that is not there.
+func (t *fileTaker) missing(by Differing) error {
+	t.c.manifest.Counts.Missing++
+	t.c.tracker.warn("the file " + by.Field + "/" + by.Name + " of " + by.Collection + "/" + by.Record + " is not there")
+	return nil
+}
+
+func (t *fileTaker) differs(by Differing, hash string) {
+	by.SHA256 = hash
+	t.c.manifest.Differing = append(t.c.manifest.Differing, by)
+}
+
+// bring links a file into the snapshot. Where it can't be linked, that of the snapshot before may be, else it is copied.
+func (t *fileTaker) bring(ctx context.Context, one takenFile, from string, info fs.FileInfo) error {
+	to := one.path()
+	var before fs.FileInfo
+	if t.c.before != nil {
+		if is, err := t.c.before.dir.Stat(to); err == nil && is.Mode().IsRegular() && is.Size() == one.size {
+			before = is
+		}
+	}
+	one.how = Linked
+	err := folder.Link(t.store.Folder(), from, t.c.dir, to)
+	switch {
+	case err == nil:
+		one.known = one.known || before != nil && os.SameFile(before, info) && t.c.before.manifest.hasMedia(path.Base(to))
+	case errors.Is(err, fs.ErrExist): // another record has a file of this content
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return t.missing(one.by)
+	case !folder.IsUnlinkable(err):
+		return err
+	default:
+		one.how = Copied
+		if before != nil && folder.Link(t.c.before.dir, to, t.c.dir, to) == nil {
+			one.how = Deduplicated
+		} else if err := folder.Copy(ctx, t.store.Folder(), from, t.c.dir, to); err != nil {
+			return err
+		}
+	}
+	t.taken = append(t.taken, one)
+	return nil
+}
+
+func (f *takenFile) path() string { return path.Join(mediaDir, hex.EncodeToString(f.hash[:])) }
+
+// hash reads the files that are new in the snapshot, so that each has the hash that it has for a name.
+func (t *fileTaker) hash(ctx context.Context) error {
+	var bytes int64
+	for i := range t.taken {
+		bytes += t.taken[i].size
+	}
+	t.c.tracker.begin(Media, int64(len(t.taken)), bytes)
+	for i := range t.taken {
+		one := &t.taken[i]
+		name := one.path()
+		if !one.known {
+			sum, _, err := hashFile(ctx, t.c.dir, name)
+			if err != nil {
+				return err
+			}
+			if sum != path.Base(name) {
+				twice, err := t.renamed(one, sum)
+				if err != nil {
+					return err
+				}
+				if twice {
+					continue
+				}
+				name = one.path()
+			}
+		}
+		counts := &t.c.manifest.Counts
+		counts.MediaFiles++
+		counts.MediaBytes += one.size
+		t.c.add(File{Path: name, Size: one.size, SHA256: path.Base(name), How: one.how})
+		t.c.tracker.done(1, one.size)
+	}
+	t.c.tracker.tell()
+	return nil
+}
+
+// renamed gives a file that is not what its record says the name of what it is. twice says that the snapshot has the same content already.
+func (t *fileTaker) renamed(one *takenFile, sum string) (twice bool, err error) {
+	t.c.tracker.warn("the file " + one.by.Field + "/" + one.by.Name + " of " + one.by.Collection + "/" + one.by.Record + " is not what the record says: it is damaged")
+	t.differs(one.by, sum)
+	before := one.path()
+	if _, err := hex.Decode(one.hash[:], []byte(sum)); err != nil {
+		return false, err
+	}
+	if _, err := t.c.dir.Stat(one.path()); !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			return false, err
+		}
+		return true, t.c.dir.Remove(before)
+	}
+	return false, t.c.dir.Rename(before, one.path())
+}
+
+// withAddresses gives a document with other addresses of files. It is doc itself if they stay as they are.
+func withAddresses(doc bson.Raw, change func(src string) string) bson.Raw {
+	if !readdressed(doc, true, change) {
+		return doc
+	}
+	return appendReaddressed(make([]byte, 0, len(doc)+64), doc, true, change)
+}
+
+// isAddress says that an element of an object may be an address.
+func isAddress(it *document.Iter, object bool) bool {
+	return object && it.Value().Type == bson.TypeString && string(it.Key()) == project.FileSrc
+}
+
+func isNested(t bson.Type) bool { return t == bson.TypeEmbeddedDocument || t == bson.TypeArray }
+
+// readdressed says that some address changes.
+func readdressed(doc []byte, object bool, change func(string) string) bool {
+	for it := document.NewIter(doc); it.Next(); {
+		v := it.Value()
+		switch {
+		case isNested(v.Type):
+			if readdressed(v.Value, v.Type == bson.TypeEmbeddedDocument, change) {
+				return true
+			}
+		case isAddress(&it, object):
+			if src := v.StringValue(); change(src) != src {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func appendReaddressed(dst, doc []byte, object bool, change func(string) string) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	for it := document.NewIter(doc); it.Next(); {
+		v := it.Value()
+		switch {
+		case isNested(v.Type):
+			dst = append(append(append(dst, byte(v.Type)), it.Key()...), 0)
+			dst = appendReaddressed(dst, v.Value, v.Type == bson.TypeEmbeddedDocument, change)
+			continue
+		case isAddress(&it, object):
+			kind, data, err := bson.MarshalValue(change(v.StringValue()))
+			if err == nil { // a text always encodes
+				v = bson.RawValue{Type: kind, Value: data}
+			}
+		}
+		dst = document.AppendElement(dst, it.Key(), v)
+	}
+	return document.Close(dst, start)
+}

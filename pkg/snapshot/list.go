@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+var profileDir = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+
+// isProfileDir says that a folder can be that of a profile's snapshots.
+func isProfileDir(name string) bool { return profileDir.MatchString(name) }
+
+// List gives the snapshots of a project, newest first.
+func (s *Snapshots) List(ctx context.Context, p *project.Project) ([]Info, error) {
+	root, err := s.folder(p, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unwritten(err, "open the folder of snapshots")
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	var all []Info
+	err = eachSnapshot(root, func(profile, id string) error {
+		if ctx.Err() != nil {
+			return ended(ctx, ctx.Err())
+		}
+		info, err := infoOf(root, profile, id)
+		if err == nil {
+			all = append(all, info)
+		}
+		return err
+	})
+	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(b.ID+b.Profile, a.ID+a.Profile) })
+	return all, unwritten(err, "list snapshots")
+}
+
+// eachSnapshot calls fn for the name of each snapshot.
+func eachSnapshot(root *folder.Folder, fn func(profile, id string) error) error {
+	profiles, err := root.Entries(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range profiles {
+		if !e.IsDir() || !isProfileDir(e.Name()) {
+			continue
+		}
+		list, err := root.Entries(e.Name())
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			if !x.IsDir() || !snapshotID.MatchString(x.Name()) {
+				continue
+			}
+			if err := fn(e.Name(), x.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// infoOf reads what is known of a snapshot. One that goes meanwhile is told of as one that can't be read.
+func infoOf(root *folder.Folder, profile, id string) (Info, error) {
+	at := path.Join(profile, id)
+	info := Info{State: readState(root, at)}
+	dir, err := root.Sub(at)
+	if err == nil {
+		defer dir.Close() //nolint:errcheck // it was only read
+		var m *Manifest
+		if m, err = readHead(dir); err == nil {
+			info.Manifest = *m
+		}
+	}
+	switch {
+	case err != nil:
+		info.Manifest, info.Problem = Manifest{}, manifestFile+": "+problem(err)
+	case info.ID != id:
+		info.Manifest, info.Problem = Manifest{}, manifestFile+" is that of "+info.ID
+	}
+	info.ID, info.Profile = id, profile // the folder's: somebody may have given it another name
+	return info, nil
+}
+
+// problem words an error of a file's content for people.
+func problem(err error) string {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return cause(err)
+	}
+	return err.Error()
+}
+
+// Show gives what is known of one snapshot, with the list of its files.
+func (s *Snapshots) Show(_ context.Context, p *project.Project, id string) (Info, error) {
+	o, err := s.open(p, id)
+	if err != nil {
+		return Info{}, err
+	}
+	defer o.close()
+	m, err := readManifest(o.dir)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Manifest: *m, State: readState(o.root, o.at)}, nil
+}
+
+// Read calls fn with a snapshot that is not deleted meanwhile, and its folder, in which nothing may be changed.
+func (s *Snapshots) Read(_ context.Context, p *project.Project, id string, fn func(dir *folder.Folder, m *Manifest) error) error {
+	o, err := s.open(p, id)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	m, err := readManifest(o.dir)
+	if err != nil {
+		return err
+	}
+	return fn(o.dir, m)
+}

@@ -1,0 +1,101 @@
+package snapshot
+
+// Phase is a part of what is done, in the order in which they come.
+type Phase string
+
+// The phases: of a snapshot from Plan to Manifesting, of a check Verifying.
+const (
+	Plan        Phase = "plan"
+	Collections Phase = "collections"
+	Media       Phase = "media"
+	Manifesting Phase = "manifest"
+	Verifying   Phase = "verify"
+)
+
+// Progress is how far something has come. Totals are estimates, 0 where nothing is known.
+type Progress struct {
+	Phase      Phase
+	Collection string // that is read or written now; ""
+	Done       int64  // records in the phase Collections, files in Media and Verifying, steps elsewhere
+	Total      int64
+	BytesDone  int64
+	BytesTotal int64
+
+	// Files so far.
+	Written      int64
+	Linked       int64
+	Copied       int64
+	Deduplicated int64
+
+	Warning string // something that went wrong, and that is no reason to stop; ""
+}
+
+// Report is told of progress: at the beginning of each phase, every few hundred records or few files, and at the end. It is called by the
+// goroutine that does the work, one call at a time. It may be nil.
+type Report func(Progress)
+
+// tracker is the progress of one operation.
+type tracker struct {
+	report Report
+	now    Progress
+	since  int64 // of Done that was not told
+
+	warnings []string // the first maxWarnings
+	warned   int64
+}
+
+const (
+	tellEvery   = 250 // records or files
+	maxWarnings = 100
+)
+
+func newTracker(report Report) *tracker { return &tracker{report: report} }
+
+func (t *tracker) tell() {
+	t.since = 0
+	if t.report != nil {
+		t.report(t.now)
+	}
+}
+
+// begin begins a phase. Files are counted on.
+func (t *tracker) begin(phase Phase, total, bytes int64) {
+	now := &t.now
+	now.Phase, now.Collection, now.Done, now.Total, now.BytesDone, now.BytesTotal = phase, "", 0, total, 0, bytes
+	t.tell()
+}
+
+// done counts what was done.
+func (t *tracker) done(n, bytes int64) {
+	t.now.Done += n
+	t.now.BytesDone += bytes
+	if t.since += n; t.since >= tellEvery {
+		t.tell()
+	}
+}
+
+func (t *tracker) at(collection string) { t.now.Collection = collection }
+
+// warn tells of something that went wrong.
+func (t *tracker) warn(text string) {
+	if t.warned++; len(t.warnings) < maxWarnings {
+		t.warnings = append(t.warnings, text)
+	}
+	t.now.Warning = text
+	t.tell()
+	t.now.Warning = ""
+}
+
+// count notes how a file came to be.
+func (t *tracker) count(how How) {
+	switch how {
+	case Written:
+		t.now.Written++
+	case Linked:
+		t.now.Linked++
+	case Copied:
+		t.now.Copied++
+	case Deduplicated:
+		t.now.Deduplicated++
+	}
+}

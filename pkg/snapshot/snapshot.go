@@ -1,0 +1,166 @@
+package snapshot
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/media"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/lease"
+)
+
+// Options are what Snapshots need of their surroundings.
+type Options struct {
+	Store   store.Store
+	Media   *media.Library // nil: no record has files
+	Holder  string         // names this process among those that share the store; "": it has the store to itself
+	Version string         // of the program; for manifests
+	Now     func() time.Time
+	Logger  *slog.Logger
+	Fault   folder.Fault // of what is done to snapshots on the disk; nil but in tests
+}
+
+// Snapshots are those of all projects. Its methods can be called at the same time; of those that make or delete snapshots of one
+// project one goes on at a time, of all processes that share the store, and others are refused (ErrBusy).
+type Snapshots struct {
+	o Options
+
+	mu     sync.Mutex
+	busy   map[string]bool          // by namespace
+	leases map[string]*lease.Leases // likewise
+	used   map[string]int           // by namespace and path of a snapshot: who reads it
+
+	states sync.Mutex // while a state is changed
+}
+
+// New makes it.
+func New(o Options) *Snapshots {
+	return &Snapshots{o: o, busy: map[string]bool{}, leases: map[string]*lease.Leases{}, used: map[string]int{}}
+}
+
+// ErrBusy says that another snapshot of the project is being made or deleted.
+var ErrBusy = errs.New(errs.Conflict, "snapshots_busy",
+	"another snapshot of this project is being made or deleted: try again when that has ended")
+
+const (
+	leaseName = "snapshots"
+	leaseTime = 15 * time.Second
+)
+
+// alone runs fn while nobody else does that for a namespace.
+func (s *Snapshots) alone(ctx context.Context, namespace string, fn func(ctx context.Context) error) error {
+	s.mu.Lock()
+	if s.busy[namespace] {
+		s.mu.Unlock()
+		return ErrBusy
+	}
+	s.busy[namespace] = true
+	leases := s.leases[namespace]
+	if leases == nil && s.o.Holder != "" {
+		leases = lease.New(s.o.Store.Database(project.DatabaseName(namespace)), s.o.Holder, nil)
+		s.leases[namespace] = leases
+	}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.busy, namespace)
+	}()
+	if leases == nil {
+		return fn(ctx)
+	}
+	err := leases.Hold(ctx, leaseName, leaseTime, func(ctx context.Context, _ *lease.Lease) error { return fn(ctx) })
+	if e := errs.From(err); e != nil && e.Code == lease.ErrHeld.Code {
+		busy := *ErrBusy
+		busy.RetryAfter, busy.Cause = e.RetryAfter, err
+		return &busy
+	}
+	return err
+}
+
+// use notes that a snapshot is read, so that it is not deleted meanwhile by this process.
+func (s *Snapshots) use(path string) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used[path]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.used[path]--; s.used[path] == 0 {
+			delete(s.used, path)
+		}
+	}
+}
+
+func (s *Snapshots) isUsed(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used[path] > 0
+}
+
+// folder opens the folder of a project's snapshots. With make it is made; else it may be fs.ErrNotExist.
+func (s *Snapshots) folder(p *project.Project, make bool) (*folder.Folder, error) {
+	if p.Dir == "" || p.SnapshotDir == "" {
+		return nil, errs.New(errs.Invalid, "no_snapshots", "the project has no folder for snapshots: register it with its directory")
+	}
+	dir := filepath.Join(p.Dir, filepath.FromSlash(p.SnapshotDir))
+	if make {
+		f, err := folder.Open(dir, s.o.Fault)
+		if err != nil {
+			return nil, unwritten(err, "open the folder of snapshots")
+		}
+		return f, nil
+	}
+	return folder.OpenExisting(dir, s.o.Fault)
+}
+
+// Mode is the form in which records are exported.
+type Mode string
+
+// The modes of a Profile.
+const (
+	JSON Mode = "json" // lines of Extended JSON
+	DB   Mode = "db"   // BSON, as mongorestore reads it
+	Both Mode = "both"
+)
+
+// Profile says what a snapshot has.
+type Profile struct {
+	Name    string
+	Only    []string // collections; none: all that there are
+	Without []string // collections that are left out of all
+	Media   bool     // files of records
+	Dedup   bool     // exports and config that have not changed are links to those of the snapshot before
+	Mode    Mode
+}
+
+// ProfileOf gives a profile of the project's config by its name; errs.NotFound if there is none.
+func ProfileOf(p *project.Project, name string) (Profile, error) {
+	i := slices.IndexFunc(p.Config.Snapshots, func(s *schema.Snapshot) bool { return s.Name == name })
+	if i < 0 {
+		return Profile{}, errs.New(errs.NotFound, "profile_not_found", "the project has no snapshot profile %q", name)
+	}
+	c := p.Config.Snapshots[i]
+	out := Profile{Name: c.Name, Media: c.IncludeMedia, Dedup: c.CollectionDedup, Mode: Mode(c.Mode)}
+	for _, col := range c.Collections { // of either kind: the config's check sees to that
+		if col.Mode == "exclude" {
+			out.Without = append(out.Without, col.Name)
+		} else {
+			out.Only = append(out.Only, col.Name)
+		}
+	}
+	return out, nil
+}
+
+// takes says whether a collection is in its snapshots.
+func (p *Profile) takes(name string) bool {
+	return (len(p.Only) == 0 || slices.Contains(p.Only, name)) && !slices.Contains(p.Without, name)
+}

@@ -1,0 +1,183 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// State is what is known of a snapshot beside what is in it.
+type State struct {
+	Pinned   bool          `json:"pinned"`             // it is not to be deleted
+	Verified *Verification `json:"verified,omitempty"` // the last one; nil: it was never checked
+
+	Damaged bool `json:"-"` // the state can't be read, so the snapshot counts as pinned
+}
+
+// Verification is how a check has ended.
+type Verification struct {
+	At       time.Time `json:"at"`
+	Sample   float64   `json:"sample,omitempty"` // the part of the files that was looked at; 0: all
+	Files    int64     `json:"files"`            // that were looked at
+	Bytes    int64     `json:"bytes"`
+	Problems int64     `json:"problems"`
+	Found    []Finding `json:"found,omitempty"`    // the first hundred problems
+	Dangling int64     `json:"dangling,omitempty"` // files that records name and that are not in it
+	Without  []Finding `json:"without,omitempty"`  // the first hundred of these
+}
+
+// Finding is something that a check has found.
+type Finding struct {
+	Path string `json:"path"` // of the file in the snapshot, or what names it
+	Text string `json:"text"`
+}
+
+// Whole says that the check has looked at everything, and found no damage.
+func (v *Verification) Whole() bool { return v != nil && v.Problems == 0 && v.Sample == 0 }
+
+const (
+	stateEnding = ".state.json"
+	maxState    = 1 << 20
+)
+
+// stored is a state with the sum by which damage is seen.
+type stored struct {
+	State  json.RawMessage `json:"state"`
+	SHA256 string          `json:"sha256"`
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// readState reads the state of a snapshot. One that was never written is the zero value; one that is damaged is the safe one.
+func readState(root *folder.Folder, at string) State {
+	text, err := root.Read(at+stateEnding, maxState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}
+	}
+	var s stored
+	var out State
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err == nil && s.SHA256 != sumOf(s.State) {
+		err = errors.New("it is not what was written")
+	}
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(s.State))
+		d.DisallowUnknownFields()
+		err = d.Decode(&out)
+	}
+	if err != nil {
+		return State{Pinned: true, Damaged: true}
+	}
+	return out
+}
+
+func writeState(root *folder.Folder, at string, state State) error {
+	text, err := json.Marshal(state)
+	if err == nil {
+		text, err = json.Marshal(stored{text, sumOf(text)})
+	}
+	if err == nil {
+		err = root.Write(at+stateEnding, append(text, '\n'))
+	}
+	return unwritten(err, "write the state of a snapshot")
+}
+
+// Pin keeps a snapshot from being deleted, or lets it be again.
+func (s *Snapshots) Pin(ctx context.Context, p *project.Project, id string, pinned bool) error {
+	return s.change(ctx, p, id, func(state *State) { state.Pinned = pinned })
+}
+
+// change changes the state of a snapshot, while nobody else does.
+func (s *Snapshots) change(ctx context.Context, p *project.Project, id string, fn func(*State)) error {
+	o, err := s.open(p, id)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	s.states.Lock()
+	defer s.states.Unlock()
+	if ctx.Err() != nil {
+		return ended(ctx, ctx.Err())
+	}
+	state := readState(o.root, o.at)
+	state.Damaged = false
+	fn(&state)
+	return writeState(o.root, o.at, state)
+}
+
+// opened is a snapshot that is read.
+type opened struct {
+	root *folder.Folder // of the project's snapshots
+	dir  *folder.Folder
+	at   string // path of dir in root
+	end  func()
+}
+
+func (o *opened) close() {
+	o.end()
+	_ = o.dir.Close()  // it was only read
+	_ = o.root.Close() // what was written by it is on disk
+}
+
+// open finds a snapshot of the project.
+func (s *Snapshots) open(p *project.Project, id string) (*opened, error) {
+	if !snapshotID.MatchString(id) {
+		return nil, ErrNotFound
+	}
+	root, err := s.folder(p, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, unwritten(err, "open the folder of snapshots")
+	}
+	at, err := find(root, id)
+	var dir *folder.Folder
+	if err == nil {
+		dir, err = root.Sub(at)
+	}
+	if err != nil {
+		_ = root.Close() // it was only read
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrNotFound
+		}
+		return nil, unwritten(err, "open a snapshot")
+	}
+	return &opened{root: root, dir: dir, at: at, end: s.use(path.Join(p.Namespace, at))}, nil
+}
+
+// find gives the path of a snapshot.
+func find(root *folder.Folder, id string) (string, error) {
+	profiles, err := root.Entries(".")
+	if err != nil {
+		return "", err
+	}
+	for _, e := range profiles {
+		if !e.IsDir() || !isProfileDir(e.Name()) {
+			continue
+		}
+		at := path.Join(e.Name(), id)
+		info, err := root.Stat(at)
+		if err == nil && info.IsDir() {
+			return at, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", ErrNotFound
+}
