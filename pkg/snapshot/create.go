@@ -37,6 +37,7 @@ type creation struct {
 	tracker  *tracker
 	manifest Manifest
 	before   *previous
+	hasher   hasher
 }
 
 // previous is the last snapshot of the profile, to whose files can be linked.
@@ -208,7 +209,7 @@ func (c *creation) dedup(ctx context.Context, f File) (bool, error) {
 	if was == nil || was.Size != f.Size || was.SHA256 != f.SHA256 {
 		return false, nil
 	}
-	if sum, size, err := hashFile(ctx, c.before.dir, f.Path); err != nil || sum != f.SHA256 || size != f.Size {
+	if sum, size, err := c.hasher.file(ctx, c.before.dir, f.Path); err != nil || sum != f.SHA256 || size != f.Size {
 		return false, ctx.Err()
 	}
 	if err := folder.Link(c.before.dir, f.Path, c.dir, f.Path); err != nil {

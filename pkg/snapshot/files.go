@@ -128,7 +128,7 @@ func (t *fileTaker) file(ctx context.Context, src source, id bson.ObjectID, key 
 	one := takenFile{size: info.Size(), by: by}
 	hash, _ := file.Lookup("hash").StringValueOK()
 	if !hexSum.MatchString(hash) { // other hands have written the record
-		if hash, _, err = hashFile(ctx, t.store.Folder(), from); err != nil {
+		if hash, _, err = t.c.hasher.file(ctx, t.store.Folder(), from); err != nil {
 			return err
 		}
 		one.known = true
@@ -197,7 +197,7 @@ func (t *fileTaker) hash(ctx context.Context) error {
 		one := &t.taken[i]
 		name := one.path()
 		if !one.known {
-			sum, _, err := hashFile(ctx, t.c.dir, name)
+			sum, _, err := t.c.hasher.file(ctx, t.c.dir, name)
 			if err != nil {
 				return err
 			}

@@ -12,16 +12,21 @@ import (
 
 const readSize = 256 << 10
 
-// hashFile reads a file to its end.
-func hashFile(ctx context.Context, dir *folder.Folder, name string) (sum string, size int64, err error) {
+// hasher reads files to their end. It belongs to one goroutine.
+type hasher struct{ buffer []byte }
+
+func (h *hasher) file(ctx context.Context, dir *folder.Folder, name string) (sum string, size int64, err error) {
 	file, err := dir.Open(name)
 	if err != nil {
 		return "", 0, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	h := sha256.New()
-	size, err = io.CopyBuffer(onlyWriter{h}, &canceled{ctx, file}, make([]byte, readSize))
-	return hex.EncodeToString(h.Sum(nil)), size, err
+	if h.buffer == nil {
+		h.buffer = make([]byte, readSize)
+	}
+	all := sha256.New()
+	size, err = io.CopyBuffer(onlyWriter{all}, &canceled{ctx, file}, h.buffer)
+	return hex.EncodeToString(all.Sum(nil)), size, err
 }
 
 // canceled is a reader whose reading ends with a context.

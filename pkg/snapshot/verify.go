@@ -54,6 +54,7 @@ type checking struct {
 	m         *Manifest
 	v         *Verification
 	t         *tracker
+	hasher    hasher
 	differing map[string]string // what files of records are that are not what these say, by place
 }
 
@@ -187,7 +188,7 @@ const maxIndexes = 64 << 20
 
 // plain checks a file that is no export.
 func (c *checking) plain(ctx context.Context, f *File) error {
-	sum, _, err := hashFile(ctx, c.dir, f.Path)
+	sum, _, err := c.hasher.file(ctx, c.dir, f.Path)
 	if err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (c *checking) export(
 		}
 	}
 	if !errors.Is(err, io.EOF) {
-		if sum, _, failed := hashFile(ctx, c.dir, f.Path); failed == nil && sum != f.SHA256 {
+		if sum, _, failed := c.hasher.file(ctx, c.dir, f.Path); failed == nil && sum != f.SHA256 {
 			return errSum
 		}
 		return err
