@@ -23,6 +23,7 @@ const (
 	lookEvery     = time.Second     // for vectors that another instance keeps
 	leaseTime     = 5 * time.Second // that another takes over after
 	lingering     = 5 * time.Second // for which the lease is kept when nothing waits
+	shortTrouble  = 4 * firstRetry  // after which a failure is taken for one text's fault
 )
 
 // embedder gets the vectors of one reference for the indexes of a project: one instance at a time does.
@@ -147,7 +148,7 @@ func (e *embedder) compute(ctx context.Context) error {
 		group, err := b.group()
 		if err == nil {
 			var some bool
-			if some, err = e.t.ask(ctx, group, missing); some {
+			if some, err = e.t.ask(ctx, group, missing, e.wait > shortTrouble); some {
 				e.wait = firstRetry
 			}
 		}
@@ -240,9 +241,9 @@ func (b *built) group() (*embedding.Group, error) {
 }
 
 // ask asks a group for the vectors of texts, and keeps them; some says whether there were any. Of texts among which one is refused it asks
-// for halves, until it is known which one that is; so it does while a group fails that is not offline, for that may be one text's fault,
-// which keeps no other from its vector then.
-func (t *tenant) ask(ctx context.Context, group *embedding.Group, missing map[vectorKey]string) (some bool, err error) {
+// for halves, until it is known which one that is; so it does when a group that is not offline fails again and again, for that may be one
+// text's fault, which keeps no other from its vector then. A provider that is away for a moment is not asked more often for it.
+func (t *tenant) ask(ctx context.Context, group *embedding.Group, missing map[vectorKey]string, again bool) (some bool, err error) {
 	keys := slices.Collect(maps.Keys(missing)) // in another order each time, so that the text at fault is not always among the first
 	list := make([]string, len(keys))
 	for i, k := range keys {
@@ -250,17 +251,17 @@ func (t *tenant) ask(ctx context.Context, group *embedding.Group, missing map[ve
 	}
 	vectors, err := group.Documents(ctx, list)
 	refused := err != nil && errs.From(err).Code == embedding.CodeRefused
-	if (refused || failedLive(group, err)) && len(keys) > 1 {
+	if (refused || again && failedLive(group, err)) && len(keys) > 1 {
 		half := make(map[vectorKey]string, len(keys)/2)
 		for _, k := range keys[:len(keys)/2] {
 			half[k] = missing[k]
 			delete(missing, k)
 		}
-		first, err := t.ask(ctx, group, half)
-		if err != nil && !failedLive(group, err) {
+		first, err := t.ask(ctx, group, half, again)
+		if err != nil && !(again && failedLive(group, err)) {
 			return first, err
 		}
-		second, otherErr := t.ask(ctx, group, missing)
+		second, otherErr := t.ask(ctx, group, missing, again)
 		return first || second, cmp.Or(otherErr, err)
 	}
 	if refused { // one text, unless it is any
