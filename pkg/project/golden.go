@@ -28,6 +28,14 @@ type Golden struct {
 // Path names the search: <collection>/<search>.
 func (g *Golden) Path() string { return g.Of.Name + "/" + g.Config.Name }
 
+// ByMeaning says whether vectors have a say in what the search finds.
+func (g *Golden) ByMeaning() bool {
+	return slices.ContainsFunc(g.Of.Searches, func(s *search.Config) bool {
+		return s.Mode == search.Vector &&
+			(s.Name == g.Config.Name || slices.ContainsFunc(g.Config.Sources, func(of search.Source) bool { return of.Name == s.Name }))
+	})
+}
+
 // Goldens reads the golden queries that are beside a project, in its directory now. Those with problems are not among them.
 func Goldens(p *Project) ([]*Golden, schema.Problems) {
 	root, err := openRoot(p.Dir)

@@ -42,13 +42,17 @@ func (b *bench) judge() bool {
 	}
 	gates := quality.Gates(b.golden.Gates)
 	b.out.Golden = goldenOf(g, r)
+	missed := "is below its gate"
+	if g.ByMeaning() {
+		missed += "; here vectors are of hashed words, which know no meaning: svcctl search eval asks the model of a service"
+	}
 	for _, gate := range gates.Of(r) {
 		if gate.Held {
 			continue
 		}
 		pos := b.of.Position("gates." + gate.Key)
 		b.out.Failures = append(b.out.Failures, report.Failure{
-			File: pos.File, Line: pos.Line, Column: pos.Column, Path: gate.Measure, Message: "is below its gate",
+			File: pos.File, Line: pos.Line, Column: pos.Column, Path: gate.Measure, Message: missed,
 			Expected: gate.LeastText() + " at least", Actual: gate.Rounded(),
 		})
 	}

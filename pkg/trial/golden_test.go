@@ -23,6 +23,7 @@ collections:
       - {name: parts, mode: ngram, fields: [text]}
       - {name: both, mode: rrf, rrf: {sources: [words, parts]}}
       - {name: near, mode: vector, vector: {group: texts, fields: [text]}}
+      - {name: mixed, mode: rrf, rrf: {sources: [words, near]}}
       - {name: open, mode: text, fields: [text], filter: {open: true}}
     permissions:
       public: {methods: {get: true}, filter: {open: true}, hiddenFields: [secret]}
@@ -91,6 +92,14 @@ func TestGolden(t *testing.T) {
 		{"parts of words", "as: admin\nsearch: parts\ngates: {ndcg10: 0.9, recall100: 1}\n" + query, "nDCG@10 1.00 (gate 0.90), recall@100 1.00 (gate 1.00)", nil},
 		{"by vectors", "as: admin\nsearch: near\ngates: {ndcg10: 0.9, recall100: 1}\n" + query, "nDCG@10 1.00 (gate 0.90), recall@100 1.00 (gate 1.00)", nil},
 		{"several", "as: admin\nsearch: both\ngates: {ndcg10: 0.9, recall100: 1}\n" + query, "nDCG@10 1.00 (gate 0.90), recall@100 1.00 (gate 1.00)", nil},
+		{
+			"vectors know no meaning here", "as: admin\nsearch: near\ngates: {ndcg10: 1}\nqueries: [{q: fence, relevant: [shed]}]\n", "nDCG@10 0.43 (gate 1.00), recall@100 1.00",
+			[]string{"nDCG@10 is below its gate; here vectors are of hashed words, which know no meaning: svcctl search eval asks the model of a service: want 1.00 at least, got 0.43", "q=fence has nDCG@10 0.43, recall@100 1.00: want shed, got fence, wall, path, shed, gate, hidden"},
+		},
+		{
+			"nor do those of a source", "as: admin\nsearch: mixed\ngates: {ndcg10: 1}\nqueries: [{q: fence, relevant: [shed]}]\n", "nDCG@10 0.43 (gate 1.00), recall@100 1.00",
+			[]string{"nDCG@10 is below its gate; here vectors are of hashed words, which know no meaning: svcctl search eval asks the model of a service: want 1.00 at least, got 0.43", "q=fence has nDCG@10 0.43, recall@100 1.00: want shed, got fence, wall, path, shed, gate, hidden"},
+		},
 		{
 			"nobody looks into a hidden field", "gates: {ndcg10: 1}\nqueries: [{q: gate, relevant: [fence]}]\n", "nDCG@10 0.00 (gate 1.00), recall@100 0.00",
 			[]string{"nDCG@10 is below its gate: want 1.00 at least, got 0.00", "q=gate has nDCG@10 0.00, recall@100 0.00: want fence, got gate"},
