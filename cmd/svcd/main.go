@@ -108,6 +108,8 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	addFlags(root.PersistentFlags())
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}",
+		"Each setting is a flag, too, such as --config and --data.dir: svcd serve --help tells of them.", 1))
 	root.AddCommand(serve, newCheckCmd(stdout, stderr), newVersionCmd(stdout), newWorkerCmd(), newHashCmd(stdout), newGoldenCmd(stdout), newProjectTestCmd(stdout))
 	return root
 }
@@ -244,7 +246,7 @@ func check(ctx context.Context, cfg app.Config, stdout io.Writer) error {
 		fmt.Fprintf(&report, "embedding: %v\n", problem)
 	}
 	if len(bad) > 0 {
-		return errors.Join(fmt.Errorf("%d problems of the embedding settings", len(bad)), write(stdout, output.EscapeLines(report.String())))
+		return errors.Join(fmt.Errorf("problems of the embedding settings: %d", len(bad)), write(stdout, output.EscapeLines(report.String())))
 	}
 	results, err := app.Check(ctx, cfg)
 	if errors.Is(err, app.ErrNoStore) {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,16 +128,21 @@ func settingsHelp() string {
 		if def == "" {
 			def = "none"
 		}
-		fmt.Fprintf(&b, "\n  %s (%s, %s; default %s)\n      %s", s.key, strings.Join(s.envs(), " or "), s.typ, def, s.effect)
+		fmt.Fprintf(&b, "\n  %s (%s, %s; default %s)\n      %s", s.key, strings.Join(s.envs(), " or "), s.typ, def, plain(s.effect))
 	}
 	return b.String()
 }
+
+var docsLink = regexp.MustCompile(`\[[^]]*\]\(([^)]*)\)`)
+
+// plain is the effect of a setting as a terminal shows it, with the paths of pages.
+func plain(effect string) string { return docsLink.ReplaceAllString(effect, "docs/$1") }
 
 // addFlags gives each setting a flag of its key.
 func addFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "settings file (YAML), such as svc.yaml")
 	for _, s := range settings() {
-		fs.String(s.key, "", s.effect)
+		fs.String(s.key, "", plain(s.effect))
 		if s.typ == "boolean" {
 			fs.Lookup(s.key).NoOptDefVal = "true"
 		}

@@ -18,12 +18,16 @@ import (
 
 // embedding reads the settings of what makes vectors of texts.
 func (r *reader) embedding() embedding.Config {
+	before := len(r.errs)
 	c := embedding.Config{
 		Providers:              objects[embedding.ProviderConfig](r, "embedding.providers"),
 		Groups:                 objects[embedding.GroupConfig](r, "embedding.groups"),
 		GoldenPath:             r.text("embedding.goldenPath"),
 		CooldownAfterUnhealthy: r.duration("embedding.cooldownAfterUnhealthy"),
 		CheckInterval:          r.durationOrNone("embedding.checkInterval"),
+	}
+	if len(r.errs) > before { // what is told of them below would be of what could not be read
+		return c
 	}
 	for i := range c.Providers {
 		p := &c.Providers[i]

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // The limits of a golden file.
@@ -126,18 +127,23 @@ func publicOrOwn(err error) string {
 	return err.Error()
 }
 
-// encodeGolden is the reverse of decodeGolden.
+// encodeGolden is the reverse of decodeGolden, with a line for each text.
 func encodeGolden(texts []goldenText) ([]byte, error) {
+	lines := make([]string, len(texts))
 	for i, g := range texts {
 		var form any = g.vector.Dense
 		if g.vector.Sparse != nil {
 			form = g.vector.Sparse
 		}
-		raw, err := json.Marshal(form)
+		var err error
+		if g.Vector, err = json.Marshal(form); err != nil {
+			return nil, err
+		}
+		line, err := json.Marshal(g)
 		if err != nil {
 			return nil, err
 		}
-		texts[i].Vector = raw
+		lines[i] = string(line)
 	}
-	return json.MarshalIndent(goldenFile{Texts: texts}, "", " ")
+	return []byte("{\"texts\": [\n" + strings.Join(lines, ",\n") + "\n]}"), nil
 }

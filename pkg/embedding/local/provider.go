@@ -27,7 +27,7 @@ func New(config embedding.ProviderConfig) (embedding.Provider, error) {
 	model, err := Load(config.ModelPath, Options{})
 	if err != nil {
 		return nil, errs.New(errs.Invalid, errs.From(err).Code,
-			"embedding provider %s: the folder of its modelPath holds no model that can be used; the status of the service says why", config.Name).With(err)
+			"embedding provider %s: the folder of its modelPath holds no model that can be used; svcctl embedding status --service says why", config.Name).With(err)
 	}
 	if config.Dimensions != 0 && config.Dimensions != model.Dimensions() {
 		return nil, embedding.Misconfigured("embedding provider %s: the model of modelPath has %d dimensions, not %d: leave dimensions out or correct it",
