@@ -165,6 +165,8 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "svcctl collection list" + placeOf(e.Path, 1) + " shows what the project has"
 	case e.Status == http.StatusNotFound && strings.Contains(e.Path, "/_/assets/"):
 		return "svcctl asset list" + placeOf(e.Path, 1) + " shows the folders that there are; the path is that of a file below one"
+	case e.Code() == "embedding_offline" && placeOf(e.Path, 1) != "":
+		return "svcctl embedding status" + placeOf(e.Path, 1) + " shows which provider fails; other searches go on, --search chooses one"
 	case e.Code() == "job_not_found" && placeOf(e.Path, 1) != "":
 		return "svcctl job list" + placeOf(e.Path, 1) + " shows what the project has"
 	case (e.Code() == "unknown_field" || slices.ContainsFunc(e.Problem.Errors, isUnknownField)) && placeOf(e.Path, 2) != "":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,6 +103,9 @@ func (l look) rows(records []api.Record) (columns []string, rows []row, err erro
 				continue // its paths are columns
 			}
 			cells[m.name] = l.cell(m.value)
+			if m.name == "_score" && !l.Wide {
+				cells[m.name] = score(m.value)
+			}
 			if shown := l.Wide || l.Whole || l.Select != "" || column(m); shown && m.name != "id" && !slices.Contains(picked, m.name) && !slices.Contains(columns, m.name) {
 				columns = append(columns, m.name)
 			}
@@ -124,6 +128,18 @@ func (l look) cell(value json.RawMessage) string {
 		}
 	}
 	return cellText(value)
+}
+
+// score is a score with the four digits that tell it from others.
+func score(value json.RawMessage) string {
+	f, err := strconv.ParseFloat(string(value), 64)
+	switch {
+	case err != nil:
+		return cellText(value)
+	case math.Abs(f) >= 1000:
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 4, 64)
 }
 
 // column says whether a member makes a column by itself: scalars that a person put there.

@@ -23,6 +23,10 @@ func TestRecordTable(t *testing.T) {
 		api.Record(`{"id":"1","title":"T","speaker":{"id":"9","name":"Ann","home":{"city":"Ulm"}},"lines":[{"sku":"A","n":1},{"sku":"B"}]}`),
 		api.Record(`{"id":"2","speaker":{"id":"8","name":{"first":"Bo"}},"lines":[{"sku":null}]}`),
 	}
+	scored := []api.Record{
+		api.Record(`{"id":"1","t":"A","_score":31.755306243896484}`), api.Record(`{"id":"2","t":"B","_score":-0.031377702951431274}`),
+		api.Record(`{"id":"3","t":"C","_score":123456.789}`),
+	}
 	for name, tc := range map[string]struct {
 		records []api.Record
 		look    look
@@ -39,6 +43,18 @@ ID   TITLE                  N
 1    T
 2    ` + strings.Repeat("ä", 22) + `…
 `, true},
+		"a score has four digits": {scored, look{Select: "t"}, `
+ID   T   _SCORE
+1    A   31.76
+2    B   -0.03138
+3    C   123457
+`, false},
+		"wide is its whole score": {scored, look{Select: "t", Wide: true}, `
+ID   T   _SCORE
+1    A   31.755306243896484
+2    B   -0.031377702951431274
+3    C   123456.789
+`, false},
 		"wide is whole": {plain, look{Wide: true, Width: 32}, `
 ID   TITLE                                                TAGS   N   CREATEDAT   VIEWS   A   B   C   D
 1    T                                                    x, y       d

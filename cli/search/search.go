@@ -34,7 +34,7 @@ func newStatus(st *command.State) *cobra.Command {
   stale       the config has changed and autoRegenerate is off, so the index before answers: svcctl search regenerate makes it anew
 
 FAILED are the records for which the eval of the search fails, or whose text its embedding group refuses: it does not find them until they are
-written, or it is made anew.`,
+written, or it is made anew. Lines below the table tell the last errors: why PENDING or FAILED are not 0.`,
 		Example: `  svcctl search status blog
   svcctl search status blog -o json`,
 		Args:              command.PlaceArgs(0),
@@ -76,7 +76,27 @@ func show(st *command.State, w *api.SearchWorker) error {
 		st.Notef("no searches with an index")
 	}
 	st.FitTable(t)
-	return p.Print(result)
+	if err := p.Print(result); err != nil || st.Flags.Output != output.FormatTable {
+		return err
+	}
+	for _, c := range w.Collections {
+		tellErrors(st, c)
+	}
+	return nil
+}
+
+// tellErrors tells what keeps records from being found, which a table has no room for.
+func tellErrors(st *command.State, c api.CollectionQueue) {
+	told := ""
+	for _, s := range c.Searches {
+		if s.LastError != "" {
+			st.Notef("%s/%s: %s", c.Collection, s.Name, s.LastError)
+			told = s.LastError
+		}
+	}
+	if told == "" && c.LastError != "" {
+		st.Notef("%s: %s", c.Collection, c.LastError)
+	}
 }
 
 type regenerateOptions struct {
