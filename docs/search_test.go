@@ -11,5 +11,5 @@ func TestSearchDoc(t *testing.T) {
 	d := newDesk(t)
 	d.sample("blog", "medialib", "authors", "articles")
 	printed := d.run(strings.Join(blocks(t, "search.md", "sh"), ""))
-	d.prints(printed, `"_score":`, `<mark>garden</mark>`, "articles/main", "ready", "succeeded", "✓ golden queries of articles/main", "held", "articles/shelf")
+	d.prints(printed, `"_score":`, `<mark>garden</mark>`, "articles/main", "ready", "succeeded", "✓ golden queries of articles/main", "held", "articles/shelf", "Reaches")
 }

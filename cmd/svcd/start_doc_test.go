@@ -58,7 +58,7 @@ func TestStartDoc(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(dir, "mine", "svcd.log")) // none is as good as an empty one
 		t.Fatalf("%v\n%s\n%s", err, out, log)
 	}
-	for _, want := range []string{"A Loaf of Rye", "2 passed in ", "the-weather-book", "there are 2 books", "succeeded"} {
+	for _, want := range []string{"A Loaf of Rye", "2 passed in ", "the-weather-book", "A <mark>Loaf</mark> of Rye", "books/titles", "there are 2 books", "succeeded"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is not in what the lines print:\n%s", want, out)
 		}
