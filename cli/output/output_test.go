@@ -103,6 +103,38 @@ func TestColorIsOnlyPaint(t *testing.T) {
 	}
 }
 
+// What a state means is told by a tone, which a style paints.
+func TestTones(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]output.Tone{
+		"True": output.ToneGood, "Ready": output.ToneGood, "live": output.ToneGood, "succeeded": output.ToneGood, "closed": output.ToneGood,
+		"False": output.ToneBad, "quarantined": output.ToneBad, "lost": output.ToneBad, "open": output.ToneBad,
+		"Unknown": output.ToneWarn, "degraded": output.ToneWarn, "half-open": output.ToneWarn, "rebuilding": output.ToneWarn, "": output.ToneWarn,
+	} {
+		if got := output.ToneOf(state); got != want {
+			t.Errorf("%s: got %v, want %v", state, got, want)
+		}
+	}
+	for condition, want := range map[[2]string]output.Tone{
+		{"Ready", "True"}: output.ToneGood, {"Ready", "False"}: output.ToneBad, {"Ready", "Unknown"}: output.ToneWarn,
+		{"OutOfDate", "True"}: output.ToneWarn, {"OutOfDate", "False"}: output.ToneGood, {"OutOfDate", "Unknown"}: output.ToneWarn,
+		{"Reconciling", "True"}: output.ToneWarn, {"Stalled", "True"}: output.ToneBad,
+	} {
+		if got := output.ToneOfCondition(condition[0], condition[1]); got != want {
+			t.Errorf("%s: got %v, want %v", condition, got, want)
+		}
+	}
+	style := output.Style{Color: true}
+	for tone, want := range map[output.Tone]string{output.ToneGood: "\x1b[32mx\x1b[0m", output.ToneWarn: "\x1b[33mx\x1b[0m", output.ToneBad: "\x1b[31mx\x1b[0m"} {
+		if got := style.Toned("x", tone); got.Paint(got.Text) != want {
+			t.Errorf("%v: %q", tone, got.Paint(got.Text))
+		}
+	}
+	if got := style.Toned("x", output.ToneNone); got.Paint != nil || got.Text != "x" {
+		t.Errorf("without a tone it is painted: %+v", got)
+	}
+}
+
 func TestYAMLKeepsOrderAndDigits(t *testing.T) {
 	t.Parallel()
 	in := `{"z":9223372036854775807,"a":{"list":[{"x":1,"y":[1,[2,3]]},[],{}],"empty":{}},"text":"two words","no":"yes","multi":"a\nb"}`

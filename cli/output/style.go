@@ -30,13 +30,53 @@ func (s Style) Green(text string) string { return s.paint("32")(text) }
 func (s Style) Bold(text string) string { return s.paint("1")(text) }
 
 // State paints the status of a condition, a phase or an index.
-func (s Style) State(text string) Painted {
-	switch text {
-	case "True", "Ready", "ready", "live":
+func (s Style) State(text string) Painted { return s.Toned(text, ToneOf(text)) }
+
+// Toned paints text by its tone.
+func (s Style) Toned(text string, tone Tone) Painted {
+	switch tone {
+	case ToneGood:
 		return Painted{text, s.Green}
-	case "False", "Failed", "failed", "quarantined", "offline":
+	case ToneBad:
 		return Painted{text, s.Red}
-	default:
+	case ToneWarn:
 		return Painted{text, s.Yellow}
+	default:
+		return Painted{Text: text}
 	}
+}
+
+// Tone is what a state means to who reads it.
+type Tone uint8
+
+// The tones.
+const (
+	ToneNone Tone = iota // it is no state
+	ToneGood             // all is well
+	ToneWarn             // it is on its way, or needs attention
+	ToneBad              // something is wrong
+)
+
+// ToneOf gives the tone of the word for a state: that of a condition, a phase, an index, a run, or of what makes vectors.
+func ToneOf(state string) Tone {
+	switch state {
+	case "True", "Ready", "ready", "live", "closed", "succeeded":
+		return ToneGood
+	case "False", "Failed", "failed", "quarantined", "offline", "open", "lost":
+		return ToneBad
+	}
+	return ToneWarn
+}
+
+// ToneOfCondition gives the tone of the status of a condition. OutOfDate, Reconciling and Stalled are not well when True.
+func ToneOfCondition(typ, status string) Tone {
+	switch {
+	case typ == "Stalled":
+		return ToneBad
+	case typ != "OutOfDate" && typ != "Reconciling":
+		return ToneOf(status)
+	case status == "False":
+		return ToneGood
+	}
+	return ToneWarn
 }

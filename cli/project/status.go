@@ -157,21 +157,9 @@ func writeConditions(st *command.State, p output.Printer, conditions []api.Condi
 	return err
 }
 
-// printerState paints a condition's status. OutOfDate, Reconciling and Stalled are not well when True.
+// printerState paints a condition's status.
 func printerState(p output.Printer, c api.Condition) output.Painted {
-	painted := p.Style.State(c.Status)
-	switch c.Type {
-	case "Stalled":
-		painted.Paint = p.Style.Red
-	case "OutOfDate", "Reconciling":
-		switch c.Status {
-		case "True":
-			painted.Paint = p.Style.Yellow
-		case "False":
-			painted.Paint = p.Style.Green
-		}
-	}
-	return painted
+	return p.Style.Toned(c.Status, output.ToneOfCondition(c.Type, c.Status))
 }
 
 func writeProblems(p output.Printer, problems []api.ConfigProblem) error {
