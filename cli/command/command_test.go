@@ -2,6 +2,8 @@ package command_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 // prepared runs body inside a command that was given args, as every command is.
@@ -163,6 +166,50 @@ func TestCredentialFiles(t *testing.T) {
 		})
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v: got %v", tc.args, err)
+		}
+	}
+}
+
+// TestExplain has errors told in a line, by what goes on after them.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	problems := []api.ConfigProblem{{File: "a.yaml", Line: 1, Message: "one"}, {File: "b.yaml", Message: "two"}, {Message: "three"}, {Message: "four"}, {Message: "five"}}
+	for _, tc := range []struct {
+		err           error
+		message, hint string
+	}{
+		{&command.Error{Message: "no", Hint: "do something"}, "no", "do something"},
+		{&client.Error{Status: 422, Problem: api.Problem{Detail: "it is not valid", Problems: problems}}, "it is not valid: a.yaml:1: one; b.yaml: two; three; and 2 more", ""},
+		{&client.Error{Status: 422, Problem: api.Problem{Detail: "it is not valid: one", Problems: problems[:1]}}, "it is not valid: one", ""},
+		{&client.Error{Status: 404, Problem: api.Problem{Code: "project_not_found", Detail: "project not found"}}, "project not found", "svcctl project list shows the registered ones, svcctl project register makes one known"},
+		{context.DeadlineExceeded, "context deadline exceeded", "allow more with --timeout or --request-timeout"},
+		{errors.New("something else"), "something else", ""},
+	} {
+		err := prepared(t, nil, nil, func(st *command.State, _ []string) error {
+			message, hint := st.Explain(t.Context(), tc.err)
+			if message != tc.message || hint != tc.hint {
+				t.Errorf("%v: got %q and %q, want %q and %q", tc.err, message, hint, tc.message, tc.hint)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOfCollection(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]bool{"--token": false, "--admin-token": false, "--collection-token": true} {
+		err := prepared(t, nil, []string{flag, "a-token"}, func(st *command.State, _ []string) error {
+			_, err := st.Client()
+			if got := st.OfCollection(); got != want {
+				t.Errorf("%s: %v", flag, got)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -247,6 +247,11 @@ func (st *State) ContextName() string {
 	return t.context.Name
 }
 
+// OfCollection says that the credential in use is one that only a project knows: a collection token, or the admin token of a project.
+func (st *State) OfCollection() bool {
+	return st.target != nil && st.target.credential.CollectionToken != ""
+}
+
 // User is the user of the contexts file whose credential is in use, or nil.
 func (st *State) User() *settings.User {
 	if st.target == nil {

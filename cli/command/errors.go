@@ -91,6 +91,23 @@ type report struct {
 	problems  []api.ConfigProblem
 }
 
+// maxDetails is how many details Explain tells of.
+const maxDetails = 3
+
+// Explain says in a line what an error means, and what to do about it, which may be "". It is for what goes on after errors; it may
+// ask the service, and can be called at the same time as itself once a Client was made.
+func (st *State) Explain(ctx context.Context, err error) (message, hint string) {
+	r := st.explain(ctx, err)
+	details := r.details()
+	if more := len(details) - maxDetails; more > 0 {
+		details = append(details[:maxDetails:maxDetails], fmt.Sprintf("and %d more", more))
+	}
+	if len(details) > 0 {
+		r.message += ": " + strings.Join(details, "; ")
+	}
+	return r.message, r.hint
+}
+
 // exitOfStatus is the table from the service's refusals to exit codes; any other status is ExitFailed.
 func exitOfStatus(status int) int {
 	switch status {
