@@ -47,3 +47,39 @@ type CollectionQueue struct {
 	Collection string `json:"collection"`
 	SearchQueue
 }
+
+// Found is what a search says of a record, in members of its own beside those of the record.
+type Found struct {
+	ID         string              `json:"id"`
+	Score      float64             `json:"_score"`
+	Highlights map[string][]string `json:"_highlights,omitempty"` // by field: texts in HTML, where <mark> is around what was found
+	Explain    *ScoreExplanation   `json:"_explain,omitempty"`
+}
+
+// ScoreExplanation is how a score came to be. Which members it has depends on the mode.
+type ScoreExplanation struct {
+	Mode    string        `json:"mode"`
+	Sources []ScoreSource `json:"sources,omitempty"` // of rrf
+	Parts   []ScorePart   `json:"parts,omitempty"`   // of text and ngram
+	Group   string        `json:"group,omitempty"`   // of vector
+	Cosine  float64       `json:"cosine,omitempty"`  // of vector
+	Recency *float64      `json:"recency,omitempty"` // what the score was multiplied by, where the search has that
+}
+
+// ScoreSource is what a search gave to the score of one that fuses several.
+type ScoreSource struct {
+	Search string  `json:"search"`
+	Rank   int64   `json:"rank"`
+	Score  float64 `json:"score"` // of that search
+	Share  float64 `json:"share"` // of the score
+}
+
+// ScorePart is what words in a field gave to a score.
+type ScorePart struct {
+	Field   string   `json:"field"`
+	Words   []string `json:"words"`
+	Count   int64    `json:"count"`   // how often they are there
+	Records int64    `json:"records"` // that have them
+	Of      int64    `json:"of"`      // so many
+	Score   float64  `json:"score"`
+}

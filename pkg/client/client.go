@@ -102,6 +102,9 @@ func (c *Client) Server() string { return c.root }
 // HasCredential says whether requests carry a credential.
 func (c *Client) HasCredential() bool { return c.credential }
 
+// CloseIdle closes the connections that are kept open for the next request. It is for who has asked for the last time.
+func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
+
 // Request is one request for Do. Path is relative to the service root and begins with "/"; Body may be nil.
 type Request struct {
 	Method string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -51,6 +52,29 @@ func TestNewRefusesBadOptions(t *testing.T) {
 			t.Errorf("%+v: accepted", o)
 		}
 	}
+}
+
+// Connections are kept for the next request, until nobody asks any more.
+func TestCloseIdle(t *testing.T) {
+	t.Parallel()
+	closed := make(chan struct{}, 1)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"1.2.3"}`) }))
+	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	c, err := client.New(client.Options{Server: srv.URL, HTTPClient: &http.Client{Transport: &http.Transport{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Version(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.CloseIdle()
+	<-closed
 }
 
 func TestCredentialHeaders(t *testing.T) {
