@@ -133,6 +133,7 @@ var layers = []layer{
 		"/cli/settings":            "/cli/output",
 		"/cli/team":                "/cli/command /cli/output client api",
 		"/cli/token":               "/cli/command /cli/output client api",
+		"/cli/tui/widget":          "/cli/output",
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{
@@ -175,6 +176,8 @@ var libraries = map[string]string{
 	"github.com/gofrs/flock":                "/cli store/mongotest embedding/local/minilm",
 	"github.com/olekukonko/tablewriter":     "/cli/output",
 	"github.com/spf13/cobra":                "/cli /cmd",
+	"charm.land/lipgloss/v2":                "/cli/tui",
+	"github.com/charmbracelet/x/ansi":       "/cli/tui",
 	"github.com/spf13/pflag":                "/cli /cmd",
 	"github.com/spf13/viper":                "/cmd",
 	"golang.org/x/term":                     "/cli /cmd",
