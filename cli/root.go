@@ -29,6 +29,7 @@ import (
 	"github.com/svcctl/svc/cli/server"
 	"github.com/svcctl/svc/cli/team"
 	"github.com/svcctl/svc/cli/token"
+	"github.com/svcctl/svc/cli/tui"
 	"github.com/svcctl/svc/cli/user"
 )
 
@@ -100,7 +101,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st),
-		newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
+		tui.NewCmd(st), newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)
 	completeFlags(root, st)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/term"
 
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
@@ -33,8 +34,9 @@ import (
 func svcctl() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	signal.Ignore(syscall.SIGPIPE)
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	code := cli.Run(ctx, &command.State{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Home: os.Getenv("HOME"), Now: time.Now, Version: "test",
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), Env: os.LookupEnv, Home: os.Getenv("HOME"), Now: time.Now, Version: "test",
 	}, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -1,0 +1,90 @@
+package tui_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// evil is text that a terminal would obey.
+const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\r\nbelow\t"
+
+// evilSample is sample with evil behind all texts, but for those that name things in paths. Where it is refusing, it says so in evil
+// words to whoever searches.
+func evilSample(t *testing.T, refusing bool) *service {
+	t.Helper()
+	s := sample()
+	for _, value := range []any{&s.projects, &s.statuses, &s.collections, &s.worker, &s.groups, &s.reloaded} {
+		spoil(reflect.ValueOf(value).Elem(), evil)
+	}
+	for i := range s.projects {
+		s.projects[i].ID, s.projects[i].Namespace = sample().projects[i].ID, sample().projects[i].Namespace
+	}
+	for i, record := range s.records {
+		var value any
+		if err := json.Unmarshal([]byte(record), &value); err != nil {
+			t.Fatal(err)
+		}
+		spoiled, err := json.Marshal(spoilJSON(value, evil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.records[i] = string(spoiled)
+	}
+	if !refusing {
+		return s
+	}
+	problem := api.Problem{Status: 400, Detail: "no" + evil, Errors: []api.FieldError{{Path: evil, Message: evil}}}
+	s.fail = map[string]api.Problem{"/_/blog/articles": problem, "/_/blog/_/admin/reload": problem, "/project/p2/status": problem}
+	for _, c := range s.collections {
+		s.fail["/_/blog/"+c.Name] = problem
+	}
+	return s
+}
+
+// spoil puts text behind every string in a value.
+func spoil(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + text)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			spoil(v.Elem(), text)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i), text)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			one := reflect.New(v.Type().Elem()).Elem()
+			one.Set(v.MapIndex(key))
+			spoil(one, text)
+			v.SetMapIndex(key, one)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				spoil(v.Field(i), text)
+			}
+		}
+	}
+}
+
+func spoilJSON(value any, text string) any {
+	switch value := value.(type) {
+	case string:
+		return value + text
+	case []any:
+		for i := range value {
+			value[i] = spoilJSON(value[i], text)
+		}
+	case map[string]any:
+		for name, member := range value {
+			value[name] = spoilJSON(member, text)
+		}
+	}
+	return value
+}

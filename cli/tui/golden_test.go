@@ -1,0 +1,250 @@
+package tui_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/pkg/api"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// scene is something that the terminal shows, and the way to it.
+type scene struct {
+	name      string
+	namespace string // that it begins with
+	change    func(s *service)
+	way       func(term terminal)
+}
+
+func scenes() []scene {
+	search := func(keys ...string) func(terminal) {
+		return func(term terminal) { term.Press(append([]string{"7"}, keys...)...) }
+	}
+	return []scene{
+		{name: "projects", way: func(terminal) {}},
+		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},
+		{name: "project", namespace: "shop", way: func(term terminal) {
+			for _, e := range sampleEvents() {
+				term.events <- e
+			}
+			term.Settle()
+		}},
+		{name: "event", namespace: "blog", way: func(term terminal) {
+			term.events <- sampleEvents()[1]
+			term.Settle()
+			term.Press("end", "enter")
+		}},
+		{name: "search", namespace: "blog", way: search()},
+		{name: "search-row", namespace: "blog", way: search("down", "down", "enter")},
+		{name: "member", namespace: "blog", way: search("end", "up", "up", "up", "enter")},
+		{name: "filter", namespace: "blog", way: search("/", "s", "h", "e", "enter")},
+		{name: "confirm", namespace: "blog", way: search("r")},
+		{name: "run", namespace: "blog", way: func(term terminal) {
+			term.Press("7", "r", "y")
+			term.run <- sampleProgress(96)
+			term.run <- api.RunEvent{Event: api.EventLog, Data: api.RunEventData{Level: "warn", Message: "2 records have no text"}}
+			term.Settle()
+		}},
+		{name: "run-done", namespace: "blog", way: func(term terminal) {
+			term.Press("7", "r", "y")
+			term.run <- sampleProgress(240)
+			term.run <- sampleDone()
+			term.Settle()
+		}},
+		{name: "query", namespace: "blog", way: func(term terminal) {
+			term.Press("7", "down", "down", "down", "f")
+			term.Type("garden gate")
+			term.Press("enter")
+		}},
+		{name: "query-box", namespace: "blog", way: search("f", "g", "a")},
+		{name: "hit", namespace: "blog", way: func(term terminal) {
+			term.Press("7", ":")
+			term.Type("query gate")
+			term.Press("enter", "enter")
+		}},
+		{name: "help", namespace: "blog", way: search("?")},
+		{name: "command", namespace: "blog", way: search(":", "p")},
+		{name: "refused", change: func(s *service) {
+			s.fail = map[string]api.Problem{"/project": {Status: 403, Code: "permission_denied", Detail: "permission denied: ann lacks permission project.read", Right: "project.read"}}
+		}, way: func(terminal) {}},
+		{name: "away", namespace: "blog", way: func(term terminal) {
+			term.Press("7")
+			term.change(func() { term.down = true })
+			term.Wait(6 * time.Second)
+		}},
+	}
+}
+
+func sampleEvents() []api.ProjectEvent {
+	return []api.ProjectEvent{
+		{ID: 1, Type: "Normal", Reason: "Serving", Message: "generation 2 is served", Generation: 2, Count: 1, FirstSeen: ago(time.Hour), LastSeen: ago(time.Hour)},
+		{ID: 2, Type: "Warning", Reason: "JobFailed", Message: "the script ended with an error", Object: "job/cleanup", Count: 3, FirstSeen: ago(30 * time.Minute), LastSeen: ago(2 * time.Minute)},
+		{ID: 3, Type: "Warning", Reason: "Invalid", Message: "the config is not valid", Count: 1, FirstSeen: ago(40 * time.Second), LastSeen: ago(40 * time.Second)},
+	}
+}
+
+// TestScenes compares what is shown with golden files, in terminals of several widths, with and without color.
+func TestScenes(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenes() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			var got strings.Builder
+			for _, color := range []bool{false, true} {
+				service := sample()
+				if s.change != nil {
+					s.change(service)
+				}
+				inTerminal(t, service, s.namespace, color, func(t *testing.T, term terminal) {
+					s.way(term)
+					for _, size := range [][2]int{{40, 20}, {80, 24}, {140, 30}} {
+						term.Resize(size[0], size[1])
+						view := term.View()
+						checkView(t, view, size[0], size[1], color)
+						fmt.Fprintf(&got, "=== %d columns%s\n%s\n", size[0], map[bool]string{true: ", color"}[color], readable(view, color))
+					}
+				})
+			}
+			golden := filepath.Join("testdata", s.name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("go test ./cli/tui -update writes it anew: %s", diff)
+			}
+		})
+	}
+}
+
+// TestPicture keeps the picture of docs/tui.md true.
+func TestPicture(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/tui.md"
+	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+		term.Resize(100, 26)
+		term.Press("7", "r", "y")
+		term.run <- sampleProgress(96)
+		term.Settle()
+		picture := "```text\n" + readable(term.View(), false) + "\n```\n"
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := regexp.MustCompile("(?s)```text\n.*?```\n")
+		if *update {
+			if err := os.WriteFile(page, block.ReplaceAllLiteral(text, []byte(picture)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if diff := cmp.Diff(picture, string(block.Find(text))); diff != "" {
+			t.Errorf("go test ./cli/tui -update draws it anew: %s", diff)
+		}
+	})
+}
+
+// readable makes lines that can be read and compared: with color, what paints them is spelled out.
+func readable(view string, color bool) string {
+	if !color {
+		view = ansi.Strip(view)
+	}
+	var out []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(view, "\x1b", "␛"), "\n") {
+		out = append(out, strings.TrimRight(line, " "))
+	}
+	return strings.Join(out, "\n")
+}
+
+var (
+	paint    = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	coloring = regexp.MustCompile("\x1b\\[([0-9;]*;)?(3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
+)
+
+// checkView holds for whatever is shown: it has room, nothing but paint is beside text, and there is no color where none is
+// wanted.
+func checkView(t *testing.T, view string, width, height int, color bool) {
+	t.Helper()
+	lines := strings.Split(view, "\n")
+	if len(lines) > height {
+		t.Errorf("%d lines in a terminal of %d", len(lines), height)
+	}
+	for _, line := range lines {
+		if w := ansi.StringWidth(line); w > width {
+			t.Errorf("%d columns in a terminal of %d: %q", w, width, line)
+		}
+		if text := paint.ReplaceAllString(line, ""); strings.ContainsFunc(text, func(r rune) bool {
+			return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066'
+		}) {
+			t.Errorf("the terminal is told something: %q", line)
+		}
+	}
+	if !color && coloring.MatchString(view) {
+		t.Errorf("there is color: %q", view)
+	}
+}
+
+// TestScenesInAnySize shows every scene in terminals down to nothing.
+func TestScenesInAnySize(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenes() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			service := sample()
+			if s.change != nil {
+				s.change(service)
+			}
+			inTerminal(t, service, s.namespace, true, func(t *testing.T, term terminal) {
+				s.way(term)
+				for _, height := range []int{0, 1, 2, 3, 5, 7, 8, 12, 15, 16, 60} {
+					for _, width := range []int{0, 1, 2, 3, 9, 20, 33, 61, 100, 300} {
+						term.Resize(width, height)
+						if view := term.View(); view != "" {
+							checkView(t, view, width, height, true)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestDataCannotDriveTheTerminal has control characters in all that the service says.
+func TestDataCannotDriveTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenes() {
+		for _, refusing := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, refusing %v", s.name, refusing), func(t *testing.T) {
+				t.Parallel()
+				inTerminal(t, evilSample(t, refusing), "blog", false, func(t *testing.T, term terminal) {
+					s.way(term)
+					for range 3 {
+						for _, size := range [][2]int{{40, 20}, {80, 24}, {300, 60}} {
+							term.Resize(size[0], size[1])
+							checkView(t, term.View(), size[0], size[1], false)
+							if strings.Contains(term.View(), "\nbelow") {
+								t.Errorf("data began a line: %q", term.View())
+							}
+						}
+						term.Press("enter")
+					}
+				})
+			})
+		}
+	}
+}

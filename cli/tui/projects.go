@@ -1,0 +1,188 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/tui/frame"
+	"github.com/svcctl/svc/cli/tui/widget"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// projects lists what is registered, and how it does.
+type projects struct {
+	table
+
+	lines []projectLine
+}
+
+// projectLine is a project as the list shows it.
+type projectLine struct {
+	api.Project
+
+	status  *api.ProjectStatus // nil: it is not known
+	problem string             // why
+}
+
+func newProjects(h *frame.Host, _ string) frame.Screen { return &projects{table: table{host: h}} }
+
+func (p *projects) Title() string { return "Projects" }
+
+func (p *projects) Every() time.Duration { return 5 * time.Second }
+
+// statusesAtOnce is how many statuses are asked for at the same time.
+const statusesAtOnce = 4
+
+type projectsRead struct{ lines []projectLine }
+
+func (p *projects) Read(ctx context.Context) (tea.Msg, error) {
+	var lines []projectLine
+	for one, err := range p.host.Client.Projects().All(ctx, client.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, projectLine{Project: one})
+	}
+	slices.SortFunc(lines, func(a, b projectLine) int { return strings.Compare(a.Namespace, b.Namespace) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(statusesAtOnce)
+	for i := range lines {
+		group.Go(func() error {
+			status, err := p.host.Client.ProjectStatus(ctx, lines[i].ID)
+			switch {
+			case client.IsStatus(err, http.StatusNotFound), client.IsStatus(err, http.StatusForbidden): // of this one alone
+				lines[i].problem = err.Error()
+				return nil
+			case err != nil:
+				return err
+			}
+			lines[i].status = status
+			return nil
+		})
+	}
+	return projectsRead{lines}, group.Wait()
+}
+
+func (p *projects) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case projectsRead:
+		p.lines = msg.lines
+		p.list.Set(p.section())
+	case tea.KeyPressMsg:
+		namespace := p.Namespace()
+		switch {
+		case p.key(msg.String()) || namespace == "":
+		case msg.String() == "enter":
+			return p.host.Open("project", namespace)
+		case msg.String() == "r":
+			confirmReload(p.host, namespace)
+		}
+	}
+	return nil
+}
+
+// Namespace implements frame.Chooser.
+func (p *projects) Namespace() string { return p.list.Selected() }
+
+func (p *projects) Keys() []key.Binding {
+	if p.Namespace() == "" {
+		return nil
+	}
+	return []key.Binding{frame.Binding("enter", "open"), frame.Binding("7", "search"), frame.Binding("r", "reload")}
+}
+
+func (p *projects) View(width, height int) string {
+	return p.list.View(width, height, p.host.Theme())
+}
+
+func (p *projects) section() widget.Section {
+	s := widget.Section{
+		None: "no projects yet: svcctl project register CONFIGFILE makes one known",
+		Columns: []widget.Column{
+			{Name: "NAMESPACE", Least: 10},
+			{Name: "READY"},
+			{Name: "PHASE", Rank: 3},
+			{Name: "GENERATION", Right: true, Rank: 4},
+			{Name: "ERRORS", Right: true, Rank: 1},
+			{Name: "NAME", Rank: 5, Least: 12},
+			{Name: "AGE", Right: true, Rank: 6},
+			{Name: "MESSAGE", Rank: 2, Least: 16},
+		},
+	}
+	for _, line := range p.lines {
+		ready, phase, generation, wrong, message := widget.Text("?"), widget.Cell{}, "", "", line.problem
+		if line.status != nil {
+			condition := conditionOf(line.status, "Ready")
+			ready = widget.State(condition.Status)
+			phase = widget.State(string(line.status.Phase))
+			generation = generations(line.status)
+			count, first := problems(line.status)
+			wrong = strconv.Itoa(count)
+			if condition.Status != "True" {
+				message = cmp.Or(first, condition.Message)
+			}
+		}
+		s.Rows = append(s.Rows, widget.Row{ID: line.Project.Namespace, Cells: []widget.Cell{
+			widget.Text(line.Project.Namespace), ready, phase, widget.Text(generation), widget.Text(wrong), widget.Text(line.Name),
+			widget.Text(output.Age(p.host.Now(), line.CreatedAt.Time)), widget.Text(message),
+		}})
+	}
+	return s
+}
+
+// conditionOf gives a condition of a project; one that it has not is Unknown.
+func conditionOf(s *api.ProjectStatus, typ string) api.Condition {
+	for _, c := range s.Conditions {
+		if c.Type == typ {
+			return c
+		}
+	}
+	return api.Condition{Type: typ, Status: "Unknown", Message: "not judged yet"}
+}
+
+// generations are the generation that is served, and the one that its conditions have judged: 4/4.
+func generations(s *api.ProjectStatus) string {
+	return fmt.Sprintf("%d/%d", s.ObservedGeneration, conditionOf(s, "Ready").ObservedGeneration)
+}
+
+// problems counts the errors of a config, and gives the first.
+func problems(s *api.ProjectStatus) (n int, first string) {
+	for _, p := range s.Problems {
+		if p.Warning {
+			continue
+		}
+		if n++; n == 1 {
+			first = command.ProblemLine(p)
+		}
+	}
+	return n, first
+}
+
+// confirmReload asks whether a project is to be reloaded, and does it.
+func confirmReload(h *frame.Host, namespace string) {
+	h.Confirm("Reload "+namespace+"? Its files are read again, and served if they are valid.", func() tea.Cmd {
+		return h.Act("reloading "+namespace, func(ctx context.Context) (string, error) {
+			result, err := h.Patient.Reload(ctx, namespace)
+			if err != nil {
+				return "", err
+			}
+			if !result.Changed {
+				return namespace + ": the files are those that are served already", nil
+			}
+			return fmt.Sprintf("%s: generation %d is served", namespace, result.Generation), nil
+		})
+	})
+}

@@ -1,0 +1,111 @@
+package tui_test
+
+import (
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// ago is a moment before the one at which the clock of a bubble begins.
+func ago(d time.Duration) api.Time {
+	return api.Time{Time: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(-d)}
+}
+
+// sample is a service with two projects, one of which has searches in all states.
+func sample() *service {
+	return &service{
+		projects: []api.Project{
+			{ID: "p2", Namespace: "shop", Name: "The shop", Enabled: true, ConfigFile: "shop", CreatedAt: ago(26 * time.Hour)},
+			{ID: "p1", Namespace: "blog", Name: "blog", Description: "A sample project", Enabled: true, ConfigFile: "blog", CreatedAt: ago(49 * time.Hour)},
+		},
+		statuses: map[string]api.ProjectStatus{"p1": sampleReady(), "p2": sampleBroken()},
+		collections: []api.CollectionDescription{
+			{Name: "articles", Search: []api.SearchDescription{
+				{Name: "main", Mode: "text", Fields: []string{"title", "summary", "body"}},
+				{Name: "shelf", Mode: "text", Fields: []string{"section", "tags"}, Eval: true},
+				{Name: "means", Mode: "vector", Fields: []string{"title"}},
+				{Name: "both", Mode: "rrf", Sources: []string{"main", "means"}},
+			}},
+			{Name: "authors", Search: []api.SearchDescription{{Name: "names", Mode: "ngram", Fields: []string{"name"}}}},
+			{Name: "settings"},
+		},
+		worker: api.SearchWorker{Collections: []api.CollectionQueue{
+			{Collection: "articles", SearchQueue: api.SearchQueue{
+				Pending: 15, InFlight: 4, Failed: 3, OldestAgeSeconds: 7.3, LastError: "the embedding group texts is offline",
+				Searches: []api.SearchState{
+					{Name: "main", Mode: "text", State: "rebuilding", Records: 240, Bytes: 115_200, Memory: 9_000, Done: 96, Total: 240},
+					{Name: "means", Mode: "vector", State: "ready", Records: 228, Bytes: 62_000, Memory: 140_000, Group: "texts", Waiting: 12, Refused: 1, LastError: "the embedding group texts is offline"},
+					{Name: "shelf", Mode: "text", State: "stale", Records: 238, Bytes: 12_800, Memory: 4_000, Failed: 2},
+				},
+			}},
+			{Collection: "authors", SearchQueue: api.SearchQueue{Searches: []api.SearchState{{Name: "names", Mode: "ngram", State: "building", Total: 6}}}},
+		}},
+		groups: []api.EmbeddingGroup{
+			{Name: "texts", Description: "for the samples", Reference: "demo/64", State: "degraded", Dimensions: 64, Golden: 3, Members: []api.EmbeddingMember{
+				{Name: "demo", Type: "hash", State: "live", Since: ago(time.Hour), Breaker: "closed"},
+				{
+					Name: "far", Type: "openai", Model: "text-embedding-3-small", State: "degraded", Since: ago(3 * time.Minute), Breaker: "open", Failures: 5,
+					RestsUntil: new(ago(-20 * time.Second)), CheckedAt: new(ago(10 * time.Second)), Error: "dial tcp 10.0.0.7:443: connect: connection refused",
+				},
+				{Name: "odd", Type: "tei", State: "quarantined", Since: ago(time.Hour), Breaker: "half-open", Failures: 1, Error: "its vectors are not those of the group"},
+			}},
+			{Name: "words", State: "offline", Sparse: true, Error: "no member was verified yet", Members: []api.EmbeddingMember{
+				{Name: "splade", Type: "tei", State: "offline", Since: ago(2 * time.Second), Breaker: "closed", Error: "it was not verified yet"},
+			}},
+		},
+		records:  []string{sampleFused, sampleFound},
+		reloaded: api.ReloadResult{Generation: 5, Changed: true},
+	}
+}
+
+func sampleReady() api.ProjectStatus {
+	at := ago(25 * time.Minute)
+	return api.ProjectStatus{
+		ID: "p1", Namespace: "blog", Phase: api.PhaseReady, ObservedGeneration: 4, Revision: "88c2ef6374c7b1e0",
+		Conditions: []api.Condition{
+			{Type: "Ready", Status: "True", Reason: "Serving", Message: "generation 4 is served", ObservedGeneration: 4, LastTransitionTime: at},
+			{Type: "ConfigValid", Status: "True", Reason: "Loaded", Message: "5 collections", ObservedGeneration: 4, LastTransitionTime: at},
+			{Type: "OutOfDate", Status: "False", Reason: "UpToDate", Message: "the files are what is served", ObservedGeneration: 4, LastTransitionTime: at},
+			{Type: "SearchReady", Status: "Unknown", Reason: "Progressing", Message: "authors/names is being made (0 of 6 records)", ObservedGeneration: 4, LastTransitionTime: at},
+		},
+		Counts: map[string]int64{"articles": 240, "authors": 6},
+	}
+}
+
+func sampleBroken() api.ProjectStatus {
+	at := ago(40 * time.Second)
+	return api.ProjectStatus{
+		ID: "p2", Namespace: "shop", Phase: api.PhaseDegraded, ObservedGeneration: 2, Revision: "1200",
+		Conditions: []api.Condition{
+			{Type: "Ready", Status: "False", Reason: "Invalid", Message: "ConfigValid: the config is not valid", ObservedGeneration: 2, LastTransitionTime: at},
+			{Type: "OutOfDate", Status: "True", Reason: "ChangedOnDisk", Message: "the files have changed and can't be served", ObservedGeneration: 2, LastTransitionTime: at},
+			{Type: "Stalled", Status: "True", Reason: "Invalid", Message: "ConfigValid: the config is not valid", ObservedGeneration: 2, LastTransitionTime: at},
+		},
+		Problems: []api.ConfigProblem{
+			{File: "pages.yaml", Line: 29, Column: 17, Path: "collections[3].meta.defaultSort[0]", Message: `there is no field "positon"; did you mean "position"?`},
+			{File: "project.yaml", Line: 3, Column: 1, Path: "legacy", Message: "no effect", Warning: true},
+		},
+	}
+}
+
+// A hit of a search of mode rrf, and one of mode text.
+const (
+	sampleFused = `{"id":"6b017e0468e809827a40da57","slug":"gate","title":"How to mend the garden gate","minutes":7,
+"_score":0.03226,"_highlights":{"body":["&lt;p&gt;Somebody repaired the <mark>garden</mark> <mark>gate</mark> before me &amp; left.&lt;/p&gt; &lt;p&gt;With Map&lt;String&gt; …"],"title":["How to mend the <mark>garden</mark> <mark>gate</mark>"]},
+"_explain":{"mode":"rrf","sources":[{"search":"main","rank":1,"score":29.3,"share":0.01639},{"search":"means","rank":3,"score":0.42,"share":0.01587}]}}`
+	sampleFound = `{"id":"6b017e0468e809827a40da58","title":"Before you throw out the gate","_score":8.25,
+"_highlights":{"title":["Before you throw out the <mark>gate</mark>"]},
+"_explain":{"mode":"text","parts":[{"field":"title","words":["gate"],"count":1,"records":7,"of":240,"score":5.5},{"field":"body","words":["gate"],"count":3,"records":87,"of":240,"score":2.75}],"recency":0.5}}`
+)
+
+// The events of a run that makes an index anew.
+func sampleProgress(done int64) api.RunEvent {
+	return api.RunEvent{Event: api.EventProgress, Data: api.RunEventData{
+		Operation: "search", Name: "regenerate", Phase: "main", Collection: "articles", Done: done, Total: 240,
+		ElapsedSeconds: float64(done) / 100, ETASeconds: new(float64(240-done) / 100), Message: "articles/main",
+	}}
+}
+
+func sampleDone() api.RunEvent {
+	return api.RunEvent{Event: api.EventDone, Data: api.RunEventData{Status: api.RunSucceeded, ElapsedSeconds: 2.4}}
+}

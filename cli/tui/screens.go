@@ -1,0 +1,12 @@
+package tui
+
+import "github.com/svcctl/svc/cli/tui/frame"
+
+// screens are those that there are, in the order of help. Their keys are the digits that they have for good.
+func screens() []frame.Def {
+	return []frame.Def{
+		{Key: "1", Name: "projects", Title: "Projects: all that are registered", Open: newProjects},
+		{Key: "2", Name: "project", Title: "Project: conditions, problems and events of one", Parent: "projects", Project: true, Open: newProject},
+		{Key: "7", Name: "search", Title: "Search: its indexes, and what makes vectors for them", Parent: "project", Project: true, Open: newSearch},
+	}
+}

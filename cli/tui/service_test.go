@@ -1,0 +1,181 @@
+package tui_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/tui"
+	"github.com/svcctl/svc/cli/tui/frame/frametest"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// service answers as svcd does, with what a test has put into it.
+type service struct {
+	mu          sync.Mutex
+	down        bool                   // nobody answers
+	fail        map[string]api.Problem // by path below /api/v1
+	projects    []api.Project
+	statuses    map[string]api.ProjectStatus // by id
+	collections []api.CollectionDescription
+	worker      api.SearchWorker
+	groups      []api.EmbeddingGroup // as the service sees them
+	records     []string             // what every search finds
+	more        bool                 // there are always more of them
+	reloaded    api.ReloadResult
+	asked       []string // requests that change something, and searches
+
+	events chan api.ProjectEvent // of all projects
+	run    chan api.RunEvent     // of all runs
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	down := s.down
+	s.mu.Unlock()
+	if down {
+		return nil, fmt.Errorf("dial tcp 127.0.0.1:8080: connect: connection refused")
+	}
+	return frametest.Transport{Handler: s.handler()}.RoundTrip(r)
+}
+
+func (s *service) change(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fn()
+}
+
+func (s *service) requests() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.asked, "\n")
+}
+
+func (s *service) handler() http.Handler {
+	mux := http.NewServeMux()
+	give := func(pattern string, fn func(r *http.Request) any) {
+		mux.HandleFunc(strings.Replace(pattern, " /", " "+api.Prefix+"/", 1), func(w http.ResponseWriter, r *http.Request) {
+			s.mu.Lock()
+			problem, failed := s.fail[strings.TrimPrefix(r.URL.Path, api.Prefix)]
+			if r.Method != http.MethodGet || r.URL.Query().Get("q") != "" {
+				s.asked = append(s.asked, r.Method+" "+strings.TrimPrefix(r.URL.String(), "http://127.0.0.1:8080"+api.Prefix))
+			}
+			var value any
+			if !failed {
+				value = fn(r)
+			}
+			s.mu.Unlock()
+			if failed {
+				w.Header().Set("Content-Type", api.MediaProblem)
+				w.WriteHeader(problem.Status)
+				value = problem
+			} else {
+				w.Header().Set("Content-Type", api.MediaJSON)
+			}
+			_ = json.NewEncoder(w).Encode(value) // the client may have gone
+		})
+	}
+	mux.HandleFunc("GET "+api.RootReady, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"ok"}`) })
+	give("GET /version", func(*http.Request) any { return api.Version{Version: "v1.2.3"} })
+	give("GET /me", func(*http.Request) any { return api.Me{Kind: "user", Username: "ann"} })
+	give("GET /project", func(*http.Request) any { return api.List[api.Project]{Items: s.projects} })
+	give("GET /project/{id}/status", func(r *http.Request) any { return s.statuses[r.PathValue("id")] })
+	give("POST /_/{p}/_/admin/reload", func(*http.Request) any { return s.reloaded })
+	give("GET /_/{p}/_/collections", func(*http.Request) any { return api.List[api.CollectionDescription]{Items: s.collections} })
+	give("GET /_/{p}/_/admin/search-worker/status", func(*http.Request) any { return s.worker })
+	give("GET /_/{p}/{c}/_queue", func(r *http.Request) any {
+		for _, c := range s.worker.Collections {
+			if c.Collection == r.PathValue("c") {
+				return c.SearchQueue
+			}
+		}
+		return api.SearchQueue{}
+	})
+	give("GET /admin/embedding/status", func(*http.Request) any { return api.EmbeddingStatus{Groups: s.groups} })
+	give("GET /_/{p}/_/admin/embedding/status", func(*http.Request) any {
+		var redacted []api.EmbeddingGroup
+		for _, g := range s.groups {
+			g.Error, g.Members = "", append([]api.EmbeddingMember(nil), g.Members...)
+			for i := range g.Members {
+				g.Members[i].Error = ""
+			}
+			redacted = append(redacted, g)
+		}
+		return api.EmbeddingStatus{Groups: redacted}
+	})
+	give("POST /_/{p}/_/admin/regenerate-search", func(*http.Request) any {
+		return api.Run{ID: "6b01a2b3c4d5e6f708192a3b", Kind: "search", Status: api.RunRunning}
+	})
+	give("GET /_/{p}/{c}", func(*http.Request) any {
+		list := api.List[api.Record]{Total: new(int64(len(s.records))), HasMore: s.more}
+		for _, r := range s.records {
+			list.Items = append(list.Items, api.Record(r))
+		}
+		return list
+	})
+	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/events", func(w http.ResponseWriter, r *http.Request) {
+		stream(w, r, s.events, func(e api.ProjectEvent) (string, any) { return api.EventProject, e })
+	})
+	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/regenerate-search/{id}/events", func(w http.ResponseWriter, r *http.Request) {
+		stream(w, r, s.run, func(e api.RunEvent) (string, any) { return e.Event, e.Data })
+	})
+	return mux
+}
+
+// stream sends what comes until the client leaves.
+func stream[T any](w http.ResponseWriter, r *http.Request, from <-chan T, event func(T) (string, any)) {
+	w.Header().Set("Content-Type", api.MediaEvents)
+	w.WriteHeader(http.StatusOK)
+	for id := 1; ; id++ {
+		select {
+		case <-r.Context().Done():
+			return
+		case x, ok := <-from:
+			if !ok {
+				return
+			}
+			name, data := event(x)
+			text, err := json.Marshal(data)
+			if err != nil {
+				panic(err)
+			}
+			fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", id, name, text)
+		}
+	}
+}
+
+// terminal is svcctl tui in a terminal of a test.
+type terminal struct {
+	*frametest.Driver
+	*service
+}
+
+// inTerminal runs fn in a bubble, with a terminal of 80 columns and 24 lines in which svcctl tui has begun.
+func inTerminal(t *testing.T, s *service, namespace string, color bool, fn func(t *testing.T, term terminal)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s.events, s.run = make(chan api.ProjectEvent, 10), make(chan api.RunEvent, 10)
+		vars := map[string]string{"SVCCTL_TOKEN": "a-token"}
+		st := &command.State{
+			InTTY: true, OutTTY: true, ErrTTY: true, Home: t.TempDir(), Version: "test", Now: time.Now, Transport: s,
+			Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok },
+		}
+		st.Flags.Color = map[bool]string{true: "always", false: "never"}[color]
+		st.Flags.RequestTimeout = time.Minute
+		model, closeAll, err := tui.New(t.Context(), st, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := frametest.Drive(t, model, 80, 24)
+		fn(t, terminal{d, s})
+		closeAll()
+		d.Stop()
+	})
+}

@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"context"
+	"errors"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/tui/frame"
+)
+
+// NewCmd makes svcctl tui.
+func NewCmd(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "tui [NAMESPACE]",
+		Short: "Look at projects and their searches in the terminal, live",
+		Long: `Look at projects and their searches in the terminal, live: the registered projects; conditions, problems and events of one; its
+search indexes and what makes vectors for them. Search indexes are made anew and searches are tried there, too.
+
+With a namespace, by the argument, -n, SVCCTL_NAMESPACE or the context, it begins with that project. The key ? shows what there is
+to press, q quits.`,
+		Example: `  svcctl tui
+  svcctl tui blog`,
+		Args:              command.PlaceArgs(0),
+		ValidArgsFunction: st.CompletePlace(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, err := st.Namespace()
+			if err == nil && len(args) > 0 {
+				namespace, _, err = st.Place(args, 0)
+			}
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), st, namespace)
+		},
+	}
+}
+
+// fps is how many times a second something can be drawn: enough for what is read, and it is what an idle program works for.
+const fps = 20
+
+// run shows the terminal UI until the user quits.
+func run(ctx context.Context, st *command.State, namespace string) error {
+	if err := checkTerminal(st); err != nil {
+		return err
+	}
+	model, closeAll, err := New(ctx, st, namespace)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(st.In), tea.WithOutput(st.Out), tea.WithoutSignalHandler(), tea.WithFPS(fps)}
+	if !st.Style(st.OutTTY).Color {
+		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+	} else if _, refused := st.Env("NO_COLOR"); refused { // which --color=always overrules
+		options = append(options, tea.WithColorProfile(colorprofile.ANSI256))
+	}
+	_, err = tea.NewProgram(model, options...).Run()
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, tea.ErrProgramKilled) {
+		return cause
+	}
+	return err
+}
+
+// checkTerminal refuses to start where nothing could be drawn, or typed.
+func checkTerminal(st *command.State) error {
+	const instead = "without one, svcctl project list, svcctl project status and svcctl search status show the same, and take -o json"
+	if !st.InTTY || !st.OutTTY {
+		return &command.Error{Exit: command.ExitUsage, Code: "no_terminal", Message: "svcctl tui needs a terminal for its input and its output", Hint: instead}
+	}
+	if term, _ := st.Env("TERM"); term == "dumb" {
+		return &command.Error{Exit: command.ExitUsage, Code: "no_terminal", Message: "svcctl tui can't draw on a terminal of type dumb (TERM)", Hint: instead}
+	}
+	return nil
+}
+
+// New makes the program for the service and the user that st says; it does not start it. closeAll ends what it has going on, and has
+// to be called when it has ended.
+func New(ctx context.Context, st *command.State, namespace string) (model *frame.Model, closeAll func(), err error) {
+	client, err := st.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	patient, err := st.PatientClient()
+	if err != nil {
+		return nil, nil, err
+	}
+	model = frame.New(ctx, frame.Config{
+		Client: client, Patient: patient, Explain: st.Explain, Now: st.Now, Color: st.Style(st.OutTTY).Color,
+		Context: st.ContextName(), OfCollection: st.OfCollection(), Screens: screens(), Namespace: namespace,
+	})
+	return model, func() {
+		model.Close()
+		client.CloseIdle()
+		patient.CloseIdle()
+	}, nil
+}
