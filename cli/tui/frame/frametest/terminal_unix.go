@@ -70,7 +70,7 @@ func (x *Terminal) Close() {
 	if pipe, ok := x.screen.InputPipe().(io.Closer); ok { // what Close of the screen does, which is not safe beside Read
 		_ = pipe.Close() // a pipe's never fails
 	}
-	_ = x.Inside.Close()                         // it may be closed already
+	_ = x.Inside.Close() // it may be closed already
 	_ = x.outside.Close()
 	x.all.Wait()
 }
