@@ -21,6 +21,7 @@ const (
 	aboutIndexes      = "indexes"
 	aboutJobs         = "jobs"
 	aboutSearches     = "searches"
+	aboutVectors      = "vectors" // of searches
 	aboutRuns         = "runs"
 )
 

@@ -104,3 +104,23 @@ func TestEventsOfAProject(t *testing.T) {
 		a.wantTold(id, map[string]int{})
 	})
 }
+
+// How searches stand and how their vectors do are told once each, however often they are looked at.
+func TestEventsOfSearches(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		w := newWorld(t, s, t.TempDir(), func(d *controllers.Deps) { d.Events = system.New(s, system.Options{Now: d.Now}).Events })
+		_, id := w.serve(searched("    search: [{name: main, mode: text, fields: [title]}, {name: means, mode: vector, vector: {group: texts, fields: [title]}}]\n"))
+		w.wantConditions(id, map[string]string{status.SearchReady: "True Indexed", status.EmbeddingReady: "False GroupOffline"})
+		for range 3 {
+			if err := w.reconcile("search", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Update(t.Context(), id, bson.D{{Key: "enabled", Value: false}}); err != nil { // which is told behind all of it
+			t.Fatal(err)
+		}
+		w.wantTold(id, map[string]int{
+			"Normal Enabled x1": 1, "Normal Serving x1": 1, "Normal Converged x1": 1, "Normal Indexed x1": 1, "Warning GroupOffline x1": 1, "Normal Disabled x1": 1,
+		})
+	})
+}

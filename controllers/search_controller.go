@@ -54,14 +54,8 @@ func (r *searchReconciler) Reconcile(_ context.Context, id string) (controller.R
 		return controller.Result{}, r.Manager.Trigger(searchController, id)
 	}
 	embedding := r.embedding(p)
-	for _, c := range []status.Condition{cond, embedding} {
-		if c.Message == "" {
-			r.Board.Unset(id, c.Type)
-			continue
-		}
-		r.Board.Set(id, c)
-		r.events.tellCondition(id, aboutSearches, c)
-	}
+	r.show(id, aboutSearches, cond)
+	r.show(id, aboutVectors, embedding)
 	switch {
 	case making || embedding.Status == status.Unknown:
 		return controller.Result{RequeueAfter: searchLook}, err
@@ -69,6 +63,16 @@ func (r *searchReconciler) Reconcile(_ context.Context, id string) (controller.R
 		return controller.Result{RequeueAfter: embeddingLook}, err
 	}
 	return controller.Result{}, err
+}
+
+// show shows how a concern stands; a condition without a message is of what there is not.
+func (r *searchReconciler) show(id, concern string, c status.Condition) {
+	if c.Message == "" {
+		r.Board.Unset(id, c.Type)
+		return
+	}
+	r.Board.Set(id, c)
+	r.events.tellCondition(id, concern, c)
 }
 
 // note keeps in mind what is served, and gives the namespace of what is served no more.
