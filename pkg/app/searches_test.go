@@ -122,8 +122,8 @@ func TestRegenerateSearch(t *testing.T) {
 	for query, want := range map[string]string{
 		"?collection=none":                  "404 collection_not_found: collection not found",
 		"?collection=plain":                 "404 unknown_search: plain has no search with an index",
-		"?collection=items&search=none":     "404 unknown_search: items has no search none with an index",
-		"?collection=items&search=pattern":  "404 unknown_search: items has no search pattern with an index",
+		"?collection=items&search=none":     "404 unknown_search: items has no search none with an index; it has words, near, parts",
+		"?collection=items&search=pattern":  "404 unknown_search: items has no search pattern with an index; it has words, near, parts",
 		"?search=words":                     "400 bad_parameter: search needs collection",
 		"?collection=items&collection=none": "400 bad_parameter: *",
 		"/0123456789abcdef01234567":         "404 run_not_found: *",
