@@ -18,7 +18,7 @@ func (d *differ) searches(old, next *project.Collection) {
 		object := next.Name + "." + name
 		switch was, is := a[name], b[name]; {
 		case was == nil && is.Mode.Indexed():
-			it := d.add("search", object, api.PlanCreate, api.RiskSafe, "to build: "+describeSearch(is))
+			it := d.add("search", object, api.PlanCreate, api.RiskSafe, made(is)+": "+describeSearch(is))
 			it.test, it.judged = &test{collection: next.StoredName(), search: true}, &judgedSearch{next.Name, name}
 		case was == nil:
 			it := d.add("search", object, api.PlanCreate, api.RiskSafe, "is new: "+describeSearch(is))
@@ -56,14 +56,22 @@ func (d *differ) search(object string, old, next *project.Collection, was, is *s
 	if slices.ContainsFunc(changed, func(member string) bool { return !slices.Contains([]string{"async", "autoRegenerate", "meta"}, member) }) {
 		it.judged = &judgedSearch{next.Name, is.Name}
 	}
-	if !is.Mode.Indexed() || fingerprint(old, was) == fingerprint(next, is) {
+	if !is.Mode.Indexed() || fingerprint(old, was) == fingerprint(next, is) && was.Group == is.Group {
 		return
 	}
-	it.Detail += "; to build anew: " + describeSearch(is)
+	it.Detail += "; " + made(is) + " anew: " + describeSearch(is)
 	if was.Mode.Indexed() && !is.AutoRegenerate {
 		it.Detail += ", when regenerate-search is called; until then the index of before answers"
 	}
 	it.test = &test{collection: next.StoredName(), search: true}
+}
+
+// made says what has to be done with the records of a search that has an index.
+func made(s *search.Config) string {
+	if s.Mode == search.Vector {
+		return "to embed"
+	}
+	return "to build"
 }
 
 func fingerprint(c *project.Collection, s *search.Config) string {
@@ -112,6 +120,7 @@ func searchChanges(old, next *project.Collection, was, is *search.Config) []stri
 		{"text", a.Fuzzy != b.Fuzzy || a.Prefix != b.Prefix || a.All != b.All},
 		{"ngram", a.MinGram != b.MinGram || a.MaxGram != b.MaxGram},
 		{"regex", a.Options != b.Options},
+		{"vector", a.Group != b.Group},
 		{"score", a.MinScore != b.MinScore || !reflect.DeepEqual(a.Recency, b.Recency) || of(weight)},
 		{"rrf", a.K != b.K || a.TopK != b.TopK || !slices.Equal(a.Sources, b.Sources)},
 		{"async", a.Async != b.Async},
@@ -155,5 +164,9 @@ func describeSearch(s *search.Config) string {
 	if s.Eval != nil {
 		by = "eval of "
 	}
-	return string(s.Mode) + " (" + by + strings.Join(names, ", ") + ")"
+	text := string(s.Mode) + " (" + by + strings.Join(names, ", ") + ")"
+	if s.Mode == search.Vector {
+		text += " by the group " + s.Group
+	}
+	return text
 }
