@@ -105,7 +105,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{o: o, db: db, metrics: newMetrics(), patience: patience, building: make(chan struct{}, o.Builds), tenants: map[string]*tenant{}, forgotten: map[string]string{}}
 	e.worn.Store(worn)
 	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := e.metrics.register(o.Registerer, e.pending, e.failing); err != nil {
+	if err := e.metrics.register(o.Registerer, e.counts); err != nil {
 		return nil, errors.Join(err, db.Close(ctx))
 	}
 	e.goes(e.flush)

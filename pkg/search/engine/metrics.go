@@ -24,15 +24,24 @@ func newMetrics() *metrics {
 	}
 }
 
-// register registers the metrics; pending says how many records wait, and failing how many can't be indexed.
-func (m *metrics) register(r prometheus.Registerer, pending, failing func() float64) error {
+// register registers the metrics. count says how many records there are of each kind, of all projects.
+func (m *metrics) register(r prometheus.Registerer, count func() counts) error {
 	if r == nil {
 		return nil
 	}
-	return errors.Join(r.Register(m.seconds), r.Register(m.indexed), r.Register(m.failures), r.Register(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "svc_search_pending", Help: "Records that wait to be indexed."}, pending)), r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "svc_search_failed", Help: "Records that are in the index of a search without their text, since its eval fails for them.",
-	}, failing)))
+	err := errors.Join(r.Register(m.seconds), r.Register(m.indexed), r.Register(m.failures))
+	for _, g := range []struct {
+		name, help string
+		of         func(c counts) int
+	}{
+		{"svc_search_pending", "Records that wait to be indexed.", func(c counts) int { return c.pending }},
+		{"svc_search_waiting", "Records that wait for the vector of a search, once for each search.", func(c counts) int { return c.waiting }},
+		{"svc_search_refused", "Records that have no vector, since the embedding group refuses their text, once for each search.", func(c counts) int { return c.refused }},
+		{"svc_search_failed", "Records that are in the index of a search without their text, since its eval fails for them.", func(c counts) int { return c.failed }},
+	} {
+		err = errors.Join(err, r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return float64(g.of(count())) })))
+	}
+	return err
 }
 
 // took counts a try to index records.
@@ -45,31 +54,25 @@ func (m *metrics) took(records int, err error) {
 	}
 }
 
-// pending is how many records wait, of all projects.
-func (e *Engine) pending() float64 {
-	n := 0
-	for _, t := range e.all() {
-		for _, s := range t.all() {
-			s.mu.Lock()
-			n += len(s.dirty) + s.inFlight
-			s.mu.Unlock()
-		}
-	}
-	return float64(n)
-}
+// counts are how many records are not as searches would have them.
+type counts struct{ pending, waiting, refused, failed int }
 
-// failing is for how many records scripts have failed, of all projects.
-func (e *Engine) failing() float64 {
-	n := 0
+// counts counts those of all projects.
+func (e *Engine) counts() (c counts) {
 	for _, t := range e.all() {
 		for _, s := range t.all() {
 			s.mu.Lock()
+			c.pending += len(s.dirty) + s.inFlight
 			for _, one := range s.searches {
 				failed, _ := one.failed()
-				n += failed
+				c.failed += failed
+			}
+			for _, b := range s.both() {
+				waiting, refused, _, _ := b.standing.counts()
+				c.waiting, c.refused = c.waiting+waiting, c.refused+refused
 			}
 			s.mu.Unlock()
 		}
 	}
-	return float64(n)
+	return c
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/embedding"
@@ -157,7 +158,8 @@ func TestVectorsWait(t *testing.T) {
 	t.Parallel()
 	teststore.Each(t, func(t *testing.T, s store.Store) {
 		g, faulty := groups(t, false, "a")
-		w := vectorWorld(t, s, g)
+		w := &world{t: t, store: s, groups: g, now: time.Now, registry: prometheus.NewRegistry()}
+		w.begin(fmt.Sprintf(meanings, "a"))
 		w.put("articles", doc(1, "title", "cats"))
 		w.soon("mean", "cats", []int{1})
 		faulty["a"].Set(embeddingtest.Down)
@@ -165,7 +167,7 @@ func TestVectorsWait(t *testing.T) {
 		w.soon("words", "dogs", []int{2})
 		w.until("it is told that the record waits", func() bool {
 			x := w.mean()
-			return x.Waiting == 1 && x.Failure != nil
+			return x.Waiting == 1 && x.Failure != nil && w.metric("svc_search_waiting") == 2 // for two searches
 		})
 		w.until("the group is offline", func() bool {
 			_, err := w.look("articles", "mean", "something else")
@@ -182,7 +184,7 @@ func TestVectorsWait(t *testing.T) {
 		w.soon("mean", "dogs", []int{2, 1})
 		w.until("nothing waits any more", func() bool {
 			q := w.engine.Queue(w.project, w.project.Collections["articles"])
-			return q.Pending == 0 && q.LastError == nil
+			return q.Pending == 0 && q.LastError == nil && w.metric("svc_search_waiting") == 0
 		})
 	})
 }
