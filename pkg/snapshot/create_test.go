@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -267,15 +268,15 @@ func TestCanceled(t *testing.T) {
 	canceled := 0
 	for at := 1; ; at++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		n := 0
+		var n atomic.Int64 // files are synced several at once
 		w.faults = func(string, string) error {
-			if n++; n == at {
+			if n.Add(1) == int64(at) {
 				cancel()
 			}
 			return nil
 		}
 		_, err := w.snaps.Create(ctx, w.p, w.profile("daily"), nil)
-		ended := n < at
+		ended := n.Load() < int64(at)
 		cancel()
 		list, failed := w.snaps.List(t.Context(), w.p)
 		if failed != nil {
