@@ -87,6 +87,7 @@ const PartData = "data"
 const (
 	MediaJSON       = "application/json"
 	MediaTar        = "application/x-tar"
+	MediaZstd       = "application/zstd"    // RFC 8878: archives of snapshots, which are tar inside
 	MediaForm       = "multipart/form-data" // RFC 7578
 	MediaProblem    = "application/problem+json"
 	MediaEvents     = "text/event-stream"

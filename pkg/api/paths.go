@@ -56,6 +56,26 @@ const (
 	RouteRegeneration  = "/_/{project}/_/admin/regenerate-search/{id}"
 	RouteRegenEvents   = "/_/{project}/_/admin/regenerate-search/{id}/events"
 	RouteProjectEvents = "/_/{project}/_/admin/events"
+
+	RouteSnapshots        = "/_/{project}/_/admin/snapshots"
+	RouteSnapshotProfiles = "/_/{project}/_/admin/snapshots/profiles"
+	RouteSnapshotPrune    = "/_/{project}/_/admin/snapshots/prune"
+	RouteSnapshotImport   = "/_/{project}/_/admin/snapshots/import"
+	RouteSnapshotRuns     = "/_/{project}/_/admin/snapshots/runs"
+	RouteSnapshotRun      = "/_/{project}/_/admin/snapshots/runs/{id}"
+	RouteSnapshot         = "/_/{project}/_/admin/snapshots/{id}"
+	RouteSnapshotEvents   = "/_/{project}/_/admin/snapshots/{id}/events" // {id} is a run's, or a snapshot's: then its newest run
+	RouteSnapshotCancel   = "/_/{project}/_/admin/snapshots/{id}/cancel" // likewise
+	RouteSnapshotDiff     = "/_/{project}/_/admin/snapshots/{id}/diff"
+	RouteSnapshotVerify   = "/_/{project}/_/admin/snapshots/{id}/verify"
+	RouteSnapshotRestore  = "/_/{project}/_/admin/snapshots/{id}/restore"
+	RouteSnapshotDownload = "/_/{project}/_/admin/snapshots/{id}/download"
+
+	RouteBackup         = "/_/{project}/_/admin/backup"
+	RouteBackupAnalyze  = "/_/{project}/_/admin/backup/analyze-download"
+	RouteBackupDownload = "/_/{project}/_/admin/backup/download"
+	RouteBackupRestore  = "/_/{project}/_/admin/backup/restore"
+
 	RouteAccessExplain = "/_/{project}/_/admin/access/explain"
 	RouteProjectAudit  = "/_/{project}/_/audit"
 	RouteCollections   = "/_/{project}/_/collections"
@@ -159,6 +179,61 @@ func RollbackPath(namespace string) string { return fill(RouteRollback, namespac
 
 // ProjectEventsPath is the path of the events of a project.
 func ProjectEventsPath(namespace string) string { return fill(RouteProjectEvents, namespace) }
+
+// SnapshotsPath is the path of a project's snapshots.
+func SnapshotsPath(namespace string) string { return fill(RouteSnapshots, namespace) }
+
+// SnapshotProfilesPath is the path of the profiles that snapshots are taken by.
+func SnapshotProfilesPath(namespace string) string { return fill(RouteSnapshotProfiles, namespace) }
+
+// SnapshotPrunePath is the path that removes the snapshots which no retention keeps.
+func SnapshotPrunePath(namespace string) string { return fill(RouteSnapshotPrune, namespace) }
+
+// SnapshotImportPath is the path that takes in an archive of a snapshot.
+func SnapshotImportPath(namespace string) string { return fill(RouteSnapshotImport, namespace) }
+
+// SnapshotRunsPath is the path of the runs of a project's snapshots and backups.
+func SnapshotRunsPath(namespace string) string { return fill(RouteSnapshotRuns, namespace) }
+
+// SnapshotRunPath is the path of one such run.
+func SnapshotRunPath(namespace, id string) string { return fill(RouteSnapshotRun, namespace, id) }
+
+// SnapshotPath is the path of one snapshot.
+func SnapshotPath(namespace, id string) string { return fill(RouteSnapshot, namespace, id) }
+
+// SnapshotEventsPath is the path of the events of a run; id is the run's, or a snapshot's: then of its newest run.
+func SnapshotEventsPath(namespace, id string) string { return fill(RouteSnapshotEvents, namespace, id) }
+
+// SnapshotCancelPath is the path that cancels a run, by an id as SnapshotEventsPath has it.
+func SnapshotCancelPath(namespace, id string) string { return fill(RouteSnapshotCancel, namespace, id) }
+
+// SnapshotDiffPath is the path that compares a snapshot.
+func SnapshotDiffPath(namespace, id string) string { return fill(RouteSnapshotDiff, namespace, id) }
+
+// SnapshotVerifyPath is the path that checks a snapshot.
+func SnapshotVerifyPath(namespace, id string) string { return fill(RouteSnapshotVerify, namespace, id) }
+
+// SnapshotRestorePath is the path that restores a snapshot.
+func SnapshotRestorePath(namespace, id string) string {
+	return fill(RouteSnapshotRestore, namespace, id)
+}
+
+// SnapshotDownloadPath is the path of a snapshot as one archive.
+func SnapshotDownloadPath(namespace, id string) string {
+	return fill(RouteSnapshotDownload, namespace, id)
+}
+
+// BackupPath is the path that makes a backup.
+func BackupPath(namespace string) string { return fill(RouteBackup, namespace) }
+
+// BackupAnalyzePath is the path that tells what a download of a backup has.
+func BackupAnalyzePath(namespace string) string { return fill(RouteBackupAnalyze, namespace) }
+
+// BackupDownloadPath is the path of a backup as one archive.
+func BackupDownloadPath(namespace string) string { return fill(RouteBackupDownload, namespace) }
+
+// BackupRestorePath is the path that restores a backup.
+func BackupRestorePath(namespace string) string { return fill(RouteBackupRestore, namespace) }
 
 // AccessExplainPath is the path that explains who may do what with a project's records.
 func AccessExplainPath(namespace string) string { return fill(RouteAccessExplain, namespace) }

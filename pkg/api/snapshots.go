@@ -1,0 +1,261 @@
+package api
+
+// Parameters of snapshots and backups.
+const (
+	ParamProfile     = "profile"     // only snapshots of it; of an import: the profile that the snapshot comes to be of
+	ParamFiles       = "files"       // "true": with the list of its files
+	ParamWith        = "with"        // of a diff: the snapshot that is compared with
+	ParamID          = "id"          // of a backup: the snapshot that it is made of
+	ParamCollections = "collections" // of a restore: names with commas in between
+	ParamMedia       = "media"       // of a restore: "false" leaves files of records as they are
+	ParamMode        = "mode"        // of a restore
+)
+
+// ProfileBackup is the profile that backups are snapshots of: every project has it, with everything in it.
+const ProfileBackup = "backup"
+
+// The kinds of runs of snapshots and backups.
+const (
+	RunKindSnapshot = "snapshot"
+	RunKindVerify   = "verify"
+	RunKindRestore  = "restore"
+	RunKindPrune    = "prune"
+	RunKindImport   = "import"
+	RunKindDrill    = "drill"
+	RunKindBackup   = "backup"
+)
+
+// The phases of these runs, in the order in which they come.
+const (
+	RunPhasePlan        = "plan" // of a snapshot and a backup
+	RunPhaseCollections = "collections"
+	RunPhaseMedia       = "media"
+	RunPhaseManifest    = "manifest"
+	RunPhaseVerify      = "verify" // of a check, an import and a drill; of a restore, before anything changes
+	RunPhaseSafety      = "safety" // of a restore: the snapshot that is taken before
+	RunPhaseLoad        = "load"
+	RunPhaseIndex       = "index"
+	RunPhaseSwap        = "swap"
+	RunPhaseSearch      = "search"
+	RunPhasePrune       = "prune"
+	RunPhaseImport      = "import" // an archive is unpacked
+)
+
+// SnapshotProfile is a profile of a project's config, and how its snapshots stand.
+type SnapshotProfile struct {
+	Name            string             `json:"name"`
+	Description     string             `json:"description,omitempty"`
+	Enabled         bool               `json:"enabled"`
+	Schedule        string             `json:"schedule,omitempty"` // "": it is started by hand only
+	NextAt          Time               `json:"nextAt"`             // null: it is not enabled, or has no schedule
+	Collections     []string           `json:"collections"`        // those that are taken; none: all but Excluded
+	Excluded        []string           `json:"excluded"`
+	IncludeMedia    bool               `json:"includeMedia"`
+	CollectionDedup bool               `json:"collectionDedup"`
+	Mode            string             `json:"mode"`         // json, db or both
+	Retention       *SnapshotRetention `json:"retention"`    // null: all are kept
+	LastSnapshot    *Snapshot          `json:"lastSnapshot"` // the newest; null: there is none
+	Snapshots       int                `json:"snapshots"`    // how many there are
+}
+
+// SnapshotRetention says which snapshots pruning keeps: those that any rule keeps.
+type SnapshotRetention struct {
+	KeepLast    int    `json:"keepLast,omitempty"`
+	KeepHourly  int    `json:"keepHourly,omitempty"`
+	KeepDaily   int    `json:"keepDaily,omitempty"`
+	KeepWeekly  int    `json:"keepWeekly,omitempty"`
+	KeepMonthly int    `json:"keepMonthly,omitempty"`
+	KeepYearly  int    `json:"keepYearly,omitempty"`
+	KeepWithin  string `json:"keepWithin,omitempty"` // such as 1y5m7d2h
+}
+
+// Snapshot is what is known of a snapshot.
+type Snapshot struct {
+	ID           string                `json:"id"`
+	Profile      string                `json:"profile"`
+	Project      string                `json:"project"` // the namespace that it was taken of
+	ConsistentAt Time                  `json:"consistentAt"`
+	Revision     string                `json:"revision"` // of the config that was served
+	Generation   int64                 `json:"generation"`
+	Store        string                `json:"store"`
+	Tool         string                `json:"tool"` // the version of svcd
+	Mode         string                `json:"mode"` // json, db or both
+	Media        bool                  `json:"media"`
+	Collections  []SnapshotCollection  `json:"collections"`
+	Counts       SnapshotCounts        `json:"counts"`
+	Warnings     []string              `json:"warnings,omitempty"` // the first hundred
+	Pinned       bool                  `json:"pinned"`             // it can't be deleted
+	Verified     *SnapshotVerification `json:"verified"`           // the last check; null: it was never checked
+	Problem      string                `json:"problem,omitempty"`  // why it can't be read: of such a one no more is known than id and profile
+	Files        []SnapshotFile        `json:"files,omitempty"`    // where ParamFiles asks for them
+}
+
+// SnapshotCollection is a collection in a snapshot.
+type SnapshotCollection struct {
+	Name       string `json:"name"`
+	Undeclared bool   `json:"undeclared,omitempty"` // the config did not have it
+	Documents  int64  `json:"documents"`
+	Bytes      int64  `json:"bytes"` // as BSON
+}
+
+// SnapshotCounts sum up a snapshot.
+type SnapshotCounts struct {
+	Documents    int64 `json:"documents"`
+	MediaFiles   int64 `json:"mediaFiles"`
+	MediaBytes   int64 `json:"mediaBytes"`
+	Missing      int64 `json:"missing"`  // files that records name and that were not there
+	Bytes        int64 `json:"bytes"`    // of all its files
+	NewBytes     int64 `json:"newBytes"` // of those that are no links
+	Written      int64 `json:"written"`  // files, as those below
+	Linked       int64 `json:"linked"`   // to the file of the record
+	Copied       int64 `json:"copied"`   // of that, where links can't be
+	Deduplicated int64 `json:"deduplicated"`
+	Warnings     int64 `json:"warnings"`
+}
+
+// SnapshotFile is a file of a snapshot.
+type SnapshotFile struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	Count  int64  `json:"count,omitempty"` // of records
+	How    string `json:"how"`             // written, linked, copied or deduplicated
+}
+
+// SnapshotVerification is how a check has ended.
+type SnapshotVerification struct {
+	At       Time              `json:"at"`
+	Sample   float64           `json:"sample,omitempty"` // the part of the files that was read; 0: all
+	Files    int64             `json:"files"`            // that were read
+	Bytes    int64             `json:"bytes"`
+	Problems int64             `json:"problems"`
+	Found    []SnapshotFinding `json:"found,omitempty"` // the first hundred problems
+	Dangling int64             `json:"dangling"`        // files that records name and that are not in it
+	Without  []SnapshotFinding `json:"without,omitempty"`
+}
+
+// SnapshotFinding is something that a check has found.
+type SnapshotFinding struct {
+	Path string `json:"path"` // of the file in the snapshot, or what names it
+	Text string `json:"text"`
+}
+
+// SnapshotStart is the body of POST snapshots.
+type SnapshotStart struct {
+	Profile string `json:"profile"`
+}
+
+// SnapshotChange is the body of PUT snapshots/<id>.
+type SnapshotChange struct {
+	Pinned *bool `json:"pinned"`
+}
+
+// SnapshotVerify is the body of POST snapshots/<id>/verify.
+type SnapshotVerify struct {
+	Sample float64 `json:"sample,omitempty"` // the part of the files that is read, above 0 and at most 1; 0: all
+}
+
+// The modes of a restore.
+const (
+	RestoreReplace = "replace" // what is not in the snapshot goes
+	RestoreMerge   = "merge"   // what is not in the snapshot stays
+)
+
+// SnapshotRestore is the body of POST snapshots/<id>/restore; of POST backup/restore, whose body is the backup, its members are parameters.
+type SnapshotRestore struct {
+	Collections []string `json:"collections,omitempty"` // none: all that are in the snapshot
+	Media       *bool    `json:"media,omitempty"`       // whether files of records come back; true by default
+	Mode        string   `json:"mode,omitempty"`        // RestoreReplace by default
+	DryRun      bool     `json:"dryRun,omitempty"`      // the run tells what would change, in SnapshotResult.Diff, and changes nothing
+	Into        string   `json:"into,omitempty"`        // a namespace to restore into; "": the project's own
+}
+
+// SnapshotPrune is the body of POST snapshots/prune.
+type SnapshotPrune struct {
+	Profile string `json:"profile,omitempty"` // "": of all profiles that have a retention
+	DryRun  bool   `json:"dryRun,omitempty"`  // the answer is a SnapshotPrunePlan, and nothing is removed
+}
+
+// SnapshotPrunePlan is what a retention decides, the newest snapshot of each profile first.
+type SnapshotPrunePlan struct {
+	Items []SnapshotDecision `json:"items"`
+}
+
+// SnapshotDecision is what becomes of a snapshot.
+type SnapshotDecision struct {
+	ID           string   `json:"id"`
+	Profile      string   `json:"profile"`
+	ConsistentAt Time     `json:"consistentAt"`
+	Keep         bool     `json:"keep"`
+	Reasons      []string `json:"reasons"`
+}
+
+// SnapshotDiff is how the records of a snapshot differ from others: those that are live now, or those of another snapshot. What is
+// added is in those others and not in the snapshot.
+type SnapshotDiff struct {
+	ID          string                   `json:"id"`
+	With        string                   `json:"with"` // the other snapshot; "": what is live
+	Same        bool                     `json:"same"` // nothing differs
+	Collections []SnapshotCollectionDiff `json:"collections"`
+}
+
+// SnapshotCollectionDiff is how the records of a collection differ.
+type SnapshotCollectionDiff struct {
+	Collection string               `json:"collection"`
+	Added      int64                `json:"added"`
+	Removed    int64                `json:"removed"`
+	Changed    int64                `json:"changed"`
+	Same       int64                `json:"same"`
+	Records    []SnapshotRecordDiff `json:"records"` // the first that differ
+	More       bool                 `json:"more"`    // there are more
+}
+
+// The ways in which a record differs.
+const (
+	DiffAdded   = "added"
+	DiffRemoved = "removed"
+	DiffChanged = "changed"
+)
+
+// SnapshotRecordDiff is how a record differs.
+type SnapshotRecordDiff struct {
+	ID     string   `json:"id"`
+	Change string   `json:"change"`          // DiffAdded, DiffRemoved or DiffChanged
+	Paths  []string `json:"paths,omitempty"` // of what has changed, the first fifty
+}
+
+// SnapshotResult is Run.Result of a run of snapshots or backups. Which members it has depends on its kind.
+type SnapshotResult struct {
+	Snapshot string                `json:"snapshot,omitempty"` // the id of what was taken, checked, restored or imported
+	Profile  string                `json:"profile,omitempty"`  // its profile
+	Counts   *SnapshotCounts       `json:"counts,omitempty"`   // of what was taken or imported
+	Warnings []string              `json:"warnings,omitempty"` // the first hundred
+	Verified *SnapshotVerification `json:"verified,omitempty"` // of verify, import and drill
+	Restored *SnapshotRestored     `json:"restored,omitempty"` // of restore and drill
+	Diff     *SnapshotDiff         `json:"diff,omitempty"`     // of a restore's dry run: added records are those that would go
+	Removed  []SnapshotDecision    `json:"removed,omitempty"`  // of prune: the snapshots that are gone
+	Kept     []SnapshotDecision    `json:"kept,omitempty"`     // of prune
+}
+
+// SnapshotRestored is what a restore has done.
+type SnapshotRestored struct {
+	Into        string               `json:"into"`             // the namespace
+	Safety      string               `json:"safety,omitempty"` // the id of the snapshot that was taken before
+	Mode        string               `json:"mode"`
+	Collections []SnapshotCollection `json:"collections"`
+	Documents   int64                `json:"documents"`
+	MediaFiles  int64                `json:"mediaFiles"`
+	MediaBytes  int64                `json:"mediaBytes"`
+}
+
+// BackupAnalysis is what a download of a backup has, before it is made.
+type BackupAnalysis struct {
+	ID           string               `json:"id"` // the snapshot that it is made of; "": one that is taken then, and the figures are those of now
+	ConsistentAt Time                 `json:"consistentAt"`
+	Collections  []SnapshotCollection `json:"collections"`
+	Documents    int64                `json:"documents"`
+	MediaFiles   int64                `json:"mediaFiles"`
+	MediaBytes   int64                `json:"mediaBytes"`
+	Files        int64                `json:"files"` // in the archive; where ID is "": about
+	Bytes        int64                `json:"bytes"` // of them, as the archive has them, before it is compressed; where ID is "": at most about
+}
