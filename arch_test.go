@@ -89,7 +89,8 @@ var layers = []layer{
 		"search/runs":   "search/engine operation project errs",
 		"plan":          "project search search/quality schema fieldtype access store mql document api",
 		"operation":     "store mql document errs",
-		"snapshot":      "project schema media folder store store/fieldnames store/lease mql document errs",
+		"snapshot":      "project schema media folder store store/fieldnames store/lease snapshot/archive mql document errs",
+		"snapshot/runs": "snapshot snapshot/archive snapshot/retention operation project schedule schema store mql document api errs",
 		"system":        "audit query fieldtype store access mql document api errs",
 		"auth":          "system audit access errs",
 		"hooks":         "project script schema access errs",
@@ -99,13 +100,13 @@ var layers = []layer{
 		"records": "hooks project search search/engine script schema audit query access media imagefilter fieldtype mql mql/pipeline store store/fieldnames document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "actions assets embedding hooks records query search/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
+		"httpapi":      "actions assets embedding hooks records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs search search/engine plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
+		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/embedded store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +

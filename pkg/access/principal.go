@@ -110,6 +110,25 @@ func (p *Principal) Has(right string) bool {
 	return p.IsAdmin || Covers(p.Scopes, right)
 }
 
+// IsAmong says whether a list of scopes, slugs of teams and names of users names the caller. What is a scope is nothing else. A personal
+// access token is named by scopes alone, of those that it has: what else its owner may do, it does not bring along.
+func (p *Principal) IsAmong(list []string) bool {
+	if p == nil || !p.isUser() {
+		return false
+	}
+	for _, name := range list {
+		switch {
+		case ValidScope(name):
+			if p.Has(name) {
+				return true
+			}
+		case p.Kind == KindUser && (slices.Contains(p.Teams, name) || strings.ToLower(name) == p.Name): // as usernames are stored
+			return true
+		}
+	}
+	return false
+}
+
 // Effective gives the scopes that the caller can use now: a user's own, and those of a personal access token that its
 // owner has, too. Of an administrator's, that is all of them.
 func (p *Principal) Effective() []string {

@@ -120,6 +120,9 @@ func ActionScope(name string) string { return "_actions." + name }
 // JobScope is the name that a job has in the place of a collection's, in the audit log.
 func JobScope(name string) string { return "_jobs." + name }
 
+// SnapshotScope is the name that a profile of snapshots has in the place of a collection's, in the audit log.
+func SnapshotScope(profile string) string { return "_snapshots." + profile }
+
 // RecordRight is the right that a method on a collection's records takes, as scopes name it.
 func RecordRight(namespace, collection string, m Method) string {
 	verb := ""

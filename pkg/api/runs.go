@@ -46,11 +46,12 @@ const (
 	RunLost      = "lost"
 )
 
-// Run is a run of an action or job. Lists leave out events.
+// Run is a run of an action or job, of searches that are made anew, or of snapshots. Lists leave out events.
 type Run struct {
 	ID              string          `json:"id"`
-	Kind            string          `json:"kind"` // action or job
+	Kind            string          `json:"kind"` // action, job, search, or one of those of snapshots, such as RunKindRestore
 	Name            string          `json:"name"`
+	Subject         string          `json:"subject,omitempty"` // what it is about: the id of a snapshot
 	Status          string          `json:"status"`
 	Trigger         string          `json:"trigger"` // call, schedule or manual
 	Slot            Time            `json:"slot"`    // of schedule: when it was due; else null
@@ -62,6 +63,7 @@ type Run struct {
 	StartedAt       Time            `json:"startedAt"`
 	FinishedAt      Time            `json:"finishedAt"`
 	Progress        RunProgress     `json:"progress"`
+	Phases          []RunPhase      `json:"phases,omitempty"` // that it has gone through, in their order, the present one included
 	Error           *RunError       `json:"error,omitempty"`
 	Input           json.RawMessage `json:"input,omitempty"`
 	Result          json.RawMessage `json:"result,omitempty"`
@@ -81,6 +83,27 @@ type RunProgress struct {
 	Total      int64  `json:"total,omitempty"`
 	BytesDone  int64  `json:"bytesDone,omitempty"`
 	BytesTotal int64  `json:"bytesTotal,omitempty"`
+
+	RunCounters
+}
+
+// RunCounters count what a run of snapshots has done with files, and what it had to say, from its beginning.
+type RunCounters struct {
+	Written      int64 `json:"written,omitempty"`
+	Linked       int64 `json:"linked,omitempty"` // by hard links to files of records
+	Copied       int64 `json:"copied,omitempty"` // where links can't be
+	Deduplicated int64 `json:"deduplicated,omitempty"`
+	Warnings     int64 `json:"warnings,omitempty"`
+}
+
+// RunPhase is how far a phase of a run is, or came.
+type RunPhase struct {
+	Phase      string  `json:"phase"`
+	Done       int64   `json:"done"`
+	Total      int64   `json:"total"` // 0: unknown
+	BytesDone  int64   `json:"bytesDone"`
+	BytesTotal int64   `json:"bytesTotal"`
+	Seconds    float64 `json:"seconds"` // that it has taken
 }
 
 // RunError is why a run did not succeed.
@@ -120,9 +143,13 @@ type RunEventData struct {
 	BytesDone      int64    `json:"bytesDone,omitempty"`
 	BytesTotal     int64    `json:"bytesTotal,omitempty"`
 	ElapsedSeconds float64  `json:"elapsedSeconds"`
-	ETASeconds     *float64 `json:"etaSeconds,omitempty"`
+	ETASeconds     *float64 `json:"etaSeconds,omitempty"`     // until the end of the phase
+	PerSecond      float64  `json:"perSecond,omitempty"`      // of Done, in the phase
+	BytesPerSecond float64  `json:"bytesPerSecond,omitempty"` // of BytesDone, likewise
 	Message        string   `json:"message"`
 	Level          string   `json:"level,omitempty"`  // of a log line: debug, info, warn or error
 	Status         string   `json:"status,omitempty"` // of the last event
 	Code           string   `json:"code,omitempty"`   // of the last event of a run that did not succeed
+
+	RunCounters
 }

@@ -190,8 +190,8 @@ type SnapshotDecision struct {
 	Reasons      []string `json:"reasons"`
 }
 
-// SnapshotDiff is how the records of a snapshot differ from others: those that are live now, or those of another snapshot. What is
-// added is in those others and not in the snapshot.
+// SnapshotDiff is how records differ from those of a snapshot: those that are live now, or those of another snapshot. What is added is in
+// these and not in the snapshot. Of the dry run of a restore it is the other way: from what is live now to what would be.
 type SnapshotDiff struct {
 	ID          string                   `json:"id"`
 	With        string                   `json:"with"` // the other snapshot; "": what is live
@@ -202,6 +202,7 @@ type SnapshotDiff struct {
 // SnapshotCollectionDiff is how the records of a collection differ.
 type SnapshotCollectionDiff struct {
 	Collection string               `json:"collection"`
+	Only       string               `json:"only,omitempty"` // DiffBefore or DiffAfter: one side alone has the collection
 	Added      int64                `json:"added"`
 	Removed    int64                `json:"removed"`
 	Changed    int64                `json:"changed"`
@@ -209,6 +210,12 @@ type SnapshotCollectionDiff struct {
 	Records    []SnapshotRecordDiff `json:"records"` // the first that differ
 	More       bool                 `json:"more"`    // there are more
 }
+
+// The sides of a diff. Before is the snapshot, of a restore's dry run what is live now.
+const (
+	DiffBefore = "before"
+	DiffAfter  = "after"
+)
 
 // The ways in which a record differs.
 const (
@@ -219,9 +226,10 @@ const (
 
 // SnapshotRecordDiff is how a record differs.
 type SnapshotRecordDiff struct {
-	ID     string   `json:"id"`
+	ID     string   `json:"id"`              // hex of an ObjectID, else canonical Extended JSON
 	Change string   `json:"change"`          // DiffAdded, DiffRemoved or DiffChanged
-	Paths  []string `json:"paths,omitempty"` // of what has changed, the first fifty
+	Paths  []string `json:"paths,omitempty"` // of the fields that have changed, the first twenty
+	More   bool     `json:"more,omitempty"`  // there are more
 }
 
 // SnapshotResult is Run.Result of a run of snapshots or backups. Which members it has depends on its kind.
@@ -230,22 +238,55 @@ type SnapshotResult struct {
 	Profile  string                `json:"profile,omitempty"`  // its profile
 	Counts   *SnapshotCounts       `json:"counts,omitempty"`   // of what was taken or imported
 	Warnings []string              `json:"warnings,omitempty"` // the first hundred
-	Verified *SnapshotVerification `json:"verified,omitempty"` // of verify, import and drill
-	Restored *SnapshotRestored     `json:"restored,omitempty"` // of restore and drill
-	Diff     *SnapshotDiff         `json:"diff,omitempty"`     // of a restore's dry run: added records are those that would go
+	Verified *SnapshotVerification `json:"verified,omitempty"` // of verify and import
+	Restored *SnapshotRestored     `json:"restored,omitempty"` // of restore
+	Diff     *SnapshotDiff         `json:"diff,omitempty"`     // of a restore's dry run
+	Drill    *SnapshotDrill        `json:"drill,omitempty"`    // of drill
 	Removed  []SnapshotDecision    `json:"removed,omitempty"`  // of prune: the snapshots that are gone
 	Kept     []SnapshotDecision    `json:"kept,omitempty"`     // of prune
 }
 
-// SnapshotRestored is what a restore has done.
+// SnapshotRestored is what a restore has done, or in a dry run would do.
 type SnapshotRestored struct {
 	Into        string               `json:"into"`             // the namespace
-	Safety      string               `json:"safety,omitempty"` // the id of the snapshot that was taken before
+	Safety      string               `json:"safety,omitempty"` // the id of the snapshot of what was replaced; "": there was nothing
 	Mode        string               `json:"mode"`
-	Collections []SnapshotCollection `json:"collections"`
-	Documents   int64                `json:"documents"`
-	MediaFiles  int64                `json:"mediaFiles"`
-	MediaBytes  int64                `json:"mediaBytes"`
+	Collections []RestoredCollection `json:"collections"`
+	Files       RestoredFiles        `json:"files"`
+	Drift       []RestoreDrift       `json:"drift,omitempty"`
+}
+
+// RestoredCollection is a collection that was restored.
+type RestoredCollection struct {
+	Name         string `json:"name"`
+	Documents    int64  `json:"documents"`    // that it has now
+	FromSnapshot int64  `json:"fromSnapshot"` // of those
+	Bytes        int64  `json:"bytes"`
+}
+
+// RestoredFiles count the files of records that were brought back.
+type RestoredFiles struct {
+	Linked    int64 `json:"linked"`
+	Copied    int64 `json:"copied"`
+	WereThere int64 `json:"wereThere"`
+	Missing   int64 `json:"missing"` // that the snapshot has not
+}
+
+// RestoreDrift is where what was restored and the config that is served differ.
+type RestoreDrift struct {
+	Collection string `json:"collection,omitempty"`
+	Kind       string `json:"kind"` // undeclared, indexes, config or fields
+	Text       string `json:"text"`
+}
+
+// SnapshotDrill is how a rehearsed restore has ended.
+type SnapshotDrill struct {
+	Documents int64             `json:"documents"`
+	Bytes     int64             `json:"bytes"`
+	Files     int64             `json:"files"`
+	Problems  int64             `json:"problems"` // 0: all came back as it was
+	Found     []SnapshotFinding `json:"found,omitempty"`
+	Seconds   float64           `json:"seconds"`
 }
 
 // BackupAnalysis is what a download of a backup has, before it is made.

@@ -39,6 +39,7 @@ import (
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/search/engine"
 	searches "github.com/svcctl/svc/pkg/search/runs"
+	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -56,6 +57,7 @@ type Config struct {
 	Host           string // listen address
 	Port           int    // 0: any free one, for tests
 	MaxBodySize    int64
+	MaxImport      int64 // bytes of an archive of a snapshot, unpacked; 0: archive.DefaultLimits
 	AdminHosts     []string
 	Fronts         map[string]string
 	TrustedProxies []netip.Prefix
@@ -129,11 +131,13 @@ type App struct {
 	logs     *audit.Logs
 	engine   *script.Engine
 	runs     *operation.Runs
-	images   *media.Images
-	sweeper  *sweeper
-	files    *media.Library
-	search   *engine.Engine
-	groups   *embedding.Groups // what search asks for vectors; none of the settings: without groups
+	// snapshots is nil until there is something of it to close.
+	snapshots *snapshots.Service
+	images    *media.Images
+	sweeper   *sweeper
+	files     *media.Library
+	search    *engine.Engine
+	groups    *embedding.Groups // what search asks for vectors; none of the settings: without groups
 	// databases names those that have logs of changes and of runs.
 	databases func(ctx context.Context) ([]string, error)
 	stopping  atomic.Bool
@@ -272,13 +276,13 @@ func (a *App) wire(ctx context.Context) error {
 		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
 	}
 	parts, err := newCore(coreOptions{
-		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone,
+		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version,
 		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
 	})
 	if err != nil {
 		return err
 	}
-	a.runs = parts.runs
+	a.runs, a.snapshots = parts.runs, parts.snapshots
 	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
 	a.sweeper = &sweeper{app: a, records: parts.records, projects: registry, after: cfg.SweepAfter, leases: map[string]*lease.Leases{}}
 	if a.sweeper.after == 0 {
@@ -298,9 +302,9 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	door, err := httpapi.New(httpapi.Config{
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
-		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Embedding: a.groups, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
+		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Snapshots: parts.snapshots, Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Embedding: a.groups, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
-		MaxBodySize: cfg.MaxBodySize, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
+		MaxBodySize: cfg.MaxBodySize, MaxImport: cfg.MaxImport, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic,
 	})
 	if err != nil {
@@ -465,6 +469,7 @@ func (a *App) Run(ctx context.Context) error {
 	stopWork() // no job is started any more
 	err = errors.Join(err, <-managed)
 	a.runs.Close(grace)
+	a.snapshots.Close()
 	stopTidying()
 	tidied.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime) // the grace is for requests, and may be over
@@ -483,6 +488,9 @@ func (a *App) Close() error {
 	}
 	if a.endpoint != nil {
 		err = errors.Join(err, a.endpoint.Shutdown(context.Background())) //nolint:forbidigo // it serves nobody: there is nothing to wait for
+	}
+	if a.snapshots != nil {
+		a.snapshots.Close()
 	}
 	if a.search != nil {
 		err = errors.Join(err, a.search.Close(context.Background())) //nolint:forbidigo // nothing is left of what New was given

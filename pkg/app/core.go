@@ -18,16 +18,19 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/search/engine"
+	"github.com/svcctl/svc/pkg/snapshot"
+	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/store"
 )
 
 // core is what does the work of projects, whoever loads them: records and runs, and the scripts in both.
 type core struct {
-	runs    *operation.Runs
-	records *records.Service
-	jobs    *jobs.Jobs
-	actions *actions.Service
-	keys    *idempotency.Keys
+	runs      *operation.Runs
+	snapshots *snapshots.Service
+	records   *records.Service
+	jobs      *jobs.Jobs
+	actions   *actions.Service
+	keys      *idempotency.Keys
 }
 
 type coreOptions struct {
@@ -37,11 +40,20 @@ type coreOptions struct {
 	log        *slog.Logger
 	registerer prometheus.Registerer
 	logs       *audit.Logs
+	version    string
 	alone      bool // no other process works on the store
 	engine     hooks.Engine
 	files      *media.Library
 	search     *engine.Engine
 	modules    func(p *project.Project) script.Host // what scripts reach beside records
+}
+
+// holder names this process among those that share the store; "": it has the store to itself.
+func (o *coreOptions) holder() string {
+	if o.alone {
+		return ""
+	}
+	return holder()
 }
 
 func newCore(o coreOptions) (*core, error) {
@@ -67,8 +79,9 @@ func newCore(o coreOptions) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
+	taken := snapshot.New(snapshot.Options{Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log})
 	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})
-	return &core{runs: runs, records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
+	return &core{runs: runs, snapshots: snapshots.New(taken, runs, o.log), records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,
 		Host: func(c *actions.Call, file string, run *operation.Live) script.RunHost {
 			by := records.Caller{Principal: c.Principal, Request: c.Request, Again: c.Again}

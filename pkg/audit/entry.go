@@ -39,8 +39,19 @@ const (
 	OpRun         = "run"     // a job, by hand
 	OpSuspend     = "suspend" // a job
 	OpResume      = "resume"  // a job
-	OpCancel      = "cancel"  // a run of a job or an action
+	OpCancel      = "cancel"  // a run
 	OpCall        = "call"    // After has the query and the data
+
+	OpSnapshot       = "snapshot" // one is taken; After of this and what follows has how, and the run
+	OpVerifySnapshot = "verify-snapshot"
+	OpRestore        = "restore"
+	OpPrune          = "prune"
+	OpImport         = "import"
+	OpDownload       = "download" // of a snapshot
+	OpBackup         = "backup"
+	OpPin            = "pin"
+	OpUnpin          = "unpin"
+	OpDeleteSnapshot = "delete-snapshot"
 )
 
 // Entry is one entry of a log.

@@ -44,6 +44,22 @@ func OpenExisting(dir string, fault Fault) (*Folder, error) {
 // Of is the folder that root has open. Who has root closes it.
 func Of(root *os.Root, fault Fault) *Folder { return &Folder{root, fault} }
 
+// Root is what it reads and writes by. Nobody is asked about what is done with it (Fault).
+func (f *Folder) Root() *os.Root { return f.root }
+
+// Free is how many bytes can be written to the file system that the folder is on; -1 where that is not known.
+func (f *Folder) Free() (int64, error) {
+	if err := f.ask("statfs", "."); err != nil {
+		return 0, err
+	}
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return 0, err
+	}
+	free, err := freeAt(dir)
+	return free, errors.Join(err, dir.Close())
+}
+
 // Sub opens a folder inside of it.
 func (f *Folder) Sub(name string) (*Folder, error) {
 	if err := f.ask("open", name); err != nil {

@@ -8,3 +8,5 @@ import (
 )
 
 func linkAt(*os.File, string, *os.File, string) error { return errors.ErrUnsupported }
+
+func freeAt(*os.File) (int64, error) { return -1, nil }

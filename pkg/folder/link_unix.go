@@ -16,3 +16,17 @@ func linkAt(from *os.File, name string, to *os.File, as string) error {
 		}
 	}
 }
+
+func freeAt(dir *os.File) (int64, error) {
+	var fs unix.Statfs_t
+	for {
+		err := unix.Fstatfs(int(dir.Fd()), &fs)
+		switch {
+		case err == unix.EINTR: //nolint:errorlint // it is a number
+			continue
+		case err != nil:
+			return 0, os.NewSyscallError("fstatfs", err)
+		}
+		return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:gosec,unconvert // their types differ from system to system
+	}
+}

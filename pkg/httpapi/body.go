@@ -241,3 +241,76 @@ func (s *Server) endRest(w http.ResponseWriter, r *request) {
 		s.log.DebugContext(r.Context(), "the rest of a body did not come", "request_id", r.id, "error", err)
 	}
 }
+
+// optionalObject reads a JSON object from the body, if there is one.
+func (r *request) optionalObject(w http.ResponseWriter) (bson.D, error) {
+	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
+		return nil, nil
+	}
+	return r.object(w)
+}
+
+// read takes the members of an object to where they go, and says what is wrong with others. null is as if the member were not there.
+func read(doc bson.D, into map[string]any) error {
+	var problems []errs.FieldError
+	for _, e := range doc {
+		to, known := into[e.Key]
+		switch {
+		case !known:
+			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "unknown", Message: "unknown field"})
+		case e.Value == nil:
+		default:
+			if want := assign(to, e.Value); want != "" {
+				problems = append(problems, errs.FieldError{Path: e.Key, Rule: "type", Message: "must be " + want})
+			}
+		}
+	}
+	if problems != nil {
+		return errs.Validation(problems)
+	}
+	return nil
+}
+
+// assign sets what to points to, or says what the value would have to be.
+func assign(to, v any) string {
+	ok := false
+	switch to := to.(type) {
+	case *string:
+		*to, ok = v.(string)
+		return unless(ok, "a string")
+	case *bool:
+		*to, ok = v.(bool)
+		return unless(ok, "true or false")
+	case **bool:
+		b, ok := v.(bool)
+		*to = &b
+		return unless(ok, "true or false")
+	case **float64:
+		var n float64
+		switch v := v.(type) {
+		case float64:
+			n, ok = v, true
+		case int64:
+			n, ok = float64(v), true
+		case int32:
+			n, ok = float64(v), true
+		}
+		*to = &n
+		return unless(ok, "a number")
+	case *[]string:
+		list, ok := v.(bson.A)
+		for _, x := range list {
+			text, is := x.(string)
+			*to, ok = append(*to, text), ok && is
+		}
+		return unless(ok, "a list of strings")
+	}
+	return "left out"
+}
+
+func unless(ok bool, want string) string {
+	if ok {
+		return ""
+	}
+	return want
+}

@@ -42,6 +42,7 @@ type request struct {
 	unserved   bool                // the project has no generation to serve
 	collection *project.Collection // of the path
 	action     *project.Action     // of the path
+	profiles   *profiles           // of snapshots that the caller has to do with; nil: the route has its own right
 	toRecords  *records.Call       // for the collection, once it is known
 	read       []byte              // the body, if hasRead
 	hasRead    bool
@@ -49,6 +50,7 @@ type request struct {
 	spool      *records.Spool     // a form that has been read, on the disk
 	uploads    records.Uploads    // the files of a form
 	claim      *idempotency.Claim // to carry out a request that has a key; nil: it has none
+	cutOff     bool               // the answer ends early, and its reader is to notice
 }
 
 // newRequestID makes an id for a request that came without one.

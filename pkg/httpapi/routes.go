@@ -29,6 +29,8 @@ const (
 	rightActions              // anyone, unless they show a token that is of no action: they get what they may call
 	rightAction               // the action's permission sets decide (pkg/actions), by the method, or by any if there is none
 	rightActionRuns           // the same by any method, or project.read
+	rightServed               // rightProject on a project that is served
+	rightSnapshots            // project.snapshot, a profile of snapshots whose permissions let the caller, or project.backup: the handler looks at what
 )
 
 // handler answers a request or gives the error to answer with.
@@ -55,6 +57,7 @@ func routes() []route {
 	anyone, user := right{kind: rightPublic}, right{kind: rightLogin}
 	sys := func(name string) right { return right{kind: rightSystem, name: name} }
 	prj := func(name string) right { return right{kind: rightProject, name: name} }
+	served, snaps := func(name string) right { return right{kind: rightServed, name: name} }, right{kind: rightSnapshots, name: access.ProjectSnapshot}
 	rec := func(m access.Method) right { return right{kind: rightRecords, method: m} }
 	act := func(m access.Method) right { return right{kind: rightAction, method: m} }
 	page := []string{api.ParamFilter, api.ParamSort, api.ParamLimit, api.ParamOffset, api.ParamAfter, api.ParamCount}
@@ -129,6 +132,23 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteProjectEvents, right: prj(access.ProjectRead), handle: (*Server).projectEvents, query: []string{api.ParamWatch}, long: true},
 		{method: "POST", pattern: api.RouteAccessExplain, right: prj(access.ProjectRead), handle: (*Server).explainAccess},
 
+		{method: "GET", pattern: api.RouteSnapshotProfiles, right: snaps, handle: (*Server).listProfiles},
+		{method: "GET", pattern: api.RouteSnapshots, right: snaps, handle: (*Server).listSnapshots, query: []string{api.ParamProfile, api.ParamLimit, api.ParamOffset}},
+		{method: "POST", pattern: api.RouteSnapshots, right: snaps, handle: (*Server).createSnapshot, key: keyOnce, long: true},
+		{method: "GET", pattern: api.RouteSnapshotRuns, right: snaps, handle: (*Server).listSnapshotRuns, query: runs},
+		{method: "GET", pattern: api.RouteSnapshotRun, right: snaps, handle: (*Server).getSnapshotRun},
+		{method: "GET", pattern: api.RouteSnapshot, right: snaps, handle: (*Server).getSnapshot, query: []string{api.ParamFiles}},
+		{method: "PUT", pattern: api.RouteSnapshot, right: served(access.ProjectSnapshot), handle: (*Server).changeSnapshot},
+		{method: "DELETE", pattern: api.RouteSnapshot, right: served(access.ProjectSnapshot), handle: (*Server).deleteSnapshot, long: true},
+		{method: "GET", pattern: api.RouteSnapshotEvents, right: snaps, handle: (*Server).followSnapshotRun, long: true},
+		{method: "POST", pattern: api.RouteSnapshotCancel, right: snaps, handle: (*Server).cancelSnapshotRun},
+		{method: "POST", pattern: api.RouteSnapshotVerify, right: served(access.ProjectSnapshot), handle: (*Server).verifySnapshot, key: keyOnce, long: true},
+		{method: "GET", pattern: api.RouteSnapshotDownload, right: snaps, handle: (*Server).downloadSnapshot, long: true},
+		{method: "POST", pattern: api.RouteSnapshotImport, right: served(access.ProjectSnapshot), handle: (*Server).importSnapshot, query: []string{api.ParamProfile}, long: true},
+		{method: "POST", pattern: api.RouteBackup, right: served(access.ProjectBackup), handle: (*Server).createBackup, key: keyOnce, long: true},
+		{method: "GET", pattern: api.RouteBackupAnalyze, right: served(access.ProjectBackup), handle: (*Server).analyzeBackup, query: []string{api.ParamID}, long: true},
+		{method: "GET", pattern: api.RouteBackupDownload, right: served(access.ProjectBackup), handle: (*Server).downloadBackup, query: []string{api.ParamID}, long: true},
+
 		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections, labels: true},
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection, labels: true},
 		{method: "GET", pattern: api.RouteCollStats, right: prj(access.ProjectRead), handle: (*Server).collectionStats},
@@ -175,7 +195,7 @@ func routes() []route {
 // inProject says that the path of a route with this right names a project.
 func (r right) inProject() bool {
 	switch r.kind {
-	case rightProject, rightRecords, rightFile, rightAsset, rightActions, rightAction, rightActionRuns:
+	case rightProject, rightServed, rightSnapshots, rightRecords, rightFile, rightAsset, rightActions, rightAction, rightActionRuns:
 		return true
 	default:
 		return false
@@ -186,7 +206,7 @@ func (r right) inProject() bool {
 type Route struct {
 	Method, Pattern string
 	// Right is what it takes: "anyone", "credential" (any), "login" (a session), the name of a system right, "project"
-	// and the name of a right on the project, or "records" and a method of permission sets. "" lets nobody in.
+	// and the name of a right on the project, "snapshots" (a profile of these), or "records" and a method of permission sets. "" lets nobody in.
 	Right string
 }
 
@@ -209,8 +229,10 @@ func (r right) String() string {
 		return "login"
 	case rightSystem:
 		return r.name
-	case rightProject:
+	case rightProject, rightServed:
 		return "project " + r.name
+	case rightSnapshots:
+		return "snapshots"
 	case rightRecords:
 		return "records " + r.method.String()
 	case rightFile:

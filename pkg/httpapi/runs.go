@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -17,27 +18,31 @@ import (
 
 const maxRuns = 1000 // of one page
 
+// page reads the parameters of a list whose pages are by offset; limit is 0 where the request does not say.
+func (r *request) page() (limit, offset int64, err error) {
+	most, err := r.integer(api.ParamLimit)
+	if err == nil && most != nil {
+		if limit = *most; limit < 1 || limit > maxRuns {
+			err = errs.New(errs.Invalid, "query_limit", "limit is %d; 1 to %d are allowed", limit, maxRuns)
+		}
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	skip, err := r.integer(api.ParamOffset)
+	if err == nil && skip != nil {
+		if offset = *skip; offset < 0 {
+			err = errs.New(errs.Invalid, "bad_parameter", "limit and offset can't be negative")
+		}
+	}
+	return limit, offset, err
+}
+
 // runQuery reads the parameters of a list of runs.
 func (r *request) runQuery() (operation.Query, error) {
 	var q operation.Query
-	limit, err := r.integer(api.ParamLimit)
-	if err == nil && limit != nil {
-		if *limit < 1 || *limit > maxRuns {
-			err = errs.New(errs.Invalid, "query_limit", "limit is %d; 1 to %d are allowed", *limit, maxRuns)
-		}
-		q.Limit = *limit
-	}
-	if err != nil {
-		return q, err
-	}
-	offset, err := r.integer(api.ParamOffset)
-	if err == nil && offset != nil {
-		if *offset < 0 {
-			err = errs.New(errs.Invalid, "bad_parameter", "limit and offset can't be negative")
-		}
-		q.Offset = *offset
-	}
-	if err != nil {
+	var err error
+	if q.Limit, q.Offset, err = r.page(); err != nil {
 		return q, err
 	}
 	status, err := r.one(api.ParamStatus)
@@ -92,11 +97,11 @@ func runsOut(page *operation.Page) api.List[api.Run] {
 
 func runOut(run *operation.Run) api.Run {
 	out := api.Run{
-		ID: run.ID, Kind: string(run.Kind), Name: run.Name, Status: string(run.Status), Trigger: string(run.Trigger),
+		ID: run.ID, Kind: string(run.Kind), Name: run.Name, Subject: run.Subject, Status: string(run.Status), Trigger: string(run.Trigger),
 		Slot: api.Time{Time: run.Slot}, By: actorOut(run.By), Instance: run.Instance,
 		Cancellable: run.Cancellable, CancelRequested: run.CancelRequested,
 		CreatedAt: api.Time{Time: run.CreatedAt}, StartedAt: api.Time{Time: run.StartedAt}, FinishedAt: api.Time{Time: run.FinishedAt},
-		Progress: api.RunProgress(run.Progress), Input: valueOut(run.Input), Result: valueOut(run.Result), Output: valueOut(run.Output),
+		Progress: progressOut(run.Progress), Input: valueOut(run.Input), Result: valueOut(run.Result), Output: valueOut(run.Output),
 	}
 	if f := run.Error; f != nil {
 		out.Error = &api.RunError{Code: f.Code, Message: f.Message}
@@ -104,10 +109,22 @@ func runOut(run *operation.Run) api.Run {
 			out.Error.Errors = append(out.Error.Errors, api.FieldError{Path: field.Path, Rule: field.Rule, Message: field.Message})
 		}
 	}
+	for _, p := range run.Phases {
+		out.Phases = append(out.Phases, api.RunPhase{
+			Phase: p.Name, Done: p.Done, Total: p.Total, BytesDone: p.BytesDone, BytesTotal: p.BytesTotal, Seconds: p.Took.Truncate(time.Millisecond).Seconds(),
+		})
+	}
 	for _, e := range run.Events {
 		out.Events = append(out.Events, api.RunEvent{ID: e.ID, At: api.Time{Time: e.At}, Event: string(e.Kind), Data: eventOut(e.Data)})
 	}
 	return out
+}
+
+func progressOut(p operation.Progress) api.RunProgress {
+	return api.RunProgress{
+		Phase: p.Phase, Collection: p.Collection, Message: p.Message, Done: p.Done, Total: p.Total, BytesDone: p.BytesDone, BytesTotal: p.BytesTotal,
+		RunCounters: api.RunCounters(p.Counters),
+	}
 }
 
 func valueOut(v bson.RawValue) []byte {

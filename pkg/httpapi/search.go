@@ -11,7 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/search/runs"
+	searches "github.com/svcctl/svc/pkg/search/runs"
 )
 
 // searchQueue tells what a collection has to index yet.
@@ -62,7 +62,7 @@ func (s *Server) regenerateSearch(w http.ResponseWriter, r *request) error {
 	if err := r.noBody(w, "say what is made anew by the parameters collection and search"); err != nil {
 		return err
 	}
-	var what runs.Target
+	var what searches.Target
 	var err error
 	if what.Collection, err = r.one(api.ParamCollection); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *Server) regenerateSearch(w http.ResponseWriter, r *request) error {
 	if what.Search != "" && what.Collection == "" {
 		return errs.New(errs.Invalid, "bad_parameter", "%s needs %s", api.ParamSearch, api.ParamCollection)
 	}
-	if err := runs.Check(r.project, what); err != nil {
+	if err := searches.Check(r.project, what); err != nil {
 		return err
 	}
 	if err := s.cfg.System.Operated(r.Context(), audit.OpRegenerate, r.project.Namespace, what.Collection, ""); err != nil {

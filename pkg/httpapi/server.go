@@ -29,7 +29,8 @@ import (
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
-	"github.com/svcctl/svc/pkg/search/runs"
+	searches "github.com/svcctl/svc/pkg/search/runs"
+	"github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/system"
 )
@@ -92,7 +93,8 @@ type Config struct {
 	Audit      *audit.Logs
 	Control    Control
 	Jobs       *jobs.Jobs
-	Searches   *runs.Service
+	Searches   *searches.Service
+	Snapshots  *runs.Service
 	Keys       *idempotency.Keys
 	Assets     *assets.Assets
 	Embedding  *embedding.Groups // nil: there are none
@@ -109,6 +111,7 @@ type Config struct {
 	Authenticate func(ctx context.Context, c auth.Credentials) (*access.Principal, error)
 
 	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
+	MaxImport      int64             // bytes of an archive of a snapshot, unpacked; 0: snapshot's own limit
 	BodyMemory     int64             // bytes of bodies that are kept in memory at once, of all requests; 0: any
 	AdminHosts     []string          // host names of the admin front
 	Fronts         map[string]string // host name of a site's front -> namespace
@@ -193,6 +196,9 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 			}
 			s.finish(rec, r, time.Since(start))
 			s.endRest(rec, r)
+			if r.cutOff {
+				panic(http.ErrAbortHandler)
+			}
 		}()
 		if err := s.dispatch(rec, r); err != nil {
 			s.fail(rec, r, err)
@@ -281,7 +287,9 @@ func (r *request) allowed() error {
 		if p.Has(need.name) {
 			return nil
 		}
-	case rightProject:
+	case rightSnapshots:
+		return r.maySnapshots()
+	case rightProject, rightServed:
 		return r.server.cfg.Records.MayOperate(r.project, p, need.name)
 	case rightRecords:
 		c, ok := r.project.Collections[r.param("collection")]

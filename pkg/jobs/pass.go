@@ -165,7 +165,7 @@ func (j *Jobs) claim(ctx context.Context, tx store.Tx, job *project.Job, call Ca
 		}
 		s.Claimed++
 	}
-	active, err := operation.ActiveIn(ctx, tx, operation.Job, job.Name)
+	active, err := operation.ActiveIn(ctx, tx, operation.Query{Kind: operation.Job, Name: job.Name})
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-// Package operation is long runs of any kind: actions and jobs today. Each has a record in its project's database, with
+// Package operation is long runs of any kind: of actions, jobs, searches that are made anew, snapshots. Each has a record in its project's database, with
 // its status, progress, events and outcome, which anybody can follow and cancel from any instance of the service.
 //
 // A run belongs to the instance that started it: a goroutine of Runs does it, and shows in the record every few seconds

@@ -26,7 +26,11 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 	if err == nil {
 		l.run.Result, l.run.Output = result, output
 	}
+	if err == nil && outcome.Subject != "" {
+		l.run.Subject = outcome.Subject
+	}
 	l.tellProgress()
+	l.clockPhase()
 	l.ended = true
 	last := l.last()
 	final := l.run

@@ -3,9 +3,12 @@ package operation
 import (
 	"bytes"
 	"context"
+	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/store"
 )
@@ -13,7 +16,10 @@ import (
 // Query says which runs List gives. Zero members leave nothing out.
 type Query struct {
 	Kind    Kind
+	Kinds   []Kind // any of them; none: any
 	Name    string
+	Names   []string // any of them; none: any
+	Subject string
 	Status  Status
 	By      string // the Actor.ID of who started them
 	Active  bool   // only those that have not ended
@@ -64,6 +70,7 @@ func (q Query) filter() *mql.Filter {
 	for _, e := range []bson.E{
 		{Key: "kind", Value: string(q.Kind)},
 		{Key: "name", Value: q.Name},
+		{Key: "subject", Value: q.Subject},
 		{Key: "status", Value: string(q.Status)},
 		{Key: "by.id", Value: q.By},
 	} {
@@ -71,15 +78,55 @@ func (q Query) filter() *mql.Filter {
 			filter = append(filter, e)
 		}
 	}
+	if len(q.Kinds) > 0 {
+		filter = append(filter, in("kind", q.Kinds))
+	}
+	if len(q.Names) > 0 {
+		filter = append(filter, in("name", q.Names))
+	}
 	if q.Active {
 		filter = append(filter, isActive())
 	}
 	return mql.MustCompile(filter)
 }
 
-// ActiveIn says, within a transaction, whether an action or job has an active run. Two transactions that both ask and
+func in[T ~string](member string, values []T) bson.E {
+	list := make(bson.A, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return bson.E{Key: member, Value: bson.D{{Key: "$in", Value: list}}}
+}
+
+// Find gives a run of one of some kinds by its id alone, or ErrNotFound.
+func (rs *Runs) Find(ctx context.Context, database, id string, kinds ...Kind) (*Run, error) {
+	rs.mu.Lock()
+	l := rs.live[liveKey{database, id}]
+	rs.mu.Unlock()
+	if l != nil && slices.Contains(kinds, l.run.Kind) && !l.ending() { // the kind never changes
+		return l.snapshot(), nil
+	}
+	doc, err := rs.runsOf(database).Get(ctx, stringID(id))
+	if errors.Is(err, errs.ErrNotFound) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := decode(doc)
+	if err == nil && !slices.Contains(kinds, r.Kind) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &r.Run, nil
+}
+
+// ActiveIn says, within a transaction, whether there is an active run of what a query asks for. Two transactions that both ask and
 // then start one don't notice each other by that alone: they have to write one document, too.
-func ActiveIn(ctx context.Context, tx store.Tx, kind Kind, name string) (bool, error) {
-	n, err := tx.Collection(collectionName).Count(ctx, Query{Kind: kind, Name: name, Active: true}.filter(), 1)
+func ActiveIn(ctx context.Context, tx store.Tx, q Query) (bool, error) {
+	q.Active = true
+	n, err := tx.Collection(collectionName).Count(ctx, q.filter(), 1)
 	return n > 0, err
 }

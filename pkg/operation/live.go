@@ -21,6 +21,7 @@ const (
 	maxEvents     = 500       // that are kept of a run
 	maxEventBytes = 256 << 10 // of them all
 	maxMessage    = 8 << 10   // bytes of one message
+	maxPhases     = 32        // that are kept of a run
 
 	progressEvery = 250 * time.Millisecond // progress that comes faster is told of by its newest state
 
@@ -49,6 +50,7 @@ type Live struct {
 	size     int           // bytes of the events
 	pending  bool          // there is progress that no event has told of
 	told     time.Time     // when the last event told of progress
+	phase    time.Time     // when the present phase began, by the monotonic clock
 	dirty    bool          // the record lacks something
 	renewed  time.Time     // when the record was written last, by the monotonic clock
 	ended    bool          // nothing that the function says counts any more
@@ -64,7 +66,7 @@ func (l *Live) snapshot() *Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	run := l.run
-	run.Events = slices.Clone(run.Events)
+	run.Events, run.Phases = slices.Clone(run.Events), slices.Clone(run.Phases)
 	return &run
 }
 
@@ -84,9 +86,36 @@ func (l *Live) Progress(p Progress) {
 	if l.ended || p == l.run.Progress && !l.pending { // or it has been told
 		return
 	}
+	l.enterPhase(p)
 	l.run.Progress, l.pending = p, true
 	if time.Since(l.told) >= progressEvery {
 		l.tellProgress()
+	}
+}
+
+// enterPhase notes what a phase has come to. It is called with mu held.
+func (l *Live) enterPhase(p Progress) {
+	if p.Phase == "" {
+		return
+	}
+	l.clockPhase()
+	phases := l.run.Phases
+	if n := len(phases); n == 0 || phases[n-1].Name != p.Phase {
+		if n == maxPhases {
+			phases = phases[1:]
+		}
+		l.phase = time.Now()
+		phases = append(slices.Clip(phases), Phase{Name: p.Phase})
+	}
+	now := &phases[len(phases)-1]
+	now.Done, now.Total, now.BytesDone, now.BytesTotal = p.Done, p.Total, p.BytesDone, p.BytesTotal
+	l.run.Phases = phases
+}
+
+// clockPhase notes how long the present phase has taken. It is called with mu held.
+func (l *Live) clockPhase() {
+	if n := len(l.run.Phases); n > 0 {
+		l.run.Phases[n-1].Took = time.Since(l.phase)
 	}
 }
 

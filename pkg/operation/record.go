@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -100,7 +101,13 @@ func state(run *Run) bson.D {
 			{Key: "total", Value: p.Total},
 			{Key: "bytesDone", Value: p.BytesDone},
 			{Key: "bytesTotal", Value: p.BytesTotal},
+			{Key: "written", Value: p.Written},
+			{Key: "linked", Value: p.Linked},
+			{Key: "copied", Value: p.Copied},
+			{Key: "deduplicated", Value: p.Deduplicated},
+			{Key: "warnings", Value: p.Warnings},
 		}},
+		{Key: "phases", Value: phaseList(run.Phases)},
 		{Key: "events", Value: eventList(run.Events)},
 		{Key: "lastEvent", Value: run.LastEvent},
 	}
@@ -111,6 +118,21 @@ func state(run *Run) bson.D {
 		values = append(values, bson.E{Key: "cancel", Value: true})
 	}
 	return values
+}
+
+func phaseList(phases []Phase) bson.A {
+	list := make(bson.A, len(phases))
+	for i, p := range phases {
+		list[i] = bson.D{
+			{Key: "name", Value: p.Name},
+			{Key: "done", Value: p.Done},
+			{Key: "total", Value: p.Total},
+			{Key: "bytesDone", Value: p.BytesDone},
+			{Key: "bytesTotal", Value: p.BytesTotal},
+			{Key: "took", Value: int64(p.Took)},
+		}
+	}
+	return list
 }
 
 func eventList(events []Event) bson.A {
@@ -129,6 +151,9 @@ func eventList(events []Event) bson.A {
 // lastState is state of a run that has ended.
 func lastState(run *Run) (bson.D, error) {
 	values := append(state(run), bson.E{Key: "finishedAt", Value: run.FinishedAt})
+	if run.Subject != "" {
+		values = append(values, bson.E{Key: "subject", Value: run.Subject})
+	}
 	if f := run.Error; f != nil {
 		raw, err := bson.Marshal(f)
 		if err != nil {
@@ -162,14 +187,19 @@ func newEvent(run *Run, kind EventKind, elapsed time.Duration, at time.Time, mes
 		{Key: "total", Value: p.Total},
 		{Key: "bytesDone", Value: p.BytesDone},
 		{Key: "bytesTotal", Value: p.BytesTotal},
+		{Key: "written", Value: p.Written},
+		{Key: "linked", Value: p.Linked},
+		{Key: "copied", Value: p.Copied},
+		{Key: "deduplicated", Value: p.Deduplicated},
+		{Key: "warnings", Value: p.Warnings},
 	} {
 		if n.Value != int64(0) {
 			data = append(data, n)
 		}
 	}
 	data = append(data, bson.E{Key: "elapsedSeconds", Value: elapsed.Truncate(time.Millisecond).Seconds()})
-	if left, ok := remaining(p, elapsed); ok && kind == EventProgress {
-		data = append(data, bson.E{Key: "etaSeconds", Value: left.Round(time.Second).Seconds()})
+	if kind == EventProgress {
+		data = append(data, pace(run, elapsed)...)
 	}
 	data = append(append(data, bson.E{Key: "message", Value: message}), more...)
 	raw, err := document.Marshal(data)
@@ -179,7 +209,27 @@ func newEvent(run *Run, kind EventKind, elapsed time.Duration, at time.Time, mes
 	return Event{ID: run.LastEvent + 1, At: at, Kind: kind, Data: raw}
 }
 
-// remaining guesses how long a run has left, from what it has done so far.
+// pace tells how fast a run is in its phase, and how long that has left.
+func pace(run *Run, elapsed time.Duration) (data bson.D) {
+	p := run.Progress
+	if n := len(run.Phases); n > 0 && run.Phases[n-1].Name == p.Phase {
+		elapsed = run.Phases[n-1].Took
+	}
+	if left, ok := remaining(p, elapsed); ok {
+		data = append(data, bson.E{Key: "etaSeconds", Value: left.Round(time.Second).Seconds()})
+	}
+	for _, n := range []struct {
+		name string
+		done int64
+	}{{"perSecond", p.Done}, {"bytesPerSecond", p.BytesDone}} {
+		if n.done > 0 && elapsed >= time.Millisecond {
+			data = append(data, bson.E{Key: n.name, Value: math.Round(float64(n.done)/elapsed.Seconds()*10) / 10})
+		}
+	}
+	return data
+}
+
+// remaining guesses how long there is left, from what was done so far.
 func remaining(p Progress, elapsed time.Duration) (time.Duration, bool) {
 	done, total := p.Done, p.Total
 	if p.BytesTotal > 0 {

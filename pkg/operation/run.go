@@ -18,6 +18,14 @@ const (
 	Action Kind = "action"
 	Job    Kind = "job"
 	Search Kind = "search" // its indexes are made anew
+
+	Snapshot Kind = "snapshot" // one is taken
+	Verify   Kind = "verify"   // snapshots are checked
+	Restore  Kind = "restore"  // records are replaced by those of one
+	Prune    Kind = "prune"    // snapshots that are not kept are removed
+	Import   Kind = "import"   // an archive is unpacked
+	Drill    Kind = "drill"    // a restore is rehearsed
+	Backup   Kind = "backup"   // a snapshot of everything is taken
 )
 
 // Status is how a run stands.
@@ -66,6 +74,7 @@ type Run struct {
 	ID          string    `bson:"_id"`
 	Kind        Kind      `bson:"kind"`
 	Name        string    `bson:"name"`
+	Subject     string    `bson:"subject,omitempty"` // what it is about: the id of a snapshot; ""
 	Status      Status    `bson:"status"`
 	Trigger     Trigger   `bson:"trigger"`
 	Slot        time.Time `bson:"slot,omitempty"` // of Schedule: the time that the run was due
@@ -78,6 +87,7 @@ type Run struct {
 	StartedAt       time.Time `bson:"startedAt,omitempty"` // zero while it is queued
 	FinishedAt      time.Time `bson:"finishedAt,omitempty"`
 	Progress        Progress  `bson:"progress"`
+	Phases          []Phase   `bson:"phases,omitempty"` // the newest that it has gone through, the present one last
 	Error           *Failure  `bson:"error,omitempty"`  // of all final statuses but Succeeded
 	Events          []Event   `bson:"events,omitempty"` // the newest that fit; List leaves them out
 	LastEvent       int64     `bson:"lastEvent"`        // id of the newest
@@ -96,6 +106,27 @@ type Progress struct {
 	Total      int64  `bson:"total,omitempty"`
 	BytesDone  int64  `bson:"bytesDone,omitempty"`
 	BytesTotal int64  `bson:"bytesTotal,omitempty"`
+
+	Counters `bson:",inline"`
+}
+
+// Counters count, from the beginning of a run, how files came to be that it made, and what it warned of.
+type Counters struct {
+	Written      int64 `bson:"written,omitempty"`
+	Linked       int64 `bson:"linked,omitempty"` // hard links
+	Copied       int64 `bson:"copied,omitempty"` // where links can't be
+	Deduplicated int64 `bson:"deduplicated,omitempty"`
+	Warnings     int64 `bson:"warnings,omitempty"`
+}
+
+// Phase is how far a phase of a run is, or came: the last Progress that named it.
+type Phase struct {
+	Name       string        `bson:"name"`
+	Done       int64         `bson:"done"`
+	Total      int64         `bson:"total"`
+	BytesDone  int64         `bson:"bytesDone"`
+	BytesTotal int64         `bson:"bytesTotal"`
+	Took       time.Duration `bson:"took"` // so far
 }
 
 // Failure is why a run did not succeed, as it may be shown to whoever may see the run.
@@ -119,8 +150,8 @@ const (
 // Event is something that happened in a run. Ids grow by one.
 //
 // Data has operation (the kind of run), name, id, elapsedSeconds, what is known of phase, collection, done, total,
-// bytesDone, bytesTotal and etaSeconds, and message; a log also has level, and the last event status and, if the run
-// did not succeed, code.
+// bytesDone, bytesTotal and the Counters, and message; progress also has etaSeconds (until the end of the phase), perSecond and
+// bytesPerSecond (in the phase), a log level, and the last event status and, if the run did not succeed, code.
 type Event struct {
 	ID   int64     `bson:"id"`
 	At   time.Time `bson:"at"`
@@ -133,6 +164,7 @@ type Spec struct {
 	Database string // of the project
 	Kind     Kind
 	Name     string
+	Subject  string // what it is about, by which it is found (Query.Subject); "": that shows later (Outcome.Subject), or never
 	ID       string // "": a new one
 	Trigger  Trigger
 	Slot     time.Time
@@ -157,6 +189,8 @@ type Func func(ctx context.Context, r *Live) (Outcome, error)
 type Outcome struct {
 	Result any
 	Output any // what of the result is shown to people
+
+	Subject string // what the run was about; "": as Spec says
 }
 
 // Errors, for errors.Is. The first four are causes of the context of a run.

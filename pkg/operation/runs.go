@@ -128,7 +128,7 @@ func (rs *Runs) Start(ctx context.Context, spec Spec, do Func) (*Run, error) {
 		spec.ID = bson.NewObjectIDFromTimestamp(rs.now()).Hex()
 	}
 	run := Run{
-		ID: spec.ID, Kind: spec.Kind, Name: spec.Name, Status: Queued, Trigger: spec.Trigger, Slot: spec.Slot.UTC(), By: spec.By,
+		ID: spec.ID, Kind: spec.Kind, Name: spec.Name, Subject: spec.Subject, Status: Queued, Trigger: spec.Trigger, Slot: spec.Slot.UTC(), By: spec.By,
 		Instance: rs.opts.Instance, Cancellable: spec.Cancellable, CreatedAt: rs.now(),
 	}
 	if spec.Slot.IsZero() {

@@ -110,6 +110,7 @@ func (s *Snapshots) Show(_ context.Context, p *project.Project, id string) (Info
 	if err != nil {
 		return Info{}, err
 	}
+	m.Profile = path.Dir(o.at)
 	return Info{Manifest: *m, State: readState(o.root, o.at)}, nil
 }
 

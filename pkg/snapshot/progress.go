@@ -30,7 +30,7 @@ type Progress struct {
 	Warning string // something that went wrong, and that is no reason to stop; ""
 }
 
-// Report is told of progress: at the beginning of each phase, every few hundred records or few files, and at the end. It is called by the
+// Report is told of progress: at the beginning of each phase, every few hundred records or files or few megabytes, and at the end. It is called by the
 // goroutine that does the work, one call at a time. It may be nil.
 type Report func(Progress)
 
@@ -39,6 +39,7 @@ type tracker struct {
 	report Report
 	now    Progress
 	since  int64 // of Done that was not told
+	bytes  int64 // of BytesDone, likewise
 
 	warnings []string // the first maxWarnings
 	warned   int64
@@ -46,13 +47,14 @@ type tracker struct {
 
 const (
 	tellEvery   = 250 // records or files
+	tellBytes   = 16 << 20
 	maxWarnings = 100
 )
 
 func newTracker(report Report) *tracker { return &tracker{report: report} }
 
 func (t *tracker) tell() {
-	t.since = 0
+	t.since, t.bytes = 0, 0
 	if t.report != nil {
 		t.report(t.now)
 	}
@@ -69,7 +71,9 @@ func (t *tracker) begin(phase Phase, total, bytes int64) {
 func (t *tracker) done(n, bytes int64) {
 	t.now.Done += n
 	t.now.BytesDone += bytes
-	if t.since += n; t.since >= tellEvery {
+	t.since += n
+	t.bytes += bytes
+	if t.since >= tellEvery || t.bytes >= tellBytes {
 		t.tell()
 	}
 }

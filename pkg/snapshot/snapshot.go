@@ -146,7 +146,7 @@ type Profile struct {
 func ProfileOf(p *project.Project, name string) (Profile, error) {
 	i := slices.IndexFunc(p.Config.Snapshots, func(s *schema.Snapshot) bool { return s.Name == name })
 	if i < 0 {
-		return Profile{}, errs.New(errs.NotFound, "profile_not_found", "the project has no snapshot profile %q", name)
+		return Profile{}, UnknownProfile(name)
 	}
 	c := p.Config.Snapshots[i]
 	out := Profile{Name: c.Name, Media: c.IncludeMedia, Dedup: c.CollectionDedup, Mode: Mode(c.Mode)}
@@ -158,6 +158,11 @@ func ProfileOf(p *project.Project, name string) (Profile, error) {
 		}
 	}
 	return out, nil
+}
+
+// UnknownProfile says that there is no profile of that name.
+func UnknownProfile(name string) error {
+	return errs.New(errs.NotFound, "profile_not_found", "the project has no snapshot profile %.80q", name)
 }
 
 // takes says whether a collection is in its snapshots.

@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/store"
@@ -103,6 +104,18 @@ func (s *System) RolledBack(ctx context.Context, projectID, namespace string, ge
 // names the job or action, run is "" where there is none yet.
 func (s *System) Operated(ctx context.Context, op, namespace, scope, run string) error {
 	return s.log.Append(ctx, audit.Entry{Kind: audit.System, Op: op, Namespace: namespace, Collection: scope, RecordID: run})
+}
+
+// Snapshotted notes that somebody does something with snapshots of a profile: with the one of that id, "" where there is none yet.
+func (s *System) Snapshotted(ctx context.Context, op, namespace, profile, id string, how bson.D) error {
+	e := audit.Entry{Kind: audit.System, Op: op, Namespace: namespace, Collection: access.SnapshotScope(profile), RecordID: id}
+	if len(how) > 0 {
+		var err error
+		if e.After, err = encode(how); err != nil {
+			return err
+		}
+	}
+	return s.log.Append(ctx, e)
 }
 
 // ShutDown notes that somebody has the service stop.

@@ -1,0 +1,10 @@
+// Package runs takes, checks, imports and removes snapshots as runs that anybody can follow: package operation keeps them, package
+// snapshot does the work. Of a project one of these runs goes on at a time, whatever it does.
+//
+//	runs.go      starting and finding runs
+//	work.go      what a run of each kind does, and gives
+//	progress.go  what a run tells on its way
+//	receive.go   archives that come in while a request is read
+//
+// Start reading at Service.Start. What does not live here: when runs are due (controllers), and who may start or see which (pkg/httpapi).
+package runs

@@ -1,0 +1,155 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/snapshot/archive"
+)
+
+// Receive is an archive that comes in.
+type Receive struct {
+	Start // of which ID, By and Note count
+
+	Body     io.Reader    // is read by the run, until it has ended, and by nobody later
+	Profile  string       // as snapshot.ImportOptions has it
+	MaxBytes int64        // of all files together, unpacked; 0: archive.DefaultLimits
+	Confirm  func() error // as snapshot.ImportOptions has it
+}
+
+// unknownProfile is the name of imports, of which only the archive says the profile.
+const unknownProfile = "import"
+
+// Receive imports an archive while it comes in: a run as others, that ends with ctx. The error is that of the import.
+func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (info snapshot.Info, err error) {
+	in.Kind = operation.Import
+	w := &work{name: in.Profile}
+	if w.name == "" {
+		w.name = unknownProfile
+	}
+	var failed error
+	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
+		failed = patiently(ctx, func() (err error) {
+			info, err = s.Import(ctx, p, in.Body, in.options(t))
+			return err
+		})
+		if failed != nil {
+			return nil, failed
+		}
+		return imported(&info), nil
+	}
+	run, err := s.start(ctx, p, in.Start, w)
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	run, err = s.toEnd(ctx, p, run)
+	switch {
+	case err != nil:
+		return snapshot.Info{}, err
+	case run.Status == operation.Succeeded:
+		return info, nil
+	case run.Status == operation.Failed && failed != nil:
+		return snapshot.Info{}, failed
+	}
+	return snapshot.Info{}, errs.New(errs.Conflict, run.Error.Code, "%s", run.Error.Message)
+}
+
+func (in *Receive) options(t *teller) snapshot.ImportOptions {
+	limits := archive.DefaultLimits()
+	if in.MaxBytes > 0 {
+		limits.Bytes, limits.FileBytes = in.MaxBytes, in.MaxBytes
+	}
+	return snapshot.ImportOptions{Profile: in.Profile, Limits: limits, Confirm: in.Confirm, Report: t.report}
+}
+
+func imported(info *snapshot.Info) *api.SnapshotResult {
+	return &api.SnapshotResult{Snapshot: info.ID, Profile: info.Profile, Counts: countsOut(&info.Counts), Verified: VerificationOut(info.State.Verified)}
+}
+
+// toEnd gives a run when it has ended. It ends it when ctx ends.
+func (s *Service) toEnd(ctx context.Context, p *project.Project, run *operation.Run) (*operation.Run, error) {
+	ended, err := s.Wait(ctx, p, run)
+	if ctx.Err() == nil {
+		return ended, err
+	}
+	last := context.WithoutCancel(ctx)
+	if err := s.Cancel(last, p, run); err != nil && !errors.Is(err, operation.ErrEnded) {
+		return nil, err
+	}
+	return s.Wait(last, p, run)
+}
+
+// Take makes a backup, and gives the id of the snapshot. It is a run as others, that ends with ctx: then nothing stays of it.
+func (s *Service) Take(ctx context.Context, p *project.Project, what Start) (id string, err error) {
+	run, err := s.Start(ctx, p, what)
+	if err != nil {
+		return "", err
+	}
+	run, err = s.toEnd(ctx, p, run)
+	switch {
+	case err != nil:
+		return "", err
+	case run.Status != operation.Succeeded:
+		return "", errs.New(kindOf(run.Error.Code), run.Error.Code, "%s", run.Error.Message)
+	case ctx.Err() != nil:
+		s.Discard(p, run.Subject)
+		return "", context.Cause(ctx)
+	}
+	return run.Subject, nil
+}
+
+// kindOf is the kind of an error of which a run has kept the code.
+func kindOf(code string) errs.Kind {
+	switch code {
+	case "snapshots_full":
+		return errs.Full
+	case "internal":
+		return errs.Internal
+	case operation.ErrStopping.Code, "view_expired", "store_unavailable":
+		return errs.Unavailable
+	}
+	return errs.Conflict
+}
+
+const (
+	discardEvery = time.Second
+	discardTime  = time.Hour
+)
+
+// Discard removes a snapshot that was made for one use, soon: when no run goes on and nobody reads it.
+func (s *Service) Discard(p *project.Project, id string) {
+	s.discards.Go(func() {
+		tries := time.NewTicker(discardEvery)
+		defer tries.Stop()
+		for began := time.Now(); ; {
+			err := s.Delete(s.ctx, p, id)
+			if err == nil || errors.Is(err, snapshot.ErrNotFound) {
+				return
+			}
+			again := errors.Is(err, snapshot.ErrBusy) || errors.Is(err, snapshot.ErrInUse)
+			if !again || time.Since(began) > discardTime {
+				s.log.Warn("a backup that was made for a download stays: delete it", "namespace", p.Namespace, "snapshot", id, "error", err)
+				return
+			}
+			select {
+			case <-tries.C:
+			case <-s.ctx.Done():
+				s.log.Warn("a backup that was made for a download stays: delete it", "namespace", p.Namespace, "snapshot", id, "error", err)
+				return
+			}
+		}
+	})
+}
+
+// Close ends what Discard has not done yet. Runs end by their own.
+func (s *Service) Close() {
+	s.stop()
+	s.discards.Wait()
+}

@@ -1,0 +1,114 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
+)
+
+// BackupProfile is the name of the profile that backups are snapshots of. No config has a profile of that name.
+const BackupProfile = api.ProfileBackup
+
+// Everything is that profile.
+func Everything() snapshot.Profile {
+	return snapshot.Profile{Name: BackupProfile, Media: true, Dedup: true, Mode: snapshot.JSON}
+}
+
+// work finds out what a run is to do. What it can't do because there is no such profile or snapshot is an error.
+func (s *Service) work(ctx context.Context, p *project.Project, what Start) (*work, error) {
+	switch what.Kind {
+	case operation.Snapshot:
+		profile, err := snapshot.ProfileOf(p, what.Profile)
+		if err != nil {
+			return nil, err
+		}
+		return s.take(p, profile), nil
+	case operation.Backup:
+		return s.take(p, Everything()), nil
+	case operation.Verify:
+		return s.verify(ctx, p, what)
+	}
+	return nil, errs.New(errs.Internal, "internal", "there is no run of kind %q to be started so", what.Kind)
+}
+
+const (
+	patience = 30 * time.Second
+	pause    = 50 * time.Millisecond
+)
+
+// patiently does what may find a snapshot being deleted, which is no run and soon over.
+func patiently(ctx context.Context, do func() error) error {
+	for began := time.Now(); ; {
+		err := do()
+		if !errors.Is(err, snapshot.ErrBusy) || time.Since(began) > patience {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+// take makes a snapshot.
+func (s *Service) take(p *project.Project, profile snapshot.Profile) *work {
+	w := &work{name: profile.Name}
+	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
+		var info snapshot.Info
+		err := patiently(ctx, func() (err error) {
+			info, err = s.Create(ctx, p, profile, t.report)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &api.SnapshotResult{Snapshot: info.ID, Profile: info.Profile, Counts: countsOut(&info.Counts)}, nil
+	}
+	return w
+}
+
+// verify checks a snapshot.
+func (s *Service) verify(ctx context.Context, p *project.Project, what Start) (*work, error) {
+	profile, err := s.Where(ctx, p, what.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	if what.Sample < 0 || what.Sample > 1 {
+		return nil, errs.New(errs.Invalid, "bad_sample", "a sample is above 0 and at most 1: the part of the files that is read")
+	}
+	w := &work{name: profile, subject: what.Snapshot}
+	if what.Sample > 0 {
+		w.how = bson.D{{Key: "sample", Value: what.Sample}}
+	}
+	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
+		v, err := s.Verify(ctx, p, what.Snapshot, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
+		if err != nil {
+			return nil, err
+		}
+		if v.Problems > 0 {
+			return nil, damaged(what.Snapshot, v)
+		}
+		return &api.SnapshotResult{Snapshot: what.Snapshot, Profile: profile, Verified: VerificationOut(v)}, nil
+	}
+	return w, nil
+}
+
+// damaged is the error of a check that has found damage: the run fails, so that whoever only looks at its end learns of it.
+func damaged(id string, v *snapshot.Verification) error {
+	more := ""
+	if v.Problems > 1 {
+		more = "; there are more: the snapshot has them in verified"
+	}
+	return errs.New(snapshot.ErrDamaged.Kind, snapshot.ErrDamaged.Code, "the snapshot %s is damaged: %s: %s%s", id, v.Found[0].Path, v.Found[0].Text, more)
+}
