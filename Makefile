@@ -15,10 +15,10 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
+.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-15s %s\n", $$1, $$2}'
 
 build: ## Build bin/svcd and bin/svcctl
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/svcd ./cmd/svcctl
@@ -54,6 +54,9 @@ bench-scale: build ## Measure 1,000 collections in 50 projects: start, reload, m
 
 bench-search: build ## Measure searches of 100,000 records, and what indexes cost writes, memory and disk (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -what search -svcd bin/svcd $(BENCHFLAGS)
+
+bench-snapshots: build ## Measure snapshots: time, room, writers meanwhile, memory with a million records (STORE_URI=mongodb://… for MongoDB)
+	@$(GO) run ./bench -what snapshots -svcd bin/svcd $(BENCHFLAGS)
 
 quality: ## Measure how good the modes of searches are (CRANFIELD=the folder of the Cranfield collection)
 	@CRANFIELD=$(abspath $(CRANFIELD)) $(GO) test ./pkg/search/quality -run Cranfield -count=1 -v -timeout 60m

@@ -71,15 +71,15 @@ func main() {
 	flag.StringVar(&o.project, "project", "bench/project", "the project to serve")
 	flag.StringVar(&o.json, "json", "", "write the result as JSON to this file, too")
 	flag.IntVar(&o.articles, "articles", 10000, "articles to start with")
-	flag.IntVar(&o.records, "records", 1_000_000, "growth: records of the largest collection")
+	flag.IntVar(&o.records, "records", 1_000_000, "growth, snapshots: records of the largest collection")
 	flag.IntVar(&o.searched, "searched", 100_000, "search: records that are searched")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
-	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, abuse, audit, hooks, growth, scale or search")
+	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, abuse, audit, hooks, growth, scale, search or snapshots")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	run, ok := map[string]func(context.Context, options) error{
 		"service": measure, "credentials": measureCredentials, "logins": measureFloods, "audit": measureAudit, "hooks": measureHooks,
-		"growth": measureGrowth, "abuse": measureAbuse, "scale": measureScale, "search": measureSearch,
+		"growth": measureGrowth, "abuse": measureAbuse, "scale": measureScale, "search": measureSearch, "snapshots": measureSnapshots,
 	}[o.what]
 	if !ok {
 		flag.Usage()

@@ -116,34 +116,19 @@ func (s *server) indexing(ctx context.Context, t *texts, records int) (ids []str
 
 // peak runs something that takes records in, and prints how long it takes and the most memory that was seen.
 func (s *server) peak(ctx context.Context, what string, f func() (time.Duration, error), records int) error {
-	var most float64
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			if u, err := s.usage(ctx); err == nil {
-				most = max(most, u.mib)
-			}
-			select {
-			case <-done:
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	}()
+	most, stop := s.watchMemory(ctx)
 	before, err := s.usage(ctx)
 	if err != nil {
 		return err
 	}
 	took, err := f()
-	close(done)
-	<-ended
+	stop()
 	if err != nil {
 		return err
 	}
 	after, err := s.usage(ctx)
 	fmt.Printf("%s: %.0f records/s, %.0f CPU µs/record, %.0f MiB at most (target: 500)\n",
-		what, float64(records)/took.Seconds(), 1e6*(after.cpuSeconds-before.cpuSeconds)/float64(records), most)
+		what, float64(records)/took.Seconds(), 1e6*(after.cpuSeconds-before.cpuSeconds)/float64(records), *most)
 	return err
 }
 

@@ -22,6 +22,8 @@ def procs(ctx):
     return [dict(name="svc", cmd=[binp(ctx), "serve"], env=env, ready="/readyz")]
 def init(ctx):
     shutil.copytree(HERE.parent / "project", ctx.root / "projects" / "bench")
+    with (ctx.root / "projects" / "bench" / "project.yaml").open("a") as f:
+        f.write("snapshots: [{ name: bench, collectionDedup: true }]\n")
 def setup(ctx):
     h = {"X-Admin-Token": TOKEN}
     p = ctx.http("POST", "/api/v1/project", dict(name="bench", configFile="bench", enabled=True), h)
@@ -58,6 +60,9 @@ def upload(ctx, data, fn, mime):
     j = json.loads(d); assert s == 201, d[:300]
     return j["file"]["src"]
 def thumb_url(u): return u + "?filter=thumb"
+def backup(ctx, i):                                          # the stream of its events ends with the run
+    s, _, d = ctx.http.raw("POST", "/api/v1/_/bench/_/admin/snapshots", {"profile": "bench"}, {"X-Admin-Token": TOKEN, "Accept": "text/event-stream"}, timeout=600)
+    assert s == 200 and b"event: done" in d, d[-500:]
 def extras(ctx, B):
     from targets import _extras as X
-    X.thumbs(ctx, B)
+    X.thumbs(ctx, B); X.backups(ctx, B, ctx.root)
