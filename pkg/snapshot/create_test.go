@@ -197,6 +197,37 @@ func TestDedup(t *testing.T) {
 	w.verify(w.create("daily"))
 }
 
+// TestDedupOfSameSize: records that have changed and are as many and as large as before are written, and what they name is there once.
+func TestDedupOfSameSize(t *testing.T) {
+	t.Parallel()
+	teststore.Each(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s)
+		w.fill()
+		cover := w.upload("posts", idOf(1000), "cover", "c.txt", "cover")
+		w.insert("posts", bson.D{{Key: "_id", Value: idOf(1000)}, {Key: "cover", Value: cover}, {Key: "title", Value: "before"}})
+		first := w.create("daily")
+		behind := encode(t, bson.D{{Key: "_id", Value: idOf(1000)}, {Key: "cover", Value: cover}, {Key: "title", Value: "behind"}})
+		if err := store.WriteAll(t.Context(), w.records("posts"), store.Op{Kind: store.Replace, ID: behind.Lookup("_id"), Doc: behind}); err != nil {
+			t.Fatal(err)
+		}
+		second := w.create("daily")
+		w.verify(second)
+		if a, b := first.Counts, second.Counts; a.MediaFiles != b.MediaFiles || a.MediaBytes != b.MediaBytes || b.Warnings != 0 || a.Documents != b.Documents {
+			t.Errorf("counts %+v, before %+v", b, a)
+		}
+		for i := range second.Files {
+			if f := &second.Files[i]; strings.HasPrefix(f.Path, "collections/") && (f.How == snapshot.Written) != (f.Path == "collections/posts.jsonl.zst") {
+				t.Errorf("%s is %s", f.Path, f.How)
+			}
+		}
+		third := w.create("daily")
+		w.verify(third)
+		if c := third.Counts; c.Written != 0 || c.NewBytes != 0 {
+			t.Errorf("of nothing new, %d files are written with %d bytes", c.Written, c.NewBytes)
+		}
+	})
+}
+
 // TestMissingFiles: what records name and is not there, or is not what they say, is told, and is no reason for no snapshot.
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"path"
 	"slices"
@@ -124,9 +126,22 @@ func (c *creation) sources(ctx context.Context, db store.Database, view store.Vi
 
 var byID = mql.Sort{{Path: "_id"}} //nolint:gochecknoglobals // a constant
 
-// export writes the records of a collection, in the order of their ids.
+// export writes the records of a collection, in the order of their ids. Where the snapshot before may have the same, they are only compared
+// at first: to compress them is most of the work.
 func (c *creation) export(ctx context.Context, from store.Reader, src source, files *fileTaker) error {
 	out := Collection{Name: src.name, File: fileName(src.name), Undeclared: !src.known}
+	take := files.take
+	if was := c.likely(src); was != nil {
+		same, err := c.compare(ctx, from, src, take, was)
+		if err != nil {
+			return err
+		}
+		if same {
+			c.exported(*was)
+			return nil
+		}
+		take = files.again // those that it names are in the snapshot
+	}
 	var lines, raw *exportFile
 	var err error
 	defer func() {
@@ -143,26 +158,15 @@ func (c *creation) export(ctx context.Context, from store.Reader, src source, fi
 			return err
 		}
 	}
-	var line []byte
-	err = from.Find(ctx, store.Query{Sort: byID}, func(doc bson.Raw) error {
-		doc = files.take(ctx, src, doc)
-		if files.failed != nil {
-			return files.failed
-		}
+	err = c.each(ctx, from, src, take, &out, func(doc bson.Raw, line []byte) error {
 		if lines != nil {
-			line = append(document.AppendExtended(line[:0], doc), '\n')
 			if err := lines.write(line); err != nil {
 				return err
 			}
 		}
 		if raw != nil {
-			if err := raw.write(doc); err != nil {
-				return err
-			}
+			return raw.write(doc)
 		}
-		out.Documents++
-		out.Bytes += int64(len(doc))
-		c.tracker.done(1, int64(len(doc)))
 		return nil
 	})
 	if err != nil {
@@ -180,9 +184,70 @@ func (c *creation) export(ctx context.Context, from store.Reader, src source, fi
 			out.SHA256 = sum
 		}
 	}
+	c.exported(out)
+	return nil
+}
+
+// taking gives a record as a snapshot has it.
+type taking func(ctx context.Context, src source, doc bson.Raw) (bson.Raw, error)
+
+// each calls fn with each record of a collection and its line, and counts them.
+func (c *creation) each(ctx context.Context, from store.Reader, src source, take taking, out *Collection, fn func(doc bson.Raw, line []byte) error) error {
+	var line []byte
+	return from.Find(ctx, store.Query{Sort: byID}, func(doc bson.Raw) error {
+		doc, err := take(ctx, src, doc)
+		if err != nil {
+			return err
+		}
+		if c.profile.Mode != DB {
+			line = append(document.AppendExtended(line[:0], doc), '\n')
+		}
+		if err := fn(doc, line); err != nil {
+			return err
+		}
+		out.Documents++
+		out.Bytes += int64(len(doc))
+		c.tracker.done(1, int64(len(doc)))
+		return nil
+	})
+}
+
+// likely gives the collection as the snapshot before has it, if an export may be a link to that one's: with as many records of as many bytes.
+func (c *creation) likely(src source) *Collection {
+	if !c.profile.Dedup || c.before == nil || c.profile.Mode != JSON {
+		return nil
+	}
+	was := c.before.manifest.collection(src.name)
+	if was == nil || was.Documents != src.est.Documents || was.Bytes != src.est.Bytes || was.SHA256 == "" || was.Undeclared == src.known {
+		return nil
+	}
+	return was
+}
+
+// compare reads the records of a collection, and links to their export in the snapshot before if that has the same.
+func (c *creation) compare(ctx context.Context, from store.Reader, src source, take taking, was *Collection) (same bool, err error) {
+	f := c.before.manifest.file(path.Join(collectionsDir, was.File+jsonEnding))
+	if f == nil {
+		return false, nil
+	}
+	var out Collection
+	sum := sha256.New()
+	err = c.each(ctx, from, src, take, &out, func(_ bson.Raw, line []byte) error {
+		_, _ = sum.Write(line) // a hash takes everything
+		return nil
+	})
+	if err == nil && hex.EncodeToString(sum.Sum(nil)) == was.SHA256 {
+		same, err = c.dedup(ctx, *f)
+	}
+	if err == nil && !same {
+		c.tracker.done(-out.Documents, -out.Bytes) // they come again
+	}
+	return same, err
+}
+
+func (c *creation) exported(out Collection) {
 	c.manifest.Collections = append(c.manifest.Collections, out)
 	c.manifest.Counts.Documents += out.Documents
-	return nil
 }
 
 // exportFile is a file of records that is being written.

@@ -27,8 +27,6 @@ type fileTaker struct {
 	store *media.Store
 	hold  *media.Hold // nil: nothing is to be taken, or all is
 	taken []takenFile
-
-	failed error // nothing more is taken
 }
 
 // takenFile is a file in the folder media.
@@ -84,26 +82,38 @@ func (t *fileTaker) release(ctx context.Context) {
 }
 
 // take gives a record as the snapshot has it, with the addresses that its files have by the names of the config, and takes these files.
-func (t *fileTaker) take(ctx context.Context, src source, doc bson.Raw) bson.Raw {
+func (t *fileTaker) take(ctx context.Context, src source, doc bson.Raw) (bson.Raw, error) {
+	doc, id, addresses := t.readdress(src, doc)
+	if addresses == nil || !t.c.profile.Media {
+		return doc, nil
+	}
+	var failed error
+	addresses.Each(doc, func(key string, file bson.Raw) {
+		if failed == nil {
+			failed = t.file(ctx, src, id, key, file, *addresses)
+		}
+	})
+	return doc, failed
+}
+
+// again is take of a record whose files have been taken.
+func (t *fileTaker) again(_ context.Context, src source, doc bson.Raw) (bson.Raw, error) {
+	doc, _, _ = t.readdress(src, doc)
+	return doc, nil
+}
+
+// readdress gives a record with the addresses of the snapshot. addresses is nil if it can have none.
+func (t *fileTaker) readdress(src source, doc bson.Raw) (_ bson.Raw, id bson.ObjectID, addresses *project.FileAddresses) {
 	if !bytes.Contains(doc, t.root) {
-		return doc
+		return doc, id, nil
 	}
 	v, _ := document.Field(doc, "_id")
 	id, ok := v.ObjectIDOK()
 	if !ok {
-		return doc // it is no record of ours
+		return doc, id, nil // it is no record of ours
 	}
-	addresses := src.config.FileAddresses(t.c.p.Namespace, id)
-	doc = withAddresses(doc, addresses.Current)
-	if !t.c.profile.Media {
-		return doc
-	}
-	addresses.Each(doc, func(key string, file bson.Raw) {
-		if t.failed == nil {
-			t.failed = t.file(ctx, src, id, key, file, addresses)
-		}
-	})
-	return doc
+	all := src.config.FileAddresses(t.c.p.Namespace, id)
+	return withAddresses(doc, all.Current), id, &all
 }
 
 // file takes one file.
