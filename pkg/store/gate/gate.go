@@ -31,10 +31,45 @@ func (g *Gate) Database(name string) store.Database {
 	return &database{g.Store.Database(name), g.door(name)}
 }
 
-// Shut refuses all reads and writes of a database from now on (ErrShut), and waits until those writes and transactions have ended that
-// are under way. Reads that are under way go on. If ctx ends before, the gate is open, as it was.
-func (g *Gate) Shut(ctx context.Context, database string) (open func(), err error) {
-	return g.door(database).shut(ctx)
+// Shut is a database whose records nobody changes who goes through the gate. It is for one goroutine.
+type Shut interface {
+	// Reads refuses reads, too, from when it returns. Those that are under way go on.
+	Reads(ctx context.Context) error
+	// Open lets everything through again. A second call does nothing.
+	Open()
+}
+
+// Shut refuses all writes of a database from now on (ErrShut), and waits until those writes and transactions have ended that are under
+// way. Reads go on. If ctx ends before, the gate is open, as it was.
+func (g *Gate) Shut(ctx context.Context, database string) (Shut, error) {
+	d := g.door(database)
+	if err := d.shut(ctx); err != nil {
+		return nil, err
+	}
+	return &shut{d: d}, nil
+}
+
+// shut is one that this process has shut.
+type shut struct {
+	d      *door
+	opened bool
+}
+
+func (s *shut) Reads(ctx context.Context) error {
+	if err := store.Ended(ctx); err != nil || s.opened {
+		return err
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	s.d.reads = true
+	return nil
+}
+
+func (s *shut) Open() {
+	if !s.opened {
+		s.opened = true
+		s.d.open()
+	}
 }
 
 func (g *Gate) door(name string) *door {
@@ -52,15 +87,16 @@ func (g *Gate) door(name string) *door {
 type door struct {
 	mu      sync.Mutex
 	shuts   chan struct{} // closed when it opens; nil: it is open
+	reads   bool          // are refused, too
 	writers int
 	left    chan struct{} // closed when the last writer leaves; nil: nobody waits for that
 }
 
-// check says whether it is open.
+// check says whether reads may pass.
 func (d *door) check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.shuts != nil {
+	if d.reads {
 		return ErrShut
 	}
 	return nil
@@ -86,7 +122,7 @@ func (d *door) leave() {
 	}
 }
 
-func (d *door) shut(ctx context.Context) (open func(), err error) {
+func (d *door) shut(ctx context.Context) error {
 	for {
 		mine, wait := d.tryShut()
 		if !mine { // somebody else has shut it
@@ -94,18 +130,18 @@ func (d *door) shut(ctx context.Context) (open func(), err error) {
 			case <-wait:
 				continue
 			case <-ctx.Done():
-				return nil, store.Ended(ctx)
+				return store.Ended(ctx)
 			}
 		}
 		if wait == nil {
-			return sync.OnceFunc(d.open), nil
+			return nil
 		}
 		select {
 		case <-wait:
-			return sync.OnceFunc(d.open), nil
+			return nil
 		case <-ctx.Done():
 			d.open()
-			return nil, store.Ended(ctx)
+			return store.Ended(ctx)
 		}
 	}
 }
@@ -129,5 +165,5 @@ func (d *door) open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.shuts)
-	d.shuts, d.left = nil, nil
+	d.shuts, d.left, d.reads = nil, nil, false
 }

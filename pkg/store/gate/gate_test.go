@@ -36,7 +36,8 @@ func insert(t *testing.T, id string) []store.Op {
 	return []store.Op{{Kind: store.Insert, Doc: doc}}
 }
 
-// TestShut: everything that reads or writes records is refused, of that database alone, and what is for bookkeeping is not.
+// TestShut: what writes records is refused, of that database alone, and what reads them goes on until it is refused, too; what is for
+// bookkeeping is not.
 func TestShut(t *testing.T) {
 	t.Parallel()
 	g := gate.New(teststore.Memory(t))
@@ -47,7 +48,7 @@ func TestShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothing := func(bson.Raw) error { return nil }
-	gated := map[string]func() error{
+	reads := map[string]func() error{
 		"get":    func() error { _, err := c.Get(ctx, store.Name("x")); return err },
 		"find":   func() error { return c.Find(ctx, store.Query{}, nothing) },
 		"count":  func() error { _, err := c.Count(ctx, nil, 0); return err },
@@ -58,12 +59,6 @@ func TestShut(t *testing.T) {
 			_, err := c.ExplainAggregate(ctx, none, store.AggregateOptions{})
 			return err
 		},
-		"write":  func() error { _, err := c.Write(ctx, insert(t, "y"), true); return err },
-		"drop":   func() error { return db.DropCollection(ctx, "none") },
-		"rename": func() error { return db.RenameCollection(ctx, "none", "x", true) },
-		"transaction": func() error {
-			return db.Transact(ctx, func(context.Context, store.Tx) error { return nil })
-		},
 		"view": func() error {
 			v, err := db.View(ctx)
 			if err == nil {
@@ -72,28 +67,49 @@ func TestShut(t *testing.T) {
 			return err
 		},
 	}
-	open, err := g.Shut(ctx, "a")
+	writes := map[string]func() error{
+		"write":  func() error { _, err := c.Write(ctx, insert(t, "y"), true); return err },
+		"drop":   func() error { return db.DropCollection(ctx, "none") },
+		"rename": func() error { return db.RenameCollection(ctx, "none", "x", true) },
+		"transaction": func() error {
+			return db.Transact(ctx, func(context.Context, store.Tx) error { return nil })
+		},
+	}
+	check := func(when string, of map[string]func() error, refused bool) {
+		t.Helper()
+		for name, do := range of {
+			if err := do(); errors.Is(err, gate.ErrShut) != refused {
+				t.Errorf("%s %s: %v", name, when, err)
+			}
+		}
+	}
+	shut, err := g.Shut(ctx, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, do := range gated {
-		if err := do(); !errors.Is(err, gate.ErrShut) {
-			t.Errorf("%s while it is shut: %v", name, err)
-		}
+	check("without writes", writes, true)
+	check("without writes", reads, false)
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := shut.Reads(over); !errors.Is(err, store.ErrCanceled) {
+		t.Errorf("reads are refused by somebody who has given up: %v", err)
 	}
+	check("without writes", reads, false)
+	if err := shut.Reads(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("while it is shut", writes, true)
+	check("while it is shut", reads, true)
 	if _, err := db.Collection("svc.x").Write(ctx, insert(t, "y"), true); err != nil {
 		t.Errorf("bookkeeping: %v", err)
 	}
 	if _, err := g.Database("b").Collection("things").Write(ctx, insert(t, "y"), true); err != nil {
 		t.Errorf("another database: %v", err)
 	}
-	open()
-	open()
-	for name, do := range gated {
-		if err := do(); errors.Is(err, gate.ErrShut) {
-			t.Errorf("%s after it was opened: %v", name, err)
-		}
-	}
+	shut.Open()
+	shut.Open()
+	check("after it was opened", writes, false)
+	check("after it was opened", reads, false)
 }
 
 // TestShutWaits for writes that are under way, for as long as it may, and for others who have shut it.
@@ -117,14 +133,14 @@ func TestShutWaits(t *testing.T) {
 	if _, err := g.Database("a").Collection("things").Write(t.Context(), insert(t, "x"), true); err != nil {
 		t.Errorf("open again: %v", err)
 	}
-	shut := make(chan func(), 2)
+	shut := make(chan gate.Shut, 2)
 	for range 2 {
 		go func() {
-			open, err := g.Shut(t.Context(), "a")
+			one, err := g.Shut(t.Context(), "a")
 			if err != nil {
 				t.Error(err)
 			}
-			shut <- open
+			shut <- one
 		}()
 	}
 	close(goOn)
@@ -137,8 +153,8 @@ func TestShutWaits(t *testing.T) {
 		t.Error("it was shut twice")
 	default:
 	}
-	first()
-	(<-shut)()
+	first.Open()
+	(<-shut).Open()
 	if _, err := g.Database("a").Collection("things").Write(t.Context(), insert(t, "y"), true); err != nil {
 		t.Errorf("open at last: %v", err)
 	}
