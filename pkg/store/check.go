@@ -49,6 +49,20 @@ func CheckCollectionName(name string) error {
 	return nil
 }
 
+// CheckRenames refuses renames in which a name comes twice (ErrBadName).
+func CheckRenames(renames []Rename) error {
+	seen := map[string]bool{}
+	for _, r := range renames {
+		for _, name := range []string{r.From, r.To} {
+			if seen[name] {
+				return ErrBadName
+			}
+			seen[name] = true
+		}
+	}
+	return nil
+}
+
 // IsBookkeeping says whether a collection is one that is not listed, and that no feed tells of.
 func IsBookkeeping(collection string) bool { return strings.HasPrefix(collection, "svc.") }
 

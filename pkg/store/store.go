@@ -111,6 +111,17 @@ type TxCreator interface {
 	CreateIndex(ctx context.Context, index Index) error
 }
 
+// Replacer is what a Database may be besides: one in which several collections take the places of others in one step.
+type Replacer interface {
+	// ReplaceCollections gives collections other names, as RenameCollection does with replace, all at once: nobody ever sees some of them
+	// renamed, and a crash leaves all or none so. If one does not exist that is errs.ErrNotFound, and a name that comes twice is ErrBadName;
+	// nothing is renamed then.
+	ReplaceCollections(ctx context.Context, renames []Rename) error
+}
+
+// Rename is a collection that gets another name.
+type Rename struct{ From, To string }
+
 // View reads all collections of a database at one point in time.
 type View interface {
 	// Collection gives a handle on a collection as it was. One that did not exist is empty.

@@ -250,17 +250,17 @@ func (c *catalog) removeAll(database string) {
 	delete(c.databases, database)
 }
 
-// replace takes collections of a database away and adds one (nil: none), in one step.
-func (c *catalog) replace(gone []*collection, by *collection) {
+// replace takes collections of a database away and adds others, in one step.
+func (c *catalog) replace(gone []*collection, by ...*collection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, coll := range gone {
 		delete(c.collections, coll.name)
 		c.databases[coll.name.database] = c.databases[coll.name.database].with(coll.name.collection, member{})
 	}
-	if by != nil {
-		c.collections[by.name] = by
-		c.databases[by.name.database] = c.databases[by.name.database].with(by.name.collection, member{by, by.indexes.Load()})
+	for _, coll := range by {
+		c.collections[coll.name] = coll
+		c.databases[coll.name.database] = c.databases[coll.name.database].with(coll.name.collection, member{coll, coll.indexes.Load()})
 	}
 }
 
@@ -377,7 +377,7 @@ func (s *Store) dropCollections(colls []*collection) error {
 		return err
 	}
 	if len(colls) == 1 {
-		s.cat.replace(colls, nil)
+		s.cat.replace(colls)
 	} else {
 		s.cat.removeAll(colls[0].name.database)
 	}

@@ -1,8 +1,11 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -94,6 +97,92 @@ func testRename(t *testing.T, s store.Store) {
 		f.wantCollections("c0", "c1")
 		f.collection("c0").wantContents(`{"_id":1}`)
 		f.collection("c1").wantContents(`{"_id":2}`)
+	})
+}
+
+// testReplace is for stores in which several collections take the places of others at once.
+func testReplace(t *testing.T, s store.Store) {
+	f := newFixture(t, s)
+	db, ok := f.db.(store.Replacer)
+	if !ok {
+		t.Skip("the store renames one collection after the other")
+	}
+	names := []string{"a", "b", "c"}
+	shadow := func(name string) string { return "svc.shadow." + name }
+	fill := func(round int) (renames []store.Rename) {
+		for _, name := range names {
+			c := f.collection(shadow(name))
+			c.index(unique(on("n")))
+			c.given(fmt.Sprintf(`{"_id":%d,"n":1}`, round), fmt.Sprintf(`{"_id":%d,"n":2}`, 1000+round))
+			renames = append(renames, store.Rename{From: shadow(name), To: name})
+		}
+		return renames
+	}
+	wanted := func(round int) {
+		t.Helper()
+		for _, name := range names {
+			c := f.collection(name)
+			c.wantContents(fmt.Sprintf(`{"_id":%d,"n":1}`, round), fmt.Sprintf(`{"_id":%d,"n":2}`, 1000+round))
+			c.wantIndexes(unique(on("n")))
+			f.collection(shadow(name)).wantContents()
+		}
+	}
+
+	// Whoever reads all of them at one moment sees all of one round.
+	ctx, stop := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for ctx.Err() == nil {
+			v := f.view()
+			seen := map[string]bool{}
+			for _, name := range names {
+				ids, err := v.Collection(name).Distinct(t.Context(), "_id", nil)
+				if err != nil {
+					t.Errorf("read: %v", err)
+				}
+				seen[fmt.Sprint(ids)] = true
+			}
+			if err := v.Close(); err != nil || len(seen) != 1 {
+				t.Errorf("one moment has %v, %v", seen, err)
+			}
+		}
+	})
+	after := f.position()
+	for round := 1; round < 6; round++ {
+		if err := db.ReplaceCollections(t.Context(), fill(round)); err != nil {
+			t.Fatal(err)
+		}
+		wanted(round)
+	}
+	stop()
+	reading.Wait()
+	f.wantCollections("a", "b", "c")
+	f.wantEvents(after, store.Watch{Collections: []string{"b"}}, slices.Repeat([]string{"svc.shadow.b renamed to b"}, 5)...)
+
+	t.Run("refused", func(t *testing.T) {
+		renames := fill(7)
+		for what, tt := range map[string]struct {
+			renames []store.Rename
+			want    error
+		}{
+			"one that isn't there": {append(slices.Clone(renames), store.Rename{From: "none", To: "x"}), errs.ErrNotFound},
+			"a name twice":         {append(slices.Clone(renames), store.Rename{From: "a", To: "x"}), store.ErrBadName},
+			"no name":              {append(slices.Clone(renames), store.Rename{From: "a b", To: "x"}), store.ErrBadName},
+		} {
+			if err := db.ReplaceCollections(t.Context(), tt.renames); !errors.Is(err, tt.want) {
+				t.Errorf("%s: %v, want %v", what, err, tt.want)
+			}
+		}
+		for _, name := range names {
+			f.collection(name).wantContents(`{"_id":5,"n":1}`, `{"_id":1005,"n":2}`)
+		}
+		if err := db.ReplaceCollections(t.Context(), nil); err != nil {
+			t.Errorf("nothing: %v", err)
+		}
+		if err := db.ReplaceCollections(t.Context(), renames); err != nil {
+			t.Error(err)
+		}
+		wanted(7)
 	})
 }
 

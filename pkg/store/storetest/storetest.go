@@ -25,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"indexes", testIndexes},
 		{"databases", testDatabases},
 		{"rename", testRename},
+		{"replace", testReplace},
 		{"bookkeeping", testBookkeeping},
 		{"stats", testStats},
 		{"transactions", testTransactions},
