@@ -3,20 +3,26 @@ package snapshot
 // Phase is a part of what is done, in the order in which they come.
 type Phase string
 
-// The phases: of a snapshot from Plan to Manifesting, of a check Verifying.
+// The phases: of a snapshot from Plan to Manifesting, of a check Verifying, of a comparison Comparing. A restore has Verifying, then Loading
+// and Indexing of each collection, Safety, Media and Swapping; one that merges has Safety before Loading.
 const (
 	Plan        Phase = "plan"
 	Collections Phase = "collections"
 	Media       Phase = "media"
 	Manifesting Phase = "manifest"
 	Verifying   Phase = "verify"
+	Comparing   Phase = "compare"
+	Safety      Phase = "safety"
+	Loading     Phase = "load"
+	Indexing    Phase = "index"
+	Swapping    Phase = "swap"
 )
 
 // Progress is how far something has come. Totals are estimates, 0 where nothing is known.
 type Progress struct {
 	Phase      Phase
 	Collection string // that is read or written now; ""
-	Done       int64  // records in the phase Collections, files in Media and Verifying, steps elsewhere
+	Done       int64  // records in Collections, Safety, Loading and Comparing, files in Media and Verifying, steps elsewhere
 	Total      int64
 	BytesDone  int64
 	BytesTotal int64

@@ -13,6 +13,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/klauspost/compress/zstd"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -47,14 +48,6 @@ type fileRecords struct {
 	doc    []byte
 	lastID bson.RawValue
 	count  int64
-}
-
-// openRecords opens the export of a collection: the JSON if there is one, else the BSON.
-func openRecords(ctx context.Context, dir *folder.Folder, m *Manifest, c *Collection) (*fileRecords, error) {
-	if m.Mode == DB {
-		return openBSON(ctx, dir, path.Join(dbDir, c.File+bsonEnding))
-	}
-	return openJSON(ctx, dir, path.Join(collectionsDir, c.File+jsonEnding))
 }
 
 func openBSON(ctx context.Context, dir *folder.Folder, name string) (*fileRecords, error) {
@@ -180,6 +173,70 @@ func (r *fileRecords) fromBSON() (bson.Raw, error) {
 func (r *fileRecords) drain() error {
 	_, err := io.CopyBuffer(onlyWriter{io.Discard}, &hashed{r, r.file}, make([]byte, readSize))
 	return err
+}
+
+// check says whether what was read, to the last record, is what the manifest says. bytes are those of the records as BSON.
+func (r *fileRecords) check(f *File, col *Collection, bytes int64) error {
+	if err := r.drain(); err != nil {
+		return err
+	}
+	switch {
+	case r.fileSum() != f.SHA256:
+		return errSum
+	case r.count != f.Count || r.count != col.Documents || bytes != col.Bytes:
+		return errors.New("it has " + strconv.FormatInt(r.count, 10) + " records, and should have " + strconv.FormatInt(col.Documents, 10))
+	case col.SHA256 != "" && r.plainSum() != col.SHA256:
+		return errors.New("its records are not those of the manifest")
+	}
+	return nil
+}
+
+// export is the records of a collection of a snapshot. What is not as the manifest says is ErrDamaged, at the end at the latest.
+type export struct {
+	*fileRecords
+
+	ctx   context.Context //nolint:containedctx // it is the reader of one call
+	f     *File
+	col   *Collection
+	bytes int64
+}
+
+// openExport opens the export of a collection: the JSON if there is one, else the BSON.
+func openExport(ctx context.Context, dir *folder.Folder, m *Manifest, c *Collection) (*export, error) {
+	name := path.Join(collectionsDir, c.File+jsonEnding)
+	open := openJSON
+	if m.Mode == DB {
+		name, open = path.Join(dbDir, c.File+bsonEnding), openBSON
+	}
+	f := m.file(name)
+	if f == nil {
+		return nil, damaged("%s: the manifest does not have it", name)
+	}
+	r, err := open(ctx, dir, name)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, damaged("%s: %s", name, problem(err))
+	}
+	return &export{fileRecords: r, ctx: ctx, f: f, col: c}, nil
+}
+
+func (e *export) next() (bson.Raw, error) {
+	doc, err := e.fileRecords.next()
+	switch {
+	case err == nil:
+		e.bytes += int64(len(doc))
+		return doc, nil
+	case errors.Is(err, io.EOF):
+		if err = e.check(e.f, e.col, e.bytes); err == nil {
+			return nil, io.EOF
+		}
+	}
+	if e.ctx.Err() != nil {
+		return nil, e.ctx.Err()
+	}
+	return nil, damaged("%s: %s", e.f.Path, problem(err))
 }
 
 func (r *fileRecords) fileSum() string { return hex.EncodeToString(r.sum.Sum(nil)) }

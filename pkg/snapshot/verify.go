@@ -237,18 +237,7 @@ func (c *checking) export(
 		}
 		return err
 	}
-	if err := r.drain(); err != nil {
-		return err
-	}
-	switch {
-	case r.fileSum() != f.SHA256:
-		return errSum
-	case r.count != f.Count || r.count != col.Documents || bytes != col.Bytes:
-		return errors.New("it has " + strconv.FormatInt(r.count, 10) + " records, and should have " + strconv.FormatInt(col.Documents, 10))
-	case col.SHA256 != "" && r.plainSum() != col.SHA256:
-		return errors.New("its records are not those of the manifest")
-	}
-	return nil
+	return r.check(f, col, bytes)
 }
 
 // references notes which files a record names that are not in the snapshot.
