@@ -15,6 +15,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
 )
 
@@ -22,7 +23,7 @@ import (
 // then it is whole, and may be gone after a power cut.
 func (s *Snapshots) Create(ctx context.Context, p *project.Project, profile Profile, report Report) (info Info, err error) {
 	err = s.alone(ctx, p.Namespace, func(ctx context.Context) error {
-		info, err = s.create(ctx, p, profile, newTracker(report))
+		info, err = s.create(ctx, p, profile, newTracker(report), nil)
 		return err
 	})
 	return info, err
@@ -38,6 +39,7 @@ type creation struct {
 	manifest Manifest
 	before   *previous
 	hasher   hasher
+	hold     *media.Hold // of the caller, who has one; nil: it is begun
 }
 
 // previous is the last snapshot of the profile, to whose files can be linked.
@@ -46,7 +48,8 @@ type previous struct {
 	manifest *Manifest
 }
 
-func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Profile, t *tracker) (info Info, err error) {
+// create makes a snapshot for somebody who is alone, and may hold the project's files.
+func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Profile, t *tracker, hold *media.Hold) (info Info, err error) {
 	if !isProfileDir(profile.Name) {
 		return Info{}, errs.New(errs.Invalid, "bad_profile", "%q is no name of a snapshot profile", profile.Name)
 	}
@@ -68,7 +71,7 @@ func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Prof
 			_ = root.RemoveAll(partial) // else Sweep does it
 		}
 	}()
-	c := &creation{s: s, p: p, profile: profile, tracker: t}
+	c := &creation{s: s, p: p, profile: profile, tracker: t, hold: hold}
 	if err := c.fill(ctx, root, partial, short); err != nil {
 		return Info{}, ended(ctx, unwritten(err, "make a snapshot"))
 	}

@@ -57,7 +57,9 @@ func (c *creation) holdFiles(ctx context.Context) (*fileTaker, error) {
 	if t.store, err = c.s.o.Media.Store(c.p.Namespace); err != nil {
 		return nil, err
 	}
-	t.hold, err = t.store.Hold(ctx)
+	if c.hold == nil {
+		t.hold, err = t.store.Hold(ctx)
+	}
 	return t, err
 }
 

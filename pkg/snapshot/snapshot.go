@@ -14,6 +14,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/gate"
 	"github.com/svcctl/svc/pkg/store/lease"
 )
 
@@ -26,6 +27,11 @@ type Options struct {
 	Now     func() time.Time
 	Logger  *slog.Logger
 	Fault   folder.Fault // of what is done to snapshots on the disk; nil but in tests
+
+	Gate Gate // keeps others from records that a restore replaces; nil: there are none
+	// Replaced is told of a restore when it is done: of which collections, by their names in the store, the records are others. The
+	// feed of the store tells that, too. It may be nil, and must not wait for long.
+	Replaced func(p *project.Project, stored []string)
 }
 
 // Snapshots are those of all projects. Its methods can be called at the same time; of those that make or delete snapshots of one
@@ -34,16 +40,17 @@ type Snapshots struct {
 	o Options
 
 	mu     sync.Mutex
-	busy   map[string]bool          // by namespace
-	leases map[string]*lease.Leases // likewise
+	busy   map[string]bool          // by namespace and what is done
+	leases map[string]*lease.Leases // by namespace
 	used   map[string]int           // by namespace and path of a snapshot: who reads it
+	stuck  map[string]gate.Shut     // by namespace: projects with a restore that is decided, and not done
 
 	states sync.Mutex // while a state is changed
 }
 
 // New makes it.
 func New(o Options) *Snapshots {
-	return &Snapshots{o: o, busy: map[string]bool{}, leases: map[string]*lease.Leases{}, used: map[string]int{}}
+	return &Snapshots{o: o, busy: map[string]bool{}, leases: map[string]*lease.Leases{}, used: map[string]int{}, stuck: map[string]gate.Shut{}}
 }
 
 // ErrBusy says that another snapshot of the project is being made or deleted.
@@ -55,14 +62,20 @@ const (
 	leaseTime = 15 * time.Second
 )
 
-// alone runs fn while nobody else does that for a namespace.
+// alone runs fn while nobody else makes, deletes or restores snapshots of a namespace.
 func (s *Snapshots) alone(ctx context.Context, namespace string, fn func(ctx context.Context) error) error {
+	return s.aloneIn(ctx, namespace, leaseName, fn)
+}
+
+// aloneIn runs fn while nobody else runs one by that name for a namespace.
+func (s *Snapshots) aloneIn(ctx context.Context, namespace, name string, fn func(ctx context.Context) error) error {
+	what := namespace + " " + name
 	s.mu.Lock()
-	if s.busy[namespace] {
+	if s.busy[what] {
 		s.mu.Unlock()
 		return ErrBusy
 	}
-	s.busy[namespace] = true
+	s.busy[what] = true
 	leases := s.leases[namespace]
 	if leases == nil && s.o.Holder != "" {
 		leases = lease.New(s.o.Store.Database(project.DatabaseName(namespace)), s.o.Holder, nil)
@@ -72,12 +85,12 @@ func (s *Snapshots) alone(ctx context.Context, namespace string, fn func(ctx con
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.busy, namespace)
+		delete(s.busy, what)
 	}()
 	if leases == nil {
 		return fn(ctx)
 	}
-	err := leases.Hold(ctx, leaseName, leaseTime, func(ctx context.Context, _ *lease.Lease) error { return fn(ctx) })
+	err := leases.Hold(ctx, name, leaseTime, func(ctx context.Context, _ *lease.Lease) error { return fn(ctx) })
 	if e := errs.From(err); e != nil && e.Code == lease.ErrHeld.Code {
 		busy := *ErrBusy
 		busy.RetryAfter, busy.Cause = e.RetryAfter, err

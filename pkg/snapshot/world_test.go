@@ -113,6 +113,13 @@ func newWorldIn(tb testing.TB, s store.Store, text, namespace string) *world {
 	return w
 }
 
+// useGate has restores keep those from the records who reach them as requests do.
+func (w *world) useGate() {
+	w.snaps = snapshot.New(snapshot.Options{
+		Store: w.store, Media: w.library, Version: "1.2.3", Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler), Gate: w.gate,
+	})
+}
+
 // load compiles a project in a folder of its own.
 func load(tb testing.TB, text, namespace string) *project.Project {
 	tb.Helper()

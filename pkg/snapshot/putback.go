@@ -1,0 +1,199 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"path"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/media"
+)
+
+// holdFiles keeps the files of the project where they are, and others from coming, until release.
+func (r *restore) holdFiles(ctx context.Context) (release func(), err error) {
+	nothing := func() {}
+	if r.s.o.Media == nil {
+		return nothing, nil
+	}
+	has, err := r.s.hasFiles(r.p)
+	if err != nil || !has && len(r.media) == 0 {
+		return nothing, err
+	}
+	files, err := r.s.o.Media.Store(r.p.Namespace)
+	if err != nil {
+		return nothing, err
+	}
+	hold, err := files.Hold(ctx)
+	if err != nil {
+		return nothing, err
+	}
+	resume, err := hold.Quiet(ctx)
+	if err != nil {
+		hold.Release(context.WithoutCancel(ctx))
+		return nothing, err
+	}
+	r.files, r.hold, r.back = files, hold, hold.PutBack(r.short)
+	return func() {
+		resume()
+		hold.Release(context.WithoutCancel(ctx))
+	}, nil
+}
+
+// bring puts the files of the snapshot's records where these name them, or aside where others are.
+func (r *restore) bring(ctx context.Context) error {
+	if r.files == nil {
+		return nil
+	}
+	r.t.begin(Media, int64(len(r.media)), 0)
+	differing := r.from.m.differing()
+	for _, p := range r.parts {
+		r.t.at(p.name)
+		from, err := openExport(ctx, r.from.dir, r.from.m, p.col)
+		if err != nil {
+			return err
+		}
+		err = each(from, func(doc []byte) error {
+			var failed error
+			eachReference(r.from.m, p.col, doc, differing, func(at Differing, _ bson.Raw) {
+				if failed == nil {
+					failed = r.bringOne(ctx, p, at)
+				}
+			})
+			return failed
+		})
+		from.close()
+		if err != nil {
+			return err
+		}
+	}
+	r.t.tell()
+	return unwritten(r.back.Sync(), "put files back")
+}
+
+// bringOne brings one file.
+func (r *restore) bringOne(ctx context.Context, p *part, at Differing) error {
+	dir, key := p.config.Uploads.Dir, media.Key(p.config.StoredField(at.Field), at.Name)
+	if dir == "" {
+		dir = p.stored()
+	}
+	name := path.Join(mediaDir, at.SHA256)
+	f := r.from.m.file(name)
+	if f == nil || !r.media[at.SHA256] {
+		return r.lacks(at, dir, key)
+	}
+	how, _, err := r.back.Bring(ctx, media.Back{Dir: dir, Record: at.Record, Key: key, Hash: at.SHA256, Size: f.Size}, r.from.dir, name)
+	if errs.KindOf(err) == errs.Invalid { // a name that no upload gets
+		return r.lacks(at, dir, key)
+	}
+	if err != nil {
+		return unwritten(err, "put a file back")
+	}
+	r.t.done(1, f.Size)
+	switch how {
+	case media.Linked:
+		r.result.Files.Linked++
+		r.t.count(Linked)
+	case media.Copied:
+		r.result.Files.Copied++
+		r.t.count(Copied)
+	default:
+		r.result.Files.WereThere++
+	}
+	return nil
+}
+
+// lacks notes a file that is not brought, if there is none in its place.
+func (r *restore) lacks(at Differing, dir, key string) error {
+	_, _, err := r.files.Locate(dir, at.Record, key)
+	if !errors.Is(err, errs.ErrNotFound) {
+		return err
+	}
+	r.result.Files.Missing++
+	r.t.warn("the file " + at.Field + "/" + at.Name + " of " + at.Collection + "/" + at.Record + " is not there")
+	return nil
+}
+
+// room refuses a restore for whose safety snapshot there is no space: better now than when much is done.
+func (r *restore) room(ctx context.Context) error {
+	var need int64
+	for _, p := range r.parts {
+		if !p.live {
+			continue
+		}
+		stats, err := r.raw.Collection(p.stored()).Stats(ctx)
+		if err != nil {
+			return err
+		}
+		need += max(0, stats.Bytes)
+	}
+	if need == 0 {
+		return nil
+	}
+	root, err := r.s.folder(r.p, true)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // nothing was written by it
+	free, err := root.Free()
+	if err != nil {
+		return unwritten(err, "look for space")
+	}
+	if free >= 0 && free < need+need/20 {
+		return errs.New(errs.Full, "snapshots_full",
+			"there is no space for the snapshot of what is replaced, which takes up to %d MB: nothing was changed; try again when there is", need>>20+1)
+	}
+	return nil
+}
+
+// dryRun tells what would become of the records.
+func (r *restore) dryRun(ctx context.Context) error {
+	if err := r.plan(ctx); err != nil {
+		return err
+	}
+	live, err := r.s.liveSide(ctx, r.p)
+	if err != nil {
+		return err
+	}
+	defer live.close()
+	names := make([]string, 0, len(r.parts))
+	for _, p := range r.parts {
+		names = append(names, p.name)
+	}
+	c := &comparison{limit: r.o.Limit, merged: r.o.Mode == Merge, t: r.t}
+	diff := Diff{Collections: []CollectionDiff{}}
+	if len(names) > 0 {
+		if diff, err = c.sides(ctx, live, &movedSide{r}, names); err != nil {
+			return err
+		}
+	}
+	r.result.Diff = &diff
+	for _, p := range r.parts {
+		for _, d := range diff.Collections {
+			if d.Name == p.name {
+				p.out.Records, p.out.Restored = d.Added+d.Changed+d.Same, p.col.Documents
+			}
+		}
+		r.result.Collections = append(r.result.Collections, p.out)
+	}
+	return nil
+}
+
+// movedSide is the snapshot as it would be in the project that it is brought into.
+type movedSide struct{ r *restore }
+
+func (s *movedSide) names() (names []string, documents int64) { return s.r.from.names() }
+
+func (s *movedSide) records(ctx context.Context, name string) (records, func(), error) {
+	from, end, err := s.r.from.records(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range s.r.parts {
+		if p.name == name {
+			return &moved{from, s.r.from.m, s.r.p, p}, end, nil
+		}
+	}
+	return from, end, nil
+}

@@ -1,0 +1,238 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/gate"
+)
+
+// Recover ends a restore of p that a crash has left, before p is served: one that was decided is done, another one is undone. Where there
+// is none it takes one read. It waits for another process that is about to do a restore that is decided.
+func (s *Snapshots) Recover(ctx context.Context, p *project.Project) error {
+	for {
+		j, err := s.readJournal(ctx, p)
+		if err != nil || j == nil && !s.isStuck(p) {
+			return err
+		}
+		err = s.alone(ctx, p.Namespace, func(ctx context.Context) error { return s.recover(ctx, p) })
+		switch {
+		case !errors.Is(err, ErrBusy):
+			return ended(ctx, err)
+		case j == nil || j.Step != stepDecided: // it goes on elsewhere, and what is served is as before
+			return nil
+		}
+		if !sleep(ctx, recoverPause) {
+			return ended(ctx, ctx.Err())
+		}
+	}
+}
+
+const recoverPause = time.Second
+
+// sleep waits, and says whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Run goes on with restores that were decided and could not be done, such as for a full disk, until ctx ends. served lists the projects
+// that there are.
+func (s *Snapshots) Run(ctx context.Context, served func() []*project.Project) {
+	for sleep(ctx, recoverPause) {
+		for _, p := range served() {
+			if !s.isStuck(p) {
+				continue
+			}
+			if err := s.Recover(ctx, p); err != nil && ctx.Err() == nil {
+				s.o.Logger.WarnContext(ctx, "a restore can't be ended, so the project's records can't be reached; that is tried again", "namespace", p.Namespace, "error", err)
+			}
+		}
+	}
+}
+
+// recover is Recover by somebody who is alone.
+func (s *Snapshots) recover(ctx context.Context, p *project.Project) error {
+	j, err := s.readJournal(ctx, p)
+	if err != nil {
+		return err
+	}
+	if j != nil {
+		forward, err := s.settle(ctx, p, j)
+		if err != nil {
+			return err
+		}
+		s.o.Logger.InfoContext(ctx, "ended a restore that was left", "namespace", p.Namespace, "restored", forward)
+		if forward {
+			s.replaced(p, j.names())
+		}
+	}
+	s.unstick(p)
+	return nil
+}
+
+func (j *journal) names() []string {
+	out := make([]string, 0, len(j.Swaps))
+	for _, one := range j.Swaps {
+		out = append(out, one.To)
+	}
+	return out
+}
+
+// settle ends a restore as its step says. forward says that it was done.
+func (s *Snapshots) settle(ctx context.Context, p *project.Project, j *journal) (forward bool, err error) {
+	if j.Step == stepDecided {
+		return true, s.finish(ctx, p, j)
+	}
+	if j.Step == stepLoading {
+		if err := s.step(ctx, p, j, stepUndoing); err != nil {
+			return false, err
+		}
+	}
+	if err := s.undo(ctx, p, j); err != nil {
+		return false, err
+	}
+	return false, s.remove(ctx, p, j)
+}
+
+// settleOwn is settle of the restore with that id, if nobody else has ended it. What fails is tried again.
+func (s *Snapshots) settleOwn(ctx context.Context, p *project.Project, id string, tries int) (forward bool, err error) {
+	var last error
+	for try := range tries {
+		if try > 0 {
+			sleep(ctx, settlePause<<try)
+		}
+		j, err := s.readJournal(ctx, p)
+		if err == nil {
+			if j == nil || j.Restore != id {
+				return forward, nil
+			}
+			forward, err = s.settle(ctx, p, j)
+		}
+		if err == nil {
+			return forward, nil
+		}
+		last = err
+	}
+	return false, last
+}
+
+// What is decided and fails is tried again a few times at once, before the project stays shut.
+const (
+	settleTries = 5
+	settlePause = 10 * time.Millisecond
+)
+
+// undo removes what a restore that is given up has made.
+func (s *Snapshots) undo(ctx context.Context, p *project.Project, j *journal) error {
+	db := s.o.Store.Database(project.DatabaseName(p.Namespace))
+	for _, one := range j.Swaps {
+		if err := db.DropCollection(ctx, one.From); err != nil {
+			return err
+		}
+	}
+	if !j.Media || s.o.Media == nil {
+		return nil
+	}
+	files, err := s.o.Media.Store(p.Namespace)
+	if err != nil {
+		return err
+	}
+	return files.DropAside(j.Restore)
+}
+
+// finish does what is decided. It can be begun again at any place.
+func (s *Snapshots) finish(ctx context.Context, p *project.Project, j *journal) error {
+	if err := s.swapAll(ctx, p, j.Swaps); err != nil {
+		return err
+	}
+	if j.Media && s.o.Media != nil {
+		files, err := s.o.Media.Store(p.Namespace)
+		if err != nil {
+			return err
+		}
+		if err := files.ReplaceAside(ctx, j.Restore); err != nil {
+			return err
+		}
+	}
+	return s.remove(ctx, p, j)
+}
+
+// swapAll has collections take the places of others: in one step where the store can do that.
+func (s *Snapshots) swapAll(ctx context.Context, p *project.Project, swaps []store.Rename) error {
+	db := s.o.Store.Database(project.DatabaseName(p.Namespace))
+	if all, ok := db.(store.Replacer); ok {
+		if err := all.ReplaceCollections(ctx, swaps); !errors.Is(err, errs.ErrNotFound) { // else it has been done, or somebody has removed one
+			return err
+		}
+	}
+	for _, one := range swaps {
+		if err := db.RenameCollection(ctx, one.From, one.To, true); err != nil && !errors.Is(err, errs.ErrNotFound) { // which has been done
+			return err
+		}
+	}
+	return nil
+}
+
+// shutTime is how long writes and transactions that are under way may take to end; none lasts longer.
+const shutTime = 90 * time.Second
+
+// openGate is for those who have nobody to keep away.
+type openGate struct{}
+
+func (openGate) Reads(context.Context) error { return nil }
+func (openGate) Open()                       {}
+
+// shut refuses writes of a project.
+func (s *Snapshots) shut(ctx context.Context, p *project.Project) (gate.Shut, error) {
+	if s.o.Gate == nil {
+		return openGate{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, shutTime)
+	defer cancel()
+	shut, err := s.o.Gate.Shut(ctx, project.DatabaseName(p.Namespace))
+	if errors.Is(err, store.ErrDeadline) {
+		return nil, errs.New(errs.Unavailable, "restore_waits", "writes of the project did not end: nothing was changed; try again").With(err)
+	}
+	return shut, err
+}
+
+// stick keeps a project shut until a restore of it is ended.
+func (s *Snapshots) stick(p *project.Project, shut gate.Shut) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck[p.Namespace] = shut
+}
+
+func (s *Snapshots) isStuck(p *project.Project) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stuck[p.Namespace] != nil
+}
+
+func (s *Snapshots) unstick(p *project.Project) {
+	s.mu.Lock()
+	shut := s.stuck[p.Namespace]
+	delete(s.stuck, p.Namespace)
+	s.mu.Unlock()
+	if shut != nil {
+		shut.Open()
+	}
+}
+
+// replaced tells that collections, by their names in the store, are others.
+func (s *Snapshots) replaced(p *project.Project, stored []string) {
+	if s.o.Replaced != nil {
+		s.o.Replaced(p, stored)
+	}
+}

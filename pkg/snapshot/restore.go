@@ -1,0 +1,253 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/media"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/gate"
+)
+
+// RestoreMode says what becomes of records that a snapshot does not have.
+type RestoreMode string
+
+// The modes of a restore.
+const (
+	Replace RestoreMode = "replace" // they go
+	Merge   RestoreMode = "merge"   // they stay; those that the snapshot has become what they were
+)
+
+// RestoreOptions say what of a snapshot is restored, and how.
+type RestoreOptions struct {
+	Collections []string // none: all that it has
+	Media       bool     // files of the records, too
+	Mode        RestoreMode
+	DryRun      bool // nothing is changed
+	Limit       int  // how many of the records that differ a dry run tells of each collection
+}
+
+// RestoreResult is what a restore has done, or would do.
+type RestoreResult struct {
+	// Safety is the id of the snapshot that was taken of the collections before: "" for a dry run, and where there were none.
+	Safety      string
+	Collections []Restored // by name
+	Drift       []Drift
+	Files       RestoredFiles
+	Diff        *Diff // of a dry run: from what is stored to what would be
+	Warnings    []string
+}
+
+// Restored is a collection that was restored.
+type Restored struct {
+	Name      string
+	Records   int64 // that it has now
+	Bytes     int64 // of these
+	Restored  int64 // of them from the snapshot
+	Unchanged bool  // there was nothing to be done: neither side has the collection
+}
+
+// RestoredFiles counts files that records of the snapshot name.
+type RestoredFiles struct {
+	Linked, Copied int64
+	WereThere      int64 // with the same content
+	Missing        int64 // neither in the snapshot nor in their place
+}
+
+// Drift is where a snapshot and the config do not go together. It is told of, and nothing is guessed.
+type Drift struct {
+	Collection string // "": the config as a whole
+	Kind       string
+	Text       string
+}
+
+// Kinds of Drift.
+const (
+	DriftConfig     = "config"     // the snapshot was taken with another one
+	DriftUndeclared = "undeclared" // the config does not have the collection: it was restored all the same
+	DriftIndexes    = "indexes"    // the config has others: the collection has those of the snapshot until they are made
+	DriftFields     = "fields"     // fields were renamed since: records have them by the names of before
+)
+
+// Gate keeps everybody who uses them from the records of a database, in all processes that share the store: *gate.Gate where there is one,
+// else package store/barrier.
+type Gate interface {
+	Shut(ctx context.Context, database string) (gate.Shut, error)
+}
+
+// Restore has records, and files, of target be those of a snapshot of p. target is p, or another project that the snapshot is brought into:
+// then addresses of files are those of that one.
+//
+// Nothing that is served changes before the very last step, which is one: whatever fails, or ends the process before, leaves everything
+// as it was, and whatever comes behind is gone on with, by Recover at the latest. From the safety snapshot on, writes to target are refused
+// (gate.ErrShut): so everything that was acknowledged is either in that snapshot or stays.
+func (s *Snapshots) Restore(ctx context.Context, p *project.Project, id string, target *project.Project, o RestoreOptions, report Report) (result RestoreResult, err error) {
+	if o.Mode == "" {
+		o.Mode = Replace
+	}
+	if o.Mode != Replace && o.Mode != Merge {
+		return RestoreResult{}, errBadMode
+	}
+	from, err := s.openSide(p, id)
+	if err != nil {
+		return RestoreResult{}, err
+	}
+	defer from.close()
+	r := &restore{s: s, from: from, p: target, o: o, t: newTracker(report), raw: s.o.Store.Database(project.DatabaseName(target.Namespace))}
+	r.short = strings.ToLower(rand.Text()[:8])
+	if o.DryRun {
+		err = r.dryRun(ctx)
+	} else {
+		err = s.alone(ctx, target.Namespace, r.run)
+	}
+	r.result.Warnings = r.t.warnings
+	return r.result, ended(ctx, err)
+}
+
+// restore is one that is under way.
+type restore struct {
+	s      *Snapshots
+	from   *savedSide
+	p      *project.Project // whose records are replaced
+	o      RestoreOptions
+	t      *tracker
+	raw    store.Database  // of p; fields have the names of the store
+	short  string          // names what is this restore's own
+	parts  []*part         // by name
+	media  map[string]bool // hashes of the files that are brought
+	result RestoreResult
+
+	decided bool // it is not to be given up
+
+	files *media.Store // nil: no files are brought
+	hold  *media.Hold
+	back  *media.PutBack
+}
+
+// run does it, while nobody else makes, deletes or restores snapshots of the project.
+func (r *restore) run(ctx context.Context) (err error) {
+	if err := r.s.recover(ctx, r.p); err != nil { // what an earlier one has left
+		return err
+	}
+	for _, step := range []func(context.Context) error{r.plan, r.check, r.room} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	j := r.journal()
+	defer func() {
+		if err != nil && !r.decided {
+			r.giveUp(context.WithoutCancel(ctx), j)
+		}
+	}()
+	if err := r.s.begin(ctx, r.p, j); err != nil {
+		return err
+	}
+	if r.o.Mode == Replace {
+		if err := r.load(ctx); err != nil {
+			return err
+		}
+	}
+	shut, err := r.s.shut(ctx, r.p)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if !r.s.isStuck(r.p) {
+			shut.Open()
+		}
+	}()
+	release, err := r.holdFiles(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := r.safety(ctx); err != nil {
+		return err
+	}
+	if r.o.Mode == Merge {
+		if err := r.load(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.bring(ctx); err != nil {
+		return err
+	}
+	if err := r.swap(ctx, j, shut); err != nil {
+		return err
+	}
+	for _, p := range r.parts {
+		r.result.Collections = append(r.result.Collections, p.out)
+	}
+	return nil
+}
+
+// swap is the step in which everything changes.
+func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
+	r.t.begin(Swapping, 1, 0)
+	if err := shut.Reads(ctx); err != nil {
+		return err
+	}
+	failed := r.s.step(ctx, r.p, j, stepDecided)
+	ctx = context.WithoutCancel(ctx)
+	// From here on what is stored says what is to be done: of a step that has failed nobody knows whether it was taken.
+	forward, err := r.s.settleOwn(ctx, r.p, j.Restore, settleTries)
+	r.decided = true
+	switch {
+	case err != nil:
+		r.s.stick(r.p, shut) // what is stored may be a mixture
+		return errUnfinished.With(errors.Join(failed, err))
+	case failed != nil && !forward:
+		return failed
+	}
+	r.t.done(1, 0)
+	shut.Open()
+	r.s.replaced(r.p, j.names())
+	r.t.tell()
+	return nil
+}
+
+// errUnfinished is for a restore that is decided and could not be done.
+var errUnfinished = errs.New(errs.Unavailable, "restore_unfinished",
+	"the restore is decided, and could not be ended for a failure of the disk or the store: the project can't be reached until that is done, which is tried again and again")
+
+// giveUp removes what it has made. What can't be removed is when somebody else begins, or at the next start.
+func (r *restore) giveUp(ctx context.Context, j *journal) {
+	_, err := r.s.settleOwn(ctx, r.p, j.Restore, 1)
+	if err == nil {
+		err = r.s.undo(ctx, r.p, j) // of what was made after another process had taken this one for dead
+	}
+	if err != nil {
+		r.s.o.Logger.WarnContext(ctx, "what a restore has made is left, and removed later", "namespace", r.p.Namespace, "error", err)
+	}
+}
+
+// safety takes a snapshot of the collections that are about to be replaced.
+func (r *restore) safety(ctx context.Context) error {
+	profile := Profile{Name: SafetyProfile, Media: true, Dedup: true, Mode: JSON}
+	for _, p := range r.parts {
+		if p.live {
+			profile.Only = append(profile.Only, p.name)
+		}
+	}
+	if len(profile.Only) == 0 {
+		return nil
+	}
+	t := newTracker(nil)
+	t.report = func(now Progress) {
+		now.Phase = Safety
+		r.t.now = now
+		r.t.tell()
+		r.t.now.Warning = ""
+	}
+	info, err := r.s.create(ctx, r.p, profile, t, r.hold)
+	r.result.Safety = info.ID
+	return err
+}
+
+// SafetyProfile is the name of the profile of snapshots that are taken before a restore. No profile of a config has it.
+const SafetyProfile = "before-restore"
