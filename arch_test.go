@@ -55,6 +55,7 @@ var layers = []layer{
 		"embedding/all":              "embedding embedding/hash embedding/local embedding/ollama embedding/openai embedding/tei",
 		"embedding/embeddingtest":    "embedding embedding/hash errs",
 		"store":                      "mql mql/pipeline document errs",
+		"store/barrier":              "store store/gate mql errs",
 		"store/embedded":             "store store/embedded/plan mql mql/pipeline document errs",
 		"store/embedded/plan":        "store mql document",
 		"store/fieldnames":           "store mql mql/pipeline document",

@@ -1,0 +1,220 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.uber.org/goleak"
+
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/barrier"
+	"github.com/svcctl/svc/pkg/store/gate"
+	"github.com/svcctl/svc/pkg/store/teststore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	beat = 10 * time.Millisecond
+	dead = 2 * time.Second // longer than a test that is slow pauses
+)
+
+// process is one of those that share a store.
+type process struct {
+	*barrier.Barrier
+
+	t         *testing.T
+	gate      *gate.Gate
+	stop      func()
+	abandoned atomic.Int64
+	fails     atomic.Bool // what is asked when another one is dead
+}
+
+func start(t *testing.T, s store.Store) *process {
+	t.Helper()
+	p := &process{t: t, gate: gate.New(s)}
+	p.Barrier = barrier.New(barrier.Options{
+		Gate: p.gate, DB: s.Database("shared"), Holder: "a process", Logger: slog.New(slog.DiscardHandler), Beat: beat, Dead: dead,
+		Abandoned: func(context.Context, string) error {
+			if p.fails.Load() {
+				return errors.New("not now")
+			}
+			p.abandoned.Add(1)
+			return nil
+		},
+	})
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.Run(ctx)
+	}()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	t.Cleanup(p.stop)
+	t.Cleanup(func() { _ = s.DropDatabase(context.Background(), "shared") })
+	return p
+}
+
+func (p *process) write(id string) error {
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+	if err != nil {
+		return err
+	}
+	_, err = p.gate.Database("shared").Collection("things").Write(p.t.Context(), []store.Op{{Kind: store.Insert, Doc: doc}}, true)
+	return err
+}
+
+func (p *process) read() error {
+	_, err := p.gate.Database("shared").Collection("things").Count(p.t.Context(), nil, 0)
+	return err
+}
+
+// want says what passes.
+func (p *process) want(when string, writes, reads bool) {
+	p.t.Helper()
+	if err := p.write(time.Now().String()); errors.Is(err, gate.ErrShut) == writes {
+		p.t.Errorf("%s: write %v", when, err)
+	}
+	if err := p.read(); errors.Is(err, gate.ErrShut) == reads {
+		p.t.Errorf("%s: read %v", when, err)
+	}
+}
+
+// opens waits until all passes again.
+func (p *process) opens() {
+	p.t.Helper()
+	for p.write(time.Now().String()) != nil {
+		if p.t.Context().Err() != nil {
+			p.t.Fatal("it stays shut")
+		}
+		time.Sleep(beat)
+	}
+}
+
+// TestShut: all processes refuse writes, then reads, when Shut and Reads have returned, and pass them again later.
+func TestShut(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		all := []*process{start(t, s), start(t, s), start(t, s)}
+		for _, one := range all {
+			shut, err := one.Shut(t.Context(), "shared")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range all {
+				p.want("shut", false, true)
+			}
+			if err := shut.Reads(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range all {
+				p.want("shut for reads", false, false)
+			}
+			late := start(t, s)
+			late.want("a process that comes later", false, false)
+			shut.Open()
+			shut.Open()
+			one.want("opened", true, true)
+			for _, p := range all {
+				p.opens()
+			}
+			late.opens()
+			late.stop()
+		}
+	})
+}
+
+// TestShutWaits for writers of other processes, and opens all when that takes too long.
+func TestShutWaits(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		one, other := start(t, s), start(t, s)
+		begun, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		var once sync.Once
+		go func() {
+			done <- other.gate.Database("shared").Transact(t.Context(), func(context.Context, store.Tx) error {
+				once.Do(func() { close(begun) })
+				<-goOn
+				return nil
+			})
+		}()
+		<-begun
+		short, cancel := context.WithTimeout(t.Context(), 20*beat)
+		defer cancel()
+		if _, err := one.Shut(short, "shared"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("shut while another process writes: %v", err)
+		}
+		one.want("given up", true, true)
+		other.opens()
+		shut := make(chan gate.Shut, 2)
+		for _, p := range []*process{one, other} {
+			go func() {
+				got, err := p.Shut(t.Context(), "shared")
+				if err != nil {
+					t.Error(err)
+				}
+				shut <- got
+			}()
+		}
+		close(goOn)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		first := <-shut
+		select {
+		case <-shut:
+			t.Error("it was shut twice")
+		case <-time.After(10 * beat):
+		}
+		first.Open()
+		(<-shut).Open()
+		one.opens()
+		other.opens()
+	})
+}
+
+// TestDead: nobody waits for a process that is gone without a word, and what it has begun is ended before others go on.
+func TestDead(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		one := start(t, s)
+		gone := start(t, s)
+		gone.stop()
+		if err := gone.Start(t.Context()); err != nil { // it shows once more, and then never again
+			t.Fatal(err)
+		}
+		shut, err := one.Shut(t.Context(), "shared")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := shut.Reads(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		shut.Open()
+		one.opens()
+
+		one.fails.Store(true)
+		left := start(t, s)
+		if _, err := left.Shut(t.Context(), "shared"); err != nil {
+			t.Fatal(err)
+		}
+		left.stop() // without opening
+		one.want("shut by a process that is gone", false, true)
+		time.Sleep(dead + 20*beat)
+		one.want("what it has begun is not ended", false, true)
+		one.fails.Store(false)
+		one.opens()
+		if one.abandoned.Load() == 0 {
+			t.Error("nothing was ended")
+		}
+	})
+}

@@ -1,0 +1,10 @@
+// Package barrier has all processes that share a store shut their gates (package store/gate) for a database, so that none of them serves
+// records while these are replaced.
+//
+// Each process has a document in a database that they all know, by which it says every half second that it is alive, and which databases
+// it has shut. Who wants one shut notes that there, and waits for all that are alive. No clock is compared with that of another machine:
+// a process whose document has not changed for a while is dead for who watches it.
+//
+// Start reading at Barrier.Shut and Barrier.look. What does not live here: what is done behind the gates (pkg/snapshot), and the leases by
+// which one process at a time does it (store/lease).
+package barrier
