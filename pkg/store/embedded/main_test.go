@@ -29,10 +29,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaks gives the stacks of goroutines of stores that are open, one of each that has not died.
+// leaks gives the stacks of goroutines of stores that have not died: of those that are open and of builds of indexes, as many are of dead ones
+// as these are.
 func leaks() string {
 	buf := make([]byte, 16<<20)
-	var open, other []string
+	var open, builds, other []string
 	died := 0
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		switch {
@@ -40,12 +41,16 @@ func leaks() string {
 			died++
 		case strings.Contains(stack, "embedded.(*Store).sweeps"): // each store has one
 			open = append(open, stack)
+		case strings.Contains(stack, "embedded.(*build).run"): // it waits for what the one that died had begun
+			builds = append(builds, stack)
 		case strings.Contains(stack, "/pkg/store/embedded."):
 			other = append(other, stack)
 		}
 	}
-	if len(open) > died {
-		other = append(other, open[died:]...)
+	for _, list := range [][]string{open, builds} {
+		if len(list) > died {
+			other = append(other, list[died:]...)
+		}
 	}
 	return strings.Join(other, "\n\n")
 }
