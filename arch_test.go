@@ -108,7 +108,7 @@ var layers = []layer{
 	}},
 	{"L6", rooms{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
-			"store/embedded store/lease store/mongo store/wire mql document api errs",
+			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
 			"/cli/server /cli/team /cli/token /cli/tui /cli/user client api",

@@ -162,6 +162,11 @@ func Check(loader *project.Loader, projectsDir, configFile string) (*project.Pro
 	return p, nil
 }
 
+// Replaced has a project's indexes and searches looked at now, because its records have been replaced.
+func (c *Control) Replaced(id string) error {
+	return errors.Join(c.Manager.Trigger(indexController, id), c.Manager.Trigger(searchController, id))
+}
+
 // ScheduleJobs has a project's jobs looked at now, because one of them was resumed.
 func (c *Control) ScheduleJobs(id string) error { return c.Manager.Trigger(jobController, id) }
 

@@ -53,6 +53,7 @@ type Deps struct {
 	Jobs        *jobs.Jobs
 	Media       Media // nil: there are no files
 	Searches    Searches
+	Restores    Restores // nil: there are none
 	Board       *status.Board
 	Manager     *controller.Manager
 	Watcher     *dirwatch.Watcher
@@ -78,6 +79,12 @@ type Media interface {
 	// Orphans calls found for each file that no record names, until that fails, with the folder of its collection
 	// (project.Uploads.Dir) and its record. It writes nothing.
 	Orphans(ctx context.Context, p *project.Project, found func(dir, record string, bytes int64) error) error
+}
+
+// Restores are those of snapshots.
+type Restores interface {
+	// Recover ends what a crash has left of one, before the project is served.
+	Recover(ctx context.Context, p *project.Project) error
 }
 
 // projectWorkers is how many projects are loaded at once. Who has few slow scripts does not wait for who has many: what

@@ -202,6 +202,11 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 	if err := r.name(ctx, p, r.current(reg), true); err != nil {
 		return err
 	}
+	if r.Restores != nil && r.current(reg) == nil { // a mixture of old and new records is never served
+		if err := r.Restores.Recover(ctx, p); err != nil {
+			return err
+		}
+	}
 	r.Registry.Set(p)
 	r.Board.SetServed(p.ID, number, p.Revision)
 	r.Board.Set(p.ID, status.Condition{

@@ -42,7 +42,9 @@ import (
 	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/barrier"
 	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/gate"
 	"github.com/svcctl/svc/pkg/store/lease"
 	"github.com/svcctl/svc/pkg/store/mongo"
 	"github.com/svcctl/svc/pkg/store/wire"
@@ -122,6 +124,9 @@ func (cfg Config) CheckFronts() error { return httpapi.CheckHosts(cfg.AdminHosts
 type App struct {
 	cfg      Config
 	store    store.Store
+	gate     *gate.Gate       // before store, for whoever uses records
+	barrier  *barrier.Barrier // of all instances that share the store; nil: there is one
+	registry *project.Registry
 	manager  *controller.Manager
 	control  *controllers.Control
 	auth     *auth.Auth
@@ -157,7 +162,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, store: st, stop: make(chan struct{}, 1)}
+	a := &App{cfg: cfg, store: st, gate: gate.New(st), registry: project.NewRegistry(), stop: make(chan struct{}, 1)}
 	if err := a.wire(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -276,14 +281,14 @@ func (a *App) wire(ctx context.Context) error {
 		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
 	}
 	parts, err := newCore(coreOptions{
-		store: a.store, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version,
+		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version,
 		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
 	})
 	if err != nil {
 		return err
 	}
 	a.runs, a.snapshots = parts.runs, parts.snapshots
-	registry, board := project.NewRegistry(), status.NewBoard(cfg.Now)
+	registry, board := a.registry, status.NewBoard(cfg.Now)
 	a.sweeper = &sweeper{app: a, records: parts.records, projects: registry, after: cfg.SweepAfter, leases: map[string]*lease.Leases{}}
 	if a.sweeper.after == 0 {
 		a.sweeper.after = DefaultSweepAfter
@@ -293,7 +298,7 @@ func (a *App) wire(ctx context.Context) error {
 		instance = ""
 	}
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search,
+		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search, Restores: parts.snapshots,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
 		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Judge: cfg.Judge, Now: cfg.Now,
 	})
@@ -309,6 +314,11 @@ func (a *App) wire(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if a.barrier != nil { // what others replace right now is not served
+		if err := a.barrier.Start(ctx); err != nil {
+			return err
+		}
 	}
 	if err := a.control.ServeRegistered(ctx); err != nil {
 		return err
@@ -440,6 +450,10 @@ func (a *App) Run(ctx context.Context) error {
 	tidied.Go(func() { a.logs.Run(tidy, a.databases) })
 	tidied.Go(func() { a.runs.Run(tidy, a.databases) })
 	tidied.Go(func() { a.sweeper.run(work) })
+	tidied.Go(func() { a.snapshots.Run(tidy, a.registry.List) })
+	if a.barrier != nil {
+		tidied.Go(func() { a.barrier.Run(tidy) })
+	}
 	go func() { managed <- a.manager.Start(work) }()
 	go func() { served <- a.server.Serve(a.listener) }()
 	mongoServed := a.serveMongo(served)

@@ -21,6 +21,7 @@ import (
 	"github.com/svcctl/svc/pkg/snapshot"
 	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/gate"
 )
 
 // core is what does the work of projects, whoever loads them: records and runs, and the scripts in both.
@@ -35,6 +36,9 @@ type core struct {
 
 type coreOptions struct {
 	store      store.Store
+	gate       *gate.Gate                                // before store, for those who use records; nil: nobody shuts it
+	shuts      snapshot.Gate                             // has all instances shut theirs
+	replaced   func(p *project.Project, stored []string) // see snapshot.Options
 	now        func() time.Time
 	env        schema.Env
 	log        *slog.Logger
@@ -67,7 +71,11 @@ func newCore(o coreOptions) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	service := records.New(o.store, o.now, o.logs, runner, o.files)
+	var used store.Store = o.store
+	if o.gate != nil {
+		used = o.gate
+	}
+	service := records.New(used, o.now, o.logs, runner, o.files)
 	service.Searching(o.search)
 	if o.search != nil {
 		o.search.Scripted(runner)
@@ -79,7 +87,7 @@ func newCore(o coreOptions) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken := snapshot.New(snapshot.Options{Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log})
+	taken := snapshot.New(snapshot.Options{Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Gate: o.shuts, Replaced: o.replaced})
 	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})
 	return &core{runs: runs, snapshots: snapshots.New(taken, runs, o.log), records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,

@@ -1,8 +1,32 @@
 package app
 
+import (
+	"context"
+
+	"github.com/svcctl/svc/pkg/snapshot"
+)
+
 // For tests.
 var (
 	CacheFor    = cacheFor
 	MemTableFor = memTableFor
 	Memory      = memory
 )
+
+// TakeAll takes a snapshot of everything that a project has.
+func (a *App) TakeAll(ctx context.Context, namespace string) (snapshot.Info, error) {
+	p, err := a.registry.Get(namespace)
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	return a.snapshots.Create(ctx, p, snapshot.Profile{Name: "all", Media: true, Mode: snapshot.JSON}, nil)
+}
+
+// RestoreAll restores a snapshot.
+func (a *App) RestoreAll(ctx context.Context, namespace, id string, o snapshot.RestoreOptions) (snapshot.RestoreResult, error) {
+	p, err := a.registry.Get(namespace)
+	if err != nil {
+		return snapshot.RestoreResult{}, err
+	}
+	return a.snapshots.Restore(ctx, p, id, p, o, nil)
+}

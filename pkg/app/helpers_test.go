@@ -72,6 +72,7 @@ type service struct {
 	url  string
 	dir  string // of the projects
 	logs *lockedBuffer
+	app  *app.App
 }
 
 type lockedBuffer struct {
@@ -109,7 +110,7 @@ func run(t *testing.T, change func(c *app.Config)) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.url = "http://" + a.Addr()
+	s.url, s.app = "http://"+a.Addr(), a
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()

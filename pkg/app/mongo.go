@@ -37,7 +37,7 @@ func (a *App) listenMongo(ctx context.Context, adminToken string) error {
 		return fmt.Errorf("store.mongoListen %w", errOnMongo)
 	}
 	endpoint, err := wire.Listen(ctx, wire.Options{
-		Store: st,
+		Store: a.gate,
 		Databases: func(context.Context) ([]string, error) {
 			names, _ := st.Contents()
 			return names, nil

@@ -62,13 +62,16 @@ func remove(root *folder.Folder, at string) error {
 	return err
 }
 
-// Sweep removes what crashes left of snapshots that were being made or deleted, and of drills. Call it at the start, and later as you like.
+// Sweep removes what crashes left of snapshots that were being made, deleted or restored, and of drills. Call it at the start, and later as you like.
 func (s *Snapshots) Sweep(ctx context.Context, p *project.Project) error {
 	err := s.aloneIn(ctx, p.Namespace, drillLease, func(ctx context.Context) error { return s.sweepDrills(ctx, p) })
 	if err != nil && !errors.Is(err, ErrBusy) { // or one goes on
 		return ended(ctx, err)
 	}
 	return s.alone(ctx, p.Namespace, func(ctx context.Context) error {
+		if err := s.recover(ctx, p); err != nil {
+			return ended(ctx, err)
+		}
 		root, err := s.folder(p, false)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

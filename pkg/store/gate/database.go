@@ -21,7 +21,17 @@ func (d *database) Collection(name string) store.Collection {
 	if store.IsBookkeeping(name) {
 		return c
 	}
-	return &collection{c, d.door}
+	gated := &collection{c, d.door}
+	if keeper, ok := c.(store.ImageKeeper); ok {
+		return &keeping{gated, keeper}
+	}
+	return gated
+}
+
+// keeping is a collection whose feed can keep what documents were. That is no more gated than its indexes are.
+type keeping struct {
+	*collection
+	store.ImageKeeper
 }
 
 // writing does something that changes records.

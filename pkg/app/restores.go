@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store/barrier"
+	"github.com/svcctl/svc/pkg/system"
+)
+
+// openGates makes what keeps requests from records that are being replaced: of this process, or of all that share the store.
+func (a *App) openGates(alone bool) snapshot.Gate {
+	if alone {
+		return a.gate
+	}
+	a.barrier = barrier.New(barrier.Options{
+		Gate: a.gate, DB: a.store.Database(system.DatabaseName), Holder: holder(), Logger: a.cfg.Logger, Abandoned: a.abandoned,
+	})
+	return a.barrier
+}
+
+// abandoned ends the restore of an instance that is gone. Of a project that is not served here nobody knows whether there is one.
+func (a *App) abandoned(ctx context.Context, database string) error {
+	for _, p := range a.registry.List() {
+		if project.DatabaseName(p.Namespace) == database {
+			return a.snapshots.Recover(ctx, p)
+		}
+	}
+	return errs.ErrProjectNotFound
+}
+
+// replaced has what depends on records be looked at: what the config wants of indexes may be otherwise in the snapshot. Searches, streams of
+// changes and whoever else follows the feed learn of it there.
+func (a *App) replaced(p *project.Project, _ []string) {
+	if a.control == nil {
+		return
+	}
+	if err := a.control.Replaced(p.ID); err != nil {
+		a.cfg.Logger.Warn("the indexes of restored records are looked at later", "namespace", p.Namespace, "error", err)
+	}
+}

@@ -1,0 +1,265 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/mongo"
+)
+
+const restoresConfig = `
+namespace: shop
+collections:
+  - name: items
+    fields: [{name: title, type: string}, {name: slug, type: string, index: [unique, sparse]}]
+    search: [{name: words, mode: text, fields: [title]}]
+    permissions: {public: {methods: {get: true, post: true, delete: true}}, user: {methods: {}}}
+`
+
+// onRestores runs a test on either store.
+func onRestores(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) { test(t, run(t, nil)) })
+	t.Run("mongodb", func(t *testing.T) {
+		uri := emptyMongo(t, "svc_shop")
+		test(t, run(t, func(c *app.Config) { c.StoreURI = uri }))
+	})
+}
+
+// titles are those of the items that a list has.
+func (s *service) titles(query string) string {
+	s.t.Helper()
+	res := s.do("GET", "/api/v1/_/shop/items?sort=title"+query)
+	if res.status != http.StatusOK {
+		return res.String()
+	}
+	var list struct{ Items []struct{ Title string } }
+	unmarshal(s.t, res.body, &list)
+	var out []string
+	for _, item := range list.Items {
+		out = append(out, item.Title)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestRestoreServed: a restore shows in lists and searches, and streams of changes are told to begin anew.
+func TestRestoreServed(t *testing.T) {
+	onRestores(t, func(t *testing.T, s *service) {
+		s.register("shop", restoresConfig)
+		eventually(t, func() string { // it has its indexes
+			status := s.do("GET", "/api/v1/project/"+s.projectID()+"/status", admin).body
+			if !strings.Contains(status, `"type":"IndexesConverged","status":"True"`) {
+				return status
+			}
+			return ""
+		})
+		for _, title := range []string{"apple", "pear"} {
+			s.do("POST", "/api/v1/_/shop/items", text(`{"title":"`+title+`","slug":"`+title+`"}`)).want(t, http.StatusCreated)
+		}
+		info, err := s.app.TakeAll(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"plum"}`)).want(t, http.StatusCreated)
+		eventually(t, func() string {
+			if got := s.titles("&q=plum"); got != "plum" {
+				return got
+			}
+			return ""
+		})
+		stream := s.changes(t)
+		result, err := s.app.RestoreAll(t.Context(), "shop", info.ID, snapshot.RestoreOptions{Media: true})
+		if err != nil || result.Safety == "" {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		if got := s.titles(""); got != "apple pear" {
+			t.Errorf("there is %q", got)
+		}
+		eventually(t, func() string {
+			if got := s.titles("&q=apple") + "," + s.titles("&q=plum"); got != "apple," {
+				return got
+			}
+			return ""
+		})
+		if got := <-stream; got != "reset" {
+			t.Errorf("a stream is told %q", got)
+		}
+		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"other","slug":"pear"}`)).want(t, http.StatusConflict)
+		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"cherry"}`)).want(t, http.StatusCreated)
+	})
+}
+
+// changes follows the items, and gives the first event behind the one that says that it does.
+func (s *service) changes(t *testing.T) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/api/v1/_/shop/items/_changes", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", res, err)
+	}
+	out, done := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer res.Body.Close()
+		var read strings.Builder
+		buffer := make([]byte, 1000)
+		for {
+			n, err := res.Body.Read(buffer)
+			read.Write(buffer[:n])
+			if _, event, ok := strings.Cut(strings.Replace(read.String(), "event: ready", "", 1), "event: "); ok {
+				if name, _, whole := strings.Cut(event, "\n"); whole {
+					out <- name
+					return
+				}
+			}
+			if err != nil {
+				out <- err.Error()
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return out
+}
+
+// R1: a restore that is decided and was not done when the process ended is done before the project is served.
+func TestR1RestoreAtStart(t *testing.T) {
+	for _, kind := range []string{"embedded", "mongodb"} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			var uri string
+			if kind == "mongodb" {
+				uri = emptyMongo(t, "svc_shop")
+			}
+			projects := t.TempDir()
+			t.Run("before", func(t *testing.T) {
+				s := run(t, func(c *app.Config) { c.DataDir, c.StoreURI = dir, uri })
+				s.register("shop", restoresConfig)
+				s.do("POST", "/api/v1/_/shop/items", text(`{"title":"old"}`)).want(t, http.StatusCreated)
+				if err := os.CopyFS(projects, os.DirFS(s.dir)); err != nil {
+					t.Fatal(err)
+				}
+			})
+			st, err := open(t, dir, uri)
+			if err != nil {
+				t.Fatal(err)
+			}
+			db := st.Database("svc_shop")
+			for name, doc := range map[string]bson.D{
+				"svc.restore.x.0": {{Key: "_id", Value: bson.NewObjectID()}, {Key: "title", Value: "new"}},
+				"svc.restores": {
+					{Key: "_id", Value: "restore"}, {Key: "restore", Value: "x"}, {Key: "step", Value: "decided"}, {Key: "media", Value: false},
+					{Key: "swaps", Value: bson.A{bson.D{{Key: "from", Value: "svc.restore.x.0"}, {Key: "to", Value: "items"}}}},
+				},
+			} {
+				raw, err := bson.Marshal(doc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := store.WriteAll(t.Context(), db.Collection(name), store.Op{Kind: store.Insert, Doc: raw}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := st.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s := run(t, func(c *app.Config) { c.DataDir, c.StoreURI, c.ProjectsDir = dir, uri, projects })
+			if got := s.titles(""); got != "new" {
+				t.Errorf("there is %q", got)
+			}
+		})
+	}
+}
+
+func open(t *testing.T, dir, uri string) (store.Store, error) {
+	t.Helper()
+	if uri != "" {
+		return mongo.Open(t.Context(), mongo.Options{URI: uri})
+	}
+	return embedded.Open(t.Context(), embedded.Options{Dir: filepath.Join(dir, "store"), OnFatal: func(err error) { t.Error(err) }})
+}
+
+// TestRestoreInstances: while one instance restores, a write by another one is refused, or is in the safety snapshot.
+func TestRestoreInstances(t *testing.T) {
+	uri := emptyMongo(t, "svc_shop")
+	one := run(t, func(c *app.Config) { c.StoreURI = uri })
+	one.register("shop", restoresConfig)
+	two := run(t, func(c *app.Config) { c.StoreURI, c.ProjectsDir = uri, one.dir })
+	info, err := one.app.TakeAll(t.Context(), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written []string
+	refused := 0
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ctx.Err() == nil; n++ {
+			title := fmt.Sprintf("item %d.", n)
+			switch res := two.do("POST", "/api/v1/_/shop/items", text(`{"title":"`+title+`"}`)); {
+			case res.status == http.StatusCreated:
+				written = append(written, title)
+			case res.status == http.StatusServiceUnavailable && res.field("code") == "restoring" && res.header.Get("Retry-After") != "":
+				refused++
+			default:
+				t.Errorf("a write: %s", res)
+				return
+			}
+		}
+	}()
+	var found strings.Builder
+	for range 3 {
+		time.Sleep(50 * time.Millisecond) // some are written in between
+		result, err := one.app.RestoreAll(t.Context(), "shop", info.ID, snapshot.RestoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(filepath.Join(one.dir, "shop", "snapshots", snapshot.SafetyProfile, result.Safety, "collections", "items.jsonl.zst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		zip, err := zstd.NewReader(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(&found, zip); err != nil {
+			t.Fatal(err)
+		}
+		zip.Close()
+		_ = file.Close()
+	}
+	stop()
+	<-done
+	found.WriteString(one.titles("&limit=1000"))
+	for _, title := range written {
+		if text, _ := json.Marshal(title); !strings.Contains(found.String(), strings.Trim(string(text), `"`)) {
+			t.Errorf("%s is nowhere", title)
+		}
+	}
+	if len(written) == 0 || refused == 0 {
+		t.Errorf("%d writes, %d refused", len(written), refused)
+	}
+}
