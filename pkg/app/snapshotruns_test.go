@@ -133,7 +133,7 @@ func TestSnapshotBusyAndCancel(t *testing.T) {
 }
 
 // raw opens a connection, and sends a request on it.
-func (s *service) raw(head string, body string) net.Conn {
+func (s *service) rawBody(head string, body string) net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -156,7 +156,7 @@ func TestSnapshotClientsGo(t *testing.T) {
 		id := s.take("daily").ID
 		whole := s.download(id, admin)
 
-		conn := s.raw("GET "+snaps+"/"+id+"/download", "\r\n")
+		conn := s.rawBody("GET "+snaps+"/"+id+"/download", "\r\n")
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 200") {
 			t.Errorf("%q, %v", line, err)
 		}
@@ -172,7 +172,7 @@ func TestSnapshotClientsGo(t *testing.T) {
 		files := len(s.snapshotFiles("media"))
 
 		half := whole[:len(whole)/2]
-		conn = s.raw("POST "+snaps+"/import", fmt.Sprintf("Content-Type: application/zstd\r\nContent-Length: %d\r\n\r\n%s", len(whole), half))
+		conn = s.rawBody("POST "+snaps+"/import", fmt.Sprintf("Content-Type: application/zstd\r\nContent-Length: %d\r\n\r\n%s", len(whole), half))
 		eventually(t, func() string {
 			if got := s.do("GET", snaps+"/runs?status=running", admin).body; !strings.Contains(got, `"kind":"import"`) {
 				return got
