@@ -1,4 +1,4 @@
-// Package snapshot takes copies of a project's records, files and config as they are at one moment, and checks them. docs/snapshots.md says what is in one and what is promised.
+// Package snapshot takes copies of a project's records, files and config as they are at one moment, checks them, and restores them. docs/snapshots.md says what is in one and what is promised.
 //
 // A snapshot is a folder <Project.SnapshotDir>/<profile>/<UTC time>-<short id>, named so when it is whole. Beside it is what is known
 // of it and may change: the file <id>.state.json.
@@ -7,8 +7,13 @@
 //	manifest.go, state.go            what is in a snapshot; what is known of it
 //	list.go, delete.go               those that there are; what crashes leave
 //	reader.go, verify.go             reading one, checking it
+//	compare.go, sides.go, paths.go   what has become of the records since
+//	restore.go                       the way of a restore; parts.go, precheck.go what goes where, and whether it can;
+//	                                 load.go collections that are made aside; putback.go files; dryrun.go
+//	journal.go, recover.go           what is under way of a restore, and how it is ended, whatever comes
+//	drill.go                         a restore into a database that is made for it
 //
-// Start reading at Snapshots.Create. What does not live here: when snapshots are taken and which are kept
+// Start reading at Snapshots.Create, and at Snapshots.Restore. What does not live here: when snapshots are taken and which are kept
 // (controllers, pkg/snapshot/retention), archives of them (pkg/snapshot/archive), who may do so (pkg/httpapi), and what is derived from
 // records, such as search indexes: who keeps that follows the store's feed.
 package snapshot

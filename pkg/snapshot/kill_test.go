@@ -1,0 +1,238 @@
+package snapshot_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/media"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/embedded"
+	"github.com/svcctl/svc/pkg/store/gate"
+	"github.com/svcctl/svc/pkg/store/mongo"
+	"github.com/svcctl/svc/pkg/store/mongotest"
+	"github.com/svcctl/svc/pkg/store/teststore"
+)
+
+// What the process that is killed is told.
+const (
+	killDirEnv = "SNAPSHOT_TEST_KILL_DIR"
+	killURIEnv = "SNAPSHOT_TEST_KILL_URI" // "": the embedded store
+)
+
+const killNamespace = "killed"
+
+// openWorld is a world in a folder, whose processes come and go.
+func openWorld(t *testing.T, dir, uri string) (w *world, end func()) {
+	t.Helper()
+	var s store.Store
+	var err error
+	if uri == "" {
+		s, err = embedded.Open(t.Context(), embedded.Options{
+			Dir: filepath.Join(dir, "store"), Ballast: -1, MemTableSize: 1 << 20, CacheSize: 4 << 20,
+			OnFatal: func(err error) { fmt.Fprintln(os.Stderr, err); os.Exit(3) },
+		})
+	} else {
+		s, err = mongo.Open(t.Context(), mongo.Options{URI: uri})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, problems := project.Load(filepath.Join(dir, "project"), "project.yaml", func(string) (string, bool) { return "", false })
+	if p == nil {
+		t.Fatal(problems)
+	}
+	logger := slog.New(slog.DiscardHandler)
+	w = &world{TB: t, store: s, gate: gate.New(s), p: p, media: filepath.Join(dir, "media"), clock: teststore.NewClock(time.Now())}
+	w.library = media.NewLibrary(w.media, media.Options{Logger: logger, Now: w.clock.Now})
+	w.useGate()
+	w.db = s.Database(project.DatabaseName(p.Namespace))
+	return w, func() {
+		if err := errors.Join(w.library.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestKillVictim is not a test: TestR1Kill runs it in a process of its own, where it takes, restores and deletes snapshots until it is killed.
+func TestKillVictim(t *testing.T) {
+	dir := os.Getenv(killDirEnv)
+	if dir == "" {
+		t.Skip("run by TestR1Kill")
+	}
+	w, _ := openWorld(t, dir, os.Getenv(killURIEnv))
+	ctx := t.Context()
+	err := errors.Join(w.snaps.Recover(ctx, w.p), w.snaps.Sweep(ctx, w.p))
+	fmt.Println("begun")
+	for err == nil {
+		w.clock.Pass(time.Second)
+		var list []snapshot.Info
+		if list, err = w.snaps.List(ctx, w.p); err != nil {
+			break
+		}
+		some := list[rand.IntN(len(list))]
+		switch n := rand.IntN(10); {
+		case n < 2:
+			_, err = w.snaps.Create(ctx, w.p, w.profile("daily"), nil)
+		case n < 4:
+			if err = w.snaps.Delete(ctx, w.p, some.ID); errors.Is(err, snapshot.ErrPinned) {
+				err = nil
+			}
+		case n < 5:
+			_, err = w.snaps.Drill(ctx, w.p, some.ID, nil)
+		default:
+			o := replaceAll
+			if n == 5 {
+				o.Mode = snapshot.Merge
+			}
+			_, err = w.snaps.Restore(ctx, w.p, some.ID, w.p, o, nil)
+		}
+	}
+	fmt.Fprintln(os.Stderr, "the victim failed:", err)
+	os.Exit(3)
+}
+
+// R1: a process that takes, restores and deletes snapshots is killed at random moments. The next one finds every snapshot whole, and all
+// records and files as one of two snapshots has them. SOAK=1 kills 200 times.
+func TestR1Kill(t *testing.T) {
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) { killAgain(t, "") })
+	t.Run("mongodb", func(t *testing.T) {
+		if os.Getenv("SOAK") == "" {
+			t.Skip("SOAK=1 runs it")
+		}
+		killAgain(t, mongotest.URI(t))
+	})
+}
+
+func killAgain(t *testing.T, uri string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "project"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.TrimPrefix(strings.Replace(config, "NAMESPACE", killNamespace, 1), "\n")
+	if err := os.WriteFile(filepath.Join(dir, "project", "project.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, end := openWorld(t, dir, uri)
+	if err := w.store.DropDatabase(t.Context(), project.DatabaseName(killNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	states := w.killStates()
+	end()
+	kills := 6
+	if os.Getenv("SOAK") != "" {
+		kills = 200
+	}
+	seen := map[int]int{}
+	for round := range kills {
+		killOnce(t, dir, uri)
+		w, end := openWorld(t, dir, uri)
+		before := w.withoutIndexes()
+		if err := w.snaps.Recover(t.Context(), w.p); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.snaps.Sweep(t.Context(), w.p); err != nil {
+			t.Fatal(err)
+		}
+		got := w.withoutIndexes()
+		is := slices.IndexFunc(states, func(one state) bool { return cmp.Equal(one, got) })
+		if is < 0 {
+			t.Fatalf("kill %d leaves none of the states: to the first %s\nbefore it was recovered: to the first %s", round, cmp.Diff(states[0], got), cmp.Diff(states[0], before))
+		}
+		seen[is]++
+		list, err := w.snaps.List(t.Context(), w.p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range list {
+			if v := w.verify(info); v.Dangling > 0 {
+				t.Errorf("%s lacks files: %+v", info.ID, v.Without)
+			}
+		}
+		if n, err := w.db.Collection("svc.restores").Count(t.Context(), nil, 0); n != 0 || err != nil {
+			t.Errorf("%d notes are left, %v", n, err)
+		}
+		end()
+		if t.Failed() {
+			t.Fatalf("kill %d", round)
+		}
+	}
+	t.Logf("%d kills: %v", kills, seen)
+}
+
+// killStates fills the project, takes two snapshots of it, which stay, and gives all states that restores of these, and of what they
+// lead to, can lead to.
+func (w *world) killStates() (states []state) {
+	w.Helper()
+	var infos []snapshot.Info
+	for n := range 2 {
+		if n == 0 {
+			w.fillWith(10, 600)
+		} else {
+			w.change()
+			w.insert("legacy", bson.D{{Key: "_id", Value: "b"}})
+		}
+		states = append(states, w.withoutIndexes())
+		info := w.create("daily")
+		if err := w.snaps.Pin(w.Context(), w.p, info.ID, true); err != nil {
+			w.Fatal(err)
+		}
+		infos = append(infos, info)
+	}
+	for n, over := range infos { // the second one is what there is
+		w.restore(infos[1-n], replaceAll)
+		w.restore(over, snapshot.RestoreOptions{Media: true, Mode: snapshot.Merge})
+		states = append(states, w.withoutIndexes())
+	}
+	return states
+}
+
+// withoutIndexes is the state without what merges take from one side and replacements from the other.
+func (w *world) withoutIndexes() state {
+	out := w.state()
+	for name, lines := range out.Records {
+		out.Records[name] = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "{Name:") })
+	}
+	return out
+}
+
+// killOnce starts a process and kills it.
+func killOnce(t *testing.T, dir, uri string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillVictim$", "-test.timeout=0") //nolint:gosec // it is this test
+	cmd.Env = append(os.Environ(), killDirEnv+"="+dir, killURIEnv+"="+uri)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "begun\n" {
+		t.Errorf("the victim says %q, %v", line, err)
+	}
+	time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatalf("it has ended before: %v", err)
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](cmd.Wait()); !ok || exit.ExitCode() != -1 {
+		t.Fatal("the victim ended by itself")
+	}
+}
