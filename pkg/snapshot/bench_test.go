@@ -93,3 +93,44 @@ func BenchmarkCreate(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkRestore restores a snapshot of a project that is as the snapshot. shut-ms is for how long writes are refused.
+func BenchmarkRestore(b *testing.B) {
+	w := onDisk(b)
+	w.fillLarge()
+	info := w.create("daily")
+	for _, mode := range []snapshot.RestoreMode{snapshot.Replace, snapshot.Merge} {
+		b.Run(string(mode), func(b *testing.B) {
+			b.ReportAllocs()
+			var shut time.Duration
+			for b.Loop() {
+				w.clock.Pass(time.Second)
+				var since time.Time
+				_, err := w.snaps.Restore(b.Context(), w.p, info.ID, w.p, snapshot.RestoreOptions{Media: true, Mode: mode}, func(now snapshot.Progress) {
+					if now.Phase == snapshot.Safety && since.IsZero() {
+						since = time.Now()
+					}
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				shut += time.Since(since)
+			}
+			b.ReportMetric(float64(shut.Milliseconds())/float64(b.N), "shut-ms/op")
+		})
+	}
+	b.Run("compare", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := w.snaps.Compare(b.Context(), w.p, info.ID, snapshot.CompareOptions{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("drill", func(b *testing.B) {
+		for b.Loop() {
+			if r, err := w.snaps.Drill(b.Context(), w.p, info.ID, nil); err != nil || r.Problems > 0 {
+				b.Fatal(r, err)
+			}
+		}
+	})
+}

@@ -174,6 +174,11 @@ func killAgain(t *testing.T, uri string) {
 		}
 	}
 	t.Logf("%d kills: %v", kills, seen)
+	w, end = openWorld(t, dir, uri)
+	defer end()
+	if err := w.store.DropDatabase(t.Context(), project.DatabaseName(killNamespace)); err != nil {
+		t.Error(err)
+	}
 }
 
 // killStates fills the project, takes two snapshots of it, which stay, and gives all states that restores of these, and of what they

@@ -209,6 +209,61 @@ func (w *world) moved(info snapshot.Info, to *world) snapshot.Info {
 	return info
 }
 
+// TestRestoreDB: a snapshot that has records as BSON alone, and no files, is restored, too. Files that are not there are counted.
+func TestRestoreDB(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fill()
+	info := w.create("db")
+	before := w.dump(w.p)
+	w.change()
+	result := w.restore(info, replaceAll)
+	if diff := cmp.Diff(before, w.dump(w.p)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(snapshot.RestoredFiles{Missing: 1}, result.Files); diff != "" {
+		t.Error(diff)
+	}
+	if want := "the file cover/cover 2.txt of posts/" + idOf(2).Hex() + " is not there"; !slices.Contains(result.Warnings, want) {
+		t.Errorf("warnings: %v", result.Warnings)
+	}
+}
+
+// TestRestoreRenamed: what was renamed stays in its places in the store, in which files are, too.
+func TestRestoreRenamed(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s)
+		w.fill()
+		text := strings.Replace(config, "- name: posts\n", "- name: articles\n    renamedFrom: posts\n", 1)
+		text = strings.NewReplacer("{name: title,", "{name: headline, renamedFrom: title,", "{name: cover,", "{name: picture, renamedFrom: cover,", "collections: [posts]", "collections: [articles]", "{name: posts, mode", "{name: articles, mode").Replace(text)
+		renamed := load(t, text, w.p.Namespace)
+		if _, err := (project.Names{}).Resolve(renamed, w.p, func(string, string) (bool, error) { return true, nil }); err != nil {
+			t.Fatal(err)
+		}
+		was := w.p
+		w.p = renamed
+		info := w.create("both")
+		if got := lines(t, filepath.Join(w.path(info), "collections/articles.jsonl.zst"))[2]; !strings.Contains(got, `"headline":"post 2"`) || !strings.Contains(got, "/articles/"+idOf(2).Hex()+"/picture/cover%202.txt") {
+			t.Fatalf("it has %s", got)
+		}
+		w.p = was
+		w.change()
+		w.p = renamed
+		w.restore(info, replaceAll)
+		if diff := cmp.Diff(w.exports(info), w.exports(w.create("both"))); diff != "" {
+			t.Errorf("its export is another: %s", diff)
+		}
+		name := filepath.Join(w.media, w.p.Namespace, "posts", idOf(2).Hex(), "cover", "cover 2.txt")
+		if text, err := os.ReadFile(name); err != nil || string(text) != "cover of 2" {
+			t.Errorf("a file is %q, %v", text, err)
+		}
+		doc, err := w.db.Collection("posts").Get(t.Context(), objectID(2))
+		if title, ok := doc.Lookup("title").StringValueOK(); err != nil || !ok || title != "post 2" {
+			t.Errorf("a record is stored as %v, %v", doc, err)
+		}
+	})
+}
+
 // TestRestoreMerge: records of the snapshot are put over those that there are, and others stay.
 func TestRestoreMerge(t *testing.T) {
 	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
