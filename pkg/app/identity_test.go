@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/app"
 )
 
@@ -111,6 +112,17 @@ func TestS13IDsOfOneTenantAreNothingInAnother(t *testing.T) {
 				}
 			}
 		}
+		taken := s.do("POST", "/api/v1/_/shop/_/admin/backup", admin)
+		run := taken.field("id")
+		var made api.Run
+		unmarshal(s.t, s.ended(taken.header.Get("Location"), admin), &made)
+		for _, path := range []string{"/" + made.Subject, "/" + made.Subject + "/download", "/" + made.Subject + "/events", "/" + run + "/events", "/runs/" + run} {
+			s.do("GET", "/api/v1/_/shop/_/admin/snapshots"+path, admin).want(s.t, http.StatusOK)
+			s.do("GET", "/api/v1/_/other/_/admin/snapshots"+path, admin).want(s.t, http.StatusNotFound)
+		}
+		for method, path := range map[string]string{"POST": "/verify", "DELETE": ""} {
+			s.do(method, "/api/v1/_/other/_/admin/snapshots/"+made.Subject+path, admin).want(s.t, http.StatusNotFound)
+		}
 		_, ben := s.user("ben", map[string]any{"orgIds": []string{beta}, "scopes": []string{"project.read", "project.reload"}})
 		for _, rt := range projectRoutes(id) {
 			missing := s.do(rt[0], "/api/v1"+strings.ReplaceAll(rt[1], "%s", "none"), session(ben), text(rt[2]), header("X-Request-Id", "r"))
@@ -162,6 +174,10 @@ func projectRoutes(id string) [][3]string {
 		{"OPTIONS", "/_/%s/items", ""},
 		{"POST", "/_/%s/_/admin/reload", ""},
 		{"POST", "/_/%s/_/admin/reload?wait=true", ""},
+		{"GET", "/_/%s/_/admin/snapshots", ""},
+		{"POST", "/_/%s/_/admin/snapshots", `{"profile": "all"}`},
+		{"GET", "/_/%s/_/admin/snapshots/20260301T031500Z-k3x9q2/download", ""},
+		{"GET", "/_/%s/_/admin/backup/download", ""},
 		{"GET", "/_/%s/_/audit", ""},
 		{"GET", `/_/%s/_/audit?count=true&filter={"recordId":"` + id + `"}`, ""},
 		{"POST", "/_/%s/_/admin/access/explain", `{"principal": {"kind": "anonymous"}, "method": "get", "collection": "items", "id": "` + id + `"}`},

@@ -24,9 +24,9 @@ snapshots:
   - {name: rest, collections: [{name: open, mode: exclude}], mode: both, permissions: [namespace.media]}
 collections:
   - name: open
-    fields: [{name: n, type: int}, {name: secret, type: string, hidden: true}, {name: file, type: file}]
+    fields: [{name: n, type: number}, {name: secret, type: string, hidden: true}, {name: file, type: file}]
     permissions: {public: {methods: {get: true}}, user: {methods: {}}}
-  - {name: other, fields: [{name: n, type: int}], permissions: {public: {methods: {get: true}}, user: {methods: {}}}}
+  - {name: other, fields: [{name: n, type: number}], permissions: {public: {methods: {get: true}}, user: {methods: {}}}}
 `
 
 const snaps = "/api/v1/_/media/_/admin/snapshots"

@@ -90,7 +90,7 @@ func onMediaWith(t *testing.T, config string, test func(t *testing.T, s mediaSer
 		t.Run(name, func(t *testing.T) {
 			uri := ""
 			if name == "mongodb" {
-				uri = emptyMongo(t, "svc_media")
+				uri = emptyMongo(t, "svc_media", "svc_copy", "svc_one", "svc_two")
 			}
 			s := mediaService{data: t.TempDir()}
 			s.service = run(t, func(c *app.Config) { c.StoreURI, c.DataDir = uri, s.data })

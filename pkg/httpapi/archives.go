@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -101,8 +102,10 @@ func (s *Server) receive(w http.ResponseWriter, r *request, op string) (runs.Rec
 	}
 	control := http.NewResponseController(w)
 	id := bson.NewObjectIDFromTimestamp(s.cfg.Now()).Hex()
+	body := &archiveBody{r: r, from: ratedReader{r: r.Body, control: control}}
+	body.from.over = body.ending.Load
 	return runs.Receive{
-		Body: &archiveBody{r: r, from: ratedReader{r: r.Body, control: control}}, MaxBytes: s.cfg.MaxImport,
+		Body: body, Interrupt: body.interrupt, MaxBytes: s.cfg.MaxImport,
 		Start: runs.Start{ID: id, By: actorOf(r), Note: s.noteRun(r, op, id)},
 		// When all has come, the caller is let in anew: that may have taken hours.
 		Confirm: func() error {
@@ -118,9 +121,15 @@ func (s *Server) receive(w http.ResponseWriter, r *request, op string) (runs.Rec
 
 // archiveBody is the body of a request, whose sender is held to the least rate from when it is first read.
 type archiveBody struct {
-	r    *request
-	from ratedReader
-	err  error // other than its end
+	r      *request
+	from   ratedReader
+	ending atomic.Bool
+}
+
+// interrupt ends a Read that waits for the sender, and those that come.
+func (b *archiveBody) interrupt() {
+	b.ending.Store(true)
+	_ = b.from.control.SetReadDeadline(time.Now()) // where there is no connection, nothing waits
 }
 
 func (b *archiveBody) Read(p []byte) (int, error) {
@@ -129,6 +138,8 @@ func (b *archiveBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.from.Read(p)
 	switch {
+	case err != nil && b.ending.Load():
+		return n, err
 	case errors.Is(err, io.EOF):
 		b.r.unread = false
 	case errors.Is(err, errSlowBody):

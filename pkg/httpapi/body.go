@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -121,12 +122,16 @@ type ratedReader struct {
 	control *http.ResponseController
 	start   time.Time
 	n       int64
+	over    func() bool // says that nothing more is to be read; nil: never
 }
 
 func (b *ratedReader) Read(p []byte) (int, error) {
 	deadline := b.start.Add(bodyGrace + time.Duration(b.n/minBodyRate)*time.Second)
 	if err := supported(b.control.SetReadDeadline(deadline)); err != nil {
 		return 0, err
+	}
+	if b.over != nil && b.over() { // asked only now: else this would undo the end of its deadline
+		return 0, os.ErrDeadlineExceeded
 	}
 	n, err := b.r.Read(p)
 	b.n += int64(n)

@@ -206,7 +206,7 @@ func (r right) inProject() bool {
 type Route struct {
 	Method, Pattern string
 	// Right is what it takes: "anyone", "credential" (any), "login" (a session), the name of a system right, "project"
-	// and the name of a right on the project, "snapshots" (a profile of these), or "records" and a method of permission sets. "" lets nobody in.
+	// and the name of a right on the project (of some snapshots, a profile may give it), or "records" and a method of permission sets. "" lets nobody in.
 	Right string
 }
 
@@ -229,10 +229,8 @@ func (r right) String() string {
 		return "login"
 	case rightSystem:
 		return r.name
-	case rightProject, rightServed:
+	case rightProject, rightServed, rightSnapshots:
 		return "project " + r.name
-	case rightSnapshots:
-		return "snapshots"
 	case rightRecords:
 		return "records " + r.method.String()
 	case rightFile:

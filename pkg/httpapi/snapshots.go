@@ -21,18 +21,20 @@ import (
 
 const defaultSnapshots = 100 // of one page
 
-// profiles are those whose snapshots a caller may take, see and download.
+// profiles are those whose snapshots a caller may take, see and download. nil is all of them: of who has passed a route's own right.
 type profiles struct {
 	all    bool            // project.snapshot
 	named  map[string]bool // by the permissions of these; with project.backup, that of backups, too
 	backup bool            // that is among them
 }
 
-func (p *profiles) has(name string) bool { return p.all || p.named[name] }
+func (p *profiles) everything() bool { return p == nil || p.all }
+
+func (p *profiles) has(name string) bool { return p.everything() || p.named[name] }
 
 // runs leaves out of a query the runs that the caller doesn't see: of others than all, those which take the snapshots, and those of backups.
 func (p *profiles) runs(q operation.Query) operation.Query {
-	if p.all {
+	if p.everything() {
 		return q
 	}
 	q.Kinds, q.Names = []operation.Kind{operation.Snapshot}, slices.Sorted(maps.Keys(p.named))
@@ -44,7 +46,7 @@ func (p *profiles) runs(q operation.Query) operation.Query {
 
 func (p *profiles) hasRun(run *operation.Run) bool {
 	q := p.runs(operation.Query{})
-	return p.all || slices.Contains(q.Kinds, run.Kind) && slices.Contains(q.Names, run.Name)
+	return p.everything() || slices.Contains(q.Kinds, run.Kind) && slices.Contains(q.Names, run.Name)
 }
 
 // maySnapshots finds out which profiles the caller has to do with; it is a denial if that is none.
@@ -349,7 +351,7 @@ func (s *Server) followSnapshotRun(w http.ResponseWriter, r *request) error {
 func (s *Server) streamSnapshots(w http.ResponseWriter, r *request, run *operation.Run, after int64) error {
 	check := func() error {
 		now, err := r.again()
-		if err == nil && now.profiles != nil && !now.profiles.hasRun(run) {
+		if err == nil && !now.profiles.hasRun(run) {
 			err = errs.ErrDenied
 		}
 		return err

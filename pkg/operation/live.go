@@ -51,6 +51,7 @@ type Live struct {
 	pending  bool          // there is progress that no event has told of
 	told     time.Time     // when the last event told of progress
 	phase    time.Time     // when the present phase began, by the monotonic clock
+	entered  int           // phases that events have told of at once
 	dirty    bool          // the record lacks something
 	renewed  time.Time     // when the record was written last, by the monotonic clock
 	ended    bool          // nothing that the function says counts any more
@@ -78,7 +79,7 @@ func (l *Live) ending() bool {
 }
 
 // Progress says how far the run is. The newest state is what counts: not each one becomes an event, and
-// none does that says what the one before did.
+// none does that says what the one before did. Of the first phases, the beginning and the end do.
 func (l *Live) Progress(p Progress) {
 	p.Phase, p.Collection, p.Message = cut(p.Phase), cut(p.Collection), cut(p.Message)
 	l.mu.Lock()
@@ -86,9 +87,14 @@ func (l *Live) Progress(p Progress) {
 	if l.ended || p == l.run.Progress && !l.pending { // or it has been told
 		return
 	}
+	begins := p.Phase != l.run.Progress.Phase && l.entered < maxPhases
+	if begins { // how far the one before came is told, too
+		l.entered++
+		l.tellProgress()
+	}
 	l.enterPhase(p)
 	l.run.Progress, l.pending = p, true
-	if time.Since(l.told) >= progressEvery {
+	if begins || time.Since(l.told) >= progressEvery {
 		l.tellProgress()
 	}
 }

@@ -3,7 +3,9 @@ package operation_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -537,4 +539,92 @@ func TestTurns(t *testing.T) {
 		refs[1] = append(refs[1], start(1))
 	}
 	wait(1, "succeeded succeeded running running queued")
+}
+
+// Each phase is told of from its beginning to its end, however short it is, and how fast it goes in it; the run keeps them.
+func TestPhases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		i := w.instance(operation.Options{})
+		run, events := i.wait(i.start(spec(w), func(_ context.Context, r *operation.Live) (operation.Outcome, error) {
+			time.Sleep(10 * time.Second)
+			for n := range int64(3) {
+				r.Progress(operation.Progress{Phase: "read", Done: n, Total: 2, BytesDone: n * 100, Counters: operation.Counters{Linked: n}})
+			}
+			r.Progress(operation.Progress{Phase: "write", Total: 4})
+			time.Sleep(2 * time.Second)
+			r.Progress(operation.Progress{Phase: "write", Done: 1, Total: 4, BytesDone: 50, Counters: operation.Counters{Linked: 2, Warnings: 1}})
+			time.Sleep(time.Second)
+			return operation.Outcome{Subject: "it"}, nil
+		}))
+		var told []string
+		for _, e := range events {
+			told = append(told, fmt.Sprint(e.Data.Lookup("phase").StringValue(), lookup(e, "done"), lookup(e, "linked"), lookup(e, "etaSeconds"), lookup(e, "perSecond"), lookup(e, "bytesPerSecond")))
+		}
+		want := []string{"read - - - - -", "read 2 2 0 - -", "write - - - - -", "write 1 2 6 0.5 25", "write 1 2 - - -"}
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Error(diff)
+		}
+		phases := []operation.Phase{
+			{Name: "read", Done: 2, Total: 2, BytesDone: 200},
+			{Name: "write", Done: 1, Total: 4, BytesDone: 50, Took: 3 * time.Second},
+		}
+		if diff := cmp.Diff(phases, run.Phases); diff != "" || run.Subject != "it" {
+			t.Error(run.Subject, diff)
+		}
+		run, _ = i.wait(i.start(spec(w), func(_ context.Context, r *operation.Live) (operation.Outcome, error) {
+			for n := range 10_000 { // a script may say anything
+				r.Progress(operation.Progress{Phase: strconv.Itoa(n)})
+			}
+			return operation.Outcome{}, nil
+		}))
+		if len(run.Phases) != 32 || run.Phases[31].Name != "9999" || run.LastEvent > 70 {
+			t.Errorf("%d phases, %d events", len(run.Phases), run.LastEvent)
+		}
+	})
+}
+
+// lookup shows a number of an event.
+func lookup(e operation.Event, name string) string {
+	v, err := e.Data.LookupErr(name)
+	if err != nil {
+		return " -"
+	}
+	if n, ok := v.AsInt64OK(); ok && v.Type != bson.TypeDouble {
+		return fmt.Sprint(" ", n)
+	}
+	return fmt.Sprint(" ", v.Double())
+}
+
+// A run is found by its id alone, and by what it is about.
+func TestFindRuns(t *testing.T) {
+	w := newMemory(t)
+	i := w.instance(operation.Options{})
+	sp := spec(w)
+	sp.Kind, sp.Name, sp.Subject = operation.Verify, "daily", "one"
+	run, _ := i.wait(i.start(sp, untilNothing))
+	got, err := i.Find(t.Context(), w.database, run.ID, operation.Snapshot, operation.Verify)
+	if err != nil || got.ID != run.ID || got.Subject != "one" || got.Name != "daily" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, id := range []string{run.ID, "none"} {
+		if _, err := i.Find(t.Context(), w.database, id, operation.Snapshot); !errors.Is(err, operation.ErrNotFound) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	for want, q := range map[int]operation.Query{
+		1: {Kinds: []operation.Kind{operation.Verify, operation.Snapshot}, Names: []string{"daily", "x"}, Subject: "one"}, 0: {Subject: "two"},
+	} {
+		page, err := i.List(t.Context(), w.database, q)
+		if err != nil || len(page.Items) != want {
+			t.Errorf("%+v: %d, %v", q, len(page.Items), err)
+		}
+	}
+	if page, err := i.List(t.Context(), w.database, operation.Query{Names: []string{"weekly"}}); err != nil || len(page.Items) != 0 {
+		t.Errorf("%v, %v", page, err)
+	}
+}
+
+func untilNothing(context.Context, *operation.Live) (operation.Outcome, error) {
+	return operation.Outcome{}, nil
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -39,8 +40,16 @@ func (s *Snapshots) List(ctx context.Context, p *project.Project) ([]Info, error
 		}
 		return err
 	})
-	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(b.ID+b.Profile, a.ID+a.Profile) })
+	slices.SortFunc(all, func(a, b Info) int { // of two of one second, the manifests know
+		return cmp.Or(strings.Compare(b.second(), a.second()), b.ConsistentAt.Compare(a.ConsistentAt), strings.Compare(b.ID, a.ID), strings.Compare(a.Profile, b.Profile))
+	})
 	return all, unwritten(err, "list snapshots")
+}
+
+// second is the time that an id begins with.
+func (i *Info) second() string {
+	at, _, _ := strings.Cut(i.ID, "-")
+	return at
 }
 
 // eachSnapshot calls fn for the name of each snapshot.

@@ -18,10 +18,11 @@ import (
 type Receive struct {
 	Start // of which ID, By and Note count
 
-	Body     io.Reader    // is read by the run, until it has ended, and by nobody later
-	Profile  string       // as snapshot.ImportOptions has it
-	MaxBytes int64        // of all files together, unpacked; 0: archive.DefaultLimits
-	Confirm  func() error // as snapshot.ImportOptions has it
+	Body      io.Reader    // is read by the run, until it has ended, and by nobody later
+	Interrupt func()       // ends a Read of Body that waits; it is called from another goroutine, when the run is cancelled
+	Profile   string       // as snapshot.ImportOptions has it
+	MaxBytes  int64        // of all files together, unpacked; 0: archive.DefaultLimits
+	Confirm   func() error // as snapshot.ImportOptions has it
 }
 
 // unknownProfile is the name of imports, of which only the archive says the profile.
@@ -36,6 +37,7 @@ func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (
 	}
 	var failed error
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
+		defer atEnd(ctx, in.Interrupt)()
 		failed = patiently(ctx, func() (err error) {
 			info, err = s.Import(ctx, p, in.Body, in.options(t))
 			return err
@@ -59,6 +61,20 @@ func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (
 		return snapshot.Info{}, failed
 	}
 	return snapshot.Info{}, errs.New(errs.Conflict, run.Error.Code, "%s", run.Error.Message)
+}
+
+// atEnd calls fn when ctx ends, unless stop was called before. When stop returns, fn has returned, or is not called any more.
+func atEnd(ctx context.Context, fn func()) (stop func()) {
+	done := make(chan struct{})
+	unless := context.AfterFunc(ctx, func() {
+		defer close(done)
+		fn()
+	})
+	return func() {
+		if !unless() {
+			<-done
+		}
+	}
 }
 
 func (in *Receive) options(t *teller) snapshot.ImportOptions {

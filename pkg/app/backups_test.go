@@ -1,0 +1,78 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/svcctl/svc/pkg/api"
+)
+
+const backups = "/api/v1/_/media/_/admin/backup"
+
+// A backup is a snapshot of everything, which is told of before, downloaded, and imported elsewhere.
+func TestBackups(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		var before, after api.BackupAnalysis
+		unmarshal(t, s.do("GET", backups+"/analyze-download", admin).body, &before)
+		if before.ID != "" || before.Documents != 12 || before.MediaFiles != 3 || before.MediaBytes != 18 || len(before.Collections) != 2 || before.ConsistentAt.IsZero() {
+			t.Errorf("%+v", before)
+		}
+		if got := s.snapshotFiles("media"); len(got) != 0 {
+			t.Errorf("to look at it has made %q", got)
+		}
+		run := s.run("POST", backups, ``)
+		id := resultOf(t, run).Snapshot
+		if run.Kind != "backup" || run.Name != "backup" || run.Subject != id || s.snapshot(id).Profile != "backup" {
+			t.Errorf("%+v", run)
+		}
+		unmarshal(t, s.do("GET", backups+"/analyze-download?id="+id, admin).body, &after)
+		if after.ID != id || after.Documents != before.Documents || after.MediaFiles != before.MediaFiles || after.MediaBytes != before.MediaBytes || after.Files != before.Files {
+			t.Errorf("%+v, was to be like %+v", after, before)
+		}
+		got := s.do("GET", backups+"/download?id="+id, admin)
+		got.want(t, http.StatusOK)
+		if is := got.header.Get("Content-Disposition"); is != `attachment; filename="media-backup-`+id+`.tar.zst"` {
+			t.Error(is)
+		}
+		files := len(s.snapshotFiles("media"))
+		if after.Files != int64(files-1) { // without the state: there is none
+			if after.Files != int64(files) {
+				t.Errorf("%d files, and the analysis says %d", files, after.Files)
+			}
+		}
+
+		// One that is made for the download does not stay.
+		head := s.do("HEAD", backups+"/download", admin)
+		if head.status != http.StatusOK || strings.Count(s.do("GET", snaps, admin).body, `"profile":"backup"`) != 1 {
+			t.Errorf("HEAD: %+v", head)
+		}
+		fresh := s.do("GET", backups+"/download", admin)
+		fresh.want(t, http.StatusOK)
+		eventually(t, func() string {
+			if got := s.snapshotFiles("media"); len(got) != files {
+				return strings.Join(got, " ")
+			}
+			return ""
+		})
+		for namespace, body := range map[string]string{"one": got.body, "two": fresh.body} {
+			s.register(namespace, strings.Replace(snapshotsConfig, "namespace: media", "namespace: "+namespace, 1))
+			s.do("POST", "/api/v1/_/"+namespace+"/_/admin/snapshots/import", admin, archived(body)).contains(t, http.StatusCreated, `"profile":"backup"`, `"documents":12`)
+		}
+
+		daily := s.take("daily").ID
+		for path, want := range map[string]string{
+			"/download?id=" + daily:         "404 snapshot_not_found: *", // it is none
+			"/download?id=none":             "404 snapshot_not_found: *",
+			"/analyze-download?id=" + daily: "404 snapshot_not_found: *",
+			"/download?ids=none":            "400 unknown_parameter: *",
+		} {
+			if got := s.do("GET", backups+path, admin).String(); !strings.HasPrefix(got, strings.TrimSuffix(want, "*")) {
+				t.Errorf("%s: %s", path, got)
+			}
+		}
+		if got := s.do("POST", backups, admin, text(`{"collections": []}`)).String(); !strings.HasPrefix(got, "400 unexpected_body: ") {
+			t.Error(got)
+		}
+	})
+}
