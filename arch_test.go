@@ -28,6 +28,7 @@ var layers = []layer{
 		"document": "errs",
 	}},
 	{"L1", rooms{
+		"schedule/slots":             "schedule",
 		"mql":                        "mql/pattern document errs",
 		"mql/expr":                   "mql/pattern document errs",
 		"mql/pattern":                "errs",
@@ -85,7 +86,7 @@ var layers = []layer{
 		"snapshot/retention": "schema errs",
 	}},
 	{"L3", rooms{
-		"jobs":          "operation project schedule store mql errs",
+		"jobs":          "operation project schedule/slots store mql errs",
 		"search/engine": "project search search/analysis search/index embedding store store/fieldnames store/lease fieldtype mql document errs",
 		"search/runs":   "search/engine operation project errs",
 		"plan":          "project search search/quality schema fieldtype access store mql document api",

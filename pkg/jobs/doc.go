@@ -10,6 +10,6 @@
 // passed over never comes again, also when clocks are set back. A job that is new, or has another schedule, begins
 // with the first slot from then on.
 //
-// Start reading at Jobs.Pass. What does not live here: what schedules mean (pkg/schedule), how runs live and die
+// Start reading at Jobs.Pass. What does not live here: what schedules mean (pkg/schedule), which slots are due (pkg/schedule/slots), how runs live and die
 // (pkg/operation), how a script is run (Runner), and who calls Pass (controllers).
 package jobs

@@ -159,7 +159,7 @@ func (j *Jobs) describe(ctx context.Context, p *project.Project, job *project.Jo
 		Claimed: s.Claimed, Skipped: s.Skipped, Missed: s.Missed,
 	}
 	if job.Schedule != nil && !s.Suspended {
-		out.Next = s.Done.next(job.Schedule, j.now())
+		out.Next = s.Done.Next(job.Schedule, j.now())
 	}
 	page, err := j.opts.Runs.List(ctx, j.databaseName(p), operation.Query{Kind: operation.Job, Name: job.Name, Limit: 1})
 	if err == nil && len(page.Items) > 0 {
@@ -180,7 +180,7 @@ func (j *Jobs) Next(ctx context.Context, p *project.Project, name string, n int)
 	}
 	var times []time.Time
 	for at := j.now(); len(times) < n; {
-		if at = s.Done.next(job.Schedule, at); at.IsZero() {
+		if at = s.Done.Next(job.Schedule, at); at.IsZero() {
 			break
 		}
 		times = append(times, at)
@@ -240,7 +240,7 @@ func (j *Jobs) Resume(ctx context.Context, p *project.Project, name string) erro
 			return false
 		}
 		s.Suspended, s.SuspendedBy, s.SuspendedAt = false, operation.Actor{}, time.Time{}
-		s.Done = s.Done.through(j.now())
+		s.Done = s.Done.Through(j.now())
 		return true
 	})
 }

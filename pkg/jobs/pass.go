@@ -60,21 +60,21 @@ func (j *Jobs) Pass(ctx context.Context, p *project.Project) (Report, error) {
 // advance runs the slot of a job that is due, and gives the next one.
 func (j *Jobs) advance(ctx context.Context, p *project.Project, job *project.Job, s state) (next time.Time, err error) {
 	now := j.now()
-	if _, known := s.Done.base(now); !known || s.Schedule != job.Schedule.String() && !j.follows(p, job) {
+	if _, known := s.Done.Base(now); !known || s.Schedule != job.Schedule.String() && !j.follows(p, job) {
 		// What it would have run before, or by another schedule, is no loss.
-		s.Schedule, s.Done = job.Schedule.String(), s.Done.through(now)
+		s.Schedule, s.Done = job.Schedule.String(), s.Done.Through(now)
 		switch err := s.write(ctx, j.database(p).Collection(collectionName)); {
 		case err == nil:
 			j.follow(p, job)
 		case !errors.Is(err, store.ErrStale):
 			return time.Time{}, err
 		}
-		return s.Done.next(job.Schedule, now), nil
+		return s.Done.Next(job.Schedule, now), nil
 	}
 	j.follow(p, job)
-	slot, missed := s.Done.due(job.Schedule, now)
+	slot, missed := s.Done.Due(job.Schedule, now)
 	if slot.IsZero() {
-		return s.Done.next(job.Schedule, now), nil
+		return s.Done.Next(job.Schedule, now), nil
 	}
 	_, err = j.begin(ctx, p, job, Call{Trigger: operation.Schedule, Slot: slot}, operation.Actor{})
 	switch {
@@ -91,7 +91,7 @@ func (j *Jobs) advance(ctx context.Context, p *project.Project, job *project.Job
 	if err != nil {
 		return time.Time{}, err
 	}
-	return s.Done.add(slot, missed, now).next(job.Schedule, now), nil
+	return s.Done.Add(slot, missed, now).Next(job.Schedule, now), nil
 }
 
 // follow notes that this instance has begun with the schedule that a job has, and follows says so. Another instance may
@@ -178,12 +178,12 @@ func (j *Jobs) claim(ctx context.Context, tx store.Tx, job *project.Job, call Ca
 
 // take takes a slot off the state, and the ones missed before it.
 func (s *state) take(job *project.Job, slot time.Time) (missed int, err error) {
-	due, missed := s.Done.due(job.Schedule, slot)
+	due, missed := s.Done.Due(job.Schedule, slot)
 	if !due.Equal(slot) || s.Suspended {
 		return 0, errDone
 	}
 	s.Schedule = job.Schedule.String()
-	s.Done = s.Done.add(slot, missed, slot)
+	s.Done = s.Done.Add(slot, missed, slot)
 	s.Missed += int64(missed)
 	return missed, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/schedule/slots"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -23,7 +24,7 @@ type state struct {
 	Name        string          `bson:"_id"`
 	Rev         int64           `bson:"rev"` // grows with each write
 	Schedule    string          `bson:"schedule"`
-	Done        spans           `bson:"done"`
+	Done        slots.Done      `bson:"done"`
 	Suspended   bool            `bson:"suspended"`
 	SuspendedBy operation.Actor `bson:"suspendedBy"`
 	SuspendedAt time.Time       `bson:"suspendedAt,omitempty"`

@@ -93,6 +93,14 @@ type calendar struct {
 
 func (c calendar) String() string { return c.text }
 
+// Zone is that of a schedule's calendar: what CRON_TZ= in front of cron fields names, else UTC.
+func Zone(s Schedule) *time.Location {
+	if c, ok := s.(calendar); ok {
+		return c.zone
+	}
+	return time.UTC
+}
+
 // Next leaves out the second of two equal wall-clock times when clocks are set back, unless the schedule runs in every
 // hour anyway: 02:30 means once a day. A time that clocks jump over comes right after the jump.
 func (c calendar) Next(t time.Time) time.Time {

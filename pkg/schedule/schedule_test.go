@@ -89,6 +89,24 @@ func TestParseNamesZone(t *testing.T) {
 	}
 }
 
+func TestZone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"CRON_TZ=Europe/Berlin 0 3 * * *": "Europe/Berlin", "TZ=Asia/Tokyo @daily": "Asia/Tokyo", "0 3 * * *": "UTC", "every 6h": "UTC",
+	} {
+		s, err := schedule.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := schedule.Zone(s).String(); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if got := schedule.Zone(nil); got != time.UTC {
+		t.Errorf("of no schedule: %s", got)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"0 3 * * *", "CRON_TZ=Europe/Berlin 30 2 * * *", "every 6h", "@daily", "TZ=0 * * * * *", "*/0 * * * *", "0-99/9 * * * *"} {
 		f.Add(text)

@@ -1,4 +1,4 @@
-package jobs
+package slots
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestDueAfterLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slot, missed := spans{{From: now.Add(-tt.since), To: now.Add(-tt.since)}}.due(sched, now)
+		slot, missed := Done{{From: now.Add(-tt.since), To: now.Add(-tt.since)}}.Due(sched, now)
 		if slot.Format(time.RFC3339) != tt.slot || missed != tt.missed {
 			t.Errorf("%s after %s: %s, %d missed; want %s, %d", tt.schedule, tt.since, slot.Format(time.RFC3339), missed, tt.slot, tt.missed)
 		}
@@ -39,10 +39,10 @@ func TestDueAfterLong(t *testing.T) {
 func TestSpansStayFew(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	s := spans{}.through(at)
+	s := Done{}.Through(at)
 	for range 100 {
 		at = at.Add(time.Hour)
-		s = s.add(at, 3, at)
+		s = s.Add(at, 3, at)
 	}
 	if len(s) != maxSpans || !s[maxSpans-1].To.Equal(at) {
 		t.Errorf("%d spans, the last to %s", len(s), s[len(s)-1].To)

@@ -1,4 +1,4 @@
-package jobs
+package slots
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/svcctl/svc/pkg/schedule"
 )
 
-// span is a stretch of time whose slots are done: run, or passed over.
-type span struct {
+// Span is a stretch of time whose slots are done: run, or passed over.
+type Span struct {
 	From time.Time `bson:"from"`
 	To   time.Time `bson:"to"`
 }
@@ -16,13 +16,14 @@ type span struct {
 // maxSpans is how many stretches are remembered. Each is begun by slots that were missed before it.
 const maxSpans = 8
 
-// spans are the slots of a job that are done, in order. There is usually one, which grows: the first begins when the job
-// was seen first. Slots that were missed are in none, so that they still come if it was the clock that was wrong.
-type spans []span
+// Done are the slots of a schedule that are done, in order. There is usually one stretch, which grows: the first begins when the
+// schedule was seen first. Slots that were missed are in none, so that they still come if it was the clock that was wrong. Its methods
+// leave it as it is.
+type Done []Span
 
-// base is where the next slot is looked for at a time: behind what is done before it, or at it. There is none when clocks
+// Base is where the next slot is looked for at a time: behind what is done before it, or at it. There is none when clocks
 // were set back behind all that is known.
-func (s spans) base(now time.Time) (base time.Time, ok bool) {
+func (s Done) Base(now time.Time) (base time.Time, ok bool) {
 	for _, x := range s {
 		if !x.From.After(now) {
 			base, ok = x.To, true
@@ -31,11 +32,11 @@ func (s spans) base(now time.Time) (base time.Time, ok bool) {
 	return base, ok
 }
 
-// next gives the first slot behind a time that is not done; zero if there is none.
-func (s spans) next(sched schedule.Schedule, t time.Time) time.Time {
+// Next gives the first slot behind a time that is not done; zero if there is none.
+func (s Done) Next(sched schedule.Schedule, t time.Time) time.Time {
 	for {
 		slot := sched.Next(t)
-		i := slices.IndexFunc(s, func(x span) bool { return !slot.Before(x.From) && !slot.After(x.To) })
+		i := slices.IndexFunc(s, func(x Span) bool { return !slot.Before(x.From) && !slot.After(x.To) })
 		if slot.IsZero() || i < 0 {
 			return slot
 		}
@@ -46,15 +47,15 @@ func (s spans) next(sched schedule.Schedule, t time.Time) time.Time {
 // maxCounted bounds the counting of missed slots.
 const maxCounted = 1000
 
-// due gives the newest slot that is due at a time, and how many others before it were missed, up to maxCounted. The slot
+// Due gives the newest slot that is due at a time, and how many others before it were missed, up to maxCounted. The slot
 // is zero if none is due.
-func (s spans) due(sched schedule.Schedule, now time.Time) (slot time.Time, missed int) {
-	base, ok := s.base(now)
+func (s Done) Due(sched schedule.Schedule, now time.Time) (slot time.Time, missed int) {
+	base, ok := s.Base(now)
 	if !ok {
 		return time.Time{}, 0
 	}
-	next := s.next(sched, base)
-	for ; !next.IsZero() && !next.After(now); next = s.next(sched, next) {
+	next := s.Next(sched, base)
+	for ; !next.IsZero() && !next.After(now); next = s.Next(sched, next) {
 		if slot.IsZero() {
 			slot = next
 			continue
@@ -86,8 +87,8 @@ func newest(sched schedule.Schedule, from, now time.Time) time.Time {
 	}
 }
 
-// add makes a slot done that is due at a time. If slots before it were missed, it begins a stretch of its own.
-func (s spans) add(slot time.Time, missed int, now time.Time) spans {
+// Add makes a slot done that is due at a time. If slots before it were missed, it begins a stretch of its own.
+func (s Done) Add(slot time.Time, missed int, now time.Time) Done {
 	out := slices.Clone(s)
 	i := -1
 	for n, x := range out {
@@ -96,21 +97,21 @@ func (s spans) add(slot time.Time, missed int, now time.Time) spans {
 		}
 	}
 	if i < 0 || missed > 0 {
-		out = slices.Insert(out, i+1, span{slot, slot})
+		out = slices.Insert(out, i+1, Span{slot, slot})
 	} else {
 		out[i].To = slot
 	}
 	return out.tidy()
 }
 
-// through makes all slots done up to a time, but for those that were missed long before.
-func (s spans) through(now time.Time) spans {
-	return s.add(now, 0, now).tidy()
+// Through makes all slots done up to a time, but for those that were missed long before.
+func (s Done) Through(now time.Time) Done {
+	return s.Add(now, 0, now).tidy()
 }
 
 // tidy joins stretches that touch, and the oldest of too many.
-func (s spans) tidy() spans {
-	slices.SortFunc(s, func(a, b span) int { return a.From.Compare(b.From) })
+func (s Done) tidy() Done {
+	slices.SortFunc(s, func(a, b Span) int { return a.From.Compare(b.From) })
 	out := s[:0]
 	for _, x := range s {
 		if n := len(out); n > 0 && !x.From.After(out[n-1].To) {
