@@ -91,7 +91,7 @@ var layers = []layer{
 		"search/runs":   "search/engine operation project errs",
 		"plan":          "project search search/quality schema fieldtype access store mql document api",
 		"operation":     "store mql document errs",
-		"snapshot":      "project schema media folder store store/fieldnames store/gate store/lease snapshot/archive mql document errs",
+		"snapshot":      "snapshot/retention project schema media folder store store/fieldnames store/gate store/lease snapshot/archive mql document errs",
 		"snapshot/runs": "snapshot snapshot/archive snapshot/retention operation project schedule schema store mql document api errs",
 		"system":        "audit query fieldtype store access mql document api errs",
 		"auth":          "system audit access errs",

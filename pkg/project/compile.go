@@ -103,6 +103,7 @@ func (c *compiler) project() *Project {
 	c.ownUploads(p, config)
 	c.mistakenTypes(config.Upload, "upload")
 	p.Jobs = c.jobs(config)
+	p.Snapshots = c.snapshots(config)
 	p.Actions = c.actions(config)
 	for i, col := range config.Collections {
 		c.foreignKeys(p, col, "collections["+strconv.Itoa(i)+"]")

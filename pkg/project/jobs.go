@@ -22,14 +22,10 @@ func (c *compiler) jobs(config *schema.Project) []*Job {
 	jobs := make([]*Job, 0, len(config.Jobs))
 	for i, j := range config.Jobs {
 		at := "jobs[" + strconv.Itoa(i) + "]"
-		job := &Job{Name: j.JobName(), Config: j, Timeout: j.Timeout.Std(), Script: c.script(j.File, at+".file", j.Timeout.Std())}
-		if j.Cron != "" {
-			var err error
-			if job.Schedule, err = schedule.Parse(string(j.Cron)); err != nil {
-				c.fail(at+".cron", schema.CodeInvalid, "%s", err)
-			}
-		}
-		jobs = append(jobs, job)
+		jobs = append(jobs, &Job{
+			Name: j.JobName(), Config: j, Timeout: j.Timeout.Std(), Schedule: c.schedule(j.Cron, at+".cron"),
+			Script: c.script(j.File, at+".file", j.Timeout.Std()),
+		})
 	}
 	return jobs
 }

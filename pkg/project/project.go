@@ -33,6 +33,7 @@ type Project struct {
 	FieldNames  map[string]*document.Names // what the fields of collections are stored as, by StoredName; without those that are stored by their names
 	Actions     map[string]*Action
 	Jobs        []*Job
+	Snapshots   []*SnapshotProfile
 	Assets      []Asset
 	SnapshotDir string // of its snapshots, inside Dir, with slashes
 	AdminTokens *access.AdminTokens

@@ -102,6 +102,14 @@ func (c *checker) cors(at string, cors *CORS) {
 }
 
 func (c *checker) snapshot(p *Project, s *Snapshot, at string) {
+	if slices.ContainsFunc(ReservedSnapshots, func(name string) bool { return strings.EqualFold(name, s.Name) }) {
+		c.fail(join(at, "name"), CodeReserved, "%q is a profile of the service itself; choose another name", s.Name)
+	}
+	for member, given := range map[string]Schedule{"schedule": s.Schedule, "verify": s.Verify.schedule(), "drill": s.Drill.schedule()} {
+		if given != "" && !s.Enabled && !c.d.isBroken(join(at, "enabled")) {
+			c.warn(join(at, member), "has no effect as long as the profile is not enabled: set enabled to true")
+		}
+	}
 	modes := map[string]bool{}
 	for i, col := range s.Collections {
 		modes[col.Mode] = true
@@ -116,6 +124,20 @@ func (c *checker) snapshot(p *Project, s *Snapshot, at string) {
 	if s.Retention != nil && *s.Retention == (Retention{}) && !c.d.isBroken(join(at, "retention")) {
 		c.fail(join(at, "retention"), CodeInvalid, "keeps nothing, so every snapshot would be deleted; set one of its members, or leave it out to keep all")
 	}
+}
+
+func (v *SnapshotVerify) schedule() Schedule {
+	if v == nil {
+		return ""
+	}
+	return v.Schedule
+}
+
+func (d *SnapshotDrill) schedule() Schedule {
+	if d == nil {
+		return ""
+	}
+	return d.Schedule
 }
 
 func (c *checker) collection(p *Project, col *Collection, at string) {

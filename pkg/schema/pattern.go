@@ -33,6 +33,7 @@ var patterns = map[string]pattern{
 	"envname":    {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`), "the name of an environment variable"},
 	"host":       {regexp.MustCompile(`^((\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`), "a host such as api.example.com, *.example.com or 10.0.0.7:8080, without a scheme or a path"},
 	"objectId":   {regexp.MustCompile(`^[0-9a-f]{24}$`), "24 lowercase hex digits"},
+	"holder":     {regexp.MustCompile(`^\S+$`), "a scope such as project.snapshot, the slug of a team, or the name of a user"},
 	"variable":   {regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`), "letters, digits and _, the first a letter"},
 	"path":       {regexp.MustCompile(`^[^/\\\x00][^\\\x00]*$`), "a relative path with forward slashes"},
 }

@@ -38,7 +38,7 @@ type Project struct {
 	Mode         string        `cfg:"mode" enum:"enforce,observe" default:"enforce" doc:"What is done about indexes that are not as declared, and files that no record names. enforce: it is mended; observe: it is told of alone."`
 	StrictFields *bool         `cfg:"strictFields" doc:"Refuse fields that are not declared."`
 	SnapshotPath string        `cfg:"snapshotPath" pattern:"path" default:"snapshots" doc:"Directory of snapshots, relative to the config's directory."`
-	Snapshots    []*Snapshot   `cfg:"snapshots" doc:"Profiles of point-in-time backups."`
+	Snapshots    []*Snapshot   `cfg:"snapshots" doc:"Profiles of point-in-time backups. backup, before-restore and drill are names of the service's own."`
 }
 
 // ProjectMeta is a project's meta: an agent guide and whatever else a front end keeps there.
@@ -134,10 +134,28 @@ type Snapshot struct {
 	CollectionDedup bool                 `cfg:"collectionDedup" doc:"Link exports that are unchanged."`
 	Mode            string               `cfg:"mode" enum:"json,db,both" default:"json" doc:"The form of the export."`
 	Retention       *Retention           `cfg:"retention" doc:"Which snapshots are kept; all when absent."`
-	Schedule        Schedule             `cfg:"schedule" doc:"When it is taken; by hand only when empty."`
-	Permissions     []string             `cfg:"permissions" doc:"Scopes, teams or user names that may start and read it."`
-	Enabled         bool                 `cfg:"enabled" doc:"Whether the scheduler takes it."`
+	Schedule        Schedule             `cfg:"schedule" doc:"When it is taken: five-field cron, @daily, or every 6h; by hand only when empty. The zone of CRON_TZ= is that of retention, too."`
+	Verify          *SnapshotVerify      `cfg:"verify" doc:"Checks of its snapshots by a schedule."`
+	Drill           *SnapshotDrill       `cfg:"drill" doc:"Restores on trial by a schedule: the newest snapshot, beside the records, compared and removed again."`
+	Permissions     []string             `cfg:"permissions" pattern:"holder" doc:"Scopes, teams or user names that may start and read it."`
+	Enabled         bool                 `cfg:"enabled" doc:"Whether what has a schedule is done by itself, and what retention does not keep is removed."`
 }
+
+// SnapshotVerify says when the snapshots of a profile are checked, and how much of them.
+type SnapshotVerify struct {
+	Schedule  Schedule `cfg:"schedule,required" doc:"When they are checked."`
+	Snapshots string   `cfg:"snapshots" enum:"all,newest" default:"all" doc:"Which ones."`
+	Sample    float64  `cfg:"sample" min:"0.001" max:"1" default:"1" doc:"The part of the files of each that is read, drawn anew each time; 1: all of them."`
+}
+
+// SnapshotDrill says when a restore of the newest snapshot of a profile is rehearsed.
+type SnapshotDrill struct {
+	Schedule Schedule `cfg:"schedule,required" doc:"When it is rehearsed."`
+}
+
+// ReservedSnapshots are names of profiles that the service has for itself: what a backup takes, what a restore takes before, and what a
+// drill makes.
+var ReservedSnapshots = []string{"backup", "before-restore", "drill"} //nolint:gochecknoglobals // never written
 
 // SnapshotCollection names a collection of a snapshot: a plain name (included), or an object.
 type SnapshotCollection struct {

@@ -31,16 +31,24 @@ func (s *Snapshots) Delete(ctx context.Context, p *project.Project, id string) e
 			o.end = func() {}
 			o.close()
 		}()
-		switch {
-		case s.isUsed(path.Join(p.Namespace, at)):
-			return ErrInUse
-		case readState(root, at).Pinned:
-			return ErrPinned
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ended(ctx, ctx.Err())
 		}
-		return unwritten(remove(root, at), "delete a snapshot")
+		return unwritten(s.removeOne(p, root, at), "delete a snapshot")
 	})
+}
+
+// removeOne removes a snapshot that nobody reads (ErrInUse) and that is not pinned (ErrPinned). From its first step on it is gone.
+func (s *Snapshots) removeOne(p *project.Project, root *folder.Folder, at string) error {
+	end, ok := s.seize(path.Join(p.Namespace, at))
+	if !ok {
+		return ErrInUse
+	}
+	defer end()
+	if readState(root, at).Pinned {
+		return ErrPinned
+	}
+	return remove(root, at)
 }
 
 func remove(root *folder.Folder, at string) error {
@@ -64,6 +72,11 @@ func remove(root *folder.Folder, at string) error {
 
 // Sweep removes what crashes left of snapshots that were being made, deleted or restored, and of drills. Call it at the start, and later as you like.
 func (s *Snapshots) Sweep(ctx context.Context, p *project.Project) error {
+	if root, err := s.folder(p, false); errors.Is(err, fs.ErrNotExist) { // most projects: nobody has to be kept out
+		return nil
+	} else if err == nil {
+		_ = root.Close() // nothing was done with it
+	}
 	err := s.aloneIn(ctx, p.Namespace, drillLease, func(ctx context.Context) error { return s.sweepDrills(ctx, p) })
 	if err != nil && !errors.Is(err, ErrBusy) { // or one goes on
 		return ended(ctx, err)

@@ -5,8 +5,8 @@
 //
 //	create.go, export.go, files.go   one view of the store, the files that its records name, the config
 //	manifest.go, state.go            what is in a snapshot; what is known of it
-//	list.go, delete.go               those that there are; what crashes leave
-//	reader.go, verify.go             reading one, checking it
+//	list.go, delete.go, prune.go     those that there are; what goes, and what crashes leave
+//	reader.go, verify.go, verifyall.go  reading one, checking it, and all of a profile
 //	compare.go, sides.go, paths.go   what has become of the records since
 //	restore.go                       the way of a restore; parts.go, precheck.go what goes where, and whether it can;
 //	                                 load.go collections that are made aside; putback.go files; dryrun.go

@@ -4,7 +4,7 @@ package snapshot
 type Phase string
 
 // The phases: of a snapshot from Plan to Manifesting, of a check Verifying, of a comparison Comparing. A restore has Verifying, then Loading
-// and Indexing of each collection, Safety, Media and Swapping; one that merges has Safety before Loading.
+// and Indexing of each collection, Safety, Media and Swapping; one that merges has Safety before Loading. What retention removes is Pruning.
 const (
 	Plan        Phase = "plan"
 	Collections Phase = "collections"
@@ -16,13 +16,14 @@ const (
 	Loading     Phase = "load"
 	Indexing    Phase = "index"
 	Swapping    Phase = "swap"
+	Pruning     Phase = "prune"
 )
 
 // Progress is how far something has come. Totals are estimates, 0 where nothing is known.
 type Progress struct {
 	Phase      Phase
 	Collection string // that is read or written now; ""
-	Done       int64  // records in Collections, Safety, Loading and Comparing, files in Media and Verifying, steps elsewhere
+	Done       int64  // records in Collections, Safety, Loading and Comparing, files in Media and Verifying, snapshots in Pruning, steps elsewhere
 	Total      int64
 	BytesDone  int64
 	BytesTotal int64

@@ -43,6 +43,7 @@ type Snapshots struct {
 	busy   map[string]bool          // by namespace and what is done
 	leases map[string]*lease.Leases // by namespace
 	used   map[string]int           // by namespace and path of a snapshot: who reads it
+	going  map[string]bool          // likewise: it is being removed
 	stuck  map[string]gate.Shut     // by namespace: projects with a restore that is decided, and not done
 
 	states sync.Mutex // while a state is changed
@@ -50,7 +51,7 @@ type Snapshots struct {
 
 // New makes it.
 func New(o Options) *Snapshots {
-	return &Snapshots{o: o, busy: map[string]bool{}, leases: map[string]*lease.Leases{}, used: map[string]int{}, stuck: map[string]gate.Shut{}}
+	return &Snapshots{o: o, busy: map[string]bool{}, leases: map[string]*lease.Leases{}, used: map[string]int{}, stuck: map[string]gate.Shut{}, going: map[string]bool{}}
 }
 
 // ErrBusy says that another snapshot of the project is being made or deleted.
@@ -99,10 +100,13 @@ func (s *Snapshots) aloneIn(ctx context.Context, namespace, name string, fn func
 	return err
 }
 
-// use notes that a snapshot is read, so that it is not deleted meanwhile by this process.
-func (s *Snapshots) use(path string) (end func()) {
+// use notes that a snapshot is read, so that it is not removed meanwhile by this process. It fails for one that is being removed.
+func (s *Snapshots) use(path string) (end func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.going[path] {
+		return nil, false
+	}
 	s.used[path]++
 	return func() {
 		s.mu.Lock()
@@ -110,13 +114,22 @@ func (s *Snapshots) use(path string) (end func()) {
 		if s.used[path]--; s.used[path] == 0 {
 			delete(s.used, path)
 		}
-	}
+	}, true
 }
 
-func (s *Snapshots) isUsed(path string) bool {
+// seize has nobody begin to read a snapshot any more. It fails for one that is read.
+func (s *Snapshots) seize(path string) (end func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used[path] > 0
+	if s.used[path] > 0 || s.going[path] {
+		return nil, false
+	}
+	s.going[path] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.going, path)
+	}, true
 }
 
 // folder opens the folder of a project's snapshots. With make it is made; else it may be fs.ErrNotExist.

@@ -19,6 +19,8 @@ import (
 type State struct {
 	Pinned   bool          `json:"pinned"`             // it is not to be deleted
 	Verified *Verification `json:"verified,omitempty"` // the last one; nil: it was never checked
+	// WholeAt is when a check of everything has last found it whole, and none since has found damage.
+	WholeAt time.Time `json:"wholeAt,omitzero"`
 
 	Damaged bool `json:"-"` // the state can't be read, so the snapshot counts as pinned
 }
@@ -43,6 +45,20 @@ type Finding struct {
 
 // Whole says that the check has looked at everything, and found no damage.
 func (v *Verification) Whole() bool { return v != nil && v.Problems == 0 && v.Sample == 0 }
+
+// Whole says that all of the snapshot was once found whole, and no damage since: a check of a part takes nothing from that.
+func (s *State) Whole() bool { return !s.Damaged && !s.WholeAt.IsZero() }
+
+// note takes in how a check has ended.
+func (s *State) note(v *Verification) {
+	s.Verified = v
+	switch {
+	case v.Whole():
+		s.WholeAt = v.At
+	case v.Problems > 0:
+		s.WholeAt = time.Time{}
+	}
+}
 
 const (
 	stateEnding = ".state.json"
@@ -157,7 +173,12 @@ func (s *Snapshots) open(p *project.Project, id string) (*opened, error) {
 		}
 		return nil, unwritten(err, "open a snapshot")
 	}
-	return &opened{root: root, dir: dir, at: at, end: s.use(path.Join(p.Namespace, at))}, nil
+	end, ok := s.use(path.Join(p.Namespace, at))
+	if !ok {
+		_, _ = dir.Close(), root.Close() // they were only read
+		return nil, ErrNotFound
+	}
+	return &opened{root: root, dir: dir, at: at, end: end}, nil
 }
 
 // find gives the path of a snapshot.

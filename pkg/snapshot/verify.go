@@ -33,6 +33,9 @@ func (s *Snapshots) Verify(ctx context.Context, p *project.Project, id string, o
 	if o.Sample < 0 || o.Sample > 1 {
 		return nil, errs.New(errs.Invalid, "bad_sample", "a sample is above 0 and at most 1: the part of the files that is read")
 	}
+	if o.Sample == 1 {
+		o.Sample = 0 // which is how all is noted
+	}
 	opened, err := s.open(p, id)
 	if err != nil {
 		return nil, err
@@ -45,7 +48,7 @@ func (s *Snapshots) Verify(ctx context.Context, p *project.Project, id string, o
 	}
 	v.At = millisecond(s.o.Now())
 	t.tell()
-	return v, s.change(ctx, p, id, func(state *State) { state.Verified = v })
+	return v, s.change(ctx, p, id, func(state *State) { state.note(v) })
 }
 
 // checking is a check that is under way.

@@ -203,7 +203,7 @@ func TestListPinDelete(t *testing.T) {
 		want.Files = nil
 		switch i {
 		case 0:
-			want.State.Verified = v
+			want.State.Verified, want.State.WholeAt = v, v.At
 		case 1:
 			want.State.Pinned = true
 		}

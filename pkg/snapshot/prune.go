@@ -1,0 +1,161 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/snapshot/retention"
+)
+
+// Policy says which snapshots of a profile are kept.
+type Policy struct {
+	Retention *schema.Retention // nil: all
+	Zone      *time.Location    // whose hours, days and weeks count; nil: UTC
+}
+
+// PolicyOf gives the policy of a profile of the project's config, in the zone of its schedule. What is no profile of it, or one that the
+// service keeps for itself, keeps all.
+func PolicyOf(p *project.Project, profile string) Policy {
+	for _, c := range p.Snapshots {
+		if c.Name == profile {
+			return Policy{Retention: c.Config.Retention, Zone: c.Zone}
+		}
+	}
+	return Policy{}
+}
+
+// ReasonDamaged is the reason for which a snapshot is kept that can't be read or was found damaged. No rule counts it, and only somebody who has
+// looked at it deletes it.
+const ReasonDamaged = "damaged"
+
+// PruneOptions say how snapshots are pruned.
+type PruneOptions struct {
+	DryRun bool // nothing is removed
+	Report Report
+}
+
+// Pruned is what becomes of the snapshots of a profile.
+type Pruned struct {
+	Decisions []retention.Decision // about each of them, newest first, those that are kept for being damaged among them
+	Removed   []string             // ids in the order in which they went, the oldest first
+	Skipped   []Finding            // those that should go and stay for now: id, and why
+}
+
+// Prune removes the snapshots of a profile that a policy does not keep, one at a time, the oldest first. Whatever it is interrupted by, what
+// is listed then is whole, and the next call goes on; each that it has begun with is gone. What is read or has been pinned meanwhile is
+// skipped. On an error what it gives says what was removed before.
+func (s *Snapshots) Prune(ctx context.Context, p *project.Project, profile string, policy Policy, o PruneOptions) (*Pruned, error) {
+	if o.DryRun {
+		out := &Pruned{}
+		var err error
+		out.Decisions, err = s.decide(ctx, p, profile, policy)
+		return out, err
+	}
+	out := &Pruned{}
+	err := s.alone(ctx, p.Namespace, func(ctx context.Context) (err error) {
+		if out.Decisions, err = s.decide(ctx, p, profile, policy); err != nil {
+			return err
+		}
+		return s.prune(ctx, p, profile, out, newTracker(o.Report))
+	})
+	return out, err
+}
+
+// decide says of each snapshot of a profile whether it is kept.
+func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile string, policy Policy) ([]retention.Decision, error) {
+	all, err := s.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if policy.Zone == nil {
+		policy.Zone = time.UTC
+	}
+	var whole []retention.Snapshot
+	var damaged []retention.Decision
+	for i := range all {
+		info := &all[i]
+		if info.Profile != profile {
+			continue
+		}
+		if info.Damaged() {
+			at, _ := time.Parse(timeOfID, info.ID[:len(timeOfID)]) // which each id begins with
+			damaged = append(damaged, retention.Decision{
+				Snapshot: retention.Snapshot{ID: info.ID, Time: at, Pinned: info.State.Pinned}, Keep: true, Reasons: []string{ReasonDamaged},
+			})
+			continue
+		}
+		whole = append(whole, retention.Snapshot{ID: info.ID, Time: info.ConsistentAt, Pinned: info.State.Pinned, Verified: info.State.Whole()})
+	}
+	decisions, err := retention.Decide(policy.Retention, policy.Zone, s.o.Now(), whole)
+	if err != nil {
+		return nil, err
+	}
+	if len(decisions) > 0 && !slices.ContainsFunc(decisions, func(d retention.Decision) bool { return d.Keep }) {
+		return nil, errs.New(errs.Limit, "bad_retention", "the retention would have every snapshot of %s be deleted: nothing is pruned", profile)
+	}
+	decisions = append(decisions, damaged...)
+	slices.SortFunc(decisions, func(a, b retention.Decision) int { return strings.Compare(b.ID, a.ID) })
+	return decisions, nil
+}
+
+// Damaged says that the snapshot, or what is known of it, can't be read, or was found not to be what was written.
+func (i *Info) Damaged() bool {
+	return i.Problem != "" || i.State.Damaged || i.State.Verified != nil && i.State.Verified.Problems > 0
+}
+
+func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile string, out *Pruned, t *tracker) error {
+	var ids []string
+	for _, d := range slices.Backward(out.Decisions) {
+		if !d.Keep {
+			ids = append(ids, d.ID)
+		}
+	}
+	t.begin(Pruning, int64(len(ids)), 0)
+	root, err := s.folder(p, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return unwritten(err, "open the folder of snapshots")
+	}
+	defer root.Close() //nolint:errcheck // what was removed is gone, or the next sweep does it
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return ended(ctx, ctx.Err())
+		}
+		switch gone, why := s.pruneOne(p, root, path.Join(profile, id)); {
+		case why == nil && gone:
+			out.Removed = append(out.Removed, id)
+		case why == nil: // somebody else has deleted it
+		case errors.Is(why, ErrInUse), errors.Is(why, ErrPinned):
+			text := errs.From(why).Message
+			out.Skipped = append(out.Skipped, Finding{Path: id, Text: text})
+			t.warn(id + " stays for now: " + text)
+		default:
+			return unwritten(why, "remove the snapshot "+id)
+		}
+		t.done(1, 0)
+		t.tell()
+	}
+	return nil
+}
+
+func (s *Snapshots) pruneOne(p *project.Project, root *folder.Folder, at string) (gone bool, err error) {
+	if _, err := root.Stat(at); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return false, err
+	}
+	err = s.removeOne(p, root, at)
+	return err == nil, err
+}
