@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -59,9 +60,14 @@ func (s *snapshot) concerns(name string) bool {
 	return slices.Contains(s.anchors[dir].names, base)
 }
 
-// ignored says whether a name is one that editors and version control make for themselves.
+// copied is how copies are called that the service takes of files, large ones among them, and what it makes on the way.
+var copied = regexp.MustCompile(`^(\.(trash|partial)-.*|[0-9]{8}T[0-9]{6}Z-[a-z0-9]{6}(\.state\.json)?)$`)
+
+// ignored says whether a name is one that editors, version control and the service's snapshots make for themselves.
 func ignored(name string) bool {
 	switch {
+	case copied.MatchString(name):
+		return true
 	case name == ".git", name == "4913": // vim probes a directory with this name
 		return true
 	case strings.HasSuffix(name, "~"), strings.HasPrefix(name, ".#"): // backups, and locks of emacs

@@ -267,16 +267,22 @@ func (f *fixture) settle() {
 func TestNoChangeIsReported(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *fixture){
-		"mode":                 func(f *fixture) { f.must(os.Chmod(f.path("tree/a.yaml"), 0o600)) },
-		"same content":         func(f *fixture) { f.write("tree/a.yaml", "1") },
-		"backup file":          func(f *fixture) { f.write("tree/a.yaml~", "2") },
-		"swap file":            func(f *fixture) { f.write("tree/.a.yaml.swp", "2") },
-		"probe of vim":         func(f *fixture) { f.write("tree/4913", "2") },
-		"lock of emacs":        func(f *fixture) { f.link("me@host.1234", "tree/.#a.yaml") },
-		"swap file of kate":    func(f *fixture) { f.write("tree/.a.yaml.kate-swp", "2") },
-		"unsaved in emacs":     func(f *fixture) { f.write("tree/#a.yaml#", "2") },
-		"unsaved in gedit":     func(f *fixture) { f.write("tree/.goutputstream-X1Y2Z3", "2") },
-		"version control":      func(f *fixture) { f.write("tree/.git/index", "2") },
+		"mode":              func(f *fixture) { f.must(os.Chmod(f.path("tree/a.yaml"), 0o600)) },
+		"same content":      func(f *fixture) { f.write("tree/a.yaml", "1") },
+		"backup file":       func(f *fixture) { f.write("tree/a.yaml~", "2") },
+		"swap file":         func(f *fixture) { f.write("tree/.a.yaml.swp", "2") },
+		"probe of vim":      func(f *fixture) { f.write("tree/4913", "2") },
+		"lock of emacs":     func(f *fixture) { f.link("me@host.1234", "tree/.#a.yaml") },
+		"swap file of kate": func(f *fixture) { f.write("tree/.a.yaml.kate-swp", "2") },
+		"unsaved in emacs":  func(f *fixture) { f.write("tree/#a.yaml#", "2") },
+		"unsaved in gedit":  func(f *fixture) { f.write("tree/.goutputstream-X1Y2Z3", "2") },
+		"version control":   func(f *fixture) { f.write("tree/.git/index", "2") },
+		"snapshot": func(f *fixture) {
+			f.mkdir("tree/saved/20260301T031500Z-k3x9q2")
+			f.write("tree/saved/20260301T031500Z-k3x9q2/a.yaml", "2")
+		},
+		"state of a snapshot":  func(f *fixture) { f.write("tree/saved/20260301T031500Z-k3x9q2.state.json", "2") },
+		"snapshot in work":     func(f *fixture) { f.mkdir("tree/saved/.partial-abc"); f.write("tree/saved/.partial-abc/a.yaml", "2") },
 		"skipped directory":    func(f *fixture) { f.write("tree/data/snapshots/x", "2") },
 		"link to the outside":  func(f *fixture) { f.link(f.path("outside"), "tree/out") },
 		"file outside":         func(f *fixture) { f.write("outside/x", "2") },
@@ -299,6 +305,7 @@ func TestNoChangeIsReported(t *testing.T) {
 			f := watch(t, dirwatch.New(quick), func(f *fixture) {
 				f.mkdir("tree/.git")
 				f.mkdir("tree/data/snapshots")
+				f.mkdir("tree/saved")
 				f.mkdir("outside")
 				f.mkdir("tree/..v1")
 				f.write("tree/..v1/c.yaml", "1")
