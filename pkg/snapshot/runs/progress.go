@@ -56,6 +56,8 @@ func messageOf(p snapshot.Progress) string {
 		return "writes to disk what is not there yet"
 	case snapshot.Verifying:
 		return "reads the files of the snapshot"
+	case snapshot.Pruning:
+		return "removes snapshots that are not kept"
 	case snapshot.Unpacking:
 		return "unpacks the archive"
 	}

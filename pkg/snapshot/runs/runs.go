@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,8 +51,9 @@ func New(s *snapshot.Snapshots, runs *operation.Runs, log *slog.Logger) *Service
 // Start is a run to be started. All members but Kind are optional, or as the kind needs them.
 type Start struct {
 	Kind     operation.Kind
-	Profile  string  // of a snapshot, a prune ("": all profiles)
-	Snapshot string  // the id of what is checked
+	Profile  string  // of a snapshot, a prune ("": all profiles), a check of all of its snapshots
+	Snapshot string  // the id of what is checked or rehearsed; "": those of Profile, or its newest
+	Newest   bool    // of a check of a profile: the newest alone
 	Sample   float64 // of a check, as snapshot.VerifyOptions has it
 
 	ID      string // of the run; "": a new one
@@ -94,7 +96,7 @@ func (s *Service) Start(ctx context.Context, p *project.Project, what Start) (*o
 
 func (s *Service) start(ctx context.Context, p *project.Project, what Start, w *work) (*operation.Run, error) {
 	if what.Note != nil {
-		if err := s.Idle(ctx, p); err != nil {
+		if err := s.Idle(ctx, p, what.Kind); err != nil {
 			return nil, err
 		}
 		if err := what.Note(ctx, w.name, w.subject, w.how); err != nil {
@@ -113,7 +115,7 @@ func (s *Service) start(ctx context.Context, p *project.Project, what Start, w *
 					return err
 				}
 			}
-			return alone(ctx, tx)
+			return alone(ctx, tx, what.Kind)
 		},
 	}
 	run, err := s.runs.Start(ctx, spec, func(ctx context.Context, live *operation.Live) (operation.Outcome, error) {
@@ -126,7 +128,7 @@ func (s *Service) start(ctx context.Context, p *project.Project, what Start, w *
 		return outcome(result)
 	})
 	if errors.Is(err, snapshot.ErrBusy) {
-		return nil, s.busy(ctx, p)
+		return nil, s.busy(ctx, p, what.Kind)
 	}
 	return run, err
 }
@@ -134,9 +136,18 @@ func (s *Service) start(ctx context.Context, p *project.Project, what Start, w *
 // claimName is the document that all starts of runs write, so that of two at the same time one sees the other.
 const claimName = "runs"
 
-// alone fails with ErrBusy while there is a run in the database of a transaction.
-func alone(ctx context.Context, tx store.Tx) error {
-	active, err := operation.ActiveIn(ctx, tx, operation.Query{Kinds: Kinds()})
+// reading are the kinds that only read snapshots. They may take hours, which nothing has to wait for.
+func reading() []operation.Kind { return []operation.Kind{operation.Verify, operation.Drill} }
+
+// rivals are the kinds of which no run goes on beside one of a kind.
+func rivals(kind operation.Kind) []operation.Kind {
+	only := slices.Contains(reading(), kind)
+	return slices.DeleteFunc(Kinds(), func(k operation.Kind) bool { return slices.Contains(reading(), k) != only })
+}
+
+// alone fails with ErrBusy while there is a rival in the database of a transaction.
+func alone(ctx context.Context, tx store.Tx, kind operation.Kind) error {
+	active, err := operation.ActiveIn(ctx, tx, operation.Query{Kinds: rivals(kind)})
 	if err != nil {
 		return err
 	}
@@ -156,24 +167,24 @@ func alone(ctx context.Context, tx store.Tx) error {
 }
 
 // busy is ErrBusy with what goes on.
-func (s *Service) busy(ctx context.Context, p *project.Project) error {
-	page, err := s.Runs(ctx, p, operation.Query{Active: true, Limit: 1})
+func (s *Service) busy(ctx context.Context, p *project.Project, kind operation.Kind) error {
+	page, err := s.Runs(ctx, p, operation.Query{Kinds: rivals(kind), Active: true, Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return snapshot.ErrBusy
 	}
 	run := page.Items[0]
 	return errs.New(snapshot.ErrBusy.Kind, snapshot.ErrBusy.Code,
-		"one run of snapshots goes on at a time in a project: %s %s does now; try again when it has ended, or cancel it", run.Kind, run.ID)
+		"one run that changes snapshots goes on at a time in a project, and one that checks them: %s %s does now; try again when it has ended, or cancel it", run.Kind, run.ID)
 }
 
-// Idle is nil if no run goes on, else ErrBusy. That may change at any moment: Start says it for good.
-func (s *Service) Idle(ctx context.Context, p *project.Project) error {
-	page, err := s.Runs(ctx, p, operation.Query{Active: true, Limit: 1})
+// Idle is nil if a run of a kind could start, else ErrBusy. That may change at any moment: Start says it for good.
+func (s *Service) Idle(ctx context.Context, p *project.Project, kind operation.Kind) error {
+	page, err := s.Runs(ctx, p, operation.Query{Kinds: rivals(kind), Active: true, Limit: 1})
 	if err != nil {
 		return err
 	}
 	if len(page.Items) > 0 {
-		return s.busy(ctx, p)
+		return s.busy(ctx, p, kind)
 	}
 	return nil
 }

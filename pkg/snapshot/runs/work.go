@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
@@ -34,7 +32,17 @@ func (s *Service) work(ctx context.Context, p *project.Project, what Start) (*wo
 	case operation.Backup:
 		return s.take(p, Everything()), nil
 	case operation.Verify:
+		if what.Sample < 0 || what.Sample > 1 {
+			return nil, errs.New(errs.Invalid, "bad_sample", "a sample is above 0 and at most 1: the part of the files that is read")
+		}
+		if what.Snapshot == "" {
+			return s.verifyAll(p, what)
+		}
 		return s.verify(ctx, p, what)
+	case operation.Prune:
+		return s.prune(p, what)
+	case operation.Drill:
+		return s.drill(ctx, p, what)
 	}
 	return nil, errs.New(errs.Internal, "internal", "there is no run of kind %q to be started so", what.Kind)
 }
@@ -84,13 +92,7 @@ func (s *Service) verify(ctx context.Context, p *project.Project, what Start) (*
 	if err != nil {
 		return nil, err
 	}
-	if what.Sample < 0 || what.Sample > 1 {
-		return nil, errs.New(errs.Invalid, "bad_sample", "a sample is above 0 and at most 1: the part of the files that is read")
-	}
-	w := &work{name: profile, subject: what.Snapshot}
-	if what.Sample > 0 {
-		w.how = bson.D{{Key: "sample", Value: what.Sample}}
-	}
+	w := &work{name: profile, subject: what.Snapshot, how: sampleOf(what)}
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
 		v, err := s.Verify(ctx, p, what.Snapshot, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
 		if err != nil {
