@@ -92,6 +92,7 @@ var layers = []layer{
 		"plan":          "project search search/quality schema fieldtype access store mql document api",
 		"operation":     "store mql document errs",
 		"snapshot":      "snapshot/retention project schema media folder store store/fieldnames store/gate store/lease snapshot/archive mql document errs",
+		"snapshot/due":  "snapshot snapshot/runs operation project schedule schedule/slots store mql errs",
 		"snapshot/runs": "snapshot snapshot/archive snapshot/retention operation project schedule schema store mql document api errs",
 		"system":        "audit query fieldtype store access mql document api errs",
 		"auth":          "system audit access errs",
@@ -105,10 +106,10 @@ var layers = []layer{
 		"httpapi":      "actions assets embedding hooks records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller jobs search search/engine plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
+		"/controllers": "controller jobs search search/engine operation snapshot snapshot/due plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
+		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
@@ -163,7 +164,7 @@ var libraries = map[string]string{
 	"github.com/xdg-go/scram":               "store/wire",
 	"github.com/go-chi/chi/v5":              "httpapi",
 	"github.com/klauspost/compress":         "httpapi snapshot snapshot/archive",
-	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine app",
+	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine snapshot/due app",
 	"github.com/fsnotify/fsnotify":          "dirwatch",
 	"github.com/netresearch/go-cron":        "schedule",
 	"github.com/dop251/goja":                "script",

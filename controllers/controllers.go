@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/plan"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/snapshot/due"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/lease"
@@ -33,6 +35,8 @@ const (
 	indexController   = "index"
 	jobController     = "job"
 	searchController  = "search"
+	snapController    = "snapshot"
+	keepController    = "retention"
 	eventController   = "event"
 )
 
@@ -54,6 +58,7 @@ type Deps struct {
 	Media       Media // nil: there are no files
 	Searches    Searches
 	Restores    Restores // nil: there are none
+	Snapshots   *due.Due
 	Board       *status.Board
 	Manager     *controller.Manager
 	Watcher     *dirwatch.Watcher
@@ -105,12 +110,16 @@ func New(d Deps) (*Control, error) {
 		d.Jobs.OnLost(d.events.tellLost)
 	}
 	projects := &projectReconciler{
-		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{},
+		Deps: d, requested: map[string]asked{}, seen: map[string]string{}, expected: map[string][]*step{}, snapshotDirs: map[string]string{},
 		loader: &project.Loader{Env: d.Env, Private: d.PrivateFiles, Scripts: project.NewScripts(d.Compile)},
 	}
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]request{}, runs: map[string]bool{}, leases: map[string]*lease.Leases{}}
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	searches := &searchReconciler{Deps: d, namespaces: map[string]string{}}
+	d.Snapshots.OnEnded(func(id string) {
+		_ = errors.Join(d.Manager.Trigger(snapController, id), d.Manager.Trigger(keepController, id)) // they are there: both are added here
+	})
+	snapshots := &snapshotReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
 			Name: projectController, Reconciler: projects, Workers: projectWorkers,
@@ -119,6 +128,8 @@ func New(d Deps) (*Control, error) {
 		{Name: indexController, Reconciler: indexes, Workers: 2, List: d.served, Resync: indexResyncs * d.Resync},
 		{Name: jobController, Reconciler: due, Workers: 2, List: d.served, Resync: d.Resync},
 		{Name: searchController, Reconciler: searches, Workers: 2, List: d.served, Resync: d.Resync},
+		{Name: snapController, Reconciler: snapshots, Workers: 2, List: d.served, Resync: d.Resync},
+		{Name: keepController, Reconciler: &retentionReconciler{d}, Workers: 2, List: d.served, Resync: d.Resync},
 	} {
 		if err := d.Manager.Add(c); err != nil {
 			return nil, err

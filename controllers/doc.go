@@ -8,5 +8,5 @@
 //
 // Start reading at controllers.go, which wires them to their sources, then at control.go, the calls that doors make.
 // What does not live here: queues, retries and workers (pkg/controller), loading and compiling (pkg/project),
-// slots and runs (pkg/jobs).
+// slots and runs (pkg/jobs, pkg/snapshot/due).
 package controllers

@@ -22,6 +22,8 @@ const (
 	aboutJobs         = "jobs"
 	aboutSearches     = "searches"
 	aboutVectors      = "vectors" // of searches
+	aboutSnapshots    = "snapshots"
+	aboutChecks       = "checks" // of snapshots
 	aboutRuns         = "runs"
 )
 

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type projectReconciler struct {
 	requested map[string]asked   // by id, of those whose reload was asked for, against waiting for it
 	seen      map[string]string  // by id: the revision of the files when they were last served, or held against; or system.UnreadableFiles
 	expected  map[string][]*step // by id, of those who wait for one change alone
+
+	snapshotDirs map[string]string // by id: the folder that is not watched
 }
 
 // asked says who asked for a reload; nil: nobody did.
@@ -101,12 +104,14 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) 
 		r.Board.SetProblems(id, nil)
 		return r.refuse(ctx, reg, head, dir, status.ReasonUnreadable, err)
 	}
-	if r.Watch != WatchOff { // to watch is to read every file in it
-		if err := r.Watcher.Watch(id, dir); err != nil {
-			r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
+	r.watchFiles(ctx, reg, dir, r.beside(id))
+	p, problems := r.loader.Load(dir, entry)
+	if !problems.Err() && p.SnapshotDir != r.beside(id) {
+		r.watchFiles(ctx, reg, dir, p.SnapshotDir)
+		if err := r.Manager.Trigger(projectController, id); err != nil { // for what has changed between the two
+			return err
 		}
 	}
-	p, problems := r.loader.Load(dir, entry)
 	r.Board.SetProblems(id, boardProblems(problems))
 	if problems.Err() {
 		return r.refuse(ctx, reg, head, dir, status.ReasonInvalid, &project.ConfigError{Problems: problems})
@@ -116,6 +121,30 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) 
 			"the files now name the project %s, this registration is for %s: register it by itself", p.Namespace, reg.Namespace))
 	}
 	return r.serve(ctx, reg, head, p, by)
+}
+
+// defaultSnapshotDir is where snapshots are as long as no config was loaded that says otherwise.
+const defaultSnapshotDir = "snapshots"
+
+// beside is the folder of snapshots, which are no files of the config.
+func (r *projectReconciler) beside(id string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return cmp.Or(r.snapshotDirs[id], defaultSnapshotDir)
+}
+
+// watchFiles watches a project's directory, but for its snapshots: to watch is to read every file in it.
+func (r *projectReconciler) watchFiles(ctx context.Context, reg system.Project, dir, snapshots string) {
+	id := reg.ID.Hex()
+	r.mu.Lock()
+	r.snapshotDirs[id] = snapshots
+	r.mu.Unlock()
+	if r.Watch == WatchOff {
+		return
+	}
+	if err := r.Watcher.Watch(id, dir, snapshots); err != nil {
+		r.Logger.WarnContext(ctx, "project directory can't be watched", "namespace", reg.Namespace, "error", err)
+	}
 }
 
 // serve swaps p in, unless it is what is served already, has to wait for a reload call, or a rollback holds against it.
@@ -196,7 +225,7 @@ func (r *projectReconciler) number(ctx context.Context, id string, head system.H
 	return r.Generations.Number(ctx, id, head.Number, c, by)
 }
 
-// swap makes p what is served, in one step, and has its indexes and jobs looked at.
+// swap makes p what is served, in one step, and has its indexes, jobs, searches and snapshots looked at.
 func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *project.Project, number int64) error {
 	p.ID, p.OrgID, p.Suspended, p.Generation = reg.ID.Hex(), reg.OrgID, reg.Suspended, number
 	if err := r.name(ctx, p, r.current(reg), true); err != nil {
@@ -226,9 +255,17 @@ func (r *projectReconciler) swap(ctx context.Context, reg system.Project, p *pro
 	} else {
 		r.Board.Unset(p.ID, status.SearchReady)
 	}
+	if hasSnapshots(p) {
+		r.Board.Set(p.ID, status.Condition{
+			Type: status.SnapshotsScheduled, Status: status.Unknown, Reason: status.ReasonProgressing, Message: "being looked at",
+		})
+	} else {
+		r.Board.Unset(p.ID, status.SnapshotsScheduled, status.SnapshotsVerified)
+	}
 	r.Board.Unset(p.ID, status.EmbeddingReady) // until it is known for this generation
 	r.Logger.InfoContext(ctx, "project served", "namespace", p.Namespace, "generation", number, "collections", len(p.Collections))
-	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID), r.Manager.Trigger(searchController, p.ID))
+	return errors.Join(r.Manager.Trigger(indexController, p.ID), r.Manager.Trigger(jobController, p.ID), r.Manager.Trigger(searchController, p.ID),
+		r.Manager.Trigger(snapController, p.ID), r.Manager.Trigger(keepController, p.ID))
 }
 
 func hasSearches(p *project.Project) bool {
@@ -290,7 +327,8 @@ func (r *projectReconciler) disable(id string) {
 	r.see(id, "")
 	r.Board.SetServed(id, 0, "")
 	r.Board.SetProblems(id, nil)
-	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled, status.SearchReady, status.EmbeddingReady)
+	r.Board.Unset(id, status.OutOfDate, status.IndexesConverged, status.JobsScheduled, status.SearchReady, status.EmbeddingReady,
+		status.SnapshotsScheduled, status.SnapshotsVerified)
 	r.Board.Set(id, status.Condition{
 		Type: status.ConfigValid, Status: status.Unknown, Reason: status.ReasonDisabled, Message: "the registration is disabled",
 	})
@@ -302,6 +340,9 @@ func (r *projectReconciler) forget(ctx context.Context, id string) error {
 	r.Registry.Remove(id)
 	r.Watcher.Unwatch(id)
 	r.Board.Remove(id)
+	r.mu.Lock()
+	delete(r.snapshotDirs, id)
+	r.mu.Unlock()
 	r.see(id, "")
 	err := r.Generations.Remove(ctx, id)
 	if r.Events != nil {

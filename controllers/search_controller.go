@@ -65,16 +65,6 @@ func (r *searchReconciler) Reconcile(_ context.Context, id string) (controller.R
 	return controller.Result{}, err
 }
 
-// show shows how a concern stands; a condition without a message is of what there is not.
-func (r *searchReconciler) show(id, concern string, c status.Condition) {
-	if c.Message == "" {
-		r.Board.Unset(id, c.Type)
-		return
-	}
-	r.Board.Set(id, c)
-	r.events.tellCondition(id, concern, c)
-}
-
 // note keeps in mind what is served, and gives the namespace of what is served no more.
 func (r *searchReconciler) note(id string, p *project.Project) (gone string) {
 	r.mu.Lock()

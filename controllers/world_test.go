@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,6 +24,9 @@ import (
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/search/engine"
+	"github.com/svcctl/svc/pkg/snapshot"
+	keep "github.com/svcctl/svc/pkg/snapshot/due"
+	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -195,6 +199,7 @@ type world struct {
 	store   *spy
 	models  *system.System
 	metrics *prometheus.Registry
+	taken   *snapshot.Snapshots
 }
 
 // newWorld starts an instance on a store and a projects directory, which must be there.
@@ -224,10 +229,18 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	if err != nil {
 		t.Fatal(err)
 	}
+	taken := snapshot.New(snapshot.Options{Store: s, Holder: rand.Text(), Now: time.Now, Logger: log})
+	followed := snapshots.New(taken, runs, log)
+	t.Cleanup(followed.Close)
+	kept, err := keep.New(keep.Options{Store: s, Runs: followed, Snapshots: followed, Now: time.Now, Registerer: metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
 	d := controllers.Deps{
-		Jobs:     due,
-		Searches: searches,
-		Store:    s, Instance: "this one", Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
+		Jobs:      due,
+		Searches:  searches,
+		Snapshots: kept,
+		Store:     s, Instance: "this one", Projects: models.Projects, Generations: models.Generations, Registry: project.NewRegistry(),
 		Board: status.NewBoard(time.Now), Manager: manager, Watch: controllers.WatchReload, ProjectsDir: projectsDir,
 		Watcher: dirwatch.New(dirwatch.Options{Logger: log, Debounce: 10 * time.Millisecond}),
 		Env:     func(string) (string, bool) { return "", false }, Logger: log, Now: time.Now,
@@ -255,7 +268,7 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 			t.Error(err)
 		}
 	})
-	return &world{T: t, Control: control, store: s, models: models, metrics: metrics}
+	return &world{T: t, Control: control, store: s, models: models, metrics: metrics, taken: taken}
 }
 
 // ran is a Runner of jobs that do nothing.

@@ -111,15 +111,8 @@ type mark struct {
 // refused says where the reference has each row of the table of what this version refuses.
 func refused() map[string][]mark {
 	return map[string][]mark{
-		"an enabled snapshot profile":   {{at: "Snapshot.enabled", what: "`true`"}},
 		"a relation to another project": {{at: "Foreign.namespace", what: "another project"}},
 	}
-}
-
-// idle are the keys that are accepted, and that nothing acts on yet. What is for editors alone is not among them: it is
-// kept and given back.
-func idle() []string {
-	return []string{"Project.snapshotPath", "Project.snapshots"}
 }
 
 // notYetKeys gives what a key's meaning begins with, by Object.key. It fails when the table of what is refused and
@@ -130,9 +123,6 @@ func notYetKeys(t *testing.T, root *shape) map[string]keyNote {
 	places := refused()
 	if diff := cmp.Diff(slices.Sorted(slices.Values(project.NotYet())), slices.Sorted(maps.Keys(places))); diff != "" {
 		t.Errorf("refused is not the table of pkg/project/unsupported.go (-table +refused):\n%s", diff)
-	}
-	for _, key := range idle() {
-		notes[key] = keyNote{text: "*No effect yet.* "}
 	}
 	for _, marks := range places {
 		for _, m := range marks {
@@ -323,13 +313,10 @@ the key ` + "`$schema`." + `
 Some keys are part of the format, but this version of svcd does not act on them. Most are **refused**, since a job that never
 runs would be worse than a config that does not load:
 
-- of a project: snapshot profiles (enabled);
 - of a field: relations to another project.
 
-A few are **accepted without effect**, so that configs can be shared with a later version:
-snapshot profiles as long as they are not enabled.
 What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
 
-Below, keys are marked with **Not in this version: refused.** and *No effect yet.*
+Below, keys are marked with **Not in this version: refused.**
 
 `

@@ -44,7 +44,7 @@ const (
 
 // PlanItem is one change that a reload would make.
 type PlanItem struct {
-	Kind   string `json:"kind"`   // project, collection, field, index, search, permission, projection, imageFilter, hook, script, action, job, asset, route or token
+	Kind   string `json:"kind"`   // project, collection, field, index, search, permission, projection, imageFilter, hook, script, action, job, snapshot, asset, route or token
 	Object string `json:"object"` // such as articles.title for a field
 	Action string `json:"action"` // create, update, delete or rename
 	Risk   Risk   `json:"risk"`

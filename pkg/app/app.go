@@ -39,6 +39,7 @@ import (
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/search/engine"
 	searches "github.com/svcctl/svc/pkg/search/runs"
+	"github.com/svcctl/svc/pkg/snapshot/due"
 	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
@@ -297,8 +298,12 @@ func (a *App) wire(ctx context.Context) error {
 	if alone {
 		instance = ""
 	}
+	kept, err := due.New(due.Options{Store: a.store, Runs: parts.snapshots, Snapshots: parts.snapshots, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger})
+	if err != nil {
+		return err
+	}
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search, Restores: parts.snapshots,
+		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search, Restores: parts.snapshots, Snapshots: kept,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
 		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Judge: cfg.Judge, Now: cfg.Now,
 	})

@@ -28,7 +28,7 @@ func (d *differ) add(kind, object, action string, risk api.Risk, detail string) 
 
 // memberRisks is the risk of a change of members that have no rule of their own. A member that is not in it is breaking.
 var memberRisks = map[string]api.Risk{ //nolint:gochecknoglobals // never written
-	"project.meta": api.RiskSafe, "project.snapshots": api.RiskSafe,
+	"project.meta":               api.RiskSafe,
 	"collection.defaultLanguage": api.RiskSafe, "collection.languageOverride": api.RiskSafe,
 	"action.meta": api.RiskSafe,
 }
@@ -83,7 +83,7 @@ func without(names []string, out ...string) []string {
 
 // settings compares what the project as a whole says.
 func (d *differ) settings() {
-	own := []string{"namespace", "collections", "jobs", "actions", "assets", "admin", "audit", "strictFields"}
+	own := []string{"namespace", "collections", "jobs", "actions", "assets", "admin", "audit", "snapshots", "strictFields"}
 	if d.old.Namespace == "" {
 		return // it is created
 	}

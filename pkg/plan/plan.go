@@ -97,6 +97,7 @@ func compare(served, next *project.Project) []*item {
 	d.collections()
 	d.actions()
 	d.jobs()
+	d.snapshots()
 	d.assets()
 	d.scripts()
 	d.adminTokens()
@@ -111,7 +112,7 @@ func compare(served, next *project.Project) []*item {
 
 // kinds is the order of items.
 var kinds = []string{ //nolint:gochecknoglobals // never written
-	"project", "collection", "field", "index", "search", "permission", "token", "projection", "imageFilter", "hook", "script", "action", "job", "asset", "route",
+	"project", "collection", "field", "index", "search", "permission", "token", "projection", "imageFilter", "hook", "script", "action", "job", "snapshot", "asset", "route",
 }
 
 // hashOf is the name of a plan: what is served, what would be, and what that changes. What records there are has no part in it,

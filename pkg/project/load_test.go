@@ -241,7 +241,6 @@ func TestUnsupported(t *testing.T) {
 	dir := write(t, `
 -- project.yaml --
 namespace: blog
-snapshots: [{name: off}, {name: on, enabled: true}]
 collections:
   - name: a
     permissions:
@@ -266,7 +265,6 @@ collections:
 		got = append(got, x.Path+" "+thing)
 	}
 	want := []string{
-		"snapshots[1].enabled an enabled snapshot profile",
 		"collections[0].fields[1].meta.foreign.namespace a relation to another project",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

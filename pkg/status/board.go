@@ -158,7 +158,7 @@ func (e *entry) summarize(now time.Time) {
 	}
 	e.put(ready, now)
 	e.abnormal(Reconciling, now, judged, func(c Condition) bool {
-		return c.Type != EmbeddingReady && (c.Reason == ReasonPending || c.Reason == ReasonProgressing || c.Reason == ReasonStoreError)
+		return !besides(c) && (c.Reason == ReasonPending || c.Reason == ReasonProgressing || c.Reason == ReasonStoreError)
 	})
 	e.abnormal(Stalled, now, judged, func(c Condition) bool {
 		switch c.Reason {
@@ -184,7 +184,7 @@ func (e *entry) abnormal(typ string, now time.Time, judged []Condition, is func(
 func worst(judged []Condition) (worst Condition, ok bool) {
 	for _, c := range judged {
 		switch {
-		case c.Status == True || c.Type == EmbeddingReady || c.Reason == ReasonDrifted || c.Reason == ReasonStale:
+		case c.Status == True || besides(c):
 		case c.Status == False:
 			return c, true
 		case !ok:
@@ -192,6 +192,15 @@ func worst(judged []Condition) (worst Condition, ok bool) {
 		}
 	}
 	return worst, ok
+}
+
+// besides says that a condition does not count against Ready: requests are served as ever, or what is so was asked for.
+func besides(c Condition) bool {
+	switch c.Reason {
+	case ReasonDrifted, ReasonStale, ReasonSnapshotFailed, ReasonPruneFailed:
+		return true
+	}
+	return c.Type == EmbeddingReady || c.Type == SnapshotsVerified
 }
 
 // judged are the conditions that count, in their order, as they are for the served generation.

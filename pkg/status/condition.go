@@ -38,6 +38,12 @@ const (
 	// EmbeddingReady: searches of mode vector find all records, on this instance, and get vectors for what is looked for. A project
 	// without such searches has no such condition, and it does not count against Ready: writes, and other searches, go on. Good when True.
 	EmbeddingReady = "EmbeddingReady"
+	// SnapshotsScheduled: snapshots are taken when they are due, and those are removed that retention does not keep. A project without
+	// profiles that are enabled has no such condition. Good when True.
+	SnapshotsScheduled = "SnapshotsScheduled"
+	// SnapshotsVerified: checks and drills have found the snapshots whole. A project without such schedules has no such condition, and it does
+	// not count against Ready: requests are served as ever. Good when True.
+	SnapshotsVerified = "SnapshotsVerified"
 )
 
 // The reasons of conditions: stable words that programs switch on. The message is for people.
@@ -72,7 +78,7 @@ const (
 	// instances serve a newer config (IndexesConverged False). It does
 	// not count against Ready: that they are left so was asked for.
 	ReasonDrifted = "Drifted"
-	// ReasonScheduled: the schedules of all jobs are followed (JobsScheduled True).
+	// ReasonScheduled: the schedules of all jobs, or of snapshots, are followed (JobsScheduled, SnapshotsScheduled True).
 	ReasonScheduled = "Scheduled"
 	// ReasonIndexed: searches are answered by indexes of their configs (SearchReady True).
 	ReasonIndexed = "Indexed"
@@ -87,7 +93,22 @@ const (
 	ReasonEmbedding = "Embedding"
 	// ReasonGroupOffline: an embedding group gives no vectors for now (EmbeddingReady False).
 	ReasonGroupOffline = "GroupOffline"
-	// ReasonProgressing: work is under way (IndexesConverged, JobsScheduled, SearchReady Unknown).
+	// ReasonSnapshotFailed: the last snapshot of a profile has failed; it is tried again (SnapshotsScheduled False). It does not count against
+	// Ready: requests are served as ever. So it is with PruneFailed.
+	ReasonSnapshotFailed = "SnapshotFailed"
+	// ReasonPruneFailed: snapshots that are not kept could not be removed; it is tried again (SnapshotsScheduled False).
+	ReasonPruneFailed = "PruneFailed"
+	// ReasonVerified: the last check and the last drill have found the snapshots whole (SnapshotsVerified True).
+	ReasonVerified = "Verified"
+	// ReasonUnverified: the first check or drill is still to come (SnapshotsVerified Unknown).
+	ReasonUnverified = "Unverified"
+	// ReasonSnapshotDamaged: there are snapshots that are damaged (SnapshotsVerified False).
+	ReasonSnapshotDamaged = "SnapshotDamaged"
+	// ReasonDrillFailed: a restore on trial has failed, or did not come back equal (SnapshotsVerified False).
+	ReasonDrillFailed = "DrillFailed"
+	// ReasonVerifyFailed: snapshots could not be checked; it is tried again (SnapshotsVerified False).
+	ReasonVerifyFailed = "VerifyFailed"
+	// ReasonProgressing: work is under way (IndexesConverged, JobsScheduled, SearchReady, SnapshotsScheduled Unknown).
 	ReasonProgressing = "Progressing"
 	// ReasonUniqueViolation: existing records violate a unique index; the message has the first offending
 	// ids (IndexesConverged False).
@@ -95,7 +116,7 @@ const (
 	// ReasonIndexRefused: the store refuses an index for another reason, which the message has (IndexesConverged
 	// False).
 	ReasonIndexRefused = "IndexRefused"
-	// ReasonStoreError: the store failed; it is tried again (IndexesConverged, JobsScheduled False).
+	// ReasonStoreError: the store failed; it is tried again (IndexesConverged, JobsScheduled, SnapshotsScheduled False).
 	ReasonStoreError = "StoreError"
 )
 

@@ -1,0 +1,192 @@
+package due
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// Report is what a Pass has found.
+type Report struct {
+	Profiles  int        // that are enabled
+	Scheduled int        // of them, those that have a schedule for snapshots
+	Checked   int        // of them, those that have one for checks or drills
+	Tasks     []Standing // those that have a schedule, and what is to be said of Prune
+	Snapshots []snapshot.Info
+	Next      time.Time // when to call again; zero: there is nothing to wait for
+	Folder    error     // why the folder of snapshots can't be used; it is among the errors of Pass, too
+}
+
+// Pass begins every run of a project that is due, and says when to call again. It can be called at any time, by any number of instances: a
+// second call finds nothing to do. It goes on behind a task that fails. The first one for a project also removes what crashes left.
+//
+// Of what takes and removes snapshots one goes on at a time; checks and drills are beside that, one at a time, too. They are done by an instance
+// that has a snapshot of the profile.
+func (d *Due) Pass(ctx context.Context, p *project.Project) (Report, error) {
+	report := Report{Folder: d.sweep(ctx, p)}
+	exclusive, reading := tasks(p)
+	for _, profile := range p.Snapshots {
+		if profile.Enabled() {
+			report.Profiles++
+		}
+	}
+	states, err := load(ctx, d.database(p))
+	if err != nil {
+		return report, errors.Join(report.Folder, err)
+	}
+	failures := []error{report.Folder, d.rest(ctx, p, states, slices.Concat(exclusive, reading))}
+	if report.Profiles == 0 {
+		return report, errors.Join(failures...)
+	}
+	if report.Snapshots, err = d.opts.Snapshots.List(ctx, p); err != nil {
+		report.Folder = err
+		failures = append(failures, err)
+	}
+	pruning, why := d.pruning(ctx, p, states, &report)
+	failures = append(failures, why)
+	for i, lane := range [][]*task{exclusive, reading} {
+		if i == 1 && err != nil { // who has which snapshots is not known
+			continue
+		}
+		failures = append(failures, d.lane(ctx, p, lane, states, i == 0 && pruning, &report))
+	}
+	seen := map[string]bool{}
+	for _, t := range reading {
+		seen[t.profile.Name] = true
+	}
+	report.Scheduled, report.Checked = len(exclusive), len(seen)
+	return report, errors.Join(failures...)
+}
+
+// pruning tells how the tasks stand that retain.go begins, and whether one goes on.
+func (d *Due) pruning(ctx context.Context, p *project.Project, states map[string]state, report *Report) (busy bool, err error) {
+	var failures []error
+	for name, s := range states {
+		if s.Open == nil || !s.isPrune() {
+			continue
+		}
+		if s.Open.Failed.IsZero() {
+			if err := d.follow(ctx, p, &s); err != nil {
+				failures = append(failures, fmt.Errorf("%s: %w", name, err))
+				continue
+			}
+			busy = busy || s.isRunning()
+		}
+		if profile := find(p, s.pruned()); profile != nil && profile.Enabled() {
+			t := &task{operation.Prune, profile, nil}
+			report.Tasks = append(report.Tasks, t.standing(&s, time.Time{}))
+		}
+	}
+	return busy, errors.Join(failures...)
+}
+
+// lane looks at tasks that follow each other. It is busy if something else of them goes on.
+func (d *Due) lane(ctx context.Context, p *project.Project, lane []*task, states map[string]state, busy bool, report *Report) error {
+	var failures []error
+	var waiting []*step
+	for _, t := range lane {
+		s := states[t.name()]
+		s.Name = t.name()
+		x := &step{d: d, p: p, task: t, state: &s, now: d.now()}
+		if err := x.look(ctx); err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", t.name(), err))
+			continue
+		}
+		busy = busy || x.running
+		waiting = append(waiting, x)
+	}
+	// Who has waited longest is first: none can keep another one out.
+	slices.SortStableFunc(waiting, func(a, b *step) int { return a.due.Compare(b.due) })
+	for _, x := range waiting {
+		isDue := !x.due.IsZero() && !x.due.After(x.now) && !x.running
+		able := x.task.kind == operation.Snapshot || slices.ContainsFunc(report.Snapshots, func(i snapshot.Info) bool { return i.Profile == x.task.profile.Name })
+		if isDue && able && !busy {
+			switch started, err := x.begin(ctx); {
+			case err != nil:
+				failures = append(failures, fmt.Errorf("%s: %w", x.task.name(), err))
+			case started:
+				busy = true
+			}
+		}
+		report.Tasks = append(report.Tasks, x.task.standing(x.state, x.due))
+		if next := x.due; !next.IsZero() && next.After(x.now) && (report.Next.IsZero() || next.Before(report.Next)) {
+			report.Next = next
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func (t *task) standing(s *state, next time.Time) Standing {
+	out := Standing{Kind: t.kind, Profile: t.profile.Name, Next: next, Succeeded: s.Succeeded}
+	if s.Open != nil {
+		out.Running, out.Code, out.Why = s.Open.Failed.IsZero(), s.Open.Code, s.Open.Why
+	}
+	return out
+}
+
+// rest has the tasks that are not there (any more) begin anew should they come (again): what they would have done meanwhile is no loss.
+func (d *Due) rest(ctx context.Context, p *project.Project, states map[string]state, there []*task) error {
+	var failures []error
+	for name, s := range states {
+		if s.Schedule == "" || slices.ContainsFunc(there, func(t *task) bool { return t.name() == name }) {
+			continue
+		}
+		d.unfollow(p, name)
+		s.Schedule = ""
+		if err := s.write(ctx, d.database(p).Collection(collectionName)); err != nil && !errors.Is(err, store.ErrStale) {
+			failures = append(failures, err)
+		}
+		states[name] = s
+	}
+	return errors.Join(failures...)
+}
+
+// sweep removes what crashes left, once for each project that is served.
+func (d *Due) sweep(ctx context.Context, p *project.Project) error {
+	d.mu.Lock()
+	done := d.swept[p.Namespace]
+	d.mu.Unlock()
+	if done {
+		return nil
+	}
+	err := d.opts.Snapshots.Sweep(ctx, p)
+	if errors.Is(err, snapshot.ErrBusy) { // it is tried again: nobody waits for it
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.swept[p.Namespace] = true
+	return nil
+}
+
+// Forget lets go of what is known of a namespace that is served no more.
+func (d *Due) Forget(namespace string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.swept, namespace)
+	for key := range d.followed {
+		if key.namespace == namespace {
+			delete(d.followed, key)
+		}
+	}
+	d.metrics.forget(namespace, func(string) bool { return false })
+}
+
+func find(p *project.Project, profile string) *project.SnapshotProfile {
+	for _, s := range p.Snapshots {
+		if s.Name == profile {
+			return s
+		}
+	}
+	return nil
+}
