@@ -31,8 +31,9 @@ const (
 	RunPhaseCollections = "collections"
 	RunPhaseMedia       = "media"
 	RunPhaseManifest    = "manifest"
-	RunPhaseVerify      = "verify" // of a check, an import and a drill; of a restore, before anything changes
-	RunPhaseSafety      = "safety" // of a restore: the snapshot that is taken before
+	RunPhaseVerify      = "verify"  // of a check, an import and a drill; of a restore, before anything changes
+	RunPhaseSafety      = "safety"  // of a restore: the snapshot that is taken before
+	RunPhaseCompare     = "compare" // of a restore's dry run
 	RunPhaseLoad        = "load"
 	RunPhaseIndex       = "index"
 	RunPhaseSwap        = "swap"
@@ -262,6 +263,7 @@ type RestoredCollection struct {
 	Documents    int64  `json:"documents"`    // that it has now
 	FromSnapshot int64  `json:"fromSnapshot"` // of those
 	Bytes        int64  `json:"bytes"`
+	Unchanged    bool   `json:"unchanged,omitempty"` // neither side has the collection: there was nothing to do
 }
 
 // RestoredFiles count the files of records that were brought back.

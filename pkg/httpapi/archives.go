@@ -109,10 +109,6 @@ func (s *Server) receive(w http.ResponseWriter, r *request, op string) (runs.Rec
 		Start: runs.Start{ID: id, By: actorOf(r), Note: s.noteRun(r, op, id)},
 		// When all has come, the caller is let in anew: that may have taken hours.
 		Confirm: func() error {
-			r.unread = false
-			if err := supported(control.SetReadDeadline(time.Time{})); err != nil {
-				return errClientGone.With(err)
-			}
 			_, err := r.again()
 			return err
 		},
@@ -142,6 +138,9 @@ func (b *archiveBody) Read(p []byte) (int, error) {
 		return n, err
 	case errors.Is(err, io.EOF):
 		b.r.unread = false
+		if err := supported(b.from.control.SetReadDeadline(time.Time{})); err != nil { // it was the body's
+			return n, errClientGone.With(err)
+		}
 	case errors.Is(err, errSlowBody):
 		b.r.unread = false // nothing more will come; the connection's deadline stays
 		return n, errSlowBody

@@ -249,7 +249,7 @@ func (s *Server) endRest(w http.ResponseWriter, r *request) {
 
 // optionalObject reads a JSON object from the body, if there is one.
 func (r *request) optionalObject(w http.ResponseWriter) (bson.D, error) {
-	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
+	if r.ContentLength == 0 {
 		return nil, nil
 	}
 	return r.object(w)

@@ -5,6 +5,7 @@
 //	work.go      what a run of each kind does, and gives
 //	keep.go      pruning, checking all snapshots of a profile, and drills
 //	progress.go  what a run tells on its way
+//	restore.go   what restores do and give
 //	receive.go   archives that come in while a request is read
 //
 // Start reading at Service.Start. What does not live here: when runs are due (controllers), and who may start or see which (pkg/httpapi).

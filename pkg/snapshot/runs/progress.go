@@ -60,6 +60,16 @@ func messageOf(p snapshot.Progress) string {
 		return "removes snapshots that are not kept"
 	case snapshot.Unpacking:
 		return "unpacks the archive"
+	case snapshot.Comparing:
+		return "compares " + p.Collection
+	case snapshot.Safety:
+		return "takes a snapshot of what is there"
+	case snapshot.Loading:
+		return "loads " + p.Collection
+	case snapshot.Indexing:
+		return "makes the indexes of " + p.Collection
+	case snapshot.Swapping:
+		return "puts what was loaded in its place"
 	}
 	return ""
 }

@@ -37,12 +37,7 @@ func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (
 	}
 	var failed error
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
-		defer atEnd(ctx, in.Interrupt)()
-		failed = patiently(ctx, func() (err error) {
-			info, err = s.Import(ctx, p, in.Body, in.options(t))
-			return err
-		})
-		if failed != nil {
+		if info, failed = s.unpack(ctx, p, in, in.options(t)); failed != nil {
 			return nil, failed
 		}
 		return imported(&info), nil
@@ -57,10 +52,40 @@ func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (
 		return snapshot.Info{}, err
 	case run.Status == operation.Succeeded:
 		return info, nil
-	case run.Status == operation.Failed && failed != nil:
-		return snapshot.Info{}, failed
 	}
-	return snapshot.Info{}, errs.New(errs.Conflict, run.Error.Code, "%s", run.Error.Message)
+	return snapshot.Info{}, endOf(run, failed)
+}
+
+// unpack is the import.
+func (s *Service) unpack(ctx context.Context, p *project.Project, in Receive, o snapshot.ImportOptions) (info snapshot.Info, err error) {
+	defer atEnd(ctx, in.Interrupt)()
+	err = patiently(ctx, func() (err error) {
+		info, err = s.Import(ctx, p, in.Body, o)
+		return err
+	})
+	return info, err
+}
+
+// takeIn is unpack, unless the project has what comes in: then known says so.
+func (s *Service) takeIn(ctx context.Context, p *project.Project, in Receive, t *teller) (info snapshot.Info, known bool, err error) {
+	o := in.options(t)
+	o.Known = func(snapshot.Info) error {
+		known = true
+		return in.Confirm()
+	}
+	info, err = s.unpack(ctx, p, in, o)
+	return info, known, err
+}
+
+// endOf is the error of a run that did not succeed. failed is that of what it did, nil if it did not come to that.
+func endOf(run *operation.Run, failed error) error {
+	switch {
+	case run.Status == operation.Failed && failed != nil:
+		return failed
+	case run.Error == nil:
+		return operation.ErrLost
+	}
+	return errs.New(kindOf(run.Error.Code), run.Error.Code, "%s", run.Error.Message)
 }
 
 // atEnd calls fn when ctx ends, unless stop was called before. When stop returns, fn has returned, or is not called any more.
@@ -113,7 +138,7 @@ func (s *Service) Take(ctx context.Context, p *project.Project, what Start) (id 
 	case err != nil:
 		return "", err
 	case run.Status != operation.Succeeded:
-		return "", errs.New(kindOf(run.Error.Code), run.Error.Code, "%s", run.Error.Message)
+		return "", endOf(run, nil)
 	case ctx.Err() != nil:
 		s.Discard(p, run.Subject)
 		return "", context.Cause(ctx)

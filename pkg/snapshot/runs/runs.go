@@ -52,9 +52,10 @@ func New(s *snapshot.Snapshots, runs *operation.Runs, log *slog.Logger) *Service
 type Start struct {
 	Kind     operation.Kind
 	Profile  string  // of a snapshot, a prune ("": all profiles), a check of all of its snapshots
-	Snapshot string  // the id of what is checked or rehearsed; "": those of Profile, or its newest
+	Snapshot string  // the id of what is checked, rehearsed or restored; "": those of Profile, or its newest
 	Newest   bool    // of a check of a profile: the newest alone
 	Sample   float64 // of a check, as snapshot.VerifyOptions has it
+	Restore  *Restore
 
 	ID      string // of the run; "": a new one
 	Trigger operation.Trigger

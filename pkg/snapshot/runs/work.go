@@ -43,6 +43,8 @@ func (s *Service) work(ctx context.Context, p *project.Project, what Start) (*wo
 		return s.prune(p, what)
 	case operation.Drill:
 		return s.drill(ctx, p, what)
+	case operation.Restore:
+		return s.restore(ctx, p, what)
 	}
 	return nil, errs.New(errs.Internal, "internal", "there is no run of kind %q to be started so", what.Kind)
 }

@@ -1,0 +1,308 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/app"
+)
+
+// contentsOf is all that a project's collections have, as an administrator reads them.
+func (s *service) contentsOf(namespace string) string {
+	s.t.Helper()
+	var out strings.Builder
+	for _, c := range []string{"open", "other"} {
+		got := s.do("GET", "/api/v1/_/"+namespace+"/"+c+"?limit=1000&sort=id", admin)
+		got.want(s.t, http.StatusOK)
+		out.WriteString(got.body + "\n")
+	}
+	return out.String()
+}
+
+// change changes, removes and adds records, and gives the id of a changed one.
+func (s mediaService) change() string {
+	s.t.Helper()
+	var list api.List[struct {
+		ID string `json:"id"`
+	}]
+	unmarshal(s.t, s.do("GET", "/api/v1/_/media/open?limit=1000&sort=n", admin).body, &list)
+	s.do("PUT", "/api/v1/_/media/open/"+list.Items[1].ID, admin, text(`{"n": 100, "secret": "other"}`)).want(s.t, http.StatusOK)
+	s.do("DELETE", "/api/v1/_/media/open/"+list.Items[2].ID, admin).want(s.t, http.StatusOK)
+	s.do("POST", "/api/v1/_/media/open", admin, text(`{"n": 7}`)).want(s.t, http.StatusCreated)
+	s.do("PUT", "/api/v1/_/media/open/"+list.Items[3].ID, admin, form(part{name: "data", content: `{"file": null}`}, part{name: "file", file: "b.txt", content: "another"})).want(s.t, http.StatusOK)
+	return list.Items[1].ID
+}
+
+// counts of what a collection of a diff has.
+func counts(d *api.SnapshotDiff) map[string][3]int64 {
+	out := map[string][3]int64{}
+	for _, c := range d.Collections {
+		out[c.Collection] = [3]int64{c.Added, c.Removed, c.Changed}
+	}
+	return out
+}
+
+// What has changed since a snapshot is told, a dry run tells what a restore would do, and the restore does it.
+func TestSnapshotRestore(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		before := s.contentsOf("media")
+		id := s.take("daily").ID
+		var diff api.SnapshotDiff
+		unmarshal(t, s.do("GET", snaps+"/"+id+"/diff", admin).body, &diff)
+		if !diff.Same || len(diff.Collections) != 2 || diff.ID != id {
+			t.Errorf("%+v", diff)
+		}
+		changed := s.change()
+		after := s.contentsOf("media")
+
+		unmarshal(t, s.do("GET", snaps+"/"+id+"/diff", admin).body, &diff)
+		if want := map[string][3]int64{"open": {1, 1, 2}, "other": {0, 0, 0}}; diff.Same || cmp.Diff(want, counts(&diff)) != "" {
+			t.Errorf("%+v", diff)
+		}
+		said := false
+		for _, r := range diff.Collections[0].Records {
+			if r.ID == changed {
+				said = r.Change == api.DiffChanged && strings.Contains(fmt.Sprint(r.Paths), "n") && strings.Contains(fmt.Sprint(r.Paths), "secret")
+			}
+		}
+		if !said {
+			t.Errorf("%+v", diff.Collections[0].Records)
+		}
+		second := s.take("daily").ID
+		s.do("GET", snaps+"/"+id+"/diff?with="+second+"&collection=open&limit=1", admin).contains(t, http.StatusOK, `"with":"`+second+`"`, `"added":1,"removed":1,"changed":2`, `"more":true`)
+		s.do("GET", snaps+"/"+id+"/diff?collection=other", admin).contains(t, http.StatusOK, `"same":true`)
+
+		dry := resultOf(t, s.run("POST", snaps+"/"+id+"/restore", `{"dryRun": true}`))
+		if want := map[string][3]int64{"open": {1, 1, 2}, "other": {0, 0, 0}}; dry.Diff == nil || cmp.Diff(want, counts(dry.Diff)) != "" || dry.Restored.Safety != "" {
+			t.Errorf("%+v", dry)
+		}
+		if got := s.contentsOf("media"); got != after {
+			t.Error("a dry run has changed something")
+		}
+
+		run := s.run("POST", snaps+"/"+id+"/restore", ``)
+		done := resultOf(t, run)
+		if r := done.Restored; done.Snapshot != id || r == nil || r.Into != "media" || r.Mode != "replace" || r.Safety == "" || len(r.Collections) != 2 || r.Files.Missing != 0 {
+			t.Errorf("%+v", done)
+		}
+		if diff := cmp.Diff(before, s.contentsOf("media")); diff != "" {
+			t.Error(diff)
+		}
+		s.do("GET", snaps+"/"+done.Restored.Safety, admin).contains(t, http.StatusOK, `"profile":"before-restore"`)
+		events := s.do("GET", snaps+"/"+run.ID+"/events", admin).body
+		for _, phase := range []string{"verify", "load", "safety", "swap"} {
+			if !strings.Contains(events, `"phase":"`+phase+`"`) {
+				t.Errorf("no %s in %s", phase, events)
+			}
+		}
+		// Files are there again, with what they had.
+		var list api.List[struct {
+			File struct{ Src string } `json:"file"`
+		}]
+		unmarshal(t, s.do("GET", "/api/v1/_/media/open?limit=1000&sort=n", admin).body, &list)
+		for i, r := range list.Items {
+			if got := s.do("GET", r.File.Src, admin); got.body != fmt.Sprint("file ", i%3) {
+				t.Errorf("%s: %s %q", r.File.Src, got, got.body)
+			}
+		}
+		// And back: the safety snapshot has what was there.
+		s.run("POST", snaps+"/"+done.Restored.Safety+"/restore", `{"mode": "replace", "media": true}`)
+		if diff := cmp.Diff(after, s.contentsOf("media")); diff != "" {
+			t.Error(diff)
+		}
+		merged := resultOf(t, s.run("POST", snaps+"/"+id+"/restore", `{"mode": "merge", "collections": ["open"]}`))
+		if r := merged.Restored; len(r.Collections) != 1 || r.Collections[0].Documents != 7 || r.Collections[0].FromSnapshot != 6 {
+			t.Errorf("%+v", r)
+		}
+		s.do("GET", "/api/v1/_/media/open/_count", admin).contains(t, http.StatusOK, `{"count":7}`)
+		entries := s.do("GET", `/api/v1/audit?filter={"op":"restore"}&sort=at`, admin)
+		if strings.Count(entries.body, `"op":"restore"`) != 4 || !strings.Contains(entries.body, `"recordId":"`+id+`"`) || !strings.Contains(entries.body, `"mode":"merge","media":true,"collections":"open"`) {
+			t.Error(entries.body)
+		}
+	})
+}
+
+func TestSnapshotRestoreRefuses(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		id := s.take("daily").ID
+		before := s.contentsOf("media")
+		s.register("copy", strings.Replace(snapshotsConfig, "namespace: media", "namespace: copy", 1))
+		org := s.make("org", map[string]any{"name": "acme"})
+		_, ann := s.user("snapper", map[string]any{"scopes": []string{"project.snapshot"}, "orgIds": []string{org}})
+		for _, rt := range []struct {
+			as               option
+			path, body, want string
+		}{
+			{admin, "/" + id + "/restore", `{"mode": "all"}`, "400 validation_failed: mode: *"},
+			{admin, "/" + id + "/restore", `{"collections": "open"}`, "400 validation_failed: collections: must be a list of strings"},
+			{admin, "/" + id + "/restore", `{"collections": [""]}`, "400 validation_failed: collections: *"},
+			{admin, "/" + id + "/restore", `{"users": true}`, "400 validation_failed: users: unknown field"},
+			{admin, "/" + id + "/restore", `{"into": "none"}`, noProject},
+			{admin, "/none/restore", ``, "404 snapshot_not_found: *"},
+			{token(projectToken), "/" + id + "/restore", `{"into": "copy"}`, "202"}, // it has the same token
+			{session(ann), "/" + id + "/restore", `{}`, noProject},                  // of no org
+		} {
+			got := s.do("POST", snaps+rt.path, rt.as, text(rt.body))
+			prefix, wild := strings.CutSuffix(rt.want, "*")
+			if got.String() != rt.want && (!wild || !strings.HasPrefix(got.String(), prefix)) {
+				t.Errorf("%s %s: %s, want %s", rt.path, rt.body, got, rt.want)
+			}
+			if at := got.header.Get("Location"); at != "" {
+				if end := s.ended(at, admin); !strings.Contains(end, `"succeeded"`) {
+					t.Error(end)
+				}
+			}
+		}
+		for path, want := range map[string]string{
+			"/" + id + "/diff?limit=-1":  "400 query_limit: *",
+			"/" + id + "/diff?with=none": "404 snapshot_not_found: *",
+			"/none/diff":                 "404 snapshot_not_found: *",
+		} {
+			if got := s.do("GET", snaps+path, admin).String(); !strings.HasPrefix(got, strings.TrimSuffix(want, "*")) {
+				t.Errorf("%s: %s", path, got)
+			}
+		}
+		begun := s.do("POST", snaps+"/"+id+"/restore", admin, text(`{"collections": ["none"]}`))
+		if end := s.ended(begun.header.Get("Location"), admin); !strings.Contains(end, `"status":"failed"`) {
+			t.Error(end)
+		}
+		// Only who has the right on both.
+		s.do("PUT", "/api/v1/project/"+s.projectID(), admin, json1(map[string]any{"orgId": org})).want(t, http.StatusOK)
+		if got := s.do("POST", snaps+"/"+id+"/restore", session(ann), text(`{"into": "copy"}`)).String(); got != noProject {
+			t.Error(got)
+		}
+		if got := s.contentsOf("media"); got != before {
+			t.Error("something has changed")
+		}
+		if strings.ReplaceAll(s.contentsOf("copy"), "/copy/", "/media/") != before {
+			t.Error("it is not what was restored into it")
+		}
+	})
+}
+
+// A backup goes live onto another server, and the other store, with records and files, and nothing else.
+func TestBackupRestore(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		s.user("ann", map[string]any{"isAdmin": true})
+		before := s.contentsOf("media")
+		backup := s.do("GET", backups+"/download", admin)
+		backup.want(t, http.StatusOK)
+		other := mediaService{service: run(t, func(c *app.Config) {})}
+		other.register("media", strings.Replace(snapshotsConfig, "[{value: "+projectToken+", rights: [snapshot]}]", "[{value: another}]", 1))
+		other.do("POST", "/api/v1/_/media/open", admin, text(`{"n": 55}`)).want(t, http.StatusCreated)
+		there := other.contentsOf("media")
+
+		restore := func(query string) api.Run {
+			t.Helper()
+			begun := other.do("POST", backups+"/restore"+query, admin, archived(backup.body))
+			begun.want(t, http.StatusAccepted)
+			var run api.Run
+			unmarshal(t, other.ended(begun.header.Get("Location"), admin), &run)
+			if run.Status != "succeeded" || run.Kind != "restore" || run.Name != "backup" {
+				t.Fatalf("%+v", run)
+			}
+			return run
+		}
+		dry := resultOf(t, restore("?dryRun=true"))
+		if want := map[string][3]int64{"open": {6, 1, 0}, "other": {6, 0, 0}}; dry.Diff == nil || cmp.Diff(want, counts(dry.Diff)) != "" {
+			t.Errorf("%+v", dry.Diff)
+		}
+		eventually(t, func() string {
+			if got := other.snapshotFiles("media"); len(got) != 0 {
+				return strings.Join(got, " ")
+			}
+			return ""
+		})
+		if other.contentsOf("media") != there {
+			t.Error("a dry run has changed something")
+		}
+		done := resultOf(t, restore("?mode=merge&collections=open&media=false"))
+		if r := done.Restored; r.Mode != "merge" || len(r.Collections) != 1 || r.Collections[0].Documents != 7 {
+			t.Errorf("%+v", r)
+		}
+		again := resultOf(t, restore("")) // it has come before, and is not taken in again
+		if again.Snapshot != done.Snapshot || again.Restored.Mode != "replace" {
+			t.Errorf("%+v", again)
+		}
+		if diff := cmp.Diff(before, other.contentsOf("media")); diff != "" {
+			t.Error(diff)
+		}
+		var list api.List[struct {
+			File struct{ Src string } `json:"file"`
+		}]
+		unmarshal(t, other.do("GET", "/api/v1/_/media/open?limit=1000&sort=n", admin).body, &list)
+		for i, r := range list.Items {
+			if got := other.do("GET", r.File.Src, admin); got.body != fmt.Sprint("file ", i%3) {
+				t.Errorf("%s: %s", r.File.Src, got)
+			}
+		}
+		// S53: no users and no rights come along.
+		other.do("GET", "/api/v1/user?count=true", admin).contains(t, http.StatusOK, `"total":0`)
+		if got := other.do("GET", snaps, token(projectToken)); got.status != http.StatusForbidden {
+			t.Errorf("a token of the backup's config is one: %s", got)
+		}
+		other.do("GET", snaps, token("another")).want(t, http.StatusOK)
+
+		for query, want := range map[string]string{
+			"?mode=all":       "400 validation_failed: mode: *",
+			"?collections=":   "400 validation_failed: collections: *",
+			"?dryRun=maybe":   "400 bad_parameter: dryRun must be true or false",
+			"?into=elsewhere": "400 unknown_parameter: *",
+		} {
+			got := other.do("POST", backups+"/restore"+query, admin, archived(backup.body)).String()
+			if prefix, wild := strings.CutSuffix(want, "*"); got != want && (!wild || !strings.HasPrefix(got, prefix)) {
+				t.Errorf("%s: %s", query, got)
+			}
+		}
+		for name, body := range map[string]string{"nothing": "", "half": backup.body[:len(backup.body)/2], "something else": "PK"} {
+			got := other.do("POST", backups+"/restore", admin, archived(body))
+			if got.status != http.StatusBadRequest {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		if diff := cmp.Diff(before, other.contentsOf("media")); diff != "" {
+			t.Error(diff)
+		}
+		// With events: they begin when all has come, with what was before.
+		streamed := other.do("POST", backups+"/restore?collections=other", admin, archived(backup.body), header("Accept", "text/event-stream"))
+		streamed.contains(t, http.StatusOK, `"phase":"import"`, `"phase":"swap"`, "event: done\n")
+	})
+}
+
+// A sender who goes while a backup comes in leaves everything as it was.
+func TestBackupRestoreSenderGoes(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		before := s.contentsOf("media")
+		backup := s.do("GET", backups+"/download", admin)
+		backup.want(t, http.StatusOK)
+		eventually(t, func() string { return strings.Join(s.snapshotFiles("media"), " ") })
+		conn := s.hangOn("POST "+backups+"/restore", fmt.Sprintf("Content-Type: application/zstd\r\nContent-Length: %d\r\n\r\n", len(backup.body)))
+		if _, err := io.WriteString(conn, backup.body[:len(backup.body)/2]); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() string {
+			if got := s.do("GET", snaps+"/runs?status=running", admin).body; !strings.Contains(got, `"kind":"restore"`) {
+				return got
+			}
+			return ""
+		})
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		eventually(t, func() string {
+			if got := s.do("GET", snaps+"/runs?limit=1", admin).body; !strings.Contains(got, `"status":"cancelled"`) && !strings.Contains(got, `"status":"failed"`) {
+				return got
+			}
+			return strings.Join(s.snapshotFiles("media"), " ")
+		})
+		if s.contentsOf("media") != before {
+			t.Error("something has changed")
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package runs
+
+import (
+	"context"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
+)
+
+// diffRecords is how many of the records that differ the dry run of a restore tells of each collection.
+const diffRecords = 20
+
+// Restore says what a run restores, and where.
+type Restore struct {
+	snapshot.RestoreOptions
+
+	Into *project.Project // nil: the project itself
+}
+
+// restore brings a snapshot back.
+func (s *Service) restore(ctx context.Context, p *project.Project, what Start) (*work, error) {
+	profile, err := s.Where(ctx, p, what.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	how := what.Restore
+	return &work{name: profile, subject: what.Snapshot, how: how.input(), do: func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
+		return s.bringBack(ctx, p, what.Snapshot, profile, how, t)
+	}}, nil
+}
+
+// input is what is noted of it.
+func (r *Restore) input() bson.D {
+	mode := r.Mode
+	if mode == "" {
+		mode = snapshot.Replace
+	}
+	in := bson.D{{Key: "mode", Value: string(mode)}, {Key: "media", Value: r.Media}}
+	if len(r.Collections) > 0 {
+		in = append(in, bson.E{Key: "collections", Value: strings.Join(r.Collections, ",")})
+	}
+	if r.DryRun {
+		in = append(in, bson.E{Key: "dryRun", Value: true})
+	}
+	if r.Into != nil {
+		in = append(in, bson.E{Key: "into", Value: r.Into.Namespace})
+	}
+	return in
+}
+
+func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile string, how *Restore, t *teller) (*api.SnapshotResult, error) {
+	target, o := how.Into, how.RestoreOptions
+	if target == nil {
+		target = p
+	}
+	if o.DryRun {
+		o.Limit = diffRecords
+	}
+	if o.Mode == "" {
+		o.Mode = snapshot.Replace
+	}
+	var done snapshot.RestoreResult
+	err := patiently(ctx, func() (err error) {
+		done, err = s.Restore(ctx, p, id, target, o, t.report)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &api.SnapshotResult{Snapshot: id, Profile: profile, Restored: &api.SnapshotRestored{
+		Into: target.Namespace, Safety: done.Safety, Mode: string(o.Mode), Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files),
+	}}
+	for _, c := range done.Collections {
+		out.Restored.Collections = append(out.Restored.Collections, api.RestoredCollection{
+			Name: c.Name, Documents: c.Records, FromSnapshot: c.Restored, Bytes: c.Bytes, Unchanged: c.Unchanged,
+		})
+	}
+	for _, d := range done.Drift {
+		out.Restored.Drift = append(out.Restored.Drift, api.RestoreDrift(d))
+	}
+	if done.Diff != nil {
+		diff := DiffOut(id, "", done.Diff)
+		out.Diff = &diff
+	}
+	return out, nil
+}
+
+// RestoreBackup imports a backup while it comes in, and restores it, in one run as others are. It returns when the backup has come and was
+// checked: the run goes on then. What ends before is an error. A backup that the project has already is taken as it is there, and of one
+// that comes for a dry run nothing stays.
+func (s *Service) RestoreBackup(ctx context.Context, p *project.Project, in Receive, how *Restore) (*operation.Run, error) {
+	in.Kind, in.Profile = operation.Restore, BackupProfile
+	var failed error
+	received, ended := make(chan struct{}), make(chan struct{})
+	in.Ended = func(*operation.Run) { close(ended) }
+	w := &work{name: BackupProfile, how: how.input()}
+	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
+		var info snapshot.Info
+		var known bool
+		if info, known, failed = s.takeIn(ctx, p, in, t); failed != nil {
+			return nil, failed
+		}
+		close(received)
+		if how.DryRun && !known {
+			defer s.Discard(p, info.ID)
+		}
+		return s.bringBack(ctx, p, info.ID, info.Profile, how, t)
+	}
+	run, err := s.start(ctx, p, in.Start, w)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-received:
+		return s.Get(ctx, p, run.ID)
+	case <-ctx.Done():
+		if err := s.Cancel(context.WithoutCancel(ctx), p, run); err != nil {
+			s.log.DebugContext(ctx, "a run whose caller is gone is not cancelled", "run", run.ID, "error", err)
+		}
+		<-ended // nobody reads the body any more
+		return nil, context.Cause(ctx)
+	case <-ended:
+	}
+	select {
+	case <-received:
+		return s.Get(ctx, p, run.ID)
+	default:
+	}
+	if run, err = s.Get(ctx, p, run.ID); err != nil {
+		return nil, err
+	}
+	return nil, endOf(run, failed)
+}
+
+// DiffOut is what callers are told of a comparison.
+func DiffOut(id, with string, d *snapshot.Diff) api.SnapshotDiff {
+	out := api.SnapshotDiff{ID: id, With: with, Same: true, Collections: []api.SnapshotCollectionDiff{}}
+	for _, c := range d.Collections {
+		col := api.SnapshotCollectionDiff{
+			Collection: c.Name, Added: c.Added, Removed: c.Removed, Changed: c.Changed, Same: c.Same, Records: []api.SnapshotRecordDiff{},
+		}
+		switch c.Kind {
+		case snapshot.Added:
+			col.Only = api.DiffAfter
+		case snapshot.Removed:
+			col.Only = api.DiffBefore
+		case snapshot.Changed:
+		}
+		for _, r := range c.Records {
+			col.Records = append(col.Records, api.SnapshotRecordDiff{ID: r.ID, Change: string(r.Kind), Paths: r.Paths, More: r.More})
+		}
+		differing := c.Added + c.Removed + c.Changed
+		col.More = differing > int64(len(c.Records))
+		out.Same = out.Same && differing == 0 && c.Kind == ""
+		out.Collections = append(out.Collections, col)
+	}
+	return out
+}
