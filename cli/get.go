@@ -17,6 +17,7 @@ import (
 	"github.com/svcctl/svc/cli/job"
 	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/project"
+	"github.com/svcctl/svc/cli/snapshot"
 	"github.com/svcctl/svc/cli/team"
 	"github.com/svcctl/svc/cli/token"
 	"github.com/svcctl/svc/cli/user"
@@ -31,6 +32,7 @@ func getKinds(st *command.State) []getKind {
 		{"indexes", index.NewCmd(st), "list", ""},
 		{"actions", action.NewCmd(st), "list", "describe"},
 		{"jobs", job.NewCmd(st), "list", "describe"},
+		{"snapshots", snapshot.NewCmd(st), "list", "show"},
 		{"assets", asset.NewCmd(st), "list", ""},
 		{"docs", doc.NewCmd(st), "list", "get"},
 		{"files", file.NewCmd(st), "list", ""},

@@ -14,6 +14,7 @@ import (
 	"github.com/svcctl/svc/cli/asset"
 	"github.com/svcctl/svc/cli/audit"
 	"github.com/svcctl/svc/cli/auth"
+	"github.com/svcctl/svc/cli/backup"
 	"github.com/svcctl/svc/cli/collection"
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/config"
@@ -27,6 +28,7 @@ import (
 	"github.com/svcctl/svc/cli/project"
 	"github.com/svcctl/svc/cli/search"
 	"github.com/svcctl/svc/cli/server"
+	"github.com/svcctl/svc/cli/snapshot"
 	"github.com/svcctl/svc/cli/team"
 	"github.com/svcctl/svc/cli/token"
 	"github.com/svcctl/svc/cli/tui"
@@ -100,6 +102,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
+		snapshot.NewCmd(st), backup.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st),
 		tui.NewCmd(st), newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)

@@ -82,6 +82,27 @@ func (st *State) Place(args []string, want int) (namespace string, rest []string
 	return namespace, args, nil
 }
 
+// PlaceMaybe splits arguments into the namespace and one more that may be left out: "" then. Where the namespace is known without the arguments, a
+// single one is the other, unless it is that namespace.
+func (st *State) PlaceMaybe(args []string) (namespace, rest string, err error) {
+	want := 0
+	if len(args) == 1 {
+		known, err := st.Namespace()
+		if err != nil {
+			return "", "", err
+		}
+		if known != "" && args[0] != known {
+			want = 1
+		}
+	}
+	want = max(want, len(args)-1)
+	namespace, behind, err := st.Place(args, want)
+	if err != nil || len(behind) == 0 {
+		return namespace, "", err
+	}
+	return namespace, behind[0], nil
+}
+
 // AtPlace makes the RunE of a verb on a place: run gets the namespace and the want arguments behind it (see Place).
 func (st *State) AtPlace(want int, run func(ctx context.Context, namespace string, rest []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -140,14 +161,42 @@ func (st *State) Confirm(yes bool, question string) error {
 			Hint: "there is no terminal to ask at, so say --yes",
 		}
 	}
-	fmt.Fprintf(st.Err, "%s [y/N] ", output.Escape(question))
-	answer, err := bufio.NewReader(st.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
+	answer, err := st.ask(question + " [y/N] ")
+	if err != nil {
+		return err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(answer) {
 	case "y", "yes":
 		return nil
 	}
+	return errDeclined()
+}
+
+// ConfirmTyped is Confirm of what replaces everything that there is: a word has to be typed for it.
+func (st *State) ConfirmTyped(yes bool, question, word string) error {
+	if yes || !st.InTTY || !st.ErrTTY {
+		return st.Confirm(yes, question)
+	}
+	answer, err := st.ask(question + "\nType " + word + " to go on: ")
+	if err != nil {
+		return err
+	}
+	if answer != word {
+		return errDeclined()
+	}
+	return nil
+}
+
+func errDeclined() error {
 	return &Error{Exit: ExitFailed, Code: "declined", Message: "not done"}
+}
+
+// ask reads a line behind a question.
+func (st *State) ask(question string) (string, error) {
+	fmt.Fprint(st.Err, output.EscapeLines(question))
+	answer, err := bufio.NewReader(st.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	return strings.TrimSpace(answer), nil
 }

@@ -21,6 +21,11 @@ import (
 type Destination struct {
 	File  string // the file, the folder that it goes into under its own name, or "-" for stdout
 	Force bool   // in a folder, one of that name is replaced
+
+	// About is how large it is about, where the service does not say; 0: nobody knows.
+	About int64
+	// Made says that the service makes it for the call: the wait for its beginning is not bounded.
+	Made bool
 }
 
 // Register adds the flags. def is the file of those who say nothing.
@@ -56,7 +61,7 @@ func (d Destination) path(name string) (string, error) {
 // Download gets a file and puts it where to says, whole or not at all. name is what the file is called where the service does
 // not say; ctx of open is for the reading, too, and ends when nothing comes for --request-timeout.
 func (st *State) Download(ctx context.Context, to Destination, name string, open func(context.Context) (*client.File, error)) error {
-	ctx, alive, stop := st.Stalling(ctx)
+	ctx, alive, _, stop := st.stalling(ctx, !to.Made)
 	defer stop()
 	f, err := open(ctx)
 	if err != nil {
@@ -64,7 +69,7 @@ func (st *State) Download(ctx context.Context, to Destination, name string, open
 	}
 	defer f.Close() //nolint:errcheck // it is only read
 	if to.File == "-" {
-		return st.toStdout(f, alive)
+		return st.toStdout(f, to, name, alive)
 	}
 	if f.Name != "" {
 		name = f.Name
@@ -78,7 +83,7 @@ func (st *State) Download(ctx context.Context, to Destination, name string, open
 		return Usagef("%v", err)
 	}
 	defer file.Discard()
-	n, err := st.copyFile(file, f, name, alive)
+	n, err := st.copyFile(file, f, to, name, alive)
 	if err != nil {
 		return err
 	}
@@ -90,18 +95,22 @@ func (st *State) Download(ctx context.Context, to Destination, name string, open
 }
 
 // toStdout writes a file to stdout. A terminal gets text alone, without what would drive it.
-func (st *State) toStdout(f *client.File, alive func()) error {
+func (st *State) toStdout(f *client.File, to Destination, name string, alive func()) error {
 	w := st.Stdout()
-	if st.OutTTY {
-		if !isText(f.Type) {
-			return &Error{
-				Exit: ExitUsage, Code: "usage", Message: fmt.Sprintf("a file of the type %s is nothing for a terminal", f.Type),
-				Hint: "-f FILE writes it to a file",
-			}
+	if !st.OutTTY {
+		if f.Name != "" {
+			name = f.Name
 		}
-		w = output.EscapeWriter(w)
+		_, err := st.copyFile(w, f, to, name, alive)
+		return err
 	}
-	_, err := io.Copy(w, watched{f, func(int) { alive() }})
+	if !isText(f.Type) {
+		return &Error{
+			Exit: ExitUsage, Code: "usage", Message: fmt.Sprintf("a file of the type %s is nothing for a terminal", f.Type),
+			Hint: "-f FILE writes it to a file",
+		}
+	}
+	_, err := io.Copy(output.EscapeWriter(w), watched{f, func(int) { alive() }})
 	return err
 }
 
@@ -111,8 +120,12 @@ func isText(media string) bool {
 }
 
 // copyFile copies with progress.
-func (st *State) copyFile(w io.Writer, f *client.File, name string, alive func()) (int64, error) {
-	progress := st.ByteProgress("getting "+output.Escape(name), max(f.Size, 0))
+func (st *State) copyFile(w io.Writer, f *client.File, to Destination, name string, alive func()) (int64, error) {
+	size := f.Size
+	if size < 0 {
+		size = to.About
+	}
+	progress := st.ByteProgress("getting "+output.Escape(name), size)
 	defer progress.Clear()
 	var done int64
 	return io.Copy(w, watched{f, func(n int) {
@@ -134,15 +147,43 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Upload has send send what is read from r, with progress; size is how much that is, -1 where nobody knows. It is given up when nothing moves for
+// --request-timeout until all was read. How long the service then takes is not bounded.
+func (st *State) Upload(ctx context.Context, what string, r io.Reader, size int64, send func(ctx context.Context, r io.Reader) error) error {
+	ctx, alive, rest, stop := st.stalling(ctx, true)
+	defer stop()
+	progress := st.ByteProgress("sending "+output.Escape(what), max(size, 0))
+	defer progress.Clear()
+	var done int64
+	return send(ctx, watched{r, func(n int) {
+		alive()
+		done += int64(n)
+		progress.SetBytes(done)
+		if n == 0 || done == size {
+			rest()
+			progress.Clear()
+		}
+	}})
+}
+
 // Stalling gives a context that ends when alive was not called for --request-timeout. Call stop in the end.
 func (st *State) Stalling(ctx context.Context) (_ context.Context, alive, stop func()) {
+	ctx, alive, _, stop = st.stalling(ctx, true)
+	return ctx, alive, stop
+}
+
+// stalling is Stalling that rests, until alive is called again, from the beginning unless it has begun, and when rest is called.
+func (st *State) stalling(ctx context.Context, begun bool) (_ context.Context, alive, rest, stop func()) {
 	d := st.Flags.RequestTimeout
 	ctx, cancel := context.WithCancelCause(ctx)
 	if d <= 0 {
-		return ctx, func() {}, func() { cancel(context.Canceled) }
+		return ctx, func() {}, func() {}, func() { cancel(context.Canceled) }
 	}
 	timer := time.AfterFunc(d, func() { cancel(errStalled) })
-	return ctx, func() { timer.Reset(d) }, func() {
+	if !begun {
+		timer.Stop()
+	}
+	return ctx, func() { timer.Reset(d) }, func() { timer.Stop() }, func() {
 		timer.Stop()
 		cancel(context.Canceled)
 	}

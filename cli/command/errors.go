@@ -186,6 +186,10 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "svcctl embedding status" + placeOf(e.Path, 1) + " shows which provider fails; other searches go on, --search chooses one"
 	case e.Code() == "job_not_found" && placeOf(e.Path, 1) != "":
 		return "svcctl job list" + placeOf(e.Path, 1) + " shows what the project has"
+	case placeOf(e.Path, 1) != "" && strings.Contains(e.Path, "/admin/"):
+		if hint := hintSnapshots(e); hint != "" {
+			return hint
+		}
 	case (e.Code() == "unknown_field" || slices.ContainsFunc(e.Problem.Errors, isUnknownField)) && placeOf(e.Path, 2) != "":
 		return "svcctl collection describe" + placeOf(e.Path, 2) + " shows the fields"
 	case strings.HasPrefix(e.Problem.Detail, "filter: malformed JSON"):

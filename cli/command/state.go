@@ -23,7 +23,7 @@ type State struct {
 	In                    io.Reader
 	Out, Err              io.Writer
 	InTTY, OutTTY, ErrTTY bool
-	OutWidth              int // columns of the terminal at Out; 0 when there is none
+	OutWidth, ErrWidth    int // columns of the terminal at Out and at Err; 0 when there is none
 	Env                   func(name string) (string, bool)
 	Home                  string // the user's home directory
 	Now                   func() time.Time

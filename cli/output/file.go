@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 )
 
 // File is a file that takes its place only when it is whole: until Commit, what stood there before stays. It is
@@ -30,12 +32,31 @@ func CreateFile(path string) (*File, error) {
 	return &File{File: f, target: path}, nil
 }
 
-// Commit syncs the file and puts it in its place in one step.
+// Commit syncs the file, puts it in its place in one step, and syncs the folder, so that it is there when the machine loses power.
 func (f *File) Commit() error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), f.target)
+	if err := os.Rename(f.Name(), f.target); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(f.target))
+}
+
+// syncFolder has the names in a folder be on the disk, on systems and file systems that can say so.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil //nolint:nilerr // who may write into a folder need not be able to read it
+	}
+	defer dir.Close() //nolint:errcheck // it is only read
+	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
 }
 
 // Discard drops the file unless it was committed. It may be called after Commit.

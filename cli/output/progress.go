@@ -114,9 +114,8 @@ func (p *Progress) line(elapsed time.Duration) string {
 		fraction = min(float64(p.bytes)/float64(p.total), 1)
 	}
 	if p.bar && p.total > 0 {
-		const width = 24
-		full := int(fraction * width)
-		fmt.Fprintf(&b, " [%s%s]", strings.Repeat("#", full), strings.Repeat(".", width-full))
+		const width = 26
+		b.WriteString(" " + Bar(width, fraction))
 	}
 	if p.total > 0 {
 		fmt.Fprintf(&b, " %d%%", int(fraction*100))

@@ -101,11 +101,7 @@ func Show(st *command.State, value any, list ...api.Run) error {
 	t := output.NewTable("ID", "STATUS", "TRIGGER", "BEGAN", "TOOK", "MESSAGE", "+BY", "+INSTANCE")
 	result := output.Result{Value: value, Table: t}
 	for _, r := range list {
-		message := progress(r.Progress)
-		if r.Error != nil {
-			message = r.Error.Message
-		}
-		t.Row(r.ID, p.Style.State(r.Status), r.Trigger, At(r.StartedAt), took(r), message, who(r.By), r.Instance)
+		t.Row(r.ID, p.Style.State(r.Status), r.Trigger, At(r.StartedAt), Took(&r), MessageOf(&r), Who(r.By), r.Instance)
 		result.Names = append(result.Names, "run/"+r.ID)
 	}
 	st.FitTable(t)
@@ -120,14 +116,24 @@ func At(t api.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-func took(r api.Run) string {
+// MessageOf says how a run has failed, or how far it is.
+func MessageOf(r *api.Run) string {
+	if r.Error != nil {
+		return r.Error.Message
+	}
+	return progress(r.Progress)
+}
+
+// Took is how long a run has taken; "-" while it goes on.
+func Took(r *api.Run) string {
 	if r.FinishedAt.IsZero() || r.StartedAt.IsZero() {
 		return "-"
 	}
 	return r.FinishedAt.Sub(r.StartedAt.Time).Round(time.Millisecond).String()
 }
 
-func who(a api.Actor) string {
+// Who is the name of who has started a run.
+func Who(a api.Actor) string {
 	switch {
 	case a.Name != "":
 		return a.Name

@@ -41,11 +41,16 @@ func (n Noun) List(cmd *cobra.Command) *cobra.Command {
 		}
 		return Show(n.St, page, page.Items...)
 	})
-	cmd.Flags().StringVar(&status, "status", "", "only those that are queued, running, succeeded, failed, cancelled or lost")
-	cmd.Flags().IntVar(&limit, "limit", 0, "how many (default 100)")
+	ListFlags(cmd, &status, &limit)
+	return cmd
+}
+
+// ListFlags adds the flags of a verb that lists runs.
+func ListFlags(cmd *cobra.Command, status *string, limit *int) {
+	cmd.Flags().StringVar(status, "status", "", "only those that are queued, running, succeeded, failed, cancelled or lost")
+	cmd.Flags().IntVar(limit, "limit", 0, "how many (default 100)")
 	statuses := []string{api.RunQueued, api.RunRunning, api.RunSucceeded, api.RunFailed, api.RunCancelled, api.RunLost}
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"status": cobra.FixedCompletions(statuses, cobra.ShellCompDirectiveNoFileComp)})
-	return cmd
 }
 
 // Logs makes a verb that shows the log of a run.

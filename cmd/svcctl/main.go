@@ -41,10 +41,13 @@ func run() int {
 	signal.Ignore(syscall.SIGPIPE)
 	home, _ := os.UserHomeDir() // without a home, the contexts file is looked for in the current directory
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-	width, _, _ := term.GetSize(int(os.Stdout.Fd())) // 0 when it is no terminal
+	width := func(f *os.File) int {
+		columns, _, _ := term.GetSize(int(f.Fd())) // 0 when it is no terminal
+		return columns
+	}
 	return cli.Run(ctx, &command.State{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr), OutWidth: width,
+		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr), OutWidth: width(os.Stdout), ErrWidth: width(os.Stderr),
 		Env: os.LookupEnv, Home: home, Now: time.Now, Version: buildVersion(), Compiler: compiler(),
 		ReadSecret: func() (string, error) {
 			secret, err := term.ReadPassword(int(os.Stdin.Fd()))

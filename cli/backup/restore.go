@@ -1,0 +1,72 @@
+package backup
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/snapshot"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+type restoreOptions struct {
+	Namespace, File string
+	How             snapshot.How
+}
+
+func newRestore(st *command.State, runF func(context.Context, *restoreOptions) error) *cobra.Command {
+	opts := &restoreOptions{}
+	cmd := &cobra.Command{
+		Use: "restore [NAMESPACE] FILE", Short: "Have the records and files of a project be those of a backup",
+		Long: `Send a backup, and have the records and files of a project be those that it has, as svcctl snapshot restore does with a snapshot that is on the service: this may be
+another one than that which has made it, with another store. - is stdin. The archive is checked as it comes, and refused whole if it is not what was written.
+
+It asks for the name of the namespace first; --yes goes without. --dry-run shows record by record what would change, and changes nothing. What was there
+before is kept as a snapshot.` + snapshot.Waiting,
+		Example: `  svcctl backup restore blog blog.tar.zst --dry-run
+  svcctl backup restore blog blog.tar.zst --collections articles,authors --yes`,
+		Args: command.PlaceArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			if known, err := st.Namespace(); len(args) > 0 || err == nil && known != "" {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return st.CompletePlace(false)(cmd, args, prefix)
+		},
+		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
+			opts.Namespace, opts.File = namespace, rest[0]
+			if err := opts.How.Check(); err != nil {
+				return err
+			}
+			if opts.File == "-" && !opts.How.Yes && !opts.How.DryRun {
+				return command.Usagef("- is stdin, where nobody can be asked then: say --yes")
+			}
+			if runF != nil {
+				return runF(ctx, opts)
+			}
+			return runRestore(ctx, st, opts)
+		}),
+	}
+	opts.How.Register(st, cmd)
+	return cmd
+}
+
+func runRestore(ctx context.Context, st *command.State, opts *restoreOptions) error {
+	c, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
+	if err := opts.How.Confirm(st, "the backup "+opts.File, opts.Namespace, c.Server()); err != nil {
+		return err
+	}
+	var run *api.Run
+	err = snapshot.SendArchive(ctx, st, opts.File, func(ctx context.Context, r io.Reader, size int64) (err error) {
+		run, err = c.RestoreBackup(ctx, opts.Namespace, opts.How.Options(), r, size)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, run)
+}

@@ -1,0 +1,144 @@
+package snapshot
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+type diffOptions struct {
+	Namespace, ID string
+	Query         client.SnapshotDiffQuery
+}
+
+func newDiff(st *command.State, runF func(context.Context, *diffOptions) error) *cobra.Command {
+	opts := &diffOptions{}
+	cmd := &cobra.Command{
+		Use:   "diff [NAMESPACE] ID [ID]",
+		Short: "Show how records differ from those of a snapshot",
+		Long: `Show how the records of now, or those of a second snapshot, differ from those of a snapshot: for each collection how many were added, removed
+and changed since, and the first of them, with the fields that differ. A collection that only one side has is told as added or removed.
+
+The exit code is 0 when nothing differs, 1 when something does, and another one when it could not be found out.`,
+		Example: `  svcctl snapshot diff blog 20260301T031500Z-k3x9q2
+  svcctl snapshot diff blog 20260301T031500Z-k3x9q2 20260302T031500Z-p7m4aa
+  svcctl snapshot diff blog 20260301T031500Z-k3x9q2 --collection articles --limit 100 -o json`,
+		Args:              command.Args(cobra.RangeArgs(1, 3)),
+		ValidArgsFunction: st.CompleteSnapshots("", 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			want := 1
+			if len(args) == 3 || len(args) == 2 && command.IsSnapshotID(args[0]) {
+				want = 2
+			}
+			namespace, ids, err := st.Place(args, want)
+			if err != nil {
+				return err
+			}
+			opts.Namespace, opts.ID = namespace, IDOf(ids[0])
+			if len(ids) > 1 {
+				opts.Query.With = IDOf(ids[1])
+			}
+			if opts.Query.Limit < 0 {
+				return command.Usagef("--limit: want 0 or more")
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return command.NotRun(runDiff(cmd.Context(), st, opts))
+		},
+	}
+	cmd.Flags().StringVar(&opts.Query.Collection, "collection", "", "only this collection")
+	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "how many records to name of each collection (default as the service has it)")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"collection": collectionFlag(st)})
+	return cmd
+}
+
+// collectionFlag completes a collection in a flag of a command whose first argument may be a namespace.
+func collectionFlag(st *command.State) command.CompleteFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 1 || len(args) == 1 && command.IsSnapshotID(args[0]) {
+			if args = args[:1]; command.IsSnapshotID(args[0]) {
+				args = nil
+			}
+		}
+		return st.CompletePlace(true)(cmd, args, prefix)
+	}
+}
+
+// collectionsFlag is collectionFlag of several, with commas in between.
+func collectionsFlag(st *command.State) command.CompleteFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
+		names, directive := collectionFlag(st)(cmd, args, prefix[len(before):])
+		for i := range names {
+			names[i] = before + names[i]
+		}
+		return names, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func runDiff(ctx context.Context, st *command.State, opts *diffOptions) error {
+	c, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
+	d, err := c.DiffSnapshot(ctx, opts.Namespace, opts.ID, opts.Query)
+	if err != nil {
+		return err
+	}
+	if err := showDiff(st, d, d); err != nil || d.Same {
+		return err
+	}
+	return command.Told(command.ExitFailed)
+}
+
+// showDiff prints how records differ; value is what structured formats get.
+func showDiff(st *command.State, value any, d *api.SnapshotDiff) error {
+	p := st.Printer()
+	counts, records := output.NewTable("COLLECTION", "ADDED", "REMOVED", "CHANGED", "SAME", ""), output.NewTable("CHANGE", "RECORD", "FIELDS")
+	result := output.Result{Value: value, Table: counts}
+	more := false
+	for _, c := range d.Collections {
+		note := map[string]string{"": "", api.DiffBefore: "the collection is removed", api.DiffAfter: "the collection is added"}[c.Only]
+		counts.Row(c.Collection, c.Added, c.Removed, c.Changed, c.Same, note)
+		for _, r := range c.Records {
+			fields := strings.Join(r.Paths, ", ")
+			if r.More {
+				fields += ", …"
+			}
+			records.Row(changeOf(p, r.Change), c.Collection+"/"+r.ID, fields)
+			result.Names = append(result.Names, c.Collection+"/"+r.ID)
+		}
+		more = more || c.More
+	}
+	if d.Same {
+		st.Notef("no records differ")
+	}
+	st.FitTable(counts)
+	if err := p.Print(result); err != nil || p.Structured() || p.Format == output.FormatName {
+		return err
+	}
+	if st.OutWidth > 0 && p.Format == output.FormatTable {
+		records.Fit(st.OutWidth)
+	}
+	if err := p.Section("Records", records); err != nil {
+		return err
+	}
+	if more {
+		st.Notef("there are more records that differ; --limit names more of them")
+	}
+	return nil
+}
+
+// changeOf is the word for a change as it is painted.
+func changeOf(p output.Printer, change string) output.Painted {
+	return p.Style.Toned(change, map[string]output.Tone{
+		api.DiffAdded: output.ToneGood, api.DiffRemoved: output.ToneBad, api.DiffChanged: output.ToneWarn,
+	}[change])
+}

@@ -1,0 +1,58 @@
+package snapshot
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/runs"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+func newProfiles(st *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "profiles [NAMESPACE]",
+		Short: "List the profiles that snapshots of a project are taken by",
+		Long: `List the profiles that snapshots of a project are taken by, as its config has them: what they take, when the next one is due, and how many
+there are. LAST is the age of the newest one.`,
+		Example: `  svcctl snapshot profiles blog
+  svcctl snapshot profiles blog -o wide`,
+		Args:              command.PlaceArgs(0),
+		ValidArgsFunction: st.CompletePlace(false),
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			c, err := st.Client()
+			if err != nil {
+				return err
+			}
+			return runProfiles(ctx, st, c, namespace)
+		}),
+	}
+}
+
+func runProfiles(ctx context.Context, st *command.State, c *client.Client, namespace string) error {
+	list, err := c.SnapshotProfiles(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	t := output.NewTable("NAME", "SCHEDULE", "NEXT", "SNAPSHOTS", "LAST", "COLLECTIONS", "+MEDIA", "+MODE", "+DEDUP", "+KEEPS", "+DESCRIPTION")
+	result := output.Result{Value: list, Table: t}
+	for i := range list.Items {
+		p := &list.Items[i]
+		last, next := "-", runs.At(p.NextAt)
+		if p.LastSnapshot != nil && !p.LastSnapshot.ConsistentAt.IsZero() {
+			last = output.Age(st.Now(), p.LastSnapshot.ConsistentAt.Time)
+		}
+		if !p.Enabled {
+			next = "not enabled"
+		}
+		t.Row(p.Name, dash(p.Schedule), next, p.Snapshots, last, contentOf(p), p.IncludeMedia, p.Mode, p.CollectionDedup, retentionOf(p.Retention), p.Description)
+		result.Names = append(result.Names, "profile/"+p.Name)
+	}
+	if len(list.Items) == 0 {
+		st.Notef("%s has no snapshot profiles: the key snapshots of its config declares them", namespace)
+	}
+	st.FitTable(t)
+	return st.Printer().Print(result)
+}

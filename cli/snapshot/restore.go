@@ -1,0 +1,153 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// How says what of a snapshot or a backup is restored, and how.
+type How struct {
+	Collections []string
+	NoMedia     bool
+	Mode        string
+	DryRun      bool
+	Yes         bool
+	Wait        Wait
+}
+
+// Register adds the flags.
+func (h *How) Register(st *command.State, cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringSliceVar(&h.Collections, "collections", nil, "only these, with commas in between (default all that it has)")
+	fl.BoolVar(&h.NoMedia, "no-media", false, "leave the files of records as they are")
+	fl.StringVar(&h.Mode, "mode", api.RestoreReplace, "replace: records that it does not have go; merge: they stay")
+	fl.BoolVar(&h.DryRun, "dry-run", false, "show what would change, and change nothing")
+	fl.BoolVarP(&h.Yes, "yes", "y", false, "don't ask")
+	h.Wait.Register(cmd)
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "no-wait")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
+		"collections": collectionsFlag(st),
+		"mode":        cobra.FixedCompletions([]string{api.RestoreReplace, api.RestoreMerge}, cobra.ShellCompDirectiveNoFileComp),
+	})
+}
+
+// Check refuses what makes no sense.
+func (h *How) Check() error {
+	if h.Mode != api.RestoreReplace && h.Mode != api.RestoreMerge {
+		return command.Usagef("--mode %s: want replace or merge", h.Mode)
+	}
+	return nil
+}
+
+// Options are those of the API.
+func (h *How) Options() api.SnapshotRestore {
+	media := !h.NoMedia
+	return api.SnapshotRestore{Collections: h.Collections, Media: &media, Mode: h.Mode, DryRun: h.DryRun}
+}
+
+// Confirm asks whether what is live is to be replaced, which takes the name of the namespace.
+func (h *How) Confirm(st *command.State, what, namespace, server string) error {
+	if h.DryRun {
+		return nil
+	}
+	scope := "all collections that it has"
+	if len(h.Collections) > 0 {
+		scope = strings.Join(h.Collections, ", ")
+	}
+	does := "Their records become those of the snapshot; others go"
+	if h.Mode == api.RestoreMerge {
+		does = "Their records become those of the snapshot; others stay"
+	}
+	question := fmt.Sprintf("Restore %s into %s at %s: %s. %s. What is there before is kept as a snapshot.", what, namespace, server, scope, does)
+	return st.ConfirmTyped(h.Yes, question, namespace)
+}
+
+type restoreOptions struct {
+	Namespace, ID, Into string
+	How                 How
+}
+
+func newRestore(st *command.State, runF func(context.Context, *restoreOptions) error) *cobra.Command {
+	opts := &restoreOptions{}
+	cmd := onSnapshot(st, &cobra.Command{
+		Use: "restore", Short: "Have the records and files of a project be those of a snapshot",
+		Long: `Have the records and files of a project be those of a snapshot: of all collections that it has, or of some. The collections are made aside and checked, a
+snapshot of what is there is taken, and then they take its place in one step; until then nothing changes, and a failure or a crash leaves what
+was there. Whoever writes meanwhile is told to come again. Users, teams and tokens are in no snapshot and stay.
+
+It asks for the name of the namespace first; --yes goes without. --dry-run shows record by record what would change, and changes nothing. --to-namespace
+restores into another project, which is registered already, such as to look at it.` + Waiting,
+		Example: `  svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --dry-run
+  svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --collections articles --mode merge
+  svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --to-namespace blog-copy --yes`,
+	}, func(ctx context.Context, c *client.Client, namespace, id string) error {
+		opts.Namespace, opts.ID = namespace, id
+		if err := opts.How.Check(); err != nil {
+			return err
+		}
+		if runF != nil {
+			return runF(ctx, opts)
+		}
+		return runRestore(ctx, st, c, opts)
+	})
+	cmd.Flags().StringVar(&opts.Into, "to-namespace", "", "restore into this project (default the snapshot's own)")
+	opts.How.Register(st, cmd)
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"to-namespace": st.CompleteNamespaces})
+	return cmd
+}
+
+func runRestore(ctx context.Context, st *command.State, c *client.Client, opts *restoreOptions) error {
+	how := opts.How.Options()
+	target := opts.Namespace
+	if opts.Into != "" && opts.Into != opts.Namespace {
+		how.Into, target = opts.Into, opts.Into
+	}
+	s, err := c.Snapshot(ctx, opts.Namespace, opts.ID, false)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("the snapshot %s of %s (%s ago, %d records)", s.ID, opts.Namespace, output.Age(st.Now(), s.ConsistentAt.Time), s.Counts.Documents)
+	if err := opts.How.Confirm(st, what, target, c.Server()); err != nil {
+		return err
+	}
+	run, err := c.RestoreSnapshot(ctx, opts.Namespace, opts.ID, how)
+	if err != nil {
+		return err
+	}
+	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, run)
+}
+
+// showRestored prints what a restore has done.
+func showRestored(st *command.State, r *api.SnapshotRestored) error {
+	t := output.NewTable("COLLECTION", "RECORDS", "FROM SNAPSHOT", "SIZE")
+	result := output.Result{Value: r, Table: t}
+	for _, c := range r.Collections {
+		t.Row(c.Name, c.Documents, c.FromSnapshot, output.Size(c.Bytes))
+		result.Names = append(result.Names, "collection/"+c.Name)
+	}
+	if err := st.Printer().Print(result); err != nil {
+		return err
+	}
+	if f := r.Files; f != (api.RestoredFiles{}) {
+		st.Notef("files: hardlinked %d, copied %d, there already %d, missing %d", f.Linked, f.Copied, f.WereThere, f.Missing)
+	}
+	for _, d := range r.Drift {
+		where := ""
+		if d.Collection != "" {
+			where = d.Collection + ": "
+		}
+		st.Warnf("%s%s", where, d.Text)
+	}
+	if r.Safety != "" {
+		st.Notef("what was there before is the snapshot %s: svcctl snapshot restore %s %s brings it back", r.Safety, r.Into, r.Safety)
+	}
+	return nil
+}

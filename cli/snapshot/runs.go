@@ -1,0 +1,180 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/runs"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+func newRuns(st *command.State) *cobra.Command {
+	var status string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "runs [NAMESPACE]", Aliases: []string{"history"}, Short: "List the runs of a project's snapshots and backups, newest first",
+		Long: `List the runs of a project's snapshots and backups, newest first: what was taken, checked, restored, pruned and imported, by whom, and how it ended.
+The service keeps the newest 100 of each kind and profile, for 30 days.`,
+		Example: `  svcctl snapshot runs blog
+  svcctl snapshot runs blog --status failed -o json`,
+		Args:              command.PlaceArgs(0),
+		ValidArgsFunction: st.CompletePlace(false),
+		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			c, err := st.Client()
+			if err != nil {
+				return err
+			}
+			page, err := c.ListSnapshotRuns(ctx, namespace, status, client.Query{Limit: limit})
+			if err != nil {
+				return err
+			}
+			if len(page.Items) == 0 {
+				st.Notef("no runs")
+			}
+			return printRuns(st, page, page.Items...)
+		}),
+	}
+	runs.ListFlags(cmd, &status, &limit)
+	return cmd
+}
+
+// printRuns prints runs; value is what structured formats get.
+func printRuns(st *command.State, value any, list ...api.Run) error {
+	p := st.Printer()
+	t := output.NewTable("ID", "KIND", "PROFILE", "STATUS", "BEGAN", "TOOK", "MESSAGE", "+SNAPSHOT", "+TRIGGER", "+BY", "+INSTANCE")
+	result := output.Result{Value: value, Table: t}
+	for i := range list {
+		r := &list[i]
+		t.Row(r.ID, r.Kind, r.Name, p.Style.State(r.Status), runs.At(r.StartedAt), runs.Took(r), runs.MessageOf(r), dash(r.Subject), r.Trigger, runs.Who(r.By), r.Instance)
+		result.Names = append(result.Names, command.RunName+r.ID)
+	}
+	st.FitTable(t)
+	return p.Print(result)
+}
+
+func newCancel(st *command.State) *cobra.Command {
+	cmd := MaybeOne(st, &cobra.Command{
+		Use: "cancel", Short: "Cancel a run of snapshots",
+		Long: `Cancel a run of snapshots, by its id or that of its snapshot; without one, that which goes on. It ends soon, and leaves nothing half: a snapshot that
+is not whole is removed, a restore that has not come to its last step leaves everything as it was.`,
+		Example: `  svcctl snapshot cancel blog
+  svcctl snapshot cancel blog 6b01a2b3c4d5e6f708192a3b`,
+	}, "RUN", func(ctx context.Context, c *client.Client, namespace, id string) error {
+		if id == "" {
+			active, err := newest(ctx, c, namespace, (*api.Run).Active)
+			if err != nil {
+				return err
+			}
+			if active == nil {
+				return &command.Error{Exit: command.ExitNotFound, Code: "run_not_found", Message: "no run of snapshots of " + namespace + " goes on"}
+			}
+			id = active.ID
+		}
+		run, err := c.CancelSnapshotRun(ctx, namespace, runOf(id))
+		if err != nil {
+			return err
+		}
+		return printRuns(st, run, *run)
+	})
+	cmd.ValidArgsFunction = st.CompleteSnapshotRuns()
+	return cmd
+}
+
+// runOf is the id of a run or a snapshot, as lists and -o name have it.
+func runOf(arg string) string { return strings.TrimPrefix(IDOf(arg), command.RunName) }
+
+// newest gives the newest run that is wanted; nil: there is none among the latest.
+func newest(ctx context.Context, c *client.Client, namespace string, wanted func(*api.Run) bool) (*api.Run, error) {
+	page, err := c.ListSnapshotRuns(ctx, namespace, "", client.Query{})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(page.Items, func(r api.Run) bool { return wanted(&r) })
+	if i < 0 {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return &page.Items[i], nil
+}
+
+func newAttach(st *command.State) *cobra.Command {
+	var after int64
+	wait := Wait{}
+	cmd := MaybeOne(st, &cobra.Command{
+		Use: "attach", Aliases: []string{"watch", "follow"}, Short: "Come back to a run of snapshots, and wait for its end",
+		Long: `Come back to a run of snapshots, by its id or that of its snapshot, and show how far it is until it ends, as the command that has started it did;
+without one, that which goes on, or else the newest. One that has ended is shown as it did.
+
+With -o json, --after takes the id of the last event that is known already: what follows it is printed.` + strings.Replace(Waiting, ";\nsvcctl snapshot attach comes back to it. While another run of snapshots of the project goes on, it is refused (exit code 6)", "", 1),
+		Example: `  svcctl snapshot attach blog
+  svcctl snapshot attach blog 6b01a2b3c4d5e6f708192a3b
+  svcctl snapshot attach blog 6b01a2b3c4d5e6f708192a3b --after 17 -o json`,
+	}, "RUN", func(ctx context.Context, c *client.Client, namespace, id string) error {
+		run, err := find(ctx, c, namespace, runOf(id))
+		if err != nil {
+			return err
+		}
+		f := newFollower(ctx, st, c, namespace, run.ID)
+		if f.after = after; st.Flags.Output != output.FormatJSON {
+			if err := f.take(run); err != nil {
+				return err
+			}
+		}
+		return wait.follow(ctx, f)
+	})
+	cmd.ValidArgsFunction = st.CompleteSnapshotRuns()
+	cmd.Flags().Int64Var(&after, "after", 0, "with -o json: print the events behind this one")
+	cmd.Flags().DurationVar(&wait.Timeout, "timeout", 0, "longest wait, 0 for no limit")
+	return cmd
+}
+
+// find gives a run with its events: by its id, by that of a snapshot, or with "" that which goes on, or else the newest.
+func find(ctx context.Context, c *client.Client, namespace, id string) (*api.Run, error) {
+	var listed *api.Run
+	var err error
+	switch {
+	case id == "":
+		if listed, err = newest(ctx, c, namespace, (*api.Run).Active); err == nil && listed == nil {
+			listed, err = newest(ctx, c, namespace, func(*api.Run) bool { return true })
+		}
+	case command.IsSnapshotID(id):
+		listed, err = newest(ctx, c, namespace, func(r *api.Run) bool { return r.Subject == id })
+	default:
+		return c.SnapshotRun(ctx, namespace, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if listed == nil {
+		return nil, &command.Error{
+			Exit: command.ExitNotFound, Code: "run_not_found", Message: "there is no run of " + cmp.Or(id, "snapshots of "+namespace),
+			Hint: "svcctl snapshot runs " + namespace + " shows those that are kept",
+		}
+	}
+	run, err := c.SnapshotRun(ctx, namespace, listed.ID)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound { // it was let go of meanwhile
+		return listed, nil
+	}
+	return run, err
+}
+
+// take shows how far a run is that has gone on for a while, so that what is listened to comes behind it.
+func (f *follower) take(run *api.Run) error {
+	f.display.Phases.Run(run)
+	for _, e := range run.Events {
+		if f.after = max(f.after, e.ID); e.Event == api.EventLog {
+			if err := f.display.Event(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/runs"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+func newShow(st *command.State) *cobra.Command {
+	var files bool
+	cmd := onSnapshot(st, &cobra.Command{
+		Use: "show", Aliases: []string{"describe", "get"}, Short: "Show what is in a snapshot, and how it was checked last",
+		Long: `Show what is in a snapshot, and how it was checked last; with --files each of its files, with its sum, and whether it was written, or is a
+link to one that was there already.`,
+		Example: `  svcctl snapshot show blog 20260301T031500Z-k3x9q2
+  svcctl snapshot show blog 20260301T031500Z-k3x9q2 --files -o json`,
+	}, func(ctx context.Context, c *client.Client, namespace, id string) error {
+		s, err := c.Snapshot(ctx, namespace, id, files)
+		if err != nil {
+			return err
+		}
+		return show(st, s, files)
+	})
+	cmd.Flags().BoolVar(&files, "files", false, "with the list of its files")
+	return cmd
+}
+
+func show(st *command.State, s *api.Snapshot, files bool) error {
+	p := st.Printer()
+	if p.Structured() || p.Format == output.FormatName {
+		return p.Print(output.Result{Value: s, Names: []string{command.SnapshotName + s.ID}})
+	}
+	f := output.NewFields()
+	f.Add("ID", s.ID)
+	f.Add("Profile", s.Profile)
+	f.Add("State", painted(p, s))
+	f.Add("Problem", s.Problem)
+	if s.Problem == "" {
+		addFacts(st, f, s)
+	}
+	if err := f.Write(p.W); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		title string
+		table *output.Table
+	}{{"Collections", collectionTable(s)}, {"Damage", findings(s)}, {"Files that records name and that are not in it", dangling(s)}, {"Warnings", lines(s.Warnings)}} {
+		if err := p.Section(part.title, part.table); err != nil {
+			return err
+		}
+	}
+	if !files {
+		return nil
+	}
+	t := output.NewTable("PATH", "SIZE", "RECORDS", "HOW", "SHA-256")
+	for _, x := range s.Files {
+		records := ""
+		if x.Count > 0 {
+			records = fmt.Sprint(x.Count)
+		}
+		t.Row(x.Path, output.Size(x.Size), records, x.How, x.SHA256)
+	}
+	return p.Section("Files", t)
+}
+
+func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
+	f.Add("Of", s.Project)
+	f.Add("Moment", runs.At(s.ConsistentAt))
+	f.Add("Config", fmt.Sprintf("generation %d, revision %s", s.Generation, output.Cut(dash(s.Revision), 12)))
+	f.Add("Made by", fmt.Sprintf("svcd %s, store %s", s.Tool, s.Store))
+	f.Add("Mode", s.Mode)
+	f.Add("Records", s.Counts.Documents)
+	if s.Media {
+		f.Add("Media", fmt.Sprintf("%d files, %s", s.Counts.MediaFiles, output.Size(s.Counts.MediaBytes)))
+	} else {
+		f.Add("Media", "left out")
+	}
+	f.Add("Size", fmt.Sprintf("%s, of which %s are new", output.Size(s.Counts.Bytes), output.Size(s.Counts.NewBytes)))
+	f.Add("Files", fmt.Sprintf("written %d, hardlinked %d, copied %d, deduplicated %d", s.Counts.Written, s.Counts.Linked, s.Counts.Copied, s.Counts.Deduplicated))
+	if s.Counts.Missing > 0 {
+		f.Add("Missing", fmt.Sprintf("%d files that records name", s.Counts.Missing))
+	}
+	f.Add("Verified", verified(st, s.Verified))
+}
+
+func collectionTable(s *api.Snapshot) *output.Table {
+	t := output.NewTable("COLLECTION", "RECORDS", "SIZE", "")
+	for _, c := range s.Collections {
+		note := ""
+		if c.Undeclared {
+			note = "not in the config"
+		}
+		t.Row(c.Name, c.Documents, output.Size(c.Bytes), note)
+	}
+	return t
+}
+
+// findings are the problems that the last check has found.
+func findings(s *api.Snapshot) *output.Table {
+	t := output.NewTable("FILE", "PROBLEM")
+	if s.Verified != nil {
+		for _, x := range s.Verified.Found {
+			t.Row(x.Path, x.Text)
+		}
+	}
+	return t
+}
+
+func dangling(s *api.Snapshot) *output.Table {
+	t := output.NewTable("NAMED BY", "FILE")
+	if s.Verified != nil {
+		for _, x := range s.Verified.Without {
+			t.Row(x.Path, x.Text)
+		}
+	}
+	return t
+}
+
+func lines(all []string) *output.Table {
+	t := output.NewTable("WARNING")
+	for _, text := range all {
+		t.Row(text)
+	}
+	return t
+}

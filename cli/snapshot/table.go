@@ -1,0 +1,108 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// Print prints snapshots; value is what structured formats get.
+func Print(st *command.State, value any, list ...api.Snapshot) error {
+	p := st.Printer()
+	t := output.NewTable("ID", "PROFILE", "AGE", "RECORDS", "FILES", "SIZE", "NEW", "STATE", "+PINNED", "+MODE", "+STORE", "+GENERATION", "+TOOL")
+	result := output.Result{Value: value, Table: t}
+	for i := range list {
+		s := &list[i]
+		result.Names = append(result.Names, command.SnapshotName+s.ID)
+		if s.Problem != "" {
+			t.Row(s.ID, s.Profile, "", "", "", "", "", painted(p, s))
+			continue
+		}
+		t.Row(s.ID, s.Profile, output.Age(st.Now(), s.ConsistentAt.Time), s.Counts.Documents, s.Counts.MediaFiles, output.Size(s.Counts.Bytes),
+			output.Size(s.Counts.NewBytes), painted(p, s), s.Pinned, s.Mode, s.Store, s.Generation, s.Tool)
+	}
+	st.FitTable(t)
+	if err := p.Print(result); err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Problem != "" && !p.Structured() {
+			st.Warnf("%s: %s", list[i].ID, list[i].Problem)
+		}
+	}
+	return nil
+}
+
+func painted(p output.Printer, s *api.Snapshot) output.Painted {
+	state, tone := StateOf(s)
+	return p.Style.Toned(state, tone)
+}
+
+// StateOf says in a word or two how a snapshot is, and what that means.
+func StateOf(s *api.Snapshot) (string, output.Tone) {
+	pinned := ""
+	if s.Pinned {
+		pinned = ", pinned"
+	}
+	switch {
+	case s.Problem != "":
+		return "unreadable" + pinned, output.ToneBad
+	case s.Verified == nil:
+		return "unverified" + pinned, output.ToneNone
+	case s.Verified.Problems > 0:
+		return "damaged" + pinned, output.ToneBad
+	}
+	return "verified" + pinned, output.ToneGood
+}
+
+// contentOf says what a profile takes.
+func contentOf(p *api.SnapshotProfile) string {
+	switch {
+	case len(p.Collections) > 0:
+		return strings.Join(p.Collections, ", ")
+	case len(p.Excluded) > 0:
+		return "all but " + strings.Join(p.Excluded, ", ")
+	}
+	return "all"
+}
+
+// retentionOf says which snapshots of a profile pruning keeps.
+func retentionOf(r *api.SnapshotRetention) string {
+	if r == nil {
+		return "all"
+	}
+	var rules []string
+	for _, rule := range []struct {
+		name string
+		n    int
+	}{{"last", r.KeepLast}, {"hourly", r.KeepHourly}, {"daily", r.KeepDaily}, {"weekly", r.KeepWeekly}, {"monthly", r.KeepMonthly}, {"yearly", r.KeepYearly}} {
+		if rule.n > 0 {
+			rules = append(rules, fmt.Sprintf("%d %s", rule.n, rule.name))
+		}
+	}
+	if r.KeepWithin != "" {
+		rules = append(rules, "within "+r.KeepWithin)
+	}
+	return cmp.Or(strings.Join(rules, ", "), "all")
+}
+
+// verified says how a check has ended.
+func verified(st *command.State, v *api.SnapshotVerification) string {
+	if v == nil {
+		return "never"
+	}
+	text := fmt.Sprintf("%s ago: %d files, %s", output.Age(st.Now(), v.At.Time), v.Files, output.Size(v.Bytes))
+	if v.Sample > 0 {
+		text += fmt.Sprintf(" (a sample of %.3g%%)", v.Sample*100)
+	}
+	if v.Problems > 0 {
+		return text + fmt.Sprintf(", problems: %d", v.Problems)
+	}
+	return text + ", no problems"
+}
+
+func dash(s string) string { return cmp.Or(s, "-") }

@@ -1,0 +1,91 @@
+package snapshot
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+type verifyOptions struct {
+	Namespace, ID string
+	Sample        float64 // 0: all
+	Wait          Wait
+}
+
+func newVerify(st *command.State, runF func(context.Context, *verifyOptions) error) *cobra.Command {
+	opts := &verifyOptions{}
+	var sample string
+	cmd := onSnapshot(st, &cobra.Command{
+		Use: "verify", Short: "Check that a snapshot is what was written",
+		Long: `Check that a snapshot is what was written: every file is read and compared with its sum, every record is parsed and counted. --sample reads a part of
+the files, drawn anew each time: 10%, or 0.1.
+
+Exit code 1 means that it is damaged, and the files are named; that it could not be checked has another one.` + Waiting,
+		Example: `  svcctl snapshot verify blog 20260301T031500Z-k3x9q2
+  svcctl snapshot verify blog 20260301T031500Z-k3x9q2 --sample 10%`,
+	}, func(ctx context.Context, c *client.Client, namespace, id string) error {
+		opts.Namespace, opts.ID = namespace, id
+		var err error
+		if opts.Sample, err = parseSample(sample); err != nil {
+			return err
+		}
+		if runF != nil {
+			return runF(ctx, opts)
+		}
+		run, err := c.VerifySnapshot(ctx, namespace, id, api.SnapshotVerify{Sample: opts.Sample})
+		if err != nil {
+			return command.NotRun(err)
+		}
+		return opts.Wait.Run(ctx, st, c, namespace, run)
+	})
+	cmd.Flags().StringVar(&sample, "sample", "", "the part of the files that is read, such as 10% (default all)")
+	opts.Wait.Register(cmd)
+	return cmd
+}
+
+// parseSample reads a part of a whole, as 10% or as 0.1; "" is 0.
+func parseSample(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	part, err := strconv.ParseFloat(number, 64)
+	if percent {
+		part /= 100
+	}
+	if err != nil || !(part > 0 && part <= 1) {
+		return 0, command.Usagef("--sample %s: want a part of the files, such as 10%% or 0.1, above 0 and at most 100%%", text)
+	}
+	return part, nil
+}
+
+// showVerified prints what a check has found.
+func (f *follower) showVerified(ctx context.Context, run *api.Run, id string) error {
+	if run.Status != api.RunSucceeded && !isDamaged(run) {
+		return nil
+	}
+	s, err := f.client.Snapshot(ctx, f.namespace, id, false)
+	if err != nil {
+		return err
+	}
+	if s.Verified != nil && s.Verified.Dangling > 0 {
+		f.st.Warnf("files that records name and that are not in it: %d; svcctl snapshot show %s %s names them", s.Verified.Dangling, f.namespace, id)
+	}
+	if run.Status == api.RunSucceeded {
+		f.st.Notef("%s was checked %s", id, verified(f.st, s.Verified))
+		return Print(f.st, s, *s)
+	}
+	if f.st.Flags.Output == output.FormatName {
+		return Print(f.st, s, *s)
+	}
+	return f.st.Printer().Print(output.Result{Value: s, Table: findings(s)})
+}
+
+func isDamaged(run *api.Run) bool { return run.Error != nil && run.Error.Code == "snapshot_damaged" }

@@ -1,0 +1,225 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/runs"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// Wait says whether a verb waits for the run that it starts, as it does unless it is told not to.
+type Wait struct {
+	No      bool
+	Timeout time.Duration
+}
+
+// Register adds the flags.
+func (w *Wait) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&w.No, "no-wait", false, "start the run, and don't wait for its end")
+	fl.DurationVar(&w.Timeout, "timeout", 0, "longest wait, 0 for no limit")
+	var wait bool // what other nouns have, and what is the rule here
+	fl.BoolVar(&wait, "wait", true, "wait until the run has ended, which is the rule")
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "watch" {
+			name = "wait"
+		}
+		return pflag.NormalizedName(name)
+	})
+	if err := fl.MarkHidden("wait"); err != nil {
+		panic(err) // it is there
+	}
+	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
+}
+
+// Waiting is what every verb with Wait says of it.
+const Waiting = `
+
+The command shows on stderr how far it is, with -o json as one event a line on stdout and the run behind them, and ends with the run: with exit code 3
+where there were warnings, 1 if it did not succeed, 8 when it takes longer than --timeout. It goes on when the command is interrupted;
+svcctl snapshot attach comes back to it. While another run of snapshots of the project goes on, it is refused (exit code 6).`
+
+// follower follows one run.
+type follower struct {
+	st        *command.State
+	client    *client.Client
+	namespace string
+	id        string // of the run
+	after     int64  // the latest event
+	display   *runs.Display
+}
+
+// Run waits for a run that was started, and prints what it has come to. With No it prints the run.
+func (w Wait) Run(ctx context.Context, st *command.State, c *client.Client, namespace string, run *api.Run) error {
+	if w.No {
+		st.Notef("the run goes on; %s comes back to it", attachCommand(namespace, run.ID))
+		return printRuns(st, run, *run)
+	}
+	return w.follow(ctx, newFollower(ctx, st, c, namespace, run.ID))
+}
+
+func newFollower(ctx context.Context, st *command.State, c *client.Client, namespace, id string) *follower {
+	f := &follower{st: st, client: c, namespace: namespace, id: id}
+	f.display = runs.NewDisplay(st, func() *api.Run {
+		run, err := c.SnapshotRun(ctx, namespace, id)
+		if err != nil { // the events go on all the same
+			return nil
+		}
+		return run
+	})
+	return f
+}
+
+func attachCommand(namespace, id string) string {
+	return "svcctl snapshot attach " + namespace + " " + id
+}
+
+func (w Wait) follow(ctx context.Context, f *follower) error {
+	waiting, cancel := command.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	err := f.listen(waiting)
+	run := (*api.Run)(nil)
+	if err == nil {
+		run, err = f.client.SnapshotRun(ctx, f.namespace, f.id)
+	}
+	if err != nil {
+		return f.left(ctx, err)
+	}
+	f.display.End(run)
+	return f.print(ctx, run)
+}
+
+// How long a stream that breaks is opened again, beyond what the client tries by itself.
+const (
+	retryFor   = 2 * time.Minute
+	firstRetry = time.Second
+	maxRetry   = 15 * time.Second
+)
+
+// listen shows the events of the run until the last one.
+func (f *follower) listen(ctx context.Context) error {
+	began, pause := f.st.Now(), firstRetry
+	for {
+		before := f.after
+		err := f.client.FollowSnapshotRun(ctx, f.namespace, f.id, f.after, func(e api.RunEvent) error {
+			f.after = max(f.after, e.ID)
+			return f.display.Event(e)
+		})
+		unreachable, broken := errors.AsType[*client.UnreachableError](err)
+		if !broken || unreachable.Permanent() || ctx.Err() != nil {
+			return err
+		}
+		if f.after > before {
+			began, pause = f.st.Now(), firstRetry
+		}
+		if f.st.Now().Add(pause).After(began.Add(retryFor)) {
+			return err
+		}
+		f.display.Clear()
+		f.st.Notef("%v; again in %s", err, pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		pause = min(2*pause, maxRetry)
+	}
+}
+
+// left is the error of who does not see the run's end, which says how to come back to it.
+func (f *follower) left(ctx context.Context, err error) error {
+	back := attachCommand(f.namespace, f.id) + " comes back to it"
+	_, unreachable := errors.AsType[*client.UnreachableError](err)
+	switch {
+	case ctx.Err() != nil:
+		return &command.Error{
+			Exit: command.ExitInterrupted, Code: "interrupted", Message: "interrupted; the run " + f.id + " goes on",
+			Hint: back + ", svcctl snapshot cancel " + f.namespace + " " + f.id + " ends it",
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		return runs.GoesOn(f.id, back)
+	case unreachable:
+		return &command.Error{
+			Exit: command.ExitUnreachable, Code: "unreachable", Message: fmt.Sprintf("what has become of the run %s is not known: %v", f.id, err), Hint: back,
+		}
+	}
+	return err
+}
+
+// print prints what a run has come to, and gives the error that the exit code is from.
+func (f *follower) print(ctx context.Context, run *api.Run) error {
+	result, err := client.SnapshotResultOf(run)
+	if err != nil {
+		return fmt.Errorf("the result of the run %s: %w", run.ID, err)
+	}
+	switch format := f.st.Flags.Output; {
+	case format == output.FormatJSON:
+		events := run.Events
+		run.Events = nil // they were printed
+		err = output.JSONLine(f.st.Stdout(), run)
+		run.Events = events
+	case format == output.FormatYAML:
+		err = f.st.Printer().YAML(run)
+	default:
+		err = f.show(ctx, run, &result)
+	}
+	if err != nil {
+		return err
+	}
+	if run.Status != api.RunSucceeded {
+		return runs.Failed(run, "svcctl snapshot runs "+f.namespace+" shows those that are kept")
+	}
+	if warnings := max(run.Progress.Warnings, int64(len(result.Warnings))); warnings > 0 {
+		if f.display.Warned() == 0 && f.st.Flags.Output != output.FormatJSON {
+			for _, text := range result.Warnings {
+				f.st.Warnf("%s", text)
+			}
+		}
+		f.st.Notef("warnings: %d", warnings)
+		return command.Told(command.ExitPartial)
+	}
+	return nil
+}
+
+// show prints for people what a run has come to: that which it was about.
+func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotResult) error {
+	st, id := f.st, cmp.Or(result.Snapshot, run.Subject)
+	switch {
+	case run.Kind == api.RunKindVerify:
+		return f.showVerified(ctx, run, id)
+	case run.Status != api.RunSucceeded:
+		return nil
+	case result.Diff != nil:
+		return showDiff(st, result.Diff, result.Diff)
+	case result.Restored != nil:
+		return showRestored(st, result.Restored)
+	case run.Kind == api.RunKindPrune:
+		return showRemoved(st, result)
+	case result.Drill != nil:
+		d := result.Drill
+		st.Notef("restored for trial: records %d, files %d, %s, problems %d", d.Documents, d.Files, output.Size(d.Bytes), d.Problems)
+		return printRuns(st, run, *run)
+	case id == "":
+		return printRuns(st, run, *run)
+	}
+	s, err := f.client.Snapshot(ctx, f.namespace, id, false)
+	if client.IsStatus(err, 403) || client.IsStatus(err, 404) { // it may have been removed since
+		return printRuns(st, run, *run)
+	}
+	if err != nil {
+		return err
+	}
+	return Print(st, s, *s)
+}
