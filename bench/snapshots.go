@@ -63,7 +63,13 @@ func measureSnapshots(ctx context.Context, o options) (err error) {
 		return err
 	}
 	fmt.Printf("%d articles, %d files of %d KB, %s store\n", o.articles, mediaFiles, mediaSize/1000, s.store())
-	if err := errors.Join(s.snapshotTimes(ctx), s.writersMeanwhile(ctx, operations(a)[2]), s.snapshotMemory(ctx)); err != nil {
+	if err := s.snapshotTimes(ctx); err != nil {
+		return err
+	}
+	if err := s.snapshotMemory(ctx); err != nil {
+		return err
+	}
+	if err := s.writersMeanwhile(ctx, operations(a)[2]); err != nil {
 		return err
 	}
 	if _, err := a.fill(ctx, s, "many", o.records, a.note); err != nil {
