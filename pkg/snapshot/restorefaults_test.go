@@ -2,12 +2,14 @@ package snapshot_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/gate"
@@ -347,4 +350,51 @@ func eachTrouble(t *testing.T, stays bool) {
 			})
 		})
 	}
+}
+
+// TestRestoreStuck: while a restore that is decided can't be done, nobody reaches the records; it is done as soon as it can be.
+func TestRestoreStuck(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		w := newTroubled(newWorld(t, s))
+		w.fillWith(6, 30)
+		info := w.create("daily")
+		want := w.state()
+		w.change()
+		var broken atomic.Bool
+		broken.Store(true)
+		w.f.ask = func(op, _ string) (error, error) {
+			if op == "rename" && broken.Load() {
+				return errLost, nil
+			}
+			return nil, nil
+		}
+		_, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, replaceAll, nil)
+		if e := errs.From(err); e == nil || e.Code != "restore_unfinished" || e.Kind != errs.Unavailable {
+			t.Errorf("%v", err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.snaps.Run(ctx, func() []*project.Project { return []*project.Project{w.p} })
+		}()
+		defer func() {
+			stop()
+			<-done
+		}()
+		if err := w.reaches(); !errors.Is(err, gate.ErrShut) {
+			t.Errorf("the records are reached: %v", err)
+		}
+		broken.Store(false)
+		for w.reaches() != nil {
+			if t.Context().Err() != nil {
+				t.Fatal("it stays shut")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if diff := cmp.Diff(want, w.state()); diff != "" {
+			t.Error(diff)
+		}
+		w.leaves(t)
+	})
 }
