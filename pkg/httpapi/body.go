@@ -252,7 +252,14 @@ func (r *request) optionalObject(w http.ResponseWriter) (bson.D, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	return r.object(w)
+	data, err := r.body(w)
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
+		return nil, err
+	}
+	if _, err := r.mediaType(api.MediaJSON); err != nil {
+		return nil, err
+	}
+	return document.ParseJSON(data)
 }
 
 // read takes the members of an object to where they go, and says what is wrong with others. null is as if the member were not there.
