@@ -57,6 +57,7 @@ when it takes longer than --timeout.`,
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"for": cobra.FixedCompletions([]string{
 			"condition=Ready", "condition=ConfigValid", "condition=OutOfDate=False", "condition=IndexesConverged", "condition=JobsScheduled", "condition=SearchReady", "condition=EmbeddingReady",
+			"condition=SnapshotsScheduled", "condition=SnapshotsVerified",
 			"condition=Reconciling=False", "condition=Stalled",
 		}, cobra.ShellCompDirectiveNoFileComp),
 	})

@@ -135,7 +135,7 @@ func (s *Snapshots) seize(path string) (end func(), ok bool) {
 // folder opens the folder of a project's snapshots. With make it is made; else it may be fs.ErrNotExist.
 func (s *Snapshots) folder(p *project.Project, make bool) (*folder.Folder, error) {
 	if p.Dir == "" || p.SnapshotDir == "" {
-		return nil, errs.New(errs.Invalid, "no_snapshots", "the project has no folder for snapshots: register it with its directory")
+		return nil, ErrNoFolder
 	}
 	dir := filepath.Join(p.Dir, filepath.FromSlash(p.SnapshotDir))
 	if make {

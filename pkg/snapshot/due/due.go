@@ -50,6 +50,7 @@ type Due struct {
 	mu       sync.Mutex
 	followed map[taskKey]string // the schedules that this instance has begun with
 	swept    map[string]bool    // namespaces
+	resting  map[string]bool    // namespaces for which nothing is done by itself
 	onEnded  func(projectID string)
 }
 
@@ -65,7 +66,7 @@ func New(opts Options) (*Due, error) {
 		return nil, err
 	}
 	return &Due{
-		opts: opts, log: opts.Logger, metrics: m, followed: map[taskKey]string{}, swept: map[string]bool{},
+		opts: opts, log: opts.Logger, metrics: m, followed: map[taskKey]string{}, swept: map[string]bool{}, resting: map[string]bool{},
 		now: func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) },
 	}, nil
 }

@@ -327,22 +327,27 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestDisabled has what is enabled anew begin with the first slot from then on.
+// TestDisabled has what is enabled anew, or is there again, begin with the first slot from then on.
 func TestDisabled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, teststore.Memory(t), "2026-05-01T12:00:00Z", nightly)
-	i := w.instance("a")
-	i.pass()
-	i.passed(24*time.Hour, time.Hour)
-	equal(t, "begun", 1, len(i.took()))
-	enabled := w.p
-	w.p = w.load(strings.Replace(nightly, "true", "false", 1))
-	i.passed(48*time.Hour, time.Hour)
-	w.p = enabled
-	i.pass()
-	equal(t, "while it was not", []string(nil), i.took())
-	i.passed(24*time.Hour, time.Hour)
-	equal(t, "begun", []string{"snapshot daily 2026-05-05T03:00:00Z"}, i.took())
+	for what, meanwhile := range map[string]string{"disabled": strings.Replace(nightly, "true", "false", 1), "gone": "", "another": `{name: other, enabled: true}`} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, teststore.Memory(t), "2026-05-01T12:00:00Z", nightly)
+			i := w.instance("a")
+			i.pass()
+			i.passed(24*time.Hour, time.Hour)
+			equal(t, "begun", 1, len(i.took()))
+			enabled := w.p
+			w.p = w.load(meanwhile)
+			i.passed(48*time.Hour, time.Hour)
+			w.p = enabled
+			i.pass()
+			equal(t, "while it was not", []string(nil), i.took())
+			i.passed(24*time.Hour, time.Hour)
+			equal(t, "begun", []string{"snapshot daily 2026-05-05T03:00:00Z"}, i.took())
+		})
+	}
 }
 
 // TestSweep removes what crashes left, also of a project that has no profiles any more, once.

@@ -37,11 +37,16 @@ func (d *Due) Pass(ctx context.Context, p *project.Project) (Report, error) {
 			report.Profiles++
 		}
 	}
+	if report.Profiles == 0 && d.atRest(p) {
+		return report, report.Folder
+	}
 	states, err := load(ctx, d.database(p))
 	if err != nil {
 		return report, errors.Join(report.Folder, err)
 	}
-	failures := []error{report.Folder, d.rest(ctx, p, states, slices.Concat(exclusive, reading))}
+	err = d.rest(ctx, p, states, slices.Concat(exclusive, reading))
+	failures := []error{report.Folder, err}
+	d.rested(p, report.Profiles == 0 && err == nil)
 	if report.Profiles == 0 {
 		return report, errors.Join(failures...)
 	}
@@ -131,6 +136,19 @@ func (t *task) standing(s *state, next time.Time) Standing {
 	return out
 }
 
+// atRest says that nothing is done for a project by itself, as most have it, and that its tasks know.
+func (d *Due) atRest(p *project.Project) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.resting[p.Namespace]
+}
+
+func (d *Due) rested(p *project.Project, resting bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.resting[p.Namespace] = resting
+}
+
 // rest has the tasks that are not there (any more) begin anew should they come (again): what they would have done meanwhile is no loss.
 func (d *Due) rest(ctx context.Context, p *project.Project, states map[string]state, there []*task) error {
 	var failures []error
@@ -157,7 +175,7 @@ func (d *Due) sweep(ctx context.Context, p *project.Project) error {
 		return nil
 	}
 	err := d.opts.Snapshots.Sweep(ctx, p)
-	if errors.Is(err, snapshot.ErrBusy) { // it is tried again: nobody waits for it
+	if errors.Is(err, snapshot.ErrBusy) || errors.Is(err, snapshot.ErrNoFolder) { // it is tried again: nobody waits for it
 		return nil
 	}
 	if err != nil {
@@ -174,6 +192,7 @@ func (d *Due) Forget(namespace string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.swept, namespace)
+	delete(d.resting, namespace)
 	for key := range d.followed {
 		if key.namespace == namespace {
 			delete(d.followed, key)

@@ -21,8 +21,15 @@ const skippedPause = 10 * time.Minute
 // again; zero: not before something changes. It also measures the snapshots that there are. Each instance removes what it has.
 func (d *Due) Retain(ctx context.Context, p *project.Project) (next time.Time, err error) {
 	all, err := d.opts.Snapshots.List(ctx, p)
+	if errors.Is(err, snapshot.ErrNoFolder) { // which Pass tells, if it matters
+		return time.Time{}, nil
+	}
 	if err != nil {
 		return time.Time{}, err
+	}
+	if len(p.Snapshots) == 0 && len(all) == 0 { // as most have it
+		d.metrics.measure(p, nil, nil)
+		return time.Time{}, nil
 	}
 	states, err := load(ctx, d.database(p))
 	if err != nil {
