@@ -184,7 +184,7 @@ func (st *State) Progress(what, unit string, totalBytes int64) *output.Progress 
 	if st.Flags.Quiet {
 		w = io.Discard
 	}
-	return output.NewProgress(w, st.ErrTTY && !st.Flags.Quiet, st.Now, what, unit, totalBytes)
+	return output.NewProgress(w, st.ErrTTY && !st.Flags.Quiet, st.Now, what, unit, totalBytes).Within(st.ErrWidth)
 }
 
 // ByteProgress is Progress of what is measured in bytes.

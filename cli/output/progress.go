@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Progress tells how far a long transfer is: to a person by a bar that redraws itself on a terminal, else by a line every
@@ -18,6 +19,7 @@ type Progress struct {
 	what  string // such as "importing"
 	unit  string // such as "records"
 	total int64  // in bytes; 0 when unknown
+	width int    // columns of the terminal, for a bar; 0: unknown
 
 	start, drawn time.Time
 	done         int64
@@ -39,6 +41,12 @@ const UnitBytes = "bytes"
 func NewProgress(w io.Writer, bar bool, now func() time.Time, what, unit string, totalBytes int64) *Progress {
 	t := now()
 	return &Progress{w: w, bar: bar, now: now, what: what, unit: unit, total: totalBytes, start: t, drawn: t}
+}
+
+// Within has a bar keep to so many columns, so that it stays on its line; 0 is not known. It gives the display back.
+func (p *Progress) Within(columns int) *Progress {
+	p.width = columns
+	return p
 }
 
 // NewProgressLines starts to measure for a program, which gets NDJSON.
@@ -89,8 +97,13 @@ func (p *Progress) draw() {
 		}{"progress", p.done, p.bytes, p.total})
 		return
 	}
-	line := p.line(t.Sub(p.start))
+	line := p.line(p.what, t.Sub(p.start))
 	if p.bar {
+		if most := p.width - 1; most > 0 { // a full line would go on below
+			if over := utf8.RuneCountInString(line) - most; over > 0 {
+				line = Cut(p.line(Cut(p.what, max(utf8.RuneCountInString(p.what)-over, 8)), t.Sub(p.start)), most)
+			}
+		}
 		_, _ = fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 		p.open = true
 		return
@@ -106,9 +119,9 @@ func (p *Progress) Clear() {
 	}
 }
 
-func (p *Progress) line(elapsed time.Duration) string {
+func (p *Progress) line(what string, elapsed time.Duration) string {
 	var b strings.Builder
-	b.WriteString(p.what)
+	b.WriteString(what)
 	fraction := 0.0
 	if p.total > 0 {
 		fraction = min(float64(p.bytes)/float64(p.total), 1)

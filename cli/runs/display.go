@@ -58,7 +58,7 @@ func (d *Display) Event(e api.RunEvent) error {
 			d.st.Notef("%s", strings.Join(append([]string{place(phase)}, d.facts(phase)...), "  "))
 		}
 	case entered:
-		if run := d.look(); run != nil {
+		if run := d.look(); run != nil && len(run.Events) > 0 && run.Events[len(run.Events)-1].ID >= e.ID { // another instance may be behind
 			d.Phases.Run(run)
 		}
 		d.draw(now)

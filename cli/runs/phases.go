@@ -89,10 +89,29 @@ func (p *Phases) Event(e api.RunEvent) (entered bool) {
 	return entered
 }
 
-// Run takes in how a run stands, which says what its phases came to: events leave out what was quick.
+// manyPhases is how many phases a run keeps: one that has so many may have had others before.
+const manyPhases = 32
+
+// Run takes in how a run stands, which says what its phases came to: events leave out what was quick. It must not be older than the events that
+// were taken in.
 func (p *Phases) Run(run *api.Run) {
+	p.Counters = run.Progress.RunCounters
+	if !run.Active() {
+		p.end(run.Status == api.RunSucceeded)
+	}
+	if !run.StartedAt.IsZero() && !run.FinishedAt.IsZero() {
+		p.Elapsed = run.FinishedAt.Sub(run.StartedAt.Time).Seconds()
+	}
+	if len(run.Phases) == 0 {
+		return
+	}
 	var list []Phase
-	for i, x := range run.Phases {
+	if len(run.Phases) >= manyPhases {
+		for _, known := range p.list {
+			list = append(list, Phase{Name: known.Name})
+		}
+	}
+	for _, x := range run.Phases {
 		at := slices.IndexFunc(list, func(one Phase) bool { return one.Name == x.Phase })
 		if at < 0 {
 			at = len(list)
@@ -102,32 +121,20 @@ func (p *Phases) Run(run *api.Run) {
 		one.before = passes{one.Done, one.Total, one.BytesDone, one.BytesTotal}
 		one.Done, one.Total = one.Done+x.Done, one.Total+x.Total
 		one.BytesDone, one.BytesTotal = one.BytesDone+x.BytesDone, one.BytesTotal+x.BytesTotal
-		if i == len(run.Phases)-1 {
-			p.at, one.Collection = at, run.Progress.Collection
-		}
+		p.at = at
 	}
-	for _, known := range p.list { // of which the run keeps no more than the latest
+	for _, known := range p.list {
 		at := slices.IndexFunc(list, func(one Phase) bool { return one.Name == known.Name })
 		switch {
 		case at < 0:
-			list = slices.Insert(list, 0, known)
-			p.at++
-		case list[at].Done < known.Done:
+		case len(run.Phases) >= manyPhases && list[at].Done < known.Done:
 			list[at] = known
 		default:
 			list[at].PerSecond, list[at].BytesPerSecond, list[at].Left = known.PerSecond, known.BytesPerSecond, known.Left
 		}
 	}
-	if len(run.Phases) > 0 {
-		p.list = list
-	}
-	p.Counters = run.Progress.RunCounters
-	if !run.Active() {
-		p.end(run.Status == api.RunSucceeded)
-	}
-	if !run.StartedAt.IsZero() && !run.FinishedAt.IsZero() {
-		p.Elapsed = run.FinishedAt.Sub(run.StartedAt.Time).Seconds()
-	}
+	p.list = list
+	p.list[p.at].Collection = run.Progress.Collection
 }
 
 func (p *Phases) end(whole bool) { p.ended, p.whole = true, whole }
@@ -174,7 +181,7 @@ func (p *Phase) Facts() (facts []string) {
 		facts = append(facts, fmt.Sprintf("%d of %d %s", p.Done, max(p.Done, p.Total), unit))
 	}
 	if !p.Over && p.Left != nil {
-		facts = append(facts, Span(*p.Left)+" left")
+		facts = append(facts, Left(*p.Left))
 	}
 	if p.BytesDone > 0 {
 		facts = append(facts, output.Size(p.BytesDone))
@@ -198,11 +205,19 @@ func (p *Phases) Files() (facts []string) {
 	return facts
 }
 
+// Left says how many seconds something still takes, which is an estimate.
+func Left(seconds float64) string {
+	return (time.Duration(max(seconds, 0)*float64(time.Second)) + time.Second/2).Truncate(time.Second).String() + " left"
+}
+
 // Span is a number of seconds for people.
 func Span(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	if d < 10*time.Second {
+	switch d := time.Duration(seconds * float64(time.Second)); {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < 10*time.Second:
 		return d.Round(100 * time.Millisecond).String()
+	default:
+		return d.Round(time.Second).String()
 	}
-	return d.Round(time.Second).String()
 }

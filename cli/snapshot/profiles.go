@@ -44,10 +44,10 @@ func runProfiles(ctx context.Context, st *command.State, c *client.Client, names
 		if p.LastSnapshot != nil && !p.LastSnapshot.ConsistentAt.IsZero() {
 			last = output.Age(st.Now(), p.LastSnapshot.ConsistentAt.Time)
 		}
-		if !p.Enabled {
+		if !p.Enabled && p.Schedule != "" {
 			next = "not enabled"
 		}
-		t.Row(p.Name, dash(p.Schedule), next, p.Snapshots, last, contentOf(p), p.IncludeMedia, p.Mode, p.CollectionDedup, retentionOf(p.Retention), p.Description)
+		t.Row(p.Name, dash(p.Schedule), next, p.Snapshots, last, ContentOf(p), p.IncludeMedia, p.Mode, p.CollectionDedup, RetentionOf(p.Retention), p.Description)
 		result.Names = append(result.Names, "profile/"+p.Name)
 	}
 	if len(list.Items) == 0 {

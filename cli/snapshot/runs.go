@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,11 +55,25 @@ func printRuns(st *command.State, value any, list ...api.Run) error {
 	result := output.Result{Value: value, Table: t}
 	for i := range list {
 		r := &list[i]
-		t.Row(r.ID, r.Kind, r.Name, p.Style.State(r.Status), runs.At(r.StartedAt), runs.Took(r), runs.MessageOf(r), dash(r.Subject), r.Trigger, runs.Who(r.By), r.Instance)
+		t.Row(r.ID, r.Kind, r.Name, p.Style.State(r.Status), runs.At(r.StartedAt), runs.Took(r), messageOf(r), dash(r.Subject), r.Trigger, runs.Who(r.By), r.Instance)
 		result.Names = append(result.Names, command.RunName+r.ID)
 	}
 	st.FitTable(t)
 	return p.Print(result)
+}
+
+// messageOf says how a run has failed, how far it is, or what it did with files.
+func messageOf(r *api.Run) string {
+	if r.Status != api.RunSucceeded {
+		return runs.MessageOf(r)
+	}
+	var phases runs.Phases
+	phases.Run(r)
+	facts := phases.Files()
+	if n := r.Progress.Warnings; n > 0 {
+		facts = append(facts, fmt.Sprintf("warnings %d", n))
+	}
+	return strings.Join(facts, ", ")
 }
 
 func newCancel(st *command.State) *cobra.Command {

@@ -59,8 +59,8 @@ func StateOf(s *api.Snapshot) (string, output.Tone) {
 	return "verified" + pinned, output.ToneGood
 }
 
-// contentOf says what a profile takes.
-func contentOf(p *api.SnapshotProfile) string {
+// ContentOf says what a profile takes.
+func ContentOf(p *api.SnapshotProfile) string {
 	switch {
 	case len(p.Collections) > 0:
 		return strings.Join(p.Collections, ", ")
@@ -70,8 +70,8 @@ func contentOf(p *api.SnapshotProfile) string {
 	return "all"
 }
 
-// retentionOf says which snapshots of a profile pruning keeps.
-func retentionOf(r *api.SnapshotRetention) string {
+// RetentionOf says which snapshots of a profile pruning keeps.
+func RetentionOf(r *api.SnapshotRetention) string {
 	if r == nil {
 		return "all"
 	}

@@ -30,7 +30,27 @@ func scenes() []scene {
 	search := func(keys ...string) func(terminal) {
 		return func(term terminal) { term.Press(append([]string{"7"}, keys...)...) }
 	}
+	snapshots := func(keys ...string) func(terminal) {
+		return func(term terminal) { term.Press(append([]string{"6"}, keys...)...) }
+	}
 	return []scene{
+		{name: "snapshots", namespace: "blog", way: snapshots()},
+		{name: "snapshots-none", namespace: "blog", change: func(s *service) { s.snapshots, s.snapRuns = nil, nil }, way: snapshots()},
+		{name: "snapshot-failed", namespace: "blog", way: snapshots("down")},
+		{name: "snapshot-run-row", namespace: "blog", way: snapshots("enter")},
+		{name: "snapshot-row", namespace: "blog", way: snapshots("end", "up", "enter")},
+		{name: "snapshot-take", namespace: "blog", way: snapshots("s")},
+		{name: "snapshot-run", namespace: "blog", way: func(term terminal) {
+			term.Press("6", "s", "enter")
+			term.snaps <- samplePhase("plan", 1, 1)
+			term.snaps <- samplePhase("collections", 240, 240)
+			term.snaps <- samplePhase("media", 120, 500)
+			term.snaps <- api.RunEvent{Event: api.EventLog, Data: api.RunEventData{Level: "warn", Message: "the file cover.jpg of articles/6b01 is missing"}}
+			term.Settle()
+		}},
+		{name: "snapshot-cancel", namespace: "blog", way: snapshots("s", "enter", "x")},
+		{name: "snapshot-restore", namespace: "blog", way: snapshots("down", "down", "R", "b", "l", "tab")},
+		{name: "snapshot-diff", namespace: "blog", way: snapshots("down", "down", "down", "D")},
 		{name: "projects", way: func(terminal) {}},
 		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},
 		{name: "project", namespace: "shop", way: func(term terminal) {
@@ -100,6 +120,10 @@ func TestScenes(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var got strings.Builder
+			sizes := [][2]int{{40, 20}, {80, 24}, {140, 30}}
+			if strings.HasPrefix(s.name, "snapshot") {
+				sizes = [][2]int{{40, 20}, {80, 24}, {120, 30}, {200, 40}}
+			}
 			for _, color := range []bool{false, true} {
 				service := sample()
 				if s.change != nil {
@@ -107,7 +131,7 @@ func TestScenes(t *testing.T) {
 				}
 				inTerminal(t, service, s.namespace, color, func(t *testing.T, term terminal) {
 					s.way(term)
-					for _, size := range [][2]int{{40, 20}, {80, 24}, {140, 30}} {
+					for _, size := range sizes {
 						term.Resize(size[0], size[1])
 						view := term.View()
 						checkView(t, view, size[0], size[1], color)

@@ -55,6 +55,64 @@ func sample() *service {
 		},
 		records:  []string{sampleFused, sampleFound},
 		reloaded: api.ReloadResult{Generation: 5, Changed: true},
+		profiles: []api.SnapshotProfile{
+			{Name: "daily", Description: "everything, each night", Enabled: true, IncludeMedia: true, CollectionDedup: true, Snapshots: 3, LastSnapshot: &sampleSnapshots()[0], Retention: &api.SnapshotRetention{KeepLast: 3, KeepDaily: 7}},
+			{Name: "orders", Description: "for the accountants", Collections: []string{"orders", "customers"}},
+		},
+		snapshots: sampleSnapshots(),
+		snapRuns:  sampleRuns(),
+		diff: api.SnapshotDiff{ID: sampleSnapshots()[1].ID, Collections: []api.SnapshotCollectionDiff{
+			{Collection: "articles", Added: 1, Removed: 1, Changed: 2, Same: 236, More: true, Records: []api.SnapshotRecordDiff{
+				{ID: "6b017e0468e809827a40da57", Change: api.DiffAdded},
+				{ID: "6b017e0468e809827a40da58", Change: api.DiffChanged, Paths: []string{"title", "seo.title"}, More: true},
+				{ID: "6b017e0468e809827a40da59", Change: api.DiffRemoved},
+			}},
+			{Collection: "authors", Same: 6},
+		}},
+	}
+}
+
+func sampleSnapshots() []api.Snapshot {
+	one := func(id, profile string, age time.Duration, fresh int64) api.Snapshot {
+		return api.Snapshot{
+			ID: id, Profile: profile, Project: "blog", ConsistentAt: ago(age), Revision: "88c2ef6374c7b1e0", Generation: 4, Store: "embedded", Tool: "v1.2.3", Mode: "json", Media: true,
+			Collections: []api.SnapshotCollection{{Name: "articles", Documents: 240, Bytes: 640_000}, {Name: "old", Documents: 6, Bytes: 900, Undeclared: true}},
+			Counts:      api.SnapshotCounts{Documents: 246, MediaFiles: 500, MediaBytes: 100_000_000, Bytes: 100_400_000, NewBytes: fresh, Written: 3, Linked: 500, Deduplicated: 2},
+		}
+	}
+	list := []api.Snapshot{
+		one("19991231T235955Z-k3x9q2", "daily", 5*time.Second, 12_000), one("19991231T031500Z-p7m4aa", "daily", 21*time.Hour, 400_000),
+		one("19991230T031500Z-q2d8zz", "daily", 45*time.Hour, 100_400_000), {ID: "19991229T120000Z-bqpm3k", Profile: "orders", Problem: "its manifest can't be read"},
+	}
+	list[1].Pinned, list[1].Verified = true, &api.SnapshotVerification{At: ago(time.Hour), Files: 505, Bytes: 100_400_000}
+	list[2].Verified = &api.SnapshotVerification{At: ago(2 * time.Hour), Files: 505, Problems: 1, Dangling: 2, Found: []api.SnapshotFinding{{Path: "media/9f86d081884c7d65", Text: "it has another sum"}}}
+	list[2].Warnings = []string{"the file cover.jpg of articles/6b01 is missing"}
+	list[2].Counts.Missing = 1
+	return list
+}
+
+func sampleRuns() []api.Run {
+	ann := api.Actor{Kind: "user", Name: "ann"}
+	return []api.Run{
+		{
+			ID: "6b01a2b3c4d5e6f708192b03", Kind: api.RunKindSnapshot, Name: "daily", Subject: "19991231T235955Z-k3x9q2", Status: api.RunSucceeded, Trigger: "manual", By: ann, Instance: "host:1",
+			CreatedAt: ago(5 * time.Second), StartedAt: ago(5 * time.Second), FinishedAt: ago(2600 * time.Millisecond),
+			Progress: api.RunProgress{Phase: "manifest", Done: 1, Total: 1, RunCounters: api.RunCounters{Written: 3, Linked: 500, Deduplicated: 2, Warnings: 1}},
+			Phases: []api.RunPhase{
+				{Phase: "plan", Done: 1, Total: 1, Seconds: 0.012}, {Phase: "collections", Done: 246, Total: 246, BytesDone: 640_900, Seconds: 1.5},
+				{Phase: "media", Done: 500, Total: 500, BytesDone: 100_000_000, Seconds: 0.7}, {Phase: "manifest", Done: 1, Total: 1, Seconds: 0.188},
+			},
+			Events: []api.RunEvent{
+				{ID: 7, Event: api.EventLog, Data: api.RunEventData{Level: "warn", Message: "the file cover.jpg of articles/6b01 is missing"}}, {ID: 9, Event: api.EventDone},
+			},
+			Result: []byte(`{"snapshot": "19991231T235955Z-k3x9q2", "profile": "daily", "warnings": ["the file cover.jpg of articles/6b01 is missing"]}`),
+		},
+		{
+			ID: "6b01a2b3c4d5e6f708192b02", Kind: api.RunKindVerify, Name: "daily", Subject: "19991230T031500Z-q2d8zz", Status: api.RunFailed, Trigger: "schedule", By: api.Actor{Kind: "service"},
+			CreatedAt: ago(2 * time.Hour), StartedAt: ago(2 * time.Hour), FinishedAt: ago(2*time.Hour - 3*time.Second),
+			Phases: []api.RunPhase{{Phase: "verify", Done: 300, Total: 505, BytesDone: 50_000_000, BytesTotal: 100_400_000, Seconds: 3}},
+			Error:  &api.RunError{Code: "snapshot_damaged", Message: "the snapshot 19991230T031500Z-q2d8zz is damaged: media/9f86d081884c7d65: it has another sum"},
+		},
 	}
 }
 
@@ -108,4 +166,13 @@ func sampleProgress(done int64) api.RunEvent {
 
 func sampleDone() api.RunEvent {
 	return api.RunEvent{Event: api.EventDone, Data: api.RunEventData{Status: api.RunSucceeded, ElapsedSeconds: 2.4}}
+}
+
+// The events of a run that takes a snapshot.
+func samplePhase(phase string, done, total int64) api.RunEvent {
+	return api.RunEvent{Event: api.EventProgress, Data: api.RunEventData{
+		Operation: "snapshot", Name: "daily", Phase: phase, Collection: map[string]string{"collections": "articles"}[phase], Done: done, Total: total,
+		BytesDone: done * 2600, BytesTotal: total * 2600, ElapsedSeconds: float64(done) / 100, ETASeconds: new(float64(total-done) / 50), PerSecond: 50,
+		RunCounters: api.RunCounters{Written: 1, Linked: done / 2},
+	}}
 }

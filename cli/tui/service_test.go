@@ -30,9 +30,14 @@ type service struct {
 	more        bool                 // there are always more of them
 	reloaded    api.ReloadResult
 	asked       []string // requests that change something, and searches
+	profiles    []api.SnapshotProfile
+	snapshots   []api.Snapshot
+	snapRuns    []api.Run // newest first; one that is started comes before them
+	diff        api.SnapshotDiff
 
 	events chan api.ProjectEvent // of all projects
-	run    chan api.RunEvent     // of all runs
+	run    chan api.RunEvent     // of all runs that make indexes anew
+	snaps  chan api.RunEvent     // of all runs of snapshots
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -120,13 +125,63 @@ func (s *service) handler() http.Handler {
 		}
 		return list
 	})
+	s.giveSnapshots(give)
 	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/events", func(w http.ResponseWriter, r *http.Request) {
 		stream(w, r, s.events, func(e api.ProjectEvent) (string, any) { return api.EventProject, e })
 	})
 	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/regenerate-search/{id}/events", func(w http.ResponseWriter, r *http.Request) {
 		stream(w, r, s.run, func(e api.RunEvent) (string, any) { return e.Event, e.Data })
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/admin/snapshots/") && strings.HasSuffix(r.URL.Path, "/events") {
+			stream(w, r, s.snaps, func(e api.RunEvent) (string, any) { return e.Event, e.Data })
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// giveSnapshots answers what is asked of snapshots.
+func (s *service) giveSnapshots(give func(pattern string, fn func(r *http.Request) any)) {
+	const at = " /_/{p}/_/admin/snapshots"
+	start := func(kind, name, subject string) any {
+		run := api.Run{ID: fmt.Sprintf("6b01a2b3c4d5e6f708192c%02d", len(s.snapRuns)), Kind: kind, Name: name, Subject: subject, Status: api.RunRunning, Trigger: "manual", CreatedAt: ago(0), StartedAt: ago(0), Cancellable: true}
+		s.snapRuns = append([]api.Run{run}, s.snapRuns...)
+		return run
+	}
+	give("GET"+at+"/profiles", func(*http.Request) any { return api.List[api.SnapshotProfile]{Items: s.profiles} })
+	give("GET"+at, func(*http.Request) any { return api.List[api.Snapshot]{Items: s.snapshots} })
+	give("POST"+at, func(r *http.Request) any {
+		var body api.SnapshotStart
+		_ = json.NewDecoder(r.Body).Decode(&body) // it is the client's
+		return start(api.RunKindSnapshot, body.Profile, "")
+	})
+	give("POST"+at+"/{id}/verify", func(r *http.Request) any { return start(api.RunKindVerify, "daily", r.PathValue("id")) })
+	give("POST"+at+"/{id}/restore", func(r *http.Request) any { return start(api.RunKindRestore, "daily", r.PathValue("id")) })
+	give("POST"+at+"/{id}/cancel", func(r *http.Request) any { return s.snapRuns[0] })
+	give("PUT"+at+"/{id}", func(r *http.Request) any {
+		for i := range s.snapshots {
+			if s.snapshots[i].ID == r.PathValue("id") {
+				s.snapshots[i].Pinned = !s.snapshots[i].Pinned
+			}
+		}
+		return api.Snapshot{}
+	})
+	give("GET"+at+"/runs", func(*http.Request) any {
+		list := api.List[api.Run]{Items: append([]api.Run(nil), s.snapRuns...)}
+		for i := range list.Items {
+			list.Items[i].Events = nil
+		}
+		return list
+	})
+	give("GET"+at+"/{a}/{b}", func(r *http.Request) any { // runs/<id>, or <id>/diff
+		for _, run := range s.snapRuns {
+			if run.ID == r.PathValue("b") {
+				return run
+			}
+		}
+		return s.diff
+	})
 }
 
 // stream sends what comes until the client leaves.
@@ -161,7 +216,7 @@ type terminal struct {
 func inTerminal(t *testing.T, s *service, namespace string, color bool, fn func(t *testing.T, term terminal)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s.events, s.run = make(chan api.ProjectEvent, 10), make(chan api.RunEvent, 10)
+		s.events, s.run, s.snaps = make(chan api.ProjectEvent, 10), make(chan api.RunEvent, 10), make(chan api.RunEvent, 10)
 		vars := map[string]string{"SVCCTL_TOKEN": "a-token"}
 		st := &command.State{
 			InTTY: true, OutTTY: true, ErrTTY: true, Home: t.TempDir(), Version: "test", Now: time.Now, Transport: s,

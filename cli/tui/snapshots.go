@@ -1,0 +1,222 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/svcctl/svc/cli/tui/frame"
+	"github.com/svcctl/svc/cli/tui/widget"
+	"github.com/svcctl/svc/pkg/api"
+)
+
+// snapshots shows the snapshots of a project and the runs that take, check, restore and prune them; of the run with the cursor, how far it is. It
+// starts and cancels such runs.
+type snapshots struct {
+	table
+
+	namespace string
+	reader    *snapshotReader
+	read      *snapshotsRead // nil: not yet
+	runs      map[string]*snapshotRun
+	pane      *snapshotRun // that is shown below the list; nil: none
+	closed    string       // id of the run whose pane the user has closed
+}
+
+func newSnapshots(h *frame.Host, namespace string) frame.Screen {
+	return &snapshots{
+		table: table{host: h}, namespace: namespace, runs: map[string]*snapshotRun{},
+		reader: &snapshotReader{client: h.Client, namespace: namespace, now: h.Now},
+	}
+}
+
+func (s *snapshots) Title() string { return "Snapshots" }
+
+// Every implements frame.Reader: it looks more often while something is going on.
+func (s *snapshots) Every() time.Duration {
+	if s.read != nil && s.read.active() != nil {
+		return time.Second
+	}
+	return 3 * time.Second
+}
+
+func (s *snapshots) Read(ctx context.Context) (tea.Msg, error) { return s.reader.read(ctx) }
+
+func (s *snapshots) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case frame.Shown:
+		if s.pane != nil { // nobody has watched while another screen was shown
+			s.pane.stop, s.pane.asked = nil, false
+		}
+		return s.attach()
+	case *snapshotsRead:
+		return s.take(msg)
+	case snapshotStarted:
+		return s.begin(msg.run)
+	case snapshotRunRead:
+		return s.got(msg)
+	case snapshotRunTold:
+		return s.told(msg)
+	case snapshotRunLeft:
+		return s.left(msg)
+	case frame.Failed: // that of a run which was asked for
+		if s.pane != nil {
+			s.pane.asked = false
+		}
+	case tea.KeyPressMsg:
+		return s.press(msg.String())
+	}
+	return nil
+}
+
+// take shows what was read.
+func (s *snapshots) take(read *snapshotsRead) tea.Cmd {
+	s.read = read
+	for i := range read.runs {
+		run := &read.runs[i]
+		if known := s.runs[run.ID]; known != nil {
+			known.take(run)
+		}
+	}
+	s.list.Set(s.sections()...)
+	return s.follow()
+}
+
+func (s *snapshots) press(pressed string) tea.Cmd {
+	if s.key(pressed) {
+		if s.of != "" {
+			return nil
+		}
+		return s.follow()
+	}
+	if s.of != "" {
+		return nil
+	}
+	switch snap := s.snapshot(); pressed {
+	case "enter":
+		if s.list.Selected() != "" {
+			s.open()
+		}
+	case "s":
+		return s.host.Push(func(h *frame.Host) frame.Screen { return newProfileChoice(h, s) })
+	case "x":
+		return s.askCancel()
+	case "w":
+		s.closed = ""
+		return s.follow()
+	case "R", "v", "D", "p":
+		if snap == nil {
+			return s.host.Say("move to a snapshot first")
+		}
+		return s.act(pressed, *snap)
+	}
+	return nil
+}
+
+// act does what a key means for a snapshot.
+func (s *snapshots) act(pressed string, snap api.Snapshot) tea.Cmd {
+	switch pressed {
+	case "R":
+		return s.host.Push(func(h *frame.Host) frame.Screen { return newRestore(h, s, snap) })
+	case "D":
+		return s.host.Push(func(h *frame.Host) frame.Screen { return newSnapshotDiff(h, s.namespace, snap.ID) })
+	case "v":
+		s.host.Confirm("Check "+snap.ID+"? All its files are read.", func() tea.Cmd {
+			return s.start(func(ctx context.Context) (*api.Run, error) {
+				return s.host.Client.VerifySnapshot(ctx, s.namespace, snap.ID, api.SnapshotVerify{})
+			})
+		})
+	case "p":
+		does, done := "pinning ", " is pinned: it can't be deleted"
+		if snap.Pinned {
+			does, done = "letting go of ", " is not pinned any more"
+		}
+		s.reader.again.Store(true)
+		return s.host.Act(does+snap.ID, func(ctx context.Context) (string, error) {
+			_, err := s.host.Client.PinSnapshot(ctx, s.namespace, snap.ID, !snap.Pinned)
+			return snap.ID + done, err
+		})
+	}
+	return nil
+}
+
+// start starts a run, which is then shown.
+func (s *snapshots) start(fn func(ctx context.Context) (*api.Run, error)) tea.Cmd {
+	return startRun(s.host, fn)
+}
+
+// selected gives what the row with the cursor is about: the kind and the id.
+func (s *snapshots) selected() (kind, id string) {
+	kind, id, _ = strings.Cut(s.list.Selected(), "/")
+	return kind, id
+}
+
+// snapshot is that with the cursor, nil where the cursor is on something else, or one that can't be read.
+func (s *snapshots) snapshot() *api.Snapshot {
+	if kind, id := s.selected(); kind == kindSnapshot && s.read != nil {
+		return s.read.snapshot(id)
+	}
+	return nil
+}
+
+// Back implements frame.Backer.
+func (s *snapshots) Back() (cmd tea.Cmd, used bool) {
+	if cmd, used := s.table.Back(); used || s.pane == nil {
+		return cmd, used
+	}
+	return s.detach(), true
+}
+
+func (s *snapshots) Keys() []key.Binding {
+	if s.of != "" {
+		return []key.Binding{keyScroll()}
+	}
+	keys := []key.Binding{frame.Binding("s", "take a snapshot")}
+	if s.list.Selected() != "" {
+		keys = append([]key.Binding{keyDetails()}, keys...)
+	}
+	if snap := s.snapshot(); snap != nil {
+		pin := "pin"
+		if snap.Pinned {
+			pin = "unpin"
+		}
+		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("D", "differences"), frame.Binding("p", pin))
+	}
+	if s.read != nil && s.read.active() != nil {
+		keys = append(keys, frame.Binding("x", "cancel the run"))
+	}
+	if kind, id := s.selected(); kind == kindRun && s.closed == id {
+		keys = append(keys, frame.Binding("w", "watch the run"))
+	}
+	return keys
+}
+
+func (s *snapshots) View(width, height int) string {
+	if s.pane == nil || s.of != "" {
+		return s.view(width, height, s.doc)
+	}
+	pane := s.pane.draw(width, s.host.Theme())
+	if room := max(height-linesForList, 3); len(pane) > room { // its hint is the last line
+		pane = append(pane[:room-1], pane[len(pane)-1])
+	}
+	if height <= len(pane)+3 {
+		return lines(pane[:min(len(pane), height)])
+	}
+	list := lines(fill(s.view(width, height-len(pane), s.doc), height-len(pane)))
+	return list + "\n" + lines(pane)
+}
+
+// linesForList is how many lines the list has beside a run.
+const linesForList = 6
+
+// doc is the page about a row.
+func (s *snapshots) doc(id string) (widget.Doc, bool) {
+	kind, id, _ := strings.Cut(id, "/")
+	if kind == kindRun {
+		return s.read.runDoc(id)
+	}
+	return s.read.snapshotDoc(id, s.host.Now())
+}
