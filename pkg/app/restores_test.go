@@ -166,22 +166,7 @@ func TestR1RestoreAtStart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			db := st.Database("svc_shop")
-			for name, doc := range map[string]bson.D{
-				"svc.restore.x.0": {{Key: "_id", Value: bson.NewObjectID()}, {Key: "title", Value: "new"}},
-				"svc.restores": {
-					{Key: "_id", Value: "restore"}, {Key: "restore", Value: "x"}, {Key: "step", Value: "decided"}, {Key: "media", Value: false},
-					{Key: "swaps", Value: bson.A{bson.D{{Key: "from", Value: "svc.restore.x.0"}, {Key: "to", Value: "items"}}}},
-				},
-			} {
-				raw, err := bson.Marshal(doc)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := store.WriteAll(t.Context(), db.Collection(name), store.Op{Kind: store.Insert, Doc: raw}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			decided(t, st.Database("svc_shop"))
 			if err := st.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -191,6 +176,65 @@ func TestR1RestoreAtStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decided stores a restore of the items that is decided, and not done.
+func decided(t *testing.T, db store.Database) {
+	t.Helper()
+	put(t, db.Collection("svc.restore.x.0"), bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "title", Value: "new"}})
+	put(t, db.Collection("svc.restores"), bson.D{
+		{Key: "_id", Value: "restore"}, {Key: "restore", Value: "x"}, {Key: "step", Value: "decided"}, {Key: "media", Value: false},
+		{Key: "swaps", Value: bson.A{bson.D{{Key: "from", Value: "svc.restore.x.0"}, {Key: "to", Value: "items"}}}},
+	})
+}
+
+func put(t *testing.T, c store.Collection, doc bson.D) {
+	t.Helper()
+	raw, err := bson.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.WriteAll(t.Context(), c, store.Op{Kind: store.Insert, Doc: raw}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// R1: when an instance dies that has all others shut a project, another one ends its restore, and nobody reads or writes records before.
+func TestR1RestoreAbandoned(t *testing.T) {
+	if os.Getenv("SOAK") == "" {
+		t.Skip("SOAK=1 runs it: it waits until an instance is taken for dead")
+	}
+	uri := emptyMongo(t, "svc_shop")
+	s := run(t, func(c *app.Config) { c.StoreURI = uri })
+	s.register("shop", restoresConfig)
+	s.do("POST", "/api/v1/_/shop/items", text(`{"title":"old"}`)).want(t, http.StatusCreated)
+	st, err := open(t, "", uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	put(t, st.Database("svc").Collection("svc.barriers"), bson.D{
+		{Key: "_id", Value: "svc_shop"}, {Key: "key", Value: "k"}, {Key: "by", Value: "somebody"}, {Key: "reads", Value: true},
+	})
+	eventually(t, func() string {
+		if got := s.titles(""); !strings.HasPrefix(got, "503 restoring") {
+			return got
+		}
+		return ""
+	})
+	decided(t, st.Database("svc_shop"))
+	since := time.Now()
+	for {
+		got := s.titles("")
+		if got == "new" {
+			break
+		}
+		if !strings.HasPrefix(got, "503 restoring") || time.Since(since) > time.Minute {
+			t.Fatalf("after %s there is %q", time.Since(since), got)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.do("POST", "/api/v1/_/shop/items", text(`{"title":"other"}`)).want(t, http.StatusCreated)
 }
 
 func open(t *testing.T, dir, uri string) (store.Store, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -229,8 +230,12 @@ func (r *restore) giveUp(ctx context.Context, j *journal) {
 // safety takes a snapshot of the collections that are about to be replaced.
 func (r *restore) safety(ctx context.Context) error {
 	profile := Profile{Name: SafetyProfile, Media: true, Dedup: true, Mode: JSON}
+	there, err := r.raw.CollectionNames(ctx) // which may be more than at the beginning
+	if err != nil {
+		return err
+	}
 	for _, p := range r.parts {
-		if p.live {
+		if p.live = slices.Contains(there, p.stored()); p.live {
 			profile.Only = append(profile.Only, p.name)
 		}
 	}

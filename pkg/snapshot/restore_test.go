@@ -571,6 +571,32 @@ func TestRestoreWhileWritten(t *testing.T) {
 	})
 }
 
+// TestRestoreOverNew: a collection that comes into being while a restore goes on is in the safety snapshot, too.
+func TestRestoreOverNew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fill()
+	info := w.create("daily")
+	if err := w.db.DropCollection(t.Context(), "items"); err != nil {
+		t.Fatal(err)
+	}
+	result, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, replaceAll, func(now snapshot.Progress) {
+		if n, err := w.records("items").Count(t.Context(), nil, 0); now.Phase == snapshot.Loading && n == 0 && err == nil {
+			w.insert("items", bson.D{{Key: "_id", Value: "new"}})
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	safety, err := w.snaps.Show(t.Context(), w.p, result.Safety)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := lines(t, filepath.Join(w.path(safety), "collections/items.jsonl.zst")); len(got) != 1 || got[0] != `{"_id":"new"}` {
+		t.Errorf("it has %v", got)
+	}
+}
+
 // TestDrill: what can be restored is told, and what can't; nothing is left.
 func TestDrill(t *testing.T) {
 	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
