@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/snapshot"
-	"github.com/svcctl/svc/pkg/store/embedded"
 )
 
 // TestRestoreFlat restores collections of 50,000 records and of 1,000,000: the second takes no more memory. SOAK=1 runs it.
@@ -21,32 +20,24 @@ func TestRestoreFlat(t *testing.T) {
 	}
 	var peaks []uint64
 	for _, records := range []int{50_000, 1_000_000} {
-		s, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), CacheSize: 8 << 20, MemTableSize: 4 << 20, OnFatal: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newWorld(t, s)
-		var docs []bson.D
-		for n := range records {
-			docs = append(docs, bson.D{{Key: "_id", Value: idOf(n)}, {Key: "sku", Value: fmt.Sprint("sku ", n)}, {Key: "text", Value: "some words that every record has, and that are the same in all of them"}})
-			if len(docs) == 2000 {
-				w.insert("items", docs...)
-				docs = docs[:0]
+		t.Run(fmt.Sprint(records), func(t *testing.T) {
+			w := onDisk(t)
+			var docs []bson.D
+			for n := range records {
+				docs = append(docs, bson.D{{Key: "_id", Value: idOf(n)}, {Key: "sku", Value: fmt.Sprint("sku ", n)}, {Key: "text", Value: "some words that every record has, and that are the same in all of them"}})
+				if len(docs) == 2000 {
+					w.insert("items", docs...)
+					docs = docs[:0]
+				}
 			}
-		}
-		info := w.create("daily")
-		for _, mode := range []snapshot.RestoreMode{snapshot.Replace, snapshot.Merge} {
-			since := time.Now()
-			peak := peakOf(func() { w.restore(info, snapshot.RestoreOptions{Mode: mode}) })
-			t.Logf("%d records, %s: %d MB of heap at most, %s", records, mode, peak>>20, time.Since(since).Round(time.Millisecond))
-			peaks = append(peaks, peak)
-		}
-		if err := s.DropDatabase(t.Context(), "svc_"+w.p.Namespace); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+			info := w.create("daily")
+			for _, mode := range []snapshot.RestoreMode{snapshot.Replace, snapshot.Merge} {
+				since := time.Now()
+				peak := peakOf(func() { w.restore(info, snapshot.RestoreOptions{Mode: mode}) })
+				t.Logf("%s: %d MB of heap at most, %s", mode, peak>>20, time.Since(since).Round(time.Millisecond))
+				peaks = append(peaks, peak)
+			}
+		})
 	}
 	for i := range 2 {
 		if peaks[2+i] > peaks[i]+64<<20 {
