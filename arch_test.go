@@ -93,7 +93,7 @@ var layers = []layer{
 		"operation":     "store mql document errs",
 		"snapshot":      "snapshot/retention project schema media folder store store/fieldnames store/gate store/lease snapshot/archive mql document errs",
 		"snapshot/due":  "snapshot snapshot/runs operation project schedule schedule/slots store mql errs",
-		"snapshot/runs": "snapshot snapshot/archive snapshot/retention operation project schedule schema store mql document api errs",
+		"snapshot/runs": "snapshot snapshot/archive snapshot/retention operation project store mql document api errs",
 		"system":        "audit query fieldtype store access mql document api errs",
 		"auth":          "system audit access errs",
 		"hooks":         "project script schema access errs",

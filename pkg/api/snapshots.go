@@ -53,10 +53,26 @@ type SnapshotProfile struct {
 	Excluded        []string           `json:"excluded"`
 	IncludeMedia    bool               `json:"includeMedia"`
 	CollectionDedup bool               `json:"collectionDedup"`
-	Mode            string             `json:"mode"`         // json, db or both
-	Retention       *SnapshotRetention `json:"retention"`    // null: all are kept
-	LastSnapshot    *Snapshot          `json:"lastSnapshot"` // the newest; null: there is none
-	Snapshots       int                `json:"snapshots"`    // how many there are
+	Mode            string             `json:"mode"`      // json, db or both
+	Retention       *SnapshotRetention `json:"retention"` // null: all are kept
+
+	Verify *SnapshotProfileVerify `json:"verify,omitempty"` // when its snapshots are checked by themselves
+	Drill  *SnapshotProfileDrill  `json:"drill,omitempty"`  // when the newest is restored on trial
+
+	LastSnapshot *Snapshot `json:"lastSnapshot"` // the newest; null: there is none
+	Snapshots    int       `json:"snapshots"`    // how many there are
+}
+
+// SnapshotProfileVerify is how a profile's snapshots are checked by themselves.
+type SnapshotProfileVerify struct {
+	Schedule  string  `json:"schedule"`
+	Sample    float64 `json:"sample"`    // the part of the files that is read; 1: all
+	Snapshots string  `json:"snapshots"` // all or newest
+}
+
+// SnapshotProfileDrill is when the newest of a profile's snapshots is restored on trial.
+type SnapshotProfileDrill struct {
+	Schedule string `json:"schedule"`
 }
 
 // SnapshotRetention says which snapshots pruning keeps: those that any rule keeps.

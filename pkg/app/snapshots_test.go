@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -364,6 +365,55 @@ func TestSnapshotPermissions(t *testing.T) {
 			}
 			if seen.String() != tt.sees {
 				t.Errorf("%s sees %q, want %q", name, seen.String(), tt.sees)
+			}
+		}
+	})
+}
+
+// What a retention does not keep goes, as the dry run has told; what is pinned stays.
+func TestSnapshotPrune(t *testing.T) {
+	onMediaWith(t, strings.Replace(snapshotsConfig, "keepDaily: 7, keepWithin: 1m", "keepLast: 2", 1), func(t *testing.T, s mediaService) {
+		var ids []string
+		for range 5 {
+			ids = append(ids, s.take("daily").ID)
+		}
+		s.take("posts")
+		s.do("PUT", snaps+"/"+ids[0], admin, text(`{"pinned": true}`)).want(t, http.StatusOK)
+		var plan api.SnapshotPrunePlan
+		got := s.do("POST", snaps+"/prune", admin, text(`{"dryRun": true}`))
+		got.want(t, http.StatusOK)
+		unmarshal(t, got.body, &plan)
+		var said []string
+		for _, d := range plan.Items {
+			said = append(said, fmt.Sprintf("%d %v %s", slices.Index(ids, d.ID), d.Keep, strings.Join(d.Reasons, ", ")))
+		}
+		want := []string{"4 true last snapshot", "3 true last snapshot", "2 false no rule keeps it", "1 false no rule keeps it", "0 true pinned"}
+		if diff := cmp.Diff(want, said); diff != "" {
+			t.Error(diff)
+		}
+		if n := strings.Count(s.do("GET", snaps+"?profile=daily", admin).body, `"profile":"daily"`); n != 5 {
+			t.Errorf("a dry run has left %d", n)
+		}
+		run := s.run("POST", snaps+"/prune", `{"profile": "daily"}`)
+		done := resultOf(t, run)
+		if run.Kind != "prune" || run.Name != "daily" || len(done.Removed) != 2 || len(done.Kept) != 3 || done.Removed[0].ID != ids[2] && done.Removed[0].ID != ids[1] {
+			t.Errorf("%+v", done)
+		}
+		for i, id := range ids {
+			want := http.StatusOK
+			if i == 1 || i == 2 {
+				want = http.StatusNotFound
+			}
+			s.do("GET", snaps+"/"+id, admin).want(t, want)
+		}
+		s.run("POST", snaps+"/prune", ``)
+		for body, want := range map[string]string{
+			`{"profile": "none"}`:                 `404 profile_not_found: the project has no snapshot profile "none"`,
+			`{"profile": "none", "dryRun": true}`: `404 profile_not_found: the project has no snapshot profile "none"`,
+			`{"keepLast": 1}`:                     "400 validation_failed: keepLast: unknown field",
+		} {
+			if got := s.do("POST", snaps+"/prune", admin, text(body)).String(); got != want {
+				t.Errorf("%s: %s", body, got)
 			}
 		}
 	})

@@ -46,7 +46,7 @@ func (c *Client) DeleteSnapshot(ctx context.Context, namespace, id string) error
 	return err
 }
 
-// CreateSnapshot starts a run that takes a snapshot by a profile. Of a project one run of snapshots goes on at a time: another is an
+// CreateSnapshot starts a run that takes a snapshot by a profile. Of a project one run that changes snapshots goes on at a time: another is an
 // *Error with status 409.
 func (c *Client) CreateSnapshot(ctx context.Context, namespace, profile string) (*api.Run, error) {
 	return sendBody[api.Run](ctx, c, http.MethodPost, api.SnapshotsPath(namespace), api.SnapshotStart{Profile: profile})

@@ -14,6 +14,7 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/runs"
@@ -77,7 +78,7 @@ func (s *Server) listProfiles(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	out := api.List[api.SnapshotProfile]{Items: []api.SnapshotProfile{}}
-	for _, profile := range r.project.Config.Snapshots {
+	for _, profile := range r.project.Snapshots {
 		if r.profiles.has(profile.Name) {
 			out.Items = append(out.Items, s.profileOut(r, profile, all))
 		}
@@ -87,7 +88,8 @@ func (s *Server) listProfiles(w http.ResponseWriter, r *request) error {
 }
 
 // profileOut tells of a profile; all are the snapshots of the project, newest first.
-func (s *Server) profileOut(r *request, c *schema.Snapshot, all []snapshot.Info) api.SnapshotProfile {
+func (s *Server) profileOut(r *request, profile *project.SnapshotProfile, all []snapshot.Info) api.SnapshotProfile {
+	c := profile.Config
 	out := api.SnapshotProfile{
 		Name: c.Name, Description: c.Description, Enabled: c.Enabled, Schedule: string(c.Schedule), Collections: []string{}, Excluded: []string{},
 		IncludeMedia: c.IncludeMedia, CollectionDedup: c.CollectionDedup, Mode: c.Mode,
@@ -99,8 +101,14 @@ func (s *Server) profileOut(r *request, c *schema.Snapshot, all []snapshot.Info)
 			out.Collections = append(out.Collections, col.Name)
 		}
 	}
-	if c.Enabled && !r.project.Suspended {
-		out.NextAt = api.Time{Time: runs.NextAt(c, s.cfg.Now())}
+	if profile.Enabled() && profile.Take != nil {
+		out.NextAt = api.Time{Time: profile.Take.Next(s.cfg.Now())}
+	}
+	if c.Verify != nil {
+		out.Verify = &api.SnapshotProfileVerify{Schedule: string(c.Verify.Schedule), Sample: c.Verify.Sample, Snapshots: c.Verify.Snapshots}
+	}
+	if c.Drill != nil {
+		out.Drill = &api.SnapshotProfileDrill{Schedule: string(c.Drill.Schedule)}
 	}
 	if k := c.Retention; k != nil {
 		out.Retention = &api.SnapshotRetention{
@@ -271,6 +279,26 @@ func (s *Server) verifySnapshot(w http.ResponseWriter, r *request) error {
 		}
 	}
 	return s.startSnapshots(w, r, audit.OpVerifySnapshot, what)
+}
+
+// pruneSnapshots removes the snapshots that no retention keeps, or tells which these are.
+func (s *Server) pruneSnapshots(w http.ResponseWriter, r *request) error {
+	body, err := r.optionalObject(w)
+	if err != nil {
+		return err
+	}
+	var in api.SnapshotPrune
+	if err := read(body, map[string]any{"profile": &in.Profile, "dryRun": &in.DryRun}); err != nil {
+		return err
+	}
+	if !in.DryRun {
+		return s.startSnapshots(w, r, audit.OpPrune, runs.Start{Kind: operation.Prune, Profile: in.Profile})
+	}
+	plan, err := s.cfg.Snapshots.PlanPrune(r.Context(), r.project, in.Profile)
+	if err != nil {
+		return err
+	}
+	return r.json(w, http.StatusOK, api.SnapshotPrunePlan{Items: plan})
 }
 
 // startSnapshots starts a run of snapshots, and answers with it, or with its events if the caller accepts a stream. The run goes on when

@@ -2,14 +2,11 @@ package runs
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
-	"github.com/svcctl/svc/pkg/schedule"
-	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/retention"
 )
@@ -39,18 +36,6 @@ func SnapshotOut(info *snapshot.Info) api.Snapshot {
 		out.Problem = "whether it is pinned, and how it was checked, can't be read: it counts as pinned; pin or unpin it, and check it again"
 	}
 	return out
-}
-
-// NextAt is when a profile is due next by its schedule; zero: it has none.
-func NextAt(c *schema.Snapshot, now time.Time) time.Time {
-	if c.Schedule == "" {
-		return time.Time{}
-	}
-	times, err := schedule.Parse(string(c.Schedule))
-	if err != nil { // the config's check sees to that
-		return time.Time{}
-	}
-	return times.Next(now)
 }
 
 // CollectionsOut is what callers are told of collections.
