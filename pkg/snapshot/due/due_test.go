@@ -374,6 +374,26 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepAfterFailure removes what a run has left that has failed.
+func TestSweepAfterFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t), "2026-05-01T12:00:00Z", nightly)
+	i := w.instance("a")
+	i.pass()
+	left := filepath.Join(w.dir, "snapshots", "daily", ".trash-x")
+	i.failing(func(context.Context, runs.Start) error { return errors.Join(os.MkdirAll(left, 0o700), errDisk) })
+	w.clock.Pass(15 * time.Hour)
+	i.pass()
+	if _, err := os.Stat(left); err != nil {
+		t.Fatal(err)
+	}
+	i.pass() // sees that it has failed
+	i.pass()
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
+}
+
 // TestFolder can't be used: it is told, and what the store knows goes on.
 func TestFolder(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ type Report struct {
 }
 
 // Pass begins every run of a project that is due, and says when to call again. It can be called at any time, by any number of instances: a
-// second call finds nothing to do. It goes on behind a task that fails. The first one for a project also removes what crashes left.
+// second call finds nothing to do. It goes on behind a task that fails. The first one for a project also removes what crashes left, and so does one behind a run that has failed.
 //
 // Of what takes and removes snapshots one goes on at a time; checks and drills are beside that, one at a time, too. They are done by an instance
 // that has a snapshot of the profile.
@@ -84,7 +84,7 @@ func (d *Due) pruning(ctx context.Context, p *project.Project, states map[string
 			}
 			busy = busy || s.isRunning()
 		}
-		if profile := find(p, s.pruned()); profile != nil && profile.Enabled() {
+		if profile := find(p, s.pruned()); profile != nil && profile.Enabled() && profile.Config.Retention != nil {
 			t := &task{operation.Prune, profile, nil}
 			report.Tasks = append(report.Tasks, t.standing(&s, time.Time{}))
 		}
@@ -166,7 +166,7 @@ func (d *Due) rest(ctx context.Context, p *project.Project, states map[string]st
 	return errors.Join(failures...)
 }
 
-// sweep removes what crashes left, once for each project that is served.
+// sweep removes what crashes left, once for each project that is served, and again when a run has failed.
 func (d *Due) sweep(ctx context.Context, p *project.Project) error {
 	d.mu.Lock()
 	done := d.swept[p.Namespace]

@@ -103,6 +103,11 @@ func (d *Due) follow(ctx context.Context, p *project.Project, s *state) error {
 	if err != nil || !s.ended(run, d.now()) {
 		return err
 	}
+	if run == nil || run.Status != operation.Succeeded { // it may have left something
+		d.mu.Lock()
+		delete(d.swept, p.Namespace)
+		d.mu.Unlock()
+	}
 	err = s.write(ctx, d.database(p).Collection(collectionName))
 	if errors.Is(err, store.ErrStale) { // another instance has seen it, too
 		return nil
