@@ -94,7 +94,7 @@ func scheduled(p *project.Project, report *due.Report, failed error) status.Cond
 	case pruning != "":
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonPruneFailed, pruning+"; it is tried again"
 	default:
-		cond.Message = fmt.Sprintf("%d of %s have a schedule", report.Scheduled, counted(report.Profiles, "enabled profile", "enabled profiles"))
+		cond.Message = fmt.Sprintf("%s, %d with a schedule", counted(report.Profiles, "enabled profile", "enabled profiles"), report.Scheduled)
 	}
 	return cond
 }

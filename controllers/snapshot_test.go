@@ -42,7 +42,7 @@ func TestSnapshotsAreTaken(t *testing.T) {
 		w := newWorld(t, s, t.TempDir(), nil)
 		p, id := w.serve(withSnapshots(`{name: often, enabled: true, schedule: every 1s, retention: {keepLast: 2}}, {name: off, schedule: every 1s}`))
 		w.wantConditions(id, map[string]string{status.SnapshotsScheduled: "True Scheduled", status.SnapshotsVerified: "", status.Ready: "True Serving"})
-		diff(t, "message", "1 of 1 enabled profile have a schedule", w.message(id, status.SnapshotsScheduled))
+		diff(t, "message", "1 enabled profile, 1 with a schedule", w.message(id, status.SnapshotsScheduled))
 		seen := map[string]bool{}
 		eventually(t, func() string {
 			all := w.snapshots(p)
