@@ -509,6 +509,36 @@ func TestRestoreRefused(t *testing.T) {
 	}
 }
 
+// S53: a snapshot that came from elsewhere, and says that it has what the service keeps in a project's database, is refused.
+func TestS53RestoreNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"svc.leases", "svc.names", "system.users", "a$b", ".hidden"} {
+		w := newWorld(t, teststore.Memory(t))
+		w.fillWith(2, 3)
+		info := w.create("daily")
+		at := filepath.Join(w.path(info), "manifest.json")
+		text, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(text), `"name": "items"`, `"name": "`+name+`"`, 1)
+		if changed == string(text) {
+			t.Fatal("the manifest is otherwise")
+		}
+		replace(t, at, changed)
+		replace(t, at+".sha256", hashOf(changed)+"  manifest.json\n")
+		before := w.state()
+		for _, o := range []snapshot.RestoreOptions{replaceAll, {Mode: snapshot.Merge}, {Collections: []string{name}}, {DryRun: true}} {
+			if _, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, o, nil); !errors.Is(err, snapshot.ErrDamaged) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if diff := cmp.Diff(before, w.state()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestRestoreWhileWritten: a write during a restore is refused, or is in the safety snapshot; a read sees the old records or the new ones.
 func TestRestoreWhileWritten(t *testing.T) {
 	teststore.EachParallel(t, func(t *testing.T, s store.Store) {

@@ -170,5 +170,10 @@ func (w *worker) rename() (step, func(context.Context) error) {
 	if len(effects) == 0 {
 		return step{}, nil
 	}
+	if all, ok := w.db.(store.Replacer); ok && len(effects)%4 == 0 {
+		return step{Effects: effects}, func(ctx context.Context) error {
+			return all.ReplaceCollections(ctx, []store.Rename{{From: from, To: to}})
+		}
+	}
 	return step{Effects: effects}, func(ctx context.Context) error { return w.db.RenameCollection(ctx, from, to, true) }
 }

@@ -279,9 +279,11 @@ func (m *turmoil) change(ctx context.Context, r *rand.Rand) error {
 	pool[4].ExpireAfter = time.Second
 	x := pool[r.IntN(len(pool))]
 	var err error
-	switch r.IntN(12) {
+	switch r.IntN(13) {
 	case 0:
 		err = m.db.DropCollection(ctx, churned(r))
+	case 12:
+		err = m.db.(store.Replacer).ReplaceCollections(ctx, []store.Rename{{From: "churned0", To: "churned1"}, {From: "churned2", To: "churned3"}}) //nolint:errcheck,forcetypeassert // it is one
 	case 1:
 		err = m.db.RenameCollection(ctx, churned(r), churned(r), r.IntN(2) == 0)
 	case 2, 3, 4, 5:
