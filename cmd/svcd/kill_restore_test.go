@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+const restoresConfig = `
+namespace: blog
+snapshots: [{name: all}]
+collections:
+  - name: library
+    fields: [{name: title, type: string}, {name: file, type: file}, {name: more, type: "file[]"}]
+    permissions: {public: {methods: {}}, user: {methods: {}}}
+  - name: notes
+    fields: [{name: title, type: string}]
+    permissions: {public: {methods: {}}, user: {methods: {}}}
+`
+
+// TestR1Restores ends svcd without warning while it restores snapshots: what it serves then is all of one of them, records and files.
+func TestR1Restores(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) { killRestores(t, newSvcd(t), 8) })
+	t.Run("mongodb", func(t *testing.T) { killRestores(t, newSvcd(t, ownMongoDB(t, time.Second)), 2) })
+}
+
+const restoredRecords = 30
+
+func killRestores(t *testing.T, s svcd, rounds int) {
+	t.Helper()
+	if os.Getenv("SOAK") != "" {
+		rounds *= 20
+	}
+	s.write("projects/blog/project.yaml", restoresConfig)
+	srv := s.start()
+	srv.register(t)
+	served := func() bool {
+		_, err := srv.CountRecords(t.Context(), "blog", "library", "")
+		return err == nil
+	}
+	until(t, "the project is served", served)
+	var ids, snapshots []string
+	for _, version := range []string{"first", "second"} {
+		for n := range restoredRecords {
+			body := api.Record(fmt.Sprintf(`{"title":%q,"file":%s}`, version, fileOf(fmt.Sprint(version, n), 3000)))
+			note := api.Record(fmt.Sprintf(`{"title":%q}`, version))
+			if version == "first" {
+				ids = append(ids, srv.mustCreate(t, "library", body), srv.mustCreate(t, "notes", note))
+				continue
+			}
+			for i, collection := range []string{"library", "notes"} {
+				if _, err := srv.UpdateRecord(t.Context(), "blog", collection, ids[2*n+i], []api.Record{body, note}[i], client.WriteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		run, err := srv.CreateSnapshot(t.Context(), "blog", "all")
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "a snapshot is taken", func() bool {
+			run, err = srv.SnapshotRun(t.Context(), "blog", run.ID)
+			return err == nil && run.Status == "succeeded"
+		})
+		result, err := client.SnapshotResultOf(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshots = append(snapshots, result.Snapshot)
+	}
+	seen := map[string]int{}
+	for round := range rounds {
+		until(t, "a restore begins", func() bool {
+			_, err := srv.RestoreSnapshot(t.Context(), "blog", snapshots[round%2], api.SnapshotRestore{})
+			return err == nil
+		})
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the random moment
+		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		srv = s.start()
+		until(t, "the project is served", served)
+		srv.whole(t, s.dir)
+		seen[srv.version(t)]++
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+	t.Logf("%d kills: %v", rounds, seen)
+}
+
+func (s *server) mustCreate(t *testing.T, collection string, body api.Record) (id string) {
+	t.Helper()
+	rec, err := s.CreateRecord(t.Context(), "blog", collection, body)
+	var r stored
+	if err == nil {
+		err = json.Unmarshal(rec, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.ID
+}
+
+// version is the one that all records have.
+func (s *server) version(t *testing.T) string {
+	t.Helper()
+	found := map[string]int{}
+	for _, collection := range []string{"library", "notes"} {
+		for rec, err := range s.Records(t.Context(), "blog", collection, client.Query{Limit: 1000}) {
+			var r struct{ Title string }
+			if err == nil {
+				err = json.Unmarshal(rec, &r)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[r.Title]++
+		}
+	}
+	for version, n := range found {
+		if n == 2*restoredRecords && len(found) == 1 {
+			return version
+		}
+	}
+	t.Errorf("there are records of %v", found)
+	return ""
+}
