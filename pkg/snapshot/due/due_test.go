@@ -559,3 +559,29 @@ func (i *instance) gauges() map[string]float64 {
 	}
 	return out
 }
+
+// BenchmarkIdle is what a project costs whose snapshots are looked after, while nothing is due: of one profile with a hundred snapshots, and
+// of none.
+func BenchmarkIdle(b *testing.B) {
+	for name, profiles := range map[string]string{
+		"hundred": `{name: daily, enabled: true, schedule: "@yearly", retention: {keepLast: 200}, verify: {schedule: "@yearly"}}`, "none": "",
+	} {
+		b.Run(name, func(b *testing.B) {
+			w := newWorld(b, teststore.Memory(b), "2026-05-01T12:00:00Z", profiles)
+			i := w.instance("a")
+			if profiles != "" {
+				for range 100 {
+					w.clock.Pass(time.Second)
+					if _, err := i.snaps.Create(b.Context(), w.p, snapshot.Profile{Name: "daily", Mode: snapshot.JSON}, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			i.pass()
+			for b.Loop() {
+				i.pass()
+				i.retain()
+			}
+		})
+	}
+}

@@ -27,7 +27,7 @@ import (
 
 // world is a project in a store, and its folder, which all instances share.
 type world struct {
-	*testing.T
+	testing.TB
 
 	store     store.Store
 	clock     *teststore.Clock
@@ -36,9 +36,9 @@ type world struct {
 	p         *project.Project
 }
 
-func newWorld(t *testing.T, s store.Store, start, profiles string) *world {
+func newWorld(t testing.TB, s store.Store, start, profiles string) *world {
 	t.Helper()
-	w := &world{T: t, store: s, dir: t.TempDir(), namespace: "shop" + strings.ToLower(crand.Text()[:8]), clock: teststore.NewClock(at(t, start))}
+	w := &world{TB: t, store: s, dir: t.TempDir(), namespace: "shop" + strings.ToLower(crand.Text()[:8]), clock: teststore.NewClock(at(t, start))}
 	w.p = w.load(profiles)
 	t.Cleanup(func() {
 		if err := s.DropDatabase(context.Background(), project.DatabaseName(w.namespace)); err != nil {
@@ -62,7 +62,7 @@ func (w *world) load(profiles string) *project.Project {
 	return p
 }
 
-func at(t *testing.T, text string) time.Time {
+func at(t testing.TB, text string) time.Time {
 	t.Helper()
 	when, err := time.Parse(time.RFC3339, text)
 	if err != nil {
