@@ -267,14 +267,14 @@ func (m *Manifest) check(files bool) error {
 	if !files {
 		return nil
 	}
-	before := ""
+	before, collections := "", m.byFile()
 	for i := range m.Files {
 		f := &m.Files[i]
 		if f.Path <= before {
 			return fmt.Errorf("the file %q is not in its order", f.Path)
 		}
 		before = f.Path
-		if !m.has(f) {
+		if !has(f, collections) {
 			return fmt.Errorf("no snapshot has a file %q like this", f.Path)
 		}
 	}
@@ -284,8 +284,8 @@ func (m *Manifest) check(files bool) error {
 	return nil
 }
 
-// has says whether a snapshot like this can have such a file.
-func (m *Manifest) has(f *File) bool {
+// has says whether a snapshot with these collections can have such a file.
+func has(f *File, collections map[string]*Collection) bool {
 	if !fs.ValidPath(f.Path) || f.Size < 0 || f.Count < 0 || !hexSum.MatchString(f.SHA256) {
 		return false
 	}
@@ -296,10 +296,10 @@ func (m *Manifest) has(f *File) bool {
 	case dir == mediaDir+"/":
 		return name == f.SHA256
 	case dir == collectionsDir+"/":
-		return m.collectionOf(strings.TrimSuffix(name, jsonEnding)) != nil && strings.HasSuffix(name, jsonEnding)
+		return collections[strings.TrimSuffix(name, jsonEnding)] != nil && strings.HasSuffix(name, jsonEnding)
 	case dir == dbDir+"/":
 		stem := strings.TrimSuffix(strings.TrimSuffix(name, bsonEnding), metadataEnding)
-		return m.collectionOf(stem) != nil && stem != name
+		return collections[stem] != nil && stem != name
 	}
 	return false
 }
@@ -311,14 +311,13 @@ const (
 	metadataEnding = ".metadata.json"
 )
 
-// collectionOf gives the collection by its File; nil if there is none.
-func (m *Manifest) collectionOf(file string) *Collection {
+// byFile gives the collections by their File. What is asked for each file is asked of this: a manifest from elsewhere can have very many of both.
+func (m *Manifest) byFile() map[string]*Collection {
+	out := make(map[string]*Collection, len(m.Collections))
 	for i := range m.Collections {
-		if m.Collections[i].File == file {
-			return &m.Collections[i]
-		}
+		out[m.Collections[i].File] = &m.Collections[i]
 	}
-	return nil
+	return out
 }
 
 // collection gives the collection of that name; nil if there is none.

@@ -53,12 +53,14 @@ func (s *Snapshots) Verify(ctx context.Context, p *project.Project, id string, o
 
 // checking is a check that is under way.
 type checking struct {
-	dir       *folder.Folder
-	m         *Manifest
-	v         *Verification
-	t         *tracker
-	hasher    hasher
-	differing map[string]string // what files of records are that are not what these say, by place
+	dir    *folder.Folder
+	m      *Manifest
+	v      *Verification
+	t      *tracker
+	hasher hasher
+
+	collections map[string]*Collection // by their files
+	differing   map[string]string      // what files of records are that are not what these say, by place
 }
 
 // verify checks what is in a folder. The manifest is nil if it is not whole.
@@ -76,7 +78,7 @@ func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, 
 		c.found(name, text)
 		return c.v, nil, ctx.Err()
 	}
-	c.m, c.differing = m, m.differing()
+	c.m, c.collections, c.differing = m, m.byFile(), m.differing()
 	if err := c.tree(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -172,9 +174,9 @@ func (c *checking) file(ctx context.Context, f *File) error {
 	dir, name := path.Split(f.Path)
 	switch {
 	case dir == collectionsDir+"/":
-		err = c.export(ctx, f, c.m.collectionOf(strings.TrimSuffix(name, jsonEnding)), openJSON)
+		err = c.export(ctx, f, c.collections[strings.TrimSuffix(name, jsonEnding)], openJSON)
 	case dir == dbDir+"/" && strings.HasSuffix(name, bsonEnding):
-		err = c.export(ctx, f, c.m.collectionOf(strings.TrimSuffix(name, bsonEnding)), openBSON)
+		err = c.export(ctx, f, c.collections[strings.TrimSuffix(name, bsonEnding)], openBSON)
 	default:
 		err = c.plain(ctx, f)
 	}
