@@ -255,6 +255,15 @@ func TestSnapshotsRefuse(t *testing.T) {
 			}
 			checkShape(t, tt.method+" "+tt.path, got)
 		}
+		// What can't be the name of a profile comes into no run.
+		for _, profile := range []string{"..", "%00", "a%0Ab", strings.Repeat("x", 5000)} {
+			if got := s.do("POST", snaps+"/import?profile="+profile, admin, archived("x")); got.status != http.StatusBadRequest || got.field("code") != "bad_profile" {
+				t.Errorf("%.10s: %s", profile, got)
+			}
+		}
+		if got := s.do("GET", snaps+"/runs", admin).body; strings.Contains(got, `"kind":"import"`) {
+			t.Errorf("runs: %s", got)
+		}
 		// A damaged one shows what is wrong, and the run that checks it fails with that.
 		name := filepath.Join(s.dir, "media", "snapshots", "daily", id, "indexes.json")
 		if err := os.WriteFile(name, []byte("{}"), 0o600); err != nil {

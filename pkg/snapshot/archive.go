@@ -132,8 +132,8 @@ func (s *Snapshots) unpack(ctx context.Context, p *project.Project, from io.Read
 	if o.Profile == "" {
 		o.Profile = m.Profile
 	}
-	if !isProfileDir(o.Profile) {
-		return Info{}, errs.New(errs.Invalid, "bad_profile", "%.80q is no name of a snapshot profile", o.Profile)
+	if err := CheckProfileName(o.Profile); err != nil {
+		return Info{}, err
 	}
 	root, err := s.folder(p, true)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/project"
 )
@@ -18,6 +19,14 @@ var profileDir = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
 
 // isProfileDir says that a folder can be that of a profile's snapshots.
 func isProfileDir(name string) bool { return profileDir.MatchString(name) }
+
+// CheckProfileName refuses what can't be the name of a profile (Invalid).
+func CheckProfileName(name string) error {
+	if !isProfileDir(name) {
+		return errs.New(errs.Invalid, "bad_profile", "%.80q is no name of a snapshot profile: send letters, digits, '_', '-' and '.', 64 at most", name)
+	}
+	return nil
+}
 
 // List gives the snapshots of a project, newest first.
 func (s *Snapshots) List(ctx context.Context, p *project.Project) ([]Info, error) {

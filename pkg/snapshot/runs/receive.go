@@ -34,6 +34,8 @@ func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (
 	w := &work{name: in.Profile}
 	if w.name == "" {
 		w.name = unknownProfile
+	} else if err := snapshot.CheckProfileName(w.name); err != nil { // before a run and the audit log have it
+		return snapshot.Info{}, err
 	}
 	var failed error
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
