@@ -138,7 +138,7 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 
 // whatIsWrong is the first thing that is known to be wrong with a snapshot.
 func whatIsWrong(info *snapshot.Info) string {
-	switch v := info.State.Verified; {
+	switch v := info.State.Damage; {
 	case info.Problem != "":
 		return " (" + info.Problem + ")"
 	case v != nil && len(v.Found) > 0:

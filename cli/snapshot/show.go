@@ -87,7 +87,11 @@ func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 	if s.Counts.Missing > 0 {
 		f.Add("Missing", fmt.Sprintf("%d files that records name", s.Counts.Missing))
 	}
-	f.Add("Verified", verified(st, s.Verified))
+	checked := verified(st, s.Verified)
+	if s.Verified != nil && s.Verified.Sample > 0 && !s.WholeAt.IsZero() {
+		checked += "; all files " + output.Age(st.Now(), s.WholeAt.Time) + " ago"
+	}
+	f.Add("Verified", checked)
 }
 
 func collectionTable(s *api.Snapshot) *output.Table {
@@ -102,11 +106,11 @@ func collectionTable(s *api.Snapshot) *output.Table {
 	return t
 }
 
-// findings are the problems that the last check has found.
+// findings are the problems that are known.
 func findings(s *api.Snapshot) *output.Table {
 	t := output.NewTable("FILE", "PROBLEM")
-	if s.Verified != nil {
-		for _, x := range s.Verified.Found {
+	if damage := DamageOf(s); damage != nil {
+		for _, x := range damage.Found {
 			t.Row(x.Path, x.Text)
 		}
 	}

@@ -53,10 +53,23 @@ func StateOf(s *api.Snapshot) (string, output.Tone) {
 		return "unreadable" + pinned, output.ToneBad
 	case s.Verified == nil:
 		return "unverified" + pinned, output.ToneNone
-	case s.Verified.Problems > 0:
+	case DamageOf(s) != nil:
 		return "damaged" + pinned, output.ToneBad
+	case s.Verified.Sample > 0 && s.WholeAt.IsZero():
+		return "sampled" + pinned, output.ToneNone
 	}
 	return "verified" + pinned, output.ToneGood
+}
+
+// DamageOf gives the check that has found what is wrong with a snapshot, as far as that is known: one of a part may have missed it since.
+func DamageOf(s *api.Snapshot) *api.SnapshotVerification {
+	switch {
+	case s.Damage != nil:
+		return s.Damage
+	case s.Verified != nil && s.Verified.Problems > 0:
+		return s.Verified
+	}
+	return nil
 }
 
 // ContentOf says what a profile takes.

@@ -168,8 +168,10 @@ func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok 
 		d.Field("Verified", "never: v checks it")
 	} else {
 		d.State("Verified", fmt.Sprintf("%s ago, %d files, %s, problems %d", output.Age(now, v.At.Time), v.Files, output.Size(v.Bytes), v.Problems), tone)
-		for _, x := range v.Found {
-			d.State("Damage", x.Path+": "+x.Text, output.ToneBad)
+		if damage := snapshot.DamageOf(s); damage != nil {
+			for _, x := range damage.Found {
+				d.State("Damage", x.Path+": "+x.Text, output.ToneBad)
+			}
 		}
 		if v.Dangling > 0 {
 			d.State("Dangling", fmt.Sprintf("%d files that records name and that are not in it", v.Dangling), output.ToneWarn)

@@ -103,6 +103,8 @@ type Snapshot struct {
 	Warnings     []string              `json:"warnings,omitempty"` // the first hundred
 	Pinned       bool                  `json:"pinned"`             // it can't be deleted
 	Verified     *SnapshotVerification `json:"verified"`           // the last check; null: it was never checked
+	WholeAt      Time                  `json:"wholeAt"`            // when a check of everything has last found it whole; null: none has, or damage was found since
+	Damage       *SnapshotVerification `json:"damage,omitempty"`   // the last check that has found damage, until one of everything finds it whole
 	Problem      string                `json:"problem,omitempty"`  // why it can't be read: of such a one no more is known than id and profile
 	Files        []SnapshotFile        `json:"files,omitempty"`    // where ParamFiles asks for them
 }

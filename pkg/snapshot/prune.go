@@ -109,7 +109,7 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 
 // Damaged says that the snapshot, or what is known of it, can't be read, or was found not to be what was written.
 func (i *Info) Damaged() bool {
-	return i.Problem != "" || i.State.Damaged || i.State.Verified != nil && i.State.Verified.Problems > 0
+	return i.Problem != "" || i.State.Damaged || i.State.Damage != nil
 }
 
 func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile string, out *Pruned, t *tracker) error {

@@ -21,6 +21,8 @@ type State struct {
 	Verified *Verification `json:"verified,omitempty"` // the last one; nil: it was never checked
 	// WholeAt is when a check of everything has last found it whole, and none since has found damage.
 	WholeAt time.Time `json:"wholeAt,omitzero"`
+	// Damage is the last check that has found damage, if none of everything has found it whole since: one of a part may miss it.
+	Damage *Verification `json:"damage,omitempty"`
 
 	Damaged bool `json:"-"` // the state can't be read, so the snapshot counts as pinned
 }
@@ -54,9 +56,9 @@ func (s *State) note(v *Verification) {
 	s.Verified = v
 	switch {
 	case v.Whole():
-		s.WholeAt = v.At
+		s.WholeAt, s.Damage = v.At, nil
 	case v.Problems > 0:
-		s.WholeAt = time.Time{}
+		s.WholeAt, s.Damage = time.Time{}, v
 	}
 }
 

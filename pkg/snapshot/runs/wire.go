@@ -30,7 +30,8 @@ func SnapshotOut(info *snapshot.Info) api.Snapshot {
 		ID: info.ID, Profile: info.Profile, Project: info.Namespace, ConsistentAt: api.Time{Time: info.ConsistentAt},
 		Revision: info.Revision, Generation: info.Generation, Store: info.Store, Tool: info.Tool, Mode: string(info.Mode), Media: info.Media,
 		Collections: CollectionsOut(info.Collections), Counts: *countsOut(&info.Counts), Warnings: info.Warnings,
-		Pinned: info.State.Pinned, Verified: VerificationOut(info.State.Verified), Problem: info.Problem,
+		Pinned: info.State.Pinned, Verified: VerificationOut(info.State.Verified), WholeAt: api.Time{Time: info.State.WholeAt},
+		Damage: VerificationOut(info.State.Damage), Problem: info.Problem,
 	}
 	if info.State.Damaged && out.Problem == "" {
 		out.Problem = "whether it is pinned, and how it was checked, can't be read: it counts as pinned; pin or unpin it, and check it again"
