@@ -67,8 +67,11 @@ func (t *tracker) tell() {
 	}
 }
 
-// begin begins a phase. Files are counted on.
+// begin begins a phase, when all of the one before is told. Files are counted on.
 func (t *tracker) begin(phase Phase, total, bytes int64) {
+	if t.since > 0 || t.bytes > 0 {
+		t.tell()
+	}
 	now := &t.now
 	now.Phase, now.Collection, now.Done, now.Total, now.BytesDone, now.BytesTotal = phase, "", 0, total, 0, bytes
 	t.tell()

@@ -120,6 +120,28 @@ func (w *world) exports(info snapshot.Info) map[string]string {
 	return out
 }
 
+// TestRestoreTells: of each collection, however small, it is told that all of it was loaded.
+func TestRestoreTells(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fill()
+	info := w.create("both")
+	w.change()
+	var told []snapshot.Progress
+	if _, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, replaceAll, func(p snapshot.Progress) { told = append(told, p) }); err != nil {
+		t.Fatal(err)
+	}
+	var loaded []int64
+	for i, now := range told[1:] {
+		if before := told[i]; before.Phase == snapshot.Loading && now.Phase != snapshot.Loading {
+			if loaded = append(loaded, before.Done); before.Done != before.Total || before.BytesDone != before.BytesTotal {
+				t.Errorf("loading ends with %+v", before)
+			}
+		}
+	}
+	equal(t, "loaded", []int64{307, 1, 40}, loaded)
+}
+
 // TestRestore: what a snapshot has comes back to the bit, and what was there before is in another snapshot.
 func TestRestore(t *testing.T) {
 	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
