@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strings"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/folder"
@@ -243,12 +242,12 @@ func (s *Snapshots) extract(ctx context.Context, root *folder.Folder, partial st
 		return State{}, err
 	}
 	t.tell()
-	v, _, err := verify(ctx, dir, m.ID, 0, t)
+	v, err := verify(ctx, dir, m.ID, 0, t)
 	if err != nil {
 		return State{}, err
 	}
 	if v.Problems > 0 {
-		return State{}, foreign(strings.Join([]string{v.Found[0].Path, v.Found[0].Text}, ": "))
+		return State{}, foreign(v.Found[0].Path + ": " + v.Found[0].Text)
 	}
 	v.At = millisecond(s.o.Now())
 	t.tell()

@@ -42,7 +42,7 @@ func (s *Snapshots) Verify(ctx context.Context, p *project.Project, id string, o
 	}
 	defer opened.close()
 	t := newTracker(o.Report)
-	v, _, err := verify(ctx, opened.dir, id, o.Sample, t)
+	v, err := verify(ctx, opened.dir, id, o.Sample, t)
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -63,8 +63,8 @@ type checking struct {
 	differing   map[string]string      // what files of records are that are not what these say, by place
 }
 
-// verify checks what is in a folder. The manifest is nil if it is not whole.
-func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, t *tracker) (*Verification, *Manifest, error) {
+// verify checks what is in a folder.
+func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, t *tracker) (*Verification, error) {
 	c := &checking{dir: dir, v: &Verification{Sample: sample}, t: t}
 	m, err := readManifest(dir)
 	switch {
@@ -76,11 +76,11 @@ func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, 
 		text := strings.TrimPrefix(errs.From(err).Message, ErrDamaged.Message+": ")
 		name, _, _ := strings.Cut(strings.ReplaceAll(text, ":", " "), " ")
 		c.found(name, text)
-		return c.v, nil, ctx.Err()
+		return c.v, ctx.Err()
 	}
 	c.m, c.collections, c.differing = m, m.byFile(), m.differing()
 	if err := c.tree(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var files []*File
 	var bytes int64
@@ -96,13 +96,13 @@ func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, 
 	t.begin(Verifying, int64(len(files)), bytes)
 	for _, f := range files {
 		if err := c.file(ctx, f); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		c.v.Files++
 		c.v.Bytes += f.Size
 		t.done(1, f.Size)
 	}
-	return c.v, m, ctx.Err()
+	return c.v, ctx.Err()
 }
 
 // found notes damage.
