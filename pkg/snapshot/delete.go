@@ -100,15 +100,12 @@ func (s *Snapshots) Sweep(ctx context.Context, p *project.Project) error {
 }
 
 func sweep(ctx context.Context, root *folder.Folder) error {
-	profiles, err := root.Entries(".")
+	profiles, err := profileDirs(root)
 	if err != nil {
 		return err
 	}
-	for _, e := range profiles {
-		if !e.IsDir() || !isProfileDir(e.Name()) {
-			continue
-		}
-		list, err := root.Entries(e.Name())
+	for _, profile := range profiles {
+		list, err := root.Entries(profile)
 		if err != nil {
 			return err
 		}
@@ -116,7 +113,7 @@ func sweep(ctx context.Context, root *folder.Folder) error {
 			if ctx.Err() != nil {
 				return ended(ctx, ctx.Err())
 			}
-			name := path.Join(e.Name(), x.Name())
+			name := path.Join(profile, x.Name())
 			if left, err := isLeft(root, name); err != nil || !left {
 				if err != nil {
 					return err

@@ -61,13 +61,13 @@ func (c *creation) records(ctx context.Context) error {
 			}
 		}
 	}
-	indexes := newIndexes()
+	all := indexes{}
 	for _, src := range sources {
 		c.tracker.at(src.name)
 		if err := c.export(ctx, view.Collection(src.config.StoredName()), src, files); err != nil {
 			return err
 		}
-		list, err := indexes.add(ctx, db.Collection(src.config.StoredName()), src.name)
+		list, err := all.add(ctx, db.Collection(src.config.StoredName()), src.name)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (c *creation) records(ctx context.Context) error {
 	if err := view.Close(); err != nil {
 		return err
 	}
-	text, err := indexes.encode()
+	text, err := all.encode()
 	if err == nil {
 		err = c.write(ctx, indexesFile, text, 0)
 	}

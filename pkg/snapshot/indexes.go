@@ -21,7 +21,6 @@ type indexes map[string]collectionSpec
 
 type collectionSpec struct {
 	Indexes []indexSpec `json:"indexes"`
-	Images  bool        `json:"images,omitempty"` // its feed keeps what documents were
 }
 
 type indexSpec struct {
@@ -37,8 +36,6 @@ type keySpec struct {
 	Path string `json:"path"`
 	Desc bool   `json:"desc,omitempty"`
 }
-
-func newIndexes() indexes { return indexes{} }
 
 // add notes what belongs to a collection.
 func (x indexes) add(ctx context.Context, c store.Collection, name string) ([]indexSpec, error) {

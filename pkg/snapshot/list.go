@@ -61,17 +61,25 @@ func (i *Info) second() string {
 	return at
 }
 
+// profileDirs lists the folders of profiles.
+func profileDirs(root *folder.Folder) (names []string, err error) {
+	list, err := root.Entries(".")
+	for _, e := range list {
+		if e.IsDir() && isProfileDir(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
 // eachSnapshot calls fn for the name of each snapshot.
 func eachSnapshot(root *folder.Folder, fn func(profile, id string) error) error {
-	profiles, err := root.Entries(".")
+	profiles, err := profileDirs(root)
 	if err != nil {
 		return err
 	}
-	for _, e := range profiles {
-		if !e.IsDir() || !isProfileDir(e.Name()) {
-			continue
-		}
-		list, err := root.Entries(e.Name())
+	for _, profile := range profiles {
+		list, err := root.Entries(profile)
 		if err != nil {
 			return err
 		}
@@ -79,7 +87,7 @@ func eachSnapshot(root *folder.Folder, fn func(profile, id string) error) error 
 			if !x.IsDir() || !snapshotID.MatchString(x.Name()) {
 				continue
 			}
-			if err := fn(e.Name(), x.Name()); err != nil {
+			if err := fn(profile, x.Name()); err != nil {
 				return err
 			}
 		}

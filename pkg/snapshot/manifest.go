@@ -223,6 +223,22 @@ func decode(r io.Reader, files bool) (*Manifest, error) {
 	return m, m.check(files)
 }
 
+// decodeExactly reads a manifest that is to the byte as encode writes it: what two readers could take for two things is refused.
+func decodeExactly(text []byte) (*Manifest, error) {
+	m, err := decode(bytes.NewReader(text), true)
+	if err != nil {
+		return nil, err
+	}
+	again, err := m.encode()
+	if err == nil && !bytes.Equal(again, text) {
+		err = errors.New("it is not as svcd writes it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
 func decodeFiles(d *json.Decoder) ([]File, error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return nil, errors.New(`"files" is no list`)
@@ -369,12 +385,7 @@ func readManifest(dir *folder.Folder) (*Manifest, error) {
 	if err != nil {
 		return nil, damaged("%s: %s", sumFile, cause(err))
 	}
-	m, problem := decode(bytes.NewReader(text), true)
-	if again := []byte(nil); problem == nil {
-		if again, problem = m.encode(); problem == nil && !bytes.Equal(again, text) {
-			problem = errors.New("it is not as it was written")
-		}
-	}
+	m, problem := decodeExactly(text)
 	switch same := bytes.Equal(sum, sumLine(text)); {
 	case same && problem != nil:
 		return nil, damaged("%s: %s", manifestFile, problem)

@@ -185,15 +185,12 @@ func (s *Snapshots) open(p *project.Project, id string) (*opened, error) {
 
 // find gives the path of a snapshot.
 func find(root *folder.Folder, id string) (string, error) {
-	profiles, err := root.Entries(".")
+	profiles, err := profileDirs(root)
 	if err != nil {
 		return "", err
 	}
-	for _, e := range profiles {
-		if !e.IsDir() || !isProfileDir(e.Name()) {
-			continue
-		}
-		at := path.Join(e.Name(), id)
+	for _, profile := range profiles {
+		at := path.Join(profile, id)
 		info, err := root.Stat(at)
 		if err == nil && info.IsDir() {
 			return at, nil
