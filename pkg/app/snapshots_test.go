@@ -288,6 +288,34 @@ func TestSnapshotsRefuse(t *testing.T) {
 	})
 }
 
+// TestSnapshotRunsOfTwoRights: who makes backups, and has a profile, sees no restores of the snapshots of that.
+func TestSnapshotRunsOfTwoRights(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		_, ann := s.user("ann", map[string]any{"scopes": []string{"project.backup"}}) // the profile posts lets her, too
+		posts := s.take("posts")
+		s.run("POST", snaps+"/"+posts.ID+"/restore", `{}`)
+		if got := s.do("GET", snaps+"/runs?limit=1000", session(ann)).body; !strings.Contains(got, `"kind":"snapshot"`) || strings.Contains(got, `"kind":"restore"`) {
+			t.Errorf("runs: %s", got)
+		}
+		var all struct{ Items []struct{ ID, Kind string } }
+		if err := json.Unmarshal([]byte(s.do("GET", snaps+"/runs?limit=1000", admin).body), &all); err != nil {
+			t.Fatal(err)
+		}
+		restores := 0
+		for _, run := range all.Items {
+			if run.Kind == "restore" {
+				restores++
+				s.do("GET", snaps+"/runs/"+run.ID, session(ann)).want(t, http.StatusNotFound)
+				s.do("GET", snaps+"/"+run.ID+"/events", session(ann)).want(t, http.StatusNotFound)
+				s.do("POST", snaps+"/"+run.ID+"/cancel", session(ann)).want(t, http.StatusNotFound)
+			}
+		}
+		if restores != 1 {
+			t.Errorf("%d restores", restores)
+		}
+	})
+}
+
 // Who is named by a profile may take, see and download its snapshots, and nothing else; others have no part in any.
 func TestSnapshotPermissions(t *testing.T) {
 	onSnapshots(t, func(t *testing.T, s mediaService) {

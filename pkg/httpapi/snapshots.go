@@ -33,21 +33,21 @@ func (p *profiles) everything() bool { return p == nil || p.all }
 
 func (p *profiles) has(name string) bool { return p.everything() || p.named[name] }
 
-// runs leaves out of a query the runs that the caller doesn't see: of others than all, those which take the snapshots, and those of backups.
-func (p *profiles) runs(q operation.Query) operation.Query {
+// runs are those that the caller sees of others than all: those which take the snapshots, and those of backups. That whoever makes backups
+// also has a profile says nothing of restores of that one.
+func (p *profiles) runs() []operation.Of {
 	if p.everything() {
-		return q
+		return nil
 	}
-	q.Kinds, q.Names = []operation.Kind{operation.Snapshot}, slices.Sorted(maps.Keys(p.named))
+	out := []operation.Of{{Kinds: []operation.Kind{operation.Snapshot}, Names: slices.Sorted(maps.Keys(p.named))}}
 	if p.backup {
-		q.Kinds = append(q.Kinds, operation.Backup, operation.Restore)
+		out = append(out, operation.Of{Kinds: []operation.Kind{operation.Backup, operation.Restore}, Names: []string{api.ProfileBackup}})
 	}
-	return q
+	return out
 }
 
 func (p *profiles) hasRun(run *operation.Run) bool {
-	q := p.runs(operation.Query{})
-	return p.everything() || slices.Contains(q.Kinds, run.Kind) && slices.Contains(q.Names, run.Name)
+	return p.everything() || slices.ContainsFunc(p.runs(), func(of operation.Of) bool { return of.Has(run) })
 }
 
 // maySnapshots finds out which profiles the caller has to do with; it is a denial if that is none.
@@ -333,7 +333,8 @@ func (s *Server) listSnapshotRuns(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.cfg.Snapshots.Runs(r.Context(), r.project, r.profiles.runs(query))
+	query.Any = r.profiles.runs()
+	page, err := s.cfg.Snapshots.Runs(r.Context(), r.project, query)
 	if err != nil {
 		return err
 	}
@@ -356,7 +357,7 @@ func (s *Server) snapshotRun(r *request) (*operation.Run, error) {
 	id := r.param("id")
 	run, err := s.cfg.Snapshots.Get(r.Context(), r.project, id)
 	if errors.Is(err, operation.ErrNotFound) {
-		run, err = s.cfg.Snapshots.Newest(r.Context(), r.project, r.profiles.runs(operation.Query{Subject: id}))
+		run, err = s.cfg.Snapshots.Newest(r.Context(), r.project, operation.Query{Subject: id, Any: r.profiles.runs()})
 	}
 	if err == nil && !r.profiles.hasRun(run) {
 		err = operation.ErrNotFound

@@ -18,7 +18,7 @@ type Query struct {
 	Kind    Kind
 	Kinds   []Kind // any of them; none: any
 	Name    string
-	Names   []string // any of them; none: any
+	Any     []Of // any of them; none: any
 	Subject string
 	Status  Status
 	By      string // the Actor.ID of who started them
@@ -26,6 +26,17 @@ type Query struct {
 	Offset  int64
 	Limit   int64 // 0: 100
 	NoInput bool  // leaves out what the runs were given and gave
+}
+
+// Of are runs of some kinds that have some names.
+type Of struct {
+	Kinds []Kind
+	Names []string
+}
+
+// Has says whether a run is among them.
+func (o Of) Has(r *Run) bool {
+	return slices.Contains(o.Kinds, r.Kind) && slices.Contains(o.Names, r.Name)
 }
 
 // Page is one page of runs.
@@ -81,8 +92,12 @@ func (q Query) filter() *mql.Filter {
 	if len(q.Kinds) > 0 {
 		filter = append(filter, in("kind", q.Kinds))
 	}
-	if len(q.Names) > 0 {
-		filter = append(filter, in("name", q.Names))
+	if len(q.Any) > 0 {
+		either := make(bson.A, len(q.Any))
+		for i, of := range q.Any {
+			either[i] = bson.D{in("kind", of.Kinds), in("name", of.Names)}
+		}
+		filter = append(filter, bson.E{Key: "$or", Value: either})
 	}
 	if q.Active {
 		filter = append(filter, isActive())
