@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -103,7 +104,7 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 		return nil, errs.New(errs.Limit, "bad_retention", "the retention would have every snapshot of %s be deleted: nothing is pruned", profile)
 	}
 	decisions = append(decisions, damaged...)
-	slices.SortFunc(decisions, func(a, b retention.Decision) int { return strings.Compare(b.ID, a.ID) })
+	slices.SortFunc(decisions, func(a, b retention.Decision) int { return cmp.Or(b.Time.Compare(a.Time), strings.Compare(b.ID, a.ID)) })
 	return decisions, nil
 }
 

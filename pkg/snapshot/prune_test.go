@@ -366,3 +366,33 @@ func TestVerifyAll(t *testing.T) {
 		}
 	}
 }
+
+// TestNewestOfASecond is the one that is newer by milliseconds, whatever its id.
+func TestNewestOfASecond(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	var ids []string
+	for range 6 {
+		info, err := w.snaps.Create(t.Context(), w.p, w.profile("daily"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append([]string{info.ID}, ids...)
+		w.clock.Pass(10 * time.Millisecond)
+	}
+	list, err := w.snaps.List(t.Context(), w.p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, info := range list {
+		got = append(got, info.ID)
+	}
+	equal(t, "list", ids, got)
+	out := w.prune("daily", keepLast(1), snapshot.PruneOptions{DryRun: true})
+	for i, d := range out.Decisions {
+		if d.ID != ids[i] || d.Keep != (i == 0) {
+			t.Errorf("%d: %s is kept: %t", i, d.ID, d.Keep)
+		}
+	}
+}
