@@ -151,6 +151,13 @@ func TestDataCannotDriveTheTerminal(t *testing.T) {
 		{"whoami", `{"kind":` + evil + `,"username":` + evil + `}`},
 		{"version", `{"version":` + evil + `}`},
 		{"doc export blog articles", `{"items":[{"title":` + evil + `}]}`},
+		{"snapshot profiles blog", `{"items":[{"name":` + evil + `,"description":` + evil + `,"schedule":` + evil + `,"collections":[` + evil + `],"mode":` + evil + `}]}`},
+		{"snapshot list blog", `{"items":[{"id":` + evil + `,"profile":` + evil + `,"store":` + evil + `},{"id":` + evil + `,"problem":` + evil + `}]}`},
+		{"snapshot show blog x --files", `{"id":` + evil + `,"profile":` + evil + `,"project":` + evil + `,"revision":` + evil + `,"collections":[{"name":` + evil + `}],"warnings":[` + evil + `],"files":[{"path":` + evil + `,"how":` + evil + `}],"verified":{"problems":1,"found":[{"path":` + evil + `,"text":` + evil + `}]}}`},
+		{"snapshot diff blog x", `{"same":true,"collections":[{"collection":` + evil + `,"records":[{"id":` + evil + `,"change":` + evil + `,"paths":[` + evil + `]}]}]}`},
+		{"snapshot prune blog --dry-run", `{"items":[{"id":` + evil + `,"profile":` + evil + `,"reasons":[` + evil + `]}]}`},
+		{"snapshot runs blog", `{"items":[{"id":` + evil + `,"kind":` + evil + `,"name":` + evil + `,"status":` + evil + `,"error":{"message":` + evil + `},"by":{"name":` + evil + `}}]}`},
+		{"backup analyze blog", `{"id":` + evil + `,"collections":[{"name":` + evil + `}]}`},
 	} {
 		for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
 			p := start(t, serve(t, answer(http.StatusOK, tc.body)))

@@ -132,3 +132,57 @@ func TestTUI(t *testing.T) {
 		}
 	})
 }
+
+const snapshotProject = `
+namespace: blog
+collections:
+  - name: articles
+    permissions: {public: {methods: {}}, user: {methods: {}}}
+    fields: [{name: title, type: string}]
+snapshots:
+  - {name: daily, description: everything, collectionDedup: true}
+`
+
+// TestTUISnapshots takes, checks and restores a snapshot in a terminal.
+func TestTUISnapshots(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "projects", "blog"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "projects", "blog", "project.yaml"), []byte(snapshotProject), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	service, err := serveProjects(dir, "", t.Cleanup, t.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"project register blog", "project status blog --wait --timeout 60s", `doc create blog articles -d {"title":"One"}`} {
+		p := start(t, service, "SVCCTL_ADMIN_TOKEN="+adminToken)
+		if code := p.run(t, strings.Fields(line)...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", line, code, p.err.String())
+		}
+	}
+	term, _, end := startTUI(t, color.Black, []string{"SVCCTL_SERVER=" + service}, "tui", "blog")
+	term.Shows("Projects › blog", "▸ Ready")
+	term.Press("6")
+	term.Shows("Projects › blog › Snapshots", "none yet: s takes a snapshot")
+	term.Press("s")
+	term.Shows("By which profile?", "▸ daily", "everything")
+	term.Press("\r")
+	term.Shows("▸", "snapshot", "daily", "succeeded", "Snapshot by daily", "collections", "100%", "records", "media", "esc closes")
+	term.Press("\x1b") // closes the run
+	term.Shows("unverified", "w watch the run")
+	term.Press("Gv")
+	term.Shows("All its files are read.")
+	term.Press("y")
+	term.Shows("verified", "Check of", "verify", "100%", "esc closes")
+	term.Press("GR")
+	term.Shows("Type blog to restore.")
+	term.Press("blog\r")
+	term.Shows("restore", "succeeded", "before-restore", "Restore of", "load", "100%", "swap", "esc closes")
+	term.Press("q")
+	if code := end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -70,6 +70,40 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceMaybe has one argument behind the namespace that may be left out.
+func TestPlaceMaybe(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		args string
+		env  map[string]string
+		want string // namespace and rest, or an error
+	}{
+		{args: "blog", want: "blog|"},
+		{args: "blog daily", want: "blog|daily"},
+		{args: "-n blog", want: "blog|"},
+		{args: "-n blog blog", want: "blog|"},
+		{args: "-n blog daily", want: "blog|daily"},
+		{args: "-n blog blog daily", want: "blog|daily"},
+		{args: "-n shop blog daily", want: "error: the namespace is given twice"},
+		{args: "", want: "error: which namespace?"},
+		{args: "daily", env: map[string]string{"SVCCTL_NAMESPACE": "blog"}, want: "blog|daily"},
+		{args: "shop daily", env: map[string]string{"SVCCTL_NAMESPACE": "blog"}, want: "shop|daily"},
+	} {
+		got := ""
+		err := prepared(t, tc.env, strings.Fields(tc.args), func(st *command.State, args []string) error {
+			namespace, rest, err := st.PlaceMaybe(args)
+			got = namespace + "|" + rest
+			return err
+		})
+		if err != nil {
+			got = "error: " + err.Error()
+		}
+		if !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s %v: got %q, want %q", tc.args, tc.env, got, tc.want)
+		}
+	}
+}
+
 func TestProblemLine(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]api.ConfigProblem{

@@ -193,6 +193,23 @@ func FuzzYAML(f *testing.F) {
 	})
 }
 
+// A bar stays on its line, whatever the name of what is told of.
+func TestProgressKeepsToItsLine(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[int]string{
+		60: "getting… [######..................] 25% 250 B, 50 B/s, 15s…", 200: "getting blog-daily-20260301.tar.zst [######..................] 25% 250 B, 50 B/s, 15s left",
+	} {
+		var b bytes.Buffer
+		clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		p := output.NewProgress(&b, true, func() time.Time { return clock }, "getting blog-daily-20260301.tar.zst", output.UnitBytes, 1000).Within(width)
+		clock = clock.Add(5 * time.Second)
+		p.SetBytes(250)
+		if got := strings.TrimPrefix(b.String(), "\r\x1b[K"); got != want {
+			t.Errorf("%d columns: got %q", width, got)
+		}
+	}
+}
+
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	run := func(bar bool) string {

@@ -92,18 +92,25 @@ func runDiff(ctx context.Context, st *command.State, opts *diffOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := showDiff(st, d, d); err != nil || d.Same {
+	more, err := showDiff(st, d, d)
+	if err != nil {
 		return err
+	}
+	if more {
+		st.Notef("there are more records that differ; --limit names more of them")
+	}
+	if d.Same {
+		st.Notef("no records differ")
+		return nil
 	}
 	return command.Told(command.ExitFailed)
 }
 
-// showDiff prints how records differ; value is what structured formats get.
-func showDiff(st *command.State, value any, d *api.SnapshotDiff) error {
+// showDiff prints how records differ; value is what structured formats get. more says that not all of them are named.
+func showDiff(st *command.State, value any, d *api.SnapshotDiff) (more bool, err error) {
 	p := st.Printer()
 	counts, records := output.NewTable("COLLECTION", "ADDED", "REMOVED", "CHANGED", "SAME", ""), output.NewTable("CHANGE", "RECORD", "FIELDS")
 	result := output.Result{Value: value, Table: counts}
-	more := false
 	for _, c := range d.Collections {
 		note := map[string]string{"": "", api.DiffBefore: "the collection is removed", api.DiffAfter: "the collection is added"}[c.Only]
 		counts.Row(c.Collection, c.Added, c.Removed, c.Changed, c.Same, note)
@@ -117,23 +124,14 @@ func showDiff(st *command.State, value any, d *api.SnapshotDiff) error {
 		}
 		more = more || c.More
 	}
-	if d.Same {
-		st.Notef("no records differ")
-	}
 	st.FitTable(counts)
 	if err := p.Print(result); err != nil || p.Structured() || p.Format == output.FormatName {
-		return err
+		return more, err
 	}
 	if st.OutWidth > 0 && p.Format == output.FormatTable {
 		records.Fit(st.OutWidth)
 	}
-	if err := p.Section("Records", records); err != nil {
-		return err
-	}
-	if more {
-		st.Notef("there are more records that differ; --limit names more of them")
-	}
-	return nil
+	return more, p.Section("Records", records)
 }
 
 // changeOf is the word for a change as it is painted.

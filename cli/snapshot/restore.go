@@ -136,6 +136,35 @@ func showRestored(st *command.State, r *api.SnapshotRestored) error {
 	if err := st.Printer().Print(result); err != nil {
 		return err
 	}
+	noteRestored(st, r)
+	if r.Safety != "" {
+		st.Notef("what was there before is the snapshot %s: svcctl snapshot restore %s %s brings it back", r.Safety, r.Into, r.Safety)
+	}
+	return nil
+}
+
+// showDryRun prints what a restore would change.
+func showDryRun(st *command.State, result *api.SnapshotResult) error {
+	more, err := showDiff(st, result.Diff, result.Diff)
+	if err != nil {
+		return err
+	}
+	if more {
+		st.Notef("there are more records that would change; svcctl snapshot diff --limit names more of them, the other way round")
+	}
+	if result.Restored != nil {
+		noteRestored(st, result.Restored)
+	}
+	if result.Diff.Same {
+		st.Notef("no record would change")
+	} else {
+		st.Notef("that is what a restore would change; nothing was changed")
+	}
+	return nil
+}
+
+// noteRestored tells of files, and of where a snapshot and the config do not go together.
+func noteRestored(st *command.State, r *api.SnapshotRestored) {
 	if f := r.Files; f != (api.RestoredFiles{}) {
 		st.Notef("files: hardlinked %d, copied %d, there already %d, missing %d", f.Linked, f.Copied, f.WereThere, f.Missing)
 	}
@@ -146,8 +175,4 @@ func showRestored(st *command.State, r *api.SnapshotRestored) error {
 		}
 		st.Warnf("%s%s", where, d.Text)
 	}
-	if r.Safety != "" {
-		st.Notef("what was there before is the snapshot %s: svcctl snapshot restore %s %s brings it back", r.Safety, r.Into, r.Safety)
-	}
-	return nil
 }

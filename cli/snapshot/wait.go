@@ -179,7 +179,11 @@ func (f *follower) print(ctx context.Context, run *api.Run) error {
 		return err
 	}
 	if run.Status != api.RunSucceeded {
-		return runs.Failed(run, "svcctl snapshot runs "+f.namespace+" shows those that are kept")
+		err := runs.Failed(run, "svcctl snapshot runs "+f.namespace+" shows those that are kept")
+		if run.Kind == api.RunKindVerify && !isDamaged(run) { // 1 is for damage
+			return command.NotRun(err)
+		}
+		return err
 	}
 	if warnings := max(run.Progress.Warnings, int64(len(result.Warnings))); warnings > 0 {
 		if f.display.Warned() == 0 && f.st.Flags.Output != output.FormatJSON {
@@ -202,7 +206,7 @@ func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotR
 	case run.Status != api.RunSucceeded:
 		return nil
 	case result.Diff != nil:
-		return showDiff(st, result.Diff, result.Diff)
+		return showDryRun(st, result)
 	case result.Restored != nil:
 		return showRestored(st, result.Restored)
 	case run.Kind == api.RunKindPrune:

@@ -16,9 +16,10 @@ import (
 func NewCmd(st *command.State) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tui [NAMESPACE]",
-		Short: "Look at projects and their searches in the terminal, live",
-		Long: `Look at projects and their searches in the terminal, live: the registered projects; conditions, problems and events of one; its
-search indexes and what makes vectors for them. Search indexes are made anew and searches are tried there, too.
+		Short: "Look at projects, their snapshots and searches in the terminal, live",
+		Long: `Look at projects, their snapshots and searches in the terminal, live: the registered projects; conditions, problems and events of one; its
+snapshots, and how far what takes and restores them is; its search indexes and what makes vectors for them. Snapshots are taken and restored, search
+indexes are made anew, and searches are tried there, too.
 
 With a namespace, by the argument, -n, SVCCTL_NAMESPACE or the context, it begins with that project. The key ? shows what there is
 to press, q quits.`,
@@ -67,7 +68,7 @@ func run(ctx context.Context, st *command.State, namespace string) error {
 
 // checkTerminal refuses to start where nothing could be drawn, or typed.
 func checkTerminal(st *command.State) error {
-	const instead = "without one, svcctl project list, svcctl project status and svcctl search status show the same, and take -o json"
+	const instead = "without one, svcctl project list, svcctl project status, svcctl snapshot list and svcctl search status show the same, and take -o json"
 	if !st.InTTY || !st.OutTTY {
 		return &command.Error{Exit: command.ExitUsage, Code: "no_terminal", Message: "svcctl tui needs a terminal for its input and its output", Hint: instead}
 	}
