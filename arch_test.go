@@ -112,13 +112,14 @@ var layers = []layer{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
-			"/cli/server /cli/team /cli/token /cli/tui /cli/user client api",
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
+			"/cli/server /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
 		"/cli/asset":               "/cli/command /cli/output client",
 		"/cli/audit":               "/cli/command /cli/output client api",
 		"/cli/auth":                "/cli/command /cli/output /cli/settings api",
+		"/cli/backup":              "/cli/command /cli/output /cli/runs /cli/snapshot client api",
 		"/cli/collection":          "/cli/command /cli/index /cli/output api",
 		"/cli/command":             "/cli/output /cli/settings client api",
 		"/cli/command/commandtest": "/cli/command",
@@ -135,9 +136,10 @@ var layers = []layer{
 		"/cli/search":              "/cli/command /cli/doc /cli/output /cli/runs client api project schema search/quality",
 		"/cli/server":              "/cli/command /cli/output",
 		"/cli/settings":            "/cli/output",
+		"/cli/snapshot":            "/cli/command /cli/output /cli/runs client api",
 		"/cli/team":                "/cli/command /cli/output client api",
 		"/cli/token":               "/cli/command /cli/output client api",
-		"/cli/tui":                 "/cli/command /cli/output /cli/tui/frame /cli/tui/widget client api",
+		"/cli/tui":                 "/cli/command /cli/output /cli/runs /cli/snapshot /cli/tui/frame /cli/tui/widget client api",
 		"/cli/tui/frame":           "/cli/output /cli/tui/widget client api",
 		"/cli/tui/frame/frametest": "",
 		"/cli/tui/widget":          "/cli/output",
