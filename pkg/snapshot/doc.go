@@ -4,7 +4,9 @@
 // of it and may change: the file <id>.state.json.
 //
 //	create.go, export.go, files.go   one view of the store, the files that its records name, the config
-//	manifest.go, state.go            what is in a snapshot; what is known of it
+//	exportfile.go, addresses.go      a file of records; the addresses that records give their files
+//	manifest.go, manifestfile.go     what is in a snapshot, and the file that says it
+//	state.go                         what is known of a snapshot
 //	list.go, delete.go, prune.go     those that there are; what goes, and what crashes leave
 //	reader.go, verify.go, verifyall.go  reading one, checking it, and all of a profile
 //	compare.go, sides.go, paths.go   what has become of the records since
