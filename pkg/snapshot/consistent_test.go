@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -29,12 +31,16 @@ type writer struct {
 
 	posts int
 	wrote chan struct{} // a value for each write
+	count atomic.Int64  // of writes
 
 	over   context.Context //nolint:containedctx // ends when a write has failed
 	broken context.CancelFunc
 }
 
-const accounts = 20
+const (
+	accounts = 20
+	sides    = 8 // from which it writes
+)
 
 func newWriter(w *world) *writer {
 	out := &writer{world: w, posts: 10, wrote: make(chan struct{}, 1000)}
@@ -145,7 +151,7 @@ func (w *writer) change(ctx context.Context, r *rand.Rand, n int) error {
 }
 
 // run writes from several sides until the end of ctx.
-func (w *writer) run(ctx context.Context, sides int) (wait func()) {
+func (w *writer) run(ctx context.Context) (wait func()) {
 	var all sync.WaitGroup
 	for side := range sides {
 		all.Go(func() {
@@ -162,6 +168,7 @@ func (w *writer) run(ctx context.Context, sides int) (wait func()) {
 					w.broken()
 					return
 				}
+				w.count.Add(1)
 				select {
 				case w.wrote <- struct{}{}:
 				case <-ctx.Done():
@@ -225,7 +232,8 @@ func (w *writer) check(info snapshot.Info) error {
 	return nil
 }
 
-// S53: a writer keeps what has to hold at each moment, and it holds in every snapshot that is taken meanwhile. SOAK=1 takes 100.
+// S53: a writer keeps what has to hold at each moment, and it holds in every snapshot that is taken meanwhile. SOAK=1 takes 100, while there are
+// 300 writes a second at least.
 func TestS53Consistent(t *testing.T) {
 	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		w := newWriter(newWorld(t, s))
@@ -235,10 +243,14 @@ func TestS53Consistent(t *testing.T) {
 			rounds = 100
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		wait := w.run(ctx, 4)
+		wait := w.run(ctx)
+		var taking time.Duration
+		var meanwhile int64
 		for range rounds {
 			w.await(20 + len(w.wrote))
+			since, before := time.Now(), w.count.Load()
 			info := w.create("daily")
+			taking, meanwhile = taking+time.Since(since), meanwhile+w.count.Load()-before
 			if info.Counts.Missing > 0 || len(info.Differing) > 0 || info.Counts.Warnings > 0 {
 				t.Errorf("%+v", info.Manifest.Counts)
 			}
@@ -251,7 +263,11 @@ func TestS53Consistent(t *testing.T) {
 		}
 		stop()
 		wait()
-		for id := range w.posts * 4 { // nothing is left of the files that were to be removed meanwhile
+		t.Logf("%d writes while snapshots were taken, which took %s", meanwhile, taking)
+		if perSecond := float64(meanwhile) / taking.Seconds(); meanwhile == 0 || os.Getenv("SOAK") != "" && perSecond < 300 {
+			t.Errorf("only %d writes while snapshots were taken, %.0f a second", meanwhile, perSecond)
+		}
+		for id := range w.posts * sides { // nothing is left of the files that were to be removed meanwhile
 			named, err := w.live(t.Context(), "posts", idOf(id).Hex())
 			if err != nil {
 				t.Fatal(err)
