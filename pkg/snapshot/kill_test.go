@@ -139,11 +139,24 @@ func killAgain(t *testing.T, uri string) {
 	if os.Getenv("SOAK") != "" {
 		kills = 200
 	}
-	seen := map[int]int{}
+	seen, restores, others := map[int]int{}, 0, 0
 	for round := range kills {
 		killOnce(t, dir, uri)
 		w, end := openWorld(t, dir, uri)
 		before := w.withoutIndexes()
+		if notes, err := w.db.Collection("svc.restores").Count(t.Context(), nil, 0); err != nil {
+			t.Fatal(err)
+		} else if notes > 0 {
+			restores++
+		}
+		for _, mark := range []string{".partial-*", ".trash-*"} {
+			if left, err := filepath.Glob(filepath.Join(w.p.Dir, "snapshots", "*", mark)); err != nil {
+				t.Fatal(err)
+			} else if len(left) > 0 {
+				others++
+				break
+			}
+		}
 		if err := w.snaps.Recover(t.Context(), w.p); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +186,10 @@ func killAgain(t *testing.T, uri string) {
 			t.Fatalf("kill %d", round)
 		}
 	}
-	t.Logf("%d kills: %v", kills, seen)
+	t.Logf("%d kills: %v; %d in a restore or drill, %d while a snapshot was made or removed", kills, seen, restores, others)
+	if kills > 100 && (restores < kills/10 || others < kills/20 || len(seen) < 2) {
+		t.Error("too few were killed on their way")
+	}
 	w, end = openWorld(t, dir, uri)
 	defer end()
 	if err := w.store.DropDatabase(t.Context(), project.DatabaseName(killNamespace)); err != nil {
