@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -226,6 +227,39 @@ func TestDedupOfSameSize(t *testing.T) {
 			t.Errorf("of nothing new, %d files are written with %d bytes", c.Written, c.NewBytes)
 		}
 	})
+}
+
+// TestCopies: files that can't be linked are copied, and linked to those of the snapshot before from then on.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fill()
+	tried := map[string]bool{}
+	w.faults = func(op, name string) error {
+		if op != "link" || !strings.HasPrefix(name, "media/") || tried[name] {
+			return nil
+		}
+		tried[name] = true // the second try of a name is a link to the snapshot before
+		return syscall.EXDEV
+	}
+	first := w.create("daily")
+	clear(tried)
+	second := w.create("daily")
+	w.faults = nil
+	if c := first.Counts; c.Copied != 29 || c.MediaFiles != 29 || c.Linked+c.Deduplicated != 0 || c.NewBytes != c.Bytes {
+		t.Errorf("%+v", c)
+	}
+	if c := second.Counts; c.MediaFiles != 29 || c.Linked+c.Copied != 0 || c.NewBytes != 0 {
+		t.Errorf("%+v", c)
+	}
+	for name, text := range contents(t, w.media) { // which are no links to the live ones
+		replaced := "other" + text
+		if err := os.WriteFile(filepath.Join(w.media, name), []byte(replaced), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.verify(first)
+	w.verify(second)
 }
 
 // TestMissingFiles: what records name and is not there, or is not what they say, is told, and is no reason for no snapshot.
