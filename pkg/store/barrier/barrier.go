@@ -92,6 +92,7 @@ type closed struct {
 	shut   gate.Shut          // nil: writers are waited for
 	reads  bool               // are refused, too
 	ending bool               // what a dead process has begun is being ended
+	told   bool               // that this has failed
 }
 
 // New makes it. It works from Start on.
@@ -207,11 +208,12 @@ func (b *Barrier) abandoned(w wish, c *closed) {
 		if err == nil {
 			err = b.withdraw(c.life, w)
 		}
-		if err != nil && c.life.Err() == nil {
-			b.o.Logger.WarnContext(c.life, "what an instance that is gone has begun can't be ended; that is tried again", "database", w.Database, "holder", w.By, "error", err)
-		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if err != nil && c.life.Err() == nil && !c.told { // it is tried twice a second, for as long as no instance serves the project
+			c.told = true
+			b.o.Logger.WarnContext(c.life, "what an instance that is gone has begun can't be ended; that is tried again and again", "database", w.Database, "holder", w.By, "error", err)
+		}
 		c.ending = false
 	})
 }
