@@ -27,16 +27,18 @@ collections:
 
 // TestR1Restores ends svcd without warning while it restores snapshots: what it serves then is all of one of them, records and files.
 func TestR1Restores(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killRestores(t, newSvcd(t), 8) })
-	t.Run("mongodb", func(t *testing.T) { killRestores(t, newSvcd(t, ownMongoDB(t, time.Second)), 2) })
+	t.Run("embedded", func(t *testing.T) { killRestores(t, newSvcd(t), 8, 160) })
+	t.Run("mongodb", func(t *testing.T) { // where each start may wait until the process before is taken for dead
+		killRestores(t, newSvcd(t, ownMongoDB(t, time.Second)), 2, 20)
+	})
 }
 
 const restoredRecords = 30
 
-func killRestores(t *testing.T, s svcd, rounds int) {
+func killRestores(t *testing.T, s svcd, rounds, soak int) {
 	t.Helper()
 	if os.Getenv("SOAK") != "" {
-		rounds *= 20
+		rounds = soak
 	}
 	s.write("projects/blog/project.yaml", restoresConfig)
 	srv := s.start()
