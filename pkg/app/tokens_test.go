@@ -112,6 +112,8 @@ func TestS24PATScopeEscalation(t *testing.T) {
 				_, exact[scope] = s.pat(login, scope)
 				_, others[scope] = s.pat(login, without(scope)...)
 			}
+			// Who makes backups comes to the snapshots, too, and sees those alone: TestSnapshotPermissions.
+			_, others[access.ProjectSnapshot] = s.pat(login, slices.DeleteFunc(without(access.ProjectSnapshot), func(s string) bool { return s == access.ProjectBackup })...)
 			for _, rt := range httpapi.Routes() {
 				if rt.Right == "action any" || rt.Right == "action runs" { // several scopes give it: see TestActionScopes
 					continue
