@@ -183,6 +183,8 @@ func TestSnapshotRestoreRefuses(t *testing.T) {
 		if strings.ReplaceAll(s.contentsOf("copy"), "/copy/", "/media/") != before {
 			t.Error("it is not what was restored into it")
 		}
+		// The audit log has it of that project, too.
+		s.do("GET", `/api/v1/audit?filter={"namespace":"copy","op":"restore"}`, admin).contains(t, http.StatusOK, `"from":"media"`, `"into":"copy"`, `"recordId":"`+id+`"`)
 	})
 }
 

@@ -306,11 +306,26 @@ func (s *Server) pruneSnapshots(w http.ResponseWriter, r *request) error {
 func (s *Server) startSnapshots(w http.ResponseWriter, r *request, op string, what runs.Start) error {
 	what.By, what.ID = actorOf(r), bson.NewObjectIDFromTimestamp(s.cfg.Now()).Hex()
 	what.Note = s.noteRun(r, op, what.ID)
+	if what.Restore != nil && what.Restore.Into != nil {
+		what.Note = s.noteInto(r, op, what.ID, what.Restore.Into.Namespace)
+	}
 	run, err := s.cfg.Snapshots.Start(r.Context(), r.project, what)
 	if err != nil {
 		return err
 	}
 	return s.sendRun(w, r, run)
+}
+
+// noteInto is noteRun of what changes another project: the log has it of that one, too, where people look for what has become of its records.
+func (s *Server) noteInto(r *request, op, run, namespace string) func(ctx context.Context, profile, subject string, how bson.D) error {
+	note := s.noteRun(r, op, run)
+	return func(ctx context.Context, profile, subject string, how bson.D) error {
+		there := append(bson.D{{Key: "run", Value: run}, {Key: "from", Value: r.project.Namespace}}, how...)
+		if err := s.cfg.System.Snapshotted(ctx, op, namespace, profile, subject, there); err != nil {
+			return err
+		}
+		return note(ctx, profile, subject, how)
+	}
 }
 
 // noteRun notes in the audit log what a run is about to do: what can't be logged doesn't happen.
