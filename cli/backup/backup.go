@@ -100,14 +100,14 @@ func show(st *command.State, namespace string, a *api.BackupAnalysis) error {
 	}
 	about := ""
 	if a.ID == "" {
-		about = ", about"
+		about = "about "
 	}
 	f := output.NewFields()
 	f.Add("Backup", a.ID)
 	f.Add("Moment", runs.At(a.ConsistentAt))
 	f.Add("Records", a.Documents)
 	f.Add("Media", fmt.Sprintf("%d files, %s", a.MediaFiles, output.Size(a.MediaBytes)))
-	f.Add("Archive", fmt.Sprintf("%d files, %s before they are compressed%s", a.Files, output.Size(a.Bytes), about))
+	f.Add("Archive", fmt.Sprintf("%s%d files, %s before they are compressed", about, a.Files, output.Size(a.Bytes)))
 	if err := f.Write(p.W); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func runList(ctx context.Context, st *command.State, c *client.Client, namespace
 	all.Limit = len(all.Items)
 	switch {
 	case len(all.Items) == 0:
-		st.Notef("no snapshots; svcctl snapshot create %s takes one", namespace)
+		st.Notef("no snapshots; svcctl snapshot create %s takes one by a profile of the config, svcctl backup create %s one of everything", namespace, namespace)
 	case all.HasMore:
 		st.Notef("there are more than %d", len(all.Items))
 	}

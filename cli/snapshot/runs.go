@@ -62,18 +62,41 @@ func printRuns(st *command.State, value any, list ...api.Run) error {
 	return p.Print(result)
 }
 
-// messageOf says how a run has failed, how far it is, or what it did with files.
+// messageOf says how a run has failed, how far it is, or what it has come to.
 func messageOf(r *api.Run) string {
 	if r.Status != api.RunSucceeded {
 		return runs.MessageOf(r)
 	}
-	var phases runs.Phases
-	phases.Run(r)
-	facts := phases.Files()
+	facts := comeTo(r)
 	if n := r.Progress.Warnings; n > 0 {
 		facts = append(facts, fmt.Sprintf("warnings %d", n))
 	}
 	return strings.Join(facts, ", ")
+}
+
+// comeTo says what a run has come to: of one that has made a snapshot what it did with files, which of a restore are those of the snapshot before it.
+func comeTo(r *api.Run) []string {
+	result, err := client.SnapshotResultOf(r)
+	switch {
+	case err != nil:
+	case result.Diff != nil && result.Diff.Same:
+		return []string{"dry run", "no records differ"}
+	case result.Diff != nil:
+		return []string{"dry run", "records differ"}
+	case result.Restored != nil:
+		var records int64
+		for _, c := range result.Restored.Collections {
+			records += c.FromSnapshot
+		}
+		return []string{fmt.Sprintf("%d records into %s", records, result.Restored.Into)}
+	case r.Kind == api.RunKindVerify && result.Verified != nil:
+		return []string{fmt.Sprintf("%d files", result.Verified.Files), "no problems"}
+	case r.Kind == api.RunKindPrune:
+		return []string{fmt.Sprintf("removed %d", len(result.Removed))}
+	}
+	var phases runs.Phases
+	phases.Run(r)
+	return phases.Files()
 }
 
 func newCancel(st *command.State) *cobra.Command {
