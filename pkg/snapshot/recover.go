@@ -32,6 +32,16 @@ func (s *Snapshots) Recover(ctx context.Context, p *project.Project) error {
 	}
 }
 
+// RecoverAbandoned is Recover for a restore of which another process does not show any more. While that one still holds what makes it alone,
+// it may be only slow, and go on: then this is ErrBusy, and what keeps others from writing has to stay.
+func (s *Snapshots) RecoverAbandoned(ctx context.Context, p *project.Project) error {
+	j, err := s.readJournal(ctx, p)
+	if err != nil || j == nil && !s.isStuck(p) {
+		return err
+	}
+	return ended(ctx, s.alone(ctx, p.Namespace, func(ctx context.Context) error { return s.recover(ctx, p) }))
+}
+
 const recoverPause = time.Second
 
 // sleep waits, and says whether ctx goes on.

@@ -402,3 +402,41 @@ func TestRestoreStuck(t *testing.T) {
 		w.leaves(t)
 	})
 }
+
+// TestRecoverAbandoned: a restore whose process does not show, and that still holds what makes it alone, is not ended; at a start it is left to
+// that one, and otherwise what keeps writers away stays until it is over.
+func TestRecoverAbandoned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fillWith(1, 1)
+	journal := w.db.Collection("svc.restores")
+	doc := encode(t, bson.D{{Key: "_id", Value: "restore"}, {Key: "restore", Value: "abcdef"}, {Key: "step", Value: "loading"}, {Key: "swaps", Value: bson.A{}}, {Key: "media", Value: false}})
+	if err := store.WriteAll(t.Context(), journal, store.Op{Kind: store.Insert, Doc: doc}); err != nil {
+		t.Fatal(err)
+	}
+	held := false
+	_, err := w.snaps.Create(t.Context(), w.p, w.profile("daily"), func(snapshot.Progress) {
+		if held {
+			return
+		}
+		held = true
+		if err := w.snaps.RecoverAbandoned(t.Context(), w.p); !errors.Is(err, snapshot.ErrBusy) {
+			t.Errorf("while it is held: %v", err)
+		}
+		if err := w.snaps.Recover(t.Context(), w.p); err != nil {
+			t.Errorf("at a start: %v", err)
+		}
+		if _, err := journal.Get(t.Context(), store.Name("restore")); err != nil {
+			t.Errorf("it has been ended: %v", err)
+		}
+	})
+	if err != nil || !held {
+		t.Fatal(held, err)
+	}
+	if err := w.snaps.RecoverAbandoned(t.Context(), w.p); err != nil {
+		t.Error(err)
+	}
+	if _, err := journal.Get(t.Context(), store.Name("restore")); !errors.Is(err, errs.ErrNotFound) {
+		t.Errorf("it is left: %v", err)
+	}
+}
