@@ -194,7 +194,7 @@ func newTroubled(w *world) *troubled {
 // begin is a process that has just been started.
 func (w *troubled) begin(at int, stays bool) {
 	w.fails.mu.Lock()
-	w.fails.n, w.fails.at, w.fails.stays, w.fails.what = 0, at, stays, syscall.EIO
+	w.fails.n, w.fails.at, w.fails.stays, w.fails.what = 0, at, stays, []syscall.Errno{syscall.EIO, syscall.ENOSPC}[at/2%2]
 	w.fails.mu.Unlock()
 	w.gate = gate.New(w.store)
 	w.snaps = snapshot.New(snapshot.Options{
