@@ -182,7 +182,7 @@ var libraries = map[string]string{
 	"k8s.io/client-go":                      "controller",
 	"github.com/google/renameio/v2":         "app /cli",
 	"github.com/KimMachineGun/automemlimit": "app",
-	"github.com/gofrs/flock":                "/cli store/mongotest embedding/local/minilm",
+	"github.com/gofrs/flock":                "/cli store/mongotest embedding/local/minilm snapshot",
 	"github.com/olekukonko/tablewriter":     "/cli/output",
 	"github.com/spf13/cobra":                "/cli /cmd",
 	"charm.land/bubbletea/v2":               "/cli/tui",

@@ -167,7 +167,7 @@ func (s *Snapshots) unpack(ctx context.Context, p *project.Project, from io.Read
 	if ctx.Err() != nil {
 		return Info{}, ctx.Err()
 	}
-	if err := s.keepState(root, at, state); err != nil {
+	if err := s.keepState(ctx, p, root, at, state); err != nil {
 		return Info{}, err
 	}
 	if err := publish(root, partial, at); err != nil {
@@ -178,9 +178,12 @@ func (s *Snapshots) unpack(ctx context.Context, p *project.Project, from io.Read
 }
 
 // keepState notes how a new snapshot was checked.
-func (s *Snapshots) keepState(root *folder.Folder, at string, state State) error {
-	s.states.Lock()
-	defer s.states.Unlock()
+func (s *Snapshots) keepState(ctx context.Context, p *project.Project, root *folder.Folder, at string, state State) error {
+	unlock, err := s.lockStates(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return writeState(root, at, state)
 }
 

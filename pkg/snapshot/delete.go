@@ -34,17 +34,22 @@ func (s *Snapshots) Delete(ctx context.Context, p *project.Project, id string) e
 		if ctx.Err() != nil {
 			return ended(ctx, ctx.Err())
 		}
-		return unwritten(s.removeOne(p, root, at), "delete a snapshot")
+		return unwritten(s.removeOne(ctx, p, root, at), "delete a snapshot")
 	})
 }
 
 // removeOne removes a snapshot that nobody reads (ErrInUse) and that is not pinned (ErrPinned). From its first step on it is gone.
-func (s *Snapshots) removeOne(p *project.Project, root *folder.Folder, at string) error {
+func (s *Snapshots) removeOne(ctx context.Context, p *project.Project, root *folder.Folder, at string) error {
 	end, ok := s.seize(path.Join(p.Namespace, at))
 	if !ok {
 		return ErrInUse
 	}
 	defer end()
+	unlock, err := s.lockStates(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if readState(root, at).Pinned {
 		return ErrPinned
 	}
@@ -93,8 +98,11 @@ func (s *Snapshots) Sweep(ctx context.Context, p *project.Project) error {
 			return unwritten(err, "open the folder of snapshots")
 		}
 		defer root.Close() //nolint:errcheck // what was removed is gone, or the next sweep does it
-		s.states.Lock()
-		defer s.states.Unlock()
+		unlock, err := s.lockStates(ctx, p)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		return unwritten(sweep(ctx, root), "clean up the folder of snapshots")
 	})
 }

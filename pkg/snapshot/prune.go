@@ -133,7 +133,7 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 		if ctx.Err() != nil {
 			return ended(ctx, ctx.Err())
 		}
-		switch gone, why := s.pruneOne(p, root, path.Join(profile, id)); {
+		switch gone, why := s.pruneOne(ctx, p, root, path.Join(profile, id)); {
 		case why == nil && gone:
 			out.Removed = append(out.Removed, id)
 		case why == nil: // somebody else has deleted it
@@ -150,13 +150,13 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 	return nil
 }
 
-func (s *Snapshots) pruneOne(p *project.Project, root *folder.Folder, at string) (gone bool, err error) {
+func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *folder.Folder, at string) (gone bool, err error) {
 	if _, err := root.Stat(at); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		return false, err
 	}
-	err = s.removeOne(p, root, at)
+	err = s.removeOne(ctx, p, root, at)
 	return err == nil, err
 }

@@ -240,7 +240,10 @@ func TestPruneCanceled(t *testing.T) {
 // the next time ends as if nothing had been.
 func TestR4PruneFails(t *testing.T) {
 	t.Parallel()
-	for name, dies := range map[string]bool{"EIO": false, "dies": true} {
+	for name, tt := range map[string]struct {
+		what syscall.Errno
+		dies bool
+	}{"EIO": {syscall.EIO, false}, "ENOSPC": {syscall.ENOSPC, false}, "dies": {syscall.EIO, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, teststore.Memory(t))
@@ -248,7 +251,7 @@ func TestR4PruneFails(t *testing.T) {
 			ids := w.daily("daily", 1)
 			for at := 1; ; at++ {
 				ids = append(ids[len(ids)-1:], w.daily("daily", 3)...)
-				f := &nth{at: at, stays: dies, what: syscall.EIO}
+				f := &nth{at: at, stays: tt.dies, what: tt.what}
 				w.faults = f.fault
 				out, err := w.snaps.Prune(t.Context(), w.p, "daily", keepLast(1), snapshot.PruneOptions{})
 				w.faults = nil
@@ -259,7 +262,7 @@ func TestR4PruneFails(t *testing.T) {
 					}
 					return
 				}
-				if err != nil && !errors.Is(err, syscall.EIO) {
+				if err != nil && !errors.Is(err, tt.what) {
 					t.Fatalf("operation %d: %v", at, err)
 				}
 				if last := left[len(left)-1]; last != ids[3] {

@@ -46,7 +46,7 @@ type Snapshots struct {
 	going  map[string]bool          // likewise: it is being removed
 	stuck  map[string]gate.Shut     // by namespace: projects with a restore that is decided, and not done
 
-	states sync.Mutex // while a state is changed
+	states sync.Mutex // see lockStates
 }
 
 // New makes it.

@@ -126,10 +126,16 @@ func (s *Snapshots) change(ctx context.Context, p *project.Project, id string, f
 		return err
 	}
 	defer o.close()
-	s.states.Lock()
-	defer s.states.Unlock()
+	unlock, err := s.lockStates(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if ctx.Err() != nil {
 		return ended(ctx, ctx.Err())
+	}
+	if _, err := o.root.Stat(o.at); errors.Is(err, fs.ErrNotExist) { // another process has removed it meanwhile
+		return ErrNotFound
 	}
 	state := readState(o.root, o.at)
 	state.Damaged = false
