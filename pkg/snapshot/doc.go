@@ -6,7 +6,7 @@
 //	create.go, export.go, files.go   one view of the store, the files that its records name, the config
 //	exportfile.go, addresses.go      a file of records; the addresses that records give their files
 //	manifest.go, manifestfile.go     what is in a snapshot, and the file that says it
-//	state.go                         what is known of a snapshot
+//	state.go, lock.go                what is known of a snapshot, changed by one instance at a time
 //	list.go, delete.go, prune.go     those that there are; what goes, and what crashes leave
 //	reader.go, verify.go, verifyall.go  reading one, checking it, and all of a profile
 //	compare.go, sides.go, paths.go   what has become of the records since
