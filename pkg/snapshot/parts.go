@@ -44,13 +44,21 @@ func (p *part) through(db store.Database, name string) store.Collection {
 
 var errBadMode = errs.New(errs.Invalid, "bad_mode", "the mode of a restore is replace or merge")
 
+// Has is nil if all of some collections are in the snapshot, else errs.NotFound.
+func (m *Manifest) Has(collections []string) error {
+	for _, name := range collections {
+		if m.collection(name) == nil {
+			return errs.New(errs.NotFound, "collection_not_found", "the snapshot does not have the collection %q: look at what it has", name)
+		}
+	}
+	return nil
+}
+
 // plan finds what goes where.
 func (r *restore) plan(ctx context.Context) error {
 	m := r.from.m
-	for _, name := range r.o.Collections {
-		if m.collection(name) == nil {
-			return errs.New(errs.NotFound, "collection_not_found", "the snapshot does not have the collection %q", name)
-		}
+	if err := m.Has(r.o.Collections); err != nil {
+		return err
 	}
 	there, err := r.raw.CollectionNames(ctx)
 	if err != nil {

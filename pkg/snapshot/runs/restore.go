@@ -24,11 +24,16 @@ type Restore struct {
 
 // restore brings a snapshot back.
 func (s *Service) restore(ctx context.Context, p *project.Project, what Start) (*work, error) {
-	profile, err := s.Where(ctx, p, what.Snapshot)
+	info, err := s.Look(ctx, p, what.Snapshot)
 	if err != nil {
 		return nil, err
 	}
-	how := what.Restore
+	how, profile := what.Restore, info.Profile
+	if info.Problem == "" { // else the run finds out, and says what is damaged
+		if err := info.Has(how.Collections); err != nil {
+			return nil, err
+		}
+	}
 	return &work{name: profile, subject: what.Snapshot, how: how.input(), do: func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
 		return s.bringBack(ctx, p, what.Snapshot, profile, how, t)
 	}}, nil
