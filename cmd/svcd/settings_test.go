@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := app.Config{
-		Host: "127.0.0.1", MaxBodySize: 32 << 20, JWTTTL: 12 * time.Hour, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 366 * 24 * time.Hour, DataDir: "data", ProjectsDir: "projects",
+		Host: "127.0.0.1", MaxBodySize: 32 << 20, MaxImport: 1 << 40, JWTTTL: 12 * time.Hour, PATDefaultTTL: 90 * 24 * time.Hour, PATMaxTTL: 366 * 24 * time.Hour, DataDir: "data", ProjectsDir: "projects",
 		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(), MongoReadOnly: true, MongoMaxTime: time.Minute,
 		SweepAfter: app.DefaultSweepAfter, PictureCache: app.DefaultPictureCache, PictureMemory: app.DefaultPictureMemory,
 		Embedding: embedding.Config{CooldownAfterUnhealthy: 30 * time.Second, CheckInterval: time.Minute},
@@ -97,7 +97,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	}
 	want := app.Config{
 		SecretFiles: []string{secret, secret, secret}, AdminUser: "root", AdminPassword: strings.Repeat("s", 32),
-		Host: "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, JWTTTL: 90 * time.Second, PATDefaultTTL: 24 * time.Hour, PATMaxTTL: 0, DataDir: "/d", ProjectsDir: "/p",
+		Host: "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, MaxImport: 3 << 30, JWTTTL: 90 * time.Second, PATDefaultTTL: 24 * time.Hour, PATMaxTTL: 0, DataDir: "/d", ProjectsDir: "/p",
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
@@ -109,7 +109,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		},
 	}
 	text := map[string]string{
-		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "api.adminHosts": "admin.example.com, b",
+		"api.port": "8080", "api.host": "0.0.0.0", "api.upload.maxBodySize": "25MB", "snapshots.maxImportSize": "3GiB", "api.adminHosts": "admin.example.com, b",
 		"api.fronts": "www.example.com=blog, shop = shop", "api.trustedProxies": "10.0.0.0/8,::1", "admin.tokenFile": secret,
 		"admin.user": "root", "admin.passwordFile": secret,
 		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "store.mongoListen": "127.0.0.1:27018", "store.mongoReadOnly": "false", "store.mongoMaxTime": "5s", "store.cacheSize": "128MiB", "media.sweepAfter": "2h", "media.pictureCache": "2GiB", "media.pictureMemory": "256MiB", "data.dir": "/d", "projects.dir": "/p/",
@@ -150,6 +150,7 @@ log: {level: debug, format: text}
 shutdown: {delay: 2s, grace: 1500ms}
 audit: {retention: 48h}
 search: {smallVectors: true}
+snapshots: {maxImportSize: 3GiB}
 embedding:
   providers: [{name: demo, type: hash, timeoutPerAttempt: 2000}]
   groups: [{name: texts, members: [demo]}]

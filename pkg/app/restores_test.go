@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -101,6 +102,41 @@ func TestRestoreServed(t *testing.T) {
 		}
 		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"other","slug":"pear"}`)).want(t, http.StatusConflict)
 		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"cherry"}`)).want(t, http.StatusCreated)
+	})
+}
+
+// TestRestoreBehindRequest: a request that has begun before a restore, and reads and writes behind it, is refused: what it knows may be of the old records.
+func TestRestoreBehindRequest(t *testing.T) {
+	onRestores(t, func(t *testing.T, s *service) {
+		s.register("shop", restoresConfig)
+		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"apple"}`)).want(t, http.StatusCreated)
+		info, err := s.app.TakeAll(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const body = `{"title":"plum"}`
+		conn := s.hangOn("POST /api/v1/_/shop/items", fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(body)))
+		defer conn.Close()
+		answers := bufio.NewReader(conn)
+		if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") { // its body is read
+			t.Fatal(line, err)
+		}
+		if _, err := s.app.RestoreAll(t.Context(), "shop", info.ID, snapshot.RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, body); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := answers.ReadString('\n'); err != nil { // behind the line of the 100
+			t.Fatal(err)
+		}
+		if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 503") {
+			t.Error(line, err)
+		}
+		if got := s.titles(""); got != "apple" {
+			t.Errorf("there is %q", got)
+		}
+		s.do("POST", "/api/v1/_/shop/items", text(body)).want(t, http.StatusCreated)
 	})
 }
 

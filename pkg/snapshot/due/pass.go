@@ -30,7 +30,11 @@ type Report struct {
 // Of what takes and removes snapshots one goes on at a time; checks and drills are beside that, one at a time, too. They are done by an instance
 // that has a snapshot of the profile.
 func (d *Due) Pass(ctx context.Context, p *project.Project) (Report, error) {
-	report := Report{Folder: d.sweep(ctx, p)}
+	swept, err := d.sweep(ctx, p)
+	report := Report{Folder: err}
+	if !swept && err == nil { // somebody is at work, or was until a moment ago and is dead
+		report.Next = d.now().Add(busyPause)
+	}
 	exclusive, reading := tasks(p)
 	for _, profile := range p.Snapshots {
 		if profile.Enabled() {
@@ -167,24 +171,26 @@ func (d *Due) rest(ctx context.Context, p *project.Project, states map[string]st
 }
 
 // sweep removes what crashes left, once for each project that is served, and again when a run has failed.
-func (d *Due) sweep(ctx context.Context, p *project.Project) error {
+func (d *Due) sweep(ctx context.Context, p *project.Project) (swept bool, err error) {
 	d.mu.Lock()
 	done := d.swept[p.Namespace]
 	d.mu.Unlock()
 	if done {
-		return nil
+		return true, nil
 	}
-	err := d.opts.Snapshots.Sweep(ctx, p)
-	if errors.Is(err, snapshot.ErrBusy) || errors.Is(err, snapshot.ErrNoFolder) { // it is tried again: nobody waits for it
-		return nil
-	}
-	if err != nil {
-		return err
+	err = d.opts.Snapshots.Sweep(ctx, p)
+	switch {
+	case errors.Is(err, snapshot.ErrBusy): // it is tried again
+		return false, nil
+	case errors.Is(err, snapshot.ErrNoFolder): // there is nothing
+		return true, nil
+	case err != nil:
+		return false, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.swept[p.Namespace] = true
-	return nil
+	return true, nil
 }
 
 // Forget lets go of what is known of a namespace that is served no more.

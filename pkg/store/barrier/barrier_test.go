@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,11 +37,17 @@ type process struct {
 	fails     atomic.Bool // what is asked when another one is dead
 }
 
+// shared names the database of a test: others run on the same server.
+func shared(t *testing.T) string {
+	t.Helper()
+	return "shared_" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "_"))
+}
+
 func start(t *testing.T, s store.Store) *process {
 	t.Helper()
 	p := &process{t: t, gate: gate.New(s)}
 	p.Barrier = barrier.New(barrier.Options{
-		Gate: p.gate, DB: s.Database("shared"), Holder: "a process", Logger: slog.New(slog.DiscardHandler), Beat: beat, Dead: dead,
+		Gate: p.gate, DB: s.Database(shared(t)), Holder: "a process", Logger: slog.New(slog.DiscardHandler), Beat: beat, Dead: dead,
 		Abandoned: func(context.Context, string) error {
 			if p.fails.Load() {
 				return errors.New("not now")
@@ -63,7 +70,7 @@ func start(t *testing.T, s store.Store) *process {
 		<-done
 	})
 	t.Cleanup(p.stop)
-	t.Cleanup(func() { _ = s.DropDatabase(context.Background(), "shared") })
+	t.Cleanup(func() { _ = s.DropDatabase(context.Background(), shared(t)) })
 	return p
 }
 
@@ -72,12 +79,12 @@ func (p *process) write(id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.gate.Database("shared").Collection("things").Write(p.t.Context(), []store.Op{{Kind: store.Insert, Doc: doc}}, true)
+	_, err = p.gate.Database(shared(p.t)).Collection("things").Write(p.t.Context(), []store.Op{{Kind: store.Insert, Doc: doc}}, true)
 	return err
 }
 
 func (p *process) read() error {
-	_, err := p.gate.Database("shared").Collection("things").Count(p.t.Context(), nil, 0)
+	_, err := p.gate.Database(shared(p.t)).Collection("things").Count(p.t.Context(), nil, 0)
 	return err
 }
 
@@ -108,7 +115,7 @@ func TestShut(t *testing.T) {
 	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 		all := []*process{start(t, s), start(t, s), start(t, s)}
 		for _, one := range all {
-			shut, err := one.Shut(t.Context(), "shared")
+			shut, err := one.Shut(t.Context(), shared(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +149,7 @@ func TestShutWaits(t *testing.T) {
 		begun, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		var once sync.Once
 		go func() {
-			done <- other.gate.Database("shared").Transact(t.Context(), func(context.Context, store.Tx) error {
+			done <- other.gate.Database(shared(t)).Transact(t.Context(), func(context.Context, store.Tx) error {
 				once.Do(func() { close(begun) })
 				<-goOn
 				return nil
@@ -151,7 +158,7 @@ func TestShutWaits(t *testing.T) {
 		<-begun
 		short, cancel := context.WithTimeout(t.Context(), 20*beat)
 		defer cancel()
-		if _, err := one.Shut(short, "shared"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := one.Shut(short, shared(t)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("shut while another process writes: %v", err)
 		}
 		one.want("given up", true, true)
@@ -159,7 +166,7 @@ func TestShutWaits(t *testing.T) {
 		shut := make(chan gate.Shut, 2)
 		for _, p := range []*process{one, other} {
 			go func() {
-				got, err := p.Shut(t.Context(), "shared")
+				got, err := p.Shut(t.Context(), shared(t))
 				if err != nil {
 					t.Error(err)
 				}
@@ -192,7 +199,7 @@ func TestDead(t *testing.T) {
 		if err := gone.Start(t.Context()); err != nil { // it shows once more, and then never again
 			t.Fatal(err)
 		}
-		shut, err := one.Shut(t.Context(), "shared")
+		shut, err := one.Shut(t.Context(), shared(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +211,7 @@ func TestDead(t *testing.T) {
 
 		one.fails.Store(true)
 		left := start(t, s)
-		if _, err := left.Shut(t.Context(), "shared"); err != nil {
+		if _, err := left.Shut(t.Context(), shared(t)); err != nil {
 			t.Fatal(err)
 		}
 		left.stop() // without opening

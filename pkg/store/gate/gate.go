@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -19,8 +20,20 @@ var ErrShut = &errs.Error{
 type Gate struct {
 	store.Store
 
+	swaps atomic.Int64 // how often records were replaced, of all databases
+
 	mu    sync.Mutex
 	doors map[string]*door // by database
+}
+
+// momentKey is of a context's number of swaps.
+type momentKey struct{}
+
+// Moment gives a context for something that is of several reads and writes, such as a request: once the records of a database are replaced,
+// whatever goes through the gate to that with such a context from before is refused (ErrShut). So nothing is put together of old records and new ones, and
+// no record is changed into what was made of an old one.
+func (g *Gate) Moment(ctx context.Context) context.Context {
+	return context.WithValue(ctx, momentKey{}, g.swaps.Load())
 }
 
 // New makes a gate before a store, all of it open. Its Close is the store's.
@@ -46,11 +59,12 @@ func (g *Gate) Shut(ctx context.Context, database string) (Shut, error) {
 	if err := d.shut(ctx); err != nil {
 		return nil, err
 	}
-	return &shut{d: d}, nil
+	return &shut{g: g, d: d}, nil
 }
 
 // shut is one that this process has shut.
 type shut struct {
+	g      *Gate
 	d      *door
 	opened bool
 }
@@ -61,7 +75,9 @@ func (s *shut) Reads(ctx context.Context) error {
 	}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
-	s.d.reads = true
+	if !s.d.reads {
+		s.d.reads, s.d.replaced = true, s.g.swaps.Add(1)
+	}
 	return nil
 }
 
@@ -90,23 +106,31 @@ type door struct {
 	reads   bool          // are refused, too
 	writers int
 	left    chan struct{} // closed when the last writer leaves; nil: nobody waits for that
+
+	replaced int64 // the number of the last swap that was of this database
 }
 
 // check says whether reads may pass.
-func (d *door) check() error {
+func (d *door) check(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.reads {
+	if d.reads || d.isOver(ctx) {
 		return ErrShut
 	}
 	return nil
 }
 
+// isOver says that what a context is for has begun before the records were replaced. mu is held.
+func (d *door) isOver(ctx context.Context) bool {
+	began, ok := ctx.Value(momentKey{}).(int64)
+	return ok && began < d.replaced
+}
+
 // enter is for writers.
-func (d *door) enter() (leave func(), err error) {
+func (d *door) enter(ctx context.Context) (leave func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.shuts != nil {
+	if d.shuts != nil || d.isOver(ctx) {
 		return nil, ErrShut
 	}
 	d.writers++

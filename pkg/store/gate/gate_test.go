@@ -159,3 +159,43 @@ func TestShutWaits(t *testing.T) {
 		t.Errorf("open at last: %v", err)
 	}
 }
+
+// TestMoment: who has begun before the records of a database were replaced neither reads the new ones nor writes over them.
+func TestMoment(t *testing.T) {
+	t.Parallel()
+	g := gate.New(teststore.Memory(t))
+	records, others := g.Database("one").Collection("records"), g.Database("two").Collection("records")
+	before := g.Moment(t.Context())
+	use := func(ctx context.Context, c store.Collection) [2]error {
+		_, err := c.Count(ctx, nil, 0)
+		doc, _ := bson.Marshal(bson.D{{Key: "_id", Value: bson.NewObjectID()}})
+		return [2]error{err, store.WriteAll(ctx, c, store.Op{Kind: store.Insert, Doc: doc})}
+	}
+	open, refused := [2]error{}, [2]error{gate.ErrShut, gate.ErrShut}
+	want := func(when string, ctx context.Context, c store.Collection, want [2]error) {
+		t.Helper()
+		if got := use(ctx, c); !errors.Is(got[0], want[0]) || !errors.Is(got[1], want[1]) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	want("at first", before, records, open)
+	shut, err := g.Shut(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut.Open()
+	want("when only writes were refused", before, records, open)
+	if shut, err = g.Shut(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // as often as one likes
+		if err := shut.Reads(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut.Open()
+	want("of before", before, records, refused)
+	want("of before, elsewhere", before, others, open)
+	want("of now", g.Moment(t.Context()), records, open)
+	want("of no moment", t.Context(), records, open)
+}
