@@ -111,7 +111,7 @@ func (s *service) snapshotFiles(project string) []string {
 	var out []string
 	root := filepath.Join(s.dir, project, "snapshots")
 	err := filepath.WalkDir(root, func(name string, e os.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
+		if err == nil && !e.IsDir() && e.Name() != ".lock" { // by which instances that share the folder keep out of each other's way
 			out = append(out, strings.TrimPrefix(name, root))
 		}
 		return err

@@ -61,7 +61,7 @@ func (s *snapshot) concerns(name string) bool {
 }
 
 // copied is how copies are called that the service takes of files, large ones among them, and what it makes on the way.
-var copied = regexp.MustCompile(`^(\.(trash|partial)-.*|[0-9]{8}T[0-9]{6}Z-[a-z0-9]{6}(\.state\.json)?)$`)
+var copied = regexp.MustCompile(`^(\.lock|\.(trash|partial)-.*|[0-9]{8}T[0-9]{6}Z-[a-z0-9]{6}(\.state\.json)?)$`)
 
 // ignored says whether a name is one that editors, version control and the service's snapshots make for themselves.
 func ignored(name string) bool {

@@ -283,6 +283,7 @@ func TestNoChangeIsReported(t *testing.T) {
 		},
 		"state of a snapshot":  func(f *fixture) { f.write("tree/saved/20260301T031500Z-k3x9q2.state.json", "2") },
 		"snapshot in work":     func(f *fixture) { f.mkdir("tree/saved/.partial-abc"); f.write("tree/saved/.partial-abc/a.yaml", "2") },
+		"lock of snapshots":    func(f *fixture) { f.write("tree/saved/.lock", "2") },
 		"skipped directory":    func(f *fixture) { f.write("tree/data/snapshots/x", "2") },
 		"link to the outside":  func(f *fixture) { f.link(f.path("outside"), "tree/out") },
 		"file outside":         func(f *fixture) { f.write("outside/x", "2") },
