@@ -36,9 +36,9 @@ type core struct {
 
 type coreOptions struct {
 	store      store.Store
-	gate       *gate.Gate                                // before store, for those who use records; nil: nobody shuts it
-	shuts      snapshot.Gate                             // has all instances shut theirs
-	replaced   func(p *project.Project, stored []string) // see snapshot.Options
+	gate       *gate.Gate               // before store, for those who use records; nil: nobody shuts it
+	shuts      snapshot.Gate            // has all instances shut theirs
+	replaced   func(p *project.Project) // see snapshot.Options
 	now        func() time.Time
 	env        schema.Env
 	log        *slog.Logger

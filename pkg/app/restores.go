@@ -33,7 +33,7 @@ func (a *App) abandoned(ctx context.Context, database string) error {
 
 // replaced has what depends on records be looked at: what the config wants of indexes may be otherwise in the snapshot. Searches, streams of
 // changes and whoever else follows the feed learn of it there.
-func (a *App) replaced(p *project.Project, _ []string) {
+func (a *App) replaced(p *project.Project) {
 	if a.control == nil {
 		return
 	}

@@ -3,8 +3,6 @@ package snapshot
 import (
 	"context"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/svcctl/svc/pkg/errs"
 )
 
@@ -29,7 +27,7 @@ func (r *restore) check(ctx context.Context) error {
 			if !r.o.Media || !m.Media {
 				return nil
 			}
-			eachReference(m, p.col, doc, differing, func(at Differing, _ bson.Raw) {
+			eachReference(m, p.col, doc, differing, func(at Differing) {
 				if m.hasMedia(at.SHA256) {
 					r.media[at.SHA256] = true
 				}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"path"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/media"
 )
@@ -56,7 +54,7 @@ func (r *restore) bring(ctx context.Context) error {
 		}
 		err = each(from, func(doc []byte) error {
 			var failed error
-			eachReference(r.from.m, p.col, doc, differing, func(at Differing, _ bson.Raw) {
+			eachReference(r.from.m, p.col, doc, differing, func(at Differing) {
 				if failed == nil {
 					failed = r.bringOne(ctx, p, at)
 				}

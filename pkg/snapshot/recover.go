@@ -26,7 +26,7 @@ func (s *Snapshots) Recover(ctx context.Context, p *project.Project) error {
 		case j == nil || j.Step != stepDecided: // it goes on elsewhere, and what is served is as before
 			return nil
 		}
-		if !sleep(ctx, recoverPause) {
+		if !store.Wait(ctx, recoverPause) {
 			return ended(ctx, ctx.Err())
 		}
 	}
@@ -44,22 +44,10 @@ func (s *Snapshots) RecoverAbandoned(ctx context.Context, p *project.Project) er
 
 const recoverPause = time.Second
 
-// sleep waits, and says whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // Run goes on with restores that were decided and could not be done, such as for a full disk, until ctx ends. served lists the projects
 // that there are.
 func (s *Snapshots) Run(ctx context.Context, served func() []*project.Project) {
-	for sleep(ctx, recoverPause) {
+	for store.Wait(ctx, recoverPause) {
 		for _, p := range served() {
 			if !s.isStuck(p) {
 				continue
@@ -84,19 +72,11 @@ func (s *Snapshots) recover(ctx context.Context, p *project.Project) error {
 		}
 		s.o.Logger.InfoContext(ctx, "ended a restore that was left", "namespace", p.Namespace, "restored", forward)
 		if forward {
-			s.replaced(p, j.names())
+			s.replaced(p)
 		}
 	}
 	s.unstick(p)
 	return nil
-}
-
-func (j *journal) names() []string {
-	out := make([]string, 0, len(j.Swaps))
-	for _, one := range j.Swaps {
-		out = append(out, one.To)
-	}
-	return out
 }
 
 // settle ends a restore as its step says. forward says that it was done.
@@ -120,7 +100,7 @@ func (s *Snapshots) settleOwn(ctx context.Context, p *project.Project, id string
 	var last error
 	for try := range tries {
 		if try > 0 {
-			sleep(ctx, settlePause<<try)
+			store.Wait(ctx, settlePause<<try)
 		}
 		j, err := s.readJournal(ctx, p)
 		if err == nil {
@@ -240,9 +220,9 @@ func (s *Snapshots) unstick(p *project.Project) {
 	}
 }
 
-// replaced tells that collections, by their names in the store, are others.
-func (s *Snapshots) replaced(p *project.Project, stored []string) {
+// replaced tells that collections of a project are others.
+func (s *Snapshots) replaced(p *project.Project) {
 	if s.o.Replaced != nil {
-		s.o.Replaced(p, stored)
+		s.o.Replaced(p)
 	}
 }

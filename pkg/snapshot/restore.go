@@ -207,7 +207,7 @@ func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 	}
 	r.t.done(1, 0)
 	shut.Open()
-	r.s.replaced(r.p, j.names())
+	r.s.replaced(r.p)
 	r.t.tell()
 	return nil
 }

@@ -29,9 +29,9 @@ type Options struct {
 	Fault   folder.Fault // of what is done to snapshots on the disk; nil but in tests
 
 	Gate Gate // keeps others from records that a restore replaces; nil: there are none
-	// Replaced is told of a restore when it is done: of which collections, by their names in the store, the records are others. The
-	// feed of the store tells that, too. It may be nil, and must not wait for long.
-	Replaced func(p *project.Project, stored []string)
+	// Replaced is told of a restore into p when it is done. Which collections are others, the feed of the store tells. It may be nil, and
+	// must not wait for long.
+	Replaced func(p *project.Project)
 }
 
 // Snapshots are those of all projects. Its methods can be called at the same time; of those that make or delete snapshots of one

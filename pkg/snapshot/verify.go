@@ -247,7 +247,7 @@ func (c *checking) export(
 
 // references notes which files a record names that are not in the snapshot.
 func (c *checking) references(col *Collection, doc bson.Raw) {
-	eachReference(c.m, col, doc, c.differing, func(at Differing, _ bson.Raw) {
+	eachReference(c.m, col, doc, c.differing, func(at Differing) {
 		if c.m.hasMedia(at.SHA256) {
 			return
 		}
@@ -272,7 +272,7 @@ func (m *Manifest) differing() map[string]string {
 }
 
 // eachReference calls fn for each file that a record of a snapshot names, with its hash there, and what names it.
-func eachReference(m *Manifest, col *Collection, doc bson.Raw, differing map[string]string, fn func(at Differing, file bson.Raw)) {
+func eachReference(m *Manifest, col *Collection, doc bson.Raw, differing map[string]string, fn func(at Differing)) {
 	v, _ := document.Field(doc, "_id")
 	id, ok := v.ObjectIDOK()
 	if !ok {
@@ -286,6 +286,6 @@ func eachReference(m *Manifest, col *Collection, doc bson.Raw, differing map[str
 		if at.SHA256 = differing[at.place()]; at.SHA256 == "" {
 			at.SHA256, _ = file.Lookup("hash").StringValueOK()
 		}
-		fn(at, file)
+		fn(at)
 	})
 }

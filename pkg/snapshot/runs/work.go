@@ -10,6 +10,7 @@ import (
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // BackupProfile is the name of the profile that backups are snapshots of. No config has a profile of that name.
@@ -58,15 +59,8 @@ const (
 func patiently(ctx context.Context, do func() error) error {
 	for began := time.Now(); ; {
 		err := do()
-		if !errors.Is(err, snapshot.ErrBusy) || time.Since(began) > patience {
+		if !errors.Is(err, snapshot.ErrBusy) || time.Since(began) > patience || !store.Wait(ctx, pause) {
 			return err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		case <-timer.C:
 		}
 	}
 }

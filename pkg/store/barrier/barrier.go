@@ -117,7 +117,7 @@ func (b *Barrier) Start(ctx context.Context) error {
 		if b.isDone(b.wished) {
 			return nil
 		}
-		if !wait(ctx, b.o.Beat/10) {
+		if !store.Wait(ctx, b.o.Beat/10) {
 			return store.Ended(ctx)
 		}
 	}
@@ -126,7 +126,7 @@ func (b *Barrier) Start(ctx context.Context) error {
 // Run does what the others want, until ctx ends. Then they know that this process is gone.
 func (b *Barrier) Run(ctx context.Context) {
 	failed := false
-	for wait(ctx, b.o.Beat) {
+	for store.Wait(ctx, b.o.Beat) {
 		err := b.look(ctx)
 		if ctx.Err() != nil {
 			break
@@ -145,17 +145,6 @@ func (b *Barrier) Run(ctx context.Context) {
 	b.mu.Unlock()
 	b.waits.Wait()
 	_ = store.WriteAll(ctx, b.o.DB.Collection(instances), store.Op{Kind: store.Delete, ID: store.Name(b.id)}) // else it is dead soon
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // look says that this process is alive, and does what the others want.

@@ -96,7 +96,7 @@ func (b *Barrier) wish(ctx context.Context, w wish) error {
 		if _, taken := errors.AsType[*store.DuplicateKeyError](err); !taken {
 			return err
 		}
-		if !wait(ctx, b.o.Beat) {
+		if !store.Wait(ctx, b.o.Beat) {
 			return store.Ended(ctx)
 		}
 	}
@@ -127,7 +127,7 @@ func (b *Barrier) await(ctx context.Context, key, how string) error {
 		if !b.missing(all, key, how) {
 			return nil
 		}
-		if !wait(ctx, b.o.Beat/4) {
+		if !store.Wait(ctx, b.o.Beat/4) {
 			return store.Ended(ctx)
 		}
 	}
