@@ -16,6 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
+	"github.com/svcctl/svc/pkg/search/engine"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
@@ -31,6 +32,10 @@ type change struct {
 func (s *Service) apply(ctx context.Context, c *Call, changes []change, atomic bool) ([]store.Result, error) {
 	s.note(ctx, c, changes)
 	c.filing.trying(changes)
+	var w engine.Writing
+	if s.search != nil {
+		w = s.search.Writing(c.Project, c.Collection)
+	}
 	results, err := s.carryOut(ctx, c, changes, atomic)
 	if atomic && slices.ContainsFunc(results, failed) { // the others are not written
 		for i := range results {
@@ -41,7 +46,7 @@ func (s *Service) apply(ctx context.Context, c *Call, changes []change, atomic b
 	}
 	c.filing.wrote(changes, results, err)
 	if err == nil {
-		s.indexed(ctx, c, changes, results)
+		s.indexed(ctx, c, w, changes, results)
 	}
 	return results, err
 }

@@ -22,27 +22,29 @@ import (
 // Searching has the service search by an engine, and tell it what was written. It comes before the first call.
 func (s *Service) Searching(e *engine.Engine) { s.search = e }
 
-// indexed tells the search indexes which records were written, or notes it where that is part of a transaction.
-func (s *Service) indexed(ctx context.Context, c *Call, changes []change, results []store.Result) {
+// indexed hands the records over to the search indexes that were written, or notes it where that is part of a transaction.
+func (s *Service) indexed(ctx context.Context, c *Call, w engine.Writing, changes []change, results []store.Result) {
 	if s.search == nil || len(c.Collection.Searches) == 0 {
 		return
 	}
-	var ids []bson.ObjectID
+	var written []engine.Record
 	for i, r := range results {
 		if r.Err != nil {
 			continue
 		}
-		if ch := changes[i]; ch.before != nil {
-			ids = append(ids, idOf(ch.before))
-		} else {
-			ids = append(ids, idOf(ch.Doc))
+		// Each change is of one record, and has the whole of it.
+		switch ch := changes[i]; ch.Kind {
+		case store.Delete:
+			written = append(written, engine.Record{ID: idOf(ch.before)})
+		case store.Insert, store.Replace, store.Update:
+			written = append(written, engine.Record{ID: idOf(ch.Doc), Doc: ch.Doc})
 		}
 	}
 	if x := sessionOf(ctx, c.Project.Namespace); x != nil {
-		x.committed(func() { s.search.Written(ctx, c.Project, c.Collection, ids) })
+		x.committed(func() { s.search.Written(ctx, c.Project, c.Collection, w, written) })
 		return
 	}
-	s.search.Written(ctx, c.Project, c.Collection, ids)
+	s.search.Written(ctx, c.Project, c.Collection, w, written)
 }
 
 // sought is what a search has found for a caller.

@@ -23,6 +23,9 @@ type Watch struct {
 	Collections []string // none: all, also those that don't exist yet. A rename is told for either name
 	// Documents asks for the document of each event, as it is when the event is told.
 	Documents bool
+	// Fields asks for top-level fields of each document that was inserted or updated: as the change left them, or as they are when the
+	// event is told. It costs less than Documents.
+	Fields []string
 	// OnIdle, if set, is called whenever all changes so far have been told, at least every 10 s or so: p stands for
 	// everything up to now. Saving it keeps the position of a quiet database from growing too old. It is not
 	// called while fn runs, and its error ends Watch as fn's does.
@@ -48,6 +51,7 @@ type Event struct {
 	Collection string
 	ID         bson.RawValue // of the document
 	Doc        bson.Raw      // see Watch.Documents; nil if it is gone by now
+	Fields     bson.Raw      // see Watch.Fields, and maybe others; one that is not there is not known
 	To         string        // Renamed
 	Time       time.Time     // about when, by the store's clock
 

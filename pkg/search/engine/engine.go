@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
@@ -53,6 +52,7 @@ type Engine struct {
 	work     sync.WaitGroup
 	patience time.Duration // of a write: see patience
 	worn     atomic.Int64  // see worn
+	gather   atomic.Int64  // see gather
 
 	scripts  Scripts // see Scripted
 	metrics  *metrics
@@ -104,6 +104,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{o: o, db: db, metrics: newMetrics(), patience: patience, building: make(chan struct{}, o.Builds), tenants: map[string]*tenant{}, forgotten: map[string]string{}}
 	e.worn.Store(worn)
+	e.gather.Store(int64(gather))
 	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.metrics.register(o.Registerer, e.counts); err != nil {
 		return nil, errors.Join(err, db.Close(ctx))
@@ -279,36 +280,6 @@ func (e *Engine) shelf(p *project.Project, c *project.Collection) (*shelf, error
 		return s, nil
 	}
 	return nil, ErrBuilding
-}
-
-// Written says which records of a collection were written, and waits until they can be found, unless all of its searches are async. It
-// waits no longer than patience, and not while indexing fails: what then is not indexed yet is so a little later.
-func (e *Engine) Written(ctx context.Context, p *project.Project, c *project.Collection, ids []bson.ObjectID) {
-	waits, indexed := false, false
-	for _, s := range c.Searches {
-		indexed = indexed || s.Mode.Indexed()
-		waits = waits || s.Mode.Indexed() && !s.Async
-	}
-	if !indexed || len(ids) == 0 {
-		return
-	}
-	s, err := e.shelf(p, c)
-	if err != nil {
-		return // whoever serves it reads all records
-	}
-	done, troubled := s.note(ids)
-	if !waits {
-		return
-	}
-	timer := time.NewTimer(e.patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-troubled:
-	case <-timer.C:
-	case <-ctx.Done():
-	case <-e.ctx.Done():
-	}
 }
 
 // Settle waits until all that was written can be found, by searches of mode vector, too, and no index is being made: for tests of

@@ -143,31 +143,42 @@ func (w *world) records(collection string) store.Collection {
 // put writes records as the service does, and says so to the engine.
 func (w *world) put(collection string, docs ...bson.D) {
 	w.t.Helper()
-	ids := w.write(collection, docs...)
-	w.engine.Written(w.t.Context(), w.project, w.project.Collections[collection], ids)
+	c := w.project.Collections[collection]
+	since := w.engine.Writing(w.project, c)
+	w.engine.Written(w.t.Context(), w.project, c, since, w.write(collection, docs...))
+}
+
+// putUnread is put of records that have to be read, since the engine knows nothing of what happened while they were written.
+func (w *world) putUnread(collection string, docs ...bson.D) {
+	w.t.Helper()
+	w.engine.Written(w.t.Context(), w.project, w.project.Collections[collection], engine.Writing{}, w.write(collection, docs...))
 }
 
 // write writes records behind the engine's back.
-func (w *world) write(collection string, docs ...bson.D) (ids []bson.ObjectID) {
+func (w *world) write(collection string, docs ...bson.D) (written []engine.Record) {
 	w.t.Helper()
 	var ops []store.Op
 	for _, d := range docs {
 		w.rev++
 		id, _ := document.Member(d, "_id")
-		ids = append(ids, id.(bson.ObjectID))
 		filter, err := mql.Compile(bson.D{{Key: "_id", Value: id}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		raw, err := bson.Marshal(append(slices.Clone(d), bson.E{Key: "_rev", Value: w.rev}))
+		d = append(slices.Clone(d), bson.E{Key: "_rev", Value: w.rev})
+		if _, has := document.Member(d, "updatedAt"); !has {
+			d = append(d, bson.E{Key: "updatedAt", Value: bson.DateTime(1)})
+		}
+		raw, err := bson.Marshal(d)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		op := store.Op{Kind: store.Replace, Doc: raw, Filter: filter, Upsert: true}
-		if len(d) == 1 {
-			op = store.Op{Kind: store.Delete, Filter: filter}
+		if len(d) == len(doc(0))+2 {
+			op, raw = store.Op{Kind: store.Delete, Filter: filter}, nil
 		}
 		ops = append(ops, op)
+		written = append(written, engine.Record{ID: id.(bson.ObjectID), Doc: raw})
 	}
 	results, err := w.records(collection).Write(w.t.Context(), ops, false)
 	if err != nil {
@@ -178,7 +189,7 @@ func (w *world) write(collection string, docs ...bson.D) (ids []bson.ObjectID) {
 			w.t.Fatal(r.Err)
 		}
 	}
-	return ids
+	return written
 }
 
 func id(n int) bson.ObjectID { return bson.ObjectID{10: byte(n >> 8), 11: byte(n)} }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/search/analysis"
 )
 
@@ -48,4 +49,29 @@ func SearchLate(ctx context.Context, e *Engine, q Query, become func()) error {
 		return err
 	}
 	return m.close()
+}
+
+// Gather has what the feed tells of wait for d until it is read.
+func Gather(e *Engine, d time.Duration) { e.gather.Store(int64(d)) }
+
+// Handed is how many records of a collection were handed over of which the feed has yet to tell.
+func Handed(e *Engine, p *project.Project, c *project.Collection) int {
+	s, err := e.shelf(p, c)
+	if err != nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.recent)
+}
+
+// Behind is of how many records of a collection the feed has told that were not read yet.
+func Behind(e *Engine, p *project.Project, c *project.Collection) int {
+	s, err := e.shelf(p, c)
+	if err != nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.behind)
 }

@@ -4,31 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/search/index"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
-
-// note says that records have changed. found is closed when they are found as they were then, or later; troubled when indexing fails.
-func (s *shelf) note(ids []bson.ObjectID) (found, troubled <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.touch(ids...)
-	for _, id := range ids {
-		s.noted[id] = true
-	}
-	done := make(chan struct{})
-	s.waiting = append(s.waiting, done)
-	s.signal()
-	return done, s.troubled
-}
 
 // again has records be indexed once more. The channel is closed when they are.
 func (s *shelf) again(ids []bson.ObjectID) <-chan struct{} {
@@ -45,14 +30,20 @@ func (s *shelf) again(ids []bson.ObjectID) <-chan struct{} {
 	return done
 }
 
-// touch notes ids. The caller holds s.mu.
+// touch has records be read and indexed. The caller holds s.mu.
 func (s *shelf) touch(ids ...bson.ObjectID) {
+	for _, id := range ids {
+		s.toDo(id, task{})
+	}
+}
+
+// toDo has something be done. The caller holds s.mu.
+func (s *shelf) toDo(id bson.ObjectID, t task) {
 	if len(s.dirty) == 0 {
 		s.since = s.t.e.o.Now()
 	}
-	for _, id := range ids {
-		s.dirty[id] = true
-	}
+	s.given += len(t.doc) - len(s.dirty[id].doc)
+	s.dirty[id] = t
 }
 
 // signal wakes the goroutine of the shelf.
@@ -61,27 +52,6 @@ func (s *shelf) signal() {
 	case s.wake <- struct{}{}:
 	default:
 	}
-}
-
-// changed takes an event of the feed. doc is the record as it is by now; nil: it is gone.
-func (s *shelf) changed(id bson.ObjectID, doc bson.Raw, at *stamp) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at = at
-	if version, ok := s.recent[id]; ok && doc != nil && version == versionOf(doc) {
-		delete(s.recent, id) // whoever wrote it was faster
-	} else {
-		s.touch(id)
-	}
-	s.signal()
-}
-
-// reached takes that the feed has told everything up to a place.
-func (s *shelf) reached(at *stamp) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at = at
-	s.signal()
 }
 
 // chunk is how many records are read and taken in at once.
@@ -93,25 +63,43 @@ var errChunk = errors.New("these are as many records as are taken in at once")
 // run takes in what has changed until the shelf ends.
 func (s *shelf) run() {
 	var last *stamp
+	var gathered <-chan time.Time // nil: nothing is left of what the feed has told of
+	due := true
 	for wait := firstRetry; ; {
-		ids, noted, at, waiting := s.take()
-		if len(ids) == 0 && len(waiting) == 0 && at == last {
+		w, left := s.take(due)
+		switch {
+		case !left:
+			gathered = nil
+		case gathered == nil:
+			gathered = time.After(time.Duration(s.t.e.gather.Load()))
+		}
+		if len(w.tasks) == 0 && len(w.waiting) == 0 && (w.at == nil || w.at == last) {
 			select {
+			case <-gathered:
+				due = true
 			case <-s.wake:
-				continue
+				due = false
 			case <-s.ctx.Done():
 				return
 			}
+			continue
 		}
-		err := s.apply(s.ctx, ids, noted, at)
-		s.t.e.metrics.took(len(ids), err)
+		select {
+		case <-gathered:
+			due = true
+		default:
+			due = false
+		}
+		err := s.apply(s.ctx, w)
+		s.t.e.metrics.took(len(w.tasks), err)
 		s.mu.Lock()
 		s.inFlight, s.lastError = 0, err
 		s.trouble(err != nil)
 		if err != nil { // they are not done, nor is what stands behind them
-			s.touch(ids...)
-			maps.Copy(s.noted, noted)
-			s.waiting = append(waiting, s.waiting...)
+			for id, t := range w.tasks {
+				s.toDo(id, task{noted: t.noted || s.dirty[id].noted})
+			}
+			s.waiting, s.moved = append(w.waiting, s.waiting...), true
 		}
 		s.mu.Unlock()
 		if err != nil {
@@ -119,15 +107,18 @@ func (s *shelf) run() {
 				return
 			}
 			s.t.e.o.Logger.WarnContext(s.ctx, "records can't be indexed; that is tried again",
-				"namespace", s.t.namespace, "collection", s.stored, "records", len(ids), "error", err)
+				"namespace", s.t.namespace, "collection", s.stored, "records", len(w.tasks), "error", err)
 			s.t.e.renew(err)
 			sleep(s.ctx, wait)
 			wait = min(2*wait, longestRetry)
 			continue
 		}
-		last, wait = at, firstRetry
+		wait = firstRetry
+		if w.at != nil {
+			last = w.at
+		}
 		s.renewWorn()
-		for _, done := range waiting {
+		for _, done := range w.waiting {
 			close(done)
 		}
 	}
@@ -143,74 +134,84 @@ func (s *shelf) trouble(now bool) {
 	}
 }
 
-// take takes what there is to do.
-func (s *shelf) take() (ids []bson.ObjectID, noted map[bson.ObjectID]bool, at *stamp, waiting []chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ids = make([]bson.ObjectID, 0, len(s.dirty))
-	for id := range s.dirty {
-		ids = append(ids, id)
-	}
-	clear(s.dirty)
-	sortIDs(ids)
-	waiting, s.waiting = s.waiting, nil
-	noted, s.noted = s.noted, map[bson.ObjectID]bool{}
-	s.inFlight = len(ids)
-	return ids, noted, s.at, waiting
+// work is what there is to do at once.
+type work struct {
+	tasks   map[bson.ObjectID]task
+	to      []*built // what it is done to
+	at      *stamp   // stands for it and all that was done before; nil: there is something left of before
+	waiting []chan struct{}
 }
 
-// apply takes records in as they are now. at stands for them and all that was done before.
-func (s *shelf) apply(ctx context.Context, ids []bson.ObjectID, noted map[bson.ObjectID]bool, at *stamp) error {
-	all := s.receiving()
-	for rest := ids; len(rest) > 0; {
-		docs, n, err := s.findSome(ctx, rest[:min(chunk, len(rest))])
+// take takes what there is to do: what the feed has told of only if that is due, else that is left.
+func (s *shelf) take(due bool) (w work, left bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w = work{tasks: s.dirty, to: s.receiving(), waiting: s.waiting}
+	s.dirty, s.given, s.waiting = map[bson.ObjectID]task{}, 0, nil
+	if due {
+		for id := range s.behind {
+			if _, ok := w.tasks[id]; !ok {
+				w.tasks[id] = task{}
+			}
+		}
+		clear(s.behind)
+		w.at, s.moved = s.at, false
+	}
+	s.inFlight = len(w.tasks)
+	return w, s.moved
+}
+
+// apply takes records in: those that were handed over as they were then, the others as they are now.
+func (s *shelf) apply(ctx context.Context, w work) error {
+	given, unread := make([]bson.ObjectID, 0, len(w.tasks)), make([]bson.ObjectID, 0, len(w.tasks))
+	docs := make(map[bson.ObjectID]bson.Raw, len(w.tasks))
+	for id, t := range w.tasks {
+		if !t.given {
+			unread = append(unread, id)
+			continue
+		}
+		given = append(given, id)
+		if t.doc != nil {
+			docs[id] = t.doc
+		}
+	}
+	sortIDs(given)
+	sortIDs(unread)
+	for part := range slices.Chunk(given, chunk) {
+		if err := w.update(ctx, part, docs); err != nil {
+			return err
+		}
+	}
+	for len(unread) > 0 {
+		docs, n, err := s.findSome(ctx, unread[:min(chunk, len(unread))])
 		if err != nil {
 			return err
 		}
-		part := rest[:n]
-		rest = rest[n:]
-		for _, b := range all {
-			if err := b.update(ctx, part, docs); err != nil && !errors.Is(err, index.ErrDropped) { // another has taken its place
-				return err
-			}
+		if err := w.update(ctx, unread[:n], docs); err != nil {
+			return err
 		}
-		s.told(part, docs, noted)
+		s.read(unread[:n], docs, w.tasks)
+		unread = unread[n:]
 	}
-	if at == nil {
+	if w.at == nil {
 		return nil
 	}
-	for _, b := range all {
-		if err := b.reached(ctx, at); err != nil && !errors.Is(err, index.ErrDropped) {
+	for _, b := range w.to {
+		if err := b.reached(ctx, w.at); err != nil && !errors.Is(err, index.ErrDropped) {
 			return err
 		}
 	}
 	return nil
 }
 
-// maxRecent bounds what is kept of what the feed has yet to tell of.
-const maxRecent = 100_000
-
-// told notes that records were taken in that had been noted, as they were.
-func (s *shelf) told(ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw, noted map[bson.ObjectID]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.recent) > maxRecent {
-		clear(s.recent)
-	}
-	for _, id := range ids {
-		if noted[id] && docs[id] != nil {
-			s.recent[id] = versionOf(docs[id])
+// update takes records in that are as they are in docs.
+func (w *work) update(ctx context.Context, ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw) error {
+	for _, b := range w.to {
+		if err := b.update(ctx, ids, docs); err != nil && !errors.Is(err, index.ErrDropped) { // another has taken its place
+			return err
 		}
 	}
-}
-
-// versionOf tells the versions of a record apart.
-func versionOf(doc bson.Raw) int64 {
-	at, _ := document.Field(doc, "updatedAt")
-	ms, _ := at.DateTimeOK()
-	v, _ := document.Field(doc, "_rev")
-	rev, _ := v.AsInt64OK()
-	return ms<<20 ^ rev
+	return nil
 }
 
 // records gives the collection, with the names of fields that are declared.

@@ -62,7 +62,7 @@ func (e *Engine) counts() (c counts) {
 	for _, t := range e.all() {
 		for _, s := range t.all() {
 			s.mu.Lock()
-			c.pending += len(s.dirty) + s.inFlight
+			c.pending += len(s.dirty) + len(s.behind) + s.inFlight
 			for _, one := range s.searches {
 				failed, _ := one.failed()
 				c.failed += failed

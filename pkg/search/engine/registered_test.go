@@ -38,8 +38,7 @@ func TestRegisteredAnew(t *testing.T) {
 		if err := w.engine.Forget(before.Namespace); err != nil {
 			t.Fatal(err)
 		}
-		ids := w.write("articles", doc(1, "title", "red fox"))
-		w.engine.Written(t.Context(), w.project, w.project.Collections["articles"], ids)
+		w.put("articles", doc(1, "title", "red fox"))
 		if _, err := w.look("articles", "third", "fox"); !errors.Is(err, errs.ErrProjectNotFound) {
 			t.Errorf("a search of a project that is served no more: %v", err)
 		}

@@ -28,15 +28,20 @@ type shelf struct {
 	project    *project.Project
 	collection *project.Collection
 	searches   map[string]*searched // by name
-	dirty      map[bson.ObjectID]bool
-	since      time.Time // of the oldest that is dirty
+	dirty      map[bson.ObjectID]task
+	given      int                    // bytes of the records in there
+	behind     map[bson.ObjectID]bool // what the feed has told of in this moment
+	moved      bool                   // the feed has told of something in this moment
+	since      time.Time              // of the oldest that is dirty
 	inFlight   int
-	at         *stamp // all up to here is in dirty, or done
+	at         *stamp // all up to here is in dirty or behind, or done
 	waiting    []chan struct{}
 	failed     map[bson.ObjectID]error
 	lastError  error
-	noted      map[bson.ObjectID]bool  // those of dirty that whoever wrote them has noted
-	recent     map[bson.ObjectID]int64 // versions that were taken in since they were noted, of which the feed will tell, too
+	recent     map[bson.ObjectID]int64 // see written.go
+	told       [lately]telling         // what the feed told of last: the nth stands at n%lately
+	tellings   uint64                  // of how many versions the feed has told
+	era        uint64                  // grows when all indexes have to be made anew
 	troubled   chan struct{}           // closed while indexing fails
 	followed   chan struct{}           // closed while the feed tells of changes
 }
@@ -52,8 +57,8 @@ type searched struct {
 func newShelf(t *tenant, stored string) *shelf {
 	s := &shelf{
 		t: t, stored: stored, wake: make(chan struct{}, 1), searches: map[string]*searched{},
-		dirty: map[bson.ObjectID]bool{}, failed: map[bson.ObjectID]error{},
-		noted: map[bson.ObjectID]bool{}, recent: map[bson.ObjectID]int64{}, followed: make(chan struct{}), troubled: make(chan struct{}),
+		dirty: map[bson.ObjectID]task{}, behind: map[bson.ObjectID]bool{}, failed: map[bson.ObjectID]error{},
+		recent: map[bson.ObjectID]int64{}, followed: make(chan struct{}), troubled: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancel(t.e.ctx)
 	s.goes(s.run)
@@ -90,9 +95,8 @@ func (s *shelf) indexes() []*built {
 
 // receiving gives those that changes are taken in to: not those whose making has not begun, which reads all records as they are then,
 // and to which a change of before, of which nothing is told later, could only be too old.
+// The caller holds s.mu.
 func (s *shelf) receiving() []*built {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return slices.DeleteFunc(s.both(), func(b *built) bool { return !b.state.Complete && !b.begun })
 }
 
@@ -292,8 +296,14 @@ func (s *shelf) replaced(at *stamp) {
 	s.remake()
 }
 
-// remake has all indexes be made anew. The caller holds s.mu.
+// remake has all indexes be made anew. What was handed over until then is read: it may be of a collection of before. The caller holds
+// s.mu.
 func (s *shelf) remake() {
+	s.era++
+	clear(s.recent)
+	for id, t := range s.dirty {
+		s.toDo(id, task{noted: t.noted})
+	}
 	for _, one := range s.searches {
 		if err := s.make(one); err != nil {
 			s.lastError = err

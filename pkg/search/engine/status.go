@@ -70,7 +70,7 @@ func (e *Engine) Queue(p *project.Project, c *project.Collection) Queue {
 func (s *shelf) queue() Queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := Queue{Pending: len(s.dirty), InFlight: s.inFlight, LastError: s.lastError}
+	q := Queue{Pending: len(s.dirty) + len(s.behind), InFlight: s.inFlight, LastError: s.lastError}
 	if q.Pending+q.InFlight > 0 {
 		q.Since = s.since
 	}

@@ -253,7 +253,7 @@ func (t *tenant) readOnce(ctx context.Context) error {
 	for _, s := range shelves {
 		s.following(after)
 	}
-	return t.db.Watch(ctx, store.Watch{After: after.Feed, Collections: names, Documents: true, OnIdle: func(p store.Position) error {
+	return t.db.Watch(ctx, store.Watch{After: after.Feed, Collections: names, Fields: versionFields, OnIdle: func(p store.Position) error {
 		at := t.stamp(p)
 		for _, s := range shelves {
 			s.reached(at)
@@ -271,7 +271,7 @@ func (t *tenant) readOnce(ctx context.Context) error {
 		}
 		id, ok := e.ID.ObjectIDOK()
 		if s := shelves[e.Collection]; ok && s != nil { // anything else is no record
-			s.changed(id, e.Doc, at)
+			s.changed(id, e, at)
 		}
 		return nil
 	})

@@ -66,7 +66,7 @@ func TestS19WritesDoNotWaitForATroubledIndex(t *testing.T) {
 		w.soon("main", "fox", []int{1})
 		broken.broken.Store(true)
 		for n := 2; n <= 4; n++ {
-			w.put("articles", doc(n, "title", "red bird"))
+			w.putUnread("articles", doc(n, "title", "red bird"))
 		}
 		broken.broken.Store(false)
 		w.soon("main", "bird", []int{2, 3, 4})
@@ -87,7 +87,7 @@ func TestAsync(t *testing.T) {
 		w.put("articles", doc(1, "title", "red fox"))
 		w.soon("main", "fox", []int{1})
 		slow.held.Lock()
-		w.put("articles", doc(2, "title", "red bird"))
+		w.putUnread("articles", doc(2, "title", "red bird"))
 		if q := w.engine.Queue(w.project, w.project.Collections["articles"]); q.Pending+q.InFlight == 0 || q.Since.IsZero() { // it is both when the feed tells of it while it is taken in
 			t.Errorf("what waits: %+v", q)
 		}

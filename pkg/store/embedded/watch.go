@@ -223,7 +223,7 @@ func (v *watcher) chunk(ctx context.Context, end feedHead) error {
 		return err
 	}
 	docs := make([]bson.Raw, len(entries))
-	if v.watch.Documents {
+	if v.watch.Documents || len(v.watch.Fields) > 0 {
 		if entries, err = v.documents(ctx, entries, docs); err != nil {
 			return err
 		}
@@ -238,6 +238,12 @@ func (v *watcher) chunk(ctx context.Context, end feedHead) error {
 				Position: v.s.encodePosition(v.database, e.feedHead), Kind: e.kind, Collection: e.name,
 				ID: e.id, Doc: docs[i], To: e.to, Time: time.UnixMilli(int64(e.time)), //nolint:gosec // was an int64
 				Update: e.detail(detailUpdate), Before: e.detail(detailBefore), After: e.detail(detailAfter),
+			}
+			if len(v.watch.Fields) > 0 {
+				event.Fields = event.Doc
+			}
+			if !v.watch.Documents {
+				event.Doc = nil
 			}
 			if err := v.tell(event); err != nil {
 				return err

@@ -2,6 +2,7 @@ package fieldnames
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -80,10 +81,17 @@ func (v *view) Collection(name string) store.Reader {
 }
 
 func (d *database) Watch(ctx context.Context, w store.Watch, fn func(store.Event) error) error {
+	for _, name := range w.Fields {
+		for _, names := range d.set {
+			if stored := names.Path(name); !slices.Contains(w.Fields, stored) {
+				w.Fields = append(slices.Clip(w.Fields), stored)
+			}
+		}
+	}
 	return d.Database.Watch(ctx, w, func(e store.Event) error {
 		if back := d.set[e.Collection].Inverse(); back != nil {
 			e.Doc, e.Before, e.After = back.Document(e.Doc), back.Document(e.Before), back.Document(e.After)
-			e.Update = changes(back, e.Update)
+			e.Fields, e.Update = back.Document(e.Fields), changes(back, e.Update)
 		}
 		return fn(e)
 	})

@@ -124,11 +124,21 @@ func (w *watcher) pipeline() bson.A {
 		}}}}}}
 	}
 	end := bson.D{{Key: "operationType", Value: bson.D{{Key: "$in", Value: bson.A{"dropDatabase", "invalidate"}}}}}
-	return bson.A{
-		bson.D{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{collections, end}}}}},
-		bson.D{{Key: "$unset", Value: bson.A{"fullDocument", "updateDescription"}}},
+	stages := bson.A{bson.D{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{collections, end}}}}}}
+	if len(w.watch.Fields) > 0 {
+		fields := bson.D{}
+		for _, name := range w.watch.Fields {
+			fields = append(fields, bson.E{Key: name, Value: bson.D{
+				{Key: "$ifNull", Value: bson.A{"$fullDocument." + name, "$updateDescription.updatedFields." + name}},
+			}})
+		}
+		stages = append(stages, bson.D{{Key: "$set", Value: bson.D{{Key: fieldsName, Value: fields}}}})
 	}
+	return append(stages, bson.D{{Key: "$unset", Value: bson.A{"fullDocument", "updateDescription"}}})
 }
+
+// fieldsName is where an event has the fields that are asked for.
+const fieldsName = "fields"
 
 // read tells of changes until the stream breaks. It ends without an error behind a drop of the database.
 func (w *watcher) read(ctx context.Context, stream *mongo.ChangeStream) error {
@@ -194,6 +204,9 @@ func (w *watcher) event(stream *mongo.ChangeStream) (e store.Event, kind string)
 	e.Position = w.database.positionOf(change.Lookup("_id").Document())
 	e.ID = change.Lookup("documentKey", "_id")
 	e.ID.Value = slices.Clone(e.ID.Value)
+	if fields, ok := change.Lookup(fieldsName).DocumentOK(); ok && (e.Kind == store.Inserted || e.Kind == store.Updated) {
+		e.Fields = slices.Clone(fields)
+	}
 	if seconds, _, ok := change.Lookup("clusterTime").TimestampOK(); ok {
 		e.Time = time.Unix(int64(seconds), 0).UTC()
 	}

@@ -113,6 +113,7 @@ func testFeed(t *testing.T, s store.Store) {
 		{"going on from each position", testFeedResume},
 		{"some collections", testFeedCollections},
 		{"with documents", testFeedDocuments},
+		{"with fields", testFeedFields},
 		{"drop and rename", testFeedDrop},
 		{"a dropped database", testFeedDropDatabase},
 		{"transactions", testFeedTransactions},
@@ -393,5 +394,32 @@ func testFeedCancel(f *fixture) {
 	errOwn := errors.New("of the caller")
 	if err := f.db.Watch(f.t.Context(), store.Watch{After: after}, func(store.Event) error { return errOwn }); !errors.Is(err, errOwn) {
 		f.t.Errorf("Watch: %v, want the error of fn", err)
+	}
+}
+
+// testFeedFields asks for fields of what is written: as they were left, or as they are by then.
+func testFeedFields(f *fixture) {
+	after := f.position()
+	f.given(`{"_id":1,"a":1,"b":1}`, `{"_id":2,"a":1}`)
+	f.mustWrite(change1(`{"$set":{"a":2}}`), replace(`{"_id":1,"a":3,"b":2}`), remove(`2`))
+	events := f.events(after, store.Watch{Fields: []string{"a", "none"}})
+	if len(events) != 5 {
+		f.t.Fatalf("events:\n%s", showEvents(events))
+	}
+	for i, left := range []int64{1, 1, 2, 3} {
+		e := events[i]
+		gone := i == 1 // by now
+		switch a, err := e.Fields.LookupErr("a"); {
+		case err == nil && (a.AsInt64() == left || a.AsInt64() == 3 && !gone):
+		case err != nil && gone:
+		default:
+			f.t.Errorf("event %d has %s", i, e.Fields)
+		}
+		if _, err := e.Fields.LookupErr("none"); err == nil || e.Doc != nil {
+			f.t.Errorf("event %d has what was not asked for: %s", i, showEvent(e))
+		}
+	}
+	if events[4].Fields != nil {
+		f.t.Errorf("a document that is gone has %s", events[4].Fields)
 	}
 }

@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// A writer hands the records over that it has written, so that nobody has to read them once more to index them. The store's feed tells of
+// them, too, a little later or before. Three things keep an older version from taking the place of a newer one for good:
+//
+//   - A record is read, and not taken as it is handed over, if the feed has told of another version of it since before it was written: that
+//     one may be newer, and nothing more is told of it.
+//   - It is read, too, if another version was handed over of which the feed has yet to tell: two writers come in any order.
+//   - When the feed tells of the version that was handed over last, there is nothing to do. Of any other it has the record be read. So what
+//     the feed tells of last is what is in the index.
+//
+// What the feed tells of is not read at once but with what comes in the next moment (gather): whoever wrote it may be about to hand it over.
+
+// Writing is taken before records are written, and says since when the engine may have learned of them by other ways.
+type Writing struct {
+	s             *shelf // nil: nothing is indexed
+	era, tellings uint64
+}
+
+// Record is one that was written.
+type Record struct {
+	ID  bson.ObjectID
+	Doc bson.Raw // as it is stored, with the names that its fields are declared by; nil: it was deleted. It must not change any more.
+}
+
+// task is what there is to do for a record: to take it in as it was handed over, or as it is by then.
+type task struct {
+	noted bool // by whoever wrote it
+	given bool
+	doc   bson.Raw // given: what it is; nil: deleted
+}
+
+const (
+	gather    = 5 * time.Millisecond // how long what the feed tells of waits for more
+	lately    = 256                  // how many versions are known of which the feed told last
+	maxGiven  = 16 << 20             // bytes of records that were handed over and wait; more of them are read, later
+	maxRecent = 100_000              // versions that were handed over, of which the feed has yet to tell
+)
+
+// What is no version that a record has.
+const (
+	deleted = math.MinInt64     // it is deleted
+	unknown = math.MinInt64 + 1 // the store does not tell
+)
+
+// Writing says that records of a collection are about to be written.
+func (e *Engine) Writing(p *project.Project, c *project.Collection) Writing {
+	if !indexed(c) {
+		return Writing{}
+	}
+	s, err := e.shelf(p, c)
+	if err != nil {
+		return Writing{} // whoever serves it reads all records
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Writing{s, s.era, s.tellings}
+}
+
+func indexed(c *project.Collection) bool {
+	for _, s := range c.Searches {
+		if s.Mode.Indexed() {
+			return true
+		}
+	}
+	return false
+}
+
+// Written hands over which records of a collection were written since w was taken, and waits until they can be found, unless all of its
+// searches are async. It waits no longer than patience, and not while indexing fails: what then is not indexed yet is so a little later.
+func (e *Engine) Written(ctx context.Context, p *project.Project, c *project.Collection, w Writing, records []Record) {
+	if !indexed(c) || len(records) == 0 {
+		return
+	}
+	s, err := e.shelf(p, c)
+	if err != nil {
+		return // whoever serves it reads all records
+	}
+	done, troubled := s.written(w, records)
+	if !waits(c) {
+		return
+	}
+	timer := time.NewTimer(e.patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-troubled:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-e.ctx.Done():
+	}
+}
+
+// waits says whether a write waits for one of the searches.
+func waits(c *project.Collection) bool {
+	for _, s := range c.Searches {
+		if s.Mode.Indexed() && !s.Async {
+			return true
+		}
+	}
+	return false
+}
+
+// written takes records over. found is closed when they are found as they were then, or later; troubled when indexing fails.
+func (s *shelf) written(w Writing, records []Record) (found, troubled <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.recent) > maxRecent {
+		clear(s.recent)
+	}
+	known := w.s == s && w.era == s.era && s.tellings-w.tellings < lately
+	for _, r := range records {
+		_, other := s.recent[r.ID]
+		_, waiting := s.dirty[r.ID]
+		version := versionOf(r.Doc)
+		last, told := s.toldOf(r.ID, w.tellings)
+		delete(s.behind, r.ID)
+		if !known || other || waiting || told && last != version || s.given+len(r.Doc) > maxGiven {
+			s.toDo(r.ID, task{noted: true})
+			continue
+		}
+		s.toDo(r.ID, task{noted: true, given: true, doc: r.Doc})
+		if !told {
+			s.recent[r.ID] = version
+		}
+	}
+	done := make(chan struct{})
+	s.waiting = append(s.waiting, done)
+	s.signal()
+	return done, s.troubled
+}
+
+// telling is a version of a record that the feed has told of.
+type telling struct {
+	id      bson.ObjectID
+	version int64
+}
+
+// toldOf gives the last version of a record that the feed has told of since it had told of some number, which is no longer ago than lately.
+// The caller holds s.mu.
+func (s *shelf) toldOf(id bson.ObjectID, since uint64) (version int64, ok bool) {
+	for n := s.tellings; n > since && n+lately > s.tellings; n-- {
+		if t := s.told[(n-1)%lately]; t.id == id {
+			return t.version, true
+		}
+	}
+	return 0, false
+}
+
+// changed takes an event of the feed.
+func (s *shelf) changed(id bson.ObjectID, e store.Event, at *stamp) {
+	version := versionTold(e)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told[s.tellings%lately] = telling{id, version}
+	s.tellings++
+	_, waiting := s.dirty[id]
+	switch recent, handed := s.recent[id]; {
+	case handed && recent == version:
+		delete(s.recent, id) // whoever wrote it was faster
+	case waiting:
+		s.toDo(id, task{noted: s.dirty[id].noted})
+	default:
+		s.behind[id] = true
+	}
+	s.move(at)
+}
+
+// reached takes that the feed has told everything up to a place.
+func (s *shelf) reached(at *stamp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.move(at)
+}
+
+// move notes up to where the feed has told. The caller holds s.mu.
+func (s *shelf) move(at *stamp) {
+	s.at = at
+	if !s.moved {
+		s.moved = true
+		s.signal()
+	}
+}
+
+// read notes that records were read and taken in. The feed has yet to tell of what was written of those that were noted.
+func (s *shelf) read(ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw, tasks map[bson.ObjectID]task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if tasks[id].noted {
+			s.recent[id] = versionOf(docs[id])
+		}
+	}
+}
+
+// versionFields are the fields that tell the versions of a record apart.
+var versionFields = []string{"_rev", "updatedAt"} //nolint:gochecknoglobals // a constant
+
+// versionOf tells the versions of a record apart; doc is nil if it is deleted.
+func versionOf(doc bson.Raw) int64 {
+	if doc == nil {
+		return deleted
+	}
+	version, _ := versionIn(doc)
+	return version
+}
+
+// versionTold gives the version of a record that an event is about.
+func versionTold(e store.Event) int64 {
+	if e.Kind == store.Deleted {
+		return deleted
+	}
+	if version, ok := versionIn(e.Fields); ok {
+		return version
+	}
+	return unknown
+}
+
+func versionIn(doc bson.Raw) (version int64, known bool) {
+	at, _ := document.Field(doc, "updatedAt")
+	ms, hasTime := at.DateTimeOK()
+	v, _ := document.Field(doc, "_rev")
+	rev, hasRev := v.AsInt64OK()
+	return ms<<20 ^ rev, hasTime && hasRev
+}
