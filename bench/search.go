@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,6 +72,9 @@ func measureSearch(ctx context.Context, o options) (err error) {
 	}
 	if err := errors.Join(s.searching(ctx, o, ids), s.printMemory(ctx, "after searching, at rest")); err != nil {
 		return err
+	}
+	if o.only != "" {
+		return nil // the vectors take long to make
 	}
 	return errors.Join(s.vectors(ctx, o), s.printMemory(ctx, "with vectors, at rest"))
 }
@@ -263,6 +267,10 @@ func (s *server) searching(ctx context.Context, o options, ids []string) error {
 
 // measured measures some kinds of requests.
 func (s *server) measured(ctx context.Context, o options, all []sought) error {
+	all = slices.DeleteFunc(all, func(one sought) bool { return !strings.Contains(one.name, o.only) })
+	if len(all) == 0 {
+		return nil
+	}
 	rows := make([][2][]run, len(all))
 	sizes := make([]int, len(all))
 	for i, one := range all {

@@ -253,7 +253,7 @@ func (t *tenant) readOnce(ctx context.Context) error {
 	for _, s := range shelves {
 		s.following(after)
 	}
-	return t.db.Watch(ctx, store.Watch{After: after.Feed, Collections: names, Fields: versionFields, OnIdle: func(p store.Position) error {
+	return t.db.Watch(ctx, store.Watch{After: after.Feed, Collections: names, Fields: versionFields, Gather: gather, OnIdle: func(p store.Position) error {
 		at := t.stamp(p)
 		for _, s := range shelves {
 			s.reached(at)

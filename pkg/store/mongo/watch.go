@@ -178,6 +178,9 @@ func (w *watcher) read(ctx context.Context, stream *mongo.ChangeStream) error {
 		if err := w.rest(len(events) == 0); err != nil {
 			return err
 		}
+		if len(events) > 0 && w.watch.Gather > 0 && wait(ctx, w.watch.Gather) != nil {
+			return ctx.Err()
+		}
 	}
 }
 
