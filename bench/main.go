@@ -38,7 +38,7 @@ type options struct {
 	what                string
 	articles, records   int
 	searched            int
-	only                string // of search: in the names of requests; "": all are measured
+	only                string // of search: matches the names of requests that are measured; "": all, and vectors
 	duration            time.Duration
 }
 
@@ -74,7 +74,7 @@ func main() {
 	flag.IntVar(&o.articles, "articles", 10000, "articles to start with")
 	flag.IntVar(&o.records, "records", 1_000_000, "growth, snapshots: records of the largest collection")
 	flag.IntVar(&o.searched, "searched", 100_000, "search: records that are searched")
-	flag.StringVar(&o.only, "only", "", "search: measure requests whose name has this in it, without vectors")
+	flag.StringVar(&o.only, "only", "", "search: measure requests whose name this regular expression matches, without vectors")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement")
 	flag.StringVar(&o.what, "what", "service", "what to measure: service, credentials, logins, abuse, audit, hooks, growth, scale, search or snapshots")
 	flag.Parse()

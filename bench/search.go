@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,7 +268,11 @@ func (s *server) searching(ctx context.Context, o options, ids []string) error {
 
 // measured measures some kinds of requests.
 func (s *server) measured(ctx context.Context, o options, all []sought) error {
-	all = slices.DeleteFunc(all, func(one sought) bool { return !strings.Contains(one.name, o.only) })
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(one sought) bool { return !only.MatchString(one.name) })
 	if len(all) == 0 {
 		return nil
 	}
