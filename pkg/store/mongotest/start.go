@@ -80,11 +80,12 @@ type Option func(*settings)
 func FailPoints() Option { return func(s *settings) { s.failPoints = true } }
 
 func defaults() settings {
-	return settings{oplogMB: 128, checkpoints: time.Minute, transaction: time.Minute}
+	return settings{oplogMB: 128, cacheGB: 0.25, checkpoints: time.Minute, transaction: time.Minute}
 }
 
 type settings struct {
 	oplogMB     int
+	cacheGB     float64
 	checkpoints time.Duration
 	transaction time.Duration
 	secured     bool
@@ -96,6 +97,10 @@ func TransactionTime(d time.Duration) Option { return func(s *settings) { s.tran
 
 // OplogMB is about how many MB of changes the server remembers.
 func OplogMB(n int) Option { return func(s *settings) { s.oplogMB = n } }
+
+// CacheGB is how much of its data the server keeps in memory, in GB: 0.25 unless this is given, and half of the machine's where MongoDB is
+// left to choose.
+func CacheGB(gb float64) Option { return func(s *settings) { s.cacheGB = gb } }
 
 // CheckpointEvery is how often the server writes a checkpoint. It remembers all changes since the last but one.
 func CheckpointEvery(d time.Duration) Option { return func(s *settings) { s.checkpoints = d } }
@@ -146,7 +151,7 @@ func launchIn(ctx context.Context, dir string, s settings, flags []string) (*Ser
 		}
 		flags = append(flags, server.secrets.flags()...)
 	}
-	argv = append(argv, "--port", port, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", strconv.Itoa(s.oplogMB),
+	argv = append(argv, "--port", port, "--wiredTigerCacheSizeGB", strconv.FormatFloat(s.cacheGB, 'f', -1, 64), "--oplogSize", strconv.Itoa(s.oplogMB),
 		"--syncdelay", strconv.Itoa(int(s.checkpoints/time.Second)), "--setParameter", "diagnosticDataCollectionEnabled=false",
 		"--setParameter", "transactionLifetimeLimitSeconds="+strconv.Itoa(int(s.transaction/time.Second)))
 	if s.failPoints {

@@ -3,6 +3,7 @@
 //	startmongo                 prints its URI and serves until standard input ends or a signal comes
 //	startmongo go test ./...   runs a command with MONGODB_URI set to it, and ends with the command's exit code
 //
+// MONGODB_CACHE_GB is the size of its cache: 0.25 is enough for tests, and less than what MongoDB has by itself for what is measured with it.
 // With MONGODB_URI set it starts nothing and gives that. If no MongoDB can be had, the command form says so and runs
 // the command without, unless CI=true.
 package main
@@ -15,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/svcctl/svc/pkg/store/mongotest"
@@ -27,7 +29,12 @@ func run(command []string) int {
 	defer stop()
 	uri := os.Getenv("MONGODB_URI")
 	if uri == "" {
-		server, err := mongotest.Start(ctx)
+		options, err := options()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "startmongo:", err)
+			return 2
+		}
+		server, err := mongotest.Start(ctx, options...)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "NO MONGODB TO TEST WITH:", err)
 			if len(command) == 0 || os.Getenv("CI") == "true" {
@@ -56,6 +63,18 @@ func run(command []string) int {
 	case <-ended:
 	}
 	return 0
+}
+
+func options() ([]mongotest.Option, error) {
+	text := os.Getenv("MONGODB_CACHE_GB")
+	if text == "" {
+		return nil, nil
+	}
+	gb, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, fmt.Errorf("MONGODB_CACHE_GB is %q, want a number such as 0.25", text)
+	}
+	return []mongotest.Option{mongotest.CacheGB(gb)}, nil
 }
 
 func runCommand(ctx context.Context, command []string, uri string) int {
