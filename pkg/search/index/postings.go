@@ -1,6 +1,9 @@
 package index
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // A posting says that a record has a term.
 type posting struct {
@@ -37,25 +40,26 @@ func readBlocks(dst []posting, base uint32, b []byte) ([]posting, error) {
 			return dst, errDamaged
 		}
 		b = b[k:]
+		dst = slices.Grow(dst, int(n)) //nolint:gosec // it is no more than there are bytes
 		doc := base
 		for range n {
-			var d uint64
-			if len(b) > 0 && b[0] < 0x80 { // one byte, which most are
-				d, b = uint64(b[0]), b[1:]
-			} else {
-				d, k = binary.Uvarint(b)
-				if k <= 0 {
-					return dst, errDamaged
+			if len(b) >= 2 && b[0] < 0x80 && b[1] < 0x80 { // one byte, which most are
+				d, count, size := b[0], uint32(1), 1
+				if d&1 == 0 {
+					count, size = uint32(b[1]), 2
 				}
-				b = b[k:]
+				doc += uint32(d >> 1)
+				dst, b = append(dst, posting{doc, count}), b[size:]
+				continue
 			}
+			d, k := binary.Uvarint(b)
+			if k <= 0 {
+				return dst, errDamaged
+			}
+			b = b[k:]
 			doc += uint32(d >> 1)
 			count := uint32(1)
-			switch {
-			case d&1 != 0:
-			case len(b) > 0 && b[0] < 0x80:
-				count, b = uint32(b[0]), b[1:]
-			default:
+			if d&1 == 0 {
 				c, k := binary.Uvarint(b)
 				if k <= 0 {
 					return dst, errDamaged

@@ -91,7 +91,8 @@ const (
 // scratch is memory of a search, by numbers of records.
 type scratch struct {
 	scores  []float32
-	groups  []uint64 // that the record has matched
+	groups  []uint64 // that the record has matched, unless the query is plain
+	plain   bool
 	touched []uint32
 	list    []posting
 }
@@ -121,6 +122,17 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 	}
 	m := v.matches()
 	sc := m.sc
+	if sc.plain = q.plain(); sc.plain {
+		for _, g := range q.Groups {
+			for _, l := range g.Leaves {
+				if err := v.leafAlone(ctx, sc, l); err != nil {
+					m.Release()
+					return nil, v.ix.disk.fail(err)
+				}
+			}
+		}
+		return m, nil
+	}
 	var must, mustNot, should uint64
 	for i, g := range q.Groups {
 		bit := uint64(1) << i
@@ -147,9 +159,6 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 	if q.Recency != nil {
 		dates = v.values[q.Recency.Field]
 	}
-	if must == 0 && mustNot == 0 && atLeast <= 1 && q.Recency == nil && q.MinScore <= 0 { // all that is there
-		return m, nil
-	}
 	m.keep(func(number uint32) bool {
 		got := sc.groups[number]
 		if got&must != must || got&mustNot != 0 || bits.OnesCount64(got&should) < atLeast {
@@ -161,6 +170,22 @@ func (v *View) Search(ctx context.Context, q Query) (*Matches, error) {
 		return sc.scores[number] >= q.MinScore
 	})
 	return m, nil
+}
+
+// leastBoost is what a Leaf counts for at least whose scores are never too small to be more than 0.
+const leastBoost = 1e-6
+
+// plain says whether everything is found that has a score, whatever groups it matches: no other query is as frequent.
+func (q *Query) plain() bool {
+	if q.AtLeast > 1 || q.Recency != nil || q.MinScore > 0 {
+		return false
+	}
+	for _, g := range q.Groups {
+		if g.Occur != Should || slices.ContainsFunc(g.Leaves, func(l Leaf) bool { return !(l.Boost >= leastBoost) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // matches gives Matches of nothing yet.
@@ -191,6 +216,24 @@ func (v *View) leaf(ctx context.Context, sc *scratch, l Leaf, bit uint64, scored
 	return nil
 }
 
+// leafAlone is leaf of a plain query: a record that has no score yet was not found yet.
+func (v *View) leafAlone(ctx context.Context, sc *scratch, l Leaf) error {
+	var err error
+	if sc.list, err = v.matching(ctx, sc.list[:0], l); err != nil || len(sc.list) == 0 {
+		return err
+	}
+	w, scores, touched := v.weigh(l, len(sc.list)), sc.scores, sc.touched
+	for _, p := range sc.list {
+		old := scores[p.number]
+		if old == 0 {
+			touched = append(touched, p.number)
+		}
+		scores[p.number] = old + w.score(p)
+	}
+	sc.touched = touched
+	return nil
+}
+
 // matching appends who matches a leaf, and how often.
 func (v *View) matching(ctx context.Context, dst []posting, l Leaf) (_ []posting, err error) {
 	if l.Phrase != nil && len(l.Terms) > 0 {
@@ -212,8 +255,7 @@ func (v *View) matching(ctx context.Context, dst []posting, l Leaf) (_ []posting
 
 // weight is what the scores of a leaf are made with.
 type weight struct {
-	idf     float32
-	boost   float32
+	whole   float32 // what no score is more than
 	perTerm float32
 	lengths []uint16
 }
@@ -223,8 +265,7 @@ func (v *View) weigh(l Leaf, found int) weight {
 	n := v.totals.fields[l.Field]
 	df := float64(found)
 	return weight{
-		idf:     float32(math.Log(1 + (float64(n.records)-df+0.5)/(df+0.5))),
-		boost:   l.Boost * (k1 + 1),
+		whole:   l.Boost * (k1 + 1) * float32(math.Log(1+(float64(n.records)-df+0.5)/(df+0.5))),
 		perTerm: float32(k1 * b * float64(n.records) / max(1, float64(n.terms))),
 		lengths: v.lengths[l.Field],
 	}
@@ -236,7 +277,7 @@ func (w weight) score(p posting) float32 {
 		length = float32(w.lengths[p.number])
 	}
 	tf := float32(p.count)
-	return w.boost * w.idf * tf / (tf + k1*(1-b) + w.perTerm*length)
+	return w.whole * tf / (tf + k1*(1-b) + w.perTerm*length)
 }
 
 // union makes one list of several.
@@ -270,11 +311,14 @@ func (m *Matches) keep(f func(number uint32) bool) {
 func (m *Matches) Release() {
 	if sc := m.sc; len(sc.touched) > len(sc.scores)/8 {
 		clear(sc.scores)
-		clear(sc.groups)
+		if !sc.plain {
+			clear(sc.groups)
+		}
 		sc.touched = sc.touched[:0]
 	} else {
 		m.keep(func(uint32) bool { return false })
 	}
+	m.sc.plain = false
 	scratches.Put(m.sc)
 	m.sc = nil
 }
