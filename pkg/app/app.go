@@ -111,6 +111,8 @@ type Config struct {
 
 	// PasswordCost is that of password hashes, for tests, which make many. No setting has it: zero is auth.DefaultParams.
 	PasswordCost auth.Params
+	// SnapshotFault is asked before each operation on the files of snapshots, as folder.Fault, for tests. No setting has it.
+	SnapshotFault func(op, name string) error
 	// HashCommand starts a process that runs auth.ServeHash, for each password hash. Empty: hashes are made in this one.
 	HashCommand []string
 }
@@ -282,7 +284,7 @@ func (a *App) wire(ctx context.Context) error {
 		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
 	}
 	parts, err := newCore(coreOptions{
-		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version,
+		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version, fault: cfg.SnapshotFault,
 		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
 	})
 	if err != nil {

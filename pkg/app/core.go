@@ -50,6 +50,7 @@ type coreOptions struct {
 	files      *media.Library
 	search     *engine.Engine
 	modules    func(p *project.Project) script.Host // what scripts reach beside records
+	fault      func(op, name string) error          // see Config.SnapshotFault
 }
 
 // holder names this process among those that share the store; "": it has the store to itself.
@@ -87,7 +88,9 @@ func newCore(o coreOptions) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken := snapshot.New(snapshot.Options{Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Gate: o.shuts, Replaced: o.replaced})
+	taken := snapshot.New(snapshot.Options{
+		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Replaced: o.replaced,
+	})
 	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})
 	return &core{runs: runs, snapshots: snapshots.New(taken, runs, o.log), records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // For tests.
@@ -12,6 +13,9 @@ var (
 	MemTableFor = memTableFor
 	Memory      = memory
 )
+
+// Store is what it keeps everything in.
+func (a *App) Store() store.Store { return a.store }
 
 // TakeAll takes a snapshot of everything that a project has.
 func (a *App) TakeAll(ctx context.Context, namespace string) (snapshot.Info, error) {

@@ -49,6 +49,7 @@ func (c *creation) records(ctx context.Context) error {
 	for _, src := range sources {
 		documents, bytes = documents+src.est.Documents, bytes+src.est.Bytes
 	}
+	c.tracker.done(1, 0)
 	c.tracker.begin(Collections, documents, bytes)
 	for i, dir := range []string{collectionsDir, dbDir} {
 		if c.profile.Mode == Both || (c.profile.Mode == DB) == (i == 1) {

@@ -219,6 +219,7 @@ func (t *fileTaker) hash(ctx context.Context) error {
 					return err
 				}
 				if twice {
+					t.c.tracker.done(1, one.size)
 					continue
 				}
 				name = one.path()

@@ -46,8 +46,7 @@ func (r *restore) loadPart(ctx context.Context, p *part) error {
 	if r.o.Mode == Merge && p.live {
 		was = &storeRecords{ctx: ctx, from: p.through(r.raw, p.stored())}
 	}
-	r.t.begin(Loading, p.col.Documents, p.col.Bytes)
-	r.t.at(p.name)
+	r.t.beginAt(Loading, p.name, p.col.Documents, p.col.Bytes)
 	into := p.through(r.raw, p.shadow)
 	l := &loader{ctx: ctx, into: into, sum: sha256.New()}
 	err = together(was, &moved{saved, r.from.m, r.p, p}, func(was, is bson.Raw) error {
@@ -73,8 +72,7 @@ func (r *restore) loadPart(ctx context.Context, p *part) error {
 
 // index makes the indexes of what was loaded, and looks whether it is what was to be loaded.
 func (r *restore) index(ctx context.Context, p *part, into store.Collection, l *loader) error {
-	r.t.begin(Indexing, int64(len(p.indexes))+1, 0)
-	r.t.at(p.name)
+	r.t.beginAt(Indexing, p.name, int64(len(p.indexes))+1, 0)
 	var expiring []store.Index
 	for _, x := range p.indexes {
 		if x.ExpireAfter > 0 { // its documents may go at once

@@ -68,12 +68,15 @@ func (t *tracker) tell() {
 }
 
 // begin begins a phase, when all of the one before is told. Files are counted on.
-func (t *tracker) begin(phase Phase, total, bytes int64) {
+func (t *tracker) begin(phase Phase, total, bytes int64) { t.beginAt(phase, "", total, bytes) }
+
+// beginAt is begin for a phase that each collection has.
+func (t *tracker) beginAt(phase Phase, collection string, total, bytes int64) {
 	if t.since > 0 || t.bytes > 0 {
 		t.tell()
 	}
 	now := &t.now
-	now.Phase, now.Collection, now.Done, now.Total, now.BytesDone, now.BytesTotal = phase, "", 0, total, 0, bytes
+	now.Phase, now.Collection, now.Done, now.Total, now.BytesDone, now.BytesTotal = phase, collection, 0, total, 0, bytes
 	t.tell()
 }
 

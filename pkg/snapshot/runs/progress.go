@@ -61,7 +61,10 @@ func messageOf(p snapshot.Progress) string {
 	case snapshot.Unpacking:
 		return "unpacks the archive"
 	case snapshot.Comparing:
-		return "compares " + p.Collection
+		if p.Collection != "" {
+			return "compares " + p.Collection
+		}
+		return "compares records"
 	case snapshot.Safety:
 		return "takes a snapshot of what is there"
 	case snapshot.Loading:
