@@ -289,7 +289,7 @@ type RestoredFiles struct {
 	Linked    int64 `json:"linked"`
 	Copied    int64 `json:"copied"`
 	WereThere int64 `json:"wereThere"`
-	Missing   int64 `json:"missing"` // that the snapshot has not
+	Missing   int64 `json:"missing"` // neither in the snapshot nor in their place
 }
 
 // RestoreDrift is where what was restored and the config that is served differ.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,8 +83,37 @@ func TestSnapshotRestore(t *testing.T) {
 		if want := map[string][3]int64{"open": {1, 1, 2}, "other": {0, 0, 0}}; dry.Diff == nil || cmp.Diff(want, counts(dry.Diff)) != "" || dry.Restored.Safety != "" {
 			t.Errorf("%+v", dry)
 		}
+		kinds := map[string]int{}
+		for _, r := range dry.Diff.Collections[0].Records {
+			kinds[r.Change]++
+			if r.ID == changed && (r.Change != api.DiffChanged || !slices.Contains(r.Paths, "n") || !slices.Contains(r.Paths, "secret")) {
+				t.Errorf("%+v", r)
+			}
+			if kept := strings.Contains(after, `"id":"`+r.ID+`"`); kept != (r.Change != api.DiffAdded) { // to what would be
+				t.Errorf("%+v", r)
+			}
+		}
+		if want := map[string]int{"added": 1, "removed": 1, "changed": 2}; cmp.Diff(want, kinds) != "" || dry.Diff.Collections[0].More || dry.Diff.Same {
+			t.Errorf("%+v", dry.Diff)
+		}
+		merged := resultOf(t, s.run("POST", snaps+"/"+id+"/restore", `{"dryRun": true, "mode": "merge", "collections": ["open"]}`))
+		if want := map[string][3]int64{"open": {1, 0, 2}}; cmp.Diff(want, counts(merged.Diff)) != "" || len(merged.Diff.Collections[0].Records) != 3 {
+			t.Errorf("%+v", merged.Diff)
+		}
 		if got := s.contentsOf("media"); got != after {
 			t.Error("a dry run has changed something")
+		}
+		disk := s.onDisk()
+		bare := resultOf(t, s.run("POST", snaps+"/"+id+"/restore", `{"media": false}`))
+		if diff := cmp.Diff(before, s.contentsOf("media")); diff != "" || bare.Restored.Files != (api.RestoredFiles{Missing: 2}) {
+			t.Errorf("without files: %s, %+v", diff, bare.Restored)
+		}
+		if diff := cmp.Diff(disk, s.onDisk()); diff != "" {
+			t.Errorf("files that were to stay: %s", diff)
+		}
+		s.run("POST", snaps+"/"+bare.Restored.Safety+"/restore", ``)
+		if diff := cmp.Diff(after, s.contentsOf("media")); diff != "" {
+			t.Error(diff)
 		}
 
 		run := s.run("POST", snaps+"/"+id+"/restore", ``)
@@ -116,13 +146,13 @@ func TestSnapshotRestore(t *testing.T) {
 		if diff := cmp.Diff(after, s.contentsOf("media")); diff != "" {
 			t.Error(diff)
 		}
-		merged := resultOf(t, s.run("POST", snaps+"/"+id+"/restore", `{"mode": "merge", "collections": ["open"]}`))
+		merged = resultOf(t, s.run("POST", snaps+"/"+id+"/restore", `{"mode": "merge", "collections": ["open"]}`))
 		if r := merged.Restored; len(r.Collections) != 1 || r.Collections[0].Documents != 7 || r.Collections[0].FromSnapshot != 6 {
 			t.Errorf("%+v", r)
 		}
 		s.do("GET", "/api/v1/_/media/open/_count", admin).contains(t, http.StatusOK, `{"count":7}`)
 		entries := s.do("GET", `/api/v1/audit?filter={"op":"restore"}&sort=at`, admin)
-		if strings.Count(entries.body, `"op":"restore"`) != 4 || !strings.Contains(entries.body, `"recordId":"`+id+`"`) || !strings.Contains(entries.body, `"mode":"merge","media":true,"collections":"open"`) {
+		if strings.Count(entries.body, `"op":"restore"`) != 7 || !strings.Contains(entries.body, `"recordId":"`+id+`"`) || !strings.Contains(entries.body, `"mode":"merge","media":true,"collections":"open"`) {
 			t.Error(entries.body)
 		}
 	})

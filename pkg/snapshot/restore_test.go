@@ -251,6 +251,32 @@ func TestRestoreDB(t *testing.T) {
 	}
 }
 
+// TestRestoreWithoutFiles: records come back, and files stay as they are, whatever the records say.
+func TestRestoreWithoutFiles(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, s)
+		w.fill()
+		before := w.dump(w.p)
+		info := w.create("daily")
+		w.change()
+		disk := contents(t, filepath.Join(w.media, w.p.Namespace))
+		result := w.restore(info, snapshot.RestoreOptions{})
+		if diff := cmp.Diff(before, w.dump(w.p)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(disk, contents(t, filepath.Join(w.media, w.p.Namespace))); diff != "" {
+			t.Error(diff)
+		}
+		want := []string{"the file cover/cover 2.txt of posts/" + idOf(2).Hex() + " is not there"}
+		if diff := cmp.Diff(want, result.Warnings); diff != "" || result.Files != (snapshot.RestoredFiles{Missing: 1}) {
+			t.Errorf("%+v, %s", result.Files, diff)
+		}
+		if text := disk["posts/"+idOf(0).Hex()+"/cover/cover 0.txt"]; text != "another cover of 0" {
+			t.Errorf("the file that this is about is %q", text)
+		}
+	})
+}
+
 // TestRestoreRenamed: what was renamed stays in its places in the store, in which files are, too.
 func TestRestoreRenamed(t *testing.T) {
 	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
@@ -421,11 +447,28 @@ func TestRestoreDry(t *testing.T) {
 		if diff := cmp.Diff(want, between); diff != "" {
 			t.Errorf("between two snapshots: %s", diff)
 		}
-		for mode, want := range map[snapshot.RestoreMode]snapshot.CollectionDiff{
-			snapshot.Replace: {Name: "items", Added: 10, Removed: 1, Changed: 10, Same: 287},
-			snapshot.Merge:   {Name: "items", Added: 10, Changed: 10, Same: 288},
+		var would []snapshot.RecordDiff // from what is there to what would be
+		for n := range 10 {
+			would = append(would, snapshot.RecordDiff{ID: idOf(n).Hex(), Kind: snapshot.Added})
+		}
+		for n := 10; n < 20; n++ {
+			would = append(would, snapshot.RecordDiff{ID: idOf(n).Hex(), Kind: snapshot.Changed, Paths: []string{"sku"}})
+		}
+		for _, tt := range []struct {
+			mode  snapshot.RestoreMode
+			limit int
+			want  snapshot.CollectionDiff
+		}{
+			{snapshot.Replace, 0, snapshot.CollectionDiff{Name: "items", Added: 10, Removed: 1, Changed: 10, Same: 287}},
+			{snapshot.Replace, 100, snapshot.CollectionDiff{
+				Name: "items", Added: 10, Removed: 1, Changed: 10, Same: 287,
+				Records: append(slices.Clone(would), snapshot.RecordDiff{ID: idOf(5000).Hex(), Kind: snapshot.Removed}),
+			}},
+			{snapshot.Merge, 100, snapshot.CollectionDiff{Name: "items", Added: 10, Changed: 10, Same: 288, Records: would}},
+			{snapshot.Merge, 11, snapshot.CollectionDiff{Name: "items", Added: 10, Changed: 10, Same: 288, Records: would[:11]}},
 		} {
-			result := w.restore(info, snapshot.RestoreOptions{Mode: mode, DryRun: true, Collections: []string{"items"}})
+			mode, want := tt.mode, tt.want
+			result := w.restore(info, snapshot.RestoreOptions{Mode: mode, DryRun: true, Collections: []string{"items"}, Limit: tt.limit})
 			if diff := cmp.Diff(&snapshot.Diff{Collections: []snapshot.CollectionDiff{want}}, result.Diff); diff != "" {
 				t.Errorf("%s: %s", mode, diff)
 			}
