@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -45,7 +46,12 @@ func onRestores(t *testing.T, test func(t *testing.T, s *service)) {
 // titles are those of the items that a list has.
 func (s *service) titles(query string) string {
 	s.t.Helper()
-	res := s.do("GET", "/api/v1/_/shop/items?sort=title"+query)
+	return s.listed("sort=title" + query)
+}
+
+func (s *service) listed(query string) string {
+	s.t.Helper()
+	res := s.do("GET", "/api/v1/_/shop/items?"+query)
 	if res.status != http.StatusOK {
 		return res.String()
 	}
@@ -103,6 +109,63 @@ func TestRestoreServed(t *testing.T) {
 		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"other","slug":"pear"}`)).want(t, http.StatusConflict)
 		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"cherry"}`)).want(t, http.StatusCreated)
 	})
+}
+
+// TestRestoreSearched: searches of every kind find what was restored, and nothing of what was replaced.
+func TestRestoreSearched(t *testing.T) {
+	for _, kind := range []string{"embedded", "mongodb"} {
+		t.Run(kind, func(t *testing.T) {
+			uri := ""
+			if kind == "mongodb" {
+				uri = emptyMongo(t, "svc_shop")
+			}
+			s := run(t, func(c *app.Config) {
+				c.StoreURI = uri
+				c.Embedding = embedding.Config{
+					Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash"}}, Groups: []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}},
+				}
+			})
+			s.register("shop", foundConfig)
+			ids := map[string]string{}
+			for _, title := range []string{"apple", "green pear", "quince"} {
+				res := s.do("POST", foundItems, json1(map[string]any{"title": title}))
+				res.want(t, http.StatusCreated)
+				ids[title] = res.field("id")
+			}
+			found := func(want map[string]string) {
+				t.Helper()
+				eventually(t, func() string {
+					for query, titles := range want {
+						if got := s.listed(query); got != titles {
+							return query + " finds " + got
+						}
+					}
+					return ""
+				})
+			}
+			before := map[string]string{
+				"qName=words&q=apple": "apple", "qName=words&q=banana": "", "qName=words&q=plum": "",
+				"qName=parts&q=ppl": "apple", "qName=parts&q=anan": "", "qName=parts&q=lum": "", "qName=parts&q=uinc": "quince",
+				"sort=title&qName=near&q=apple": "apple green pear quince", "qName=near&q=green%20pear&limit=1": "green pear",
+				"qName=pattern&q=.pple": "apple", "qName=fused&q=apple": "apple",
+			}
+			found(before)
+			info, err := s.app.TakeAll(t.Context(), "shop")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.do("PUT", foundItems+"/"+ids["apple"], json1(map[string]any{"title": "banana"})).want(t, http.StatusOK)
+			s.do("DELETE", foundItems+"/"+ids["quince"]).want(t, http.StatusOK)
+			s.do("POST", foundItems, json1(map[string]any{"title": "plum"})).want(t, http.StatusCreated)
+			found(map[string]string{
+				"qName=words&q=plum": "plum", "qName=parts&q=anan": "banana", "qName=parts&q=uinc": "", "sort=title&qName=near&q=banana": "banana green pear plum", "qName=near&q=banana&limit=1": "banana",
+			})
+			if _, err := s.app.RestoreAll(t.Context(), "shop", info.ID, snapshot.RestoreOptions{Media: true}); err != nil {
+				t.Fatal(err)
+			}
+			found(before)
+		})
+	}
 }
 
 // TestRestoreBehindRequest: a request that has begun before a restore, and reads and writes behind it, is refused: what it knows may be of the old records.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -302,6 +304,65 @@ func TestBackupRestore(t *testing.T) {
 		streamed := other.do("POST", backups+"/restore?collections=other", admin, archived(backup.body), header("Accept", "text/event-stream"))
 		streamed.contains(t, http.StatusOK, `"phase":"import"`, `"phase":"swap"`, "event: done\n")
 	})
+}
+
+// An archive goes from a service on one store to one on the other, and what that exports is the same to the bit.
+func TestBackupAcross(t *testing.T) {
+	onStore := func(t *testing.T, name string) mediaService {
+		t.Helper()
+		s := mediaService{data: t.TempDir()}
+		uri := ""
+		if name == "mongodb" {
+			uri = emptyMongo(t, "svc_media")
+		}
+		s.service = run(t, func(c *app.Config) { c.StoreURI, c.DataDir = uri, s.data })
+		s.register("media", snapshotsConfig)
+		return s
+	}
+	backup := func(s mediaService) (archive string, exported map[string]string) {
+		s.t.Helper()
+		id := resultOf(s.t, s.run("POST", backups, ``)).Snapshot
+		root := filepath.Join(s.dir, "media", "snapshots", "backup", id)
+		exported = map[string]string{}
+		for _, name := range s.snapshotFiles("media") {
+			if name, ok := strings.CutPrefix(name, "/backup/"+id+"/"); ok && !strings.HasPrefix(name, "manifest.json") { // which says when it was
+				text, err := os.ReadFile(filepath.Join(root, name))
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				exported[name] = string(text)
+			}
+		}
+		return s.download(id, admin), exported
+	}
+	for from, to := range map[string]string{"embedded": "mongodb", "mongodb": "embedded"} {
+		t.Run(from+" to "+to, func(t *testing.T) {
+			here, there := onStore(t, from), onStore(t, to)
+			for i := range 6 {
+				here.do("POST", "/api/v1/_/media/open", admin, form(
+					part{name: "data", content: fmt.Sprintf(`{"n": %d.5, "secret": "s%d"}`, i, i)}, part{name: "file", file: "a.txt", content: fmt.Sprint("file ", i%3)},
+				)).want(t, http.StatusCreated)
+			}
+			here.do("POST", "/api/v1/_/media/other", admin, text(`{"n": 9007199254740993}`)).want(t, http.StatusCreated)
+			archive, exported := backup(here)
+			if len(exported) < 7 || exported["media/"+hashOf("file 1")] != "file 1" {
+				t.Fatalf("exported are %d files", len(exported))
+			}
+			there.do("POST", "/api/v1/_/media/open", admin, text(`{"n": 55}`)).want(t, http.StatusCreated)
+			begun := there.do("POST", backups+"/restore", admin, archived(archive))
+			begun.want(t, http.StatusAccepted)
+			if end := there.ended(begun.header.Get("Location"), admin); !strings.Contains(end, `"status":"succeeded"`) {
+				t.Fatal(end)
+			}
+			if diff := cmp.Diff(here.contentsOf("media"), there.contentsOf("media")); diff != "" {
+				t.Error(diff)
+			}
+			_, again := backup(there)
+			if diff := cmp.Diff(exported, again); diff != "" {
+				t.Errorf("its export is another: %s", diff)
+			}
+		})
+	}
 }
 
 // A sender who goes while a backup comes in leaves everything as it was.
