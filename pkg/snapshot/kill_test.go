@@ -32,9 +32,13 @@ import (
 const (
 	killDirEnv = "SNAPSHOT_TEST_KILL_DIR"
 	killURIEnv = "SNAPSHOT_TEST_KILL_URI" // "": the embedded store
+	killInEnv  = "SNAPSHOT_TEST_KILL_IN"  // "drill": it does nothing but drills
 )
 
 const killNamespace = "killed"
+
+// drills is the number that has the victim rehearse a restore.
+const drills = 4
 
 // openWorld is a world in a folder, whose processes come and go.
 func openWorld(t *testing.T, dir, uri string) (w *world, end func()) {
@@ -85,14 +89,18 @@ func TestKillVictim(t *testing.T) {
 			break
 		}
 		some := list[rand.IntN(len(list))]
-		switch n := rand.IntN(10); {
+		n := rand.IntN(10)
+		if os.Getenv(killInEnv) == "drill" {
+			n = drills
+		}
+		switch {
 		case n < 2:
 			_, err = w.snaps.Create(ctx, w.p, w.profile("daily"), nil)
 		case n < 4:
 			if err = w.snaps.Delete(ctx, w.p, some.ID); errors.Is(err, snapshot.ErrPinned) {
 				err = nil
 			}
-		case n < 5:
+		case n == drills:
 			_, err = w.snaps.Drill(ctx, w.p, some.ID, nil)
 		default:
 			o := replaceAll
@@ -110,16 +118,22 @@ func TestKillVictim(t *testing.T) {
 // records and files as one of two snapshots has them. SOAK=1 kills 200 times.
 func TestR1Kill(t *testing.T) {
 	t.Parallel()
-	t.Run("embedded", func(t *testing.T) { killAgain(t, "") })
+	kills, drilled := 6, 3
+	if os.Getenv("SOAK") != "" {
+		kills, drilled = 200, 40
+	}
+	t.Run("embedded", func(t *testing.T) { killAgain(t, "", "", kills) })
+	t.Run("drills", func(t *testing.T) { killAgain(t, "", "drill", drilled) })
 	t.Run("mongodb", func(t *testing.T) {
 		if os.Getenv("SOAK") == "" {
 			t.Skip("SOAK=1 runs it")
 		}
-		killAgain(t, mongotest.URI(t))
+		killAgain(t, mongotest.URI(t), "", kills)
+		killAgain(t, mongotest.URI(t), "drill", drilled)
 	})
 }
 
-func killAgain(t *testing.T, uri string) {
+func killAgain(t *testing.T, uri, in string, kills int) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "project"), 0o700); err != nil {
@@ -135,19 +149,19 @@ func killAgain(t *testing.T, uri string) {
 	}
 	states := w.killStates()
 	end()
-	kills := 6
-	if os.Getenv("SOAK") != "" {
-		kills = 200
-	}
-	seen, restores, others := map[int]int{}, 0, 0
+	seen, restores, others, rehearsals := map[int]int{}, 0, 0, 0
 	for round := range kills {
-		killOnce(t, dir, uri)
+		killOnce(t, dir, uri, in)
 		w, end := openWorld(t, dir, uri)
 		before := w.withoutIndexes()
 		if notes, err := w.db.Collection("svc.restores").Count(t.Context(), nil, 0); err != nil {
 			t.Fatal(err)
 		} else if notes > 0 {
 			restores++
+		}
+		scratch := w.scratch()
+		if len(scratch) > 0 {
+			rehearsals++
 		}
 		for _, mark := range []string{".partial-*", ".trash-*"} {
 			if left, err := filepath.Glob(filepath.Join(w.p.Dir, "snapshots", "*", mark)); err != nil {
@@ -181,19 +195,65 @@ func killAgain(t *testing.T, uri string) {
 		if n, err := w.db.Collection("svc.restores").Count(t.Context(), nil, 0); n != 0 || err != nil {
 			t.Errorf("%d notes are left, %v", n, err)
 		}
+		w.noScratch(scratch, uri)
 		end()
 		if t.Failed() {
 			t.Fatalf("kill %d", round)
 		}
 	}
-	t.Logf("%d kills: %v; %d in a restore or drill, %d while a snapshot was made or removed", kills, seen, restores, others)
-	if kills > 100 && (restores < kills/10 || others < kills/20 || len(seen) < 2) {
+	t.Logf("%d kills: %v; %d in a restore or drill, %d of them in a drill, %d while a snapshot was made or removed", kills, seen, restores, rehearsals, others)
+	switch {
+	case in != "" && rehearsals == 0, in == "" && kills > 100 && (restores < kills/10 || rehearsals == 0 || others < kills/20 || len(seen) < 2):
 		t.Error("too few were killed on their way")
 	}
 	w, end = openWorld(t, dir, uri)
 	defer end()
 	if err := w.store.DropDatabase(t.Context(), project.DatabaseName(killNamespace)); err != nil {
 		t.Error(err)
+	}
+}
+
+// scratch are the databases that drills have noted, which are to be removed.
+func (w *world) scratch() (names []string) {
+	w.Helper()
+	err := w.db.Collection("svc.restores").Find(w.Context(), store.Query{}, func(doc bson.Raw) error {
+		if name, ok := doc.Lookup("database").StringValueOK(); ok {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return names
+}
+
+// noScratch wants such databases to be gone, with the collections that do not show.
+func (w *world) noScratch(names []string, uri string) {
+	w.Helper()
+	for _, name := range names {
+		db := w.store.Database(name)
+		all, err := db.CollectionNames(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		for n := range 4 {
+			all = append(all, fmt.Sprintf("svc.restore.%s.%d", strings.TrimPrefix(name, "svc-drill-"), n))
+		}
+		for _, collection := range all {
+			if n, err := db.Collection(collection).Count(w.Context(), nil, 0); n > 0 || err != nil {
+				w.Errorf("%s.%s has %d records still, %v", name, collection, n, err)
+			}
+		}
+	}
+	if uri == "" {
+		return
+	}
+	list := mongotest.Dial(w).Run(w, "admin", bson.D{{Key: "listDatabases", Value: 1}, {Key: "nameOnly", Value: true}})
+	for _, name := range names {
+		if strings.Contains(list.String(), name) {
+			w.Errorf("the database %s is left", name)
+		}
 	}
 }
 
@@ -234,10 +294,10 @@ func (w *world) withoutIndexes() state {
 }
 
 // killOnce starts a process and kills it.
-func killOnce(t *testing.T, dir, uri string) {
+func killOnce(t *testing.T, dir, uri, in string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillVictim$", "-test.timeout=0") //nolint:gosec // it is this test
-	cmd.Env = append(os.Environ(), killDirEnv+"="+dir, killURIEnv+"="+uri)
+	cmd.Env = append(os.Environ(), killDirEnv+"="+dir, killURIEnv+"="+uri, killInEnv+"="+in)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
