@@ -163,6 +163,67 @@ func TestSnapshotsVerified(t *testing.T) {
 	})
 }
 
+// TestSnapshotsRehearsed tells that the newest can't be restored, until it can, and when a drill has last shown that.
+func TestSnapshotsRehearsed(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		w := newWorld(t, s, t.TempDir(), nil)
+		p, id := w.serve(withSnapshots(`{name: hand, enabled: true, drill: {schedule: every 1s}}`))
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "Unknown Unverified", status.Ready: "True Serving"})
+		profile, err := snapshot.ProfileOf(p, "hand")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := w.taken.Create(t.Context(), p, profile, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified"})
+		eventually(t, func() string {
+			if at := w.gauge("svc_snapshot_last_verified_timestamp_seconds", "hand"); at < float64(info.ConsistentAt.Unix()) {
+				return fmt.Sprint("it was rehearsed at ", at)
+			}
+			return ""
+		})
+		name := filepath.Join(p.Dir, "snapshots", "hand", info.ID, "indexes.json")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace := func(text string) {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			write(t, name, text)
+		}
+		replace("{}")
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "False DrillFailed", status.Ready: "True Serving"})
+		if text := w.message(id, status.SnapshotsVerified); !strings.HasPrefix(text, "hand: the snapshot "+info.ID+" can't be restored as it is: indexes.json: ") {
+			t.Errorf("message %q", text)
+		}
+		replace(string(text))
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified"})
+	})
+}
+
+// gauge is what a metric of a profile is; 0: there is none.
+func (w *world) gauge(name, profile string) float64 {
+	w.Helper()
+	families, err := w.metrics.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == name && l.GetName() == "profile" && l.GetValue() == profile {
+					return m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return 0
+}
+
 // TestSnapshotsOfAProjectThatIsGone has a project be unregistered: its metrics go, its snapshots stay.
 func TestSnapshotsOfAProjectThatIsGone(t *testing.T) {
 	w := newWorld(t, newEmbedded(t), t.TempDir(), nil)

@@ -537,6 +537,39 @@ func TestMetrics(t *testing.T) {
 	equal(t, "of a project that is gone", map[string]float64{}, i.gauges())
 }
 
+// TestMetricsOfDrills: when a drill has last come back equal is told as a check of everything is, and one that fails moves nothing.
+func TestMetricsOfDrills(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t), "2026-05-01T12:00:00Z", `{name: daily, enabled: true, drill: {schedule: "0 6 * * *"}}`)
+	i := w.instance("a")
+	i.pass()
+	info, err := i.snaps.Create(t.Context(), w.p, snapshot.Profile{Name: "daily", Mode: snapshot.JSON}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := func(want float64) {
+		t.Helper()
+		i.pass() // sees how the drill has ended
+		i.retain()
+		equal(t, "verified", want, i.gauges()["svc_snapshot_last_verified_timestamp_seconds daily"])
+	}
+	verified(0)
+	for range 2 {
+		i.passed(24*time.Hour, 24*time.Hour)
+		verified(float64(w.clock.Now().Unix()))
+	}
+	last := float64(w.clock.Now().Unix())
+	if err := os.Remove(filepath.Join(w.dir, "snapshots", "daily", info.ID, "indexes.json")); err != nil {
+		t.Fatal(err)
+	}
+	i.passed(24*time.Hour, 24*time.Hour)
+	verified(last)
+	equal(t, "begun", 3, len(i.took()))
+	if s := i.standing(operation.Drill, "daily"); !s.Failing() {
+		t.Errorf("%+v", s)
+	}
+}
+
 // gauges are the metrics by name and profile, but for sizes.
 func (i *instance) gauges() map[string]float64 {
 	i.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
@@ -168,6 +169,12 @@ func (i *instance) work(ctx context.Context, p *project.Project, what runs.Start
 		return err
 	case operation.Prune:
 		_, err := i.snaps.Prune(ctx, p, what.Profile, snapshot.PolicyOf(p, what.Profile), snapshot.PruneOptions{})
+		return err
+	case operation.Drill:
+		out, err := i.snaps.Drill(ctx, p, i.snapshots(what.Profile)[0], nil)
+		if err == nil && out.Problems > 0 {
+			err = errs.New(errs.Conflict, runs.DrillDiffers, "%s", out.Found[0].Text)
+		}
 		return err
 	default:
 		return nil
