@@ -213,7 +213,7 @@ func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotR
 		return showRemoved(st, result)
 	case result.Drill != nil:
 		d := result.Drill
-		st.Notef("restored for trial: records %d, files %d, %s, problems %d", d.Documents, d.Files, output.Size(d.Bytes), d.Problems)
+		st.Notef("restored for trial: records %d, files %d, %s", d.Documents, d.Files, output.Size(d.Bytes))
 		return printRuns(st, run, *run)
 	case id == "":
 		return printRuns(st, run, *run)

@@ -288,6 +288,81 @@ func TestSnapshotsRefuse(t *testing.T) {
 	})
 }
 
+// TestSnapshotStanding: what checks have found is told of a snapshot: by a part of it, by all, damage until all is whole again.
+func TestSnapshotStanding(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		id := s.take("daily").ID
+		check := func(body, status string) (run api.Run) {
+			t.Helper()
+			begun := s.do("POST", snaps+"/"+id+"/verify", admin, text(body))
+			begun.want(t, http.StatusAccepted)
+			unmarshal(t, s.ended(begun.header.Get("Location"), admin), &run)
+			if run.Status != status || run.Subject != id || run.Name != "daily" {
+				t.Errorf("%+v", run)
+			}
+			return run
+		}
+		standing := func() api.Snapshot {
+			t.Helper()
+			info := s.snapshot(id)
+			var list api.List[api.Snapshot]
+			unmarshal(t, s.do("GET", snaps+"?profile=daily", admin).body, &list)
+			if diff := cmp.Diff([]api.Snapshot{info}, list.Items); diff != "" {
+				t.Error(diff)
+			}
+			return info
+		}
+		if info := standing(); info.Verified != nil || !info.WholeAt.IsZero() || info.Damage != nil {
+			t.Errorf("%+v", info)
+		}
+		check(`{"sample": 0.5}`, "succeeded")
+		if info := standing(); info.Verified == nil || info.Verified.Sample != 0.5 || !info.WholeAt.IsZero() || info.Damage != nil {
+			t.Errorf("by a part: %+v", info)
+		}
+		check(``, "succeeded")
+		whole := standing()
+		if whole.Verified.Sample != 0 || !whole.WholeAt.Equal(whole.Verified.At.Time) || whole.Damage != nil {
+			t.Errorf("by all: %+v", whole)
+		}
+		check(`{"sample": 0.5}`, "succeeded")
+		if info := standing(); info.Verified.Sample != 0.5 || !info.WholeAt.Equal(whole.WholeAt.Time) {
+			t.Errorf("by a part, again: %+v", info)
+		}
+
+		dir := filepath.Join(s.dir, "media", "snapshots", "daily", id)
+		names := []string{"collections/open.jsonl.zst", "indexes.json"}
+		texts := map[string][]byte{}
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[name] = text
+			s.write("media/snapshots/daily/"+id+"/"+name, strings.Repeat("x", len(text)))
+		}
+		run := check(``, "failed")
+		info := standing()
+		if v := info.Damage; v == nil || v.Problems != 2 || len(v.Found) != 2 || v.Found[0].Path != names[0] || v.Found[1].Path != names[1] || v.Found[0].Text == "" ||
+			cmp.Diff(v, info.Verified) != "" || !info.WholeAt.IsZero() {
+			t.Errorf("damaged: %+v, %+v", info, v)
+		}
+		if want := "the snapshot " + id + " is damaged: " + names[0] + ": it is not what was written; there are more: the snapshot has them in verified"; run.Error == nil || run.Error.Code != "snapshot_damaged" || run.Error.Message != want {
+			t.Errorf("%+v", run.Error)
+		}
+		for _, name := range names {
+			s.write("media/snapshots/daily/"+id+"/"+name, string(texts[name]))
+		}
+		check(`{"sample": 0.5}`, "succeeded")
+		if info := standing(); info.Verified.Problems != 0 || info.Damage == nil || info.Damage.Problems != 2 || !info.WholeAt.IsZero() {
+			t.Errorf("a part is whole: %+v", info)
+		}
+		check(``, "succeeded")
+		if info := standing(); info.Damage != nil || !info.WholeAt.Equal(info.Verified.At.Time) {
+			t.Errorf("all is whole again: %+v", info)
+		}
+	})
+}
+
 // TestSnapshotRunsOfTwoRights: who makes backups, and has a profile, sees no restores of the snapshots of that.
 func TestSnapshotRunsOfTwoRights(t *testing.T) {
 	onSnapshots(t, func(t *testing.T, s mediaService) {
