@@ -69,9 +69,10 @@ type Barrier struct {
 	id string
 
 	looking sync.Mutex // one look at a time
-	beat    int64
+	beat    int64      // 0: it has never shown
 	seen    map[string]sighting
 	wished  []wish         // at the last look
+	missed  bool           // others took this process for dead, and the gate does not know
 	waits   sync.WaitGroup // for writers of databases that are being shut
 
 	mu   sync.Mutex
@@ -151,9 +152,12 @@ func (b *Barrier) Run(ctx context.Context) {
 func (b *Barrier) look(ctx context.Context) error {
 	b.looking.Lock()
 	defer b.looking.Unlock()
-	if err := b.show(ctx); err != nil { // before the wishes are read: who has one looks at the presences behind it
+	since := time.Now()
+	missed, err := b.show(ctx) // before the wishes are read: who has one looks at the presences behind it
+	if err != nil {
 		return err
 	}
+	b.missed = b.missed || missed
 	all, err := b.presences(ctx)
 	if err != nil {
 		return err
@@ -164,7 +168,9 @@ func (b *Barrier) look(ctx context.Context) error {
 	}
 	b.sight(all)
 	b.wonder(all, wishes)
-	b.bury(ctx, all)
+	if _, err := b.bury(ctx, all); err != nil {
+		return err
+	}
 	there := map[string]bool{}
 	for _, w := range wishes {
 		there[w.Key] = true
@@ -181,7 +187,21 @@ func (b *Barrier) look(ctx context.Context) error {
 	}
 	b.openOthers(there)
 	b.wished = wishes
+	if b.refuses(wishes) { // else the next look says so
+		b.o.Gate.See(since.Add(b.o.Dead*2/3), b.missed)
+		b.missed = false
+	}
 	return err
+}
+
+// refuses says that no write begins any more in what others want shut.
+func (b *Barrier) refuses(wishes []wish) bool {
+	for _, w := range wishes {
+		if w.By != b.id && !b.o.Gate.IsShut(w.Database) {
+			return false
+		}
+	}
+	return true
 }
 
 // abandoned ends what a dead process has begun, aside: that may take long.
@@ -207,8 +227,9 @@ func (b *Barrier) abandoned(w wish, c *closed) {
 	})
 }
 
-// show writes the presence of this process.
-func (b *Barrier) show(ctx context.Context) error {
+// show writes the presence of this process. missed says that others have removed it: they took this process for dead.
+func (b *Barrier) show(ctx context.Context) (missed bool, err error) {
+	first := b.beat == 0
 	b.beat++
 	me := presence{ID: b.id, Holder: b.o.Holder, Beat: b.beat, Shut: map[string]string{}}
 	b.mu.Lock()
@@ -224,10 +245,17 @@ func (b *Barrier) show(ctx context.Context) error {
 	b.mu.Unlock()
 	doc, err := bson.Marshal(me)
 	if err != nil {
-		return errs.Wrap(err, "show an instance")
+		return false, errs.Wrap(err, "show an instance")
 	}
 	is := mql.MustCompile(bson.D{{Key: "_id", Value: b.id}})
-	return store.WriteAll(ctx, b.o.DB.Collection(instances), store.Op{Kind: store.Replace, Doc: doc, Filter: is, Upsert: true})
+	results, err := b.o.DB.Collection(instances).Write(ctx, []store.Op{{Kind: store.Replace, Doc: doc, Filter: is, Upsert: true}}, true)
+	if err != nil {
+		return false, err
+	}
+	if err := results[0].Err; err != nil {
+		return false, err
+	}
+	return !first && results[0].Upserted.Type != 0, nil
 }
 
 // sight notes since when processes have been as they are.
@@ -268,12 +296,21 @@ func (b *Barrier) isDead(id string) bool {
 	return id != b.id && ok && time.Since(was.since) > b.o.Dead
 }
 
-// bury removes the presences of those who are dead. One that is alive after all shows again.
-func (b *Barrier) bury(ctx context.Context, all []presence) {
+// bury removes the presences of those who are dead, before anything goes on without them: so one that is alive after all learns it when it shows again.
+// alive says that one has just done so.
+func (b *Barrier) bury(ctx context.Context, all []presence) (alive bool, err error) {
 	for _, p := range all {
-		if b.isDead(p.ID) {
-			as := mql.MustCompile(bson.D{{Key: "beat", Value: p.Beat}})
-			_ = store.WriteAll(ctx, b.o.DB.Collection(instances), store.Op{Kind: store.Delete, ID: store.Name(p.ID), If: as}) // else the next look does it
+		if !b.isDead(p.ID) {
+			continue
+		}
+		as := mql.MustCompile(bson.D{{Key: "beat", Value: p.Beat}})
+		err := store.WriteAll(ctx, b.o.DB.Collection(instances), store.Op{Kind: store.Delete, ID: store.Name(p.ID), If: as})
+		switch {
+		case errors.Is(err, store.ErrStale):
+			alive = true
+		case err != nil && !errors.Is(err, errs.ErrNotFound):
+			return false, err
 		}
 	}
+	return alive, nil
 }

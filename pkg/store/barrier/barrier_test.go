@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.uber.org/goleak"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/barrier"
 	"github.com/svcctl/svc/pkg/store/gate"
@@ -224,4 +225,102 @@ func TestDead(t *testing.T) {
 			t.Error("nothing was ended")
 		}
 	})
+}
+
+// TestStandsStill: a process that stands still until the others go on without it acknowledges nothing that it had under way, and begins nothing before it knows what
+// they want.
+func TestStandsStill(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		one, still := start(t, s), start(t, s)
+		if err := still.write("while all is well"); err != nil {
+			t.Fatal(err)
+		}
+		still.stop()
+		if err := still.Start(t.Context()); err != nil { // it shows once more, and then not for long
+			t.Fatal(err)
+		}
+		c := still.gate.Database(shared(t)).Collection("things")
+		before := still.gate.Moment(t.Context())
+		ends := map[string]chan error{"a write": make(chan error, 1), "a read": make(chan error, 1)}
+		goOn, begun := make(chan struct{}), make(chan struct{}, 9)
+		go func() {
+			ends["a write"] <- still.gate.Database(shared(t)).Transact(t.Context(), func(context.Context, store.Tx) error {
+				begun <- struct{}{}
+				<-goOn
+				return nil
+			})
+		}()
+		go func() {
+			ends["a read"] <- c.Find(t.Context(), store.Query{}, func(bson.Raw) error {
+				begun <- struct{}{}
+				<-goOn
+				return nil
+			})
+		}()
+		<-begun
+		<-begun
+		shut, err := one.Shut(t.Context(), shared(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(goOn)
+		late := make(chan error, 1)
+		go func() { late <- still.write("it does not know yet") }()
+		select {
+		case err := <-late:
+			t.Errorf("a write that does not wait: %v", err)
+		case err := <-ends["a write"]:
+			t.Errorf("a write that was under way: %v", err)
+		case <-time.After(10 * beat):
+		}
+		if err := still.Start(t.Context()); err != nil { // it goes on
+			t.Fatal(err)
+		}
+		if err := <-late; !errors.Is(err, gate.ErrShut) {
+			t.Errorf("a write that has waited: %v", err)
+		}
+		if err := <-ends["a write"]; errs.From(err).Code != "outcome_unknown" {
+			t.Errorf("a write that was under way: %v", err)
+		}
+		if err := <-ends["a read"]; !errors.Is(err, gate.ErrShut) {
+			t.Errorf("a read that was under way: %v", err)
+		}
+		if _, err := c.Count(before, nil, 0); !errors.Is(err, gate.ErrShut) {
+			t.Errorf("a request from before: %v", err)
+		}
+		still.want("it knows", false, true)
+		shut.Open()
+		if err := still.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		still.want("all is well again", true, true)
+	})
+}
+
+// TestSlow: a process that stands still for a while, without which nobody goes on, has nothing refused.
+func TestSlow(t *testing.T) {
+	s := teststore.Memory(t)
+	slow := start(t, s)
+	slow.stop()
+	if err := slow.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := slow.gate.Moment(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- slow.gate.Database(shared(t)).Transact(t.Context(), func(context.Context, store.Tx) error {
+			time.Sleep(dead)
+			return nil
+		})
+	}()
+	time.Sleep(dead + 10*beat)
+	if err := slow.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := slow.gate.Database(shared(t)).Collection("things").Count(before, nil, 0); err != nil {
+		t.Error(err)
+	}
 }

@@ -124,8 +124,9 @@ func (b *Barrier) await(ctx context.Context, key, how string) error {
 		if err != nil {
 			return err
 		}
-		if !b.missing(all, key, how) {
-			return nil
+		missing, err := b.missing(ctx, all, key, how)
+		if err != nil || !missing {
+			return err
 		}
 		if !store.Wait(ctx, b.o.Beat/4) {
 			return store.Ended(ctx)
@@ -133,17 +134,23 @@ func (b *Barrier) await(ctx context.Context, key, how string) error {
 	}
 }
 
-func (b *Barrier) missing(all []presence, key, how string) bool {
+// missing says whether somebody who is alive has not shut it.
+func (b *Barrier) missing(ctx context.Context, all []presence, key, how string) (bool, error) {
 	b.looking.Lock()
 	defer b.looking.Unlock()
 	b.sight(all)
+	var without []presence
 	for _, p := range all {
 		is := p.Shut[key]
-		if p.ID != b.id && is != how && is != nothing && !b.isDead(p.ID) {
-			return true
+		if p.ID == b.id || is == how || is == nothing {
+			continue
 		}
+		if !b.isDead(p.ID) {
+			return true, nil
+		}
+		without = append(without, p)
 	}
-	return false
+	return b.bury(ctx, without)
 }
 
 // close shuts a database here that another process wants shut. Writers are waited for aside.

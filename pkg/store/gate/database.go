@@ -34,14 +34,50 @@ type keeping struct {
 	store.ImageKeeper
 }
 
-// writing does something that changes records.
+// writing does something that changes records. It has not been done for sure when others have gone on without this process meanwhile.
 func (d *door) writing(ctx context.Context, fn func() error) error {
-	leave, err := d.enter(ctx)
+	began, err := d.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	return fn()
+	defer d.leave()
+	if err := fn(); err != nil {
+		return err
+	}
+	if d.gate.sight.await(context.WithoutCancel(ctx)) != nil || d.still(began) != nil { // who writes is waited for, so that it is by others alone
+		return errMissed
+	}
+	return nil
+}
+
+// reading does something that reads records. still is for what is given away before the end.
+func (d *door) reading(ctx context.Context, fn func(still func() error) error) error {
+	began, err := d.check(ctx)
+	if err != nil {
+		return err
+	}
+	still := func() error { return d.still(began) }
+	err = fn(still)
+	if over := still(); over != nil { // then an error may be of that, too
+		return over
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.gate.sight.await(ctx); err != nil {
+		return err
+	}
+	return still()
+}
+
+// each is fn for as long as the records are what they were.
+func each(still func() error, fn func(doc bson.Raw) error) func(doc bson.Raw) error {
+	return func(doc bson.Raw) error {
+		if err := still(); err != nil {
+			return err
+		}
+		return fn(doc)
+	}
 }
 
 func (d *database) DropCollection(ctx context.Context, name string) error {
@@ -57,7 +93,7 @@ func (d *database) Transact(ctx context.Context, fn func(ctx context.Context, tx
 }
 
 func (d *database) View(ctx context.Context) (store.View, error) {
-	if err := d.door.check(ctx); err != nil {
+	if _, err := d.door.check(ctx); err != nil {
 		return nil, err
 	}
 	return d.Database.View(ctx)
@@ -69,53 +105,55 @@ type collection struct {
 	door *door
 }
 
-func (c *collection) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
-	if err := c.door.check(ctx); err != nil {
+func (c *collection) Get(ctx context.Context, id bson.RawValue) (doc bson.Raw, err error) {
+	err = c.door.reading(ctx, func(func() error) error {
+		doc, err = c.Collection.Get(ctx, id)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	return c.Collection.Get(ctx, id)
+	return doc, nil
 }
 
 func (c *collection) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
-	if err := c.door.check(ctx); err != nil {
+	return c.door.reading(ctx, func(still func() error) error { return c.Collection.Find(ctx, q, each(still, fn)) })
+}
+
+func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64) (n int64, err error) {
+	err = c.door.reading(ctx, func(func() error) error {
+		n, err = c.Collection.Count(ctx, filter, limit)
 		return err
-	}
-	return c.Collection.Find(ctx, q, fn)
+	})
+	return n, err
 }
 
-func (c *collection) Count(ctx context.Context, filter *mql.Filter, limit int64) (int64, error) {
-	if err := c.door.check(ctx); err != nil {
-		return 0, err
-	}
-	return c.Collection.Count(ctx, filter, limit)
+func (c *collection) Distinct(ctx context.Context, path string, filter *mql.Filter) (values []bson.RawValue, err error) {
+	err = c.door.reading(ctx, func(func() error) error {
+		values, err = c.Collection.Distinct(ctx, path, filter)
+		return err
+	})
+	return values, err
 }
 
-func (c *collection) Distinct(ctx context.Context, path string, filter *mql.Filter) ([]bson.RawValue, error) {
-	if err := c.door.check(ctx); err != nil {
-		return nil, err
-	}
-	return c.Collection.Distinct(ctx, path, filter)
-}
-
-func (c *collection) Explain(ctx context.Context, q store.Query) (store.Explanation, error) {
-	if err := c.door.check(ctx); err != nil {
-		return store.Explanation{}, err
-	}
-	return c.Collection.Explain(ctx, q)
+func (c *collection) Explain(ctx context.Context, q store.Query) (how store.Explanation, err error) {
+	err = c.door.reading(ctx, func(func() error) error {
+		how, err = c.Collection.Explain(ctx, q)
+		return err
+	})
+	return how, err
 }
 
 func (c *collection) Aggregate(ctx context.Context, p *pipeline.Pipeline, o store.AggregateOptions, fn func(doc bson.Raw) error) error {
-	if err := c.door.check(ctx); err != nil {
-		return err
-	}
-	return c.Collection.Aggregate(ctx, p, o, fn)
+	return c.door.reading(ctx, func(still func() error) error { return c.Collection.Aggregate(ctx, p, o, each(still, fn)) })
 }
 
-func (c *collection) ExplainAggregate(ctx context.Context, p *pipeline.Pipeline, o store.AggregateOptions) (store.AggregateExplanation, error) {
-	if err := c.door.check(ctx); err != nil {
-		return store.AggregateExplanation{}, err
-	}
-	return c.Collection.ExplainAggregate(ctx, p, o)
+func (c *collection) ExplainAggregate(ctx context.Context, p *pipeline.Pipeline, o store.AggregateOptions) (how store.AggregateExplanation, err error) {
+	err = c.door.reading(ctx, func(func() error) error {
+		how, err = c.Collection.ExplainAggregate(ctx, p, o)
+		return err
+	})
+	return how, err
 }
 
 func (c *collection) Write(ctx context.Context, ops []store.Op, atomic bool) (results []store.Result, err error) {

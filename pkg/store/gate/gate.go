@@ -21,6 +21,7 @@ type Gate struct {
 	store.Store
 
 	swaps atomic.Int64 // how often records were replaced, of all databases
+	sight sight        // of other processes
 
 	mu    sync.Mutex
 	doors map[string]*door // by database
@@ -46,7 +47,7 @@ func (g *Gate) Database(name string) store.Database {
 
 // Shut is a database whose records nobody changes who goes through the gate. It is for one goroutine.
 type Shut interface {
-	// Reads refuses reads, too, from when it returns. Those that are under way go on.
+	// Reads refuses reads, too, from when it returns. Those that are under way fail: what they read may have been old records and new ones.
 	Reads(ctx context.Context) error
 	// Open lets everything through again. A second call does nothing.
 	Open()
@@ -60,6 +61,14 @@ func (g *Gate) Shut(ctx context.Context, database string) (Shut, error) {
 		return nil, err
 	}
 	return &shut{g: g, d: d}, nil
+}
+
+// IsShut says that no write of a database begins.
+func (g *Gate) IsShut(database string) bool {
+	d := g.door(database)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shuts != nil
 }
 
 // shut is one that this process has shut.
@@ -93,7 +102,7 @@ func (g *Gate) door(name string) *door {
 	defer g.mu.Unlock()
 	d := g.doors[name]
 	if d == nil {
-		d = &door{}
+		d = &door{gate: g}
 		g.doors[name] = d
 	}
 	return d
@@ -101,6 +110,8 @@ func (g *Gate) door(name string) *door {
 
 // door is that of one database.
 type door struct {
+	gate *Gate
+
 	mu      sync.Mutex
 	shuts   chan struct{} // closed when it opens; nil: it is open
 	reads   bool          // are refused, too
@@ -110,31 +121,52 @@ type door struct {
 	replaced int64 // the number of the last swap that was of this database
 }
 
-// check says whether reads may pass.
-func (d *door) check(ctx context.Context) error {
+// check says whether reads may pass, and since when they do.
+func (d *door) check(ctx context.Context) (began int64, err error) {
+	if err := d.gate.sight.await(ctx); err != nil {
+		return 0, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.reads || d.isOver(ctx) {
-		return ErrShut
+		return 0, ErrShut
 	}
-	return nil
+	return d.gate.swaps.Load(), nil
 }
 
 // isOver says that what a context is for has begun before the records were replaced. mu is held.
 func (d *door) isOver(ctx context.Context) bool {
 	began, ok := ctx.Value(momentKey{}).(int64)
-	return ok && began < d.replaced
+	return ok && !d.isSince(began)
+}
+
+// isSince says that the records are those that they were at some time. mu is held.
+func (d *door) isSince(began int64) bool {
+	return began >= d.replaced && began >= d.gate.sight.lost.Load()
+}
+
+// still fails if the records were replaced since what came in has begun.
+func (d *door) still(began int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.isSince(began) {
+		return ErrShut
+	}
+	return nil
 }
 
 // enter is for writers.
-func (d *door) enter(ctx context.Context) (leave func(), err error) {
+func (d *door) enter(ctx context.Context) (began int64, err error) {
+	if err := d.gate.sight.await(ctx); err != nil {
+		return 0, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shuts != nil || d.isOver(ctx) {
-		return nil, ErrShut
+		return 0, ErrShut
 	}
 	d.writers++
-	return d.leave, nil
+	return d.gate.swaps.Load(), nil
 }
 
 func (d *door) leave() {

@@ -160,6 +160,49 @@ func TestShutWaits(t *testing.T) {
 	}
 }
 
+// TestUnderWay: what reads while records are replaced gives nothing from then on, and fails: it may be of old records and new ones.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	g := gate.New(teststore.Memory(t))
+	c := g.Database("a").Collection("things")
+	for n := range 3 {
+		if _, err := c.Write(t.Context(), insert(t, string(rune('a'+n))), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none, err := pipeline.Compile(bson.A{}, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(fn func(bson.Raw) error) error{
+		"find": func(fn func(bson.Raw) error) error { return c.Find(t.Context(), store.Query{}, fn) },
+		"stages": func(fn func(bson.Raw) error) error {
+			return c.Aggregate(t.Context(), none, store.AggregateOptions{}, fn)
+		},
+	} {
+		for at := range 3 {
+			seen := 0
+			err := read(func(bson.Raw) error {
+				if seen == at {
+					shut, err := g.Shut(t.Context(), "a")
+					if err != nil {
+						return err
+					}
+					defer shut.Open()
+					if err := shut.Reads(t.Context()); err != nil {
+						return err
+					}
+				}
+				seen++
+				return nil
+			})
+			if !errors.Is(err, gate.ErrShut) || seen != at+1 {
+				t.Errorf("%s, records are replaced at document %d: %d were given, %v", name, at, seen, err)
+			}
+		}
+	}
+}
+
 // TestMoment: who has begun before the records of a database were replaced neither reads the new ones nor writes over them.
 func TestMoment(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,86 @@
+package gate
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// sight is until when a process knows what others want. Behind that they may have gone on without it.
+type sight struct {
+	lost atomic.Int64 // the number of swaps when others had gone on without this process: which records they have replaced is not known
+
+	mu    sync.Mutex
+	until time.Time     // zero: for ever
+	again chan struct{} // closed when until is put off; nil: nobody waits for that
+}
+
+// See is for who looks at other processes with which the store is shared. Until the given time nothing of them is missed. Behind it whoever uses records waits for the
+// next call, and what was under way is not known to be good before that. missed says that others have gone on without this process:
+// what has begun before is refused then, as if all databases had been replaced.
+func (g *Gate) See(until time.Time, missed bool) {
+	g.sight.mu.Lock()
+	defer g.sight.mu.Unlock()
+	if missed {
+		g.sight.lost.Store(g.swaps.Add(1))
+	}
+	g.sight.until = until
+	if g.sight.again != nil {
+		close(g.sight.again)
+		g.sight.again = nil
+	}
+}
+
+var (
+	errBlind = &errs.Error{
+		Kind: errs.Unavailable, Code: "instance_cut_off", RetryAfter: time.Second,
+		Message: "this instance has not seen the others for a while, and can't tell whether they replace records: try again in a moment",
+	}
+	errMissed = &errs.Error{
+		Kind: errs.Unavailable, Code: "outcome_unknown", RetryAfter: time.Second,
+		Message: "this instance stood still until the others went on without it: see whether the write was done before you send it again",
+	}
+)
+
+// blindTime is how long one waits for the next look at others. It takes as long when the store is away.
+const blindTime = 10 * time.Second
+
+// await waits until it is known what others want.
+func (s *sight) await(ctx context.Context) error {
+	var patience <-chan time.Time
+	for {
+		again := s.over()
+		if again == nil {
+			return nil
+		}
+		if patience == nil {
+			timer := time.NewTimer(blindTime)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		select {
+		case <-again:
+		case <-patience:
+			return errBlind
+		case <-ctx.Done():
+			return store.Ended(ctx)
+		}
+	}
+}
+
+// over gives what to wait for when it is not known what others want; nil: it is.
+func (s *sight) over() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until.IsZero() || time.Now().Before(s.until) {
+		return nil
+	}
+	if s.again == nil {
+		s.again = make(chan struct{})
+	}
+	return s.again
+}
