@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -73,8 +74,9 @@ func newCore(o coreOptions) (*core, error) {
 		return nil, err
 	}
 	var used store.Store = o.store
+	var moment func(context.Context) context.Context
 	if o.gate != nil {
-		used = o.gate
+		used, moment = o.gate, o.gate.Moment
 	}
 	service := records.New(used, o.now, o.logs, runner, o.files)
 	service.Searching(o.search)
@@ -83,7 +85,7 @@ func newCore(o coreOptions) (*core, error) {
 	}
 	due, err := jobs.New(jobs.Options{
 		Store: o.store, Runs: runs, Now: o.now, Registerer: o.registerer, Logger: o.log,
-		Runner: &jobRunner{engine: o.engine, records: service, hooks: runner, log: o.log},
+		Runner: &jobRunner{engine: o.engine, records: service, hooks: runner, log: o.log, moment: moment},
 	})
 	if err != nil {
 		return nil, err

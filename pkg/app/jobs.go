@@ -21,6 +21,7 @@ type jobRunner struct {
 	records *records.Service
 	hooks   *hooks.Runner
 	log     *slog.Logger
+	moment  func(ctx context.Context) context.Context // has a script see one state of the records (gate.Gate.Moment); nil: nobody replaces them
 }
 
 // errJobScript is what the record of a run says of a script that failed.
@@ -28,6 +29,9 @@ var errJobScript = errs.New(errs.Internal, "script_failed", "the script failed; 
 
 // RunJob runs a job's script once.
 func (r *jobRunner) RunJob(ctx context.Context, call jobs.Call, run *operation.Live) (any, error) {
+	if r.moment != nil {
+		ctx = r.moment(ctx)
+	}
 	job := bson.D{{Key: "name", Value: call.Job.Name}, {Key: "run", Value: run.Run().ID}, {Key: "trigger", Value: string(call.Trigger)}}
 	if !call.Slot.IsZero() {
 		job = append(job, bson.E{Key: "slot", Value: call.Slot})

@@ -203,6 +203,75 @@ func TestRestoreBehindRequest(t *testing.T) {
 	})
 }
 
+const scriptedRestoresConfig = restoresConfig + `
+hook: {isolation: none}
+jobs: [{name: again, type: javascript, file: count.js, timeout: 2m}]
+actions:
+  - name: now
+    hooks: {handle: {type: javascript, file: count.js, timeout: 2m}}
+    permissions: {public: {methods: {post: true}}, user: {methods: {}}}
+  - name: later
+    hooks: {handle: {type: javascript, file: count.js, timeout: 2m}}
+    permissions: {public: {methods: {post: true}}, user: {methods: {}}}
+    meta: {methods: {post: {execution: {kind: async}}}}
+  - name: at
+    hooks: {handle: {type: javascript, file: at.js}}
+    permissions: {public: {methods: {post: true}}, user: {methods: {}}}
+`
+
+// TestRestoreBehindScripts: a job or an action that has read records before a restore writes none behind it.
+func TestRestoreBehindScripts(t *testing.T) {
+	onRestores(t, func(t *testing.T, s *service) {
+		s.file("shop", "count.js", `module.exports = async () => {
+  const items = db.collection('items')
+  const n = await items.count()
+  await cache.set('at', 'read')
+  while (!await files.exists('go')) await sleep(20)
+  try {
+    await items.insert({title: 'counted ' + n})
+  } finally {
+    await cache.set('at', 'end')
+  }
+}`)
+		s.file("shop", "at.js", `module.exports = async () => cache.get('at')`)
+		s.register("shop", scriptedRestoresConfig)
+		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"apple"}`)).want(t, http.StatusCreated)
+		info, err := s.app.TakeAll(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const shop = "/api/v1/_/shop/_/"
+		at := func(want string) {
+			t.Helper()
+			eventually(t, func() string {
+				if got := s.do("POST", shop+"actions/at").body; !strings.Contains(got, want) {
+					return got
+				}
+				return ""
+			})
+		}
+		for _, path := range []string{"actions/now", "actions/later", "jobs/again/run"} {
+			ended := make(chan answer, 1)
+			go func() { ended <- s.do("POST", shop+path, admin) }()
+			at("read")
+			if _, err := s.app.RestoreAll(t.Context(), "shop", info.ID, snapshot.RestoreOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			s.file("shop", "go", "")
+			at("end")
+			if got := s.titles(""); got != "apple" {
+				t.Errorf("%s: there is %q", path, got)
+			}
+			if err := os.Remove(filepath.Join(s.dir, "shop", "go")); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-ended; path == "actions/now" {
+				got.contains(t, http.StatusServiceUnavailable, `"code":"restoring"`)
+			}
+		}
+	})
+}
+
 // changes follows the items, and gives the first event behind the one that says that it does.
 func (s *service) changes(t *testing.T) <-chan string {
 	t.Helper()

@@ -110,7 +110,8 @@ type Config struct {
 	// Authenticate says who sent credentials, in the place of Auth, for the tests of a project; nil: Auth does.
 	Authenticate func(ctx context.Context, c auth.Credentials) (*access.Principal, error)
 
-	// Moment, if set, gives the context of a request whose reads and writes are to be of one state of the records. Routes that take long have none.
+	// Moment, if set, gives the context of a request whose reads and writes are to be of one state of the records. Routes that take long have none, but for
+	// calls of actions.
 	Moment func(ctx context.Context) context.Context
 
 	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
@@ -231,7 +232,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 	if r.lang, err = r.language(); err != nil {
 		return err
 	}
-	if s.cfg.Moment != nil && !r.route.long {
+	if s.cfg.Moment != nil && (!r.route.long || r.route.right.kind == rightAction) {
 		r.Request = r.WithContext(s.cfg.Moment(r.Context()))
 	}
 	if r.route.right.kind != rightRecords && !r.route.long { // records have limits of their own, and bulk writes may take long

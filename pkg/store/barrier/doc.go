@@ -3,7 +3,8 @@
 //
 // Each process has a document in a database that they all know, by which it says every half second that it is alive, and which databases
 // it has shut. Who wants one shut notes that there, and waits for all that are alive. No clock is compared with that of another machine:
-// a process whose document has not changed for a while is dead for who watches it.
+// a process whose document has not changed for a while is dead for who watches it. Its document is removed before anything goes on without it: so one that
+// has only stood still learns that when it looks again, and nothing passes its gate before that (gate.See).
 //
 // Start reading at Barrier.Shut and Barrier.look. What does not live here: what is done behind the gates (pkg/snapshot), and the leases by
 // which one process at a time does it (store/lease).
