@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -52,6 +53,9 @@ func (rs *Runs) List(ctx context.Context, database string, query Query) (*Page, 
 		query.Limit = keepRuns
 	}
 	page := &Page{Items: []*Run{}, Limit: query.Limit, Offset: query.Offset}
+	if !utf8.ValidString(query.Subject + query.Name) { // of an address; no run has such a one
+		return page, nil
+	}
 	omit := bson.D{{Key: "events", Value: int64(0)}}
 	if query.NoInput {
 		omit = append(omit, bson.E{Key: "input", Value: int64(0)}, bson.E{Key: "result", Value: int64(0)})
