@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -79,11 +80,14 @@ func killRestores(t *testing.T, s svcd, rounds, soak int) {
 	}
 	seen := map[string]int{}
 	for round := range rounds {
-		until(t, "a restore begins", func() bool {
-			_, err := srv.RestoreSnapshot(t.Context(), "blog", snapshots[round%2], api.SnapshotRestore{})
+		var run *api.Run
+		until(t, "a restore begins", func() (ok bool) {
+			var err error
+			run, err = srv.RestoreSnapshot(t.Context(), "blog", snapshots[round%2], api.SnapshotRestore{})
 			return err == nil
 		})
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the random moment
+		srv.comesTo(t, run, []string{"load", "safety", "swap"}[rand.IntN(3)])
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -96,6 +100,24 @@ func killRestores(t *testing.T, s svcd, rounds, soak int) {
 		}
 	}
 	t.Logf("%d kills: %v", rounds, seen)
+	if os.Getenv("SOAK") != "" && len(seen) < 2 {
+		t.Error("no restore was done")
+	}
+}
+
+// comesTo waits until a run is in a phase, or has ended. Of instances that share a store one waits there for another one that was killed.
+func (s *server) comesTo(t *testing.T, run *api.Run, phase string) {
+	t.Helper()
+	there := errors.New("it is there")
+	err := s.FollowSnapshotRun(t.Context(), "blog", run.ID, 0, func(e api.RunEvent) error {
+		if e.Data.Phase == phase {
+			return there
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, there) {
+		t.Fatal(err)
+	}
 }
 
 func (s *server) mustCreate(t *testing.T, collection string, body api.Record) (id string) {

@@ -35,7 +35,7 @@ func (s *Snapshots) Export(ctx context.Context, p *project.Project, id string, t
 		return err
 	}
 	defer o.close()
-	if _, err := readManifest(o.dir); err != nil {
+	if _, err := o.manifest(); err != nil {
 		return err
 	}
 	files := func(manifest []byte) ([]archive.File, error) {

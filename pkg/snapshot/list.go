@@ -132,7 +132,7 @@ func (s *Snapshots) Show(_ context.Context, p *project.Project, id string) (Info
 		return Info{}, err
 	}
 	defer o.close()
-	m, err := readManifest(o.dir)
+	m, err := o.manifest()
 	if err != nil {
 		return Info{}, err
 	}
@@ -147,7 +147,7 @@ func (s *Snapshots) Read(_ context.Context, p *project.Project, id string, fn fu
 		return err
 	}
 	defer o.close()
-	m, err := readManifest(o.dir)
+	m, err := o.manifest()
 	if err != nil {
 		return err
 	}

@@ -246,3 +246,11 @@ func isNear(a, b []byte) bool {
 	}
 	return n <= 8
 }
+
+// isOf is an error if it is the manifest of another snapshot than the one in whose folder it is.
+func (m *Manifest) isOf(id string) error {
+	if m.ID != id {
+		return damaged("%s is that of %s", manifestFile, m.ID)
+	}
+	return nil
+}

@@ -34,7 +34,7 @@ func (s *Snapshots) openSide(p *project.Project, id string) (*savedSide, error) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := readManifest(o.dir)
+	m, err := o.manifest()
 	if err != nil {
 		o.close()
 		return nil, err

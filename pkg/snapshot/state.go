@@ -157,6 +157,18 @@ func (o *opened) close() {
 	_ = o.root.Close() // what was written by it is on disk
 }
 
+// manifest reads that of the snapshot. One whose folder somebody has given another name is damaged, as a list and a check say of it.
+func (o *opened) manifest() (*Manifest, error) {
+	m, err := readManifest(o.dir)
+	if err == nil {
+		err = m.isOf(path.Base(o.at))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
 // open finds a snapshot of the project.
 func (s *Snapshots) open(p *project.Project, id string) (*opened, error) {
 	if !snapshotID.MatchString(id) {

@@ -67,11 +67,10 @@ type checking struct {
 func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, t *tracker) (*Verification, error) {
 	c := &checking{dir: dir, v: &Verification{Sample: sample}, t: t}
 	m, err := readManifest(dir)
-	switch {
-	case err == nil && m.ID != id:
-		err = damaged("%s is that of %s", manifestFile, m.ID)
-		fallthrough
-	case err != nil:
+	if err == nil {
+		err = m.isOf(id)
+	}
+	if err != nil {
 		t.begin(Verifying, 1, 0)
 		text := strings.TrimPrefix(errs.From(err).Message, ErrDamaged.Message+": ")
 		name, _, _ := strings.Cut(strings.ReplaceAll(text, ":", " "), " ")

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
@@ -293,6 +295,35 @@ func TestManifestUnreadable(t *testing.T) {
 	}
 	w.clock.Pass(time.Second)
 	w.create("daily") // goes on without it
+}
+
+// TestOtherName: a snapshot whose folder somebody has copied to another name is not taken for one that was made.
+func TestOtherName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fill()
+	info := w.create("daily")
+	other := "20200101T000000Z-aaaaaa"
+	if err := os.CopyFS(filepath.Join(filepath.Dir(w.path(info)), other), os.DirFS(w.path(info))); err != nil {
+		t.Fatal(err)
+	}
+	want := "the snapshot is damaged: manifest.json is that of " + info.ID
+	for name, do := range map[string]func() error{
+		"show": func() error { _, err := w.snaps.Show(t.Context(), w.p, other); return err },
+		"compare": func() error {
+			_, err := w.snaps.Compare(t.Context(), w.p, other, snapshot.CompareOptions{})
+			return err
+		},
+		"export": func() error { return w.snaps.Export(t.Context(), w.p, other, io.Discard) },
+		"restore": func() error {
+			_, err := w.snaps.Restore(t.Context(), w.p, other, w.p, snapshot.RestoreOptions{}, nil)
+			return err
+		},
+	} {
+		if err := do(); !errors.Is(err, snapshot.ErrDamaged) || errs.From(err).Message != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestSweep(t *testing.T) {
