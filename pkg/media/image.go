@@ -12,8 +12,9 @@ import (
 	"github.com/svcctl/svc/pkg/imagefilter"
 )
 
-// Image gives what a filter makes of a file, which has that hash. Its ModTime is the file's.
-func (s *Store) Image(ctx context.Context, p Place, name, hash string, f *imagefilter.Filter) (*File, Info, error) {
+// Image gives what a filter makes of a file, which has that hash. Its ModTime is the file's. still says that the file which was opened is the
+// one that has it: what is made is kept under the hash.
+func (s *Store) Image(ctx context.Context, p Place, name, hash string, f *imagefilter.Filter, still func() error) (*File, Info, error) {
 	folder, err := p.folder()
 	if err != nil || !plainName(name) {
 		return nil, Info{}, errs.ErrNotFound.With(err)
@@ -29,6 +30,9 @@ func (s *Store) Image(ctx context.Context, p Place, name, hash string, f *imagef
 			return imagefilter.Result{}, err
 		}
 		defer func() { _ = src.Close() }() // it was only read
+		if err := still(); err != nil {
+			return imagefilter.Result{}, err
+		}
 		info, err := imagefilter.Inspect(ctx, src, imagefilter.Limits{})
 		if err == nil {
 			err = reserve(f.Memory(info))

@@ -555,7 +555,7 @@ func TestImage(t *testing.T) {
 	}
 	var hashes []string
 	for range 2 {
-		file, made, err := s.Image(t.Context(), photo, "a.png", info.Hash, f["thumb"])
+		file, made, err := s.Image(t.Context(), photo, "a.png", info.Hash, f["thumb"], always)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -571,7 +571,11 @@ func TestImage(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, grey, err := s.Image(t.Context(), photo, "a.png", info.Hash, f["grey"])
+	other := errors.New("it is another file by now")
+	if _, _, err := s.Image(t.Context(), photo, "a.png", info.Hash, f["grey"], func() error { return other }); !errors.Is(err, other) {
+		t.Errorf("of a file that may be another one: %v", err)
+	}
+	_, grey, err := s.Image(t.Context(), photo, "a.png", info.Hash, f["grey"], always)
 	if err != nil || hashes[0] != hashes[1] || grey.Hash == hashes[0] {
 		t.Errorf("%v, %s: %v", hashes, grey.Hash, err)
 	}
@@ -591,7 +595,7 @@ func TestImage(t *testing.T) {
 		{photo, media.Info{Name: "../photo/a.png", Hash: info.Hash}, errs.NotFound},
 		{media.Place{Dir: "..", Record: record, Field: "photo"}, info, errs.NotFound},
 	} {
-		if _, _, err := s.Image(t.Context(), c.place, c.info.Name, c.info.Hash, f["thumb"]); errs.KindOf(err) != c.kind {
+		if _, _, err := s.Image(t.Context(), c.place, c.info.Name, c.info.Hash, f["thumb"], always); errs.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", c.info.Name, err)
 		}
 	}
@@ -732,3 +736,5 @@ func TestSlowPictures(t *testing.T) {
 		t.Errorf("tried %d times", tries)
 	}
 }
+
+func always() error { return nil }

@@ -15,6 +15,8 @@ import (
 	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/imagefilter"
 	"github.com/svcctl/svc/pkg/media"
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 const stageFile = "get.file"
@@ -28,6 +30,7 @@ type File struct {
 
 	place media.Place
 	store *media.Store
+	db    store.Database
 }
 
 // File finds a file by its address: the record, the path of the field without list positions, and the name. A file belongs
@@ -54,25 +57,41 @@ func (s *Service) File(ctx context.Context, c *Call, id, field, name string) (Fi
 		}
 		return File{}, err
 	}
-	store, err := s.files.Store(c.Project.Namespace)
+	files, err := s.files.Store(c.Project.Namespace)
 	if err != nil {
 		return File{}, err
 	}
 	return File{
 		Name: name, Type: textOf(value, "type"), Hash: textOf(value, "hash"), Shared: c.decidedByCredential(),
-		place: media.Place{Dir: c.Collection.Uploads.Dir, Record: oid.Hex(), Field: c.Collection.StoredField(field)}, store: store,
+		db:    s.store.Database(project.DatabaseName(c.Project.Namespace)),
+		place: media.Place{Dir: c.Collection.Uploads.Dir, Record: oid.Hex(), Field: c.Collection.StoredField(field)}, store: files,
 	}, nil
 }
 
 // Open opens the file. Close it.
 func (f File) Open(ctx context.Context) (*media.File, error) {
-	return f.store.OpenFile(ctx, f.place, f.Name)
+	file, err := f.store.OpenFile(ctx, f.place, f.Name)
+	if over := f.still(ctx); over != nil { // then a file that is not there is no wonder, either
+		if err == nil {
+			_ = file.Close() // it was not read
+		}
+		return nil, over
+	}
+	return file, err
+}
+
+// still is an error if records were replaced since the file was found: then another file may be in its place.
+func (f File) still(ctx context.Context) error {
+	if db, ok := f.db.(store.Steady); ok {
+		return db.Still(ctx)
+	}
+	return nil
 }
 
 // Image gives what a filter makes of the file. Close it. Errors are those of imagefilter for what is no picture, and
 // errs.Unavailable when too many pictures are being made.
 func (f File) Image(ctx context.Context, filter *imagefilter.Filter) (*media.File, media.Info, error) {
-	return f.store.Image(ctx, f.place, f.Name, f.Hash, filter)
+	return f.store.Image(ctx, f.place, f.Name, f.Hash, filter, func() error { return f.still(ctx) })
 }
 
 // ImageHash stands for what a filter makes of the file, as Hash does for the file itself.

@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -8,7 +9,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/media"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/gate"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
@@ -203,6 +206,43 @@ func TestFileWithoutItsHash(t *testing.T) {
 		if got := w.read("public", id.Hex(), "cover", "a.txt"); got != "not_found: not found" {
 			t.Errorf("%q: %s", hash, got)
 		}
+	}
+}
+
+// TestFileBehindRestore: who has found a file by a record is not given the one that has taken its place meanwhile, nor what a filter makes of that.
+func TestFileBehindRestore(t *testing.T) {
+	t.Parallel()
+	g := gate.New(teststore.Memory(t))
+	w := newWorld(t, g, filesConfig)
+	id := bson.NewObjectID()
+	w.putAs(id, `{"published": true, "_rev": 1, "cover": `+w.keep(id.Hex(), "cover", "a.txt", "cover")+`}`)
+	f, err := w.service.File(g.Moment(t.Context()), w.call("public"), id.Hex(), "cover", "a.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := g.Moment(t.Context())
+	file, err := f.Open(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
+	shut, err := g.Shut(t.Context(), project.DatabaseName(w.project.Namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"while records are replaced", "behind that"} {
+		if err := shut.Reads(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if when == "behind that" {
+			shut.Open()
+		}
+		if _, err := f.Open(before); !errors.Is(err, gate.ErrShut) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	if got := w.read("public", id.Hex(), "cover", "a.txt"); got != "cover" {
+		t.Errorf("a request that begins behind that is given %s", got)
 	}
 }
 

@@ -111,6 +111,12 @@ type TxCreator interface {
 	CreateIndex(ctx context.Context, index Index) error
 }
 
+// Steady is what a Database may be besides: one that knows whether its records were replaced as a whole.
+type Steady interface {
+	// Still is an error if that has begun since what ctx is for. It is for who has found something by a record, and then takes it from elsewhere.
+	Still(ctx context.Context) error
+}
+
 // Replacer is what a Database may be besides: one in which several collections take the places of others in one step.
 type Replacer interface {
 	// ReplaceCollections gives collections other names, as RenameCollection does with replace, all at once: nobody ever sees some of them

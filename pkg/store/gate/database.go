@@ -92,6 +92,12 @@ func (d *database) Transact(ctx context.Context, fn func(ctx context.Context, tx
 	return d.door.writing(ctx, func() error { return d.Database.Transact(ctx, fn) })
 }
 
+// Still implements store.Steady, for contexts of a Moment.
+func (d *database) Still(ctx context.Context) error {
+	_, err := d.door.check(ctx)
+	return err
+}
+
 func (d *database) View(ctx context.Context) (store.View, error) {
 	if _, err := d.door.check(ctx); err != nil {
 		return nil, err
