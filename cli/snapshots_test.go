@@ -119,6 +119,7 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 		{"with warnings, for programs", "create blog daily -o json", snapshotRun("snapshot", "succeeded", func(r *api.Run) { r.Progress.Warnings = 1 }), api.Snapshot{}, command.ExitPartial, `"message":"a warning"`, ""},
 		{"failed", "create blog daily", snapshotRun("snapshot", "failed", failed("snapshots_full")), api.Snapshot{}, command.ExitFailed, "", "error: run " + runID + ": it is said why"},
 		{"cancelled", "create blog daily", snapshotRun("snapshot", "cancelled", failed("run_cancelled")), api.Snapshot{}, command.ExitFailed, "", "it is said why"},
+		{"asked to end", "cancel blog " + runID, snapshotRun("snapshot", "running", nil), api.Snapshot{}, command.ExitOK, "running", "asked to end, and does so soon; svcctl snapshot attach blog " + runID},
 		{"whole", "verify blog " + snapshotID, snapshotRun("verify", "succeeded", nil), api.Snapshot{ID: snapshotID, Verified: &api.SnapshotVerification{Files: 3}}, command.ExitOK, "verified", "3 files, 0 B, no problems"},
 		{"damaged", "verify blog " + snapshotID, snapshotRun("verify", "failed", failed("snapshot_damaged")), damaged, command.ExitFailed, "media/9f86   it has another sum", "it is said why"},
 		{"not checked", "verify blog " + snapshotID, snapshotRun("verify", "failed", failed("internal")), api.Snapshot{}, command.ExitUsage, "", "it is said why"},

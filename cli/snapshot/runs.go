@@ -121,7 +121,11 @@ is not whole is removed, a restore that has not come to its last step leaves eve
 		if err != nil {
 			return err
 		}
-		return printRuns(st, run, *run)
+		if err := printRuns(st, run, *run); err != nil || !run.Active() {
+			return err
+		}
+		st.Notef("the run was asked to end, and does so soon; svcctl snapshot attach %s %s waits for that", namespace, run.ID)
+		return nil
 	})
 	cmd.ValidArgsFunction = st.CompleteSnapshotRuns()
 	return cmd

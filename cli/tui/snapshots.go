@@ -174,22 +174,23 @@ func (s *snapshots) Keys() []key.Binding {
 	if s.of != "" {
 		return []key.Binding{keyScroll()}
 	}
-	keys := []key.Binding{frame.Binding("s", "take a snapshot")}
+	var keys []key.Binding // a narrow terminal shows the first ones: those that are about what goes on
 	if s.list.Selected() != "" {
-		keys = append([]key.Binding{keyDetails()}, keys...)
-	}
-	if snap := s.snapshot(); snap != nil {
-		pin := "pin"
-		if snap.Pinned {
-			pin = "unpin"
-		}
-		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("D", "differences"), frame.Binding("p", pin))
+		keys = append(keys, keyDetails())
 	}
 	if s.read != nil && s.read.active() != nil {
 		keys = append(keys, frame.Binding("x", "cancel the run"))
 	}
 	if kind, id := s.selected(); kind == kindRun && s.closed == id {
 		keys = append(keys, frame.Binding("w", "watch the run"))
+	}
+	keys = append(keys, frame.Binding("s", "take a snapshot"))
+	if snap := s.snapshot(); snap != nil {
+		pin := "pin"
+		if snap.Pinned {
+			pin = "unpin"
+		}
+		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("D", "differences"), frame.Binding("p", pin))
 	}
 	return keys
 }

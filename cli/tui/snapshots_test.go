@@ -43,6 +43,9 @@ func TestTakeSnapshot(t *testing.T) {
 		term.Press("esc")
 		term.shows(t, "the run goes on; w shows it again, and so does svcctl snapshot attach blog")
 		term.hides(t, "Snapshot by orders")
+		term.Resize(60, 20)
+		term.shows(t, "enter details  x cancel the run")
+		term.Resize(120, 40)
 		term.snaps <- samplePhase("media", 300, 500) // meanwhile
 		term.Press("w")
 		term.shows(t, "Snapshot by orders", "60%  300 of 500 files")
