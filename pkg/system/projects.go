@@ -25,6 +25,7 @@ type Project struct {
 	OrgID       string        `bson:"orgId"`      // in hex; "": of no org
 	Enabled     bool          `bson:"enabled"`
 	Suspended   bool          `bson:"suspended,omitempty"` // what is served stays as it is, whatever the files say
+	Founding    bool          `bson:"founding,omitempty"`  // a restore makes it: nobody is served it before Keep
 	CreatedBy   Actor         `bson:"createdBy"`           // whose the first generation is, whichever instance serves it
 	CreatedAt   time.Time     `bson:"createdAt"`
 	UpdatedAt   time.Time     `bson:"updatedAt"`
@@ -123,6 +124,9 @@ func (ps *Projects) All(ctx context.Context) ([]Project, error) {
 func (ps *Projects) Update(ctx context.Context, id string, doc bson.D, resolve Resolver) (Project, error) {
 	return ps.update(ctx, id, func(p *Project) error {
 		old := *p
+		if p.Founding {
+			return errFounding
+		}
 		if err := ps.parse(ctx, p, doc, false); err != nil {
 			return err
 		}
@@ -151,6 +155,9 @@ func (ps *Projects) Delete(ctx context.Context, id string) (Project, error) {
 	p, err := ps.byID(ctx, id)
 	if err != nil {
 		return Project{}, err
+	}
+	if p.Founding {
+		return Project{}, errFounding
 	}
 	err = ps.remove(ctx, p.ID, p)
 	return p, err
