@@ -106,7 +106,7 @@ var layers = []layer{
 		"httpapi":      "actions assets embedding hooks records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
 		"client":       "api",
 		"controller":   "errs",
-		"/controllers": "controller jobs search search/engine operation snapshot snapshot/due plan status dirwatch project schema system store store/fieldnames store/lease mql api errs",
+		"/controllers": "controller jobs search search/engine operation snapshot snapshot/due plan status dirwatch folder project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +

@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/plan"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/due"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
@@ -90,6 +91,9 @@ type Media interface {
 type Restores interface {
 	// Recover ends what a crash has left of one, before the project is served.
 	Recover(ctx context.Context, p *project.Project) error
+	// EndFounding ends what a crash has left of one that was making a project: by f it is kept, or nothing stays of it. snapshot.ErrBusy
+	// says that it goes on.
+	EndFounding(ctx context.Context, p *project.Project, f snapshot.Founder) error
 }
 
 // projectWorkers is how many projects are loaded at once. Who has few slow scripts does not wait for who has many: what

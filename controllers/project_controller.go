@@ -62,8 +62,14 @@ func (r *projectReconciler) Reconcile(ctx context.Context, id string) (controlle
 	case err != nil && by != nil:
 		r.request(id, *by) // a retry is still what was asked for
 	}
+	if errors.Is(err, errFounding) {
+		return controller.Result{RequeueAfter: foundingPause}, nil
+	}
 	return controller.Result{}, err
 }
+
+// errFounding says that a restore goes on that makes the project.
+var errFounding = errors.New("a restore is making the project")
 
 // maxMoves bounds how often files are read again at once because another instance has served newer ones meanwhile.
 const maxMoves = 5
@@ -80,6 +86,15 @@ func (r *projectReconciler) reconcile(ctx context.Context, id string, by asked) 
 		return r.forget(ctx, id)
 	case err != nil:
 		return err
+	case reg.Founding:
+		done, err := r.endFounding(ctx, reg)
+		if err != nil {
+			return err
+		}
+		if !done {
+			return errFounding
+		}
+		return r.reconcile(ctx, id, by) // as it is now
 	case !reg.Enabled:
 		r.disable(id)
 		return nil

@@ -24,7 +24,7 @@ func newRestore(st *command.State, runF func(context.Context, *restoreOptions) e
 another one than that which has made it, with another store. - is stdin. The archive is checked as it comes, and refused whole if it is not what was written.
 
 It asks for the name of the namespace first; --yes goes without. --dry-run shows record by record what would change, and changes nothing. What was there
-before is kept as a snapshot.` + snapshot.Waiting,
+before is kept as a snapshot. --to-namespace restores into another project; where none is registered by that name, one is made of the config of the backup.` + snapshot.Waiting,
 		Example: `  svcctl backup restore blog blog.tar.zst --dry-run
   svcctl backup restore blog blog.tar.zst --collections articles,authors --yes`,
 		Args: command.PlaceArgs(1),

@@ -18,6 +18,7 @@ type How struct {
 	Collections []string
 	NoMedia     bool
 	Mode        string
+	Into        string // another namespace; "": that of the command
 	DryRun      bool
 	Yes         bool
 	Wait        Wait
@@ -29,13 +30,15 @@ func (h *How) Register(st *command.State, cmd *cobra.Command) {
 	fl.StringSliceVar(&h.Collections, "collections", nil, "only these, with commas in between (default all that it has)")
 	fl.BoolVar(&h.NoMedia, "no-media", false, "leave the files of records as they are")
 	fl.StringVar(&h.Mode, "mode", api.RestoreReplace, "replace: records that it does not have go; merge: they stay")
+	fl.StringVar(&h.Into, "to-namespace", "", "restore into this project, which is made if it is not registered (default the project itself)")
 	fl.BoolVar(&h.DryRun, "dry-run", false, "show what would change, and change nothing")
 	fl.BoolVarP(&h.Yes, "yes", "y", false, "don't ask")
 	h.Wait.Register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "no-wait")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
-		"collections": collectionsFlag(st),
-		"mode":        cobra.FixedCompletions([]string{api.RestoreReplace, api.RestoreMerge}, cobra.ShellCompDirectiveNoFileComp),
+		"collections":  collectionsFlag(st),
+		"to-namespace": st.CompleteNamespaces,
+		"mode":         cobra.FixedCompletions([]string{api.RestoreReplace, api.RestoreMerge}, cobra.ShellCompDirectiveNoFileComp),
 	})
 }
 
@@ -50,7 +53,7 @@ func (h *How) Check() error {
 // Options are those of the API.
 func (h *How) Options() api.SnapshotRestore {
 	media := !h.NoMedia
-	return api.SnapshotRestore{Collections: h.Collections, Media: &media, Mode: h.Mode, DryRun: h.DryRun}
+	return api.SnapshotRestore{Collections: h.Collections, Media: &media, Mode: h.Mode, DryRun: h.DryRun, Into: h.Into}
 }
 
 // Confirm asks whether what is live is to be replaced, which takes the name of the namespace.
@@ -66,13 +69,16 @@ func (h *How) Confirm(st *command.State, what, namespace, server string) error {
 	if h.Mode == api.RestoreMerge {
 		does = "Their records become those of the snapshot; others stay"
 	}
+	if h.Into != "" {
+		namespace = h.Into
+	}
 	question := fmt.Sprintf("Restore %s into %s at %s: %s. %s. What is there before is kept as a snapshot.", what, namespace, server, scope, does)
 	return st.ConfirmTyped(h.Yes, question, namespace)
 }
 
 type restoreOptions struct {
-	Namespace, ID, Into string
-	How                 How
+	Namespace, ID string
+	How           How
 }
 
 func newRestore(st *command.State, runF func(context.Context, *restoreOptions) error) *cobra.Command {
@@ -83,8 +89,10 @@ func newRestore(st *command.State, runF func(context.Context, *restoreOptions) e
 snapshot of what is there is taken, and then they take its place in one step; until then nothing changes, and a failure or a crash leaves what
 was there. Whoever writes meanwhile is told to come again. Users, teams and tokens are in no snapshot and stay.
 
-It asks for the name of the namespace first; --yes goes without. --dry-run shows record by record what would change, and changes nothing. --to-namespace
-restores into another project, which is registered already, such as to look at it.` + Waiting,
+It asks for the name of the namespace first; --yes goes without. --dry-run shows record by record what would change, and changes nothing.
+
+--to-namespace restores into another project, such as to look at it. Where none is registered by that name, one is made of the config of the snapshot, without
+its tokens, in a folder of that name in the service's projects directory; that takes the right project.create.` + Waiting,
 		Example: `  svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --dry-run
   svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --collections articles --mode merge
   svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --to-namespace blog-copy --yes`,
@@ -98,27 +106,20 @@ restores into another project, which is registered already, such as to look at i
 		}
 		return runRestore(ctx, st, c, opts)
 	})
-	cmd.Flags().StringVar(&opts.Into, "to-namespace", "", "restore into this project (default the snapshot's own)")
 	opts.How.Register(st, cmd)
-	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"to-namespace": st.CompleteNamespaces})
 	return cmd
 }
 
 func runRestore(ctx context.Context, st *command.State, c *client.Client, opts *restoreOptions) error {
-	how := opts.How.Options()
-	target := opts.Namespace
-	if opts.Into != "" && opts.Into != opts.Namespace {
-		how.Into, target = opts.Into, opts.Into
-	}
 	s, err := c.Snapshot(ctx, opts.Namespace, opts.ID, false)
 	if err != nil {
 		return err
 	}
 	what := fmt.Sprintf("the snapshot %s of %s (%s ago, %d records)", s.ID, opts.Namespace, output.Age(st.Now(), s.ConsistentAt.Time), s.Counts.Documents)
-	if err := opts.How.Confirm(st, what, target, c.Server()); err != nil {
+	if err := opts.How.Confirm(st, what, opts.Namespace, c.Server()); err != nil {
 		return err
 	}
-	run, err := c.RestoreSnapshot(ctx, opts.Namespace, opts.ID, how)
+	run, err := c.RestoreSnapshot(ctx, opts.Namespace, opts.ID, opts.How.Options())
 	if err != nil {
 		return err
 	}
@@ -137,6 +138,9 @@ func showRestored(st *command.State, r *api.SnapshotRestored) error {
 		return err
 	}
 	noteRestored(st, r)
+	if r.Made {
+		st.Notef("the project %s was made of the snapshot's config, which is in the folder %s of the service's projects directory now", r.Into, r.Into)
+	}
 	if r.Safety != "" {
 		st.Notef("what was there before is the snapshot %s: svcctl snapshot restore %s %s brings it back", r.Safety, r.Into, r.Safety)
 	}

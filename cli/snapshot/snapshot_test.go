@@ -35,7 +35,7 @@ func TestOptions(t *testing.T) {
 		"verify blog " + one + " --sample 101%":      nil,
 		"restore blog " + one:                        restoreOptions{Namespace: "blog", ID: one, How: How{Mode: "replace"}},
 		"restore blog " + one + " --collections a,b --no-media --mode merge --to-namespace shop -y": restoreOptions{
-			Namespace: "blog", ID: one, Into: "shop", How: How{Collections: []string{"a", "b"}, NoMedia: true, Mode: "merge", Yes: true},
+			Namespace: "blog", ID: one, How: How{Collections: []string{"a", "b"}, NoMedia: true, Mode: "merge", Into: "shop", Yes: true},
 		},
 		"restore blog " + one + " --dry-run":           restoreOptions{Namespace: "blog", ID: one, How: How{Mode: "replace", DryRun: true}},
 		"restore blog " + one + " --dry-run --no-wait": nil,

@@ -9,6 +9,7 @@ const (
 	ParamCollections = "collections" // of a restore: names with commas in between
 	ParamMedia       = "media"       // of a restore: "false" leaves files of records as they are
 	ParamMode        = "mode"        // of a restore
+	ParamInto        = "into"        // of a restore: another namespace
 )
 
 // ProfileBackup is the profile that backups are snapshots of: every project has it, with everything in it.
@@ -186,7 +187,7 @@ type SnapshotRestore struct {
 	Media       *bool    `json:"media,omitempty"`       // whether files of records come back; true by default
 	Mode        string   `json:"mode,omitempty"`        // RestoreReplace by default
 	DryRun      bool     `json:"dryRun,omitempty"`      // the run tells what would change, in SnapshotResult.Diff, and changes nothing
-	Into        string   `json:"into,omitempty"`        // a namespace to restore into; "": the project's own
+	Into        string   `json:"into,omitempty"`        // a namespace to restore into, registered or not; "": the project's own
 }
 
 // SnapshotPrune is the body of POST snapshots/prune.
@@ -268,6 +269,7 @@ type SnapshotResult struct {
 // SnapshotRestored is what a restore has done, or in a dry run would do.
 type SnapshotRestored struct {
 	Into        string               `json:"into"`             // the namespace
+	Made        bool                 `json:"made,omitempty"`   // the project was made for it, of the config of the snapshot
 	Safety      string               `json:"safety,omitempty"` // the id of the snapshot of what was replaced; "": there was nothing
 	Mode        string               `json:"mode"`
 	Collections []RestoredCollection `json:"collections"`

@@ -37,6 +37,7 @@ import (
 	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/search/engine"
 	searches "github.com/svcctl/svc/pkg/search/runs"
+	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -419,6 +420,9 @@ func (noControl) Unregister(context.Context, string) error               { retur
 func (noControl) Reload(context.Context, string, bool) error             { return errNoControl }
 func (noControl) RollBack(context.Context, string, int64) (int64, error) { return 0, errNoControl }
 func (noControl) ScheduleJobs(string) error                              { return nil }
+
+// Founder is for restores, of which there are none.
+func (noControl) Founder(string) snapshot.Founder { return nil }
 
 func (noControl) ReloadPlanned(context.Context, string, string, api.Risk) error {
 	return errNoControl

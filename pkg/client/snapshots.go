@@ -172,7 +172,7 @@ func backupQuery(id string) url.Values {
 // RestoreBackup sends a backup, as ImportSnapshot does, and starts a run that restores it.
 func (c *Client) RestoreBackup(ctx context.Context, namespace string, how api.SnapshotRestore, archive io.Reader, size int64) (*api.Run, error) {
 	q := url.Values{}
-	for name, value := range map[string]string{api.ParamCollections: strings.Join(how.Collections, ","), api.ParamMode: how.Mode} {
+	for name, value := range map[string]string{api.ParamCollections: strings.Join(how.Collections, ","), api.ParamMode: how.Mode, api.ParamInto: how.Into} {
 		if value != "" {
 			q.Set(name, value)
 		}

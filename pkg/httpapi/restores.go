@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
-	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/runs"
 )
@@ -64,15 +65,15 @@ func (s *Server) restoreSnapshot(w http.ResponseWriter, r *request) error {
 	}); err != nil {
 		return err
 	}
-	how, err := s.restoreOf(r, in)
+	how, err := s.restoreOf(r, in, access.ProjectSnapshot)
 	if err != nil {
 		return err
 	}
 	return s.startSnapshots(w, r, audit.OpRestore, runs.Start{Kind: operation.Restore, Snapshot: r.param("id"), Restore: how})
 }
 
-// restoreOf checks what a request says of a restore.
-func (s *Server) restoreOf(r *request, in api.SnapshotRestore) (*runs.Restore, error) {
+// restoreOf checks what a request says of a restore. right is the one that it takes, on another project that it restores into, too.
+func (s *Server) restoreOf(r *request, in api.SnapshotRestore, right string) (*runs.Restore, error) {
 	how := &runs.Restore{RestoreOptions: snapshot.RestoreOptions{
 		Collections: in.Collections, Media: in.Media == nil || *in.Media, Mode: snapshot.RestoreMode(in.Mode), DryRun: in.DryRun,
 	}}
@@ -85,21 +86,34 @@ func (s *Server) restoreOf(r *request, in api.SnapshotRestore) (*runs.Restore, e
 	if in.Into == "" || in.Into == r.project.Namespace {
 		return how, nil
 	}
-	var err error
-	how.Into, err = s.restoreTarget(r, in.Into)
-	return how, err
-}
-
-// restoreTarget gives another project that a snapshot may be restored into: one for which the caller has the right, too.
-func (s *Server) restoreTarget(r *request, namespace string) (*project.Project, error) {
-	target, err := s.cfg.Registry.Get(namespace)
-	if err != nil {
-		return nil, err
-	}
-	if r.principal.Foreign(target.OrgID) {
+	target, err := s.cfg.Registry.Get(in.Into)
+	switch {
+	case err != nil:
+		return how, s.restoreNew(r, in.Into, how)
+	case r.principal.Foreign(target.OrgID):
 		return nil, errs.ErrProjectNotFound
 	}
-	return target, s.cfg.Records.MayOperate(target, r.principal, access.ProjectSnapshot)
+	how.Into = target
+	return how, s.cfg.Records.MayOperate(target, r.principal, right)
+}
+
+// restoreNew has a restore make the project of a namespace that none is served by. Who may not register projects is not told whether there
+// is one.
+func (s *Server) restoreNew(r *request, namespace string, how *runs.Restore) error {
+	if !r.principal.Has(access.ProjectCreate) {
+		return errs.ErrProjectNotFound
+	}
+	_, err := s.cfg.System.Projects.ByNamespace(r.Context(), namespace)
+	switch {
+	case err == nil:
+		return errs.New(errs.Conflict, "project_not_served", "the project %s is registered, and not served: have it served first (svcctl project status says why it is not), or choose another namespace", namespace)
+	case !errors.Is(err, errs.ErrNotFound):
+		return err
+	case !schema.IsNamespace(namespace):
+		return errs.Validation([]errs.FieldError{{Path: "into", Rule: "pattern", Message: "must be a namespace: 1 to 40 lowercase letters, digits, _ or -, the first a letter"}})
+	}
+	how.New, how.Founder = namespace, s.cfg.Control.Founder(r.project.OrgID)
+	return nil
 }
 
 // restoreBackup takes in a backup, and restores it. The answer comes when all of it has come and was checked; the run goes on then.
@@ -108,13 +122,16 @@ func (s *Server) restoreBackup(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	how, err := s.restoreOf(r, in)
+	how, err := s.restoreOf(r, in, access.ProjectBackup)
 	if err != nil {
 		return err
 	}
 	archive, err := s.receive(w, r, audit.OpRestore)
 	if err != nil {
 		return err
+	}
+	if into := how.Target(); into != "" {
+		archive.Note = s.noteInto(r, audit.OpRestore, archive.ID, into)
 	}
 	run, err := s.cfg.Snapshots.RestoreBackup(r.Context(), r.project, archive, how)
 	if err != nil {
@@ -140,6 +157,9 @@ func (r *request) restoreParams() (in api.SnapshotRestore, err error) {
 		in.Media = &media
 	}
 	if in.Mode, err = r.one(api.ParamMode); err != nil {
+		return in, err
+	}
+	if in.Into, err = r.one(api.ParamInto); err != nil {
 		return in, err
 	}
 	in.DryRun, err = r.boolean(api.ParamDryRun)

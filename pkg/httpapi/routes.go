@@ -151,7 +151,7 @@ func routes() []route {
 		{method: "POST", pattern: api.RouteBackup, right: served(access.ProjectBackup), handle: (*Server).createBackup, key: keyOnce, long: true},
 		{method: "GET", pattern: api.RouteBackupAnalyze, right: served(access.ProjectBackup), handle: (*Server).analyzeBackup, query: []string{api.ParamID}, long: true},
 		{method: "GET", pattern: api.RouteBackupDownload, right: served(access.ProjectBackup), handle: (*Server).downloadBackup, query: []string{api.ParamID}, long: true},
-		{method: "POST", pattern: api.RouteBackupRestore, right: served(access.ProjectBackup), handle: (*Server).restoreBackup, query: []string{api.ParamCollections, api.ParamMedia, api.ParamMode, api.ParamDryRun}, long: true},
+		{method: "POST", pattern: api.RouteBackupRestore, right: served(access.ProjectBackup), handle: (*Server).restoreBackup, query: []string{api.ParamCollections, api.ParamMedia, api.ParamMode, api.ParamInto, api.ParamDryRun}, long: true},
 
 		{method: "GET", pattern: api.RouteCollections, right: prj(access.ProjectRead), handle: (*Server).listCollections, labels: true},
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection, labels: true},

@@ -30,6 +30,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	searches "github.com/svcctl/svc/pkg/search/runs"
+	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/system"
@@ -50,6 +51,8 @@ type Registrations interface {
 	Update(ctx context.Context, id string, body bson.D) (system.Project, error)
 	// Unregister ends a registration. The data stays.
 	Unregister(ctx context.Context, id string) error
+	// Founder makes projects of an org ("": of none), which snapshots are restored into.
+	Founder(org string) snapshot.Founder
 }
 
 // Reloads is which config a project is served from.

@@ -306,8 +306,8 @@ func (s *Server) pruneSnapshots(w http.ResponseWriter, r *request) error {
 func (s *Server) startSnapshots(w http.ResponseWriter, r *request, op string, what runs.Start) error {
 	what.By, what.ID = actorOf(r), bson.NewObjectIDFromTimestamp(s.cfg.Now()).Hex()
 	what.Note = s.noteRun(r, op, what.ID)
-	if what.Restore != nil && what.Restore.Into != nil {
-		what.Note = s.noteInto(r, op, what.ID, what.Restore.Into.Namespace)
+	if what.Restore != nil && what.Restore.Target() != "" {
+		what.Note = s.noteInto(r, op, what.ID, what.Restore.Target())
 	}
 	run, err := s.cfg.Snapshots.Start(r.Context(), r.project, what)
 	if err != nil {

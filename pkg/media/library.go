@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
 )
 
 // Library has the files of all projects: a Store for each namespace, in a folder of that name, opened when it is first
@@ -89,6 +90,33 @@ func (l *Library) Namespaces() ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// Drop removes all files of a namespace, of which no record is left, durably. One that has none is no error.
+func (l *Library) Drop(namespace string) error {
+	if !filepath.IsLocal(namespace) || !plainName(namespace) {
+		return errBadNamespace(namespace)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var err error
+	if s := l.stores[namespace]; s != nil {
+		delete(l.stores, namespace)
+		err = s.Close()
+	}
+	root, opening := folder.OpenExisting(l.dir, nil)
+	if errors.Is(opening, os.ErrNotExist) {
+		return nil
+	}
+	if opening != nil {
+		return unwritten(opening, "drop the files of a project")
+	}
+	defer root.Close() //nolint:errcheck // its changes are synced
+	err = errors.Join(err, root.RemoveAll(namespace))
+	if err == nil {
+		err = root.Sync(".")
+	}
+	return unwritten(err, "drop the files of a project")
 }
 
 // Close ends the use of all folders. Files that were opened can be read on.

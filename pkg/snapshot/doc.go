@@ -13,6 +13,7 @@
 //	restore.go                       the way of a restore; parts.go, precheck.go what goes where, and whether it can;
 //	                                 load.go collections that are made aside; putback.go files; dryrun.go
 //	journal.go, recover.go           what is under way of a restore, and how it is ended, whatever comes
+//	found.go                         a restore into a project that is made for it
 //	drill.go                         a restore into a database that is made for it
 //
 // Start reading at Snapshots.Create, and at Snapshots.Restore. What does not live here: when snapshots are taken and which are kept

@@ -68,7 +68,7 @@ func (r *restore) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.Revision != r.p.Revision {
+	if r.drifts() {
 		r.drift("", DriftConfig, "the snapshot was taken with another config than is served")
 	}
 	for i := range m.Collections {
@@ -105,7 +105,7 @@ func (r *restore) part(c *Collection) (*part, error) {
 	one := &part{name: c.Name, col: c, config: r.p.Collections[c.Name]}
 	if one.known = one.config != nil; one.known {
 		one.names = one.config.FieldNames
-		if one.names != nil && r.from.m.Revision != r.p.Revision {
+		if one.names != nil && r.drifts() {
 			r.drift(c.Name, DriftFields, "fields of the collection were renamed: what the snapshot has by names of before keeps these")
 		}
 		return one, nil
@@ -120,6 +120,9 @@ func (r *restore) part(c *Collection) (*part, error) {
 	r.drift(c.Name, DriftUndeclared, "the config does not have the collection: it is in the store, and nobody can reach it")
 	return one, nil
 }
+
+// drifts says that the config is another one than that of the snapshot.
+func (r *restore) drifts() bool { return !r.own && r.from.m.Revision != r.p.Revision }
 
 func (r *restore) drift(collection, kind, text string) {
 	r.result.Drift = append(r.result.Drift, Drift{Collection: collection, Kind: kind, Text: text})

@@ -86,7 +86,18 @@ type Gate interface {
 // Nothing that is served changes before the very last step, which is one: whatever fails, or ends the process before, leaves everything
 // as it was, and whatever comes behind is gone on with, by Recover at the latest. From the safety snapshot on, writes to target are refused
 // (gate.ErrShut): so everything that was acknowledged is either in that snapshot or stays.
-func (s *Snapshots) Restore(ctx context.Context, p *project.Project, id string, target *project.Project, o RestoreOptions, report Report) (result RestoreResult, err error) {
+func (s *Snapshots) Restore(ctx context.Context, p *project.Project, id string, target *project.Project, o RestoreOptions, report Report) (RestoreResult, error) {
+	return s.restoreFrom(ctx, p, id, o, report, func(r *restore) error {
+		r.into(target)
+		if o.DryRun {
+			return r.dryRun(ctx)
+		}
+		return s.alone(ctx, target.Namespace, r.run)
+	})
+}
+
+// restoreFrom opens a snapshot for do, which restores it.
+func (s *Snapshots) restoreFrom(ctx context.Context, p *project.Project, id string, o RestoreOptions, report Report, do func(r *restore) error) (RestoreResult, error) {
 	if o.Mode == "" {
 		o.Mode = Replace
 	}
@@ -98,15 +109,15 @@ func (s *Snapshots) Restore(ctx context.Context, p *project.Project, id string, 
 		return RestoreResult{}, err
 	}
 	defer from.close()
-	r := &restore{s: s, from: from, p: target, o: o, t: newTracker(report), raw: s.o.Store.Database(project.DatabaseName(target.Namespace))}
-	r.short = strings.ToLower(rand.Text()[:8])
-	if o.DryRun {
-		err = r.dryRun(ctx)
-	} else {
-		err = s.alone(ctx, target.Namespace, r.run)
-	}
+	r := &restore{s: s, from: from, o: o, t: newTracker(report), short: strings.ToLower(rand.Text()[:8])}
+	err = do(r)
 	r.result.Warnings = r.t.warnings
 	return r.result, ended(ctx, err)
+}
+
+// into says whose records are replaced.
+func (r *restore) into(p *project.Project) {
+	r.p, r.raw = p, r.s.o.Store.Database(project.DatabaseName(p.Namespace))
 }
 
 // restore is one that is under way.
@@ -114,6 +125,7 @@ type restore struct {
 	s      *Snapshots
 	from   *savedSide
 	p      *project.Project // whose records are replaced
+	own    bool             // its config is that of the snapshot
 	o      RestoreOptions
 	t      *tracker
 	raw    store.Database  // of p; fields have the names of the store

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -19,7 +20,10 @@ const diffRecords = 20
 type Restore struct {
 	snapshot.RestoreOptions
 
-	Into *project.Project // nil: the project itself
+	Into *project.Project // nil: the project itself, or New
+
+	New     string           // namespace of a project that is made for it; "": none is
+	Founder snapshot.Founder // makes that
 }
 
 // restore brings a snapshot back.
@@ -52,10 +56,21 @@ func (r *Restore) input() bson.D {
 	if r.DryRun {
 		in = append(in, bson.E{Key: "dryRun", Value: true})
 	}
-	if r.Into != nil {
-		in = append(in, bson.E{Key: "into", Value: r.Into.Namespace})
+	if into := r.Target(); into != "" {
+		in = append(in, bson.E{Key: "into", Value: into})
+	}
+	if r.New != "" {
+		in = append(in, bson.E{Key: "made", Value: true})
 	}
 	return in
+}
+
+// Target is the namespace that is restored into; "": the project's own.
+func (r *Restore) Target() string {
+	if r.Into != nil {
+		return r.Into.Namespace
+	}
+	return r.New
 }
 
 func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile string, how *Restore, t *teller) (*api.SnapshotResult, error) {
@@ -63,6 +78,7 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 	if target == nil {
 		target = p
 	}
+	into := cmp.Or(how.Target(), p.Namespace)
 	if o.DryRun {
 		o.Limit = diffRecords
 	}
@@ -71,14 +87,18 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 	}
 	var done snapshot.RestoreResult
 	err := patiently(ctx, func() (err error) {
-		done, err = s.Restore(ctx, p, id, target, o, t.report)
+		if how.New != "" {
+			done, err = s.RestoreNew(ctx, p, id, how.New, how.Founder, o, t.report)
+		} else {
+			done, err = s.Restore(ctx, p, id, target, o, t.report)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := &api.SnapshotResult{Snapshot: id, Profile: profile, Restored: &api.SnapshotRestored{
-		Into: target.Namespace, Safety: done.Safety, Mode: string(o.Mode), Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files),
+		Into: into, Made: how.New != "", Safety: done.Safety, Mode: string(o.Mode), Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files),
 	}}
 	for _, c := range done.Collections {
 		out.Restored.Collections = append(out.Restored.Collections, api.RestoredCollection{
