@@ -55,7 +55,7 @@ func (f *founder) Found(ctx context.Context, p *project.Project) (*project.Proje
 		return nil, unwritable(err)
 	}
 	defer root.Close() //nolint:errcheck // what is written is synced
-	if err := f.canWrite(root, p.Namespace); err != nil {
+	if err := isFree(root, p.Namespace); err != nil {
 		return nil, err
 	}
 	configFile := path.Join(p.Namespace, p.Bundle.Entry)
@@ -75,8 +75,8 @@ func (f *founder) Found(ctx context.Context, p *project.Project) (*project.Proje
 	return made, f.name(ctx, made, nil, true)
 }
 
-// canWrite refuses where no folder can be made, before anything is.
-func (f *founder) canWrite(root *folder.Folder, namespace string) error {
+// isFree refuses a folder that somebody else has made.
+func isFree(root *folder.Folder, namespace string) error {
 	_, err := root.Stat(namespace)
 	switch {
 	case err == nil:
@@ -85,11 +85,7 @@ func (f *founder) canWrite(root *folder.Folder, namespace string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return unwritable(err)
 	}
-	const probe = foundingDir + "probe"
-	if err := root.Make(probe); err != nil {
-		return unwritable(err)
-	}
-	return unwritable(root.Remove(probe))
+	return nil
 }
 
 // unwritable says what to do where the service can't make a folder.
