@@ -13,7 +13,7 @@ import (
 // NewCmd makes svcctl snapshot.
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("snapshot", "Take, check, compare, restore and prune copies of a project",
-		newProfiles(st), newCreate(st, nil), newList(st), newShow(st), newDiff(st, nil), newVerify(st, nil), newPin(st), newUnpin(st), newDelete(st),
+		newProfiles(st), newCreate(st, nil), newList(st), newShow(st), newDiff(st, nil), newVerify(st, nil), newDrill(st, nil), newPin(st), newUnpin(st), newDelete(st),
 		newRestore(st, nil), newPrune(st, nil), newExport(st), newImport(st), newRuns(st), newCancel(st), newAttach(st))
 }
 

@@ -12,7 +12,7 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	const one, other = "20260301T031500Z-k3x9q2", "20260302T031500Z-p7m4aa"
 	commandtest.Options(t, map[string]commandtest.Verb{
-		"create": commandtest.Of(newCreate), "diff": commandtest.Of(newDiff), "verify": commandtest.Of(newVerify), "restore": commandtest.Of(newRestore), "prune": commandtest.Of(newPrune),
+		"create": commandtest.Of(newCreate), "diff": commandtest.Of(newDiff), "verify": commandtest.Of(newVerify), "drill": commandtest.Of(newDrill), "restore": commandtest.Of(newRestore), "prune": commandtest.Of(newPrune),
 	}, map[string]any{
 		"create blog":                              createOptions{Namespace: "blog"},
 		"create blog daily":                        createOptions{Namespace: "blog", Profile: "daily"},
@@ -33,6 +33,10 @@ func TestOptions(t *testing.T) {
 		"verify blog " + one + " --sample 0":         nil,
 		"verify blog " + one + " --sample NaN":       nil,
 		"verify blog " + one + " --sample 101%":      nil,
+		"drill blog":                                 drillOptions{Namespace: "blog"},
+		"drill blog --profile daily":                 drillOptions{Namespace: "blog", Profile: "daily"},
+		"drill blog snapshot/" + one:                 drillOptions{Namespace: "blog", ID: one},
+		"drill blog " + one + " --profile daily":     nil,
 		"restore blog " + one:                        restoreOptions{Namespace: "blog", ID: one, How: How{Mode: "replace"}},
 		"restore blog " + one + " --collections a,b --no-media --mode merge --to-namespace shop -y": restoreOptions{
 			Namespace: "blog", ID: one, How: How{Collections: []string{"a", "b"}, NoMedia: true, Mode: "merge", Into: "shop", Yes: true},

@@ -107,7 +107,7 @@ func (s *snapshots) press(pressed string) tea.Cmd {
 	case "w":
 		s.closed = ""
 		return s.follow()
-	case "R", "v", "D", "p":
+	case "R", "v", "t", "D", "p":
 		if snap == nil {
 			return s.host.Say("move to a snapshot first")
 		}
@@ -127,6 +127,12 @@ func (s *snapshots) act(pressed string, snap api.Snapshot) tea.Cmd {
 		s.host.Confirm("Check "+snap.ID+"? All its files are read.", func() tea.Cmd {
 			return s.start(func(ctx context.Context) (*api.Run, error) {
 				return s.host.Client.VerifySnapshot(ctx, s.namespace, snap.ID, api.SnapshotVerify{})
+			})
+		})
+	case "t":
+		s.host.Confirm("Restore "+snap.ID+" on trial? It takes the room of its records in the store meanwhile; nothing that is served changes.", func() tea.Cmd {
+			return s.start(func(ctx context.Context) (*api.Run, error) {
+				return s.host.Client.DrillSnapshot(ctx, s.namespace, snap.ID)
 			})
 		})
 	case "p":
@@ -190,7 +196,7 @@ func (s *snapshots) Keys() []key.Binding {
 		if snap.Pinned {
 			pin = "unpin"
 		}
-		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("D", "differences"), frame.Binding("p", pin))
+		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("t", "try a restore"), frame.Binding("D", "differences"), frame.Binding("p", pin))
 	}
 	return keys
 }

@@ -184,6 +184,10 @@ func TestSnapshotKeys(t *testing.T) {
 		term.shows(t, "Check 19991231T235955Z-k3x9q2? All its files are read. (y/n)")
 		term.Press("y")
 		term.shows(t, "▸    0s  verify", "Check of 19991231T235955Z-k3x9q2")
+		term.Press("end", "up", "t")
+		term.shows(t, "Restore 19991230T031500Z-q2d8zz on trial?")
+		term.Press("y")
+		term.shows(t, "Trial restore of 19991230T031500Z-q2d8zz")
 		term.Press("end", "up", "p")
 		term.shows(t, "19991230T031500Z-q2d8zz is pinned: it can't be deleted")
 		term.shows(t, "damaged, pinned", "p unpin")
@@ -193,7 +197,7 @@ func TestSnapshotKeys(t *testing.T) {
 		term.Type("orders")
 		term.Press("enter", "enter")
 		term.shows(t, "unreadable", "its manifest can't be read")
-		want := strings.Join([]string{"POST /_/blog/_/admin/snapshots/19991231T235955Z-k3x9q2/verify", "PUT /_/blog/_/admin/snapshots/19991230T031500Z-q2d8zz"}, "\n")
+		want := strings.Join([]string{"POST /_/blog/_/admin/snapshots/19991231T235955Z-k3x9q2/verify", "POST /_/blog/_/admin/snapshots/19991230T031500Z-q2d8zz/drill", "PUT /_/blog/_/admin/snapshots/19991230T031500Z-q2d8zz"}, "\n")
 		if got := term.requests(); got != want {
 			t.Errorf("it asks %s, want %s", got, want)
 		}

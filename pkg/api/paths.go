@@ -68,6 +68,7 @@ const (
 	RouteSnapshotCancel   = "/_/{project}/_/admin/snapshots/{id}/cancel" // likewise
 	RouteSnapshotDiff     = "/_/{project}/_/admin/snapshots/{id}/diff"
 	RouteSnapshotVerify   = "/_/{project}/_/admin/snapshots/{id}/verify"
+	RouteSnapshotDrill    = "/_/{project}/_/admin/snapshots/{id}/drill"
 	RouteSnapshotRestore  = "/_/{project}/_/admin/snapshots/{id}/restore"
 	RouteSnapshotDownload = "/_/{project}/_/admin/snapshots/{id}/download"
 
@@ -212,6 +213,9 @@ func SnapshotDiffPath(namespace, id string) string { return fill(RouteSnapshotDi
 
 // SnapshotVerifyPath is the path that checks a snapshot.
 func SnapshotVerifyPath(namespace, id string) string { return fill(RouteSnapshotVerify, namespace, id) }
+
+// SnapshotDrillPath is the path that restores a snapshot on trial.
+func SnapshotDrillPath(namespace, id string) string { return fill(RouteSnapshotDrill, namespace, id) }
 
 // SnapshotRestorePath is the path that restores a snapshot.
 func SnapshotRestorePath(namespace, id string) string {

@@ -44,6 +44,7 @@ const (
 
 	OpSnapshot       = "snapshot" // one is taken; After of this and what follows has how, and the run
 	OpVerifySnapshot = "verify-snapshot"
+	OpDrill          = "drill" // a restore on trial
 	OpRestore        = "restore"
 	OpPrune          = "prune"
 	OpImport         = "import"

@@ -57,6 +57,11 @@ func (c *Client) VerifySnapshot(ctx context.Context, namespace, id string, how a
 	return sendBody[api.Run](ctx, c, http.MethodPost, api.SnapshotVerifyPath(namespace, id), how)
 }
 
+// DrillSnapshot starts a run that restores a snapshot on trial: beside the records, which stay as they are.
+func (c *Client) DrillSnapshot(ctx context.Context, namespace, id string) (*api.Run, error) {
+	return send[api.Run](ctx, c, http.MethodPost, api.SnapshotDrillPath(namespace, id))
+}
+
 // RestoreSnapshot starts a run that restores a snapshot, or tells what that would change.
 func (c *Client) RestoreSnapshot(ctx context.Context, namespace, id string, how api.SnapshotRestore) (*api.Run, error) {
 	return sendBody[api.Run](ctx, c, http.MethodPost, api.SnapshotRestorePath(namespace, id), how)

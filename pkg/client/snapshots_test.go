@@ -44,6 +44,10 @@ func TestSnapshotRequests(t *testing.T) {
 			_, err := c.VerifySnapshot(ctx, "blog", "a", api.SnapshotVerify{Sample: 0.5})
 			return err
 		},
+		"POST snapshots/a/drill": func(ctx context.Context, c *client.Client) error {
+			_, err := c.DrillSnapshot(ctx, "blog", "a")
+			return err
+		},
 		`POST snapshots/a/restore application/json {"collections":["x"],"media":false,"mode":"merge","into":"copy"}`: func(ctx context.Context, c *client.Client) error {
 			_, err := c.RestoreSnapshot(ctx, "blog", "a", api.SnapshotRestore{Collections: []string{"x"}, Media: &no, Mode: api.RestoreMerge, Into: "copy"})
 			return err

@@ -144,6 +144,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteSnapshotEvents, right: snaps, handle: (*Server).followSnapshotRun, long: true},
 		{method: "POST", pattern: api.RouteSnapshotCancel, right: snaps, handle: (*Server).cancelSnapshotRun},
 		{method: "POST", pattern: api.RouteSnapshotVerify, right: served(access.ProjectSnapshot), handle: (*Server).verifySnapshot, key: keyOnce, long: true},
+		{method: "POST", pattern: api.RouteSnapshotDrill, right: served(access.ProjectSnapshot), handle: (*Server).drillSnapshot, key: keyOnce, long: true},
 		{method: "GET", pattern: api.RouteSnapshotDiff, right: served(access.ProjectSnapshot), handle: (*Server).diffSnapshot, query: []string{api.ParamWith, api.ParamCollection, api.ParamLimit}, long: true},
 		{method: "POST", pattern: api.RouteSnapshotRestore, right: served(access.ProjectSnapshot), handle: (*Server).restoreSnapshot, key: keyOnce, long: true},
 		{method: "GET", pattern: api.RouteSnapshotDownload, right: snaps, handle: (*Server).downloadSnapshot, long: true},
