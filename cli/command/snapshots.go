@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,17 @@ func (st *State) CompleteSnapshots(profile string, want int) CompleteFunc {
 // CompleteProfiles completes a namespace and then a profile of snapshots.
 func (st *State) CompleteProfiles() CompleteFunc { return st.completeBehind(1, profileNames) }
 
+// CompleteTakenProfiles is CompleteProfiles of those that snapshots are taken by.
+func (st *State) CompleteTakenProfiles() CompleteFunc {
+	return st.completeBehind(1, func(ctx context.Context, c *client.Client, namespace string) []string {
+		list, err := c.SnapshotProfiles(ctx, namespace)
+		if err == nil {
+			list.Items = slices.DeleteFunc(list.Items, func(p api.SnapshotProfile) bool { return p.Own })
+		}
+		return profilesOf(list, err)
+	})
+}
+
 // CompleteProfileFlag completes a profile of snapshots, in a flag of a command whose first argument may be a namespace.
 func (st *State) CompleteProfileFlag(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
@@ -59,13 +71,16 @@ func (st *State) CompleteProfileFlag(cmd *cobra.Command, args []string, _ string
 // CompleteSnapshotRuns completes a namespace and then a run of its snapshots, those that go on first.
 func (st *State) CompleteSnapshotRuns() CompleteFunc {
 	return st.completeBehind(1, func(ctx context.Context, c *client.Client, namespace string) []string {
-		list, err := c.ListSnapshotRuns(ctx, namespace, "", client.Query{Limit: 20})
+		list, err := c.ListSnapshotRuns(ctx, namespace, client.SnapshotRunsQuery{Limit: 20})
 		return namesOf(list, err, func(r api.Run) string { return r.ID + "\t" + r.Kind + " " + r.Name + ", " + r.Status })
 	})
 }
 
 func profileNames(ctx context.Context, c *client.Client, namespace string) []string {
-	list, err := c.SnapshotProfiles(ctx, namespace)
+	return profilesOf(c.SnapshotProfiles(ctx, namespace))
+}
+
+func profilesOf(list *api.List[api.SnapshotProfile], err error) []string {
 	return namesOf(list, err, func(p api.SnapshotProfile) string { return p.Name + "\t" + output.Cut(p.Description, 40) })
 }
 

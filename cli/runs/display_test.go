@@ -130,7 +130,7 @@ func TestEventsForPrograms(t *testing.T) {
 	if n := strings.Count(stdout, "\n"); n != 6 || stderr != "" {
 		t.Errorf("%d lines, stderr %q", n, stderr)
 	}
-	if want := `{"id":2,"at":null,"event":"progress","data":{`; !strings.Contains(stdout, "\n"+want) {
+	if want := `{"id":2,"event":"progress","data":{`; !strings.Contains(stdout, "\n"+want) {
 		t.Errorf("%s is not in %s", want, stdout)
 	}
 	if strings.Contains(stdout, "\x1b") {

@@ -155,12 +155,8 @@ func (p *Phase) Part() (part float64, known bool) {
 // unit is what Done counts; "": steps, which tell nobody anything.
 func (p *Phase) unit() string {
 	switch p.Name {
-	case api.RunPhaseCollections, api.RunPhaseLoad, api.RunPhaseCompare:
+	case api.RunPhaseCollections, api.RunPhaseLoad, api.RunPhaseCompare, api.RunPhaseSafety:
 		return "records"
-	case api.RunPhaseSafety: // which is a snapshot whole, with all of its own phases
-		if p.Collection != "" && !p.Over {
-			return "records"
-		}
 	case api.RunPhaseMedia, api.RunPhaseImport:
 		return "files"
 	case api.RunPhaseVerify:

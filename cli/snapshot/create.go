@@ -31,7 +31,7 @@ at one moment, while everything goes on.` + Waiting,
 		}
 		return runCreate(ctx, st, c, opts)
 	})
-	cmd.ValidArgsFunction = st.CompleteProfiles()
+	cmd.ValidArgsFunction = st.CompleteTakenProfiles()
 	opts.Wait.Register(cmd)
 	return cmd
 }
@@ -56,9 +56,11 @@ func onlyProfile(ctx context.Context, c *client.Client, namespace string) (strin
 	if err != nil {
 		return "", err
 	}
-	names := make([]string, len(list.Items))
+	var names []string
 	for i := range list.Items {
-		names[i] = list.Items[i].Name
+		if !list.Items[i].Own {
+			names = append(names, list.Items[i].Name)
+		}
 	}
 	switch len(names) {
 	case 0:

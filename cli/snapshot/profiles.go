@@ -2,12 +2,14 @@ package snapshot
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/runs"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -16,7 +18,8 @@ func newProfiles(st *command.State) *cobra.Command {
 		Use:   "profiles [NAMESPACE]",
 		Short: "List the profiles that snapshots of a project are taken by",
 		Long: `List the profiles that snapshots of a project are taken by, as its config has them: what they take, when the next one is due, and how many
-there are. LAST is the age of the newest one.`,
+there are. LAST is the age of the newest one, and KEEPS what pruning keeps. backup and before-restore are profiles of the service: of backups, and of what restores
+have replaced.`,
 		Example: `  svcctl snapshot profiles blog
   svcctl snapshot profiles blog -o wide`,
 		Args:              command.PlaceArgs(0),
@@ -36,7 +39,7 @@ func runProfiles(ctx context.Context, st *command.State, c *client.Client, names
 	if err != nil {
 		return err
 	}
-	t := output.NewTable("NAME", "SCHEDULE", "NEXT", "SNAPSHOTS", "LAST", "COLLECTIONS", "+MEDIA", "+MODE", "+DEDUP", "+KEEPS", "+DESCRIPTION")
+	t := output.NewTable("NAME", "SCHEDULE", "NEXT", "SNAPSHOTS", "LAST", "KEEPS", "COLLECTIONS", "+MEDIA", "+MODE", "+DEDUP", "+DESCRIPTION")
 	result := output.Result{Value: list, Table: t}
 	for i := range list.Items {
 		p := &list.Items[i]
@@ -47,10 +50,10 @@ func runProfiles(ctx context.Context, st *command.State, c *client.Client, names
 		if !p.Enabled && p.Schedule != "" {
 			next = "not enabled"
 		}
-		t.Row(p.Name, dash(p.Schedule), next, p.Snapshots, last, ContentOf(p), p.IncludeMedia, p.Mode, p.CollectionDedup, RetentionOf(p.Retention), p.Description)
+		t.Row(p.Name, dash(p.Schedule), next, p.Snapshots, last, RetentionOf(p.Retention), ContentOf(p), p.IncludeMedia, p.Mode, p.CollectionDedup, p.Description)
 		result.Names = append(result.Names, "profile/"+p.Name)
 	}
-	if len(list.Items) == 0 {
+	if !slices.ContainsFunc(list.Items, func(p api.SnapshotProfile) bool { return !p.Own }) {
 		st.Notef("%s has no snapshot profiles: the key snapshots of its config declares them", namespace)
 	}
 	st.FitTable(t)

@@ -19,14 +19,14 @@ import (
 )
 
 func newRuns(st *command.State) *cobra.Command {
-	var status string
-	var limit int
+	var which client.SnapshotRunsQuery
 	cmd := &cobra.Command{
 		Use: "runs [NAMESPACE]", Aliases: []string{"history"}, Short: "List the runs of a project's snapshots and backups, newest first",
 		Long: `List the runs of a project's snapshots and backups, newest first: what was taken, checked, restored, pruned and imported, by whom, and how it ended.
 The service keeps the newest 100 of each kind and profile, for 30 days.`,
 		Example: `  svcctl snapshot runs blog
-  svcctl snapshot runs blog --status failed -o json`,
+  svcctl snapshot runs blog --kind restore
+  svcctl snapshot runs blog --profile daily --status failed -o json`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
@@ -34,7 +34,7 @@ The service keeps the newest 100 of each kind and profile, for 30 days.`,
 			if err != nil {
 				return err
 			}
-			page, err := c.ListSnapshotRuns(ctx, namespace, status, client.Query{Limit: limit})
+			page, err := c.ListSnapshotRuns(ctx, namespace, which)
 			if err != nil {
 				return err
 			}
@@ -44,8 +44,20 @@ The service keeps the newest 100 of each kind and profile, for 30 days.`,
 			return printRuns(st, page, page.Items...)
 		}),
 	}
-	runs.ListFlags(cmd, &status, &limit)
+	runs.ListFlags(cmd, &which.Status, &which.Limit)
+	cmd.Flags().StringVar(&which.Kind, "kind", "", "only those of a kind: "+strings.Join(runKinds(), ", "))
+	cmd.Flags().StringVar(&which.Profile, "profile", "", "only those of this profile")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
+		"kind": cobra.FixedCompletions(runKinds(), cobra.ShellCompDirectiveNoFileComp), "profile": st.CompleteProfileFlag,
+	})
 	return cmd
+}
+
+// runKinds are the kinds of runs of snapshots.
+func runKinds() []string {
+	return []string{
+		api.RunKindSnapshot, api.RunKindVerify, api.RunKindRestore, api.RunKindPrune, api.RunKindImport, api.RunKindDrill, api.RunKindBackup,
+	}
 }
 
 // printRuns prints runs; value is what structured formats get.
@@ -74,7 +86,7 @@ func messageOf(r *api.Run) string {
 	return strings.Join(facts, ", ")
 }
 
-// comeTo says what a run has come to: of one that has made a snapshot what it did with files, which of a restore are those of the snapshot before it.
+// comeTo says what a run has come to: of one that has made a snapshot, what it did with files.
 func comeTo(r *api.Run) []string {
 	result, err := client.SnapshotResultOf(r)
 	switch {
@@ -136,7 +148,7 @@ func runOf(arg string) string { return strings.TrimPrefix(IDOf(arg), command.Run
 
 // newest gives the newest run that is wanted; nil: there is none among the latest.
 func newest(ctx context.Context, c *client.Client, namespace string, wanted func(*api.Run) bool) (*api.Run, error) {
-	page, err := c.ListSnapshotRuns(ctx, namespace, "", client.Query{})
+	page, err := c.ListSnapshotRuns(ctx, namespace, client.SnapshotRunsQuery{})
 	if err != nil {
 		return nil, err
 	}

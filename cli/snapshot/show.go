@@ -65,14 +65,25 @@ func show(st *command.State, s *api.Snapshot, files bool) error {
 		if x.Count > 0 {
 			records = fmt.Sprint(x.Count)
 		}
-		t.Row(x.Path, output.Size(x.Size), records, x.How, x.SHA256)
+		t.Row(x.Path, output.Size(x.Size), records, howOf(x.How), x.SHA256)
 	}
 	return p.Section("Files", t)
+}
+
+// howOf is the word for how a file came to be that counters have, too.
+func howOf(how string) string {
+	if how == "linked" {
+		return "hardlinked"
+	}
+	return how
 }
 
 func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 	f.Add("Of", s.Project)
 	f.Add("Moment", runs.At(s.ConsistentAt))
+	if s.ImportedAt != nil {
+		f.Add("Imported", runs.At(*s.ImportedAt))
+	}
 	f.Add("Config", fmt.Sprintf("generation %d, revision %s", s.Generation, output.Cut(dash(s.Revision), 12)))
 	f.Add("Made by", fmt.Sprintf("svcd %s, store %s", s.Tool, s.Store))
 	f.Add("Mode", s.Mode)
@@ -83,7 +94,11 @@ func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 		f.Add("Media", "left out")
 	}
 	f.Add("Size", fmt.Sprintf("%s, of which %s are new", output.Size(s.Counts.Bytes), output.Size(s.Counts.NewBytes)))
-	f.Add("Files", fmt.Sprintf("written %d, hardlinked %d, copied %d, deduplicated %d", s.Counts.Written, s.Counts.Linked, s.Counts.Copied, s.Counts.Deduplicated))
+	where := ""
+	if s.ImportedAt != nil {
+		where = ", where it was taken"
+	}
+	f.Add("Files", fmt.Sprintf("written %d, hardlinked %d, copied %d, deduplicated %d", s.Counts.Written, s.Counts.Linked, s.Counts.Copied, s.Counts.Deduplicated)+where)
 	if s.Counts.Missing > 0 {
 		f.Add("Missing", fmt.Sprintf("%d files that records name", s.Counts.Missing))
 	}

@@ -179,22 +179,54 @@ func (f *follower) print(ctx context.Context, run *api.Run) error {
 		return err
 	}
 	if run.Status != api.RunSucceeded {
-		err := runs.Failed(run, "svcctl snapshot runs "+f.namespace+" shows those that are kept")
+		err := runs.Failed(run, hintOf(run, f.namespace))
 		if run.Kind == api.RunKindVerify && !isDamaged(run) { // 1 is for damage
 			return command.NotRun(err)
 		}
 		return err
 	}
-	if warnings := max(run.Progress.Warnings, int64(len(result.Warnings))); warnings > 0 {
+	warnings := max(run.Progress.Warnings, int64(len(result.Warnings)))
+	if warnings > 0 {
 		if f.display.Warned() == 0 && f.st.Flags.Output != output.FormatJSON {
 			for _, text := range result.Warnings {
 				f.st.Warnf("%s", text)
 			}
 		}
+	}
+	if result.Restored != nil { // what does not go together was told as warnings, too
+		warnings += int64(len(result.Restored.Drift))
+	}
+	if warnings > 0 {
 		f.st.Notef("warnings: %d", warnings)
 		return command.Told(command.ExitPartial)
 	}
 	return nil
+}
+
+// hintOf says what to do next when a run has not succeeded.
+func hintOf(run *api.Run, namespace string) string {
+	snapshot := "svcctl snapshot "
+	code := ""
+	if run.Error != nil {
+		code = run.Error.Code
+	}
+	switch {
+	case run.Status == api.RunCancelled:
+		return "nothing of it is left; " + snapshot + "runs " + namespace + " shows what it has come to"
+	case run.Status == api.RunLost:
+		return "its instance is gone, and nothing half is left: start it again"
+	case code == "snapshots_full":
+		return snapshot + "prune " + namespace + " removes what no retention keeps, --dry-run shows which; " + snapshot + "list " + namespace + " shows their sizes"
+	case code == "snapshot_damaged" && run.Subject != "":
+		return snapshot + "show " + namespace + " " + run.Subject + " names what is damaged; " + snapshot + "list " + namespace + " shows others"
+	case code == "drill_differs":
+		return snapshot + "verify " + namespace + " " + run.Subject + " reads all of it; take another one: " + snapshot + "create " + namespace
+	case code == "view_expired":
+		return "it has taken longer than the store keeps a view: take it when less goes on, or by a profile with fewer collections"
+	case code == "restore_unfinished":
+		return "svcctl project status " + namespace + " and the service's log say what fails; it goes on by itself as soon as that is mended"
+	}
+	return snapshot + "runs " + namespace + " shows those that are kept"
 }
 
 // show prints for people what a run has come to: that which it was about.

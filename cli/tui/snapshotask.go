@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (p *profileChoice) Read(ctx context.Context) (tea.Msg, error) {
 func (p *profileChoice) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case *api.List[api.SnapshotProfile]:
-		p.profiles = msg.Items
+		p.profiles = slices.DeleteFunc(msg.Items, func(x api.SnapshotProfile) bool { return x.Own }) // which nobody takes one by
 		p.list.Set(p.section())
 	case snapshotStarted:
 		return p.of.started(p.host, msg.run)

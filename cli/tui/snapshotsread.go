@@ -68,7 +68,7 @@ type snapshotReader struct {
 }
 
 func (r *snapshotReader) read(ctx context.Context) (*snapshotsRead, error) {
-	runs, err := r.client.ListSnapshotRuns(ctx, r.namespace, "", client.Query{Limit: shownRuns})
+	runs, err := r.client.ListSnapshotRuns(ctx, r.namespace, client.SnapshotRunsQuery{Limit: shownRuns})
 	if err != nil {
 		return nil, err
 	}

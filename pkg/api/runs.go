@@ -126,7 +126,7 @@ const (
 // RunEvent is something that happened in a run.
 type RunEvent struct {
 	ID    int64        `json:"id"`
-	At    Time         `json:"at"`
+	At    Time         `json:"at,omitzero"` // of the events of a run's record; those of a stream come as they happen
 	Event string       `json:"event"`
 	Data  RunEventData `json:"data"`
 }

@@ -5,6 +5,7 @@ const (
 	ParamProfile     = "profile"     // only snapshots of it; of an import: the profile that the snapshot comes to be of
 	ParamFiles       = "files"       // "true": with the list of its files
 	ParamWith        = "with"        // of a diff: the snapshot that is compared with
+	ParamKind        = "kind"        // of runs: one of RunKindSnapshot and so on
 	ParamID          = "id"          // of a backup: the snapshot that it is made of
 	ParamCollections = "collections" // of a restore: names with commas in between
 	ParamMedia       = "media"       // of a restore: "false" leaves files of records as they are
@@ -38,7 +39,6 @@ const (
 	RunPhaseLoad        = "load"
 	RunPhaseIndex       = "index"
 	RunPhaseSwap        = "swap"
-	RunPhaseSearch      = "search"
 	RunPhasePrune       = "prune"
 	RunPhaseImport      = "import" // an archive is unpacked
 )
@@ -47,6 +47,7 @@ const (
 type SnapshotProfile struct {
 	Name            string             `json:"name"`
 	Description     string             `json:"description,omitempty"`
+	Own             bool               `json:"own,omitempty"` // the service keeps it for itself: backups, or what restores have replaced
 	Enabled         bool               `json:"enabled"`
 	Schedule        string             `json:"schedule,omitempty"` // "": it is started by hand only
 	NextAt          Time               `json:"nextAt"`             // null: it is not enabled, or has no schedule
@@ -93,7 +94,8 @@ type Snapshot struct {
 	Profile      string                `json:"profile"`
 	Project      string                `json:"project"` // the namespace that it was taken of
 	ConsistentAt Time                  `json:"consistentAt"`
-	Revision     string                `json:"revision"` // of the config that was served
+	ImportedAt   *Time                 `json:"importedAt,omitempty"` // when it has come in as an archive; absent: it was taken here
+	Revision     string                `json:"revision"`             // of the config that was served
 	Generation   int64                 `json:"generation"`
 	Store        string                `json:"store"`
 	Tool         string                `json:"tool"` // the version of svcd

@@ -176,7 +176,6 @@ func TestSnapshotRestoreRefuses(t *testing.T) {
 			{admin, "/" + id + "/restore", `{"collections": [""]}`, "400 validation_failed: collections: *"},
 			{admin, "/" + id + "/restore", `{"collections": ["open", "none"]}`, "404 collection_not_found: *"},
 			{admin, "/" + id + "/restore", `{"users": true}`, "400 validation_failed: users: unknown field"},
-			{admin, "/" + id + "/restore", `{"into": "none"}`, noProject},
 			{admin, "/none/restore", ``, "404 snapshot_not_found: *"},
 			{token(projectToken), "/" + id + "/restore", `{"into": "copy"}`, "202"}, // it has the same token
 			{session(ann), "/" + id + "/restore", `{}`, noProject},                  // of no org
@@ -284,7 +283,7 @@ func TestBackupRestore(t *testing.T) {
 			"?mode=all":       "400 validation_failed: mode: *",
 			"?collections=":   "400 validation_failed: collections: *",
 			"?dryRun=maybe":   "400 bad_parameter: dryRun must be true or false",
-			"?into=elsewhere": "400 unknown_parameter: *",
+			"?to=elsewhere": "400 unknown_parameter: *",
 		} {
 			got := other.do("POST", backups+"/restore"+query, admin, archived(backup.body)).String()
 			if prefix, wild := strings.CutSuffix(want, "*"); got != want && (!wild || !strings.HasPrefix(got, prefix)) {

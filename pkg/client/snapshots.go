@@ -98,11 +98,22 @@ func (c *Client) DiffSnapshot(ctx context.Context, namespace, id string, d Snaps
 	return get[api.SnapshotDiff](ctx, c, api.SnapshotDiffPath(namespace, id), q)
 }
 
-// ListSnapshotRuns gives runs of a project's snapshots and backups, newest first. Of q, Limit and Offset count; status is one of runs, or
-// "" for all.
-func (c *Client) ListSnapshotRuns(ctx context.Context, namespace, status string, q Query) (*api.List[api.Run], error) {
-	if status != "" {
-		q.Extra = url.Values{api.ParamStatus: {status}}
+// SnapshotRunsQuery says which runs of snapshots are listed. What is empty leaves nothing out.
+type SnapshotRunsQuery struct {
+	Status  string // one of api.RunQueued and so on
+	Kind    string // one of api.RunKindSnapshot and so on
+	Profile string
+	Limit   int // 0: as the service has it
+	Offset  int
+}
+
+// ListSnapshotRuns gives runs of a project's snapshots and backups, newest first.
+func (c *Client) ListSnapshotRuns(ctx context.Context, namespace string, which SnapshotRunsQuery) (*api.List[api.Run], error) {
+	q := Query{Limit: which.Limit, Offset: which.Offset, Extra: url.Values{}}
+	for name, value := range map[string]string{api.ParamStatus: which.Status, api.ParamKind: which.Kind, api.ParamProfile: which.Profile} {
+		if value != "" {
+			q.Extra.Set(name, value)
+		}
 	}
 	return list[api.Run](ctx, c, api.SnapshotRunsPath(namespace), q)
 }

@@ -64,8 +64,8 @@ func TestSnapshotRequests(t *testing.T) {
 			_, err := c.DiffSnapshot(ctx, "blog", "a", client.SnapshotDiffQuery{With: "b", Collection: "x", Limit: 3})
 			return err
 		},
-		"GET snapshots/runs?limit=1&status=running": func(ctx context.Context, c *client.Client) error {
-			_, err := c.ListSnapshotRuns(ctx, "blog", "running", client.Query{Limit: 1})
+		"GET snapshots/runs?kind=verify&limit=1&profile=daily&status=running": func(ctx context.Context, c *client.Client) error {
+			_, err := c.ListSnapshotRuns(ctx, "blog", client.SnapshotRunsQuery{Status: "running", Kind: "verify", Profile: "daily", Limit: 1})
 			return err
 		},
 		"POST snapshots/a/cancel": func(ctx context.Context, c *client.Client) error {

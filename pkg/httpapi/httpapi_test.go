@@ -109,6 +109,7 @@ DELETE /_/{project}/_/admin/snapshots/{id}: project project.snapshot
 GET    /_/{project}/_/admin/snapshots/{id}/events: project project.snapshot
 POST   /_/{project}/_/admin/snapshots/{id}/cancel: project project.snapshot
 POST   /_/{project}/_/admin/snapshots/{id}/verify: project project.snapshot
+POST   /_/{project}/_/admin/snapshots/{id}/drill: project project.snapshot
 GET    /_/{project}/_/admin/snapshots/{id}/diff: project project.snapshot
 POST   /_/{project}/_/admin/snapshots/{id}/restore: project project.snapshot
 GET    /_/{project}/_/admin/snapshots/{id}/download: project project.snapshot

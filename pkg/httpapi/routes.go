@@ -136,7 +136,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteSnapshots, right: snaps, handle: (*Server).listSnapshots, query: []string{api.ParamProfile, api.ParamLimit, api.ParamOffset}},
 		{method: "POST", pattern: api.RouteSnapshots, right: snaps, handle: (*Server).createSnapshot, key: keyOnce, long: true},
 		{method: "POST", pattern: api.RouteSnapshotPrune, right: served(access.ProjectSnapshot), handle: (*Server).pruneSnapshots, key: keyOnce, long: true},
-		{method: "GET", pattern: api.RouteSnapshotRuns, right: snaps, handle: (*Server).listSnapshotRuns, query: runs},
+		{method: "GET", pattern: api.RouteSnapshotRuns, right: snaps, handle: (*Server).listSnapshotRuns, query: append([]string{api.ParamKind, api.ParamProfile}, runs...)},
 		{method: "GET", pattern: api.RouteSnapshotRun, right: snaps, handle: (*Server).getSnapshotRun},
 		{method: "GET", pattern: api.RouteSnapshot, right: snaps, handle: (*Server).getSnapshot, query: []string{api.ParamFiles}},
 		{method: "PUT", pattern: api.RouteSnapshot, right: served(access.ProjectSnapshot), handle: (*Server).changeSnapshot},

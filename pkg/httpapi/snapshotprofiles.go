@@ -70,7 +70,7 @@ func (s *Server) listProfiles(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	out := api.List[api.SnapshotProfile]{Items: []api.SnapshotProfile{}}
-	for _, profile := range r.project.Snapshots {
+	for _, profile := range snapshot.Profiles(r.project) {
 		if r.profiles.has(profile.Name) {
 			out.Items = append(out.Items, s.profileOut(r, profile, all))
 		}
@@ -83,7 +83,7 @@ func (s *Server) listProfiles(w http.ResponseWriter, r *request) error {
 func (s *Server) profileOut(r *request, profile *project.SnapshotProfile, all []snapshot.Info) api.SnapshotProfile {
 	c := profile.Config
 	out := api.SnapshotProfile{
-		Name: c.Name, Description: c.Description, Enabled: c.Enabled, Schedule: string(c.Schedule), Collections: []string{}, Excluded: []string{},
+		Name: c.Name, Description: c.Description, Own: snapshot.IsOwn(c.Name), Enabled: c.Enabled, Schedule: string(c.Schedule), Collections: []string{}, Excluded: []string{},
 		IncludeMedia: c.IncludeMedia, CollectionDedup: c.CollectionDedup, Mode: c.Mode,
 	}
 	for _, col := range c.Collections {

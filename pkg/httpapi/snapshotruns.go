@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -59,6 +60,16 @@ func (s *Server) sendRun(w http.ResponseWriter, r *request, run *operation.Run) 
 func (s *Server) listSnapshotRuns(w http.ResponseWriter, r *request) error {
 	query, err := r.runQuery()
 	if err != nil {
+		return err
+	}
+	kind, err := r.one(api.ParamKind)
+	if err != nil {
+		return err
+	}
+	if query.Kind = operation.Kind(kind); kind != "" && !slices.Contains(runs.Kinds(), query.Kind) {
+		return errs.New(errs.Invalid, "bad_parameter", "kind must be snapshot, verify, restore, prune, import, drill or backup")
+	}
+	if query.Name, err = r.one(api.ParamProfile); err != nil {
 		return err
 	}
 	query.Any = r.profiles.runs()

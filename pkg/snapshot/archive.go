@@ -247,7 +247,7 @@ func (s *Snapshots) extract(ctx context.Context, root *folder.Folder, partial st
 	}
 	v.At = millisecond(s.o.Now())
 	t.tell()
-	return State{Verified: v}, nil
+	return State{Verified: v, ImportedAt: v.At}, nil
 }
 
 // Look gives what is known of a snapshot as List does: of one that can't be read, why.

@@ -23,10 +23,10 @@ type Policy struct {
 	Zone      *time.Location    // whose hours, days and weeks count; nil: UTC
 }
 
-// PolicyOf gives the policy of a profile of the project's config, in the zone of its schedule. What is no profile of it, or one that the
-// service keeps for itself, keeps all.
+// PolicyOf gives the policy of a profile of the project's config, in the zone of its schedule, or of one that the service keeps for itself.
+// What is neither keeps all.
 func PolicyOf(p *project.Project, profile string) Policy {
-	for _, c := range p.Snapshots {
+	for _, c := range Profiles(p) {
 		if c.Name == profile {
 			return Policy{Retention: c.Config.Retention, Zone: c.Zone}
 		}
@@ -103,9 +103,26 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 	if len(decisions) > 0 && !slices.ContainsFunc(decisions, func(d retention.Decision) bool { return d.Keep }) {
 		return nil, errs.New(errs.Limit, "bad_retention", "the retention would have every snapshot of %s be deleted: nothing is pruned", profile)
 	}
+	if IsOwn(profile) {
+		keepChecked(decisions, all, s.o.Now().AddDate(0, 0, -ownDays))
+	}
 	decisions = append(decisions, damaged...)
 	slices.SortFunc(decisions, func(a, b retention.Decision) int { return cmp.Or(b.Time.Compare(a.Time), strings.Compare(b.ID, a.ID)) })
 	return decisions, nil
+}
+
+// keepChecked keeps what was checked since a moment.
+func keepChecked(decisions []retention.Decision, all []Info, since time.Time) {
+	checked := map[string]bool{}
+	for i := range all {
+		v := all[i].State.Verified
+		checked[all[i].ID] = v != nil && v.At.After(since)
+	}
+	for i := range decisions {
+		if d := &decisions[i]; !d.Keep && checked[d.ID] {
+			d.Keep, d.Reasons = true, []string{LatelyChecked}
+		}
+	}
 }
 
 // Damaged says that the snapshot, or what is known of it, can't be read, or was found not to be what was written.

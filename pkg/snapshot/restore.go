@@ -254,10 +254,13 @@ func (r *restore) safety(ctx context.Context) error {
 	if len(profile.Only) == 0 {
 		return nil
 	}
-	t := newTracker(nil)
-	t.report = func(now Progress) {
-		now.Phase = Safety
-		r.t.now = now
+	t, exported := newTracker(nil), Progress{}
+	t.report = func(now Progress) { // how far it is, by its records; its files are told by the snapshot, and not counted with those that are brought
+		if now.Phase == Collections {
+			exported = now
+		}
+		r.t.now.Phase, r.t.now.Collection, r.t.now.Warning = Safety, now.Collection, now.Warning
+		r.t.now.Done, r.t.now.Total, r.t.now.BytesDone, r.t.now.BytesTotal = exported.Done, exported.Total, exported.BytesDone, exported.BytesTotal
 		r.t.tell()
 		r.t.now.Warning = ""
 	}
@@ -265,6 +268,3 @@ func (r *restore) safety(ctx context.Context) error {
 	r.result.Safety = info.ID
 	return err
 }
-
-// SafetyProfile is the name of the profile of snapshots that are taken before a restore. No profile of a config has it.
-const SafetyProfile = "before-restore"

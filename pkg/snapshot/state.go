@@ -24,6 +24,9 @@ type State struct {
 	// Damage is the last check that has found damage, if none of everything has found it whole since: one of a part may miss it.
 	Damage *Verification `json:"damage,omitempty"`
 
+	// ImportedAt is when it has come in as an archive: what its manifest says of links is of where it was taken. Zero: it was taken here.
+	ImportedAt time.Time `json:"importedAt,omitzero"`
+
 	Damaged bool `json:"-"` // the state can't be read, so the snapshot counts as pinned
 }
 

@@ -208,7 +208,7 @@ func (d *Due) Forget(namespace string) {
 }
 
 func find(p *project.Project, profile string) *project.SnapshotProfile {
-	for _, s := range p.Snapshots {
+	for _, s := range snapshot.Profiles(p) {
 		if s.Name == profile {
 			return s
 		}

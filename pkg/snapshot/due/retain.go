@@ -17,7 +17,7 @@ import (
 // skippedPause is when it is tried again to remove what could not be removed, since somebody read it.
 const skippedPause = 10 * time.Minute
 
-// Retain begins to remove what the retention of the profiles that are enabled does not keep, one profile at a time, and says when to call
+// Retain begins to remove what the retention of the profiles that are enabled, and of those of the service, does not keep, one profile at a time, and says when to call
 // again; zero: not before something changes. It also measures the snapshots that there are. Each instance removes what it has.
 func (d *Due) Retain(ctx context.Context, p *project.Project) (next time.Time, err error) {
 	all, err := d.opts.Snapshots.List(ctx, p)
@@ -45,7 +45,7 @@ func (d *Due) Retain(ctx context.Context, p *project.Project) (next time.Time, e
 			busy = busy || s.isRunning()
 		}
 	}
-	for _, profile := range p.Snapshots {
+	for _, profile := range snapshot.Profiles(p) {
 		if !profile.Enabled() || profile.Config.Retention == nil || !slices.ContainsFunc(all, func(i snapshot.Info) bool { return i.Profile == profile.Name }) {
 			continue
 		}

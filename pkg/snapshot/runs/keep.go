@@ -17,7 +17,7 @@ import (
 // pruned are the profiles that a prune is about: one, or those that have a retention.
 func pruned(p *project.Project, profile string) ([]string, error) {
 	var out []string
-	for _, c := range p.Snapshots {
+	for _, c := range snapshot.Profiles(p) {
 		if c.Name == profile || profile == "" && c.Config.Retention != nil {
 			out = append(out, c.Name)
 		}

@@ -248,3 +248,39 @@ func TestBeside(t *testing.T) {
 		t.Errorf("a snapshot beside a prune: %v", err)
 	}
 }
+
+// TestOwnProfiles: of backups the newest ten stay, what is of the last week, and what was checked lately.
+func TestOwnProfiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var taken []string
+	for range 14 {
+		w.clock.Pass(2 * 24 * time.Hour)
+		_, out := w.do(runs.Start{Kind: operation.Backup})
+		taken = append(taken, out.Snapshot)
+	}
+	w.do(runs.Start{Kind: operation.Verify, Snapshot: taken[1]})
+	plan, err := w.PlanPrune(t.Context(), w.p, snapshot.BackupProfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gone []string
+	for _, d := range plan {
+		if !d.Keep {
+			gone = append(gone, d.ID)
+		}
+	}
+	equal(t, "what goes", []string{taken[3], taken[2], taken[0]}, gone)
+	// Verified whole, it is the newest such one, too. Once another one is, and a week is over, it goes like the rest.
+	w.clock.Pass(8 * 24 * time.Hour)
+	w.do(runs.Start{Kind: operation.Verify, Snapshot: taken[13]})
+	_, out := w.do(runs.Start{Kind: operation.Prune, Profile: snapshot.BackupProfile})
+	var removed []string
+	for _, d := range out.Removed {
+		removed = append(removed, d.ID)
+	}
+	equal(t, "removed", []string{taken[3], taken[2], taken[1], taken[0]}, removed)
+	if len(out.Kept) != 10 {
+		t.Errorf("%d are kept", len(out.Kept))
+	}
+}

@@ -33,6 +33,9 @@ func SnapshotOut(info *snapshot.Info) api.Snapshot {
 		Pinned: info.State.Pinned, Verified: VerificationOut(info.State.Verified), WholeAt: api.Time{Time: info.State.WholeAt},
 		Damage: VerificationOut(info.State.Damage), Problem: info.Problem,
 	}
+	if at := info.State.ImportedAt; !at.IsZero() { // here it has taken all of its room
+		out.ImportedAt, out.Counts.NewBytes = &api.Time{Time: at}, out.Counts.Bytes
+	}
 	if info.State.Damaged && out.Problem == "" {
 		out.Problem = "whether it is pinned, and how it was checked, can't be read: it counts as pinned; pin or unpin it, and check it again"
 	}

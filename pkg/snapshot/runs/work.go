@@ -13,8 +13,8 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// BackupProfile is the name of the profile that backups are snapshots of. No config has a profile of that name.
-const BackupProfile = api.ProfileBackup
+// BackupProfile is the name of the profile that backups are snapshots of.
+const BackupProfile = snapshot.BackupProfile
 
 // Everything is that profile.
 func Everything() snapshot.Profile {

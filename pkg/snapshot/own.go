@@ -1,0 +1,44 @@
+package snapshot
+
+import (
+	"slices"
+	"time"
+
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+)
+
+// Profiles that the service keeps for itself. No config has profiles of these names.
+const (
+	BackupProfile = "backup"         // backups, which people make
+	SafetyProfile = "before-restore" // what was there before a restore
+)
+
+// LatelyChecked is why a snapshot of a profile of the service is kept that was checked, or has come in, within ownDays: who brings an old
+// backup here has time to restore it.
+const LatelyChecked = "checked lately"
+
+const ownDays = 7
+
+// OwnProfiles are the profiles that the service keeps for itself, with their retention: every project has them. They are enabled, and nothing
+// is taken by their schedule.
+func OwnProfiles() []*project.SnapshotProfile {
+	out := make([]*project.SnapshotProfile, 0, 2)
+	for _, own := range []schema.Snapshot{
+		{Name: BackupProfile, Description: "backups, of everything"},
+		{Name: SafetyProfile, Description: "what restores have replaced"},
+	} {
+		own.Enabled, own.IncludeMedia, own.CollectionDedup, own.Mode = true, true, true, string(JSON)
+		own.Retention = &schema.Retention{KeepLast: 10, KeepWithin: schema.Span{Days: ownDays}}
+		out = append(out, &project.SnapshotProfile{Name: own.Name, Config: &own, Zone: time.UTC})
+	}
+	return out
+}
+
+// Profiles are those of the project's config, and behind them those of the service.
+func Profiles(p *project.Project) []*project.SnapshotProfile {
+	return append(slices.Clone(p.Snapshots), OwnProfiles()...)
+}
+
+// IsOwn says that a profile is one of the service.
+func IsOwn(profile string) bool { return profile == BackupProfile || profile == SafetyProfile }
