@@ -232,7 +232,7 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	taken := snapshot.New(snapshot.Options{Store: s, Holder: rand.Text(), Now: time.Now, Logger: log})
 	followed := snapshots.New(taken, runs, log)
 	t.Cleanup(followed.Close)
-	kept, err := keep.New(keep.Options{Store: s, Runs: followed, Snapshots: followed, Now: time.Now, Registerer: metrics})
+	kept, err := keep.New(keep.Options{Store: s, Runs: followed, Snapshots: taken, Now: time.Now, Registerer: metrics})
 	if err != nil {
 		t.Fatal(err)
 	}

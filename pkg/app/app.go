@@ -39,6 +39,7 @@ import (
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/search/engine"
 	searches "github.com/svcctl/svc/pkg/search/runs"
+	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/due"
 	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
@@ -140,6 +141,7 @@ type App struct {
 	engine   *script.Engine
 	runs     *operation.Runs
 	// snapshots is nil until there is something of it to close.
+	taken     *snapshot.Snapshots
 	snapshots *snapshots.Service
 	images    *media.Images
 	sweeper   *sweeper
@@ -290,7 +292,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.runs, a.snapshots = parts.runs, parts.snapshots
+	a.runs, a.taken, a.snapshots = parts.runs, parts.taken, parts.snapshots
 	registry, board := a.registry, status.NewBoard(cfg.Now)
 	a.sweeper = &sweeper{app: a, records: parts.records, projects: registry, after: cfg.SweepAfter, leases: map[string]*lease.Leases{}}
 	if a.sweeper.after == 0 {
@@ -300,12 +302,12 @@ func (a *App) wire(ctx context.Context) error {
 	if alone {
 		instance = ""
 	}
-	kept, err := due.New(due.Options{Store: a.store, Runs: parts.snapshots, Snapshots: parts.snapshots, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger})
+	kept, err := due.New(due.Options{Store: a.store, Runs: parts.snapshots, Snapshots: parts.taken, Now: cfg.Now, Registerer: registerer, Logger: cfg.Logger})
 	if err != nil {
 		return err
 	}
 	a.control, err = controllers.New(controllers.Deps{
-		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search, Restores: parts.snapshots, Snapshots: kept,
+		Store: a.store, Instance: instance, Projects: models.Projects, Generations: models.Generations, Events: models.Events, Registry: registry, Board: board, Jobs: parts.jobs, Media: a.sweeper, Searches: a.search, Restores: parts.taken, Snapshots: kept,
 		Manager: a.manager, Watcher: dirwatch.New(dirwatch.Options{Logger: cfg.Logger}), Watch: cfg.Watch,
 		ProjectsDir: cfg.ProjectsDir, Env: cfg.Env, Compile: a.engine.Compile, PrivateFiles: cfg.privateFiles(), Logger: cfg.Logger, Resync: cfg.Resync, Judge: cfg.Judge, Now: cfg.Now,
 	})
@@ -457,7 +459,7 @@ func (a *App) Run(ctx context.Context) error {
 	tidied.Go(func() { a.logs.Run(tidy, a.databases) })
 	tidied.Go(func() { a.runs.Run(tidy, a.databases) })
 	tidied.Go(func() { a.sweeper.run(work) })
-	tidied.Go(func() { a.snapshots.Run(tidy, a.registry.List) })
+	tidied.Go(func() { a.taken.Run(tidy, a.registry.List) })
 	if a.barrier != nil {
 		tidied.Go(func() { a.barrier.Run(tidy) })
 	}

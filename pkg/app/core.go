@@ -28,7 +28,8 @@ import (
 // core is what does the work of projects, whoever loads them: records and runs, and the scripts in both.
 type core struct {
 	runs      *operation.Runs
-	snapshots *snapshots.Service
+	taken     *snapshot.Snapshots // what there is
+	snapshots *snapshots.Service  // and what is done with it, as runs
 	records   *records.Service
 	jobs      *jobs.Jobs
 	actions   *actions.Service
@@ -94,7 +95,7 @@ func newCore(o coreOptions) (*core, error) {
 		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Replaced: o.replaced,
 	})
 	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})
-	return &core{runs: runs, snapshots: snapshots.New(taken, runs, o.log), records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
+	return &core{runs: runs, taken: taken, snapshots: snapshots.New(taken, runs, o.log), records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,
 		Host: func(c *actions.Call, file string, run *operation.Live) script.RunHost {
 			by := records.Caller{Principal: c.Principal, Request: c.Request, Again: c.Again}

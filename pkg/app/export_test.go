@@ -23,7 +23,7 @@ func (a *App) TakeAll(ctx context.Context, namespace string) (snapshot.Info, err
 	if err != nil {
 		return snapshot.Info{}, err
 	}
-	return a.snapshots.Create(ctx, p, snapshot.Profile{Name: "all", Media: true, Mode: snapshot.JSON}, nil)
+	return a.taken.Create(ctx, p, snapshot.Profile{Name: "all", Media: true, Mode: snapshot.JSON}, nil)
 }
 
 // RestoreAll restores a snapshot.
@@ -32,5 +32,5 @@ func (a *App) RestoreAll(ctx context.Context, namespace, id string, o snapshot.R
 	if err != nil {
 		return snapshot.RestoreResult{}, err
 	}
-	return a.snapshots.Restore(ctx, p, id, p, o, nil)
+	return a.taken.Restore(ctx, p, id, p, o, nil)
 }

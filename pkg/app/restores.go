@@ -25,7 +25,7 @@ func (a *App) openGates(alone bool) snapshot.Gate {
 func (a *App) abandoned(ctx context.Context, database string) error {
 	for _, p := range a.registry.List() {
 		if project.DatabaseName(p.Namespace) == database {
-			return a.snapshots.RecoverAbandoned(ctx, p)
+			return a.taken.RecoverAbandoned(ctx, p)
 		}
 	}
 	return errs.ErrProjectNotFound

@@ -34,7 +34,7 @@ func (s *Service) PlanPrune(ctx context.Context, p *project.Project, profile str
 	profiles, err := pruned(p, profile)
 	out := []api.SnapshotDecision{}
 	for _, name := range profiles {
-		plan, err := s.Prune(ctx, p, name, snapshot.PolicyOf(p, name), snapshot.PruneOptions{DryRun: true})
+		plan, err := s.snapshots.Prune(ctx, p, name, snapshot.PolicyOf(p, name), snapshot.PruneOptions{DryRun: true})
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func (s *Service) prune(p *project.Project, what Start) (*work, error) {
 		var failures []error
 		for _, name := range profiles {
 			err := patiently(ctx, func() error {
-				out, err := s.Prune(ctx, p, name, snapshot.PolicyOf(p, name), snapshot.PruneOptions{Report: t.report})
+				out, err := s.snapshots.Prune(ctx, p, name, snapshot.PolicyOf(p, name), snapshot.PruneOptions{Report: t.report})
 				if err == nil {
 					addPruned(result, name, out)
 				}
@@ -97,7 +97,7 @@ func (s *Service) verifyAll(p *project.Project, what Start) (*work, error) {
 		w.how = append(w.how, bson.E{Key: "newest", Value: true})
 	}
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
-		_, err := s.VerifyAll(ctx, p, what.Profile, what.Newest, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
+		_, err := s.snapshots.VerifyAll(ctx, p, what.Profile, what.Newest, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (s *Service) drill(ctx context.Context, p *project.Project, what Start) (*w
 			}
 		}
 		began := time.Now()
-		out, err := s.Drill(ctx, p, id, t.report)
+		out, err := s.snapshots.Drill(ctx, p, id, t.report)
 		if err != nil {
 			return nil, err
 		}

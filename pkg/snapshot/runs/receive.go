@@ -62,7 +62,7 @@ func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (
 func (s *Service) unpack(ctx context.Context, p *project.Project, in Receive, o snapshot.ImportOptions) (info snapshot.Info, err error) {
 	defer atEnd(ctx, in.Interrupt)()
 	err = patiently(ctx, func() (err error) {
-		info, err = s.Import(ctx, p, in.Body, o)
+		info, err = s.snapshots.Import(ctx, p, in.Body, o)
 		return err
 	})
 	return info, err

@@ -88,9 +88,9 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 	var done snapshot.RestoreResult
 	err := patiently(ctx, func() (err error) {
 		if how.New != "" {
-			done, err = s.RestoreNew(ctx, p, id, how.New, how.Founder, o, t.report)
+			done, err = s.snapshots.RestoreNew(ctx, p, id, how.New, how.Founder, o, t.report)
 		} else {
-			done, err = s.Restore(ctx, p, id, target, o, t.report)
+			done, err = s.snapshots.Restore(ctx, p, id, target, o, t.report)
 		}
 		return err
 	})

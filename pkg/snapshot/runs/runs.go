@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -30,9 +31,24 @@ func Kinds() []operation.Kind {
 	}
 }
 
-// Service starts such runs, and tells of them. It is safe for concurrent use.
+// Kept is what may be done with snapshots without a run. *snapshot.Snapshots does it.
+type Kept interface {
+	List(ctx context.Context, p *project.Project) ([]snapshot.Info, error)
+	Where(ctx context.Context, p *project.Project, id string) (profile string, err error)
+	Look(ctx context.Context, p *project.Project, id string) (snapshot.Info, error)
+	Show(ctx context.Context, p *project.Project, id string) (snapshot.Info, error)
+	Compare(ctx context.Context, p *project.Project, id string, o snapshot.CompareOptions) (snapshot.Diff, error)
+	Estimate(ctx context.Context, p *project.Project, profile snapshot.Profile) (*snapshot.Estimate, error)
+	Export(ctx context.Context, p *project.Project, id string, to io.Writer) error
+	Pin(ctx context.Context, p *project.Project, id string, pinned bool) error
+	Delete(ctx context.Context, p *project.Project, id string) error
+}
+
+// Service starts such runs, and tells of them. What takes long, or changes records, is done by them alone. It is safe for concurrent use.
 type Service struct {
-	*snapshot.Snapshots
+	Kept
+
+	snapshots *snapshot.Snapshots
 
 	runs     *operation.Runs
 	log      *slog.Logger
@@ -43,7 +59,7 @@ type Service struct {
 
 // New makes a Service. Close it before the store.
 func New(s *snapshot.Snapshots, runs *operation.Runs, log *slog.Logger) *Service {
-	out := &Service{Snapshots: s, runs: runs, log: log}
+	out := &Service{Kept: s, snapshots: s, runs: runs, log: log}
 	out.ctx, out.stop = context.WithCancel(context.Background()) //nolint:forbidigo // it ends by Close
 	return out
 }

@@ -71,7 +71,7 @@ func (s *Service) take(p *project.Project, profile snapshot.Profile) *work {
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
 		var info snapshot.Info
 		err := patiently(ctx, func() (err error) {
-			info, err = s.Create(ctx, p, profile, t.report)
+			info, err = s.snapshots.Create(ctx, p, profile, t.report)
 			return err
 		})
 		if err != nil {
@@ -90,7 +90,7 @@ func (s *Service) verify(ctx context.Context, p *project.Project, what Start) (*
 	}
 	w := &work{name: profile, subject: what.Snapshot, how: sampleOf(what)}
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
-		v, err := s.Verify(ctx, p, what.Snapshot, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
+		v, err := s.snapshots.Verify(ctx, p, what.Snapshot, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
 		if err != nil {
 			return nil, err
 		}
