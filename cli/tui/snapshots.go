@@ -196,7 +196,7 @@ func (s *snapshots) Keys() []key.Binding {
 		if snap.Pinned {
 			pin = "unpin"
 		}
-		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("t", "try a restore"), frame.Binding("D", "differences"), frame.Binding("p", pin))
+		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("t", "rehearse"), frame.Binding("D", "diff"), frame.Binding("p", pin))
 	}
 	return keys
 }

@@ -184,13 +184,13 @@ snapshots:
   - {name: zoned, schedule: "CRON_TZ=Pacific/Apia 0 3 * * *", retention: {keepDaily: 2}}
   - {name: utc, schedule: every 6h, retention: {keepLast: 2}}
 `, "shop")
-	for name, want := range map[string]string{"zoned": "Pacific/Apia 2 0", "utc": "UTC 0 2"} {
+	for name, want := range map[string]string{"zoned": "Pacific/Apia 2 0", "utc": "UTC 0 2", snapshot.BackupProfile: "UTC 0 10", snapshot.SafetyProfile: "UTC 0 10"} {
 		got := snapshot.PolicyOf(p, name)
 		if text := fmt.Sprint(got.Zone, got.Retention.KeepDaily, got.Retention.KeepLast); text != want {
 			t.Errorf("%s: %s, want %s", name, text, want)
 		}
 	}
-	if got := snapshot.PolicyOf(p, "backup"); got != (snapshot.Policy{}) {
+	if got := snapshot.PolicyOf(p, "other"); got != (snapshot.Policy{}) {
 		t.Errorf("of what is no profile: %+v", got)
 	}
 }
