@@ -90,8 +90,8 @@ func isFree(root *folder.Folder, namespace string) error {
 
 // unwritable says what to do where the service can't make a folder.
 func unwritable(err error) error {
-	if err == nil {
-		return nil
+	if _, ours := errors.AsType[*errs.Error](err); ours || err == nil {
+		return err
 	}
 	return errs.New(errs.Unavailable, "no_projects_dir",
 		"the service can't write to its projects directory, where a project that is new has its config: let svcd write there (setting projects.dir), "+
@@ -156,6 +156,15 @@ func ours(root *folder.Folder, name, id string) bool {
 	return err == nil && string(mark) == id+"\n"
 }
 
+// Founding implements snapshot.Founder.
+func (f *founder) Founding(ctx context.Context, p *project.Project) (bool, error) {
+	reg, err := f.Projects.ByID(ctx, p.ID)
+	if errors.Is(err, errs.ErrNotFound) {
+		return false, nil
+	}
+	return reg.Founding, err
+}
+
 // Keep implements snapshot.Founder.
 func (f *founder) Keep(ctx context.Context, p *project.Project) error {
 	root, err := folder.OpenExisting(f.ProjectsDir, nil)
@@ -179,6 +188,9 @@ func (f *founder) Keep(ctx context.Context, p *project.Project) error {
 
 // Abandon implements snapshot.Founder. The registration goes last: as long as it is there, it is known that something may be left.
 func (f *founder) Abandon(ctx context.Context, p *project.Project) error {
+	if founding, err := f.Founding(ctx, p); err != nil || !founding {
+		return err
+	}
 	root, err := folder.OpenExisting(f.ProjectsDir, nil)
 	if err != nil {
 		return unwritable(err)

@@ -16,6 +16,8 @@ type Founder interface {
 	Compile(ctx context.Context, namespace string, config project.Bundle) (p *project.Project, tokens int, err error)
 	// Found makes what Compile has given: its files, and a registration that nobody is served. What fails is ended by Abandon.
 	Found(ctx context.Context, p *project.Project) (*project.Project, error)
+	// Founding says that a project was founded, and neither kept nor abandoned since.
+	Founding(ctx context.Context, p *project.Project) (bool, error)
 	// Keep has a project that was founded be served from now on.
 	Keep(ctx context.Context, p *project.Project) error
 	// Abandon removes what Found has made of a project, which may be nothing.
@@ -79,6 +81,9 @@ func (s *Snapshots) EndFounding(ctx context.Context, p *project.Project, f Found
 }
 
 func (s *Snapshots) endFounding(ctx context.Context, p *project.Project, f Founder) error {
+	if founding, err := f.Founding(ctx, p); err != nil || !founding { // who looked before was not alone
+		return err
+	}
 	if err := s.recover(ctx, p); err != nil {
 		return err
 	}
