@@ -115,8 +115,14 @@ func (s *server) comesTo(t *testing.T, run *api.Run, phase string) {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, there) {
-		t.Fatal(err)
+	if errors.Is(err, there) {
+		return
+	}
+	if err == nil {
+		run, err = s.SnapshotRun(t.Context(), "blog", run.ID)
+	}
+	if err != nil || run.Status != api.RunSucceeded {
+		t.Fatalf("%v, %+v", err, run.Error)
 	}
 }
 

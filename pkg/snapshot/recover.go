@@ -33,13 +33,30 @@ func (s *Snapshots) Recover(ctx context.Context, p *project.Project) error {
 }
 
 // RecoverAbandoned is Recover for a restore of which another process does not show any more. While that one still holds what makes it alone,
-// it may be only slow, and go on: then this is ErrBusy, and what keeps others from writing has to stay.
+// it may be only slow, and go on: then this is ErrBusy, and what keeps others from writing has to stay. A restore of this process that goes on
+// has ended it before, and waits for what it has left to be taken away.
 func (s *Snapshots) RecoverAbandoned(ctx context.Context, p *project.Project) error {
 	j, err := s.readJournal(ctx, p)
 	if err != nil || j == nil && !s.isStuck(p) {
 		return err
 	}
-	return ended(ctx, s.alone(ctx, p.Namespace, func(ctx context.Context) error { return s.recover(ctx, p) }))
+	err = s.alone(ctx, p.Namespace, func(ctx context.Context) error { return s.recover(ctx, p) })
+	if errors.Is(err, ErrBusy) && s.hasBegun(p) {
+		return nil
+	}
+	return ended(ctx, err)
+}
+
+func (s *Snapshots) setBegun(p *project.Project, begun bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun[p.Namespace] = begun
+}
+
+func (s *Snapshots) hasBegun(p *project.Project) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun[p.Namespace]
 }
 
 const recoverPause = time.Second

@@ -440,3 +440,34 @@ func TestRecoverAbandoned(t *testing.T) {
 		t.Errorf("it is left: %v", err)
 	}
 }
+
+// TestRecoverAbandonedBefore: a restore that begins ends what another process has left, and does not keep what that one has left at the gates from being taken away:
+// it waits for that.
+func TestRecoverAbandonedBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fillWith(1, 1)
+	info := w.create("daily")
+	journal := w.db.Collection("svc.restores")
+	doc := encode(t, bson.D{{Key: "_id", Value: "restore"}, {Key: "restore", Value: "abcdef"}, {Key: "step", Value: "loading"}, {Key: "swaps", Value: bson.A{}}, {Key: "media", Value: false}})
+	if err := store.WriteAll(t.Context(), journal, store.Op{Kind: store.Insert, Doc: doc}); err != nil {
+		t.Fatal(err)
+	}
+	asked := false
+	_, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, replaceAll, func(p snapshot.Progress) {
+		if p.Phase != snapshot.Loading || asked {
+			return
+		}
+		asked = true
+		if err := w.snaps.RecoverAbandoned(t.Context(), w.p); err != nil {
+			t.Errorf("while a restore waits: %v", err)
+		}
+		ours, err := journal.Get(t.Context(), store.Name("restore"))
+		if err != nil || strings.Contains(ours.String(), "abcdef") {
+			t.Errorf("there is %s, %v", ours, err)
+		}
+	})
+	if err != nil || !asked {
+		t.Fatal(asked, err)
+	}
+}
