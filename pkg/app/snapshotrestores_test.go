@@ -280,9 +280,9 @@ func TestBackupRestore(t *testing.T) {
 		other.do("GET", snaps, token("another")).want(t, http.StatusOK)
 
 		for query, want := range map[string]string{
-			"?mode=all":       "400 validation_failed: mode: *",
-			"?collections=":   "400 validation_failed: collections: *",
-			"?dryRun=maybe":   "400 bad_parameter: dryRun must be true or false",
+			"?mode=all":     "400 validation_failed: mode: *",
+			"?collections=": "400 validation_failed: collections: *",
+			"?dryRun=maybe": "400 bad_parameter: dryRun must be true or false",
 			"?to=elsewhere": "400 unknown_parameter: *",
 		} {
 			got := other.do("POST", backups+"/restore"+query, admin, archived(backup.body)).String()

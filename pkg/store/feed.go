@@ -24,9 +24,9 @@ type Watch struct {
 	// Documents asks for the document of each event, as it is when the event is told.
 	Documents bool
 	// Fields asks for top-level fields of each document that was inserted or updated: as the change left them, or as they are when the
-	// event is told. It costs less than Documents.
+	// event is told. It never costs more than Documents, and much less on MongoDB.
 	Fields []string
-	// Gather is how long an event may wait for more that are then told with it, which costs less than to ask for each by itself.
+	// Gather is how long an event may wait for more that are then told with it, where that costs less than to ask for each by itself.
 	Gather time.Duration
 	// OnIdle, if set, is called whenever all changes so far have been told, at least every 10 s or so: p stands for
 	// everything up to now. Saving it keeps the position of a quiet database from growing too old. It is not

@@ -37,11 +37,16 @@ func (s *shelf) touch(ids ...bson.ObjectID) {
 	}
 }
 
-// toDo has something be done. The caller holds s.mu.
-func (s *shelf) toDo(id bson.ObjectID, t task) {
-	if len(s.dirty) == 0 {
+// begin notes since when something waits, before the first does. The caller holds s.mu.
+func (s *shelf) begin() {
+	if len(s.dirty)+len(s.behind) == 0 {
 		s.since = s.t.e.o.Now()
 	}
+}
+
+// toDo has something be done. The caller holds s.mu.
+func (s *shelf) toDo(id bson.ObjectID, t task) {
+	s.begin()
 	s.given += len(t.doc) - len(s.dirty[id].doc)
 	s.dirty[id] = t
 }
@@ -95,11 +100,12 @@ func (s *shelf) run() {
 		s.mu.Lock()
 		s.inFlight, s.lastError = 0, err
 		s.trouble(err != nil)
-		if err != nil { // they are not done, nor is what stands behind them
-			for id, t := range w.tasks {
-				s.toDo(id, task{noted: t.noted || s.dirty[id].noted})
-			}
+		if err != nil || w.era != s.era { // they are not done, nor is what stands behind them, or by what could not be trusted
 			s.waiting, s.moved = append(w.waiting, s.waiting...), true
+			w.waiting = nil
+			for id := range w.tasks {
+				s.toDo(id, task{})
+			}
 		}
 		s.mu.Unlock()
 		if err != nil {
@@ -140,13 +146,14 @@ type work struct {
 	to      []*built // what it is done to
 	at      *stamp   // stands for it and all that was done before; nil: there is something left of before
 	waiting []chan struct{}
+	era     uint64
 }
 
 // take takes what there is to do: what the feed has told of only if that is due, else that is left.
 func (s *shelf) take(due bool) (w work, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w = work{tasks: s.dirty, to: s.receiving(), waiting: s.waiting}
+	w = work{tasks: s.dirty, to: s.receiving(), waiting: s.waiting, era: s.era}
 	s.dirty, s.given, s.waiting = map[bson.ObjectID]task{}, 0, nil
 	if due {
 		for id := range s.behind {
@@ -164,23 +171,21 @@ func (s *shelf) take(due bool) (w work, left bool) {
 // apply takes records in: those that were handed over as they were then, the others as they are now.
 func (s *shelf) apply(ctx context.Context, w work) error {
 	given, unread := make([]bson.ObjectID, 0, len(w.tasks)), make([]bson.ObjectID, 0, len(w.tasks))
-	docs := make(map[bson.ObjectID]bson.Raw, len(w.tasks))
 	for id, t := range w.tasks {
-		if !t.given {
+		if t.given {
+			given = append(given, id)
+		} else {
 			unread = append(unread, id)
-			continue
-		}
-		given = append(given, id)
-		if t.doc != nil {
-			docs[id] = t.doc
 		}
 	}
 	sortIDs(given)
 	sortIDs(unread)
-	for part := range slices.Chunk(given, chunk) {
-		if err := w.update(ctx, part, docs); err != nil {
+	for len(given) > 0 {
+		docs, n := w.someGiven(given)
+		if err := w.update(ctx, given[:n], docs); err != nil {
 			return err
 		}
+		given = given[n:]
 	}
 	for len(unread) > 0 {
 		docs, n, err := s.findSome(ctx, unread[:min(chunk, len(unread))])
@@ -190,7 +195,6 @@ func (s *shelf) apply(ctx context.Context, w work) error {
 		if err := w.update(ctx, unread[:n], docs); err != nil {
 			return err
 		}
-		s.read(unread[:n], docs, w.tasks)
 		unread = unread[n:]
 	}
 	if w.at == nil {
@@ -202,6 +206,18 @@ func (s *shelf) apply(ctx context.Context, w work) error {
 		}
 	}
 	return nil
+}
+
+// someGiven gives the first of some records that were handed over: n of them, which are as many as are taken in at once.
+func (w *work) someGiven(ids []bson.ObjectID) (docs map[bson.ObjectID]bson.Raw, n int) {
+	docs = map[bson.ObjectID]bson.Raw{}
+	for size := 0; n < min(chunk, len(ids)) && size < chunkBytes; n++ {
+		if doc := w.tasks[ids[n]].doc; doc != nil {
+			docs[ids[n]] = doc
+			size += len(doc)
+		}
+	}
+	return docs, n
 }
 
 // update takes records in that are as they are in docs.

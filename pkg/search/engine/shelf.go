@@ -41,7 +41,7 @@ type shelf struct {
 	recent     map[bson.ObjectID]int64 // see written.go
 	told       [lately]telling         // what the feed told of last: the nth stands at n%lately
 	tellings   uint64                  // of how many versions the feed has told
-	era        uint64                  // grows when all indexes have to be made anew
+	era        uint64                  // grows when what was handed over can't be trusted any more
 	troubled   chan struct{}           // closed while indexing fails
 	followed   chan struct{}           // closed while the feed tells of changes
 }
@@ -146,6 +146,9 @@ func (s *shelf) renewWorn() {
 // serve has the searches be those of a collection's config.
 func (s *shelf) serve(p *project.Project, c *project.Collection) error {
 	s.mu.Lock()
+	if s.project != nil && s.project != p {
+		s.distrust() // fields may have other names
+	}
 	s.project, s.collection = p, c
 	s.mu.Unlock()
 	want := map[string]*search.Config{}
@@ -296,14 +299,9 @@ func (s *shelf) replaced(at *stamp) {
 	s.remake()
 }
 
-// remake has all indexes be made anew. What was handed over until then is read: it may be of a collection of before. The caller holds
-// s.mu.
+// remake has all indexes be made anew. What was handed over until then may be of a collection of before. The caller holds s.mu.
 func (s *shelf) remake() {
-	s.era++
-	clear(s.recent)
-	for id, t := range s.dirty {
-		s.toDo(id, task{noted: t.noted})
-	}
+	s.distrust()
 	for _, one := range s.searches {
 		if err := s.make(one); err != nil {
 			s.lastError = err
@@ -339,6 +337,7 @@ func (s *shelf) following(at *stamp) {
 		}
 	}
 	if !isClosed(s.followed) {
+		s.distrust() // nothing is told of what was written between what the feed had told of before and this place
 		close(s.followed)
 	}
 }

@@ -13,11 +13,12 @@ import (
 )
 
 // A writer hands the records over that it has written, so that nobody has to read them once more to index them. The store's feed tells of
-// them, too, a little later or before. Three things keep an older version from taking the place of a newer one for good:
+// them, too, a little later or before. What keeps an older version from taking the place of a newer one for good:
 //
-//   - A record is read, and not taken as it is handed over, if the feed has told of another version of it since before it was written: that
-//     one may be newer, and nothing more is told of it.
+//   - A record is read, and not taken as it is handed over, if the feed has told of anything but that one version of it since before it was
+//     written: what else it told of may be newer, and nothing more is told of it.
 //   - It is read, too, if another version was handed over of which the feed has yet to tell: two writers come in any order.
+//   - It is read if, since before it was written, the config has changed, or it is not known that the feed has told of everything (distrust).
 //   - When the feed tells of the version that was handed over last, there is nothing to do. Of any other it has the record be read. So what
 //     the feed tells of last is what is in the index.
 //
@@ -37,7 +38,6 @@ type Record struct {
 
 // task is what there is to do for a record: to take it in as it was handed over, or as it is by then.
 type task struct {
-	noted bool // by whoever wrote it
 	given bool
 	doc   bson.Raw // given: what it is; nil: deleted
 }
@@ -60,9 +60,13 @@ func (e *Engine) Writing(p *project.Project, c *project.Collection) Writing {
 	if !indexed(c) {
 		return Writing{}
 	}
-	s, err := e.shelf(p, c)
-	if err != nil {
-		return Writing{} // whoever serves it reads all records
+	t, err := e.tenant(p, false)
+	if err != nil || t == nil {
+		return Writing{}
+	}
+	s := t.shelf(p, c)
+	if s == nil { // it is not served yet, which no write waits for
+		return Writing{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +92,7 @@ func (e *Engine) Written(ctx context.Context, p *project.Project, c *project.Col
 	if err != nil {
 		return // whoever serves it reads all records
 	}
-	done, troubled := s.written(w, records)
+	done, troubled := s.written(p, w, records)
 	if !waits(c) {
 		return
 	}
@@ -114,24 +118,24 @@ func waits(c *project.Collection) bool {
 }
 
 // written takes records over. found is closed when they are found as they were then, or later; troubled when indexing fails.
-func (s *shelf) written(w Writing, records []Record) (found, troubled <-chan struct{}) {
+func (s *shelf) written(p *project.Project, w Writing, records []Record) (found, troubled <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.recent) > maxRecent {
 		clear(s.recent)
 	}
-	known := w.s == s && w.era == s.era && s.tellings-w.tellings < lately
+	known := w.s == s && w.era == s.era && s.project == p && s.tellings-w.tellings < lately
 	for _, r := range records {
 		_, other := s.recent[r.ID]
 		_, waiting := s.dirty[r.ID]
 		version := versionOf(r.Doc)
-		last, told := s.toldOf(r.ID, w.tellings)
+		told, another := s.toldOf(r.ID, version, w.tellings)
 		delete(s.behind, r.ID)
-		if !known || other || waiting || told && last != version || s.given+len(r.Doc) > maxGiven {
-			s.toDo(r.ID, task{noted: true})
+		if !known || other || waiting || another || s.given+len(r.Doc) > maxGiven {
+			s.toDo(r.ID, task{})
 			continue
 		}
-		s.toDo(r.ID, task{noted: true, given: true, doc: r.Doc})
+		s.toDo(r.ID, task{given: true, doc: r.Doc})
 		if !told {
 			s.recent[r.ID] = version
 		}
@@ -148,15 +152,15 @@ type telling struct {
 	version int64
 }
 
-// toldOf gives the last version of a record that the feed has told of since it had told of some number, which is no longer ago than lately.
-// The caller holds s.mu.
-func (s *shelf) toldOf(id bson.ObjectID, since uint64) (version int64, ok bool) {
+// toldOf says whether the feed has told of a version of a record, and of another one or of that one more than once, since it had told of some
+// number of versions, which is no longer ago than lately. The caller holds s.mu.
+func (s *shelf) toldOf(id bson.ObjectID, version int64, since uint64) (told, another bool) {
 	for n := s.tellings; n > since && n+lately > s.tellings; n-- {
 		if t := s.told[(n-1)%lately]; t.id == id {
-			return t.version, true
+			told, another = true, another || told || t.version != version
 		}
 	}
-	return 0, false
+	return told, another
 }
 
 // changed takes an event of the feed.
@@ -171,11 +175,22 @@ func (s *shelf) changed(id bson.ObjectID, e store.Event, at *stamp) {
 	case handed && recent == version:
 		delete(s.recent, id) // whoever wrote it was faster
 	case waiting:
-		s.toDo(id, task{noted: s.dirty[id].noted})
+		s.toDo(id, task{})
 	default:
+		s.begin()
 		s.behind[id] = true
 	}
 	s.move(at)
+}
+
+// distrust has everything be read that was handed over, and that is about to be: what is known of what the feed has told does not say whether
+// it is what the store has, or in which form. The caller holds s.mu.
+func (s *shelf) distrust() {
+	s.era++
+	clear(s.recent)
+	for id := range s.dirty {
+		s.toDo(id, task{})
+	}
 }
 
 // reached takes that the feed has told everything up to a place.
@@ -191,17 +206,6 @@ func (s *shelf) move(at *stamp) {
 	if !s.moved {
 		s.moved = true
 		s.signal()
-	}
-}
-
-// read notes that records were read and taken in. The feed has yet to tell of what was written of those that were noted.
-func (s *shelf) read(ids []bson.ObjectID, docs map[bson.ObjectID]bson.Raw, tasks map[bson.ObjectID]task) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range ids {
-		if tasks[id].noted {
-			s.recent[id] = versionOf(docs[id])
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,8 +63,9 @@ func (c lateCollection) Find(ctx context.Context, q store.Query, fn func(bson.Ra
 // settle waits until everything is indexed that was written until now.
 func (w *world) settle() {
 	w.t.Helper()
-	w.write("articles", doc(60_000, "title", fmt.Sprint("last", w.rev)))
-	w.soon("main", fmt.Sprint("last", w.rev-1), []int{60_000})
+	word := fmt.Sprintf("a%db%dc%dd", w.rev, w.rev, w.rev) // which none of before is like
+	w.write("articles", doc(60_000, "title", word))
+	w.soon("main", word, []int{60_000})
 	if err := w.engine.Settle(w.t.Context(), w.project); err != nil {
 		w.t.Fatal(err)
 	}
@@ -77,9 +79,7 @@ func TestHandedOver(t *testing.T) {
 			l := &late{Store: s}
 			w := newWorld(t, l, articles)
 			engine.WaitForEver(w.engine)
-			if first == "the feed" { // and what it tells of is about to be read
-				engine.Gather(w.engine, 1000*time.Hour)
-			}
+			engine.Gather(w.engine, 1000*time.Hour) // what the feed tells of is about to be read
 			c := w.project.Collections["articles"]
 			settle := func() {
 				t.Helper()
@@ -218,5 +218,31 @@ func TestHandedOverInTurmoil(t *testing.T) {
 				t.Errorf("%s has %d records of %d", x.Name, x.Records, len(want))
 			}
 		}
+	})
+}
+
+// TestHandedOverRenamed hands a record over with the names that fields had when it was written: they have others by then.
+func TestHandedOverRenamed(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		l := &late{Store: s}
+		w := newWorld(t, l, articles)
+		engine.WaitForEver(w.engine)
+		w.put("articles", doc(1, "title", "red fox"))
+		w.settle()
+		before := w.project
+		l.held.Lock()
+		since := w.engine.Writing(before, before.Collections["articles"])
+		written := w.write("articles", doc(1, "title", "grey wolf"))
+		names := engine.IndexNames(w.engine)
+		w.reload(strings.NewReplacer("{name: title, type: string}", "{name: heading, type: string, renamedFrom: title}", "[title", "[heading", "{title:", "{heading:").Replace(articles))
+		if got := engine.IndexNames(w.engine); !slices.Equal(got, names) {
+			t.Fatalf("other indexes: %q for %q", got, names)
+		}
+		w.engine.Written(t.Context(), before, before.Collections["articles"], since, written)
+		l.held.Unlock()
+		if err := w.engine.Settle(t.Context(), w.project); err != nil {
+			t.Fatal(err)
+		}
+		w.finds("articles", "main", "wolf", []int{1})
 	})
 }

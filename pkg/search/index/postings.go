@@ -48,6 +48,9 @@ func readBlocks(dst []posting, base uint32, b []byte) ([]posting, error) {
 				if d&1 == 0 {
 					count, size = uint32(b[1]), 2
 				}
+				if count == 0 {
+					return dst, errDamaged
+				}
 				doc += uint32(d >> 1)
 				dst, b = append(dst, posting{doc, count}), b[size:]
 				continue
@@ -61,7 +64,7 @@ func readBlocks(dst []posting, base uint32, b []byte) ([]posting, error) {
 			count := uint32(1)
 			if d&1 == 0 {
 				c, k := binary.Uvarint(b)
-				if k <= 0 {
+				if k <= 0 || c == 0 {
 					return dst, errDamaged
 				}
 				count, b = uint32(c), b[k:]

@@ -239,7 +239,7 @@ func (v *watcher) chunk(ctx context.Context, end feedHead) error {
 				ID: e.id, Doc: docs[i], To: e.to, Time: time.UnixMilli(int64(e.time)), //nolint:gosec // was an int64
 				Update: e.detail(detailUpdate), Before: e.detail(detailBefore), After: e.detail(detailAfter),
 			}
-			if len(v.watch.Fields) > 0 {
+			if len(v.watch.Fields) > 0 && (e.kind == store.Inserted || e.kind == store.Updated) {
 				event.Fields = event.Doc
 			}
 			if !v.watch.Documents {
