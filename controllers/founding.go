@@ -44,8 +44,8 @@ func (c *Control) Founder(org string) snapshot.Founder {
 }
 
 // Compile implements snapshot.Founder.
-func (f *founder) Compile(_ context.Context, namespace string, config project.Bundle) (*project.Project, int, error) {
-	return f.loader.Detach(config, namespace, f.ProjectsDir)
+func (f *founder) Compile(_ context.Context, namespace string, config project.Bundle, foreign bool) (*project.Project, int, error) {
+	return f.loader.Detach(config, namespace, f.ProjectsDir, foreign)
 }
 
 // Found implements snapshot.Founder.
@@ -201,8 +201,10 @@ func (f *founder) Abandon(ctx context.Context, p *project.Project) error {
 			return unwritable(err)
 		}
 	}
-	if err := errors.Join(root.RemoveAll(foundingDir+p.ID), root.Sync(".")); err != nil {
-		return unwritable(err)
+	if _, err := root.Stat(foundingDir + p.ID); !errors.Is(err, fs.ErrNotExist) { // a folder that can't be written is not asked to remove nothing
+		if err := errors.Join(root.RemoveAll(foundingDir+p.ID), root.Sync(".")); err != nil {
+			return unwritable(err)
+		}
 	}
 	if err := f.Store.Database(project.DatabaseName(p.Namespace)).DropCollection(ctx, namesCollection); err != nil {
 		return err

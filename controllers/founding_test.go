@@ -58,7 +58,7 @@ func TestFounder(t *testing.T) {
 		f, ctx := w.Founder(""), t.Context()
 		found := func(namespace string) *project.Project {
 			t.Helper()
-			p, tokens, err := f.Compile(ctx, namespace, ofConfig(nil))
+			p, tokens, err := f.Compile(ctx, namespace, ofConfig(nil), false)
 			if err == nil && tokens == 0 {
 				p, err = f.Found(ctx, p)
 			}
@@ -87,7 +87,7 @@ func TestFounder(t *testing.T) {
 		if _, err := w.Registry.Get("copy"); err == nil {
 			t.Error("it is served")
 		}
-		again, _, err := f.Compile(ctx, "copy", ofConfig(nil))
+		again, _, err := f.Compile(ctx, "copy", ofConfig(nil), false)
 		if err == nil {
 			_, err = f.Found(ctx, again)
 		}
@@ -144,7 +144,7 @@ func TestFounderRefuses(t *testing.T) {
 		"tokens elsewhere":      {"copy", ofConfig(map[string]string{"project.yaml": "namespace: shop\nadmin: ./admin.yaml\ncollections: []\n", "admin.yaml": "tokens: [{value: secret-token}]\n"}), "config_attached"},
 	} {
 		f := w.Founder("")
-		p, _, err := f.Compile(t.Context(), tt.namespace, tt.config)
+		p, _, err := f.Compile(t.Context(), tt.namespace, tt.config, false)
 		if err == nil {
 			p, err = f.Found(t.Context(), p)
 			if p != nil {
@@ -160,7 +160,7 @@ func TestFounderRefuses(t *testing.T) {
 	if left := filesIn(t, dir); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
-	p, _, err := w.Founder("").Compile(t.Context(), "copy", ofConfig(nil))
+	p, _, err := w.Founder("").Compile(t.Context(), "copy", ofConfig(nil), false)
 	if err != nil {
 		t.Fatal(err)
 	}

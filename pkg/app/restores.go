@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -21,12 +22,20 @@ func (a *App) openGates(alone bool) snapshot.Gate {
 	return a.barrier
 }
 
-// abandoned ends the restore of an instance that is gone. Of a project that is not served here nobody knows whether there is one.
+// abandoned ends the restore of an instance that is gone. Of a project that is not served here nobody knows whether there is one; where none is
+// registered any more, such as one that a restore was making, there is nothing to end.
 func (a *App) abandoned(ctx context.Context, database string) error {
 	for _, p := range a.registry.List() {
 		if project.DatabaseName(p.Namespace) == database {
 			return a.taken.RecoverAbandoned(ctx, p)
 		}
+	}
+	registered, err := a.databases(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(registered, database) {
+		return nil
 	}
 	return errs.ErrProjectNotFound
 }

@@ -59,7 +59,9 @@ snapshots: [{name: all}]
 			{"GET /snapshots/" + posts + "/diff?limit=-1", "", all, "400 query_limit"},
 			{"GET /snapshots/" + posts + "/diff?with=" + theirs, "", all, "404 snapshot_not_found"},
 			{"POST /snapshots/" + posts + "/restore", `{"x":1}`, all, "400 validation_failed"},
-			{"POST /snapshots/" + posts + "/restore", `{"into":"nowhere"}`, all, "404 project_not_found"},
+			{"POST /snapshots/" + posts + "/restore", `{"into":"NO"}`, "admin ", "400 validation_failed"}, // who registers projects may have one made
+			{"POST /snapshots/" + posts + "/drill", `{"x":1}`, all, "400 unexpected_body"},
+			{"POST /backup/restore?into=NO", `{}`, "admin ", "400 validation_failed"},
 			{"GET /snapshots/" + posts + "/download?x=1", "", whole, "400 unknown_parameter"},
 			{"GET /snapshots/" + daily + "/download", "", all, "200"},
 			{"POST /snapshots/import", `{}`, all, "415 unsupported_media_type"},

@@ -82,7 +82,7 @@ func (s *Server) importSnapshot(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.receive(w, r, audit.OpImport)
+	in, err := s.receive(w, r, audit.OpImport, nil)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,9 @@ func (s *Server) importSnapshot(w http.ResponseWriter, r *request) error {
 	return r.json(w, http.StatusCreated, runs.SnapshotOut(&info))
 }
 
-// receive prepares to take in the request's body, which is read as it comes and in little memory.
-func (s *Server) receive(w http.ResponseWriter, r *request, op string) (runs.Receive, error) {
+// receive prepares to take in the request's body, which is read as it comes and in little memory. may, which may be nil, says whether the caller
+// may do what is done with it, besides what the route asks for.
+func (s *Server) receive(w http.ResponseWriter, r *request, op string, may func(now *request) error) (runs.Receive, error) {
 	if _, err := r.mediaType(api.MediaZstd, "application/octet-stream"); err != nil {
 		return runs.Receive{}, err
 	}
@@ -109,8 +110,11 @@ func (s *Server) receive(w http.ResponseWriter, r *request, op string) (runs.Rec
 		Start: runs.Start{ID: id, By: actorOf(r), Note: s.noteRun(r, op, id)},
 		// When all has come, the caller is let in anew: that may have taken hours.
 		Confirm: func() error {
-			_, err := r.again()
-			return err
+			now, err := r.again()
+			if err != nil || may == nil {
+				return err
+			}
+			return may(now)
 		},
 	}, nil
 }

@@ -126,7 +126,10 @@ func (s *Server) restoreBackup(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	archive, err := s.receive(w, r, audit.OpRestore)
+	archive, err := s.receive(w, r, audit.OpRestore, func(now *request) error {
+		_, err := s.restoreOf(now, in, access.ProjectBackup)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -247,7 +247,9 @@ func (s *Snapshots) extract(ctx context.Context, root *folder.Folder, partial st
 	}
 	v.At = millisecond(s.o.Now())
 	t.tell()
-	return State{Verified: v, ImportedAt: v.At}, nil
+	st := State{ImportedAt: v.At}
+	st.note(v)
+	return st, nil
 }
 
 // Look gives what is known of a snapshot as List does: of one that can't be read, why.

@@ -68,7 +68,7 @@ func TestExportAndImport(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.ID != info.ID || got.Profile != profile || !got.State.Verified.Whole() || got.Counts != info.Counts {
+			if got.ID != info.ID || got.Profile != profile || !got.State.Verified.Whole() || !got.State.Whole() || got.Counts != info.Counts {
 				t.Errorf("%s came as %+v", info.ID, got)
 			}
 			if diff := cmp.Diff(contents(t, from.path(info)), contents(t, to.path(got))); diff != "" {

@@ -12,8 +12,9 @@ import (
 
 // Founder makes projects that snapshots are restored into. Found, Keep and Abandon of one namespace are called one at a time.
 type Founder interface {
-	// Compile gives the project that a config is of, in another namespace and without its tokens. Nothing is made by it.
-	Compile(ctx context.Context, namespace string, config project.Bundle) (p *project.Project, tokens int, err error)
+	// Compile gives the project that a config is of, in another namespace and without its tokens. Nothing is made by it. A foreign config, of
+	// which nobody knows who has written it, is refused if it asks for variables of this service or files of secrets.
+	Compile(ctx context.Context, namespace string, config project.Bundle, foreign bool) (p *project.Project, tokens int, err error)
 	// Found makes what Compile has given: its files, and a registration that nobody is served. What fails is ended by Abandon.
 	Found(ctx context.Context, p *project.Project) (*project.Project, error)
 	// Founding says that a project was founded, and neither kept nor abandoned since.
@@ -32,7 +33,11 @@ func (s *Snapshots) RestoreNew(ctx context.Context, p *project.Project, id, name
 		if err != nil {
 			return err
 		}
-		target, tokens, err := f.Compile(ctx, namespace, config)
+		info, err := s.Look(ctx, p, id)
+		if err != nil {
+			return err
+		}
+		target, tokens, err := f.Compile(ctx, namespace, config, !info.State.ImportedAt.IsZero())
 		if err != nil {
 			return err
 		}

@@ -14,9 +14,12 @@ const (
 	SafetyProfile = "before-restore" // what was there before a restore
 )
 
-// LatelyChecked is why a snapshot of a profile of the service is kept that was checked, or has come in, within ownDays: who brings an old
-// backup here has time to restore it.
-const LatelyChecked = "checked lately"
+// Why a snapshot is kept although no rule does so: of a profile of the service one that was checked within ownDays, and of any one that has
+// come in within them, so that who brings an old one here has time to restore it.
+const (
+	LatelyChecked  = "checked lately"
+	LatelyImported = "imported lately"
+)
 
 const ownDays = 7
 

@@ -103,24 +103,26 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 	if len(decisions) > 0 && !slices.ContainsFunc(decisions, func(d retention.Decision) bool { return d.Keep }) {
 		return nil, errs.New(errs.Limit, "bad_retention", "the retention would have every snapshot of %s be deleted: nothing is pruned", profile)
 	}
-	if IsOwn(profile) {
-		keepChecked(decisions, all, s.o.Now().AddDate(0, 0, -ownDays))
-	}
+	keepLately(decisions, all, IsOwn(profile), s.o.Now().AddDate(0, 0, -ownDays))
 	decisions = append(decisions, damaged...)
 	slices.SortFunc(decisions, func(a, b retention.Decision) int { return cmp.Or(b.Time.Compare(a.Time), strings.Compare(b.ID, a.ID)) })
 	return decisions, nil
 }
 
-// keepChecked keeps what was checked since a moment.
-func keepChecked(decisions []retention.Decision, all []Info, since time.Time) {
-	checked := map[string]bool{}
+// keepLately keeps what has come in since a moment, and, if it is asked for, what was checked since then.
+func keepLately(decisions []retention.Decision, all []Info, checked bool, since time.Time) {
+	reasons := map[string]string{}
 	for i := range all {
-		v := all[i].State.Verified
-		checked[all[i].ID] = v != nil && v.At.After(since)
+		switch st := all[i].State; {
+		case st.ImportedAt.After(since):
+			reasons[all[i].ID] = LatelyImported
+		case checked && st.Verified != nil && st.Verified.At.After(since):
+			reasons[all[i].ID] = LatelyChecked
+		}
 	}
 	for i := range decisions {
-		if d := &decisions[i]; !d.Keep && checked[d.ID] {
-			d.Keep, d.Reasons = true, []string{LatelyChecked}
+		if d := &decisions[i]; !d.Keep && reasons[d.ID] != "" {
+			d.Keep, d.Reasons = true, []string{reasons[d.ID]}
 		}
 	}
 }

@@ -399,3 +399,28 @@ func TestNewestOfASecond(t *testing.T) {
 		}
 	}
 }
+
+// TestPruneKeepsImported has a snapshot that is older than all that a rule keeps stay for a week behind its import, and then go.
+func TestPruneKeepsImported(t *testing.T) {
+	t.Parallel()
+	from := newWorld(t, teststore.Memory(t))
+	from.fillWith(3, 3)
+	archived := from.export(from.create("daily"))
+	w := newWorld(t, teststore.Memory(t))
+	w.fillWith(3, 3)
+	w.clock.Pass(30 * 24 * time.Hour)
+	w.daily("daily", 2)
+	info, err := w.imports(archived, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []bool{true, false} {
+		w.clock.Pass(5 * 24 * time.Hour)
+		if _, err := w.snaps.Prune(t.Context(), w.p, "daily", keepLast(2), snapshot.PruneOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(w.ids("daily"), info.ID); got != there {
+			t.Errorf("it is there: %v, want %v", got, there)
+		}
+	}
+}

@@ -35,13 +35,16 @@ func (g *Gate) See(until time.Time, missed bool) {
 	}
 }
 
+// OutcomeUnknown is the code of the error that says that a write may have been done.
+const OutcomeUnknown = "outcome_unknown"
+
 var (
 	errBlind = &errs.Error{
 		Kind: errs.Unavailable, Code: "instance_cut_off", RetryAfter: time.Second,
 		Message: "this instance has not seen the others for a while, and can't tell whether they replace records: try again in a moment",
 	}
 	errMissed = &errs.Error{
-		Kind: errs.Unavailable, Code: "outcome_unknown", RetryAfter: time.Second,
+		Kind: errs.Unavailable, Code: OutcomeUnknown, // without RetryAfter, which says that nothing was done
 		Message: "this instance stood still until the others went on without it: see whether the write was done before you send it again",
 	}
 )
