@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -218,31 +217,5 @@ func TestHandedOverInTurmoil(t *testing.T) {
 				t.Errorf("%s has %d records of %d", x.Name, x.Records, len(want))
 			}
 		}
-	})
-}
-
-// TestHandedOverRenamed hands a record over with the names that fields had when it was written: they have others by then.
-func TestHandedOverRenamed(t *testing.T) {
-	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
-		l := &late{Store: s}
-		w := newWorld(t, l, articles)
-		engine.WaitForEver(w.engine)
-		w.put("articles", doc(1, "title", "red fox"))
-		w.settle()
-		before := w.project
-		l.held.Lock()
-		since := w.engine.Writing(before, before.Collections["articles"])
-		written := w.write("articles", doc(1, "title", "grey wolf"))
-		names := engine.IndexNames(w.engine)
-		w.reload(strings.NewReplacer("{name: title, type: string}", "{name: heading, type: string, renamedFrom: title}", "[title", "[heading", "{title:", "{heading:").Replace(articles))
-		if got := engine.IndexNames(w.engine); !slices.Equal(got, names) {
-			t.Fatalf("other indexes: %q for %q", got, names)
-		}
-		w.engine.Written(t.Context(), before, before.Collections["articles"], since, written)
-		l.held.Unlock()
-		if err := w.engine.Settle(t.Context(), w.project); err != nil {
-			t.Fatal(err)
-		}
-		w.finds("articles", "main", "wolf", []int{1})
 	})
 }
