@@ -42,6 +42,12 @@ func (d lateDB) Watch(ctx context.Context, w store.Watch, fn func(store.Event) e
 	})
 }
 
+func (d lateDB) Position(ctx context.Context) (store.Position, error) {
+	d.of.held.RLock()
+	defer d.of.held.RUnlock()
+	return d.Database.Position(ctx)
+}
+
 func (d lateDB) Collection(name string) store.Collection {
 	return lateCollection{d.Database.Collection(name), d.of}
 }
@@ -217,5 +223,25 @@ func TestHandedOverInTurmoil(t *testing.T) {
 				t.Errorf("%s has %d records of %d", x.Name, x.Records, len(want))
 			}
 		}
+	})
+}
+
+// TestHandedOverBeforeTheFeed hands a record over that was written before the place from which the feed tells of changes: it tells neither of
+// that nor of what came behind it until there.
+func TestHandedOverBeforeTheFeed(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		l := &late{Store: s}
+		l.held.Lock()
+		w := newWorld(t, l, articles)
+		engine.WaitForEver(w.engine)
+		c := w.project.Collections["articles"]
+		since := w.engine.Writing(w.project, c)
+		old := w.write("articles", doc(1, "title", "old fox"))
+		w.write("articles", doc(1, "title", "new fox")) // by another instance
+		l.held.Unlock()
+		w.soon("main", "new", []int{1})
+		w.engine.Written(t.Context(), w.project, c, since, old)
+		w.finds("articles", "main", "new", []int{1})
+		w.finds("articles", "main", "old", nil)
 	})
 }
