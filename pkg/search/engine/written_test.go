@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,6 +242,56 @@ func TestHandedOverBeforeTheFeed(t *testing.T) {
 		l.held.Unlock()
 		w.soon("main", "new", []int{1})
 		w.engine.Written(t.Context(), w.project, c, since, old)
+		w.finds("articles", "main", "new", []int{1})
+		w.finds("articles", "main", "old", nil)
+	})
+}
+
+// TestHandedOverRenamed hands a record over with the names that fields had when it was written: they have others by then.
+func TestHandedOverRenamed(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		l := &late{Store: s}
+		w := newWorld(t, l, articles)
+		engine.WaitForEver(w.engine)
+		w.put("articles", doc(1, "title", "red fox"))
+		w.settle()
+		before, names := w.project, engine.IndexNames(w.engine)
+		l.held.Lock()
+		since := w.engine.Writing(before, before.Collections["articles"])
+		written := w.write("articles", doc(1, "title", "grey wolf"))
+		now := w.load(before.Namespace, strings.NewReplacer("name: title", "name: heading", "[title", "[heading", "{title:", "{heading:").Replace(articles))
+		c := now.Collections["articles"]
+		c.FieldNames = document.NewNames(map[string]string{"heading": "title"}, nil)
+		now.FieldNames = map[string]*document.Names{c.StoredName(): c.FieldNames}
+		now.Generation = before.Generation + 1
+		w.project = now
+		if err := w.engine.Serve(now); err != nil {
+			t.Fatal(err)
+		}
+		if got := engine.IndexNames(w.engine); !slices.Equal(got, names) {
+			t.Fatalf("other indexes: %q for %q", got, names)
+		}
+		w.engine.Written(t.Context(), before, before.Collections["articles"], since, written)
+		l.held.Unlock()
+		w.settle()
+		w.finds("articles", "main", "wolf", []int{1})
+	})
+}
+
+// TestHandedOverBesideOthers hands a record over that another program has changed behind that, which leaves what tells versions apart as it is.
+func TestHandedOverBesideOthers(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		w := newWorld(t, &late{Store: s}, articles)
+		engine.WaitForEver(w.engine)
+		w.settle()
+		c := w.project.Collections["articles"]
+		since := w.engine.Writing(w.project, c)
+		written := w.write("articles", doc(1, "title", "old fox"))
+		w.rev--
+		w.write("articles", doc(1, "title", "new fox"))
+		w.rev++
+		w.settle()
+		w.engine.Written(t.Context(), w.project, c, since, written)
 		w.finds("articles", "main", "new", []int{1})
 		w.finds("articles", "main", "old", nil)
 	})
