@@ -22,15 +22,7 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 )
 
-const writersConfig = `
-namespace: blog
-snapshots: [{name: daily, collectionDedup: true, retention: {keepLast: 1}}]
-collections:
-  - name: sets
-    bulk: {mode: atomic, maxItems: 5000}
-    fields: [{name: set, type: string}, {name: k, type: string}, {name: n, type: number}]
-    permissions: {public: {methods: {get: true}}, user: {methods: {}}}
-  - name: kept
+const writersConfig = takenConfig + `  - name: kept
     fields: [{name: title, type: string, index: [unique]}]
     permissions: {public: {methods: {get: true}}, user: {methods: {}}}
   - name: brought

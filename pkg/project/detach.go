@@ -17,7 +17,7 @@ func (l *Loader) Detach(b Bundle, namespace, dir string, foreign bool) (p *Proje
 	if !schema.IsNamespace(namespace) {
 		return nil, 0, errs.New(errs.Invalid, "bad_namespace", "%.80q is no namespace: send 1 to 40 lowercase letters, digits, _ or -, the first a letter", namespace)
 	}
-	if len(b.Files) > maxFiles {
+	if len(b.Files) > MaxFiles {
 		return nil, 0, errAttached.With(schema.ErrTooMany)
 	}
 	files, tokens, err := schema.Detach(b.Files, b.Entry, namespace)

@@ -15,8 +15,8 @@ import (
 
 // The bounds of a config on disk.
 const (
-	maxFileSize = 1 << 20
-	maxFiles    = 1000
+	MaxFileSize = 1 << 20 // bytes of one of its files
+	MaxFiles    = 1000
 )
 
 // secretsDir is the only place outside a project's directory that ${file:PATH} may name: where container platforms
@@ -37,7 +37,7 @@ func (r *rootReader) ReadFile(name string) ([]byte, error) {
 	if data, ok := r.read[name]; ok {
 		return data, nil
 	}
-	if len(r.read) >= maxFiles {
+	if len(r.read) >= MaxFiles {
 		return nil, schema.ErrTooMany
 	}
 	data, err := readIn(r.root, name)
@@ -61,11 +61,11 @@ func readIn(root *os.Root, name string) ([]byte, error) {
 		return nil, readError(err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
-	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxFileSize {
+	if len(data) > MaxFileSize {
 		return nil, schema.ErrTooLarge
 	}
 	return data, nil

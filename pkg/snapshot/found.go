@@ -126,12 +126,6 @@ func (s *Snapshots) isFree(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// Bounds of the config of a snapshot: those of a config on disk.
-const (
-	maxConfigFile  = 1 << 20
-	maxConfigFiles = 1000
-)
-
 // configOf reads the config that a snapshot has.
 func (r *restore) configOf() (project.Bundle, error) {
 	out := project.Bundle{Entry: r.from.m.Entry, Files: map[string][]byte{}}
@@ -141,10 +135,10 @@ func (r *restore) configOf() (project.Bundle, error) {
 		if !ok {
 			continue
 		}
-		if len(out.Files) == maxConfigFiles {
+		if len(out.Files) == project.MaxFiles {
 			return out, damaged("%s: no config has so many files", path.Dir(f.Path))
 		}
-		text, err := r.from.dir.Read(f.Path, maxConfigFile)
+		text, err := r.from.dir.Read(f.Path, project.MaxFileSize)
 		switch {
 		case err != nil:
 			return out, damaged("%s: %s", f.Path, cause(err))

@@ -255,10 +255,8 @@ func (e *Engine) tenant(p *project.Project, searched bool) (*tenant, error) {
 func searchedIn(p *project.Project) map[string]*project.Collection {
 	out := map[string]*project.Collection{}
 	for _, c := range p.Collections {
-		for _, s := range c.Searches {
-			if s.Mode.Indexed() {
-				out[c.StoredName()] = c
-			}
+		if indexed(c) {
+			out[c.StoredName()] = c
 		}
 	}
 	return out

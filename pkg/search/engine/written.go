@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/store"
 )
 
@@ -73,13 +75,9 @@ func (e *Engine) Writing(p *project.Project, c *project.Collection) Writing {
 	return Writing{s, s.era, s.tellings}
 }
 
+// indexed says whether a collection has a search with an index.
 func indexed(c *project.Collection) bool {
-	for _, s := range c.Searches {
-		if s.Mode.Indexed() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Searches, func(s *search.Config) bool { return s.Mode.Indexed() })
 }
 
 // Written hands over which records of a collection were written since w was taken, and waits until they can be found, unless all of its
@@ -109,12 +107,7 @@ func (e *Engine) Written(ctx context.Context, p *project.Project, c *project.Col
 
 // waits says whether a write waits for one of the searches.
 func waits(c *project.Collection) bool {
-	for _, s := range c.Searches {
-		if s.Mode.Indexed() && !s.Async {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Searches, func(s *search.Config) bool { return s.Mode.Indexed() && !s.Async })
 }
 
 // written takes records over. found is closed when they are found as they were then, or later; troubled when indexing fails.
