@@ -130,6 +130,9 @@ func (c *Control) Behind(ctx context.Context) (int, error) {
 // ServeRegistered loads every registered project once and returns when all are served or refused, so that the first
 // request already finds them.
 func (c *Control) ServeRegistered(ctx context.Context) error {
+	if err := c.sweepFoundings(ctx); err != nil {
+		c.Logger.WarnContext(ctx, "what restores have left in the projects directory is not all removed; the next start tries again", "error", err)
+	}
 	ids, err := c.registered(ctx)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/dirwatch"
+	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/plan"
 	"github.com/svcctl/svc/pkg/project"
@@ -74,8 +75,11 @@ type Deps struct {
 	// PlanTime is how long a plan looks at records; 0: plan.DefaultBox. It is for tests and no setting: a client waits for the plan
 	// meanwhile, and more time would find nothing worse, since what there was no time for is taken for the worst already.
 	PlanTime time.Duration
-	Judge    plan.Judge // asks golden queries for plans; nil: they count as if they failed
-	Now      func() time.Time
+	// FoundingFault is asked before each operation on folders that restores make, as folder.Fault, for tests; nil: none fails.
+	FoundingFault folder.Fault
+
+	Judge plan.Judge // asks golden queries for plans; nil: they count as if they failed
+	Now   func() time.Time
 
 	events *recorder // nil: none are told
 }

@@ -58,9 +58,10 @@ func TestFounder(t *testing.T) {
 		f, ctx := w.Founder(""), t.Context()
 		found := func(namespace string) *project.Project {
 			t.Helper()
-			p, tokens, err := f.Compile(ctx, namespace, ofConfig(nil), false)
-			if err == nil && tokens == 0 {
-				p, err = f.Found(ctx, p)
+			d, err := f.Compile(ctx, namespace, &project.Project{}, ofConfig(nil), false)
+			var p *project.Project
+			if err == nil {
+				p, err = f.Found(ctx, d)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -87,11 +88,7 @@ func TestFounder(t *testing.T) {
 		if _, err := w.Registry.Get("copy"); err == nil {
 			t.Error("it is served")
 		}
-		again, _, err := f.Compile(ctx, "copy", ofConfig(nil), false)
-		if err == nil {
-			_, err = f.Found(ctx, again)
-		}
-		if e := errs.From(err); e == nil || e.Code != "folder_exists" {
+		if _, err := f.Compile(ctx, "copy", &project.Project{}, ofConfig(nil), false); codeOf(err) != "folder_exists" {
 			t.Errorf("a second one: %v", err)
 		}
 		for range 2 {
@@ -140,34 +137,46 @@ func TestFounderRefuses(t *testing.T) {
 		"no namespace":          {"../copy", ofConfig(nil), "bad_namespace"},
 		"not a config":          {"copy", ofConfig(map[string]string{"project.yaml": "namespace: shop\ncollections: 1\n"}), "invalid_config"},
 		"a variable of another": {"copy", ofConfig(map[string]string{"items/items.yaml": "name: ${env:NONE}\nfields: []\n"}), "invalid_config"},
-		"a file of ours":        {"copy", ofConfig(map[string]string{".founding": "x"}), "config_attached"},
+		"a file of ours":        {"copy", ofConfig(map[string]string{"project.yaml": "namespace: shop\ncollections: [./.founding]\n", ".founding": "x"}), "invalid_config"},
 		"tokens elsewhere":      {"copy", ofConfig(map[string]string{"project.yaml": "namespace: shop\nadmin: ./admin.yaml\ncollections: []\n", "admin.yaml": "tokens: [{value: secret-token}]\n"}), "config_attached"},
 	} {
 		f := w.Founder("")
-		p, _, err := f.Compile(t.Context(), tt.namespace, tt.config, false)
+		d, err := f.Compile(t.Context(), tt.namespace, &project.Project{}, tt.config, false)
 		if err == nil {
-			p, err = f.Found(t.Context(), p)
+			var p *project.Project
+			p, err = f.Found(t.Context(), d)
 			if p != nil {
 				if err := f.Abandon(t.Context(), p); err != nil {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
 		}
-		if e := errs.From(err); e == nil || e.Code != tt.code {
+		if codeOf(err) != tt.code {
 			t.Errorf("%s: %v, want %s", what, err, tt.code)
 		}
 	}
 	if left := filesIn(t, dir); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
-	p, _, err := w.Founder("").Compile(t.Context(), "copy", ofConfig(nil), false)
+	d, err := w.Founder("").Compile(t.Context(), "copy", &project.Project{}, ofConfig(nil), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Founder("").Found(t.Context(), p); errs.From(err).Code != "no_projects_dir" {
+	if _, err := w.Founder("").Found(t.Context(), d); codeOf(err) != "no_projects_dir" {
 		t.Errorf("without a folder: %v", err)
 	}
+	if _, err := w.Founder("").Compile(t.Context(), "copy", &project.Project{}, ofConfig(nil), false); codeOf(err) != "no_projects_dir" {
+		t.Errorf("a dry run without a folder: %v", err)
+	}
+}
+
+// codeOf is that of an error, "" for none.
+func codeOf(err error) string {
+	if e := errs.From(err); e != nil {
+		return e.Code
+	}
+	return ""
 }

@@ -60,6 +60,19 @@ func (f *Folder) Free() (int64, error) {
 	return free, errors.Join(err, dir.Close())
 }
 
+// Writable says why files can't be made in the folder, such as for a file system that is mounted to be read, where that is known. There may be
+// no space for them all the same.
+func (f *Folder) Writable() error {
+	if err := f.ask("access", "."); err != nil {
+		return err
+	}
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(writableAt(dir), dir.Close())
+}
+
 // Sub opens a folder inside of it.
 func (f *Folder) Sub(name string) (*Folder, error) {
 	if err := f.ask("open", name); err != nil {

@@ -30,3 +30,7 @@ func freeAt(dir *os.File) (int64, error) {
 		return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:gosec,unconvert // their types differ from system to system
 	}
 }
+
+func writableAt(dir *os.File) error {
+	return os.NewSyscallError("faccessat", unix.Faccessat(int(dir.Fd()), ".", unix.W_OK|unix.X_OK, 0))
+}

@@ -1,6 +1,10 @@
 package project
 
 import (
+	"maps"
+	"path"
+	"slices"
+
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/schema"
 )
@@ -11,49 +15,108 @@ var errAttached = errs.New(errs.Limit, "config_attached",
 var errForeign = errs.New(errs.Limit, "config_foreign",
 	"the config asks for variables of this service or for files of secrets, and it came with an archive that anybody may have made: look at its files, give them the namespace, register them, and restore into that project")
 
-// Detach compiles a config as that of another project, whose namespace it gets; its tokens are left out, and how many places that are is told.
-// dir is for secrets that are kept in files. A foreign config is given no variables and no secrets, and is refused if it asks for some. A config that does not compile here is a *ConfigError.
-func (l *Loader) Detach(b Bundle, namespace, dir string, foreign bool) (p *Project, tokens int, err error) {
+// Detached is the config of one project as that of another one.
+type Detached struct {
+	*Project // whose Bundle has the files that the loader reads, and no others
+
+	Tokens int // places of the config that had tokens, which were left out
+	// Secrets are the files in the folder of the project that ${file:PATH} names, by slash-separated path: a folder of its own needs them, too.
+	Secrets map[string][]byte
+	Unread  []string // files that came with the config, and that the loader does not read, by name
+}
+
+// Detach compiles the config of a project as that of another one, whose namespace it gets; its tokens are left out. dir is the folder of the
+// project that it is of, whose secrets it reads there; "" where there is none. A foreign config, of which nobody knows who has written it, is
+// given no variables and no secrets, and is refused if it asks for some. A config that does not compile here is a *ConfigError.
+func (l *Loader) Detach(b Bundle, namespace, dir string, foreign bool) (*Detached, error) {
 	if !schema.IsNamespace(namespace) {
-		return nil, 0, errs.New(errs.Invalid, "bad_namespace", "%.80q is no namespace: send 1 to 40 lowercase letters, digits, _ or -, the first a letter", namespace)
+		return nil, errs.New(errs.Invalid, "bad_namespace", "%.80q is no namespace: send 1 to 40 lowercase letters, digits, _ or -, the first a letter", namespace)
 	}
 	if len(b.Files) > MaxFiles {
-		return nil, 0, errAttached.With(schema.ErrTooMany)
+		return nil, errAttached.With(schema.ErrTooMany)
 	}
-	files, tokens, err := schema.Detach(b.Files, b.Entry, namespace)
-	if err != nil {
-		return nil, 0, errAttached.With(err)
-	}
-	var secrets schema.Reader = noSecrets{}
+	secrets := &detachedSecrets{of: noSecrets{}, read: map[string][]byte{}}
 	asked := &nothingTold{}
 	if foreign {
 		own := *l
-		own.Env, secrets = asked.env, asked
+		own.Env, secrets.of = asked.env, asked
 		l = &own
 	} else if root, err := openRoot(dir); err == nil {
 		defer root.Close() //nolint:errcheck // opened for reading
-		secrets = secretReader{root, l.Private, l.Sealed}
+		secrets.of = secretReader{root, l.Private, l.Sealed}
 	}
-	was, problems := schema.LoadProject(bundleReader(b.Files), b.Entry, l.Env, secrets)
+	was, problems := schema.LoadProject(bundleReader(b.Files), b.Entry, l.Env, secrets.of)
 	if asked.some {
-		return nil, 0, errForeign
+		return nil, errForeign
 	}
 	if problems.Err() {
-		return nil, 0, &ConfigError{Problems: problems}
+		return nil, &ConfigError{Problems: problems}
 	}
-	is, problems := schema.LoadProject(bundleReader(files), b.Entry, l.Env, secrets)
+	config := map[string][]byte{} // what else there is, such as data that scripts import, stays as it is
+	for _, f := range was.Files {
+		config[f.Name] = b.Files[f.Name]
+	}
+	config, tokens, err := schema.Detach(config, b.Entry, namespace)
+	if err != nil {
+		return nil, errAttached.With(err)
+	}
+	secrets.files = maps.Clone(b.Files)
+	maps.Copy(secrets.files, config)
+	reader := &detachedReader{bundleReader(secrets.files), map[string][]byte{}}
+	is, problems := schema.LoadProject(reader, b.Entry, l.Env, secrets)
 	if problems.Err() {
-		return nil, 0, &ConfigError{Problems: problems}
+		return nil, &ConfigError{Problems: problems}
 	}
 	if is.Project.Namespace != namespace || !schema.Detached(was, is) {
-		return nil, 0, errAttached
+		return nil, errAttached
 	}
-	p, problems = l.compile(is, problems, bundleReader(files), dir)
+	p, problems := l.compile(is, problems, reader, dir)
 	if p == nil {
-		return nil, 0, &ConfigError{Problems: problems}
+		return nil, &ConfigError{Problems: problems}
 	}
-	p.Bundle = Bundle{Entry: b.Entry, Files: files}
-	return p, tokens, nil
+	p.Bundle = Bundle{Entry: b.Entry, Files: reader.read}
+	out := &Detached{Project: p, Tokens: tokens, Secrets: secrets.read}
+	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
+		if _, read := reader.read[name]; !read {
+			out.Unread = append(out.Unread, name)
+		}
+	}
+	return out, nil
+}
+
+// detachedReader reads the files of a bundle, and remembers which.
+type detachedReader struct {
+	bundleReader
+
+	read map[string][]byte
+}
+
+// ReadFile reads one file.
+func (r *detachedReader) ReadFile(name string) ([]byte, error) {
+	data, err := r.bundleReader.ReadFile(name)
+	if err == nil {
+		r.read[name] = data
+	}
+	return data, err
+}
+
+// detachedSecrets reads secrets for a folder that will be another one, and remembers which lie in the folder.
+type detachedSecrets struct {
+	of    schema.Reader
+	files map[string][]byte // that the folder will have
+	read  map[string][]byte
+}
+
+// ReadFile reads one secret.
+func (s *detachedSecrets) ReadFile(name string) ([]byte, error) {
+	if data, ok := s.files[name]; ok {
+		return data, nil
+	}
+	data, err := s.of.ReadFile(name)
+	if err == nil && !path.IsAbs(name) {
+		s.read[name] = data
+	}
+	return data, err
 }
 
 // nothingTold stands in for the variables and secrets of a config that is not to be told any.

@@ -22,7 +22,7 @@ func TestDetachForeign(t *testing.T) {
 		"file, foreign":     {"${file:/run/secrets/x}", true, "config_foreign"},
 	} {
 		config := "namespace: shop\ncollections:\n  - {name: things, permissions: {public: {methods: {get: true}}, user: {methods: {}}}, fields: [{name: n, type: string, meta: {label: \"" + tt.value + "\"}}]}\n"
-		p, _, err := l.Detach(project.Bundle{Entry: "project.yaml", Files: map[string][]byte{"project.yaml": []byte(config)}}, "copy", t.TempDir(), tt.foreign)
+		p, err := l.Detach(project.Bundle{Entry: "project.yaml", Files: map[string][]byte{"project.yaml": []byte(config)}}, "copy", t.TempDir(), tt.foreign)
 		code := ""
 		if e := errs.From(err); e != nil {
 			code = e.Code

@@ -12,11 +12,11 @@ import (
 
 // Founder makes projects that snapshots are restored into. Found, Keep and Abandon of one namespace are called one at a time.
 type Founder interface {
-	// Compile gives the project that a config is of, in another namespace and without its tokens. Nothing is made by it. A foreign config, of
-	// which nobody knows who has written it, is refused if it asks for variables of this service or files of secrets.
-	Compile(ctx context.Context, namespace string, config project.Bundle, foreign bool) (p *project.Project, tokens int, err error)
+	// Compile gives the config of a project as that of another one, without its tokens, and refuses it where Found would. Nothing is made by
+	// it. A foreign config, of which nobody knows who has written it, is refused if it asks for variables of this service or files of secrets.
+	Compile(ctx context.Context, namespace string, of *project.Project, config project.Bundle, foreign bool) (*project.Detached, error)
 	// Found makes what Compile has given: its files, and a registration that nobody is served. What fails is ended by Abandon.
-	Found(ctx context.Context, p *project.Project) (*project.Project, error)
+	Found(ctx context.Context, d *project.Detached) (*project.Project, error)
 	// Founding says that a project was founded, and neither kept nor abandoned since.
 	Founding(ctx context.Context, p *project.Project) (bool, error)
 	// Keep has a project that was founded be served from now on.
@@ -37,17 +37,17 @@ func (s *Snapshots) RestoreNew(ctx context.Context, p *project.Project, id, name
 		if err != nil {
 			return err
 		}
-		target, tokens, err := f.Compile(ctx, namespace, config, !info.State.ImportedAt.IsZero())
+		foreign := info.State.Damaged || !info.State.ImportedAt.IsZero() // of which nobody knows, and of which it is known
+		if err := s.isFree(ctx, namespace); err != nil {
+			return err
+		}
+		target, err := f.Compile(ctx, namespace, p, config, foreign)
 		if err != nil {
 			return err
 		}
-		if r.own = true; tokens > 0 {
-			r.t.warn("the tokens of the config are left out of that of " + namespace + ": give it some of its own")
-		}
-		for _, a := range target.Assets {
-			r.t.warn("the folder " + a.Path + " of the asset " + a.Name + " is in no snapshot: bring its files")
-		}
-		r.into(target)
+		r.own = true
+		r.tellMade(target, foreign)
+		r.into(target.Project)
 		if o.DryRun {
 			return r.dryRun(ctx)
 		}
@@ -56,8 +56,8 @@ func (s *Snapshots) RestoreNew(ctx context.Context, p *project.Project, id, name
 }
 
 // found makes the project, and restores into it, by somebody who is alone.
-func (r *restore) found(ctx context.Context, target *project.Project, f Founder) error {
-	if err := r.s.isFree(ctx, target.Namespace); err != nil {
+func (r *restore) found(ctx context.Context, target *project.Detached, f Founder) error {
+	if err := r.s.isFree(ctx, target.Namespace); err != nil { // once more, now that nobody else makes it
 		return err
 	}
 	made, err := f.Found(ctx, target)

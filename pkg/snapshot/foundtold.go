@@ -1,0 +1,56 @@
+package snapshot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// maxTold bounds the names of a warning, and the warnings of a kind: whoever made an archive could make as many as there is room for.
+const maxTold = 20
+
+// tellMade warns of what a project is made with, and without.
+func (r *restore) tellMade(d *project.Detached, foreign bool) {
+	if d.Tokens > 0 {
+		r.t.warn("the tokens of the config are left out of that of " + d.Namespace + ": give it some of its own")
+	}
+	if len(d.Secrets) > 0 {
+		r.t.warn("the project gets copies of the files that its config reads secrets from: " + some("%.200q", slices.Sorted(maps.Keys(d.Secrets))))
+	}
+	if len(d.Unread) > 0 {
+		r.t.warn("files that are no part of the config are left out: " + some("%.200q", d.Unread))
+	}
+	for _, a := range d.Assets {
+		r.t.warn(fmt.Sprintf("the folder %.200q of the asset %.80q is in no snapshot: bring its files", a.Path, a.Name))
+	}
+	if !foreign { // who is named was given that by whoever writes the configs of this service
+		return
+	}
+	named := d.Named()
+	for i, n := range named {
+		if i == maxTold {
+			r.t.warn(fmt.Sprintf("the config that came with the archive gives rights to %d more by name: look at it", len(named)-maxTold))
+			return
+		}
+		r.t.warn(fmt.Sprintf("the config that came with the archive gives rights to the %s %.80q of this service: %s", n.Kind, n.Name, some("%s", n.Where)))
+	}
+}
+
+// some lists the first of some names.
+func some(format string, names []string) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i == maxTold {
+			fmt.Fprintf(&b, ", and %d more", len(names)-maxTold)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, format, name)
+	}
+	return b.String()
+}
