@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
@@ -54,21 +53,9 @@ func filesIn(t *testing.T, dir string) (names []string) {
 func TestFounder(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
 		dir := t.TempDir()
-		w := newWorld(t, s, dir, func(d *controllers.Deps) { d.Restores = notEnded{} })
+		w := newWorld(t, s, dir, restoring)
 		f, ctx := w.Founder(""), t.Context()
-		found := func(namespace string) *project.Project {
-			t.Helper()
-			d, err := f.Compile(ctx, namespace, &project.Project{}, ofConfig(nil), false)
-			var p *project.Project
-			if err == nil {
-				p, err = f.Found(ctx, d)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}
-		p := found("copy")
+		p := w.founded("copy")
 		want := []string{"copy", "copy/.founding", "copy/items", "copy/items/items.yaml", "copy/project.yaml", "copy/public", "copy/public/site"}
 		if diff := cmp.Diff(want, filesIn(t, dir)); diff != "" {
 			t.Error(diff)
@@ -103,7 +90,7 @@ func TestFounder(t *testing.T) {
 			t.Errorf("it is registered: %v", err)
 		}
 
-		p = found("copy")
+		p = w.founded("copy")
 		for range 2 { // as after a crash
 			if err := f.Keep(ctx, p); err != nil {
 				t.Fatal(err)
@@ -128,7 +115,7 @@ func TestFounder(t *testing.T) {
 func TestFounderRefuses(t *testing.T) {
 	s := newEmbedded(t)
 	dir := t.TempDir()
-	w := newWorld(t, s, dir, func(d *controllers.Deps) { d.Restores = notEnded{} })
+	w := newWorld(t, s, dir, restoring)
 	for what, tt := range map[string]struct {
 		namespace string
 		config    project.Bundle
