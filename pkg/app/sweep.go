@@ -48,6 +48,9 @@ func (s *sweeper) run(ctx context.Context) {
 // all sweeps once.
 func (s *sweeper) all(ctx context.Context) {
 	log := s.app.cfg.Logger
+	if err := s.app.files.RemoveDropped(); err != nil {
+		log.WarnContext(ctx, "files of projects that are gone are not all removed", "error", err)
+	}
 	names, err := s.app.files.Namespaces()
 	if err != nil {
 		log.WarnContext(ctx, "uploads are not swept", "error", err)

@@ -2,10 +2,12 @@ package media
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"hash/maphash"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -92,31 +94,68 @@ func (l *Library) Namespaces() ([]string, error) {
 	return names, nil
 }
 
-// Drop removes all files of a namespace, of which no record is left, durably. One that has none is no error.
+// Drop removes all files of a namespace, of which no record is left, durably. One that has none is no error. Nobody waits for that who asks
+// for the files of a namespace meanwhile: of this one there are none any more, and new ones stay.
 func (l *Library) Drop(namespace string) error {
 	if !filepath.IsLocal(namespace) || !plainName(namespace) {
 		return errBadNamespace(namespace)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var err error
-	if s := l.stores[namespace]; s != nil {
-		delete(l.stores, namespace)
-		err = s.Close()
-	}
-	root, opening := folder.OpenExisting(l.dir, nil)
-	if errors.Is(opening, os.ErrNotExist) {
+	root, err := folder.OpenExisting(l.dir, l.opts.Fault)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if opening != nil {
-		return unwritten(opening, "drop the files of a project")
+	if err != nil {
+		return unwritten(err, "drop the files of a project")
 	}
 	defer root.Close() //nolint:errcheck // its changes are synced
-	err = errors.Join(err, root.RemoveAll(namespace))
+	err = l.putAway(root, namespace)
 	if err == nil {
 		err = root.Sync(".")
 	}
-	return unwritten(err, "drop the files of a project")
+	return unwritten(errors.Join(err, removeDropped(root)), "drop the files of a project")
+}
+
+// droppedMark begins the names of folders of namespaces that are dropped. Nothing is in them that anybody needs.
+const droppedMark = ".dropped-"
+
+// putAway takes the name away from the folder of a namespace.
+func (l *Library) putAway(root *folder.Folder, namespace string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var closing error
+	if s := l.stores[namespace]; s != nil {
+		delete(l.stores, namespace)
+		closing = s.Close()
+	}
+	err := root.Rename(namespace, droppedMark+rand.Text())
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(closing, err)
+}
+
+// RemoveDropped removes what a crash has left of namespaces that were dropped.
+func (l *Library) RemoveDropped() error {
+	root, err := folder.OpenExisting(l.dir, l.opts.Fault)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return unwritten(err, "remove files of projects")
+	}
+	defer root.Close() //nolint:errcheck // what it removes nobody looks for
+	return unwritten(removeDropped(root), "remove files of projects")
+}
+
+// removeDropped may be at it at the same time as others are.
+func removeDropped(root *folder.Folder) error {
+	entries, err := root.Entries(".")
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), droppedMark) {
+			err = errors.Join(err, root.RemoveAll(e.Name()))
+		}
+	}
+	return err
 }
 
 // Close ends the use of all folders. Files that were opened can be read on.

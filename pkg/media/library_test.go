@@ -1,8 +1,11 @@
 package media_test
 
 import (
+	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,5 +46,91 @@ func TestLibrary(t *testing.T) {
 	}
 	if _, err := l.Store("blog"); errs.KindOf(err) != errs.Unavailable {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestLibraryDrop: while the files of a project are removed, nobody waits who asks for those of another one, or for new ones by its name, and
+// these stay.
+func TestLibraryDrop(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	var l *media.Library
+	var removing func() error
+	l = media.NewLibrary(dir, media.Options{Logger: slog.New(slog.DiscardHandler), Now: time.Now, Fault: func(op, _ string) error {
+		if op != "remove" || removing == nil {
+			return nil
+		}
+		return removing()
+	}})
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	put := func(namespace, name string) {
+		t.Helper()
+		if _, err := l.Store(namespace); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, namespace, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func() (names []string) {
+		t.Helper()
+		for _, pattern := range []string{"[a-z]*/[a-z]*", ".dropped-*"} {
+			found, err := filepath.Glob(filepath.Join(dir, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range found {
+				names = append(names, strings.TrimPrefix(name, dir+"/"))
+			}
+		}
+		return names
+	}
+	if err := l.Drop("blog"); err != nil {
+		t.Errorf("of nothing: %v", err)
+	}
+	put("blog", "old")
+	put("shop", "other")
+	removing = func() error {
+		removing = nil
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = l.Store("shop")
+		}()
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			return errors.New("who asks for files waits for the removal of others")
+		}
+		put("blog", "new")
+		return nil
+	}
+	if err := l.Drop("blog"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"blog/new", "shop/other"}, there()); diff != "" {
+		t.Error(diff)
+	}
+	// One that is cut off is ended by the next one of any, or by a sweep.
+	for what, end := range map[string]func() error{"the next": func() error { return l.Drop("none") }, "a sweep": l.RemoveDropped} {
+		put("cut", "off")
+		removing = func() error { return errors.New("killed") }
+		if err := l.Drop("cut"); err == nil || len(there()) != 3 {
+			t.Errorf("%v, there is %v", err, there())
+		}
+		names, err := l.Namespaces()
+		if diff := cmp.Diff([]string{"blog", "shop"}, names); diff != "" || err != nil {
+			t.Errorf("%s, %v", diff, err)
+		}
+		removing = nil
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"blog/new", "shop/other"}, there()); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
 	}
 }

@@ -52,7 +52,7 @@ type Options struct {
 	Now    func() time.Time
 	Images *Images // what filters made; Image needs it
 
-	Fault folder.Fault // of what PutBack does; nil but in tests
+	Fault folder.Fault // of what PutBack and Drop do; nil but in tests
 }
 
 // Store keeps the files of one project. All methods can be called at the same time, by several processes on one folder, too.
@@ -222,6 +222,9 @@ func (s *Store) sync(folder string) error {
 
 // unwritten is the error of a write to the disk that failed.
 func unwritten(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
 			return errs.New(errs.Full, "uploads_full", "there is no space for the file on the server: nothing was stored; try again when there is").With(err)
