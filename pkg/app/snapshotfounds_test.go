@@ -124,9 +124,11 @@ func TestRestoreMakesProjectRefuses(t *testing.T) {
 		}
 		fails := func(into, code string) {
 			t.Helper()
-			run, _ := s.restored(snaps+"/"+id+"/restore", `{"into": "`+into+`"}`)
-			if run.Status != "failed" || run.Error == nil || run.Error.Code != code {
-				t.Errorf("into %s: %s %+v, want %s", into, run.Status, run.Error, code)
+			for _, more := range []string{`, "dryRun": true`, ""} { // which tell the same
+				run, _ := s.restored(snaps+"/"+id+"/restore", `{"into": "`+into+`"`+more+`}`)
+				if run.Status != "failed" || run.Error == nil || run.Error.Code != code {
+					t.Errorf("into %s%s: %s %+v, want %s", into, more, run.Status, run.Error, code)
+				}
 			}
 		}
 		s.file("taken", "notes.txt", "mine")
@@ -155,6 +157,59 @@ func TestRestoreMakesProjectRefuses(t *testing.T) {
 	})
 }
 
+// What fails when the project was made already leaves nothing of it.
+func TestRestoreMakesProjectFails(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		id := s.take("daily").ID
+		for _, name := range s.snapshotFiles("media") {
+			if strings.HasSuffix(name, "/collections/other.jsonl.zst") {
+				if err := os.WriteFile(filepath.Join(s.dir, "media", "snapshots", name), []byte("damaged"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for range 2 {
+			if run, _ := s.restored(snaps+"/"+id+"/restore", `{"into": "copy"}`); run.Status != "failed" || run.Error == nil || run.Error.Code != "snapshot_damaged" {
+				t.Errorf("%s, %+v", run.Status, run.Error)
+			}
+			if dirs, registered := s.left(); cmp.Diff([]string{"media"}, dirs) != "" || cmp.Diff([]string{"media"}, registered) != "" {
+				t.Errorf("left: %v, %v", dirs, registered)
+			}
+		}
+	})
+}
+
+// A config that reads secrets in the folder of its project makes a project that has them, too; one that came with an archive does not get them.
+func TestRestoreMakesProjectWithSecrets(t *testing.T) {
+	config := strings.Replace(snapshotsConfig, "{name: secret,", `{meta: {label: "${file:label.txt}"}, name: secret,`, 1)
+	onMediaWith(t, snapshotsConfig, func(t *testing.T, s mediaService) {
+		s.do("POST", "/api/v1/_/media/open", admin, text(`{"n": 1}`)).want(t, http.StatusCreated)
+		s.file("media", "label.txt", "a label that is secret")
+		s.file("media", "project.yaml", config)
+		s.do("POST", "/api/v1/_/media/_/admin/reload?wait=true", admin).want(t, http.StatusOK)
+		id := s.take("daily").ID
+		archive := s.do("GET", snaps+"/"+id+"/download", admin)
+		for _, more := range []string{`, "dryRun": true`, ""} {
+			run, done := s.restored(snaps+"/"+id+"/restore", `{"into": "copy"`+more+`}`)
+			if run.Status != "succeeded" || len(done.Warnings) != 2 || !strings.HasSuffix(done.Warnings[1], `secrets from: "label.txt"`) {
+				t.Errorf("%s, %+v, %q", run.Status, run.Error, done.Warnings)
+			}
+		}
+		s.do("GET", "/api/v1/_/copy/_/collections/open", admin).contains(t, http.StatusOK, "a label that is secret")
+		if secret, err := os.ReadFile(filepath.Join(s.dir, "copy", "label.txt")); err != nil || string(secret) != "a label that is secret" {
+			t.Errorf("%q, %v", secret, err)
+		}
+
+		s.do("DELETE", snaps+"/"+id, admin).want(t, http.StatusNoContent)
+		s.do("POST", snaps+"/import", admin, archived(archive.body)).want(t, http.StatusCreated)
+		for _, more := range []string{`, "dryRun": true`, ""} {
+			if run, _ := s.restored(snaps+"/"+id+"/restore", `{"into": "other"`+more+`}`); run.Status != "failed" || run.Error == nil || run.Error.Code != "config_foreign" {
+				t.Errorf("%s, %+v", run.Status, run.Error)
+			}
+		}
+	})
+}
+
 // A backup makes a project on a server that does not know it.
 func TestBackupMakesProject(t *testing.T) {
 	onSnapshots(t, func(t *testing.T, s mediaService) {
@@ -163,12 +218,28 @@ func TestBackupMakesProject(t *testing.T) {
 		backup.want(t, http.StatusOK)
 		other := mediaService{service: run(t, func(*app.Config) {})}
 		other.register("host", strings.Replace(snapshotsConfig, "namespace: media", "namespace: host", 1))
-		begun := other.do("POST", "/api/v1/_/host/_/admin/backup/restore?into=media", admin, archived(backup.body))
-		begun.want(t, http.StatusAccepted)
-		var run api.Run
-		unmarshal(t, other.ended(begun.header.Get("Location"), admin), &run)
-		if run.Status != "succeeded" {
-			t.Fatalf("%+v", run.Error)
+		for _, more := range []string{"&dryRun=true", ""} {
+			begun := other.do("POST", "/api/v1/_/host/_/admin/backup/restore?into=media"+more, admin, archived(backup.body))
+			begun.want(t, http.StatusAccepted)
+			var run api.Run
+			unmarshal(t, other.ended(begun.header.Get("Location"), admin), &run)
+			if run.Status != "succeeded" {
+				t.Fatalf("%+v", run.Error)
+			}
+			const gives = "the config that came with the archive gives rights to the "
+			want := []string{ // nobody on this server has chosen these names
+				"the tokens of the config are left out of that of media: give it some of its own",
+				gives + `scope "namespace.media" of this service: snapshots rest`,
+				gives + `scope "namespace.media.open.read" of this service: snapshots posts`,
+				gives + `user or team "Ann" of this service: snapshots posts`,
+				gives + `user or team "crew" of this service: snapshots posts`,
+			}
+			if diff := cmp.Diff(want, resultOf(t, run).Warnings); diff != "" {
+				t.Error(diff)
+			}
+			if run.Progress.Warnings != int64(len(want)) {
+				t.Errorf("the run tells of %d warnings", run.Progress.Warnings)
+			}
 		}
 		if diff := cmp.Diff(before, other.contentsOf("media")); diff != "" {
 			t.Error(diff)
