@@ -1,0 +1,69 @@
+package snapshot_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store/teststore"
+)
+
+// compiler is a Founder for dry runs, which make nothing.
+type compiler struct{ snapshot.Founder }
+
+func (compiler) Compile(_ context.Context, namespace string, of *project.Project, config project.Bundle, foreign bool) (*project.Detached, error) {
+	return (&project.Loader{}).Detach(config, namespace, of.Dir, foreign)
+}
+
+// TestRestoreNewWarns: whoever restores the config of somebody else is told what it names and what it does not take along, in words that can be
+// printed and are not endless.
+func TestRestoreNewWarns(t *testing.T) {
+	t.Parallel()
+	from := newWorld(t, teststore.Memory(t))
+	from.fillWith(1, 1)
+	info := from.create("daily")
+	change := func(holders string) func(*forgery) {
+		return func(f *forgery) {
+			f.files["config/project.yaml"] = strings.Replace(f.files["config/project.yaml"], "{name: daily", "{permissions: ["+holders+"], name: daily", 1)
+			f.files["config/.ssh/authorized_keys"] = "ssh-rsa"
+			f.files["config/README.md"] = "# a shop"
+		}
+	}
+	var many, names []string
+	for i := range 30 {
+		many = append(many, fmt.Sprintf("u%02d", i))
+		if i < 20 {
+			names = append(names, fmt.Sprintf(`the config that came with the archive gives rights to the user or team "u%02d" of this service: snapshots daily`, i))
+		}
+	}
+	const left = `files that are no part of the config are left out: ".ssh/authorized_keys", "README.md"`
+	for what, tt := range map[string]struct {
+		holders string
+		want    []string
+	}{
+		"one":       {"ann", []string{left, `the config that came with the archive gives rights to the user or team "ann" of this service: snapshots daily`}},
+		"an escape": {`"\e[2Jann"`, []string{left, `the config that came with the archive gives rights to the user or team "\x1b[2Jann" of this service: snapshots daily`}},
+		"too many":  {strings.Join(many, ", "), append(append([]string{left}, names...), "the config that came with the archive gives rights to 10 more by name: look at it")},
+		"nobody":    {"", []string{left}},
+	} {
+		w := newWorld(t, teststore.Memory(t))
+		in, err := w.imports(forged(t, from, info, change(tt.holders)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := w.snaps.RestoreNew(t.Context(), w.p, in.ID, "copy", compiler{}, snapshot.RestoreOptions{DryRun: true}, nil)
+		if diff := cmp.Diff(tt.want, done.Warnings); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", what, err, diff)
+		}
+	}
+	// What was taken here names whom the config of this service does.
+	done, err := from.snaps.RestoreNew(t.Context(), from.p, info.ID, "copy", compiler{}, snapshot.RestoreOptions{DryRun: true}, nil)
+	if err != nil || len(done.Warnings) > 0 {
+		t.Errorf("%v %q", err, done.Warnings)
+	}
+}
