@@ -260,12 +260,28 @@ type SnapshotResult struct {
 	Profile  string                `json:"profile,omitempty"`  // its profile
 	Counts   *SnapshotCounts       `json:"counts,omitempty"`   // of what was taken or imported
 	Warnings []string              `json:"warnings,omitempty"` // the first hundred
-	Verified *SnapshotVerification `json:"verified,omitempty"` // of verify and import
+	Verified *SnapshotVerification `json:"verified,omitempty"` // of verify of a snapshot, also where that has failed by what it found, and import
+	Checked  *SnapshotsChecked     `json:"checked,omitempty"`  // of verify of the snapshots of a profile, likewise
 	Restored *SnapshotRestored     `json:"restored,omitempty"` // of restore
 	Diff     *SnapshotDiff         `json:"diff,omitempty"`     // of a restore's dry run
-	Drill    *SnapshotDrill        `json:"drill,omitempty"`    // of drill
+	Drill    *SnapshotDrill        `json:"drill,omitempty"`    // of drill, likewise
 	Removed  []SnapshotDecision    `json:"removed,omitempty"`  // of prune: the snapshots that are gone
 	Kept     []SnapshotDecision    `json:"kept,omitempty"`     // of prune
+}
+
+// SnapshotsChecked is what the snapshots of a profile were found to be.
+type SnapshotsChecked struct {
+	Snapshots int64            `json:"snapshots"`       // that were checked
+	Damaged   int64            `json:"damaged"`         // of these
+	Problems  int64            `json:"problems"`        // in all of them
+	Found     []SnapshotDamage `json:"found,omitempty"` // the first hundred that are damaged, the newest first
+}
+
+// SnapshotDamage is what is wrong with one of several snapshots.
+type SnapshotDamage struct {
+	Snapshot string            `json:"snapshot"`
+	Problems int64             `json:"problems"`
+	Found    []SnapshotFinding `json:"found"` // the first twenty; the snapshot has more of them in verified
 }
 
 // SnapshotRestored is what a restore has done, or in a dry run would do.
@@ -303,12 +319,14 @@ type RestoreDrift struct {
 	Text       string `json:"text"`
 }
 
-// SnapshotDrill is what a rehearsed restore has brought back, as it was. A run whose drill finds that it does not come back fails, and says what.
+// SnapshotDrill is what a rehearsed restore has brought back, as it was. A run whose drill finds that not all comes back fails, and says what.
 type SnapshotDrill struct {
-	Documents int64   `json:"documents"`
-	Bytes     int64   `json:"bytes"`
-	Files     int64   `json:"files"` // of records, that were read
-	Seconds   float64 `json:"seconds"`
+	Documents int64             `json:"documents"`
+	Bytes     int64             `json:"bytes"`
+	Files     int64             `json:"files"` // of records, that were read
+	Seconds   float64           `json:"seconds"`
+	Problems  int64             `json:"problems"`
+	Found     []SnapshotFinding `json:"found,omitempty"` // the first hundred problems
 }
 
 // BackupAnalysis is what a download of a backup has, before it is made.

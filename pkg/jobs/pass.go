@@ -142,7 +142,10 @@ func (j *Jobs) begin(ctx context.Context, p *project.Project, job *project.Job, 
 	}
 	run, err := j.opts.Runs.Start(ctx, spec, func(ctx context.Context, live *operation.Live) (operation.Outcome, error) {
 		result, err := j.opts.Runner.RunJob(ctx, call, live)
-		return operation.Outcome{Result: result}, err
+		if err != nil {
+			return operation.Outcome{}, err
+		}
+		return operation.Outcome{Result: result}, nil
 	})
 	if err == nil {
 		j.metrics.passed(p.Namespace, job.Name, reasonMissed, missed)

@@ -14,20 +14,22 @@ import (
 
 // finish gives the run its last state: first in the record, then to its followers.
 func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
-	var result, output bson.RawValue
+	result, failed := packable(outcome.Result, maxResult)
+	output := bson.RawValue{}
+	if failed == nil {
+		output, failed = packable(outcome.Output, maxResult)
+	}
 	if err == nil {
-		if result, err = packable(outcome.Result, maxResult); err == nil {
-			output, err = packable(outcome.Output, maxResult)
-		}
+		err = failed
 	}
 	l.mu.Lock()
 	l.run.Status, l.run.Error = ending(err)
 	l.run.FinishedAt = l.runs.now()
-	if err == nil {
+	if gave := l.run.Status == Succeeded || l.run.Status == Failed; gave && failed == nil {
 		l.run.Result, l.run.Output = result, output
-	}
-	if err == nil && outcome.Subject != "" {
-		l.run.Subject = outcome.Subject
+		if outcome.Subject != "" {
+			l.run.Subject = outcome.Subject
+		}
 	}
 	l.tellProgress()
 	l.clockPhase()

@@ -138,6 +138,12 @@ func TestHowRunsFail(t *testing.T) {
 		status  operation.Status
 		want    operation.Failure
 	}{
+		{"with what it found", 0, func(context.Context, *operation.Live) (operation.Outcome, error) {
+			return operation.Outcome{Result: "three", Subject: "it"}, errs.New(errs.Conflict, "bad", "three things are wrong")
+		}, operation.Failed, operation.Failure{Code: "bad", Message: "three things are wrong"}},
+		{"with too much", 0, func(context.Context, *operation.Live) (operation.Outcome, error) {
+			return operation.Outcome{Result: strings.Repeat("x", 5<<20)}, errs.New(errs.Conflict, "bad", "all is wrong")
+		}, operation.Failed, operation.Failure{Code: "bad", Message: "all is wrong"}},
 		{"refused", 0, func(context.Context, *operation.Live) (operation.Outcome, error) {
 			return operation.Outcome{}, errs.Validation([]errs.FieldError{{Path: "a", Rule: "min", Message: "is too small"}})
 		}, operation.Failed, operation.Failure{
@@ -161,6 +167,9 @@ func TestHowRunsFail(t *testing.T) {
 				run, _ := i.wait(i.start(sp, tt.do))
 				if diff := cmp.Diff(&tt.want, run.Error); diff != "" || run.Status != tt.status {
 					t.Errorf("%s, error (-want +got):\n%s", run.Status, diff)
+				}
+				if found, _ := run.Result.StringValueOK(); (tt.name == "with what it found") != (found == "three" && run.Subject == "it") || len(found) > 5 {
+					t.Errorf("result %.9q of %q", found, run.Subject)
 				}
 				if took := time.Since(began); took != tt.timeout {
 					t.Errorf("took %s", took)

@@ -182,10 +182,11 @@ type Spec struct {
 }
 
 // Func is what a run does. ctx ends when the run is cancelled or lost, its time is over or the service stops; Func
-// then returns soon. The error is the run's, in the form that package errs makes public. Its panics are errors.
+// then returns soon. The error is the run's, in the form that package errs makes public; what is given beside it is kept if the run
+// has failed, such as what a check has found, and the error says more. Its panics are errors.
 type Func func(ctx context.Context, r *Live) (Outcome, error)
 
-// Outcome is what a run that succeeded gave: values of the model of package document; nil: nothing.
+// Outcome is what a run gave: values of the model of package document; nil: nothing.
 type Outcome struct {
 	Result any
 	Output any // what of the result is shown to people

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,14 +26,27 @@ type DrillResult struct {
 	Found    []Finding // the first hundred of them
 }
 
+// found notes something that is wrong; what a check has named already is not counted twice.
+func (r *DrillResult) found(f Finding) {
+	if slices.ContainsFunc(r.Found, func(known Finding) bool { return known.Path == f.Path }) {
+		return
+	}
+	if r.Problems++; len(r.Found) < maxWarnings {
+		r.Found = append(r.Found, f)
+	}
+}
+
 // Drill restores a snapshot into a database that is made for that, looks whether what is there then is what the snapshot has, reads the
-// files of its records, and removes the database. What is wrong with the snapshot is no error. One drill of a project goes on at a time
-// (ErrBusy); nothing else waits for it.
+// files of its records, and removes the database. What is wrong with the snapshot is no error: where something is, all of it is checked as
+// Verify does, which notes it, and what is not damaged is restored all the same. One drill of a project goes on at a time (ErrBusy); nothing
+// else waits for it.
 func (s *Snapshots) Drill(ctx context.Context, p *project.Project, id string, report Report) (result DrillResult, err error) {
+	t := newTracker(report)
 	from, err := s.openSide(p, id)
 	if err != nil {
-		if e := errs.From(err); e.Code == ErrDamaged.Code {
-			return s.drillFound(DrillResult{}, err), nil
+		if errs.From(err).Code == ErrDamaged.Code {
+			result.At = millisecond(s.o.Now())
+			return result, s.drillDamaged(ctx, p, id, &result, err, t)
 		}
 		return DrillResult{}, err
 	}
@@ -41,7 +55,7 @@ func (s *Snapshots) Drill(ctx context.Context, p *project.Project, id string, re
 		if err := s.sweepDrills(ctx, p); err != nil {
 			return err
 		}
-		result, err = s.drill(ctx, p, from, newTracker(report))
+		result, err = s.drill(ctx, p, from, t)
 		return err
 	})
 	return result, ended(ctx, err)
@@ -74,38 +88,70 @@ func (s *Snapshots) drill(ctx context.Context, p *project.Project, from *savedSi
 		p: &project.Project{Namespace: from.m.Namespace, Revision: from.m.Revision},
 	}
 	result.At = millisecond(s.o.Now())
-	for _, step := range []func(context.Context) error{r.plan, r.check, r.load} {
-		err := step(ctx)
-		switch code := errs.From(err); {
+	for _, step := range []func(context.Context) error{r.plan, r.check} {
+		switch err := step(ctx); {
 		case err == nil:
-		case code.Code == ErrDamaged.Code, code.Code == errDiffers.Code, code.Code == errViolates.Code:
-			return s.drillFound(result, err), nil
-		default:
+			continue
+		case errs.From(err).Code != ErrDamaged.Code:
 			return result, err
-		}
-	}
-	result.Files = int64(len(r.media))
-	for _, one := range r.parts {
-		if one.shadow != "" {
-			if err := r.raw.RenameCollection(ctx, one.shadow, one.stored(), false); err != nil {
+		default:
+			if err := s.drillDamaged(ctx, p, from.m.ID, &result, err, t); err != nil {
 				return result, err
 			}
 		}
-		result.Records += one.out.Records
-		result.Bytes += one.out.Bytes
+		break // without a plan there is nothing to load, and the check is the last one
+	}
+	if result.Problems == 0 { // else not all were read
+		result.Files = int64(len(r.media))
+	}
+	for _, one := range r.parts {
+		if err := s.drillPart(ctx, r, one, &result); err != nil {
+			return result, err
+		}
 	}
 	return result, nil
 }
 
-func (s *Snapshots) drillFound(result DrillResult, err error) DrillResult {
-	if result.At.IsZero() {
-		result.At = millisecond(s.o.Now())
+// drillPart restores a collection whose file is whole.
+func (s *Snapshots) drillPart(ctx context.Context, r *restore, one *part, result *DrillResult) error {
+	file := r.from.m.exportOf(one.col)
+	if slices.ContainsFunc(result.Found, func(f Finding) bool { return f.Path == file || f.Path == indexesFile }) {
+		return nil
 	}
-	text := strings.TrimPrefix(errs.From(err).Message, ErrDamaged.Message+": ")
-	name, _, _ := strings.Cut(text, ": ")
-	result.Problems++
-	result.Found = append(result.Found, Finding{Path: name, Text: text})
-	return result
+	if one.shadow != "" {
+		err := r.loadPart(ctx, one)
+		switch e := errs.From(err); {
+		case err == nil:
+		case e.Code == ErrDamaged.Code, e.Code == errDiffers.Code, e.Code == errViolates.Code:
+			text := strings.TrimPrefix(strings.TrimPrefix(e.Message, ErrDamaged.Message+": "), file+": ")
+			result.found(Finding{Path: file, Text: text})
+			return nil
+		default:
+			return err
+		}
+		if err := r.raw.RenameCollection(ctx, one.shadow, one.stored(), false); err != nil {
+			return err
+		}
+	}
+	result.Records += one.out.Records
+	result.Bytes += one.out.Bytes
+	return nil
+}
+
+// drillDamaged has all damage of a snapshot found, of which a drill has come upon the first.
+func (s *Snapshots) drillDamaged(ctx context.Context, p *project.Project, id string, result *DrillResult, first error, t *tracker) error {
+	v, err := s.verifyWith(ctx, p, id, 0, t)
+	if err != nil {
+		return err
+	}
+	result.Problems, result.Found = v.Problems, slices.Clone(v.Found)
+	text := strings.TrimPrefix(errs.From(first).Message, ErrDamaged.Message+": ")
+	if name, rest, ok := strings.Cut(text, ": "); ok {
+		result.found(Finding{Path: name, Text: rest})
+	} else if result.Problems == 0 {
+		result.found(Finding{Path: manifestFile, Text: text})
+	}
+	return nil
 }
 
 func (s *Snapshots) dropScratch(ctx context.Context, p *project.Project, note, database string) error {

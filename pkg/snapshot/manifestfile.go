@@ -210,7 +210,8 @@ func readHead(dir *folder.Folder) (*Manifest, error) {
 	return decode(file, false)
 }
 
-// readManifest reads a manifest that is whole. err says which of its two files is not.
+// readManifest reads a manifest that is whole. err says which of its two files is not. What is given beside it has the files that there
+// were: their lines go together with its root.
 func readManifest(dir *folder.Folder) (*Manifest, error) {
 	text, err := dir.Read(manifestFile, maxManifest)
 	if err != nil {
@@ -218,7 +219,8 @@ func readManifest(dir *folder.Folder) (*Manifest, error) {
 	}
 	sum, err := dir.Read(sumFile, 1<<10)
 	if err != nil {
-		return nil, damaged("%s: %s", sumFile, cause(err))
+		m, _ := decodeExactly(text)
+		return m, damaged("%s: %s", sumFile, cause(err))
 	}
 	m, problem := decodeExactly(text)
 	switch same := bytes.Equal(sum, sumLine(text)); {
@@ -227,9 +229,9 @@ func readManifest(dir *folder.Folder) (*Manifest, error) {
 	case same:
 		return m, nil
 	case problem == nil && isNear(sum, sumLine(text)):
-		return nil, damaged("%s is not what was written", sumFile)
+		return m, damaged("%s: %s", sumFile, errSum)
 	}
-	return nil, damaged("%s is not what was written", manifestFile)
+	return m, damaged("%s: %s", manifestFile, errSum)
 }
 
 // isNear says that a line differs in a few places only: that is then where the damage is, for the sum of another manifest would be another
@@ -250,7 +252,7 @@ func isNear(a, b []byte) bool {
 // isOf is an error if it is the manifest of another snapshot than the one in whose folder it is.
 func (m *Manifest) isOf(id string) error {
 	if m.ID != id {
-		return damaged("%s is that of %s", manifestFile, m.ID)
+		return damaged("%s: it is that of %s", manifestFile, m.ID)
 	}
 	return nil
 }

@@ -350,21 +350,44 @@ func TestVerifyAll(t *testing.T) {
 	ids := w.daily("daily", 3)
 	w.daily("posts", 1)
 	for newest, want := range map[bool]int{false: 3, true: 1} {
-		if n, err := w.snaps.VerifyAll(t.Context(), w.p, "daily", newest, snapshot.VerifyOptions{}); n != want || err != nil {
-			t.Errorf("newest %t: %d, %v", newest, n, err)
+		if out, err := w.snaps.VerifyAll(t.Context(), w.p, "daily", newest, snapshot.VerifyOptions{}); err != nil || out.Snapshots != want || out.Err() != nil {
+			t.Errorf("newest %t: %+v, %v", newest, out, err)
 		}
 	}
-	replace(t, filepath.Join(w.p.Dir, "snapshots", "daily", ids[0], "indexes.json"), "{}")
-	n, err := w.snaps.VerifyAll(t.Context(), w.p, "daily", false, snapshot.VerifyOptions{})
-	if !errors.Is(err, snapshot.ErrDamaged) || n != 3 || !strings.Contains(err.Error(), ids[0]+" (indexes.json: ") || strings.Contains(err.Error(), ids[1]) {
-		t.Errorf("%d, %v", n, err)
+	spoil := func(id string, names ...string) {
+		for _, name := range names {
+			replace(t, filepath.Join(w.p.Dir, "snapshots", "daily", id, name), "{}")
+		}
+	}
+	exported := []string{"indexes.json", "collections/items.jsonl.zst", "collections/posts.jsonl.zst", "config/project.yaml"}
+	spoil(ids[0], exported...)
+	spoil(ids[2], exported[:2]...)
+	out, err := w.snaps.VerifyAll(t.Context(), w.p, "daily", false, snapshot.VerifyOptions{})
+	if err != nil || out.Snapshots != 3 || len(out.Damaged) != 2 || out.Problems() != 6 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for i, want := range [][]string{exported[:2], exported} { // the newest first
+		found := map[string]bool{}
+		for _, f := range out.Damaged[i].Verified.Found {
+			found[f.Path] = true
+		}
+		for _, name := range want {
+			if !found[name] || len(found) != len(want) {
+				t.Errorf("%d: %v of %v", i, found, want)
+			}
+		}
+	}
+	said := out.Err()
+	if !errors.Is(said, snapshot.ErrDamaged) || !strings.Contains(said.Error(), "2 of 3: ") || !strings.Contains(said.Error(), ids[0]+": ") || !strings.Contains(said.Error(), ids[2]+": ") ||
+		!strings.HasSuffix(said.Error(), "; and 1 more") || strings.Contains(said.Error(), ids[1]) {
+		t.Error(said)
 	}
 	list, err := w.snaps.List(t.Context(), w.p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, info := range list {
-		if want := info.Profile == "daily" && info.ID != ids[0]; info.State.Whole() != want {
+		if want := info.Profile == "daily" && info.ID == ids[1]; info.State.Whole() != want {
 			t.Errorf("%s whole: %t", info.ID, info.State.Whole())
 		}
 	}

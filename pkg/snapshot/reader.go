@@ -201,12 +201,19 @@ type export struct {
 	bytes int64
 }
 
+// exportOf is the file that a collection is restored from.
+func (m *Manifest) exportOf(c *Collection) string {
+	if m.Mode == DB {
+		return path.Join(dbDir, c.File+bsonEnding)
+	}
+	return path.Join(collectionsDir, c.File+jsonEnding)
+}
+
 // openExport opens the export of a collection: the JSON if there is one, else the BSON.
 func openExport(ctx context.Context, dir *folder.Folder, m *Manifest, c *Collection) (*export, error) {
-	name := path.Join(collectionsDir, c.File+jsonEnding)
-	open := openJSON
+	name, open := m.exportOf(c), openJSON
 	if m.Mode == DB {
-		name, open = path.Join(dbDir, c.File+bsonEnding), openBSON
+		open = openBSON
 	}
 	f := m.file(name)
 	if f == nil {

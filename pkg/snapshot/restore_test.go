@@ -705,11 +705,65 @@ func TestDrill(t *testing.T) {
 		}
 		replace(t, filepath.Join(w.path(info), "media", hashOf("cover of 4")), "something")
 		result, err = w.snaps.Drill(t.Context(), w.p, info.ID, nil)
-		if err != nil || result.Problems != 1 || result.Found[0].Path != "media/"+hashOf("cover of 4") {
+		if err != nil || result.Problems != 1 || result.Found[0].Path != "media/"+hashOf("cover of 4") || result.Records != 348 {
 			t.Errorf("%+v, %v", result, err)
 		}
 		if diff := cmp.Diff(before, w.state()); diff != "" {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestDrillFindsAll: of what is damaged every file is named, and the rest is restored all the same; the snapshot is known to be damaged then.
+func TestDrillFindsAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fill()
+	info := w.create("both")
+	records := map[string]int64{}
+	for _, c := range info.Collections {
+		records[c.Name] = c.Documents
+	}
+	cover := "media/" + hashOf("cover of 4")
+	for _, tt := range []struct {
+		name    string
+		spoilt  []string
+		records int64
+	}{
+		{"files of records, and an export", []string{cover, "collections/posts.jsonl.zst", "db/posts.bson"}, info.Counts.Documents - records["posts"]},
+		{"indexes, which all collections need", []string{cover, "indexes.json"}, 0},
+		{"the manifest, too", []string{"manifest.json", cover, "collections/posts.jsonl.zst"}, 0},
+		{"its sum, and what only the manifest tells of", []string{"manifest.json.sha256", "db/posts.bson", cover}, 0},
+	} {
+		kept := contents(t, w.path(info))
+		for _, name := range tt.spoilt {
+			text := []byte(kept[name])
+			text[len(text)/2] ^= 4
+			replace(t, filepath.Join(w.path(info), name), string(text))
+		}
+		result, err := w.snaps.Drill(t.Context(), w.p, info.ID, nil)
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		found := make([]string, 0, len(result.Found))
+		for _, f := range result.Found {
+			found = append(found, f.Path)
+			if f.Text == "" || strings.Contains(f.Text, f.Path) {
+				t.Errorf("%s: %+v", tt.name, f)
+			}
+		}
+		slices.Sort(found)
+		slices.Sort(tt.spoilt)
+		if !slices.Equal(found, tt.spoilt) || result.Problems != int64(len(found)) || result.Records != tt.records {
+			t.Errorf("%s: %d, %v; %d records, want %v; %d", tt.name, result.Problems, found, result.Records, tt.spoilt, tt.records)
+		}
+		now, err := w.snaps.Look(t.Context(), w.p, info.ID)
+		if err != nil || !now.Damaged() {
+			t.Errorf("%s: it counts as whole: %v", tt.name, err)
+		}
+		for _, name := range tt.spoilt {
+			replace(t, filepath.Join(w.path(info), name), kept[name])
+		}
+	}
+	w.verify(info)
 }

@@ -42,12 +42,6 @@ type Verification struct {
 	Without  []Finding `json:"without,omitempty"`  // the first hundred of these
 }
 
-// Finding is something that a check has found.
-type Finding struct {
-	Path string `json:"path"` // of the file in the snapshot, or what names it
-	Text string `json:"text"`
-}
-
 // Whole says that the check has looked at everything, and found no damage.
 func (v *Verification) Whole() bool { return v != nil && v.Problems == 0 && v.Sample == 0 }
 

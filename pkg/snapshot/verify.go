@@ -36,15 +36,20 @@ func (s *Snapshots) Verify(ctx context.Context, p *project.Project, id string, o
 	if o.Sample == 1 {
 		o.Sample = 0 // which is how all is noted
 	}
+	v, err := s.verifyWith(ctx, p, id, o.Sample, newTracker(o.Report))
+	return v, ended(ctx, err)
+}
+
+// verifyWith checks a snapshot, and keeps with it how that ended.
+func (s *Snapshots) verifyWith(ctx context.Context, p *project.Project, id string, sample float64, t *tracker) (*Verification, error) {
 	opened, err := s.open(p, id)
 	if err != nil {
 		return nil, err
 	}
 	defer opened.close()
-	t := newTracker(o.Report)
-	v, err := verify(ctx, opened.dir, id, o.Sample, t)
+	v, err := verify(ctx, opened.dir, id, sample, t)
 	if err != nil {
-		return nil, ended(ctx, err)
+		return nil, err
 	}
 	v.At = millisecond(s.o.Now())
 	t.tell()
@@ -59,6 +64,8 @@ type checking struct {
 	t      *tracker
 	hasher hasher
 
+	sumsOnly bool // the manifest is good for the sums of files only
+
 	collections map[string]*Collection // by their files
 	differing   map[string]string      // what files of records are that are not what these say, by place
 }
@@ -68,14 +75,16 @@ func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, 
 	c := &checking{dir: dir, v: &Verification{Sample: sample}, t: t}
 	m, err := readManifest(dir)
 	if err == nil {
-		err = m.isOf(id)
+		if err = m.isOf(id); err != nil {
+			m = nil
+		}
 	}
 	if err != nil {
-		t.begin(Verifying, 1, 0)
-		text := strings.TrimPrefix(errs.From(err).Message, ErrDamaged.Message+": ")
-		name, _, _ := strings.Cut(strings.ReplaceAll(text, ":", " "), " ")
+		name, text, _ := strings.Cut(strings.TrimPrefix(errs.From(err).Message, ErrDamaged.Message+": "), ": ")
 		c.found(name, text)
-		return c.v, ctx.Err()
+		if c.sumsOnly = true; m == nil {
+			return c.v, c.withoutManifest(ctx)
+		}
 	}
 	c.m, c.collections, c.differing = m, m.byFile(), m.differing()
 	if err := c.tree(ctx); err != nil {
@@ -172,6 +181,8 @@ func (c *checking) file(ctx context.Context, f *File) error {
 	}
 	dir, name := path.Split(f.Path)
 	switch {
+	case c.sumsOnly:
+		err = c.plain(ctx, f)
 	case dir == collectionsDir+"/":
 		err = c.export(ctx, f, c.collections[strings.TrimSuffix(name, jsonEnding)], openJSON)
 	case dir == dbDir+"/" && strings.HasSuffix(name, bsonEnding):

@@ -3,56 +3,75 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 )
 
-// VerifyAll checks the snapshots of a profile one after the other, the newest first, or the newest alone, and says how many. If some are
-// damaged, the error is ErrDamaged and names them, when all were looked at. A profile without snapshots is ErrNotFound.
-func (s *Snapshots) VerifyAll(ctx context.Context, p *project.Project, profile string, newest bool, o VerifyOptions) (checked int, err error) {
+// Checked is what the snapshots of a profile were found to be.
+type Checked struct {
+	Snapshots int // that were checked
+	Damaged   []DamagedOne
+}
+
+// DamagedOne is a snapshot that a check has found damaged.
+type DamagedOne struct {
+	ID       string
+	Verified *Verification
+}
+
+// Problems are those of all snapshots together.
+func (c *Checked) Problems() (sum int64) {
+	for _, one := range c.Damaged {
+		sum += one.Verified.Problems
+	}
+	return sum
+}
+
+// Err is ErrDamaged, and names the first of what was found; nil: all are whole.
+func (c *Checked) Err() error {
+	if len(c.Damaged) == 0 {
+		return nil
+	}
+	var found []Finding
+	for _, one := range c.Damaged {
+		for _, f := range one.Verified.Found {
+			if len(found) < maxNamed {
+				found = append(found, Finding{Path: one.ID + ": " + f.Path, Text: f.Text})
+			}
+		}
+	}
+	return errs.New(ErrDamaged.Kind, ErrDamaged.Code, "snapshots that are damaged: %d of %d: %s", len(c.Damaged), c.Snapshots, Named(found, c.Problems()))
+}
+
+// VerifyAll checks the snapshots of a profile one after the other, the newest first, or the newest alone. What is wrong with them is no
+// error. A profile without snapshots is ErrNotFound. Where a check could not be made, what those before have found is given beside the error.
+func (s *Snapshots) VerifyAll(ctx context.Context, p *project.Project, profile string, newest bool, o VerifyOptions) (*Checked, error) {
 	all, err := s.List(ctx, p)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var bad []string
+	all = slices.DeleteFunc(all, func(i Info) bool { return i.Profile != profile })
+	out := &Checked{}
 	for i := range all {
-		if all[i].Profile != profile {
-			continue
-		}
 		v, err := s.Verify(ctx, p, all[i].ID, o)
 		if errors.Is(err, ErrNotFound) { // it was deleted meanwhile
 			continue
 		}
 		if err != nil {
-			return checked, err
+			return out, err
 		}
-		checked++
+		out.Snapshots++
 		if v.Problems > 0 {
-			bad = append(bad, all[i].ID+" ("+v.Found[0].Path+": "+v.Found[0].Text+")")
+			out.Damaged = append(out.Damaged, DamagedOne{all[i].ID, v})
 		}
 		if newest {
 			break
 		}
 	}
-	switch {
-	case len(bad) > 0:
-		return checked, damagedOnes(bad)
-	case checked == 0:
-		return 0, errs.New(ErrNotFound.Kind, ErrNotFound.Code, "the profile %s has no snapshot to be checked: take one first", profile)
+	if out.Snapshots == 0 {
+		return out, errs.New(ErrNotFound.Kind, ErrNotFound.Code, "the profile %s has no snapshot to be checked: take one first", profile)
 	}
-	return checked, nil
-}
-
-// maxNamed is how many damaged snapshots a message names.
-const maxNamed = 5
-
-func damagedOnes(bad []string) error {
-	text, more := "", ""
-	if len(bad) > maxNamed {
-		bad, more = bad[:maxNamed], " and others"
-	}
-	text = strings.Join(bad, ", ") + more
-	return errs.New(ErrDamaged.Kind, ErrDamaged.Code, "damaged: %s; take a snapshot anew, and look at the disk", text)
+	return out, nil
 }

@@ -165,7 +165,10 @@ func (i *instance) work(ctx context.Context, p *project.Project, what runs.Start
 		}
 		return err
 	case operation.Verify:
-		_, err := i.snaps.VerifyAll(ctx, p, what.Profile, what.Newest, snapshot.VerifyOptions{Sample: what.Sample})
+		out, err := i.snaps.VerifyAll(ctx, p, what.Profile, what.Newest, snapshot.VerifyOptions{Sample: what.Sample})
+		if err == nil {
+			err = out.Err()
+		}
 		return err
 	case operation.Prune:
 		_, err := i.snaps.Prune(ctx, p, what.Profile, snapshot.PolicyOf(p, what.Profile), snapshot.PruneOptions{})

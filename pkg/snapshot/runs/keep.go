@@ -97,11 +97,17 @@ func (s *Service) verifyAll(p *project.Project, what Start) (*work, error) {
 		w.how = append(w.how, bson.E{Key: "newest", Value: true})
 	}
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
-		_, err := s.snapshots.VerifyAll(ctx, p, what.Profile, what.Newest, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
-		if err != nil {
+		out, err := s.snapshots.VerifyAll(ctx, p, what.Profile, what.Newest, snapshot.VerifyOptions{Sample: what.Sample, Report: t.report})
+		if out == nil {
 			return nil, err
 		}
-		return &api.SnapshotResult{Profile: what.Profile}, nil
+		for _, one := range out.Damaged {
+			s.found(ctx, p, "a check has found damage", one.ID, one.Verified.Problems, one.Verified.Found)
+		}
+		if err == nil {
+			err = out.Err()
+		}
+		return &api.SnapshotResult{Profile: what.Profile, Checked: checkedOut(out)}, err
 	}
 	return w, nil
 }
@@ -133,12 +139,15 @@ func (s *Service) drill(ctx context.Context, p *project.Project, what Start) (*w
 		if err != nil {
 			return nil, err
 		}
-		if out.Problems > 0 {
-			return nil, errs.New(errs.Conflict, DrillDiffers, "the snapshot %s can't be restored as it is: %s: %s", id, out.Found[0].Path, out.Found[0].Text)
-		}
-		return &api.SnapshotResult{Snapshot: id, Profile: w.name, Drill: &api.SnapshotDrill{
+		result := &api.SnapshotResult{Snapshot: id, Profile: w.name, Drill: &api.SnapshotDrill{
 			Documents: out.Records, Bytes: out.Bytes, Files: out.Files, Seconds: time.Since(began).Seconds(),
-		}}, nil
+			Problems: out.Problems, Found: findingsOut(out.Found),
+		}}
+		if out.Problems > 0 {
+			s.found(ctx, p, "a drill has found what can't be restored", id, out.Problems, out.Found)
+			return result, errs.New(errs.Conflict, DrillDiffers, "the snapshot %s can't be restored as it is: %s", id, snapshot.Named(out.Found, out.Problems))
+		}
+		return result, nil
 	}
 	return w, nil
 }

@@ -1,12 +1,14 @@
 package runs_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,7 @@ type world struct {
 	p     *project.Project
 	clock *teststore.Clock
 	all   *operation.Runs
+	log   bytes.Buffer // a handler writes to it by one goroutine at a time; it is read when no run goes on
 }
 
 func newWorld(t *testing.T) *world {
@@ -58,8 +61,9 @@ collections:
 	if p == nil {
 		t.Fatal(problems)
 	}
-	s, log := teststore.Memory(t), slog.New(slog.DiscardHandler)
+	s := teststore.Memory(t)
 	w := &world{T: t, p: p, clock: teststore.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
+	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	var err error
 	w.all, err = operation.New(operation.Options{Store: s, Now: w.clock.Now, Registerer: prometheus.NewRegistry(), Alone: true})
 	if err != nil {
@@ -187,23 +191,55 @@ func TestChecks(t *testing.T) {
 	if _, out := w.do(drill); out.Snapshot != last || out.Drill == nil || out.Drill.Documents != 5 {
 		t.Errorf("drill %+v", out)
 	}
-	spoil := func(id string) {
-		name := filepath.Join(w.p.Dir, "snapshots", "daily", id, "collections", "items.jsonl.zst")
-		if err := errors.Join(os.Remove(name), os.WriteFile(name, []byte("x"), 0o600)); err != nil {
-			t.Fatal(err)
+	spoil := func(id string, names ...string) {
+		for _, name := range names {
+			name = filepath.Join(w.p.Dir, "snapshots", "daily", id, name)
+			if err := errors.Join(os.Remove(name), os.WriteFile(name, []byte("x"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	spoil(first)
-	if run, _ := w.do(newest); run.Status != operation.Succeeded {
-		t.Errorf("the newest: %+v", run.Error)
+	const items, indexes = "collections/items.jsonl.zst", "indexes.json"
+	spoil(first, items, indexes)
+	if run, out := w.do(newest); run.Status != operation.Succeeded || out.Checked.Snapshots != 1 || out.Checked.Damaged != 0 {
+		t.Errorf("the newest: %+v, %+v", run.Error, out.Checked)
 	}
-	if run, _ := w.do(verify); run.Status != operation.Failed || run.Error.Code != snapshot.ErrDamaged.Code || !strings.Contains(run.Error.Message, first) {
+	// What was found is the run's result, though it has failed.
+	run, out := w.do(verify)
+	if run.Status != operation.Failed || run.Error.Code != snapshot.ErrDamaged.Code || !strings.Contains(run.Error.Message, first+": "+items) || !strings.Contains(run.Error.Message, first+": "+indexes) {
 		t.Errorf("all: %+v", run.Error)
 	}
-	spoil(last)
-	if run, _ := w.do(drill); run.Status != operation.Failed || run.Error.Code != runs.DrillDiffers || !strings.Contains(run.Error.Message, last) {
-		t.Errorf("drill: %+v", run.Error)
+	if c := out.Checked; c == nil || c.Snapshots != 2 || c.Damaged != 1 || c.Problems != 2 || c.Found[0].Snapshot != first || paths(c.Found[0].Found) != items+" "+indexes {
+		t.Errorf("all: %+v", c)
 	}
+	spoil(last, items, indexes)
+	run, out = w.do(drill)
+	if run.Status != operation.Failed || run.Error.Code != runs.DrillDiffers || !strings.Contains(run.Error.Message, last) || run.Subject != last {
+		t.Errorf("drill: %+v", run)
+	}
+	if d := out.Drill; d == nil || d.Problems != 2 || paths(d.Found) != items+" "+indexes {
+		t.Errorf("drill: %+v", d)
+	}
+	run, out = w.do(runs.Start{Kind: operation.Verify, Snapshot: last})
+	if v := out.Verified; run.Status != operation.Failed || v == nil || v.Problems != 2 || paths(v.Found) != items+" "+indexes {
+		t.Errorf("one: %+v, %+v", run.Error, v)
+	}
+	for _, id := range []string{first, last} {
+		for _, name := range []string{items, indexes} {
+			if !strings.Contains(w.log.String(), "snapshot="+id+" file="+name) {
+				t.Errorf("the log does not name %s of %s:\n%s", name, id, &w.log)
+			}
+		}
+	}
+}
+
+func paths(found []api.SnapshotFinding) string {
+	var out []string
+	for _, f := range found {
+		out = append(out, f.Path)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
 }
 
 // TestBeside has what only reads keep nobody from the rest, and the other way round.

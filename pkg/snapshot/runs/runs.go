@@ -138,11 +138,15 @@ func (s *Service) start(ctx context.Context, p *project.Project, what Start, w *
 	run, err := s.runs.Start(ctx, spec, func(ctx context.Context, live *operation.Live) (operation.Outcome, error) {
 		t := &teller{live: live}
 		result, err := w.do(ctx, t)
-		if err != nil {
+		if result == nil {
 			return operation.Outcome{}, err
 		}
 		result.Warnings = t.warnings
-		return outcome(result)
+		out, failed := outcome(result)
+		if err == nil {
+			err = failed
+		}
+		return out, err
 	})
 	if errors.Is(err, snapshot.ErrBusy) {
 		return nil, s.busy(ctx, p, what.Kind)

@@ -76,6 +76,23 @@ func VerificationOut(v *snapshot.Verification) *api.SnapshotVerification {
 	}
 }
 
+// Of a check of many snapshots so many that are damaged are told of, with so many findings each; all are counted.
+const (
+	maxDamaged   = 100
+	maxFoundEach = 20
+)
+
+func checkedOut(c *snapshot.Checked) *api.SnapshotsChecked {
+	out := &api.SnapshotsChecked{Snapshots: int64(c.Snapshots), Damaged: int64(len(c.Damaged)), Problems: c.Problems()}
+	for _, one := range c.Damaged[:min(len(c.Damaged), maxDamaged)] {
+		v := one.Verified
+		out.Found = append(out.Found, api.SnapshotDamage{
+			Snapshot: one.ID, Problems: v.Problems, Found: findingsOut(v.Found[:min(len(v.Found), maxFoundEach)]),
+		})
+	}
+	return out
+}
+
 func findingsOut(list []snapshot.Finding) []api.SnapshotFinding {
 	var out []api.SnapshotFinding
 	for _, f := range list {

@@ -94,19 +94,19 @@ func (s *Service) verify(ctx context.Context, p *project.Project, what Start) (*
 		if err != nil {
 			return nil, err
 		}
-		if v.Problems > 0 {
-			return nil, damaged(what.Snapshot, v)
+		result := &api.SnapshotResult{Snapshot: what.Snapshot, Profile: profile, Verified: VerificationOut(v)}
+		if v.Problems > 0 { // the run fails, so that whoever only looks at its end learns of it
+			s.found(ctx, p, "a check has found damage", what.Snapshot, v.Problems, v.Found)
+			return result, errs.New(snapshot.ErrDamaged.Kind, snapshot.ErrDamaged.Code, "the snapshot %s is damaged: %s", what.Snapshot, snapshot.Named(v.Found, v.Problems))
 		}
-		return &api.SnapshotResult{Snapshot: what.Snapshot, Profile: profile, Verified: VerificationOut(v)}, nil
+		return result, nil
 	}
 	return w, nil
 }
 
-// damaged is the error of a check that has found damage: the run fails, so that whoever only looks at its end learns of it.
-func damaged(id string, v *snapshot.Verification) error {
-	more := ""
-	if v.Problems > 1 {
-		more = "; there are more: the snapshot has them in verified"
+// found has the log of the service say what is wrong with a snapshot, file by file.
+func (s *Service) found(ctx context.Context, p *project.Project, what, id string, problems int64, found []snapshot.Finding) {
+	for _, f := range found {
+		s.log.WarnContext(ctx, what, "namespace", p.Namespace, "snapshot", id, "file", f.Path, "problem", f.Text, "problems", problems)
 	}
-	return errs.New(snapshot.ErrDamaged.Kind, snapshot.ErrDamaged.Code, "the snapshot %s is damaged: %s: %s%s", id, v.Found[0].Path, v.Found[0].Text, more)
 }
