@@ -106,7 +106,12 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 	failed := func(code string) func(*api.Run) {
 		return func(r *api.Run) { r.Error = &api.RunError{Code: code, Message: "it is said why"} }
 	}
-	damaged := api.Snapshot{ID: snapshotID, Verified: &api.SnapshotVerification{Problems: 1, Found: []api.SnapshotFinding{{Path: "media/9f86", Text: "it has another sum"}}}}
+	found := func(code, result string) func(*api.Run) {
+		return func(r *api.Run) {
+			failed(code)(r)
+			r.Result = json.RawMessage(strings.ReplaceAll(result, "FOUND", `"problems":103,"found":[{"path":"media/9f86","text":"it has another sum"},{"path":"indexes.json","text":"it is not there"}]`))
+		}
+	}
 	for _, tc := range []struct {
 		name, line     string
 		run            api.Run
@@ -121,7 +126,12 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 		{"cancelled", "create blog daily", snapshotRun("snapshot", "cancelled", failed("run_cancelled")), api.Snapshot{}, command.ExitFailed, "", "it is said why"},
 		{"asked to end", "cancel blog " + runID, snapshotRun("snapshot", "running", nil), api.Snapshot{}, command.ExitOK, "running", "asked to end, and does so soon; svcctl snapshot attach blog " + runID},
 		{"whole", "verify blog " + snapshotID, snapshotRun("verify", "succeeded", nil), api.Snapshot{ID: snapshotID, Verified: &api.SnapshotVerification{Files: 3}}, command.ExitOK, "verified", "3 files, 0 B, no problems"},
-		{"damaged", "verify blog " + snapshotID, snapshotRun("verify", "failed", failed("snapshot_damaged")), damaged, command.ExitFailed, "media/9f86   it has another sum", "it is said why"},
+		{"damaged", "verify blog " + snapshotID, snapshotRun("verify", "failed", found("snapshot_damaged", `{"verified":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, "media/9f86     it has another sum\nindexes.json   it is not there\n", "and 101 more problems"},
+		{"damaged ones", "attach blog " + runID, snapshotRun("verify", "failed", found("snapshot_damaged", `{"checked":{"snapshots":3,"damaged":1,"problems":3,"found":[{"snapshot":"`+snapshotID+`",FOUND}]}}`)),
+			api.Snapshot{}, command.ExitFailed, snapshotID + "   indexes.json   it is not there", "and 1 more problem\n"},
+		{"all whole", "attach blog " + runID, snapshotRun("verify", "succeeded", func(r *api.Run) { r.Result = json.RawMessage(`{"checked":{"snapshots":1}}`) }), api.Snapshot{}, command.ExitOK, "1 snapshot, no problems", ""},
+		{"can't be restored", "drill blog " + snapshotID, snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, "indexes.json   it is not there", "and 101 more problems"},
+		{"for programs", "drill blog " + snapshotID + " -o json", snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, `"problems":103`, "it is said why"},
 		{"not checked", "verify blog " + snapshotID, snapshotRun("verify", "failed", failed("internal")), api.Snapshot{}, command.ExitUsage, "", "it is said why"},
 		{"check not ended", "attach blog " + runID, snapshotRun("verify", "lost", failed("run_lost")), api.Snapshot{}, command.ExitUsage, "", "it is said why"},
 		{"pruned", "prune blog --yes", snapshotRun("prune", "succeeded", func(r *api.Run) {

@@ -106,8 +106,8 @@ func show(st *command.State, namespace string, a *api.BackupAnalysis) error {
 	f.Add("Backup", a.ID)
 	f.Add("Moment", runs.At(a.ConsistentAt))
 	f.Add("Records", a.Documents)
-	f.Add("Media", fmt.Sprintf("%d files, %s", a.MediaFiles, output.Size(a.MediaBytes)))
-	f.Add("Archive", fmt.Sprintf("%s%d files, %s before they are compressed", about, a.Files, output.Size(a.Bytes)))
+	f.Add("Media", output.Count(a.MediaFiles, "file")+", "+output.Size(a.MediaBytes))
+	f.Add("Archive", fmt.Sprintf("%s%s, %s before they are compressed", about, output.Count(a.Files, "file"), output.Size(a.Bytes)))
 	if err := f.Write(p.W); err != nil {
 		return err
 	}

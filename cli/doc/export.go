@@ -119,7 +119,7 @@ func runExport(ctx context.Context, opts *exportOptions) error {
 		if err != nil {
 			return err
 		}
-		st.Notef("exported %d records of %s", n, opts.place)
+		st.Notef("exported %s of %s", output.Count(n, "record"), opts.place)
 		return nil
 	}
 	file, err := output.CreateFile(opts.File)
@@ -134,7 +134,7 @@ func runExport(ctx context.Context, opts *exportOptions) error {
 	if err := file.Commit(); err != nil {
 		return fmt.Errorf("write %s: %w", opts.File, err)
 	}
-	st.Notef("exported %d records of %s to %s", n, opts.place, opts.File)
+	st.Notef("exported %s of %s to %s", output.Count(n, "record"), opts.place, opts.File)
 	if st.Flags.Output != formatNDJSON {
 		return nil
 	}

@@ -94,5 +94,5 @@ func (opts *facetOptions) notes(f *api.FacetResult) {
 	if f.Truncated {
 		opts.st.Notef("a field has more values than the service lists: a --filter narrows them")
 	}
-	opts.st.Notef("of %d records", f.Window)
+	opts.st.Notef("of %s", output.Count(f.Window, "record"))
 }

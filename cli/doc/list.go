@@ -156,7 +156,7 @@ func (opts *listOptions) notes(p output.Printer, list *api.List[api.Record], lef
 	case len(list.Items) == 0:
 		st.Notef("no records in %s that the query gives and you may read", opts.place)
 	case list.Total != nil:
-		st.Notef("%d of %d records", len(list.Items), *list.Total)
+		st.Notef("%d of %s", len(list.Items), output.Count(*list.Total, "record"))
 	}
 	if left && p.Format != output.FormatName {
 		st.Notef("there are more fields: --select chooses them, -o wide shows all")

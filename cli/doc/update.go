@@ -229,7 +229,7 @@ func confirmMany(ctx context.Context, c *client.Client, st *command.State, at pl
 	if err != nil {
 		return fmt.Errorf("count what the filter selects: %w", err)
 	}
-	return st.Confirm(false, fmt.Sprintf("%s %d records of %s?", verb, n, at))
+	return st.Confirm(false, fmt.Sprintf("%s %s of %s?", verb, output.Count(n, "record"), at))
 }
 
 // showMany prints the outcome of a bulk write, and makes failures exit code 3, or 1 when nothing succeeded.

@@ -245,7 +245,7 @@ func (u *uploader) create(ctx context.Context, data json.RawMessage, each [][]cl
 		}
 		if len(each) == 1 || !isRefusal(err) {
 			if i > 0 {
-				opts.st.Notef("%d of %d files were sent, up to %s", len(records), len(each), opts.Files[i-1])
+				opts.st.Notef("%d of %s were sent, up to %s", len(records), output.Count(len(each), "file"), opts.Files[i-1])
 			}
 			return err
 		}
@@ -279,7 +279,7 @@ func (u *uploader) send(ctx context.Context, files []client.Attachment, call fun
 	}
 	what := files[0].Name
 	if len(files) > 1 {
-		what = fmt.Sprintf("%d files", len(files))
+		what = output.Count(len(files), "file")
 	}
 	ctx, alive, stop := u.opts.st.Stalling(ctx)
 	defer stop()

@@ -16,3 +16,11 @@ func Size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %s", value, unit)
 }
+
+// Count is a number of things for people, such as "1 record" and "2 records"; one is the noun for one of them, which takes an s for more.
+func Count[N int | int64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

@@ -152,20 +152,20 @@ func (p *Phase) Part() (part float64, known bool) {
 	return 0, false
 }
 
-// unit is what Done counts; "": steps, which tell nobody anything.
+// unit is what Done counts, one of it; "": steps, which tell nobody anything.
 func (p *Phase) unit() string {
 	switch p.Name {
 	case api.RunPhaseCollections, api.RunPhaseLoad, api.RunPhaseCompare, api.RunPhaseSafety:
-		return "records"
+		return "record"
 	case api.RunPhaseMedia, api.RunPhaseImport:
-		return "files"
+		return "file"
 	case api.RunPhaseVerify:
 		if p.Collection != "" {
-			return "records"
+			return "record"
 		}
-		return "files"
+		return "file"
 	case api.RunPhasePrune:
-		return "snapshots"
+		return "snapshot"
 	}
 	return ""
 }
@@ -176,9 +176,9 @@ func (p *Phase) Facts() (facts []string) {
 	switch {
 	case unit == "":
 	case p.Over || p.Total == 0:
-		facts = append(facts, fmt.Sprintf("%d %s", p.Done, unit))
+		facts = append(facts, output.Count(p.Done, unit))
 	default:
-		facts = append(facts, fmt.Sprintf("%d of %d %s", p.Done, max(p.Done, p.Total), unit))
+		facts = append(facts, fmt.Sprintf("%d of %s", p.Done, output.Count(max(p.Done, p.Total), unit)))
 	}
 	if !p.Over && p.Left != nil {
 		facts = append(facts, Left(*p.Left))

@@ -46,7 +46,7 @@ func newDelete(st *command.State) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			question := fmt.Sprintf("Delete the snapshot %s (profile %s, %d records) of %s?", id, s.Profile, s.Counts.Documents, namespace)
+			question := fmt.Sprintf("Delete the snapshot %s (profile %s, %s) of %s?", id, s.Profile, output.Count(s.Counts.Documents, "record"), namespace)
 			if err := st.Confirm(yes, question); err != nil {
 				return err
 			}

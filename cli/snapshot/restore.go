@@ -115,7 +115,7 @@ func runRestore(ctx context.Context, st *command.State, c *client.Client, opts *
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("the snapshot %s of %s (%s ago, %d records)", s.ID, opts.Namespace, output.Age(st.Now(), s.ConsistentAt.Time), s.Counts.Documents)
+	what := fmt.Sprintf("the snapshot %s of %s (%s ago, %s)", s.ID, opts.Namespace, output.Age(st.Now(), s.ConsistentAt.Time), output.Count(s.Counts.Documents, "record"))
 	if err := opts.How.Confirm(st, what, opts.Namespace, c.Server()); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func messageOf(r *api.Run) string {
 	}
 	facts := comeTo(r)
 	if n := r.Progress.Warnings; n > 0 {
-		facts = append(facts, fmt.Sprintf("warnings %d", n))
+		facts = append(facts, output.Count(n, "warning"))
 	}
 	return strings.Join(facts, ", ")
 }
@@ -100,9 +100,13 @@ func comeTo(r *api.Run) []string {
 		for _, c := range result.Restored.Collections {
 			records += c.FromSnapshot
 		}
-		return []string{fmt.Sprintf("%d records into %s", records, result.Restored.Into)}
+		return []string{output.Count(records, "record") + " into " + result.Restored.Into}
 	case r.Kind == api.RunKindVerify && result.Verified != nil:
-		return []string{fmt.Sprintf("%d files", result.Verified.Files), "no problems"}
+		return []string{output.Count(result.Verified.Files, "file"), "no problems"}
+	case result.Checked != nil:
+		return []string{output.Count(result.Checked.Snapshots, "snapshot"), "no problems"}
+	case result.Drill != nil:
+		return []string{output.Count(result.Drill.Documents, "record") + " on trial"}
 	case r.Kind == api.RunKindPrune:
 		return []string{fmt.Sprintf("removed %d", len(result.Removed))}
 	}

@@ -89,7 +89,7 @@ func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 	f.Add("Mode", s.Mode)
 	f.Add("Records", s.Counts.Documents)
 	if s.Media {
-		f.Add("Media", fmt.Sprintf("%d files, %s", s.Counts.MediaFiles, output.Size(s.Counts.MediaBytes)))
+		f.Add("Media", output.Count(s.Counts.MediaFiles, "file")+", "+output.Size(s.Counts.MediaBytes))
 	} else {
 		f.Add("Media", "left out")
 	}
@@ -100,7 +100,7 @@ func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 	}
 	f.Add("Files", fmt.Sprintf("written %d, hardlinked %d, copied %d, deduplicated %d", s.Counts.Written, s.Counts.Linked, s.Counts.Copied, s.Counts.Deduplicated)+where)
 	if s.Counts.Missing > 0 {
-		f.Add("Missing", fmt.Sprintf("%d files that records name", s.Counts.Missing))
+		f.Add("Missing", output.Count(s.Counts.Missing, "file")+" of records")
 	}
 	checked := verified(st, s.Verified)
 	if s.Verified != nil && s.Verified.Sample > 0 && !s.WholeAt.IsZero() {

@@ -108,12 +108,12 @@ func verified(st *command.State, v *api.SnapshotVerification) string {
 	if v == nil {
 		return "never"
 	}
-	text := fmt.Sprintf("%s ago: %d files, %s", output.Age(st.Now(), v.At.Time), v.Files, output.Size(v.Bytes))
+	text := fmt.Sprintf("%s ago: %s, %s", output.Age(st.Now(), v.At.Time), output.Count(v.Files, "file"), output.Size(v.Bytes))
 	if v.Sample > 0 {
 		text += fmt.Sprintf(" (a sample of %.3g%%)", v.Sample*100)
 	}
 	if v.Problems > 0 {
-		return text + fmt.Sprintf(", problems: %d", v.Problems)
+		return text + ", " + output.Count(v.Problems, "problem")
 	}
 	return text + ", no problems"
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
-	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -66,26 +65,21 @@ func parseSample(text string) (float64, error) {
 	return part, nil
 }
 
-// showVerified prints what a check has found.
-func (f *follower) showVerified(ctx context.Context, run *api.Run, id string) error {
-	if run.Status != api.RunSucceeded && !isDamaged(run) {
-		return nil
+// showVerified prints what a check of a snapshot has found.
+func (f *follower) showVerified(ctx context.Context, run *api.Run, result *api.SnapshotResult, id string) error {
+	if v := result.Verified; v != nil && v.Dangling > 0 {
+		f.st.Warnf("files that records name and that are not in it: %d; svcctl snapshot show %s %s names them", v.Dangling, f.namespace, id)
+	}
+	if run.Status != api.RunSucceeded {
+		_, err := showFound(f.st, run, result)
+		return err
 	}
 	s, err := f.client.Snapshot(ctx, f.namespace, id, false)
 	if err != nil {
 		return err
 	}
-	if s.Verified != nil && s.Verified.Dangling > 0 {
-		f.st.Warnf("files that records name and that are not in it: %d; svcctl snapshot show %s %s names them", s.Verified.Dangling, f.namespace, id)
-	}
-	if run.Status == api.RunSucceeded {
-		f.st.Notef("%s was checked %s", id, verified(f.st, s.Verified))
-		return Print(f.st, s, *s)
-	}
-	if f.st.Flags.Output == output.FormatName {
-		return Print(f.st, s, *s)
-	}
-	return f.st.Printer().Print(output.Result{Value: s, Table: findings(s)})
+	f.st.Notef("%s was checked %s", id, verified(f.st, s.Verified))
+	return Print(f.st, s, *s)
 }
 
 func isDamaged(run *api.Run) bool { return run.Error != nil && run.Error.Code == "snapshot_damaged" }

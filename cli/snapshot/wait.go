@@ -217,10 +217,12 @@ func hintOf(run *api.Run, namespace string) string {
 		return "its instance is gone, and nothing half is left: start it again"
 	case code == "snapshots_full":
 		return snapshot + "prune " + namespace + " removes what no retention keeps, --dry-run shows which; " + snapshot + "list " + namespace + " shows their sizes"
-	case code == "snapshot_damaged" && run.Subject != "":
-		return snapshot + "show " + namespace + " " + run.Subject + " names what is damaged; " + snapshot + "list " + namespace + " shows others"
+	case code == "snapshot_damaged" && run.Subject != "" && run.Kind != api.RunKindVerify: // which has stopped at the first
+		return snapshot + "verify " + namespace + " " + run.Subject + " reads all of it, and names each file that is damaged; " + snapshot + "list " + namespace + " shows others"
+	case code == "snapshot_damaged":
+		return snapshot + "list " + namespace + " shows others; take a new one, and look at the disk"
 	case code == "drill_differs":
-		return snapshot + "verify " + namespace + " " + run.Subject + " reads all of it; take another one: " + snapshot + "create " + namespace
+		return "take another one, " + snapshot + "create " + namespace + ", and look at the disk"
 	case code == "view_expired":
 		return "it has taken longer than the store keeps a view: take it when less goes on, or by a profile with fewer collections"
 	case code == "restore_unfinished":
@@ -233,10 +235,11 @@ func hintOf(run *api.Run, namespace string) string {
 func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotResult) error {
 	st, id := f.st, cmp.Or(result.Snapshot, run.Subject)
 	switch {
-	case run.Kind == api.RunKindVerify:
-		return f.showVerified(ctx, run, id)
+	case run.Kind == api.RunKindVerify && result.Checked == nil:
+		return f.showVerified(ctx, run, result, id)
 	case run.Status != api.RunSucceeded:
-		return nil
+		_, err := showFound(st, run, result)
+		return err
 	case result.Diff != nil:
 		return showDryRun(st, result)
 	case result.Restored != nil:
@@ -245,7 +248,7 @@ func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotR
 		return showRemoved(st, result)
 	case result.Drill != nil:
 		d := result.Drill
-		st.Notef("restored for trial: records %d, files %d, %s", d.Documents, d.Files, output.Size(d.Bytes))
+		st.Notef("restored on trial: %s, %s, %s", output.Count(d.Documents, "record"), output.Count(d.Files, "file"), output.Size(d.Bytes))
 		return printRuns(st, run, *run)
 	case id == "":
 		return printRuns(st, run, *run)

@@ -37,6 +37,7 @@ func scenes() []scene {
 		{name: "snapshots", namespace: "blog", way: snapshots()},
 		{name: "snapshots-none", namespace: "blog", change: func(s *service) { s.snapshots, s.snapRuns = nil, nil }, way: snapshots()},
 		{name: "snapshot-failed", namespace: "blog", way: snapshots("down")},
+		{name: "snapshot-found", namespace: "blog", way: snapshots("down", "enter")},
 		{name: "snapshot-run-row", namespace: "blog", way: snapshots("enter")},
 		{name: "snapshot-row", namespace: "blog", way: snapshots("end", "up", "enter")},
 		{name: "snapshot-take", namespace: "blog", way: snapshots("s")},

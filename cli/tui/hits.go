@@ -177,7 +177,7 @@ func (h hit) doc(t widget.Theme) (d widget.Doc) {
 			d.Field(s.Search, fmt.Sprintf("rank %d, its score %s, share %s (%s)", s.Rank, score(s.Score), score(s.Share), percent(s.Share, h.Score)))
 		}
 		for _, p := range e.Parts {
-			d.Field(p.Field, fmt.Sprintf("%s: %d×, in %d of %d records, %s (%s)", strings.Join(p.Words, " "), p.Count, p.Records, p.Of, score(p.Score), percent(p.Score, sum(e.Parts))))
+			d.Field(p.Field, fmt.Sprintf("%s: %d×, in %d of %s, %s (%s)", strings.Join(p.Words, " "), p.Count, p.Records, output.Count(p.Of, "record"), score(p.Score), percent(p.Score, sum(e.Parts))))
 		}
 		if e.Mode == "vector" {
 			d.Field("Cosine", score(e.Cosine))

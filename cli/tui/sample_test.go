@@ -111,7 +111,9 @@ func sampleRuns() []api.Run {
 			ID: "6b01a2b3c4d5e6f708192b02", Kind: api.RunKindVerify, Name: "daily", Subject: "19991230T031500Z-q2d8zz", Status: api.RunFailed, Trigger: "schedule", By: api.Actor{Kind: "service"},
 			CreatedAt: ago(2 * time.Hour), StartedAt: ago(2 * time.Hour), FinishedAt: ago(2*time.Hour - 3*time.Second),
 			Phases: []api.RunPhase{{Phase: "verify", Done: 300, Total: 505, BytesDone: 50_000_000, BytesTotal: 100_400_000, Seconds: 3}},
-			Error:  &api.RunError{Code: "snapshot_damaged", Message: "the snapshot 19991230T031500Z-q2d8zz is damaged: media/9f86d081884c7d65: it has another sum"},
+			Error:  &api.RunError{Code: "snapshot_damaged", Message: "the snapshot 19991230T031500Z-q2d8zz is damaged: media/9f86d081884c7d65: it has another sum; indexes.json: it is not there; and 1 more"},
+			Result: []byte(`{"snapshot": "19991230T031500Z-q2d8zz", "verified": {"files": 297, "problems": 3,
+				"found": [{"path": "media/9f86d081884c7d65", "text": "it has another sum"}, {"path": "indexes.json", "text": "it is not there"}]}}`),
 		},
 	}
 }

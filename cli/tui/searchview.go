@@ -101,7 +101,7 @@ func (r *searchRow) doc() (d widget.Doc) {
 	d.State("State", s.State, output.ToneOf(s.State))
 	d.Field("Meaning", meanings()[s.State])
 	if r.building() && s.Total > 0 {
-		d.Field("Made", fmt.Sprintf("%s %s, %d of about %d records", widget.Bar(20, s.Done, s.Total), widget.Percent(s.Done, s.Total), s.Done, max(s.Done, s.Total)))
+		d.Field("Made", fmt.Sprintf("%s %s, %d of about %s", widget.Bar(20, s.Done, s.Total), widget.Percent(s.Done, s.Total), s.Done, output.Count(max(s.Done, s.Total), "record")))
 	}
 	d.Field("Records", strconv.Itoa(s.Records)+" can be found")
 	d.Field("Size", output.Size(s.Bytes)+" on disk, about")

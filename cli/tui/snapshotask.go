@@ -178,7 +178,7 @@ func (r *restore) View(width, height int) string {
 	}
 	var out []string
 	add := func(text string) { out = append(out, widget.Wrap(output.Escape(text), width)...) }
-	add(fmt.Sprintf("Restore %s into %s: %d records of %s, and their files, as they were %s ago.", r.snap.ID, r.of.namespace, r.snap.Counts.Documents,
+	add(fmt.Sprintf("Restore %s into %s: %s of %s, and their files, as they were %s ago.", r.snap.ID, r.of.namespace, output.Count(r.snap.Counts.Documents, "record"),
 		strings.Join(names, ", "), output.Age(r.host.Now(), r.snap.ConsistentAt.Time)))
 	out = append(out, "", widget.Cut(t.Title.Render("Mode "+r.mode())+": "+what, width))
 	add("What is there before is kept as a snapshot. Until the last step nothing changes; whoever writes meanwhile is told to come again.")

@@ -73,7 +73,7 @@ func (r *snapshotRun) draw(width int, t widget.Theme) []string {
 	}
 	files := r.phases.Files()
 	if n := r.phases.Counters.Warnings; n > 0 {
-		files = append(files, t.Paint(output.ToneWarn, fmt.Sprintf("warnings %d", n)))
+		files = append(files, t.Paint(output.ToneWarn, output.Count(n, "warning")))
 	}
 	if len(files) > 0 {
 		out = append(out, widget.Fit(append([]string{"files"}, files...), "  ", width))
@@ -95,6 +95,8 @@ func (r *snapshotRun) hint() string {
 	switch {
 	case r.lost:
 		return "esc closes; the service does not tell of it any more" + run
+	case r.ended() && len(r.run.Result) > 0 && r.run.Error != nil:
+		return "enter shows all that was found, esc closes" + run
 	case r.ended():
 		return "esc closes" + run
 	case r.stop == nil && r.read:

@@ -29,7 +29,7 @@ func (s *snapshots) sections() []widget.Section {
 		case r.Active():
 			message.Text = r.Progress.Phase
 		case r.Progress.Warnings > 0:
-			message = widget.Cell{Text: fmt.Sprintf("warnings %d", r.Progress.Warnings), Tone: output.ToneWarn}
+			message = widget.Cell{Text: output.Count(r.Progress.Warnings, "warning"), Tone: output.ToneWarn}
 		}
 		took := ""
 		if !r.StartedAt.IsZero() && !r.FinishedAt.IsZero() {
@@ -49,7 +49,7 @@ func (s *snapshots) snapshotSection(now time.Time) widget.Section {
 		{Name: "FILES", Right: true, Rank: 4}, {Name: "SIZE", Right: true, Rank: 5}, {Name: "NEW", Right: true, Rank: 6}, {Name: "STATE", Rank: 1},
 	}}
 	if s.read.more {
-		section.Title += fmt.Sprintf(" (%d of more)", len(s.read.snapshots))
+		section.Title += fmt.Sprintf(" (the first %d)", len(s.read.snapshots))
 	}
 	for i := range s.read.snapshots {
 		one := &s.read.snapshots[i]
@@ -98,8 +98,28 @@ func (r *snapshotsRead) runDoc(id string) (d widget.Doc, ok bool) {
 	if err != nil {
 		return d, true
 	}
+	foundDoc(&d, run, &result)
 	resultDoc(&d, &result)
 	return d, true
+}
+
+// foundDoc tells what a check or a drill has found.
+func foundDoc(d *widget.Doc, run *api.Run, result *api.SnapshotResult) {
+	found, all := snapshot.FoundBy(run, result)
+	if len(found) == 0 {
+		return
+	}
+	d.Heading("Found")
+	for _, f := range found {
+		if result.Checked == nil {
+			d.State(f.Path, f.Text, output.ToneBad)
+		} else {
+			d.State(f.Snapshot, f.Path+": "+f.Text, output.ToneBad)
+		}
+	}
+	if more := all - int64(len(found)); more > 0 {
+		d.Text(fmt.Sprintf("… and %d more", more))
+	}
 }
 
 // secondsOf is how long a run was in a phase.
@@ -118,7 +138,7 @@ func resultDoc(d *widget.Doc, result *api.SnapshotResult) {
 		d.Heading("Restored into " + r.Into)
 		d.Field("Mode", r.Mode)
 		for _, c := range r.Collections {
-			d.Field(c.Name, fmt.Sprintf("%d records, %d of the snapshot", c.Documents, c.FromSnapshot))
+			d.Field(c.Name, fmt.Sprintf("%s, %d of the snapshot", output.Count(c.Documents, "record"), c.FromSnapshot))
 		}
 		d.Field("Files", fmt.Sprintf("hardlinked %d, copied %d, there already %d, missing %d", r.Files.Linked, r.Files.Copied, r.Files.WereThere, r.Files.Missing))
 		d.Field("Before", r.Safety)
@@ -159,22 +179,22 @@ func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok 
 	d.Field("Made by", "svcd "+s.Tool+", store "+s.Store)
 	d.Field("Mode", s.Mode)
 	d.Field("Size", output.Size(s.Counts.Bytes)+", of which "+output.Size(s.Counts.NewBytes)+" are new")
-	d.Field("Media", fmt.Sprintf("%d files, %s", s.Counts.MediaFiles, output.Size(s.Counts.MediaBytes)))
+	d.Field("Media", output.Count(s.Counts.MediaFiles, "file")+", "+output.Size(s.Counts.MediaBytes))
 	d.Field("Files", fmt.Sprintf("written %d, hardlinked %d, copied %d, deduplicated %d", s.Counts.Written, s.Counts.Linked, s.Counts.Copied, s.Counts.Deduplicated))
 	if s.Counts.Missing > 0 {
-		d.State("Missing", fmt.Sprintf("%d files that records name", s.Counts.Missing), output.ToneWarn)
+		d.State("Missing", output.Count(s.Counts.Missing, "file")+" of records", output.ToneWarn)
 	}
 	if v := s.Verified; v == nil {
 		d.Field("Verified", "never: v checks it")
 	} else {
-		d.State("Verified", fmt.Sprintf("%s ago, %d files, %s, problems %d", output.Age(now, v.At.Time), v.Files, output.Size(v.Bytes), v.Problems), tone)
+		d.State("Verified", fmt.Sprintf("%s ago, %s, %s, %s", output.Age(now, v.At.Time), output.Count(v.Files, "file"), output.Size(v.Bytes), output.Count(v.Problems, "problem")), tone)
 		if damage := snapshot.DamageOf(s); damage != nil {
 			for _, x := range damage.Found {
 				d.State("Damage", x.Path+": "+x.Text, output.ToneBad)
 			}
 		}
 		if v.Dangling > 0 {
-			d.State("Dangling", fmt.Sprintf("%d files that records name and that are not in it", v.Dangling), output.ToneWarn)
+			d.State("Dangling", output.Count(v.Dangling, "file")+" of records, not in it", output.ToneWarn)
 		}
 	}
 	d.Heading("Collections")
@@ -183,7 +203,7 @@ func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok 
 		if c.Undeclared {
 			note = ", not in the config"
 		}
-		d.Field(c.Name, fmt.Sprintf("%d records, %s%s", c.Documents, output.Size(c.Bytes), note))
+		d.Field(c.Name, output.Count(c.Documents, "record")+", "+output.Size(c.Bytes)+note)
 	}
 	if len(s.Warnings) > 0 {
 		d.Heading("Warnings")
