@@ -1,12 +1,15 @@
 package docs_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
+	"github.com/svcctl/svc/pkg/snapshot"
 )
 
 // TestSnapshotProfiles loads the profiles of snapshots.md.
@@ -33,6 +36,28 @@ collections:
 	}
 	if !found {
 		t.Error("snapshots.md has no profile with schedules")
+	}
+}
+
+// TestOwnRetention: config.md says of the service's own profiles how long they keep what.
+func TestOwnRetention(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(doc), "| `snapshots` | ")
+	line, _, _ = strings.Cut(line, "\n")
+	for _, own := range snapshot.OwnProfiles() {
+		keep := own.Config.Retention
+		for _, want := range []string{own.Name, fmt.Sprintf("the newest %d, all of the %d days before the newest", keep.KeepLast, keep.KeepWithin.Days), "checked or imported in the last"} {
+			if !strings.Contains(line, want) {
+				t.Errorf("config.md does not say %q of snapshots: %s", want, line)
+			}
+		}
+		if *keep != (schema.Retention{KeepLast: keep.KeepLast, KeepWithin: schema.Span{Days: keep.KeepWithin.Days}}) {
+			t.Errorf("%s has rules that config.md does not tell of: %+v", own.Name, keep)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *Server) backupOf(r *request) (string, error) {
 		return "", err
 	}
 	profile, err := s.cfg.Snapshots.Where(r.Context(), r.project, id)
-	if err == nil && profile != runs.BackupProfile {
+	if err == nil && profile != snapshot.BackupProfile {
 		err = snapshot.ErrNotFound
 	}
 	return id, err
@@ -77,7 +77,7 @@ func (s *Server) downloadBackup(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if id != "" {
-		return s.sendArchive(w, r, runs.BackupProfile, id)
+		return s.sendArchive(w, r, snapshot.BackupProfile, id)
 	}
 	if r.Method == http.MethodHead { // a look makes none
 		w.Header().Set("Content-Type", api.MediaZstd)
@@ -93,5 +93,5 @@ func (s *Server) downloadBackup(w http.ResponseWriter, r *request) error {
 	if _, err := r.again(); err != nil { // it may have taken a while
 		return err
 	}
-	return s.sendArchive(w, r, runs.BackupProfile, id)
+	return s.sendArchive(w, r, snapshot.BackupProfile, id)
 }

@@ -83,7 +83,7 @@ func (s *Server) listProfiles(w http.ResponseWriter, r *request) error {
 func (s *Server) profileOut(r *request, profile *project.SnapshotProfile, all []snapshot.Info) api.SnapshotProfile {
 	c := profile.Config
 	out := api.SnapshotProfile{
-		Name: c.Name, Description: c.Description, Own: snapshot.IsOwn(c.Name), Enabled: c.Enabled, Schedule: string(c.Schedule), Collections: []string{}, Excluded: []string{},
+		Name: c.Name, Description: c.Description, Own: schema.IsOwnSnapshots(c.Name), Enabled: c.Enabled, Schedule: string(c.Schedule), Collections: []string{}, Excluded: []string{},
 		IncludeMedia: c.IncludeMedia, CollectionDedup: c.CollectionDedup, Mode: c.Mode,
 	}
 	for _, col := range c.Collections {

@@ -102,7 +102,7 @@ func (c *checker) cors(at string, cors *CORS) {
 }
 
 func (c *checker) snapshot(p *Project, s *Snapshot, at string) {
-	if slices.ContainsFunc(ReservedSnapshots, func(name string) bool { return strings.EqualFold(name, s.Name) }) {
+	if IsOwnSnapshots(strings.ToLower(s.Name)) {
 		c.fail(join(at, "name"), CodeReserved, "%q is a profile of the service itself; choose another name", s.Name)
 	}
 	for member, given := range map[string]Schedule{"schedule": s.Schedule, "verify": s.Verify.schedule(), "drill": s.Drill.schedule()} {

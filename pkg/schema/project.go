@@ -38,7 +38,7 @@ type Project struct {
 	Mode         string        `cfg:"mode" enum:"enforce,observe" default:"enforce" doc:"What is done about indexes that are not as declared, and files that no record names. enforce: it is mended; observe: it is told of alone."`
 	StrictFields *bool         `cfg:"strictFields" doc:"Refuse fields that are not declared."`
 	SnapshotPath string        `cfg:"snapshotPath" pattern:"path" default:"snapshots" doc:"Directory of snapshots, relative to the config's directory."`
-	Snapshots    []*Snapshot   `cfg:"snapshots" doc:"Profiles of point-in-time backups. backup, before-restore and drill are names of the service's own."`
+	Snapshots    []*Snapshot   `cfg:"snapshots" doc:"Profiles of point-in-time backups. backup and before-restore are the service's own: a retention of theirs keeps the newest 10, all of the 7 days before the newest, and what was checked or imported in the last 7 days."`
 }
 
 // ProjectMeta is a project's meta: an agent guide and whatever else a front end keeps there.
@@ -133,7 +133,7 @@ type Snapshot struct {
 	IncludeMedia    bool                 `cfg:"includeMedia" default:"true" doc:"Whether media files are included."`
 	CollectionDedup bool                 `cfg:"collectionDedup" doc:"Link exports that are unchanged."`
 	Mode            string               `cfg:"mode" enum:"json,db,both" default:"json" doc:"The form of the export."`
-	Retention       *Retention           `cfg:"retention" doc:"Which snapshots are kept; all when absent."`
+	Retention       *Retention           `cfg:"retention" doc:"Which snapshots are kept, beside those that are pinned, the newest that was found whole, and what was imported in the last 7 days; all when absent. The service's own profiles, backup and before-restore, have one of their own."`
 	Schedule        Schedule             `cfg:"schedule" doc:"When it is taken: five-field cron, @daily, or every 6h; by hand only when empty. The zone of CRON_TZ= is that of retention, too."`
 	Verify          *SnapshotVerify      `cfg:"verify" doc:"Checks of its snapshots by a schedule."`
 	Drill           *SnapshotDrill       `cfg:"drill" doc:"Restores on trial by a schedule: the newest snapshot, beside the records, compared and removed again."`
@@ -153,9 +153,14 @@ type SnapshotDrill struct {
 	Schedule Schedule `cfg:"schedule,required" doc:"When it is rehearsed."`
 }
 
-// ReservedSnapshots are names of profiles that the service has for itself: what a backup takes, what a restore takes before, and what a
-// drill makes.
-var ReservedSnapshots = []string{"backup", "before-restore", "drill"} //nolint:gochecknoglobals // never written
+// Profiles of snapshots that the service keeps for itself: every project has them, and no config.
+const (
+	BackupProfile = "backup"         // backups, which people make
+	SafetyProfile = "before-restore" // what was there before a restore
+)
+
+// IsOwnSnapshots says that a profile is one of the service. No config has one that differs from it in upper and lower case only.
+func IsOwnSnapshots(profile string) bool { return profile == BackupProfile || profile == SafetyProfile }
 
 // SnapshotCollection names a collection of a snapshot: a plain name (included), or an object.
 type SnapshotCollection struct {

@@ -8,10 +8,10 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 )
 
-// Profiles that the service keeps for itself. No config has profiles of these names.
+// The profiles of the service.
 const (
-	BackupProfile = "backup"         // backups, which people make
-	SafetyProfile = "before-restore" // what was there before a restore
+	BackupProfile = schema.BackupProfile
+	SafetyProfile = schema.SafetyProfile
 )
 
 // Why a snapshot is kept although no rule does so: of a profile of the service one that was checked within ownDays, and of any one that has
@@ -42,6 +42,3 @@ func OwnProfiles() []*project.SnapshotProfile {
 func Profiles(p *project.Project) []*project.SnapshotProfile {
 	return append(slices.Clone(p.Snapshots), OwnProfiles()...)
 }
-
-// IsOwn says that a profile is one of the service.
-func IsOwn(profile string) bool { return profile == BackupProfile || profile == SafetyProfile }

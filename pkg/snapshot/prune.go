@@ -103,7 +103,7 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 	if len(decisions) > 0 && !slices.ContainsFunc(decisions, func(d retention.Decision) bool { return d.Keep }) {
 		return nil, errs.New(errs.Limit, "bad_retention", "the retention would have every snapshot of %s be deleted: nothing is pruned", profile)
 	}
-	keepLately(decisions, all, IsOwn(profile), s.o.Now().AddDate(0, 0, -ownDays))
+	keepLately(decisions, all, schema.IsOwnSnapshots(profile), s.o.Now().AddDate(0, 0, -ownDays))
 	decisions = append(decisions, damaged...)
 	slices.SortFunc(decisions, func(a, b retention.Decision) int { return cmp.Or(b.Time.Compare(a.Time), strings.Compare(b.ID, a.ID)) })
 	return decisions, nil

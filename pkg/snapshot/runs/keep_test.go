@@ -288,6 +288,9 @@ func TestBeside(t *testing.T) {
 // TestOwnProfiles: of backups the newest ten stay, what is of the last week, and what was checked lately.
 func TestOwnProfiles(t *testing.T) {
 	t.Parallel()
+	if snapshot.BackupProfile != api.ProfileBackup {
+		t.Errorf("clients know backups as %s", api.ProfileBackup)
+	}
 	w := newWorld(t)
 	var taken []string
 	for range 14 {

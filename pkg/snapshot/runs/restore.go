@@ -119,11 +119,11 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 // checked: the run goes on then. What ends before is an error. A backup that the project has already is taken as it is there, and of one
 // that comes for a dry run nothing stays.
 func (s *Service) RestoreBackup(ctx context.Context, p *project.Project, in Receive, how *Restore) (*operation.Run, error) {
-	in.Kind, in.Profile = operation.Restore, BackupProfile
+	in.Kind, in.Profile = operation.Restore, snapshot.BackupProfile
 	var failed error
 	received, ended := make(chan struct{}), make(chan struct{})
 	in.Ended = func(*operation.Run) { close(ended) }
-	w := &work{name: BackupProfile, how: how.input()}
+	w := &work{name: snapshot.BackupProfile, how: how.input()}
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
 		var info snapshot.Info
 		var known bool

@@ -13,12 +13,9 @@ import (
 	"github.com/svcctl/svc/pkg/store"
 )
 
-// BackupProfile is the name of the profile that backups are snapshots of.
-const BackupProfile = snapshot.BackupProfile
-
 // Everything is that profile.
 func Everything() snapshot.Profile {
-	return snapshot.Profile{Name: BackupProfile, Media: true, Dedup: true, Mode: snapshot.JSON}
+	return snapshot.Profile{Name: snapshot.BackupProfile, Media: true, Dedup: true, Mode: snapshot.JSON}
 }
 
 // work finds out what a run is to do. What it can't do because there is no such profile or snapshot is an error.
