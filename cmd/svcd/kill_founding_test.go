@@ -17,80 +17,88 @@ import (
 // R1: svcd is killed while a restore makes a project. After the restart there is a whole one, or none and nothing of it, so that the next
 // restore makes it.
 func TestR1KillInFounding(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killInFounding(t, newSvcd(t), 10) })
-	t.Run("mongodb", func(t *testing.T) { killInFounding(t, newSvcd(t, ownMongoDB(t, 5*time.Second)), 2) })
+	t.Run("embedded", func(t *testing.T) { killInFounding(t, newSvcd(t), 10, 200) })
+	t.Run("mongodb", func(t *testing.T) { killInFounding(t, newSvcd(t, ownMongoDB(t, 5*time.Second)), 2, 40) })
 }
 
-func killInFounding(t *testing.T, s svcd, rounds int) {
+func killInFounding(t *testing.T, s svcd, rounds, soak int) {
 	t.Helper()
-	soak := os.Getenv("SOAK") != ""
-	if soak {
-		rounds *= 20
+	if os.Getenv("SOAK") != "" {
+		rounds = soak
 	}
 	const size = 1500
-	s.write("projects/blog/project.yaml", takenConfig)
-	srv := s.start()
-	srv.register(t)
-	if _, err := srv.BulkCreate(t.Context(), "blog", "sets", members("one", size, "")); err != nil {
-		t.Fatal(err)
-	}
+	srv := startTaken(t, s, size)
 	run, err := srv.CreateSnapshot(t.Context(), "blog", "daily")
 	id := srv.ends(t, run, err)
 	kept, gone := 0, 0
-	for round := range rounds {
+	for round := 0; round < rounds || kept == 0 || gone == 0; round++ { // else no kill has come in the middle
+		if round == 10*rounds {
+			t.Fatalf("of %d rounds all but none: %d were kept, %d were not", round, kept, gone)
+		}
 		copied := fmt.Sprint("copy", round)
 		into := api.SnapshotRestore{Into: copied}
-		begun := make(chan error, 1)
-		go func() { // it may be cut off anywhere
-			_, err := srv.RestoreSnapshot(t.Context(), "blog", id, into)
-			begun <- err
-		}()
-		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond) // the random moment
+		run, err := srv.begin(t, func() (*api.Run, error) {
+			return srv.RestoreSnapshot(t.Context(), "blog", id, into)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv.comesTo(t, run, []string{"load", "index", "swap", "swap"}[rand.IntN(4)])
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		<-begun
 		srv = s.start()
 		srv.served(t)
-		var there bool
-		until(t, "what was begun is ended", func() bool {
-			list, err := srv.Projects().List(t.Context(), client.Query{Filter: fmt.Sprintf(`{"namespace":%q}`, copied)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if there = len(list.Items) > 0; !there {
-				return true
-			}
-			n, err := srv.CountRecords(t.Context(), copied, "sets", "")
-			if err == nil && n != size { // nobody is ever served half of it
-				t.Fatalf("round %d: %d records", round, n)
-			}
-			return err == nil && list.Items[0].Enabled
-		})
-		left, err := filepath.Glob(filepath.Join(s.dir, "projects", ".*"))
-		marks, _ := filepath.Glob(filepath.Join(s.dir, "projects", "*", ".founding"))
-		if err != nil || len(left)+len(marks) > 0 {
-			t.Fatalf("round %d: %v, %v are left, %v", round, left, marks, err)
-		}
-		if there {
+		if srv.founded(t, s.dir, copied, size) {
 			kept++
-			continue
+		} else {
+			gone++
+			run, err := srv.begin(t, func() (*api.Run, error) { return srv.RestoreSnapshot(t.Context(), "blog", id, into) })
+			srv.ends(t, run, err)
+			if !srv.founded(t, s.dir, copied, size) {
+				t.Fatalf("round %d: the next restore makes nothing", round)
+			}
 		}
-		if _, err := os.Stat(filepath.Join(s.dir, "projects", copied)); !os.IsNotExist(err) {
-			t.Fatalf("round %d: a folder of a project that is not: %v", round, err)
-		}
-		if _, err := srv.CountRecords(t.Context(), copied, "sets", ""); !isStatus(err, http.StatusNotFound) {
-			t.Fatalf("round %d: %v", round, err)
-		}
-		gone++
-		run, err := srv.begin(t, func() (*api.Run, error) { return srv.RestoreSnapshot(t.Context(), "blog", id, into) })
-		srv.ends(t, run, err)
-		if n, err := srv.CountRecords(t.Context(), copied, "sets", ""); n != size || err != nil {
-			t.Fatalf("round %d: %d records, %v", round, n, err)
+		if t.Failed() {
+			t.Fatalf("round %d", round)
 		}
 	}
 	t.Logf("%d were kept, %d were not", kept, gone)
-	if soak && (kept == 0 || gone == 0) {
-		t.Error("no kill has come in the middle")
+}
+
+// founded waits until what a restore has begun is ended: by a project that is whole, and served, or by nothing that is left of it.
+func (s *server) founded(t *testing.T, dir, namespace string, size int64) (there bool) {
+	t.Helper()
+	until(t, "what was begun is ended", func() bool {
+		list, err := s.Projects().List(t.Context(), client.Query{Filter: fmt.Sprintf(`{"namespace":%q}`, namespace)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there = len(list.Items) > 0; !there {
+			return true
+		}
+		n, err := s.CountRecords(t.Context(), namespace, "sets", "")
+		if err == nil && n != size { // nobody is ever served half of it
+			t.Fatalf("%s: %d records", namespace, n)
+		}
+		return err == nil && list.Items[0].Enabled
+	})
+	traces := []string{"projects/.*", "projects/*/.founding", "data/uploads/.*"}
+	if there {
+		if named, onDisk := s.wholeIn(t, dir, namespace); named != takenFiles || onDisk != takenFiles {
+			t.Errorf("%s: %d files, %d on disk", namespace, named, onDisk)
+		}
+	} else {
+		traces = append(traces, "projects/"+namespace, "data/uploads/"+namespace)
+		if _, err := s.CountRecords(t.Context(), namespace, "sets", ""); !isStatus(err, http.StatusNotFound) {
+			t.Errorf("%s: %v", namespace, err)
+		}
 	}
+	for _, pattern := range traces {
+		if left, err := filepath.Glob(filepath.Join(dir, pattern)); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v are left, %v", namespace, left, err)
+		}
+	}
+	return there
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"syscall"
 	"testing"
@@ -126,9 +127,15 @@ func (s *server) comesTo(t *testing.T, run *api.Run, phase string) {
 	}
 }
 
+// mustCreate creates a record. Instances that share a store refuse that for a while after one was killed while it restores.
 func (s *server) mustCreate(t *testing.T, collection string, body api.Record) (id string) {
 	t.Helper()
-	rec, err := s.CreateRecord(t.Context(), "blog", collection, body)
+	var rec api.Record
+	var err error
+	until(t, "a record is created", func() bool {
+		rec, err = s.CreateRecord(t.Context(), "blog", collection, body)
+		return !isStatus(err, http.StatusServiceUnavailable)
+	})
 	var r stored
 	if err == nil {
 		err = json.Unmarshal(rec, &r)

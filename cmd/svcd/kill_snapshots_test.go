@@ -26,7 +26,28 @@ collections:
     bulk: {mode: atomic, maxItems: 5000}
     fields: [{name: set, type: string}, {name: k, type: string}, {name: n, type: number}]
     permissions: {public: {methods: {get: true}}, user: {methods: {}}}
+  - name: library
+    fields: [{name: file, type: file}]
+    permissions: {public: {methods: {}}, user: {methods: {}}}
 `
+
+// takenFiles is how many files startTaken has the project have.
+const takenFiles = 20
+
+// startTaken starts svcd with a project of takenConfig, which has a set of so many records, and some files.
+func startTaken(t *testing.T, s svcd, size int) *server {
+	t.Helper()
+	s.write("projects/blog/project.yaml", takenConfig)
+	srv := s.start()
+	srv.register(t)
+	if _, err := srv.BulkCreate(t.Context(), "blog", "sets", members("one", size, "")); err != nil {
+		t.Fatal(err)
+	}
+	for n := range takenFiles {
+		srv.mustCreate(t, "library", api.Record(fmt.Sprintf(`{"file":%s}`, fileOf(fmt.Sprint(n), 3000))))
+	}
+	return srv
+}
 
 // ends waits for the end of a run, and gives the snapshot that it was about.
 func (s *server) ends(t *testing.T, run *api.Run, err error) string {
@@ -56,12 +77,7 @@ func killInSnapshots(t *testing.T, s svcd, rounds int) {
 		rounds *= 20
 	}
 	const size = 1500
-	s.write("projects/blog/project.yaml", takenConfig)
-	srv := s.start()
-	srv.register(t)
-	if _, err := srv.BulkCreate(t.Context(), "blog", "sets", members("one", size, "")); err != nil {
-		t.Fatal(err)
-	}
+	srv := startTaken(t, s, size)
 	for round := range rounds {
 		now := round + 2
 		until(t, "writes are taken", func() bool { // instances that share a store wait a while for one that is killed while it restores
@@ -112,6 +128,9 @@ func killInSnapshots(t *testing.T, s svcd, rounds int) {
 		srv.served(t)
 		if n := whole(t, "one", srv.sets(t, "sets")["one"], size); !may[n] {
 			t.Errorf("round %d, %s: the records are as of %d, and were -1 or %d", round, what, n, now)
+		}
+		if named, _ := srv.whole(t, s.dir); named != takenFiles {
+			t.Errorf("round %d, %s: %d files", round, what, named)
 		}
 		srv.wholeSnapshots(t, what)
 		for _, left := range leftovers(t, s.dir) {

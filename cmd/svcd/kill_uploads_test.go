@@ -76,8 +76,14 @@ func (s *server) uploads(t *testing.T, name string, size int) (answered int) {
 // how many are on the disk.
 func (s *server) whole(t *testing.T, dir string) (named, onDisk int) {
 	t.Helper()
-	root := filepath.Join(dir, "data", "uploads", "blog")
-	for rec, err := range s.Records(t.Context(), "blog", "library", client.Query{Limit: 1000}) {
+	return s.wholeIn(t, dir, "blog")
+}
+
+// wholeIn is whole of another project.
+func (s *server) wholeIn(t *testing.T, dir, namespace string) (named, onDisk int) {
+	t.Helper()
+	root := filepath.Join(dir, "data", "uploads", namespace)
+	for rec, err := range s.Records(t.Context(), namespace, "library", client.Query{Limit: 1000}) {
 		var r stored
 		if err == nil {
 			err = json.Unmarshal(rec, &r)
