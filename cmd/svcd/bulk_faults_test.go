@@ -358,8 +358,13 @@ func onSmallDisk(t *testing.T, s svcd, mib int) svcd {
 	if err := os.Mkdir(filepath.Join(s.dir, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf(`mount -t tmpfs -o size=%dm tmpfs data && exec "$0" "$@"`, mib)
-	s.under = []string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script}
+	return withMounts(t, s, fmt.Sprintf(`mount -t tmpfs -o size=%dm tmpfs data`, mib))
+}
+
+// withMounts has the process to be run behind commands that mount file systems for it alone.
+func withMounts(t *testing.T, s svcd, commands string) svcd {
+	t.Helper()
+	s.under = []string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", commands + ` && exec "$0" "$@"`}
 	try := exec.CommandContext(t.Context(), s.under[0], append(s.under[1:], "true")...)
 	if try.Dir = s.dir; try.Run() != nil {
 		t.Skip("this machine lets nobody mount a disk of their own")

@@ -102,3 +102,35 @@ func (s *server) founded(t *testing.T, dir, namespace string, size int64) (there
 	}
 	return there
 }
+
+// Where the directory of projects is mounted to be read, a restore that would make a project says so, as its dry run does, and leaves nothing
+// that is in the way of others.
+func TestFoundingOnReadOnlyProjects(t *testing.T) {
+	s := newSvcd(t)
+	if err := os.MkdirAll(filepath.Join(s.dir, "projects", "blog", "snapshots"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s = withMounts(t, s, `mount --bind projects projects && mount -o remount,bind,ro projects && mount -t tmpfs -o size=20m tmpfs projects/blog/snapshots`)
+	srv := startTaken(t, s, 10)
+	run, err := srv.CreateSnapshot(t.Context(), "blog", "daily")
+	id := srv.ends(t, run, err)
+	for range 2 {
+		for _, dry := range []bool{true, false} {
+			run, err := srv.begin(t, func() (*api.Run, error) {
+				return srv.RestoreSnapshot(t.Context(), "blog", id, api.SnapshotRestore{Into: "copy", DryRun: dry})
+			})
+			if err == nil {
+				err = srv.FollowSnapshotRun(t.Context(), "blog", run.ID, 0, func(api.RunEvent) error { return nil })
+			}
+			if err == nil {
+				run, err = srv.SnapshotRun(t.Context(), "blog", run.ID)
+			}
+			if err != nil || run.Error == nil || run.Error.Code != "no_projects_dir" {
+				t.Errorf("dry run %v: %v, %+v", dry, err, run)
+			}
+			if srv.founded(t, s.dir, "copy", 10) {
+				t.Error("there is a project")
+			}
+		}
+	}
+}
