@@ -27,7 +27,7 @@ func (notEnded) EndFounding(context.Context, *project.Project, snapshot.Founder)
 func ofConfig(more map[string]string) project.Bundle {
 	b := project.Bundle{Entry: "project.yaml", Files: map[string][]byte{"project.yaml": []byte(
 		"namespace: shop\nassets: [{name: site, path: public/site}]\ncollections: [./items/items.yaml]\n",
-	), "items/items.yaml": []byte("name: items\nfields: []\npermissions: {public: {methods: {get: true}}, user: {methods: {}}}\n")}}
+	), "items/items.yaml": []byte("name: items\nfields: []\npermissions: {public: {methods: {get: true}}, user: {methods: {}}}\n"), "README.md": []byte("no part of it")}}
 	for name, text := range more {
 		b.Files[name] = []byte(text)
 	}

@@ -46,12 +46,15 @@ func (s *Snapshots) RestoreNew(ctx context.Context, p *project.Project, id, name
 			return err
 		}
 		r.own = true
-		r.tellMade(target, foreign)
 		r.into(target.Project)
 		if o.DryRun {
+			r.tellMade(target, foreign)
 			return r.dryRun(ctx)
 		}
-		return s.alone(ctx, namespace, func(ctx context.Context) error { return r.found(ctx, target, f) })
+		return s.alone(ctx, namespace, func(ctx context.Context) error {
+			r.tellMade(target, foreign) // once: who is not alone tries again
+			return r.found(ctx, target, f)
+		})
 	})
 }
 
