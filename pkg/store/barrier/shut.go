@@ -14,6 +14,14 @@ import (
 	"github.com/svcctl/svc/pkg/store/gate"
 )
 
+// wish is for a database to be shut.
+type wish struct {
+	Database string `bson:"_id"`
+	Key      string `bson:"key"`
+	By       string `bson:"by"` // id of the presence
+	Reads    bool   `bson:"reads"`
+}
+
 // Shut has every process refuse writes of a database, and returns when writes have ended in all of them that are alive. If ctx ends
 // before, or the store fails, all is open as it was. A database that somebody else has shut is waited for.
 func (b *Barrier) Shut(ctx context.Context, database string) (gate.Shut, error) {
@@ -120,11 +128,7 @@ func (b *Barrier) wants(key string) bool {
 // await waits until all others that are alive have shut a database.
 func (b *Barrier) await(ctx context.Context, key, how string) error {
 	for {
-		all, err := b.presences(ctx)
-		if err != nil {
-			return err
-		}
-		missing, err := b.missing(ctx, all, key, how)
+		missing, err := b.missing(ctx, key, how)
 		if err != nil || !missing {
 			return err
 		}
@@ -135,10 +139,13 @@ func (b *Barrier) await(ctx context.Context, key, how string) error {
 }
 
 // missing says whether somebody who is alive has not shut it.
-func (b *Barrier) missing(ctx context.Context, all []presence, key, how string) (bool, error) {
+func (b *Barrier) missing(ctx context.Context, key, how string) (bool, error) {
 	b.looking.Lock()
 	defer b.looking.Unlock()
-	b.sight(all)
+	all, err := b.presences(ctx)
+	if err != nil {
+		return false, err
+	}
 	var without []presence
 	for _, p := range all {
 		is := p.Shut[key]
@@ -150,71 +157,7 @@ func (b *Barrier) missing(ctx context.Context, all []presence, key, how string) 
 		}
 		without = append(without, p)
 	}
-	return b.bury(ctx, without)
-}
-
-// close shuts a database here that another process wants shut. Writers are waited for aside.
-func (b *Barrier) close(ctx context.Context, w wish) *closed {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c := b.shut[w.Key]
-	if c == nil {
-		c = &closed{}
-		c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
-		b.shut[w.Key] = c
-		b.waits.Go(func() { b.quiet(w, c) })
-		return c
-	}
-	if c.shut != nil && w.Reads && !c.reads {
-		c.reads = c.shut.Reads(ctx) == nil // else the next look does it
-	}
-	return c
-}
-
-// isDone says that all is shut that is wished for.
-func (b *Barrier) isDone(wishes []wish) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, w := range wishes {
-		if c := b.shut[w.Key]; c != nil && (c.shut == nil || w.Reads && !c.reads) {
-			return false
-		}
-	}
-	return true
-}
-
-// quiet waits for the writers of a database. What comes too late is opened again.
-func (b *Barrier) quiet(w wish, c *closed) {
-	shut, err := b.o.Gate.Shut(c.life, w.Database)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case err != nil: // its end was meant to be
-	case b.shut[w.Key] != c:
-		shut.Open()
-	default:
-		c.shut = shut
-	}
-}
-
-// openOthers opens what nobody wants shut any more.
-func (b *Barrier) openOthers(wanted map[string]bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for key, c := range b.shut {
-		if wanted[key] {
-			continue
-		}
-		delete(b.shut, key)
-		c.end()
-		if c.shut != nil {
-			c.shut.Open()
-		}
-	}
-}
-
-func (b *Barrier) presences(ctx context.Context) ([]presence, error) {
-	return find[presence](ctx, b.o.DB.Collection(instances))
+	return b.removeDead(ctx, without)
 }
 
 func (b *Barrier) wishes(ctx context.Context) ([]wish, error) {

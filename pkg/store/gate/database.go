@@ -44,7 +44,7 @@ func (d *door) writing(ctx context.Context, fn func() error) error {
 	if err := fn(); err != nil {
 		return err
 	}
-	if d.gate.sight.await(context.WithoutCancel(ctx)) != nil || d.still(began) != nil { // who writes is waited for, so that it is by others alone
+	if d.gate.await(context.WithoutCancel(ctx)) != nil || d.still(began) != nil { // who writes is waited for, so that it is by others alone
 		return errMissed
 	}
 	return nil
@@ -64,7 +64,7 @@ func (d *door) reading(ctx context.Context, fn func(still func() error) error) e
 	if err != nil {
 		return err
 	}
-	if err := d.gate.sight.await(ctx); err != nil {
+	if err := d.gate.await(ctx); err != nil {
 		return err
 	}
 	return still()

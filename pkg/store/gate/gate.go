@@ -20,6 +20,8 @@ var ErrShut = &errs.Error{
 type Gate struct {
 	store.Store
 
+	Clock Clock // by which looks at other processes become too old; to be set before anything else is done
+
 	swaps atomic.Int64 // how often records were replaced, of all databases
 	sight sight        // of other processes
 
@@ -38,7 +40,7 @@ func (g *Gate) Moment(ctx context.Context) context.Context {
 }
 
 // New makes a gate before a store, all of it open. Its Close is the store's.
-func New(s store.Store) *Gate { return &Gate{Store: s, doors: map[string]*door{}} }
+func New(s store.Store) *Gate { return &Gate{Store: s, Clock: MachineClock, doors: map[string]*door{}} }
 
 // Database gives a handle through the gate. What is for bookkeeping is not gated, nor is the feed.
 func (g *Gate) Database(name string) store.Database {
@@ -123,7 +125,7 @@ type door struct {
 
 // check says whether reads may pass, and since when they do.
 func (d *door) check(ctx context.Context) (began int64, err error) {
-	if err := d.gate.sight.await(ctx); err != nil {
+	if err := d.gate.await(ctx); err != nil {
 		return 0, err
 	}
 	d.mu.Lock()
@@ -157,7 +159,7 @@ func (d *door) still(began int64) error {
 
 // enter is for writers.
 func (d *door) enter(ctx context.Context) (began int64, err error) {
-	if err := d.gate.sight.await(ctx); err != nil {
+	if err := d.gate.await(ctx); err != nil {
 		return 0, err
 	}
 	d.mu.Lock()

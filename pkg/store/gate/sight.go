@@ -15,20 +15,21 @@ type sight struct {
 	lost atomic.Int64 // the number of swaps when others had gone on without this process: which records they have replaced is not known
 
 	mu    sync.Mutex
-	until time.Time     // zero: for ever
-	again chan struct{} // closed when until is put off; nil: nobody waits for that
+	at    Instant       // of the last look
+	lasts time.Duration // how long it is good from then on; 0: for ever
+	again chan struct{} // closed behind the next look; nil: nobody waits for that
 }
 
-// See is for who looks at other processes with which the store is shared. Until the given time nothing of them is missed. Behind it whoever uses records waits for the
-// next call, and what was under way is not known to be good before that. missed says that others have gone on without this process:
+// See is for who looks at other processes with which the store is shared. For a while from when a look has begun nothing of them is missed. Behind it, or when a clock was
+// set, whoever uses records waits for the next call, and what was under way is not known to be good before that. missed says that others have gone on without this process:
 // what has begun before is refused then, as if all databases had been replaced.
-func (g *Gate) See(until time.Time, missed bool) {
+func (g *Gate) See(at Instant, lasts time.Duration, missed bool) {
 	g.sight.mu.Lock()
 	defer g.sight.mu.Unlock()
 	if missed {
 		g.sight.lost.Store(g.swaps.Add(1))
 	}
-	g.sight.until = until
+	g.sight.at, g.sight.lasts = at, lasts
 	if g.sight.again != nil {
 		close(g.sight.again)
 		g.sight.again = nil
@@ -53,10 +54,10 @@ var (
 const blindTime = 10 * time.Second
 
 // await waits until it is known what others want.
-func (s *sight) await(ctx context.Context) error {
+func (g *Gate) await(ctx context.Context) error {
 	var patience <-chan time.Time
 	for {
-		again := s.over()
+		again := g.sight.over(g.Clock)
 		if again == nil {
 			return nil
 		}
@@ -76,10 +77,10 @@ func (s *sight) await(ctx context.Context) error {
 }
 
 // over gives what to wait for when it is not known what others want; nil: it is.
-func (s *sight) over() <-chan struct{} {
+func (s *sight) over(now Clock) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.until.IsZero() || time.Now().Before(s.until) {
+	if s.lasts == 0 || now().Within(s.lasts, s.at) {
 		return nil
 	}
 	if s.again == nil {
