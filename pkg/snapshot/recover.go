@@ -33,30 +33,32 @@ func (s *Snapshots) Recover(ctx context.Context, p *project.Project) error {
 }
 
 // RecoverAbandoned is Recover for a restore of which another process does not show any more. While that one still holds what makes it alone,
-// it may be only slow, and go on: then this is ErrBusy, and what keeps others from writing has to stay. A restore of this process that goes on
-// has ended it before, and waits for what it has left to be taken away.
+// it may be only slow, and go on: then this is ErrBusy, and what keeps others from writing has to stay. Where what is noted is a restore of this process that
+// goes on, that has ended all before it, and waits for what they have left to be taken away.
 func (s *Snapshots) RecoverAbandoned(ctx context.Context, p *project.Project) error {
 	j, err := s.readJournal(ctx, p)
 	if err != nil || j == nil && !s.isStuck(p) {
 		return err
 	}
 	err = s.alone(ctx, p.Namespace, func(ctx context.Context) error { return s.recover(ctx, p) })
-	if errors.Is(err, ErrBusy) && s.hasBegun(p) {
+	if errors.Is(err, ErrBusy) && j != nil && s.isOurs(p, j.Restore) {
 		return nil
 	}
 	return ended(ctx, err)
 }
 
-func (s *Snapshots) setBegun(p *project.Project, begun bool) {
+// setOurs names the restore of this process that goes on; "": none does.
+func (s *Snapshots) setOurs(p *project.Project, restore string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun[p.Namespace] = begun
+	s.ours[p.Namespace] = restore
 }
 
-func (s *Snapshots) hasBegun(p *project.Project) bool {
+// isOurs says that what is noted of a restore is of one of this process that goes on. Another process may have begun one since: it may have taken this one for dead.
+func (s *Snapshots) isOurs(p *project.Project, restore string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.begun[p.Namespace]
+	return s.ours[p.Namespace] == restore
 }
 
 const recoverPause = time.Second

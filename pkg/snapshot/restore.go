@@ -146,8 +146,8 @@ func (r *restore) run(ctx context.Context) (err error) {
 	if err := r.s.recover(ctx, r.p); err != nil { // what an earlier one has left
 		return err
 	}
-	r.s.setBegun(r.p, true)
-	defer r.s.setBegun(r.p, false)
+	r.s.setOurs(r.p, r.short)
+	defer r.s.setOurs(r.p, "")
 	for _, step := range []func(context.Context) error{r.plan, r.check, r.room} {
 		if err := step(ctx); err != nil {
 			return err

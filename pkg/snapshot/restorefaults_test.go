@@ -471,3 +471,39 @@ func TestRecoverAbandonedBefore(t *testing.T) {
 		t.Fatal(asked, err)
 	}
 }
+
+// TestRecoverAbandonedSince: a restore of another process that has taken this one for dead, and is gone by now, is not ended because one of this process goes on that
+// does not know that yet.
+func TestRecoverAbandonedSince(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fillWith(1, 1)
+	info := w.create("daily")
+	journal := w.db.Collection("svc.restores")
+	asked := false
+	_, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, replaceAll, func(p snapshot.Progress) {
+		if p.Phase != snapshot.Safety || asked {
+			return
+		}
+		asked = true
+		if err := w.snaps.RecoverAbandoned(t.Context(), w.p); err != nil {
+			t.Errorf("what is noted is this restore's: %v", err)
+		}
+		theirs := encode(t, bson.D{{Key: "_id", Value: "restore"}, {Key: "restore", Value: "abcdef"}, {Key: "step", Value: "decided"}, {Key: "swaps", Value: bson.A{}}, {Key: "media", Value: false}})
+		if err := store.WriteAll(t.Context(), journal, store.Op{Kind: store.Replace, ID: store.Name("restore"), Doc: theirs}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.snaps.RecoverAbandoned(t.Context(), w.p); !errors.Is(err, snapshot.ErrBusy) {
+			t.Errorf("what is noted is another one's: %v", err)
+		}
+	})
+	if e := errs.From(err); !asked || e == nil || e.Code != "restore_taken_over" {
+		t.Fatal(asked, err)
+	}
+	if err := w.snaps.RecoverAbandoned(t.Context(), w.p); err != nil {
+		t.Error(err)
+	}
+	if _, err := journal.Get(t.Context(), store.Name("restore")); !errors.Is(err, errs.ErrNotFound) {
+		t.Errorf("it is left: %v", err)
+	}
+}

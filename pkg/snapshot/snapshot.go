@@ -45,14 +45,14 @@ type Snapshots struct {
 	used   map[string]int           // by namespace and path of a snapshot: who reads it
 	going  map[string]bool          // likewise: it is being removed
 	stuck  map[string]gate.Shut     // by namespace: projects with a restore that is decided, and not done
-	begun  map[string]bool          // by namespace: projects with a restore of this process, which has ended those that others had left
+	ours   map[string]string        // by namespace: the restore of this process that goes on, which has ended those that others had left
 
 	states sync.Mutex // see lockStates
 }
 
 // New makes it.
 func New(o Options) *Snapshots {
-	return &Snapshots{o: o, busy: map[string]bool{}, leases: map[string]*lease.Leases{}, used: map[string]int{}, stuck: map[string]gate.Shut{}, begun: map[string]bool{}, going: map[string]bool{}}
+	return &Snapshots{o: o, busy: map[string]bool{}, leases: map[string]*lease.Leases{}, used: map[string]int{}, stuck: map[string]gate.Shut{}, ours: map[string]string{}, going: map[string]bool{}}
 }
 
 // ErrBusy says that another snapshot of the project is being made or deleted.
