@@ -34,3 +34,8 @@ func (a *App) RestoreAll(ctx context.Context, namespace, id string, o snapshot.R
 	}
 	return a.taken.Restore(ctx, p, id, p, o, nil)
 }
+
+// Abandoned is what the barrier asks of the restore of an instance that is gone.
+func (a *App) Abandoned(ctx context.Context, database string) error {
+	return a.abandoned(ctx, database)
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/embedding"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -403,6 +405,33 @@ func TestR1RestoreAbandoned(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	s.do("POST", "/api/v1/_/shop/items", text(`{"title":"other"}`)).want(t, http.StatusCreated)
+}
+
+// TestAbandoned: what an instance that is gone has left at the gates is taken away when what it has begun of a project is ended. Where no project has the database, there is
+// nothing to end, and nobody is kept waiting; where one is registered and not served here, it stays, since another instance may know better.
+func TestAbandoned(t *testing.T) {
+	onRestores(t, func(t *testing.T, s *service) {
+		if err := s.app.Abandoned(t.Context(), "svc_nobody"); err != nil {
+			t.Errorf("of no project: %v", err)
+		}
+		s.register("shop", restoresConfig)
+		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"old"}`)).want(t, http.StatusCreated)
+		decided(t, s.app.Store().Database("svc_shop"))
+		if err := s.app.Abandoned(t.Context(), "svc_shop"); err != nil {
+			t.Errorf("of one that is served: %v", err)
+		}
+		if got := s.titles(""); got != "new" {
+			t.Errorf("there is %q", got)
+		}
+		s.do("PUT", "/api/v1/project/"+s.projectID(), admin, text(`{"enabled":false}`)).want(t, http.StatusOK)
+		decided(t, s.app.Store().Database("svc_shop"))
+		if err := s.app.Abandoned(t.Context(), "svc_shop"); !errors.Is(err, errs.ErrProjectNotFound) {
+			t.Errorf("of one that is not served: %v", err)
+		}
+		if got, err := s.app.Store().Database("svc_shop").Collection("svc.restores").Count(t.Context(), nil, 0); got != 1 || err != nil {
+			t.Errorf("what is noted of it: %d, %v", got, err)
+		}
+	})
 }
 
 func open(t *testing.T, dir, uri string) (store.Store, error) {
