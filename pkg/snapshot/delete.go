@@ -34,12 +34,12 @@ func (s *Snapshots) Delete(ctx context.Context, p *project.Project, id string) e
 		if ctx.Err() != nil {
 			return ended(ctx, ctx.Err())
 		}
-		return unwritten(s.removeOne(ctx, p, root, at), "delete a snapshot")
+		return unwritten(s.removeOne(ctx, p, root, at, func(State) error { return nil }), "delete a snapshot")
 	})
 }
 
-// removeOne removes a snapshot that nobody reads (ErrInUse) and that is not pinned (ErrPinned). From its first step on it is gone.
-func (s *Snapshots) removeOne(ctx context.Context, p *project.Project, root *folder.Folder, at string) error {
+// removeOne removes a snapshot that nobody reads (ErrInUse) and that is not pinned (ErrPinned), if its state may be so. From its first step on it is gone.
+func (s *Snapshots) removeOne(ctx context.Context, p *project.Project, root *folder.Folder, at string, may func(State) error) error {
 	end, ok := s.seize(path.Join(p.Namespace, at))
 	if !ok {
 		return ErrInUse
@@ -50,8 +50,12 @@ func (s *Snapshots) removeOne(ctx context.Context, p *project.Project, root *fol
 		return err
 	}
 	defer unlock()
-	if readState(root, at).Pinned {
+	state := readState(root, at)
+	if state.Pinned {
 		return ErrPinned
+	}
+	if err := may(state); err != nil {
+		return err
 	}
 	return remove(root, at)
 }

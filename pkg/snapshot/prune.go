@@ -52,8 +52,8 @@ type Pruned struct {
 }
 
 // Prune removes the snapshots of a profile that a policy does not keep, one at a time, the oldest first. Whatever it is interrupted by, what
-// is listed then is whole, and the next call goes on; each that it has begun with is gone. What is read or has been pinned meanwhile is
-// skipped. On an error what it gives says what was removed before.
+// is listed then is whole, and the next call goes on; each that it has begun with is gone. What is read, or was pinned or checked meanwhile,
+// is skipped. On an error what it gives says what was removed before.
 func (s *Snapshots) Prune(ctx context.Context, p *project.Project, profile string, policy Policy, o PruneOptions) (*Pruned, error) {
 	if o.DryRun {
 		out := &Pruned{}
@@ -133,13 +133,13 @@ func (i *Info) Damaged() bool {
 }
 
 func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile string, out *Pruned, t *tracker) error {
-	var ids []string
+	var unwanted []retention.Decision
 	for _, d := range slices.Backward(out.Decisions) {
 		if !d.Keep {
-			ids = append(ids, d.ID)
+			unwanted = append(unwanted, d)
 		}
 	}
-	t.begin(Pruning, int64(len(ids)), 0)
+	t.begin(Pruning, int64(len(unwanted)), 0)
 	root, err := s.folder(p, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -148,20 +148,20 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 		return unwritten(err, "open the folder of snapshots")
 	}
 	defer root.Close() //nolint:errcheck // what was removed is gone, or the next sweep does it
-	for _, id := range ids {
+	for _, d := range unwanted {
 		if ctx.Err() != nil {
 			return ended(ctx, ctx.Err())
 		}
-		switch gone, why := s.pruneOne(ctx, p, root, path.Join(profile, id)); {
+		switch gone, why := s.pruneOne(ctx, p, root, path.Join(profile, d.ID), d); {
 		case why == nil && gone:
-			out.Removed = append(out.Removed, id)
+			out.Removed = append(out.Removed, d.ID)
 		case why == nil: // somebody else has deleted it
-		case errors.Is(why, ErrInUse), errors.Is(why, ErrPinned):
+		case errors.Is(why, ErrInUse), errors.Is(why, ErrPinned), errors.Is(why, errChecked):
 			text := errs.From(why).Message
-			out.Skipped = append(out.Skipped, Finding{Path: id, Text: text})
-			t.warn(id + " stays for now: " + text)
+			out.Skipped = append(out.Skipped, Finding{Path: d.ID, Text: text})
+			t.warn(d.ID + " stays for now: " + text)
 		default:
-			return unwritten(why, "remove the snapshot "+id)
+			return unwritten(why, "remove the snapshot "+d.ID)
 		}
 		t.done(1, 0)
 		t.tell()
@@ -169,13 +169,21 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 	return nil
 }
 
-func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *folder.Folder, at string) (gone bool, err error) {
+// errChecked is for a snapshot that was decided about before a check of it has ended: it may be the newest by now that was found whole, or be damaged.
+var errChecked = errs.New(errs.Conflict, "snapshot_checked", "it was checked meanwhile: prune again")
+
+func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *folder.Folder, at string, as retention.Decision) (gone bool, err error) {
 	if _, err := root.Stat(at); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		return false, err
 	}
-	err = s.removeOne(ctx, p, root, at)
+	err = s.removeOne(ctx, p, root, at, func(now State) error {
+		if now.Whole() != as.Verified || now.Damage != nil {
+			return errChecked
+		}
+		return nil
+	})
 	return err == nil, err
 }

@@ -85,11 +85,11 @@ func (d *Due) retain(ctx context.Context, p *project.Project, t *task, s *state,
 	switch again := s.Succeeded.Add(skippedPause); {
 	case len(wanted) == 0:
 		return time.Time{}, d.settle(ctx, p, s)
-	case s.Open != nil && s.Open.again().After(now):
-		return s.Open.again(), nil
+	case s.Open != nil && s.Open.again(now).After(now):
+		return s.Open.again(now), nil
 	case s.Open != nil:
 		open = attempt{Slot: s.Open.Slot, Tries: s.Open.Tries + 1, Code: s.Open.Code, Why: s.Open.Why}
-	case again.After(now) && !slices.ContainsFunc(wanted, func(id string) bool { return !slices.Contains(s.Wanted, id) }):
+	case again.After(now) && !isAhead(s.Succeeded, now) && !slices.ContainsFunc(wanted, func(id string) bool { return !slices.Contains(s.Wanted, id) }):
 		return again, nil // they were in use
 	}
 	s.Open, s.Wanted = &open, wanted

@@ -101,8 +101,14 @@ const (
 	maxPause   = time.Hour
 )
 
+// isAhead says that something that has been is dated so far ahead that the clock was set back since. Nobody waits until it is that late again.
+func isAhead(at, now time.Time) bool { return at.After(now.Add(maxPause)) }
+
 // again is when a try that has failed is followed by the next.
-func (a *attempt) again() time.Time {
+func (a *attempt) again(now time.Time) time.Time {
+	if isAhead(a.Failed, now) {
+		return now
+	}
 	pause := firstPause
 	for range a.Tries - 1 {
 		if pause *= 2; pause >= maxPause {

@@ -75,7 +75,7 @@ func (x *step) look(ctx context.Context) error {
 	case !slot.IsZero():
 		x.due, x.slot, x.missed = slot, slot, missed
 	case s.Open != nil && !x.running && !s.Open.isFinding():
-		x.due = s.Open.again()
+		x.due = s.Open.again(x.now)
 		if next := s.Done.Next(sched, x.now); !next.IsZero() && next.Before(x.due) { // which takes its place
 			x.due = next
 		}
