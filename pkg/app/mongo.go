@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/store/wire"
 	"github.com/svcctl/svc/pkg/system"
@@ -26,6 +27,11 @@ func (cfg Config) CheckMongoListen() error {
 	return err
 }
 
+// hiddenDatabase is one that clients of the endpoint don't reach: that of the system models, and those that drills restore into.
+func hiddenDatabase(name string) bool {
+	return name == system.DatabaseName || snapshot.IsScratch(name)
+}
+
 // listenMongo opens the MongoDB endpoint, if there is to be one. The system models are out of its reach: they hold
 // what credentials are checked by.
 func (a *App) listenMongo(ctx context.Context, adminToken string) error {
@@ -42,7 +48,7 @@ func (a *App) listenMongo(ctx context.Context, adminToken string) error {
 			names, _ := st.Contents()
 			return names, nil
 		},
-		Hidden: []string{system.DatabaseName}, Feeds: st, Address: a.cfg.MongoListen, Password: adminToken, ReadOnly: a.cfg.MongoReadOnly,
+		Hidden: hiddenDatabase, Moment: a.gate.Moment, Feeds: st, Address: a.cfg.MongoListen, Password: adminToken, ReadOnly: a.cfg.MongoReadOnly,
 		MaxTime: a.cfg.MongoMaxTime,
 		Logger:  a.cfg.Logger, Now: a.cfg.Now,
 	})

@@ -55,6 +55,32 @@ func TestMongoEndpoint(t *testing.T) {
 			t.Errorf("%s.%s: %v", own.db, own.coll, err)
 		}
 	}
+	// What restores and drills make is nobody's: neither the collections that are to take the places of others, nor what is noted of them.
+	own := c.Database("svc_blog")
+	for _, name := range []string{"svc.restore.x.0", "svc.restores", "svc.runs", "svc.snapshots", "svc.due"} {
+		for _, command := range []bson.D{
+			{{Key: "find", Value: name}},
+			{{Key: "count", Value: name}},
+			{{Key: "listIndexes", Value: name}},
+			{{Key: "aggregate", Value: name}, {Key: "pipeline", Value: bson.A{}}, {Key: "cursor", Value: bson.D{}}},
+			{{Key: "aggregate", Value: name}, {Key: "pipeline", Value: bson.A{bson.D{{Key: "$changeStream", Value: bson.D{}}}}}, {Key: "cursor", Value: bson.D{}}},
+			{{Key: "aggregate", Value: "articles"}, {Key: "pipeline", Value: bson.A{bson.D{{Key: "$unionWith", Value: name}}}}, {Key: "cursor", Value: bson.D{}}},
+			{{Key: "aggregate", Value: "articles"}, {Key: "pipeline", Value: bson.A{bson.D{{Key: "$lookup", Value: bson.D{
+				{Key: "from", Value: name}, {Key: "localField", Value: "a"}, {Key: "foreignField", Value: "b"}, {Key: "as", Value: "c"},
+			}}}}}, {Key: "cursor", Value: bson.D{}}},
+			{{Key: "collStats", Value: name}},
+			{{Key: "explain", Value: bson.D{{Key: "find", Value: name}}}},
+		} {
+			if err := own.RunCommand(ctx, command).Err(); err == nil || !strings.Contains(err.Error(), "belong") {
+				t.Errorf("%v: %v", command, err)
+			}
+		}
+	}
+	for _, command := range []bson.D{{{Key: "find", Value: "articles"}}, {{Key: "listCollections", Value: 1}}, {{Key: "dbStats", Value: 1}}} {
+		if err := c.Database("svc-drill-x").RunCommand(ctx, command).Err(); err == nil || !strings.Contains(err.Error(), "belong") {
+			t.Errorf("of a drill, %v: %v", command, err)
+		}
+	}
 	if err := mongoClient(t, i.mongo, "not the admin token").Ping(ctx, nil); err == nil || !strings.Contains(err.Error(), "Authentication failed") {
 		t.Errorf("a wrong password: %v", err)
 	}

@@ -68,6 +68,9 @@ const (
 	scratchBase = "svc-drill-"
 )
 
+// IsScratch says that a database is one that a drill restores into.
+func IsScratch(database string) bool { return strings.HasPrefix(database, scratchBase) }
+
 func (s *Snapshots) drill(ctx context.Context, p *project.Project, from *savedSide, t *tracker) (result DrillResult, err error) {
 	short := strings.ToLower(rand.Text()[:12])
 	name := scratchBase + short
@@ -155,7 +158,7 @@ func (s *Snapshots) drillDamaged(ctx context.Context, p *project.Project, id str
 }
 
 func (s *Snapshots) dropScratch(ctx context.Context, p *project.Project, note, database string) error {
-	if !strings.HasPrefix(database, scratchBase) { // somebody else has written the note
+	if !IsScratch(database) { // somebody else has written the note
 		return errs.Wrap(errors.New("the note of a drill names the database "+database), "remove what a drill has left")
 	}
 	if err := s.o.Store.DropDatabase(ctx, database); err != nil {

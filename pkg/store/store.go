@@ -117,6 +117,13 @@ type Steady interface {
 	Still(ctx context.Context) error
 }
 
+// Gated is what a Database may be besides: one whose records nobody changes for a while.
+type Gated interface {
+	// Writable is an error while that is so. Everything that changes records says it by itself; this is for who is about to change what goes with
+	// them, such as indexes.
+	Writable(ctx context.Context) error
+}
+
 // Replacer is what a Database may be besides: one in which several collections take the places of others in one step.
 type Replacer interface {
 	// ReplaceCollections gives collections other names, as RenameCollection does with replace, all at once: nobody ever sees some of them

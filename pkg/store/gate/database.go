@@ -98,6 +98,11 @@ func (d *database) Still(ctx context.Context) error {
 	return err
 }
 
+// Writable implements store.Gated.
+func (d *database) Writable(ctx context.Context) error {
+	return d.door.writing(ctx, func() error { return nil })
+}
+
 func (d *database) View(ctx context.Context) (store.View, error) {
 	if _, err := d.door.check(ctx); err != nil {
 		return nil, err

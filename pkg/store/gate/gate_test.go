@@ -71,6 +71,10 @@ func TestShut(t *testing.T) {
 		"write":  func() error { _, err := c.Write(ctx, insert(t, "y"), true); return err },
 		"drop":   func() error { return db.DropCollection(ctx, "none") },
 		"rename": func() error { return db.RenameCollection(ctx, "none", "x", true) },
+		"indexes": func() error {
+			gated, _ := db.(store.Gated)
+			return gated.Writable(ctx)
+		},
 		"transaction": func() error {
 			return db.Transact(ctx, func(context.Context, store.Tx) error { return nil })
 		},

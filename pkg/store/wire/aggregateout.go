@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -131,6 +132,9 @@ func (o *output) write(k *call, db store.Database, read store.Reader, p *pipelin
 }
 
 func (o *output) writeAll(k *call, db store.Database, src source) error {
+	if err := k.mayWrite(); err != nil {
+		return err
+	}
 	l, _ := src.(*listed) // buffered gives no other
 	if o.stage == "$out" {
 		return o.replace(k, db, l.docs)
@@ -176,9 +180,28 @@ func (o *output) replace(k *call, db store.Database, docs []bson.Raw) error {
 		return db.RenameCollection(k.ctx, name, o.collection, true)
 	}()
 	if err != nil {
-		ctx := context.WithoutCancel(k.ctx)
-		return errors.Join(o.explained(k, err), db.DropCollection(ctx, name))
+		return errors.Join(o.explained(k, err), k.server.dropMade(context.WithoutCancel(k.ctx), db, name))
 	}
+	return nil
+}
+
+// dropPause is how long it takes until what could not be dropped is tried again.
+const dropPause = time.Second
+
+// dropMade drops a collection that was to take the place of another one. Where nothing can be written for a while, it is dropped behind that.
+func (s *Server) dropMade(ctx context.Context, db store.Database, name string) error {
+	err := db.DropCollection(ctx, name)
+	if errs.KindOf(err) != errs.Unavailable {
+		return err
+	}
+	s.running.Go(func() {
+		for errs.KindOf(err) == errs.Unavailable && store.Wait(s.life, dropPause) {
+			err = db.DropCollection(s.life, name)
+		}
+		if err != nil {
+			s.opts.Logger.Warn("a collection that was made for $out stays: drop it", "collection", name, "error", err)
+		}
+	})
 	return nil
 }
 

@@ -46,6 +46,7 @@ const (
 	codeTransactionCommitted  code = 256
 	codeTransactionTooLarge   code = 257
 	codeInvalidResumeToken    code = 260
+	codeExceededTimeLimit     code = 262 // of those that drivers try again after, the one that says least of the server
 	codeNotInTransaction      code = 263
 	codeChangeStreamFatal     code = 280
 	codeHistoryLost           code = 286
@@ -124,6 +125,7 @@ var codeNames = map[code]string{
 	codeTransactionCommitted:  "TransactionCommitted",
 	codeTransactionTooLarge:   "TransactionTooLarge",
 	codeInvalidResumeToken:    "InvalidResumeToken",
+	codeExceededTimeLimit:     "ExceededTimeLimit",
 	codeNotInTransaction:      "OperationNotSupportedInTransaction",
 	codeChangeStreamFatal:     "ChangeStreamFatalError",
 	codeHistoryLost:           "ChangeStreamHistoryLost",

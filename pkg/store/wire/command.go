@@ -364,6 +364,9 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 	if k.command.writes && s.opts.ReadOnly {
 		return nil, errReadOnly()
 	}
+	if s.opts.Moment != nil {
+		ctx = s.opts.Moment(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ms, err := k.maxTime()
@@ -391,6 +394,9 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 		return nil, err
 	}
 	defer release()
+	if err := k.writable(); err != nil {
+		return nil, err
+	}
 	k.note()
 	reply, err := k.command.run(k)
 	if err != nil && k.tx != nil {
@@ -404,6 +410,27 @@ func (s *Server) dispatch(ctx context.Context, k *call) (bson.D, error) {
 		}})
 	}
 	return reply, err
+}
+
+// writable is mayWrite for commands that write to the database they are sent to.
+func (k *call) writable() error {
+	if !k.command.writes || k.command.global || k.tx != nil || isSystem(k.db) {
+		return nil
+	}
+	return k.mayWrite()
+}
+
+// mayWrite refuses what changes collections, their indexes included, while records are replaced: it would go with those that were there before,
+// though it was acknowledged.
+func (k *call) mayWrite() error {
+	db, err := k.server.database(k.db)
+	if err != nil {
+		return err
+	}
+	if gated, ok := db.(store.Gated); ok {
+		return gated.Writable(k.ctx)
+	}
+	return nil
 }
 
 // wantsMore says whether a write is to be on more servers than there are.

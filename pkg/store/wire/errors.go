@@ -151,6 +151,11 @@ func codeOfSlug(e *errs.Error) code {
 		return codeOutOfDiskSpace
 	case errs.Conflict:
 		return codeWriteConflict
+	case errs.Unavailable:
+		if e.RetryAfter > 0 { // nothing was done
+			return codeExceededTimeLimit
+		}
+		return codeInternal
 	default:
 		return codeInternal
 	}
@@ -168,7 +173,7 @@ func isAborted(err error) bool { return errors.Is(err, store.ErrAborted) }
 // isRetryable says whether a server that answers so may take the same write a moment later.
 func isRetryable(c code) bool {
 	switch c {
-	case 6, 7, 89, codeShutdown, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 358:
+	case 6, 7, 89, codeShutdown, 134, 189, codeExceededTimeLimit, 9001, 10107, 11600, 11602, 13435, 13436, 358:
 		return true
 	default:
 		return false
@@ -188,7 +193,7 @@ func isTransientCommit(c code) bool {
 // isResumable says whether a change stream that failed so may go on behind its last event.
 func isResumable(c code) bool {
 	switch c {
-	case 6, 7, 89, codeShutdown, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 63, 150, 13388, 234, 133, codeCursorNotFound:
+	case 6, 7, 89, codeShutdown, 189, codeExceededTimeLimit, 9001, 10107, 11600, 11602, 13435, 13436, 63, 150, 13388, 234, 133, codeCursorNotFound:
 		return true
 	default:
 		return false

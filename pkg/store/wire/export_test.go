@@ -6,6 +6,8 @@ import (
 	"net"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // AllowBookkeeping lets clients reach the collections that the service keeps for itself: an adapter's tests do.
@@ -37,4 +39,9 @@ func (s *Server) Answer(ctx context.Context, body bson.Raw) bson.D {
 	c.user = true
 	reply, _ := c.run(ctx, &message{body: body})
 	return reply
+}
+
+// DropMade drops a collection that a command has made and can't use.
+func (s *Server) DropMade(ctx context.Context, db store.Database, name string) error {
+	return s.dropMade(ctx, db, name)
 }

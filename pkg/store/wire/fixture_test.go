@@ -38,7 +38,7 @@ func serve(t testing.TB, change func(*wire.Options)) *server {
 			names, _ := st.Contents()
 			return names, nil
 		},
-		Hidden: []string{"svc"}, Feeds: st, Address: "127.0.0.1:0", Password: password,
+		Hidden: func(name string) bool { return name == "svc" }, Feeds: st, Address: "127.0.0.1:0", Password: password,
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 	}
 	if change != nil {

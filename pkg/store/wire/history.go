@@ -29,7 +29,7 @@ func (k *call) note() {
 		return
 	}
 	name := k.server.storeName(k.db)
-	if slices.Contains(k.server.opts.Hidden, name) || store.CheckDatabaseName(name) != nil {
+	if !k.server.reachable(name) {
 		return
 	}
 	if p, err := k.server.opts.Store.Database(name).Position(k.ctx); err == nil {

@@ -36,14 +36,18 @@ type Options struct {
 	Store store.Store // required
 	// Databases lists the databases that there are. Required.
 	Databases func(ctx context.Context) ([]string, error)
-	Hidden    []string // databases that can't be reached
-	Feeds     Feeds    // of Store; nil: there is no change stream of all databases
-	Address   string   // host:port to listen on
-	Password  string   // required
-	ReadOnly  bool     // refuses whatever writes
-	Logger    *slog.Logger
-	Now       func() time.Time
-	Testing   Testing // nothing in a service
+	// Hidden says which databases can't be reached; nil: none is hidden.
+	Hidden func(name string) bool
+	// Moment gives the context of a command that takes several reads and writes of Store, which is refused if the records were replaced in
+	// between; nil: nobody replaces them.
+	Moment   func(ctx context.Context) context.Context
+	Feeds    Feeds  // of Store; nil: there is no change stream of all databases
+	Address  string // host:port to listen on
+	Password string // required
+	ReadOnly bool   // refuses whatever writes
+	Logger   *slog.Logger
+	Now      func() time.Time
+	Testing  Testing // nothing in a service
 	// CursorTime and SessionTime are how long those are kept that nobody uses; 0: 10 and 30 minutes, as MongoDB has it.
 	CursorTime, SessionTime time.Duration
 	// MaxTime is how long a command that reads may take that does not say maxTimeMS, and each batch of its cursor; 0: as long
@@ -313,15 +317,17 @@ func (s *Server) Sweep() {
 	}
 }
 
+func (s *Server) hidden(name string) bool { return s.opts.Hidden != nil && s.opts.Hidden(name) }
+
 // reachable says whether clients may see a database, by the store's name.
 func (s *Server) reachable(name string) bool {
-	return !slices.Contains(s.opts.Hidden, name) && store.CheckDatabaseName(name) == nil
+	return !s.hidden(name) && store.CheckDatabaseName(name) == nil
 }
 
 // database gives a database that a client may reach.
 func (s *Server) database(name string) (store.Database, error) {
 	name = s.storeName(name)
-	if slices.Contains(s.opts.Hidden, name) {
+	if s.hidden(name) {
 		return nil, fail(codeUnauthorized, "the database %s belongs to the service itself and can't be reached here", name)
 	}
 	if err := store.CheckDatabaseName(name); err != nil {
@@ -336,7 +342,7 @@ func (s *Server) databases(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := slices.DeleteFunc(slices.Clone(all), func(n string) bool { return slices.Contains(s.opts.Hidden, n) })
+	names := slices.DeleteFunc(slices.Clone(all), s.hidden)
 	for i := range names {
 		names[i] = s.clientName(names[i])
 	}

@@ -46,7 +46,7 @@ func endpoint(t *testing.T, st *embedded.Store, readOnly bool, testing wire.Test
 			names, _ := st.Contents()
 			return names, nil
 		},
-		Hidden: []string{"svc"}, Feeds: st, Address: "127.0.0.1:0", Password: password,
+		Hidden: func(name string) bool { return name == "svc" }, Feeds: st, Address: "127.0.0.1:0", Password: password,
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Connections: 4096, // suites have clients by the hundred, each with its monitors
 		ReadOnly:    readOnly,
