@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 // mongoClient connects by the MongoDB endpoint.
@@ -83,6 +86,111 @@ func TestMongoEndpoint(t *testing.T) {
 	}
 	if err := mongoClient(t, i.mongo, "not the admin token").Ping(ctx, nil); err == nil || !strings.Contains(err.Error(), "Authentication failed") {
 		t.Errorf("a wrong password: %v", err)
+	}
+}
+
+// TestMongoEndpointThroughRestore: what a restore and a drill make is told by no stream, and who writes meanwhile by the endpoint writes to the
+// records that were there, or not at all.
+func TestMongoEndpointThroughRestore(t *testing.T) {
+	t.Parallel()
+	cfg := newConfig(t)
+	cfg.MongoListen, cfg.MongoReadOnly = "127.0.0.1:0", false
+	i := start(t, cfg)
+	i.register(t)
+	if err := i.create(t, `{"title":"hello"}`); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	run := func(run *api.Run, err error) *api.Run {
+		t.Helper()
+		if err == nil {
+			err = i.FollowSnapshotRun(ctx, "blog", run.ID, 0, func(api.RunEvent) error { return nil })
+		}
+		if err == nil {
+			run, err = i.SnapshotRun(ctx, "blog", run.ID)
+		}
+		if err != nil || run.Status != api.RunSucceeded {
+			t.Fatal(err, run)
+		}
+		return run
+	}
+	taken := run(i.CreateBackup(ctx, "blog")).Subject
+	c := mongoClient(t, i.mongo, adminToken)
+	articles := c.Database("svc_blog").Collection("articles")
+	var streams []*mongo.ChangeStream
+	for _, open := range []func() (*mongo.ChangeStream, error){
+		func() (*mongo.ChangeStream, error) { return c.Watch(ctx, mongo.Pipeline{}) },
+		func() (*mongo.ChangeStream, error) { return c.Database("svc_blog").Watch(ctx, mongo.Pipeline{}) },
+	} {
+		stream, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close(ctx) //nolint:errcheck // it was only read
+		streams = append(streams, stream)
+	}
+	written := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				written <- nil
+				return
+			default:
+			}
+			_, err := articles.InsertOne(ctx, bson.D{{Key: "title", Value: fmt.Sprint("by the back door ", n)}})
+			if err != nil && !strings.Contains(err.Error(), "are being replaced by those of a snapshot") {
+				written <- err
+				return
+			}
+		}
+	}()
+	run(i.DrillSnapshot(ctx, "blog", taken))
+	restored := run(i.RestoreSnapshot(ctx, "blog", taken, api.SnapshotRestore{}))
+	close(stop)
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := articles.InsertOne(ctx, bson.D{{Key: "title", Value: "the last"}}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := client.SnapshotResultOf(restored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	safety, err := i.Snapshot(ctx, "blog", result.Restored.Safety, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stream := range streams {
+		inserted, replaced := int64(0), false
+		for last := false; !last; {
+			if !stream.Next(ctx) {
+				t.Fatal(stream.Err())
+			}
+			event := stream.Current.String()
+			var e struct {
+				Op   string                 `bson:"operationType"`
+				Full struct{ Title string } `bson:"fullDocument"`
+			}
+			if err := bson.Unmarshal(stream.Current, &e); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(event, "svc-drill") || strings.Contains(event, "svc.") && e.Op != "rename" { // which has them take the place of others
+				t.Errorf("a stream tells of %s", event)
+			}
+			last = e.Full.Title == "the last"
+			switch {
+			case e.Op != "insert":
+				replaced = true
+			case !replaced:
+				inserted++
+			}
+		}
+		if !replaced || inserted == 0 || inserted+1 != safety.Counts.Documents {
+			t.Errorf("%d were written before, and %d are in the snapshot of what was replaced; replaced: %t", inserted, safety.Counts.Documents, replaced)
+		}
 	}
 }
 
