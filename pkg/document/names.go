@@ -72,6 +72,14 @@ func (n *Names) Level() (stored map[string]string, below map[string]*Names, othe
 	return n.stored, n.below, n.every
 }
 
+// Equal says whether all fields are stored as the same.
+func (n *Names) Equal(other *Names) bool {
+	if n == nil || other == nil {
+		return n == other
+	}
+	return maps.Equal(n.stored, other.stored) && maps.EqualFunc(n.below, other.below, (*Names).Equal) && n.every.Equal(other.every)
+}
+
 // Inverse gives the names that lead back.
 func (n *Names) Inverse() *Names {
 	if n == nil {

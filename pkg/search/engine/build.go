@@ -261,8 +261,7 @@ func (s *shelf) vectorsCome(b *built, one *searched) error {
 
 // scan takes in all records behind last, from the first on if that is nil. What changes meanwhile is taken in by the shelf.
 func (b *built) scan(last **bson.ObjectID) error {
-	records := b.s.records()
-	if stats, err := records.Stats(b.ctx); err == nil {
+	if stats, err := b.s.records().Stats(b.ctx); err == nil {
 		b.total.Store(stats.Documents)
 	}
 	for {
@@ -271,7 +270,8 @@ func (b *built) scan(last **bson.ObjectID) error {
 			filter = mql.On("_id", &mql.Cmp{Op: mql.Gt, Value: idValues([]bson.ObjectID{**last})[0]})
 		}
 		ids, docs, size := make([]bson.ObjectID, 0, chunk), make(map[bson.ObjectID]bson.Raw, chunk), 0
-		err := records.Find(b.ctx, store.Query{Filter: filter, Sort: byID(), Limit: chunk}, func(doc bson.Raw) error {
+		era := b.s.eraNow()
+		err := b.s.records().Find(b.ctx, store.Query{Filter: filter, Sort: byID(), Limit: chunk}, func(doc bson.Raw) error {
 			id := idOf(doc)
 			ids = append(ids, id)
 			docs[id] = bytes.Clone(doc)
@@ -285,6 +285,9 @@ func (b *built) scan(last **bson.ObjectID) error {
 		}
 		if err := b.take(b.ctx, ids, docs, true); err != nil {
 			return err
+		}
+		if b.s.eraNow() != era {
+			continue // fields may have been read by other names than they are looked for by
 		}
 		b.done.Add(int64(len(ids)))
 		*last = &ids[len(ids)-1]

@@ -39,6 +39,7 @@ type world struct {
 	groups  *embedding.Groups
 	now     func() time.Time
 	project *project.Project
+	names   project.Names // of renamed fields
 	rev     int64
 
 	scripts  engine.Scripts // nil: none

@@ -16,6 +16,7 @@ import (
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/search/index"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/store/fieldnames"
 )
 
 // moving is a filter that compares records with the time of now: each moment has one of its own, but most let the same records
@@ -138,42 +139,46 @@ func (m *moving) lasts(now time.Time) bool {
 	return now.UnixMilli() < m.until
 }
 
-// viewMoving gives the records that a filter lets through at a time that it has in it.
-func (b *built) viewMoving(ctx context.Context, filter *mql.Filter, m *moving, now time.Time) (*index.View, error) {
+// viewMoving gives the records that a query's filter lets through at a time that it has in it.
+func (b *built) viewMoving(ctx context.Context, q Query, m *moving) (*index.View, error) {
 	for {
-		v, err := b.ix.ViewSet(ctx, setName(m.shape), m, b.fill(filter, m))
+		v, err := b.ix.ViewSet(ctx, setName(m.shape), m, b.fill(q, m))
 		if err != nil {
 			return nil, err
 		}
-		if seen, ok := v.Set().Data.(*moving); ok && seen.lasts(now) {
+		if seen, ok := v.Set().Data.(*moving); ok && seen.lasts(q.Now) {
 			return v, nil
 		}
 		v.Forget() // it has been overtaken by time
 		if err := v.Close(); err != nil {
 			return nil, err
 		}
-		m = movingOf(filter, now)
+		m = movingOf(q.Filter, q.Now)
 	}
 }
 
-// fill gives who is in the set of a filter. m, unless it is nil, learns until when.
-func (b *built) fill(filter *mql.Filter, m *moving) index.Fill {
+// fill gives who is in the set of a query's filter. m, unless it is nil, learns until when.
+func (b *built) fill(q Query, m *moving) index.Fill {
 	only := mql.MustCompileProjection(bson.D{{Key: "_rev", Value: 1}, {Key: "updatedAt", Value: 1}})
 	var at int64
 	if m != nil {
 		at = m.at
 	}
+	records := fieldnames.Wrap(b.s.t.db, q.Project.FieldNames).Collection(b.s.stored)
 	return func(ctx context.Context, add func(id []byte, rev int64) error) error {
-		err := b.s.records().Find(ctx, store.Query{Filter: filter, Project: only}, func(doc bson.Raw) error {
+		err := records.Find(ctx, store.Query{Filter: q.Filter, Project: only}, func(doc bson.Raw) error {
 			id := idOf(doc)
 			return add(id[:], versionOf(doc))
 		})
-		if err != nil || m == nil {
-			return err
+		if err == nil && m != nil {
+			err = records.Find(ctx, m.toCome(at), func(doc bson.Raw) error {
+				m.note(doc, at)
+				return nil
+			})
 		}
-		return b.s.records().Find(ctx, m.toCome(at), func(doc bson.Raw) error {
-			m.note(doc, at)
-			return nil
-		})
+		if err == nil && !b.bound.Load().isOf(q) { // what changes from now on would be held against a filter that means other fields
+			err = ErrBuilding
+		}
+		return err
 	}
 }

@@ -55,6 +55,9 @@ func (b *built) alike(changes []index.Change) {
 
 // near asks an index of mode vector.
 func (s *shelf) near(ctx context.Context, b *built, how *bound, q Query) (*matches, error) {
+	if !how.isOf(q) {
+		return nil, ErrBuilding
+	}
 	fields := how.near(q.Lang, q.Hidden)
 	if len(fields) == 0 {
 		return nil, ErrNothingToSearch
@@ -71,7 +74,7 @@ func (s *shelf) near(ctx context.Context, b *built, how *bound, q Query) (*match
 	if vector.Sparse != nil {
 		near.Tokens = ofLengthOne(vector.Sparse)
 	}
-	view, err := b.view(ctx, q.Filter, q.Now)
+	view, err := b.view(ctx, q)
 	if err != nil {
 		return nil, err
 	}

@@ -143,11 +143,14 @@ func (s *shelf) ask(ctx context.Context, b *built, q Query) (m *matches, err err
 	if how := b.bound.Load(); how.Mode == search.Vector {
 		return s.near(ctx, b, how, q)
 	}
-	view, err := b.view(ctx, q.Filter, q.Now)
+	view, err := b.view(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	m = &matches{how: b.bound.Load(), view: view}
+	if !m.how.isOf(q) {
+		return nil, errors.Join(ErrBuilding, m.close())
+	}
 	ctx = byPace(ctx)
 	if m.asked, err = m.how.ask(ctx, view, q.Words, q.Lang, q.Hidden, s.t.e.o.Now()); err == nil {
 		m.matches, err = view.Search(ctx, m.asked.query)
@@ -157,6 +160,10 @@ func (s *shelf) ask(ctx context.Context, b *built, q Query) (m *matches, err err
 	}
 	return m, nil
 }
+
+// isOf says whether fields have the names that they have for a query, as is so but for one that began before some were renamed: that would
+// look into fields that it does not know of.
+func (b *bound) isOf(q Query) bool { return b.names.Equal(q.Collection.FieldNames) }
 
 // byPace has what an index does go by the pace of the reads with the context.
 func byPace(ctx context.Context) context.Context {
@@ -196,15 +203,15 @@ func (s *shelf) ready(ctx context.Context, name string) (*built, error) {
 	return one.live, nil
 }
 
-// view gives the records of an index that a filter lets through, which may have the time of now in it; nil: all.
-func (b *built) view(ctx context.Context, filter *mql.Filter, now time.Time) (*index.View, error) {
-	if filter == nil {
+// view gives the records of an index that a query's filter lets through, which may have the time of now in it; nil: all.
+func (b *built) view(ctx context.Context, q Query) (*index.View, error) {
+	if q.Filter == nil {
 		return b.ix.View()
 	}
-	if m := movingOf(filter, now); m != nil { // else all of it stays as it is
-		return b.viewMoving(ctx, filter, m, now)
+	if m := movingOf(q.Filter, q.Now); m != nil { // else all of it stays as it is
+		return b.viewMoving(ctx, q, m)
 	}
-	return b.ix.ViewSet(ctx, setName(filter), filter, b.fill(filter, nil))
+	return b.ix.ViewSet(ctx, setName(q.Filter), q.Filter, b.fill(q, nil))
 }
 
 func setName(f *mql.Filter) string {

@@ -145,18 +145,13 @@ func (s *shelf) renewWorn() {
 
 // serve has the searches be those of a collection's config.
 func (s *shelf) serve(p *project.Project, c *project.Collection) error {
-	s.mu.Lock()
-	if s.project != nil && s.project != p {
-		s.distrust() // fields may have other names
-	}
-	s.project, s.collection = p, c
-	s.mu.Unlock()
 	want := map[string]*search.Config{}
 	for _, config := range c.Searches {
 		if config.Mode.Indexed() {
 			want[config.Name] = config
 		}
 	}
+	s.become(p, c, want)
 	var all []error
 	for _, config := range want {
 		all = append(all, s.declare(config))
@@ -180,6 +175,45 @@ func (s *shelf) serve(p *project.Project, c *project.Collection) error {
 	return errors.Join(append(all, s.t.e.drop(s.t.database, func(n indexName) bool { return n.stored == s.stored && !keep[n.String()] }))...)
 }
 
+// become has records be read by the names that their fields have in a config from now on, and indexes be searched as that says, in one step: what is
+// taken in meanwhile, by the one or the other, is taken in once more.
+func (s *shelf) become(p *project.Project, c *project.Collection, want map[string]*search.Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.project == p {
+		return
+	}
+	renamed := s.project != nil && !s.collection.FieldNames.Equal(c.FieldNames)
+	if s.project != nil {
+		s.distrust() // fields may have other names
+	}
+	s.project, s.collection = p, c
+	for name, one := range s.searches {
+		if config := want[name]; config != nil {
+			s.bind(one, config)
+		}
+	}
+	if !renamed {
+		return
+	}
+	for _, b := range s.both() {
+		b.ix.ForgetSets() // filters mean other fields
+	}
+}
+
+// bind has the indexes of a search be searched as a config says, and gives the fingerprint of that. The caller holds s.mu.
+func (s *shelf) bind(one *searched, config *search.Config) (fingerprint string) {
+	one.config = config
+	fingerprint = s.fingerprint(config, one.live)
+	for _, b := range []*built{one.live, one.next} {
+		if b != nil {
+			b.bind(config, s.collection, b.name.print == fingerprint)
+			s.getVectors(b)
+		}
+	}
+	return fingerprint
+}
+
 // discard ends the making of an index, if it is being made, and drops it.
 func (s *shelf) discard(b *built) error {
 	if b == nil {
@@ -201,14 +235,7 @@ func (s *shelf) declare(config *search.Config) error {
 		}
 		s.searches[config.Name] = one
 	}
-	one.config = config
-	fingerprint := s.fingerprint(config, one.live)
-	for _, b := range []*built{one.live, one.next} {
-		if b != nil {
-			b.bind(config, s.collection, b.name.print == fingerprint)
-			s.getVectors(b)
-		}
-	}
+	fingerprint := s.bind(one, config)
 	epoch := s.t.epoch(s.stored, config.Name)
 	if one.next != nil && one.next.name.print == fingerprint && one.next.state.Epoch >= epoch {
 		return nil

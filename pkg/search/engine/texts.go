@@ -64,7 +64,7 @@ func evalOf(f form, own, now *search.Config) *search.Eval {
 // binds has the index be searched as a config says. The caller holds the shelf's mu.
 func (b *built) binds(c *search.Config, in *project.Collection) {
 	script := b.scripted(c, in)
-	b.bound.Store(newBound(c, script))
+	b.bound.Store(newBound(c, in.FieldNames, script))
 	if script != nil && !b.retrying {
 		b.retrying = true
 		b.s.goes(b.retry)

@@ -21,6 +21,7 @@ import (
 type bound struct {
 	*search.Config
 
+	names   *document.Names // that fields have in it
 	columns []column
 	embeds  []embedded // of mode vector, instead of columns
 	script  *scripted  // nil: there is none
@@ -42,8 +43,8 @@ type column struct {
 // cutter cuts texts into terms.
 type cutter func(text string) []analysis.Token
 
-func newBound(c *search.Config, script *scripted) *bound {
-	b := &bound{Config: c, script: script}
+func newBound(c *search.Config, names *document.Names, script *scripted) *bound {
+	b := &bound{Config: c, names: names, script: script}
 	switch {
 	case c.Mode == search.Vector:
 		b.embeds = embedsOf(c)

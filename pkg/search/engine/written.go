@@ -186,6 +186,13 @@ func (s *shelf) distrust() {
 	}
 }
 
+// eraNow grows when what was read or handed over may have other names than the config has by now.
+func (s *shelf) eraNow() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.era
+}
+
 // reached takes that the feed has told everything up to a place.
 func (s *shelf) reached(at *stamp) {
 	s.mu.Lock()

@@ -207,6 +207,15 @@ func (ix *Index) forget(set *Set) {
 	}
 }
 
+// ForgetSets lets go of all sets, and of those that are being filled: what they are of means something else by now.
+func (ix *Index) ForgetSets() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, set := range ix.sets {
+		ix.forget(set)
+	}
+}
+
 // trim forgets sets that there is no room for.
 func (d *DB) trim() {
 	d.mu.Lock()
