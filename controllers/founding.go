@@ -48,7 +48,13 @@ func (f *founder) Compile(_ context.Context, namespace string, of *project.Proje
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // it was only read
-	return d, errors.Join(isFree(root, namespace), unwritable(root.Writable()))
+	if err := isFree(root, namespace); err != nil {
+		return nil, err
+	}
+	if err := root.Writable(); err != nil {
+		return nil, unwritable(err)
+	}
+	return d, nil
 }
 
 // Found implements snapshot.Founder.
