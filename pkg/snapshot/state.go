@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"syscall"
 	"time"
 
 	"github.com/svcctl/svc/pkg/folder"
@@ -75,11 +76,23 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readState reads the state of a snapshot. One that was never written is the zero value; one that is damaged is the safe one.
+// readState reads the state of a snapshot. One that was never written is the zero value; one that is damaged, or can't be read, is the safe one.
 func readState(root *folder.Folder, at string) State {
+	state, err := tryState(root, at)
+	if err != nil {
+		return State{Pinned: true, Damaged: true}
+	}
+	return state
+}
+
+// tryState is readState for who writes it again: the error is for a disk that fails, which says nothing of what is on it.
+func tryState(root *folder.Folder, at string) (State, error) {
 	text, err := root.Read(at+stateEnding, maxState)
 	if errors.Is(err, fs.ErrNotExist) {
-		return State{}
+		return State{}, nil
+	}
+	if _, failed := errors.AsType[syscall.Errno](err); failed {
+		return State{}, err
 	}
 	var s stored
 	var out State
@@ -95,9 +108,9 @@ func readState(root *folder.Folder, at string) State {
 		err = d.Decode(&out)
 	}
 	if err != nil {
-		return State{Pinned: true, Damaged: true}
+		return State{Pinned: true, Damaged: true}, nil //nolint:nilerr // what it was is lost
 	}
-	return out
+	return out, nil
 }
 
 func writeState(root *folder.Folder, at string, state State) error {
@@ -134,7 +147,10 @@ func (s *Snapshots) change(ctx context.Context, p *project.Project, id string, f
 	if _, err := o.root.Stat(o.at); errors.Is(err, fs.ErrNotExist) { // another process has removed it meanwhile
 		return ErrNotFound
 	}
-	state := readState(o.root, o.at)
+	state, err := tryState(o.root, o.at)
+	if err != nil {
+		return unwritten(err, "read the state of a snapshot")
+	}
 	state.Damaged = false
 	fn(&state)
 	return writeState(o.root, o.at, state)
