@@ -84,9 +84,9 @@ func killBesideWriters(t *testing.T, s svcd, rounds int, within time.Duration) {
 		t.Fatal(err)
 	}
 	kept := map[string]bool{} // all that is to be in the collection that is never restored
-	replaced, beside, slowest := 0, 0, time.Duration(0)
-	for round := range rounds {
-		what := []string{"restore", "take", "restore", "prune"}[round%4]
+	replaced, stayed, beside, restores, slowest := 0, 0, 0, 0, time.Duration(0)
+	for round := 0; round < rounds || (replaced == 0 || stayed == 0) && round < rounds+extraRounds; round++ {
+		what := []string{"restore", "restore", "take", "restore", "restore", "prune"}[round%6]
 		snap, now := fmt.Sprint("of the snapshot ", round), fmt.Sprint("of now ", round)
 		mark := srv.mustCreate(t, "brought", api.Record(fmt.Sprintf(`{"title":%q}`, snap)))
 		run, err := srv.begin(t, func() (*api.Run, error) { return srv.CreateSnapshot(t.Context(), "blog", "daily") })
@@ -106,18 +106,29 @@ func killBesideWriters(t *testing.T, s svcd, rounds int, within time.Duration) {
 			all = append(all, w)
 			writers.Go(func() { w.write(ctx, t, srv.Client, fmt.Sprint(round, "/", i)) })
 		}
-		writers.Go(func() { // it may be cut off anywhere
-			time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond)
+		run, err = srv.begin(t, func() (*api.Run, error) {
 			switch what {
 			case "take":
-				_, _ = srv.CreateSnapshot(ctx, "blog", "daily")
-			case "restore":
-				_, _ = srv.RestoreSnapshot(ctx, "blog", id, api.SnapshotRestore{Collections: []string{"sets", "brought"}})
+				return srv.CreateSnapshot(ctx, "blog", "daily")
 			case "prune":
-				_, _ = srv.PruneSnapshots(ctx, "blog", "")
+				return srv.PruneSnapshots(ctx, "blog", "")
+			default:
+				return srv.RestoreSnapshot(ctx, "blog", id, api.SnapshotRestore{Collections: []string{"sets", "brought"}})
 			}
 		})
-		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond) // the random moment
+		if err != nil {
+			t.Fatal(err)
+		}
+		moment := 60
+		if what == "restore" {
+			at := aims[restores%len(aims)]
+			restores++
+			if srv.comesTo(t, run, at); at == ended {
+				moment = 300 // others write behind it
+			}
+		}
+		time.Sleep(time.Duration(rand.IntN(moment)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -147,6 +158,8 @@ func killBesideWriters(t *testing.T, s svcd, rounds int, within time.Duration) {
 			if what != "restore" {
 				t.Errorf("%s has brought back a snapshot", what)
 			}
+		} else if what == "restore" {
+			stayed++
 		}
 		want := map[string]bool{}
 		for title := range was {
@@ -190,9 +203,12 @@ func killBesideWriters(t *testing.T, s svcd, rounds int, within time.Duration) {
 			})
 		}
 	}
-	t.Logf("%d kills: %d times the restore is done, %d writers wrote before and behind one; %d records; the slowest start took %s", rounds, replaced, beside, len(kept), slowest)
+	t.Logf("%d kills in restores: %d of them are done, %d are not, %d writers wrote before and behind one; %d records; the slowest start took %s", restores, replaced, stayed, beside, len(kept), slowest)
 	if len(kept) < rounds {
 		t.Error("too little was written: this tested little")
+	}
+	if replaced == 0 || stayed == 0 {
+		t.Error("all kills came before a restore took effect, or all behind it")
 	}
 	if os.Getenv("SOAK") != "" && (replaced < rounds/20 || within > 0 && slowest > within) {
 		t.Errorf("%d restores were done; the slowest start took %s", replaced, slowest)
