@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -101,7 +102,7 @@ func TestKillVictim(t *testing.T) {
 				err = nil
 			}
 		case n == drills:
-			_, err = w.snaps.Drill(ctx, w.p, some.ID, nil)
+			_, err = w.snaps.Drill(ctx, w.p, some.ID, func(p snapshot.Progress) { fmt.Println("drill", p.Phase) })
 		default:
 			o := replaceAll
 			if n == 5 {
@@ -203,7 +204,7 @@ func killAgain(t *testing.T, uri, in string, kills int) {
 	}
 	t.Logf("%d kills: %v; %d in a restore or drill, %d of them in a drill, %d while a snapshot was made or removed", kills, seen, restores, rehearsals, others)
 	switch {
-	case in != "" && rehearsals == 0, in == "" && kills > 100 && (restores < kills/10 || rehearsals == 0 || others < kills/20 || len(seen) < 2):
+	case in != "" && rehearsals < max(1, kills/2), in == "" && kills > 100 && (restores < kills/10 || rehearsals == 0 || others < kills/20 || len(seen) < 2):
 		t.Error("too few were killed on their way")
 	}
 	w, end = openWorld(t, dir, uri)
@@ -293,7 +294,7 @@ func (w *world) withoutIndexes() state {
 	return out
 }
 
-// killOnce starts a process and kills it.
+// killOnce starts a process and kills it: at a random moment, or, if it does nothing but drills, in one of the phases of a drill.
 func killOnce(t *testing.T, dir, uri, in string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillVictim$", "-test.timeout=0") //nolint:gosec // it is this test
@@ -306,10 +307,26 @@ func killOnce(t *testing.T, dir, uri, in string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "begun\n" {
+	says := bufio.NewReader(out)
+	if line, err := says.ReadString('\n'); line != "begun\n" {
 		t.Errorf("the victim says %q, %v", line, err)
 	}
-	time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+	moment := 500 * time.Millisecond
+	if in == "drill" {
+		moment = 10 * time.Millisecond
+		want := []string{"drill verify\n", "drill load\n", "drill index\n"}[rand.IntN(3)]
+		for skip := rand.IntN(3); skip >= 0; { // it may be told several times
+			line, err := says.ReadString('\n')
+			if err != nil {
+				t.Fatalf("the victim does not come to %q: %v", want, err)
+			}
+			if line == want {
+				skip--
+			}
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, says) }() // so that it is not held up
+	time.Sleep(time.Duration(rand.Int64N(int64(moment))))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatalf("it has ended before: %v", err)
 	}

@@ -226,9 +226,9 @@ func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 	return nil
 }
 
-// errUnfinished is for a restore that is decided and could not be done.
+// errUnfinished is for a restore that could not be ended behind the point from which on it may be decided.
 var errUnfinished = errs.New(errs.Unavailable, "restore_unfinished",
-	"the restore is decided, and could not be ended for a failure of the disk or the store: the project can't be reached until that is done, which is tried again and again")
+	"the restore could not be ended for a failure of the disk or the store: the project can't be reached until all is restored, or all is as before, which is tried again and again")
 
 // giveUp removes what it has made. What can't be removed is when somebody else begins, or at the next start.
 func (r *restore) giveUp(ctx context.Context, j *journal) {
