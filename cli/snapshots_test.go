@@ -109,6 +109,10 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 	found := func(code, result string) func(*api.Run) {
 		return func(r *api.Run) {
 			failed(code)(r)
+			r.Error.Message = "the snapshot is damaged: media/9f86: it has another sum; and 102 more"
+			if strings.Contains(result, "checked") {
+				r.Error.Message = "snapshots that are damaged: 1 of 3: " + snapshotID + ": media/9f86: it has another sum; and 2 more"
+			}
 			r.Result = json.RawMessage(strings.ReplaceAll(result, "FOUND", `"problems":103,"found":[{"path":"media/9f86","text":"it has another sum"},{"path":"indexes.json","text":"it is not there"}]`))
 		}
 	}
@@ -126,12 +130,12 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 		{"cancelled", "create blog daily", snapshotRun("snapshot", "cancelled", failed("run_cancelled")), api.Snapshot{}, command.ExitFailed, "", "it is said why"},
 		{"asked to end", "cancel blog " + runID, snapshotRun("snapshot", "running", nil), api.Snapshot{}, command.ExitOK, "running", "asked to end, and does so soon; svcctl snapshot attach blog " + runID},
 		{"whole", "verify blog " + snapshotID, snapshotRun("verify", "succeeded", nil), api.Snapshot{ID: snapshotID, Verified: &api.SnapshotVerification{Files: 3}}, command.ExitOK, "verified", "3 files, 0 B, no problems"},
-		{"damaged", "verify blog " + snapshotID, snapshotRun("verify", "failed", found("snapshot_damaged", `{"verified":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, "media/9f86     it has another sum\nindexes.json   it is not there\n", "and 101 more problems"},
+		{"damaged", "verify blog " + snapshotID, snapshotRun("verify", "failed", found("snapshot_damaged", `{"verified":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, "media/9f86     it has another sum\nindexes.json   it is not there\n", "and 101 more problems\nerror: run " + runID + ": the snapshot is damaged: 103 problems\n"},
 		{"damaged ones", "attach blog " + runID, snapshotRun("verify", "failed", found("snapshot_damaged", `{"checked":{"snapshots":3,"damaged":1,"problems":3,"found":[{"snapshot":"`+snapshotID+`",FOUND}]}}`)),
-			api.Snapshot{}, command.ExitFailed, snapshotID + "   indexes.json   it is not there", "and 1 more problem\n"},
+			api.Snapshot{}, command.ExitFailed, snapshotID + "   indexes.json   it is not there", "and 1 more problem\nerror: run " + runID + ": snapshots that are damaged: 1 of 3: 3 problems\n"},
 		{"all whole", "attach blog " + runID, snapshotRun("verify", "succeeded", func(r *api.Run) { r.Result = json.RawMessage(`{"checked":{"snapshots":1}}`) }), api.Snapshot{}, command.ExitOK, "1 snapshot, no problems", ""},
 		{"can't be restored", "drill blog " + snapshotID, snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, "indexes.json   it is not there", "and 101 more problems"},
-		{"for programs", "drill blog " + snapshotID + " -o json", snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, `"problems":103`, "it is said why"},
+		{"for programs", "drill blog " + snapshotID + " -o json", snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, `"problems":103`, "it has another sum; and 102 more"},
 		{"not checked", "verify blog " + snapshotID, snapshotRun("verify", "failed", failed("internal")), api.Snapshot{}, command.ExitUsage, "", "it is said why"},
 		{"check not ended", "attach blog " + runID, snapshotRun("verify", "lost", failed("run_lost")), api.Snapshot{}, command.ExitUsage, "", "it is said why"},
 		{"pruned", "prune blog --yes", snapshotRun("prune", "succeeded", func(r *api.Run) {
@@ -225,6 +229,23 @@ func TestRestoreIsTyped(t *testing.T) {
 		}
 		if tc.tty && !strings.Contains(p.err.String(), "7 records) into "+strings.TrimPrefix("blog"+tc.args, "blog--to-namespace ")+" at http://") {
 			t.Errorf("%+v: the question is missing: %s", tc, p.err.String())
+		}
+	}
+}
+
+// TestDamagedSnapshots: what can't be done since a snapshot is damaged has failed, and is no conflict; what has its own meaning for 1 ends with 2.
+func TestDamagedSnapshots(t *testing.T) {
+	t.Parallel()
+	for line, exit := range map[string]int{"diff": command.ExitUsage, "export -f -": command.ExitFailed, "show": command.ExitFailed} {
+		verb, flags, _ := strings.Cut(line, " ")
+		p := start(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", api.MediaProblem)
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"status":409,"code":"snapshot_damaged","detail":"the snapshot is damaged: indexes.json: it is not there"}`))
+		}))
+		args := append([]string{"snapshot", verb, "blog", snapshotID}, strings.Fields(flags)...)
+		if code := p.run(t, args...); code != exit || !strings.Contains(p.err.String(), "hint: svcctl snapshot verify blog "+snapshotID+" reads all of it") {
+			t.Errorf("%s: exit code %d, %s", line, code, p.err.String())
 		}
 	}
 }

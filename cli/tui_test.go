@@ -170,7 +170,7 @@ func TestTUISnapshots(t *testing.T) {
 	term.Press("s")
 	term.Shows("By which profile?", "▸ daily", "everything")
 	term.Press("\r")
-	term.Shows("▸", "snapshot", "daily", "succeeded", "Snapshot by daily", "collections", "100%", "records", "media", "esc closes")
+	term.Shows("▸", "snapshot", "daily", "succeeded", "Snapshot by daily", "collections", "100%", "1 record", "media", "esc closes")
 	term.Press("\x1b") // closes the run
 	term.Shows("unverified", "w watch the run")
 	term.Press("Gv")

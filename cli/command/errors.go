@@ -140,7 +140,9 @@ func (st *State) explain(ctx context.Context, err error) report {
 			r.code = own.Code
 		}
 	case errors.As(err, &refused):
-		r.exit = exitOfStatus(refused.Status)
+		if r.exit = exitOfStatus(refused.Status); refused.Code() == "snapshot_damaged" { // it is no conflict to whom another time would help
+			r.exit = ExitFailed
+		}
 		r.code, r.status, r.requestID = refused.Problem.Code, refused.Status, refused.Problem.RequestID
 		r.fields, r.problems = refused.Problem.Errors, refused.Problem.Problems
 		r.right = refused.Problem.Right
@@ -178,6 +180,8 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "svcctl project list shows the registered ones, svcctl project register makes one known"
 	case e.Code() == "generation_not_found":
 		return "svcctl project history shows the generations that are kept"
+	case e.Code() == "collection_not_found" && strings.Contains(e.Path, "/admin/snapshots/"):
+		return "svcctl snapshot show" + placeOf(e.Path, 1) + " with the id shows what the snapshot has"
 	case e.Code() == "collection_not_found":
 		return "svcctl collection list" + placeOf(e.Path, 1) + " shows what the project has"
 	case e.Status == http.StatusNotFound && strings.Contains(e.Path, "/_/assets/"):

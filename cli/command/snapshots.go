@@ -111,15 +111,28 @@ func isRunOrSnapshot(arg string) bool {
 // hintSnapshots says what to do about a refusal of what is about snapshots and backups; "": nothing.
 func hintSnapshots(e *client.Error) string {
 	place := placeOf(e.Path, 1)
+	about := "" // the snapshot that the path names
+	for part := range strings.SplitSeq(e.Path, "/") {
+		if snapshotID.MatchString(part) {
+			about = " " + part
+		}
+	}
 	switch e.Code() {
 	case "snapshot_not_found":
+		if strings.Contains(e.Path, "/admin/backup/") {
+			return "svcctl snapshot list" + place + " --profile " + api.ProfileBackup + " shows the backups that there are; others are for svcctl snapshot"
+		}
 		return "svcctl snapshot list" + place + " shows those that there are"
+	case "snapshot_damaged":
+		if about != "" {
+			return "svcctl snapshot verify" + place + about + " reads all of it, and names each file that is damaged"
+		}
 	case "profile_not_found":
 		return "svcctl snapshot profiles" + place + " shows those that the config has"
 	case "snapshots_busy":
 		return "svcctl snapshot attach" + place + " shows how far it is, svcctl snapshot cancel" + place + " ends it"
 	case "snapshot_pinned":
-		return "svcctl snapshot unpin" + place + " lets it go"
+		return "svcctl snapshot unpin" + place + about + " lets it go"
 	case "run_not_found":
 		if strings.Contains(e.Path, "/admin/snapshots/") {
 			return "svcctl snapshot runs" + place + " shows those that are kept"

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,7 @@ func runDrill(ctx context.Context, st *command.State, c *client.Client, opts *dr
 		if len(page.Items) == 0 {
 			return &command.Error{
 				Exit: command.ExitNotFound, Code: "snapshot_not_found", Message: "there is no snapshot to be restored on trial",
-				Hint: "svcctl snapshot create " + opts.Namespace + " takes one",
+				Hint: strings.TrimSpace("svcctl snapshot create "+opts.Namespace+" "+opts.Profile) + " takes one",
 			}
 		}
 		opts.ID = page.Items[0].ID

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
@@ -60,7 +61,24 @@ func showFound(st *command.State, run *api.Run, result *api.SnapshotResult) (boo
 	}
 	err := st.Printer().Print(out)
 	if more := all - int64(len(found)); more > 0 {
-		st.Notef("and %s more", output.Count(more, "problem"))
+		st.Notef("and %s", output.Count(more, "more problem"))
 	}
 	return true, err
+}
+
+// withoutFound is the error of a run whose findings were printed: it counts them only.
+func withoutFound(run *api.Run, result *api.SnapshotResult) *api.RunError {
+	found, all := FoundBy(run, result)
+	if len(found) == 0 || run.Error == nil {
+		return run.Error
+	}
+	first := found[0].Path
+	if result.Checked != nil {
+		first = found[0].Snapshot
+	}
+	what, _, ok := strings.Cut(run.Error.Message, ": "+first+": ")
+	if !ok {
+		return run.Error
+	}
+	return &api.RunError{Code: run.Error.Code, Message: what + ": " + output.Count(all, "problem")}
 }

@@ -30,6 +30,9 @@ The service keeps the newest 100 of each kind and profile, for 30 days.`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+			if which.Kind != "" && !slices.Contains(runKinds(), which.Kind) {
+				return command.Usagef("--kind %s: want one of %s", which.Kind, strings.Join(runKinds(), ", "))
+			}
 			c, err := st.Client()
 			if err != nil {
 				return err

@@ -2,7 +2,9 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -64,6 +66,9 @@ does that.`,
 			if err != nil {
 				return err
 			}
+			if s.Project != namespace {
+				st.Notef("it was taken of the project %s; svcctl snapshot restore %s %s brings its records into %s", s.Project, namespace, s.ID, namespace)
+			}
 			return Print(st, s, *s)
 		}),
 	}
@@ -77,6 +82,9 @@ func SendArchive(ctx context.Context, st *command.State, name string, send func(
 	r, size := st.In, int64(-1)
 	if name != "-" {
 		file, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) && command.IsSnapshotID(name) {
+			return command.Usagef("there is no file %s: to restore a snapshot that is on the service, use svcctl snapshot restore; an archive of it is what svcctl snapshot export writes", name)
+		}
 		if err != nil {
 			return command.Usagef("%v", err)
 		}

@@ -179,7 +179,11 @@ func (f *follower) print(ctx context.Context, run *api.Run) error {
 		return err
 	}
 	if run.Status != api.RunSucceeded {
-		err := runs.Failed(run, hintOf(run, f.namespace))
+		told := *run
+		if f.st.Flags.Output == "" || f.st.Flags.Output == output.FormatTable || f.st.Flags.Output == output.FormatWide {
+			told.Error = withoutFound(run, &result)
+		}
+		err := runs.Failed(&told, hintOf(run, f.namespace))
 		if run.Kind == api.RunKindVerify && !isDamaged(run) { // 1 is for damage
 			return command.NotRun(err)
 		}
@@ -220,15 +224,23 @@ func hintOf(run *api.Run, namespace string) string {
 	case code == "snapshot_damaged" && run.Subject != "" && run.Kind != api.RunKindVerify: // which has stopped at the first
 		return snapshot + "verify " + namespace + " " + run.Subject + " reads all of it, and names each file that is damaged; " + snapshot + "list " + namespace + " shows others"
 	case code == "snapshot_damaged":
-		return snapshot + "list " + namespace + " shows others; take a new one, and look at the disk"
+		return snapshot + "list " + namespace + " shows others; take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "drill_differs":
-		return "take another one, " + snapshot + "create " + namespace + ", and look at the disk"
+		return "take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "view_expired":
 		return "it has taken longer than the store keeps a view: take it when less goes on, or by a profile with fewer collections"
 	case code == "restore_unfinished":
 		return "svcctl project status " + namespace + " and the service's log say what fails; it goes on by itself as soon as that is mended"
 	}
 	return snapshot + "runs " + namespace + " shows those that are kept"
+}
+
+// takeCommand takes a snapshot by a profile.
+func takeCommand(namespace, profile string) string {
+	if profile == api.ProfileBackup {
+		return "svcctl backup create " + namespace
+	}
+	return "svcctl snapshot create " + namespace + " " + profile
 }
 
 // show prints for people what a run has come to: that which it was about.
@@ -250,7 +262,7 @@ func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotR
 		d := result.Drill
 		st.Notef("restored on trial: %s, %s, %s", output.Count(d.Documents, "record"), output.Count(d.Files, "file"), output.Size(d.Bytes))
 		return printRuns(st, run, *run)
-	case id == "":
+	case result.Checked != nil, id == "":
 		return printRuns(st, run, *run)
 	}
 	s, err := f.client.Snapshot(ctx, f.namespace, id, false)
