@@ -48,7 +48,9 @@ type passes struct{ done, total, bytesDone, bytesTotal int64 }
 func (p *Phases) All() []Phase {
 	out := slices.Clone(p.list)
 	for i := range out {
-		out[i].Over = i != p.at || p.whole
+		if out[i].Over = i != p.at || p.whole; p.ended { // how fast it was going tells nothing any more
+			out[i].PerSecond, out[i].BytesPerSecond, out[i].Left = 0, 0, nil
+		}
 	}
 	return out
 }

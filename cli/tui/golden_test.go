@@ -51,6 +51,7 @@ func scenes() []scene {
 		}},
 		{name: "snapshot-cancel", namespace: "blog", way: snapshots("s", "enter", "x")},
 		{name: "snapshot-restore", namespace: "blog", way: snapshots("down", "down", "R", "b", "l", "tab")},
+		{name: "snapshot-restore-damaged", namespace: "blog", way: snapshots("end", "up", "R")},
 		{name: "snapshot-diff", namespace: "blog", way: snapshots("down", "down", "down", "D")},
 		{name: "projects", way: func(terminal) {}},
 		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},

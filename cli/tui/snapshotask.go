@@ -180,6 +180,11 @@ func (r *restore) View(width, height int) string {
 	add := func(text string) { out = append(out, widget.Wrap(output.Escape(text), width)...) }
 	add(fmt.Sprintf("Restore %s into %s: %s of %s, and their files, as they were %s ago.", r.snap.ID, r.of.namespace, output.Count(r.snap.Counts.Documents, "record"),
 		strings.Join(names, ", "), output.Age(r.host.Now(), r.snap.ConsistentAt.Time)))
+	if damage := snapshot.DamageOf(&r.snap); damage != nil {
+		for _, line := range widget.Wrap("It is damaged: "+output.Count(damage.Problems, "problem")+". A restore that needs what is damaged is refused, and changes nothing.", width) {
+			out = append(out, t.Paint(output.ToneBad, line))
+		}
+	}
 	out = append(out, "", widget.Cut(t.Title.Render("Mode "+r.mode())+": "+what, width))
 	add("What is there before is kept as a snapshot. Until the last step nothing changes; whoever writes meanwhile is told to come again.")
 	r.input.SetWidth(max(width-4, 1))

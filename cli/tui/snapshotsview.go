@@ -111,11 +111,11 @@ func foundDoc(d *widget.Doc, run *api.Run, result *api.SnapshotResult) {
 	}
 	d.Heading("Found")
 	for _, f := range found {
-		if result.Checked == nil {
-			d.State(f.Path, f.Text, output.ToneBad)
-		} else {
-			d.State(f.Snapshot, f.Path+": "+f.Text, output.ToneBad)
+		text := f.Path + ": " + f.Text
+		if result.Checked != nil {
+			text = f.Snapshot + ": " + text
 		}
+		d.State("Problem", text, output.ToneBad)
 	}
 	if more := all - int64(len(found)); more > 0 {
 		d.Text(fmt.Sprintf("… and %d more", more))
