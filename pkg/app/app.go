@@ -66,6 +66,7 @@ type App struct {
 	files     *media.Library
 	search    *engine.Engine
 	groups    *embedding.Groups // what search asks for vectors; none of the settings: without groups
+	projects  *system.Projects
 	// databases names those that have logs of changes and of runs.
 	databases func(ctx context.Context) ([]string, error)
 	stopping  atomic.Bool
@@ -125,7 +126,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err := models.EnsureIndexes(ctx); err != nil {
 		return err
 	}
-	a.databases = databases(models.Projects)
+	a.projects, a.databases = models.Projects, databases(models.Projects)
 	authn, err := auth.New(ctx, auth.Options{
 		System: models, Hasher: hasher, Logger: cfg.Logger, Now: cfg.Now,
 		JWTSecret: cfg.JWTSecret, JWTTTL: cfg.JWTTTL, AdminToken: adminToken,

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"slices"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -23,21 +22,28 @@ func (a *App) openGates(alone bool) snapshot.Gate {
 }
 
 // abandoned ends the restore of an instance that is gone. Of a project that is not served here nobody knows whether there is one; where none is
-// registered any more, such as one that a restore was making, there is nothing to end.
+// registered any more, there is nothing to end. One that a restore makes is served nowhere, and may be made once more by now: who makes it waits
+// for what the one before has left at the gates.
 func (a *App) abandoned(ctx context.Context, database string) error {
 	for _, p := range a.registry.List() {
 		if project.DatabaseName(p.Namespace) == database {
 			return a.taken.RecoverAbandoned(ctx, p)
 		}
 	}
-	registered, err := a.databases(ctx)
+	registered, err := a.projects.All(ctx)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(registered, database) {
-		return nil
+	for _, p := range registered {
+		switch {
+		case project.DatabaseName(p.Namespace) != database:
+		case p.Founding:
+			return a.taken.RecoverAbandoned(ctx, &project.Project{ID: p.ID.Hex(), Namespace: p.Namespace, OrgID: p.OrgID})
+		default:
+			return errs.ErrProjectNotFound
+		}
 	}
-	return errs.ErrProjectNotFound
+	return nil
 }
 
 // replaced has what depends on records be looked at: what the config wants of indexes may be otherwise in the snapshot. Searches, streams of

@@ -414,6 +414,19 @@ func TestAbandoned(t *testing.T) {
 		if err := s.app.Abandoned(t.Context(), "svc_nobody"); err != nil {
 			t.Errorf("of no project: %v", err)
 		}
+		founding, err := bson.Marshal(bson.D{
+			{Key: "_id", Value: bson.NewObjectID()}, {Key: "rev", Value: int64(1)}, {Key: "namespace", Value: "made"}, {Key: "name", Value: "made"},
+			{Key: "configFile", Value: "made/project.yaml"}, {Key: "founding", Value: true}, {Key: "createdAt", Value: time.Now()}, {Key: "updatedAt", Value: time.Now()},
+		})
+		if err == nil {
+			err = store.WriteAll(t.Context(), s.app.Store().Database("svc").Collection("projects"), store.Op{Kind: store.Insert, Doc: founding})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.app.Abandoned(t.Context(), "svc_made"); err != nil { // where the restore that was making it is ended, and the next one goes on
+			t.Errorf("of one that a restore makes: %v", err)
+		}
 		s.register("shop", restoresConfig)
 		s.do("POST", "/api/v1/_/shop/items", text(`{"title":"old"}`)).want(t, http.StatusCreated)
 		decided(t, s.app.Store().Database("svc_shop"))
