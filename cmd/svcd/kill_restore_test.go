@@ -93,7 +93,11 @@ func killRestores(t *testing.T, s svcd, rounds, soak int) {
 			t.Fatal(err)
 		}
 		srv.comesTo(t, run, at)
-		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond) // the random moment
+		moment := 8
+		if at == ended || at == "swap" {
+			moment = 60
+		}
+		time.Sleep(time.Duration(rand.IntN(moment)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 // R4: where the disk of the store is full before a restore, or gets so on its way, in what it notes or loads, the records are those of before or of the snapshot, whole, the failure says
@@ -93,6 +95,73 @@ func TestR4RestoreOnFullDisk(t *testing.T) {
 	srv.ends(t, run, err)
 	if n := whole(t, "one", srv.sets(t, "sets")["one"], size); n != 1 {
 		t.Errorf("the records are as of %d", n)
+	}
+	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
+		t.Errorf("code %d, %v, %s", code, err, log)
+	}
+}
+
+// R4: where the disk of the snapshots is full, what can't be noted of them is refused, and what was is as it was; what is not to be kept goes all the same, which makes room; all that is there
+// is whole.
+func TestR4NotesOnFullDisk(t *testing.T) {
+	s := newSvcd(t)
+	s.write("projects/blog/project.yaml", takenConfig)
+	if err := os.Mkdir(filepath.Join(s.dir, "projects", "blog", "snapshots"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s = onSmallDisk(t, s, 0)
+	s.under[len(s.under)-1] = `mount -t tmpfs -o size=10m tmpfs projects/blog/snapshots && exec "$0" "$@"`
+	srv := s.start()
+	srv.register(t)
+	srv.served(t)
+	if _, err := srv.BulkCreate(t.Context(), "blog", "sets", members("one", 100, "")); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for range 3 {
+		run, err := srv.begin(t, func() (*api.Run, error) { return srv.CreateSnapshot(t.Context(), "blog", "daily") })
+		ids = append(ids, srv.ends(t, run, err))
+		time.Sleep(1100 * time.Millisecond) // ids are of seconds
+	}
+	pinned := func(id string) bool {
+		t.Helper()
+		info, err := srv.Snapshot(t.Context(), "blog", id, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Pinned
+	}
+	disk := fmt.Sprintf("/proc/%d/root%s/projects/blog/snapshots", srv.cmd.Process.Pid, s.dir)
+	filler := filepath.Join(disk, "filler")
+	takeRoom(t, filler, disk, 0)
+	if _, err := srv.PinSnapshot(t.Context(), "blog", ids[2], true); !isStatus(err, http.StatusInsufficientStorage) {
+		t.Errorf("a pin: %v", err)
+	}
+	if pinned(ids[2]) {
+		t.Error("it is pinned")
+	}
+	run, err := srv.begin(t, func() (*api.Run, error) {
+		return srv.VerifySnapshot(t.Context(), "blog", ids[2], api.SnapshotVerify{})
+	})
+	if err == nil {
+		_ = srv.reaches(t, run, ended)
+		run, err = srv.SnapshotRun(t.Context(), "blog", run.ID)
+	}
+	if err != nil || run.Status != api.RunFailed || run.Error.Code != "snapshots_full" {
+		t.Errorf("a check: %v, %+v", err, run)
+	}
+	run, err = srv.begin(t, func() (*api.Run, error) { return srv.PruneSnapshots(t.Context(), "blog", "daily") })
+	srv.ends(t, run, err)
+	list, err := srv.ListSnapshots(t.Context(), "blog", "", client.Query{Limit: 1000})
+	if err != nil || len(list.Items) != 1 || list.Items[0].ID != ids[2] {
+		t.Errorf("a prune has left %+v, %v", list, err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	srv.wholeSnapshots(t, "a full disk")
+	if _, err := srv.PinSnapshot(t.Context(), "blog", ids[2], true); err != nil || !pinned(ids[2]) {
+		t.Errorf("with room: %v", err)
 	}
 	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
 		t.Errorf("code %d, %v, %s", code, err, log)
