@@ -79,6 +79,13 @@ func printRuns(st *command.State, value any, list ...api.Run) error {
 
 // messageOf says how a run has failed, how far it is, or what it has come to.
 func messageOf(r *api.Run) string {
+	if r.Active() {
+		var phases runs.Phases
+		phases.Run(r)
+		if now := phases.Now(); now != nil {
+			return strings.Join(append([]string{strings.TrimSpace(now.Name + " " + now.Collection)}, now.Facts()...), ", ")
+		}
+	}
 	if r.Status != api.RunSucceeded {
 		return runs.MessageOf(r)
 	}

@@ -220,7 +220,7 @@ func (s *snapshots) detach() tea.Cmd {
 func (s *snapshots) askCancel() tea.Cmd {
 	run := s.read.active()
 	if run == nil {
-		return s.host.Say("no run goes on")
+		return tea.Batch(s.host.Say("no run goes on"), s.host.Refresh()) // one may have begun elsewhere
 	}
 	id := run.ID
 	s.host.Confirm("Cancel "+titleOfRun(run)+", run "+id+"? It leaves nothing half.", func() tea.Cmd {

@@ -24,9 +24,17 @@ func (t *teller) report(p snapshot.Progress) {
 	}
 	t.live.Progress(operation.Progress{
 		Phase: string(p.Phase), Collection: p.Collection, Message: messageOf(p),
-		Done: p.Done, Total: max(p.Done, p.Total), BytesDone: p.BytesDone, BytesTotal: max(p.BytesDone, p.BytesTotal),
+		Done: p.Done, Total: atLeast(p.Total, p.Done), BytesDone: p.BytesDone, BytesTotal: atLeast(p.BytesTotal, p.BytesDone),
 		Counters: operation.Counters{Written: p.Written, Linked: p.Linked, Copied: p.Copied, Deduplicated: p.Deduplicated, Warnings: t.warned},
 	})
+}
+
+// atLeast is a total that is not below what is done already; 0, which is unknown, stays so.
+func atLeast(total, done int64) int64 {
+	if total == 0 {
+		return 0
+	}
+	return max(total, done)
 }
 
 func (t *teller) warn(text string) {
