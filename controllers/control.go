@@ -173,10 +173,13 @@ func (c *Control) Replaced(id string) error {
 // ScheduleJobs has a project's jobs looked at now, because one of them was resumed.
 func (c *Control) ScheduleJobs(id string) error { return c.Manager.Trigger(jobController, id) }
 
-func (c *Control) resolve(_ context.Context, configFile string) (string, error) {
+func (c *Control) resolve(ctx context.Context, configFile string) (string, error) {
 	p, err := Check(c.projects.loader, c.ProjectsDir, configFile)
 	if err != nil {
 		return "", err
+	}
+	if err := c.adopt(ctx, p.Dir); err != nil {
+		c.Logger.WarnContext(ctx, "a folder that is registered is marked still as one that a restore has made", "folder", p.Dir, "error", err)
 	}
 	return p.Namespace, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -189,6 +190,36 @@ func (c *Control) sweepFounding(ctx context.Context, root *folder.Folder, name, 
 	}
 	c.Logger.InfoContext(ctx, "removes what is left of a project that a restore was making", "folder", name)
 	return removeFounding(root, name, id)
+}
+
+// adopt takes the mark off the folder of a config that somebody registers, if the restore that has made it is ended: from then on it is theirs, and no start removes it.
+func (c *Control) adopt(ctx context.Context, dir string) error {
+	at, err := filepath.Abs(c.ProjectsDir)
+	if err == nil {
+		at, err = filepath.EvalSymlinks(at) // as project.Locate has done with dir
+	}
+	var name string
+	if err == nil {
+		name, err = filepath.Rel(at, dir)
+	}
+	if err != nil {
+		return err
+	}
+	name, _, _ = strings.Cut(filepath.ToSlash(name), "/")
+	root, err := c.openProjects()
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // what is removed is synced
+	id := markOf(root, name)
+	if id == "" {
+		return nil
+	}
+	reg, err := c.Projects.ByID(ctx, id)
+	if err == nil && reg.Founding || err != nil && !errors.Is(err, errs.ErrNotFound) {
+		return err
+	}
+	return removeMark(root, name)
 }
 
 // wasKept says that the project of a folder, whose registration is gone, may have been kept before: then somebody may need its config. Nothing

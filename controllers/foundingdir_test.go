@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -192,6 +194,28 @@ func TestFoundingSweep(t *testing.T) {
 		}
 		if err := w.Founder("").Abandon(t.Context(), goes); err != nil || slices.Contains(filesIn(t, dir), "goes") {
 			t.Errorf("what goes on can't be ended any more: %v", err)
+		}
+	})
+}
+
+// TestFoundingAdopted: a folder that is still marked as made for a registration that is gone stays for who has registered it since.
+func TestFoundingAdopted(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		dir := t.TempDir()
+		w := newWorld(t, s, dir, restoring)
+		p := w.founded("copy")
+		if _, err := w.models.Projects.Keep(t.Context(), p.ID); err != nil { // and the mark can't be taken off
+			t.Fatal(err)
+		}
+		if err := w.Unregister(t.Context(), p.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Register(t.Context(), bson.D{{Key: "configFile", Value: "copy/project.yaml"}}); err != nil {
+			t.Fatal(err)
+		}
+		after := newWorld(t, s, dir, restoring)
+		if _, err := after.Registry.Get("copy"); err != nil || !slices.Contains(filesIn(t, dir), "copy/project.yaml") {
+			t.Errorf("%v, there is %v", err, filesIn(t, dir))
 		}
 	})
 }
