@@ -79,6 +79,9 @@ func (s *shelf) near(ctx context.Context, b *built, how *bound, q Query) (*match
 		return nil, err
 	}
 	m := &matches{how: how, asked: &asked{query: index.Query{Recency: near.Recency}}, view: view}
+	if !b.bound.Load().isOf(q) { // meanwhile
+		return nil, errors.Join(ErrBuilding, m.close())
+	}
 	if m.matches, err = view.Near(byPace(ctx), near); err != nil {
 		return nil, errors.Join(err, m.close())
 	}

@@ -203,8 +203,15 @@ func (s *shelf) ready(ctx context.Context, name string) (*built, error) {
 	return one.live, nil
 }
 
-// view gives the records of an index that a query's filter lets through, which may have the time of now in it; nil: all.
+// view gives the records of an index that a query's filter lets through, which may have the time of now in it; nil: all. It is ErrBuilding for a query
+// that does not have the names of fields that the index is searched by: while these become others, a set of the same filter may be of the fields of before.
 func (b *built) view(ctx context.Context, q Query) (*index.View, error) {
+	b.s.mu.Lock() // behind become, not amidst
+	known := b.bound.Load().isOf(q)
+	b.s.mu.Unlock()
+	if !known {
+		return nil, ErrBuilding
+	}
 	if q.Filter == nil {
 		return b.ix.View()
 	}
