@@ -30,6 +30,7 @@ type tenant struct {
 	mu        sync.Mutex
 	shelves   map[string]*shelf // by the name that the store has for the collection
 	served    *project.Project
+	whole     bool                 // nothing failed of that
 	epochs    map[epochKey]int64   // see epoch.go
 	embedders map[string]*embedder // by reference
 	count     int64                // of the places in the feed that were told; of stamps
@@ -82,7 +83,7 @@ func (t *tenant) serve(p *project.Project, told bool) error {
 		return err
 	}
 	t.mu.Lock()
-	same := served == p && maps.Equal(wanted, t.epochs)
+	same := served == p && t.whole && maps.Equal(wanted, t.epochs)
 	t.epochs = wanted
 	t.mu.Unlock()
 	if same {
@@ -97,14 +98,11 @@ func (t *tenant) serve(p *project.Project, told bool) error {
 		t.mu.Unlock()
 		if s == nil {
 			s, added = newShelf(t, stored), true
+			t.mu.Lock()
+			t.shelves[stored] = s
+			t.mu.Unlock()
 		}
-		if err := s.serve(p, c); err != nil {
-			all = append(all, err)
-			continue
-		}
-		t.mu.Lock()
-		t.shelves[stored] = s
-		t.mu.Unlock()
+		all = append(all, s.serve(p, c)) // what fails is tried again when it is served the next time
 	}
 	gone := false
 	for _, s := range t.all() {
@@ -120,10 +118,11 @@ func (t *tenant) serve(p *project.Project, told bool) error {
 	if added || gone {
 		t.follow()
 	}
+	err = errors.Join(all...)
 	t.mu.Lock()
-	t.served = p
+	t.served, t.whole = p, err == nil
 	t.mu.Unlock()
-	return errors.Join(all...)
+	return err
 }
 
 // end stops everything and drops the indexes.
