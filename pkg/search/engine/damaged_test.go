@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/svcctl/svc/pkg/search"
 	"github.com/svcctl/svc/pkg/search/engine"
+	"github.com/svcctl/svc/pkg/search/index"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
@@ -71,4 +73,69 @@ func TestR21SearchOfADamagedIndex(t *testing.T) {
 		}
 	}
 	w.soon("main", "+w7x7", []int{7})
+}
+
+// TestServeOnADamagedIndex serves a config while indexes can't be made: it is served whole when they can, without another change of it.
+func TestServeOnADamagedIndex(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t), articles)
+	w.put("articles", doc(1, "title", "fox"))
+	w.settle()
+	folders, err := filepath.Glob(filepath.Join(w.dir, "v*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatal(folders, err)
+	}
+	if err := os.Rename(folders[0], filepath.Join(t.TempDir(), "gone")); err != nil {
+		t.Fatal(err)
+	}
+	w.put("articles", doc(2, "title", "fox"))
+	if err := engine.Flush(t.Context(), w.engine); err != nil && !errors.Is(err, index.ErrDamaged) { // nil: the engine has found it, and made another
+		t.Fatal(err)
+	}
+	p := w.load(w.project.Namespace, articles+strings.Replace(articles, "name: articles", "name: others", 1))
+	p.Generation = w.project.Generation + 1
+	w.project = p
+	w.write("others", doc(1, "title", "fox"))
+	if err := w.engine.Serve(p); err != nil && !errors.Is(err, index.ErrDamaged) { // likewise
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(patience); w.engine.Serve(p) != nil && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+	}
+	w.soon("main", "fox", []int{1, 2})
+	w.finds("others", "main", "fox", []int{1})
+}
+
+// TestServeWhileIndexesAreMade: what is served drops indexes that are of no use, and never one that was begun meanwhile.
+func TestServeWhileIndexesAreMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t), articles)
+	w.put("articles", doc(1, "title", "fox"))
+	w.settle()
+	p := w.project
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			next := *p
+			next.Generation++
+			p = &next
+			if err := w.engine.Serve(p); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	for range 60 {
+		engine.Lose(w.engine)
+		w.settle()
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 }

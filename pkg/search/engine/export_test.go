@@ -20,6 +20,23 @@ func Sweep(ctx context.Context, e *Engine, namespace string) error {
 // DropUnserved drops the indexes of projects that are not served.
 func DropUnserved(e *Engine) error { return e.dropUnserved() }
 
+// Flush writes to the disk what has come.
+func Flush(ctx context.Context, e *Engine) error { return e.db.Flush(ctx) }
+
+// Lose has all indexes be made anew.
+func Lose(e *Engine) {
+	for _, t := range e.all() {
+		for _, s := range t.all() {
+			s.lose()
+			at, err := t.farthestBehind(e.ctx)
+			if err != nil {
+				return
+			}
+			s.following(at)
+		}
+	}
+}
+
 // Indexes are how many there are, of all projects.
 func Indexes(e *Engine) int { return len(e.db.Names()) }
 

@@ -168,11 +168,18 @@ func (s *shelf) serve(p *project.Project, c *project.Collection) error {
 	for _, b := range gone {
 		all = append(all, s.discard(b))
 	}
+	return errors.Join(append(all, s.tidy())...)
+}
+
+// tidy drops indexes of the collection that are of no use any more. None is begun meanwhile, which would not be known to be of use.
+func (s *shelf) tidy() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	keep := map[string]bool{}
-	for _, b := range s.indexes() {
+	for _, b := range s.both() {
 		keep[b.name.String()] = true
 	}
-	return errors.Join(append(all, s.t.e.drop(s.t.database, func(n indexName) bool { return n.stored == s.stored && !keep[n.String()] }))...)
+	return s.t.e.drop(s.t.database, func(n indexName) bool { return n.stored == s.stored && !keep[n.String()] })
 }
 
 // become has records be read by the names that their fields have in a config from now on, and indexes be searched as that says, in one step: what is

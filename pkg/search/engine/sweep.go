@@ -52,12 +52,12 @@ func (e *Engine) sweeps() {
 // dropUnserved drops the indexes of projects that are not served: they went while this instance was stopped. Those that come back have
 // theirs made anew.
 func (e *Engine) dropUnserved() error {
-	e.mu.Lock()
+	e.mu.Lock() // none comes to be served meanwhile, whose indexes these would be
+	defer e.mu.Unlock()
 	served := map[string]bool{}
 	for _, t := range e.tenants {
 		served[t.database] = true
 	}
-	e.mu.Unlock()
 	var all []error
 	for _, name := range e.db.Names() {
 		if n, ok := parseName(name); !ok || !served[n.database] {
