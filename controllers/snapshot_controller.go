@@ -122,10 +122,10 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 	drilling, checking := failing(report, operation.Drill), failing(report, operation.Verify)
 	switch {
 	case report.Checked == 0:
-	case len(damaged) > 0:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotDamaged, strings.Join(damaged, ", ")
 	case drilling != "":
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonDrillFailed, drilling
+	case len(damaged) > 0:
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotDamaged, strings.Join(damaged, ", ")
 	case checking != "":
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonVerifyFailed, checking+"; it is tried again"
 	case len(missing) > 0:
@@ -136,13 +136,13 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 	return cond
 }
 
-// whatIsWrong is the first thing that is known to be wrong with a snapshot.
+// whatIsWrong is the first thing that is known to be wrong with a snapshot, and how many more there are: the snapshot has them.
 func whatIsWrong(info *snapshot.Info) string {
 	switch v := info.State.Damage; {
 	case info.Problem != "":
 		return " (" + info.Problem + ")"
 	case v != nil && len(v.Found) > 0:
-		return " (" + v.Found[0].Path + ": " + v.Found[0].Text + ")"
+		return " (" + snapshot.Named(v.Found[:1], v.Problems) + ")"
 	}
 	return ""
 }

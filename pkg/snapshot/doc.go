@@ -9,7 +9,7 @@
 //	state.go, lock.go                what is known of a snapshot, changed by one instance at a time
 //	list.go, delete.go, prune.go     those that there are; what goes, and what crashes leave
 //	own.go                           profiles that the service keeps for itself
-//	reader.go, verify.go, verifyall.go  reading one, checking it, and all of a profile
+//	reader.go, verify.go, verifyall.go  reading one, checking it, and all of a profile; unlisted.go one without a manifest, findings.go what is found
 //	compare.go, sides.go, paths.go   what has become of the records since
 //	restore.go                       the way of a restore; parts.go, precheck.go what goes where, and whether it can;
 //	                                 load.go collections that are made aside; putback.go files; dryrun.go

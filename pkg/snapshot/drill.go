@@ -56,6 +56,9 @@ func (s *Snapshots) Drill(ctx context.Context, p *project.Project, id string, re
 			return err
 		}
 		result, err = s.drill(ctx, p, from, t)
+		if err == nil && result.Problems == 0 && readState(from.root, from.at).Damage != nil { // of before: it may be mended
+			_, err = s.verifyWith(ctx, p, id, 0, t)
+		}
 		return err
 	})
 	return result, ended(ctx, err)

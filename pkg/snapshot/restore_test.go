@@ -765,5 +765,10 @@ func TestDrillFindsAll(t *testing.T) {
 			replace(t, filepath.Join(w.path(info), name), kept[name])
 		}
 	}
-	w.verify(info)
+	if result, err := w.snaps.Drill(t.Context(), w.p, info.ID, nil); err != nil || result.Problems != 0 { // mended
+		t.Errorf("%+v, %v", result, err)
+	}
+	if now, err := w.snaps.Look(t.Context(), w.p, info.ID); err != nil || now.Damaged() || !now.State.Whole() {
+		t.Errorf("it counts as damaged, and is mended: %v", err)
+	}
 }
