@@ -52,5 +52,8 @@ func TestSnapshotDrill(t *testing.T) {
 		if failed.Status != "failed" || failed.Error.Code != "drill_differs" {
 			t.Errorf("%+v", failed.Error)
 		}
+		if d := resultOf(t, failed).Drill; d == nil || d.Problems != 1 || len(d.Found) != 1 || d.Found[0].Path != "collections/other.jsonl.zst" || d.Documents != 6 {
+			t.Errorf("it has found %+v", d)
+		}
 	})
 }

@@ -349,8 +349,11 @@ func TestSnapshotStanding(t *testing.T) {
 			cmp.Diff(v, info.Verified) != "" || !info.WholeAt.IsZero() {
 			t.Errorf("damaged: %+v, %+v", info, v)
 		}
-		if want := "the snapshot " + id + " is damaged: " + names[0] + ": it is not what was written; there are more: the snapshot has them in verified"; run.Error == nil || run.Error.Code != "snapshot_damaged" || run.Error.Message != want {
+		if want := "the snapshot " + id + " is damaged: " + names[0] + ": it is not what was written; " + names[1] + ": it is not what was written"; run.Error == nil || run.Error.Code != "snapshot_damaged" || run.Error.Message != want {
 			t.Errorf("%+v", run.Error)
+		}
+		if v := resultOf(t, run).Verified; cmp.Diff(info.Verified, v) != "" {
+			t.Errorf("the run that has failed tells of %+v", v)
 		}
 		for _, name := range names {
 			s.write("media/snapshots/daily/"+id+"/"+name, string(texts[name]))
