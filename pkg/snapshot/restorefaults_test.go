@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -164,12 +165,13 @@ func (c *brokenCollection) Stats(ctx context.Context) (stats store.Stats, err er
 }
 
 // troubled is a project whose restores meet failures: of the operation with a number from 1, counted over the store and the disk, and of
-// all behind it if it stays so. Of the store's, one of two is done all the same.
+// all behind it if it stays so. Of the store's, one of two is done all the same; of the disk's, two of four find no space.
 type troubled struct {
 	*world
 
 	f     *brokenStore
 	fails nth
+	other bool // these are the other ones
 }
 
 var errLost = errs.New(errs.Unavailable, "lost", "the store can't be reached")
@@ -181,7 +183,7 @@ func newTroubled(w *world) *troubled {
 		switch err := out.fails.fault(op, name); {
 		case err == nil:
 			return nil, nil
-		case out.fails.at%2 == 0 && !out.fails.stays:
+		case (out.fails.at%2 == 0) != out.other && !out.fails.stays:
 			return nil, errLost
 		}
 		return errLost, nil
@@ -194,7 +196,10 @@ func newTroubled(w *world) *troubled {
 // begin is a process that has just been started.
 func (w *troubled) begin(at int, stays bool) {
 	w.fails.mu.Lock()
-	w.fails.n, w.fails.at, w.fails.stays, w.fails.what = 0, at, stays, []syscall.Errno{syscall.EIO, syscall.ENOSPC}[at/2%2]
+	w.fails.n, w.fails.at, w.fails.stays, w.fails.what = 0, at, stays, syscall.EIO
+	if (at/2%2 == 1) != w.other {
+		w.fails.what = syscall.ENOSPC
+	}
 	w.fails.mu.Unlock()
 	w.gate = gate.New(w.store)
 	w.snaps = snapshot.New(snapshot.Options{
@@ -335,12 +340,14 @@ func eachTrouble(t *testing.T, stays bool) {
 	for _, mode := range []snapshot.RestoreMode{snapshot.Replace, snapshot.Merge} {
 		t.Run(string(mode), func(t *testing.T) {
 			o := snapshot.RestoreOptions{Media: true, Mode: mode}
-			t.Run("at once", func(t *testing.T) {
-				t.Parallel()
-				w := newTroubled(newWorld(t, teststore.Memory(t)))
-				w.f.atOnce = true
-				w.each(t, o, stays, 1, 1)
-			})
+			for _, other := range []bool{false, true} { // each operation fails in each way
+				t.Run(fmt.Sprint("at once, other ", other), func(t *testing.T) {
+					t.Parallel()
+					w := newTroubled(newWorld(t, teststore.Memory(t)))
+					w.f.atOnce, w.other = true, other
+					w.each(t, o, stays, 1, 1)
+				})
+			}
 			teststore.EachParallel(t, func(t *testing.T, s store.Store) {
 				pace := 1
 				switch {
@@ -350,7 +357,9 @@ func eachTrouble(t *testing.T, stays bool) {
 				default:
 					pace = 13
 				}
-				newTroubled(newWorld(t, s)).each(t, o, stays, 1+rand.IntN(pace), pace)
+				w := newTroubled(newWorld(t, s))
+				w.other = rand.IntN(2) == 1
+				w.each(t, o, stays, 1+rand.IntN(pace), pace)
 			})
 		})
 	}
