@@ -163,7 +163,7 @@ func TestSnapshotsVerified(t *testing.T) {
 	})
 }
 
-// TestSnapshotsRehearsed tells that the newest can't be restored, until it can, and when a drill has last shown that.
+// TestSnapshotsRehearsed tells that a drill has failed, and what it has found, until that is gone, and when one has last gone well.
 func TestSnapshotsRehearsed(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
 		w := newWorld(t, s, t.TempDir(), nil)
@@ -184,6 +184,13 @@ func TestSnapshotsRehearsed(t *testing.T) {
 			}
 			return ""
 		})
+		s.failOn("write svc.restores", errors.New("no store")) // where a drill notes what it makes
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "False DrillFailed", status.Ready: "True Serving"})
+		if text := w.message(id, status.SnapshotsVerified); !strings.HasPrefix(text, "hand: ") || strings.Contains(text, "no store") {
+			t.Errorf("message %q", text)
+		}
+		s.failOn("write svc.restores", nil)
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified"})
 		name := filepath.Join(p.Dir, "snapshots", "hand", info.ID, "indexes.json")
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -196,12 +203,17 @@ func TestSnapshotsRehearsed(t *testing.T) {
 			write(t, name, text)
 		}
 		replace("{}")
-		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "False DrillFailed", status.Ready: "True Serving"})
-		if text := w.message(id, status.SnapshotsVerified); !strings.HasPrefix(text, "hand: the snapshot "+info.ID+" can't be restored as it is: indexes.json: ") {
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "False SnapshotDamaged", status.Ready: "True Serving"})
+		if text := w.message(id, status.SnapshotsVerified); !strings.HasPrefix(text, "hand/"+info.ID+" (indexes.json: ") {
 			t.Errorf("message %q", text)
 		}
 		replace(string(text))
-		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified"})
+		eventually(t, func() string { // damage is told until a check finds the snapshot whole, whatever drills do
+			if _, err := w.taken.Verify(t.Context(), p, info.ID, snapshot.VerifyOptions{}); err != nil {
+				return err.Error()
+			}
+			return strings.TrimPrefix(w.condition(id, status.SnapshotsVerified), "True Verified")
+		})
 	})
 }
 
