@@ -122,10 +122,10 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 	drilling, checking := failing(report, operation.Drill), failing(report, operation.Verify)
 	switch {
 	case report.Checked == 0:
-	case drilling != "":
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonDrillFailed, drilling
 	case len(damaged) > 0:
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotDamaged, strings.Join(damaged, ", ")
+	case drilling != "":
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonDrillFailed, drilling
 	case checking != "":
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonVerifyFailed, checking+"; it is tried again"
 	case len(missing) > 0:

@@ -307,7 +307,7 @@ func TestOtherName(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(filepath.Dir(w.path(info)), other), os.DirFS(w.path(info))); err != nil {
 		t.Fatal(err)
 	}
-	want := "the snapshot is damaged: manifest.json is that of " + info.ID
+	want := "the snapshot is damaged: manifest.json: it is that of " + info.ID
 	for name, do := range map[string]func() error{
 		"show": func() error { _, err := w.snaps.Show(t.Context(), w.p, other); return err },
 		"compare": func() error {
