@@ -91,8 +91,12 @@ func newCore(o coreOptions) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
+	var busy func(database string) bool
+	if o.gate != nil {
+		busy = o.gate.Busy
+	}
 	taken := snapshot.New(snapshot.Options{
-		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Replaced: o.replaced,
+		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Busy: busy, Replaced: o.replaced,
 	})
 	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})
 	return &core{runs: runs, taken: taken, snapshots: snapshots.New(taken, runs, o.log), records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{

@@ -40,6 +40,7 @@ type creation struct {
 	before   *previous
 	hasher   hasher
 	hold     *media.Hold // of the caller, who has one; nil: it is begun
+	pace     pace
 }
 
 // previous is the last snapshot of the profile, to whose files can be linked.
@@ -71,7 +72,7 @@ func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Prof
 			_ = root.RemoveAll(partial) // else Sweep does it
 		}
 	}()
-	c := &creation{s: s, p: p, profile: profile, tracker: t, hold: hold}
+	c := &creation{s: s, p: p, profile: profile, tracker: t, hold: hold, pace: s.newPace(p)}
 	if err := c.fill(ctx, root, partial, short); err != nil {
 		return Info{}, ended(ctx, unwritten(err, "make a snapshot"))
 	}

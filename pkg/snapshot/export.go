@@ -205,6 +205,7 @@ func (c *creation) each(ctx context.Context, from store.Reader, src source, take
 		out.Documents++
 		out.Bytes += int64(len(doc))
 		c.tracker.done(1, int64(len(doc)))
+		c.pace.step(ctx)
 		return nil
 	})
 }

@@ -29,6 +29,8 @@ type Options struct {
 	Fault   folder.Fault // of what is done to snapshots on the disk; nil but in tests
 
 	Gate Gate // keeps others from records that a restore replaces; nil: there are none
+	// Busy says that somebody writes to a database right now, or did a moment ago; nil: nobody ever does.
+	Busy func(database string) bool
 	// Replaced is told of a restore into p when it is done. Which collections are others, the feed of the store tells. It may be nil, and
 	// must not wait for long.
 	Replaced func(p *project.Project)

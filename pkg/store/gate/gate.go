@@ -65,6 +65,16 @@ func (g *Gate) Shut(ctx context.Context, database string) (Shut, error) {
 	return &shut{g: g, d: d}, nil
 }
 
+// Busy says that somebody writes to a database by this process, or did so within the last moment.
+func (g *Gate) Busy(database string) bool {
+	d := g.door(database)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.writers > 0 || !d.wrote.IsZero() && time.Since(d.wrote) < busyFor
+}
+
+const busyFor = 100 * time.Millisecond
+
 // IsShut says that no write of a database begins.
 func (g *Gate) IsShut(database string) bool {
 	d := g.door(database)
@@ -118,6 +128,7 @@ type door struct {
 	shuts   chan struct{} // closed when it opens; nil: it is open
 	reads   bool          // are refused, too
 	writers int
+	wrote   time.Time     // when a writer left last
 	left    chan struct{} // closed when the last writer leaves; nil: nobody waits for that
 
 	replaced int64 // the number of the last swap that was of this database
@@ -174,6 +185,7 @@ func (d *door) enter(ctx context.Context) (began int64, err error) {
 func (d *door) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.wrote = time.Now()
 	if d.writers--; d.writers == 0 && d.left != nil {
 		close(d.left)
 		d.left = nil

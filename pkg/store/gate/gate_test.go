@@ -246,3 +246,17 @@ func TestMoment(t *testing.T) {
 	want("of now", g.Moment(t.Context()), records, open)
 	want("of no moment", t.Context(), records, open)
 }
+
+// TestBusy: who writes is seen, and that of another database is not.
+func TestBusy(t *testing.T) {
+	g := gate.New(teststore.Memory(t))
+	if g.Busy("a") {
+		t.Error("it is busy before anybody wrote")
+	}
+	if _, err := g.Database("a").Collection("c").Write(t.Context(), insert(t, "x"), true); err != nil {
+		t.Fatal(err)
+	}
+	if !g.Busy("a") || g.Busy("b") {
+		t.Errorf("busy: a %v, b %v", g.Busy("a"), g.Busy("b"))
+	}
+}
