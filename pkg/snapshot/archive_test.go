@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -300,42 +301,49 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// Whichever operation on the disk fails, an import is there whole or not at all, and a full disk is said to be one.
+// Whichever operation on the disk fails, and stays so or not, an import is there whole or not at all, and a full disk is said to be one, and no other.
 func TestImportFails(t *testing.T) {
 	t.Parallel()
 	from := newWorld(t, teststore.Memory(t))
 	from.fillWith(3, 3)
 	archived := from.export(from.create("daily"))
-	w := newWorld(t, teststore.Memory(t))
-	for at := 1; ; at++ {
-		f := &nth{at: at, what: syscall.ENOSPC, stays: at%2 == 0}
-		w.faults = f.fault
-		info, err := w.imports(archived, nil)
-		w.faults = nil
-		if f.n < at {
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.verify(info)
-			return
+	for _, what := range []syscall.Errno{syscall.ENOSPC, syscall.EIO} {
+		for _, stays := range []bool{false, true} {
+			t.Run(fmt.Sprint(what, ", stays ", stays), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, teststore.Memory(t))
+				for at := 1; ; at++ {
+					f := &nth{at: at, what: what, stays: stays}
+					w.faults = f.fault
+					info, err := w.imports(archived, nil)
+					w.faults = nil
+					if f.n < at {
+						if err != nil {
+							t.Fatal(err)
+						}
+						w.verify(info)
+						return
+					}
+					if err != nil && (errs.KindOf(err) == errs.Full) != (what == syscall.ENOSPC) && errs.KindOf(err) != errs.Invalid { // a file that can't be read is damage
+						t.Errorf("operation %d: %v", at, err)
+					}
+					list, err := w.snaps.List(t.Context(), w.p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, x := range list {
+						w.verify(x)
+						if err := w.snaps.Delete(t.Context(), w.p, x.ID); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := w.snaps.Sweep(t.Context(), w.p); err != nil {
+						t.Fatal(err)
+					}
+					w.nothing()
+				}
+			})
 		}
-		if err != nil && errs.KindOf(err) != errs.Full && errs.KindOf(err) != errs.Invalid { // a file that can't be read is damage
-			t.Errorf("operation %d: %v", at, err)
-		}
-		list, err := w.snaps.List(t.Context(), w.p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range list {
-			w.verify(x)
-			if err := w.snaps.Delete(t.Context(), w.p, x.ID); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.snaps.Sweep(t.Context(), w.p); err != nil {
-			t.Fatal(err)
-		}
-		w.nothing()
 	}
 }
 

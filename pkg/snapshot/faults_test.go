@@ -101,39 +101,44 @@ func TestR4CreateFails(t *testing.T) {
 // R4: a delete that fails leaves a snapshot that is whole, or none.
 func TestR4DeleteFails(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, teststore.Memory(t))
-	w.fill()
-	stays := w.create("daily")
-	for at := 1; ; at++ {
-		info := w.create("daily")
-		f := &nth{at: at, what: syscall.EIO}
-		w.faults = f.fault
-		err := w.snaps.Delete(t.Context(), w.p, info.ID)
-		w.faults = nil
-		list, lerr := w.snaps.List(t.Context(), w.p)
-		if lerr != nil {
-			t.Fatal(lerr)
-		}
-		for _, info := range list {
-			w.verify(info)
-		}
-		if f.n < at {
-			if err != nil || len(list) != 1 {
-				t.Fatalf("nothing failed: %v, %v", list, err)
+	for _, what := range []syscall.Errno{syscall.ENOSPC, syscall.EIO} {
+		t.Run(what.Error(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, teststore.Memory(t))
+			w.fill()
+			stays := w.create("daily")
+			for at := 1; ; at++ {
+				info := w.create("daily")
+				f := &nth{at: at, what: what}
+				w.faults = f.fault
+				err := w.snaps.Delete(t.Context(), w.p, info.ID)
+				w.faults = nil
+				list, lerr := w.snaps.List(t.Context(), w.p)
+				if lerr != nil {
+					t.Fatal(lerr)
+				}
+				for _, info := range list {
+					w.verify(info)
+				}
+				if f.n < at {
+					if err != nil || len(list) != 1 {
+						t.Fatalf("nothing failed: %v, %v", list, err)
+					}
+					return
+				}
+				if err := w.snaps.Sweep(t.Context(), w.p); err != nil {
+					t.Fatal(err)
+				}
+				if len(list) == 2 {
+					if err := w.snaps.Delete(t.Context(), w.p, info.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if left := contents(t, filepath.Join(w.p.Dir, "snapshots")); len(left) != len(contents(t, w.path(stays)))+1 {
+					t.Fatalf("operation %d left %d files", at, len(left))
+				}
 			}
-			return
-		}
-		if err := w.snaps.Sweep(t.Context(), w.p); err != nil {
-			t.Fatal(err)
-		}
-		if len(list) == 2 {
-			if err := w.snaps.Delete(t.Context(), w.p, info.ID); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if left := contents(t, filepath.Join(w.p.Dir, "snapshots")); len(left) != len(contents(t, w.path(stays)))+1 {
-			t.Fatalf("operation %d left %d files", at, len(left))
-		}
+		})
 	}
 }
 
