@@ -148,13 +148,15 @@ func showRestored(st *command.State, r *api.SnapshotRestored) error {
 }
 
 // showDryRun prints what a restore would change.
-func showDryRun(st *command.State, result *api.SnapshotResult) error {
+func showDryRun(st *command.State, run *api.Run, result *api.SnapshotResult) error {
 	more, err := showDiff(st, result.Diff, result.Diff)
 	if err != nil {
 		return err
 	}
-	if more {
+	if in := askedOf(run); more && in.Snapshot != "" && in.Into == "" {
 		st.Notef("there are more records that would change; svcctl snapshot diff --limit names more of them, the other way round")
+	} else if more { // there is nothing that could be asked for them
+		st.Notef("there are more records that would change")
 	}
 	if result.Restored != nil {
 		noteRestored(st, result.Restored)

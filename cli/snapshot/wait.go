@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -217,6 +218,12 @@ func hintOf(run *api.Run, namespace string) string {
 	switch {
 	case run.Status == api.RunCancelled:
 		return "nothing of it is left; " + snapshot + "runs " + namespace + " shows what it has come to"
+	case run.Status == api.RunLost && run.Kind == api.RunKindRestore && run.Subject != "": // it may have been decided, and is then done by whoever comes next
+		look := "look at the records"
+		if askedOf(run).Into == "" {
+			look = snapshot + "diff " + namespace + " " + run.Subject + " shows which"
+		}
+		return "its instance is gone, and all of it is restored in the end, or nothing: " + look + ", before you start it again"
 	case run.Status == api.RunLost:
 		return "its instance is gone, and nothing half is left: start it again"
 	case code == "snapshots_full":
@@ -233,6 +240,17 @@ func hintOf(run *api.Run, namespace string) string {
 		return "svcctl project status " + namespace + " and the service's log say what fails; it goes on by itself as soon as that is mended"
 	}
 	return snapshot + "runs " + namespace + " shows those that are kept"
+}
+
+// asked is what of the input of a restore says how to speak of it.
+type asked struct {
+	Snapshot string `json:"snapshot"` // "": one that comes in, and of which a dry run leaves nothing
+	Into     string `json:"into"`     // "": the project that it is of
+}
+
+func askedOf(run *api.Run) (in asked) {
+	_ = json.Unmarshal(run.Input, &in) // what can't be read has neither
+	return in
 }
 
 // takeCommand takes a snapshot by a profile.
@@ -253,7 +271,7 @@ func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotR
 		_, err := showFound(st, run, result)
 		return err
 	case result.Diff != nil:
-		return showDryRun(st, result)
+		return showDryRun(st, run, result)
 	case result.Restored != nil:
 		return showRestored(st, result.Restored)
 	case run.Kind == api.RunKindPrune:
