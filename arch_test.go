@@ -24,7 +24,7 @@ const module = "github.com/svcctl/svc"
 // Before you add a word here, ask whether the import belongs there: a package that needs much has become two.
 var layers = []layer{
 	{"L0", rooms{
-		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "", "folder": "",
+		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "", "folder": "", "jsonyaml": "",
 		"document": "errs",
 	}},
 	{"L1", rooms{
@@ -97,13 +97,15 @@ var layers = []layer{
 		"system":        "audit query fieldtype store access mql document api errs",
 		"auth":          "system audit access errs",
 		"hooks":         "project script schema access errs",
+		"openapi":       "project fieldtype access schema document api errs",
 	}},
 	{"L4", rooms{
 		"actions": "project hooks operation script schema access audit fieldtype document errs",
 		"records": "hooks project search search/engine script schema audit query access media imagefilter fieldtype mql mql/pipeline store store/fieldnames document errs",
 	}},
 	{"L5", rooms{
-		"httpapi":      "actions assets embedding hooks records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access status api document errs",
+		"catalog":      "actions hooks openapi records project access errs",
+		"httpapi":      "actions assets catalog embedding hooks records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access jsonyaml openapi status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs search search/engine operation snapshot snapshot/due plan status dirwatch folder project schema system store store/fieldnames store/lease mql api errs",
@@ -112,7 +114,7 @@ var layers = []layer{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/org /cli/output /cli/project /cli/search " +
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/openapi /cli/org /cli/output /cli/project /cli/search " +
 			"/cli/server /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
@@ -129,8 +131,9 @@ var layers = []layer{
 		"/cli/file":                "/cli/command /cli/output client api",
 		"/cli/index":               "/cli/command /cli/output client api",
 		"/cli/job":                 "/cli/command /cli/output /cli/runs client api",
+		"/cli/openapi":             "/cli/command /cli/output",
 		"/cli/org":                 "/cli/command /cli/output client api",
-		"/cli/output":              "",
+		"/cli/output":              "jsonyaml",
 		"/cli/project":             "/cli/command /cli/output client api trial/report dirwatch hooks project schema script errs",
 		"/cli/runs":                "/cli/command /cli/output client api",
 		"/cli/search":              "/cli/command /cli/doc /cli/output /cli/runs client api project schema search/quality",
@@ -177,6 +180,7 @@ var libraries = map[string]string{
 	"github.com/go-sourcemap/sourcemap":     "script",
 	"github.com/tailscale/hujson":           "schema",
 	"github.com/goccy/go-yaml":              "schema /cli /cmd/svcd",
+	"github.com/getkin/kin-openapi":         "/cli/openapi",
 	"github.com/golang-jwt/jwt/v5":          "auth",
 	"golang.org/x/crypto":                   "auth",
 	"k8s.io/client-go":                      "controller",

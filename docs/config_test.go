@@ -315,7 +315,7 @@ runs would be worse than a config that does not load:
 
 - of a field: relations to another project.
 
-What is for editors (labels, widgets, sections, ` + "`openapi`" + `, …) is checked, kept, and given back by the collection routes.
+What is for editors (labels, widgets, sections, …) is checked, kept, and given back by the collection routes.
 
 Below, keys are marked with **Not in this version: refused.**
 

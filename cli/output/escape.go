@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/svcctl/svc/pkg/jsonyaml"
 )
 
 // Escape makes text from a server safe and unambiguous on a terminal: control characters, invalid UTF-8 and the
 // characters that reorder a line come out as \n, \t, \x1b or \u202e.
 func Escape(s string) string {
-	if clean(s) {
+	if jsonyaml.Clean(s) {
 		return s
 	}
 	var b strings.Builder
@@ -26,9 +27,9 @@ func Escape(s string) string {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case r < 0x80 && unsafeRune(r):
+		case r < 0x80 && jsonyaml.Unsafe(r):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case unsafeRune(r):
+		case jsonyaml.Unsafe(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteString(s[i : i+n])
@@ -40,7 +41,7 @@ func Escape(s string) string {
 
 // EscapeLines is Escape that keeps line breaks.
 func EscapeLines(s string) string {
-	if clean(s) {
+	if jsonyaml.Clean(s) {
 		return s
 	}
 	lines := strings.Split(s, "\n")
@@ -50,43 +51,6 @@ func EscapeLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// escapeJSON writes the unsafe characters that JSON allows inside strings (DEL, C1, reordering) as \u escapes. In JSON
-// text they can stand nowhere else, so the value stays the same.
-func escapeJSON(data []byte) []byte {
-	if clean(string(data)) {
-		return data
-	}
-	out := make([]byte, 0, len(data)+16)
-	for len(data) > 0 {
-		r, n := utf8.DecodeRune(data)
-		if r >= 0x7f && unsafeRune(r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
-		} else {
-			out = append(out, data[:n]...)
-		}
-		data = data[n:]
-	}
-	return out
-}
-
-func clean(s string) bool {
-	if !utf8.ValidString(s) {
-		return false
-	}
-	return strings.IndexFunc(s, unsafeRune) < 0
-}
-
-// unsafeRune is true for what a terminal obeys in place of showing it.
-func unsafeRune(r rune) bool {
-	switch {
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufeff', r == '\u061c':
-		return true
-	case r >= '\u200e' && r <= '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-		return true
-	}
-	return false
-}
-
 // EscapeJSONWriter passes JSON text through with the unsafe characters in its strings as \u escapes. No write may end inside
 // a character; those of a logger don't.
 func EscapeJSONWriter(w io.Writer) io.Writer { return escapeJSONWriter{w} }
@@ -94,7 +58,7 @@ func EscapeJSONWriter(w io.Writer) io.Writer { return escapeJSONWriter{w} }
 type escapeJSONWriter struct{ w io.Writer }
 
 func (e escapeJSONWriter) Write(p []byte) (int, error) {
-	if _, err := e.w.Write(escapeJSON(p)); err != nil {
+	if _, err := e.w.Write(jsonyaml.Escape(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

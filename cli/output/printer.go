@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/svcctl/svc/pkg/jsonyaml"
 )
 
 // Formats of -o.
@@ -98,7 +100,7 @@ func (p Printer) JSON(v any) error {
 		return fmt.Errorf("encode the output: %w", err)
 	}
 	b.WriteByte('\n')
-	_, err = p.W.Write(escapeJSON(b.Bytes()))
+	_, err = p.W.Write(jsonyaml.Escape(b.Bytes()))
 	return err
 }
 
@@ -108,7 +110,7 @@ func (p Printer) YAML(v any) error {
 	if err != nil {
 		return err
 	}
-	out, err := jsonToYAML(raw)
+	out, err := jsonyaml.Convert(raw)
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func JSONLine(w io.Writer, v any) error {
 		return fmt.Errorf("encode the output: %w", err)
 	}
 	b.WriteByte('\n')
-	_, err = w.Write(escapeJSON(b.Bytes()))
+	_, err = w.Write(jsonyaml.Escape(b.Bytes()))
 	return err
 }
 

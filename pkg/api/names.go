@@ -53,6 +53,13 @@ const (
 	ParamQLimit      = "qLimit"    // how many of the best that were found are counted; "all"
 	ParamHighlight   = "highlight" // "true": with texts in which what was found is marked
 	ParamExplain     = "explain"   // "true": with why a record was found
+	ParamFormat      = "format"    // of a document: FormatJSON or FormatYAML
+)
+
+// The values of ParamFormat.
+const (
+	FormatJSON = "json"
+	FormatYAML = "yaml"
 )
 
 // ParamWait makes a reload, or the run of a job, answer when it is done.
@@ -86,6 +93,7 @@ const PartData = "data"
 // Media types.
 const (
 	MediaJSON       = "application/json"
+	MediaYAML       = "application/yaml" // RFC 9512
 	MediaTar        = "application/x-tar"
 	MediaZstd       = "application/zstd"    // RFC 8878: archives of snapshots, which are tar inside
 	MediaForm       = "multipart/form-data" // RFC 7578

@@ -36,6 +36,8 @@ const (
 	RouteProject       = "/project/{id}"
 	RouteProjectStatus = "/project/{id}/status"
 
+	RouteOpenAPI = "/_openapi/{project}"
+
 	RouteRecords       = "/_/{project}/{collection}"
 	RouteRecord        = "/_/{project}/{collection}/{id}"
 	RouteRecordCount   = "/_/{project}/{collection}/_count"
@@ -131,6 +133,9 @@ func ProjectPath(id string) string { return fill(RouteProject, id) }
 
 // ProjectStatusPath is the path of the status of one registration.
 func ProjectStatusPath(id string) string { return fill(RouteProjectStatus, id) }
+
+// OpenAPIPath is the path of the OpenAPI document of a project.
+func OpenAPIPath(namespace string) string { return fill(RouteOpenAPI, namespace) }
 
 // RecordsPath is the path of a collection's records.
 func RecordsPath(namespace, collection string) string {

@@ -53,3 +53,65 @@ collections:
 		}
 	}
 }
+
+// TestOpenAPI: what a project's document tells of is what the asker may see and do.
+func TestOpenAPI(t *testing.T) {
+	s := run(t, nil)
+	s.register("desk", `
+namespace: desk
+meta: {label: {en: Desk, de: Tisch}}
+collections:
+  - name: items
+    strictFields: true
+    fields:
+      - {name: title, type: string}
+      - {name: margin, type: number, hidden: true}
+      - {name: price, type: number, readonly: true, validator: {gte: {field: margin}}}
+      - {name: seo, type: object, subFields: [{name: remark, type: string}, {name: open, type: string}]}
+    search: [{name: words, mode: text, fields: [title]}, {name: inside, mode: ngram, fields: [seo.remark]}]
+    projections: {card: {select: {title: 1}}, full: {select: {margin: 1}}}
+    permissions:
+      public: {methods: {get: {allow: true, facet: false}}, hiddenFields: [seo.remark], validProjections: [card]}
+      user: {methods: {}}
+  - name: letters
+    fields: [{name: text, type: string}]
+    permissions: {public: {methods: {post: true}}, user: {methods: {}}}
+  - name: vault
+    fields: [{name: secret, type: string}]
+    permissions: {public: {methods: {}}, user: {methods: {get: true}}}
+`)
+	const path = "/api/v1/_openapi/desk"
+	got := s.do("GET", path)
+	got.want(t, http.StatusOK)
+	for _, hidden := range []string{"margin", "remark", "full", "inside", "vault", "secret", "_facet", "create_items", "list_letters", `"letters":{`} {
+		if strings.Contains(got.body, hidden) {
+			t.Errorf("%s is in %s", hidden, got.body)
+		}
+	}
+	for _, open := range []string{`"openapi":"3.1.1"`, `"operationId":"list_items"`, `"operationId":"count_items"`, `"operationId":"create_letters"`, `"letters.create":{`, `"enum":["card"]`, `"enum":["words"]`, `"title":"Desk"`} {
+		if !strings.Contains(got.body, open) {
+			t.Errorf("%s is not in %s", open, got.body)
+		}
+	}
+	all := s.do("GET", path, admin)
+	for _, name := range []string{"margin", "remark", "full", "inside", "vault", "_facet", "create_items", "list_letters"} {
+		if !strings.Contains(all.body, name) {
+			t.Errorf("%s is not in %s", name, all.body)
+		}
+	}
+	tag := got.header.Get("ETag")
+	if !strings.HasPrefix(tag, `"1-json-`) || tag == all.header.Get("ETag") {
+		t.Errorf("ETag %s, and of another caller %s", tag, all.header.Get("ETag"))
+	}
+	s.do("GET", path, header("If-None-Match", tag)).want(t, http.StatusNotModified)
+	s.do("GET", path+"?lang=de", header("If-None-Match", tag)).want(t, http.StatusOK)
+	s.do("HEAD", path).want(t, http.StatusOK)
+	if yaml := s.do("GET", path+"?format=yaml&lang=de"); yaml.header.Get("Content-Type") != "application/yaml" || !strings.Contains(yaml.body, "\n  title: Tisch\n") {
+		t.Errorf("%s: %s", yaml.header.Get("Content-Type"), yaml.body)
+	}
+	for query, status := range map[string]int{"?format=toml": http.StatusBadRequest, "?x=1": http.StatusBadRequest, "?lang=!": http.StatusBadRequest} {
+		s.do("GET", path+query).want(t, status)
+	}
+	s.do("GET", "/api/v1/_openapi/none").want(t, http.StatusNotFound)
+	s.do("GET", path, header("Token", "nobody's")).want(t, http.StatusForbidden)
+}

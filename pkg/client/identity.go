@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -53,6 +54,17 @@ func (c *Client) Version(ctx context.Context) (*api.Version, error) {
 	var out api.Version
 	_, err := c.do(ctx, call{method: http.MethodGet, path: api.Prefix + api.RouteVersion, out: &out})
 	return &out, err
+}
+
+// OpenAPI gives the OpenAPI document of a project as the caller may see it. lang picks the language of its texts; "": as they are.
+func (c *Client) OpenAPI(ctx context.Context, namespace, lang string) (json.RawMessage, error) {
+	q := url.Values{}
+	if lang != "" {
+		q.Set(api.ParamLang, lang)
+	}
+	var out json.RawMessage
+	_, err := c.do(ctx, call{method: http.MethodGet, path: api.OpenAPIPath(namespace), query: q, out: &out})
+	return out, err
 }
 
 // Ready says whether the service takes requests; when it doesn't, that is an *Error with status 503.

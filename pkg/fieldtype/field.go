@@ -46,7 +46,9 @@ func (f *Foreign) KeyPath() string {
 	return f.Key
 }
 
-// holdsIDs says that values of the field are stored as ObjectIDs.
+// HoldsIDs says that values of the field are ids of records: stored as ObjectIDs, 24 hex digits to others.
+func (f *Field) HoldsIDs() bool { return f.holdsIDs() }
+
 func (f *Field) holdsIDs() bool {
 	return f.Foreign != nil && f.Foreign.KeyPath() == "_id"
 }

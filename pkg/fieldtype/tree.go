@@ -49,6 +49,9 @@ func newTree(fields []*Field, strict, partial bool) *Tree {
 // Fields lists the declared fields in their order. The caller must not change the list.
 func (t *Tree) Fields() []*Field { return t.fields }
 
+// Required lists the fields that have to have a value, in their order. The caller must not change the list.
+func (t *Tree) Required() []*Field { return t.required }
+
 // Open says that undeclared names are kept when a record is written.
 func (t *Tree) Open() bool { return !t.strict || len(t.fields) == 0 }
 

@@ -26,6 +26,7 @@ const (
 	rightRecords              // the collection's permission sets decide (pkg/records)
 	rightFile                 // the same as rightAsset; who may not read the record finds nothing (pkg/records)
 	rightAsset                // anyone, unless they show a token that is none of the project's
+	rightDescribed            // the same: what is told, is told of what they may
 	rightActions              // anyone, unless they show a token that is of no action: they get what they may call
 	rightAction               // the action's permission sets decide (pkg/actions), by the method, or by any if there is none
 	rightActionRuns           // the same by any method, or project.read
@@ -158,6 +159,8 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection, labels: true},
 		{method: "GET", pattern: api.RouteCollStats, right: prj(access.ProjectRead), handle: (*Server).collectionStats},
 
+		{method: "GET", pattern: api.RouteOpenAPI, right: right{kind: rightDescribed}, handle: (*Server).openAPI, query: []string{api.ParamFormat}, labels: true},
+
 		{method: "GET", pattern: api.RouteJobs, right: prj(access.ProjectRead), handle: (*Server).listJobs},
 		{method: "GET", pattern: api.RouteJob, right: prj(access.ProjectRead), handle: (*Server).getJob},
 		{method: "GET", pattern: api.RouteJobNext, right: prj(access.ProjectRead), handle: (*Server).nextJobTimes, query: []string{api.ParamLimit}},
@@ -200,7 +203,7 @@ func routes() []route {
 // inProject says that the path of a route with this right names a project.
 func (r right) inProject() bool {
 	switch r.kind {
-	case rightProject, rightServed, rightSnapshots, rightRecords, rightFile, rightAsset, rightActions, rightAction, rightActionRuns:
+	case rightProject, rightServed, rightSnapshots, rightRecords, rightFile, rightAsset, rightDescribed, rightActions, rightAction, rightActionRuns:
 		return true
 	default:
 		return false
@@ -242,6 +245,8 @@ func (r right) String() string {
 		return "file"
 	case rightAsset:
 		return "asset"
+	case rightDescribed:
+		return "described"
 	case rightActions:
 		return "actions"
 	case rightAction:

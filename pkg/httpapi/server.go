@@ -23,6 +23,7 @@ import (
 	"github.com/svcctl/svc/pkg/assets"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/auth"
+	"github.com/svcctl/svc/pkg/catalog"
 	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/idempotency"
@@ -129,6 +130,7 @@ type Config struct {
 // Server is the door. It is an http.Handler and safe for concurrent use.
 type Server struct {
 	cfg     Config
+	catalog *catalog.Catalog
 	log     *slog.Logger
 	metrics *metrics
 	router  chi.Router
@@ -153,12 +155,16 @@ func New(cfg Config) (*Server, error) {
 		cfg.Now = time.Now
 	}
 	router := chi.NewRouter()
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
+	s := &Server{cfg: cfg, catalog: catalog.New(cfg.Records, cfg.Actions), log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
 	asked := map[string]bool{}
 	for _, rt := range routes() {
 		h, pattern := s.serve(rt), api.Prefix+rt.pattern
-		if rt.right.kind == rightFile { // with any path behind it: what begins with _ is other routes, or none
+		switch rt.right.kind { // what begins with _ is other routes, or none
+		case rightFile: // with any path behind it
 			pattern = strings.Replace(pattern, "{collection}", "{collection:[^_/][^/]*}", 1)
+		case rightRecords:
+			pattern = strings.Replace(pattern, "{id}", "{id:[^_/][^/]*}", 1)
+		default:
 		}
 		router.Method(rt.method, pattern, h)
 		if rt.method == http.MethodGet {
@@ -308,7 +314,7 @@ func (r *request) allowed() error {
 		}
 		r.inCollection(c)
 		return r.server.cfg.Records.May(r.Context(), r.call(), need.method)
-	case rightFile, rightAsset:
+	case rightFile, rightAsset, rightDescribed:
 		if need.kind == rightFile {
 			c := r.project.Addressed(r.param("collection"))
 			if c == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
@@ -24,6 +25,8 @@ type Description struct {
 	Meta        bson.D // the config's
 	Rights      []MethodRights
 	ReadsAll    bool // no filter keeps records from the caller
+	// Unnameable is what the caller can't name in a query: what is hidden from them, be it on some records only.
+	Unnameable *document.PathSet
 
 	hidden *document.PathSet
 }
@@ -58,13 +61,27 @@ type MethodRights struct {
 // Shows says whether the caller may know that there is something at a path.
 func (d *Description) Shows(path string) bool { return !d.hidden.Covers(path) }
 
+// Grants gives what the caller may do with each method, without those that they may not use. An error is none of rights.
+func (s *Service) Grants(ctx context.Context, c *Call) (map[access.Method]access.Grant, error) {
+	out := map[access.Method]access.Grant{}
+	for m := access.Get; m <= access.Delete; m++ {
+		switch g, err := s.grant(ctx, c, m); {
+		case err == nil:
+			out[m] = g
+		case errs.KindOf(err) != errs.Denied:
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // Describe tells what a collection is like to those who may read it.
 func (s *Service) Describe(ctx context.Context, c *Call) (*Description, error) {
 	g, err := s.grant(ctx, c, access.Get)
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{ReadsAll: g.Filter == nil, hidden: g.Hidden}
+	d := &Description{ReadsAll: g.Filter == nil, Unnameable: neverNamed(g), hidden: g.Hidden}
 	readonly := g.Readonly
 	for _, m := range []access.Method{access.Delete, access.Post, access.Put, access.Get} {
 		rights := MethodRights{Method: m}

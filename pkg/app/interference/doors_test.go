@@ -426,6 +426,9 @@ func describe(g *generator) question {
 	}
 	q := url.Values{}
 	g.lang(q)
+	if g.one(4) {
+		return simple(get("/_openapi/twins", q))
+	}
 	return simple(get(base+pick(g, "_/collections/items", "_/collections/people", "_/collections/settings", "_/collections"), q))
 }
 

@@ -1,4 +1,5 @@
-package output
+// Package jsonyaml writes JSON as YAML. It reads no YAML: the configs of projects are pkg/schema's, what people type is cli/command's.
+package jsonyaml
 
 import (
 	"bytes"
@@ -14,14 +15,14 @@ import (
 // space at an end.
 var plainScalar = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./@+-]*( [A-Za-z0-9_./@+-]+)*$`)
 
-// jsonToYAML writes JSON as YAML, keeping the order of members and every digit of a number. JSON strings are YAML
+// Convert writes JSON as YAML, keeping the order of members and every digit of a number. JSON strings are YAML
 // strings too, so all that is not surely plain stays in JSON's quotes.
-func jsonToYAML(data []byte) ([]byte, error) {
+func Convert(data []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	y := yamlWriter{dec: dec}
 	if err := y.value(0, ""); err != nil {
-		return nil, fmt.Errorf("encode the output: %w", err)
+		return nil, fmt.Errorf("write JSON as YAML: %w", err)
 	}
 	return y.b.Bytes(), nil
 }
@@ -74,7 +75,7 @@ func blockScalar(s string) bool {
 		return false
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		if !clean(line) || line != strings.TrimRight(line, " ") {
+		if !Clean(line) || line != strings.TrimRight(line, " ") {
 			return false
 		}
 	}
@@ -164,11 +165,13 @@ func quoteYAML(s string) string {
 	if plainScalar.MatchString(s) && !reservedYAML(s) {
 		return s
 	}
-	raw, err := encode(s)
-	if err != nil { // a string always encodes
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil { // a string always encodes
 		return fmt.Sprintf("%q", s)
 	}
-	return string(escapeJSON(raw))
+	return string(Escape(bytes.TrimSpace(b.Bytes())))
 }
 
 // reservedYAML is true for words that some YAML reader takes for something else than a string.
