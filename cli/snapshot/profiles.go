@@ -54,7 +54,7 @@ func runProfiles(ctx context.Context, st *command.State, c *client.Client, names
 		result.Names = append(result.Names, "profile/"+p.Name)
 	}
 	if !slices.ContainsFunc(list.Items, func(p api.SnapshotProfile) bool { return !p.Own }) {
-		st.Notef("%s has no snapshot profiles: the key snapshots of its config declares them", namespace)
+		st.Notef("%s declares no snapshot profiles of its own: the key snapshots of its config does", namespace)
 	}
 	st.FitTable(t)
 	return st.Printer().Print(result)
