@@ -205,6 +205,9 @@ func TestSnapshots(t *testing.T) {
 		unmarshal(t, s.do("GET", `/api/v1/audit?filter={"collection":"_snapshots.daily"}&sort=at`, admin).body, &entries)
 		for _, e := range entries.Items {
 			ops = append(ops, e.Op)
+			if e.Actor.Kind != "admin" || e.RequestID == "" || e.Address == "" {
+				t.Errorf("%s: by %+v, request %q, from %q", e.Op, e.Actor, e.RequestID, e.Address)
+			}
 		}
 		want := []string{"snapshot", "snapshot", "verify-snapshot", "verify-snapshot", "pin", "delete-snapshot", "unpin", "download", "delete-snapshot", "download"}
 		if diff := cmp.Diff(want, ops); diff != "" {

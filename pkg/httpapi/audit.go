@@ -14,15 +14,14 @@ import (
 	"github.com/svcctl/svc/pkg/query"
 )
 
-// audited puts the caller on the request's context, for the entries that what they do leads to.
+// audited puts the caller on the request's context, for the entries that what they do leads to. Reads have some, too: downloads of snapshots,
+// calls of actions, and what hooks of a read write.
 func (r *request) audited() {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		c := audit.NewCaller(r.principal, r.id, r.addr().String())
-		if r.project != nil {
-			c.Actor.Name = cmp.Or(r.server.cfg.Records.TokenName(r.project, r.principal), c.Actor.Name)
-		}
-		r.Request = r.WithContext(audit.With(r.Context(), c))
+	c := audit.NewCaller(r.principal, r.id, r.addr().String())
+	if r.project != nil {
+		c.Actor.Name = cmp.Or(r.server.cfg.Records.TokenName(r.project, r.principal), c.Actor.Name)
 	}
+	r.Request = r.WithContext(audit.With(r.Context(), c))
 }
 
 // listAudit lists the log of the service itself, whose entries are for administrators: for others there are none.
