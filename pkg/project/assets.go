@@ -76,20 +76,31 @@ func (c *compiler) unfit(config *schema.Project, folder string, files []schema.F
 	if snapshots != "" && (isBelow(snapshots, folder) || isBelow(folder, snapshots)) {
 		return "overlaps with snapshotPath, " + strconv.Quote(config.SnapshotPath) + public
 	}
-	reader, ok := c.reader.(*rootReader) // the files of a bundle are not in folders
-	if !ok {
+	var holds func(name string) bool
+	switch reader := c.reader.(type) {
+	case *rootReader:
+		target, problem := reader.folder(folder)
+		if problem != "" {
+			return problem
+		}
+		holds = func(name string) bool {
+			file, err := filepath.EvalSymlinks(reader.path(name))
+			return err == nil && isBelow(filepath.ToSlash(file), target)
+		}
+	case *detachedReader:
+		if problem := reader.noFolder(folder, c.Secrets); problem != "" {
+			return problem
+		}
+		holds = func(name string) bool { return isBelow(name, folder) }
+	default: // the files of a bundle are not in folders
 		return ""
-	}
-	target, problem := reader.folder(folder)
-	if problem != "" {
-		return problem
 	}
 	names := slices.Clone(c.Secrets)
 	for _, f := range files {
 		names = append(names, f.Name)
 	}
 	for _, name := range names {
-		if file, err := filepath.EvalSymlinks(reader.path(name)); err == nil && isBelow(filepath.ToSlash(file), target) {
+		if holds(name) {
 			return "holds " + name + ", which the config is made of" + public
 		}
 	}

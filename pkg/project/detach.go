@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/schema"
@@ -52,6 +53,9 @@ func (l *Loader) Detach(b Bundle, namespace, dir string, foreign bool) (*Detache
 	if problems.Err() {
 		return nil, &ConfigError{Problems: problems}
 	}
+	if h := was.Project.Hook; foreign && h != nil && len(h.Env) > 0 { // which scripts would read
+		return nil, errForeign
+	}
 	config := map[string][]byte{} // what else there is, such as data that scripts import, stays as it is
 	for _, f := range was.Files {
 		config[f.Name] = b.Files[f.Name]
@@ -84,7 +88,7 @@ func (l *Loader) Detach(b Bundle, namespace, dir string, foreign bool) (*Detache
 	return out, nil
 }
 
-// detachedReader reads the files of a bundle, and remembers which.
+// detachedReader reads the files of a bundle that will lie in a folder of their own, and remembers which.
 type detachedReader struct {
 	bundleReader
 
@@ -98,6 +102,29 @@ func (r *detachedReader) ReadFile(name string) ([]byte, error) {
 		r.read[name] = data
 	}
 	return data, err
+}
+
+// Bounds of the path of a folder that can be made on any file system, in bytes.
+const (
+	maxPath = 1000
+	maxPart = 255
+)
+
+// noFolder says why no folder of that path can be made beside the files, of which the bundle does not have some secrets, or "".
+func (r *detachedReader) noFolder(name string, secrets []string) string {
+	if len(name) > maxPath {
+		return "is longer than a path can be"
+	}
+	at := ""
+	for part := range strings.SplitSeq(name, "/") {
+		if at = path.Join(at, part); len(part) > maxPart {
+			return "has a part that is longer than a name can be"
+		}
+		if _, file := r.bundleReader[at]; (file || slices.Contains(secrets, at)) && at != name { // what has the name itself is in it
+			return "lies in " + at + ", which is a file"
+		}
+	}
+	return ""
 }
 
 // detachedSecrets reads secrets for a folder that will be another one, and remembers which lie in the folder.

@@ -1,10 +1,12 @@
 package project_test
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,15 +27,19 @@ func TestDetachForeign(t *testing.T) {
 		value   string
 		foreign bool
 		code    string
+		more    string
 	}{
-		"plain, foreign":               {"a shop", true, ""},
-		"variable":                     {"${env:SECRET}", false, ""},
-		"variable, foreign":            {"${env:SECRET}", true, "config_foreign"},
-		"file":                         {"${file:x}", false, ""},
-		"file, foreign":                {"${file:x}", true, "config_foreign"},
-		"file of the machine, foreign": {"${file:/run/secrets/x}", true, "config_foreign"},
+		"plain, foreign":                {"a shop", true, "", ""},
+		"variable":                      {"${env:SECRET}", false, "", ""},
+		"variable, foreign":             {"${env:SECRET}", true, "config_foreign", ""},
+		"file":                          {"${file:x}", false, "", ""},
+		"file, foreign":                 {"${file:x}", true, "config_foreign", ""},
+		"file of the machine, foreign":  {"${file:/run/secrets/x}", true, "config_foreign", ""},
+		"variables of scripts":          {"a shop", false, "", "hook: {env: [SECRET]}\n"},
+		"variables of scripts, foreign": {"a shop", true, "config_foreign", "hook: {env: [SECRET]}\n"},
+		"none of scripts, foreign":      {"a shop", true, "", "hook: {env: []}\n"},
 	} {
-		config := "namespace: shop\ncollections:\n  - {name: things, permissions: {public: {methods: {get: true}}, user: {methods: {}}}, fields: [{name: n, type: string, meta: {label: \"" + tt.value + "\"}}]}\n"
+		config := "namespace: shop\ncollections:\n  - {name: things, permissions: {public: {methods: {get: true}}, user: {methods: {}}}, fields: [{name: n, type: string, meta: {label: \"" + tt.value + "\"}}]}\n" + tt.more
 		d, err := l.Detach(project.Bundle{Entry: "project.yaml", Files: map[string][]byte{"project.yaml": []byte(config)}}, "copy", dir, tt.foreign)
 		code := ""
 		if e := errs.From(err); e != nil {
@@ -41,6 +47,42 @@ func TestDetachForeign(t *testing.T) {
 		}
 		if code != tt.code || (d == nil) != (tt.code != "") {
 			t.Errorf("%s: %v, %v, want %q", name, d, err, tt.code)
+		}
+	}
+}
+
+// TestDetachAssets: a folder that can't be made beside the files of the config, or would make one public, is refused before anything is made.
+func TestDetachAssets(t *testing.T) {
+	t.Parallel()
+	dir := write(t, "-- parts/key --\nk\n-- parts/other --\no\n")
+	for at, want := range map[string]string{
+		"public":                        "",
+		"site/deep/er":                  "",
+		"project.yaml":                  `"project.yaml" holds project.yaml, which the config is made of: every file of an asset is public, so give it a folder of its own`,
+		"project.yaml/x":                `"project.yaml/x" lies in project.yaml, which is a file`,
+		"parts":                         `"parts" holds parts/key, which the config is made of: every file of an asset is public, so give it a folder of its own`,
+		"parts/key":                     `"parts/key" holds parts/key, which the config is made of: every file of an asset is public, so give it a folder of its own`,
+		"parts/key/x":                   `"parts/key/x" lies in parts/key, which is a file`,
+		"parts/other/x":                 `"parts/other/x" lies in parts/other, which is a file`,
+		"parts/x":                       "",
+		strings.Repeat("d", 255):        "",
+		strings.Repeat("d", 256):        `"` + strings.Repeat("d", 256) + `" has a part that is longer than a name can be`,
+		strings.Repeat("d/", 499) + "d": "",
+		strings.Repeat("d/", 500) + "d": `"` + strings.Repeat("d/", 500) + `d" is longer than a path can be`,
+	} {
+		files := map[string][]byte{
+			"project.yaml":     []byte("namespace: shop\nadmin: {tokens: [{value: secret-token-of-a-shop}]}\ncollections: [parts/items.yaml]\nassets: [{name: a, path: " + at + "}]\n"),
+			"parts/items.yaml": []byte("name: items\nfields: [{name: n, type: string, meta: {label: \"${file:key}\"}}, {name: o, type: string, meta: {label: \"${file:other}\"}}]\npermissions: {public: {methods: {get: true}}, user: {methods: {}}}\n"),
+		}
+		d, err := (&project.Loader{}).Detach(project.Bundle{Entry: "project.yaml", Files: files}, "copy", dir, false)
+		got := ""
+		if config, ok := errors.AsType[*project.ConfigError](err); ok {
+			got = config.Problems[0].Message
+		} else if err != nil {
+			got = err.Error()
+		}
+		if got != want || (d == nil) != (want != "") {
+			t.Errorf("%.80s: %q, want %q", at, got, want)
 		}
 	}
 }

@@ -27,8 +27,9 @@ func TestRestoreNewWarns(t *testing.T) {
 	from := newWorld(t, teststore.Memory(t))
 	from.fillWith(1, 1)
 	info := from.create("daily")
-	change := func(holders string) func(*forgery) {
+	change := func(holders, more string) func(*forgery) {
 		return func(f *forgery) {
+			f.files["config/project.yaml"] += more
 			f.files["config/project.yaml"] = strings.Replace(f.files["config/project.yaml"], "{name: daily", "{permissions: ["+holders+"], name: daily", 1)
 			f.files["config/.ssh/authorized_keys"] = "ssh-rsa"
 			f.files["config/README.md"] = "# a shop"
@@ -44,15 +45,17 @@ func TestRestoreNewWarns(t *testing.T) {
 	const left = `files that are no part of the config are left out: ".ssh/authorized_keys", "README.md"`
 	for what, tt := range map[string]struct {
 		holders string
+		more    string
 		want    []string
 	}{
-		"one":       {"ann", []string{left, `the config that came with the archive gives rights to the user or team "ann" of this service: snapshots daily`}},
-		"an escape": {`"\e[2Jann"`, []string{left, `the config that came with the archive gives rights to the user or team "\x1b[2Jann" of this service: snapshots daily`}},
-		"too many":  {strings.Join(many, ", "), append(append([]string{left}, names...), "the config that came with the archive gives rights to 10 more by name: look at it")},
-		"nobody":    {"", []string{left}},
+		"one":       {"ann", "", []string{left, `the config that came with the archive gives rights to the user or team "ann" of this service: snapshots daily`}},
+		"an escape": {`"\e[2Jann"`, "", []string{left, `the config that came with the archive gives rights to the user or team "\x1b[2Jann" of this service: snapshots daily`}},
+		"too many":  {strings.Join(many, ", "), "", append(append([]string{left}, names...), "the config that came with the archive gives rights to 10 more by name: look at it")},
+		"nobody":    {"", "", []string{left}},
+		"hosts":     {"", "hook: {http: {allow: [127.0.0.1, \"*.example.com:8080\"]}}\n", []string{left, `the config that came with the archive lets its scripts call these hosts from this service: "127.0.0.1", "*.example.com:8080"`}},
 	} {
 		w := newWorld(t, teststore.Memory(t))
-		in, err := w.imports(forged(t, from, info, change(tt.holders)), nil)
+		in, err := w.imports(forged(t, from, info, change(tt.holders, tt.more)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

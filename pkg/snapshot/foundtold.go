@@ -29,6 +29,9 @@ func (r *restore) tellMade(d *project.Detached, foreign bool) {
 	if !foreign { // who is named was given that by whoever writes the configs of this service
 		return
 	}
+	if hook := d.Config.Hook; hook != nil && hook.HTTP != nil && len(hook.HTTP.Allow) > 0 {
+		r.t.warn("the config that came with the archive lets its scripts call these hosts from this service: " + some("%.80q", hook.HTTP.Allow))
+	}
 	named := d.Named()
 	for i, n := range named {
 		if i == maxTold {
