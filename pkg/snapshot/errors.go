@@ -35,6 +35,12 @@ func unwritten(err error, doing string) error {
 			return errs.New(errs.Full, "snapshots_full", "there is no space for the snapshot on the server: nothing was changed; try again when there is").With(err)
 		}
 	}
+	for _, closed := range []error{syscall.EROFS, fs.ErrPermission} {
+		if errors.Is(err, closed) {
+			return errs.New(errs.Unavailable, "snapshots_unwritable",
+				"the service may not write to the folder of the project's snapshots (snapshotPath of its config), or not read what is in it: let svcd do so, or mount a disk there").With(err)
+		}
+	}
 	return errs.Wrap(err, doing)
 }
 
