@@ -155,7 +155,7 @@ func kindOf(code string) errs.Kind {
 		return errs.Full
 	case "internal":
 		return errs.Internal
-	case operation.ErrStopping.Code, "view_expired", "store_unavailable":
+	case operation.ErrStopping.Code, "view_expired", "store_unavailable", "snapshots_unwritable":
 		return errs.Unavailable
 	}
 	return errs.Conflict
