@@ -53,13 +53,6 @@ const (
 	ParamQLimit      = "qLimit"    // how many of the best that were found are counted; "all"
 	ParamHighlight   = "highlight" // "true": with texts in which what was found is marked
 	ParamExplain     = "explain"   // "true": with why a record was found
-	ParamFormat      = "format"    // of a document: FormatJSON or FormatYAML
-)
-
-// The values of ParamFormat.
-const (
-	FormatJSON = "json"
-	FormatYAML = "yaml"
 )
 
 // ParamWait makes a reload, or the run of a job, answer when it is done.

@@ -62,7 +62,7 @@ func allScopes() []string {
 func scopeOf(rt httpapi.Route) (scope string, never bool) {
 	kind, name, _ := strings.Cut(rt.Right, " ")
 	switch kind {
-	case "anyone", "asset", "file", "credential":
+	case "anyone", "asset", "described", "file", "credential":
 		return "", false
 	case "login":
 		return "", true

@@ -159,12 +159,8 @@ func New(cfg Config) (*Server, error) {
 	asked := map[string]bool{}
 	for _, rt := range routes() {
 		h, pattern := s.serve(rt), api.Prefix+rt.pattern
-		switch rt.right.kind { // what begins with _ is other routes, or none
-		case rightFile: // with any path behind it
+		if rt.right.kind == rightFile { // with any path behind it: what begins with _ is other routes, or none
 			pattern = strings.Replace(pattern, "{collection}", "{collection:[^_/][^/]*}", 1)
-		case rightRecords:
-			pattern = strings.Replace(pattern, "{id}", "{id:[^_/][^/]*}", 1)
-		default:
 		}
 		router.Method(rt.method, pattern, h)
 		if rt.method == http.MethodGet {
