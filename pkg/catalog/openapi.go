@@ -84,7 +84,7 @@ func (c *Catalog) collection(ctx context.Context, who Asker, of *project.Collect
 	out.Projections = d.Projections
 	out.Unnameable = d.Unnameable
 	for _, s := range d.Searches {
-		out.Searches = append(out.Searches, openapi.Search{Name: s.Name, Mode: s.Mode})
+		out.Searches = append(out.Searches, s.Name)
 	}
 	return out, nil
 }

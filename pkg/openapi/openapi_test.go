@@ -60,7 +60,7 @@ func seenBy(t testing.TB, p *project.Project, who *access.Principal) *openapi.Vi
 		c.Unnameable = c.Grants[access.Get].Hidden
 		c.Projections = slices.Sorted(maps.Keys(c.Collection.Projections))
 		for _, s := range c.Collection.Searches {
-			c.Searches = append(c.Searches, openapi.Search{Name: s.Name, Mode: string(s.Mode)})
+			c.Searches = append(c.Searches, s.Name)
 		}
 		if len(c.Grants) > 0 {
 			v.Collections = append(v.Collections, c)

@@ -49,27 +49,23 @@ func (b *builder) operation(op operation, o *schema.Operation) bson.D {
 	if text := b.labelOf(o.Description, op.description); text != "" {
 		out = append(out, bson.E{Key: "description", Value: text})
 	}
-	if parameters := append(parametersOf(op.parameters), b.own(o.Parameters)...); len(parameters) > 0 {
+	if parameters := append(parametersOf(op.parameters), o.Parameters...); len(parameters) > 0 {
 		out = append(out, bson.E{Key: "parameters", Value: parameters})
 	}
 	if body := op.requestBody(); body != nil {
 		out = append(out, bson.E{Key: "requestBody", Value: body})
 	}
 	out = append(out, bson.E{Key: "responses", Value: responsesOf(op, o.Responses)})
-	switch {
-	case o.Security != nil:
-		out = append(out, bson.E{Key: "security", Value: o.Security})
-	default:
-		out = append(out, bson.E{Key: "security", Value: security(op.open)})
+	needs := o.Security
+	if needs == nil {
+		needs = security(op.open)
 	}
+	out = append(out, bson.E{Key: "security", Value: needs})
 	if len(o.CodeSamples) > 0 {
 		out = append(out, bson.E{Key: "x-codeSamples", Value: o.CodeSamples})
 	}
 	return out
 }
-
-// own gives the parameters that a config adds.
-func (b *builder) own(parameters bson.A) bson.A { return slices.Clone(parameters) }
 
 func (op *operation) requestBody() bson.D {
 	if op.body == nil {
@@ -154,8 +150,7 @@ func conditional() parameter {
 }
 
 func minimal() parameter {
-	return parameter{in: "header", name: api.HeaderPrefer, description: "return=minimal leaves records out of the answer.",
-		schema: text()}
+	return parameter{in: "header", name: api.HeaderPrefer, description: "return=minimal leaves records out of the answer.", schema: text()}
 }
 
 // open says that callers without a credential may.

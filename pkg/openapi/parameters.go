@@ -120,13 +120,9 @@ func (b *builder) searchParameters(c *Collection) []parameter {
 	if len(c.Searches) == 0 {
 		return nil
 	}
-	names := bson.A{}
-	for _, s := range c.Searches {
-		names = append(names, s.Name)
-	}
 	return []parameter{
 		{in: "query", name: api.ParamQ, description: "Words to look for: the best come first.", schema: bson.D{{Key: "type", Value: "string"}, {Key: "minLength", Value: 1}}},
-		{in: "query", name: api.ParamQName, description: "The search that looks for them.", schema: bson.D{{Key: "type", Value: "string"}, {Key: "enum", Value: names}}},
+		{in: "query", name: api.ParamQName, description: "The search that looks for them.", schema: bson.D{{Key: "type", Value: "string"}, {Key: "enum", Value: listOf(c.Searches)}}},
 	}
 }
 

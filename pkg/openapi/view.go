@@ -19,12 +19,9 @@ type Collection struct {
 	*project.Collection
 	Grants      map[access.Method]access.Grant // without the methods that the asker may not use
 	Projections []string                       // those that they may name
-	Searches    []Search                       // those that find something for them
+	Searches    []string                       // those that find something for them, by name
 	Unnameable  *document.PathSet              // what they may not name in a query; nil: nothing
 }
-
-// Search is a search that q can name.
-type Search struct{ Name, Mode string }
 
 // Action is an action that the asker may call.
 type Action struct {
@@ -32,7 +29,7 @@ type Action struct {
 	Methods []access.Method // Get, Post or both
 }
 
-// collection gives the view of a collection by its name; nil: the asker may not read it.
+// readable gives the view of a collection by its name; nil: the asker may not read it.
 func (v *View) readable(name string) *Collection {
 	for i, c := range v.Collections {
 		if _, may := c.Grants[access.Get]; c.Name == name && may {
