@@ -303,9 +303,8 @@ func TestSnapshotsAreNotWatched(t *testing.T) {
 		}
 		write(t, filepath.Join(p.Dir, "project.yaml"), config("blog", "headline", ""))
 		w.eventuallyServed(2)
-		if got := w.condition(id, status.SnapshotsScheduled); got != "" {
-			t.Errorf("%s: %s", dir, got)
-		}
+		// A round that has begun with the old config may still tell of it; the one behind it takes that back.
+		w.wantConditions(id, map[string]string{status.SnapshotsScheduled: ""})
 	}
 }
 
