@@ -40,11 +40,23 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 	l.mu.Unlock()
 
 	written := l.writeLast(ctx, &final)
+	var told *Run // as others have ended it
 	if written != nil {
 		err = ErrLost
 	}
+	if errors.Is(written, ErrLost) {
+		told = l.settled(ctx)
+	}
 	l.mu.Lock()
-	if errors.Is(err, ErrLost) {
+	switch {
+	case told != nil:
+		if err = nil; told.Error != nil {
+			err = errs.New(errs.Conflict, told.Error.Code, "%s", told.Error.Message)
+		}
+		l.run.Status, l.run.Error, l.run.FinishedAt = told.Status, told.Error, told.FinishedAt
+		l.run.Result, l.run.Output, l.run.Subject = told.Result, told.Output, told.Subject
+		last = l.last()
+	case errors.Is(err, ErrLost):
 		l.run.Status, l.run.Error = ending(ErrLost)
 		l.run.Result, l.run.Output = bson.RawValue{}, bson.RawValue{}
 		last = l.last()
@@ -86,7 +98,7 @@ func ending(err error) (Status, *Failure) {
 	for _, known := range []struct {
 		cause  *errs.Error
 		status Status
-	}{{ErrLost, Lost}, {ErrCancelled, Cancelled}, {ErrStopping, Cancelled}, {ErrTimeout, Failed}} {
+	}{{ErrLost, Lost}, {ErrLeft, Lost}, {ErrCancelled, Cancelled}, {ErrStopping, Cancelled}, {ErrTimeout, Failed}} {
 		if errors.Is(err, known.cause) {
 			return known.status, &Failure{Code: known.cause.Code, Message: known.cause.Message}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -100,17 +101,28 @@ func (rs *Runs) isSilent(key liveKey, r *record, asked time.Time) bool {
 func (rs *Runs) forget(database string, found map[liveKey]bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	for key := range rs.seen {
-		if key.database == database && !found[key] {
-			delete(rs.seen, key)
-		}
+	gone := func(key liveKey) bool { return key.database == database && !found[key] }
+	maps.DeleteFunc(rs.seen, func(key liveKey, _ sighting) bool { return gone(key) })
+	if found != nil { // else the database could not be asked
+		maps.DeleteFunc(rs.left, func(key liveKey, _ time.Time) bool { return gone(key) })
 	}
 }
 
-// giveUp says in the record of a run that it is lost, unless the run has been heard of meanwhile.
+// giveUp says in the record of a run that it is lost, unless the run has been heard of meanwhile, has come to its end before its instance was gone, or has left
+// what others end.
 func (rs *Runs) giveUp(ctx context.Context, database string, r *record) error {
+	if r.Decided != nil {
+		if err := rs.settle(ctx, database, r.ID, r, *r.Decided, nil); !isLost(err) {
+			return err
+		}
+		return nil // it has been written meanwhile
+	}
+	wait, as := rs.waits(ctx, database, r)
+	if wait {
+		return nil
+	}
 	run := r.Run
-	run.Status, run.Error = ending(ErrLost)
+	run.Status, run.Error = ending(as)
 	run.FinishedAt = rs.now()
 	last := lastEvent(&run, run.FinishedAt.Sub(run.CreatedAt), run.FinishedAt)
 	failure, err := bson.Marshal(run.Error)

@@ -31,6 +31,8 @@ type record struct {
 	Output []byte `bson:"output,omitempty"`
 	Token  string `bson:"token"` // of this holding of the record
 	Beat   int64  `bson:"beat"`  // grows with each write of who does the run
+
+	Decided *decided `bson:"decided,omitempty"` // what it has given in any case; see Runs.Settle
 }
 
 // indexes serve the history of an action or job, and the look for runs that are active.

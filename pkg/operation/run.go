@@ -194,12 +194,15 @@ type Outcome struct {
 	Subject string // what the run was about; "": as Spec says
 }
 
-// Errors, for errors.Is. The first four are causes of the context of a run.
+// Errors, for errors.Is. The first ones are causes of the context of a run.
 var (
 	ErrCancelled = errs.New(errs.Conflict, "run_cancelled", "the run was cancelled")
 	ErrLost      = errs.New(errs.Conflict, "run_lost", "the instance that did this was silent for too long: the run was given up")
-	ErrTimeout   = errs.New(errs.Timeout, "run_timeout", "the run took longer than it may")
-	ErrStopping  = errs.New(errs.Unavailable, "stopping", "the service is stopping; try again")
+	// ErrLeft is ErrLost of a run of which something is left that others end: Runs.Settle says then how it has ended.
+	ErrLeft = errs.New(errs.Conflict, "run_left",
+		"the instance that did this was silent for too long: what it has begun is ended, or taken back, by the next instance that serves the project, and this run tells then which")
+	ErrTimeout  = errs.New(errs.Timeout, "run_timeout", "the run took longer than it may")
+	ErrStopping = errs.New(errs.Unavailable, "stopping", "the service is stopping; try again")
 
 	ErrNotCancellable = errs.New(errs.Conflict, "not_cancellable", "this run can't be cancelled")
 	ErrEnded          = errs.New(errs.Conflict, "run_ended", "the run has ended already")

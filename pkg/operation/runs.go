@@ -67,6 +67,8 @@ type Runs struct {
 	places   map[Kind]*pool
 	prepared map[string]bool // databases whose indexes are there
 	seen     map[liveKey]sighting
+	left     map[liveKey]time.Time // since when a silent run is waited for, as it has left something
+	heirs    map[Kind]Heir
 	pruned   map[string]time.Time // by database, by the monotonic clock
 	onLost   func(ctx context.Context, database string, run *Run)
 }
@@ -113,7 +115,7 @@ func New(opts Options) (*Runs, error) {
 		opts: opts, log: opts.Logger, metrics: m,
 		now:  func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) },
 		live: map[liveKey]*Live{}, places: map[Kind]*pool{}, prepared: map[string]bool{},
-		seen: map[liveKey]sighting{}, pruned: map[string]time.Time{},
+		seen: map[liveKey]sighting{}, left: map[liveKey]time.Time{}, heirs: map[Kind]Heir{}, pruned: map[string]time.Time{},
 	}, nil
 }
 

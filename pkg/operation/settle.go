@@ -1,0 +1,167 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// decided is an Outcome that is certain before the run has ended.
+type decided struct {
+	Result  []byte `bson:"result,omitempty"`
+	Output  []byte `bson:"output,omitempty"`
+	Subject string `bson:"subject,omitempty"`
+}
+
+// Heir looks at what a run has left whose instance is gone, before the run is given up. It may end that, and Settle the run. left says that something is left
+// that somebody is still to end, and to settle the run by.
+type Heir func(ctx context.Context, database string, run *Run) (left bool, err error)
+
+// Inherit has heir called for runs of a kind that are about to be given up. It is to be set before the first Patrol.
+func (rs *Runs) Inherit(kind Kind, heir Heir) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.heirs[kind] = heir
+}
+
+// leftBeats is for so long a run is not given up of which something is left: then it is lost, and may be settled still.
+const leftBeats = 30
+
+// waits says that a silent run is not to be given up now, for what it has left, or as what it is given up else.
+func (rs *Runs) waits(ctx context.Context, database string, r *record) (wait bool, as *errs.Error) {
+	key := liveKey{database, r.ID}
+	rs.mu.Lock()
+	heir, since := rs.heirs[r.Kind], rs.left[key]
+	rs.mu.Unlock()
+	if heir == nil {
+		return false, ErrLost
+	}
+	left, err := heir(ctx, database, &r.Run)
+	if err != nil && ctx.Err() == nil {
+		rs.log.DebugContext(ctx, "what a run has left is not ended yet", "kind", r.Kind, "run", r.ID, "error", err)
+	}
+	switch {
+	case !left && err == nil:
+		return false, ErrLost
+	case since.IsZero():
+		rs.mu.Lock()
+		rs.left[key] = time.Now()
+		rs.mu.Unlock()
+		return true, nil
+	}
+	return time.Since(since) < leftBeats*rs.opts.Beat, ErrLeft
+}
+
+// settleTries bounds how often a record is read again because somebody has written it meanwhile.
+const settleTries = 5
+
+// Settle gives a run the end that its work has come to, whoever has brought it there: with failed nil it succeeds. Of a run that this instance does, and that succeeds, it notes that:
+// should the instance die before the run has ended, that is its end all the same. A run of another instance has ended with it, also one that was given up before; one that
+// has ended in another way, or that nobody keeps any more, stays as it is. It can be called again.
+func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome, failed error) error {
+	result, err := packable(outcome.Result, maxResult)
+	if err != nil {
+		return err
+	}
+	output, err := packable(outcome.Output, maxResult)
+	if err != nil {
+		return err
+	}
+	d := decided{Result: pack(result), Output: pack(output), Subject: outcome.Subject}
+	rs.mu.Lock()
+	l := rs.live[liveKey{database, id}]
+	rs.mu.Unlock()
+	if l != nil {
+		if failed != nil { // it says so itself, and why
+			return nil
+		}
+		if err := l.decide(ctx, d); !isLost(err) {
+			return err
+		}
+	}
+	for range settleTries {
+		if err = rs.settle(ctx, database, id, nil, d, failed); !isLost(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// decide notes the outcome that the run has in any case.
+func (l *Live) decide(ctx context.Context, d decided) error {
+	raw, err := bson.Marshal(d)
+	if err != nil {
+		return errs.Wrap(err, "encode the outcome of a run")
+	}
+	return write(ctx, l.coll, l.update(bson.D{{Key: "decided", Value: bson.Raw(raw)}}))
+}
+
+// settle is Settle of a record, unless that changes meanwhile, or is another one than was seen; nil: it may be any.
+func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d decided, failed error) error {
+	doc, err := rs.runsOf(database).Get(ctx, stringID(id))
+	if errors.Is(err, errs.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r, err := decode(doc)
+	if err != nil || !r.Status.Active() && r.Status != Lost || seen != nil && (r.Token != seen.Token || r.Beat != seen.Beat) {
+		return err
+	}
+	run := r.Run
+	run.Events = slices.DeleteFunc(run.Events, func(e Event) bool { return e.Kind == EventDone || e.Kind == EventError }) // such as that it was lost
+	run.Status, run.Error = ending(failed)
+	if failed == nil {
+		run.Result, run.Output = unpack(d.Result), unpack(d.Output)
+		if d.Subject != "" {
+			run.Subject = d.Subject
+		}
+	}
+	if err := rs.end(ctx, database, r, &run); err != nil {
+		return err
+	}
+	rs.log.InfoContext(ctx, "a run whose instance is gone has ended", "kind", run.Kind, "name", run.Name, "run", run.ID, "status", run.Status, "instance", run.Instance)
+	return nil
+}
+
+// end writes the last state of a run that was as before says, if it still is.
+func (rs *Runs) end(ctx context.Context, database string, before *record, run *Run) error {
+	run.FinishedAt = rs.now()
+	last := lastEvent(run, run.FinishedAt.Sub(run.CreatedAt), run.FinishedAt)
+	run.Events, run.LastEvent = append(slices.Clip(run.Events), last), last.ID
+	values, err := lastState(run)
+	if err != nil {
+		return err
+	}
+	unchanged := mql.MustCompile(bson.D{
+		{Key: "token", Value: before.Token}, {Key: "beat", Value: before.Beat}, {Key: "status", Value: string(before.Status)},
+	})
+	update := bson.D{{Key: "$set", Value: values}}
+	if run.Error == nil && before.Error != nil {
+		update = append(update, bson.E{Key: "$unset", Value: bson.D{{Key: "error", Value: ""}}})
+	}
+	err = write(ctx, rs.runsOf(database), store.Op{Kind: store.Update, ID: stringID(run.ID), If: unchanged, Update: mql.MustCompileUpdate(update)})
+	if err == nil {
+		rs.metrics.total.WithLabelValues(string(run.Kind), string(run.Status)).Inc()
+	}
+	return err
+}
+
+// settled gives the run as others have ended it; nil: they have not, or it can't be read.
+func (l *Live) settled(ctx context.Context) *Run {
+	ctx, cancel := context.WithTimeout(ctx, l.runs.silence())
+	defer cancel()
+	run, err := l.runs.read(ctx, l.database, Ref{Kind: l.run.Kind, Name: l.run.Name, ID: l.run.ID}) // which never change
+	if err != nil || run.Status.Active() {
+		return nil
+	}
+	return run
+}
