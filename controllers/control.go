@@ -13,6 +13,7 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/system"
 )
 
@@ -169,6 +170,9 @@ func Check(loader *project.Loader, projectsDir, configFile string) (*project.Pro
 func (c *Control) Replaced(id string) error {
 	return errors.Join(c.Manager.Trigger(indexController, id), c.Manager.Trigger(searchController, id))
 }
+
+// RestoreEnded tells of a restore that was left, by an instance that is gone or by a failure, and has been ended.
+func (c *Control) RestoreEnded(ctx context.Context, e snapshot.Ended) { c.events.tellRestore(ctx, e) }
 
 // ScheduleJobs has a project's jobs looked at now, because one of them was resumed.
 func (c *Control) ScheduleJobs(id string) error { return c.Manager.Trigger(jobController, id) }

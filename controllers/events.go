@@ -9,6 +9,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/system"
 )
@@ -25,6 +26,7 @@ const (
 	aboutSnapshots    = "snapshots"
 	aboutChecks       = "checks" // of snapshots
 	aboutRuns         = "runs"
+	aboutRestores     = "restores" // that were left
 )
 
 const (
@@ -145,12 +147,51 @@ func (r *recorder) tellFailed(id, job, why string) {
 
 // tellLost tells of a run of a job whose instance is gone.
 func (r *recorder) tellLost(ctx context.Context, namespace, job, why string) {
+	if id := r.idOf(ctx, namespace); id != "" {
+		r.tellFailed(id, job, why)
+	}
+}
+
+// idOf is the id of a project; "": it is unregistered, and has no events, or that can't be found out.
+func (r *recorder) idOf(ctx context.Context, namespace string) string {
 	p, err := r.Projects.ByNamespace(ctx, namespace)
-	switch {
-	case err == nil:
-		r.tellFailed(p.ID.Hex(), job, why)
-	case !errors.Is(err, errs.ErrNotFound): // else it is unregistered, and has no events
-		r.Logger.WarnContext(ctx, "no event tells of a run that is lost", "project", namespace, "job", job, "error", err)
+	if err == nil {
+		return p.ID.Hex()
+	}
+	if !errors.Is(err, errs.ErrNotFound) {
+		r.Logger.WarnContext(ctx, "no event tells of a run whose instance is gone", "project", namespace, "error", err)
+	}
+	return ""
+}
+
+// tellRestore tells of a restore that was left, and has been ended: the project whose records it is about, and the one whose run it was.
+func (r *recorder) tellRestore(ctx context.Context, e snapshot.Ended) {
+	if r == nil {
+		return
+	}
+	n := system.Note{
+		Concern: aboutRestores, Type: system.EventWarning, Reason: status.ReasonRestoreUndone, Happened: true,
+		Message: "a restore that was left, by an instance that is gone or by a failure, has been taken back: records and files are as they were before",
+	}
+	if e.Snapshot != "" {
+		n.Object = "snapshot/" + e.Snapshot
+	}
+	if e.Forward {
+		n.Type, n.Reason = system.EventNormal, status.ReasonRestored
+		n.Message = "a restore that was left, by an instance that is gone or by a failure, has been done: records and files are those of the snapshot"
+		if e.Safety != "" {
+			n.Message += "; the snapshot " + e.Safety + " has what was before"
+		}
+	}
+	namespaces := []string{e.Project.Namespace}
+	if of := e.Run.Namespace; of != "" && of != e.Project.Namespace {
+		n.Message = "restore into " + e.Project.Namespace + ": " + n.Message
+		namespaces = append(namespaces, of)
+	}
+	for _, namespace := range namespaces {
+		if id := r.idOf(ctx, namespace); id != "" {
+			r.tell(id, n)
+		}
 	}
 }
 

@@ -159,13 +159,14 @@ func (a *App) wire(ctx context.Context) error {
 		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
 	}
 	parts, err := newCore(coreOptions{
-		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version, fault: cfg.SnapshotFault,
+		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, ended: a.restoreEnded, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version, fault: cfg.SnapshotFault,
 		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
 	})
 	if err != nil {
 		return err
 	}
 	a.runs, a.taken, a.snapshots = parts.runs, parts.taken, parts.snapshots
+	a.snapshots.Inherit(a.abandoned)
 	registry, board := a.registry, status.NewBoard(cfg.Now)
 	a.sweeper = &sweeper{app: a, records: parts.records, projects: registry, after: cfg.SweepAfter, leases: map[string]*lease.Leases{}}
 	if a.sweeper.after == 0 {

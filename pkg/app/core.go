@@ -38,9 +38,10 @@ type core struct {
 
 type coreOptions struct {
 	store      store.Store
-	gate       *gate.Gate               // before store, for those who use records; nil: nobody shuts it
-	shuts      snapshot.Gate            // has all instances shut theirs
-	replaced   func(p *project.Project) // see snapshot.Options
+	gate       *gate.Gate                                  // before store, for those who use records; nil: nobody shuts it
+	shuts      snapshot.Gate                               // has all instances shut theirs
+	replaced   func(p *project.Project)                    // see snapshot.Options
+	ended      func(ctx context.Context, e snapshot.Ended) // is told of restores that were left; nil: nobody is
 	now        func() time.Time
 	env        schema.Env
 	log        *slog.Logger
@@ -95,11 +96,19 @@ func newCore(o coreOptions) (*core, error) {
 	if o.gate != nil {
 		busy = o.gate.Busy
 	}
+	var taking *snapshots.Service
 	taken := snapshot.New(snapshot.Options{
 		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Busy: busy, Replaced: o.replaced,
+		Ended: func(ctx context.Context, e snapshot.Ended) error {
+			if e.Left && o.ended != nil {
+				o.ended(ctx, e)
+			}
+			return taking.Ended(ctx, e)
+		},
 	})
+	taking = snapshots.New(taken, runs, o.log)
 	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})
-	return &core{runs: runs, taken: taken, snapshots: snapshots.New(taken, runs, o.log), records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
+	return &core{runs: runs, taken: taken, snapshots: taking, records: service, jobs: due, keys: keys, actions: actions.New(actions.Options{
 		Engine: o.engine, Runs: runs, Audit: o.logs, Env: runner.Env, Now: o.now, Log: o.log,
 		Host: func(c *actions.Call, file string, run *operation.Live) script.RunHost {
 			by := records.Caller{Principal: c.Principal, Request: c.Request, Again: c.Again}

@@ -56,3 +56,10 @@ func (a *App) replaced(p *project.Project) {
 		a.cfg.Logger.Warn("the indexes of restored records are looked at later", "namespace", p.Namespace, "error", err)
 	}
 }
+
+// restoreEnded has an event tell of a restore that was left.
+func (a *App) restoreEnded(ctx context.Context, e snapshot.Ended) {
+	if a.control != nil {
+		a.control.RestoreEnded(ctx, e)
+	}
+}

@@ -66,15 +66,17 @@ const settleTries = 5
 // should the instance die before the run has ended, that is its end all the same. A run of another instance has ended with it, also one that was given up before; one that
 // has ended in another way, or that nobody keeps any more, stays as it is. It can be called again.
 func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome, failed error) error {
-	result, err := packable(outcome.Result, maxResult)
-	if err != nil {
-		return err
+	d := decided{Subject: outcome.Subject}
+	for _, one := range []struct {
+		v  any
+		to *[]byte
+	}{{outcome.Result, &d.Result}, {outcome.Output, &d.Output}} {
+		v, err := packable(one.v, maxResult)
+		if err != nil { // such as too large: how it has ended counts for more
+			rs.log.WarnContext(ctx, "what a run gave is not kept", "run", id, "error", err)
+		}
+		*one.to = pack(v)
 	}
-	output, err := packable(outcome.Output, maxResult)
-	if err != nil {
-		return err
-	}
-	d := decided{Result: pack(result), Output: pack(output), Subject: outcome.Subject}
 	rs.mu.Lock()
 	l := rs.live[liveKey{database, id}]
 	rs.mu.Unlock()
@@ -86,6 +88,7 @@ func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome
 			return err
 		}
 	}
+	var err error
 	for range settleTries {
 		if err = rs.settle(ctx, database, id, nil, d, failed); !isLost(err) {
 			return err
@@ -113,8 +116,12 @@ func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d
 		return err
 	}
 	r, err := decode(doc)
-	if err != nil || !r.Status.Active() && r.Status != Lost || seen != nil && (r.Token != seen.Token || r.Beat != seen.Beat) {
-		return err
+	if err != nil { // nor can anybody read it
+		rs.log.WarnContext(ctx, "the record of a run can't be read", "run", id, "error", err)
+		return nil
+	}
+	if !r.Status.Active() && r.Status != Lost || seen != nil && (r.Token != seen.Token || r.Beat != seen.Beat) {
+		return nil
 	}
 	run := r.Run
 	run.Events = slices.DeleteFunc(run.Events, func(e Event) bool { return e.Kind == EventDone || e.Kind == EventError }) // such as that it was lost

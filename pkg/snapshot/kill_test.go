@@ -155,7 +155,7 @@ func killAgain(t *testing.T, uri, in string, kills int) {
 		killOnce(t, dir, uri, in)
 		w, end := openWorld(t, dir, uri)
 		before := w.withoutIndexes()
-		if notes, err := w.db.Collection("svc.restores").Count(t.Context(), nil, 0); err != nil {
+		if notes, err := w.db.Collection("svc.restores").Count(t.Context(), notLast, 0); err != nil {
 			t.Fatal(err)
 		} else if notes > 0 {
 			restores++
@@ -193,7 +193,7 @@ func killAgain(t *testing.T, uri, in string, kills int) {
 				t.Errorf("%s lacks files: %+v", info.ID, v.Without)
 			}
 		}
-		if n, err := w.db.Collection("svc.restores").Count(t.Context(), nil, 0); n != 0 || err != nil {
+		if n, err := w.db.Collection("svc.restores").Count(t.Context(), notLast, 0); n != 0 || err != nil {
 			t.Errorf("%d notes are left, %v", n, err)
 		}
 		w.noScratch(scratch, uri)

@@ -85,7 +85,7 @@ func (s *Snapshots) recover(ctx context.Context, p *project.Project) error {
 		return err
 	}
 	if j != nil {
-		forward, err := s.settle(ctx, p, j)
+		forward, err := s.settle(ctx, p, j, true)
 		if err != nil {
 			return err
 		}
@@ -98,10 +98,13 @@ func (s *Snapshots) recover(ctx context.Context, p *project.Project) error {
 	return nil
 }
 
-// settle ends a restore as its step says. forward says that it was done.
-func (s *Snapshots) settle(ctx context.Context, p *project.Project, j *journal) (forward bool, err error) {
+// settle ends a restore as its step says, which another process has left, or this one by a failure, or which goes on here. forward says that it was done.
+func (s *Snapshots) settle(ctx context.Context, p *project.Project, j *journal, left bool) (forward bool, err error) {
 	if j.Step == stepDecided {
-		return true, s.finish(ctx, p, j)
+		if err := s.finish(ctx, p, j); err != nil {
+			return true, err
+		}
+		return true, s.conclude(ctx, p, j, left)
 	}
 	if j.Step == stepLoading {
 		if err := s.step(ctx, p, j, stepUndoing); err != nil {
@@ -111,10 +114,24 @@ func (s *Snapshots) settle(ctx context.Context, p *project.Project, j *journal) 
 	if err := s.undo(ctx, p, j); err != nil {
 		return false, err
 	}
-	return false, s.remove(ctx, p, j)
+	return false, s.conclude(ctx, p, j, left)
 }
 
-// settleOwn is settle of the restore with that id, if nobody else has ended it. What fails is tried again.
+// conclude tells how a restore has ended, and removes what is noted of it: in this order, so that it is told whoever dies meanwhile.
+func (s *Snapshots) conclude(ctx context.Context, p *project.Project, j *journal, left bool) error {
+	if s.o.Ended != nil {
+		e := Ended{Project: p, Run: j.Run, Snapshot: j.Snapshot, Forward: j.Step == stepDecided, Left: left}
+		if e.Forward {
+			e.Safety, e.Outcome = j.Safety, j.Outcome
+		}
+		if err := s.o.Ended(ctx, e); err != nil {
+			return err
+		}
+	}
+	return s.remove(ctx, p, j, left)
+}
+
+// settleOwn is settle of the restore with that id, which goes on here; if somebody else has ended it, it says how. What fails is tried again.
 func (s *Snapshots) settleOwn(ctx context.Context, p *project.Project, id string, tries int) (forward bool, err error) {
 	var last error
 	for try := range tries {
@@ -123,10 +140,12 @@ func (s *Snapshots) settleOwn(ctx context.Context, p *project.Project, id string
 		}
 		j, err := s.readJournal(ctx, p)
 		if err == nil {
-			if j == nil || j.Restore != id {
-				return forward, nil
+			switch {
+			case j != nil && j.Restore == id:
+				forward, err = s.settle(ctx, p, j, false)
+			case !forward:
+				forward, err = s.endedForward(ctx, p, id)
 			}
-			forward, err = s.settle(ctx, p, j)
 		}
 		if err == nil {
 			return forward, nil
@@ -174,7 +193,7 @@ func (s *Snapshots) finish(ctx context.Context, p *project.Project, j *journal) 
 			return err
 		}
 	}
-	return s.remove(ctx, p, j)
+	return nil
 }
 
 // swapAll has collections take the places of others: in one step where the store can do that.

@@ -30,6 +30,27 @@ type RestoreOptions struct {
 	Mode        RestoreMode
 	DryRun      bool // nothing is changed
 	Limit       int  // how many of the records that differ a dry run tells of each collection
+	Run         Run  // that it is done for; zero: none
+}
+
+// Run is a run that a restore is done for: whoever ends the restore tells how it has ended (Options.Ended), also where the process of the run is gone.
+type Run struct {
+	Namespace string `bson:"namespace"` // of the project that has it, which may be another one than is restored into
+	ID        string `bson:"id"`
+
+	// Outcome makes what is noted of the result once it is known, for who ends the restore; nil: nothing is. It is called once at most.
+	Outcome func(done *RestoreResult) ([]byte, error) `bson:"-"`
+}
+
+// Ended is how a restore has ended.
+type Ended struct {
+	Project  *project.Project // whose records it is about; of one that is being made, little is known
+	Run      Run              // without Outcome; zero: of none, or nobody knows which
+	Snapshot string           // id; "": nobody knows
+	Forward  bool             // it is done; else everything is as before
+	Safety   string           // the snapshot of what was before; "": there is none, or it is not done
+	Outcome  []byte           // as Run.Outcome has made it; nil: it is not done, or nothing was noted
+	Left     bool             // another process has left it, or this one by a failure that it has told of
 }
 
 // RestoreResult is what a restore has done, or would do.
@@ -195,19 +216,31 @@ func (r *restore) run(ctx context.Context) (err error) {
 	if err := r.swap(ctx, j, shut); err != nil {
 		return err
 	}
+	return nil
+}
+
+// outcome notes what the restore has come to, all but done.
+func (r *restore) outcome(j *journal) (err error) {
 	for _, p := range r.parts {
 		r.result.Collections = append(r.result.Collections, p.out)
 	}
-	return nil
+	r.result.Warnings, j.Safety = r.t.warnings, r.result.Safety
+	if r.o.Run.Outcome != nil {
+		j.Outcome, err = r.o.Run.Outcome(&r.result)
+	}
+	return err
 }
 
 // swap is the step in which everything changes.
 func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 	r.t.begin(Swapping, 1, 0)
+	if err := r.outcome(j); err != nil {
+		return err
+	}
 	if err := shut.Reads(ctx); err != nil {
 		return err
 	}
-	failed := r.s.step(ctx, r.p, j, stepDecided)
+	failed := r.s.commit(ctx, r.p, j)
 	ctx = context.WithoutCancel(ctx)
 	// From here on what is stored says what is to be done: of a step that has failed nobody knows whether it was taken.
 	forward, err := r.s.settleOwn(ctx, r.p, j.Restore, settleTries)

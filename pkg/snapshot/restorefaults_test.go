@@ -19,6 +19,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
@@ -172,6 +173,8 @@ type troubled struct {
 	f     *brokenStore
 	fails nth
 	other bool // these are the other ones
+
+	told []snapshot.Ended // by the goroutine that restores
 }
 
 var errLost = errs.New(errs.Unavailable, "lost", "the store can't be reached")
@@ -205,7 +208,37 @@ func (w *troubled) begin(at int, stays bool) {
 	w.snaps = snapshot.New(snapshot.Options{
 		Store: w.f, Media: w.library, Version: "1.2.3", Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler), Gate: w.gate,
 		Fault: func(op, name string) error { return w.faults(op, name) },
+		Ended: func(_ context.Context, e snapshot.Ended) error {
+			w.told = append(w.told, e)
+			return w.fails.fault("tell", "")
+		},
 	})
+}
+
+// outcome is what a restore is told to note of its result.
+func outcome(done *snapshot.RestoreResult) ([]byte, error) {
+	var b []byte
+	for _, c := range done.Collections {
+		b = fmt.Appendf(b, "%s %d %d ", c.Name, c.Records, c.Restored)
+	}
+	return b, nil
+}
+
+// tells wants it to have been told how a restore for a run has ended, each time in the same way, if anything has begun to change. done is what is noted of one that is done.
+func (w *troubled) tells(t *testing.T, run string, forward bool, done []byte) {
+	t.Helper()
+	if !forward {
+		done = nil
+	}
+	for _, e := range w.told {
+		is := e.Project == w.p && e.Run.ID == run && e.Run.Namespace == w.p.Namespace && e.Snapshot != ""
+		if !is || e.Forward != forward || forward == (e.Safety == "") || string(e.Outcome) != string(done) {
+			t.Errorf("forward %v: told is %+v %s, want %s", forward, e, e.Outcome, done)
+		}
+	}
+	if forward && len(w.told) == 0 {
+		t.Error("nobody is told that it is done")
+	}
 }
 
 // leaves wants nothing to be left of restores but the snapshots that they have taken.
@@ -221,7 +254,7 @@ func (w *troubled) leaves(t *testing.T) {
 			}
 		}
 	}
-	n, err := w.db.Collection("svc.restores").Count(t.Context(), nil, 0)
+	n, err := w.db.Collection("svc.restores").Count(t.Context(), notLast, 0)
 	if n != 0 || err != nil {
 		t.Errorf("%d notes of restores are left, %v", n, err)
 	}
@@ -241,6 +274,9 @@ func (w *troubled) leaves(t *testing.T) {
 		w.verify(info)
 	}
 }
+
+// notLast leaves out the note of how the last restore was ended that another process had left.
+var notLast = mql.MustCompile(bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: "last"}}}})
 
 // begun has but two snapshots be there, so that each safety snapshot is made as the first.
 func (w *troubled) begun(t *testing.T, stay ...string) {
@@ -274,7 +310,11 @@ func (w *troubled) each(t *testing.T, o snapshot.RestoreOptions, stays bool, fir
 	w.change()
 	w.insert("legacy", bson.D{{Key: "_id", Value: "b"}})
 	before, old := w.state(), w.create("daily")
-	w.restore(info, o)
+	reference := w.restore(info, o)
+	noted, err := outcome(&reference)
+	if err != nil || len(noted) == 0 {
+		t.Fatal(err)
+	}
 	after := w.state()
 	w.restore(old, replaceAll)
 	if cmp.Equal(before, after) || !cmp.Equal(before, w.state()) {
@@ -285,6 +325,7 @@ func (w *troubled) each(t *testing.T, o snapshot.RestoreOptions, stays bool, fir
 		w.begun(t, info.ID, old.ID)
 		w.begin(at, stays)
 		w.clock.Pass(time.Second)
+		w.told, o.Run = nil, snapshot.Run{Namespace: w.p.Namespace, ID: fmt.Sprint(at), Outcome: outcome}
 		_, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, o, nil)
 		reached := w.fails.n >= at
 		if stays { // the process was ended by that; another one comes
@@ -303,6 +344,7 @@ func (w *troubled) each(t *testing.T, o snapshot.RestoreOptions, stays bool, fir
 		case err == nil && !isNew:
 			t.Fatalf("operation %d failed, and nothing was said", at)
 		}
+		w.tells(t, fmt.Sprint(at), isNew, noted)
 		if err := w.reaches(); err != nil {
 			t.Fatalf("operation %d leaves the project shut: %v", at, err)
 		}

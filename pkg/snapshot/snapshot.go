@@ -34,6 +34,9 @@ type Options struct {
 	// Replaced is told of a restore into p when it is done. Which collections are others, the feed of the store tells. It may be nil, and
 	// must not wait for long.
 	Replaced func(p *project.Project)
+	// Ended is told how a restore has ended that has changed something, before what is noted of that is removed: so it may be told again, and what it fails with is
+	// tried again. A restore of another process that has begun to change something ends with it, too. It may be nil.
+	Ended func(ctx context.Context, e Ended) error
 }
 
 // Snapshots are those of all projects. Its methods can be called at the same time; of those that make or delete snapshots of one

@@ -126,6 +126,10 @@ const (
 	ReasonEnabled = "Enabled"
 	// ReasonJobFailed: a run of a job has failed, or was lost with the instance that did it.
 	ReasonJobFailed = "JobFailed"
+	// ReasonRestored: a restore that was left, by an instance that is gone or by a failure, has been done.
+	ReasonRestored = "Restored"
+	// ReasonRestoreUndone: likewise, and everything is as before.
+	ReasonRestoreUndone = "RestoreUndone"
 )
 
 // Condition is one judgment about a project (decisions, section 5).

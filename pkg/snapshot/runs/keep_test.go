@@ -39,6 +39,7 @@ type world struct {
 	p     *project.Project
 	clock *teststore.Clock
 	all   *operation.Runs
+	store store.Store
 	log   bytes.Buffer // a handler writes to it by one goroutine at a time; it is read when no run goes on
 }
 
@@ -62,7 +63,7 @@ collections:
 		t.Fatal(problems)
 	}
 	s := teststore.Memory(t)
-	w := &world{T: t, p: p, clock: teststore.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
+	w := &world{T: t, p: p, store: s, clock: teststore.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	var err error
 	w.all, err = operation.New(operation.Options{Store: s, Now: w.clock.Now, Registerer: prometheus.NewRegistry(), Alone: true})

@@ -82,9 +82,11 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 	if o.DryRun {
 		o.Limit = diffRecords
 	}
-	if o.Mode == "" {
-		o.Mode = snapshot.Replace
-	}
+	o.Run = snapshot.Run{Namespace: p.Namespace, ID: t.live.Run().ID, Outcome: func(done *snapshot.RestoreResult) ([]byte, error) {
+		out := restoredOut(id, profile, into, how, done)
+		out.Warnings = t.warnings
+		return encoded(out)
+	}}
 	var done snapshot.RestoreResult
 	err := patiently(ctx, func() (err error) {
 		if how.New != "" {
@@ -97,8 +99,13 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 	if err != nil {
 		return nil, err
 	}
+	return restoredOut(id, profile, into, how, &done), nil
+}
+
+// restoredOut is what callers are told of a restore.
+func restoredOut(id, profile, into string, how *Restore, done *snapshot.RestoreResult) *api.SnapshotResult {
 	out := &api.SnapshotResult{Snapshot: id, Profile: profile, Restored: &api.SnapshotRestored{
-		Into: into, Made: how.New != "", Safety: done.Safety, Mode: string(o.Mode), Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files),
+		Into: into, Made: how.New != "", Safety: done.Safety, Mode: string(cmp.Or(how.Mode, snapshot.Replace)), Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files),
 	}}
 	for _, c := range done.Collections {
 		out.Restored.Collections = append(out.Restored.Collections, api.RestoredCollection{
@@ -112,7 +119,7 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 		diff := DiffOut(id, "", done.Diff)
 		out.Diff = &diff
 	}
-	return out, nil
+	return out
 }
 
 // RestoreBackup imports a backup while it comes in, and restores it, in one run as others are. It returns when the backup has come and was

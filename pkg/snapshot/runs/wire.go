@@ -13,15 +13,23 @@ import (
 
 // outcome makes a result that is kept with its run.
 func outcome(result *api.SnapshotResult) (operation.Outcome, error) {
-	text, err := json.Marshal(result)
+	text, err := encoded(result)
 	if err != nil {
-		return operation.Outcome{}, errs.Wrap(err, "encode the result of a run")
+		return operation.Outcome{}, err
 	}
 	doc, err := document.ParseJSON(text)
 	if err != nil {
 		return operation.Outcome{}, errs.Wrap(err, "encode the result of a run")
 	}
 	return operation.Outcome{Result: doc, Subject: result.Snapshot}, nil
+}
+
+func encoded(result *api.SnapshotResult) ([]byte, error) {
+	text, err := json.Marshal(result)
+	if err != nil {
+		return nil, errs.Wrap(err, "encode the result of a run")
+	}
+	return text, nil
 }
 
 // SnapshotOut is what callers are told of a snapshot, without the list of its files.
