@@ -84,6 +84,9 @@ func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 	if s.ImportedAt != nil {
 		f.Add("Imported", runs.At(*s.ImportedAt))
 	}
+	if s.LostAt != nil {
+		f.Add("Origin", "not known since "+runs.At(*s.LostAt)+", when what was known of it could not be read any more: it counts as one that has come in as an archive")
+	}
 	f.Add("Config", fmt.Sprintf("generation %d, revision %s", s.Generation, output.Cut(dash(s.Revision), 12)))
 	f.Add("Made by", fmt.Sprintf("svcd %s, store %s", s.Tool, s.Store))
 	f.Add("Mode", s.Mode)

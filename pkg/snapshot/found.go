@@ -37,7 +37,7 @@ func (s *Snapshots) RestoreNew(ctx context.Context, p *project.Project, id, name
 		if err != nil {
 			return err
 		}
-		foreign := info.State.Damaged || !info.State.ImportedAt.IsZero() // of which nobody knows, and of which it is known
+		foreign := info.State.Foreign()
 		if err := s.isFree(ctx, namespace); err != nil {
 			return err
 		}

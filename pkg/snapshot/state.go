@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"syscall"
 	"time"
 
@@ -27,6 +28,9 @@ type State struct {
 
 	// ImportedAt is when it has come in as an archive: what its manifest says of links is of where it was taken. Zero: it was taken here.
 	ImportedAt time.Time `json:"importedAt,omitzero"`
+	// LostAt is when this was written anew because what was there could not be read any more. Where the snapshot has come from is not known since then, unless
+	// ImportedAt says it, and it counts as one that has come in.
+	LostAt time.Time `json:"lostAt,omitzero"`
 
 	Damaged bool `json:"-"` // the state can't be read, so the snapshot counts as pinned
 }
@@ -48,6 +52,9 @@ func (v *Verification) Whole() bool { return v != nil && v.Problems == 0 && v.Sa
 
 // Whole says that all of the snapshot was once found whole, and no damage since: a check of a part takes nothing from that.
 func (s *State) Whole() bool { return !s.Damaged && !s.WholeAt.IsZero() }
+
+// Foreign says that the snapshot has come in as an archive, which anybody may have made, or that nobody knows whether it has.
+func (s *State) Foreign() bool { return s.Damaged || !s.ImportedAt.IsZero() || !s.LostAt.IsZero() }
 
 // note takes in how a check has ended.
 func (s *State) note(v *Verification) {
@@ -108,9 +115,24 @@ func tryState(root *folder.Folder, at string) (State, error) {
 		err = d.Decode(&out)
 	}
 	if err != nil {
-		return State{Pinned: true, Damaged: true}, nil //nolint:nilerr // what it was is lost
+		return State{Pinned: true, Damaged: true, ImportedAt: importedIn(text)}, nil //nolint:nilerr // what else it was is lost
 	}
 	return out, nil
+}
+
+var importedMark = regexp.MustCompile(`"importedAt":"([^"]{1,40})"`)
+
+// importedIn is when a snapshot has come in by a state that is damaged, where that can still be made out: in doubt it has.
+func importedIn(text []byte) time.Time {
+	found := importedMark.FindSubmatch(text)
+	if found == nil {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, string(found[1]))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 func writeState(root *folder.Folder, at string, state State) error {
@@ -151,7 +173,9 @@ func (s *Snapshots) change(ctx context.Context, p *project.Project, id string, f
 	if err != nil {
 		return unwritten(err, "read the state of a snapshot")
 	}
-	state.Damaged = false
+	if state.Damaged {
+		state.Damaged, state.LostAt = false, millisecond(s.o.Now())
+	}
 	fn(&state)
 	return writeState(o.root, o.at, state)
 }

@@ -3,10 +3,12 @@ package snapshot_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/snapshot"
@@ -87,6 +89,70 @@ func TestR4StateFails(t *testing.T) {
 						}
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestLostStateStaysForeign: a snapshot that has come in is no own one again when what was known of it is lost and written anew, and when that was, is told where it can be
+// made out; neither is one of which nobody knows any more.
+func TestLostStateStaysForeign(t *testing.T) {
+	t.Parallel()
+	from := newWorld(t, teststore.Memory(t))
+	from.fillWith(1, 1)
+	archived := from.export(from.create("daily"))
+	for what, tt := range map[string]struct {
+		spoil func(text string) string
+		known bool
+	}{
+		"a bit":     {func(text string) string { return strings.Replace(text, `"sha256":"`, `"sha256":"0`, 1) }, true},
+		"no end":    {func(text string) string { return text[:len(text)-70] }, true},
+		"nothing":   {func(string) string { return "" }, false},
+		"the time":  {func(text string) string { return strings.Replace(text, `"importedAt":"2`, `"importedAt":"x`, 1) }, false},
+		"the whole": {func(string) string { return strings.Repeat("\x00", 200) }, false},
+	} {
+		for name, change := range map[string]func(w *world, id string) error{
+			"pinned": func(w *world, id string) error { return w.snaps.Pin(t.Context(), w.p, id, true) },
+			"checked": func(w *world, id string) error {
+				_, err := w.snaps.Verify(t.Context(), w.p, id, snapshot.VerifyOptions{})
+				return err
+			},
+		} {
+			w := newWorld(t, teststore.Memory(t))
+			info, err := w.imports(archived, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := w.snaps.Look(t.Context(), w.p, info.ID)
+			if err != nil || before.State.ImportedAt.IsZero() {
+				t.Fatal(before.State, err)
+			}
+			file := w.path(info) + ".state.json"
+			text, err := os.ReadFile(file) // #nosec G304 -- a file of the test
+			if err != nil {
+				t.Fatal(err)
+			}
+			replace(t, file, tt.spoil(string(text)))
+			w.clock.Pass(time.Hour)
+			if err := change(w, info.ID); err != nil {
+				t.Fatal(err)
+			}
+			after, err := w.snaps.Look(t.Context(), w.p, info.ID)
+			if err != nil || after.State.Damaged || !after.State.LostAt.Equal(w.clock.Now()) || !after.State.Foreign() {
+				t.Errorf("%s, %s: %+v, %v", what, name, after.State, err)
+			}
+			want := time.Time{}
+			if tt.known {
+				want = before.State.ImportedAt
+			}
+			if !after.State.ImportedAt.Equal(want) {
+				t.Errorf("%s, %s: it has come in at %v, want %v", what, name, after.State.ImportedAt, want)
+			}
+			if err := w.snaps.Pin(t.Context(), w.p, info.ID, false); err != nil { // which takes nothing from that
+				t.Fatal(err)
+			}
+			if again, err := w.snaps.Look(t.Context(), w.p, info.ID); err != nil || !again.State.Foreign() || !again.State.LostAt.Equal(after.State.LostAt) {
+				t.Errorf("%s, %s: then %+v, %v", what, name, again.State, err)
 			}
 		}
 	}

@@ -44,6 +44,9 @@ func SnapshotOut(info *snapshot.Info) api.Snapshot {
 	if at := info.State.ImportedAt; !at.IsZero() { // here it has taken all of its room
 		out.ImportedAt, out.Counts.NewBytes = &api.Time{Time: at}, out.Counts.Bytes
 	}
+	if at := info.State.LostAt; !at.IsZero() {
+		out.LostAt = &api.Time{Time: at}
+	}
 	if info.State.Damaged && out.Problem == "" {
 		out.Problem = "whether it is pinned, and how it was checked, can't be read: it counts as pinned; pin or unpin it, and check it again"
 	}
