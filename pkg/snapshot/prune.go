@@ -1,13 +1,11 @@
 package snapshot
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -34,10 +32,6 @@ func PolicyOf(p *project.Project, profile string) Policy {
 	return Policy{}
 }
 
-// ReasonDamaged is the reason for which a snapshot is kept that can't be read or was found damaged. No rule counts it, and only somebody who has
-// looked at it deletes it.
-const ReasonDamaged = "damaged"
-
 // PruneOptions say how snapshots are pruned.
 type PruneOptions struct {
 	DryRun bool // nothing is removed
@@ -46,7 +40,7 @@ type PruneOptions struct {
 
 // Pruned is what becomes of the snapshots of a profile.
 type Pruned struct {
-	Decisions []retention.Decision // about each of them, newest first, those that are kept for being damaged among them
+	Decisions []retention.Decision // about each of them, newest first
 	Removed   []string             // ids in the order in which they went, the oldest first
 	Skipped   []Finding            // those that should go and stay for now: id, and why
 }
@@ -80,23 +74,13 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 	if policy.Zone == nil {
 		policy.Zone = time.UTC
 	}
-	var whole []retention.Snapshot
-	var damaged []retention.Decision
+	var of []retention.Snapshot
 	for i := range all {
-		info := &all[i]
-		if info.Profile != profile {
-			continue
+		if info := &all[i]; info.Profile == profile {
+			of = append(of, retention.Snapshot{ID: info.ID, Time: info.moment(), Pinned: info.State.Pinned, Verified: info.State.Whole(), Damaged: info.Damaged()})
 		}
-		if info.Damaged() {
-			at, _ := time.Parse(timeOfID, info.ID[:len(timeOfID)]) // which each id begins with
-			damaged = append(damaged, retention.Decision{
-				Snapshot: retention.Snapshot{ID: info.ID, Time: at, Pinned: info.State.Pinned}, Keep: true, Reasons: []string{ReasonDamaged},
-			})
-			continue
-		}
-		whole = append(whole, retention.Snapshot{ID: info.ID, Time: info.ConsistentAt, Pinned: info.State.Pinned, Verified: info.State.Whole()})
 	}
-	decisions, err := retention.Decide(policy.Retention, policy.Zone, s.o.Now(), whole)
+	decisions, err := retention.Decide(policy.Retention, policy.Zone, s.o.Now(), of)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +88,16 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 		return nil, errs.New(errs.Limit, "bad_retention", "the retention would have every snapshot of %s be deleted: nothing is pruned", profile)
 	}
 	keepLately(decisions, all, schema.IsOwnSnapshots(profile), s.o.Now().AddDate(0, 0, -ownDays))
-	decisions = append(decisions, damaged...)
-	slices.SortFunc(decisions, func(a, b retention.Decision) int { return cmp.Or(b.Time.Compare(a.Time), strings.Compare(b.ID, a.ID)) })
 	return decisions, nil
+}
+
+// moment is when the snapshot was taken, as exactly as that is known: of one that can't be read, each id begins with it.
+func (i *Info) moment() time.Time {
+	if !i.ConsistentAt.IsZero() {
+		return i.ConsistentAt
+	}
+	at, _ := time.Parse(timeOfID, i.ID[:len(timeOfID)])
+	return at
 }
 
 // keepLately keeps what has come in since a moment, and, if it is asked for, what was checked since then.
@@ -148,11 +139,15 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 		return unwritten(err, "open the folder of snapshots")
 	}
 	defer root.Close() //nolint:errcheck // what was removed is gone, or the next sweep does it
+	newest := ""
+	if i := slices.IndexFunc(out.Decisions, func(d retention.Decision) bool { return slices.Contains(d.Reasons, retention.NewestVerified) }); i >= 0 {
+		newest = out.Decisions[i].ID
+	}
 	for _, d := range unwanted {
 		if ctx.Err() != nil {
 			return ended(ctx, ctx.Err())
 		}
-		switch gone, why := s.pruneOne(ctx, p, root, path.Join(profile, d.ID), d); {
+		switch gone, why := s.pruneOne(ctx, p, root, profile, d, newest); {
 		case why == nil && gone:
 			out.Removed = append(out.Removed, d.ID)
 		case why == nil: // somebody else has deleted it
@@ -169,10 +164,13 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 	return nil
 }
 
-// errChecked is for a snapshot that was decided about before a check of it has ended: it may be the newest by now that was found whole, or be damaged.
-var errChecked = errs.New(errs.Conflict, "snapshot_checked", "it was checked meanwhile: prune again")
+// errChecked is for a snapshot that was decided about before a check of it, or of the newest that is verified, has ended: it may be the newest by now that was
+// found whole, or be damaged, or be it no more.
+var errChecked = errs.New(errs.Conflict, "snapshot_checked", "it was checked meanwhile, or the newest that is verified was: prune again")
 
-func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *folder.Folder, at string, as retention.Decision) (gone bool, err error) {
+// pruneOne removes a snapshot if all is still so as it was decided about. newest is the id of the newest one that is verified; "": there is none.
+func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *folder.Folder, profile string, as retention.Decision, newest string) (gone bool, err error) {
+	at := path.Join(profile, as.ID)
 	if _, err := root.Stat(at); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -180,10 +178,23 @@ func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *fold
 		return false, err
 	}
 	err = s.removeOne(ctx, p, root, at, func(now State) error {
-		if now.Whole() != as.Verified || now.Damage != nil {
-			return errChecked
+		newestIs := newest == "" || isWhole(root, path.Join(profile, newest)) // nobody changes that before this one is gone
+		switch {
+		case !as.Damaged && now.Whole() == as.Verified && now.Damage == nil && (newestIs || !as.Verified):
+			return nil
+		case as.Damaged && newestIs:
+			if info, err := infoOf(root, profile, as.ID); err != nil || info.Damaged() {
+				return err
+			}
 		}
-		return nil
+		return errChecked
 	})
 	return err == nil, err
+}
+
+// isWhole says that a snapshot is there, and known to be whole.
+func isWhole(root *folder.Folder, at string) bool {
+	_, err := root.Stat(at)
+	state := readState(root, at)
+	return err == nil && state.Whole()
 }

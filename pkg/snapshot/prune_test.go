@@ -125,11 +125,11 @@ func TestPrune(t *testing.T) {
 		told = append(told, fmt.Sprintf("%s %t %s", d.ID[:8], d.Keep, strings.Join(d.Reasons, ", ")))
 	}
 	equal(t, "decisions", []string{
-		"20260309 true damaged",
+		"20260309 true damaged, last snapshot",
 		"20260308 true last snapshot",
 		"20260307 false no rule keeps it",
-		"20260306 true damaged",
-		"20260305 true damaged",
+		"20260306 true damaged, pinned",
+		"20260305 true damaged, none that is newer is verified",
 		"20260304 true pinned",
 		"20260303 true newest verified",
 		"20260302 false no rule keeps it",
@@ -446,4 +446,65 @@ func TestPruneKeepsImported(t *testing.T) {
 			t.Errorf("it is there: %v, want %v", got, there)
 		}
 	}
+}
+
+// TestPruneDamaged: those that are damaged do not pile up. They go when whole ones of their age would, and one that is newer is verified.
+func TestPruneDamaged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fillWith(2, 2)
+	ids := w.daily("daily", 5)
+	dir := filepath.Join(w.p.Dir, "snapshots", "daily")
+	replace(t, filepath.Join(dir, ids[0], "manifest.json"), "{}")
+	replace(t, filepath.Join(dir, ids[1], "collections/items.jsonl.zst"), "{}")
+	check := func(id string) *snapshot.Verification {
+		v, err := w.snaps.Verify(t.Context(), w.p, id, snapshot.VerifyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if check(ids[1]).Whole() {
+		t.Fatal("the damage was not found")
+	}
+	if out := w.prune("daily", keepLast(3), snapshot.PruneOptions{}); len(out.Removed) > 0 {
+		t.Errorf("removed before one that is newer was verified: %v", out.Removed)
+	}
+	check(ids[3])
+
+	// While they are removed, the one that they go for is found damaged: they stay.
+	good, err := os.ReadFile(filepath.Join(dir, ids[3], "indexes.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := false
+	out := w.prune("daily", keepLast(3), snapshot.PruneOptions{Report: func(snapshot.Progress) {
+		if !once {
+			once = true
+			replace(t, filepath.Join(dir, ids[3], "indexes.json"), "{}")
+			check(ids[3])
+		}
+	}})
+	if len(out.Removed) > 0 || len(out.Skipped) != 2 {
+		t.Errorf("removed %v, skipped %v", out.Removed, out.Skipped)
+	}
+	replace(t, filepath.Join(dir, ids[3], "indexes.json"), string(good))
+	check(ids[3])
+
+	if out := w.prune("daily", keepLast(4), snapshot.PruneOptions{}); !slices.Equal(out.Removed, ids[:1]) {
+		t.Errorf("removed %v, and a whole one as old as the second would be kept", out.Removed)
+	}
+	// Found whole after it was decided that it goes, it stays.
+	replace(t, filepath.Join(dir, ids[1], "collections/items.jsonl.zst"), contents(t, filepath.Join(dir, ids[2]))["collections/items.jsonl.zst"])
+	once = false
+	out = w.prune("daily", keepLast(3), snapshot.PruneOptions{Report: func(snapshot.Progress) {
+		if !once {
+			once = true
+			check(ids[1])
+		}
+	}})
+	if len(out.Removed) > 0 || len(out.Skipped) != 1 {
+		t.Errorf("removed %v, skipped %v", out.Removed, out.Skipped)
+	}
+	equal(t, "left", ids[1:], w.ids("daily"))
 }

@@ -11,6 +11,9 @@
 // and those dated in the future, which no rule counts, so that a clock that was wrong once crowds out nothing. And where
 // clocks are set back by more than an hour, or over midnight, an hour or day that comes again after another one is the same.
 //
+// One that is damaged counts for nothing: no rule counts it, so that it takes the place of none that is whole. It goes when a whole one of its age would,
+// and not before one that is newer was verified: until then it may be the best that there is.
+//
 // What is kept stays kept when the rest is gone: pruning in steps, in any order and after any interruption, ends where
 // pruning at once does. A larger count or span never removes more.
 //

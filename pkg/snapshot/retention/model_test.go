@@ -21,9 +21,30 @@ var seed = flag.Uint64("seed", 20260329, "where the random timelines begin")
 
 const timelines = 10_000
 
-// model says of one snapshot whether it is kept, by counting those that are newer: another way to the same. It asks
-// for nothing but years, months, days and hours of local times.
+// model says of one snapshot whether it is kept. To those that are whole the others are not there; one that is damaged is kept by what keeps it if all are as
+// good as new, and where none that is newer is verified.
 func model(p *schema.Retention, zone *time.Location, now time.Time, s retention.Snapshot, all []retention.Snapshot) bool {
+	var whole, asNew []retention.Snapshot
+	verified := false
+	for _, o := range all {
+		if !o.Damaged {
+			whole = append(whole, o)
+			newer := o.Time.After(s.Time) || o.Time.Equal(s.Time) && o.ID > s.ID
+			verified = verified || newer && o.Verified && !o.Time.After(now)
+		}
+		o.Damaged = false
+		asNew = append(asNew, o)
+	}
+	if !s.Damaged {
+		return modelOfWhole(p, zone, now, s, whole)
+	}
+	s.Damaged, s.Verified = false, false
+	return !verified || modelOfWhole(p, zone, now, s, asNew)
+}
+
+// modelOfWhole says it of one among whole ones, by counting those that are newer: another way to the same. It asks for nothing but years, months, days and
+// hours of local times.
+func modelOfWhole(p *schema.Retention, zone *time.Location, now time.Time, s retention.Snapshot, all []retention.Snapshot) bool {
 	var before []retention.Snapshot // newer than s, and not in the future
 	oldest, newestVerified, newest := true, s.Verified, s
 	for _, o := range all {
@@ -103,7 +124,7 @@ func (l timeline) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %+v, now %s\n", l.zone, l.policy, l.now.In(l.zone).Format(time.RFC3339Nano))
 	for _, s := range l.snapshots {
-		fmt.Fprintf(&b, "%s %s pinned %t verified %t\n", s.ID, s.Time.In(l.zone).Format(time.RFC3339Nano), s.Pinned, s.Verified)
+		fmt.Fprintf(&b, "%s %s pinned %t verified %t damaged %t\n", s.ID, s.Time.In(l.zone).Format(time.RFC3339Nano), s.Pinned, s.Verified, s.Damaged)
 	}
 	return b.String()
 }
@@ -130,6 +151,7 @@ func random(t *testing.T, r *rand.Rand) timeline {
 	few = few[:1+r.IntN(min(3, len(few)))]
 	ids := r.Perm(1 + r.IntN(30))
 	offset := r.IntN(len(ids))
+	damaged := max(0, r.IntN(8)-4) // of ten
 	for i, id := range ids {
 		step := few[r.IntN(len(few))]
 		if i == 0 {
@@ -140,7 +162,7 @@ func random(t *testing.T, r *rand.Rand) timeline {
 		}
 		at = at.Add(step)
 		l.snapshots = append(l.snapshots, retention.Snapshot{
-			ID: fmt.Sprintf("%02d", id), Time: at.UTC(), Pinned: r.IntN(15) == 0, Verified: r.IntN(6) == 0,
+			ID: fmt.Sprintf("%02d", id), Time: at.UTC(), Pinned: r.IntN(15) == 0, Verified: r.IntN(6) == 0, Damaged: r.IntN(10) < damaged,
 		})
 	}
 	l.now = at.Add(time.Hour)
@@ -231,6 +253,7 @@ func TestTimelines(t *testing.T) {
 	for _, reason := range []string{
 		"pinned", "newest verified", "in the future", "last snapshot", "hourly", "daily", "weekly", "monthly", "yearly",
 		"oldest hourly", "oldest daily", "oldest weekly", "oldest monthly", "oldest yearly", "within", "no rule keeps it",
+		"damaged", "none that is newer is verified", "a newer one is verified",
 	} {
 		if reasons[reason] < timelines/100 {
 			t.Errorf("only %d have the reason %q of %v", reasons[reason], reason, slices.Sorted(maps.Keys(reasons)))

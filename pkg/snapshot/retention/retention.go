@@ -18,22 +18,26 @@ const (
 	InTheFuture    = "in the future"
 	LastSnapshot   = "last snapshot"
 	NoRule         = "no rule keeps it"
+
+	Damaged       = "damaged"                        // in front of what keeps one that is
+	NoneVerified  = "none that is newer is verified" // which keeps one that is damaged
+	NewerVerified = "a newer one is verified"        // in front of NoRule for one that is damaged and removed
 )
 
-// Snapshot is what retention has to know of a snapshot. Only whole ones of one profile are given to Decide: what failed or
-// is being made is none.
+// Snapshot is what retention has to know of a snapshot. Those of one profile are given to Decide; what failed or is being made is none.
 type Snapshot struct {
 	ID       string    // unique; of two that are of one time, the greater id counts as newer
 	Time     time.Time // its consistent-at time
 	Pinned   bool
 	Verified bool // it was verified and found whole
+	Damaged  bool // it can't be read, or was found not to be what was written: Verified says nothing then
 }
 
 // Decision is what becomes of one snapshot.
 type Decision struct {
 	Snapshot
 	Keep    bool
-	Reasons []string // why it is kept, every rule that does; of one that is removed NoRule
+	Reasons []string // why it is kept, every rule that does; of one that is removed NoRule; first of one that is damaged is Damaged
 }
 
 // Decide says of each snapshot whether the policy keeps it, the newest first. A nil policy keeps all. A policy that would
@@ -43,13 +47,31 @@ func Decide(policy *schema.Retention, zone *time.Location, now time.Time, snapsh
 	if err := check(policy); err != nil {
 		return nil, err
 	}
+	whole := slices.DeleteFunc(slices.Clone(snapshots), func(s Snapshot) bool { return s.Damaged })
+	out := decide(policy, zone, now, whole)
+	if len(whole) < len(snapshots) {
+		out = append(out, damaged(policy, zone, now, snapshots, out)...)
+		slices.SortFunc(out, newestFirst)
+	}
+	for i := range out {
+		if !out[i].Keep {
+			out[i].Reasons = append(out[i].Reasons, NoRule)
+		}
+	}
+	return out, nil
+}
+
+func newestFirst(a, b Decision) int {
+	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
+}
+
+// decide is Decide of snapshots that are whole, or taken to be.
+func decide(policy *schema.Retention, zone *time.Location, now time.Time, snapshots []Snapshot) []Decision {
 	all := make([]Decision, len(snapshots))
 	for i, s := range snapshots {
 		all[i].Snapshot = s
 	}
-	slices.SortFunc(all, func(a, b Decision) int {
-		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
-	})
+	slices.SortFunc(all, newestFirst)
 	future := 0
 	for future < len(all) && all[future].Time.After(now) {
 		all[future].keep(InTheFuture)
@@ -64,12 +86,32 @@ func Decide(policy *schema.Retention, zone *time.Location, now time.Time, snapsh
 	} else {
 		apply(policy, zone, past)
 	}
-	for i := range all {
-		if !all[i].Keep {
-			all[i].Reasons = []string{NoRule}
+	return all
+}
+
+// damaged decides about those that are damaged: one stays as long as it would if it were whole, and longer where none that is newer was verified. whole
+// is what was decided about the others, to which they are nothing.
+func damaged(policy *schema.Retention, zone *time.Location, now time.Time, snapshots []Snapshot, whole []Decision) []Decision {
+	as := slices.Clone(snapshots)
+	is := map[string]bool{}
+	for i := range as {
+		if as[i].Damaged {
+			is[as[i].ID], as[i].Verified = true, false
 		}
 	}
-	return all, nil
+	verified := slices.IndexFunc(whole, func(d Decision) bool { return slices.Contains(d.Reasons, NewestVerified) })
+	out := slices.DeleteFunc(decide(policy, zone, now, as), func(d Decision) bool { return !is[d.ID] })
+	for i := range out {
+		d := &out[i]
+		switch d.Reasons = append([]string{Damaged}, d.Reasons...); {
+		case d.Keep:
+		case verified < 0 || newestFirst(whole[verified], *d) > 0:
+			d.keep(NoneVerified)
+		default:
+			d.Reasons = append(d.Reasons, NewerVerified)
+		}
+	}
+	return out
 }
 
 func (d *Decision) keep(reason string) {

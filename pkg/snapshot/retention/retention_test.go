@@ -17,7 +17,7 @@ import (
 )
 
 // past makes snapshots from local times such as "2026-03-29 02:30", whose ids these texts are. Behind a text may be
-// "pinned" and "verified", or an offset ("+0200") where a local time comes twice.
+// "pinned", "verified" and "damaged", or an offset ("+0200") where a local time comes twice.
 func past(t *testing.T, zone *time.Location, texts ...string) []retention.Snapshot {
 	t.Helper()
 	var out []retention.Snapshot
@@ -31,6 +31,8 @@ func past(t *testing.T, zone *time.Location, texts ...string) []retention.Snapsh
 				s.Pinned = true
 			case "verified":
 				s.Verified = true
+			case "damaged":
+				s.Damaged = true
 			default:
 				at, err = time.Parse("2006-01-02 15:04 -0700", words[0]+" "+words[1]+" "+word)
 			}
@@ -123,6 +125,30 @@ func TestDecide(t *testing.T) {
 			snapshots: []string{"2026-01-02 00:00", "2026-01-03 00:00"}, want: []string{"2026-01-03 00:00: in the future", "2026-01-02 00:00: in the future"},
 		},
 		{
+			name: "what is damaged is not counted, and goes when it is old and a newer one is verified", policy: &schema.Retention{KeepLast: 2},
+			snapshots: []string{
+				"2026-01-01 00:00 damaged verified", "2026-01-02 00:00 damaged pinned", "2026-01-03 00:00 verified", "2026-01-04 00:00 damaged", "2026-01-05 00:00",
+				"2026-01-06 00:00 damaged", "2026-01-07 00:00",
+			},
+			want: []string{
+				"2026-01-07 00:00: last snapshot", "2026-01-06 00:00 damaged: damaged, last snapshot", "2026-01-05 00:00: last snapshot",
+				"2026-01-04 00:00 damaged: damaged, none that is newer is verified", "2026-01-03 00:00 verified: newest verified",
+				"2026-01-02 00:00 damaged pinned: damaged, pinned",
+			},
+		},
+		{
+			name: "what is damaged stays while nothing is verified, or only what is in the future", policy: &schema.Retention{KeepLast: 1}, now: "2026-01-03 00:00",
+			snapshots: []string{"2026-01-01 00:00 damaged", "2026-01-02 00:00", "2026-01-03 00:00", "2026-01-04 00:00 verified", "2026-01-05 00:00 damaged"},
+			want: []string{
+				"2026-01-05 00:00 damaged: damaged, in the future", "2026-01-04 00:00 verified: in the future", "2026-01-03 00:00: last snapshot",
+				"2026-01-01 00:00 damaged: damaged, none that is newer is verified",
+			},
+		},
+		{
+			name: "all are damaged", policy: &schema.Retention{KeepLast: 1}, snapshots: []string{"2026-01-01 00:00 damaged verified", "2026-01-02 00:00 damaged"},
+			want: []string{"2026-01-02 00:00 damaged: damaged, last snapshot", "2026-01-01 00:00 damaged verified: damaged, none that is newer is verified"},
+		},
+		{
 			name: "no policy keeps all", snapshots: []string{"2026-01-02 00:00", "2026-01-01 00:00 pinned"},
 			want: []string{"2026-01-02 00:00: no retention policy", "2026-01-01 00:00 pinned: pinned, no retention policy"},
 		},
@@ -203,7 +229,11 @@ func TestDecide(t *testing.T) {
 				t.Error(diff)
 			}
 			for _, d := range decisions {
-				if !d.Keep && !slices.Equal(d.Reasons, []string{"no rule keeps it"}) {
+				why := []string{"no rule keeps it"}
+				if d.Damaged {
+					why = []string{"damaged", "a newer one is verified", "no rule keeps it"}
+				}
+				if !d.Keep && !slices.Equal(d.Reasons, why) {
 					t.Errorf("%s is removed for %q", d.ID, d.Reasons)
 				}
 			}
