@@ -174,6 +174,13 @@ func (c *Control) Replaced(id string) error {
 // RestoreEnded tells of a restore that was left, by an instance that is gone or by a failure, and has been ended.
 func (c *Control) RestoreEnded(ctx context.Context, e snapshot.Ended) { c.events.tellRestore(ctx, e) }
 
+// SnapshotsChanged has a project's snapshots looked at now, because what is to be said of them may be something else.
+func (c *Control) SnapshotsChanged(id string) {
+	if id != "" { // else it is being made, and not served
+		c.snapshotsChanged(id)
+	}
+}
+
 // ScheduleJobs has a project's jobs looked at now, because one of them was resumed.
 func (c *Control) ScheduleJobs(id string) error { return c.Manager.Trigger(jobController, id) }
 

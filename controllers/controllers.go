@@ -124,9 +124,7 @@ func New(d Deps) (*Control, error) {
 	indexes := &indexReconciler{Deps: d, refused: map[string]*refusals{}, requests: map[string]request{}, runs: map[string]bool{}, leases: map[string]*lease.Leases{}}
 	due := &jobReconciler{Deps: d, namespaces: map[string]string{}}
 	searches := &searchReconciler{Deps: d, namespaces: map[string]string{}}
-	d.Snapshots.OnEnded(func(id string) {
-		_ = errors.Join(d.Manager.Trigger(snapController, id), d.Manager.Trigger(keepController, id)) // they are there: both are added here
-	})
+	d.Snapshots.OnEnded(d.snapshotsChanged)
 	snapshots := &snapshotReconciler{Deps: d, namespaces: map[string]string{}}
 	for _, c := range []controller.Controller{
 		{
@@ -147,6 +145,11 @@ func New(d Deps) (*Control, error) {
 		Deps: d, projects: projects, indexes: indexes,
 		planning: make(chan struct{}, plansAtOnce), drifting: make(chan struct{}, plansAtOnce),
 	}, nil
+}
+
+// snapshotsChanged has the snapshots of a project be looked at.
+func (d Deps) snapshotsChanged(id string) {
+	_ = errors.Join(d.Manager.Trigger(snapController, id), d.Manager.Trigger(keepController, id)) // they are there: New adds both
 }
 
 // watch is the source of changed project directories.

@@ -103,13 +103,18 @@ func scheduled(p *project.Project, report *due.Report, failed error) status.Cond
 func verified(p *project.Project, report *due.Report) status.Condition {
 	cond := status.Condition{Type: status.SnapshotsVerified, Status: status.True, Reason: status.ReasonVerified, ObservedGeneration: p.Generation}
 	var damaged, missing []string
+	sampled := map[string]bool{} // profiles with snapshots of which a part was read, and never all
 	for _, profile := range p.Snapshots {
 		if !profile.Enabled() || profile.Verify == nil && profile.Drill == nil {
 			continue
 		}
 		for i := range report.Snapshots {
-			if info := &report.Snapshots[i]; info.Profile == profile.Name && info.Damaged() {
+			switch info := &report.Snapshots[i]; {
+			case info.Profile != profile.Name:
+			case info.Damaged():
 				damaged = append(damaged, profile.Name+"/"+info.ID+whatIsWrong(info))
+			case info.State.Verified != nil && !info.State.Whole():
+				sampled[profile.Name] = true
 			}
 		}
 	}
@@ -131,9 +136,22 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 	case len(missing) > 0:
 		cond.Status, cond.Reason, cond.Message = status.Unknown, status.ReasonUnverified, "still to come: the first "+strings.Join(missing, ", ")
 	default:
-		cond.Message = "the snapshots of " + counted(report.Checked, "profile", "profiles") + " were found whole"
+		cond.Message = foundWhole(report.Checked-len(sampled), len(sampled))
 	}
 	return cond
+}
+
+// foundWhole tells of how many profiles the snapshots were found whole, and of how many what was read of them.
+func foundWhole(all, sampled int) string {
+	whole := "the snapshots of " + counted(all, "profile", "profiles") + " were found whole"
+	part := "a sample of the files of %s of " + counted(sampled, "profile", "profiles")
+	switch {
+	case sampled == 0:
+		return whole
+	case all == 0:
+		return fmt.Sprintf(part, "the snapshots") + " was found whole"
+	}
+	return whole + ", and " + fmt.Sprintf(part, "those")
 }
 
 // whatIsWrong is the first thing that is known to be wrong with a snapshot, and how many more there are: the snapshot has them.

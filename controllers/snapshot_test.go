@@ -163,6 +163,68 @@ func TestSnapshotsVerified(t *testing.T) {
 	})
 }
 
+// TestSnapshotsVerifiedAtOnce: a check by hand and a deletion show at once, and not with the next round; and of a check of a part it is told that it was one.
+func TestSnapshotsVerifiedAtOnce(t *testing.T) {
+	onStores(t, func(t *testing.T, s *spy) {
+		w := newWorld(t, s, t.TempDir(), nil)
+		p, id := w.serve(withSnapshots(`{name: hand, enabled: true, verify: {schedule: every 1s}}`))
+		profile, err := snapshot.ProfileOf(p, "hand")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := w.taken.Create(t.Context(), p, profile, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified", status.Ready: "True Serving"})
+		// From here on nothing is due for a year, and no round of its own comes in the time of the test.
+		w.serveAnew(id, withSnapshots(`{name: hand, enabled: true, verify: {schedule: "@yearly"}}`))
+		if p, err = w.Registry.Get("blog"); err != nil {
+			t.Fatal(err)
+		}
+		check := func(sample float64) {
+			if _, err := w.taken.Verify(t.Context(), p, info.ID, snapshot.VerifyOptions{Sample: sample}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		says := func(want string) {
+			t.Helper()
+			eventually(t, func() string {
+				if got := w.condition(id, status.SnapshotsVerified) + ": " + w.message(id, status.SnapshotsVerified); !strings.HasPrefix(got, want) {
+					return got
+				}
+				return ""
+			})
+		}
+		check(0)
+		says("True Verified: the snapshots of 1 profile were found whole")
+		name := filepath.Join(p.Dir, "snapshots", "hand", info.ID, "indexes.json")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, name, "{}")
+		check(0)
+		says("False SnapshotDamaged: hand/" + info.ID + " (indexes.json: ")
+		write(t, name, string(text))
+		check(0)
+		says("True Verified: the snapshots of 1 profile were found whole")
+		write(t, name, "{}")
+		check(0)
+		says("False SnapshotDamaged")
+		if err := w.taken.Delete(t.Context(), p, info.ID); err != nil {
+			t.Fatal(err)
+		}
+		if info, err = w.taken.Create(t.Context(), p, profile, nil); err != nil {
+			t.Fatal(err)
+		}
+		check(0.5)
+		says("True Verified: a sample of the files of the snapshots of 1 profile was found whole")
+		check(0)
+		says("True Verified: the snapshots of 1 profile were found whole")
+	})
+}
+
 // TestSnapshotsRehearsed tells that a drill has failed, and what it has found, until that is gone, and when one has last gone well.
 func TestSnapshotsRehearsed(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {

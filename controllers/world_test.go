@@ -229,7 +229,8 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken := snapshot.New(snapshot.Options{Store: s, Holder: rand.Text(), Now: time.Now, Logger: log})
+	w := &world{T: t, store: s, models: models, metrics: metrics}
+	taken := snapshot.New(snapshot.Options{Store: s, Holder: rand.Text(), Now: time.Now, Logger: log, Changed: func(p *project.Project) { w.SnapshotsChanged(p.ID) }})
 	followed := snapshots.New(taken, runs, log)
 	t.Cleanup(followed.Close)
 	kept, err := keep.New(keep.Options{Store: s, Runs: followed, Snapshots: taken, Now: time.Now, Registerer: metrics})
@@ -252,6 +253,7 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.Control, w.taken = control, taken
 	if err := control.ServeRegistered(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +270,7 @@ func newWorld(t *testing.T, s *spy, projectsDir string, set func(d *controllers.
 			t.Error(err)
 		}
 	})
-	return &world{T: t, Control: control, store: s, models: models, metrics: metrics, taken: taken}
+	return w
 }
 
 // ran is a Runner of jobs that do nothing.

@@ -42,6 +42,7 @@ type coreOptions struct {
 	shuts      snapshot.Gate                               // has all instances shut theirs
 	replaced   func(p *project.Project)                    // see snapshot.Options
 	ended      func(ctx context.Context, e snapshot.Ended) // is told of restores that were left; nil: nobody is
+	changed    func(p *project.Project)                    // see snapshot.Options
 	now        func() time.Time
 	env        schema.Env
 	log        *slog.Logger
@@ -98,7 +99,7 @@ func newCore(o coreOptions) (*core, error) {
 	}
 	var taking *snapshots.Service
 	taken := snapshot.New(snapshot.Options{
-		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Busy: busy, Replaced: o.replaced,
+		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Busy: busy, Replaced: o.replaced, Changed: o.changed,
 		Ended: func(ctx context.Context, e snapshot.Ended) error {
 			if e.Left && o.ended != nil {
 				o.ended(ctx, e)

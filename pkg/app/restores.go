@@ -63,3 +63,10 @@ func (a *App) restoreEnded(ctx context.Context, e snapshot.Ended) {
 		a.control.RestoreEnded(ctx, e)
 	}
 }
+
+// snapshotsChanged has what conditions and metrics say of a project's snapshots be said anew.
+func (a *App) snapshotsChanged(p *project.Project) {
+	if a.control != nil {
+		a.control.SnapshotsChanged(p.ID)
+	}
+}

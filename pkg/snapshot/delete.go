@@ -34,7 +34,11 @@ func (s *Snapshots) Delete(ctx context.Context, p *project.Project, id string) e
 		if ctx.Err() != nil {
 			return ended(ctx, ctx.Err())
 		}
-		return unwritten(s.removeOne(ctx, p, root, at, func(State) error { return nil }), "delete a snapshot")
+		if err := s.removeOne(ctx, p, root, at, func(State) error { return nil }); err != nil {
+			return unwritten(err, "delete a snapshot")
+		}
+		s.changed(p)
+		return nil
 	})
 }
 

@@ -149,7 +149,9 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 		}
 		switch gone, why := s.pruneOne(ctx, p, root, profile, d, newest); {
 		case why == nil && gone:
-			out.Removed = append(out.Removed, d.ID)
+			if out.Removed = append(out.Removed, d.ID); d.Damaged {
+				s.changed(p)
+			}
 		case why == nil: // somebody else has deleted it
 		case errors.Is(why, ErrInUse), errors.Is(why, ErrPinned), errors.Is(why, errChecked):
 			text := errs.From(why).Message

@@ -37,6 +37,9 @@ type Options struct {
 	// Ended is told how a restore has ended that has changed something, before what is noted of that is removed: so it may be told again, and what it fails with is
 	// tried again. A restore of another process that has begun to change something ends with it, too. It may be nil.
 	Ended func(ctx context.Context, e Ended) error
+	// Changed is told when a snapshot of p is found damaged, or whole, or was checked for the first time, and when one goes that was damaged or that somebody has deleted. It may be
+	// nil, and must not wait.
+	Changed func(p *project.Project)
 }
 
 // Snapshots are those of all projects. Its methods can be called at the same time; of those that make or delete snapshots of one
@@ -136,6 +139,13 @@ func (s *Snapshots) seize(path string) (end func(), ok bool) {
 		defer s.mu.Unlock()
 		delete(s.going, path)
 	}, true
+}
+
+// changed tells that what is to be said of a project's snapshots may be something else.
+func (s *Snapshots) changed(p *project.Project) {
+	if s.o.Changed != nil {
+		s.o.Changed(p)
+	}
 }
 
 // folder opens the folder of a project's snapshots. With make it is made; else it may be fs.ErrNotExist.

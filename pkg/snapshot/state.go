@@ -173,11 +173,18 @@ func (s *Snapshots) change(ctx context.Context, p *project.Project, id string, f
 	if err != nil {
 		return unwritten(err, "read the state of a snapshot")
 	}
+	before := state
 	if state.Damaged {
 		state.Damaged, state.LostAt = false, millisecond(s.o.Now())
 	}
 	fn(&state)
-	return writeState(o.root, o.at, state)
+	if err := writeState(o.root, o.at, state); err != nil {
+		return err
+	}
+	if before.Whole() != state.Whole() || (before.Damage == nil) != (state.Damage == nil) || (before.Verified == nil) != (state.Verified == nil) || !before.LostAt.Equal(state.LostAt) {
+		s.changed(p)
+	}
+	return nil
 }
 
 // opened is a snapshot that is read.

@@ -356,3 +356,40 @@ func TestSweep(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestChanged: whoever shows how snapshots are is told when that is something else, before a check or a deletion returns, and not each time that all is as it was.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.fillWith(1, 1)
+	info := w.create("daily")
+	name := filepath.Join(w.path(info), "indexes.json")
+	good := contents(t, w.path(info))["indexes.json"]
+	check := func(sample float64) func() error {
+		return func() error {
+			_, err := w.snaps.Verify(t.Context(), w.p, info.ID, snapshot.VerifyOptions{Sample: sample})
+			return err
+		}
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+		want int
+	}{
+		{"the first check, of a part", check(0.5), 1},
+		{"another one", check(0.5), 0},
+		{"one of everything", check(0), 1},
+		{"another one", check(0), 0},
+		{"pinned", func() error { return w.snaps.Pin(t.Context(), w.p, info.ID, true) }, 0},
+		{"damaged", func() error { replace(t, name, "{}"); return check(0)() }, 1},
+		{"damaged still", check(0), 0},
+		{"whole again", func() error { replace(t, name, good); return check(0)() }, 1},
+		{"unpinned", func() error { return w.snaps.Pin(t.Context(), w.p, info.ID, false) }, 0},
+		{"deleted", func() error { return w.snaps.Delete(t.Context(), w.p, info.ID) }, 1},
+	} {
+		w.changed = 0
+		if err := step.do(); err != nil || w.changed != step.want {
+			t.Errorf("%s: told %d times, want %d; %v", step.what, w.changed, step.want, err)
+		}
+	}
+}

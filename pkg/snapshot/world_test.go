@@ -65,7 +65,8 @@ type world struct {
 	snaps   *snapshot.Snapshots
 	media   string // folder of all files
 
-	faults folder.Fault // of what is done to snapshots and to files
+	faults  folder.Fault // of what is done to snapshots and to files
+	changed int          // how often it was told that something is known of snapshots
 }
 
 func newWorld(tb testing.TB, s store.Store) *world {
@@ -101,7 +102,7 @@ func newWorldIn(tb testing.TB, s store.Store, text, namespace string) *world {
 		}
 	})
 	w.snaps = snapshot.New(snapshot.Options{
-		Store: s, Media: w.library, Version: "1.2.3", Now: w.clock.Now, Logger: logger, Fault: fault,
+		Store: s, Media: w.library, Version: "1.2.3", Now: w.clock.Now, Logger: logger, Fault: fault, Changed: func(*project.Project) { w.changed++ },
 	})
 	name := project.DatabaseName(w.p.Namespace)
 	w.db = s.Database(name)
