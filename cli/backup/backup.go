@@ -111,7 +111,7 @@ func show(st *command.State, namespace string, a *api.BackupAnalysis) error {
 	if err := f.Write(p.W); err != nil {
 		return err
 	}
-	t := output.NewTable("COLLECTION", "RECORDS", "SIZE")
+	t := output.NewTable("COLLECTION", "RECORDS", "UNCOMPRESSED")
 	for _, c := range a.Collections {
 		t.Row(c.Name, c.Documents, output.Size(c.Bytes))
 	}

@@ -17,7 +17,8 @@ func newShow(st *command.State) *cobra.Command {
 	var files bool
 	cmd := onSnapshot(st, &cobra.Command{
 		Use: "show", Aliases: []string{"describe", "get"}, Short: "Show what is in a snapshot, and how it was checked last",
-		Long: `Show what is in a snapshot, and how it was checked last; with --files each of its files, with its sum, and whether it was written, or is a
+		Long: `Show what is in a snapshot, and how it was checked last. Sizes on disk are those of its files, in which records are compressed; of each collection it is
+told beside that how large its records are uncompressed, as they are in the store. With --files each of its files, with its sum, and whether it was written, or is a
 link to one that was there already.`,
 		Example: `  svcctl snapshot show blog 20260301T031500Z-k3x9q2
   svcctl snapshot show blog 20260301T031500Z-k3x9q2 --files -o json`,
@@ -59,7 +60,7 @@ func show(st *command.State, s *api.Snapshot, files bool) error {
 	if !files {
 		return nil
 	}
-	t := output.NewTable("PATH", "SIZE", "RECORDS", "HOW", "SHA-256")
+	t := output.NewTable("PATH", "ON DISK", "RECORDS", "HOW", "SHA-256")
 	for _, x := range s.Files {
 		records := ""
 		if x.Count > 0 {
@@ -90,13 +91,13 @@ func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 	f.Add("Config", fmt.Sprintf("generation %d, revision %s", s.Generation, output.Cut(dash(s.Revision), 12)))
 	f.Add("Made by", fmt.Sprintf("svcd %s, store %s", s.Tool, s.Store))
 	f.Add("Mode", s.Mode)
-	f.Add("Records", s.Counts.Documents)
+	f.Add("Records", fmt.Sprintf("%d, %s uncompressed", s.Counts.Documents, output.Size(uncompressed(s))))
 	if s.Media {
 		f.Add("Media", output.Count(s.Counts.MediaFiles, "file")+", "+output.Size(s.Counts.MediaBytes))
 	} else {
 		f.Add("Media", "left out")
 	}
-	f.Add("Size", fmt.Sprintf("%s, of which %s are new", output.Size(s.Counts.Bytes), output.Size(s.Counts.NewBytes)))
+	f.Add("Size", fmt.Sprintf("%s on disk, of which %s are new", output.Size(s.Counts.Bytes), output.Size(s.Counts.NewBytes)))
 	where := ""
 	if s.ImportedAt != nil {
 		where = ", where it was taken"
@@ -112,14 +113,22 @@ func addFacts(st *command.State, f *output.Fields, s *api.Snapshot) {
 	f.Add("Verified", checked)
 }
 
+// uncompressed is how much the records of a snapshot take before they are compressed.
+func uncompressed(s *api.Snapshot) (sum int64) {
+	for _, c := range s.Collections {
+		sum += c.Bytes
+	}
+	return sum
+}
+
 func collectionTable(s *api.Snapshot) *output.Table {
-	t := output.NewTable("COLLECTION", "RECORDS", "SIZE", "")
+	t := output.NewTable("COLLECTION", "RECORDS", "UNCOMPRESSED", "ON DISK", "")
 	for _, c := range s.Collections {
 		note := ""
 		if c.Undeclared {
 			note = "not in the config"
 		}
-		t.Row(c.Name, c.Documents, output.Size(c.Bytes), note)
+		t.Row(c.Name, c.Documents, output.Size(c.Bytes), output.Size(c.DiskBytes), note)
 	}
 	return t
 }

@@ -178,7 +178,7 @@ func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok 
 	d.Field("Config", fmt.Sprintf("generation %d, revision %s", s.Generation, output.Cut(s.Revision, 12)))
 	d.Field("Made by", "svcd "+s.Tool+", store "+s.Store)
 	d.Field("Mode", s.Mode)
-	d.Field("Size", output.Size(s.Counts.Bytes)+", of which "+output.Size(s.Counts.NewBytes)+" are new")
+	d.Field("Size", output.Size(s.Counts.Bytes)+" on disk, of which "+output.Size(s.Counts.NewBytes)+" are new")
 	d.Field("Media", output.Count(s.Counts.MediaFiles, "file")+", "+output.Size(s.Counts.MediaBytes))
 	d.Field("Files", fmt.Sprintf("written %d, hardlinked %d, copied %d, deduplicated %d", s.Counts.Written, s.Counts.Linked, s.Counts.Copied, s.Counts.Deduplicated))
 	if s.Counts.Missing > 0 {
@@ -203,7 +203,7 @@ func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok 
 		if c.Undeclared {
 			note = ", not in the config"
 		}
-		d.Field(c.Name, output.Count(c.Documents, "record")+", "+output.Size(c.Bytes)+note)
+		d.Field(c.Name, output.Count(c.Documents, "record")+", "+output.Size(c.Bytes)+" uncompressed"+note)
 	}
 	if len(s.Warnings) > 0 {
 		d.Heading("Warnings")

@@ -118,7 +118,8 @@ type SnapshotCollection struct {
 	Name       string `json:"name"`
 	Undeclared bool   `json:"undeclared,omitempty"` // the config did not have it
 	Documents  int64  `json:"documents"`
-	Bytes      int64  `json:"bytes"` // as BSON
+	Bytes      int64  `json:"bytes"`               // of its records as BSON, uncompressed
+	DiskBytes  int64  `json:"diskBytes,omitempty"` // of its files in the snapshot as they are on the disk, compressed; absent in lists, which don't look at files
 }
 
 // SnapshotCounts sum up a snapshot.
@@ -127,7 +128,7 @@ type SnapshotCounts struct {
 	MediaFiles   int64 `json:"mediaFiles"`
 	MediaBytes   int64 `json:"mediaBytes"`
 	Missing      int64 `json:"missing"`  // files that records name and that were not there
-	Bytes        int64 `json:"bytes"`    // of all its files
+	Bytes        int64 `json:"bytes"`    // of all its files as they are on the disk: of records compressed
 	NewBytes     int64 `json:"newBytes"` // of those that are no links
 	Written      int64 `json:"written"`  // files, as those below
 	Linked       int64 `json:"linked"`   // to the file of the record

@@ -46,7 +46,7 @@ func (s *Server) analyzeBackup(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	out := api.BackupAnalysis{
-		ID: id, ConsistentAt: api.Time{Time: info.ConsistentAt}, Collections: runs.CollectionsOut(info.Collections), Documents: info.Counts.Documents,
+		ID: id, ConsistentAt: api.Time{Time: info.ConsistentAt}, Collections: runs.CollectionsOut(info.Collections, info.Files), Documents: info.Counts.Documents,
 		MediaFiles: info.Counts.MediaFiles, MediaBytes: info.Counts.MediaBytes,
 	}
 	if out.Files, out.Bytes, err = info.ArchiveSize(); err != nil {
@@ -63,7 +63,7 @@ func (s *Server) estimateBackup(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	return r.json(w, http.StatusOK, api.BackupAnalysis{
-		ConsistentAt: api.Time{Time: now}, Collections: runs.CollectionsOut(e.Collections), Documents: e.Documents,
+		ConsistentAt: api.Time{Time: now}, Collections: runs.CollectionsOut(e.Collections, nil), Documents: e.Documents,
 		MediaFiles: e.MediaFiles, MediaBytes: e.MediaBytes,
 		Files: int64(len(e.Collections)) + e.MediaFiles + e.ConfigFiles + snapshot.ExtraFiles, Bytes: e.Bytes + e.MediaBytes + e.ConfigBytes,
 	})

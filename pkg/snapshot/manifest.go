@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -167,6 +168,21 @@ func (m *Manifest) file(name string) *File {
 		return &m.Files[low]
 	}
 	return nil
+}
+
+// ExportSizes gives how much the exports among some files take on the disk, by Collection.File.
+func ExportSizes(files []File) map[string]int64 {
+	out := map[string]int64{}
+	for i := range files {
+		dir, name := path.Split(files[i].Path)
+		if dir == collectionsDir+"/" {
+			out[strings.TrimSuffix(name, jsonEnding)] += files[i].Size
+		}
+		if of, ok := strings.CutSuffix(name, bsonEnding); ok && dir == dbDir+"/" {
+			out[of] += files[i].Size
+		}
+	}
+	return out
 }
 
 // hasMedia says whether a file of that hash is among those of records.

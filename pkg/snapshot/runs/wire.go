@@ -37,7 +37,7 @@ func SnapshotOut(info *snapshot.Info) api.Snapshot {
 	out := api.Snapshot{
 		ID: info.ID, Profile: info.Profile, Project: info.Namespace, ConsistentAt: api.Time{Time: info.ConsistentAt},
 		Revision: info.Revision, Generation: info.Generation, Store: info.Store, Tool: info.Tool, Mode: string(info.Mode), Media: info.Media,
-		Collections: CollectionsOut(info.Collections), Counts: *countsOut(&info.Counts), Warnings: info.Warnings,
+		Collections: CollectionsOut(info.Collections, info.Files), Counts: *countsOut(&info.Counts), Warnings: info.Warnings,
 		Pinned: info.State.Pinned, Verified: VerificationOut(info.State.Verified), WholeAt: api.Time{Time: info.State.WholeAt},
 		Damage: VerificationOut(info.State.Damage), Problem: info.Problem,
 	}
@@ -53,11 +53,12 @@ func SnapshotOut(info *snapshot.Info) api.Snapshot {
 	return out
 }
 
-// CollectionsOut is what callers are told of collections.
-func CollectionsOut(list []snapshot.Collection) []api.SnapshotCollection {
+// CollectionsOut is what callers are told of collections, with the sizes of their files where these are given.
+func CollectionsOut(list []snapshot.Collection, files []snapshot.File) []api.SnapshotCollection {
 	out := make([]api.SnapshotCollection, 0, len(list))
+	sizes := snapshot.ExportSizes(files)
 	for _, c := range list {
-		out = append(out, api.SnapshotCollection{Name: c.Name, Undeclared: c.Undeclared, Documents: c.Documents, Bytes: c.Bytes})
+		out = append(out, api.SnapshotCollection{Name: c.Name, Undeclared: c.Undeclared, Documents: c.Documents, Bytes: c.Bytes, DiskBytes: sizes[c.File]})
 	}
 	return out
 }
