@@ -11,7 +11,7 @@
 //	own.go                           profiles that the service keeps for itself
 //	reader.go, verify.go, verifyall.go  reading one, checking it, and all of a profile; unlisted.go one without a manifest, findings.go what is found
 //	compare.go, sides.go, paths.go   what has become of the records since
-//	restore.go                       the way of a restore; parts.go, precheck.go what goes where, and whether it can;
+//	restore.go                       the way of a restore; parts.go, precheck.go what goes where, and whether it can; room.go;
 //	                                 load.go collections that are made aside; putback.go files; dryrun.go
 //	journal.go, recover.go           what is under way of a restore, and how it is ended, whatever comes
 //	found.go                         a restore into a project that is made for it

@@ -39,3 +39,19 @@ func (s *Snapshots) PacedBy(p *project.Project, busy func(database string) bool)
 	at := s.newPace(p)
 	return at.busy()
 }
+
+// Need is how many bytes the safety snapshot of a restore would take at most.
+func (s *Snapshots) Need(ctx context.Context, p *project.Project, id string) (need int64, err error) {
+	_, err = s.restoreFrom(ctx, p, id, RestoreOptions{}, nil, func(r *restore) error {
+		r.into(p)
+		err := r.plan(ctx)
+		if err == nil {
+			need, err = r.need(ctx)
+		}
+		return err
+	})
+	return need, err
+}
+
+// RoomFor is how many bytes an export takes at most, if one of so many became so many on the disk.
+func RoomFor(bytes, wereBytes, disk int64) int64 { return compression{wereBytes, disk}.of(bytes) }

@@ -1,10 +1,6 @@
 package snapshot
 
-import (
-	"context"
-
-	"github.com/svcctl/svc/pkg/errs"
-)
+import "context"
 
 // check reads what is about to be restored, before anything is changed.
 func (r *restore) check(ctx context.Context) error {
@@ -64,37 +60,5 @@ func (r *restore) checkMedia(ctx context.Context) error {
 		r.t.done(1, size)
 	}
 	r.t.tell()
-	return nil
-}
-
-// room refuses a restore for whose safety snapshot there is no space: better now than when much is done.
-func (r *restore) room(ctx context.Context) error {
-	var need int64
-	for _, p := range r.parts {
-		if !p.live {
-			continue
-		}
-		stats, err := r.raw.Collection(p.stored()).Stats(ctx)
-		if err != nil {
-			return err
-		}
-		need += max(0, stats.Bytes)
-	}
-	if need == 0 {
-		return nil
-	}
-	root, err := r.s.folder(r.p, true)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // nothing was written by it
-	free, err := root.Free()
-	if err != nil {
-		return unwritten(err, "look for space")
-	}
-	if free >= 0 && free < need+need/20 {
-		return errs.New(errs.Full, "snapshots_full",
-			"there is no space for the snapshot of what is replaced, which takes up to %d MB: nothing was changed; try again when there is", need>>20+1)
-	}
 	return nil
 }
