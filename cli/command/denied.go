@@ -19,8 +19,11 @@ func (st *State) hintDenied(ctx context.Context, e *client.Error) string {
 	case t == nil:
 		return ""
 	case !t.credential.Set() && t.foreign():
-		return "no credential was sent: that of the context " + t.context.Name + " belongs to another server; run svcctl login -s " +
-			t.server.Server + ", or give --token, --admin-token-file or --collection-token"
+		login := "svcctl login"
+		if st.isSet == nil || !st.isSet("server") { // the flag is shown with it
+			login += " -s " + t.server.Server
+		}
+		return "no credential was sent: that of the context " + t.context.Name + " belongs to another server; run " + login + ", or give --token, --admin-token-file or --collection-token"
 	case !t.credential.Set():
 		return "no credential was sent: run svcctl login, or give --token, --admin-token-file or --collection-token"
 	case t.user != nil && !t.user.ExpiresAt.IsZero() && t.user.ExpiresAt.Before(st.Now()):

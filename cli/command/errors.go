@@ -125,8 +125,14 @@ func exitOfStatus(status int) int {
 	return ExitFailed
 }
 
-// explain finds the exit code of an error and what to say about it.
+// explain finds the exit code of an error and what to say about it. Commands in that reach the same service (see Reach).
 func (st *State) explain(ctx context.Context, err error) report {
+	r := st.reportOf(ctx, err)
+	r.message, r.hint = st.Reach(r.message), st.Reach(r.hint)
+	return r
+}
+
+func (st *State) reportOf(ctx context.Context, err error) report {
 	r := report{exit: ExitFailed, code: "failed", message: err.Error()}
 	var (
 		own         *Error

@@ -37,6 +37,7 @@ type State struct {
 	file   *settings.File
 	target *target
 	isSet  func(flag string) bool
+	root   *cobra.Command // what Register was given
 }
 
 // Flags are the global flags. Where a flag is not given, SVCCTL_<NAME> is taken, then the context.
@@ -54,6 +55,7 @@ type Flags struct {
 
 // Register adds the global flags to the root command.
 func (st *State) Register(root *cobra.Command) {
+	st.root = root
 	f, fl := &st.Flags, root.PersistentFlags()
 	fl.StringVar(&f.Config, "config", "", "file with the contexts (default ~/.config/svcctl/config.yaml)")
 	fl.StringVar(&f.Context, "context", "", "name of the context to use")
@@ -166,16 +168,16 @@ func (st *State) FitTable(t *output.Table) *output.Table {
 // minColumn is how many characters FitTable leaves of a column.
 const minColumn = 8
 
-// Notef tells a person something on stderr, as one line, unless --quiet.
+// Notef tells a person something on stderr, as one line, unless --quiet. Commands in it reach the same service (see Reach).
 func (st *State) Notef(format string, args ...any) {
 	if !st.Flags.Quiet {
-		fmt.Fprintln(st.Err, output.Escape(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(st.Err, output.Escape(st.Reach(fmt.Sprintf(format, args...))))
 	}
 }
 
 // Warnf is a note that --quiet doesn't silence.
 func (st *State) Warnf(format string, args ...any) {
-	fmt.Fprintln(st.Err, st.Style(st.ErrTTY).Yellow("warning:"), output.Escape(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(st.Err, st.Style(st.ErrTTY).Yellow("warning:"), output.Escape(st.Reach(fmt.Sprintf(format, args...))))
 }
 
 // Progress starts a progress display on stderr; it shows nothing with --quiet.
