@@ -58,8 +58,28 @@ func (d Destination) path(name string) (string, error) {
 	return path, nil
 }
 
+// downloaded is what programs are told of an archive that was written.
+type downloaded struct {
+	File     string `json:"file"     yaml:"file"`
+	Bytes    int64  `json:"bytes"    yaml:"bytes"`
+	Snapshot string `json:"snapshot" yaml:"snapshot"`
+	Run      string `json:"run,omitempty" yaml:"run,omitempty"` // that has made it for this
+}
+
+// madeOf says which snapshot a file is, and which run has made it; "": it is none.
+func madeOf(f *client.File) string {
+	text := ""
+	if f.Snapshot != "" {
+		text = ": the snapshot " + f.Snapshot
+	}
+	if f.Run != "" {
+		text += ", made by the run " + f.Run
+	}
+	return text
+}
+
 // Download gets a file and puts it where to says, whole or not at all. name is what the file is called where the service does
-// not say; ctx of open is for the reading, too, and ends when nothing comes for --request-timeout.
+// not say. Of an archive that goes into a file, it prints which snapshot it is for programs; ctx of open is for the reading, too, and ends when nothing comes for --request-timeout.
 func (st *State) Download(ctx context.Context, to Destination, name string, open func(context.Context) (*client.File, error)) error {
 	ctx, alive, _, stop := st.stalling(ctx, !to.Made)
 	defer stop()
@@ -90,7 +110,10 @@ func (st *State) Download(ctx context.Context, to Destination, name string, open
 	if err := file.Commit(); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	st.Notef("wrote %s (%s)", path, output.Size(n))
+	st.Notef("wrote %s (%s)%s", path, output.Size(n), madeOf(f))
+	if p := st.Printer(); f.Snapshot != "" && p.Format != output.FormatTable && p.Format != output.FormatWide {
+		return p.Print(output.Result{Value: downloaded{path, n, f.Snapshot, f.Run}, Names: []string{SnapshotName + f.Snapshot}})
+	}
 	return nil
 }
 
@@ -101,7 +124,10 @@ func (st *State) toStdout(f *client.File, to Destination, name string, alive fun
 		if f.Name != "" {
 			name = f.Name
 		}
-		_, err := st.copyFile(w, f, to, name, alive)
+		n, err := st.copyFile(w, f, to, name, alive)
+		if err == nil && f.Snapshot != "" {
+			st.Notef("sent %s%s", output.Size(n), madeOf(f))
+		}
 		return err
 	}
 	if !isText(f.Type) {

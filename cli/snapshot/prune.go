@@ -26,7 +26,15 @@ func newPrune(st *command.State, runF func(context.Context, *pruneOptions) error
 		Long: `Remove the snapshots that no rule of their profile's retention keeps: of one profile, or of all that have a retention. Those that are pinned, and the newest
 verified one, stay whatever the rules say. It asks first; --yes goes without.
 
---dry-run says of each snapshot whether it would stay, and why, and removes none.` + Waiting,
+--dry-run says of each snapshot whether it would stay, and why, and removes none. REASONS are all rules that keep it; one is enough:
+
+  last snapshot             it is one of the newest that keepLast counts
+  daily 2026-03-29          it is the newest of that day, and the day is one that keepDaily counts; so with hourly, weekly, monthly and yearly
+  oldest daily snapshot     it is the oldest of all, and fewer days have a snapshot than keepDaily counts: so the history grows until the rule is full
+  within 7d                 it is older than the newest one by less than that (keepWithin)
+  pinned, newest verified   it stays whatever the rules say; so does what is damaged, or in the future
+  no retention policy       the profile keeps all
+  no rule keeps it          it goes` + Waiting,
 		Example: `  svcctl snapshot prune blog --dry-run
   svcctl snapshot prune blog daily --yes`,
 	}, "PROFILE", func(ctx context.Context, c *client.Client, namespace, profile string) error {

@@ -126,18 +126,23 @@ func runRestore(ctx context.Context, st *command.State, c *client.Client, opts *
 	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, run)
 }
 
-// showRestored prints what a restore has done.
-func showRestored(st *command.State, r *api.SnapshotRestored) error {
+// showRestored prints what a run has restored.
+func showRestored(st *command.State, namespace string, run *api.Run, result *api.SnapshotResult) error {
+	r := result.Restored
 	t := output.NewTable("COLLECTION", "RECORDS", "FROM SNAPSHOT", "SIZE")
-	result := output.Result{Value: r, Table: t}
+	out := output.Result{Value: r, Table: t}
 	for _, c := range r.Collections {
 		t.Row(c.Name, c.Documents, c.FromSnapshot, output.Size(c.Bytes))
-		result.Names = append(result.Names, "collection/"+c.Name)
+		out.Names = append(out.Names, "collection/"+c.Name)
 	}
-	if err := st.Printer().Print(result); err != nil {
+	if err := st.Printer().Print(out); err != nil {
 		return err
 	}
 	noteRestored(st, r)
+	st.Notef("the run %s restored the snapshot %s into %s", run.ID, result.Snapshot, r.Into)
+	if askedOf(run).Snapshot == "" {
+		st.Notef("the backup stays here as the snapshot %s: svcctl snapshot list %s --profile %s shows it", result.Snapshot, namespace, result.Profile)
+	}
 	if r.Made {
 		st.Notef("the project %s was made of the snapshot's config, which is in the folder %s of the service's projects directory now", r.Into, r.Into)
 	}
@@ -162,9 +167,9 @@ func showDryRun(st *command.State, run *api.Run, result *api.SnapshotResult) err
 		noteRestored(st, result.Restored)
 	}
 	if result.Diff.Same {
-		st.Notef("no record would change")
+		st.Notef("no record would change; nothing was changed by the run %s", run.ID)
 	} else {
-		st.Notef("that is what a restore would change; nothing was changed")
+		st.Notef("that is what a restore would change; nothing was changed by the run %s", run.ID)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ does that.`,
 			if err != nil {
 				return err
 			}
-			if s.Project != namespace {
+			if st.Notef("took in the snapshot %s, by the run %s", s.ID, s.Run); s.Project != namespace {
 				st.Notef("it was taken of the project %s; svcctl snapshot restore %s %s brings its records into %s", s.Project, namespace, s.ID, namespace)
 			}
 			return Print(st, s, *s)

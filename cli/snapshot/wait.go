@@ -276,7 +276,7 @@ func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotR
 	case result.Diff != nil:
 		return showDryRun(st, run, result)
 	case result.Restored != nil:
-		return showRestored(st, result.Restored)
+		return showRestored(st, f.namespace, run, result)
 	case run.Kind == api.RunKindPrune:
 		return showRemoved(st, result)
 	case result.Drill != nil:

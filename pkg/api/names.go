@@ -8,6 +8,8 @@ const (
 	HeaderAuthorization       = "Authorization" // "Bearer <server admin token>"
 	HeaderRequestID           = "X-Request-Id"  // in and out
 	HeaderGeneration          = "X-Svc-Generation"
+	HeaderSnapshot            = "X-Svc-Snapshot" // of an archive: the id of the snapshot that it is
+	HeaderRun                 = "X-Svc-Run"      // of an archive that was made for the request: the id of the run that made it
 	HeaderETag                = "ETag"
 	HeaderIfMatch             = "If-Match"
 	HeaderIfNoneMatch         = "If-None-Match"

@@ -96,6 +96,7 @@ type Snapshot struct {
 	ConsistentAt Time                  `json:"consistentAt"`
 	ImportedAt   *Time                 `json:"importedAt,omitempty"` // when it has come in as an archive; absent: it was taken here
 	LostAt       *Time                 `json:"lostAt,omitempty"`     // when what was known of it could not be read any more and was written anew: since then it counts as one that has come in
+	Run          string                `json:"run,omitempty"`        // in the answer to an import alone: the id of the run that took it in
 	Revision     string                `json:"revision"`             // of the config that was served
 	Generation   int64                 `json:"generation"`
 	Store        string                `json:"store"`

@@ -23,6 +23,9 @@ type File struct {
 	ETag string
 	Size int64 // -1: the service didn't say
 
+	Snapshot string // of an archive: the id of the snapshot that it is
+	Run      string // of an archive that was made for the call: the id of the run that made it; else ""
+
 	ctx     context.Context //nolint:containedctx // of the reading, which goes on behind the call
 	client  *Client
 	call    call
@@ -70,6 +73,7 @@ func (c *Client) open(ctx context.Context, path string, query url.Values) (*File
 		f.Name = params["filename"]
 	}
 	f.Type, f.ETag = resp.Header.Get("Content-Type"), resp.Header.Get(api.HeaderETag)
+	f.Snapshot, f.Run = resp.Header.Get(api.HeaderSnapshot), resp.Header.Get(api.HeaderRun)
 	return f, nil
 }
 

@@ -30,6 +30,7 @@ func (s *Server) downloadSnapshot(w http.ResponseWriter, r *request) error {
 func (s *Server) sendArchive(w http.ResponseWriter, r *request, profile, id string) error {
 	out := &archiveWriter{
 		fileWriter: fileWriter{ResponseWriter: w, control: http.NewResponseController(w), start: time.Now()},
+		id:         id,
 		name:       r.project.Namespace + "-" + profile + "-" + id + ".tar.zst",
 	}
 	if r.Method == http.MethodHead {
@@ -55,6 +56,7 @@ func (s *Server) sendArchive(w http.ResponseWriter, r *request, profile, id stri
 type archiveWriter struct {
 	fileWriter
 
+	id    string
 	name  string
 	begun bool
 }
@@ -63,6 +65,7 @@ func (a *archiveWriter) begin() {
 	a.begun = true
 	h := a.Header()
 	h.Set("Content-Type", api.MediaZstd)
+	h.Set(api.HeaderSnapshot, a.id)
 	h.Set("Content-Disposition", disposition(a.name, true))
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -92,7 +95,9 @@ func (s *Server) importSnapshot(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	w.Header().Set(api.HeaderLocation, api.SnapshotPath(r.project.Namespace, info.ID))
-	return r.json(w, http.StatusCreated, runs.SnapshotOut(&info))
+	out := runs.SnapshotOut(&info)
+	out.Run = in.ID
+	return r.json(w, http.StatusCreated, out)
 }
 
 // receive prepares to take in the request's body, which is read as it comes and in little memory. may, which may be nil, says whether the caller

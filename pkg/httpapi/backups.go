@@ -90,6 +90,7 @@ func (s *Server) downloadBackup(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer s.cfg.Snapshots.Discard(r.project, id)
+	w.Header().Set(api.HeaderRun, runID)
 	if _, err := r.again(); err != nil { // it may have taken a while
 		return err
 	}

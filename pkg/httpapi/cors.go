@@ -26,7 +26,7 @@ func corsHeaders() []string {
 // corsExposed are the headers of answers that pages may always read, beside those that a config names.
 func corsExposed() []string {
 	return []string{
-		api.HeaderETag, api.HeaderLocation, api.HeaderLink, api.HeaderRequestID, api.HeaderGeneration, api.HeaderRetryAfter,
+		api.HeaderETag, api.HeaderLocation, api.HeaderLink, api.HeaderRequestID, api.HeaderGeneration, api.HeaderSnapshot, api.HeaderRun, api.HeaderRetryAfter,
 		"Idempotency-Replayed", "Preference-Applied",
 	}
 }

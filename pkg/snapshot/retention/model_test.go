@@ -252,7 +252,7 @@ func TestTimelines(t *testing.T) {
 	// a generator that never comes to a rule would make this test say nothing
 	for _, reason := range []string{
 		"pinned", "newest verified", "in the future", "last snapshot", "hourly", "daily", "weekly", "monthly", "yearly",
-		"oldest hourly", "oldest daily", "oldest weekly", "oldest monthly", "oldest yearly", "within", "no rule keeps it",
+		"oldest hourly snapshot (fewer than", "oldest daily snapshot (fewer than", "oldest weekly snapshot (fewer than", "oldest monthly snapshot (fewer than", "oldest yearly snapshot (fewer than", "within", "no rule keeps it",
 		"damaged", "none that is newer is verified", "a newer one is verified",
 	} {
 		if reasons[reason] < timelines/100 {

@@ -10,7 +10,7 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 )
 
-// Reasons of a Decision that name no time. The others are such as "daily 2026-03-29" and "within 7d".
+// Reasons of a Decision that name no time. The others are such as "daily 2026-03-29", "oldest daily snapshot (fewer than 7 days have one)" and "within 7d".
 const (
 	NoPolicy       = "no retention policy"
 	Pinned         = "pinned"
@@ -154,16 +154,17 @@ func apply(p *schema.Retention, zone *time.Location, past []Decision) {
 	}
 	for _, r := range []struct {
 		name   string
+		units  string
 		count  int
 		bucket func(time.Time) string
 	}{
-		{"hourly", p.KeepHourly, layout("2006-01-02 15:00")},
-		{"daily", p.KeepDaily, layout(time.DateOnly)},
-		{"weekly", p.KeepWeekly, isoWeek},
-		{"monthly", p.KeepMonthly, layout("2006-01")},
-		{"yearly", p.KeepYearly, layout("2006")},
+		{"hourly", "hours", p.KeepHourly, layout("2006-01-02 15:00")},
+		{"daily", "days", p.KeepDaily, layout(time.DateOnly)},
+		{"weekly", "weeks", p.KeepWeekly, isoWeek},
+		{"monthly", "months", p.KeepMonthly, layout("2006-01")},
+		{"yearly", "years", p.KeepYearly, layout("2006")},
 	} {
-		keepNewestOfEach(r.name, r.count, func(d *Decision) string { return r.bucket(d.Time.In(zone)) }, past)
+		keepNewestOfEach(r.name, r.units, r.count, func(d *Decision) string { return r.bucket(d.Time.In(zone)) }, past)
 	}
 	if p.KeepWithin != (schema.Span{}) {
 		keepWithin(p.KeepWithin, zone, past)
@@ -172,7 +173,7 @@ func apply(p *schema.Retention, zone *time.Location, past []Decision) {
 
 // keepNewestOfEach keeps the newest of each of the first count buckets. A bucket can come again after another one, where
 // clocks are set back over midnight; its newest is kept then, once.
-func keepNewestOfEach(rule string, count int, bucket func(*Decision) string, past []Decision) {
+func keepNewestOfEach(rule, units string, count int, bucket func(*Decision) string, past []Decision) {
 	if count == 0 {
 		return
 	}
@@ -185,7 +186,7 @@ func keepNewestOfEach(rule string, count int, bucket func(*Decision) string, pas
 				return
 			}
 		} else if i == len(past)-1 {
-			past[i].keep("oldest " + rule)
+			past[i].keep(fmt.Sprintf("oldest %s snapshot (fewer than %d %s have one)", rule, count, units))
 		}
 	}
 }

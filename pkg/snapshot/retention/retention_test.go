@@ -104,7 +104,7 @@ func TestDecide(t *testing.T) {
 			name: "a rule that is not full keeps the oldest", policy: &schema.Retention{KeepWeekly: 3, KeepMonthly: 3, KeepYearly: 1}, snapshots: documented,
 			want: []string{
 				"2025-05-02 23:00: weekly 2025-W18, monthly 2025-05, yearly 2025", "2025-04-29 11:00: monthly 2025-04",
-				"2025-04-25 23:00: weekly 2025-W17", "2025-04-21 11:00: oldest weekly, oldest monthly",
+				"2025-04-25 23:00: weekly 2025-W17", "2025-04-21 11:00: oldest weekly snapshot (fewer than 3 weeks have one), oldest monthly snapshot (fewer than 3 months have one)",
 			},
 		},
 		{
