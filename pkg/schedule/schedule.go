@@ -152,11 +152,11 @@ func parseCron(text string) (Schedule, error) {
 	}
 	parsed, err := parser.WithMaxSearchYears(maxSearchYears).Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("not a schedule: %w; write five cron fields, @daily, or every 6h", err)
+		return nil, fmt.Errorf("not a schedule: %w; write five cron fields, \"@daily\", or every 6h", err)
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return nil, errors.New("not a schedule: write five cron fields, @daily, or every 6h")
+		return nil, errors.New("not a schedule: write five cron fields, \"@daily\", or every 6h")
 	}
 	c := calendar{text: text, spec: spec, zone: time.UTC}
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {

@@ -28,6 +28,31 @@ var indentation = []string{
 	"sequence entries are not allowed", "map key-value is pre-defined",
 }
 
+// bare finds a value without quotes that begins with a sign which YAML has another use for: @ and ` for none, * for names of anchors, which what
+// cron fields have behind it is not.
+var bare = regexp.MustCompile("(?::|-|\\[|,)[ \\t]+([@`]|\\*(?:[ \\t/,}\\]]|$))")
+
+// bareMessage says what is wrong with such a value, and in which column, from 1, that is; "": the line has none.
+func bareMessage(line string) (message string, column int) {
+	at := bare.FindStringSubmatchIndex(line)
+	if at == nil {
+		return "", 0
+	}
+	sign := line[at[2] : at[2]+1]
+	example := map[string]string{"*": `, as in "*/5 * * * *"`, "@": `, as in "@daily"`}[sign]
+	return "a value that begins with " + sign + " needs quotes around it" + example, 1 + utf8.RuneCountInString(line[:at[2]])
+}
+
+// lineOf gives a line of a text, by its number from 1; "" where there is none.
+func lineOf(data []byte, number int) string {
+	for line := range strings.Lines(string(data)) {
+		if number--; number == 0 {
+			return strings.TrimRight(line, "\r\n")
+		}
+	}
+	return ""
+}
+
 // syntaxMessage words what the YAML library says.
 func syntaxMessage(message string) string {
 	for _, known := range syntaxMessages {

@@ -144,7 +144,7 @@ func parseSize(s string) (int64, bool) {
 
 func (x *Schedule) decodeConfig(d *decoder, n *node, path string, _ *member) {
 	if n.kind != kindString {
-		d.wrongType(n, path, "a schedule such as \"0 3 * * *\", @daily or every 6h")
+		d.wrongType(n, path, "a schedule such as \"0 3 * * *\", \"@daily\" or every 6h")
 		return
 	}
 	if n.text == "" {

@@ -44,6 +44,9 @@ func (p *parser) parseYAML(data []byte) *node {
 			message = syntaxMessage(syntax.GetMessage())
 			if t := syntax.GetToken(); t != nil && t.Position != nil {
 				pos = p.at(t.Position.Line, t.Position.Column)
+				if bare, column := bareMessage(lineOf(data, t.Position.Line)); bare != "" {
+					pos, message = p.at(t.Position.Line, column), bare
+				}
 			}
 		}
 		p.fail(pos, CodeSyntax, "%s", message)
@@ -308,7 +311,7 @@ func (f *yamlFile) node(v ast.Node, depth int) *node {
 		if n, ok := f.anchors[v.Value.GetToken().Value]; ok {
 			return n
 		}
-		return f.bad(pos, "the alias names an anchor that is not defined above")
+		return f.bad(pos, "the alias names an anchor that is not defined above; put quotes around a text that begins with *")
 	case *ast.TagNode:
 		return f.tagged(v, pos, depth)
 	}
