@@ -119,9 +119,10 @@ type Steady interface {
 
 // Gated is what a Database may be besides: one whose records nobody changes for a while.
 type Gated interface {
-	// Writable is an error while that is so. Everything that changes records says it by itself; this is for who is about to change what goes with
-	// them, such as indexes.
-	Writable(ctx context.Context) error
+	// Writing calls fn, and whoever is about to have nobody change records waits until it has returned. While that is so it is an error, and
+	// fn is not called. Everything that changes records does that by itself, and may be refused within fn; this is for who changes what goes
+	// with them, such as indexes.
+	Writing(ctx context.Context, fn func() error) error
 }
 
 // Replacer is what a Database may be besides: one in which several collections take the places of others in one step.

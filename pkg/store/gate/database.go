@@ -98,9 +98,9 @@ func (d *database) Still(ctx context.Context) error {
 	return err
 }
 
-// Writable implements store.Gated.
-func (d *database) Writable(ctx context.Context) error {
-	return d.door.writing(ctx, func() error { return nil })
+// Writing implements store.Gated.
+func (d *database) Writing(ctx context.Context, fn func() error) error {
+	return d.door.writing(ctx, fn)
 }
 
 func (d *database) View(ctx context.Context) (store.View, error) {

@@ -73,7 +73,7 @@ func TestShut(t *testing.T) {
 		"rename": func() error { return db.RenameCollection(ctx, "none", "x", true) },
 		"indexes": func() error {
 			gated, _ := db.(store.Gated)
-			return gated.Writable(ctx)
+			return gated.Writing(ctx, func() error { return nil })
 		},
 		"transaction": func() error {
 			return db.Transact(ctx, func(context.Context, store.Tx) error { return nil })

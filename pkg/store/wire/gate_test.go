@@ -134,6 +134,94 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// heldIndexes is a store whose indexes are made and dropped when held has taken a value, which it tells by begun.
+type heldIndexes struct {
+	store.Store
+
+	begun, held chan struct{}
+}
+
+type heldDatabase struct {
+	store.Database
+
+	of *heldIndexes
+}
+
+type heldCollection struct {
+	store.Collection
+
+	of *heldIndexes
+}
+
+func (h *heldIndexes) Database(name string) store.Database {
+	return &heldDatabase{h.Store.Database(name), h}
+}
+
+func (d *heldDatabase) Collection(name string) store.Collection {
+	return &heldCollection{d.Database.Collection(name), d.of}
+}
+
+func (c *heldCollection) hold() {
+	c.of.begun <- struct{}{}
+	<-c.of.held
+}
+
+func (c *heldCollection) CreateIndex(ctx context.Context, index store.Index) error {
+	c.hold()
+	return c.Collection.CreateIndex(ctx, index)
+}
+
+func (c *heldCollection) DropIndex(ctx context.Context, name string) error {
+	c.hold()
+	return c.Collection.DropIndex(ctx, name)
+}
+
+// TestIndexesAreWaitedFor: who begins to replace records waits for a command that changes collections or indexes. One that had looked before whether
+// it may changed the indexes of the records that came.
+func TestIndexesAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		`{"createIndexes":"things","indexes":[{"key":{"a":1},"name":"a"}]}`, `{"dropIndexes":"things","index":"b"}`, `{"create":"more"}`,
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			var g *gate.Gate
+			held := &heldIndexes{begun: make(chan struct{}), held: make(chan struct{})}
+			s := serve(t, func(o *wire.Options) {
+				if err := o.Store.Database("test").Collection("things").CreateIndex(t.Context(), store.Index{Name: "b", Keys: []store.IndexKey{{Path: "b"}}}); err != nil {
+					t.Fatal(err)
+				}
+				held.Store = o.Store
+				g = gate.New(held)
+				o.Store, o.Moment = g, g.Moment
+			})
+			ended := make(chan error, 1)
+			go func() { ended <- s.client(t).Database("test").RunCommand(t.Context(), object(t, command)).Err() }()
+			<-held.begun
+			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if early, err := g.Shut(short, "test"); err == nil {
+				t.Error("records are replaced while indexes change")
+				early.Open()
+			}
+			go func() {
+				for range held.begun { // a collection is made by an index that comes and goes
+				}
+			}()
+			close(held.held)
+			shut, err := g.Shut(t.Context(), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer shut.Open()
+			if err := <-ended; err != nil {
+				t.Errorf("it was waited for, and fails: %v", err)
+			}
+			close(held.begun)
+		})
+	}
+}
+
 // TestTriedAgain: drivers try what was refused so once more by themselves, since nothing was done.
 func TestTriedAgain(t *testing.T) {
 	t.Parallel()
