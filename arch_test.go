@@ -24,7 +24,7 @@ const module = "github.com/svcctl/svc"
 // Before you add a word here, ask whether the import belongs there: a package that needs much has become two.
 var layers = []layer{
 	{"L0", rooms{
-		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "", "folder": "", "jsonyaml": "",
+		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "", "folder": "", "jsonyaml": "", "randtest": "",
 		"document": "errs",
 	}},
 	{"L1", rooms{

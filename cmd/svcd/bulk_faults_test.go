@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // Bulk writes of sets are done as a whole, those of notes item by item.
@@ -145,7 +145,7 @@ func killInBulk(t *testing.T, s svcd, rounds int) {
 				})
 			}
 		}
-		time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(1500)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestStoreFailsInBulk(t *testing.T) {
 			n, err := srv.CountRecords(t.Context(), "blog", "notes", fmt.Sprintf(`{"set":{"$regex":"^notes %d"}}`, round))
 			return err == nil && n > 0
 		})
-		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(200)) * time.Millisecond) // the random moment
 		if err := errors.Join(mongod.Kill(), mongod.Restart()); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // deed is one write: of a record, or of an org.
@@ -218,7 +218,7 @@ func killAudited(t *testing.T, s svcd) {
 			writers.Go(func() { l.write(recordStep(t.Context(), srv.Client, name)) })
 			writers.Go(func() { l.write(orgStep(t.Context(), srv.Client, name)) })
 		}
-		time.Sleep(50*time.Millisecond + time.Duration(rand.IntN(200))*time.Millisecond) // the random moment
+		time.Sleep(50*time.Millisecond + time.Duration(randtest.Of(t).IntN(200))*time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

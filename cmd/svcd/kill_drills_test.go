@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
 	"github.com/svcctl/svc/pkg/store/mongo"
@@ -59,7 +59,7 @@ func killInDrills(t *testing.T, s svcd, rounds int, open func() (store.Store, er
 			t.Fatal(err)
 		}
 		srv.comesTo(t, run, []string{"load", "verify"}[round%2])
-		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(10)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

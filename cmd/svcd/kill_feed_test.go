@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"syscall"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // TestKillWithFeed ends svcd without warning while records are written and a feed of changes is followed. Who connects again
@@ -70,7 +70,7 @@ func killWithFeed(t *testing.T, s svcd, rounds int) {
 				}
 			})
 		}
-		time.Sleep(20*time.Millisecond + time.Duration(rand.IntN(150))*time.Millisecond) // the random moment
+		time.Sleep(20*time.Millisecond + time.Duration(randtest.Of(t).IntN(150))*time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // R1: svcd is killed while a restore makes a project. After the restart there is a whole one, or none and nothing of it, so that the next
@@ -43,8 +43,8 @@ func killInFounding(t *testing.T, s svcd, rounds, soak int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv.comesTo(t, run, []string{"load", "index", "swap", "swap"}[rand.IntN(4)])
-		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // the random moment
+		srv.comesTo(t, run, []string{"load", "index", "swap", "swap"}[randtest.Of(t).IntN(4)])
+		time.Sleep(time.Duration(randtest.Of(t).IntN(60)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

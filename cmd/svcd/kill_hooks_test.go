@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // Orders take from the stock and are in the ledger, by a hook that is in one transaction with each write of them; so does
@@ -186,7 +186,7 @@ func TestKillInHooks(t *testing.T) {
 				writers.Go(func() { o.write(t.Context(), srv.Client, fmt.Sprint(round, "-", i), stop) })
 			}
 			until(t, "orders are made", func() bool { return o.count() > 4*(round+1) })
-			time.Sleep(time.Duration(rand.IntN(250)) * time.Millisecond) // the random moment
+			time.Sleep(time.Duration(randtest.Of(t).IntN(250)) * time.Millisecond) // the random moment
 			if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}

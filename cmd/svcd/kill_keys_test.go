@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // TestKillWithKeys ends svcd without warning while it creates records with idempotency keys. Each request is repeated
@@ -79,7 +79,7 @@ collections:
 				}
 			})
 		}
-		time.Sleep(20*time.Millisecond + time.Duration(rand.IntN(150))*time.Millisecond) // the random moment
+		time.Sleep(20*time.Millisecond + time.Duration(randtest.Of(t).IntN(150))*time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // TestKillInARename ends svcd without warning while a collection gets other names, again and again, and others write to it
@@ -68,7 +68,7 @@ collections:
 		}
 		time.Sleep(20 * time.Millisecond)
 		config(round)
-		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond) // the random moment; the change is seen after 300 ms
+		time.Sleep(time.Duration(randtest.Of(t).IntN(500)) * time.Millisecond) // the random moment; the change is seen after 300 ms
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

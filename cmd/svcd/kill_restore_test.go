@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 const restoresConfig = `
@@ -97,7 +97,7 @@ func killRestores(t *testing.T, s svcd, rounds, soak int) {
 		if at == ended || at == "swap" {
 			moment = 60
 		}
-		time.Sleep(time.Duration(rand.IntN(moment)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(moment)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // TestR3SearchAfterKill is row R3 of the fault list: svcd is ended without warning while it indexes, again and again, and now and then the
@@ -57,7 +58,7 @@ func searchAfterKill(t *testing.T, s svcd, rounds int) {
 				written += n
 			})
 		}
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(400)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

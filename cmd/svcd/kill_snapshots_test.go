@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 const takenConfig = `
@@ -119,7 +119,7 @@ func killInSnapshots(t *testing.T, s svcd, rounds int) {
 		if what == "restore" || what == "backup" {
 			may[now] = true
 		}
-		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(150)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -212,9 +212,9 @@ func TestSnapshotsOnFullDisk(t *testing.T) {
 	fill := func() {
 		t.Helper()
 		for range 8 {
-			noise := make([]byte, 256<<10)
+			noise, random := make([]byte, 256<<10), randtest.Of(t)
 			for i := range noise {
-				noise[i] = byte('!' + rand.IntN(90))
+				noise[i] = byte('!' + random.IntN(90))
 			}
 			text := strings.NewReplacer(`"`, "_", `\`, "_").Replace(string(noise))
 			if _, err := srv.CreateRecord(t.Context(), "blog", "sets", api.Record(`{"set":"`+text+`"}`)); err != nil {

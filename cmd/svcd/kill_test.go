@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // article is a record of these tests.
@@ -112,7 +112,7 @@ func TestKill(t *testing.T) {
 		for i := range 4 {
 			writers.Go(func() { b.write(t.Context(), srv.Client, fmt.Sprint(round, "/", i)) })
 		}
-		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(150)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 const uploadsConfig = `
@@ -152,7 +152,7 @@ func killUploads(t *testing.T, s svcd, rounds int) {
 				total += n
 			})
 		}
-		time.Sleep(20*time.Millisecond + time.Duration(rand.IntN(200))*time.Millisecond) // the random moment
+		time.Sleep(20*time.Millisecond + time.Duration(randtest.Of(t).IntN(200))*time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 const writersConfig = takenConfig + `  - name: kept
@@ -118,7 +118,7 @@ func killBesideWriters(t *testing.T, s svcd, rounds int, within time.Duration) {
 			all = append(all, w)
 			writers.Go(func() { w.write(ctx, t, srv.Client, fmt.Sprint(round, "/", i)) })
 		}
-		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond)
+		time.Sleep(time.Duration(randtest.Of(t).IntN(50)) * time.Millisecond)
 		run, err = srv.begin(t, func() (*api.Run, error) {
 			switch what {
 			case "take":
@@ -140,7 +140,7 @@ func killBesideWriters(t *testing.T, s svcd, rounds int, within time.Duration) {
 				moment = 300 // others write behind it
 			}
 		}
-		time.Sleep(time.Duration(rand.IntN(moment)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(randtest.Of(t).IntN(moment)) * time.Millisecond) // the random moment
 		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/randtest"
 )
 
 // stormConfig is a project of ten collections, whose answers tell twice which version of it made them.
@@ -104,7 +104,7 @@ func (tr *stormTraffic) disturb(s svcd, version int) (broken bool) {
 			tr.t.Fatal(err)
 		}
 	}
-	switch rand.IntN(6) {
+	switch randtest.Of(tr.t).IntN(6) {
 	case 0: // half of it
 		s.write("projects/storm/project.yaml", text[:strings.LastIndex(text, "defaultValue")+3])
 		return true

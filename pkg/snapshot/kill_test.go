@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/embedded"
@@ -89,8 +89,8 @@ func TestKillVictim(t *testing.T) {
 		if list, err = w.snaps.List(ctx, w.p); err != nil {
 			break
 		}
-		some := list[rand.IntN(len(list))]
-		n := rand.IntN(10)
+		some := list[randtest.Of(t).IntN(len(list))]
+		n := randtest.Of(t).IntN(10)
 		if os.Getenv(killInEnv) == "drill" {
 			n = drills
 		}
@@ -298,7 +298,7 @@ func (w *world) withoutIndexes() state {
 func killOnce(t *testing.T, dir, uri, in string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillVictim$", "-test.timeout=0") //nolint:gosec // it is this test
-	cmd.Env = append(os.Environ(), killDirEnv+"="+dir, killURIEnv+"="+uri, killInEnv+"="+in)
+	cmd.Env = append(os.Environ(), killDirEnv+"="+dir, killURIEnv+"="+uri, killInEnv+"="+in, randtest.ForChild(t))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -314,8 +314,8 @@ func killOnce(t *testing.T, dir, uri, in string) {
 	moment := 500 * time.Millisecond
 	if in == "drill" {
 		moment = 10 * time.Millisecond
-		want := []string{"drill verify\n", "drill load\n", "drill index\n"}[rand.IntN(3)]
-		for skip := rand.IntN(3); skip >= 0; { // it may be told several times
+		want := []string{"drill verify\n", "drill load\n", "drill index\n"}[randtest.Of(t).IntN(3)]
+		for skip := randtest.Of(t).IntN(3); skip >= 0; { // it may be told several times
 			line, err := says.ReadString('\n')
 			if err != nil {
 				t.Fatalf("the victim does not come to %q: %v", want, err)
@@ -326,7 +326,7 @@ func killOnce(t *testing.T, dir, uri, in string) {
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, says) }() // so that it is not held up
-	time.Sleep(time.Duration(rand.Int64N(int64(moment))))
+	time.Sleep(time.Duration(randtest.Of(t).Int64N(int64(moment))))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatalf("it has ended before: %v", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store/teststore"
@@ -318,10 +318,10 @@ func TestR1PruneKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps := bufio.NewScanner(out)
-		for n := 1 + rand.IntN(80); n > 0 && steps.Scan(); n-- {
+		for n := 1 + randtest.Of(t).IntN(80); n > 0 && steps.Scan(); n-- {
 		}
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // into a step
-		_ = cmd.Process.Kill()                                       // it may have ended
+		time.Sleep(time.Duration(randtest.Of(t).IntN(300)) * time.Microsecond) // into a step
+		_ = cmd.Process.Kill()                                                 // it may have ended
 		_ = cmd.Wait()
 		left := w.ids("daily")
 		if len(left) < 8 && len(left) > 2 {

@@ -1,11 +1,11 @@
 package snapshot_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
@@ -20,20 +20,20 @@ func TestPruneClocks(t *testing.T) {
 	w.fillWith(1, 1)
 	removed, back := 0, 0
 	for n := range 80 {
-		jump := jumps[rand.IntN(len(jumps))]
+		jump := jumps[randtest.Of(t).IntN(len(jumps))]
 		if jump < 0 {
 			back++
 		}
 		w.clock.Pass(jump)
 		info := w.create("daily")
-		if rand.IntN(4) == 0 {
+		if randtest.Of(t).IntN(4) == 0 {
 			if err := w.snaps.Pin(t.Context(), w.p, info.ID, true); err != nil {
 				t.Fatal(err)
 			}
 		}
 		all := w.list(t)
-		some := all[rand.IntN(len(all))]
-		switch rand.IntN(4) {
+		some := all[randtest.Of(t).IntN(len(all))]
+		switch randtest.Of(t).IntN(4) {
 		case 0:
 			w.verify(some)
 		case 1:

@@ -3,13 +3,13 @@ package snapshot_test
 import (
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/teststore"
@@ -48,7 +48,7 @@ func TestPruneOfInstances(t *testing.T) {
 			}
 			together.Go(func() { // the third one pins and checks what the others remove
 				for range 2 {
-					id := ids[rand.IntN(3)]
+					id := ids[randtest.Of(t).IntN(3)]
 					err := all[2].Pin(t.Context(), w.p, id, true)
 					if errors.Is(err, snapshot.ErrNotFound) {
 						continue

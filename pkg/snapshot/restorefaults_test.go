@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/gate"
@@ -400,8 +400,8 @@ func eachTrouble(t *testing.T, stays bool) {
 					pace = 13
 				}
 				w := newTroubled(newWorld(t, s))
-				w.other = rand.IntN(2) == 1
-				w.each(t, o, stays, 1+rand.IntN(pace), pace)
+				w.other = randtest.Of(t).IntN(2) == 1
+				w.each(t, o, stays, 1+randtest.Of(t).IntN(pace), pace)
 			})
 		})
 	}

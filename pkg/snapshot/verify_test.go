@@ -31,7 +31,7 @@ func TestR21FlippedByte(t *testing.T) {
 			for at := range text {
 				places = append(places, at)
 			}
-			places = sampled(places, 150)
+			places = sampled(t, places, 150)
 		}
 		for _, at := range places {
 			if text == "" {
@@ -59,12 +59,13 @@ func TestR21FlippedByte(t *testing.T) {
 }
 
 // sampled is some of a list, its ends among them.
-func sampled(all []int, n int) []int {
+func sampled(t testing.TB, all []int, n int) []int {
+	t.Helper()
 	if len(all) <= n {
 		return all
 	}
 	out := []int{all[0], all[len(all)-1]}
-	for _, i := range shuffled(len(all))[:n-2] {
+	for _, i := range shuffled(t, len(all))[:n-2] {
 		out = append(out, all[i])
 	}
 	return out

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/fieldnames"
@@ -351,4 +351,7 @@ func (w *world) dump(p *project.Project) map[string][]string {
 	return out
 }
 
-func shuffled(n int) []int { return rand.Perm(n) }
+func shuffled(t testing.TB, n int) []int {
+	t.Helper()
+	return randtest.Of(t).Perm(n)
+}

@@ -1,7 +1,6 @@
 package retention_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,11 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/svcctl/svc/pkg/randtest"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/snapshot/retention"
 )
-
-var seed = flag.Uint64("seed", 20260329, "where the random timelines begin")
 
 const timelines = 10_000
 
@@ -220,7 +218,7 @@ func (l timeline) only(ids []string) timeline {
 
 func TestTimelines(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(*seed, 0))
+	r := randtest.Of(t)
 	reasons, removed := map[string]int{}, 0
 	for i := range timelines {
 		l := random(t, r)
@@ -235,7 +233,7 @@ func TestTimelines(t *testing.T) {
 		var left []string
 		for _, d := range decisions {
 			if d.Keep != model(&l.policy, l.zone, l.now, d.Snapshot, l.snapshots) {
-				t.Fatalf("timeline %d of seed %d: keep is %t (%v) of %s, and the model says otherwise:\n%v", i, *seed, d.Keep, d.Reasons, d.ID, l)
+				t.Fatalf("timeline %d: keep is %t (%v) of %s, and the model says otherwise:\n%v", i, d.Keep, d.Reasons, d.ID, l)
 			}
 			for _, reason := range d.Reasons {
 				reasons[when.ReplaceAllString(reason, "")]++
@@ -269,11 +267,11 @@ func checkProperties(t *testing.T, r *rand.Rand, i int, l timeline, left []strin
 	t.Helper()
 	expect := func(what string, want, got []string) {
 		if !slices.Equal(want, got) {
-			t.Fatalf("timeline %d of seed %d: %s: %s\n%v", i, *seed, what, cmp.Diff(want, got), l)
+			t.Fatalf("timeline %d: %s: %s\n%v", i, what, cmp.Diff(want, got), l)
 		}
 	}
 	if len(left) == 0 {
-		t.Fatalf("timeline %d of seed %d: nothing is left:\n%v", i, *seed, l)
+		t.Fatalf("timeline %d: nothing is left:\n%v", i, l)
 	}
 	expect("what is kept is not kept when the rest is gone", left, l.only(left).ids(t))
 
@@ -289,7 +287,7 @@ func checkProperties(t *testing.T, r *rand.Rand, i int, l timeline, left []strin
 	more := wider.ids(t)
 	for _, id := range left {
 		if !slices.Contains(more, id) {
-			t.Fatalf("timeline %d of seed %d: %s is kept, and not by %+v:\n%v", i, *seed, id, wider.policy, l)
+			t.Fatalf("timeline %d: %s is kept, and not by %+v:\n%v", i, id, wider.policy, l)
 		}
 	}
 
