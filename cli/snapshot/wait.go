@@ -221,12 +221,10 @@ func hintOf(run *api.Run, namespace string) string {
 	switch {
 	case run.Status == api.RunCancelled:
 		return "nothing of it is left; " + snapshot + "runs " + namespace + " shows what it has come to"
-	case run.Status == api.RunLost && run.Kind == api.RunKindRestore && run.Subject != "": // it may have been decided, and is then done by whoever comes next
-		look := "look at the records"
-		if askedOf(run).Into == "" {
-			look = snapshot + "diff " + namespace + " " + run.Subject + " shows which"
-		}
-		return "its instance is gone, and all of it is restored in the end, or nothing: " + look + ", before you start it again"
+	case code == "run_left": // it may have been decided, and is then done by whoever comes next
+		return "its instance is gone, and what it has begun is not ended yet: " + snapshot + "runs " + namespace + " tells what has become of it as soon as an instance serves the project"
+	case code == "restore_undone":
+		return "nothing was changed: start it again"
 	case run.Status == api.RunLost:
 		return "its instance is gone, and nothing half is left: start it again"
 	case code == "snapshots_full":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -35,6 +36,53 @@ func TestR1Restores(t *testing.T) {
 	})
 }
 
+// R1: an instance is killed while it restores, and others go on: who follows the run there learns what has become of it, and is told nothing else meanwhile.
+func TestR1RestoreOfDeadInstance(t *testing.T) {
+	t.Parallel()
+	s := newSvcd(t, ownMongoDB(t, time.Second))
+	rest := s.start()
+	snapshots := rest.versions(t, s)
+	is, phases := "second", []string{"swap"}
+	if os.Getenv("SOAK") != "" { // each takes half a minute, until one is taken for dead
+		phases = []string{"swap", "load", "swap", "safety"}
+	}
+	for round, phase := range phases {
+		dies := s.start()
+		dies.servedLibrary(t)
+		run, err := dies.begin(t, func() (*api.Run, error) {
+			return dies.RestoreSnapshot(t.Context(), "blog", snapshots[round%2], api.SnapshotRestore{})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dies.comesTo(t, run, phase)
+		if _, _, err := dies.stop(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			for t.Context().Err() == nil {
+				now, err := rest.SnapshotRun(t.Context(), "blog", run.ID)
+				if err != nil || now.Status == api.RunLost {
+					t.Errorf("%v, %+v", err, now)
+				}
+				if err != nil || !now.Active() {
+					return
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+		}()
+		_ = rest.reaches(t, run, ended)
+		<-over
+		rest.servedLibrary(t)
+		now := rest.version(t)
+		rest.toldOf(t, run, now != is)
+		is = now
+		rest.whole(t, s.dir)
+	}
+}
+
 const restoredRecords = 30
 
 func killRestores(t *testing.T, s svcd, rounds, soak int) {
@@ -42,15 +90,70 @@ func killRestores(t *testing.T, s svcd, rounds, soak int) {
 	if os.Getenv("SOAK") != "" {
 		rounds = soak
 	}
-	s.write("projects/blog/project.yaml", restoresConfig)
 	srv := s.start()
-	srv.register(t)
-	served := func() bool {
+	snapshots := srv.versions(t, s)
+	is := "second"
+	done, undone := 0, 0
+	for round := 0; round < rounds || (done == 0 || undone == 0) && round < rounds+extraRounds; round++ {
+		to, at := 0, aims[round%len(aims)]
+		if is == "first" {
+			to = 1
+		}
+		run, err := srv.begin(t, func() (*api.Run, error) {
+			return srv.RestoreSnapshot(t.Context(), "blog", snapshots[to], api.SnapshotRestore{})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv.comesTo(t, run, at)
+		moment := 8
+		if at == ended || at == "swap" {
+			moment = 60
+		}
+		time.Sleep(time.Duration(randtest.Of(t).IntN(moment)) * time.Millisecond) // the random moment
+		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		srv = s.start()
+		srv.servedLibrary(t)
+		srv.whole(t, s.dir)
+		now := srv.version(t)
+		srv.toldOf(t, run, now != is)
+		if now != is {
+			is = now
+			done++
+		} else {
+			undone++
+		}
+		if t.Failed() {
+			t.Fatalf("round %d, %s", round, at)
+		}
+	}
+	until(t, "an event tells of a restore that was taken back", func() bool {
+		events, err := srv.ProjectEvents(t.Context(), "blog")
+		return err == nil && slices.ContainsFunc(events.Items, func(e api.ProjectEvent) bool { return e.Reason == "RestoreUndone" })
+	})
+	t.Logf("%d restores were done, %d were not", done, undone)
+	if done == 0 || undone == 0 {
+		t.Error("all kills came before the swap, or all behind it")
+	}
+}
+
+func (srv *server) servedLibrary(t *testing.T) {
+	t.Helper()
+	until(t, "the project is served", func() bool {
 		_, err := srv.CountRecords(t.Context(), "blog", "library", "")
 		return err == nil
-	}
-	until(t, "the project is served", served)
-	var ids, snapshots []string
+	})
+}
+
+// versions makes a project, and snapshots of two versions of its records, of which it has the second one then.
+func (srv *server) versions(t *testing.T, s svcd) (snapshots []string) {
+	t.Helper()
+	s.write("projects/blog/project.yaml", restoresConfig)
+	srv.register(t)
+	srv.servedLibrary(t)
+	var ids []string
 	for _, version := range []string{"first", "second"} {
 		for n := range restoredRecords {
 			body := api.Record(fmt.Sprintf(`{"title":%q,"file":%s}`, version, fileOf(fmt.Sprint(version, n), 3000)))
@@ -79,44 +182,35 @@ func killRestores(t *testing.T, s svcd, rounds, soak int) {
 		}
 		snapshots = append(snapshots, result.Snapshot)
 	}
-	is := "second"
-	done, undone := 0, 0
-	for round := 0; round < rounds || (done == 0 || undone == 0) && round < rounds+extraRounds; round++ {
-		to, at := 0, aims[round%len(aims)]
-		if is == "first" {
-			to = 1
-		}
-		run, err := srv.begin(t, func() (*api.Run, error) {
-			return srv.RestoreSnapshot(t.Context(), "blog", snapshots[to], api.SnapshotRestore{})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv.comesTo(t, run, at)
-		moment := 8
-		if at == ended || at == "swap" {
-			moment = 60
-		}
-		time.Sleep(time.Duration(randtest.Of(t).IntN(moment)) * time.Millisecond) // the random moment
-		if _, _, err := srv.stop(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		srv = s.start()
-		until(t, "the project is served", served)
-		srv.whole(t, s.dir)
-		if now := srv.version(t); now != is {
-			is = now
-			done++
-		} else {
-			undone++
-		}
-		if t.Failed() {
-			t.Fatalf("round %d, %s", round, at)
-		}
+	return snapshots
+}
+
+// toldOf wants a run to end as its restore has: that was done, or was not.
+func (srv *server) toldOf(t *testing.T, run *api.Run, done bool) {
+	t.Helper()
+	var last api.RunEvent
+	err := srv.FollowSnapshotRun(t.Context(), "blog", run.ID, 0, func(e api.RunEvent) error { last = e; return nil })
+	if err == nil {
+		run, err = srv.SnapshotRun(t.Context(), "blog", run.ID)
 	}
-	t.Logf("%d restores were done, %d were not", done, undone)
-	if done == 0 || undone == 0 {
-		t.Error("all kills came before the swap, or all behind it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Data.Status != run.Status {
+		t.Errorf("its last event says %q, and the run %q", last.Data.Status, run.Status)
+	}
+	if !done {
+		if run.Error == nil || run.Error.Code != "restore_undone" && run.Error.Code != "run_lost" { // lost: it had not begun to change anything
+			t.Errorf("nothing was restored, and the run is %s, %+v", run.Status, run.Error)
+		}
+		return
+	}
+	result, err := client.SnapshotResultOf(run)
+	if err != nil || run.Status != api.RunSucceeded || result.Restored == nil || len(result.Restored.Collections) != 2 {
+		t.Fatalf("it was restored, and the run is %s, %+v, %+v, %v", run.Status, run.Error, result.Restored, err)
+	}
+	if _, err := srv.Snapshot(t.Context(), "blog", result.Restored.Safety, false); err != nil {
+		t.Errorf("the snapshot of what was before: %v", err)
 	}
 }
 

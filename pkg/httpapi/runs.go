@@ -99,7 +99,7 @@ func runOut(run *operation.Run) api.Run {
 	out := api.Run{
 		ID: run.ID, Kind: string(run.Kind), Name: run.Name, Subject: run.Subject, Status: string(run.Status), Trigger: string(run.Trigger),
 		Slot: api.Time{Time: run.Slot}, By: actorOut(run.By), Instance: run.Instance,
-		Cancellable: run.Cancellable, CancelRequested: run.CancelRequested,
+		Cancellable: run.Cancellable && run.Status.Active(), CancelRequested: run.CancelRequested,
 		CreatedAt: api.Time{Time: run.CreatedAt}, StartedAt: api.Time{Time: run.StartedAt}, FinishedAt: api.Time{Time: run.FinishedAt},
 		Progress: progressOut(run.Progress), Input: valueOut(run.Input), Result: valueOut(run.Result), Output: valueOut(run.Output),
 	}
