@@ -163,8 +163,8 @@ func showDryRun(st *command.State, run *api.Run, result *api.SnapshotResult) err
 	} else if more { // there is nothing that could be asked for them
 		st.Notef("there are more records that would change")
 	}
-	if result.Restored != nil {
-		noteRestored(st, result.Restored)
+	if result.Would != nil {
+		warnDrift(st, result.Would.Drift)
 	}
 	if result.Diff.Same {
 		st.Notef("no record would change; nothing was changed by the run %s", run.ID)
@@ -179,7 +179,11 @@ func noteRestored(st *command.State, r *api.SnapshotRestored) {
 	if f := r.Files; f != (api.RestoredFiles{}) {
 		st.Notef("files: hardlinked %d, copied %d, there already %d, missing %d", f.Linked, f.Copied, f.WereThere, f.Missing)
 	}
-	for _, d := range r.Drift {
+	warnDrift(st, r.Drift)
+}
+
+func warnDrift(st *command.State, drift []api.RestoreDrift) {
+	for _, d := range drift {
 		where := ""
 		if d.Collection != "" {
 			where = d.Collection + ": "

@@ -201,6 +201,9 @@ func (f *follower) print(ctx context.Context, run *api.Run) error {
 	if result.Restored != nil { // what does not go together was told as warnings, too
 		warnings += int64(len(result.Restored.Drift))
 	}
+	if result.Would != nil {
+		warnings += int64(len(result.Would.Drift))
+	}
 	if v := result.Verified; v != nil {
 		warnings += v.Dangling
 	}

@@ -142,9 +142,15 @@ func resultDoc(d *widget.Doc, result *api.SnapshotResult) {
 		}
 		d.Field("Files", fmt.Sprintf("hardlinked %d, copied %d, there already %d, missing %d", r.Files.Linked, r.Files.Copied, r.Files.WereThere, r.Files.Missing))
 		d.Field("Before", r.Safety)
-		for _, x := range r.Drift {
-			d.State("Drift", strings.TrimPrefix(x.Collection+": "+x.Text, ": "), output.ToneWarn)
+		driftDoc(d, r.Drift)
+	}
+	if r := result.Would; r != nil {
+		d.Heading("A restore into " + r.Into + " would have")
+		d.Field("Mode", r.Mode)
+		for _, c := range r.Collections {
+			d.Field(c.Name, fmt.Sprintf("%s, %d of the snapshot", output.Count(c.Documents, "record"), c.FromSnapshot))
 		}
+		driftDoc(d, r.Drift)
 	}
 	if len(result.Removed) > 0 {
 		d.Heading("Removed")
@@ -157,6 +163,12 @@ func resultDoc(d *widget.Doc, result *api.SnapshotResult) {
 		for _, text := range result.Warnings {
 			d.Text(text)
 		}
+	}
+}
+
+func driftDoc(d *widget.Doc, drift []api.RestoreDrift) {
+	for _, x := range drift {
+		d.State("Drift", strings.TrimPrefix(x.Collection+": "+x.Text, ": "), output.ToneWarn)
 	}
 }
 

@@ -259,17 +259,18 @@ type SnapshotRecordDiff struct {
 
 // SnapshotResult is Run.Result of a run of snapshots or backups. Which members it has depends on its kind.
 type SnapshotResult struct {
-	Snapshot string                `json:"snapshot,omitempty"` // the id of what was taken, checked, restored or imported
-	Profile  string                `json:"profile,omitempty"`  // its profile
-	Counts   *SnapshotCounts       `json:"counts,omitempty"`   // of what was taken or imported
-	Warnings []string              `json:"warnings,omitempty"` // the first hundred
-	Verified *SnapshotVerification `json:"verified,omitempty"` // of verify of a snapshot, also where that has failed by what it found, and import
-	Checked  *SnapshotsChecked     `json:"checked,omitempty"`  // of verify of the snapshots of a profile, likewise
-	Restored *SnapshotRestored     `json:"restored,omitempty"` // of restore
-	Diff     *SnapshotDiff         `json:"diff,omitempty"`     // of a restore's dry run
-	Drill    *SnapshotDrill        `json:"drill,omitempty"`    // of drill, likewise
-	Removed  []SnapshotDecision    `json:"removed,omitempty"`  // of prune: the snapshots that are gone
-	Kept     []SnapshotDecision    `json:"kept,omitempty"`     // of prune
+	Snapshot string                `json:"snapshot,omitempty"`     // the id of what was taken, checked, restored or imported
+	Profile  string                `json:"profile,omitempty"`      // its profile
+	Counts   *SnapshotCounts       `json:"counts,omitempty"`       // of what was taken or imported
+	Warnings []string              `json:"warnings,omitempty"`     // the first hundred
+	Verified *SnapshotVerification `json:"verified,omitempty"`     // of verify of a snapshot, also where that has failed by what it found, and import
+	Checked  *SnapshotsChecked     `json:"checked,omitempty"`      // of verify of the snapshots of a profile, likewise
+	Restored *SnapshotRestored     `json:"restored,omitempty"`     // of restore, if it was no dry run
+	Would    *SnapshotWouldRestore `json:"wouldRestore,omitempty"` // of a restore's dry run: nothing was changed
+	Diff     *SnapshotDiff         `json:"diff,omitempty"`         // likewise
+	Drill    *SnapshotDrill        `json:"drill,omitempty"`        // of drill, likewise
+	Removed  []SnapshotDecision    `json:"removed,omitempty"`      // of prune: the snapshots that are gone
+	Kept     []SnapshotDecision    `json:"kept,omitempty"`         // of prune
 }
 
 // SnapshotsChecked is what the snapshots of a profile were found to be.
@@ -287,7 +288,24 @@ type SnapshotDamage struct {
 	Found    []SnapshotFinding `json:"found"` // the first twenty; the snapshot has more of them in verified
 }
 
-// SnapshotRestored is what a restore has done, or in a dry run would do.
+// SnapshotWouldRestore is what a restore would do, of which this is the dry run. Files are not looked at.
+type SnapshotWouldRestore struct {
+	Into        string                   `json:"into"`           // the namespace
+	Made        bool                     `json:"made,omitempty"` // the project would be made for it
+	Mode        string                   `json:"mode"`
+	Collections []WouldRestoreCollection `json:"collections"`
+	Drift       []RestoreDrift           `json:"drift,omitempty"`
+}
+
+// WouldRestoreCollection is a collection that would be restored.
+type WouldRestoreCollection struct {
+	Name         string `json:"name"`
+	Documents    int64  `json:"documents"`           // that it would have
+	FromSnapshot int64  `json:"fromSnapshot"`        // of those
+	Unchanged    bool   `json:"unchanged,omitempty"` // neither side has the collection: there is nothing to do
+}
+
+// SnapshotRestored is what a restore has done.
 type SnapshotRestored struct {
 	Into        string               `json:"into"`             // the namespace
 	Made        bool                 `json:"made,omitempty"`   // the project was made for it, of the config of the snapshot

@@ -54,7 +54,7 @@ func TestRestoreMakesProject(t *testing.T) {
 		s.change()
 
 		run, dry := s.restored(snaps+"/"+id+"/restore", `{"into": "copy", "dryRun": true}`)
-		if run.Status != "succeeded" || !dry.Restored.Made || dry.Diff.Collections[0].Added != 6 || len(dry.Restored.Drift) > 0 {
+		if run.Status != "succeeded" || dry.Restored != nil || !dry.Would.Made || dry.Diff.Collections[0].Added != 6 || len(dry.Would.Drift) > 0 {
 			t.Errorf("%+v\n%+v", run, dry)
 		}
 		if dirs, registered := s.left(); slices.Contains(dirs, "copy") || len(registered) != 1 {

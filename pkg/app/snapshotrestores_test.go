@@ -82,8 +82,12 @@ func TestSnapshotRestore(t *testing.T) {
 		s.do("GET", snaps+"/"+id+"/diff?collection=other", admin).contains(t, http.StatusOK, `"same":true`)
 
 		dry := resultOf(t, s.run("POST", snaps+"/"+id+"/restore", `{"dryRun": true}`))
-		if want := map[string][3]int64{"open": {1, 1, 2}, "other": {0, 0, 0}}; dry.Diff == nil || cmp.Diff(want, counts(dry.Diff)) != "" || dry.Restored.Safety != "" {
+		if want := map[string][3]int64{"open": {1, 1, 2}, "other": {0, 0, 0}}; dry.Diff == nil || cmp.Diff(want, counts(dry.Diff)) != "" {
 			t.Errorf("%+v", dry)
+		}
+		would := []api.WouldRestoreCollection{{Name: "open", Documents: 6, FromSnapshot: 6}, {Name: "other", Documents: 6, FromSnapshot: 6}}
+		if dry.Restored != nil || dry.Would == nil || dry.Would.Into != "media" || dry.Would.Mode != "replace" || cmp.Diff(would, dry.Would.Collections) != "" {
+			t.Errorf("restored %+v, would restore %+v", dry.Restored, dry.Would)
 		}
 		kinds := map[string]int{}
 		for _, r := range dry.Diff.Collections[0].Records {

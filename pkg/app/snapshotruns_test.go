@@ -32,6 +32,9 @@ func TestSnapshotEvents(t *testing.T) {
 		}
 		var run api.Run
 		unmarshal(t, s.do("GET", at, admin).body, &run)
+		if run.Cancellable {
+			t.Error("it has ended, and can be cancelled")
+		}
 		if p := run.Progress; p.Linked != 3 || p.Written == 0 || p.Phase != "manifest" {
 			t.Errorf("%+v", p)
 		}
@@ -71,7 +74,7 @@ func events(stream string) string {
 func TestSnapshotOnce(t *testing.T) {
 	onSnapshots(t, func(t *testing.T, s mediaService) {
 		first := s.do("POST", snaps, admin, text(`{"profile": "daily"}`), header("Idempotency-Key", "k"))
-		first.want(t, http.StatusAccepted)
+		first.contains(t, http.StatusAccepted, `"cancellable":true`)
 		again := s.do("POST", snaps, admin, text(`{"profile": "daily"}`), header("Idempotency-Key", "k"))
 		if again.field("id") != first.field("id") || again.header.Get("Idempotency-Replayed") != "true" {
 			t.Errorf("%s: %s", again, again.body)

@@ -104,20 +104,29 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 
 // restoredOut is what callers are told of a restore.
 func restoredOut(id, profile, into string, how *Restore, done *snapshot.RestoreResult) *api.SnapshotResult {
-	out := &api.SnapshotResult{Snapshot: id, Profile: profile, Restored: &api.SnapshotRestored{
-		Into: into, Made: how.New != "", Safety: done.Safety, Mode: string(cmp.Or(how.Mode, snapshot.Replace)), Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files),
-	}}
+	out, mode := &api.SnapshotResult{Snapshot: id, Profile: profile}, string(cmp.Or(how.Mode, snapshot.Replace))
+	var drift []api.RestoreDrift
+	for _, d := range done.Drift {
+		drift = append(drift, api.RestoreDrift(d))
+	}
+	if how.DryRun {
+		out.Would = &api.SnapshotWouldRestore{Into: into, Made: how.New != "", Mode: mode, Collections: []api.WouldRestoreCollection{}, Drift: drift}
+		for _, c := range done.Collections {
+			out.Would.Collections = append(out.Would.Collections, api.WouldRestoreCollection{
+				Name: c.Name, Documents: c.Records, FromSnapshot: c.Restored, Unchanged: c.Unchanged,
+			})
+		}
+		diff := DiffOut(id, "", done.Diff)
+		out.Diff = &diff
+		return out
+	}
+	out.Restored = &api.SnapshotRestored{
+		Into: into, Made: how.New != "", Safety: done.Safety, Mode: mode, Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files), Drift: drift,
+	}
 	for _, c := range done.Collections {
 		out.Restored.Collections = append(out.Restored.Collections, api.RestoredCollection{
 			Name: c.Name, Documents: c.Records, FromSnapshot: c.Restored, Bytes: c.Bytes, Unchanged: c.Unchanged,
 		})
-	}
-	for _, d := range done.Drift {
-		out.Restored.Drift = append(out.Restored.Drift, api.RestoreDrift(d))
-	}
-	if done.Diff != nil {
-		diff := DiffOut(id, "", done.Diff)
-		out.Diff = &diff
 	}
 	return out
 }
