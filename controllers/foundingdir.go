@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -47,6 +48,12 @@ func errFolderExists(namespace string) error {
 func unwritable(err error) error {
 	if _, ours := errors.AsType[*errs.Error](err); ours || err == nil {
 		return err
+	}
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(err, full) {
+			return errs.New(errs.Full, "projects_full",
+				"there is no space in the service's projects directory, where a project that is new has its config: nothing was made; try again when there is").With(err)
+		}
 	}
 	return errs.New(errs.Unavailable, "no_projects_dir",
 		"the service can't write to its projects directory, where a project that is new has its config: let svcd write there (setting projects.dir), "+

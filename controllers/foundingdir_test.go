@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -296,5 +297,40 @@ func TestFoundingReadOnly(t *testing.T) {
 	readOnly = false
 	if err := f.Abandon(t.Context(), p); err != nil || w.registered("copy") || len(filesIn(t, dir)) > 0 {
 		t.Errorf("%v, left: %v", err, filesIn(t, dir))
+	}
+}
+
+// TestFoundingFullDisk: where the directory of projects has no space, that is what is said, at whichever operation it shows, and nothing stays.
+func TestFoundingFullDisk(t *testing.T) {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		for _, fails := range []string{"mkdir", "create", "write", "sync", "rename"} {
+			s, dir := newEmbedded(t), t.TempDir()
+			broken, met := true, false
+			w := newWorld(t, s, dir, func(d *controllers.Deps) {
+				restoring(d)
+				d.FoundingFault = func(op, name string) error {
+					if !broken || op != fails {
+						return nil
+					}
+					met = true
+					return &fs.PathError{Op: op, Path: name, Err: full}
+				}
+			})
+			d, err := w.Founder("").Compile(t.Context(), "copy", &project.Project{}, ofConfig(nil), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := w.Founder("").Found(t.Context(), d)
+			if e := errs.From(err); met && (e == nil || e.Code != "projects_full" || e.Kind != errs.Full) || !met && err != nil {
+				t.Errorf("%s, %v: %v", fails, full, err)
+			}
+			broken = false
+			if err := w.Founder("").Abandon(t.Context(), p); err != nil || len(filesIn(t, dir)) > 0 || w.registered("copy") {
+				t.Errorf("%s, %v: %v, left %v", fails, full, err, filesIn(t, dir))
+			}
+			if !met {
+				t.Errorf("there is no operation %s", fails)
+			}
+		}
 	}
 }

@@ -41,11 +41,15 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 
 	written := l.writeLast(ctx, &final)
 	var told *Run // as others have ended it
-	if written != nil {
+	late := false // nobody else can give the run up: what it has come to counts, and is written as soon as that can be
+	switch {
+	case written == nil:
+	case errors.Is(written, ErrLost):
+		err, told = ErrLost, l.settled(ctx)
+	case l.runs.opts.Alone && !errors.Is(written, store.ErrClosed):
+		late = true
+	default:
 		err = ErrLost
-	}
-	if errors.Is(written, ErrLost) {
-		told = l.settled(ctx)
 	}
 	l.mu.Lock()
 	switch {
@@ -82,6 +86,9 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 		said = append(said, "error", err)
 	}
 	log(ctx, "run ended", said...)
+	if late {
+		written = l.writeLate(ctx, &final)
+	}
 	if written != nil && !errors.Is(written, ErrLost) {
 		l.runs.log.ErrorContext(ctx, "the end of a run can't be recorded: it will count as lost", "run", l.run.ID, "error", written)
 	}
@@ -141,6 +148,17 @@ func (l *Live) writeLast(ctx context.Context, final *Run) error {
 			return err
 		}
 		time.Sleep(flushEvery / 4)
+	}
+}
+
+// writeLate is writeLast for as long as it takes, such as on a full disk, until Close.
+func (l *Live) writeLate(ctx context.Context, final *Run) error {
+	for {
+		time.Sleep(flushEvery)
+		closing := l.runs.closing()
+		if err := l.writeLast(ctx, final); err == nil || closing || errors.Is(err, ErrLost) || errors.Is(err, store.ErrClosed) {
+			return err
+		}
 	}
 }
 

@@ -70,14 +70,34 @@ func (rs *Runs) List(ctx context.Context, database string, query Query) (*Page, 
 		}
 		r, err := decode(bytes.Clone(doc))
 		if err == nil {
-			page.Items = append(page.Items, &r.Run)
+			page.Items = append(page.Items, rs.asEnded(database, &r.Run))
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	if query.Active {
+		page.Items = slices.DeleteFunc(page.Items, func(r *Run) bool { return !r.Status.Active() })
+	}
 	return page, nil
+}
+
+// asEnded is a run as it has ended here, where its record can't tell that yet.
+func (rs *Runs) asEnded(database string, r *Run) *Run {
+	rs.mu.Lock()
+	l := rs.live[liveKey{database, r.ID}]
+	rs.mu.Unlock()
+	if l == nil || !r.Status.Active() {
+		return r
+	}
+	now := l.snapshot()
+	if now.Status.Active() || l.ending() {
+		return r
+	}
+	out := *r
+	out.Status, out.Error, out.FinishedAt, out.Subject, out.Result, out.Output = now.Status, now.Error, now.FinishedAt, now.Subject, now.Result, now.Output
+	return &out
 }
 
 func (q Query) filter() *mql.Filter {

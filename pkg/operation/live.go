@@ -291,7 +291,7 @@ func (l *Live) keep(ctx context.Context) {
 			l.tellProgress()
 		}
 		due := l.dirty || now.Sub(l.renewed) >= l.runs.opts.Beat
-		silent := now.Sub(l.renewed) >= silence && now.After(l.spanBusy.Add(silence))
+		silent := !l.runs.opts.Alone && now.Sub(l.renewed) >= silence && now.After(l.spanBusy.Add(silence))
 		l.mu.Unlock()
 		if silent { // others may have given it up
 			l.stop(ErrLost)

@@ -289,6 +289,12 @@ func (rs *Runs) Close(ctx context.Context) {
 	}
 }
 
+func (rs *Runs) closing() bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.closed
+}
+
 // prepare makes the indexes of a database's runs, once for each process.
 func (rs *Runs) prepare(ctx context.Context, database string) error {
 	rs.mu.Lock()

@@ -67,7 +67,7 @@ func (r *restore) bring(ctx context.Context) error {
 		}
 	}
 	r.t.tell()
-	return unwritten(r.back.Sync(), "put files back")
+	return unbrought(r.back.Sync())
 }
 
 // bringOne brings one file.
@@ -86,7 +86,7 @@ func (r *restore) bringOne(ctx context.Context, p *part, at Differing) error {
 		return r.lacks(at, dir, key)
 	}
 	if err != nil {
-		return unwritten(err, "put a file back")
+		return unbrought(err)
 	}
 	r.t.done(1, f.Size)
 	switch how {
@@ -100,6 +100,15 @@ func (r *restore) bringOne(ctx context.Context, p *part, at Differing) error {
 		r.result.Files.WereThere++
 	}
 	return nil
+}
+
+// unbrought is the error of a file that could not be brought, which is to where files of records are, and not to where snapshots are.
+func unbrought(err error) error {
+	err = unwritten(err, "put files back")
+	if e := errs.From(err); e != nil && e.Kind == errs.Full {
+		return errs.New(errs.Full, "uploads_full", "there is no space for the files of records on the server: nothing was changed; try again when there is").With(err)
+	}
+	return err
 }
 
 // lacks notes a file that is not brought, if there is none in its place.

@@ -241,6 +241,9 @@ func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 		return err
 	}
 	failed := r.s.commit(ctx, r.p, j)
+	if errors.Is(failed, store.ErrFull) && r.isLoading(ctx) { // it was not written, and nothing has to be shut until there is space
+		return failed
+	}
 	ctx = context.WithoutCancel(ctx)
 	// From here on what is stored says what is to be done: of a step that has failed nobody knows whether it was taken.
 	forward, err := r.s.settleOwn(ctx, r.p, j.Restore, settleTries)
@@ -248,7 +251,7 @@ func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 	switch {
 	case err != nil:
 		r.s.stick(r.p, shut) // what is stored may be a mixture
-		return errUnfinished.With(errors.Join(failed, err))
+		return unfinished(errors.Join(failed, err))
 	case failed != nil && !forward:
 		return failed
 	}
@@ -263,12 +266,26 @@ func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 var errUnfinished = errs.New(errs.Unavailable, "restore_unfinished",
 	"the restore could not be ended for a failure of the disk or the store: the project can't be reached until all is restored, or all is as before, which is tried again and again")
 
-// giveUp removes what it has made. What can't be removed is when somebody else begins, or at the next start.
-func (r *restore) giveUp(ctx context.Context, j *journal) {
-	_, err := r.s.settleOwn(ctx, r.p, j.Restore, 1)
-	if err == nil {
-		err = r.s.undo(ctx, r.p, j) // of what was made after another process had taken this one for dead
+// isLoading says that nothing is decided of it yet.
+func (r *restore) isLoading(ctx context.Context) bool {
+	j, err := r.s.readJournal(ctx, r.p)
+	return err == nil && j != nil && j.Restore == r.short && j.Step == stepLoading
+}
+
+// unfinished is errUnfinished, with what is full where that is why.
+func unfinished(err error) error {
+	if e := errs.From(err); e.Kind == errs.Full {
+		return errs.New(errs.Full, errUnfinished.Code, "%s; what has failed: %s", errUnfinished.Message, e.Message).With(err)
 	}
+	return errUnfinished.With(err)
+}
+
+// giveUp removes what it has made, first of all what takes up space: a disk that is full takes no note. What can't be removed is when somebody else begins, or at the
+// next start.
+func (r *restore) giveUp(ctx context.Context, j *journal) {
+	err := r.s.undo(ctx, r.p, j) // also what was made after another process had taken this one for dead
+	_, left := r.s.settleOwn(ctx, r.p, j.Restore, 1)
+	err = errors.Join(err, left)
 	if err != nil {
 		r.s.o.Logger.WarnContext(ctx, "what a restore has made is left, and removed later", "namespace", r.p.Namespace, "error", err)
 	}

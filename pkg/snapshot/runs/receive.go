@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/archive"
+	"github.com/svcctl/svc/pkg/store"
 )
 
 // Receive is an archive that comes in.
@@ -151,7 +152,7 @@ func (s *Service) Take(ctx context.Context, p *project.Project, what Start) (id 
 // kindOf is the kind of an error of which a run has kept the code.
 func kindOf(code string) errs.Kind {
 	switch code {
-	case "snapshots_full":
+	case "snapshots_full", "uploads_full", "projects_full", "backup_disk_full", store.ErrFull.Code:
 		return errs.Full
 	case "internal":
 		return errs.Internal

@@ -1,0 +1,118 @@
+package operation_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/svcctl/svc/pkg/operation"
+	"github.com/svcctl/svc/pkg/store"
+)
+
+// fullStore is one whose disk is full at times: it takes no writes then.
+type fullStore struct {
+	store.Store
+
+	full *atomic.Bool
+}
+
+func (f fullStore) Database(name string) store.Database {
+	return fullDatabase{f.Store.Database(name), f.full}
+}
+
+type fullDatabase struct {
+	store.Database
+
+	full *atomic.Bool
+}
+
+func (d fullDatabase) Collection(name string) store.Collection {
+	return fullCollection{d.Database.Collection(name), d.full}
+}
+
+type fullCollection struct {
+	store.Collection
+
+	full *atomic.Bool
+}
+
+func (c fullCollection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
+	if c.full.Load() {
+		return nil, store.ErrFull
+	}
+	return c.Collection.Write(ctx, ops, atomic)
+}
+
+// TestRunOnFullDisk: where nobody else can take a run over, a disk that stays full does not make it lost: it ends as its work does, which its followers, who asks for it
+// and who lists runs learn at once, and the record as soon as it can be written.
+func TestRunOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		var full atomic.Bool
+		w.store = fullStore{w.store, &full}
+		i := w.instance(operation.Options{Alone: true})
+		refs := map[string]operation.Ref{}
+		for name, err := range map[string]error{"fails": store.ErrFull, "succeeds": nil} {
+			refs[name] = i.start(spec(w), func(ctx context.Context, _ *operation.Live) (operation.Outcome, error) {
+				full.Store(true)
+				time.Sleep(time.Minute) // far longer than another instance would wait to hear of it
+				if ctx.Err() != nil {
+					t.Errorf("%s: %v", name, context.Cause(ctx))
+				}
+				return operation.Outcome{Result: "done"}, err
+			})
+		}
+		for name, want := range map[string][2]string{"fails": {"failed", "store_full"}, "succeeds": {"succeeded", ""}} {
+			run, events := i.wait(refs[name])
+			code := ""
+			if run.Error != nil {
+				code = run.Error.Code
+			}
+			if got := [2]string{string(run.Status), code}; got != want || len(events) == 0 {
+				t.Errorf("%s: told is %v", name, got)
+			}
+			page, err := i.List(t.Context(), w.database, operation.Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Items {
+				if r.ID == refs[name].ID && string(r.Status) != want[0] {
+					t.Errorf("%s: listed as %s", name, r.Status)
+				}
+			}
+		}
+		if page, err := i.List(t.Context(), w.database, operation.Query{Active: true}); err != nil || len(page.Items) != 0 {
+			t.Errorf("active are %d, %v", len(page.Items), err)
+		}
+		time.Sleep(time.Hour)
+		full.Store(false)
+		i.patrol() // which finds them running
+		time.Sleep(5 * time.Second)
+		after := w.instance(operation.Options{Alone: true}) // reads what is on record
+		after.patrol()
+		wantEnd(t, "on record", after, refs["fails"], "failed", "store_full", `"done"`, "", "error failed")
+		wantEnd(t, "on record", after, refs["succeeds"], "succeeded", "", `"done"`, "", "done succeeded")
+	})
+}
+
+// TestCloseOnFullDisk does not wait for a record that can't be written.
+func TestCloseOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		var full atomic.Bool
+		w.store = fullStore{w.store, &full}
+		i := w.instance(operation.Options{Alone: true})
+		ref := i.start(spec(w), func(context.Context, *operation.Live) (operation.Outcome, error) {
+			full.Store(true)
+			return operation.Outcome{}, store.ErrFull
+		})
+		i.wait(ref)
+		began := time.Now()
+		i.Close(t.Context())
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
