@@ -45,12 +45,18 @@ func TestR4RestoreOnFullDisk(t *testing.T) {
 			if phase == "" {
 				takeRoom(t, filler, disk, left)
 			}
-			run, err := srv.RestoreSnapshot(t.Context(), "blog", id, api.SnapshotRestore{})
+			run, err := srv.begin(t, func() (*api.Run, error) { return srv.RestoreSnapshot(t.Context(), "blog", id, api.SnapshotRestore{}) })
 			if err == nil && phase != "" {
 				_ = srv.reaches(t, run, phase)
 				takeRoom(t, filler, disk, left)
 			}
-			until(t, "the service tells of its disk", func() bool { return srv.Ready(t.Context()) != nil })
+			until(t, "the service tells of its disk, or the restore has ended and given back what it took", func() bool {
+				if srv.Ready(t.Context()) != nil || err != nil {
+					return true
+				}
+				now, err := srv.SnapshotRun(t.Context(), "blog", run.ID)
+				return err == nil && !now.Active()
+			})
 			time.Sleep(time.Second) // in which it goes as far as it can
 			if err := os.Remove(filler); err != nil {
 				t.Fatal(err)
@@ -96,6 +102,63 @@ func TestR4RestoreOnFullDisk(t *testing.T) {
 	if n := whole(t, "one", srv.sets(t, "sets")["one"], size); n != 1 {
 		t.Errorf("the records are as of %d", n)
 	}
+	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
+		t.Errorf("code %d, %v, %s", code, err, log)
+	}
+}
+
+// R4: while the disk of the store stays below what is kept free on it, who restores is told that, at once, and the records are as before; there is a run of it, also when there is room again.
+func TestR4RestoreWhileDiskIsFull(t *testing.T) {
+	const size = 3000
+	s := onSmallDisk(t, newSvcd(t), 200)
+	s.write("projects/blog/project.yaml", takenConfig)
+	srv := s.start()
+	srv.register(t)
+	srv.served(t)
+	if _, err := srv.BulkCreate(t.Context(), "blog", "sets", members("one", size, strings.Repeat("x", 1000))); err != nil {
+		t.Fatal(err)
+	}
+	run, err := srv.CreateSnapshot(t.Context(), "blog", "daily")
+	id := srv.ends(t, run, err)
+	if _, err := srv.BulkUpdate(t.Context(), "blog", "sets", inSet("one"), api.Record(`{"n":2}`)); err != nil {
+		t.Fatal(err)
+	}
+	disk := fmt.Sprintf("/proc/%d/root%s/data", srv.cmd.Process.Pid, s.dir)
+	filler := filepath.Join(disk, "filler")
+	if run, err = srv.RestoreSnapshot(t.Context(), "blog", id, api.SnapshotRestore{}); err != nil {
+		t.Fatal(err)
+	}
+	_ = srv.reaches(t, run, "load")
+	takeRoom(t, filler, disk, 60<<20)
+	told := func(when string) {
+		t.Helper()
+		var last api.RunEvent
+		err := srv.FollowSnapshotRun(t.Context(), "blog", run.ID, 0, func(e api.RunEvent) error { last = e; return nil })
+		if err == nil {
+			run, err = srv.SnapshotRun(t.Context(), "blog", run.ID)
+		}
+		if err != nil || run.Status != api.RunFailed || run.Error.Code != "store_full" || !strings.Contains(run.Error.Message, "the disk of the store has") || last.Data.Code != "store_full" {
+			t.Errorf("%s: %v, %s %+v, %+v", when, err, run.Status, run.Error, last)
+		}
+		if n := whole(t, "one", srv.sets(t, "sets")["one"], size); n != 2 {
+			t.Errorf("%s: the records are as of %d", when, n)
+		}
+		list, err := srv.ListSnapshotRuns(t.Context(), "blog", client.SnapshotRunsQuery{Kind: api.RunKindRestore})
+		if err != nil || len(list.Items) != 1 || list.Items[0].Status != api.RunFailed {
+			t.Errorf("%s: %v, %+v", when, err, list)
+		}
+	}
+	told("while it is full")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "writes are taken", func() bool {
+		_, err := srv.CreateRecord(t.Context(), "blog", "sets", api.Record(`{"set":"other"}`))
+		return err == nil
+	})
+	again, err := srv.begin(t, func() (*api.Run, error) { return srv.CreateSnapshot(t.Context(), "blog", "daily") }) // which goes once it is on record
+	srv.ends(t, again, err)
+	told("when there is room again")
 	if code, log, err := srv.stop(syscall.SIGTERM); code != 0 || err != nil {
 		t.Errorf("code %d, %v, %s", code, err, log)
 	}

@@ -144,7 +144,8 @@ func (l *Live) writeLast(ctx context.Context, final *Run) error {
 		if isLost(err) {
 			return ErrLost
 		}
-		if err == nil || errors.Is(err, store.ErrClosed) || time.Now().After(until) {
+		full := l.runs.opts.Alone && errors.Is(err, store.ErrFull) // that takes as long as it takes
+		if err == nil || full || errors.Is(err, store.ErrClosed) || time.Now().After(until) {
 			return err
 		}
 		time.Sleep(flushEvery / 4)
@@ -154,7 +155,7 @@ func (l *Live) writeLast(ctx context.Context, final *Run) error {
 // writeLate is writeLast for as long as it takes, such as on a full disk, until Close.
 func (l *Live) writeLate(ctx context.Context, final *Run) error {
 	for {
-		time.Sleep(flushEvery)
+		time.Sleep(flushEvery / 4)
 		closing := l.runs.closing()
 		if err := l.writeLast(ctx, final); err == nil || closing || errors.Is(err, ErrLost) || errors.Is(err, store.ErrClosed) {
 			return err

@@ -64,6 +64,7 @@ func TestRunOnFullDisk(t *testing.T) {
 				return operation.Outcome{Result: "done"}, err
 			})
 		}
+		time.Sleep(time.Minute + time.Second) // nobody waits for the disk
 		for name, want := range map[string][2]string{"fails": {"failed", "store_full"}, "succeeds": {"succeeded", ""}} {
 			run, events := i.wait(refs[name])
 			code := ""
