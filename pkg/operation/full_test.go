@@ -56,7 +56,6 @@ func TestRunOnFullDisk(t *testing.T) {
 		refs := map[string]operation.Ref{}
 		for name, err := range map[string]error{"fails": store.ErrFull, "succeeds": nil} {
 			refs[name] = i.start(spec(w), func(ctx context.Context, _ *operation.Live) (operation.Outcome, error) {
-				full.Store(true)
 				time.Sleep(time.Minute) // far longer than another instance would wait to hear of it
 				if ctx.Err() != nil {
 					t.Errorf("%s: %v", name, context.Cause(ctx))
@@ -64,6 +63,7 @@ func TestRunOnFullDisk(t *testing.T) {
 				return operation.Outcome{Result: "done"}, err
 			})
 		}
+		full.Store(true)
 		time.Sleep(time.Minute + time.Second) // nobody waits for the disk
 		for name, want := range map[string][2]string{"fails": {"failed", "store_full"}, "succeeds": {"succeeded", ""}} {
 			run, events := i.wait(refs[name])
