@@ -51,10 +51,10 @@ func StateOf(s *api.Snapshot) (string, output.Tone) {
 	switch {
 	case s.Problem != "":
 		return "unreadable" + pinned, output.ToneBad
+	case DamageOf(s) != nil: // which a check of another one may have found
+		return "damaged" + pinned, output.ToneBad
 	case s.Verified == nil:
 		return "unverified" + pinned, output.ToneNone
-	case DamageOf(s) != nil:
-		return "damaged" + pinned, output.ToneBad
 	case s.Verified.Sample > 0 && s.WholeAt.IsZero():
 		return "sampled" + pinned, output.ToneNone
 	}

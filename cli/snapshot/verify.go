@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -79,6 +80,9 @@ func (f *follower) showVerified(ctx context.Context, run *api.Run, result *api.S
 		return err
 	}
 	f.st.Notef("%s was checked %s", id, verified(f.st, s.Verified))
+	if s.Counts.Warnings > 0 {
+		f.st.Notef("it is what there was when it was taken, with %s then; svcctl snapshot show %s %s names what was missing or damaged already", output.Count(s.Counts.Warnings, "warning"), f.namespace, id)
+	}
 	return Print(f.st, s, *s)
 }
 

@@ -235,7 +235,7 @@ func hintOf(run *api.Run, namespace string) string {
 	case code == "snapshot_damaged" && run.Subject != "" && run.Kind != api.RunKindVerify: // which has stopped at the first
 		return snapshot + "verify " + namespace + " " + run.Subject + " reads all of it, and names each file that is damaged; " + snapshot + "list " + namespace + " shows others"
 	case code == "snapshot_damaged":
-		return snapshot + "list " + namespace + " shows others; take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
+		return snapshot + "list " + namespace + " shows others; upload anew what is said to be damaged where it is served, too, take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "drill_differs":
 		return "take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "view_expired":

@@ -200,14 +200,14 @@ func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok 
 		d.Field("Verified", "never: v checks it")
 	} else {
 		d.State("Verified", fmt.Sprintf("%s ago, %s, %s, %s", output.Age(now, v.At.Time), output.Count(v.Files, "file"), output.Size(v.Bytes), output.Count(v.Problems, "problem")), tone)
-		if damage := snapshot.DamageOf(s); damage != nil {
-			for _, x := range damage.Found {
-				d.State("Damage", x.Path+": "+x.Text, output.ToneBad)
-			}
+	}
+	if damage := snapshot.DamageOf(s); damage != nil {
+		for _, x := range damage.Found {
+			d.State("Damage", x.Path+": "+x.Text, output.ToneBad)
 		}
-		if v.Dangling > 0 {
-			d.State("Dangling", output.Count(v.Dangling, "file")+" of records, not in it", output.ToneWarn)
-		}
+	}
+	if v := s.Verified; v != nil && v.Dangling > 0 {
+		d.State("Dangling", output.Count(v.Dangling, "file")+" of records, not in it", output.ToneWarn)
 	}
 	d.Heading("Collections")
 	for _, c := range s.Collections {

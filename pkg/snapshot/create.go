@@ -34,6 +34,7 @@ type creation struct {
 	s        *Snapshots
 	p        *project.Project
 	profile  Profile
+	root     *folder.Folder // of the project's snapshots
 	dir      *folder.Folder // that it is made in
 	tracker  *tracker
 	manifest Manifest
@@ -41,12 +42,8 @@ type creation struct {
 	hasher   hasher
 	hold     *media.Hold // of the caller, who has one; nil: it is begun
 	pace     pace
-}
 
-// previous is the last snapshot of the profile, to whose files can be linked.
-type previous struct {
-	dir      *folder.Folder
-	manifest *Manifest
+	damaged map[string][]fs.FileInfo // files of records that are, by the path that they have in other snapshots that have them
 }
 
 // create makes a snapshot for somebody who is alone, and may hold the project's files.
@@ -72,7 +69,7 @@ func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Prof
 			_ = root.RemoveAll(partial) // else Sweep does it
 		}
 	}()
-	c := &creation{s: s, p: p, profile: profile, tracker: t, hold: hold, pace: s.newPace(p)}
+	c := &creation{root: root, s: s, p: p, profile: profile, tracker: t, hold: hold, pace: s.newPace(p)}
 	if err := c.fill(ctx, root, partial, short); err != nil {
 		return Info{}, ended(ctx, unwritten(err, "make a snapshot"))
 	}
@@ -84,7 +81,22 @@ func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Prof
 	}
 	t.done(1, 0)
 	t.tell()
+	c.spread(context.WithoutCancel(ctx))
 	return Info{Manifest: c.manifest}, nil
+}
+
+// spread has other snapshots that have files which are damaged be known to be.
+func (c *creation) spread(ctx context.Context) {
+	if len(c.damaged) == 0 {
+		return
+	}
+	beside, err := othersOf(c.root, c.manifest.ID)
+	if err == nil {
+		err = c.s.spread(ctx, c.p, beside, c.damaged, "it is the file that was found damaged when "+c.manifest.ID+" was taken")
+	}
+	if err != nil { // a check of them finds it
+		c.s.o.Logger.WarnContext(ctx, "snapshots that have files which are damaged are not marked", "namespace", c.p.Namespace, "error", err)
+	}
 }
 
 // publish gives a snapshot that is on disk its name.
@@ -126,28 +138,6 @@ func (c *creation) fill(ctx context.Context, root *folder.Folder, partial, short
 		return err
 	}
 	return c.finish(ctx)
-}
-
-// lastOf gives the newest snapshot of a profile that is whole, nil if there is none.
-func lastOf(root *folder.Folder, profile string) (*previous, error) {
-	list, err := root.Entries(profile)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range slices.Backward(list) {
-		if !e.IsDir() || !snapshotID.MatchString(e.Name()) {
-			continue
-		}
-		dir, err := root.Sub(path.Join(profile, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		if m, err := readManifest(dir); err == nil {
-			return &previous{dir, m}, nil
-		}
-		_ = dir.Close() // it is damaged: nothing is linked to it
-	}
-	return nil, nil //nolint:nilnil // it is the first
 }
 
 // config writes the files of the config.
@@ -201,27 +191,6 @@ func (c *creation) write(ctx context.Context, name string, data []byte, count in
 	}
 	c.add(f)
 	return err
-}
-
-// dedup links a file to an equal one of the snapshot before, if the profile says so and there is one. What it links it has read:
-// damage does not come along.
-func (c *creation) dedup(ctx context.Context, f File) (bool, error) {
-	if !c.profile.Dedup || c.before == nil {
-		return false, nil
-	}
-	was := c.before.manifest.file(f.Path)
-	if was == nil || was.Size != f.Size || was.SHA256 != f.SHA256 {
-		return false, nil
-	}
-	if sum, size, err := c.hasher.file(ctx, c.before.dir, f.Path); err != nil || sum != f.SHA256 || size != f.Size {
-		return false, ctx.Err()
-	}
-	if err := folder.Link(c.before.dir, f.Path, c.dir, f.Path); err != nil {
-		return false, nil //nolint:nilerr // then it is written
-	}
-	f.How = Deduplicated
-	c.add(f)
-	return true, nil
 }
 
 // add notes a file that is in the snapshot.

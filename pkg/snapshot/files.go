@@ -155,7 +155,7 @@ func (t *fileTaker) file(ctx context.Context, src source, id bson.ObjectID, key 
 // missing notes a file that a record names and that is not there.
 func (t *fileTaker) missing(by Differing) error {
 	t.c.manifest.Counts.Missing++
-	t.c.tracker.warn("the file " + by.Field + "/" + by.Name + " of " + by.Collection + "/" + by.Record + " is not there")
+	t.c.tracker.warn(by.words() + " is not there")
 	return nil
 }
 
@@ -177,7 +177,7 @@ func (t *fileTaker) bring(ctx context.Context, one takenFile, from string, info 
 	err := folder.Link(t.store.Folder(), from, t.c.dir, to)
 	switch {
 	case err == nil:
-		one.known = one.known || before != nil && os.SameFile(before, info) && t.c.before.manifest.hasMedia(path.Base(to))
+		one.known = one.known || before != nil && os.SameFile(before, info) && t.c.before.vouches(to, info)
 	case errors.Is(err, fs.ErrExist): // another record has a file of this content
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -205,49 +205,44 @@ func (t *fileTaker) hash(ctx context.Context) error {
 		bytes += t.taken[i].size
 	}
 	t.c.tracker.begin(Media, int64(len(t.taken)), bytes)
+	var mend *mending
 	for i := range t.taken {
 		one := &t.taken[i]
-		name := one.path()
-		if !one.known {
-			sum, _, err := t.c.hasher.file(ctx, t.c.dir, name)
+		right := one.known
+		if !right {
+			sum, _, err := t.c.hasher.file(ctx, t.c.dir, one.path())
 			if err != nil {
 				return err
 			}
-			if sum != path.Base(name) {
-				twice, err := t.renamed(one, sum)
-				if err != nil {
+			if right = sum == hex.EncodeToString(one.hash[:]); !right {
+				if mend == nil {
+					if mend, err = t.newMending(); err != nil {
+						return err
+					}
+				}
+				if err := mend.wrong(ctx, one, sum); err != nil {
 					return err
 				}
-				if twice {
-					t.c.tracker.done(1, one.size)
-					continue
-				}
-				name = one.path()
 			}
 		}
-		counts := &t.c.manifest.Counts
-		counts.MediaFiles++
-		counts.MediaBytes += one.size
-		t.c.add(File{Path: name, Size: one.size, SHA256: path.Base(name), How: one.how})
+		if right {
+			t.add(one)
+		}
 		t.c.tracker.done(1, one.size)
 	}
 	t.c.tracker.tell()
-	return nil
+	if mend == nil {
+		return nil
+	}
+	t.c.damaged = mend.same
+	return mend.rest(ctx)
 }
 
-// renamed gives a file that is not what its record says the name of what it is. twice says that the snapshot has the same content already.
-func (t *fileTaker) renamed(one *takenFile, sum string) (twice bool, err error) {
-	t.c.tracker.warn("the file " + one.by.Field + "/" + one.by.Name + " of " + one.by.Collection + "/" + one.by.Record + " is not what the record says: it is damaged")
-	t.differs(one.by, sum)
-	before := one.path()
-	if _, err := hex.Decode(one.hash[:], []byte(sum)); err != nil {
-		return false, err
-	}
-	if _, err := t.c.dir.Stat(one.path()); !errors.Is(err, fs.ErrNotExist) {
-		if err != nil {
-			return false, err
-		}
-		return true, t.c.dir.Remove(before)
-	}
-	return false, t.c.dir.Rename(before, one.path())
+// add counts a file that is in the snapshot.
+func (t *fileTaker) add(one *takenFile) {
+	name := one.path()
+	counts := &t.c.manifest.Counts
+	counts.MediaFiles++
+	counts.MediaBytes += one.size
+	t.c.add(File{Path: name, Size: one.size, SHA256: path.Base(name), How: one.how})
 }

@@ -118,6 +118,6 @@ func (r *restore) lacks(at Differing, dir, key string) error {
 		return err
 	}
 	r.result.Files.Missing++
-	r.t.warn("the file " + at.Field + "/" + at.Name + " of " + at.Collection + "/" + at.Record + " is not there")
+	r.t.warn(at.words() + " is not there")
 	return nil
 }

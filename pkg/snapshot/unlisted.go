@@ -40,7 +40,7 @@ func (c *checking) withoutManifest(ctx context.Context) error {
 // read counts a file that was read, and notes what is wrong with it.
 func (c *checking) read(ctx context.Context, name string, size int64, err error) {
 	if err != nil && ctx.Err() == nil {
-		c.found(name, problem(err))
+		c.foundIn(name, problem(err), strings.HasPrefix(name, mediaDir+"/")) // which says by its name what it should be
 	}
 	c.v.Files++
 	c.v.Bytes += size

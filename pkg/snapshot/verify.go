@@ -47,13 +47,27 @@ func (s *Snapshots) verifyWith(ctx context.Context, p *project.Project, id strin
 		return nil, err
 	}
 	defer opened.close()
-	v, err := verify(ctx, opened.dir, id, sample, t)
+	c, err := check(ctx, opened.dir, id, sample, t)
 	if err != nil {
 		return nil, err
 	}
+	v := c.v
 	v.At = millisecond(s.o.Now())
 	t.tell()
-	return v, s.change(ctx, p, id, func(state *State) { state.note(v) })
+	if v.Problems == 0 {
+		return v, s.change(ctx, p, id, func(state *State) { state.note(v) })
+	}
+	beside, err := othersOf(opened.root, id)
+	if err == nil {
+		err = s.trace(ctx, p, opened, beside, c)
+	}
+	if noted := s.change(ctx, p, id, func(state *State) { state.note(v) }); err == nil {
+		err = noted
+	}
+	if err == nil {
+		err = s.spread(ctx, p, beside, c.rotten, "it is the same file as in "+id+", where it was found damaged")
+	}
+	return v, unwritten(err, "tell of damage")
 }
 
 // checking is a check that is under way.
@@ -66,13 +80,23 @@ type checking struct {
 
 	sumsOnly bool // the manifest is good for the sums of files only
 
+	rotten map[string][]fs.FileInfo // files that are not what was written, whatever is wrong with the manifest
+
 	collections map[string]*Collection // by their files
 	differing   map[string]string      // what files of records are that are not what these say, by place
 }
 
 // verify checks what is in a folder.
 func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, t *tracker) (*Verification, error) {
-	c := &checking{dir: dir, v: &Verification{Sample: sample}, t: t}
+	c, err := check(ctx, dir, id, sample, t)
+	if err != nil {
+		return nil, err
+	}
+	return c.v, nil
+}
+
+func check(ctx context.Context, dir *folder.Folder, id string, sample float64, t *tracker) (*checking, error) {
+	c := &checking{dir: dir, v: &Verification{Sample: sample}, t: t, rotten: map[string][]fs.FileInfo{}}
 	m, err := readManifest(dir)
 	if err == nil {
 		if err = m.isOf(id); err != nil {
@@ -83,7 +107,7 @@ func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, 
 		name, text, _ := strings.Cut(strings.TrimPrefix(errs.From(err).Message, ErrDamaged.Message+": "), ": ")
 		c.found(name, text)
 		if c.sumsOnly = true; m == nil {
-			return c.v, c.withoutManifest(ctx)
+			return c, c.withoutManifest(ctx)
 		}
 	}
 	c.m, c.collections, c.differing = m, m.byFile(), m.differing()
@@ -110,7 +134,15 @@ func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, 
 		c.v.Bytes += f.Size
 		t.done(1, f.Size)
 	}
-	return c.v, ctx.Err()
+	return c, ctx.Err()
+}
+
+// foundIn notes damage of a file that is there. sure says that it is none of the manifest.
+func (c *checking) foundIn(name, text string, sure bool) {
+	c.found(name, text)
+	if info, err := c.dir.Stat(name); sure && err == nil && info.Mode().IsRegular() {
+		c.rotten[name] = []fs.FileInfo{info}
+	}
 }
 
 // found notes damage.
@@ -169,7 +201,7 @@ func (c *checking) entry(name string, e fs.DirEntry) {
 	case !info.Mode().IsRegular():
 		c.found(name, "it is no regular file")
 	case info.Size() != f.Size:
-		c.found(name, "it has "+strconv.FormatInt(info.Size(), 10)+" bytes, and should have "+strconv.FormatInt(f.Size, 10))
+		c.foundIn(name, "it has "+strconv.FormatInt(info.Size(), 10)+" bytes, and should have "+strconv.FormatInt(f.Size, 10), !c.sumsOnly)
 	}
 }
 
@@ -191,7 +223,7 @@ func (c *checking) file(ctx context.Context, f *File) error {
 		err = c.plain(ctx, f)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.found(f.Path, problem(err))
+		c.foundIn(f.Path, problem(err), !c.sumsOnly)
 	}
 	return ctx.Err()
 }
@@ -264,38 +296,5 @@ func (c *checking) references(col *Collection, doc bson.Raw) {
 		if c.v.Dangling++; len(c.v.Without) < maxWarnings {
 			c.v.Without = append(c.v.Without, Finding{Path: at.place(), Text: "the file is not in the snapshot"})
 		}
-	})
-}
-
-// place is where a file is named.
-func (d *Differing) place() string {
-	return d.Collection + "/" + d.Record + "/" + d.Field + "/" + d.Name
-}
-
-// differing gives what files of records are that are not what these say, by place.
-func (m *Manifest) differing() map[string]string {
-	out := make(map[string]string, len(m.Differing))
-	for i := range m.Differing {
-		out[m.Differing[i].place()] = m.Differing[i].SHA256
-	}
-	return out
-}
-
-// eachReference calls fn for each file that a record of a snapshot names, with its hash there, and what names it.
-func eachReference(m *Manifest, col *Collection, doc bson.Raw, differing map[string]string, fn func(at Differing)) {
-	v, _ := document.Field(doc, "_id")
-	id, ok := v.ObjectIDOK()
-	if !ok {
-		return
-	}
-	addresses := (&project.Collection{Name: col.Name}).FileAddresses(m.Namespace, id)
-	addresses.Each(doc, func(_ string, file bson.Raw) {
-		src, _ := file.Lookup(project.FileSrc).StringValueOK()
-		at := Differing{Collection: col.Name, Record: id.Hex()}
-		at.Field, at.Name, _ = addresses.Cut(src)
-		if at.SHA256 = differing[at.place()]; at.SHA256 == "" {
-			at.SHA256, _ = file.Lookup("hash").StringValueOK()
-		}
-		fn(at)
 	})
 }

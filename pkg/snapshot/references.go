@@ -1,0 +1,48 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/project"
+)
+
+// place is where a file is named.
+func (d *Differing) place() string {
+	return d.Collection + "/" + d.Record + "/" + d.Field + "/" + d.Name
+}
+
+// words name a file of a record for people, at no more than a length: what comes in as an archive has the names that somebody has given it.
+func (d *Differing) words() string {
+	return fmt.Sprintf("the file %.200s/%.200s of %.200s/%s", d.Field, d.Name, d.Collection, d.Record)
+}
+
+// differing gives what files of records are that are not what these say, by place.
+func (m *Manifest) differing() map[string]string {
+	out := make(map[string]string, len(m.Differing))
+	for i := range m.Differing {
+		out[m.Differing[i].place()] = m.Differing[i].SHA256
+	}
+	return out
+}
+
+// eachReference calls fn for each file that a record of a snapshot names, with its hash there, and what names it.
+func eachReference(m *Manifest, col *Collection, doc bson.Raw, differing map[string]string, fn func(at Differing)) {
+	v, _ := document.Field(doc, "_id")
+	id, ok := v.ObjectIDOK()
+	if !ok {
+		return
+	}
+	addresses := (&project.Collection{Name: col.Name}).FileAddresses(m.Namespace, id)
+	addresses.Each(doc, func(_ string, file bson.Raw) {
+		src, _ := file.Lookup(project.FileSrc).StringValueOK()
+		at := Differing{Collection: col.Name, Record: id.Hex()}
+		at.Field, at.Name, _ = addresses.Cut(src)
+		if at.SHA256 = differing[at.place()]; at.SHA256 == "" {
+			at.SHA256, _ = file.Lookup("hash").StringValueOK()
+		}
+		fn(at)
+	})
+}
