@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,9 +22,10 @@ func newDiff(st *command.State, runF func(context.Context, *diffOptions) error) 
 	opts := &diffOptions{}
 	cmd := &cobra.Command{
 		Use:   "diff [NAMESPACE] ID [ID]",
-		Short: "Show how records differ from those of a snapshot",
+		Short: "Show how records and their files differ from those of a snapshot",
 		Long: `Show how the records of now, or those of a second snapshot, differ from those of a snapshot: for each collection how many were added, removed
-and changed since, and the first of them, with the fields that differ. A collection that only one side has is told as added or removed.
+and changed since, and the first of them, with the fields that differ. A collection that only one side has is told as added or removed. FILES counts
+files of records on both sides that one of them does not have, or has with another size: what a file has in it is not read.
 
 The exit code is 0 when nothing differs, 1 when something does, and another one when it could not be found out.`,
 		Example: `  svcctl snapshot diff blog 20260301T031500Z-k3x9q2
@@ -97,23 +99,24 @@ func runDiff(ctx context.Context, st *command.State, opts *diffOptions) error {
 		return err
 	}
 	if more {
-		st.Notef("there are more records that differ; --limit names more of them")
+		st.Notef("there is more that differs; --limit names more of it")
 	}
 	if d.Same {
-		st.Notef("no records differ")
+		st.Notef("nothing differs")
 		return nil
 	}
 	return command.Told(command.ExitFailed)
 }
 
-// showDiff prints how records differ; value is what structured formats get. more says that not all of them are named.
+// showDiff prints how records and their files differ; value is what structured formats get. more says that not all of them are named.
 func showDiff(st *command.State, value any, d *api.SnapshotDiff) (more bool, err error) {
 	p := st.Printer()
-	counts, records := output.NewTable("COLLECTION", "ADDED", "REMOVED", "CHANGED", "SAME", ""), output.NewTable("CHANGE", "RECORD", "FIELDS")
+	counts, records := output.NewTable("COLLECTION", "ADDED", "REMOVED", "CHANGED", "SAME", "FILES", ""), output.NewTable("CHANGE", "RECORD", "FIELDS")
+	files := output.NewTable("CHANGE", "FILE")
 	result := output.Result{Value: value, Table: counts}
 	for _, c := range d.Collections {
 		note := map[string]string{"": "", api.DiffBefore: "the collection is removed", api.DiffAfter: "the collection is added"}[c.Only]
-		counts.Row(c.Collection, c.Added, c.Removed, c.Changed, c.Same, note)
+		counts.Row(c.Collection, c.Added, c.Removed, c.Changed, c.Same, c.Files, note)
 		for _, r := range c.Records {
 			fields := strings.Join(r.Paths, ", ")
 			if r.More {
@@ -121,6 +124,13 @@ func showDiff(st *command.State, value any, d *api.SnapshotDiff) (more bool, err
 			}
 			records.Row(changeOf(p, r.Change), c.Collection+"/"+r.ID, fields)
 			result.Names = append(result.Names, c.Collection+"/"+r.ID)
+		}
+		for _, f := range c.FileDiffs {
+			record := c.Collection + "/" + f.Record
+			files.Row(changeOf(p, f.Change), record+"/"+f.Field+"/"+f.Name)
+			if !slices.Contains(result.Names, record) {
+				result.Names = append(result.Names, record)
+			}
 		}
 		more = more || c.More
 	}
@@ -130,8 +140,12 @@ func showDiff(st *command.State, value any, d *api.SnapshotDiff) (more bool, err
 	}
 	if st.OutWidth > 0 && p.Format == output.FormatTable {
 		records.Fit(st.OutWidth)
+		files.Fit(st.OutWidth)
 	}
-	return more, p.Section("Records", records)
+	if err := p.Section("Records", records); err != nil {
+		return more, err
+	}
+	return more, p.Section("Files", files)
 }
 
 // changeOf is the word for a change as it is painted.

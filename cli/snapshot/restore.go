@@ -126,6 +126,9 @@ func runRestore(ctx context.Context, st *command.State, c *client.Client, opts *
 	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, run)
 }
 
+// maxSafetyTold is how many warnings of the snapshot of what was replaced are told.
+const maxSafetyTold = 5
+
 // showRestored prints what a run has restored.
 func showRestored(st *command.State, namespace string, run *api.Run, result *api.SnapshotResult) error {
 	r := result.Restored
@@ -149,6 +152,13 @@ func showRestored(st *command.State, namespace string, run *api.Run, result *api
 	if r.Safety != "" {
 		st.Notef("what was there before is the snapshot %s: svcctl snapshot restore %s %s brings it back", r.Safety, r.Into, r.Safety)
 	}
+	for i, text := range r.SafetyWarnings { // which are none of the restore
+		if i == maxSafetyTold {
+			st.Notef("and more, which svcctl snapshot show %s %s names", r.Into, r.Safety)
+			break
+		}
+		st.Notef("of that snapshot: %s", text)
+	}
 	return nil
 }
 
@@ -159,15 +169,15 @@ func showDryRun(st *command.State, run *api.Run, result *api.SnapshotResult) err
 		return err
 	}
 	if in := askedOf(run); more && in.Snapshot != "" && in.Into == "" {
-		st.Notef("there are more records that would change; svcctl snapshot diff --limit names more of them, the other way round")
+		st.Notef("there is more that would change; svcctl snapshot diff --limit names more of it, the other way round")
 	} else if more { // there is nothing that could be asked for them
-		st.Notef("there are more records that would change")
+		st.Notef("there is more that would change")
 	}
 	if result.Would != nil {
 		warnDrift(st, result.Would.Drift)
 	}
 	if result.Diff.Same {
-		st.Notef("no record would change; nothing was changed by the run %s", run.ID)
+		st.Notef("nothing would change; nothing was changed by the run %s", run.ID)
 	} else {
 		st.Notef("that is what a restore would change; nothing was changed by the run %s", run.ID)
 	}

@@ -102,9 +102,9 @@ func comeTo(r *api.Run) []string {
 	switch {
 	case err != nil:
 	case result.Diff != nil && result.Diff.Same:
-		return []string{"dry run", "no records differ"}
+		return []string{"dry run", "nothing differs"}
 	case result.Diff != nil:
-		return []string{"dry run", "records differ"}
+		return []string{"dry run", "something differs"}
 	case result.Restored != nil:
 		var records int64
 		for _, c := range result.Restored.Collections {

@@ -200,6 +200,10 @@ type snapshotDiff struct {
 	pager         widget.Pager
 }
 
+func toneOfChange(change string) output.Tone {
+	return map[string]output.Tone{api.DiffAdded: output.ToneGood, api.DiffRemoved: output.ToneBad, api.DiffChanged: output.ToneWarn}[change]
+}
+
 func newSnapshotDiff(h *frame.Host, namespace, id string) frame.Screen {
 	return &snapshotDiff{host: h, namespace: namespace, id: id}
 }
@@ -229,13 +233,17 @@ func (s *snapshotDiff) View(width, height int) string {
 	var d widget.Doc
 	d.Heading("What has changed since " + s.id)
 	if s.diff.Same {
-		d.Text("Nothing: no records differ.")
+		d.Text("Nothing differs.")
 	}
 	for _, c := range s.diff.Collections {
-		d.Field(c.Collection, fmt.Sprintf("added %d, removed %d, changed %d, same %d", c.Added, c.Removed, c.Changed, c.Same))
+		files := ""
+		if c.Files > 0 {
+			files = fmt.Sprintf(", files %d", c.Files)
+		}
+		d.Field(c.Collection, fmt.Sprintf("added %d, removed %d, changed %d, same %d%s", c.Added, c.Removed, c.Changed, c.Same, files))
 	}
 	for _, c := range s.diff.Collections {
-		if len(c.Records) == 0 {
+		if len(c.Records)+len(c.FileDiffs) == 0 {
 			continue
 		}
 		d.Heading(c.Collection)
@@ -244,9 +252,10 @@ func (s *snapshotDiff) View(width, height int) string {
 			if r.More {
 				fields += ", …"
 			}
-			d.State(r.ID, strings.TrimSpace(r.Change+"  "+fields), map[string]output.Tone{
-				api.DiffAdded: output.ToneGood, api.DiffRemoved: output.ToneBad, api.DiffChanged: output.ToneWarn,
-			}[r.Change])
+			d.State(r.ID, strings.TrimSpace(r.Change+"  "+fields), toneOfChange(r.Change))
+		}
+		for _, f := range c.FileDiffs {
+			d.State(f.Record, "file "+f.Change+"  "+f.Field+"/"+f.Name, toneOfChange(f.Change))
 		}
 		if c.More {
 			d.Text("… and more: svcctl snapshot diff --limit names them")

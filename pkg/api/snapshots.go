@@ -232,8 +232,10 @@ type SnapshotCollectionDiff struct {
 	Removed    int64                `json:"removed"`
 	Changed    int64                `json:"changed"`
 	Same       int64                `json:"same"`
-	Records    []SnapshotRecordDiff `json:"records"` // the first that differ
-	More       bool                 `json:"more"`    // there are more
+	Records    []SnapshotRecordDiff `json:"records"`             // the first that differ
+	Files      int64                `json:"files"`               // that records of both sides name, and that one side does not have, or has with another size
+	FileDiffs  []SnapshotFileDiff   `json:"fileDiffs,omitempty"` // the first of them
+	More       bool                 `json:"more"`                // there are more of either
 }
 
 // The sides of a diff. Before is the snapshot, of a restore's dry run what is live now.
@@ -255,6 +257,14 @@ type SnapshotRecordDiff struct {
 	Change string   `json:"change"`          // DiffAdded, DiffRemoved or DiffChanged
 	Paths  []string `json:"paths,omitempty"` // of the fields that have changed, the first twenty
 	More   bool     `json:"more,omitempty"`  // there are more
+}
+
+// SnapshotFileDiff is a file of a record that is there, or as large, on one side only. Between what is live and a snapshot what it has in it is not read.
+type SnapshotFileDiff struct {
+	Record string `json:"record"` // hex of its ObjectID
+	Field  string `json:"field"`
+	Name   string `json:"name"`
+	Change string `json:"change"` // DiffAdded, DiffRemoved or DiffChanged
 }
 
 // SnapshotResult is Run.Result of a run of snapshots or backups. Which members it has depends on its kind.
@@ -314,6 +324,8 @@ type SnapshotRestored struct {
 	Collections []RestoredCollection `json:"collections"`
 	Files       RestoredFiles        `json:"files"`
 	Drift       []RestoreDrift       `json:"drift,omitempty"`
+	// SafetyWarnings are those of the snapshot Safety, the first hundred: of what was missing or damaged already. They are none of the restore.
+	SafetyWarnings []string `json:"safetyWarnings,omitempty"`
 }
 
 // RestoredCollection is a collection that was restored.

@@ -44,6 +44,9 @@ type CollectionDiff struct {
 	Changed int64
 	Same    int64
 	Records []RecordDiff // the first of those that differ, in the order of their ids
+
+	Files     int64      // of records that both sides have, whether they are the same or not
+	FileDiffs []FileDiff // the first of them
 }
 
 // RecordDiff is that of a record.
@@ -86,8 +89,10 @@ func (s *Snapshots) Compare(ctx context.Context, p *project.Project, id string, 
 // comparison compares two sides.
 type comparison struct {
 	limit  int
-	merged bool // what the second side does not have stays as it is on the first one
+	merged bool // records that the second side does not have stay as they are on the first one
 	t      *tracker
+
+	restored bool // so do files: the second side is what a restore brings
 }
 
 // sides compares all collections that either side has, or those that are named; of these one side has to have each.
@@ -144,7 +149,10 @@ func (c *comparison) collection(ctx context.Context, name string, before, after 
 	err = together(a, b, func(was, is bson.Raw) error {
 		c.t.done(1, 0)
 		c.record(&out, was, is)
-		return nil
+		if was == nil || is == nil {
+			return nil
+		}
+		return c.files(ctx, &out, before, after, was, is)
 	})
 	return out, err
 }

@@ -12,7 +12,7 @@
 //	own.go                           profiles that the service keeps for itself
 //	reader.go, verify.go, verifyall.go  reading one, checking it, and all of a profile; unlisted.go one without a manifest, findings.go what is found
 //	references.go, trace.go, others.go  files that records name: which ones are damaged, what helps, and which other snapshots have them
-//	compare.go, sides.go, paths.go   what has become of the records since
+//	compare.go, sides.go, paths.go   what has become of the records since; comparefiles.go of their files
 //	restore.go                       the way of a restore; parts.go, precheck.go what goes where, and whether it can; room.go;
 //	                                 load.go collections that are made aside; putback.go files; dryrun.go
 //	journal.go, recover.go           what is under way of a restore, and how it is ended, whatever comes

@@ -16,7 +16,7 @@ func (r *restore) dryRun(ctx context.Context) error {
 	for _, p := range r.parts {
 		names = append(names, p.name)
 	}
-	c := &comparison{limit: r.o.Limit, merged: r.o.Mode == Merge, t: r.t}
+	c := &comparison{limit: r.o.Limit, merged: r.o.Mode == Merge, restored: true, t: r.t}
 	diff := Diff{Collections: []CollectionDiff{}}
 	if len(names) > 0 {
 		if diff, err = c.sides(ctx, live, &movedSide{r}, names); err != nil {

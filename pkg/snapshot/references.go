@@ -30,19 +30,27 @@ func (m *Manifest) differing() map[string]string {
 
 // eachReference calls fn for each file that a record of a snapshot names, with its hash there, and what names it.
 func eachReference(m *Manifest, col *Collection, doc bson.Raw, differing map[string]string, fn func(at Differing)) {
+	eachNamed(m.Namespace, &project.Collection{Name: col.Name}, doc, func(_ string, at Differing) {
+		if is := differing[at.place()]; is != "" {
+			at.SHA256 = is
+		}
+		fn(at)
+	})
+}
+
+// eachNamed calls fn for each file that a record of a project names, with its media.Key, what names it, and the hash that it has by the record.
+func eachNamed(namespace string, config *project.Collection, doc bson.Raw, fn func(key string, at Differing)) {
 	v, _ := document.Field(doc, "_id")
 	id, ok := v.ObjectIDOK()
 	if !ok {
 		return
 	}
-	addresses := (&project.Collection{Name: col.Name}).FileAddresses(m.Namespace, id)
-	addresses.Each(doc, func(_ string, file bson.Raw) {
+	addresses := config.FileAddresses(namespace, id)
+	addresses.Each(doc, func(key string, file bson.Raw) {
 		src, _ := file.Lookup(project.FileSrc).StringValueOK()
-		at := Differing{Collection: col.Name, Record: id.Hex()}
+		at := Differing{Collection: config.Name, Record: id.Hex()}
 		at.Field, at.Name, _ = addresses.Cut(src)
-		if at.SHA256 = differing[at.place()]; at.SHA256 == "" {
-			at.SHA256, _ = file.Lookup("hash").StringValueOK()
-		}
-		fn(at)
+		at.SHA256, _ = file.Lookup("hash").StringValueOK()
+		fn(key, at)
 	})
 }

@@ -62,6 +62,8 @@ type RestoreResult struct {
 	Files       RestoredFiles
 	Diff        *Diff // of a dry run: from what is stored to what would be
 	Warnings    []string
+	// SafetyWarnings are those of the safety snapshot, the first hundred: of what was missing or damaged before, which it can't have. The restore is none the worse for it.
+	SafetyWarnings []string
 }
 
 // Restored is a collection that was restored.
@@ -311,12 +313,11 @@ func (r *restore) safety(ctx context.Context) error {
 		if now.Phase == Collections {
 			exported = now
 		}
-		r.t.now.Phase, r.t.now.Collection, r.t.now.Warning = Safety, now.Collection, now.Warning
+		r.t.now.Phase, r.t.now.Collection = Safety, now.Collection
 		r.t.now.Done, r.t.now.Total, r.t.now.BytesDone, r.t.now.BytesTotal = exported.Done, exported.Total, exported.BytesDone, exported.BytesTotal
 		r.t.tell()
-		r.t.now.Warning = ""
 	}
 	info, err := r.s.create(ctx, r.p, profile, t, r.hold)
-	r.result.Safety = info.ID
+	r.result.Safety, r.result.SafetyWarnings = info.ID, t.warnings
 	return err
 }

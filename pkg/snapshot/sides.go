@@ -20,13 +20,18 @@ type side interface {
 	names() (names []string, documents int64)
 	// records opens one; of one that it does not have, there are none. Whoever has read them calls end.
 	records(ctx context.Context, name string) (r records, end func(), err error)
+	// hasFiles says whether the side has files of records, or may have them.
+	hasFiles() bool
+	// files gives those that a record of a collection names, and whether they are there.
+	files(ctx context.Context, name string, doc bson.Raw) ([]sideFile, error)
 }
 
 // savedSide is a snapshot.
 type savedSide struct {
 	*opened
 
-	m *Manifest
+	m         *Manifest
+	differing map[string]string // see Manifest.differing; nil: not asked for yet
 }
 
 func (s *Snapshots) openSide(p *project.Project, id string) (*savedSide, error) {
@@ -39,7 +44,7 @@ func (s *Snapshots) openSide(p *project.Project, id string) (*savedSide, error) 
 		o.close()
 		return nil, err
 	}
-	return &savedSide{o, m}, nil
+	return &savedSide{opened: o, m: m}, nil
 }
 
 func (s *savedSide) names() (names []string, documents int64) {
@@ -69,6 +74,8 @@ func (noRecords) next() (bson.Raw, error) { return nil, io.EOF }
 
 // liveSide is what is stored, as a snapshot would have it.
 type liveSide struct {
+	liveFiles
+
 	p       *project.Project
 	view    store.View
 	sources map[string]source
@@ -87,7 +94,7 @@ func (s *Snapshots) liveSide(ctx context.Context, p *project.Project) (*liveSide
 		_ = view.Close() // it was only read
 		return nil, err
 	}
-	out := &liveSide{p: p, view: view, sources: map[string]source{}}
+	out := &liveSide{liveFiles: liveFiles{library: s.o.Media}, p: p, view: view, sources: map[string]source{}}
 	for _, src := range list {
 		out.sources[src.name] = src
 		out.count += src.est.Documents

@@ -122,6 +122,7 @@ func restoredOut(id, profile, into string, how *Restore, done *snapshot.RestoreR
 	}
 	out.Restored = &api.SnapshotRestored{
 		Into: into, Made: how.New != "", Safety: done.Safety, Mode: mode, Collections: []api.RestoredCollection{}, Files: api.RestoredFiles(done.Files), Drift: drift,
+		SafetyWarnings: done.SafetyWarnings,
 	}
 	for _, c := range done.Collections {
 		out.Restored.Collections = append(out.Restored.Collections, api.RestoredCollection{
@@ -183,7 +184,7 @@ func DiffOut(id, with string, d *snapshot.Diff) api.SnapshotDiff {
 	out := api.SnapshotDiff{ID: id, With: with, Same: true, Collections: []api.SnapshotCollectionDiff{}}
 	for _, c := range d.Collections {
 		col := api.SnapshotCollectionDiff{
-			Collection: c.Name, Added: c.Added, Removed: c.Removed, Changed: c.Changed, Same: c.Same, Records: []api.SnapshotRecordDiff{},
+			Collection: c.Name, Added: c.Added, Removed: c.Removed, Changed: c.Changed, Same: c.Same, Files: c.Files, Records: []api.SnapshotRecordDiff{},
 		}
 		switch c.Kind {
 		case snapshot.Added:
@@ -195,9 +196,12 @@ func DiffOut(id, with string, d *snapshot.Diff) api.SnapshotDiff {
 		for _, r := range c.Records {
 			col.Records = append(col.Records, api.SnapshotRecordDiff{ID: r.ID, Change: string(r.Kind), Paths: r.Paths, More: r.More})
 		}
+		for _, f := range c.FileDiffs {
+			col.FileDiffs = append(col.FileDiffs, api.SnapshotFileDiff{Record: f.Record, Field: f.Field, Name: f.Name, Change: string(f.Kind)})
+		}
 		differing := c.Added + c.Removed + c.Changed
-		col.More = differing > int64(len(c.Records))
-		out.Same = out.Same && differing == 0 && c.Kind == ""
+		col.More = differing > int64(len(c.Records)) || c.Files > int64(len(c.FileDiffs))
+		out.Same = out.Same && differing+c.Files == 0 && c.Kind == ""
 		out.Collections = append(out.Collections, col)
 	}
 	return out
