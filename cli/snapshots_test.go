@@ -140,6 +140,12 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 		{"for programs", "drill blog " + snapshotID + " -o json", snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, `"problems":103`, "it has another sum; and 102 more"},
 		{"not checked", "verify blog " + snapshotID, snapshotRun("verify", "failed", failed("internal")), api.Snapshot{}, command.ExitUsage, "", "it is said why"},
 		{"check not ended", "attach blog " + runID, snapshotRun("verify", "lost", failed("run_lost")), api.Snapshot{}, command.ExitUsage, "", "it is said why"},
+		{"restored, and something was missing before", "restore blog " + snapshotID + " --yes", snapshotRun("restore", "succeeded", func(r *api.Run) {
+			r.Result = json.RawMessage(`{"restored":{"into":"blog","safety":"` + snapshotID + `","collections":[],"files":{"linked":1},"safetyWarnings":["the file a is not there","b","c","d","e","f"]}}`)
+		}), api.Snapshot{ID: snapshotID}, command.ExitOK, "", "of that snapshot: the file a is not there\nof that snapshot: b\nof that snapshot: c\nof that snapshot: d\nof that snapshot: e\nand more, which svcctl snapshot show blog " + snapshotID + " names\n"},
+		{"what restoring would do to files", "restore blog " + snapshotID + " --dry-run", snapshotRun("restore", "succeeded", func(r *api.Run) {
+			r.Result = json.RawMessage(`{"diff":{"id":"` + snapshotID + `","collections":[{"collection":"posts","same":3,"files":1,"fileDiffs":[{"record":"6501","field":"cover","name":"a.png","change":"added"}]}]}}`)
+		}), api.Snapshot{ID: snapshotID}, command.ExitOK, "Files\nCHANGE   FILE\nadded    posts/6501/cover/a.png\n", "that is what a restore would change; nothing was changed"},
 		{"pruned", "prune blog --yes", snapshotRun("prune", "succeeded", func(r *api.Run) {
 			r.Result = json.RawMessage(`{"removed":[{"id":"` + snapshotID + `","profile":"daily","reasons":["no rule keeps it"]}],"kept":[{"id":"x"}]}`)
 		}), api.Snapshot{}, command.ExitOK, "", ""},

@@ -67,7 +67,7 @@ func sample() *service {
 				{ID: "6b017e0468e809827a40da58", Change: api.DiffChanged, Paths: []string{"title", "seo.title"}, More: true},
 				{ID: "6b017e0468e809827a40da59", Change: api.DiffRemoved},
 			}},
-			{Collection: "authors", Same: 6},
+			{Collection: "authors", Same: 6, Files: 1, FileDiffs: []api.SnapshotFileDiff{{Record: "6b017e0468e809827a40da5a", Field: "photo", Name: "ann.jpg", Change: api.DiffRemoved}}},
 		}},
 	}
 }

@@ -142,6 +142,9 @@ func resultDoc(d *widget.Doc, result *api.SnapshotResult) {
 		}
 		d.Field("Files", fmt.Sprintf("hardlinked %d, copied %d, there already %d, missing %d", r.Files.Linked, r.Files.Copied, r.Files.WereThere, r.Files.Missing))
 		d.Field("Before", r.Safety)
+		for _, text := range r.SafetyWarnings {
+			d.Field("Lacking", text)
+		}
 		driftDoc(d, r.Drift)
 	}
 	if r := result.Would; r != nil {
