@@ -204,7 +204,17 @@ func TestRottenTwin(t *testing.T) {
 			}
 		}
 	}
-	w := newWorld(t, teststore.Memory(t)) // all are, in two ways
+	w := newWorld(t, teststore.Memory(t)) // whose is damaged is told, and not whose is whole
+	for n := range 8 {
+		w.post(n, "same")
+	}
+	before := w.create("daily") // which has that of the first
+	w.rot(w.cover(0), "sAme")
+	equal(t, "found", []snapshot.Finding{{
+		Path: "media/" + hashOf("same"),
+		Text: "it is not what was written: the file cover/0.txt of posts/" + idOf(0).Hex() + "; the file that is served is the same one: upload it anew; the file cover/1.txt of posts/" + idOf(1).Hex() + " has it whole",
+	}}, w.check(before))
+	w = newWorld(t, teststore.Memory(t)) // all are, in two ways
 	for n := range 3 {
 		w.post(n, "same")
 		w.rot(w.cover(n), []string{"sAme", "saMe", "sAme"}[n])

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
 )
@@ -17,10 +15,26 @@ import (
 // maxOwners is how many of the records are named that have one damaged file.
 const maxOwners = 3
 
-// owners are the records that name a file.
+// owners are the records that name a file which is damaged in a snapshot.
 type owners struct {
-	first []Differing
-	all   int
+	named   []Differing // the first of those whose file is served, and is the same one; if there are none, of all
+	all     int         // of these
+	same    bool        // there are such
+	whole   *Differing  // one whose file is served, and is whole; nil: none was found
+	looked  int         // how many files were read for that
+	damaged []fs.FileInfo
+}
+
+func (o *owners) add(at *Differing, same bool) {
+	if same && !o.same {
+		o.named, o.all, o.same = nil, 0, true
+	}
+	if same != o.same {
+		return
+	}
+	if o.all++; len(o.named) < maxOwners {
+		o.named = append(o.named, *at)
+	}
 }
 
 // trace has what a check has found of files of records say which ones these are, and what helps.
@@ -29,6 +43,9 @@ func (s *Snapshots) trace(ctx context.Context, p *project.Project, o *opened, be
 	for _, f := range c.v.Found {
 		if hash, ok := mediaHash(f.Path); ok {
 			of[hash] = &owners{}
+			if info, err := o.dir.Stat(f.Path); err == nil {
+				of[hash].damaged = append(of[hash].damaged, info)
+			}
 		}
 	}
 	if len(of) == 0 || c.m == nil {
@@ -39,38 +56,57 @@ func (s *Snapshots) trace(ctx context.Context, p *project.Project, o *opened, be
 		from, err := openExport(ctx, o.dir, c.m, col)
 		if err == nil {
 			err = each(from, func(doc []byte) error {
+				var failed error
 				eachReference(c.m, col, doc, c.differing, func(at Differing) {
-					if who := of[at.SHA256]; who != nil {
-						if who.all++; len(who.first) < maxOwners {
-							who.first = append(who.first, at)
-						}
+					if who := of[at.SHA256]; who != nil && failed == nil {
+						failed = s.owner(ctx, p, c, who, &at)
 					}
 				})
-				return nil
+				return failed
 			})
 			from.close()
 		}
-		if err != nil && ctx.Err() != nil { // else it is damaged, too, and told of as that
+		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if err != nil && errs.From(err).Code != ErrDamaged.Code { // which is told of as that
+			return err
 		}
 	}
 	for i := range c.v.Found {
 		f := &c.v.Found[i]
-		hash, ok := mediaHash(f.Path)
-		if !ok {
-			continue
+		if hash, ok := mediaHash(f.Path); ok {
+			help, err := of[hash].help(ctx, beside, hash)
+			if err != nil {
+				return err
+			}
+			f.Text += of[hash].text() + "; " + help
 		}
-		who := of[hash]
-		if who.all > 0 {
-			f.Text += ": " + who.text()
-		}
-		help, err := s.help(ctx, p, o.dir, beside, c, hash, who)
-		if err != nil {
-			return err
-		}
-		f.Text += "; " + help
 	}
 	return nil
+}
+
+// owner notes a record that names a damaged file, and looks at what is served of it.
+func (s *Snapshots) owner(ctx context.Context, p *project.Project, c *checking, who *owners, at *Differing) error {
+	if p.Namespace != c.m.Namespace { // what is served are files of others
+		who.add(at, false)
+		return nil
+	}
+	files, name, info, err := s.locate(p, at)
+	if err != nil {
+		return err
+	}
+	same := info != nil && isAny(who.damaged, info)
+	who.add(at, same)
+	if info == nil || same || who.whole != nil || who.looked == maxOwners {
+		return nil
+	}
+	who.looked++
+	if sum, _, err := c.hasher.file(ctx, files.Folder(), name); err == nil && sum == at.SHA256 {
+		one := *at
+		who.whole = &one
+	}
+	return ctx.Err()
 }
 
 // mediaHash gives the hash that a file of records has for a name.
@@ -81,46 +117,32 @@ func mediaHash(name string) (hash string, ok bool) {
 
 func (o *owners) text() string {
 	out := ""
-	for i := range o.first {
+	for i := range o.named {
 		if i > 0 {
 			out += ", "
+		} else {
+			out = ": "
 		}
-		out += o.first[i].words()
+		out += o.named[i].words()
 	}
-	if more := o.all - len(o.first); more > 0 {
+	if more := o.all - len(o.named); more > 0 {
 		out += fmt.Sprintf(", and %d more", more)
 	}
 	return out
 }
 
 // help says what to do about a file of records that is damaged in a snapshot.
-func (s *Snapshots) help(ctx context.Context, p *project.Project, dir *folder.Folder, beside *others, c *checking, hash string, who *owners) (string, error) {
-	var damaged []fs.FileInfo
-	if info, err := dir.Stat(path.Join(mediaDir, hash)); err == nil {
-		damaged = append(damaged, info)
-	}
-	whole, same := 0, false
-	for i := range who.first {
-		if p.Namespace != c.m.Namespace { // what is served are files of others
-			break
-		}
-		is, info, err := s.served(ctx, p, &who.first[i], hash, &c.hasher)
-		if err != nil {
-			return "", err
-		}
-		if is {
-			whole++
-		}
-		same = same || info != nil && isAny(damaged, info)
-	}
-	if whole > 0 && !same {
+func (o *owners) help(ctx context.Context, beside *others, hash string) (string, error) {
+	if o.whole != nil && !o.same {
 		return "the file that is served is whole: take a new snapshot", nil
 	}
-	good, err := beside.whole(ctx, hash, damaged...)
-	if same {
+	good, err := beside.whole(ctx, hash, o.damaged...)
+	switch {
+	case o.same && o.whole != nil:
+		return "the file that is served is the same one: upload it anew; " + o.whole.words() + " has it whole", err
+	case o.same:
 		return "the file that is served is the same one: " + uploadAnew(good, hash), err
-	}
-	if good != "" {
+	case good != "":
 		return good + " has it whole", err
 	}
 	return "no other snapshot has it whole", err
@@ -132,16 +154,6 @@ func uploadAnew(good, hash string) string {
 		return "upload it anew; no snapshot has it whole"
 	}
 	return "upload it anew; " + good + " has it whole, as " + path.Join(mediaDir, hash)
-}
-
-// served says whether the file that a record names is there as it should be, and which one is there; nil: none is.
-func (s *Snapshots) served(ctx context.Context, p *project.Project, at *Differing, hash string, h *hasher) (whole bool, info os.FileInfo, err error) {
-	files, name, info, err := s.locate(p, at)
-	if err != nil || info == nil {
-		return false, nil, err
-	}
-	sum, _, err := h.file(ctx, files.Folder(), name)
-	return err == nil && sum == hash, info, ctx.Err()
 }
 
 // locate finds the file that a record of a project names by the names of the config; info is nil if it is not there.
