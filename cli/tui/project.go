@@ -103,7 +103,7 @@ func (p *project) Keys() []key.Binding {
 	if p.of != "" {
 		return []key.Binding{keyScroll()}
 	}
-	keys := []key.Binding{frame.Binding("7", "search"), frame.Binding("r", "reload")}
+	keys := []key.Binding{frame.Binding("6", "snapshots"), frame.Binding("7", "search"), frame.Binding("r", "reload")}
 	if p.list.Selected() != "" {
 		keys = append([]key.Binding{keyDetails()}, keys...)
 	}

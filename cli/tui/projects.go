@@ -110,7 +110,7 @@ func (p *projects) View(width, height int) string {
 
 func (p *projects) section() widget.Section {
 	s := widget.Section{
-		None: "no projects yet: svcctl project register CONFIGFILE makes one known",
+		None: p.host.Reach("no projects yet: svcctl project register CONFIGFILE makes one known"),
 		Columns: []widget.Column{
 			{Name: "NAMESPACE", Least: 10},
 			{Name: "READY"},

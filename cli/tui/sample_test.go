@@ -58,6 +58,8 @@ func sample() *service {
 		profiles: []api.SnapshotProfile{
 			{Name: "daily", Description: "everything, each night", Enabled: true, IncludeMedia: true, CollectionDedup: true, Snapshots: 3, LastSnapshot: &sampleSnapshots()[0], Retention: &api.SnapshotRetention{KeepLast: 3, KeepDaily: 7}},
 			{Name: "orders", Description: "for the accountants", Collections: []string{"orders", "customers"}},
+			{Name: "backup", Description: "backups, of everything", Own: true, IncludeMedia: true},
+			{Name: "before-restore", Description: "what restores have replaced", Own: true, IncludeMedia: true},
 		},
 		snapshots: sampleSnapshots(),
 		snapRuns:  sampleRuns(),

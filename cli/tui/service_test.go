@@ -156,6 +156,7 @@ func (s *service) giveSnapshots(give func(pattern string, fn func(r *http.Reques
 		_ = json.NewDecoder(r.Body).Decode(&body) // it is the client's
 		return start(api.RunKindSnapshot, body.Profile, "")
 	})
+	give("POST /_/{p}/_/admin/backup", func(*http.Request) any { return start(api.RunKindBackup, api.ProfileBackup, "") })
 	give("POST"+at+"/{id}/drill", func(r *http.Request) any { return start(api.RunKindDrill, "daily", r.PathValue("id")) })
 	give("POST"+at+"/{id}/verify", func(r *http.Request) any { return start(api.RunKindVerify, "daily", r.PathValue("id")) })
 	give("POST"+at+"/{id}/restore", func(r *http.Request) any { return start(api.RunKindRestore, "daily", r.PathValue("id")) })

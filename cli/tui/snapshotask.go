@@ -20,7 +20,7 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 )
 
-// profileChoice is where the profile is chosen that a snapshot is taken by.
+// profileChoice is where the profile is chosen that a snapshot is taken by; that of backups is one of everything.
 type profileChoice struct {
 	table
 
@@ -44,7 +44,7 @@ func (p *profileChoice) Read(ctx context.Context) (tea.Msg, error) {
 func (p *profileChoice) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case *api.List[api.SnapshotProfile]:
-		p.profiles = slices.DeleteFunc(msg.Items, func(x api.SnapshotProfile) bool { return x.Own }) // which nobody takes one by
+		p.profiles = slices.DeleteFunc(msg.Items, func(x api.SnapshotProfile) bool { return x.Own && x.Name != api.ProfileBackup }) // which nobody takes one by
 		p.list.Set(p.section())
 	case snapshotStarted:
 		return p.of.started(p.host, msg.run)
@@ -57,6 +57,9 @@ func (p *profileChoice) Update(msg tea.Msg) tea.Cmd {
 		}
 		p.asked = true
 		return startRun(p.host, func(ctx context.Context) (*api.Run, error) {
+			if name == api.ProfileBackup {
+				return p.host.Client.CreateBackup(ctx, p.of.namespace)
+			}
 			return p.host.Client.CreateSnapshot(ctx, p.of.namespace, name)
 		})
 	}
@@ -66,7 +69,7 @@ func (p *profileChoice) Update(msg tea.Msg) tea.Cmd {
 // started goes back from a screen above to the run that was started there.
 func (s *snapshots) started(above *frame.Host, run *api.Run) tea.Cmd {
 	back := above.Open("snapshots", s.namespace)
-	return tea.Batch(back, s.begin(run))
+	return tea.Batch(back, s.begin(run, true))
 }
 
 func (p *profileChoice) section() widget.Section {
@@ -258,7 +261,7 @@ func (s *snapshotDiff) View(width, height int) string {
 			d.State(f.Record, "file "+f.Change+"  "+f.Field+"/"+f.Name, toneOfChange(f.Change))
 		}
 		if c.More {
-			d.Text("… and more: svcctl snapshot diff --limit names them")
+			d.Text(s.host.Reach("… and more: svcctl snapshot diff --limit names them"))
 		}
 	}
 	return s.pager.View(d, width, height, s.host.Theme())

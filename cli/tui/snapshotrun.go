@@ -61,8 +61,8 @@ func startRun(h *frame.Host, fn func(ctx context.Context) (*api.Run, error)) tea
 	})
 }
 
-// begin shows a run that was started.
-func (s *snapshots) begin(run *api.Run) tea.Cmd {
+// begin shows a run that was started. to says that the cursor moves to it.
+func (s *snapshots) begin(run *api.Run, to bool) tea.Cmd {
 	s.known(run)
 	if s.read == nil {
 		s.read = &snapshotsRead{}
@@ -70,9 +70,13 @@ func (s *snapshots) begin(run *api.Run) tea.Cmd {
 	if s.read.run(run.ID) == nil {
 		s.read.runs = append([]api.Run{*run}, s.read.runs...)
 	}
-	s.of, s.closed = "", ""
+	s.of, s.closed, s.begun = "", "", ""
 	s.list.Set(s.sections()...)
-	s.list.Select(kindRun + "/" + run.ID)
+	if kind, _ := s.selected(); to || kind == kindRun {
+		s.list.Select(kindRun + "/" + run.ID)
+	} else {
+		s.begun = run.ID
+	}
 	return tea.Batch(s.follow(), s.host.Refresh())
 }
 
@@ -90,7 +94,7 @@ func (s *snapshots) known(run *api.Run) *snapshotRun {
 // follow shows the run with the cursor, unless the user has closed it.
 func (s *snapshots) follow() tea.Cmd {
 	var wanted *snapshotRun
-	if kind, id := s.selected(); kind == kindRun && s.closed != id {
+	if id := s.toShow(); id != "" && s.closed != id {
 		s.closed = ""
 		if run := s.read.run(id); run != nil {
 			wanted = s.known(run)
@@ -101,6 +105,15 @@ func (s *snapshots) follow() tea.Cmd {
 		s.pane = wanted
 	}
 	return s.attach()
+}
+
+// toShow is the id of the run that is shown below the list, unless the user has closed it: that with the cursor, or else the one that was begun
+// for a snapshot, such as its check. "": none.
+func (s *snapshots) toShow() string {
+	if kind, id := s.selected(); kind == kindRun {
+		return id
+	}
+	return s.begun
 }
 
 // attach asks for the run that is shown, and watches it if it goes on.

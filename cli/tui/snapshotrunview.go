@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/svcctl/svc/cli/output"
@@ -29,12 +30,16 @@ func titleOfRun(r *api.Run) string {
 		return "pruning of " + r.Name
 	case api.RunKindDrill:
 		return of("trial restore")
+	case api.RunKindBackup:
+		return of("backup")
+	case api.RunKindImport:
+		return of("import")
 	}
 	return r.Kind
 }
 
-// draw draws the run.
-func (r *snapshotRun) draw(width int, t widget.Theme) []string {
+// draw draws the run in so many lines, 4 at least: where there are fewer than it takes, phases that are over make way, and then what was logged.
+func (r *snapshotRun) draw(width, room int, t widget.Theme) []string {
 	title := titleOfRun(&r.run)
 	title = output.Escape(strings.ToUpper(title[:1]) + title[1:])
 	head := []string{t.Paint(output.ToneOf(r.run.Status), output.Escape(r.run.Status))}
@@ -52,11 +57,27 @@ func (r *snapshotRun) draw(width int, t widget.Theme) []string {
 			head = append(head, "at "+output.Escape(now.Collection))
 		}
 	}
-	out := []string{
-		t.Title.Render(widget.Cut(title+" "+strings.Repeat("─", max(width-widget.Width(title)-1, 0)), width)),
-		widget.Fit(head, "  ", width),
+	title = t.Title.Render(widget.Cut(title+" "+strings.Repeat("─", max(width-widget.Width(title)-1, 0)), width))
+	const around = 3 // the title, the state and the hint
+	rest, all := r.restLines(width, t), r.phases.All()
+	phases := phaseLines(all, width)
+	gone := 0
+	for i := 0; i < len(all) && len(phases) > 1 && around+len(phases)+len(rest) > room; i++ {
+		if all[i].Over {
+			phases = slices.Delete(phases, i-gone, i-gone+1)
+			gone++
+		}
 	}
-	all := r.phases.All()
+	if gone > 0 {
+		head = append(head, fmt.Sprintf("phases not shown: %d", gone))
+	}
+	rest = rest[min(max(around+len(phases)+len(rest)-room, 0), len(rest)):]
+	out := append([]string{title, widget.Fit(head, "  ", width)}, phases...)
+	return append(append(out, rest...), t.Faint.Render(widget.Cut(r.hint(), width)))
+}
+
+// phaseLines are the bars.
+func phaseLines(all []runs.Phase, width int) (out []string) {
 	names := 0
 	for i := range all {
 		names = max(names, widget.Width(output.Escape(all[i].Name)))
@@ -71,6 +92,11 @@ func (r *snapshotRun) draw(width int, t widget.Theme) []string {
 		facts := append([]string{widget.Pad(output.Escape(all[i].Name), names, false) + "  " + widget.Bar(cells, int64(part*1000), 1000) + " " + percent}, all[i].Facts()...)
 		out = append(out, widget.Fit(facts, "  ", width))
 	}
+	return out
+}
+
+// restLines say what was done with files, what was logged, and why it has failed.
+func (r *snapshotRun) restLines(width int, t widget.Theme) (out []string) {
 	files := r.phases.Files()
 	if n := r.phases.Counters.Warnings; n > 0 {
 		files = append(files, t.Paint(output.ToneWarn, output.Count(n, "warning")))
@@ -86,7 +112,7 @@ func (r *snapshotRun) draw(width int, t widget.Theme) []string {
 			out = append(out, t.Paint(output.ToneBad, line))
 		}
 	}
-	return append(out, t.Faint.Render(widget.Cut(r.hint(), width)))
+	return out
 }
 
 // hint says what can be done now.

@@ -23,6 +23,8 @@ type snapshots struct {
 	read      *snapshotsRead // nil: not yet
 	runs      map[string]*snapshotRun
 	pane      *snapshotRun // that is shown below the list; nil: none
+	begun     string       // id of the run that was begun for a snapshot: it is shown while the cursor is on no run
+	most      int          // how many runs are in the list
 	closed    string       // id of the run whose pane the user has closed
 }
 
@@ -54,8 +56,8 @@ func (s *snapshots) Update(msg tea.Msg) tea.Cmd {
 		return s.attach()
 	case *snapshotsRead:
 		return s.take(msg)
-	case snapshotStarted:
-		return s.begin(msg.run)
+	case snapshotStarted: // of what has the cursor, which stays there
+		return s.begin(msg.run, false)
 	case snapshotRunRead:
 		return s.got(msg)
 	case snapshotRunTold:
@@ -180,35 +182,29 @@ func (s *snapshots) Keys() []key.Binding {
 	if s.of != "" {
 		return []key.Binding{keyScroll()}
 	}
-	var keys []key.Binding // a narrow terminal shows the first ones: those that are about what goes on
-	if s.list.Selected() != "" {
-		keys = append(keys, keyDetails())
+	snap := s.snapshot()
+	pin := "pin"
+	if snap != nil && snap.Pinned {
+		pin = "unpin"
 	}
-	if s.read != nil && s.read.active() != nil {
-		keys = append(keys, frame.Binding("x", "cancel the run"))
+	const onSnapshot = "the cursor is on a snapshot"
+	return []key.Binding{ // a narrow terminal shows the first ones: those that are about what goes on
+		frame.When(s.list.Selected() != "", "enter", "details", "there is a row"),
+		frame.When(s.read != nil && s.read.active() != nil, "x", "cancel the run", "one goes on"),
+		frame.When(s.toShow() != "" && s.closed == s.toShow(), "w", "watch the run", "one was left by esc"),
+		frame.Binding("s", "take a snapshot"),
+		frame.When(snap != nil, "R", "restore", onSnapshot), frame.When(snap != nil, "v", "check", onSnapshot), frame.When(snap != nil, "t", "rehearse", onSnapshot),
+		frame.When(snap != nil, "D", "diff", onSnapshot), frame.When(snap != nil, "p", pin, onSnapshot),
 	}
-	if kind, id := s.selected(); kind == kindRun && s.closed == id {
-		keys = append(keys, frame.Binding("w", "watch the run"))
-	}
-	keys = append(keys, frame.Binding("s", "take a snapshot"))
-	if snap := s.snapshot(); snap != nil {
-		pin := "pin"
-		if snap.Pinned {
-			pin = "unpin"
-		}
-		keys = append(keys, frame.Binding("R", "restore"), frame.Binding("v", "check"), frame.Binding("t", "rehearse"), frame.Binding("D", "diff"), frame.Binding("p", pin))
-	}
-	return keys
 }
 
 func (s *snapshots) View(width, height int) string {
+	s.fewer(height)
 	if s.pane == nil || s.of != "" {
 		return s.view(width, height, s.doc)
 	}
-	pane := s.pane.draw(width, s.host.Theme())
-	if room := max(height-linesForList, 3); len(pane) > room { // its hint is the last line
-		pane = append(pane[:room-1], pane[len(pane)-1])
-	}
+	room := max(height-min(s.rows(), max(height*7/10, linesForList)), linesForRun)
+	pane := s.pane.draw(width, room, s.host.Theme())
 	if height <= len(pane)+3 {
 		return lines(pane[:min(len(pane), height)])
 	}
@@ -216,8 +212,29 @@ func (s *snapshots) View(width, height int) string {
 	return list + "\n" + lines(pane)
 }
 
-// linesForList is how many lines the list has beside a run.
-const linesForList = 6
+// How many lines the list has beside a run, and a run beside the list, at least.
+const (
+	linesForList = 6
+	linesForRun  = 4
+)
+
+// rows is how many lines the list would take: titles and headings, what is in it, and one in between.
+func (s *snapshots) rows() int {
+	n := -1
+	for _, section := range s.sections() {
+		n += 1 + 2 + max(len(section.Rows), 1)
+	}
+	return n
+}
+
+// fewer has fewer runs be in the list where there are few lines, so that snapshots are seen, too.
+func (s *snapshots) fewer(height int) {
+	most := min(max(height/5, 3), shownRuns)
+	if s.most != most {
+		s.most = most
+		s.list.Set(s.sections()...)
+	}
+}
 
 // doc is the page about a row.
 func (s *snapshots) doc(id string) (widget.Doc, bool) {
@@ -225,5 +242,5 @@ func (s *snapshots) doc(id string) (widget.Doc, bool) {
 	if kind == kindRun {
 		return s.read.runDoc(id)
 	}
-	return s.read.snapshotDoc(id, s.host.Now())
+	return s.read.snapshotDoc(s.namespace, id, s.host.Now(), s.host.Reach)
 }

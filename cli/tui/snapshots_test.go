@@ -1,6 +1,7 @@
 package tui_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,59 @@ func TestSnapshotRunThatIsLost(t *testing.T) {
 	})
 }
 
+// TestSnapshotHelp lists all keys of the screen, wherever the cursor is, and says of each what it is about.
+func TestSnapshotHelp(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+		term.Resize(120, 40)
+		const about = ", when the cursor is on a snapshot"
+		term.Press("6", "?")
+		term.shows(t, "enter          details\n", "x              cancel the run, when one goes on\n", "s              take a snapshot\n", "R              restore"+about, "v              check"+about,
+			"t              rehearse"+about, "D              diff"+about, "p              pin"+about)
+		term.Press("esc")
+		term.shows(t, "enter details  s take a snapshot  / filter")
+		term.Press("end", "up", "?")
+		term.shows(t, "R              restore\n", "p              pin\n")
+		term.hides(t, about)
+	})
+}
+
+// TestSmallTerminal shows snapshots beside runs and one of them, which make way.
+func TestSmallTerminal(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	for i := range 8 { // as many as are asked for
+		old := s.snapRuns[1]
+		old.ID = fmt.Sprintf("6b01a2b3c4d5e6f708192d%02d", i)
+		s.snapRuns = append(s.snapRuns, old)
+	}
+	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
+		for runs, size := range map[int][2]int{3: {60, 20}, 4: {80, 24}} {
+			term.Resize(size[0], size[1])
+			term.Press("6")
+			term.shows(t, fmt.Sprintf("Runs, the latest first (%d of 10)", runs), "Snapshots, the newest first", "19991231T235955Z-k3x9q2", "Snapshot by daily", "succeeded  2.4s", "esc closes")
+			term.Press("esc", "esc")
+		}
+		term.Resize(140, 45)
+		term.Press("6")
+		term.shows(t, "Runs, the latest first (8 of 10)", "unreadable", "plan ", "collections ", "media ", "manifest ")
+	})
+}
+
+// TestBackupKey starts one from where profiles are chosen.
+func TestBackupKey(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+		term.Resize(120, 40)
+		term.Press("6", "s")
+		term.shows(t, "backup ")
+		term.Press("end", "enter")
+		if got := term.requests(); got != "POST /_/blog/_/admin/backup" {
+			t.Errorf("it asks %s", got)
+		}
+	})
+}
+
 // TestSnapshotKeys does what else there is to do with a snapshot.
 func TestSnapshotKeys(t *testing.T) {
 	t.Parallel()
@@ -183,7 +237,12 @@ func TestSnapshotKeys(t *testing.T) {
 		term.Press("6", "down", "down", "v")
 		term.shows(t, "Check 19991231T235955Z-k3x9q2? All its files are read. (y/n)")
 		term.Press("y")
-		term.shows(t, "▸    0s  verify", "Check of 19991231T235955Z-k3x9q2")
+		term.shows(t, "     0s  verify", "▸  5s  19991231T235955Z-k3x9q2", "Check of 19991231T235955Z-k3x9q2") // the cursor stays
+		term.Press("esc")
+		term.shows(t, "the run goes on; w shows it again")
+		term.hides(t, "Check of 19991231T235955Z-k3x9q2")
+		term.Press("w")
+		term.shows(t, "Check of 19991231T235955Z-k3x9q2")
 		term.Press("end", "up", "t")
 		term.shows(t, "Restore 19991230T031500Z-q2d8zz on trial?")
 		term.Press("y")

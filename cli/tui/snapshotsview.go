@@ -20,8 +20,13 @@ func (s *snapshots) sections() []widget.Section {
 		{Name: "BEGAN", Right: true}, {Name: "KIND"}, {Name: "PROFILE", Rank: 3, Least: 8}, {Name: "STATUS"}, {Name: "TOOK", Right: true, Rank: 4},
 		{Name: "SNAPSHOT", Rank: 2}, {Name: "BY", Rank: 5}, {Name: "MESSAGE", Rank: 1, Least: 12},
 	}}
-	for i := range s.read.runs {
-		r := &s.read.runs[i]
+	shown := s.read.runs
+	if s.most > 0 && len(shown) > s.most {
+		shown = shown[:s.most]
+		list.Title += fmt.Sprintf(" (%d of %d)", len(shown), len(s.read.runs))
+	}
+	for i := range shown {
+		r := &shown[i]
 		message := widget.Cell{}
 		switch {
 		case r.Error != nil:
@@ -176,7 +181,7 @@ func driftDoc(d *widget.Doc, drift []api.RestoreDrift) {
 }
 
 // snapshotDoc is the page about a snapshot.
-func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok bool) {
+func (r *snapshotsRead) snapshotDoc(namespace, id string, now time.Time, reach func(string) string) (d widget.Doc, ok bool) {
 	s := r.snapshot(id)
 	if s == nil {
 		return d, false
@@ -212,6 +217,7 @@ func (r *snapshotsRead) snapshotDoc(id string, now time.Time) (d widget.Doc, ok 
 	if v := s.Verified; v != nil && v.Dangling > 0 {
 		d.State("Dangling", output.Count(v.Dangling, "file")+" of records, not in it", output.ToneWarn)
 	}
+	d.Field("Download", reach("svcctl snapshot export "+namespace+" "+s.ID))
 	d.Heading("Collections")
 	for _, c := range s.Collections {
 		note := ""

@@ -90,7 +90,7 @@ func New(ctx context.Context, st *command.State, namespace string) (model *frame
 		return nil, nil, err
 	}
 	model = frame.New(ctx, frame.Config{
-		Client: client, Patient: patient, Explain: st.Explain, Now: st.Now, Color: st.Style(st.OutTTY).Color,
+		Client: client, Patient: patient, Explain: st.Explain, Reach: st.Reach, Now: st.Now, Color: st.Style(st.OutTTY).Color,
 		Context: st.ContextName(), OfCollection: st.OfCollection(), Screens: screens(), Namespace: namespace,
 	})
 	return model, func() {

@@ -39,10 +39,13 @@ func (m *Model) helpDoc() widget.Doc {
 	return d
 }
 
+// fields lists keys, those that there is nothing for now dimmed.
 func fields(d *widget.Doc, keys ...key.Binding) {
 	for _, k := range keys {
 		if k.Enabled() {
 			d.Field(k.Help().Key, k.Help().Desc)
+		} else {
+			d.Dimmed(k.Help().Key, k.Help().Desc)
 		}
 	}
 }

@@ -81,8 +81,16 @@ func (h *Host) Confirm(text string, yes func() tea.Cmd) {
 	h.m.question = &question{output.Escape(text), yes}
 }
 
-// Say tells the user something, for a while.
-func (h *Host) Say(text string) tea.Cmd { return h.m.say(notice{text: text}) }
+// Say tells the user something, for a while. Commands in it are about the same service (see Reach).
+func (h *Host) Say(text string) tea.Cmd { return h.m.say(notice{text: h.Reach(text)}) }
+
+// Reach gives a text in which commands of svcctl are about the service that this program is about.
+func (h *Host) Reach(text string) string {
+	if h.m.cfg.Reach == nil {
+		return text
+	}
+	return h.m.cfg.Reach(text)
+}
 
 // Open shows another screen, by the name of its Def.
 func (h *Host) Open(name, namespace string) tea.Cmd {

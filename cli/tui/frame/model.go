@@ -17,6 +17,8 @@ type Config struct {
 	Patient *client.Client // waits as long as its caller does; for what is done by the service meanwhile
 	// Explain says what an error means, and what to do about it, which may be "". It may ask the service, and is called beside the loop.
 	Explain func(ctx context.Context, err error) (message, hint string)
+	// Reach gives a text for the user with commands of svcctl that are about the same service.
+	Reach   func(text string) string
 	Now     func() time.Time
 	Color   bool
 	Context string // its name; "": none

@@ -27,7 +27,7 @@ type Screen interface {
 	Update(msg tea.Msg) tea.Cmd
 	// View draws it in so many columns and lines at most.
 	View(width, height int) string
-	// Keys are those that it takes now, for the footer and for help.
+	// Keys are those that it takes, for the footer and for help. Those that are not enabled, for lack of what they are about, are in help alone.
 	Keys() []key.Binding
 }
 
@@ -79,6 +79,16 @@ type Shown struct{}
 
 // Failed tells a screen that what it asked for by Host.Ask has failed, which the frame has told already.
 type Failed struct{ Err error }
+
+// When is a key that there is something for only if enabled; else help says when there is.
+func When(enabled bool, shown, does, when string) key.Binding {
+	if enabled {
+		return Binding(shown, does)
+	}
+	k := Binding(shown, does+", when "+when)
+	k.SetEnabled(false)
+	return k
+}
 
 // Binding makes a key with its hint.
 func Binding(shown, does string, keys ...string) key.Binding {

@@ -14,6 +14,7 @@ type part struct {
 	name, text string
 	kind       partKind
 	tone       output.Tone
+	dimmed     bool
 }
 
 type partKind uint8
@@ -41,6 +42,11 @@ func (d *Doc) State(name, value string, tone output.Tone) {
 	if value != "" {
 		d.parts = append(d.parts, part{name: output.Escape(name), text: output.Escape(value), kind: kindField, tone: tone})
 	}
+}
+
+// Dimmed is Field of what is of no use now.
+func (d *Doc) Dimmed(name, value string) {
+	d.parts = append(d.parts, part{name: output.Escape(name), text: output.Escape(value), kind: kindField, dimmed: true})
 }
 
 // Text adds lines.
@@ -72,7 +78,12 @@ func (d *Doc) lines(width int, t Theme) (lines []string) {
 				if i == 0 {
 					name = p.name
 				}
-				lines = append(lines, t.Faint.Render(Pad(name, names, false))+t.Paint(p.tone, text))
+				if p.dimmed {
+					text = t.Faint.Render(text)
+				} else {
+					text = t.Paint(p.tone, text)
+				}
+				lines = append(lines, t.Faint.Render(Pad(name, names, false))+text)
 			}
 		case kindHeading:
 			lines = append(lines, t.Title.Render(Cut(p.text, width)))
