@@ -111,7 +111,7 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 			failed(code)(r)
 			r.Error.Message = "the snapshot is damaged: media/9f86: it has another sum; and 102 more"
 			if strings.Contains(result, "checked") {
-				r.Error.Message = "snapshots that are damaged: 1 of 3: " + snapshotID + ": media/9f86: it has another sum; and 2 more"
+				r.Error.Message = "1 of 3 snapshots are damaged: " + snapshotID + ": media/9f86: it has another sum; and 2 more"
 			}
 			r.Result = json.RawMessage(strings.ReplaceAll(result, "FOUND", `"problems":103,"found":[{"path":"media/9f86","text":"it has another sum"},{"path":"indexes.json","text":"it is not there"}]`))
 		}
@@ -134,7 +134,7 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 		{"found in another one", "attach blog " + runID, snapshotRun("snapshot", "succeeded", nil), api.Snapshot{ID: snapshotID, Damage: &api.SnapshotVerification{Problems: 1}}, command.ExitOK, " damaged", ""},
 		{"damaged", "verify blog " + snapshotID, snapshotRun("verify", "failed", found("snapshot_damaged", `{"verified":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, "media/9f86     it has another sum\nindexes.json   it is not there\n", "and 101 more problems\nerror: run " + runID + ": the snapshot is damaged: 103 problems\n"},
 		{"damaged ones", "attach blog " + runID, snapshotRun("verify", "failed", found("snapshot_damaged", `{"checked":{"snapshots":3,"damaged":1,"problems":3,"found":[{"snapshot":"`+snapshotID+`",FOUND}]}}`)),
-			api.Snapshot{}, command.ExitFailed, snapshotID + "   indexes.json   it is not there", "and 1 more problem\nerror: run " + runID + ": snapshots that are damaged: 1 of 3: 3 problems\n"},
+			api.Snapshot{}, command.ExitFailed, snapshotID + "   indexes.json   it is not there", "and 1 more problem\nerror: run " + runID + ": 1 of 3 snapshots are damaged: 3 problems\n"},
 		{"all whole", "attach blog " + runID, snapshotRun("verify", "succeeded", func(r *api.Run) { r.Result = json.RawMessage(`{"checked":{"snapshots":1}}`) }), api.Snapshot{}, command.ExitOK, "1 snapshot, no problems", ""},
 		{"can't be restored", "drill blog " + snapshotID, snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, "indexes.json   it is not there", "and 101 more problems"},
 		{"for programs", "drill blog " + snapshotID + " -o json", snapshotRun("drill", "failed", found("drill_differs", `{"drill":{FOUND}}`)), api.Snapshot{}, command.ExitFailed, `"problems":103`, "it has another sum; and 102 more"},

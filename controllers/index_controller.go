@@ -225,7 +225,7 @@ func converged(p *project.Project, err error) status.Condition {
 		Message: counted(n, "index", "indexes"), ObservedGeneration: p.Generation,
 	}
 	if err != nil {
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; svcd tries again by itself"
 	}
 	return cond
 }

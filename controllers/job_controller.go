@@ -42,7 +42,7 @@ func (r *jobReconciler) Reconcile(ctx context.Context, id string) (controller.Re
 		Message: fmt.Sprintf("%d of %d jobs have a schedule, %d are suspended", report.Scheduled, len(p.Jobs), report.Suspended),
 	}
 	if err != nil {
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; svcd tries again by itself"
 	}
 	if r.Registry.ByID(id) == nil { // unregistered meanwhile
 		r.note(id, nil)

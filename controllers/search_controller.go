@@ -110,7 +110,7 @@ func (r *searchReconciler) condition(p *project.Project, failed error) (cond sta
 	case n == 0:
 		return cond, false
 	case failed != nil:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSearchFailed, "the search indexes can't be opened; it is tried again"
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSearchFailed, "the search indexes can't be opened; svcd tries again by itself"
 	case len(building) > 0:
 		cond.Status, cond.Reason, cond.Message = status.Unknown, status.ReasonProgressing, strings.Join(building, ", ")
 	case len(stale) > 0:

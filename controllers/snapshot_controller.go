@@ -88,11 +88,11 @@ func scheduled(p *project.Project, report *due.Report, failed error) status.Cond
 	case report.Folder != nil:
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotFailed, "the folder of snapshots can't be used: "+publicText(report.Folder)
 	case failed != nil:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; it is tried again"
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonStoreError, "the store failed; svcd tries again by itself"
 	case taking != "":
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotFailed, taking+"; it is tried again"
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotFailed, taking+"; svcd tries again by itself"
 	case pruning != "":
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonPruneFailed, pruning+"; it is tried again"
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonPruneFailed, pruning+"; svcd tries again by itself"
 	default:
 		cond.Message = fmt.Sprintf("%s, %d with a schedule", counted(report.Profiles, "enabled profile", "enabled profiles"), report.Scheduled)
 	}
@@ -132,7 +132,7 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 	case drilling != "":
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonDrillFailed, drilling
 	case checking != "":
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonVerifyFailed, checking+"; it is tried again"
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonVerifyFailed, checking+"; svcd tries again by itself"
 	case len(missing) > 0:
 		cond.Status, cond.Reason, cond.Message = status.Unknown, status.ReasonUnverified, "still to come: the first "+strings.Join(missing, ", ")
 	default:

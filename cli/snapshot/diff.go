@@ -31,9 +31,12 @@ The exit code is 0 when nothing differs, 1 when something does, and another one 
 		Example: `  svcctl snapshot diff blog 20260301T031500Z-k3x9q2
   svcctl snapshot diff blog 20260301T031500Z-k3x9q2 20260302T031500Z-p7m4aa
   svcctl snapshot diff blog 20260301T031500Z-k3x9q2 --collection articles --limit 100 -o json`,
-		Args:              command.Args(cobra.RangeArgs(1, 3)),
+		Args:              command.Args(cobra.MaximumNArgs(3)),
 		ValidArgsFunction: st.CompleteSnapshots("", 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if missing, namespace := isMissing(st, args); missing {
+				return missingID(cmd.Context(), st, "diff", namespace)
+			}
 			want := 1
 			if len(args) == 3 || len(args) == 2 && command.IsSnapshotID(args[0]) {
 				want = 2

@@ -189,7 +189,7 @@ func TestSnapshots(t *testing.T) {
 			t.Errorf("HEAD: %+v", head)
 		}
 		s.do("DELETE", snaps+"/"+info.ID, admin).want(t, http.StatusNoContent)
-		if got := s.do("GET", snaps+"/"+info.ID, admin).String(); got != "404 snapshot_not_found: there is no such snapshot" {
+		if got := s.do("GET", snaps+"/"+info.ID, admin).String(); got != "404 snapshot_not_found: there is no snapshot of this id in the project: look at the list for those that there are" {
 			t.Error(got)
 		}
 
@@ -233,7 +233,7 @@ func TestSnapshotsRefuse(t *testing.T) {
 			{"POST", "", `{}`, "400 validation_failed: profile: must be the name of a profile, which GET …/admin/snapshots/profiles lists"},
 			{"POST", "", `{"profile": 1}`, "400 validation_failed: profile: must be a string"},
 			{"POST", "", `{"profile": "daily", "all": true}`, "400 validation_failed: all: unknown field"},
-			{"POST", "", `{"profile": "none"}`, `404 profile_not_found: the project has no snapshot profile "none"`},
+			{"POST", "", `{"profile": "none"}`, `404 profile_not_found: the project has no snapshot profile "none": the key snapshots of its config declares them`},
 			{"POST", "", `{"profile": "backup"}`, `404 profile_not_found: *`},
 			{"POST", "/" + id + "/verify", `{"sample": 2}`, "400 validation_failed: sample: must be above 0 and at most 1: the part of the files that is read"},
 			{"POST", "/" + id + "/verify", `{"sample": 0}`, "400 validation_failed: sample: *"},
@@ -540,8 +540,8 @@ func TestSnapshotPrune(t *testing.T) {
 		}
 		s.run("POST", snaps+"/prune", ``)
 		for body, want := range map[string]string{
-			`{"profile": "none"}`:                 `404 profile_not_found: the project has no snapshot profile "none"`,
-			`{"profile": "none", "dryRun": true}`: `404 profile_not_found: the project has no snapshot profile "none"`,
+			`{"profile": "none"}`:                 `404 profile_not_found: the project has no snapshot profile "none": the key snapshots of its config declares them`,
+			`{"profile": "none", "dryRun": true}`: `404 profile_not_found: the project has no snapshot profile "none": the key snapshots of its config declares them`,
 			`{"keepLast": 1}`:                     "400 validation_failed: keepLast: unknown field",
 		} {
 			if got := s.do("POST", snaps+"/prune", admin, text(body)).String(); got != want {

@@ -155,7 +155,7 @@ func TestHowRunsFail(t *testing.T) {
 		{"timeout", time.Minute, untilEnd, operation.Failed, operation.Failure{Code: "run_timeout", Message: operation.ErrTimeout.Message}},
 		{"too large", 0, func(context.Context, *operation.Live) (operation.Outcome, error) {
 			return operation.Outcome{Result: strings.Repeat("x", 5<<20)}, nil
-		}, operation.Failed, operation.Failure{Code: "result_too_large", Message: "what the run gave is too large to keep: 4 MiB is the limit"}},
+		}, operation.Failed, operation.Failure{Code: "result_too_large", Message: "the result of the run is larger than 4 MiB, which is the limit: have it give less, or write it to records or files"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

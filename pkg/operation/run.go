@@ -197,17 +197,17 @@ type Outcome struct {
 // Errors, for errors.Is. The first ones are causes of the context of a run.
 var (
 	ErrCancelled = errs.New(errs.Conflict, "run_cancelled", "the run was cancelled")
-	ErrLost      = errs.New(errs.Conflict, "run_lost", "the instance that did this was silent for too long: the run was given up")
+	ErrLost      = errs.New(errs.Conflict, "run_lost", "the instance of svcd that did the run is gone, or was silent for too long: the run was given up; see what it has done before you start it again")
 	// ErrLeft is ErrLost of a run of which something is left that others end: Runs.Settle says then how it has ended.
 	ErrLeft = errs.New(errs.Conflict, "run_left",
-		"the instance that did this was silent for too long: what it has begun is ended, or taken back, by the next instance that serves the project, and this run tells then which")
-	ErrTimeout  = errs.New(errs.Timeout, "run_timeout", "the run took longer than it may")
+		"the instance of svcd that did the run is gone, or was silent for too long: the next one that serves the project ends what it has begun, or takes it back, and this run says then which")
+	ErrTimeout  = errs.New(errs.Timeout, "run_timeout", "the run took longer than its timeout allows, and was ended")
 	ErrStopping = errs.New(errs.Unavailable, "stopping", "the service is stopping; try again")
 
-	ErrNotCancellable = errs.New(errs.Conflict, "not_cancellable", "this run can't be cancelled")
+	ErrNotCancellable = errs.New(errs.Conflict, "not_cancellable", "a run of this kind can't be cancelled: wait until it has ended")
 	ErrEnded          = errs.New(errs.Conflict, "run_ended", "the run has ended already")
-	ErrTooMany        = errs.New(errs.Throttled, "too_many_runs", "too many runs wait already: try again later")
-	ErrExists         = errs.New(errs.Conflict, "run_exists", "there is a run of this id already")
+	ErrTooMany        = errs.New(errs.Throttled, "too_many_runs", "too many runs are waiting already: try again when some of them have ended")
+	ErrExists         = errs.New(errs.Conflict, "run_exists", "there is a run of this id already: start it with another one")
 	ErrNotFound       = errs.New(errs.NotFound, "run_not_found", "run not found")
-	errTooLarge       = errs.New(errs.Limit, "result_too_large", "what the run gave is too large to keep: 4 MiB is the limit")
+	errTooLarge       = errs.New(errs.Limit, "result_too_large", "the result of the run is larger than 4 MiB, which is the limit: have it give less, or write it to records or files")
 )

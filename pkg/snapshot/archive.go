@@ -25,7 +25,7 @@ const manifestFiles = 2 // the manifest and its sum
 const ExtraFiles = manifestFiles + 1
 
 // ErrExists says that there is a snapshot of that id.
-var ErrExists = errs.New(errs.Conflict, "snapshot_exists", "there is a snapshot of this id in the project: it is the one of this archive, or delete it first")
+var ErrExists = errs.New(errs.Conflict, "snapshot_exists", "the project has a snapshot of the same id already: if it is the one of this archive, use it as it is; else delete it, and import the archive again")
 
 // Export writes a snapshot as an archive, which Import takes. A file that is not what was written ends it with an error, and so does a
 // reader that is gone; nothing takes what has come by then for a whole archive.
@@ -66,7 +66,7 @@ func announced(manifest []byte) (*Manifest, []archive.File, error) {
 	for i := range m.Files {
 		f := archive.File{Name: m.Files[i].Path, Size: m.Files[i].Size}
 		if _, err := hex.Decode(f.SHA256[:], []byte(m.Files[i].SHA256)); err != nil {
-			return nil, nil, foreign("its manifest has a sum that is none")
+			return nil, nil, foreign("a SHA-256 in its manifest is not one")
 		}
 		files = append(files, f)
 	}
@@ -77,7 +77,7 @@ func announced(manifest []byte) (*Manifest, []archive.File, error) {
 func parseManifest(text []byte) (*Manifest, error) {
 	m, err := decodeExactly(text)
 	if err != nil {
-		return nil, foreign("its manifest can't be: " + err.Error())
+		return nil, foreign("its manifest is not what svcd writes: " + err.Error())
 	}
 	return m, nil
 }
@@ -212,7 +212,7 @@ func fits(root *folder.Folder, bytes int64) error {
 		return unwritten(err, "look at the space for snapshots")
 	}
 	if free >= 0 && bytes > free {
-		return errs.New(errs.Full, "snapshots_full", "the backup has %d bytes, and there is space for %d on the server: nothing was changed; try again when there is more", bytes, free)
+		return errs.New(errs.Full, "snapshots_full", "the backup has %d bytes unpacked, and the disk that snapshots are on has room for %d: nothing was changed; make room on it first, such as by deleting snapshots", bytes, free)
 	}
 	return nil
 }

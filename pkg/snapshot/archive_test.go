@@ -189,7 +189,7 @@ func TestS53ImportRefuses(t *testing.T) {
 			to := newWorld(t, teststore.Memory(t))
 			_, err := to.imports(rewritten(t, from, info, change), nil)
 			e := errs.From(err) // of the archive's: its files do not come, which would be refused, too
-			if e == nil || e.Kind != errs.Invalid || !strings.Contains(e.Message, "its manifest can't be: ") && e.Code != "bad_profile" {
+			if e == nil || e.Kind != errs.Invalid || !strings.Contains(e.Message, "its manifest is not what svcd writes: ") && e.Code != "bad_profile" {
 				t.Errorf("%v", err)
 			}
 			to.nothing()

@@ -131,7 +131,7 @@ func (c *comparison) sides(ctx context.Context, before, after side, only []strin
 }
 
 func noCollection(name string) error {
-	return errs.New(errs.NotFound, "collection_not_found", "there is no collection %q in it", name)
+	return errs.New(errs.NotFound, "collection_not_found", "the snapshot has no collection %q: look at the snapshot for those that it has", name)
 }
 
 func (c *comparison) collection(ctx context.Context, name string, before, after side) (out CollectionDiff, err error) {

@@ -49,7 +49,7 @@ type creation struct {
 // create makes a snapshot for somebody who is alone, and may hold the project's files.
 func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Profile, t *tracker, hold *media.Hold) (info Info, err error) {
 	if !isProfileDir(profile.Name) {
-		return Info{}, errs.New(errs.Invalid, "bad_profile", "%q is no name of a snapshot profile", profile.Name)
+		return Info{}, errs.New(errs.Invalid, "bad_profile", "%q can't be the name of a snapshot profile", profile.Name)
 	}
 	root, err := s.folder(p, true)
 	if err != nil {

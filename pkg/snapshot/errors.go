@@ -12,10 +12,10 @@ import (
 
 // Errors, for errors.Is.
 var (
-	ErrNotFound = errs.New(errs.NotFound, "snapshot_not_found", "there is no such snapshot")
+	ErrNotFound = errs.New(errs.NotFound, "snapshot_not_found", "there is no snapshot of this id in the project: look at the list for those that there are")
 	ErrPinned   = errs.New(errs.Conflict, "snapshot_pinned", "the snapshot is pinned: unpin it to delete it")
 	ErrNoFolder = errs.New(errs.Invalid, "no_snapshots", "the project has no folder for snapshots: register it with its directory")
-	ErrInUse    = errs.New(errs.Conflict, "snapshot_in_use", "the snapshot is being read, such as to check it: try again later")
+	ErrInUse    = errs.New(errs.Conflict, "snapshot_in_use", "the snapshot is being read, such as by a check, a download or a restore: try again when that has ended")
 	// ErrDamaged is for snapshots that are not what was written; the message says what is wrong.
 	ErrDamaged = errs.New(errs.Conflict, "snapshot_damaged", "the snapshot is damaged")
 )
@@ -32,7 +32,7 @@ func unwritten(err error, doing string) error {
 	}
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
-			return errs.New(errs.Full, "snapshots_full", "there is no space for the snapshot on the server: nothing was changed; try again when there is").With(err)
+			return errs.New(errs.Full, "snapshots_full", "the disk that snapshots are on is full: nothing was changed; make room on it first, such as by deleting snapshots").With(err)
 		}
 	}
 	for _, closed := range []error{syscall.EROFS, fs.ErrPermission} {

@@ -129,7 +129,7 @@ func (j *journal) same() *mql.Filter {
 	return mql.MustCompile(bson.D{{Key: "restore", Value: j.Restore}, {Key: "step", Value: j.Step}})
 }
 
-var errTaken = errs.New(errs.Conflict, "restore_taken_over", "another instance has taken this restore for dead and has ended it: look at the snapshots, and try again")
+var errTaken = errs.New(errs.Conflict, "restore_taken_over", "another instance took this one for dead and ended its restore: compare the records with the snapshot, and restore again if they differ")
 
 // gone is the error of a step that somebody else has taken.
 func gone(err error) error {

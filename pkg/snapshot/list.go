@@ -23,7 +23,7 @@ func isProfileDir(name string) bool { return profileDir.MatchString(name) }
 // CheckProfileName refuses what can't be the name of a profile (Invalid).
 func CheckProfileName(name string) error {
 	if !isProfileDir(name) {
-		return errs.New(errs.Invalid, "bad_profile", "%.80q is no name of a snapshot profile: send letters, digits, '_', '-' and '.', 64 at most", name)
+		return errs.New(errs.Invalid, "bad_profile", "%.80q can't be the name of a snapshot profile: use letters, digits, '_', '-' and '.', 64 at most", name)
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func (r *restore) index(ctx context.Context, p *part, into store.Collection, l *
 	return nil
 }
 
-var errDiffers = errs.New(errs.Conflict, "restore_differs", "the store does not give these records back as they are in the snapshot: nothing was changed")
+var errDiffers = errs.New(errs.Conflict, "restore_differs", "the store gave records back otherwise than they are in the snapshot: nothing was changed; try again, and report it as a bug of the store or of svcd if that stays")
 
 // sumOfRecords is the hash of the lines of an export.
 func sumOfRecords(from records) (sum string, count int64, err error) {

@@ -42,13 +42,13 @@ func (p *part) through(db store.Database, name string) store.Collection {
 	return fieldnames.Wrap(db, map[string]*document.Names{name: p.names}).Collection(name)
 }
 
-var errBadMode = errs.New(errs.Invalid, "bad_mode", "the mode of a restore is replace or merge")
+var errBadMode = errs.New(errs.Invalid, "bad_mode", "the mode of a restore has to be replace or merge")
 
 // Has is nil if all of some collections are in the snapshot, else errs.NotFound.
 func (m *Manifest) Has(collections []string) error {
 	for _, name := range collections {
 		if m.collection(name) == nil {
-			return errs.New(errs.NotFound, "collection_not_found", "the snapshot does not have the collection %q: look at what it has", name)
+			return errs.New(errs.NotFound, "collection_not_found", "the snapshot has no collection %q: look at the snapshot for those that it has", name)
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (r *restore) part(c *Collection) (*part, error) {
 	for _, other := range r.p.Collections {
 		if other.StoredName() == c.Name {
 			return nil, errs.New(errs.Conflict, "collection_renamed",
-				"the collection %s of the snapshot is %s by now: restore the others by their names, or roll the config back first", c.Name, other.Name)
+				"the collection %s of the snapshot was renamed to %s since: name the other collections to restore them, or roll the config back first", c.Name, other.Name)
 		}
 	}
 	one.config = &project.Collection{Name: c.Name}
@@ -202,7 +202,7 @@ func (r *restore) indexDrift(one *part, saved, live []store.Index) {
 	r.drift(one.name, DriftIndexes, "the snapshot and the collection have other indexes: "+strings.Join(other, ", "))
 }
 
-var errViolates = errs.New(errs.Conflict, "restore_violates", "records would have one value of a unique index")
+var errViolates = errs.New(errs.Conflict, "restore_violates", "several records would have the same value of a unique index")
 
 // violation is the error of records that do not go together with an index.
 func violation(name string, err error) error {
@@ -211,7 +211,7 @@ func violation(name string, err error) error {
 		for _, id := range v.IDs {
 			ids = append(ids, textOfID(id))
 		}
-		return errs.New(errViolates.Kind, errViolates.Code, "records of %s would have one value of the unique index %s, such as %s: remove one of them first, or replace the collection",
+		return errs.New(errViolates.Kind, errViolates.Code, "several records of %s would have the same value of the unique index %s, such as %s: remove all but one of them first, or restore with the mode replace",
 			name, v.Index, strings.Join(ids, ", ")).With(err)
 	}
 	return err

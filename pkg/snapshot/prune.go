@@ -85,7 +85,7 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 		return nil, err
 	}
 	if len(decisions) > 0 && !slices.ContainsFunc(decisions, func(d retention.Decision) bool { return d.Keep }) {
-		return nil, errs.New(errs.Limit, "bad_retention", "the retention would have every snapshot of %s be deleted: nothing is pruned", profile)
+		return nil, errs.New(errs.Limit, "bad_retention", "the retention would delete every snapshot of %s, so nothing is pruned: have it keep some, such as by keepLast", profile)
 	}
 	keepLately(decisions, all, schema.IsOwnSnapshots(profile), s.o.Now().AddDate(0, 0, -ownDays))
 	return decisions, nil

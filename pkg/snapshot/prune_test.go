@@ -378,7 +378,7 @@ func TestVerifyAll(t *testing.T) {
 		}
 	}
 	said := out.Err()
-	if !errors.Is(said, snapshot.ErrDamaged) || !strings.Contains(said.Error(), "2 of 3: ") || !strings.Contains(said.Error(), ids[0]+": ") || !strings.Contains(said.Error(), ids[2]+": ") ||
+	if !errors.Is(said, snapshot.ErrDamaged) || !strings.Contains(said.Error(), "2 of 3 snapshots are damaged: ") || !strings.Contains(said.Error(), ids[0]+": ") || !strings.Contains(said.Error(), ids[2]+": ") ||
 		!strings.HasSuffix(said.Error(), "; and 1 more") || strings.Contains(said.Error(), ids[1]) {
 		t.Error(said)
 	}

@@ -230,7 +230,7 @@ func (s *Snapshots) shut(ctx context.Context, p *project.Project) (gate.Shut, er
 	defer cancel()
 	shut, err := s.o.Gate.Shut(ctx, project.DatabaseName(p.Namespace))
 	if errors.Is(err, store.ErrDeadline) {
-		return nil, errs.New(errs.Unavailable, "restore_waits", "writes of the project did not end: nothing was changed; try again").With(err)
+		return nil, errs.New(errs.Unavailable, "restore_waits", "writes to the project that were under way did not end in time: nothing was changed; try again").With(err)
 	}
 	return shut, err
 }

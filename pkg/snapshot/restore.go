@@ -266,7 +266,7 @@ func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 
 // errUnfinished is for a restore that could not be ended behind the point from which on it may be decided.
 var errUnfinished = errs.New(errs.Unavailable, "restore_unfinished",
-	"the restore could not be ended for a failure of the disk or the store: the project can't be reached until all is restored, or all is as before, which is tried again and again")
+	"the disk or the store failed in the last step of the restore, so the project is closed: svcd tries every second to end it, with all restored or all as before; the service's log says what fails")
 
 // isLoading says that nothing is decided of it yet.
 func (r *restore) isLoading(ctx context.Context) bool {

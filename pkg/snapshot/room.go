@@ -24,7 +24,7 @@ func (r *restore) room(ctx context.Context) error {
 	}
 	if free >= 0 && free < need {
 		return errs.New(errs.Full, "snapshots_full",
-			"there is no space for the snapshot of what is replaced, which takes up to %d MB: nothing was changed; try again when there is", need>>20+1)
+			"a restore first takes a snapshot of what it replaces, and the disk has no room for that, up to %d MB: nothing was changed; make room on it first, such as by deleting snapshots", need>>20+1)
 	}
 	return nil
 }

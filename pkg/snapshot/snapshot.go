@@ -65,7 +65,7 @@ func New(o Options) *Snapshots {
 
 // ErrBusy says that another snapshot of the project is being made or deleted.
 var ErrBusy = errs.New(errs.Conflict, "snapshots_busy",
-	"another snapshot of this project is being made or deleted: try again when that has ended")
+	"another snapshot of the project is being taken, restored or deleted: try again when that has ended")
 
 const (
 	leaseName = "snapshots"
@@ -204,7 +204,7 @@ func ProfileOf(p *project.Project, name string) (Profile, error) {
 
 // UnknownProfile says that there is no profile of that name.
 func UnknownProfile(name string) error {
-	return errs.New(errs.NotFound, "profile_not_found", "the project has no snapshot profile %.80q", name)
+	return errs.New(errs.NotFound, "profile_not_found", "the project has no snapshot profile %.80q: the key snapshots of its config declares them", name)
 }
 
 // takes says whether a collection is in its snapshots.

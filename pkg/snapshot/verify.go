@@ -31,7 +31,7 @@ type VerifyOptions struct {
 // ended is kept with the snapshot. The error is for checks that could not be made.
 func (s *Snapshots) Verify(ctx context.Context, p *project.Project, id string, o VerifyOptions) (*Verification, error) {
 	if o.Sample < 0 || o.Sample > 1 {
-		return nil, errs.New(errs.Invalid, "bad_sample", "a sample is above 0 and at most 1: the part of the files that is read")
+		return nil, errs.New(errs.Invalid, "bad_sample", "a sample is the part of the files that is read: send a number above 0 and at most 1, such as 0.1")
 	}
 	if o.Sample == 1 {
 		o.Sample = 0 // which is how all is noted

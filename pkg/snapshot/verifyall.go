@@ -42,7 +42,7 @@ func (c *Checked) Err() error {
 			}
 		}
 	}
-	return errs.New(ErrDamaged.Kind, ErrDamaged.Code, "snapshots that are damaged: %d of %d: %s", len(c.Damaged), c.Snapshots, Named(found, c.Problems()))
+	return errs.New(ErrDamaged.Kind, ErrDamaged.Code, "%d of %d snapshots are damaged: %s", len(c.Damaged), c.Snapshots, Named(found, c.Problems()))
 }
 
 // VerifyAll checks the snapshots of a profile one after the other, the newest first, or the newest alone. What is wrong with them is no

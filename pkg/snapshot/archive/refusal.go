@@ -47,7 +47,7 @@ func unread(err error) error {
 func unstored(err error, doing string) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
-			return errs.New(errs.Full, "backup_disk_full", "there is no space for the backup's files on the server: nothing was restored; try again when there is").With(err)
+			return errs.New(errs.Full, "backup_disk_full", "the disk that snapshots are on is full: nothing was restored; make room on it first, such as by deleting snapshots").With(err)
 		}
 	}
 	return errs.Wrap(err, doing)

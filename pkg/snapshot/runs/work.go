@@ -31,7 +31,7 @@ func (s *Service) work(ctx context.Context, p *project.Project, what Start) (*wo
 		return s.take(p, Everything()), nil
 	case operation.Verify:
 		if what.Sample < 0 || what.Sample > 1 {
-			return nil, errs.New(errs.Invalid, "bad_sample", "a sample is above 0 and at most 1: the part of the files that is read")
+			return nil, errs.New(errs.Invalid, "bad_sample", "a sample is the part of the files that is read: send a number above 0 and at most 1, such as 0.1")
 		}
 		if what.Snapshot == "" {
 			return s.verifyAll(p, what)

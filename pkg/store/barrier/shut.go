@@ -67,7 +67,7 @@ func (s *everywhere) Reads(ctx context.Context) error {
 }
 
 // errLost is for a process that was taken for dead.
-var errLost = errs.New(errs.Unavailable, "barrier_lost", "the other instances have taken this one for dead: try again")
+var errLost = errs.New(errs.Unavailable, "barrier_lost", "the other instances took this one for dead, so that nothing was done: try again")
 
 // openTime bounds how long the others are told to open. Later looks tell them, too.
 const openTime = 10 * time.Second
