@@ -40,7 +40,7 @@ before is kept as a snapshot. --to-namespace restores into another project; wher
 				return err
 			}
 			if opts.File == "-" && !opts.How.Yes && !opts.How.DryRun {
-				return command.Usagef("- is stdin, where nobody can be asked then: say --yes")
+				return command.Usagef("- means stdin, which the archive comes from, so that you can't be asked: say --yes")
 			}
 			if runF != nil {
 				return runF(ctx, opts)

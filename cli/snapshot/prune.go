@@ -32,7 +32,9 @@ verified one, stay whatever the rules say. It asks first; --yes goes without.
   daily 2026-03-29          it is the newest of that day, and the day is one that keepDaily counts; so with hourly, weekly, monthly and yearly
   oldest daily snapshot     it is the oldest of all, and fewer days have a snapshot than keepDaily counts: so the history grows until the rule is full
   within 7d                 it is older than the newest one by less than that (keepWithin)
-  pinned, newest verified   it stays whatever the rules say; so does what is damaged, or in the future
+  pinned, newest verified   it stays whatever the rules say; so does what is dated in the future
+  damaged                   it can't be read, or a check has found damage: it stays until one that is newer is verified
+  imported, checked lately  it has come in, or was checked, in the last seven days
   no retention policy       the profile keeps all
   no rule keeps it          it goes` + Waiting,
 		Example: `  svcctl snapshot prune blog --dry-run

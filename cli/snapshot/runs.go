@@ -139,7 +139,10 @@ is not whole is removed, a restore that has not come to its last step leaves eve
 				return err
 			}
 			if active == nil {
-				return &command.Error{Exit: command.ExitNotFound, Code: "run_not_found", Message: "no run of snapshots of " + namespace + " goes on"}
+				return &command.Error{
+					Exit: command.ExitNotFound, Code: "run_not_found", Message: "no run of snapshots of " + namespace + " goes on",
+					Hint: "svcctl snapshot runs " + namespace + " shows those that have ended",
+				}
 			}
 			id = active.ID
 		}

@@ -101,7 +101,7 @@ func SendArchive(ctx context.Context, st *command.State, name string, send func(
 		}
 		r = file
 	} else if st.InTTY {
-		return command.Usagef("- is stdin, which is a terminal here: give the archive, or have it come through a pipe")
+		return command.Usagef("- means stdin, which is a terminal here: give the name of the archive, or pipe it in")
 	}
 	return st.Upload(ctx, filepath.Base(name), r, size, func(ctx context.Context, r io.Reader) error { return send(ctx, r, size) })
 }

@@ -153,7 +153,7 @@ func (f *follower) left(ctx context.Context, err error) error {
 		return runs.GoesOn(f.id, back)
 	case unreachable:
 		return &command.Error{
-			Exit: command.ExitUnreachable, Code: "unreachable", Message: fmt.Sprintf("what has become of the run %s is not known: %v", f.id, err), Hint: back,
+			Exit: command.ExitUnreachable, Code: "unreachable", Message: fmt.Sprintf("the service does not answer any more, so that it is not known how the run %s ends: %v", f.id, err), Hint: back,
 		}
 	}
 	return err
