@@ -135,10 +135,11 @@ func runScripts(t *testing.T, storeURI func(env *testscript.Env) (string, error)
 			return err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":   exits,
-			"capture": capture,
-			"repeat":  repeat,
-			"untimed": untimed,
+			"exits":      exits,
+			"eventually": eventually,
+			"capture":    capture,
+			"repeat":     repeat,
+			"untimed":    untimed,
 		},
 	})
 }
@@ -194,6 +195,24 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %s, want %s", got, want)
+	}
+}
+
+// eventually runs a program until so many lines of its stdout fit a pattern, for what is done soon: eventually 1 '^snapshot/' svcctl snapshot list.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: eventually COUNT PATTERN PROGRAM ARG…")
+	}
+	pattern := regexp.MustCompile("(?m)" + args[1])
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		ts.Check(ts.Exec(args[2], args[3:]...))
+		n := len(pattern.FindAllString(ts.ReadFile("stdout"), -1))
+		if strconv.Itoa(n) == args[0] {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%d lines fit %s, want %s", n, args[1], args[0])
+		}
 	}
 }
 
