@@ -7,8 +7,9 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 )
 
-// TestHintOfLost has nobody start a restore again that is still to be ended by somebody else.
-func TestHintOfLost(t *testing.T) {
+// TestHintOf has nobody start a restore again that is still to be ended by somebody else, nor take a snapshot anew of a file
+// that is damaged where it is served, and be sent to the list of runs for what is about something else.
+func TestHintOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		run  api.Run
@@ -18,6 +19,9 @@ func TestHintOfLost(t *testing.T) {
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunLost, Error: &api.RunError{Code: "run_lost"}}, "nothing half is left: start it again"}, // it had begun nothing
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunLost, Error: &api.RunError{Code: "run_left"}}, "not ended yet: svcctl snapshot runs blog tells"},
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "restore_undone"}}, "nothing was changed: start it again"},
+		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "store_full"}}, "nothing that is served was changed"},
+		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "config_foreign"}}, "tar --zstd -xf"},
+		{api.Run{Kind: api.RunKindDrill, Status: api.RunFailed, Name: "daily", Error: &api.RunError{Code: "drill_differs"}}, "upload anew what is said to be damaged where it is served, too, take another one (svcctl snapshot create blog daily)"},
 	} {
 		if got := hintOf(&c.run, "blog"); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s %s: %q, want it to have %q", c.run.Kind, c.run.Status, c.run.Error.Code, got, c.want)

@@ -237,7 +237,11 @@ func hintOf(run *api.Run, namespace string) string {
 	case code == "snapshot_damaged":
 		return snapshot + "list " + namespace + " shows others; upload anew what is said to be damaged where it is served, too, take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "drill_differs":
-		return "take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
+		return "upload anew what is said to be damaged where it is served, too, take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
+	case code == "store_full":
+		return "nothing that is served was changed: start it again when there is room"
+	case code == "config_foreign": // its files are in the archive
+		return "tar --zstd -xf has its files in the folder config: give them another namespace in a folder of the service's projects directory, svcctl project register makes them a project"
 	case code == "view_expired":
 		return "it has taken longer than the store keeps a view: take it when less goes on, or by a profile with fewer collections"
 	case code == "restore_unfinished":
@@ -282,7 +286,7 @@ func (f *follower) show(ctx context.Context, run *api.Run, result *api.SnapshotR
 		return showRemoved(st, result)
 	case result.Drill != nil:
 		d := result.Drill
-		st.Notef("restored on trial: %s, %s, %s", output.Count(d.Documents, "record"), output.Count(d.Files, "file"), output.Size(d.Bytes))
+		st.Notef("restored %s on trial: %s, %s, %s", id, output.Count(d.Documents, "record"), output.Count(d.Files, "file"), output.Size(d.Bytes))
 		return printRuns(st, run, *run)
 	case result.Checked != nil, id == "":
 		return printRuns(st, run, *run)
