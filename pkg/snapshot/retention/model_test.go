@@ -273,6 +273,19 @@ func checkProperties(t *testing.T, r *rand.Rand, i int, l timeline, left []strin
 	if len(left) == 0 {
 		t.Fatalf("timeline %d: nothing is left:\n%v", i, l)
 	}
+	// Whatever the rules are, of what is whole and not in the future the newest stays, and the newest that is verified: nothing has its last whole copy removed.
+	for _, verified := range []bool{false, true} {
+		best := ""
+		at := time.Time{}
+		for _, s := range l.snapshots {
+			if !s.Damaged && !s.Time.After(l.now) && (s.Verified || !verified) && (best == "" || s.Time.After(at) || s.Time.Equal(at) && s.ID > best) {
+				best, at = s.ID, s.Time
+			}
+		}
+		if best != "" && !slices.Contains(left, best) {
+			t.Fatalf("timeline %d: %s goes, which is the newest (verified %t):\n%v", i, best, verified, l)
+		}
+	}
 	expect("what is kept is not kept when the rest is gone", left, l.only(left).ids(t))
 
 	shuffled := l
