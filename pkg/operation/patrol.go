@@ -111,50 +111,28 @@ func (rs *Runs) forget(database string, found map[liveKey]bool) {
 // giveUp says in the record of a run that it is lost, unless the run has been heard of meanwhile, has come to its end before its instance was gone, or has left
 // what others end.
 func (rs *Runs) giveUp(ctx context.Context, database string, r *record) error {
+	how, failed := decided{}, error(nil)
 	if r.Decided != nil {
-		if err := rs.settle(ctx, database, r.ID, r, *r.Decided, nil); !isLost(err) {
-			return err
+		how = *r.Decided
+	} else {
+		wait, as := rs.waits(ctx, database, r)
+		if wait {
+			return nil
 		}
-		return nil // it has been written meanwhile
+		failed = as
 	}
-	wait, as := rs.waits(ctx, database, r)
-	if wait {
-		return nil
-	}
-	run := r.Run
-	run.Status, run.Error = ending(as)
-	run.FinishedAt = rs.now()
-	last := lastEvent(&run, run.FinishedAt.Sub(run.CreatedAt), run.FinishedAt)
-	failure, err := bson.Marshal(run.Error)
-	if err != nil {
+	run, err := rs.settle(ctx, database, r.ID, r, how, failed)
+	if err != nil || run == nil || run.Status != Lost {
+		if isLost(err) { // it lives, or another instance was first
+			return nil
+		}
 		return err
 	}
-	unchanged := mql.MustCompile(bson.D{
-		{Key: "token", Value: r.Token}, {Key: "beat", Value: r.Beat}, {Key: "status", Value: string(r.Status)},
-	})
-	update := mql.MustCompileUpdate(bson.D{
-		{Key: "$set", Value: bson.D{
-			{Key: "status", Value: string(run.Status)},
-			{Key: "error", Value: bson.Raw(failure)},
-			{Key: "finishedAt", Value: run.FinishedAt},
-			{Key: "lastEvent", Value: last.ID},
-		}},
-		{Key: "$push", Value: bson.D{{Key: "events", Value: eventList([]Event{last})[0]}}},
-	})
-	err = write(ctx, rs.runsOf(database), store.Op{Kind: store.Update, ID: stringID(run.ID), If: unchanged, Update: update})
-	if isLost(err) {
-		return nil // it lives, or another instance was first
-	}
-	if err != nil {
-		return err
-	}
-	rs.metrics.total.WithLabelValues(string(run.Kind), string(Lost)).Inc()
-	rs.log.WarnContext(ctx, "a run was given up: its instance is gone", "kind", run.Kind, "name", run.Name, "run", run.ID, "instance", run.Instance)
 	rs.mu.Lock()
 	tell := rs.onLost
 	rs.mu.Unlock()
 	if tell != nil {
-		tell(ctx, database, &run)
+		tell(ctx, database, run)
 	}
 	return nil
 }

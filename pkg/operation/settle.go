@@ -90,7 +90,7 @@ func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome
 	}
 	var err error
 	for range settleTries {
-		if err = rs.settle(ctx, database, id, nil, d, failed); !isLost(err) {
+		if _, err = rs.settle(ctx, database, id, nil, d, failed); !isLost(err) {
 			return err
 		}
 	}
@@ -106,22 +106,22 @@ func (l *Live) decide(ctx context.Context, d decided) error {
 	return write(ctx, l.coll, l.update(bson.D{{Key: "decided", Value: bson.Raw(raw)}}))
 }
 
-// settle is Settle of a record, unless that changes meanwhile, or is another one than was seen; nil: it may be any.
-func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d decided, failed error) error {
+// settle is Settle of a record, and gives the run as it has ended with that; nil: it stays as it is. With seen not nil it is for the record as it was seen alone.
+func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d decided, failed error) (*Run, error) {
 	doc, err := rs.runsOf(database).Get(ctx, stringID(id))
 	if errors.Is(err, errs.ErrNotFound) {
-		return nil
+		return nil, nil //nolint:nilnil // nobody keeps it any more
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := decode(doc)
 	if err != nil { // nor can anybody read it
 		rs.log.WarnContext(ctx, "the record of a run can't be read", "run", id, "error", err)
-		return nil
+		return nil, nil //nolint:nilnil // likewise
 	}
-	if !r.Status.Active() && r.Status != Lost || seen != nil && (r.Token != seen.Token || r.Beat != seen.Beat) {
-		return nil
+	if !r.Status.Active() && r.Status != Lost || seen != nil && (r.Token != seen.Token || r.Beat != seen.Beat || r.Status != seen.Status) {
+		return nil, nil //nolint:nilnil // it has ended, or was written meanwhile
 	}
 	run := r.Run
 	run.Events = slices.DeleteFunc(run.Events, func(e Event) bool { return e.Kind == EventDone || e.Kind == EventError }) // such as that it was lost
@@ -133,10 +133,14 @@ func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d
 		}
 	}
 	if err := rs.end(ctx, database, r, &run); err != nil {
-		return err
+		return nil, err
 	}
-	rs.log.InfoContext(ctx, "a run whose instance is gone has ended", "kind", run.Kind, "name", run.Name, "run", run.ID, "status", run.Status, "instance", run.Instance)
-	return nil
+	log := rs.log.InfoContext
+	if run.Status == Lost {
+		log = rs.log.WarnContext
+	}
+	log(ctx, "a run whose instance is gone has ended", "kind", run.Kind, "name", run.Name, "run", run.ID, "status", run.Status, "instance", run.Instance)
+	return &run, nil
 }
 
 // end writes the last state of a run that was as before says, if it still is.
