@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
@@ -28,6 +29,7 @@ type sideFile struct {
 	there bool
 	size  int64
 	sum   string // that it has; "": not known
+	gone  bool   // its record is another one by now, and whoever changed that has removed the file
 }
 
 // files compares the files of a record that both sides have.
@@ -57,6 +59,8 @@ func (c *comparison) files(ctx context.Context, out *CollectionDiff, before, aft
 func (c *comparison) file(out *CollectionDiff, was, is *sideFile) {
 	one := FileDiff{Record: was.Record, Field: was.Field, Name: was.Name, Kind: Changed}
 	switch {
+	case was.gone || is.gone:
+		return
 	case was.there && !is.there:
 		if c.restored { // what the snapshot does not have stays
 			return
@@ -135,7 +139,8 @@ func (l *liveSide) files(ctx context.Context, name string, doc bson.Raw) ([]side
 		}
 		_, info, err := l.stored.Locate(dir, f.Record, key)
 		if errors.Is(err, errs.ErrNotFound) {
-			return ctx.Err()
+			f.gone, err = l.changed(ctx, src, &f.Differing)
+			return errors.Join(err, ctx.Err())
 		}
 		if err != nil {
 			return err
@@ -143,6 +148,29 @@ func (l *liveSide) files(ctx context.Context, name string, doc bson.Raw) ([]side
 		f.there, f.size = true, info.Size()
 		return ctx.Err()
 	})
+}
+
+// changed says that a record does not name a file any more, as it did when the view was opened.
+func (l *liveSide) changed(ctx context.Context, src source, at *Differing) (bool, error) {
+	id, err := bson.ObjectIDFromHex(at.Record)
+	if err != nil {
+		return false, errs.Wrap(err, "read a record again")
+	}
+	value, err := document.MarshalValue(id)
+	if err != nil {
+		return false, errs.Wrap(err, "read a record again")
+	}
+	doc, err := l.now.Collection(src.config.StoredName()).Get(ctx, value)
+	if errors.Is(err, errs.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	names := false
+	doc = withAddresses(doc, src.config.FileAddresses(l.p.Namespace, id).Current)
+	eachNamed(l.p.Namespace, src.config, doc, func(_ string, now Differing) { names = names || now == *at })
+	return !names, nil
 }
 
 // liveFiles are those of a project, for who looks whether they are there.

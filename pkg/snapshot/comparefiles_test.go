@@ -113,6 +113,48 @@ func TestLostFiles(t *testing.T) {
 	})
 }
 
+// TestFilesOfChangedRecords: a file whose record is deleted, or names another one, while it is compared is not lost. One whose record is changed otherwise is.
+func TestFilesOfChangedRecords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	for n := range 4 {
+		w.post(n, "cover "+itoa(n))
+	}
+	info := w.create("daily")
+	changed := false
+	d, err := w.snaps.Compare(t.Context(), w.p, info.ID, snapshot.CompareOptions{Limit: 10, Report: func(p snapshot.Progress) {
+		if p.Phase != snapshot.Comparing || changed {
+			return
+		}
+		changed = true // all are read from a view that was opened before
+		set := func(name string, v any) *mql.Update {
+			return mql.MustCompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: name, Value: v}}}})
+		}
+		w.write("posts",
+			store.Op{Kind: store.Delete, ID: objectID(0)},
+			store.Op{Kind: store.Update, ID: objectID(1), Update: set("cover", w.upload("posts", idOf(1), "cover", "new.txt", "new"))},
+			store.Op{Kind: store.Update, ID: objectID(2), Update: set("title", "changed")})
+		for n := range 3 {
+			if err := os.Remove(w.cover(n)); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	n, got := fileDiffs(d)
+	if n != 1 {
+		t.Errorf("%d files", n)
+	}
+	equal(t, "lost", []string{"removed posts/" + idOf(2).Hex() + "/cover/2.txt"}, got)
+	for _, c := range d.Collections {
+		if c.Name == "posts" && c.Same != 4 {
+			t.Errorf("it was not compared as it was: %+v", c)
+		}
+	}
+}
+
 // TestLostFilesOnly: a restore that has all there is to bring has no warning, whatever was missing before.
 func TestLostFilesOnly(t *testing.T) {
 	t.Parallel()

@@ -78,6 +78,7 @@ type liveSide struct {
 
 	p       *project.Project
 	view    store.View
+	now     store.Database // where the records are by now
 	sources map[string]source
 	count   int64
 }
@@ -94,7 +95,7 @@ func (s *Snapshots) liveSide(ctx context.Context, p *project.Project) (*liveSide
 		_ = view.Close() // it was only read
 		return nil, err
 	}
-	out := &liveSide{liveFiles: liveFiles{library: s.o.Media}, p: p, view: view, sources: map[string]source{}}
+	out := &liveSide{liveFiles: liveFiles{library: s.o.Media}, p: p, view: view, now: db, sources: map[string]source{}}
 	for _, src := range list {
 		out.sources[src.name] = src
 		out.count += src.est.Documents
