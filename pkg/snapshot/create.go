@@ -85,18 +85,35 @@ func (s *Snapshots) create(ctx context.Context, p *project.Project, profile Prof
 	return Info{Manifest: c.manifest}, nil
 }
 
-// spread has other snapshots that have files which are damaged be known to be.
+// spread has all snapshots that have files which are damaged be known to be: others, and this one, since a check of the one before may have looked for others when this one was
+// not there yet.
 func (c *creation) spread(ctx context.Context) {
-	if len(c.damaged) == 0 {
-		return
-	}
-	beside, err := othersOf(c.root, c.manifest.ID)
-	if err == nil {
-		err = c.s.spread(ctx, c.p, beside, c.damaged, "it is the file that was found damaged when "+c.manifest.ID+" was taken")
+	err := c.catchUp(ctx)
+	if len(c.damaged) > 0 {
+		beside, failed := othersOf(c.root, c.manifest.ID)
+		if failed == nil {
+			failed = c.s.spread(ctx, c.p, beside, c.damaged, "it is the file that was found damaged when "+c.manifest.ID+" was taken")
+		}
+		err = errors.Join(err, failed)
 	}
 	if err != nil { // a check of them finds it
 		c.s.o.Logger.WarnContext(ctx, "snapshots that have files which are damaged are not marked", "namespace", c.p.Namespace, "error", err)
 	}
+}
+
+// catchUp notes what was found damaged in the snapshot before since that was looked at.
+func (c *creation) catchUp(ctx context.Context) error {
+	if c.before == nil {
+		return nil
+	}
+	damaged := map[string][]fs.FileInfo{}
+	for _, name := range c.before.since(c.root) {
+		if info, err := c.root.Stat(path.Join(c.before.at, name)); err == nil {
+			damaged[name] = []fs.FileInfo{info}
+		}
+	}
+	this := &others{root: c.root, at: []string{path.Join(c.profile.Name, c.manifest.ID)}}
+	return c.s.spread(ctx, c.p, this, damaged, sameAs(path.Base(c.before.at)))
 }
 
 // publish gives a snapshot that is on disk its name.

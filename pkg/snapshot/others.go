@@ -60,23 +60,37 @@ func isAny(list []fs.FileInfo, info fs.FileInfo) bool {
 
 // spread notes of each other snapshot which of the files it has, too, that were found damaged: a link is no second copy. why says where that was.
 func (s *Snapshots) spread(ctx context.Context, p *project.Project, o *others, damaged map[string][]fs.FileInfo, why string) error {
+	if len(damaged) == 0 {
+		return nil
+	}
 	for _, at := range o.at {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		var found []Finding
 		for name, is := range damaged {
 			if info, err := o.root.Stat(path.Join(at, name)); err == nil && isAny(is, info) {
 				found = append(found, Finding{Path: name, Text: why})
 			}
 		}
-		if now := readState(o.root, at); len(found) == 0 || now.Damaged || !now.spoil(time.Time{}, found) { // what can't be read says that itself
+		if len(found) == 0 {
 			continue
 		}
 		slices.SortFunc(found, func(a, b Finding) int { return strings.Compare(a.Path, b.Path) })
+		if now := readState(o.root, at); now.Damaged || !now.spoil(time.Time{}, found) { // what can't be read says that itself
+			continue
+		}
 		err := s.change(ctx, p, path.Base(at), func(state *State) { state.spoil(millisecond(s.o.Now()), found) })
 		if err != nil && !errors.Is(err, ErrNotFound) { // it was deleted meanwhile
 			return err
 		}
 	}
 	return nil
+}
+
+// sameAs says of a file of a snapshot why it counts as damaged.
+func sameAs(id string) string {
+	return "it is the same file as in " + id + ", where it was found damaged"
 }
 
 // spoil takes in what was found to be damaged elsewhere, and says whether that is anything new.
@@ -87,8 +101,7 @@ func (s *State) spoil(at time.Time, found []Finding) (changed bool) {
 		damage.Found = slices.Clone(damage.Found)
 	}
 	for _, f := range found {
-		known := slices.ContainsFunc(damage.Found, func(other Finding) bool { return other.Path == f.Path })
-		if known || len(damage.Found) == maxWarnings { // of so many nobody could tell which of them are counted
+		if damage.names(f.Path) || len(damage.Found) == maxWarnings { // of so many nobody could tell which of them are counted
 			continue
 		}
 		damage.Problems++

@@ -12,6 +12,7 @@ import (
 
 // previous is the last snapshot of the profile, to whose files can be linked.
 type previous struct {
+	at       string // its path
 	dir      *folder.Folder
 	manifest *Manifest
 	state    State
@@ -27,7 +28,22 @@ func (p *previous) vouches(name string, info fs.FileInfo) bool {
 	case damage == nil:
 		return true
 	}
-	return damage.Problems == int64(len(damage.Found)) && !slices.ContainsFunc(damage.Found, func(f Finding) bool { return f.Path == name })
+	// where the list is full, nobody knows what else there is
+	return len(damage.Found) < maxWarnings && damage.Problems == int64(len(damage.Found)) && !damage.names(name)
+}
+
+// since gives the files that have been found damaged since it was looked at.
+func (p *previous) since(root *folder.Folder) (found []string) {
+	now := readState(root, p.at).Damage
+	if now == nil {
+		return nil
+	}
+	for _, f := range now.Found {
+		if p.state.Damage == nil || !p.state.Damage.names(f.Path) {
+			found = append(found, f.Path)
+		}
+	}
+	return found
 }
 
 // lastOf gives the newest snapshot of a profile that is whole, nil if there is none.
@@ -58,7 +74,7 @@ func previousOf(root, dir *folder.Folder, m *Manifest, at string) (*previous, er
 		_ = dir.Close() // it was only read
 		return nil, err
 	}
-	return &previous{dir: dir, manifest: m, state: readState(root, at), made: made.ModTime()}, nil
+	return &previous{at: at, dir: dir, manifest: m, state: readState(root, at), made: made.ModTime()}, nil
 }
 
 // dedup links a file to an equal one of the snapshot before, if the profile says so and there is one. What it links it has read:

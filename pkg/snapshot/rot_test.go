@@ -285,6 +285,37 @@ func TestRottenExport(t *testing.T) {
 	}
 }
 
+// TestRottenMeanwhile: a check of the snapshot before finds damage while one is taken that has links to its files, and is not there yet. That one is known to be damaged, too, so that
+// the next one reads what it has.
+func TestRottenMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.post(1, "good")
+	w.post(2, "other")
+	first := w.create("daily")
+	w.verify(first)
+	w.rot(w.cover(1), "gOod")
+	checked := false
+	w.faults = func(op, name string) error {
+		if op == "rename" && strings.Contains(name, "manifest.json") && !checked { // what is linked is linked
+			checked = true
+			if found := w.check(first); len(found) != 1 {
+				t.Errorf("found %v", found)
+			}
+		}
+		return nil
+	}
+	second := w.create("daily")
+	w.faults = nil
+	if !checked || len(second.Warnings) > 0 {
+		t.Fatalf("checked %v, warnings %q", checked, second.Warnings)
+	}
+	equal(t, "known", []snapshot.Finding{{Path: "media/" + hashOf("good"), Text: "it is the same file as in " + first.ID + ", where it was found damaged"}}, w.damage(second))
+	if third := w.create("daily"); len(third.Warnings) != 1 || len(w.damage(third)) > 0 {
+		t.Errorf("the next one: warnings %q, damage %v", third.Warnings, w.damage(third))
+	}
+}
+
 // TestRottenMany: of very many files that are damaged not more is kept than is shown, and a second look adds nothing.
 func TestRottenMany(t *testing.T) {
 	t.Parallel()
@@ -292,7 +323,7 @@ func TestRottenMany(t *testing.T) {
 	for n := range 150 {
 		w.post(n, fmt.Sprint("good ", n))
 	}
-	first, second := w.create("posts"), w.create("posts")
+	first, second := w.create("daily"), w.create("posts")
 	for n := range 150 {
 		w.rot(w.cover(n), fmt.Sprint("bad! ", n))
 	}
@@ -308,9 +339,11 @@ func TestRottenMany(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	third := w.create("posts")
-	if len(third.Differing) != 150 || third.Counts.Warnings != 150 {
-		t.Errorf("%d differ, %d warnings", len(third.Differing), third.Counts.Warnings)
+	for _, profile := range []string{"posts", "daily"} { // whose newest one knows of all, or of the first hundred
+		third := w.create(profile)
+		if len(third.Differing) != 150 || third.Counts.Warnings != 150 {
+			t.Errorf("%s: %d differ, %d warnings", profile, len(third.Differing), third.Counts.Warnings)
+		}
+		w.verify(third)
 	}
-	w.verify(third)
 }

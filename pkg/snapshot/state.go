@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -49,6 +50,11 @@ type Verification struct {
 
 // Whole says that the check has looked at everything, and found no damage.
 func (v *Verification) Whole() bool { return v != nil && v.Problems == 0 && v.Sample == 0 }
+
+// names says that a file is among the first hundred problems.
+func (v *Verification) names(file string) bool {
+	return slices.ContainsFunc(v.Found, func(f Finding) bool { return f.Path == file })
+}
 
 // Whole says that all of the snapshot was once found whole, and no damage since: a check of a part takes nothing from that.
 func (s *State) Whole() bool { return !s.Damaged && !s.WholeAt.IsZero() }

@@ -65,7 +65,7 @@ func (s *Snapshots) verifyWith(ctx context.Context, p *project.Project, id strin
 		err = noted
 	}
 	if err == nil {
-		err = s.spread(ctx, p, beside, c.rotten, "it is the same file as in "+id+", where it was found damaged")
+		err = s.spread(ctx, p, beside, c.rotten, sameAs(id))
 	}
 	return v, unwritten(err, "tell of damage")
 }
