@@ -28,8 +28,7 @@ func (p *previous) vouches(name string, info fs.FileInfo) bool {
 	case damage == nil:
 		return true
 	}
-	// where the list is full, nobody knows what else there is
-	return len(damage.Found) < maxWarnings && damage.Problems == int64(len(damage.Found)) && !damage.names(name)
+	return len(damage.Found) < maxWarnings && !damage.names(name) // else nobody knows what else there is
 }
 
 // since gives the files that have been found damaged since it was looked at.
