@@ -27,7 +27,7 @@ func TestEventsOfRestoresThatWereLeft(t *testing.T) {
 		ids[name] = reg.ID.Hex()
 	}
 	of := func(namespace, run string, forward bool) snapshot.Ended {
-		e := snapshot.Ended{Project: &project.Project{Namespace: namespace}, Run: snapshot.Run{Namespace: run, ID: "run"}, Snapshot: "snap", Forward: forward, Left: true}
+		e := snapshot.Ended{Project: &project.Project{Namespace: namespace}, Run: snapshot.Run{Namespace: run, ID: "run"}, Snapshot: "snap", Forward: forward}
 		if forward {
 			e.Safety = "safety"
 		}

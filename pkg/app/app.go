@@ -159,7 +159,7 @@ func (a *App) wire(ctx context.Context) error {
 		return fmt.Errorf("%w: svcd must be able to read and write there; data.dir names the place", err)
 	}
 	parts, err := newCore(coreOptions{
-		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, ended: a.restoreEnded, changed: a.snapshotsChanged, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version, fault: cfg.SnapshotFault,
+		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, left: a.restoreLeft, changed: a.snapshotsChanged, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version, fault: cfg.SnapshotFault,
 		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
 	})
 	if err != nil {

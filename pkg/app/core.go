@@ -41,7 +41,7 @@ type coreOptions struct {
 	gate       *gate.Gate                                  // before store, for those who use records; nil: nobody shuts it
 	shuts      snapshot.Gate                               // has all instances shut theirs
 	replaced   func(p *project.Project)                    // see snapshot.Options
-	ended      func(ctx context.Context, e snapshot.Ended) // is told of restores that were left; nil: nobody is
+	left       func(ctx context.Context, e snapshot.Ended) // see snapshot.Options
 	changed    func(p *project.Project)                    // see snapshot.Options
 	now        func() time.Time
 	env        schema.Env
@@ -100,12 +100,8 @@ func newCore(o coreOptions) (*core, error) {
 	var taking *snapshots.Service
 	taken := snapshot.New(snapshot.Options{
 		Store: o.store, Media: o.files, Holder: o.holder(), Version: o.version, Now: o.now, Logger: o.log, Fault: o.fault, Gate: o.shuts, Busy: busy, Replaced: o.replaced, Changed: o.changed,
-		Ended: func(ctx context.Context, e snapshot.Ended) error {
-			if e.Left && o.ended != nil {
-				o.ended(ctx, e)
-			}
-			return taking.Ended(ctx, e)
-		},
+		Ended: func(ctx context.Context, e snapshot.Ended) error { return taking.Ended(ctx, e) },
+		Left:  o.left,
 	})
 	taking = snapshots.New(taken, runs, o.log)
 	keys := idempotency.New(idempotency.Options{Store: o.store, Now: o.now, Alone: o.alone})

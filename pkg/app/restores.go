@@ -57,8 +57,8 @@ func (a *App) replaced(p *project.Project) {
 	}
 }
 
-// restoreEnded has an event tell of a restore that was left.
-func (a *App) restoreEnded(ctx context.Context, e snapshot.Ended) {
+// restoreLeft has an event tell of a restore that was left, and has been ended.
+func (a *App) restoreLeft(ctx context.Context, e snapshot.Ended) {
 	if a.control != nil {
 		a.control.RestoreEnded(ctx, e)
 	}

@@ -62,7 +62,7 @@ func TestRestoreEndedElsewhere(t *testing.T) {
 			if decided != (err == nil) || decided == (done.Safety == "") && decided {
 				t.Errorf("decided %v: %v, %+v", decided, err, done)
 			}
-			if len(told) != 1 || told[0].Forward != decided || !told[0].Left || told[0].Run.ID != "run" {
+			if len(told) != 1 || told[0].Forward != decided || told[0].Run.ID != "run" {
 				t.Errorf("decided %v: the other one tells %+v", decided, told)
 			}
 			if diff := cmp.Diff(want, w.state()); diff != "" {
@@ -93,11 +93,52 @@ func TestEndedWithoutRun(t *testing.T) {
 		if err := w.snaps.Recover(t.Context(), w.p); err != nil {
 			t.Errorf("%s: %v", step, err)
 		}
-		want := []snapshot.Ended{{Project: w.p, Forward: step == "decided", Left: true}}
-		if len(w.told) != 1 || !cmp.Equal(want[0].Forward, w.told[0].Forward) || w.told[0].Run.ID != "" || !w.told[0].Left {
-			t.Errorf("%s: told is %+v, want %+v", step, w.told, want)
+		for _, told := range [][]snapshot.Ended{w.told, w.left} {
+			if len(told) != 1 || told[0].Forward != (step == "decided") || told[0].Run.ID != "" || told[0].Project != w.p {
+				t.Errorf("%s: told is %+v", step, told)
+			}
 		}
 		w.leaves(t)
+	}
+}
+
+// TestLeftIsToldOnce: however often it takes until the run of a restore that was left has its end, and nothing is noted of that restore any more, it is told once, behind that.
+func TestLeftIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newTroubled(newWorld(t, teststore.Memory(t)))
+	w.fillWith(1, 1)
+	doc := encode(t, bson.D{{Key: "_id", Value: "restore"}, {Key: "restore", Value: "abcdef"}, {Key: "step", Value: "decided"}, {Key: "swaps", Value: bson.A{}}, {Key: "media", Value: false}})
+	if err := store.WriteAll(t.Context(), w.db.Collection("svc.restores"), store.Op{Kind: store.Insert, Doc: doc}); err != nil {
+		t.Fatal(err)
+	}
+	told, left, broken := 0, 0, "the run"
+	snaps := snapshot.New(snapshot.Options{
+		Store: w.f, Media: w.library, Version: "1.2.3", Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler),
+		Ended: func(context.Context, snapshot.Ended) error {
+			if told++; broken == "the run" {
+				return errLost
+			}
+			return nil
+		},
+		Left: func(context.Context, snapshot.Ended) { left++ },
+	})
+	w.f.ask = func(op, name string) (before, after error) {
+		if op == "write" && name == "svc.restores" && broken == "the note" {
+			return errLost, nil
+		}
+		return nil, nil
+	}
+	for i, part := range []string{"the run", "the run", "the note", "the note", "", ""} {
+		broken = part
+		if err := snaps.Recover(t.Context(), w.p); (err != nil) != (part != "") {
+			t.Errorf("%d: %v", i, err)
+		}
+		if want := max(0, min(i-3, 1)); left != want {
+			t.Errorf("%d: what was left is told %d times, want %d", i, left, want)
+		}
+	}
+	if told != 5 {
+		t.Errorf("the run is told %d times", told)
 	}
 }
 

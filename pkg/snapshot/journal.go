@@ -69,6 +69,15 @@ func (r *restore) journal() *journal {
 	return j
 }
 
+// ended is how a restore of p has ended that is at its last step.
+func (j *journal) ended(p *project.Project) Ended {
+	e := Ended{Project: p, Run: j.Run, Snapshot: j.Snapshot, Forward: j.Step == stepDecided}
+	if e.Forward {
+		e.Safety, e.Outcome = j.Safety, j.Outcome
+	}
+	return e
+}
+
 func (s *Snapshots) begin(ctx context.Context, p *project.Project, j *journal) error {
 	doc, err := bson.Marshal(j)
 	if err != nil {

@@ -90,6 +90,9 @@ func (s *Snapshots) recover(ctx context.Context, p *project.Project) error {
 			return err
 		}
 		s.o.Logger.InfoContext(ctx, "ended a restore that was left", "namespace", p.Namespace, "restored", forward)
+		if s.o.Left != nil {
+			s.o.Left(ctx, j.ended(p))
+		}
 		if forward {
 			s.replaced(p)
 		}
@@ -120,11 +123,7 @@ func (s *Snapshots) settle(ctx context.Context, p *project.Project, j *journal, 
 // conclude tells how a restore has ended, and removes what is noted of it: in this order, so that it is told whoever dies meanwhile.
 func (s *Snapshots) conclude(ctx context.Context, p *project.Project, j *journal, left bool) error {
 	if s.o.Ended != nil {
-		e := Ended{Project: p, Run: j.Run, Snapshot: j.Snapshot, Forward: j.Step == stepDecided, Left: left}
-		if e.Forward {
-			e.Safety, e.Outcome = j.Safety, j.Outcome
-		}
-		if err := s.o.Ended(ctx, e); err != nil {
+		if err := s.o.Ended(ctx, j.ended(p)); err != nil {
 			return err
 		}
 	}

@@ -174,7 +174,7 @@ type troubled struct {
 	fails nth
 	other bool // these are the other ones
 
-	told []snapshot.Ended // by the goroutine that restores
+	told, left []snapshot.Ended // by the goroutine that restores
 }
 
 var errLost = errs.New(errs.Unavailable, "lost", "the store can't be reached")
@@ -212,6 +212,7 @@ func (w *troubled) begin(at int, stays bool) {
 			w.told = append(w.told, e)
 			return w.fails.fault("tell", "")
 		},
+		Left: func(_ context.Context, e snapshot.Ended) { w.left = append(w.left, e) },
 	})
 }
 

@@ -37,6 +37,9 @@ type Options struct {
 	// Ended is told how a restore has ended that has changed something, before what is noted of that is removed: so it may be told again, and what it fails with is
 	// tried again. A restore of another process that has begun to change something ends with it, too. It may be nil.
 	Ended func(ctx context.Context, e Ended) error
+	// Left is told of a restore that another process has left, or this one by a failure, when it has ended and nothing is noted of it any more. It may be nil, and must not
+	// wait for long.
+	Left func(ctx context.Context, e Ended)
 	// Changed is told when a snapshot of p is found damaged, or whole, or was checked for the first time, and when one goes that was damaged or that somebody has deleted. It may be
 	// nil, and must not wait.
 	Changed func(p *project.Project)

@@ -191,7 +191,7 @@ func outlive(w *world, when string, patrol bool, into string) {
 	}
 	got.Restored.Safety, want.Restored.Safety = "", ""
 	equal(w.T, "the result of a restore that was outlived, and of one that was not", want, got)
-	if left := next.ended[0]; !left.Left || !left.Forward || left.Snapshot != id {
+	if left := next.ended[0]; !left.Forward || left.Snapshot != id {
 		w.Errorf("told is %+v", left)
 	}
 }
