@@ -70,14 +70,19 @@ func (r *restore) found(ctx context.Context, target *project.Detached, f Founder
 	if err == nil {
 		err = r.run(ctx)
 	}
+	restored := err == nil && len(r.parts) > 0
 	if err == nil {
 		err = f.Keep(context.WithoutCancel(ctx), made)
 	}
 	if err == nil || made == nil { // of another one, somebody else is registered by that name
 		return err
 	}
-	if left := r.s.endFounding(context.WithoutCancel(ctx), made, f); left != nil {
+	switch left := r.s.endFounding(context.WithoutCancel(ctx), made, f); {
+	case left != nil:
 		r.s.o.Logger.WarnContext(ctx, "a project that a restore was making is not ended yet; that is tried again", "namespace", made.Namespace, "error", left)
+	case restored: // as what is noted of the run says, and it is kept by now
+		r.s.o.Logger.WarnContext(ctx, "a project that a restore has made was not kept at once", "namespace", made.Namespace, "error", err)
+		return nil
 	}
 	return err
 }

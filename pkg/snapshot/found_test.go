@@ -70,3 +70,44 @@ func TestRestoreNewWarns(t *testing.T) {
 		t.Errorf("%v %q", err, done.Warnings)
 	}
 }
+
+// keeper is a Founder whose projects are kept by the second try.
+type keeper struct {
+	compiler
+
+	founding bool
+	keeps    int
+}
+
+func (k *keeper) Found(_ context.Context, d *project.Detached) (*project.Project, error) {
+	k.founding = true
+	return d.Project, nil
+}
+
+func (k *keeper) Founding(context.Context, *project.Project) (bool, error) { return k.founding, nil }
+
+func (k *keeper) Keep(context.Context, *project.Project) error {
+	if k.keeps++; k.keeps == 1 {
+		return errLost
+	}
+	k.founding = false
+	return nil
+}
+
+func (k *keeper) Abandon(context.Context, *project.Project) error { k.founding = false; return nil }
+
+// TestRestoreNewKeptLate: a project whose records are in their place is kept, if not by the first try; then the restore has gone well, as is noted of its run.
+func TestRestoreNewKeptLate(t *testing.T) {
+	t.Parallel()
+	w := newTroubled(newWorld(t, teststore.Memory(t)))
+	w.fillWith(1, 1)
+	info := w.create("rest")
+	k, namespace := &keeper{}, newNamespace()
+	done, err := w.snaps.RestoreNew(t.Context(), w.p, info.ID, namespace, k, snapshot.RestoreOptions{}, nil)
+	if err != nil || k.founding || k.keeps != 2 || len(done.Collections) == 0 {
+		t.Errorf("%v, founding %v, kept %d times, %+v", err, k.founding, k.keeps, done)
+	}
+	if len(w.told) != 1 || !w.told[0].Forward || len(w.left) > 0 {
+		t.Errorf("told is %+v, and %+v", w.told, w.left)
+	}
+}
