@@ -70,7 +70,7 @@ func settings() []setting {
 		{"media.sweepAfter", "duration", "48m", "How old a file is that no record names, such as that of a request which was cut off, when it is removed. Let it be longer than an upload can take."},
 		{"media.pictureCache", "size", "1GiB", "How much of the disk the pictures may take that image filters made, in <data.dir>/pictures; those used longest ago go first."},
 		{"media.pictureMemory", "size", "512MiB", "How much memory image filters may take at once, and one alone three quarters more; who would need more waits."},
-		{"snapshots.maxImportSize", "size", "1TiB", "Largest archive of a snapshot or a backup that is taken in: of all files in it together, unpacked."},
+		{"snapshots.maxImportSize", "size", "1TiB", "Largest archive of a snapshot or a backup that is taken in: of all files in it together, unpacked, and of all records in it, uncompressed."},
 		{"data.dir", "string", "./data", "Directory of the embedded store, of uploads and pictures, and of generated secrets."},
 		{"projects.dir", "string", "./projects", "Directory that every registered config file is inside."},
 		{"projects.watch", "string", "reload", "What a change on disk does: reload serves it, notify only reports it, off ignores it."},

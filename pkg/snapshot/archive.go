@@ -141,6 +141,9 @@ func (s *Snapshots) unpack(ctx context.Context, p *project.Project, from io.Read
 	if err := fits(root, in.Bytes()); err != nil {
 		return Info{}, err
 	}
+	if err := m.addsUp(o.Limits.Bytes); err != nil {
+		return Info{}, err
+	}
 	if err := root.Make(o.Profile); err != nil {
 		return Info{}, unwritten(err, "make the folder of a profile")
 	}

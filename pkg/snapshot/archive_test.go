@@ -182,6 +182,13 @@ func TestS53ImportRefuses(t *testing.T) {
 		"a file in no collection": swap(`"path":"collections/posts.jsonl.zst"`, `"path":"collections/users.jsonl.zst"`),
 		"a profile that leads":    swap(`"profile": "both"`, `"profile": "../both"`),
 		"more behind it":          func(m string) string { return m + "{}" },
+		"more records": swap(`"counts": {
+    "documents": `, `"counts": {
+    "documents": 1`),
+		"more bytes":               swap(`"mediaBytes": `, `"mediaBytes": 4`),
+		"fewer than none missing":  swap(`"missing": 0`, `"missing": -1`),
+		"others that were written": swap(`"written": `, `"written": -`),
+		"an id of another time":    swap(`"id": "`+info.ID[:4], `"id": "9999`),
 	}
 	for name, change := range manifests {
 		t.Run(name, func(t *testing.T) {
@@ -194,6 +201,10 @@ func TestS53ImportRefuses(t *testing.T) {
 			}
 			to.nothing()
 		})
+	}
+	_, err := newWorld(t, teststore.Memory(t)).imports(rewritten(t, from, info, swap(`"bytes": `, `"bytes": 99999999999999`)), nil)
+	if e := errs.From(err); e == nil || e.Kind != errs.TooLarge {
+		t.Errorf("records that take more, uncompressed, than the limit: %v", err)
 	}
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)/2] ^= 4

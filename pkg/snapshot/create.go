@@ -213,20 +213,7 @@ func (c *creation) write(ctx context.Context, name string, data []byte, count in
 // add notes a file that is in the snapshot.
 func (c *creation) add(f File) {
 	c.manifest.Files = append(c.manifest.Files, f)
-	counts := &c.manifest.Counts
-	counts.Bytes += f.Size
-	switch f.How {
-	case Written:
-		counts.Written++
-		counts.NewBytes += f.Size
-	case Linked:
-		counts.Linked++
-	case Copied:
-		counts.Copied++
-		counts.NewBytes += f.Size
-	case Deduplicated:
-		counts.Deduplicated++
-	}
+	c.manifest.Counts.add(&f)
 	c.tracker.count(f.How)
 }
 

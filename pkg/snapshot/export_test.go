@@ -12,8 +12,11 @@ import (
 // ChangedPaths is how records that differ are told of.
 func ChangedPaths(a, b bson.Raw) (found []string, more bool) { return changedPaths(a, b) }
 
-// Forged gives the text of a manifest whose root is that of its files, and of its sum.
+// Forged gives the text of a manifest that adds up, and whose root is that of its files, and of its sum.
 func Forged(m *Manifest) (manifest, sum []byte, err error) {
+	is := m.listed()
+	is.Missing, is.Warnings = m.Counts.Missing, m.Counts.Warnings
+	m.Counts = is
 	m.Root = m.root()
 	text, err := m.encode()
 	return text, sumLine(text), err

@@ -183,8 +183,12 @@ func (r *fileRecords) check(f *File, col *Collection, bytes int64) error {
 	switch {
 	case r.fileSum() != f.SHA256:
 		return errSum
-	case r.count != f.Count || r.count != col.Documents || bytes != col.Bytes:
+	case r.count != col.Documents:
 		return errors.New("it has " + strconv.FormatInt(r.count, 10) + " records, and should have " + strconv.FormatInt(col.Documents, 10))
+	case r.count != f.Count:
+		return errors.New("it has " + strconv.FormatInt(r.count, 10) + " records, and should have " + strconv.FormatInt(f.Count, 10))
+	case bytes != col.Bytes:
+		return errors.New("its records take " + strconv.FormatInt(bytes, 10) + " bytes, and should take " + strconv.FormatInt(col.Bytes, 10))
 	case col.SHA256 != "" && r.plainSum() != col.SHA256:
 		return errors.New("its records are not those of the manifest")
 	}
