@@ -193,3 +193,32 @@ func TestInherit(t *testing.T) {
 		wantEnd(t, "somebody ends it", now, late, "succeeded", "", `"restored"`, "snap", "done succeeded")
 	})
 }
+
+// TestGivenUpAsSeen: a run that is heard of, or that somebody else gives up, while its heir looks at what it has left is not given up then, and not told of as lost.
+func TestGivenUpAsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		does, other, now := w.instance(operation.Options{}), w.instance(operation.Options{Alone: true}), w.instance(operation.Options{Alone: true})
+		lives, dies := does.start(spec(w), untilEnd), does.start(spec(w), untilEnd)
+		told := 0
+		now.OnLost(func(context.Context, string, *operation.Run) { told++ })
+		during := func() { time.Sleep(time.Minute) } // its instance writes the record meanwhile
+		now.Inherit(operation.Action, func(context.Context, string, *operation.Run) (bool, error) {
+			during()
+			return false, nil
+		})
+		now.patrol()
+		for _, ref := range []operation.Ref{lives, dies} {
+			if run := now.get(ref); run.Status != operation.Running {
+				t.Errorf("it lives, and is %s", run.Status)
+			}
+		}
+		does.link.Kill()
+		during = other.patrol
+		now.patrol()
+		wantEnd(t, "given up by another one", now, dies, "lost", "run_lost", "", "", "error lost")
+		if told > 0 {
+			t.Errorf("what others have given up is told %d times", told)
+		}
+	})
+}
