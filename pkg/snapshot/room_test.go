@@ -3,6 +3,8 @@ package snapshot_test
 import (
 	"crypto/rand"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,23 @@ func TestRoom(t *testing.T) {
 		if asked > bytes/4 {
 			t.Errorf("it asks for %d bytes of %d, which become %d", asked, bytes, size(known, "collections/posts.jsonl.zst"))
 		}
+		// What is damaged says nothing, and what has come in as an archive, or may have, says what somebody has made it say.
+		name := filepath.Join(w.path(known), "collections/posts.jsonl.zst")
+		right := contents(t, w.path(known))["collections/posts.jsonl.zst"]
+		w.rot(name, right[:len(right)-1]+"\x00")
+		w.check(known)
+		if got := need(first.ID); got < bytes {
+			t.Errorf("it asks for %d bytes, as one that is damaged says", got)
+		}
+		w.rot(name, right)
+		if err := os.WriteFile(w.path(known)+".state.json", []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.verify(known)
+		if got := need(first.ID); got < bytes {
+			t.Errorf("it asks for %d bytes, as one says of which nobody knows where it is from", got)
+		}
+		known = w.create("posts")
 		if takes := safety(known.ID); takes > asked {
 			t.Errorf("it has asked for %d bytes, and takes %d", asked, takes)
 		}
