@@ -14,6 +14,7 @@ import (
 
 // finish gives the run its last state: first in the record, then to its followers.
 func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
+	err = l.orFailed(err)
 	result, failed := packable(outcome.Result, maxResult)
 	output := bson.RawValue{}
 	if failed == nil {

@@ -81,7 +81,10 @@ func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome
 	l := rs.live[liveKey{database, id}]
 	rs.mu.Unlock()
 	if l != nil {
-		if failed != nil { // it says so itself, and why
+		if failed != nil { // it says so itself, and why, unless it was silent for too long
+			l.mu.Lock()
+			l.failed = failed
+			l.mu.Unlock()
 			return nil
 		}
 		if err := l.decide(ctx, d); !isLost(err) {
@@ -166,8 +169,23 @@ func (rs *Runs) end(ctx context.Context, database string, before *record, run *R
 	return err
 }
 
-// settled gives the run as others have ended it; nil: they have not, or it can't be read.
+// orFailed is the end of a run that was silent for too long: lost, unless it is known what its work has come to.
+func (l *Live) orFailed(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(err, ErrLost) && l.failed != nil {
+		return l.failed
+	}
+	return err
+}
+
+// settled gives the run as others have ended it; nil: they have not, or it can't be read. That they have given it up is no end if this process knows what its work has come to.
 func (l *Live) settled(ctx context.Context) *Run {
+	if failed := l.orFailed(ErrLost); !errors.Is(failed, ErrLost) {
+		if err := l.runs.settle(ctx, l.database, l.run.ID, nil, decided{}, failed); err != nil {
+			l.runs.log.WarnContext(ctx, "a run that was given up stays lost, though it has ended", "run", l.run.ID, "error", err)
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.runs.silence())
 	defer cancel()
 	run, err := l.runs.read(ctx, l.database, Ref{Kind: l.run.Kind, Name: l.run.Name, ID: l.run.ID}) // which never change

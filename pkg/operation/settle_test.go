@@ -147,6 +147,38 @@ func TestSettleOfPaused(t *testing.T) {
 	})
 }
 
+// TestSettleOfSilent has a run whose instance has stood still, and knows what its work has come to, end as that: also where others have given it up meanwhile.
+func TestSettleOfSilent(t *testing.T) {
+	for name, givenUp := range map[string]bool{"nobody has given it up": false, "another one has": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newMemory(t)
+				paused, other := w.instance(operation.Options{}), w.instance(operation.Options{})
+				var ref operation.Ref
+				ref = paused.start(spec(w), func(ctx context.Context, r *operation.Live) (operation.Outcome, error) {
+					paused.link.Pause()
+					time.Sleep(30 * time.Second)
+					paused.link.Resume()
+					paused.settle(operation.Ref{ID: r.Run().ID}, operation.Outcome{}, errBack)
+					<-ctx.Done()
+					return operation.Outcome{}, context.Cause(ctx)
+				})
+				if givenUp {
+					other.patrol()
+					time.Sleep(20 * time.Second)
+					other.patrol()
+					wantEnd(t, "before", other, ref, "lost", "run_lost", "", "", "error lost")
+				}
+				run, events := paused.wait(ref)
+				if last := events[len(events)-1]; run.Status != operation.Failed || run.Error.Code != errBack.Code || last.Kind != operation.EventError {
+					t.Errorf("%s, %v, %s", run.Status, run.Error, last.Kind)
+				}
+				wantEnd(t, "behind it", other, ref, "failed", "taken_back", "", "", "error failed")
+			})
+		})
+	}
+}
+
 // TestInherit does not give up a run while what it has left is being ended, but not for ever; who ends it then settles it all the same.
 func TestInherit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
