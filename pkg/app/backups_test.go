@@ -71,6 +71,12 @@ func TestBackups(t *testing.T) {
 				t.Errorf("%s: %s", path, got)
 			}
 		}
+		for _, name := range []string{"dryRun", "into", "mode", "media"} { // as a shell sends a variable that is not set
+			got := s.do("POST", backups+"/restore?"+name+"=", admin, archived("")).String()
+			if want := "400 bad_parameter: " + name + " is empty: "; !strings.HasPrefix(got, want) {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
 		if got := s.do("POST", backups, admin, text(`{"collections": []}`)).String(); !strings.HasPrefix(got, "400 unexpected_body: ") {
 			t.Error(got)
 		}

@@ -262,19 +262,16 @@ func (r *request) optionalObject(w http.ResponseWriter) (bson.D, error) {
 	return document.ParseJSON(data)
 }
 
-// read takes the members of an object to where they go, and says what is wrong with others. null is as if the member were not there.
+// read takes the members of an object to where they go, and says what is wrong with others. null is refused: who lacks a value of dryRun, into or collections would have more done
+// than was meant.
 func read(doc bson.D, into map[string]any) error {
 	var problems []errs.FieldError
 	for _, e := range doc {
 		to, known := into[e.Key]
-		switch {
-		case !known:
+		if !known {
 			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "unknown", Message: "unknown field"})
-		case e.Value == nil:
-		default:
-			if want := assign(to, e.Value); want != "" {
-				problems = append(problems, errs.FieldError{Path: e.Key, Rule: "type", Message: "must be " + want})
-			}
+		} else if want := assign(to, e.Value); want != "" {
+			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "type", Message: "must be " + want})
 		}
 	}
 	if problems != nil {
@@ -311,6 +308,7 @@ func assign(to, v any) string {
 		return unless(ok, "a number")
 	case *[]string:
 		list, ok := v.(bson.A)
+		*to = []string{} // which is not nil, where it is empty
 		for _, x := range list {
 			text, is := x.(string)
 			*to, ok = append(*to, text), ok && is

@@ -65,6 +65,9 @@ func (s *Server) restoreSnapshot(w http.ResponseWriter, r *request) error {
 	}); err != nil {
 		return err
 	}
+	if in.Collections != nil && len(in.Collections) == 0 {
+		return errs.Validation([]errs.FieldError{{Path: api.ParamCollections, Rule: "required", Message: "must name a collection, or be left out: then all that the snapshot has are restored"}})
+	}
 	how, err := s.restoreOf(r, in, access.ProjectSnapshot)
 	if err != nil {
 		return err
@@ -145,6 +148,11 @@ func (s *Server) restoreBackup(w http.ResponseWriter, r *request) error {
 
 // restoreParams reads the parameters of a restore.
 func (r *request) restoreParams() (in api.SnapshotRestore, err error) {
+	for _, name := range []string{api.ParamMedia, api.ParamMode, api.ParamInto, api.ParamDryRun} {
+		if r.query.Has(name) && r.query.Get(name) == "" { // such as a variable of a shell that is not set: as if it were left out, more would be done than was meant
+			return in, errs.New(errs.Invalid, "bad_parameter", "%s is empty: give it a value, or leave it out", name)
+		}
+	}
 	names, err := r.one(api.ParamCollections)
 	if err != nil {
 		return in, err
