@@ -98,6 +98,7 @@ var layers = []layer{
 		"auth":          "system audit access errs",
 		"hooks":         "project script schema access errs",
 		"openapi":       "project fieldtype access schema document api errs",
+		"mcp":           "access api",
 	}},
 	{"L4", rooms{
 		"actions": "project hooks operation script schema access audit fieldtype document errs",
@@ -105,7 +106,7 @@ var layers = []layer{
 	}},
 	{"L5", rooms{
 		"catalog":      "actions hooks openapi records project access errs",
-		"httpapi":      "actions assets catalog embedding hooks records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access jsonyaml openapi status api document errs",
+		"httpapi":      "actions assets catalog embedding hooks mcp records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access jsonyaml openapi status api document errs",
 		"client":       "api",
 		"controller":   "errs",
 		"/controllers": "controller jobs search search/engine operation snapshot snapshot/due plan status dirwatch folder project schema system store store/fieldnames store/lease mql api errs",

@@ -81,6 +81,10 @@ func settings() []setting {
 		{"embedding.goldenPath", "string", "", "Directory with <group>.json: texts, and the vectors that every member has to give for them."},
 		{"embedding.cooldownAfterUnhealthy", "duration", "30s", "How long a member of a group is left alone after its calls failed."},
 		{"embedding.checkInterval", "duration", "60s", "How often members are verified; 0 is at the start only, and when one that rested is wanted."},
+		{"mcp.enabled", "boolean", "true", "Whether agents may use POST /api/v1/mcp. The route stays: without this it says 404, mcp disabled."},
+		{"mcp.allowAdminActions", "boolean", "false", "Whether the tools of operators are listed there. They do nothing but name their REST route."},
+		{"mcp.maxResultItems", "integer", "100", "Most items of a list in the result of a tool; what has more says truncated."},
+		{"mcp.route", "string", "", "Ignored, with a warning: the route is fixed."},
 		{"metrics.public", "boolean", "false", "Whether /metrics needs no credential from other machines."},
 		{"log.level", "string", "info", "debug, info, warn or error. debug logs every request."},
 		{"log.format", "string", "auto", "text, json, or auto: text on a terminal, else json."},
@@ -219,6 +223,9 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		ProjectsDir:    filepath.Clean(r.text("projects.dir")),
 		Watch:          controllers.WatchMode(r.oneOf("projects.watch", "reload", "notify", "off")),
 		MetricsPublic:  r.boolean("metrics.public"),
+		MCP: app.MCP{
+			Enabled: r.boolean("mcp.enabled"), AllowAdminActions: r.boolean("mcp.allowAdminActions"), MaxResultItems: r.count("mcp.maxResultItems"),
+		},
 		ShutdownDelay:  r.durationOrNone("shutdown.delay"),
 		ShutdownGrace:  r.duration("shutdown.grace"),
 		SmallVectors:   r.boolean("search.smallVectors"),
@@ -264,6 +271,9 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		level = slog.LevelInfo
 	}
 	cfg.Logger = newLogger(stderr, level, r.oneOf("log.format", "auto", "text", "json"))
+	if r.text("mcp.route") != "" {
+		cfg.Logger.Warn("mcp.route is ignored: the endpoint for agents is always /api/v1/mcp")
+	}
 	cfg.OnFatal = func(err error) {
 		cfg.Logger.Error("the store can't write and has to stop: see that its disk works and has room, then restart svcd; all that was acknowledged is there", "error", err)
 		os.Exit(exitStoreLost)
@@ -281,6 +291,16 @@ func (r *reader) port(key string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n > math.MaxUint16 {
 		r.fail(key, "%q is no port", text)
+	}
+	return n
+}
+
+// count is a number above 0.
+func (r *reader) count(key string) int {
+	n, err := strconv.Atoi(r.text(key))
+	if err != nil || n < 1 {
+		r.fail(key, "%q is no whole number above 0", r.text(key))
+		return 1
 	}
 	return n
 }

@@ -37,6 +37,7 @@ const (
 	RouteProjectStatus = "/project/{id}/status"
 
 	RouteOpenAPI = "/_openapi/{project}"
+	RouteMCP     = "/mcp"
 
 	RouteRecords       = "/_/{project}/{collection}"
 	RouteRecord        = "/_/{project}/{collection}/{id}"
@@ -84,6 +85,7 @@ const (
 	RouteCollections   = "/_/{project}/_/collections"
 	RouteCollection    = "/_/{project}/_/collections/{collection}"
 	RouteCollStats     = "/_/{project}/_/collections/{collection}/stats"
+	RouteAgentGuide    = "/_/{project}/_/agent"
 
 	RouteJobs         = "/_/{project}/_/jobs"
 	RouteJob          = "/_/{project}/_/jobs/{job}"
@@ -136,6 +138,9 @@ func ProjectStatusPath(id string) string { return fill(RouteProjectStatus, id) }
 
 // OpenAPIPath is the path of the OpenAPI document of a project.
 func OpenAPIPath(namespace string) string { return fill(RouteOpenAPI, namespace) }
+
+// AgentGuidePath is the path of what a project tells agents.
+func AgentGuidePath(namespace string) string { return fill(RouteAgentGuide, namespace) }
 
 // RecordsPath is the path of a collection's records.
 func RecordsPath(namespace, collection string) string {

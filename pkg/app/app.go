@@ -193,7 +193,7 @@ func (a *App) wire(ctx context.Context) error {
 		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Snapshots: parts.snapshots, Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Embedding: a.groups, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
 		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, MaxImport: cfg.MaxImport, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
-		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic, Moment: a.gate.Moment,
+		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic, MCP: cfg.MCP, Moment: a.gate.Moment,
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,9 @@ import (
 	"github.com/svcctl/svc/pkg/schema"
 )
 
+// MCP is the settings of the endpoint for agents.
+type MCP = httpapi.MCP
+
 // Config is what the service is told by its settings. docs/settings.md describes each one. New checks it.
 type Config struct {
 	Host           string // listen address
@@ -24,6 +27,7 @@ type Config struct {
 	Fronts         map[string]string
 	TrustedProxies []netip.Prefix
 	MetricsPublic  bool
+	MCP            MCP // the endpoint for agents
 
 	AdminToken string // "": generated, in <DataDir>/admin.token
 	// AdminUser and AdminPassword are of the user that is made when there is none; "": none is made.

@@ -97,6 +97,7 @@ func run(t *testing.T, change func(c *app.Config)) *service {
 	t.Helper()
 	s := &service{t: t, dir: t.TempDir(), logs: &lockedBuffer{}}
 	cfg := app.Config{
+		MCP:  app.MCP{Enabled: true},
 		Host: "127.0.0.1", MaxBodySize: 1 << 20, AdminToken: adminToken,
 		DataDir: t.TempDir(), ProjectsDir: s.dir, Watch: controllers.WatchOff, ShutdownGrace: 10 * time.Second,
 		Version: "v0-test", Logger: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),

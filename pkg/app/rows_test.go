@@ -127,6 +127,7 @@ func TestS27StoreURI(t *testing.T) {
 func storeConfig(t *testing.T, uri string, logs io.Writer) app.Config {
 	t.Helper()
 	return app.Config{
+		MCP:  app.MCP{Enabled: true},
 		Host: "127.0.0.1", MaxBodySize: 1 << 20, AdminToken: adminToken, StoreURI: uri, DataDir: t.TempDir(), ProjectsDir: t.TempDir(),
 		Watch: controllers.WatchOff, ShutdownGrace: time.Second, Now: time.Now, OnFatal: func(err error) { t.Error(err) },
 		Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),

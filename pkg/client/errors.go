@@ -76,6 +76,18 @@ func refusal(method string, resp *http.Response) *Error {
 			e.Problem.Status = resp.StatusCode
 			return e
 		}
+		var envelope struct { // of the endpoint for agents
+			Error struct {
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		if err == nil && json.Unmarshal(data, &envelope) == nil && envelope.Error.Message != "" {
+			e.Problem = api.Problem{
+				Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Detail: envelope.Error.Message,
+				RequestID: resp.Header.Get(api.HeaderRequestID),
+			}
+			return e
+		}
 	}
 	e.Problem = api.Problem{
 		Title:     http.StatusText(resp.StatusCode),

@@ -121,6 +121,9 @@ POST   /_/{project}/_/admin/backup/restore: project project.backup
 GET    /_/{project}/_/collections: project project.read
 GET    /_/{project}/_/collections/{collection}: records get
 GET    /_/{project}/_/collections/{collection}/stats: project project.read
+GET    /mcp: personal access token
+POST   /mcp: personal access token
+GET    /_/{project}/_/agent: described
 GET    /_openapi/{project}: described
 GET    /_/{project}/_/jobs: project project.read
 GET    /_/{project}/_/jobs/{job}: project project.read

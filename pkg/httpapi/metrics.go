@@ -11,10 +11,11 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
-// metrics is svc_request_duration_seconds. Label values are bounded: methods are the known ones, namespaces and
+// metrics are svc_request_duration_seconds and svc_mcp_call_duration_seconds. Label values are bounded: methods are the known ones, namespaces and
 // collections those that are served.
 type metrics struct {
 	duration  *prometheus.HistogramVec
+	tools     *prometheus.HistogramVec
 	observers sync.Map // series -> prometheus.Observer: the vector's own lookup is the larger part of a count
 }
 
@@ -29,10 +30,21 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Help:    "Time from the head of a request to the end of its answer.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"method", "status", "namespace", "collection"})}
-	if err := reg.Register(m.duration); err != nil {
-		return nil, errs.Wrap(err, "register metrics")
+	m.tools = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "svc_mcp_call_duration_seconds",
+		Help:    "Time that a call of a tool by an agent took. code is that of its error, 0 where there is none; tool is empty where there is no such tool.",
+		Buckets: []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10},
+	}, []string{"tool", "code"})
+	for _, c := range []prometheus.Collector{m.duration, m.tools} {
+		if err := reg.Register(c); err != nil {
+			return nil, errs.Wrap(err, "register metrics")
+		}
 	}
 	return m, nil
+}
+
+func (m *metrics) observeTool(tool string, code int, took time.Duration) {
+	m.tools.WithLabelValues(tool, strconv.Itoa(code)).Observe(took.Seconds())
 }
 
 func (m *metrics) observe(method string, status int, namespace, collection string, took time.Duration) {

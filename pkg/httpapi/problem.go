@@ -95,6 +95,10 @@ func (s *Server) sendProblem(w http.ResponseWriter, r *request, p *api.Problem, 
 	if err != nil { // strings and integers only
 		body = []byte(`{"status":500,"code":"internal","detail":"internal error"}`)
 	}
+	media := api.MediaProblem
+	if r.route.right.kind == rightMCP {
+		body, media = s.refuseMCP(w, r, p), api.MediaJSON
+	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Del(api.HeaderETag)
@@ -104,7 +108,7 @@ func (s *Server) sendProblem(w http.ResponseWriter, r *request, p *api.Problem, 
 	if retryAfter > 0 {
 		h.Set(api.HeaderRetryAfter, strconv.FormatInt(int64((retryAfter+time.Second-1)/time.Second), 10))
 	}
-	if err := send(w, p.Status, api.MediaProblem, body); err != nil {
+	if err := send(w, p.Status, media, body); err != nil {
 		s.log.DebugContext(r.Context(), "refusal not delivered", "request_id", r.id, "error", err)
 	}
 }

@@ -48,6 +48,9 @@ func (r *request) known() error {
 	if r.route.anyQuery || r.project != nil && r.project.LooseQuery {
 		return nil
 	}
+	if err := r.knownExtra(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		base := name
 		if strings.HasPrefix(name, api.ParamFilter+"[") && r.route.right.kind != rightFile { // the only one with a short form

@@ -175,6 +175,11 @@ func (r *request) authenticate(h http.Header) error {
 // head of a request, and again when its body has come, which takes as long as the caller likes: what was revoked
 // meanwhile, by whatever means, does not write.
 func (r *request) enter(h http.Header) error {
+	if r.route.right.kind == rightMCP {
+		if err := r.mayUseMCP(h); err != nil {
+			return err
+		}
+	}
 	if r.route.right.inProject() {
 		if err := r.inProject(r.route.right.kind); err != nil {
 			return err

@@ -27,6 +27,7 @@ const (
 	rightFile                 // the same as rightAsset; who may not read the record finds nothing (pkg/records)
 	rightAsset                // anyone, unless they show a token that is none of the project's
 	rightDescribed            // the same: what is told, is told of what they may
+	rightMCP                  // a personal access token, and nothing else; each tool takes what its request takes
 	rightActions              // anyone, unless they show a token that is of no action: they get what they may call
 	rightAction               // the action's permission sets decide (pkg/actions), by the method, or by any if there is none
 	rightActionRuns           // the same by any method, or project.read
@@ -159,6 +160,10 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteCollection, right: rec(access.Get), handle: (*Server).describeCollection, labels: true},
 		{method: "GET", pattern: api.RouteCollStats, right: prj(access.ProjectRead), handle: (*Server).collectionStats},
 
+		{method: "GET", pattern: api.RouteMCP, right: right{kind: rightMCP}, handle: (*Server).probeMCP, noCookie: true},
+		{method: "POST", pattern: api.RouteMCP, right: right{kind: rightMCP}, handle: (*Server).answerMCP, noCookie: true, long: true, body: maxAgentBody},
+
+		{method: "GET", pattern: api.RouteAgentGuide, right: right{kind: rightDescribed}, handle: (*Server).agentGuide, query: []string{api.ParamCollection, api.ParamAction}, labels: true},
 		{method: "GET", pattern: api.RouteOpenAPI, right: right{kind: rightDescribed}, handle: (*Server).openAPI, query: []string{api.ParamFormat}, labels: true},
 
 		{method: "GET", pattern: api.RouteJobs, right: prj(access.ProjectRead), handle: (*Server).listJobs},
@@ -247,6 +252,8 @@ func (r right) String() string {
 		return "asset"
 	case rightDescribed:
 		return "described"
+	case rightMCP:
+		return "personal access token"
 	case rightActions:
 		return "actions"
 	case rightAction:

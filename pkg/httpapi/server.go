@@ -28,6 +28,7 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/idempotency"
 	"github.com/svcctl/svc/pkg/jobs"
+	"github.com/svcctl/svc/pkg/mcp"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	searches "github.com/svcctl/svc/pkg/search/runs"
@@ -125,12 +126,15 @@ type Config struct {
 	Fronts         map[string]string // host name of a site's front -> namespace
 	TrustedProxies []netip.Prefix    // whose Forwarded, or else X-Forwarded-For, is believed
 	MetricsPublic  bool              // whether /metrics needs no credential beyond loopback
+
+	MCP MCP // the endpoint for agents
 }
 
 // Server is the door. It is an http.Handler and safe for concurrent use.
 type Server struct {
 	cfg     Config
 	catalog *catalog.Catalog
+	mcp     *mcp.Server
 	log     *slog.Logger
 	metrics *metrics
 	router  chi.Router
@@ -154,8 +158,14 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.MCP.MaxResultItems == 0 {
+		cfg.MCP.MaxResultItems = defaultResultItems
+	}
 	router := chi.NewRouter()
 	s := &Server{cfg: cfg, catalog: catalog.New(cfg.Records, cfg.Actions), log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
+	s.mcp = mcp.New(mcp.Options{
+		AllowAdminActions: cfg.MCP.AllowAdminActions, MaxResultItems: cfg.MCP.MaxResultItems, Namespaces: s.namespaces, Observe: m.observeTool,
+	})
 	asked := map[string]bool{}
 	for _, rt := range routes() {
 		h, pattern := s.serve(rt), api.Prefix+rt.pattern
@@ -323,6 +333,10 @@ func (r *request) allowed() error {
 		}
 	case rightActions, rightAction, rightActionRuns:
 		return r.mayAct(need)
+	case rightMCP:
+		if p.Kind == access.KindPAT { // see mayUseMCP
+			return nil
+		}
 	case rightNobody:
 	}
 	if need.name != "" {

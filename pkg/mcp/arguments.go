@@ -1,0 +1,185 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is what a parameter takes. What stands for a value of JSON may come as a text that holds it, too, as agents often send it.
+type kind uint8
+
+const (
+	kindText    kind = iota
+	kindName         // a text that is part of a path: not empty
+	kindInteger      // a whole number, or its digits as a text
+	kindDigits       // the same, with the text as what is asked for
+	kindBoolean      // true or false
+	kindObject       // an object
+	kindObjects      // a list of objects
+	kindWords        // a text such as "title,-views", a list of such words, or JSON
+)
+
+// param is one parameter of a tool.
+type param struct {
+	name     string
+	kind     kind
+	required bool
+	enum     []string
+	doc      string
+}
+
+// schema is the JSON Schema of a parameter, in the one form that it is best sent in: models that are held to a schema take no unions.
+func (p param) schema() map[string]any {
+	out := map[string]any{"description": p.doc}
+	switch p.kind {
+	case kindInteger:
+		out["type"], out["minimum"] = "integer", 0
+	case kindBoolean:
+		out["type"] = "boolean"
+	case kindObject:
+		out["type"] = "object"
+	case kindObjects:
+		out["type"], out["items"] = "array", map[string]any{"type": "object"}
+	case kindText, kindName, kindDigits, kindWords:
+		out["type"] = "string"
+	}
+	if p.enum != nil {
+		out["enum"] = p.enum
+	}
+	return out
+}
+
+// takes says what is wrong with a value, if anything is.
+func (p param) takes(raw json.RawMessage) string {
+	given := text(raw)
+	wrong := func(want string) string { return p.name + " must be " + want }
+	switch p.kind {
+	case kindText, kindName:
+		if raw[0] != '"' {
+			return wrong("a string")
+		}
+		if p.kind == kindName && given == "" {
+			return wrong("a string that is not empty")
+		}
+	case kindInteger, kindDigits:
+		digits := string(raw)
+		if raw[0] == '"' {
+			digits = given
+		}
+		if n, err := strconv.ParseInt(digits, 10, 64); err != nil || n < 0 {
+			return wrong("a whole number, 0 or more")
+		}
+	case kindBoolean:
+		if s := string(raw); s != "true" && s != "false" && given != "true" && given != "false" {
+			return wrong("true or false")
+		}
+	case kindObject, kindObjects:
+		open, want := byte('{'), "a JSON object"
+		if p.kind == kindObjects {
+			open, want = '[', "a list of JSON objects"
+		}
+		value := []byte(raw)
+		if raw[0] == '"' {
+			value = bytes.TrimSpace([]byte(given))
+		}
+		if len(value) == 0 || value[0] != open || !json.Valid(value) {
+			return wrong(want)
+		}
+	case kindWords:
+		if raw[0] != '"' && raw[0] != '[' && raw[0] != '{' {
+			return wrong("a string, or JSON")
+		}
+	}
+	if p.enum != nil && !slices.Contains(p.enum, given) {
+		return wrong("one of " + strings.Join(p.enum, ", "))
+	}
+	return ""
+}
+
+// arguments are those of one call, each of the kind that its parameter takes. null is as if it were not there.
+type arguments object
+
+// readArguments holds what came against the parameters of a tool. Whether those are there that it needs, needed says.
+func readArguments(t *tool, raw json.RawMessage) (arguments, *rpcError) {
+	if s := bytes.TrimSpace(raw); len(s) == 0 || string(s) == "null" {
+		return arguments{}, nil
+	}
+	given, err := readObject(raw)
+	if err != nil {
+		return nil, badArgument("arguments: " + err.Error())
+	}
+	out := arguments{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		i := slices.IndexFunc(t.params, func(p param) bool { return p.name == name })
+		if i < 0 {
+			return nil, badArgument("unknown argument: " + short(name) + "; " + t.name + " takes " + t.takes())
+		}
+		value := json.RawMessage(bytes.TrimSpace(given[name]))
+		if string(value) == "null" {
+			continue
+		}
+		if wrong := t.params[i].takes(value); wrong != "" {
+			return nil, badArgument(wrong)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// short is a name of the caller's as it is repeated to them.
+func short(name string) string {
+	if len(name) > 60 {
+		return strings.ToValidUTF8(name[:60], "") + "…"
+	}
+	return name
+}
+
+func (a arguments) has(name string) bool { return a[name] != nil }
+
+// text is an argument as a query parameter has it: a text as it is, all else as JSON.
+func (a arguments) text(name string) string {
+	raw := a[name]
+	if len(raw) == 0 || raw[0] == '"' {
+		return text(raw)
+	}
+	return compact(raw)
+}
+
+// words is the argument of kind kindWords as REST has it: a list of texts becomes one, with commas.
+func (a arguments) words(name string) string {
+	var list []string
+	if raw := a[name]; len(raw) > 0 && raw[0] == '[' && json.Unmarshal(raw, &list) == nil {
+		return strings.Join(list, ",")
+	}
+	return a.text(name)
+}
+
+// json is an argument that is a value of JSON, also where it came as a text that holds it.
+func (a arguments) json(name string) json.RawMessage {
+	if raw := a[name]; len(raw) > 0 && raw[0] == '"' {
+		return json.RawMessage(text(raw))
+	}
+	return a[name]
+}
+
+// list gives the items of a list.
+func (a arguments) query(q url.Values, names ...string) {
+	for _, name := range names {
+		if a.has(name) {
+			q.Set(name, a.text(name))
+		}
+	}
+}
+
+func compact(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return string(raw)
+	}
+	return out.String()
+}

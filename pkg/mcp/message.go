@@ -1,0 +1,162 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// message is one JSON-RPC 2.0 message as it came.
+type message struct {
+	id     json.RawMessage // as it came; nil: it has none, and wants no answer
+	method string
+	params json.RawMessage // nil: it has none
+	answer bool            // it answers a message that we would have sent
+}
+
+// object is a JSON object with its members as they came. Names are told apart by case, and none is there twice.
+type object map[string]json.RawMessage
+
+var (
+	errNotJSON   = errors.New("the message is not JSON")
+	errNotObject = errors.New("send one JSON object, and not several in a list")
+	errTwice     = errors.New("a name is there twice in one object")
+)
+
+// readObject reads the members of an object. Go's own decoder would take names in any case, and the last of two.
+func readObject(data []byte) (object, error) {
+	if !utf8.Valid(data) || !json.Valid(data) {
+		return nil, errNotJSON
+	}
+	if data = bytes.TrimSpace(data); data[0] != '{' {
+		return nil, errNotObject
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if _, err := dec.Token(); err != nil {
+		return nil, errNotJSON
+	}
+	out := object{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, errNotJSON
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, errNotJSON
+		}
+		key, _ := name.(string)
+		if _, twice := out[key]; twice {
+			return nil, errTwice
+		}
+		out[key] = value
+	}
+	if _, err := dec.Token(); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errNotJSON
+	}
+	return out, nil
+}
+
+// readMessage reads a message. With an error, its id is set when that could be read.
+func readMessage(data []byte) (message, *rpcError) {
+	doc, err := readObject(data)
+	switch {
+	case errors.Is(err, errNotObject):
+		return message{}, &rpcError{Code: codeInvalidRequest, Message: "invalid request", Data: &errorData{Detail: err.Error()}}
+	case err != nil:
+		return message{}, &rpcError{Code: codeParse, Message: "parse error", Data: &errorData{Detail: err.Error()}}
+	}
+	m := message{id: doc["id"], params: doc["params"]}
+	if m.id != nil && m.id[0] != '"' && m.id[0] != '-' && (m.id[0] < '0' || m.id[0] > '9') {
+		m.id = nil
+		return m, invalidRequest("id must be a string or a number")
+	}
+	if string(doc["jsonrpc"]) != `"2.0"` {
+		return m, invalidRequest(`jsonrpc must be "2.0"`)
+	}
+	if doc["method"] == nil && (doc["result"] != nil || doc["error"] != nil) {
+		m.answer = true
+		return m, nil
+	}
+	if doc["method"] == nil || doc["method"][0] != '"' {
+		return m, invalidRequest("method must be a string")
+	}
+	m.method = text(doc["method"])
+	if p := strings.TrimSpace(string(m.params)); p != "" && p != "null" && p[0] != '{' {
+		return m, &rpcError{Code: codeInvalidParams, Message: invalidParams, Data: &errorData{Detail: "params must be an object"}}
+	}
+	return m, nil
+}
+
+// text is a JSON string's own text; "" for any other value.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// The codes of JSON-RPC, and the one of the interface for rights.
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeNoRight        = -32003
+
+	invalidParams = "invalid params"
+)
+
+// rpcError is the error member of an answer.
+type rpcError struct {
+	Code    int        `json:"code"`
+	Message string     `json:"message"`
+	Data    *errorData `json:"data,omitempty"`
+}
+
+// errorData is what a client may go by beside code and message.
+type errorData struct {
+	Status     int             `json:"status,omitempty"` // of the HTTP answer that REST gives
+	Code       string          `json:"code,omitempty"`   // the slug of the refusal, such as "validation_failed"
+	Detail     string          `json:"detail,omitempty"` // what to do about it, where the message is fixed
+	Right      string          `json:"right,omitempty"`  // that is lacking
+	Errors     json.RawMessage `json:"errors,omitempty"` // problems by place
+	RetryAfter string          `json:"retryAfter,omitempty"`
+	RequestID  string          `json:"requestId,omitempty"`
+}
+
+func invalidRequest(detail string) *rpcError {
+	return &rpcError{Code: codeInvalidRequest, Message: "invalid request", Data: &errorData{Detail: detail}}
+}
+
+// badArgument is the refusal of arguments that no tool takes so. Many clients show models the message alone.
+func badArgument(detail string) *rpcError {
+	return &rpcError{Code: codeInvalidParams, Message: invalidParams + ": " + detail, Data: &errorData{Status: 400, Detail: detail}}
+}
+
+// refusal is one with a text of the interface.
+func refusal(status int, text string) *rpcError {
+	return &rpcError{Code: status, Message: text, Data: &errorData{Status: status}}
+}
+
+// envelope writes an answer. id is nil where the message's could not be read.
+func envelope(id json.RawMessage, result json.RawMessage, e *rpcError) []byte {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	out := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	if e == nil {
+		out = append(append(out, `,"result":`...), result...)
+		return append(out, '}')
+	}
+	body, err := json.Marshal(e)
+	if err != nil { // texts, numbers, and JSON that was read before
+		body = []byte(`{"code":-32603,"message":"internal error"}`)
+	}
+	return append(append(append(out, `,"error":`...), body...), '}')
+}
