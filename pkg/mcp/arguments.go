@@ -104,8 +104,9 @@ func (p param) takes(raw json.RawMessage) string {
 // arguments are those of one call, each of the kind that its parameter takes. null is as if it were not there.
 type arguments object
 
-// readArguments holds what came against the parameters of a tool. Whether those are there that it needs, needed says.
-func readArguments(t *tool, raw json.RawMessage) (arguments, *rpcError) {
+// readArguments holds what came against the parameters of a tool. Whether those are there that it needs, needed says. With an error, it gives
+// those that are good, or nil where the arguments are no object at all.
+func readArguments(t *tool, raw json.RawMessage) (out arguments, first *rpcError) {
 	if s := bytes.TrimSpace(raw); len(s) == 0 || string(s) == "null" {
 		return arguments{}, nil
 	}
@@ -113,22 +114,28 @@ func readArguments(t *tool, raw json.RawMessage) (arguments, *rpcError) {
 	if err != nil {
 		return nil, badArgument("arguments: " + err.Error())
 	}
-	out := arguments{}
+	out = arguments{}
+	note := func(detail string) {
+		if first == nil {
+			first = badArgument(detail)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.IndexFunc(t.params, func(p param) bool { return p.name == name })
 		if i < 0 {
-			return nil, badArgument("unknown argument: " + short(name) + "; " + t.name + " takes " + t.takes())
-		}
-		value := json.RawMessage(bytes.TrimSpace(given[name]))
-		if string(value) == "null" {
+			note("unknown argument: " + short(name) + "; " + t.name + " takes " + t.takes())
 			continue
 		}
-		if wrong := t.params[i].takes(value); wrong != "" {
-			return nil, badArgument(wrong)
+		p, value := t.params[i], json.RawMessage(bytes.TrimSpace(given[name]))
+		if string(value) == "null" || p.kind == kindName && p.required && string(value) == `""` {
+			continue
+		}
+		if wrong := p.takes(value); wrong != "" {
+			note(wrong)
 		}
 		out[name] = value
 	}
-	return out, nil
+	return out, first
 }
 
 // short is a name of the caller's as it is repeated to them.
@@ -167,7 +174,7 @@ func (a arguments) json(name string) json.RawMessage {
 	return a[name]
 }
 
-// list gives the items of a list.
+// query takes arguments to the query parameters of the same name.
 func (a arguments) query(q url.Values, names ...string) {
 	for _, name := range names {
 		if a.has(name) {

@@ -147,7 +147,7 @@ func (s *Server) call(ctx context.Context, by Caller, params json.RawMessage) (r
 		return nil, s.pointer(t, by.Principal, args)
 	}
 	if e != nil {
-		if lacks := t.needed(args); lacks != nil && lacks.Code > 0 { // a text of the interface comes first
+		if lacks := t.needed(args); args != nil && lacks != nil && lacks.Code > 0 { // a text of the interface comes first
 			return nil, lacks
 		}
 		return nil, e
