@@ -42,6 +42,7 @@ var doorColumns = strings.Fields(`
 //	2 it is done              . permission denied       t admin token lacks permission <the route's>
 //	4 not found               p project not found       x another site may not write with the cookie
 //	b they may, and the body is none of what the route takes
+//	m a personal access token is required
 //
 // {user}, {org}, {team}, {project} and {id} are of the organization that manager belongs to, as the project shop is, and
 // {user2} … of another one, as the project away is. A cell _ isn't asked for: what comes after would miss what it ends. {new} makes what a row is to delete.
@@ -180,6 +181,13 @@ GET    /_/away/_/assets                      . ttt ttt .2p 2222 .2p ... ...
 GET    /_/shop/_/assets/none/x               4 444 444 444 4444 444 ... ...
 GET    /_/away/_/assets/none/x               4 ... ... 44p 4444 44p ... ...
 
+GET    /mcp                                  m mmm mmm mmm mmmm 222 mmm mmm
+POST   /mcp                                  m mmm mmm mmm mmmm 222 mmm mmm  {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+GET    /_/shop/_/agent                       . ttt ttt .22 2222 .22 ... ...
+GET    /_/away/_/agent                       . ... ... .2p 2222 .2p ... ...
+GET    /_/shop/_/agent?collection=items      2 222 2.. 222 2222 222 ... ...
+GET    /_/away/_/agent?collection=items      2 ... ... 22p 2222 ..p ... ...
+GET    /_/shop/_/agent?action=act            2 222 2.. 222 2222 .2. ... ...
 GET    /_openapi/shop                        2 222 222 222 2222 222 ... ...
 GET    /_openapi/away                        2 ... ... 22p 2222 22p ... ...
 GET    /_/shop/_/actions                     2 222 2.. 222 2222 222 ... ...
@@ -496,6 +504,9 @@ func (d *doors) cell(row doorRow, caller string, want byte) {
 // doorCell is the cell that an answer fits.
 func doorCell(a answer, right string) byte {
 	right = strings.TrimPrefix(right, "project ")
+	if right == "described" { // of the project as a whole
+		right = "project.read"
+	}
 	for cell, text := range map[byte]string{
 		'.': denied, 't': denied + ": admin token lacks permission " + right, '4': notFound, 'p': noProject,
 		'x': "403 cross_origin: another site may not write with this one's session cookie; send the token in X-Auth-Token",
@@ -507,6 +518,8 @@ func doorCell(a answer, right string) byte {
 	switch {
 	case a.status/100 == 2:
 		return '2'
+	case a.status == http.StatusForbidden && strings.HasPrefix(a.body, `{"jsonrpc":"2.0","id":`) && strings.Contains(a.body, `"message":"a personal access token is required: `):
+		return 'm'
 	case a.status == http.StatusUnsupportedMediaType, strings.HasPrefix(a.String(), "400 unexpected_body: "):
 		return 'b'
 	case strings.HasPrefix(a.String(), "404 snapshot_not_found: "), strings.HasPrefix(a.String(), "404 profile_not_found: "):

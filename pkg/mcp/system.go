@@ -191,5 +191,6 @@ func queryAudit(s *Server, c *call) (*Response, *rpcError) {
 type auditPage struct {
 	Items   []json.RawMessage `json:"items"`
 	Limit   int               `json:"limit"`
+	Offset  int               `json:"offset"`
 	HasMore bool              `json:"hasMore"`
 }
