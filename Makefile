@@ -15,7 +15,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
+.PHONY: help agents build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-15s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ outside: ## Run the suites of other projects that are in SUITES by the MongoDB e
 
 clients: ## Have the clients of MongoDB that are in CLIENTS, or installed, do their everyday work by the endpoint
 	@$(GO) test ./pkg/store/wire/outside -run '^Test(Pymongo|Node|Mongo)' -count=1 -v -args -clients '$(abspath $(CLIENTS))'
+
+agents: ## Have the official MCP clients for Python and TypeScript and the Inspector call every tool (MCP_CLIENTS=… where they are installed)
+	@GO='$(GO)' sh scripts/agents.sh
 
 crash: ## Kill a process KILLS (200) times and cut the power CUTS (5000) times while the embedded store is written to; nothing may be lost
 	CUTS=$(CUTS) KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 2h -run '^TestR(1Kill|2PowerCut)$$' ./pkg/store/embedded

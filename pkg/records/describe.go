@@ -101,12 +101,30 @@ func (s *Service) Describe(ctx context.Context, c *Call) (*Description, error) {
 	}
 	d.Searches = describeSearches(c.Collection, neverNamed(g))
 	if meta := c.Collection.Config.Meta; meta != nil {
-		d.Meta = slices.Clone(meta.Raw)
+		d.Meta = withoutHints(slices.Clone(meta.Raw), g.Hidden)
 	}
 	if slices.ContainsFunc(c.Collection.DefaultSort, func(f mql.SortField) bool { return neverNamed(g).Touches(f.Path) }) {
 		d.Meta = slices.DeleteFunc(d.Meta, func(e bson.E) bool { return e.Key == "defaultSort" })
 	}
 	return d, nil
+}
+
+// withoutHints leaves out what agents are told of fields (meta.agent.fieldHints) that are hidden from the caller: even their names.
+func withoutHints(meta bson.D, hidden *document.PathSet) bson.D {
+	for i, e := range meta {
+		agent, ok := e.Value.(bson.D)
+		if !ok || e.Key != "agent" {
+			continue
+		}
+		agent = slices.Clone(agent)
+		for j, guide := range agent {
+			if hints, ok := guide.Value.(bson.D); ok && guide.Key == "fieldHints" {
+				agent[j].Value = slices.DeleteFunc(slices.Clone(hints), func(hint bson.E) bool { return hidden.Covers(hint.Key) })
+			}
+		}
+		meta[i].Value = agent
+	}
+	return meta
 }
 
 func describeFields(tree *fieldtype.Tree, hidden, readonly *document.PathSet) []DescribedField {

@@ -142,14 +142,14 @@ func callers() []caller {
 	writes := []string{"create", "bulk create", "update", "patch", "delete", "bulk update", "bulk delete", "repeated create"}
 	system := []string{"explain", "audit", "system models"}
 	return []caller{
-		{name: "public", who: access.Anonymous(), sees: func(f face) bool { return f.on }, hidden: []string{"parts.cost", "updatedBy"}, shut: slices.Concat(writes, system)},
-		{name: "alice", who: user("alice", alice, access.Principal{Scopes: []string{"audit.read", "project.read"}}), sees: owns(alice), hidden: []string{"parts.cost"}, models: []string{"project"}},
+		{name: "public", who: access.Anonymous(), sees: func(f face) bool { return f.on }, hidden: []string{"parts.cost", "updatedBy"}, shut: slices.Concat(writes, system, []string{"agent"})},
+		{name: "alice", who: user("alice", alice, access.Principal{Scopes: []string{"audit.read", "project.read"}}), sees: owns(alice), hidden: []string{"parts.cost"}, models: []string{"project"}, shut: []string{"agent"}},
 		{name: "eve of an organization", who: user("eve", eve, access.Principal{
 			Limited: true, OrgIDs: []string{homeOrg}, Scopes: []string{"audit.read", "org.read", "project.read", "team.read", "user.create", "user.read", "user.update"},
-		}), sees: owns(eve, homeOrg), hidden: []string{"parts.cost"}, models: []string{"user", "org", "team", "project"}},
+		}), sees: owns(eve, homeOrg), hidden: []string{"parts.cost"}, models: []string{"user", "org", "team", "project"}, shut: []string{"agent"}},
 		{
 			name: "ed the editor", who: user("ed", ed, access.Principal{Teams: []string{"editors"}, TeamIDs: []string{id(0x7e).Hex()}, Scopes: []string{"audit.read"}}),
-			sees: func(f face) bool { return owns(ed)(f) || f.state != "locked" }, hidden: []string{"parts.cost", "note"}, shut: []string{"explain", "system models"},
+			sees: func(f face) bool { return owns(ed)(f) || f.state != "locked" }, hidden: []string{"parts.cost", "note"}, shut: []string{"explain", "system models", "agent"},
 		},
 		{
 			name: "a personal access token", who: pat, sees: owns(ada), hidden: []string{"parts.cost"}, mute: true, models: []string{"org"},
@@ -158,7 +158,7 @@ func callers() []caller {
 		{
 			name: "a collection token", who: &access.Principal{Kind: access.KindToken, TokenHash: sha256.Sum256([]byte("narrow"))},
 			sees: func(f face) bool { return f.on && f.n > 0 && f.n < 6 }, hidden: []string{"tags"}, fewer: true, mute: true,
-			shut: append([]string{"create", "bulk create", "delete", "bulk update", "bulk delete", "repeated create", "lookup", "facet", "aggregate", "people"}, system...),
+			shut: append([]string{"create", "bulk create", "delete", "bulk update", "bulk delete", "repeated create", "lookup", "facet", "aggregate", "people", "agent"}, system...),
 		},
 	}
 }

@@ -52,6 +52,7 @@ func doors() []door {
 		{"system models", 3, 15, models},
 		{"changes", 1, 40, changes},
 		{"file", 5, 10, file},
+		{"agent", 5, 10, agent},
 	}
 }
 
@@ -230,6 +231,72 @@ func file(g *generator) question {
 		r.headers = map[string]string{"If-None-Match": pick(g, "*", `"`+pictureOf(g.IntN(pictures)).hash+`"`)}
 	}
 	return simple(r)
+}
+
+// agent calls a tool, for what the other doors ask, too.
+func agent(g *generator) question {
+	a := url.Values{"namespace": {"twins"}, "collection": {"items"}}
+	tool := pick(g, "documents_list", "documents_list", "document_get", "documents_count", "documents_facet", "document_update", "audit_query",
+		"collection_describe", "collections_list", "agent_guide_get", "openapi_get")
+	if slices.Contains(g.caller.shut, "describe") {
+		tool = "documents_list"
+	}
+	where := func() {
+		if g.one(2) {
+			a.Set("filter", g.json(g.filter(2)))
+		}
+	}
+	switch tool {
+	case "documents_list":
+		where()
+		g.page(a)
+		g.shape(a)
+		g.words(a)
+		if g.one(3) {
+			a.Set("count", "true")
+		}
+		for _, none := range []string{"after", "lang", "pretty"} {
+			a.Del(none)
+		}
+	case "document_get":
+		a.Set("id", g.id())
+		if g.one(2) {
+			a.Set("select", g.selection())
+		}
+	case "documents_count":
+		where()
+	case "documents_facet":
+		where()
+		a.Set("fields", pick(g, "name", "n", "state")+","+g.field())
+	case "document_update":
+		a.Set("data", g.json(bson.D{{Key: g.field(), Value: pick(g, "a", "b")}}))
+		a.Set("id", g.id())
+		a.Set("dryRun", pick(g, "true", "false"))
+	case "audit_query":
+		a = url.Values{"filter": {g.json(bson.D{{Key: "namespace", Value: "twins"}, {Key: "op", Value: pick(g, "create", "update")}})}}
+	case "agent_guide_get":
+		if g.one(2) {
+			a.Del("collection")
+		}
+	case "collections_list", "openapi_get":
+		a.Del("collection")
+	}
+	arguments := map[string]string{}
+	for name := range a {
+		arguments[name] = a.Get(name)
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments}})
+	if err != nil {
+		panic(err)
+	}
+	r := request{method: "POST", path: "/mcp", body: string(body)}
+	return question{r.String(), func(w *world, c *caller) string {
+		answer := told(w.do(c.who, r))
+		if strings.Contains(answer, `,"error":{"code":`) { // a refusal is no answer, whatever its status
+			return strings.Replace(answer, "200", "400", 1)
+		}
+		return answer
+	}}
 }
 
 func count(g *generator) question {
