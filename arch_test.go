@@ -115,7 +115,7 @@ var layers = []layer{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/openapi /cli/org /cli/output /cli/project /cli/search " +
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/mcp /cli/openapi /cli/org /cli/output /cli/project /cli/search " +
 			"/cli/server /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
@@ -132,6 +132,7 @@ var layers = []layer{
 		"/cli/file":                "/cli/command /cli/output client api",
 		"/cli/index":               "/cli/command /cli/output client api",
 		"/cli/job":                 "/cli/command /cli/output /cli/runs client api",
+		"/cli/mcp":                 "/cli/command /cli/output client api",
 		"/cli/openapi":             "/cli/command /cli/output",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "jsonyaml",

@@ -18,6 +18,8 @@ func (st *State) hintDenied(ctx context.Context, e *client.Error) string {
 	switch {
 	case t == nil:
 		return ""
+	case e.Path == api.Prefix+api.RouteMCP:
+		return "svcctl token create NAME --scope namespace.<project> makes one; give it by --token or SVCCTL_TOKEN"
 	case !t.credential.Set() && t.foreign():
 		login := "svcctl login"
 		if st.isSet == nil || !st.isSet("server") { // the flag is shown with it
