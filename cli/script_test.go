@@ -157,6 +157,7 @@ func serveProjects(dir, storeURI string, later func(func()), log func(...any)) (
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a, err := app.New(ctx, app.Config{
+		MCP:  app.MCP{Enabled: true},
 		Host: "127.0.0.1", MaxBodySize: 32 << 20, AdminToken: adminToken, JWTTTL: time.Hour,
 		DataDir: filepath.Join(dir, ".data"), ProjectsDir: projects, Watch: controllers.WatchOff, StoreURI: storeURI,
 		ShutdownGrace: time.Second, Version: "v0.0.0-test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,

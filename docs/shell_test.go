@@ -90,6 +90,7 @@ func newDeskWith(t *testing.T, mode controllers.WatchMode, change func(*app.Conf
 		t.Fatal(err)
 	}
 	config := app.Config{
+		MCP:  app.MCP{Enabled: true},
 		Host: "127.0.0.1", MaxBodySize: 1 << 20, AdminToken: token, JWTTTL: time.Hour,
 		DataDir: data, ProjectsDir: projects, Watch: mode,
 		Fronts:        map[string]string{"blog.localhost": "blog", "shop.localhost": "shop"},

@@ -54,7 +54,7 @@ func newTools(st *command.State) *cobra.Command {
 		Use:     "tools",
 		Short:   "List the tools, and what they take",
 		Long:    "List the tools, and what they take: * marks what a tool needs. -o json has the schema of each.",
-		Example: "  svcctl mcp tools\n  svcctl mcp tools -o json --jq '.tools[] | select(.name == \"documents_list\")'",
+		Example: "  svcctl mcp tools\n  svcctl mcp tools -o wide",
 		Args:    command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			probe, err := probe(cmd.Context(), st)

@@ -52,6 +52,7 @@ func TestDefaults(t *testing.T) {
 		Watch: "reload", ShutdownGrace: 20 * time.Second, Version: versionText(), MongoReadOnly: true, MongoMaxTime: time.Minute,
 		SweepAfter: app.DefaultSweepAfter, PictureCache: app.DefaultPictureCache, PictureMemory: app.DefaultPictureMemory,
 		Embedding: embedding.Config{CooldownAfterUnhealthy: 30 * time.Second, CheckInterval: time.Minute},
+		MCP:       app.MCP{Enabled: true, MaxResultItems: 100},
 	}
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")
 	if d := cmp.Diff(want, got, ignored, cmpopts.EquateEmpty()); d != "" {
@@ -102,7 +103,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
 		StoreURI: "embedded:/s", MongoListen: "127.0.0.1:27018", MongoMaxTime: 5 * time.Second, CacheSize: 128 << 20, SweepAfter: 2 * time.Hour, PictureCache: 2 << 30, PictureMemory: 256 << 20, Watch: "notify", ShutdownDelay: 2 * time.Second, ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
-		SmallVectors: true,
+		SmallVectors: true, MCP: app.MCP{AllowAdminActions: true, MaxResultItems: 7},
 		Embedding: embedding.Config{
 			Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash", TimeoutPerAttempt: 2 * time.Second}}, Groups: []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}},
 			GoldenPath: "/g", CooldownAfterUnhealthy: 10 * time.Second, CheckInterval: 0,
@@ -113,7 +114,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"api.fronts": "www.example.com=blog, shop = shop", "api.trustedProxies": "10.0.0.0/8,::1", "admin.tokenFile": secret,
 		"admin.user": "root", "admin.passwordFile": secret,
 		"auth.jwtSecretFile": secret, "auth.jwtTTL": "1m30s", "auth.patDefaultTTL": "1d", "auth.patMaxTTL": "0", "store.uri": "embedded:/s", "store.mongoListen": "127.0.0.1:27018", "store.mongoReadOnly": "false", "store.mongoMaxTime": "5s", "store.cacheSize": "128MiB", "media.sweepAfter": "2h", "media.pictureCache": "2GiB", "media.pictureMemory": "256MiB", "data.dir": "/d", "projects.dir": "/p/",
-		"projects.watch": "notify", "metrics.public": "true", "log.level": "debug", "log.format": "text", "shutdown.delay": "2s", "shutdown.grace": "1500", "audit.retention": "2d", "search.smallVectors": "true",
+		"projects.watch": "notify", "metrics.public": "true", "mcp.enabled": "false", "mcp.allowAdminActions": "true", "mcp.maxResultItems": "7", "mcp.route": "/elsewhere", "log.level": "debug", "log.format": "text", "shutdown.delay": "2s", "shutdown.grace": "1500", "audit.retention": "2d", "search.smallVectors": "true",
 		"embedding.providers": `[{"name": "demo", "type": "hash", "timeoutPerAttempt": "2s"}]`, "embedding.groups": `[{"name": "texts", "members": ["demo"]}]`,
 		"embedding.goldenPath": "/g", "embedding.cooldownAfterUnhealthy": "10s", "embedding.checkInterval": "0",
 	}
@@ -146,6 +147,7 @@ media: {sweepAfter: 2h, pictureCache: 2GiB, pictureMemory: 256MiB}
 data: {dir: /d}
 projects: {dir: /p, watch: notify}
 metrics: {public: yes}
+mcp: {enabled: false, allowAdminActions: true, maxResultItems: 7, route: /elsewhere}
 log: {level: debug, format: text}
 shutdown: {delay: 2s, grace: 1500ms}
 audit: {retention: 48h}
