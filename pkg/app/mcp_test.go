@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -416,6 +417,9 @@ collections:
 	}
 }
 
+// sealed is what the audit log adds to an entry when it becomes part of its chain.
+var sealed = regexp.MustCompile(`,"seq":[0-9]+,"prev":"[0-9a-f]*","hash":"[0-9a-f]*"`)
+
 // TestS43ReadScopesChangeNothing: with a token that has scopes to read alone, all tools together change nothing, and none of the nine that are
 // REST-only does with any token.
 func TestS43ReadScopesChangeNothing(t *testing.T) {
@@ -437,7 +441,7 @@ func TestS43ReadScopesChangeNothing(t *testing.T) {
 					res.want(t, http.StatusOK)
 					out.WriteString(res.body + "\n")
 				}
-				return out.String()
+				return sealed.ReplaceAllString(out.String(), "") // the log seals its entries when it comes to it
 			}
 			_, reads := d.pat("owner", map[string]any{"scopes": []string{"namespace.shop.items.read", "namespace.shop._actions.act.read", "project.read", "user.read", "org.read", "team.read", "audit.read"}})
 			id := d.ids["id"]

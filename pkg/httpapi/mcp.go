@@ -17,7 +17,6 @@ import (
 	"github.com/go-chi/chi/v5"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/errs"
@@ -44,19 +43,15 @@ var (
 	errForeignOrigin = errs.New(errs.Denied, "foreign_origin", "a page of another site may not use this endpoint")
 )
 
-// mayUseMCP lets those in who show a personal access token, and no pages of other sites, whatever they show.
-func (r *request) mayUseMCP(h http.Header) error {
-	if !r.server.cfg.MCP.Enabled {
+// mayUseMCP refuses whoever asks where the endpoint is off, and pages of other sites, whatever they show.
+func (r *request) mayUseMCP() error {
+	switch {
+	case !r.server.cfg.MCP.Enabled:
 		return errMCPDisabled
-	}
-	if !r.ownOrigin() {
+	case !r.ownOrigin():
 		return errForeignOrigin
 	}
-	err := r.authenticate(h)
-	if errs.KindOf(err) == errs.Denied && err != nil || err == nil && r.principal.Kind != access.KindPAT {
-		err = errPATRequired
-	}
-	return err
+	return nil
 }
 
 // ownOrigin says that the request comes from no page, or from one of this service: of a host that is known to be its own. A name alone says

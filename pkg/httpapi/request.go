@@ -176,7 +176,7 @@ func (r *request) authenticate(h http.Header) error {
 // meanwhile, by whatever means, does not write.
 func (r *request) enter(h http.Header) error {
 	if r.route.right.kind == rightMCP {
-		if err := r.mayUseMCP(h); err != nil {
+		if err := r.mayUseMCP(); err != nil {
 			return err
 		}
 	}
@@ -186,8 +186,11 @@ func (r *request) enter(h http.Header) error {
 		}
 	}
 	err := r.admit(h)
-	if errors.Is(err, errs.ErrProjectNotFound) {
+	switch {
+	case errors.Is(err, errs.ErrProjectNotFound):
 		forgetOrigin(h)
+	case r.route.right.kind == rightMCP && errs.KindOf(err) == errs.Denied && err != nil: // all that is not the one credential
+		err = errPATRequired
 	}
 	if r.project != nil && !r.unserved {
 		h.Set(api.HeaderGeneration, strconv.FormatInt(r.project.Generation, 10))

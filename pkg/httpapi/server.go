@@ -334,7 +334,7 @@ func (r *request) allowed() error {
 	case rightActions, rightAction, rightActionRuns:
 		return r.mayAct(need)
 	case rightMCP:
-		if p.Kind == access.KindPAT { // see mayUseMCP
+		if p.Kind == access.KindPAT {
 			return nil
 		}
 	case rightNobody:

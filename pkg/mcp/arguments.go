@@ -110,7 +110,7 @@ func readArguments(t *tool, raw json.RawMessage) (out arguments, first *rpcError
 	if s := bytes.TrimSpace(raw); len(s) == 0 || string(s) == "null" {
 		return arguments{}, nil
 	}
-	given, err := readObject(raw)
+	given, err := members(raw)
 	if err != nil {
 		return nil, badArgument("arguments: " + err.Error())
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,38 +25,82 @@ var (
 	errTwice     = errors.New("a name is there twice in one object")
 )
 
-// readObject reads the members of an object. Go's own decoder would take names in any case, and the last of two.
+// readObject reads the members of an object that stands by itself.
 func readObject(data []byte) (object, error) {
 	if !utf8.Valid(data) || !json.Valid(data) {
 		return nil, errNotJSON
 	}
-	if data = bytes.TrimSpace(data); data[0] != '{' {
+	return members(data)
+}
+
+// members gives the members of an object that is known to be JSON. Go's own decoder would take names in any case, and the last of two; and
+// what is inside of values is for those who take them.
+func members(data []byte) (object, error) {
+	s := scanner{data: data}
+	if s.next() != '{' {
 		return nil, errNotObject
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if _, err := dec.Token(); err != nil {
-		return nil, errNotJSON
-	}
 	out := object{}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, errNotJSON
+	for s.at++; s.next() != '}'; {
+		if s.next() == ',' {
+			s.at++
 		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, errNotJSON
-		}
-		key, _ := name.(string)
-		if _, twice := out[key]; twice {
+		name := text(s.value())
+		s.next() // the colon
+		s.at++
+		value := s.value()
+		if _, twice := out[name]; twice {
 			return nil, errTwice
 		}
-		out[key] = value
-	}
-	if _, err := dec.Token(); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errNotJSON
+		out[name] = value
 	}
 	return out, nil
+}
+
+// scanner goes through JSON that is valid.
+type scanner struct {
+	data []byte
+	at   int
+}
+
+// next is the next byte that is no space.
+func (s *scanner) next() byte {
+	for ; ; s.at++ {
+		switch c := s.data[s.at]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
+	}
+}
+
+// value passes over a value, and gives it.
+func (s *scanner) value() json.RawMessage {
+	first := s.next()
+	start, level := s.at, 0
+	for ; s.at < len(s.data); s.at++ {
+		switch c := s.data[s.at]; {
+		case c == '"':
+			for s.at++; s.data[s.at] != '"'; s.at++ {
+				if s.data[s.at] == '\\' {
+					s.at++
+				}
+			}
+		case c == '{' || c == '[':
+			level++
+		case level > 0 && (c == '}' || c == ']'):
+			level--
+		case level == 0 && (c == ',' || c == '}' || c == ']' || c == ' ' || c == '\t' || c == '\r' || c == '\n'): // behind a number or a word
+			return s.data[start:s.at]
+		default:
+			continue
+		}
+		if level == 0 && (first == '"' || first == '{' || first == '[') {
+			s.at++
+			return s.data[start:s.at]
+		}
+	}
+	return s.data[start:s.at]
 }
 
 // readMessage reads a message. With an error, its id is set when that could be read.
@@ -93,6 +136,9 @@ func readMessage(data []byte) (message, *rpcError) {
 
 // text is a JSON string's own text; "" for any other value.
 func text(raw json.RawMessage) string {
+	if n := len(raw); n >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : n-1])
+	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/mcp"
 )
 
@@ -224,6 +225,19 @@ func FuzzAnswer(f *testing.F) {
 		_, succeeded := envelope["result"]
 		if string(envelope["jsonrpc"]) != `"2.0"` || envelope["id"] == nil || failed == succeeded || len(envelope) != 3 {
 			t.Errorf("no envelope: %s", got)
+		}
+		// S21: beside a strict decoder.
+		doc, err := document.ParseJSON([]byte(message))
+		unread := strings.Contains(got, `"code":-32700`)
+		switch {
+		case err == nil && unread:
+			t.Errorf("what a strict decoder takes is not read: %s", got)
+		case !json.Valid([]byte(message)) && !unread:
+			t.Errorf("what is not JSON is read: %s", got)
+		case err == nil && succeeded:
+			if m, _ := document.Get(doc, "method"); m == nil {
+				t.Errorf("answered without a method: %s", got)
+			}
 		}
 		var given map[string]json.RawMessage
 		if json.Unmarshal([]byte(message), &given) == nil && succeeded && string(given["id"]) != string(envelope["id"]) {

@@ -130,7 +130,7 @@ func (s *Server) call(ctx context.Context, by Caller, params json.RawMessage) (r
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
-	given, err := readObject(params)
+	given, err := members(params)
 	if err != nil {
 		return nil, badArgument("params: " + err.Error())
 	}
