@@ -182,7 +182,7 @@ func (l *Live) orFailed(err error) error {
 // settled gives the run as others have ended it; nil: they have not, or it can't be read. That they have given it up is no end if this process knows what its work has come to.
 func (l *Live) settled(ctx context.Context) *Run {
 	if failed := l.orFailed(ErrLost); !errors.Is(failed, ErrLost) {
-		if err := l.runs.settle(ctx, l.database, l.run.ID, nil, decided{}, failed); err != nil {
+		if _, err := l.runs.settle(ctx, l.database, l.run.ID, nil, decided{}, failed); err != nil {
 			l.runs.log.WarnContext(ctx, "a run that was given up stays lost, though it has ended", "run", l.run.ID, "error", err)
 		}
 	}
