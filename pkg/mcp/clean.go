@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -97,12 +96,4 @@ func cleanText(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// above says that a number in digits is above n.
-func above(digits string, n int) bool {
-	got, err := strconv.ParseInt(digits, 10, 64)
-	return err != nil || got > int64(n)
 }

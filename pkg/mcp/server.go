@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"mime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -207,8 +208,14 @@ func (s *Server) bound(t *tool, r *Request) {
 		return
 	}
 	if slices.ContainsFunc(t.params, func(p param) bool { return p.name == api.ParamLimit }) {
-		r.Query.Set(api.ParamLimit, itoa(s.opts.MaxResultItems))
+		r.Query.Set(api.ParamLimit, strconv.Itoa(s.opts.MaxResultItems))
 	}
+}
+
+// above says that a number in digits is above n.
+func above(digits string, n int) bool {
+	got, err := strconv.ParseInt(digits, 10, 64)
+	return err != nil || got > int64(n)
 }
 
 // result makes of an answer of REST the result of the tool. Who lacks a right of the tool is told that in the place of any refusal, and gets
@@ -292,7 +299,7 @@ func problem(res *Response) *rpcError {
 		Errors    json.RawMessage `json:"errors"`
 	}
 	if err := json.Unmarshal(res.Body, &p); err != nil || p.Detail == "" { // an action answered so by itself
-		p.Detail = "the request was answered with status " + itoa(res.Status)
+		p.Detail = "the request was answered with status " + strconv.Itoa(res.Status)
 	}
 	return &rpcError{Code: res.Status, Message: p.Detail, Data: &errorData{
 		Status: res.Status, Code: p.Code, Right: p.Right, Errors: p.Errors, RetryAfter: res.RetryAfter, RequestID: p.RequestID,

@@ -72,7 +72,6 @@ func idParam(of string) param {
 	return param{"id", kindName, true, nil, "The id of the " + of + ": 24 hex digits."}
 }
 
-// writeParams are those of writes that say more than what to write.
 func dryRunParam() param {
 	return param{"dryRun", kindBoolean, false, nil, "Check everything and tell what would be done, and do nothing."}
 }
