@@ -105,6 +105,32 @@ func (b *PutBack) Bring(ctx context.Context, f Back, from *folder.Folder, name s
 	return 0, false, errs.New(errs.Conflict, "file_name_busy", "others are uploading the same file: try again")
 }
 
+// Keep says whether the file in place has the content with the hash of f. Then it stays, and a sweep leaves it.
+func (b *PutBack) Keep(ctx context.Context, f Back) (bool, error) {
+	at, err := recordFolder(f.Dir, f.Record)
+	if err != nil {
+		return false, err
+	}
+	target, ok := fileOf(at, f.Key)
+	if !ok {
+		return false, nil
+	}
+	defer b.s.lock(at)()
+	there, err := b.s.root.Lstat(target)
+	same := false
+	if err == nil {
+		f.Size = there.Size()
+		same, err = b.same(ctx, f, target, nil, there)
+	}
+	if same && err == nil {
+		err = b.touch(target)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return same, unwrittenBack(ctx, err)
+}
+
 // place puts a file under a name that is free.
 func (b *PutBack) place(ctx context.Context, from *folder.Folder, name, target string) (Returned, error) {
 	if err := b.makeFolder(path.Dir(target)); err != nil {
@@ -149,12 +175,12 @@ func (b *PutBack) makeFolder(name string) error {
 	return b.s.checkPath(name)
 }
 
-// same says that what is in place is the file, or has its content.
+// same says that what is in place is the file, or has its content. source may be nil.
 func (b *PutBack) same(ctx context.Context, f Back, target string, source, there os.FileInfo) (bool, error) {
 	if !there.Mode().IsRegular() || there.Size() != f.Size {
 		return false, nil
 	}
-	if os.SameFile(source, there) {
+	if source != nil && os.SameFile(source, there) {
 		return true, nil
 	}
 	file, err := b.s.root.Open(target)

@@ -116,7 +116,16 @@ func (s *savedSide) filesOf(namespace, name string, doc bson.Raw) ([]sideFile, e
 func (s *movedSide) hasFiles() bool { return s.r.o.Media && s.r.from.m.Media }
 
 func (s *movedSide) files(_ context.Context, name string, doc bson.Raw) ([]sideFile, error) {
-	return s.r.from.filesOf(s.r.p.Namespace, name, doc)
+	list, err := s.r.from.filesOf(s.r.p.Namespace, name, doc)
+	for i := range list {
+		f := &list[i]
+		if whole := s.r.from.m.file(mediaDir + "/" + f.SHA256); whole != nil { // see restore.choose
+			f.there, f.size, f.sum = true, whole.Size, f.SHA256
+		} else if s.r.kept[f.place()] {
+			f.there = false
+		}
+	}
+	return list, err
 }
 
 func (l *liveSide) hasFiles() bool { return l.library != nil }

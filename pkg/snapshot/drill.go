@@ -90,7 +90,7 @@ func (s *Snapshots) drill(ctx context.Context, p *project.Project, from *savedSi
 		}
 	}()
 	r := &restore{
-		s: s, from: from, t: t, short: short, raw: s.o.Store.Database(name), o: RestoreOptions{Mode: Replace, Media: true},
+		s: s, from: from, t: t, short: short, trial: true, raw: s.o.Store.Database(name), o: RestoreOptions{Mode: Replace, Media: true},
 		p: &project.Project{Namespace: from.m.Namespace, Revision: from.m.Revision},
 	}
 	result.At = millisecond(s.o.Now())

@@ -7,6 +7,12 @@ func (r *restore) dryRun(ctx context.Context) error {
 	if err := r.plan(ctx); err != nil {
 		return err
 	}
+	if err := r.look(); err != nil {
+		return err
+	}
+	if err := r.check(ctx); err != nil {
+		return err
+	}
 	live, err := r.s.liveSide(ctx, r.p)
 	if err != nil {
 		return err

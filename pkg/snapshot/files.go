@@ -27,6 +27,9 @@ type fileTaker struct {
 	store *media.Store
 	hold  *media.Hold // nil: nothing is to be taken, or all is
 	taken []takenFile
+
+	absent []Differing // files that are not there, of which it is not told yet; each has the hash that it has by its record
+	beside *others     // nil: not asked for yet
 }
 
 // takenFile is a file in the folder media.
@@ -122,7 +125,8 @@ func (t *fileTaker) readdress(src source, doc bson.Raw) (_ bson.Raw, id bson.Obj
 func (t *fileTaker) file(ctx context.Context, src source, id bson.ObjectID, key string, file bson.Raw, addresses project.FileAddresses) error {
 	address, _ := file.Lookup(project.FileSrc).StringValueOK()
 	field, name, _ := addresses.Cut(address)
-	by := Differing{Collection: src.name, Record: id.Hex(), Field: field, Name: name}
+	hash, _ := file.Lookup("hash").StringValueOK()
+	by := Differing{Collection: src.name, Record: id.Hex(), Field: field, Name: name, SHA256: hash}
 	if t.store == nil {
 		return t.missing(by)
 	}
@@ -138,7 +142,6 @@ func (t *fileTaker) file(ctx context.Context, src source, id bson.ObjectID, key 
 		return err
 	}
 	one := takenFile{size: info.Size(), by: by}
-	hash, _ := file.Lookup("hash").StringValueOK()
 	if !hexSum.MatchString(hash) { // other hands have written the record
 		if hash, _, err = t.c.hasher.file(ctx, t.store.Folder(), from); err != nil {
 			return err
@@ -155,8 +158,42 @@ func (t *fileTaker) file(ctx context.Context, src source, id bson.ObjectID, key 
 // missing notes a file that a record names and that is not there.
 func (t *fileTaker) missing(by Differing) error {
 	t.c.manifest.Counts.Missing++
+	if len(t.absent) < maxWarnings { // of more it is not told
+		t.absent = append(t.absent, by)
+		return nil
+	}
 	t.c.tracker.warn(by.words() + " is not there")
 	return nil
+}
+
+// tellMissing tells of the files that were missing, and what helps. The view of the store does not last for that.
+func (t *fileTaker) tellMissing(ctx context.Context) error {
+	for _, by := range t.absent {
+		help := "upload it anew"
+		if hexSum.MatchString(by.SHA256) {
+			beside, err := t.others()
+			if err == nil {
+				help, err = beside.anew(ctx, by.SHA256)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		t.c.tracker.warn(by.words() + " is not there; " + help)
+	}
+	t.absent = nil
+	return nil
+}
+
+// others are the snapshots that there are already.
+func (t *fileTaker) others() (*others, error) {
+	if t.beside == nil {
+		var err error
+		if t.beside, err = othersOf(t.c.root, ""); err != nil {
+			return nil, err
+		}
+	}
+	return t.beside, nil
 }
 
 func (t *fileTaker) differs(by Differing, hash string) {
@@ -200,6 +237,9 @@ func (f *takenFile) path() string { return path.Join(mediaDir, hex.EncodeToStrin
 
 // hash reads the files that are new in the snapshot, so that each has the hash that it has for a name.
 func (t *fileTaker) hash(ctx context.Context) error {
+	if err := t.tellMissing(ctx); err != nil {
+		return err
+	}
 	var bytes int64
 	for i := range t.taken {
 		bytes += t.taken[i].size
@@ -235,7 +275,10 @@ func (t *fileTaker) hash(ctx context.Context) error {
 		return nil
 	}
 	t.c.damaged = mend.same
-	return mend.rest(ctx)
+	if err := mend.rest(ctx); err != nil {
+		return err
+	}
+	return t.tellMissing(ctx)
 }
 
 // add counts a file that is in the snapshot.

@@ -15,17 +15,15 @@ import (
 type mending struct {
 	*fileTaker
 
-	beside *others
 	hashes map[string]bool          // of what is looked after
 	told   map[string]bool          // places of records whose file is damaged, and in the snapshot as what it is
 	same   map[string][]fs.FileInfo // files that are damaged, by the path that they have in other snapshots that have them
-	good   map[string]string        // by hash: the snapshot that has it whole, or ""
-	absent []Differing              // whose files have gone meanwhile
+	gone   []Differing              // whose files have gone meanwhile
 }
 
 func (t *fileTaker) newMending() (*mending, error) {
-	beside, err := othersOf(t.c.root, "")
-	return &mending{fileTaker: t, beside: beside, hashes: map[string]bool{}, told: map[string]bool{}, same: map[string][]fs.FileInfo{}, good: map[string]string{}}, err
+	_, err := t.others()
+	return &mending{fileTaker: t, hashes: map[string]bool{}, told: map[string]bool{}, same: map[string][]fs.FileInfo{}}, err
 }
 
 // wrong is for a file of which it turns out that it has another hash than it has for a name.
@@ -61,15 +59,11 @@ func (m *mending) wrong(ctx context.Context, one *takenFile, sum string) error {
 
 // damaged tells that a file is not what its record says, and what helps.
 func (m *mending) damaged(ctx context.Context, by Differing, hash, sum string, info fs.FileInfo) error {
-	good, known := m.good[hash]
-	if !known && len(m.good) < maxWarnings { // of more it is not told
-		var err error
-		if good, err = m.beside.whole(ctx, hash, info); err != nil {
-			return err
-		}
-		m.good[hash] = good
+	help, err := m.beside.anew(ctx, hash, info)
+	if err != nil {
+		return err
 	}
-	m.c.tracker.warn(by.words() + " is not what the record says: it is damaged; " + uploadAnew(good, hash))
+	m.c.tracker.warn(by.words() + " is not what the record says: it is damaged; " + help)
 	m.differs(by, sum)
 	m.told[by.place()] = true
 	return nil
@@ -102,7 +96,7 @@ func (m *mending) rest(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, at := range m.absent {
+	for _, at := range m.gone {
 		switch _, err := m.c.dir.Stat(path.Join(mediaDir, at.SHA256)); {
 		case errors.Is(err, fs.ErrNotExist):
 			if err := m.missing(at); err != nil {
@@ -124,7 +118,7 @@ func (m *mending) one(ctx context.Context, at Differing) error {
 		sum, size, err = m.c.hasher.file(ctx, files.Folder(), from)
 	}
 	if err == nil && info == nil || errors.Is(err, fs.ErrNotExist) {
-		m.absent = append(m.absent, at)
+		m.gone = append(m.gone, at)
 		return nil
 	}
 	if err != nil {
@@ -143,7 +137,7 @@ func (m *mending) one(ctx context.Context, at Differing) error {
 	}
 	linked, err := folder.Bring(ctx, files.Folder(), from, m.c.dir, to)
 	if errors.Is(err, fs.ErrNotExist) {
-		m.absent = append(m.absent, at)
+		m.gone = append(m.gone, at)
 		return nil
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ type others struct {
 	root   *folder.Folder
 	at     []string // their paths, the newest first
 	hasher hasher
+	known  map[string]string // by hash: the snapshot that has it whole, or ""
 }
 
 func othersOf(root *folder.Folder, id string) (*others, error) {
@@ -51,6 +52,25 @@ func (o *others) whole(ctx context.Context, hash string, damaged ...fs.FileInfo)
 		damaged = append(damaged, info)
 	}
 	return "", nil
+}
+
+// anew says how a file that is lost comes back. Of a hash it is looked for once, and of no more than so many.
+func (o *others) anew(ctx context.Context, hash string, damaged ...fs.FileInfo) (string, error) {
+	good, known := o.known[hash]
+	if !known {
+		if len(o.known) >= maxWarnings { // of more it is not told
+			return "upload it anew", nil
+		}
+		var err error
+		if good, err = o.whole(ctx, hash, damaged...); err != nil {
+			return "", err
+		}
+		if o.known == nil {
+			o.known = map[string]string{}
+		}
+		o.known[hash] = good
+	}
+	return uploadAnew(good, hash), nil
 }
 
 // isAny says that a file is the same as one of several.

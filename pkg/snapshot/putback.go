@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"path"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -54,9 +53,9 @@ func (r *restore) bring(ctx context.Context) error {
 		}
 		err = each(from, func(doc []byte) error {
 			var failed error
-			eachReference(r.from.m, p.col, doc, differing, func(at Differing) {
+			eachFile(r.from.m, p.col, doc, differing, func(at Differing, is string) {
 				if failed == nil {
-					failed = r.bringOne(ctx, p, at)
+					failed = r.bringOne(ctx, p, at, is)
 				}
 			})
 			return failed
@@ -71,19 +70,35 @@ func (r *restore) bring(ctx context.Context) error {
 }
 
 // bringOne brings one file.
-func (r *restore) bringOne(ctx context.Context, p *part, at Differing) error {
-	dir, key := p.config.Uploads.Dir, media.Key(p.config.StoredField(at.Field), at.Name)
-	if dir == "" {
-		dir = p.stored()
+func (r *restore) bringOne(ctx context.Context, p *part, at Differing, is string) error {
+	hash := r.choose(at, is)
+	if hash == "" {
+		return r.lacks(ctx, p, at)
 	}
-	name := path.Join(mediaDir, at.SHA256)
+	dir, key := p.placeOf(at)
+	to := media.Back{Dir: dir, Record: at.Record, Key: key, Hash: hash}
+	if r.wasDamaged(at, hash) {
+		to.Hash = at.SHA256
+		kept, err := r.back.Keep(ctx, to)
+		if err != nil {
+			return unbrought(err)
+		}
+		if kept {
+			r.t.done(1, 0)
+			r.result.Files.WereThere++
+			return nil
+		}
+		if err := r.warnDamaged(ctx, at); err != nil {
+			return err
+		}
+		to.Hash = hash
+	}
+	name := path.Join(mediaDir, hash)
 	f := r.from.m.file(name)
-	if f == nil || !r.media[at.SHA256] {
-		return r.lacks(at, dir, key)
-	}
-	how, _, err := r.back.Bring(ctx, media.Back{Dir: dir, Record: at.Record, Key: key, Hash: at.SHA256, Size: f.Size}, r.from.dir, name)
+	to.Size = f.Size
+	how, _, err := r.back.Bring(ctx, to, r.from.dir, name)
 	if errs.KindOf(err) == errs.Invalid { // a name that no upload gets
-		return r.lacks(at, dir, key)
+		return r.lacks(ctx, p, at)
 	}
 	if err != nil {
 		return unbrought(err)
@@ -109,15 +124,4 @@ func unbrought(err error) error {
 		return errs.New(errs.Full, "uploads_full", "there is no space for the files of records on the server: nothing was changed; try again when there is").With(err)
 	}
 	return err
-}
-
-// lacks notes a file that is not brought, if there is none in its place.
-func (r *restore) lacks(at Differing, dir, key string) error {
-	_, _, err := r.files.Locate(dir, at.Record, key)
-	if !errors.Is(err, errs.ErrNotFound) {
-		return err
-	}
-	r.result.Files.Missing++
-	r.t.warn(at.words() + " is not there")
-	return nil
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -30,11 +31,16 @@ func (m *Manifest) differing() map[string]string {
 
 // eachReference calls fn for each file that a record of a snapshot names, with its hash there, and what names it.
 func eachReference(m *Manifest, col *Collection, doc bson.Raw, differing map[string]string, fn func(at Differing)) {
-	eachNamed(m.Namespace, &project.Collection{Name: col.Name}, doc, func(_ string, at Differing) {
-		if is := differing[at.place()]; is != "" {
-			at.SHA256 = is
-		}
+	eachFile(m, col, doc, differing, func(at Differing, is string) {
+		at.SHA256 = is
 		fn(at)
+	})
+}
+
+// eachFile calls fn for each file that a record of a snapshot names, with what names it and its hash by the record, and with the hash that it had when the snapshot was taken.
+func eachFile(m *Manifest, col *Collection, doc bson.Raw, differing map[string]string, fn func(at Differing, is string)) {
+	eachNamed(m.Namespace, &project.Collection{Name: col.Name}, doc, func(_ string, at Differing) {
+		fn(at, cmp.Or(differing[at.place()], at.SHA256))
 	})
 }
 

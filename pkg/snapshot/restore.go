@@ -152,6 +152,9 @@ type restore struct {
 	short  string          // names what is this restore's own
 	parts  []*part         // by name
 	media  map[string]bool // hashes of the files that are brought
+	kept   map[string]bool // of a dry run: places of files that stay, since those of the snapshot are damaged
+	trial  bool            // it is a drill: there are no files of a project
+	beside *others         // nil: not asked for yet
 	result RestoreResult
 
 	decided bool // it is not to be given up
