@@ -112,13 +112,16 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 			switch info := &report.Snapshots[i]; {
 			case info.Profile != profile.Name:
 			case info.Damaged():
-				damaged = append(damaged, profile.Name+"/"+info.ID+whatIsWrong(info))
+				damaged = append(damaged, profile.Name+"/"+info.ID+whatIsWrong(info, hasNewer(report.Snapshots, info)))
 			case info.State.Verified != nil && !info.State.Whole():
 				sampled[profile.Name] = true
 			}
 		}
 	}
 	for _, t := range report.Tasks {
+		if t.Kind == operation.Verify && wasChecked(report.Snapshots, t.Profile) { // by hand, or by a schedule
+			continue
+		}
 		if (t.Kind == operation.Verify || t.Kind == operation.Drill) && t.Succeeded.IsZero() {
 			missing = append(missing, map[operation.Kind]string{operation.Verify: "check of ", operation.Drill: "drill of "}[t.Kind]+t.Profile)
 		}
@@ -128,7 +131,7 @@ func verified(p *project.Project, report *due.Report) status.Condition {
 	switch {
 	case report.Checked == 0:
 	case len(damaged) > 0:
-		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotDamaged, strings.Join(damaged, ", ")
+		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonSnapshotDamaged, strings.Join(damaged, ", ")+endsAlarm
 	case drilling != "":
 		cond.Status, cond.Reason, cond.Message = status.False, status.ReasonDrillFailed, drilling
 	case checking != "":
@@ -154,13 +157,32 @@ func foundWhole(all, sampled int) string {
 	return whole + ", and " + fmt.Sprintf(part, "those")
 }
 
+// endsAlarm says what ends it that damage is told of.
+const endsAlarm = "; this is told until the snapshot is deleted (svcctl snapshot delete), pruned, or found whole by a check of everything"
+
+// hasNewer says that a newer snapshot of the same profile is known to be whole.
+func hasNewer(all []snapshot.Info, than *snapshot.Info) bool {
+	return slices.ContainsFunc(all, func(i snapshot.Info) bool {
+		return i.Profile == than.Profile && i.ID > than.ID && i.State.Whole() && !i.Damaged()
+	})
+}
+
+// wasChecked says that a snapshot of a profile was checked.
+func wasChecked(all []snapshot.Info, profile string) bool {
+	return slices.ContainsFunc(all, func(i snapshot.Info) bool { return i.Profile == profile && i.State.Verified != nil })
+}
+
 // whatIsWrong is the first thing that is known to be wrong with a snapshot, and how many more there are: the snapshot has them.
-func whatIsWrong(info *snapshot.Info) string {
+func whatIsWrong(info *snapshot.Info, newer bool) string {
 	switch v := info.State.Damage; {
 	case info.Problem != "":
 		return " (" + info.Problem + ")"
 	case v != nil && len(v.Found) > 0:
-		return " (" + snapshot.Named(v.Found[:1], v.Problems) + ")"
+		text := snapshot.Named(v.Found[:1], v.Problems)
+		if newer { // it has been taken
+			text = strings.Replace(text, ": take a new snapshot", ", and a newer snapshot is verified", 1)
+		}
+		return " (" + text + ")"
 	}
 	return ""
 }

@@ -163,6 +163,35 @@ func TestSnapshotsVerified(t *testing.T) {
 	})
 }
 
+// TestSnapshotsVerifiedByHand: checks and drills that somebody has started count as those by schedule do; and damage says what ends it.
+func TestSnapshotsVerifiedByHand(t *testing.T) {
+	w := newWorld(t, newEmbedded(t), t.TempDir(), nil)
+	p, id := w.serve(withSnapshots(`{name: hand, enabled: true, verify: {schedule: 0 0 1 1 *}}`))
+	profile, err := snapshot.ProfileOf(p, "hand")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := w.taken.Create(t.Context(), p, profile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wantConditions(id, map[string]string{status.SnapshotsVerified: "Unknown Unverified"})
+	check := func() {
+		t.Helper()
+		if _, err := w.taken.Verify(t.Context(), p, info.ID, snapshot.VerifyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check()
+	w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified"})
+	write(t, filepath.Join(p.Dir, "snapshots", "hand", info.ID, "indexes.json"), "{}")
+	check()
+	w.wantConditions(id, map[string]string{status.SnapshotsVerified: "False SnapshotDamaged"})
+	if text := w.message(id, status.SnapshotsVerified); !strings.HasSuffix(text, "; this is told until the snapshot is deleted (svcctl snapshot delete), pruned, or found whole by a check of everything") {
+		t.Errorf("message %q", text)
+	}
+}
+
 // TestSnapshotsVerifiedAtOnce: a check by hand and a deletion show at once, and not with the next round; and of a check of a part it is told that it was one.
 func TestSnapshotsVerifiedAtOnce(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
