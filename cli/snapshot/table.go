@@ -58,6 +58,9 @@ func StateOf(s *api.Snapshot) (string, output.Tone) {
 	case s.Verified.Sample > 0 && s.WholeAt.IsZero():
 		return "sampled" + pinned, output.ToneNone
 	}
+	if n := max(s.Counts.Warnings, s.Verified.Dangling); n > 0 { // what is in it is what there was: files may be missing, or damaged
+		return "verified, " + output.Count(n, "warning") + pinned, output.ToneWarn
+	}
 	return "verified" + pinned, output.ToneGood
 }
 
@@ -114,6 +117,9 @@ func verified(st *command.State, v *api.SnapshotVerification) string {
 	}
 	if v.Problems > 0 {
 		return text + ", " + output.Count(v.Problems, "problem")
+	}
+	if v.Sample > 0 {
+		return text + ", no problems in that"
 	}
 	return text + ", no problems"
 }

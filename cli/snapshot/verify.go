@@ -80,6 +80,18 @@ func (f *follower) showVerified(ctx context.Context, run *api.Run, result *api.S
 		return err
 	}
 	f.st.Notef("%s was checked %s", id, verified(f.st, s.Verified))
+	if damage := DamageOf(s); damage != nil { // which a check of a part has missed
+		for _, x := range damage.Found[:min(len(damage.Found), 5)] {
+			f.st.Warnf("found before: %s: %s", x.Path, x.Text)
+		}
+		if err := Print(f.st, s, *s); err != nil {
+			return err
+		}
+		return &command.Error{
+			Exit: command.ExitFailed, Code: "snapshot_damaged", Message: id + " is known to be damaged: " + output.Count(damage.Problems, "problem") + ", which this check has not looked at",
+			Hint: "svcctl snapshot verify " + f.namespace + " " + id + " checks all of it",
+		}
+	}
 	if s.Counts.Warnings > 0 {
 		f.st.Notef("it is what there was when it was taken, with %s then; svcctl snapshot show %s %s names what was missing or damaged already", output.Count(s.Counts.Warnings, "warning"), f.namespace, id)
 	}

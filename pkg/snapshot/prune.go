@@ -77,7 +77,7 @@ func (s *Snapshots) decide(ctx context.Context, p *project.Project, profile stri
 	var of []retention.Snapshot
 	for i := range all {
 		if info := &all[i]; info.Profile == profile {
-			of = append(of, retention.Snapshot{ID: info.ID, Time: info.moment(), Pinned: info.State.Pinned, Verified: info.State.Whole(), Damaged: info.Damaged()})
+			of = append(of, retention.Snapshot{ID: info.ID, Time: info.moment(), Pinned: info.State.Pinned, Verified: info.State.Whole(), Lacks: info.Lacks(), Damaged: info.Damaged()})
 		}
 	}
 	decisions, err := retention.Decide(policy.Retention, policy.Zone, s.o.Now(), of)
@@ -118,6 +118,13 @@ func keepLately(decisions []retention.Decision, all []Info, checked bool, since 
 	}
 }
 
+// Lacks says that files of its records were missing or damaged when it was taken: it has what there was, and so may be verified.
+func (i *Info) Lacks() bool {
+	counts := &i.Counts
+	damaged := len(i.Differing) > 0 && counts.Warnings > counts.Missing // else these are files of which records say nothing
+	return counts.Missing > 0 || damaged || i.State.Verified != nil && i.State.Verified.Dangling > 0
+}
+
 // Damaged says that the snapshot, or what is known of it, can't be read, or was found not to be what was written.
 func (i *Info) Damaged() bool {
 	return i.Problem != "" || i.State.Damaged || i.State.Damage != nil
@@ -139,9 +146,11 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 		return unwritten(err, "open the folder of snapshots")
 	}
 	defer root.Close() //nolint:errcheck // what was removed is gone, or the next sweep does it
-	newest := ""
-	if i := slices.IndexFunc(out.Decisions, func(d retention.Decision) bool { return slices.Contains(d.Reasons, retention.NewestVerified) }); i >= 0 {
-		newest = out.Decisions[i].ID
+	var newest []string
+	for _, d := range out.Decisions {
+		if slices.Contains(d.Reasons, retention.NewestVerified) || slices.Contains(d.Reasons, retention.NewestComplete) {
+			newest = append(newest, d.ID)
+		}
 	}
 	for _, d := range unwanted {
 		if ctx.Err() != nil {
@@ -170,8 +179,8 @@ func (s *Snapshots) prune(ctx context.Context, p *project.Project, profile strin
 // found whole, or be damaged, or be it no more.
 var errChecked = errs.New(errs.Conflict, "snapshot_checked", "it was checked meanwhile, or the newest that is verified was: prune again")
 
-// pruneOne removes a snapshot if all is still so as it was decided about. newest is the id of the newest one that is verified; "": there is none.
-func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *folder.Folder, profile string, as retention.Decision, newest string) (gone bool, err error) {
+// pruneOne removes a snapshot if all is still so as it was decided about. newest are the ids of the newest one that is verified, and of the newest that lacks no file, too; empty: there is none.
+func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *folder.Folder, profile string, as retention.Decision, newest []string) (gone bool, err error) {
 	at := path.Join(profile, as.ID)
 	if _, err := root.Stat(at); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +189,7 @@ func (s *Snapshots) pruneOne(ctx context.Context, p *project.Project, root *fold
 		return false, err
 	}
 	err = s.removeOne(ctx, p, root, at, func(now State) error {
-		newestIs := newest == "" || isWhole(root, path.Join(profile, newest)) // nobody changes that before this one is gone
+		newestIs := !slices.ContainsFunc(newest, func(id string) bool { return !isWhole(root, path.Join(profile, id)) }) // nobody changes that before this one is gone
 		switch {
 		case !as.Damaged && now.Whole() == as.Verified && now.Damage == nil && (newestIs || !as.Verified):
 			return nil

@@ -103,6 +103,32 @@ func TestRestoreOfDamaged(t *testing.T) {
 	})
 }
 
+// TestPruneKeepsComplete: a verified snapshot that lacks files does not have the one pruned that has them.
+func TestPruneKeepsComplete(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(w *world){
+		"missing": func(w *world) { _ = os.Remove(w.cover(0)) },
+		"damaged": func(w *world) { replace(t, w.cover(0), "c0ver") },
+	} {
+		w := newWorld(t, teststore.Memory(t))
+		w.post(0, "cover")
+		complete := w.create("daily")
+		w.verify(complete)
+		spoil(w)
+		for range 2 {
+			w.verify(w.create("daily"))
+		}
+		for _, d := range w.prune("daily", keepLast(1), snapshot.PruneOptions{}).Decisions {
+			if d.ID == complete.ID {
+				equal(t, name, []string{"newest verified that lacks no file"}, d.Reasons)
+			}
+		}
+		if list, err := w.snaps.List(t.Context(), w.p); err != nil || len(list) != 2 || list[1].ID != complete.ID {
+			t.Errorf("%s: %v, %v", name, list, err)
+		}
+	}
+}
+
 // TestDryRunRefuses: a dry run refuses the damage that is known, as the restore does, and both say where the file is whole and what can be restored.
 func TestDryRunRefuses(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ func model(p *schema.Retention, zone *time.Location, now time.Time, s retention.
 // hours of local times.
 func modelOfWhole(p *schema.Retention, zone *time.Location, now time.Time, s retention.Snapshot, all []retention.Snapshot) bool {
 	var before []retention.Snapshot // newer than s, and not in the future
-	oldest, newestVerified, newest := true, s.Verified, s
+	oldest, newestVerified, newestComplete, newest := true, s.Verified, s.Verified && !s.Lacks, s
 	for _, o := range all {
 		older := o.Time.Before(s.Time) || o.Time.Equal(s.Time) && o.ID < s.ID
 		oldest = oldest && !older
@@ -53,11 +53,12 @@ func modelOfWhole(p *schema.Retention, zone *time.Location, now time.Time, s ret
 		}
 		before = append(before, o)
 		newestVerified = newestVerified && !o.Verified
+		newestComplete = newestComplete && (!o.Verified || o.Lacks)
 		if o.Time.After(newest.Time) {
 			newest = o
 		}
 	}
-	if s.Time.After(now) || s.Pinned || newestVerified || len(before) < p.KeepLast {
+	if s.Time.After(now) || s.Pinned || newestVerified || newestComplete || len(before) < p.KeepLast {
 		return true
 	}
 	for i, count := range []int{p.KeepYearly, p.KeepMonthly, p.KeepDaily, p.KeepHourly, p.KeepWeekly} {
@@ -122,7 +123,7 @@ func (l timeline) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %+v, now %s\n", l.zone, l.policy, l.now.In(l.zone).Format(time.RFC3339Nano))
 	for _, s := range l.snapshots {
-		fmt.Fprintf(&b, "%s %s pinned %t verified %t damaged %t\n", s.ID, s.Time.In(l.zone).Format(time.RFC3339Nano), s.Pinned, s.Verified, s.Damaged)
+		fmt.Fprintf(&b, "%s %s pinned %t verified %t lacks %t damaged %t\n", s.ID, s.Time.In(l.zone).Format(time.RFC3339Nano), s.Pinned, s.Verified, s.Lacks, s.Damaged)
 	}
 	return b.String()
 }
@@ -160,7 +161,7 @@ func random(t *testing.T, r *rand.Rand) timeline {
 		}
 		at = at.Add(step)
 		l.snapshots = append(l.snapshots, retention.Snapshot{
-			ID: fmt.Sprintf("%02d", id), Time: at.UTC(), Pinned: r.IntN(15) == 0, Verified: r.IntN(6) == 0, Damaged: r.IntN(10) < damaged,
+			ID: fmt.Sprintf("%02d", id), Time: at.UTC(), Pinned: r.IntN(15) == 0, Verified: r.IntN(6) == 0, Lacks: r.IntN(3) == 0, Damaged: r.IntN(10) < damaged,
 		})
 	}
 	l.now = at.Add(time.Hour)
@@ -249,7 +250,7 @@ func TestTimelines(t *testing.T) {
 	}
 	// a generator that never comes to a rule would make this test say nothing
 	for _, reason := range []string{
-		"pinned", "newest verified", "in the future", "last snapshot", "hourly", "daily", "weekly", "monthly", "yearly",
+		"pinned", "newest verified", "newest verified that lacks no file", "in the future", "last snapshot", "hourly", "daily", "weekly", "monthly", "yearly",
 		"oldest hourly snapshot (fewer than", "oldest daily snapshot (fewer than", "oldest weekly snapshot (fewer than", "oldest monthly snapshot (fewer than", "oldest yearly snapshot (fewer than", "within", "no rule keeps it",
 		"damaged", "none that is newer is verified", "a newer one is verified",
 	} {

@@ -15,6 +15,7 @@ const (
 	NoPolicy       = "no retention policy"
 	Pinned         = "pinned"
 	NewestVerified = "newest verified"
+	NewestComplete = "newest verified that lacks no file" // where the newest verified lacks some
 	InTheFuture    = "in the future"
 	LastSnapshot   = "last snapshot"
 	NoRule         = "no rule keeps it"
@@ -30,6 +31,7 @@ type Snapshot struct {
 	Time     time.Time // its consistent-at time
 	Pinned   bool
 	Verified bool // it was verified and found whole
+	Lacks    bool // files of its records were missing or damaged when it was taken, which is no damage of it
 	Damaged  bool // it can't be read, or was found not to be what was written: Verified says nothing then
 }
 
@@ -141,6 +143,12 @@ func protect(all, past []Decision) {
 	}
 	if i := slices.IndexFunc(past, func(d Decision) bool { return d.Verified }); i >= 0 {
 		past[i].keep(NewestVerified)
+		if !past[i].Lacks {
+			return
+		}
+	}
+	if i := slices.IndexFunc(past, func(d Decision) bool { return d.Verified && !d.Lacks }); i >= 0 {
+		past[i].keep(NewestComplete)
 	}
 }
 
