@@ -21,6 +21,8 @@ type Runs interface {
 	Start(ctx context.Context, p *project.Project, what runs.Start) (*operation.Run, error)
 	// Get gives a run of whatever kind; operation.ErrNotFound if there is none.
 	Get(ctx context.Context, p *project.Project, id string) (*operation.Run, error)
+	// Runs gives runs, newest first.
+	Runs(ctx context.Context, p *project.Project, q operation.Query) (*operation.Page, error)
 }
 
 // Snapshots are what Due asks about the snapshots that this instance has. *snapshot.Snapshots are.

@@ -327,6 +327,29 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// TestDrilledByHand: a drill that somebody has started counts as the first one.
+func TestDrilledByHand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t), "2026-05-01T12:00:00Z", checked)
+	i := w.instance("a")
+	i.pass()
+	if s := i.standing(operation.Drill, "daily"); !s.Succeeded.IsZero() {
+		t.Fatalf("%+v", s)
+	}
+	spec := operation.Spec{Database: project.DatabaseName(w.p.Namespace), Kind: operation.Drill, Name: "daily", Trigger: operation.Manual}
+	ended := make(chan struct{})
+	spec.Ended = func(*operation.Run) { close(ended) }
+	_, err := i.all.Start(t.Context(), spec, func(context.Context, *operation.Live) (operation.Outcome, error) { return operation.Outcome{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	i.pass()
+	if s := i.standing(operation.Drill, "daily"); s.Succeeded.IsZero() {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestDisabled has what is enabled anew, or is there again, begin with the first slot from then on.
 func TestDisabled(t *testing.T) {
 	t.Parallel()

@@ -124,12 +124,28 @@ func (d *Due) lane(ctx context.Context, p *project.Project, lane []*task, states
 				busy = true
 			}
 		}
-		report.Tasks = append(report.Tasks, x.task.standing(x.state, x.due))
+		standing := x.task.standing(x.state, x.due)
+		if x.task.kind == operation.Drill && standing.Succeeded.IsZero() {
+			var err error
+			if standing.Succeeded, err = d.drilled(ctx, p, x.task.profile.Name); err != nil {
+				failures = append(failures, fmt.Errorf("%s: %w", x.task.name(), err))
+			}
+		}
+		report.Tasks = append(report.Tasks, standing)
 		if next := x.due; !next.IsZero() && next.After(x.now) && (report.Next.IsZero() || next.Before(report.Next)) {
 			report.Next = next
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// drilled is when a drill that somebody has started has gone well; zero: none has, as far as runs are kept.
+func (d *Due) drilled(ctx context.Context, p *project.Project, profile string) (time.Time, error) {
+	page, err := d.opts.Runs.Runs(ctx, p, operation.Query{Kinds: []operation.Kind{operation.Drill}, Name: profile, Status: operation.Succeeded, Limit: 1, NoInput: true})
+	if err != nil || len(page.Items) == 0 {
+		return time.Time{}, err
+	}
+	return page.Items[0].FinishedAt, nil
 }
 
 func (t *task) standing(s *state, next time.Time) Standing {

@@ -142,6 +142,11 @@ func (i *instance) Get(ctx context.Context, p *project.Project, id string) (*ope
 	return nil, operation.ErrNotFound
 }
 
+// Runs gives runs.
+func (i *instance) Runs(ctx context.Context, p *project.Project, q operation.Query) (*operation.Page, error) {
+	return i.all.List(ctx, project.DatabaseName(p.Namespace), q)
+}
+
 func (i *instance) failing(fn func(ctx context.Context, order runs.Start) error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
