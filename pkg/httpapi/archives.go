@@ -38,6 +38,7 @@ func (s *Server) sendArchive(w http.ResponseWriter, r *request, profile, id stri
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
+	r.useReserve()
 	if err := s.cfg.System.Snapshotted(r.Context(), audit.OpDownload, r.project.Namespace, profile, id, nil); err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ func (s *Server) startSnapshots(w http.ResponseWriter, r *request, op string, wh
 	if what.Restore != nil && what.Restore.Target() != "" {
 		what.Note = s.noteInto(r, op, what.ID, what.Restore.Target())
 	}
+	if what.Frugal() {
+		r.useReserve()
+	}
 	run, err := s.cfg.Snapshots.Start(r.Context(), r.project, what)
 	if err != nil {
 		return err
@@ -137,6 +140,7 @@ func (s *Server) cancelSnapshotRun(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	r.useReserve()
 	if err := s.cfg.System.Snapshotted(r.Context(), audit.OpCancel, r.project.Namespace, run.Name, run.ID, nil); err != nil {
 		return err
 	}

@@ -101,6 +101,7 @@ func (s *Server) changeSnapshot(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	r.useReserve()
 	op := audit.OpPin
 	if !*pinned {
 		op = audit.OpUnpin
@@ -119,6 +120,7 @@ func (s *Server) deleteSnapshot(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	r.useReserve()
 	if err := s.cfg.System.Snapshotted(r.Context(), audit.OpDeleteSnapshot, r.project.Namespace, profile, id, nil); err != nil {
 		return err
 	}

@@ -304,7 +304,11 @@ func (rs *Runs) prepare(ctx context.Context, database string) error {
 		return nil
 	}
 	for _, index := range indexes() {
-		if err := rs.runsOf(database).CreateIndex(ctx, index); err != nil {
+		err := rs.runsOf(database).CreateIndex(ctx, index)
+		if store.MayUseReserve(ctx) && errors.Is(err, store.ErrFull) {
+			return nil // the first run of a project goes without, and a later one makes them
+		}
+		if err != nil {
 			return fmt.Errorf("index of runs: %w", err)
 		}
 	}

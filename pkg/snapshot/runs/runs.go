@@ -84,6 +84,11 @@ type Start struct {
 	Note func(ctx context.Context, profile, subject string, how bson.D) error
 }
 
+// Frugal says that a run only reads, or makes room: it goes on a disk that is nearly full, too.
+func (s *Start) Frugal() bool {
+	return s.Kind == operation.Verify || s.Kind == operation.Prune || s.Kind == operation.Restore && s.Restore != nil && s.Restore.DryRun
+}
+
 // work is a run whose kind, name and subject are known, and what it does.
 type work struct {
 	name    string // the profile
@@ -112,6 +117,9 @@ func (s *Service) Start(ctx context.Context, p *project.Project, what Start) (*o
 }
 
 func (s *Service) start(ctx context.Context, p *project.Project, what Start, w *work) (*operation.Run, error) {
+	if what.Frugal() {
+		ctx = store.WithReserve(ctx)
+	}
 	if what.Note != nil {
 		if err := s.Idle(ctx, p, what.Kind); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -93,6 +94,21 @@ const (
 // knownFor is how long room for so many bytes is good for.
 func knownFor(room uint64) time.Duration {
 	return min(maxKnown, time.Duration(float64(room)/fillRate*float64(time.Second)))
+}
+
+// reservePart is the part of MinFree that even writes by store.WithReserve leave free.
+const reservePart = 4
+
+// checkFor is check for a write by a context, which may let it into the reserve.
+func (d *disk) checkFor(ctx context.Context) error {
+	err := d.check()
+	if err == nil || !store.MayUseReserve(ctx) || d.met.Load() {
+		return err
+	}
+	if use, failed := d.opts.FS.GetDiskUsage(d.opts.Dir); failed == nil && use.AvailBytes >= d.opts.MinFree/reservePart {
+		return nil
+	}
+	return err
 }
 
 // check says whether there is room for a write. It costs one call of the system, now and then.

@@ -105,7 +105,7 @@ func (c *txCollection) Write(ctx context.Context, ops []store.Op, atomic bool) (
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.t.s.disk.check(); err != nil {
+	if err := c.t.s.disk.checkFor(ctx); err != nil {
 		return nil, err
 	}
 	results := make([]store.Result, len(ops))

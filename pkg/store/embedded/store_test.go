@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -301,6 +302,22 @@ func TestLittleSpace(t *testing.T) {
 	if _, err := c.Write(t.Context(), []store.Op{insert(t, bson.D{{Key: "_id", Value: 2}})}, false); errs.KindOf(err) != errs.Full {
 		t.Errorf("Write with little space: %v", err)
 	}
+	reserve := store.WithReserve(t.Context())
+	if results, err := c.Write(reserve, []store.Op{insert(t, bson.D{{Key: "_id", Value: 3}})}, false); err != nil || results[0].Err != nil {
+		t.Errorf("Write into the reserve: %v", err)
+	}
+	err := s.Database("test").Transact(reserve, func(ctx context.Context, tx store.Tx) error {
+		_, err := tx.Collection("things").Write(ctx, []store.Op{insert(t, bson.D{{Key: "_id", Value: 4}})}, true)
+		return err
+	})
+	if err != nil {
+		t.Errorf("a transaction that writes into the reserve: %v", err)
+	}
+	fs.free.Store(embedded.DefaultMinFree/4 - 1)
+	if _, err := c.Write(reserve, []store.Op{insert(t, bson.D{{Key: "_id", Value: 5}})}, false); errs.KindOf(err) != errs.Full {
+		t.Errorf("Write with no reserve left: %v", err)
+	}
+	fs.free.Store(embedded.DefaultMinFree - 1)
 	if err := c.CreateIndex(t.Context(), index("n", "n")); errs.KindOf(err) != errs.Full {
 		t.Errorf("CreateIndex with little space: %v", err)
 	}

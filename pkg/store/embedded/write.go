@@ -26,7 +26,7 @@ func (c *Collection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]
 		return nil, err
 	}
 	defer done()
-	if err := c.s.disk.check(); err != nil {
+	if err := c.s.disk.checkFor(ctx); err != nil {
 		return nil, err
 	}
 	if atomic {
