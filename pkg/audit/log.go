@@ -146,6 +146,10 @@ func (l *Log) WriteIn(ctx context.Context, tx store.Tx, entries ...Entry) error 
 // Committed says that entries of WriteIn are there.
 func (l *Log) Committed() { l.logs.written(l.name) }
 
+// WithReserve is a context by which entries, and what else is written by it, may go into the reserve of a store: for what only reads or makes room. See
+// store.WithReserve.
+func WithReserve(ctx context.Context) context.Context { return store.WithReserve(ctx) }
+
 // Append writes entries about something that is no change of this database.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	if err := l.Prepare(ctx); err != nil {

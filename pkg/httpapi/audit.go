@@ -12,7 +12,6 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/query"
-	"github.com/svcctl/svc/pkg/store"
 )
 
 // audited puts the caller on the request's context, for the entries that what they do leads to. Reads have some, too: downloads of snapshots,
@@ -27,7 +26,7 @@ func (r *request) audited() {
 
 // useReserve lets what a request of an operator has written from here on, such as its entry in the audit log, into the reserve of the store: it is for what only
 // reads or makes room, which a full disk must not keep anybody from.
-func (r *request) useReserve() { r.Request = r.WithContext(store.WithReserve(r.Context())) }
+func (r *request) useReserve() { r.Request = r.WithContext(audit.WithReserve(r.Context())) }
 
 // listAudit lists the log of the service itself, whose entries are for administrators: for others there are none.
 func (s *Server) listAudit(w http.ResponseWriter, r *request) error {
