@@ -24,7 +24,8 @@ func newDiff(st *command.State, runF func(context.Context, *diffOptions) error) 
 		Use:   "diff [NAMESPACE] ID [ID]",
 		Short: "Show how records and their files differ from those of a snapshot",
 		Long: `Show how the records of now, or those of a second snapshot, differ from those of a snapshot: for each collection how many were added, removed
-and changed since, and the first of them, with the fields that differ. A collection that only one side has is told as added or removed. FILES counts
+and changed since, and the first of them, with the fields that differ. A collection that only one side has is told as added or removed; one that a
+snapshot was not taken of, such as by a profile with collections, as not covered: it is not compared. FILES counts
 files of records on both sides that one of them does not have, or has with another size: what a file has in it is not read.
 
 The exit code is 0 when nothing differs, 1 when something does, and another one when it could not be found out.`,
@@ -119,6 +120,9 @@ func showDiff(st *command.State, value any, d *api.SnapshotDiff) (more bool, err
 	result := output.Result{Value: value, Table: counts}
 	for _, c := range d.Collections {
 		note := map[string]string{"": "", api.DiffBefore: "the collection is removed", api.DiffAfter: "the collection is added"}[c.Only]
+		if c.NotCovered {
+			note = "not covered by the snapshot, not compared"
+		}
 		counts.Row(c.Collection, c.Added, c.Removed, c.Changed, c.Same, c.Files, note)
 		for _, r := range c.Records {
 			fields := strings.Join(r.Paths, ", ")

@@ -227,7 +227,8 @@ type SnapshotDiff struct {
 // SnapshotCollectionDiff is how the records of a collection differ.
 type SnapshotCollectionDiff struct {
 	Collection string               `json:"collection"`
-	Only       string               `json:"only,omitempty"` // DiffBefore or DiffAfter: one side alone has the collection
+	Only       string               `json:"only,omitempty"`       // DiffBefore or DiffAfter: one side alone has the collection
+	NotCovered bool                 `json:"notCovered,omitempty"` // one side was not taken of the collection: it is not compared, and no difference
 	Added      int64                `json:"added"`
 	Removed    int64                `json:"removed"`
 	Changed    int64                `json:"changed"`

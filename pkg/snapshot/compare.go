@@ -28,17 +28,19 @@ type Diff struct {
 // Kind of a difference.
 type Kind string
 
-// The kinds. Of a collection Added and Removed say that one side has it alone.
+// The kinds. Of a collection Added and Removed say that one side has it alone, and Uncovered that one side was not taken of it: it is not compared.
 const (
 	Added   Kind = "added"
 	Removed Kind = "removed"
 	Changed Kind = "changed"
+
+	Uncovered Kind = "uncovered"
 )
 
 // CollectionDiff is that of one collection. It counts records.
 type CollectionDiff struct {
 	Name    string
-	Kind    Kind // Added or Removed: one side alone has the collection; "": both do
+	Kind    Kind // Added or Removed: one side alone has the collection; Uncovered: it is not compared; "": both have it
 	Added   int64
 	Removed int64
 	Changed int64
@@ -111,6 +113,13 @@ func (c *comparison) sides(ctx context.Context, before, after side, only []strin
 	diff := Diff{Collections: []CollectionDiff{}}
 	for _, name := range names {
 		if len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		if !c.merged && !(before.covers(name) && after.covers(name)) {
+			if len(only) > 0 {
+				return Diff{}, noCollection(name)
+			}
+			diff.Collections = append(diff.Collections, CollectionDiff{Name: name, Kind: Uncovered})
 			continue
 		}
 		c.t.at(name)

@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/mql"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store"
@@ -198,5 +199,42 @@ func TestLostFilesElsewhere(t *testing.T) {
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestComparePart: of a snapshot of some collections, the others are no difference; one that it was to have, and that has come since, is.
+func TestComparePart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, teststore.Memory(t))
+	w.post(0, "cover")
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("items", store.Op{Kind: store.Insert, Doc: doc})
+	whole := w.create("daily")
+	done := w.restore(whole, snapshot.RestoreOptions{Collections: []string{"posts"}, Media: true})
+	kinds := func(o snapshot.CompareOptions) map[string]snapshot.Kind {
+		t.Helper()
+		diff, err := w.snaps.Compare(t.Context(), w.p, done.Safety, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]snapshot.Kind{}
+		for _, c := range diff.Collections {
+			out[c.Name] = c.Kind
+			if c.Added+c.Removed+c.Changed > 0 {
+				t.Errorf("%+v", c)
+			}
+		}
+		return out
+	}
+	for _, o := range []snapshot.CompareOptions{{}, {With: whole.ID}} {
+		if got := kinds(o); got["posts"] != "" || got["items"] != snapshot.Uncovered {
+			t.Errorf("%+v: %v", o, got)
+		}
+	}
+	if _, err := w.snaps.Compare(t.Context(), w.p, done.Safety, snapshot.CompareOptions{Collections: []string{"items"}}); errs.KindOf(err) != errs.NotFound {
+		t.Errorf("compared with what it was not taken of: %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func (c *creation) fill(ctx context.Context, root *folder.Folder, partial, short
 	c.manifest = Manifest{
 		Format: format, Profile: c.profile.Name, Namespace: c.p.Namespace, Revision: c.p.Revision, Generation: c.p.Generation,
 		Entry: c.p.Bundle.Entry, Store: c.s.o.Store.Name(), Tool: c.s.o.Version, Mode: c.profile.Mode, Media: c.profile.Media,
-		Collections: []Collection{}, Files: []File{},
+		Only: c.profile.Only, Without: c.profile.Without, Collections: []Collection{}, Files: []File{},
 	}
 	if err := c.records(ctx); err != nil {
 		return err

@@ -46,6 +46,8 @@ type movedSide struct{ r *restore }
 
 func (s *movedSide) names() (names []string, documents int64) { return s.r.from.names() }
 
+func (s *movedSide) covers(name string) bool { return s.r.from.covers(name) }
+
 func (s *movedSide) records(ctx context.Context, name string) (records, func(), error) {
 	from, end, err := s.r.from.records(ctx, name)
 	if err != nil {

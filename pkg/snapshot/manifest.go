@@ -51,6 +51,10 @@ type Manifest struct {
 	Mode         Mode      `json:"mode"`
 	Media        bool      `json:"media"` // whether the files of records are in it
 
+	// Only and Without are the collections that it was taken of, and those that it leaves out, as the profile had them; none: all, and nothing.
+	Only    []string `json:"only,omitempty"`
+	Without []string `json:"without,omitempty"`
+
 	Collections []Collection `json:"collections"`
 	Counts      Counts       `json:"counts"`
 	Differing   []Differing  `json:"differing,omitempty"`

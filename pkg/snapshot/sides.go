@@ -18,6 +18,8 @@ import (
 type side interface {
 	// names gives those that it has, sorted, and how many records they have about.
 	names() (names []string, documents int64)
+	// covers says whether the side would have a collection if there were one of that name.
+	covers(name string) bool
 	// records opens one; of one that it does not have, there are none. Whoever has read them calls end.
 	records(ctx context.Context, name string) (r records, end func(), err error)
 	// hasFiles says whether the side has files of records, or may have them.
@@ -68,6 +70,10 @@ func (s *savedSide) records(ctx context.Context, name string) (records, func(), 
 	return r, r.close, nil
 }
 
+func (s *savedSide) covers(name string) bool {
+	return s.m.collection(name) != nil || (&Profile{Only: s.m.Only, Without: s.m.Without}).takes(name)
+}
+
 type noRecords struct{}
 
 func (noRecords) next() (bson.Raw, error) { return nil, io.EOF }
@@ -104,6 +110,8 @@ func (s *Snapshots) liveSide(ctx context.Context, p *project.Project) (*liveSide
 }
 
 func (l *liveSide) close() { _ = l.view.Close() } // it was only read
+
+func (l *liveSide) covers(string) bool { return true }
 
 func (l *liveSide) names() (names []string, documents int64) {
 	for name := range l.sources {

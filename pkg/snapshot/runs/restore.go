@@ -191,6 +191,8 @@ func DiffOut(id, with string, d *snapshot.Diff) api.SnapshotDiff {
 			col.Only = api.DiffAfter
 		case snapshot.Removed:
 			col.Only = api.DiffBefore
+		case snapshot.Uncovered:
+			col.NotCovered = true
 		case snapshot.Changed:
 		}
 		for _, r := range c.Records {
@@ -201,7 +203,7 @@ func DiffOut(id, with string, d *snapshot.Diff) api.SnapshotDiff {
 		}
 		differing := c.Added + c.Removed + c.Changed
 		col.More = differing > int64(len(c.Records)) || c.Files > int64(len(c.FileDiffs))
-		out.Same = out.Same && differing+c.Files == 0 && c.Kind == ""
+		out.Same = out.Same && differing+c.Files == 0 && (c.Kind == "" || c.Kind == snapshot.Uncovered)
 		out.Collections = append(out.Collections, col)
 	}
 	return out
