@@ -9,6 +9,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/controller"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/system"
@@ -145,10 +146,21 @@ func (r *recorder) tellFailed(id, job, why string) {
 	})
 }
 
-// tellLost tells of a run of a job whose instance is gone.
-func (r *recorder) tellLost(ctx context.Context, namespace, job, why string) {
-	if id := r.idOf(ctx, namespace); id != "" {
-		r.tellFailed(id, job, why)
+// tellLost tells of a run of a job or of snapshots whose instance is gone.
+func (r *recorder) tellLost(ctx context.Context, namespace string, run *operation.Run) {
+	if run.Kind == operation.Action || run.Kind == operation.Search {
+		return
+	}
+	id := r.idOf(ctx, namespace)
+	switch {
+	case id == "":
+	case run.Kind == operation.Job:
+		r.tellFailed(id, run.Name, run.Error.Message)
+	default:
+		r.tell(id, system.Note{
+			Concern: aboutRuns, Type: system.EventWarning, Reason: status.ReasonRunLost, Happened: true,
+			Message: "the " + string(run.Kind) + " run " + run.ID + " (" + run.Name + "): " + run.Error.Message,
+		})
 	}
 }
 

@@ -26,7 +26,7 @@ func TestStatusDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofEvents := map[string]bool{"Enabled": true, "JobFailed": true, "Restored": true, "RestoreUndone": true} // the reasons that no condition has
+	ofEvents := map[string]bool{"Enabled": true, "JobFailed": true, "SnapshotRunLost": true, "Restored": true, "RestoreUndone": true} // the reasons that no condition has
 	known := 0
 	for _, decl := range file.Decls {
 		gen, ok := decl.(*ast.GenDecl)

@@ -15,8 +15,8 @@ func TestHintOf(t *testing.T) {
 		run  api.Run
 		want string
 	}{
-		{api.Run{Kind: api.RunKindSnapshot, Status: api.RunLost, Error: &api.RunError{Code: "run_lost"}}, "nothing half is left: start it again"},
-		{api.Run{Kind: api.RunKindRestore, Status: api.RunLost, Error: &api.RunError{Code: "run_lost"}}, "nothing half is left: start it again"}, // it had begun nothing
+		{api.Run{Kind: api.RunKindSnapshot, Status: api.RunLost, Error: &api.RunError{Code: "run_lost"}}, "snapshot runs blog shows what has gone on since"},
+		{api.Run{Kind: api.RunKindRestore, Status: api.RunLost, Error: &api.RunError{Code: "run_lost"}}, "snapshot runs blog shows what has gone on since"}, // it had begun nothing
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunLost, Error: &api.RunError{Code: "run_left"}}, "not ended yet: svcctl snapshot runs blog tells"},
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "restore_undone"}}, "nothing was changed: start it again"},
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "store_full"}}, "nothing that is served was changed"},

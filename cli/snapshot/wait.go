@@ -229,7 +229,7 @@ func hintOf(run *api.Run, namespace string) string {
 	case code == "restore_undone":
 		return "nothing was changed: start it again"
 	case run.Status == api.RunLost:
-		return "its instance is gone, and nothing half is left: start it again"
+		return snapshot + "runs " + namespace + " shows what has gone on since"
 	case code == "snapshots_full":
 		return snapshot + "prune " + namespace + " removes what no retention keeps, --dry-run shows which; " + snapshot + "list " + namespace + " shows their sizes"
 	case code == "snapshot_damaged" && run.Subject != "" && run.Kind != api.RunKindVerify: // which has stopped at the first

@@ -62,7 +62,12 @@ func allScopes() []string {
 func scopeOf(rt httpapi.Route) (scope string, never bool) {
 	kind, name, _ := strings.Cut(rt.Right, " ")
 	switch kind {
-	case "anyone", "asset", "described", "file", "credential":
+	case "anyone", "asset", "file", "credential", "personal": // each tool of MCP has its scope: see TestDoorsAlike
+		return "", false
+	case "described":
+		if strings.HasSuffix(rt.Pattern, "/agent") { // of the project
+			return access.ProjectRead, false
+		}
 		return "", false
 	case "login":
 		return "", true

@@ -63,13 +63,13 @@ func (j *Jobs) OnFailed(fn func(projectID, job, why string)) {
 	j.onFailed = fn
 }
 
-// OnLost has fn called for each run of a job that this instance has given up, as that which did it is gone. Its project may not
+// OnLost has fn called for each run of a project, of whatever kind, that this instance has given up, as that which did it is gone. The project may not
 // be served here, and is told by its namespace. It is to be set before runs are looked after.
-func (j *Jobs) OnLost(fn func(ctx context.Context, namespace, job, why string)) {
+func (j *Jobs) OnLost(fn func(ctx context.Context, namespace string, run *operation.Run)) {
 	j.opts.Runs.OnLost(func(ctx context.Context, database string, run *operation.Run) {
 		namespace, ok := strings.CutPrefix(database, project.DatabaseName(""))
-		if ok && run.Kind == operation.Job && run.Error != nil {
-			fn(ctx, namespace, run.Name, run.Error.Message)
+		if ok && run.Error != nil {
+			fn(ctx, namespace, run)
 		}
 	})
 }

@@ -63,6 +63,7 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 		last = l.last()
 	case errors.Is(err, ErrLost):
 		l.run.Status, l.run.Error = ending(ErrLost)
+		l.run.Error.Message = lostText(l.run.Kind, l.run.Error)
 		l.run.Result, l.run.Output = bson.RawValue{}, bson.RawValue{}
 		last = l.last()
 	}
@@ -113,6 +114,18 @@ func ending(err error) (Status, *Failure) {
 	}
 	e := errs.From(err)
 	return Failed, &Failure{Code: e.Code, Message: cut(e.Message), Fields: e.Fields}
+}
+
+// lostText is the message of a run that was lost. Those of snapshots leave nothing half, whereas an action or a job may have come anywhere.
+func lostText(kind Kind, f *Failure) string {
+	switch kind {
+	case Snapshot, Verify, Restore, Prune, Import, Drill, Backup:
+		if f.Code == ErrLost.Code {
+			return "the instance of svcd that did the run is gone, or was silent for too long: the run was given up, and leaves nothing half; start it again"
+		}
+	case Action, Job, Search:
+	}
+	return f.Message
 }
 
 // last is the event that ends the run as it stands. mu is held.

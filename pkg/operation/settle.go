@@ -128,7 +128,9 @@ func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d
 	}
 	run := r.Run
 	run.Events = slices.DeleteFunc(run.Events, func(e Event) bool { return e.Kind == EventDone || e.Kind == EventError }) // such as that it was lost
-	run.Status, run.Error = ending(failed)
+	if run.Status, run.Error = ending(failed); run.Status == Lost {
+		run.Error.Message = lostText(run.Kind, run.Error)
+	}
 	if failed == nil {
 		run.Result, run.Output = unpack(d.Result), unpack(d.Output)
 		if d.Subject != "" {

@@ -124,6 +124,8 @@ const (
 const (
 	// ReasonEnabled: the registration is enabled.
 	ReasonEnabled = "Enabled"
+	// ReasonRunLost: a run of snapshots was lost with the instance that did it.
+	ReasonRunLost = "SnapshotRunLost"
 	// ReasonJobFailed: a run of a job has failed, or was lost with the instance that did it.
 	ReasonJobFailed = "JobFailed"
 	// ReasonRestored: a restore that was left, by an instance that is gone or by a failure, has been done.
