@@ -1,6 +1,7 @@
 package project
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -13,8 +14,19 @@ import (
 var errAttached = errs.New(errs.Limit, "config_attached",
 	"the config can't be given another namespace, or its tokens can't be taken out of it: copy its files, give them the namespace, register them, and restore into that project")
 
-var errForeign = errs.New(errs.Limit, "config_foreign",
-	"the config asks for variables of this service or for files of secrets, and it came with an archive that anybody may have made: look at its files, give them the namespace, register them, and restore into that project")
+// foreignConfig refuses a config that came with an archive, and says what it asks for.
+func foreignConfig(asked []string) error {
+	const most = 5
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	more := ""
+	if len(asked) > most {
+		asked, more = asked[:most], " and others"
+	}
+	return errs.New(errs.Limit, "config_foreign",
+		"the config asks for %s%s of this service, and it came with an archive that anybody may have made: look at its files, give them the namespace, register them, and restore into that project",
+		strings.Join(asked, ", "), more)
+}
 
 // Detached is the config of one project as that of another one.
 type Detached struct {
@@ -47,14 +59,17 @@ func (l *Loader) Detach(b Bundle, namespace, dir string, foreign bool) (*Detache
 		secrets.of = secretReader{root, l.Private, l.Sealed}
 	}
 	was, problems := schema.LoadProject(bundleReader(b.Files), b.Entry, l.Env, secrets.of)
-	if asked.some {
-		return nil, errForeign
+	if len(asked.names) > 0 {
+		return nil, foreignConfig(asked.names)
 	}
 	if problems.Err() {
 		return nil, &ConfigError{Problems: problems}
 	}
 	if h := was.Project.Hook; foreign && h != nil && len(h.Env) > 0 { // which scripts would read
-		return nil, errForeign
+		for _, name := range h.Env {
+			asked.names = append(asked.names, fmt.Sprintf("the variable %.80q (hook.env)", name))
+		}
+		return nil, foreignConfig(asked.names)
 	}
 	config := map[string][]byte{} // what else there is, such as data that scripts import, stays as it is
 	for _, f := range was.Files {
@@ -147,15 +162,15 @@ func (s *detachedSecrets) ReadFile(name string) ([]byte, error) {
 }
 
 // nothingTold stands in for the variables and secrets of a config that is not to be told any.
-type nothingTold struct{ some bool }
+type nothingTold struct{ names []string } // what it has asked for
 
 func (n *nothingTold) env(name string) (string, bool) {
-	n.some = true
+	n.names = append(n.names, fmt.Sprintf("the variable %.80q", name))
 	return name, true
 }
 
 // ReadFile implements schema.Reader.
 func (n *nothingTold) ReadFile(name string) ([]byte, error) {
-	n.some = true
+	n.names = append(n.names, fmt.Sprintf("the file of secrets %.80q", name))
 	return []byte(name), nil
 }

@@ -45,6 +45,9 @@ func TestDetachForeign(t *testing.T) {
 		if e := errs.From(err); e != nil {
 			code = e.Code
 		}
+		if tt.code != "" && !strings.Contains(err.Error(), `"SECRET"`) && !strings.Contains(err.Error(), `x"`) {
+			t.Errorf("%s: %v names nothing that it asks for", name, err)
+		}
 		if code != tt.code || (d == nil) != (tt.code != "") {
 			t.Errorf("%s: %v, %v, want %q", name, d, err, tt.code)
 		}
