@@ -69,6 +69,10 @@ func runPrune(ctx context.Context, st *command.State, c *client.Client, opts *pr
 			st.Notef("snapshots that would be removed: %d of %d", goes, len(plan.Items))
 			return showDecisions(st, plan, plan.Items)
 		}
+		if goes == 0 {
+			st.Notef("nothing is to be removed of %s", output.Count(len(plan.Items), "snapshot"))
+			return showDecisions(st, plan, plan.Items)
+		}
 		if err := st.Confirm(opts.Yes, fmt.Sprintf("Remove %d of %s of %s?", goes, output.Count(len(plan.Items), "snapshot"), opts.Namespace)); err != nil {
 			return err
 		}

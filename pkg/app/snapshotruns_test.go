@@ -113,7 +113,7 @@ func TestSnapshotBusyAndCancel(t *testing.T) {
 			run = list.Items[0].ID
 			return ""
 		})
-		busy := "409 snapshots_busy: the project is busy with another run of its snapshots, import " + run + ": try again when that has ended, or cancel it"
+		busy := "409 snapshots_busy: the project is busy with another run of its snapshots, the import run " + run + ": try again when that has ended, or cancel it"
 		for _, rt := range [][2]string{{snaps, `{"profile": "daily"}`}, {"/api/v1/_/media/_/admin/backup", ``}} {
 			if got := s.do("POST", rt[0], admin, text(rt[1])).String(); got != busy {
 				t.Error(got)

@@ -199,7 +199,7 @@ func newEvent(run *Run, kind EventKind, elapsed time.Duration, at time.Time, mes
 			data = append(data, n)
 		}
 	}
-	data = append(data, bson.E{Key: "elapsedSeconds", Value: elapsed.Truncate(time.Millisecond).Seconds()})
+	data = append(data, bson.E{Key: "elapsedSeconds", Value: float64(elapsed.Milliseconds()) / 1000})
 	if kind == EventProgress {
 		data = append(data, pace(run, elapsed)...)
 	}

@@ -203,7 +203,7 @@ func (s *Service) busy(ctx context.Context, p *project.Project, kind operation.K
 	}
 	run := page.Items[0]
 	return errs.New(snapshot.ErrBusy.Kind, snapshot.ErrBusy.Code,
-		"the project is busy with another run of its snapshots, %[1]s %[2]s: try again when that has ended, or cancel it", run.Kind, run.ID)
+		"the project is busy with another run of its snapshots, the %[1]s run %[2]s: try again when that has ended, or cancel it", run.Kind, run.ID)
 }
 
 // Idle is nil if a run of a kind could start, else ErrBusy. That may change at any moment: Start says it for good.
