@@ -49,9 +49,13 @@ func (s *snapshotService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/"+snapshotID:
 		value = s.snapshot
 	case path == "/prune" && dry(r):
-		value = api.SnapshotPrunePlan{Items: []api.SnapshotDecision{
+		plan := api.SnapshotPrunePlan{Items: []api.SnapshotDecision{
 			{ID: snapshotID, Profile: "daily", Keep: true, Reasons: []string{"last 1 of 3"}}, {ID: "20260201T031500Z-p7m4aa", Profile: "daily", Reasons: []string{"no rule keeps it"}},
 		}}
+		if s.snapshot.Pinned {
+			plan.Items = plan.Items[:1]
+		}
+		value = plan
 	}
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", api.MediaJSON)
@@ -152,6 +156,9 @@ func TestEndsOfSnapshotRuns(t *testing.T) {
 		{"pruned", "prune blog --yes", snapshotRun("prune", "succeeded", func(r *api.Run) {
 			r.Result = json.RawMessage(`{"removed":[{"id":"` + snapshotID + `","profile":"daily","reasons":["no rule keeps it"]}],"kept":[{"id":"x"}]}`)
 		}), api.Snapshot{}, command.ExitOK, "", ""},
+		{"nothing to prune", "prune blog", api.Run{}, api.Snapshot{Pinned: true}, command.ExitOK, "last 1 of 3", "nothing is to be removed of 1 snapshot"},
+		{"nothing to rehearse", "drill blog", api.Run{}, api.Snapshot{}, command.ExitNotFound, "", "svcctl snapshot profiles blog shows by which profiles they are taken"},
+		{"none of a profile", "list blog --profile dayly", api.Run{}, api.Snapshot{}, command.ExitOK, "", "no snapshots of the profile dayly; svcctl snapshot profiles blog shows those of the config"},
 		{"what pruning would do", "prune blog --dry-run", api.Run{}, api.Snapshot{}, command.ExitOK, "remove     no rule keeps it", "snapshots that would be removed: 1 of 2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

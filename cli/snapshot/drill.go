@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,9 +50,13 @@ func runDrill(ctx context.Context, st *command.State, c *client.Client, opts *dr
 			return err
 		}
 		if len(page.Items) == 0 {
+			hint := "svcctl snapshot create " + opts.Namespace + " " + opts.Profile + " takes one"
+			if opts.Profile == "" {
+				hint = "svcctl snapshot profiles " + opts.Namespace + " shows by which profiles they are taken"
+			}
 			return &command.Error{
 				Exit: command.ExitNotFound, Code: "snapshot_not_found", Message: "there is no snapshot to be restored on trial",
-				Hint: strings.TrimSpace("svcctl snapshot create "+opts.Namespace+" "+opts.Profile) + " takes one",
+				Hint: hint,
 			}
 		}
 		opts.ID = page.Items[0].ID

@@ -61,6 +61,8 @@ func runList(ctx context.Context, st *command.State, c *client.Client, namespace
 	}
 	all.Limit = len(all.Items)
 	switch {
+	case len(all.Items) == 0 && profile != "" && profile != api.ProfileBackup:
+		st.Notef("no snapshots of the profile %s; svcctl snapshot profiles %s shows those of the config", profile, namespace)
 	case len(all.Items) == 0:
 		st.Notef("no snapshots; svcctl snapshot create %s takes one by a profile of the config, svcctl backup create %s one of everything", namespace, namespace)
 	case all.HasMore:
