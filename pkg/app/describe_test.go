@@ -28,14 +28,14 @@ collections:
       - {name: inside, mode: ngram, fields: [memo]}
       - {name: fused, mode: rrf, rrf: {sources: [words, inside]}}
     projections: {card: {select: {title: 1}}, full: {select: {margin: 1}}}
-    meta: {label: Things, defaultSort: "-margin", agent: {purpose: Selling, fieldHints: {margin: Secret, title: Short, seo.ranking: Low, seo.title: Same}}}
+    meta: {label: Things, defaultSort: "-margin", agent: {purpose: Selling, fieldHints: {margin: Secret, title: Short, seo.ranking: Low, seo.title: Same, seo: {ranking: Low, en: Texts}}}}
     permissions:
       public: {methods: {get: true}, hiddenFields: [seo.ranking, seo.remark], validProjections: [card]}
       user: {methods: {}}
 `)
 	const path = "/api/v1/_/desk/_/collections/items"
 	guide := s.do("GET", "/api/v1/_/desk/_/agent?collection=items")
-	if want := `"agent":{"fieldHints":{"seo.title":"Same","title":"Short"},"purpose":"Selling"}`; !strings.Contains(guide.body, want) {
+	if want := `"agent":{"fieldHints":{"seo":{"en":"Texts"},"seo.title":"Same","title":"Short"},"purpose":"Selling"}`; !strings.Contains(guide.body, want) {
 		t.Errorf("%s is not in %s", want, guide.body)
 	}
 	got := s.do("GET", path)

@@ -169,7 +169,7 @@ func (s *Server) do(ctx context.Context, from *request, ask *mcp.Request) *mcp.R
 // those are there that agents must give. By REST, hooks take what comes.
 func (r *request) knownExtra() error {
 	extra, agent := r.Context().Value(agentRequest{}).(url.Values)
-	if !agent || r.collection == nil || !r.safe() {
+	if !agent || extra == nil || r.collection == nil || !r.safe() {
 		return nil
 	}
 	declared := r.collection.QueryParams

@@ -45,11 +45,11 @@ func (r *request) known() error {
 	if r.route.right.kind == rightAction && r.route.right.method != 0 { // the action holds its parameters against its fields
 		return nil
 	}
+	if err := r.knownExtra(); err != nil { // also where others may send anything
+		return err
+	}
 	if r.route.anyQuery || r.project != nil && r.project.LooseQuery {
 		return nil
-	}
-	if err := r.knownExtra(); err != nil {
-		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		base := name

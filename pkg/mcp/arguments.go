@@ -132,10 +132,21 @@ func readArguments(t *tool, raw json.RawMessage) (out arguments, first *rpcError
 		}
 		if wrong := p.takes(value); wrong != "" {
 			note(wrong)
+		} else if p.kind == kindInteger || p.kind == kindDigits {
+			value = digitsOf(value)
 		}
 		out[name] = value
 	}
 	return out, first
+}
+
+// digitsOf is a whole number in the one way that REST writes it: -0, +5 and "05" are others' ways.
+func digitsOf(raw json.RawMessage) json.RawMessage {
+	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
+	if err != nil { // escaped in its text
+		n, _ = strconv.ParseInt(text(raw), 10, 64)
+	}
+	return strconv.AppendInt(nil, n, 10)
 }
 
 // short is a name of the caller's as it is repeated to them.

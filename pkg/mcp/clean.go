@@ -44,12 +44,13 @@ func cleanValue(v any, meta bool, level int) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if meta && (isCredential(name) || level >= maxLevel || len(out) >= maxMeta) {
+			shown := cleanText(name) // by which a credential is known: not by what people don't see
+			if meta && (isCredential(shown) || level >= maxLevel || len(out) >= maxMeta) {
 				continue
 			}
 			item := v[name]
-			inside := meta || name == "agent" || name == "query" || name == "meta"
-			out[cleanText(name)] = cleanValue(item, inside, levelOf(meta, level))
+			inside := meta || shown == "agent" || shown == "query" || shown == "meta"
+			out[shown] = cleanValue(item, inside, levelOf(meta, level))
 		}
 		return out
 	}
@@ -73,7 +74,7 @@ func levelOf(meta bool, level int) int {
 
 // isCredential says that a member's name is that of something secret, which is nothing for agents.
 func isCredential(name string) bool {
-	folded := strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
+	folded := strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(name))
 	switch folded {
 	case "token", "xauthtoken", "xadmintoken", "authorization", "password", "secret", "apikey", "accesstoken", "refreshtoken", "clientsecret",
 		"privatekey", "credential", "credentials", "cookie":

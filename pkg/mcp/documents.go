@@ -17,10 +17,10 @@ func recordRight(m access.Method) func(a arguments) []string {
 	}
 }
 
-// extra reads the arguments' further parameters, each as a query has it.
+// extra reads the arguments' further parameters, each as a query has it. Without any they are empty, and not nil: the collection may need some.
 func (a arguments) extra() (url.Values, *rpcError) {
 	if !a.has("extra") {
-		return nil, nil
+		return url.Values{}, nil
 	}
 	doc, err := readObject(a.json("extra"))
 	if err != nil {

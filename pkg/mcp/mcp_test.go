@@ -138,6 +138,9 @@ func TestRequests(t *testing.T) {
 		{"document_update", `{` + blog + `, "id": "1", "data": {"n": 1}, "ifMatch": 3, "maxAffected": 1}`, `PUT /api/v1/_/blog/articles/1 if "3" body {"n": 1}`},
 		{"document_update", `{` + blog + `, "filter": {"a": 1}, "data": {"n": 1}, "maxAffected": 0, "dryRun": false}`, `PUT /api/v1/_/blog/articles dryRun=false filter={"a":1} maxAffected=0 body {"n": 1}`},
 		{"document_delete", `{` + blog + `, "id": "1", "ifMatch": "3", "dryRun": true}`, `DELETE /api/v1/_/blog/articles/1 dryRun=true if "3"`},
+		// What REST would not read, or as something else, is asked for in its own way.
+		{"document_update", `{` + blog + `, "id": "1", "data": {"n": 1}, "ifMatch": "+05"}`, `PUT /api/v1/_/blog/articles/1 if "5" body {"n": 1}`},
+		{"document_delete", `{` + blog + `, "filter": {}, "maxAffected": -0, "ifMatch": "\u0030"}`, `DELETE /api/v1/_/blog/articles filter={} maxAffected=0 if "0"`},
 		{"document_delete", `{` + blog + `, "filter": {"a": 1}}`, `DELETE /api/v1/_/blog/articles filter={"a":1}`},
 		{"action_call", `{"namespace": "blog", "action": "a", "data": {"n": 1}}`, `POST /api/v1/_/blog/_/actions/a body {"n": 1}`},
 		{"action_call", `{"namespace": "blog", "action": "a"}`, `POST /api/v1/_/blog/_/actions/a`},
@@ -157,6 +160,7 @@ func TestRequests(t *testing.T) {
 		{"agent_guide_get", `{"namespace": "blog", "action": "a"}`, "GET /api/v1/_/blog/_/agent action=a"},
 		{"assets_list", `{"namespace": "blog"}`, "GET /api/v1/_/blog/_/assets"},
 		{"users_list", `{"filter": "{\"active\": true}", "limit": "2", "offset": "1"}`, `GET /api/v1/user filter={"active": true} limit=2 offset=1`},
+		{"users_list", `{"filter": {"active": true}}`, `GET /api/v1/user filter={"active":true}`},
 		{"user_get", `{"id": "1"}`, "GET /api/v1/user/1"},
 		{"orgs_list", `{"limit": "2"}`, "GET /api/v1/org limit=2"},
 		{"org_get", `{"id": "1"}`, "GET /api/v1/org/1"},

@@ -107,7 +107,7 @@ func actionCall() *tool {
 		return access.Post
 	}
 	return &tool{
-		name: "action_call", writes: true, destructive: true,
+		name: "action_call", writes: true, destructive: true, anyAnswer: true,
 		doc:    "Call an action. What takes long answers with a run, which goes on: read it by REST.",
 		rights: func(a arguments) []string { return actionRight(method(a))(a) },
 		params: []param{

@@ -50,6 +50,7 @@ func TestS42ResultsAreData(t *testing.T) {
 func TestResultsOfOtherTypes(t *testing.T) {
 	for _, tt := range []struct{ media, body, want string }{
 		{"application/json; charset=utf-8", `[1]`, `{"data":[1]}`},
+		{"application/json", `1,"truncated":true,"data":{}`, `{"data":{"base64":"MSwidHJ1bmNhdGVkIjp0cnVlLCJkYXRhIjp7fQ==","type":"application/json"}}`},
 		{"application/vnd.api+json", `{"a":1}`, `{"data":{"a":1}}`},
 		{"application/vnd.api+json", `{"a":`, `{"data":{"base64":"eyJhIjo=","type":"application/vnd.api+json"}}`},
 		{"text/csv", "a,<b>\n", `{"data":{"text":"a,<b>\n","type":"text/csv"}}`},
@@ -115,7 +116,7 @@ func TestS42DescriptionsAreClean(t *testing.T) {
 		"name":   "articles",
 		"fields": []any{map[string]any{"name": "token", "type": "string", "meta": map[string]any{"helperText": hidden}}},
 		"meta": map[string]any{
-			"agent": map[string]any{"purpose": hidden, hidden: long, "X-Auth-Token": "svc_pat_1", "api_key": "k", "hints": many(500)},
+			"agent": map[string]any{"purpose": hidden, hidden: long, "X-Auth-Token": "svc_pat_1", "api_key": "k", "pass\u200bword": "p", "Access Token": "a", "hints": many(500)},
 			"query": map[string]any{"draft": map[string]any{"description": hidden}},
 		},
 		"yourPermissions": map[string]any{"get": map[string]any{"allow": true}},
@@ -149,7 +150,7 @@ func TestS42DescriptionsAreClean(t *testing.T) {
 	if n := len(agent["hints"].([]any)); n != 200 {
 		t.Errorf("a list of 500 hints has %d", n)
 	}
-	for _, name := range []string{"X-Auth-Token", "api_key"} {
+	for _, name := range []string{"X-Auth-Token", "api_key", "password", "Access Token"} {
 		if agent[name] != nil {
 			t.Errorf("%s is told", name)
 		}

@@ -247,7 +247,7 @@ func (s *Server) data(t *tool, res *Response) (json.RawMessage, bool, *rpcError)
 	switch {
 	case len(res.Body) == 0:
 		return json.RawMessage("null"), false, nil
-	case media == api.MediaJSON, strings.HasSuffix(media, "+json") && json.Valid(res.Body):
+	case media == api.MediaJSON && !t.anyAnswer, (media == api.MediaJSON || strings.HasSuffix(media, "+json")) && json.Valid(res.Body):
 	case strings.HasPrefix(media, "text/") && utf8.Valid(res.Body): // an action may answer with anything
 		return encode(map[string]string{"type": res.Type, "text": string(res.Body)}), false, nil
 	default:

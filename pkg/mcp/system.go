@@ -33,7 +33,7 @@ func oneOf(name, right, noun, route string) *tool {
 }
 
 func textFilter(doc string) param {
-	return param{"filter", kindText, false, nil, doc}
+	return param{"filter", kindWords, false, nil, doc}
 }
 
 func usersList() *tool {

@@ -28,6 +28,7 @@ type tool struct {
 	described   bool // its answer has texts of a config, that are for agents to read
 	admin       bool // it is hidden unless AllowAdminActions
 	restOnly    bool // it does nothing, and request tells where to do it
+	anyAnswer   bool // what answers is a project's own: that it is called JSON doesn't make it that
 }
 
 // takes names the parameters of a tool, for who has mistaken one.
@@ -111,7 +112,7 @@ type Request struct {
 	Method string
 	Path   string // escaped, with the API's prefix
 	Query  url.Values
-	Extra  url.Values // parameters that the collection has to declare in meta.query, which hooks read
+	Extra  url.Values // parameters that the collection has to declare in meta.query, which hooks read; nil: the tool takes none
 	Body   json.RawMessage
 	IfRev  string // an ETag that the record must have; "": any
 }

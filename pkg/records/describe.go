@@ -119,12 +119,28 @@ func withoutHints(meta bson.D, hidden *document.PathSet) bson.D {
 		agent = slices.Clone(agent)
 		for j, guide := range agent {
 			if hints, ok := guide.Value.(bson.D); ok && guide.Key == "fieldHints" {
-				agent[j].Value = slices.DeleteFunc(slices.Clone(hints), func(hint bson.E) bool { return hidden.Covers(hint.Key) })
+				agent[j].Value = visibleHints(hints, "", hidden)
 			}
 		}
 		meta[i].Value = agent
 	}
 	return meta
+}
+
+// visibleHints leaves out hints at hidden paths. What a hint says may be an object itself, such as hints of the fields below.
+func visibleHints(hints bson.D, above string, hidden *document.PathSet) bson.D {
+	out := make(bson.D, 0, len(hints))
+	for _, hint := range hints {
+		path := join(above, hint.Key)
+		if hidden.Covers(path) {
+			continue
+		}
+		if below, ok := hint.Value.(bson.D); ok {
+			hint.Value = visibleHints(below, path, hidden)
+		}
+		out = append(out, hint)
+	}
+	return out
 }
 
 func describeFields(tree *fieldtype.Tree, hidden, readonly *document.PathSet) []DescribedField {
