@@ -123,7 +123,9 @@ func readArguments(t *tool, raw json.RawMessage) (out arguments, first *rpcError
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.IndexFunc(t.params, func(p param) bool { return p.name == name })
 		if i < 0 {
-			note("unknown argument: " + short(name) + "; " + t.name + " takes " + t.takes())
+			if first == nil { // of very many, a text for each takes seconds
+				note("unknown argument: " + short(name) + "; " + t.name + " takes " + t.takes())
+			}
 			continue
 		}
 		p, value := t.params[i], json.RawMessage(bytes.TrimSpace(given[name]))
@@ -183,6 +185,22 @@ func (a arguments) json(name string) json.RawMessage {
 		return json.RawMessage(text(raw))
 	}
 	return a[name]
+}
+
+// maxParameters is how many bytes of parameters an address takes. What is longer would be refused, after seconds for millions of names.
+const maxParameters = 64 << 10
+
+// parameters are the members of an argument, to become parts of an address.
+func (a arguments) parameters(name string) (object, *rpcError) {
+	raw := a.json(name)
+	if len(raw) > maxParameters {
+		return nil, badArgument(name + " is longer than " + itoa(maxParameters>>10) + " KiB")
+	}
+	doc, err := readObject(raw)
+	if err != nil {
+		return nil, badArgument(name + ": " + err.Error())
+	}
+	return doc, nil
 }
 
 // query takes arguments to the query parameters of the same name.

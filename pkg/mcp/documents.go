@@ -22,9 +22,9 @@ func (a arguments) extra() (url.Values, *rpcError) {
 	if !a.has("extra") {
 		return url.Values{}, nil
 	}
-	doc, err := readObject(a.json("extra"))
-	if err != nil {
-		return nil, badArgument("extra: " + err.Error())
+	doc, bad := a.parameters("extra")
+	if bad != nil {
+		return nil, bad
 	}
 	out := url.Values{}
 	for name, raw := range doc {

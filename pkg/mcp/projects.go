@@ -136,9 +136,9 @@ func (a arguments) asQuery(name string) (url.Values, *rpcError) {
 	if !a.has(name) {
 		return out, nil
 	}
-	doc, err := readObject(a.json(name))
-	if err != nil {
-		return nil, badArgument(name + ": " + err.Error())
+	doc, bad := a.parameters(name)
+	if bad != nil {
+		return nil, bad
 	}
 	for key, raw := range doc {
 		var items []json.RawMessage

@@ -139,6 +139,9 @@ func TestRefusals(t *testing.T) {
 		{"regenerate_search", `{"namespace": "blog"}`, admin, `400 admin tool is REST-only (use POST*`},
 		{"backup_create", `{}`, admin, `400 admin tool is REST-only (use POST*`},
 		{"snapshots_list", `{"x": 1}`, admin, `400 admin tool is REST-only (use GET*`},
+		{"documents_list", `{` + blog + `, "extra": {"n": "` + strings.Repeat("x", 64<<10) + `"}}`, mcp.Options{}, `-32602 invalid params: extra is longer than 64 KiB*`},
+		{"action_call", `{"namespace": "blog", "action": "a", "method": "get", "data": {"n": "` + strings.Repeat("x", 64<<10) + `"}}`, mcp.Options{}, `-32602 *`},
+		{"audit_query", `{"filter": {"op": "` + strings.Repeat("x", 64<<10) + `"}}`, mcp.Options{}, `-32602 *`},
 		{"audit_query", `{"filter": "{"}`, mcp.Options{}, `-32602 *`},
 		{"audit_query", `{"filter": "{\"namespace\": {\"$in\": [\"blog\"]}}"}`, mcp.Options{}, `-32602 *`},
 	} {

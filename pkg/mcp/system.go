@@ -113,9 +113,9 @@ func queryAudit(s *Server, c *call) (*Response, *rpcError) {
 	namespaces := s.opts.Namespaces()
 	q := url.Values{}
 	if c.args.has("filter") {
-		doc, err := readObject([]byte(c.args.text("filter")))
-		if err != nil {
-			return nil, badArgument("filter: " + err.Error())
+		doc, bad := c.args.parameters("filter")
+		if bad != nil {
+			return nil, bad
 		}
 		if raw := doc["namespace"]; raw != nil {
 			if raw[0] != '"' {
