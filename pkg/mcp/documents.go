@@ -65,7 +65,7 @@ func documentsList() *tool {
 			{"select", kindWords, false, nil, "The fields that come, such as title,seo.title, or with - before each those that don't. id always comes."},
 			{"projection", kindText, false, nil, "The name of one of the collection's projections, in the place of select."},
 			{"lookup", kindWords, false, nil, "Fields whose related records come along, such as author,tags. It needs read on their collections."},
-			{"aggregate", kindObjects, false, nil, "An aggregation pipeline in MongoDB's stages, in the place of a list. It takes none of the other arguments."},
+			{"aggregate", kindObjects, false, nil, "An aggregation pipeline in MongoDB's stages, in the place of a list. Of the other arguments, it goes together with filter, limit and extra."},
 		}, qParams(), []param{
 			{"count", kindBoolean, false, nil, "Whether to count all records that match, as total."}, extraParam(),
 		}),
