@@ -194,7 +194,7 @@ const maxParameters = 64 << 10
 func (a arguments) parameters(name string) (object, *rpcError) {
 	raw := a.json(name)
 	if len(raw) > maxParameters {
-		return nil, badArgument(name + " is longer than " + itoa(maxParameters>>10) + " KiB")
+		return nil, badArgument(name + " is longer than " + strconv.Itoa(maxParameters>>10) + " KiB")
 	}
 	doc, err := readObject(raw)
 	if err != nil {
