@@ -88,7 +88,7 @@ func TestTUI(t *testing.T) {
 		term.Shows("> garden gate", "1 to 20 of 87 that are found", "▸   1", "garden gate", "title: garden, share")
 		term.Press("\r")
 		term.Shows("How the score came to be: mode text", "What was found", "garden gate", "Record", `"title": `)
-		term.Press("\x1a") // there is no shell to go back to, so it goes on
+		term.PressAway("\x1a") // there is no shell to go back to, so it goes on
 		term.Press("\x1b")
 		term.Shows("▸   1")
 		term.Resize(40, 20)

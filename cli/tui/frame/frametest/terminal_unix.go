@@ -30,8 +30,9 @@ type Terminal struct {
 	changed chan struct{} // something was drawn
 	all     sync.WaitGroup
 
-	mu     sync.Mutex // of all of screen but Read
-	screen *vt.Emulator
+	mu      sync.Mutex // of all of screen but Read
+	screen  *vt.Emulator
+	entered int // how often the process has taken the whole screen
 }
 
 // NewTerminal makes a terminal, which ends with the test, or with Close.
@@ -39,6 +40,11 @@ func NewTerminal(t *testing.T, width, height int, background color.Color) *Termi
 	t.Helper()
 	x := &Terminal{t: t, screen: vt.NewEmulator(width, height), changed: make(chan struct{}, 1)}
 	x.screen.SetDefaultBackgroundColor(background)
+	x.screen.SetCallbacks(vt.Callbacks{AltScreen: func(on bool) { // within Write
+		if on {
+			x.entered++
+		}
+	}})
 	var err error
 	if x.outside, x.Inside, err = pty.Open(); err != nil {
 		t.Fatal(err)
@@ -125,6 +131,17 @@ func (x *Terminal) Press(keys string) {
 	if _, err := x.outside.WriteString(keys); err != nil {
 		x.t.Fatal(err)
 	}
+}
+
+// PressAway types keys that have the process give the terminal back for a moment, and waits until it has it again: what is typed meanwhile, the
+// terminal itself would show.
+func (x *Terminal) PressAway(keys string) {
+	x.t.Helper()
+	x.mu.Lock()
+	before := x.entered
+	x.mu.Unlock()
+	x.Press(keys)
+	x.Until("it goes on", func(*vt.Emulator) bool { return x.entered > before })
 }
 
 // Resize makes the terminal another size. The process is told if it was started there.
