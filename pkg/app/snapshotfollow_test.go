@@ -229,8 +229,8 @@ func TestSnapshotRunsFollowed(t *testing.T) {
 				phases: []string{"verify"}, says: []string{"reads the files of the snapshot"},
 			},
 			{
-				kind: "restore", start: func() string { return s.begun(snaps+"/"+id+"/restore", body(`, "dryRun": true`)) }, op: "open", match: "collections/open.jsonl.zst", nth: 1, phase: "compare",
-				phases: []string{"compare"}, says: []string{"compares records"},
+				kind: "restore", start: func() string { return s.begun(snaps+"/"+id+"/restore", body(`, "dryRun": true`)) }, op: "open", match: "collections/open.jsonl.zst", nth: 2, phase: "compare",
+				phases: []string{"verify", "compare"}, says: []string{"reads the files of the snapshot", "compares records"},
 			},
 			{
 				kind: "restore", start: func() string { return s.begun(snaps+"/"+id+"/restore", body(``)) }, op: "open", match: "media/*", nth: 2, phase: "verify", after: 5,
