@@ -67,11 +67,7 @@ func (p param) takes(raw json.RawMessage) string {
 			return wrong("a string that is not empty")
 		}
 	case kindInteger, kindDigits:
-		digits := string(raw)
-		if raw[0] == '"' {
-			digits = given
-		}
-		if n, err := strconv.ParseInt(digits, 10, 64); err != nil || n < 0 {
+		if n, err := whole(raw); err != nil || n < 0 {
 			return wrong("a whole number, 0 or more")
 		}
 	case kindBoolean:
@@ -135,20 +131,21 @@ func readArguments(t *tool, raw json.RawMessage) (out arguments, first *rpcError
 		if wrong := p.takes(value); wrong != "" {
 			note(wrong)
 		} else if p.kind == kindInteger || p.kind == kindDigits {
-			value = digitsOf(value)
+			n, _ := whole(value)                  // which takes has looked at
+			value = strconv.AppendInt(nil, n, 10) // in the one way that REST writes it: -0, +5 and "05" are others' ways
 		}
 		out[name] = value
 	}
 	return out, first
 }
 
-// digitsOf is a whole number in the one way that REST writes it: -0, +5 and "05" are others' ways.
-func digitsOf(raw json.RawMessage) json.RawMessage {
-	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
-	if err != nil { // escaped in its text
-		n, _ = strconv.ParseInt(text(raw), 10, 64)
+// whole is a whole number, or one whose digits are a text.
+func whole(raw json.RawMessage) (int64, error) {
+	digits := string(raw)
+	if raw[0] == '"' {
+		digits = text(raw)
 	}
-	return strconv.AppendInt(nil, n, 10)
+	return strconv.ParseInt(digits, 10, 64)
 }
 
 // short is a name of the caller's as it is repeated to them.

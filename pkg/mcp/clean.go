@@ -34,8 +34,11 @@ func cleanValue(v any, meta bool, level int) any {
 	case string:
 		return cleanText(v)
 	case []any:
-		if meta && (level >= maxLevel || len(v) > maxMeta) {
-			v = v[:bound(level, len(v))]
+		switch {
+		case meta && level >= maxLevel:
+			v = v[:0]
+		case meta:
+			v = v[:min(len(v), maxMeta)]
 		}
 		for i := range v {
 			v[i] = cleanValue(v[i], meta, level+1)
@@ -55,13 +58,6 @@ func cleanValue(v any, meta bool, level int) any {
 		return out
 	}
 	return v
-}
-
-func bound(level, n int) int {
-	if level >= maxLevel {
-		return 0
-	}
-	return min(n, maxMeta)
 }
 
 // levelOf counts the levels within meta alone.
