@@ -105,7 +105,8 @@ func documentsCount() *tool {
 func documentsFacet() *tool {
 	return &tool{
 		name: "documents_facet", rights: recordRight(access.Get),
-		doc: "Count how many records have each value of some fields.",
+		doc:     "Count how many records have each value of some fields.",
+		missing: map[string]string{"fields": "missing required parameter: facet"},
 		params: slices.Concat([]param{
 			namespaceParam(), collectionParam(), {"fields", kindWords, true, nil, "The fields, such as status,tags."}, filterParam(),
 		}, qParams(), []param{

@@ -37,12 +37,9 @@ func projectsList() *tool {
 }
 
 func projectGet() *tool {
-	return &tool{
-		name: "project_get", rights: needs(access.ProjectRead),
-		doc:     "Read the registration of a project by its id, which projects_list gives.",
-		params:  []param{idParam("project")},
-		request: func(a arguments) (*Request, *rpcError) { return get(api.RouteProject, a.text("id")), nil },
-	}
+	t := oneOf("project_get", access.ProjectRead, "project", api.RouteProject)
+	t.doc = "Read the registration of a project by its id, which projects_list gives."
+	return t
 }
 
 func collectionsList() *tool {

@@ -28,6 +28,7 @@ func listOf(name, right, doc, route string, params ...param) *tool {
 func oneOf(name, right, noun, route string) *tool {
 	return &tool{
 		name: name, rights: needs(right), doc: "Read one " + noun + ".", params: []param{idParam(noun)},
+		missing: map[string]string{"id": "id is required"},
 		request: func(a arguments) (*Request, *rpcError) { return get(route, a.text("id")), nil },
 	}
 }

@@ -14,6 +14,8 @@ type tool struct {
 	name   string
 	doc    string // for agents; it names no project's data
 	params []param
+	// missing has the interface's text for a parameter that is not there, by its name, where it has one of its own.
+	missing map[string]string
 
 	// rights are what a caller needs for a call: the scopes of the interface. REST asks for the same or for less.
 	rights func(a arguments) []string
@@ -52,17 +54,15 @@ func (t *tool) needed(a arguments) *rpcError {
 		return refusal(400, "namespace and collection are required")
 	}
 	for _, p := range t.params {
-		switch {
-		case !lacks(p.name):
-		case t.name == "documents_facet" && p.name == "fields":
-			return refusal(400, "missing required parameter: facet")
-		case p.name == "id" && slices.Contains([]string{"project_get", "user_get", "org_get", "team_get"}, t.name):
-			return refusal(400, "id is required")
-		default:
-			e := badArgument(p.name + " is required")
-			e.Message = invalidParams // the interface's text, to the letter
-			return e
+		if !lacks(p.name) {
+			continue
 		}
+		if text := t.missing[p.name]; text != "" {
+			return refusal(400, text)
+		}
+		e := badArgument(p.name + " is required")
+		e.Message = invalidParams // the interface's text, to the letter
+		return e
 	}
 	return nil
 }
