@@ -134,7 +134,8 @@ func (w *watchdog) look() {
 	}
 }
 
-// judge finds the run that has made the heap grow, and stops it.
+// judge finds the run that has made the heap grow, and stops it. What is live being close to the limit of the process, whose end would
+// be that of all, it stops every one of the slow lane that may have: one by one would be too slow, for the others go on meanwhile.
 func (w *watchdog) judge() {
 	runtime.GC() // what grew may be garbage, and not the script's at all
 	after := readMemory()
@@ -151,8 +152,13 @@ func (w *watchdog) judge() {
 			bound /= 4
 		}
 		grown := int64(after.live) - int64(at.live) //nolint:gosec // sizes of memory
-		if grown > bound && (guilty == nil || guilty.lessSuspect(r)) {
-			guilty = r
+		if grown > bound {
+			if after.live > w.limit && r.lane.Load() == slow {
+				r.stop(Memory)
+			}
+			if guilty == nil || guilty.lessSuspect(r) {
+				guilty = r
+			}
 		}
 		at.objects = after.objects
 	}
