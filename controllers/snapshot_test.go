@@ -30,6 +30,42 @@ func (w *world) snapshots(p *project.Project) []snapshot.Info {
 	return all
 }
 
+// take makes a snapshot of the profile hand as soon as the controller, which may be cleaning up, leaves it to.
+func (w *world) take(p *project.Project) snapshot.Info {
+	w.Helper()
+	profile, err := snapshot.ProfileOf(p, "hand")
+	if err != nil {
+		w.Fatal(err)
+	}
+	var info snapshot.Info
+	w.idle(func() (err error) {
+		info, err = w.taken.Create(w.Context(), p, profile, nil)
+		return err
+	})
+	return info
+}
+
+// drop deletes one, likewise.
+func (w *world) drop(p *project.Project, id string) {
+	w.Helper()
+	w.idle(func() error { return w.taken.Delete(w.Context(), p, id) })
+}
+
+// idle does what the controller may be in the way of for a moment.
+func (w *world) idle(do func() error) {
+	w.Helper()
+	eventually(w.T, func() string {
+		err := do()
+		if errors.Is(err, snapshot.ErrBusy) {
+			return err.Error()
+		}
+		if err != nil {
+			w.Fatal(err)
+		}
+		return ""
+	})
+}
+
 func (w *world) message(id, typ string) string {
 	st, _ := w.Board.Get(id)
 	c, _ := st.Condition(typ)
@@ -131,14 +167,7 @@ func TestSnapshotsVerified(t *testing.T) {
 	w := newWorld(t, newEmbedded(t), t.TempDir(), nil)
 	p, id := w.serve(withSnapshots(`{name: hand, enabled: true, verify: {schedule: every 1s}}`))
 	w.wantConditions(id, map[string]string{status.SnapshotsVerified: "Unknown Unverified", status.SnapshotsScheduled: "True Scheduled", status.Ready: "True Serving"})
-	profile, err := snapshot.ProfileOf(p, "hand")
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := w.taken.Create(t.Context(), p, profile, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := w.take(p)
 	w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified"})
 	name := filepath.Join(p.Dir, "snapshots", "hand", info.ID, "indexes.json")
 	if err := os.Remove(name); err != nil {
@@ -149,9 +178,7 @@ func TestSnapshotsVerified(t *testing.T) {
 	if text := w.message(id, status.SnapshotsVerified); !strings.HasPrefix(text, "hand/"+info.ID+" (indexes.json: ") {
 		t.Errorf("message %q", text)
 	}
-	if err := w.taken.Delete(t.Context(), p, info.ID); err != nil {
-		t.Fatal(err)
-	}
+	w.drop(p, info.ID)
 	eventually(t, func() string { // and there is none to be checked any more
 		if err := w.reconcile("snapshot", id); err != nil {
 			return err.Error()
@@ -167,14 +194,7 @@ func TestSnapshotsVerified(t *testing.T) {
 func TestSnapshotsVerifiedByHand(t *testing.T) {
 	w := newWorld(t, newEmbedded(t), t.TempDir(), nil)
 	p, id := w.serve(withSnapshots(`{name: hand, enabled: true, verify: {schedule: 0 0 1 1 *}}`))
-	profile, err := snapshot.ProfileOf(p, "hand")
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := w.taken.Create(t.Context(), p, profile, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := w.take(p)
 	w.wantConditions(id, map[string]string{status.SnapshotsVerified: "Unknown Unverified"})
 	check := func() {
 		t.Helper()
@@ -197,18 +217,12 @@ func TestSnapshotsVerifiedAtOnce(t *testing.T) {
 	onStores(t, func(t *testing.T, s *spy) {
 		w := newWorld(t, s, t.TempDir(), nil)
 		p, id := w.serve(withSnapshots(`{name: hand, enabled: true, verify: {schedule: every 1s}}`))
-		profile, err := snapshot.ProfileOf(p, "hand")
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := w.taken.Create(t.Context(), p, profile, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := w.take(p)
 		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified", status.Ready: "True Serving"})
 		// From here on nothing is due for a year, and no round of its own comes in the time of the test.
 		w.serveAnew(id, withSnapshots(`{name: hand, enabled: true, verify: {schedule: "@yearly"}}`))
-		if p, err = w.Registry.Get("blog"); err != nil {
+		p, err := w.Registry.Get("blog")
+		if err != nil {
 			t.Fatal(err)
 		}
 		check := func(sample float64) {
@@ -241,12 +255,8 @@ func TestSnapshotsVerifiedAtOnce(t *testing.T) {
 		write(t, name, "{}")
 		check(0)
 		says("False SnapshotDamaged")
-		if err := w.taken.Delete(t.Context(), p, info.ID); err != nil {
-			t.Fatal(err)
-		}
-		if info, err = w.taken.Create(t.Context(), p, profile, nil); err != nil {
-			t.Fatal(err)
-		}
+		w.drop(p, info.ID)
+		info = w.take(p)
 		check(0.5)
 		says("True Verified: a sample of the files of the snapshots of 1 profile was found whole")
 		check(0)
@@ -260,14 +270,7 @@ func TestSnapshotsRehearsed(t *testing.T) {
 		w := newWorld(t, s, t.TempDir(), nil)
 		p, id := w.serve(withSnapshots(`{name: hand, enabled: true, drill: {schedule: every 1s}}`))
 		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "Unknown Unverified", status.Ready: "True Serving"})
-		profile, err := snapshot.ProfileOf(p, "hand")
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := w.taken.Create(t.Context(), p, profile, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := w.take(p)
 		w.wantConditions(id, map[string]string{status.SnapshotsVerified: "True Verified"})
 		eventually(t, func() string {
 			if at := w.gauge("svc_snapshot_last_verified_timestamp_seconds", "hand"); at < float64(info.ConsistentAt.Unix()) {

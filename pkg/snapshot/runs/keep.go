@@ -57,7 +57,7 @@ func (s *Service) prune(p *project.Project, what Start) (*work, error) {
 		result := &api.SnapshotResult{Profile: what.Profile}
 		var failures []error
 		for _, name := range profiles {
-			err := patiently(ctx, func() error {
+			err := patiently(ctx, patience, func() error {
 				out, err := s.snapshots.Prune(ctx, p, name, snapshot.PolicyOf(p, name), snapshot.PruneOptions{Report: t.report})
 				if err == nil {
 					addPruned(result, name, out)

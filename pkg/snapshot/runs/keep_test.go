@@ -263,7 +263,7 @@ func TestBeside(t *testing.T) {
 		return func() { close(gate) }
 	}
 	checked := hold(operation.Verify)
-	w.take("daily")
+	_, taken := w.do(runs.Start{Kind: operation.Snapshot, Profile: "daily"})
 	if _, err := w.Start(t.Context(), w.p, runs.Start{Kind: operation.Drill, Profile: "daily"}); !errors.Is(err, snapshot.ErrBusy) {
 		t.Errorf("a drill beside a check: %v", err)
 	}
@@ -283,6 +283,9 @@ func TestBeside(t *testing.T) {
 	}
 	if _, err := w.Start(t.Context(), w.p, runs.Start{Kind: operation.Snapshot, Profile: "daily"}); !errors.Is(err, snapshot.ErrBusy) {
 		t.Errorf("a snapshot beside a prune: %v", err)
+	}
+	if err := w.Delete(t.Context(), w.p, taken.Snapshot); !errors.Is(err, snapshot.ErrBusy) || !strings.Contains(err.Error(), "the prune run ") {
+		t.Errorf("a deletion beside a prune: %v", err)
 	}
 }
 

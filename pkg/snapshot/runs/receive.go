@@ -62,7 +62,7 @@ func (s *Service) Receive(ctx context.Context, p *project.Project, in Receive) (
 // unpack is the import.
 func (s *Service) unpack(ctx context.Context, p *project.Project, in Receive, o snapshot.ImportOptions) (info snapshot.Info, err error) {
 	defer atEnd(ctx, in.Interrupt)()
-	err = patiently(ctx, func() (err error) {
+	err = patiently(ctx, patience, func() (err error) {
 		info, err = s.snapshots.Import(ctx, p, in.Body, o)
 		return err
 	})
@@ -167,6 +167,9 @@ const (
 	discardTime  = time.Hour
 )
 
+// deletePatience is for how long a deletion waits for what is no run: somebody waits for its answer.
+const deletePatience = 2 * time.Second
+
 // Discard removes a snapshot that was made for one use, soon: when no run goes on and nobody reads it.
 func (s *Service) Discard(p *project.Project, id string) {
 	s.discards.Go(func() {
@@ -190,6 +193,15 @@ func (s *Service) Discard(p *project.Project, id string) {
 			}
 		}
 	})
+}
+
+// Delete removes a snapshot. While a run that takes, imports, restores or removes goes on it is snapshot.ErrBusy, which names the run; what the
+// service does for a moment by itself, such as cleaning up, is waited for.
+func (s *Service) Delete(ctx context.Context, p *project.Project, id string) error {
+	if err := s.Idle(ctx, p, operation.Prune); err != nil {
+		return err
+	}
+	return patiently(ctx, deletePatience, func() error { return s.snapshots.Delete(ctx, p, id) })
 }
 
 // Close ends what Discard has not done yet. Runs end by their own.

@@ -88,7 +88,7 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 		return encoded(out)
 	}}
 	var done snapshot.RestoreResult
-	err := patiently(ctx, func() (err error) {
+	err := patiently(ctx, patience, func() (err error) {
 		if how.New != "" {
 			done, err = s.snapshots.RestoreNew(ctx, p, id, how.New, how.Founder, o, t.report)
 		} else {

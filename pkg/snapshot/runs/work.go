@@ -53,7 +53,7 @@ const (
 )
 
 // patiently does what may find a snapshot being deleted, which is no run and soon over.
-func patiently(ctx context.Context, do func() error) error {
+func patiently(ctx context.Context, patience time.Duration, do func() error) error {
 	for began := time.Now(); ; {
 		err := do()
 		if !errors.Is(err, snapshot.ErrBusy) || time.Since(began) > patience || !store.Wait(ctx, pause) {
@@ -67,7 +67,7 @@ func (s *Service) take(p *project.Project, profile snapshot.Profile) *work {
 	w := &work{name: profile.Name}
 	w.do = func(ctx context.Context, t *teller) (*api.SnapshotResult, error) {
 		var info snapshot.Info
-		err := patiently(ctx, func() (err error) {
+		err := patiently(ctx, patience, func() (err error) {
 			info, err = s.snapshots.Create(ctx, p, profile, t.report)
 			return err
 		})
