@@ -65,7 +65,11 @@ func (r *request) body(w http.ResponseWriter) ([]byte, error) {
 	control := http.NewResponseController(w)
 	reader := &ratedReader{r: r.Body, control: control, start: time.Now()}
 	var data bytes.Buffer
-	data.Grow(int(min(max(r.ContentLength, 4<<10), maxPrealloc)) + bytes.MinRead) // what is claimed is not there yet
+	expected := r.ContentLength
+	if expected < 0 { // not told
+		expected = 4 << 10
+	}
+	data.Grow(int(min(expected, maxPrealloc)) + bytes.MinRead) // what is claimed is not there yet
 	_, err := data.ReadFrom(io.LimitReader(keepRead{reader, r}, limit.bytes+1))
 	switch {
 	case errors.Is(err, errBodiesFull):

@@ -256,5 +256,8 @@ func (w *inProcess) WriteHeader(status int) {
 
 func (w *inProcess) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
+	if w.body.Cap() == 0 { // most come at once
+		w.body.Grow(len(p))
+	}
 	return w.body.Write(p)
 }

@@ -195,7 +195,8 @@ func envelope(id json.RawMessage, result json.RawMessage, e *rpcError) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	out := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	out := make([]byte, 0, len(id)+len(result)+64)
+	out = append(append(out, `{"jsonrpc":"2.0","id":`...), id...)
 	if e == nil {
 		out = append(append(out, `,"result":`...), result...)
 		return append(out, '}')

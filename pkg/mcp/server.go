@@ -233,12 +233,13 @@ func (s *Server) result(t *tool, p *access.Principal, args arguments, res *Respo
 	if e != nil {
 		return nil, e
 	}
-	out := append([]byte(`{"data":`), data...)
+	out := make([]byte, 0, len(data)+len(data)/4+128)
+	out = append(out, `{"content":[{"type":"text","text":"{\"data\":`...)
+	out = appendEscaped(out, data)
 	if truncated {
-		out = append(out, `,"truncated":true`...)
+		out = append(out, `,\"truncated\":true`...)
 	}
-	out = append(out, '}')
-	return slices.Concat(json.RawMessage(`{"content":[{"type":"text","text":`), quote(out), json.RawMessage(`}]}`)), nil
+	return append(out, `}"}]}`...), nil
 }
 
 // data is the body of an answer as JSON, and whether it was cut.
@@ -319,5 +320,24 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// quote is a text as a JSON string.
-func quote(s []byte) json.RawMessage { return encode(string(s)) }
+// appendEscaped appends a text as it is inside of a JSON string.
+func appendEscaped(dst, text []byte) []byte {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+	}
+	const hex = "0123456789abcdef"
+	plain := 0 // where what needs nothing has begun
+	for i, c := range text {
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, text[plain:i]...)
+		plain = i + 1
+		if c < ' ' {
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		} else {
+			dst = append(dst, '\\', c)
+		}
+	}
+	return append(dst, text[plain:]...)
+}
