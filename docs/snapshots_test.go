@@ -7,6 +7,15 @@ import (
 	"testing"
 )
 
+// The lines of restores.md run as they are: some collections, merged, into a project that is made for it, taken back, and from an archive.
+func TestRestores(t *testing.T) {
+	d := newDesk(t)
+	d.sample("blog", "medialib", "authors", "articles")
+	printed := d.run(strings.Join(blocks(t, "restores.md", "sh"), "\n"))
+	d.prints(printed, "nothing would change; nothing was changed", "before-restore", "wrote blog.tar.zst")
+	d.prints(d.run("svcctl project list; svcctl doc count trial articles; svcctl snapshot runs blog --kind restore -o name | wc -l"), "trial ", "\n240\n", "\n6\n")
+}
+
 // The lines of snapshots.md run as they are.
 func TestSnapshots(t *testing.T) {
 	d := newDesk(t)

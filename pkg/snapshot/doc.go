@@ -1,4 +1,5 @@
-// Package snapshot takes copies of a project's records, files and config as they are at one moment, checks them, and restores them. docs/snapshots.md says what is in one and what is promised.
+// Package snapshot takes copies of a project's records, files and config as they are at one moment, checks them, and restores them. docs/snapshots.md says what is in one and what is promised,
+// docs/restores.md that of restores.
 //
 // A snapshot is a folder <Project.SnapshotDir>/<profile>/<UTC time>-<short id>, named so when it is whole. Beside it is what is known
 // of it and may change: the file <id>.state.json.
