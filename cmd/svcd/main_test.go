@@ -141,8 +141,9 @@ func (s svcd) run(args ...string) (stdout, stderr string, code int) {
 type server struct {
 	*client.Client
 
-	cmd *exec.Cmd
-	log *bytes.Buffer // to be read once the process has ended
+	base string // its address
+	cmd  *exec.Cmd
+	log  *bytes.Buffer // to be read once the process has ended
 }
 
 // start starts svcd and returns when it is ready.
@@ -158,7 +159,7 @@ func (s svcd) start(args ...string) *server {
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
-	srv := &server{Client: c, cmd: cmd, log: &log}
+	srv := &server{Client: c, base: "http://127.0.0.1:" + port, cmd: cmd, log: &log}
 	s.Cleanup(func() {
 		_ = cmd.Process.Kill() // unless it has ended
 		_ = cmd.Wait()

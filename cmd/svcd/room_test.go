@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +17,27 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 	"github.com/svcctl/svc/pkg/errs"
 )
+
+// keyed asks for a run of snapshots by a request with an Idempotency-Key, the same one for the same request, when no other run goes on.
+func (s *server) keyed(t *testing.T, path, body string) (status int) {
+	t.Helper()
+	until(t, "nothing goes on", func() bool {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/api/v1/_/blog/_/admin/snapshots/"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Admin-Token", adminToken)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", fmt.Sprintf("%x", path+body+strconv.Itoa(status)))
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status = a.StatusCode
+		return a.Body.Close() == nil && status != http.StatusConflict
+	})
+	return status
+}
 
 // Where the disk of the store has less than is kept free, nothing is written, but what only reads snapshots or removes them goes, and is in the audit log.
 func TestR4RoomIsMadeOnFullDisk(t *testing.T) {
@@ -64,6 +87,19 @@ func TestR4RoomIsMadeOnFullDisk(t *testing.T) {
 	runs("a prune", func() (*api.Run, error) { return srv.PruneSnapshots(ctx, "blog", "daily") })
 	if _, err := srv.RestoreSnapshot(ctx, "blog", ids[0], api.SnapshotRestore{}); err == nil {
 		t.Error("a restore starts")
+	}
+	for _, keyed := range []struct {
+		path, body string
+		status     int
+	}{
+		{ids[0] + "/verify", `{}`, http.StatusAccepted},
+		{ids[0] + "/restore", `{"dryRun": true}`, http.StatusAccepted},
+		{ids[0] + "/restore", `{"dryRun": false}`, http.StatusInsufficientStorage},
+		{"prune", `{}`, http.StatusAccepted},
+	} {
+		if status, again := srv.keyed(t, keyed.path, keyed.body), srv.keyed(t, keyed.path, keyed.body); status != keyed.status || again != status {
+			t.Errorf("%s with a key: %d, and then %d", keyed.path, status, again)
+		}
 	}
 	if err := errors.Join(
 		func() error { _, err := srv.PinSnapshot(ctx, "blog", ids[0], true); return err }(),

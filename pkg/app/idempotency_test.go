@@ -18,6 +18,7 @@ actions:
   - name: count
     hooks: {handle: {type: javascript, file: count.js}}
     permissions: {public: {methods: {}}, user: {methods: {post: true}}}
+    meta: {methods: {post: {query: [{name: dryRun, type: string}]}}}
 collections:
   - name: counted
     fields: [{name: n, type: number}]
@@ -127,6 +128,15 @@ func testKeys(t *testing.T, s *service) {
 			t.Errorf("%s %s: %s, want %s", tt.key, tt.body, got, tt.want)
 		}
 	}
+
+	// What an action calls a dry run is its own.
+	for _, again := range []bool{false, true} {
+		a := post("_/shop/_/actions/count?dryRun=true", session(ann), key("a4"), text(`{}`))
+		if a.status != http.StatusCreated || replayed(a) != again {
+			t.Errorf("%s, replayed %t", a, replayed(a))
+		}
+	}
+	post("_/shop/_/actions/count?dryRun=mine", session(ann), text(`{}`)).want(t, http.StatusCreated)
 
 	// A secret is shown once.
 	made := post("token", session(ann), key("t1"), text(`{"name": "ci", "scopes": []}`))

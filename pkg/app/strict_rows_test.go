@@ -87,6 +87,10 @@ func TestS2UnknownKeys(t *testing.T) {
 		loose := strings.Replace(askedConfig, "namespace: shop", "namespace: shop\nlegacy: {looseQuery: true}", 1)
 		a.configure("shop", loose)
 		a.do("POST", "/api/v1/_/shop/_/admin/reload?wait=true", admin).want(t, http.StatusOK)
+		a.do("POST", "/api/v1/_/shop/_/admin/snapshots/prune?x=1", admin, text(`{"dryRun": true}`)).want(t, http.StatusOK)
+		if got := a.do("POST", "/api/v1/_/shop/_/admin/snapshots/prune?dryRun=true", admin, text(`{"dryRun": true}`)); got.String() != "400 unknown_parameter: unknown query parameter: dryRun" {
+			t.Errorf("a dry run that is asked for where there is none: %s", got)
+		}
 		for _, path := range []string{askedItems + "?sort=n", askedItems + "/" + id, askedItems + "/_count?filter=%7B%22n%22:1%7D", askedItems + "?facet=title", askedItems + "?aggregate=%5B%7B%22$sort%22:%7B%22n%22:1%7D%7D%5D"} {
 			want := a.do("GET", path)
 			want.want(t, http.StatusOK)

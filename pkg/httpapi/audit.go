@@ -28,6 +28,22 @@ func (r *request) audited() {
 // reads or makes room, which a full disk must not keep anybody from.
 func (r *request) useReserve() { r.Request = r.WithContext(audit.WithReserve(r.Context())) }
 
+func always(*request) bool { return true }
+
+// asksDryRun says that a body which has come asks for a dry run. One that can't be read asks for nothing.
+func (r *request) asksDryRun() bool {
+	body, err := r.dataAgain()
+	if err != nil {
+		return false
+	}
+	for _, e := range body {
+		if dry, ok := e.Value.(bool); ok && e.Key == api.ParamDryRun {
+			return dry
+		}
+	}
+	return false
+}
+
 // listAudit lists the log of the service itself, whose entries are for administrators: for others there are none.
 func (s *Server) listAudit(w http.ResponseWriter, r *request) error {
 	return listModel(w, r, func(ctx context.Context, by *access.Principal, params query.Params) (query.Page[audit.Entry], error) {

@@ -76,6 +76,9 @@ func (s *Server) once(w http.ResponseWriter, r *request, key string) (err error)
 	if err := r.readWhole(w); err != nil {
 		return err
 	}
+	if spare := r.route.spare; spare != nil && spare(r) { // else its key is what a full disk would refuse it for
+		r.useReserve()
+	}
 	claim, answer, err := s.cfg.Keys.Begin(r.Context(), r.keyedRequest(key))
 	switch {
 	case err != nil:

@@ -49,6 +49,9 @@ func (r *request) known() error {
 		return err
 	}
 	if r.route.anyQuery || r.project != nil && r.project.LooseQuery {
+		if !r.safe() && r.query.Has(api.ParamDryRun) && !slices.Contains(r.route.query, api.ParamDryRun) { // who asks for one does not want it done
+			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s", api.ParamDryRun)
+		}
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
@@ -106,8 +109,10 @@ func (r *request) one(name string) (string, error) {
 	return v[0], nil
 }
 
+// boolean gives a parameter that is true or false, false where it is absent. One that is empty is neither, such as a variable of a shell that is not set: taken for false,
+// it would do what the caller wanted to try only.
 func (r *request) boolean(name string) (bool, error) {
-	text, err := r.one(name)
+	text, err := r.given(name)
 	if err != nil {
 		return false, err
 	}
@@ -118,6 +123,15 @@ func (r *request) boolean(name string) (bool, error) {
 		return true, nil
 	}
 	return false, errs.New(errs.Invalid, "bad_parameter", "%s must be true or false", name)
+}
+
+// given is one for a parameter that has to have a value where it is not left out.
+func (r *request) given(name string) (string, error) {
+	text, err := r.one(name)
+	if err == nil && text == "" && r.query.Has(name) {
+		err = errs.New(errs.Invalid, "bad_parameter", "%s is empty: give it a value, or leave it out", name)
+	}
+	return text, err
 }
 
 // hasLanguage says that the route's answer depends on a language.
@@ -137,7 +151,7 @@ func (r *request) language() (string, error) {
 
 // integer gives a whole number, or nil when the parameter is absent.
 func (r *request) integer(name string) (*int64, error) {
-	text, err := r.one(name)
+	text, err := r.given(name)
 	if err != nil || text == "" {
 		return nil, err
 	}

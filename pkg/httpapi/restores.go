@@ -148,11 +148,6 @@ func (s *Server) restoreBackup(w http.ResponseWriter, r *request) error {
 
 // restoreParams reads the parameters of a restore.
 func (r *request) restoreParams() (in api.SnapshotRestore, err error) {
-	for _, name := range []string{api.ParamMedia, api.ParamMode, api.ParamInto, api.ParamDryRun} {
-		if r.query.Has(name) && r.query.Get(name) == "" { // such as a variable of a shell that is not set: as if it were left out, more would be done than was meant
-			return in, errs.New(errs.Invalid, "bad_parameter", "%s is empty: give it a value, or leave it out", name)
-		}
-	}
 	names, err := r.one(api.ParamCollections)
 	if err != nil {
 		return in, err
@@ -167,10 +162,10 @@ func (r *request) restoreParams() (in api.SnapshotRestore, err error) {
 		}
 		in.Media = &media
 	}
-	if in.Mode, err = r.one(api.ParamMode); err != nil {
+	if in.Mode, err = r.given(api.ParamMode); err != nil {
 		return in, err
 	}
-	if in.Into, err = r.one(api.ParamInto); err != nil {
+	if in.Into, err = r.given(api.ParamInto); err != nil {
 		return in, err
 	}
 	in.DryRun, err = r.boolean(api.ParamDryRun)

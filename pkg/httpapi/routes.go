@@ -46,6 +46,7 @@ type route struct {
 	handle   handler
 	noCookie bool // the session cookie is not read: the route gives a new one
 	key      keyed
+	spare    func(r *request) bool // says of a request with a key, whose body has come, that it only reads or makes room; nil: none does
 	long     bool  // it may take as long as what it tells of
 	body     int64 // most bytes of a body where that is no record; 0: maxSystemBody
 	anyQuery bool  // parameters that it does not have are no error: for probes and for paths that are no route
@@ -137,7 +138,7 @@ func routes() []route {
 		{method: "GET", pattern: api.RouteSnapshotProfiles, right: snaps, handle: (*Server).listProfiles},
 		{method: "GET", pattern: api.RouteSnapshots, right: snaps, handle: (*Server).listSnapshots, query: []string{api.ParamProfile, api.ParamLimit, api.ParamOffset}},
 		{method: "POST", pattern: api.RouteSnapshots, right: snaps, handle: (*Server).createSnapshot, key: keyOnce, long: true},
-		{method: "POST", pattern: api.RouteSnapshotPrune, right: served(access.ProjectSnapshot), handle: (*Server).pruneSnapshots, key: keyOnce, long: true},
+		{method: "POST", pattern: api.RouteSnapshotPrune, right: served(access.ProjectSnapshot), handle: (*Server).pruneSnapshots, key: keyOnce, spare: always, long: true},
 		{method: "GET", pattern: api.RouteSnapshotRuns, right: snaps, handle: (*Server).listSnapshotRuns, query: append([]string{api.ParamKind, api.ParamProfile}, runs...)},
 		{method: "GET", pattern: api.RouteSnapshotRun, right: snaps, handle: (*Server).getSnapshotRun},
 		{method: "GET", pattern: api.RouteSnapshot, right: snaps, handle: (*Server).getSnapshot, query: []string{api.ParamFiles}},
@@ -145,10 +146,10 @@ func routes() []route {
 		{method: "DELETE", pattern: api.RouteSnapshot, right: served(access.ProjectSnapshot), handle: (*Server).deleteSnapshot, long: true},
 		{method: "GET", pattern: api.RouteSnapshotEvents, right: snaps, handle: (*Server).followSnapshotRun, long: true},
 		{method: "POST", pattern: api.RouteSnapshotCancel, right: snaps, handle: (*Server).cancelSnapshotRun},
-		{method: "POST", pattern: api.RouteSnapshotVerify, right: served(access.ProjectSnapshot), handle: (*Server).verifySnapshot, key: keyOnce, long: true},
+		{method: "POST", pattern: api.RouteSnapshotVerify, right: served(access.ProjectSnapshot), handle: (*Server).verifySnapshot, key: keyOnce, spare: always, long: true},
 		{method: "POST", pattern: api.RouteSnapshotDrill, right: served(access.ProjectSnapshot), handle: (*Server).drillSnapshot, key: keyOnce, long: true},
 		{method: "GET", pattern: api.RouteSnapshotDiff, right: served(access.ProjectSnapshot), handle: (*Server).diffSnapshot, query: []string{api.ParamWith, api.ParamCollection, api.ParamLimit}, long: true},
-		{method: "POST", pattern: api.RouteSnapshotRestore, right: served(access.ProjectSnapshot), handle: (*Server).restoreSnapshot, key: keyOnce, long: true},
+		{method: "POST", pattern: api.RouteSnapshotRestore, right: served(access.ProjectSnapshot), handle: (*Server).restoreSnapshot, key: keyOnce, spare: (*request).asksDryRun, long: true},
 		{method: "GET", pattern: api.RouteSnapshotDownload, right: snaps, handle: (*Server).downloadSnapshot, long: true},
 		{method: "POST", pattern: api.RouteSnapshotImport, right: served(access.ProjectSnapshot), handle: (*Server).importSnapshot, query: []string{api.ParamProfile}, long: true},
 		{method: "POST", pattern: api.RouteBackup, right: served(access.ProjectBackup), handle: (*Server).createBackup, key: keyOnce, long: true},

@@ -267,10 +267,13 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 	if err != nil {
 		return err
 	}
-	if dry, err := r.boolean(api.ParamDryRun); err != nil || key == "" || dry {
-		if err != nil {
+	dry := false
+	if slices.Contains(r.route.query, api.ParamDryRun) { // an action may have a field of that name
+		if dry, err = r.boolean(api.ParamDryRun); err != nil {
 			return err
 		}
+	}
+	if key == "" || dry {
 		return r.route.handle(s, w, r)
 	}
 	return s.once(w, r, key)

@@ -214,6 +214,9 @@ func (k *Keys) prepare(ctx context.Context, database string, coll store.Collecti
 		return nil
 	}
 	err := coll.CreateIndex(ctx, store.Index{Name: "at", Keys: []store.IndexKey{{Path: "at"}}, ExpireAfter: Lifetime})
+	if store.MayUseReserve(ctx) && errors.Is(err, store.ErrFull) {
+		return nil // the first key of a database goes without, and a later one makes it
+	}
 	k.ready[database] = err == nil
 	return err
 }
