@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -68,7 +69,7 @@ func limitFiles(kib string) {
 }
 
 const (
-	patience   = 30 * time.Second // generous: a loaded machine is no failure
+	patience   = 2 * time.Minute // generous: a loaded machine is no failure
 	adminToken = "the-admin-token-of-these-tests"
 )
 
@@ -192,18 +193,23 @@ func (s *server) register(t *testing.T) {
 	}
 }
 
+// freePort gives a port that nobody listens at. It is below those that the system gives out by itself, so that it is not taken before
+// who asks for it listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := strconv.Itoa(10000 + rand.IntN(20000))
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+		if err == nil {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return port
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func TestNoPortIsAPanic(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -273,13 +274,20 @@ func mustCommand(conn net.Conn, cmd bson.D) error {
 	return nil
 }
 
+// freePort gives a port that nobody listens at. It is below those that systems give out by themselves, so that it is not taken before
+// the server listens.
 func freePort(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	const tries = 100
+	var refused error
+	for range tries {
+		port := strconv.Itoa(10000 + rand.IntN(20000))
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:"+port)
+		if err == nil {
+			return port, l.Close()
+		}
+		refused = err
 	}
-	port := l.Addr().(*net.TCPAddr).Port //nolint:errcheck // a TCP listener has a TCP address
-	return strconv.Itoa(port), l.Close()
+	return "", refused
 }
 
 func logTail(file string) string {
