@@ -95,8 +95,13 @@ func whole(t *testing.T, set string, numbers map[int]int, size int) int {
 // TestR1KillInAtomicBulk ends svcd without warning while it creates, changes and deletes sets of thousands of records, each by
 // one atomic bulk write: after the restart each set is as one of them made it, and no write that was acknowledged is lost.
 func TestR1KillInAtomicBulk(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killInBulk(t, newSvcd(t), 3) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killInBulk(t, newSvcd(t), 3)
+	})
 	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
 		killInBulk(t, newSvcd(t, ownMongoDB(t, 5*time.Second)), 2)
 	})
 }
@@ -174,6 +179,7 @@ func killInBulk(t *testing.T, s svcd, rounds int) {
 // TestStoreFailsInBulk kills MongoDB in the midst of bulk writes of thousands of records. An answer is right about each record,
 // and a request that is sent again with its Idempotency-Key until it is answered was carried out once.
 func TestStoreFailsInBulk(t *testing.T) {
+	t.Parallel()
 	rounds := 2
 	if os.Getenv("SOAK") != "" {
 		rounds = 20

@@ -195,8 +195,13 @@ func (l *ledger) check(t *testing.T, c *client.Client) {
 // TestKillAudited ends svcd without warning while it writes what goes to the audit log, again and again: of a write and
 // its entry there is never one alone, and the chain of the log is whole.
 func TestKillAudited(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killAudited(t, newSvcd(t)) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killAudited(t, newSvcd(t))
+	})
 	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
 		killAudited(t, newSvcd(t, ownMongoDB(t, 2*time.Second)))
 	})
 }

@@ -20,13 +20,16 @@ import (
 // R1: svcd is killed in drills. The records and the snapshot are as they were, the next start removes the database into which the drill has restored, and the next drill
 // comes back equal.
 func TestR1KillInDrills(t *testing.T) {
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
 		s := newSvcd(t)
 		killInDrills(t, s, 6, func() (store.Store, error) {
 			return embedded.Open(t.Context(), embedded.Options{Dir: filepath.Join(s.dir, "data", "store"), OnFatal: func(err error) { t.Error(err) }})
 		})
 	})
 	t.Run("mongodb", func(t *testing.T) { // where a start waits until the process before is taken for dead
+		t.Parallel()
 		if os.Getenv("SOAK") == "" {
 			t.Skip("SOAK=1 runs it")
 		}

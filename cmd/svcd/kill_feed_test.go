@@ -17,8 +17,13 @@ import (
 // TestKillWithFeed ends svcd without warning while records are written and a feed of changes is followed. Who connects again
 // with the id of their last event is told of every write that was acknowledged.
 func TestKillWithFeed(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killWithFeed(t, newSvcd(t), 10) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killWithFeed(t, newSvcd(t), 10)
+	})
 	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
 		killWithFeed(t, newSvcd(t, ownMongoDB(t, time.Second)), 2)
 	})
 }

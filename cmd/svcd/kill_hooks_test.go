@@ -172,6 +172,7 @@ func startOrders(t *testing.T, env ...string) (svcd, *server) {
 // TestKillInHooks kills the service in the midst of writes with hooks that write, too: what a hook wrote is there exactly
 // where its record is, and what was acknowledged stays.
 func TestKillInHooks(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if os.Getenv("SOAK") != "" {
 		rounds = 100
@@ -204,14 +205,19 @@ func TestKillInHooks(t *testing.T) {
 		}
 		t.Logf("%d of %d orders were acknowledged over %d kills", len(o.acked), o.tries.Load(), rounds)
 	}
-	t.Run("embedded", func(t *testing.T) { test(t) })
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		test(t)
+	})
 	t.Run("mongo", func(t *testing.T) {
+		t.Parallel()
 		test(t, ownMongoDB(t, time.Second))
 	})
 }
 
 // TestStoreFailsInHooks kills MongoDB, and has it step down, in the midst of writes with hooks that write, too.
 func TestStoreFailsInHooks(t *testing.T) {
+	t.Parallel()
 	rounds := 3
 	if os.Getenv("SOAK") != "" {
 		rounds = 30

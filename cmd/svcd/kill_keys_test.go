@@ -16,16 +16,21 @@ import (
 // TestKillWithKeys ends svcd without warning while it creates records with idempotency keys. Each request is repeated
 // with its key until it is answered: then there is exactly one record of each.
 func TestKillWithKeys(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killWithKeys(t, newSvcd(t), 30) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killWithKeys(t, newSvcd(t), 10, 300)
+	})
 	t.Run("mongodb", func(t *testing.T) {
-		killWithKeys(t, newSvcd(t, ownMongoDB(t, time.Second)), 2)
+		t.Parallel()
+		killWithKeys(t, newSvcd(t, ownMongoDB(t, time.Second)), 2, 20)
 	})
 }
 
-func killWithKeys(t *testing.T, s svcd, rounds int) {
+func killWithKeys(t *testing.T, s svcd, rounds, soak int) {
 	t.Helper()
 	if os.Getenv("SOAK") != "" {
-		rounds *= 10
+		rounds = soak
 	}
 	s.write("projects/blog/project.yaml", `
 namespace: blog

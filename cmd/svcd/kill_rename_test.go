@@ -18,8 +18,15 @@ import (
 // TestKillInARename ends svcd without warning while a collection gets other names, again and again, and others write to it
 // under whichever it has: what was acknowledged is there under the last one.
 func TestKillInARename(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killInARename(t, newSvcd(t), 10) })
-	t.Run("mongodb", func(t *testing.T) { killInARename(t, newSvcd(t, ownMongoDB(t, time.Second)), 3) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killInARename(t, newSvcd(t), 10)
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
+		killInARename(t, newSvcd(t, ownMongoDB(t, time.Second)), 3)
+	})
 }
 
 func killInARename(t *testing.T, s svcd, rounds int) {

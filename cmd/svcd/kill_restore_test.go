@@ -30,8 +30,13 @@ collections:
 
 // TestR1Restores ends svcd without warning while it restores snapshots: what it serves then is all of one of them, records and files.
 func TestR1Restores(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killRestores(t, newSvcd(t), 8, 160) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killRestores(t, newSvcd(t), 8, 160)
+	})
 	t.Run("mongodb", func(t *testing.T) { // where each start may wait until the process before is taken for dead
+		t.Parallel()
 		killRestores(t, newSvcd(t, ownMongoDB(t, time.Second)), 2, 20)
 	})
 }

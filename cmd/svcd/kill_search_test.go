@@ -21,9 +21,16 @@ import (
 // TestR3SearchAfterKill is row R3 of the fault list: svcd is ended without warning while it indexes, again and again, and now and then the
 // indexes are taken away. Once it is back, searches find what the records are.
 func TestR3SearchAfterKill(t *testing.T) {
+	t.Parallel()
 	vectors := []string{`EMBEDDING_PROVIDERS=[{"name": "demo", "type": "hash"}]`, `EMBEDDING_GROUPS=[{"name": "texts", "members": ["demo"]}]`}
-	t.Run("embedded", func(t *testing.T) { searchAfterKill(t, newSvcd(t, vectors...), 8) })
-	t.Run("mongodb", func(t *testing.T) { searchAfterKill(t, newSvcd(t, append(vectors, ownMongoDB(t, time.Second))...), 3) })
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		searchAfterKill(t, newSvcd(t, vectors...), 8)
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
+		searchAfterKill(t, newSvcd(t, append(vectors, ownMongoDB(t, time.Second))...), 3)
+	})
 }
 
 var colors = strings.Fields("amber beige crimson denim ecru fuchsia garnet hazel")

@@ -67,14 +67,21 @@ func (s *server) ends(t *testing.T, run *api.Run, err error) string {
 // R1: svcd is killed in the midst of taking, restoring, pruning, importing and checking snapshots. After the restart the records are as
 // one of the two sides has them, whole; every snapshot that there is is, too, by a check of everything; and the next one goes.
 func TestR1KillInSnapshots(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killInSnapshots(t, newSvcd(t), 10) })
-	t.Run("mongodb", func(t *testing.T) { killInSnapshots(t, newSvcd(t, ownMongoDB(t, 5*time.Second)), 4) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killInSnapshots(t, newSvcd(t), 5, 200) // each kind once
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
+		killInSnapshots(t, newSvcd(t, ownMongoDB(t, 5*time.Second)), 4, 80)
+	})
 }
 
-func killInSnapshots(t *testing.T, s svcd, rounds int) {
+func killInSnapshots(t *testing.T, s svcd, rounds, soak int) {
 	t.Helper()
 	if os.Getenv("SOAK") != "" {
-		rounds *= 20
+		rounds = soak
 	}
 	const size = 1500
 	srv := startTaken(t, s, size)

@@ -99,6 +99,7 @@ func (b *book) check(t *testing.T, c *client.Client) {
 // TestKill ends svcd without warning while it writes, again and again: what it has acknowledged stays, and it comes back
 // by itself.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	rounds := 15
 	if os.Getenv("SOAK") != "" {
 		rounds = 300

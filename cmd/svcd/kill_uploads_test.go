@@ -122,8 +122,13 @@ func (s *server) wholeIn(t *testing.T, dir, namespace string) (named, onDisk int
 // TestR5Uploads ends svcd without warning while it stores files: no record ever names one that is not there, whole, and what
 // no record names is swept.
 func TestR5Uploads(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killUploads(t, newSvcd(t, "MEDIA_SWEEP_AFTER=1s"), 10) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killUploads(t, newSvcd(t, "MEDIA_SWEEP_AFTER=1s"), 10)
+	})
 	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
 		killUploads(t, newSvcd(t, "MEDIA_SWEEP_AFTER=1s", ownMongoDB(t, time.Second)), 3)
 	})
 }

@@ -34,8 +34,13 @@ const writersConfig = takenConfig + `  - name: kept
 // that no restore touches all are there; in one that is restored it is there, or, where what is there is the snapshot's, in the snapshot that
 // was taken before. There is nothing that nobody has written, and no record twice.
 func TestR1KillInSnapshotsBesideWriters(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { killBesideWriters(t, newSvcd(t), 8, 5*time.Second) })
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		killBesideWriters(t, newSvcd(t), 8, 5*time.Second)
+	})
 	t.Run("mongodb", func(t *testing.T) { // where a start may wait until the process before is taken for dead
+		t.Parallel()
 		killBesideWriters(t, newSvcd(t, ownMongoDB(t, 5*time.Second)), 3, 0)
 	})
 }
