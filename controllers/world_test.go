@@ -38,7 +38,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what should come: generous, since a loaded machine is no failure.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // spy is a store that notes what changes, can be told to fail, and has databases of its own on a shared server.
 type spy struct {

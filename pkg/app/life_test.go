@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what should come: generous, since a loaded machine is no failure.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // config is a project whose articles have a field with a rule.
 const config = `

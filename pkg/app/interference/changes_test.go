@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long an event may be on its way. It only ends tests that fail.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // changes is a feed of changes: what others do meanwhile, and while nobody listens, shows as far as the caller sees it.
 func changes(g *generator) question {

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && os.Getenv(failingDiskEnv) == "" {
-		for giveUp := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for giveUp := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			left := leaks()
 			if left == "" {
 				break

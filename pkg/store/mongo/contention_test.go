@@ -57,7 +57,7 @@ func TestContention(t *testing.T) {
 			for range writers {
 				g.Go(func() error {
 					for range each {
-						ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+						ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 						begun := time.Now()
 						err := write(ctx, t, db)
 						cancel()

@@ -21,7 +21,7 @@ import (
 const (
 	replicaSet   = "svctest"
 	dockerImage  = "mongo:6.0"
-	startTimeout = 30 * time.Second // generous: a loaded machine is no failure
+	startTimeout = 2 * time.Minute // generous: a loaded machine is no failure
 	pollInterval = 20 * time.Millisecond
 )
 
