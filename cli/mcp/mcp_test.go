@@ -127,7 +127,23 @@ func TestBridgeEnds(t *testing.T) {
 	if err := <-done; err == nil || err.Error() != "shut" {
 		t.Error(err)
 	}
-	if err := mcp.Bridge(t.Context(), strings.NewReader(strings.Repeat("x", 65<<20)), io.Discard, io.Discard, send); err == nil || !strings.Contains(err.Error(), "longer than") {
-		t.Error(err)
+}
+
+// TestBridgeRefusesWhatIsTooLong, and goes on with what is behind it.
+func TestBridgeRefusesWhatIsTooLong(t *testing.T) {
+	var out, log buffer
+	in := io.MultiReader(strings.NewReader(strings.Repeat("x", 65<<20)+"\n"), strings.NewReader(`{"id":1}`))
+	send := func(_ context.Context, line []byte) (json.RawMessage, error) { return line, nil }
+	if err := mcp.Bridge(t.Context(), in, &out, &log, send); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(strings.TrimSpace(out.b.String()), "\n")
+	slices.Sort(got)
+	want := []string{`{"id":1}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: a message is longer than 64 MiB"}}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if want := "svcctl mcp serve: a message is longer than 64 MiB\n"; log.b.String() != want {
+		t.Error(log.b.String())
 	}
 }

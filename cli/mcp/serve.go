@@ -36,7 +36,7 @@ service's endpoint, and each line that goes out is its answer. What is to be tol
 
 const (
 	maxInFlight = 8        // messages that are with the service at once
-	maxLine     = 64 << 20 // bytes of a message
+	maxLine     = 64 << 20 // bytes of a message: twice of what the service takes, unless it is told otherwise
 )
 
 // Bridge sends each line of in, and writes the answers to out, a line each, as they come. What can't be sent is answered with an error of
@@ -71,12 +71,28 @@ func Bridge(ctx context.Context, in io.Reader, out, log io.Writer, send func(con
 	}
 }
 
-// readLines gives the lines of a reader that are not empty.
+// readLines gives the lines of a reader that are not empty. Of one that is too long there is only the beginning, one byte more than maxLine.
 func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
-	s := bufio.NewScanner(in)
-	s.Buffer(nil, maxLine)
-	for s.Scan() {
-		line := bytes.TrimSpace(bytes.Clone(s.Bytes()))
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		var line []byte
+		for {
+			part, err := r.ReadSlice('\n')
+			line = append(line, part[:min(len(part), maxLine+1-len(line))]...)
+			if errors.Is(err, bufio.ErrBufferFull) {
+				continue
+			}
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			if err != nil && len(line) == 0 {
+				return nil
+			}
+			break
+		}
+		if len(line) <= maxLine {
+			line = bytes.TrimSpace(line)
+		}
 		if len(line) == 0 {
 			continue
 		}
@@ -86,11 +102,10 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 			return nil
 		}
 	}
-	if errors.Is(s.Err(), bufio.ErrTooLong) {
-		return command.Usagef("a message is longer than %d MiB", maxLine>>20)
-	}
-	return s.Err()
 }
+
+// tooLong is the answer to a message of which only the beginning was read: its id may be behind that.
+var tooLong = json.RawMessage(fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: a message is longer than %d MiB"}}`, maxLine>>20))
 
 type bridge struct {
 	out, log  io.Writer
@@ -103,6 +118,11 @@ type bridge struct {
 }
 
 func (b *bridge) answer(ctx context.Context, line []byte) {
+	if len(line) > maxLine {
+		b.tell("svcctl mcp serve: a message is longer than %d MiB\n", maxLine>>20)
+		b.write(tooLong)
+		return
+	}
 	answer, err := b.send(ctx, line)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -114,9 +134,13 @@ func (b *bridge) answer(ctx context.Context, line []byte) {
 		}
 		b.tell("svcctl mcp serve: %v\n", err)
 	}
-	if answer == nil {
-		return
+	if answer != nil {
+		b.write(answer)
 	}
+}
+
+// write writes an answer.
+func (b *bridge) write(answer json.RawMessage) {
 	var flat bytes.Buffer // one line, whatever the service's is
 	if err := json.Compact(&flat, answer); err != nil {
 		b.tell("svcctl mcp serve: %v\n", err)

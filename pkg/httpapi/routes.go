@@ -47,9 +47,9 @@ type route struct {
 	noCookie bool // the session cookie is not read: the route gives a new one
 	key      keyed
 	spare    func(r *request) bool // says of a request with a key, whose body has come, that it only reads or makes room; nil: none does
-	long     bool  // it may take as long as what it tells of
-	body     int64 // most bytes of a body where that is no record; 0: maxSystemBody
-	anyQuery bool  // parameters that it does not have are no error: for probes and for paths that are no route
+	long     bool                  // it may take as long as what it tells of
+	body     int64                 // most bytes of a body where that is no record; 0: maxSystemBody
+	anyQuery bool                  // parameters that it does not have are no error: for probes and for paths that are no route
 
 	labels    bool // its answer has texts for people, of which lang picks those of a language
 	preflight bool // browsers ask here what pages of other origins may do

@@ -205,6 +205,9 @@ func (a arguments) oneOrMany(method string) (*Request, *rpcError) {
 // write is a request that changes records. What it does not take, REST refuses.
 func (a arguments) write(method, route string, names ...string) (*Request, *rpcError) {
 	r, err := a.record(method, route, names...)
+	if err == nil && a.text("ifMatch") == "0" { // no record has that
+		return nil, badArgument("ifMatch must be the _rev that a read of the record gave, 1 or more")
+	}
 	if err == nil && a.has("ifMatch") {
 		r.IfRev = strconv.Quote(a.text("ifMatch"))
 	}

@@ -140,7 +140,7 @@ func TestRequests(t *testing.T) {
 		{"document_delete", `{` + blog + `, "id": "1", "ifMatch": "3", "dryRun": true}`, `DELETE /api/v1/_/blog/articles/1 dryRun=true if "3"`},
 		// What REST would not read, or as something else, is asked for in its own way.
 		{"document_update", `{` + blog + `, "id": "1", "data": {"n": 1}, "ifMatch": "+05"}`, `PUT /api/v1/_/blog/articles/1 if "5" body {"n": 1}`},
-		{"document_delete", `{` + blog + `, "filter": {}, "maxAffected": -0, "ifMatch": "\u0030"}`, `DELETE /api/v1/_/blog/articles filter={} maxAffected=0 if "0"`},
+		{"document_delete", `{` + blog + `, "filter": {}, "maxAffected": -0, "ifMatch": "\u0031"}`, `DELETE /api/v1/_/blog/articles filter={} maxAffected=0 if "1"`},
 		{"document_delete", `{` + blog + `, "filter": {"a": 1}}`, `DELETE /api/v1/_/blog/articles filter={"a":1}`},
 		{"action_call", `{"namespace": "blog", "action": "a", "data": {"n": 1}}`, `POST /api/v1/_/blog/_/actions/a body {"n": 1}`},
 		{"action_call", `{"namespace": "blog", "action": "a"}`, `POST /api/v1/_/blog/_/actions/a`},

@@ -87,6 +87,7 @@ func TestRefusals(t *testing.T) {
 		{"documents_list", `{` + blog + `, "filter": [1]}`, mcp.Options{}, `-32602 invalid params: filter must be a JSON object*`},
 		{"documents_list", `{` + blog + `, "filter": "a = 1"}`, mcp.Options{}, `-32602 *`},
 		{"documents_list", `{` + blog + `, "filter": "", "limit": ""}`, mcp.Options{}, `-32602 *`},
+		{"document_delete", `{` + blog + `, "id": "1", "ifMatch": 0}`, mcp.Options{}, `-32602 invalid params: ifMatch must be the _rev that a read of the record gave*`},
 		{"documents_list", `{` + blog + `, "count": 1}`, mcp.Options{}, `-32602 invalid params: count must be true or false*`},
 		{"documents_list", `{` + blog + `, "aggregate": {}}`, mcp.Options{}, `-32602 *`},
 		{"documents_list", `{` + blog + `, "sort": 1}`, mcp.Options{}, `-32602 *`},
