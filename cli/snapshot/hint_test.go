@@ -21,7 +21,7 @@ func TestHintOf(t *testing.T) {
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "restore_undone"}}, "nothing was changed: start it again"},
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "store_full"}}, "nothing that is served was changed"},
 		{api.Run{Kind: api.RunKindRestore, Status: api.RunFailed, Error: &api.RunError{Code: "config_foreign"}}, "tar --zstd -xf"},
-		{api.Run{Kind: api.RunKindDrill, Status: api.RunFailed, Name: "daily", Error: &api.RunError{Code: "drill_differs"}}, "upload anew what is said to be damaged where it is served, too, take another one (svcctl snapshot create blog daily)"},
+		{api.Run{Kind: api.RunKindDrill, Status: api.RunFailed, Name: "daily", Error: &api.RunError{Code: "drill_differs"}}, "upload anew what is said to be damaged where it is served, too (its address may change), take another one (svcctl snapshot create blog daily)"},
 	} {
 		if got := hintOf(&c.run, "blog"); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s %s: %q, want it to have %q", c.run.Kind, c.run.Status, c.run.Error.Code, got, c.want)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,10 +43,15 @@ func (h *How) Register(st *command.State, cmd *cobra.Command) {
 	})
 }
 
+var isNamespace = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+
 // Check refuses what makes no sense.
 func (h *How) Check() error {
 	if h.Mode != api.RestoreReplace && h.Mode != api.RestoreMerge {
 		return command.Usagef("--mode %s: want replace or merge", h.Mode)
+	}
+	if h.Into != "" && !isNamespace.MatchString(h.Into) {
+		return command.Usagef("--to-namespace %s: want a namespace: 1 to 40 lowercase letters, digits, _ or -, the first a letter", h.Into)
 	}
 	return nil
 }
@@ -92,7 +98,8 @@ was there. Whoever writes meanwhile is told to come again. Users, teams and toke
 It asks for the name of the namespace first; --yes goes without. --dry-run shows record by record what would change, and changes nothing.
 
 --to-namespace restores into another project, such as to look at it. Where none is registered by that name, one is made of the config of the snapshot, without
-its tokens, in a folder of that name in the service's projects directory; that takes the right project.create.` + Waiting,
+its tokens, in a folder of that name in the service's projects directory; that takes the right project.create. Its jobs with a schedule and its snapshot profiles
+that are enabled act there, too: a warning names them, also with --dry-run.` + Waiting,
 		Example: `  svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --dry-run
   svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --collections articles --mode merge
   svcctl snapshot restore blog 20260301T031500Z-k3x9q2 --to-namespace blog-copy --yes`,
@@ -184,10 +191,34 @@ func showDryRun(st *command.State, run *api.Run, result *api.SnapshotResult) err
 	return nil
 }
 
+// FilesOf says what a restore has done with files; "": it has not looked at any.
+func FilesOf(r *api.SnapshotRestored) string {
+	var facts []string
+	for _, one := range []struct {
+		what string
+		n    int64
+	}{{"hardlinked", r.Files.Linked}, {"copied", r.Files.Copied}, {"there already", r.Files.WereThere}, {"missing", r.Files.Missing}} {
+		if one.n > 0 {
+			facts = append(facts, fmt.Sprintf("%s %d", one.what, one.n))
+		}
+	}
+	return strings.Join(facts, ", ")
+}
+
+// warningsOf counts the drift that is to be looked at.
+func warningsOf(drift []api.RestoreDrift) (n int64) {
+	for _, d := range drift {
+		if d.Warns() {
+			n++
+		}
+	}
+	return n
+}
+
 // noteRestored tells of files, and of where a snapshot and the config do not go together.
 func noteRestored(st *command.State, r *api.SnapshotRestored) {
-	if f := r.Files; f != (api.RestoredFiles{}) {
-		st.Notef("files: hardlinked %d, copied %d, there already %d, missing %d", f.Linked, f.Copied, f.WereThere, f.Missing)
+	if f := FilesOf(r); f != "" {
+		st.Notef("files: %s", f)
 	}
 	warnDrift(st, r.Drift)
 }
@@ -197,6 +228,10 @@ func warnDrift(st *command.State, drift []api.RestoreDrift) {
 		where := ""
 		if d.Collection != "" {
 			where = d.Collection + ": "
+		}
+		if !d.Warns() {
+			st.Notef("%s%s", where, d.Text)
+			continue
 		}
 		st.Warnf("%s%s", where, d.Text)
 	}

@@ -199,10 +199,10 @@ func (f *follower) print(ctx context.Context, run *api.Run) error {
 		}
 	}
 	if result.Restored != nil { // what does not go together was told as warnings, too
-		warnings += int64(len(result.Restored.Drift))
+		warnings += warningsOf(result.Restored.Drift)
 	}
 	if result.Would != nil {
-		warnings += int64(len(result.Would.Drift))
+		warnings += warningsOf(result.Would.Drift)
 	}
 	if v := result.Verified; v != nil {
 		warnings += v.Dangling
@@ -235,9 +235,9 @@ func hintOf(run *api.Run, namespace string) string {
 	case code == "snapshot_damaged" && run.Subject != "" && run.Kind != api.RunKindVerify: // which has stopped at the first
 		return snapshot + "verify " + namespace + " " + run.Subject + " reads all of it, and names each file that is damaged; " + snapshot + "list " + namespace + " shows others"
 	case code == "snapshot_damaged":
-		return snapshot + "list " + namespace + " shows others; upload anew what is said to be damaged where it is served, too, take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
+		return snapshot + "list " + namespace + " shows others; upload anew what is said to be damaged where it is served, too (its address may change), take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "drill_differs":
-		return "upload anew what is said to be damaged where it is served, too, take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
+		return "upload anew what is said to be damaged where it is served, too (its address may change), take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "store_full":
 		return "nothing that is served was changed: start it again when there is room"
 	case code == "config_foreign": // its files are in the archive
@@ -250,10 +250,12 @@ func hintOf(run *api.Run, namespace string) string {
 	return snapshot + "runs " + namespace + " shows those that are kept"
 }
 
-// asked is what of the input of a restore says how to speak of it.
+// asked is what of the input of a restore or a check says how to speak of it.
 type asked struct {
-	Snapshot string `json:"snapshot"` // "": one that comes in, and of which a dry run leaves nothing
-	Into     string `json:"into"`     // "": the project that it is of
+	Snapshot string  `json:"snapshot"` // "": one that comes in, and of which a dry run leaves nothing
+	Into     string  `json:"into"`     // "": the project that it is of
+	DryRun   bool    `json:"dryRun"`
+	Sample   float64 `json:"sample"` // of a check: the part of the files that it reads; 0: all
 }
 
 func askedOf(run *api.Run) (in asked) {

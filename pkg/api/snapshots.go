@@ -349,9 +349,12 @@ type RestoredFiles struct {
 // RestoreDrift is where what was restored and the config that is served differ.
 type RestoreDrift struct {
 	Collection string `json:"collection,omitempty"`
-	Kind       string `json:"kind"` // undeclared, indexes, config or fields
+	Kind       string `json:"kind"` // undeclared, indexes, config, fields or elsewhere
 	Text       string `json:"text"`
 }
+
+// Warns says that this is to be looked at: all but that the config has changed in nothing that concerns what is restored.
+func (d RestoreDrift) Warns() bool { return d.Kind != "elsewhere" }
 
 // SnapshotDrill is what a rehearsed restore has brought back, as it was. A run whose drill finds that not all comes back fails, and says what.
 type SnapshotDrill struct {

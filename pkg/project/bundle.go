@@ -83,6 +83,21 @@ func (l *Loader) LoadUploaded(b Bundle, dir string, served *Project) (*Project, 
 	}
 }
 
+// Collections gives the collections that the config declares, by name, as far as they are known without what is taken from outside: of variables and secrets
+// each stands for its own name. ok says that the config can be read so.
+func (b Bundle) Collections() (byName map[string]*schema.Collection, ok bool) {
+	itself := func(name string) (string, bool) { return name, true }
+	loaded, problems := schema.LoadProject(bundleReader(b.Files), b.Entry, itself, uploadedSecrets{})
+	if loaded == nil || problems.Err() {
+		return nil, false
+	}
+	byName = map[string]*schema.Collection{}
+	for _, c := range loaded.Project.Collections {
+		byName[c.Name] = c
+	}
+	return byName, true
+}
+
 // agree says that what is known stands only where it does in the served config. Else what does not is known no more.
 func agree(loaded *schema.Loaded, served *Project, known map[string]bool) bool {
 	if loaded == nil {

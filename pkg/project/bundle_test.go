@@ -31,6 +31,12 @@ func TestBundleCompilesToTheSameProject(t *testing.T) {
 	if got := len(p.Bundle.Files); got != 2 || p.Bundle.Size() == 0 {
 		t.Errorf("the bundle has %d files, want the two of the config", got)
 	}
+	if c, ok := p.Bundle.Collections(); !ok || c["notes"] == nil || len(c) != 1 { // whatever the tokens are
+		t.Errorf("its collections are %v, %v", c, ok)
+	}
+	if _, ok := (project.Bundle{Entry: "project.yaml", Files: map[string][]byte{"project.yaml": []byte("namespace: [")}}).Collections(); ok {
+		t.Error("what can't be read has collections")
+	}
 	write("notes.yaml", "name: [") // the files are broken, the bundle is not
 	again, problems := p.Bundle.Load(dir, env)
 	if problems.Err() {

@@ -68,9 +68,7 @@ func (r *restore) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.drifts() {
-		r.drift("", DriftConfig, "the snapshot was taken with another config than is served")
-	}
+	r.declared()
 	for i := range m.Collections {
 		c := &m.Collections[i]
 		if len(r.o.Collections) > 0 && !slices.Contains(r.o.Collections, c.Name) {
@@ -91,6 +89,9 @@ func (r *restore) plan(ctx context.Context) error {
 		r.parts = append(r.parts, one)
 	}
 	slices.SortFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.name, b.name) })
+	if r.is != nil && !slices.ContainsFunc(r.result.Drift, func(d Drift) bool { return d.Kind == DriftConfig }) {
+		r.drift("", DriftElsewhere, "the config is another one than that of the snapshot, but not in the fields of what is restored")
+	}
 	return nil
 }
 
@@ -105,9 +106,7 @@ func (r *restore) part(c *Collection) (*part, error) {
 	one := &part{name: c.Name, col: c, config: r.p.Collections[c.Name]}
 	if one.known = one.config != nil; one.known {
 		one.names = one.config.FieldNames
-		if one.names != nil && r.drifts() {
-			r.drift(c.Name, DriftFields, "fields of the collection were renamed: what the snapshot has by names of before keeps these")
-		}
+		r.fieldDrift(one)
 		return one, nil
 	}
 	for _, other := range r.p.Collections {
@@ -119,13 +118,6 @@ func (r *restore) part(c *Collection) (*part, error) {
 	one.config = &project.Collection{Name: c.Name}
 	r.drift(c.Name, DriftUndeclared, "the config does not have the collection: it is in the store, and nobody can reach it")
 	return one, nil
-}
-
-// drifts says that the config is another one than that of the snapshot.
-func (r *restore) drifts() bool { return !r.own && r.from.m.Revision != r.p.Revision }
-
-func (r *restore) drift(collection, kind, text string) {
-	r.result.Drift = append(r.result.Drift, Drift{Collection: collection, Kind: kind, Text: text})
 }
 
 // indexes reads the file of them.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/media"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/gate"
 )
@@ -88,7 +89,8 @@ type Drift struct {
 
 // Kinds of Drift.
 const (
-	DriftConfig     = "config"     // the snapshot was taken with another one
+	DriftConfig     = "config"     // the config declares fields of the collection otherwise, or is another one and can't be compared
+	DriftElsewhere  = "elsewhere"  // the config is another one, in nothing that concerns what is restored: this is told, and nothing to worry about
 	DriftUndeclared = "undeclared" // the config does not have the collection: it was restored all the same
 	DriftIndexes    = "indexes"    // the config has others: the collection has those of the snapshot until they are made
 	DriftFields     = "fields"     // fields were renamed since: records have them by the names of before
@@ -144,8 +146,10 @@ func (r *restore) into(p *project.Project) {
 type restore struct {
 	s      *Snapshots
 	from   *savedSide
-	p      *project.Project // whose records are replaced
-	own    bool             // its config is that of the snapshot
+	p      *project.Project              // whose records are replaced
+	own    bool                          // its config is that of the snapshot
+	was    map[string]*schema.Collection // what the config of the snapshot says of collections, and is what the one that is served does; nil: they are the same, or not known
+	is     map[string]*schema.Collection
 	o      RestoreOptions
 	t      *tracker
 	raw    store.Database  // of p; fields have the names of the store
