@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +19,32 @@ type compiler struct{ snapshot.Founder }
 
 func (compiler) Compile(_ context.Context, namespace string, of *project.Project, config project.Bundle, foreign bool) (*project.Detached, error) {
 	return (&project.Loader{}).Detach(config, namespace, of.Dir, foreign)
+}
+
+// never is the schedule of what has one, whatever that is.
+type never struct{}
+
+func (never) Next(time.Time) time.Time { return time.Time{} }
+
+func (never) String() string { return "never" }
+
+// acting is a compiler of projects that have jobs, of these names and one that runs by hand.
+type acting struct {
+	compiler
+
+	jobs []string
+}
+
+func (a acting) Compile(ctx context.Context, namespace string, of *project.Project, config project.Bundle, foreign bool) (*project.Detached, error) {
+	d, err := compiler{}.Compile(ctx, namespace, of, config, foreign)
+	if err != nil {
+		return nil, err
+	}
+	d.Jobs = append(d.Jobs, &project.Job{Name: "by-hand"})
+	for _, name := range a.jobs {
+		d.Jobs = append(d.Jobs, &project.Job{Name: name, Schedule: never{}})
+	}
+	return d, nil
 }
 
 // TestRestoreNewWarns: whoever restores the config of somebody else is told what it names and what it does not take along, in words that can be
@@ -63,6 +90,24 @@ func TestRestoreNewWarns(t *testing.T) {
 		if diff := cmp.Diff(tt.want, done.Warnings); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", what, err, diff)
 		}
+	}
+	// What acts by itself does so in the new project, too, whoever has written it.
+	var acting acting
+	for i := range 21 {
+		acting.jobs = append(acting.jobs, fmt.Sprintf("job%02d", i))
+	}
+	jobs := `these jobs run by schedule in copy, too: "job00"`
+	for i := range 19 {
+		jobs += fmt.Sprintf(", %q", fmt.Sprintf("job%02d", i+1))
+	}
+	acts := newWorldOf(t, teststore.Memory(t), strings.Replace(config, "  - {name: daily, ", "  - {name: idle, retention: {keepLast: 1}}\n  - {name: weekly, enabled: true, schedule: \"@weekly\"}\n  - {name: daily, enabled: true, retention: {keepLast: 3}, ", 1))
+	acts.fillWith(1, 1)
+	told, err := acts.snaps.RestoreNew(t.Context(), acts.p, acts.create("daily").ID, "copy", acting, snapshot.RestoreOptions{DryRun: true}, nil)
+	if diff := cmp.Diff([]string{
+		jobs + ", and 1 more: take what is not to be done twice out of its files, and reload it",
+		`these snapshot profiles are enabled in copy, too: "weekly", "daily": have enabled: false in its files where they are not to be, and reload it`,
+	}, told.Warnings); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
 	}
 	// What was taken here names whom the config of this service does.
 	done, err := from.snaps.RestoreNew(t.Context(), from.p, info.ID, "copy", compiler{}, snapshot.RestoreOptions{DryRun: true}, nil)

@@ -26,6 +26,12 @@ func (r *restore) tellMade(d *project.Detached, foreign bool) {
 	for _, a := range d.Assets {
 		r.t.warn(fmt.Sprintf("the folder %.200q of the asset %.80q is in no snapshot: bring its files", a.Path, a.Name))
 	}
+	if jobs := actingJobs(d.Project); len(jobs) > 0 {
+		r.t.warn("these jobs run by schedule in " + d.Namespace + ", too: " + some("%.80q", jobs) + ": take what is not to be done twice out of its files, and reload it")
+	}
+	if profiles := actingProfiles(d.Project); len(profiles) > 0 {
+		r.t.warn("these snapshot profiles are enabled in " + d.Namespace + ", too: " + some("%.80q", profiles) + ": have enabled: false in its files where they are not to be, and reload it")
+	}
 	if !foreign { // who is named was given that by whoever writes the configs of this service
 		return
 	}
@@ -40,6 +46,26 @@ func (r *restore) tellMade(d *project.Detached, foreign bool) {
 		}
 		r.t.warn(fmt.Sprintf("the config that came with the archive gives rights to the %s %.80q of this service: %s", n.Kind, n.Name, some("%s", n.Where)))
 	}
+}
+
+// actingJobs are the jobs that a project runs by itself, by name.
+func actingJobs(p *project.Project) (names []string) {
+	for _, j := range p.Jobs {
+		if j.Schedule != nil {
+			names = append(names, j.Name)
+		}
+	}
+	return names
+}
+
+// actingProfiles are the profiles by which snapshots are taken, checked, rehearsed or pruned without that anybody asks for it, by name.
+func actingProfiles(p *project.Project) (names []string) {
+	for _, s := range p.Snapshots {
+		if s.Enabled() && (s.Take != nil || s.Verify != nil || s.Drill != nil || s.Config.Retention != nil) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // some lists the first of some names.
