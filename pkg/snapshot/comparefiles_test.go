@@ -95,13 +95,13 @@ func TestLostFiles(t *testing.T) {
 		if done.Files.Linked != 4 || done.Files.Missing != 1 {
 			t.Errorf("%+v", done.Files)
 		}
-		gone := "the file cover/5.txt of posts/" + idOf(5).Hex() + " is not there; upload it anew; no snapshot has it whole"
+		gone := "the file cover/5.txt of posts/" + idOf(5).Hex() + " is not there; upload it anew (its address may change); no snapshot has it whole"
 		equal(t, "warnings of the restore", []string{gone}, done.Warnings) // of what the snapshot does not have: no restore brings it
 		equal(t, "warnings of the snapshot before", []string{
-			"the file cover/0.txt of posts/" + idOf(0).Hex() + " is not there; upload it anew; " + info.ID + " has it whole, as media/" + hashOf("cover 0"),
-			"the file cover/1.txt of posts/" + idOf(1).Hex() + " is not there; upload it anew; " + info.ID + " has it whole, as media/" + hashOf("cover 1"),
+			"the file cover/0.txt of posts/" + idOf(0).Hex() + " is not there; upload it anew (its address may change); " + info.ID + " has it whole, as media/" + hashOf("cover 0"),
+			"the file cover/1.txt of posts/" + idOf(1).Hex() + " is not there; upload it anew (its address may change); " + info.ID + " has it whole, as media/" + hashOf("cover 1"),
 			gone,
-			"the file cover/2.txt of posts/" + idOf(2).Hex() + " is not what the record says: it is damaged; upload it anew; " + info.ID + " has it whole, as media/" + hashOf("cover 2"),
+			"the file cover/2.txt of posts/" + idOf(2).Hex() + " is not what the record says: it is damaged; upload it anew (its address may change); " + info.ID + " has it whole, as media/" + hashOf("cover 2"),
 		}, done.SafetyWarnings)
 		safety, err := w.snaps.Show(t.Context(), w.p, done.Safety)
 		if err != nil {

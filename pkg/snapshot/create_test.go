@@ -295,9 +295,9 @@ func TestMissingFiles(t *testing.T) {
 	}
 	slices.Sort(warnings)
 	want := []string{
-		"the file ../../x of posts/" + idOf(5).Hex() + " is not there; upload it anew",
-		"the file cover/bad.txt of posts/" + idOf(2).Hex() + " is not what the record says: it is damaged; upload it anew; no snapshot has it whole",
-		"the file cover/gone.txt of posts/" + idOf(1).Hex() + " is not there; upload it anew; no snapshot has it whole",
+		"the file ../../x of posts/" + idOf(5).Hex() + " is not there; upload it anew (its address may change)",
+		"the file cover/bad.txt of posts/" + idOf(2).Hex() + " is not what the record says: it is damaged; upload it anew (its address may change); no snapshot has it whole",
+		"the file cover/gone.txt of posts/" + idOf(1).Hex() + " is not there; upload it anew (its address may change); no snapshot has it whole",
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Error(diff)

@@ -42,9 +42,9 @@ func TestRestoreOfDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		bad := w.create("daily")
-		damaged := "the file cover/0.txt of posts/" + idOf(0).Hex() + " was not what the record says when the snapshot was taken: it is damaged; upload it anew; " +
+		damaged := "the file cover/0.txt of posts/" + idOf(0).Hex() + " was not what the record says when the snapshot was taken: it is damaged; upload it anew (its address may change); " +
 			good.ID + " has it whole, as media/" + hashOf("cover")
-		missing := "the file cover/1.txt of posts/" + idOf(1).Hex() + " is not there; upload it anew; " + good.ID + " has it whole, as media/" + hashOf("left")
+		missing := "the file cover/1.txt of posts/" + idOf(1).Hex() + " is not there; upload it anew (its address may change); " + good.ID + " has it whole, as media/" + hashOf("left")
 		both := []string{damaged, missing}
 
 		var drilled []string

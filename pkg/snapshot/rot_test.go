@@ -91,7 +91,7 @@ func TestRottenUpload(t *testing.T) {
 		unread := w.create("daily") // nobody knows yet
 
 		file := "media/" + hashOf("good")
-		const helpless = "upload it anew; no snapshot has it whole"
+		const helpless = "upload it anew (its address may change); no snapshot has it whole"
 		owner := "the file cover/1.txt of posts/" + idOf(1).Hex()
 		want := []snapshot.Finding{{Path: file, Text: "it is not what was written: " + owner + "; the file that is served is the same one: " + helpless}}
 		equal(t, "found", want, w.check(second))
@@ -156,7 +156,7 @@ func TestRottenUploadWithCopy(t *testing.T) {
 	w.rot(w.cover(1), "gOod")
 	owner := "the file cover/1.txt of posts/" + idOf(1).Hex()
 	file := "media/" + hashOf("good")
-	helps := "upload it anew; " + copied.ID + " has it whole, as " + file
+	helps := "upload it anew (its address may change); " + copied.ID + " has it whole, as " + file
 	equal(t, "found", []snapshot.Finding{{Path: file, Text: "it is not what was written: " + owner + "; the file that is served is the same one: " + helps}}, w.check(linked))
 	later := w.create("posts")
 	equal(t, "warnings", []string{owner + " is not what the record says: it is damaged; " + helps}, later.Warnings)
@@ -212,7 +212,7 @@ func TestRottenTwin(t *testing.T) {
 	w.rot(w.cover(0), "sAme")
 	equal(t, "found", []snapshot.Finding{{
 		Path: "media/" + hashOf("same"),
-		Text: "it is not what was written: the file cover/0.txt of posts/" + idOf(0).Hex() + "; the file that is served is the same one: upload it anew; the file cover/1.txt of posts/" + idOf(1).Hex() + " has it whole",
+		Text: "it is not what was written: the file cover/0.txt of posts/" + idOf(0).Hex() + "; the file that is served is the same one: upload it anew (its address may change); the file cover/1.txt of posts/" + idOf(1).Hex() + " has it whole",
 	}}, w.check(before))
 	w = newWorld(t, teststore.Memory(t)) // all are, in two ways
 	for n := range 3 {
