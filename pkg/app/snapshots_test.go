@@ -207,7 +207,8 @@ func TestSnapshots(t *testing.T) {
 			t.Error(got)
 		}
 		s.do("GET", there+"/runs", admin).contains(t, http.StatusOK, `"kind":"import","name":"import","subject":"`+info.ID+`","status":"succeeded"`, `"code":"snapshot_exists"`)
-		s.do("POST", snaps+"/import?profile=back", admin, archived(got.body)).contains(t, http.StatusCreated, `"profile":"back"`)
+		s.do("POST", snaps+"/import?profile=dialy", admin, archived(got.body)).contains(t, http.StatusNotFound, "profile_not_found", `leave it out, for that of the archive, \"daily\", or name one of \"backup\", \"before-restore\", \"daily\", \"posts\", \"rest\"`)
+		s.do("POST", snaps+"/import?profile=rest", admin, archived(got.body)).contains(t, http.StatusCreated, `"profile":"rest"`)
 
 		var ops []string
 		var entries api.List[api.AuditEntry]

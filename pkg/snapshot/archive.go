@@ -138,6 +138,9 @@ func (s *Snapshots) unpack(ctx context.Context, p *project.Project, from io.Read
 		}
 		return known(root, at, in.Manifest(), o)
 	}
+	if err := takesIn(p, root, m.Profile, o.Profile); err != nil {
+		return Info{}, err
+	}
 	if err := fits(root, in.Bytes()); err != nil {
 		return Info{}, err
 	}

@@ -103,7 +103,7 @@ func TestImportIntoProfile(t *testing.T) {
 	w.fillWith(3, 3)
 	archived := w.export(w.create("daily"))
 	to := newWorld(t, teststore.Memory(t))
-	info, err := to.imports(archived, func(o *snapshot.ImportOptions) { o.Profile = "kept" })
+	info, err := to.imports(archived, func(o *snapshot.ImportOptions) { o.Profile = "rest" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +116,11 @@ func TestImportIntoProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	where, err := to.snaps.Where(t.Context(), to.p, info.ID)
-	if err != nil || where != "kept" || info.Profile != "kept" || show.Profile != "kept" || look.Profile != "kept" {
+	if err != nil || where != "rest" || info.Profile != "rest" || show.Profile != "rest" || look.Profile != "rest" {
 		t.Errorf("it is in %q, of %q, %q and %q, %v", where, info.Profile, show.Profile, look.Profile, err)
+	}
+	if _, err := newWorld(t, teststore.Memory(t)).imports(archived, func(o *snapshot.ImportOptions) { o.Profile = "rset" }); errs.From(err).Code != "profile_not_found" {
+		t.Errorf("a profile that nobody has: %v", err)
 	}
 	for _, bad := range []string{"..", "a/b", ".hidden", "x" + strings.Repeat("y", 100)} {
 		to := newWorld(t, teststore.Memory(t))

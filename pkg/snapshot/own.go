@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
 )
@@ -41,4 +43,23 @@ func OwnProfiles() []*project.SnapshotProfile {
 // Profiles are those of the project's config, and behind them those of the service.
 func Profiles(p *project.Project) []*project.SnapshotProfile {
 	return append(slices.Clone(p.Snapshots), OwnProfiles()...)
+}
+
+// takesIn refuses a profile that an archive is to come to be of, if nobody has one of that name: the archive, the config, the service, and the snapshots that
+// there are. It is a slip of the pen then, and nothing would look after the snapshot.
+func takesIn(p *project.Project, root *folder.Folder, own, profile string) error {
+	names, err := profileDirs(root)
+	if err != nil {
+		return unwritten(err, "list the profiles")
+	}
+	for _, one := range slices.Concat(p.Snapshots, OwnProfiles()) {
+		names = append(names, one.Name)
+	}
+	if profile == own || slices.Contains(names, profile) {
+		return nil
+	}
+	slices.Sort(names)
+	return errs.New(errs.NotFound, "profile_not_found",
+		"the project has no snapshot profile %.80q that an archive could come to be of: leave it out, for that of the archive, %.80q, or name one of %s; the key snapshots of the config declares more",
+		profile, own, some("%.80q", slices.Compact(names)))
 }

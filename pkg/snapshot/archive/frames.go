@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -23,6 +24,7 @@ const (
 	reserved     = 3                   // type of block
 	runLength    = 1                   // type of block: one byte, repeated
 	checksumSize = 4
+	magic        = "\x28\xb5\x2f\xfd" // begins a frame
 )
 
 // frameWriter compresses what is written to it. The last chunk is written by finish.
@@ -158,10 +160,12 @@ func (f *frameReader) head() (head zstd.Header, size int64, err error) {
 		return head, 0, err
 	}
 	switch err := head.Decode(bytes); {
+	case f.in == 0 && !strings.HasPrefix(magic, string(bytes[:min(len(bytes), len(magic))])):
+		return head, 0, noArchive()
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return head, 0, err
 	case err != nil:
-		return head, 0, refused("is not in the form that svcd writes, which is .tar.zst").With(err)
+		return head, 0, noArchive().With(err)
 	case head.Skippable, head.DictionaryID != 0, !head.SingleSegment, !head.HasCheckSum, head.FrameContentSize == 0, head.FrameContentSize > chunkSize:
 		return head, 0, refused("is not compressed as svcd does it")
 	}

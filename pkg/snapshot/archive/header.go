@@ -89,13 +89,19 @@ func sizeIn(block []byte) (int64, bool) {
 	return int64(size), ended && err == nil
 }
 
+// isHeader says that a block is the header of a tar, whatever it says.
+func isHeader(block []byte) bool {
+	sum, err := strconv.ParseUint(strings.Trim(text(block[148:156]), " "), 8, 32)
+	return err == nil && int(sum) == checksum(block)
+}
+
 // foreign says what is in a header that is none of ours, for a message.
 func foreign(block []byte) (name, problem string) {
 	name = text(block[:nameSize])
 	if prefix := text(block[345:500]); prefix != "" {
 		name = prefix + "/" + name
 	}
-	if sum, err := strconv.ParseUint(strings.Trim(text(block[148:156]), " "), 8, 32); err != nil || int(sum) != checksum(block) {
+	if !isHeader(block) {
 		return name, "has a damaged header"
 	}
 	switch kind := block[typeAt]; kind {

@@ -337,12 +337,12 @@ func TestS53OtherTars(t *testing.T) {
 		})
 	}
 	for name, other := range map[string]string{
-		"text": "hello, this is no backup", "zip": "PK\x03\x04" + noise(100), "gzip": "\x1f\x8b\x08" + noise(100),
+		"text": "hello, this is no backup", "a short text": "hi", "text of zstd": string(archive.Frames([]byte(strings.Repeat("hello, this is no backup\n", 100)))), "a short text of zstd": string(archive.Frames([]byte("hi"))), "zip": "PK\x03\x04" + noise(100), "gzip": "\x1f\x8b\x08" + noise(100),
 		"tar": string(archive.Unframed(backup(t, content{}))), "zeros": strings.Repeat("\x00", 4096),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			invalid(t, []byte(other), "the backup is not in the form that svcd writes, which is .tar.zst")
+			invalid(t, []byte(other), "the backup is not in the form that svcd writes, which is .tar.zst: it is no archive of svc; download one of a snapshot or a backup, and send that as it comes")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/errs"
 )
@@ -49,8 +50,12 @@ func (r *Reader) Bytes() int64 { return r.total }
 
 func (r *Reader) readManifest(ctx context.Context, l Limits) ([]byte, error) {
 	block := make([]byte, blockSize)
-	if err := r.read(block); err != nil {
-		return nil, err
+	n, err := io.ReadFull(r.frames, block)
+	if n > 0 && !isHeader(block) && !strings.HasPrefix(ManifestName, string(block[:min(n, len(ManifestName))])) { // some other text that was compressed
+		return nil, noArchive()
+	}
+	if err != nil {
+		return nil, unread(err)
 	}
 	size, ok := sizeIn(block)
 	switch name, problem := foreign(block); {

@@ -35,6 +35,11 @@ func refused(problem string) *errs.Error {
 	return errs.New(errs.Invalid, "backup_invalid", "the backup %s: it is refused whole; use the backup as it came from svcd", problem)
 }
 
+// noArchive is the error about a stream that is something else.
+func noArchive() *errs.Error {
+	return errs.New(errs.Invalid, "backup_invalid", "the backup is not in the form that svcd writes, which is .tar.zst: it is no archive of svc; download one of a snapshot or a backup, and send that as it comes")
+}
+
 // unread is the error of a read from the stream.
 func unread(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
