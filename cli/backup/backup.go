@@ -16,7 +16,7 @@ import (
 
 // NewCmd makes svcctl backup.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("backup", "Make and restore backups of everything that a project holds", newCreate(st), newDownload(st), newAnalyze(st), newRestore(st, nil))
+	return command.Group("backup", "Make and restore backups of everything that a project holds", newCreate(st), newList(st), newDownload(st), newAnalyze(st), newRestore(st, nil))
 }
 
 func newCreate(st *command.State) *cobra.Command {
@@ -24,7 +24,7 @@ func newCreate(st *command.State) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create [NAMESPACE]", Short: "Make a backup that stays on the service",
 		Long: `Make a backup that stays on the service: a snapshot of everything that the project holds, by the profile backup, which every project has. svcctl backup
-download gets it from there, svcctl snapshot list --profile backup shows those that there are, and svcctl snapshot delete removes them.` + snapshot.Waiting,
+download gets it from there, svcctl backup list shows those that there are, and svcctl snapshot delete removes them.` + snapshot.Waiting,
 		Example: `  svcctl backup create blog
   svcctl backup create blog -o name`,
 		Args:              command.PlaceArgs(0),
@@ -43,6 +43,17 @@ download gets it from there, svcctl snapshot list --profile backup shows those t
 	}
 	wait.Register(cmd)
 	return cmd
+}
+
+func newList(st *command.State) *cobra.Command {
+	profile := api.ProfileBackup
+	return snapshot.Listing(st, &profile, &cobra.Command{
+		Use: "list [NAMESPACE]", Aliases: []string{"ls"}, Short: "List the backups of a project that are on the service, newest first",
+		Long: `List the backups of a project that are on the service, newest first: its snapshots of the profile backup, as svcctl snapshot list shows them. What is done with
+snapshots is done with them, too: svcctl snapshot show, verify, restore, pin and delete take their ids.`,
+		Example: `  svcctl backup list blog
+  svcctl backup list blog -o name`,
+	})
 }
 
 func newDownload(st *command.State) *cobra.Command {

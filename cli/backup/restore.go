@@ -18,8 +18,8 @@ type restoreOptions struct {
 
 func newRestore(st *command.State, runF func(context.Context, *restoreOptions) error) *cobra.Command {
 	opts := &restoreOptions{}
-	cmd := &cobra.Command{
-		Use: "restore [NAMESPACE] FILE", Short: "Have the records and files of a project be those of a backup",
+	cmd := snapshot.OnArchive(st, &cobra.Command{
+		Use: "restore", Short: "Have the records and files of a project be those of a backup",
 		Long: `Send a backup, and have the records and files of a project be those that it has, as svcctl snapshot restore does with a snapshot that is on the service: this may be
 another one than that which has made it, with another store. - is stdin. The archive is checked as it comes, and refused whole if it is not what was written.
 
@@ -27,27 +27,19 @@ It asks for the name of the namespace first; --yes goes without. --dry-run shows
 before is kept as a snapshot. --to-namespace restores into another project; where none is registered by that name, one is made of the config of the backup.` + snapshot.Waiting,
 		Example: `  svcctl backup restore blog blog.tar.zst --dry-run
   svcctl backup restore blog blog.tar.zst --collections articles,authors --yes`,
-		Args: command.PlaceArgs(1),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			if known, err := st.Namespace(); len(args) > 0 || err == nil && known != "" {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return st.CompletePlace(false)(cmd, args, prefix)
-		},
-		RunE: st.AtPlace(1, func(ctx context.Context, namespace string, rest []string) error {
-			opts.Namespace, opts.File = namespace, rest[0]
-			if err := opts.How.Check(); err != nil {
-				return err
-			}
-			if opts.File == "-" && !opts.How.Yes && !opts.How.DryRun {
-				return command.Usagef("- means stdin, which the archive comes from, so that you can't be asked: say --yes")
-			}
-			if runF != nil {
-				return runF(ctx, opts)
-			}
-			return runRestore(ctx, st, opts)
-		}),
-	}
+	}, func(ctx context.Context, namespace, file string) error {
+		opts.Namespace, opts.File = namespace, file
+		if err := opts.How.Check(); err != nil {
+			return err
+		}
+		if opts.File == "-" && !opts.How.Yes && !opts.How.DryRun {
+			return command.Usagef("- means stdin, which the archive comes from, so that you can't be asked: say --yes")
+		}
+		if runF != nil {
+			return runF(ctx, opts)
+		}
+		return runRestore(ctx, st, opts)
+	})
 	opts.How.Register(st, cmd)
 	return cmd
 }
@@ -55,6 +47,9 @@ before is kept as a snapshot. --to-namespace restores into another project; wher
 func runRestore(ctx context.Context, st *command.State, opts *restoreOptions) error {
 	c, err := st.PatientClient()
 	if err != nil {
+		return err
+	}
+	if err := snapshot.HasArchive(st, opts.File); err != nil {
 		return err
 	}
 	if err := opts.How.Confirm(st, "the backup "+opts.File, opts.Namespace, c.Server()); err != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,9 @@ func (st *State) reportOf(ctx context.Context, err error) report {
 		r.code, r.status, r.requestID = refused.Problem.Code, refused.Status, refused.Problem.RequestID
 		r.fields, r.problems = refused.Problem.Errors, refused.Problem.Problems
 		r.right = refused.Problem.Right
-		r.hint = st.hint(ctx, refused)
+		if r.hint = st.hint(ctx, refused); r.code == "snapshot_not_found" && r.hint != "" { // which is the same advice, with the command
+			r.message, _, _ = strings.Cut(r.message, ": look at ")
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		r.exit, r.code = ExitTimeout, "timeout"
 		r.hint = "allow more with --timeout or --request-timeout"
@@ -187,7 +190,7 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 	case e.Code() == "generation_not_found":
 		return "svcctl project history shows the generations that are kept"
 	case e.Code() == "collection_not_found" && strings.Contains(e.Path, "/admin/snapshots/"):
-		return "svcctl snapshot show" + placeOf(e.Path, 1) + " with the id shows what the snapshot has"
+		return "svcctl snapshot show" + placeOf(e.Path, 1) + " " + cmp.Or(snapshotIn(e.Path), "ID") + " shows what the snapshot has"
 	case e.Code() == "collection_not_found":
 		return "svcctl collection list" + placeOf(e.Path, 1) + " shows what the project has"
 	case e.Status == http.StatusNotFound && strings.Contains(e.Path, "/_/assets/"):

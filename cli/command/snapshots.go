@@ -108,21 +108,31 @@ func isRunOrSnapshot(arg string) bool {
 	return IsSnapshotID(arg) || strings.HasPrefix(arg, RunName) || runID.MatchString(arg)
 }
 
+// snapshotIn is the snapshot that a path names, or "".
+func snapshotIn(path string) string {
+	for part := range strings.SplitSeq(path, "/") {
+		if snapshotID.MatchString(part) {
+			return part
+		}
+	}
+	return ""
+}
+
 // hintSnapshots says what to do about a refusal of what is about snapshots and backups; "": nothing.
 func hintSnapshots(e *client.Error) string {
 	place := placeOf(e.Path, 1)
-	about := "" // the snapshot that the path names
-	for part := range strings.SplitSeq(e.Path, "/") {
-		if snapshotID.MatchString(part) {
-			about = " " + part
-		}
+	about := snapshotIn(e.Path)
+	if about != "" {
+		about = " " + about
 	}
 	switch e.Code() {
 	case "snapshot_not_found":
 		if strings.Contains(e.Path, "/admin/backup/") {
-			return "svcctl snapshot list" + place + " --profile " + api.ProfileBackup + " shows the backups that there are; others are for svcctl snapshot"
+			return "svcctl backup list" + place + " shows the backups that there are; others are for svcctl snapshot"
 		}
 		return "svcctl snapshot list" + place + " shows those that there are"
+	case "backup_invalid":
+		return "svcctl backup download and svcctl snapshot export make archives"
 	case "snapshot_damaged":
 		if about != "" {
 			return "svcctl snapshot verify" + place + about + " reads all of it, and names each file that is damaged"

@@ -50,7 +50,7 @@ func runDrill(ctx context.Context, st *command.State, c *client.Client, opts *dr
 			return err
 		}
 		if len(page.Items) == 0 {
-			hint := "svcctl snapshot create " + opts.Namespace + " " + opts.Profile + " takes one"
+			hint := "svcctl snapshot create " + opts.Namespace + " " + opts.Profile + " takes one, if the config has that profile: svcctl snapshot profiles " + opts.Namespace + " shows those that it has"
 			if opts.Profile == "" {
 				hint = "svcctl snapshot profiles " + opts.Namespace + " shows by which profiles they are taken"
 			}

@@ -12,8 +12,7 @@ import (
 
 func newList(st *command.State) *cobra.Command {
 	var profile string
-	var limit int
-	cmd := &cobra.Command{
+	cmd := Listing(st, &profile, &cobra.Command{
 		Use: "list [NAMESPACE]", Aliases: []string{"ls"},
 		Short: "List the snapshots of a project, newest first",
 		Long: `List the snapshots of a project, newest first. SIZE is that of all their files, NEW of those that are no links: what a snapshot takes beside
@@ -21,22 +20,27 @@ those before it. STATE is verified when a check (svcctl snapshot verify) has fou
 when one has found that something is not, unverified before any, and unreadable when not even the manifest can be read; pinned is one that can't be deleted.`,
 		Example: `  svcctl snapshot list blog
   svcctl snapshot list blog --profile daily -o name`,
-		Args:              command.PlaceArgs(0),
-		ValidArgsFunction: st.CompletePlace(false),
-		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
-			if limit < 0 {
-				return command.Usagef("--limit: want 0 or more")
-			}
-			c, err := st.Client()
-			if err != nil {
-				return err
-			}
-			return runList(ctx, st, c, namespace, profile, limit)
-		}),
-	}
+	})
 	cmd.Flags().StringVar(&profile, "profile", "", "only snapshots of this profile")
-	cmd.Flags().IntVar(&limit, "limit", 0, "how many (default all)")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"profile": st.CompleteProfileFlag})
+	return cmd
+}
+
+// Listing makes a verb that lists snapshots of a profile, "" for all.
+func Listing(st *command.State, profile *string, cmd *cobra.Command) *cobra.Command {
+	var limit int
+	cmd.Args, cmd.ValidArgsFunction = command.PlaceArgs(0), st.CompletePlace(false)
+	cmd.RunE = st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
+		if limit < 0 {
+			return command.Usagef("--limit: want 0 or more")
+		}
+		c, err := st.Client()
+		if err != nil {
+			return err
+		}
+		return runList(ctx, st, c, namespace, *profile, limit)
+	})
+	cmd.Flags().IntVar(&limit, "limit", 0, "how many (default all)")
 	return cmd
 }
 
@@ -61,7 +65,9 @@ func runList(ctx context.Context, st *command.State, c *client.Client, namespace
 	}
 	all.Limit = len(all.Items)
 	switch {
-	case len(all.Items) == 0 && profile != "" && profile != api.ProfileBackup:
+	case len(all.Items) == 0 && profile == api.ProfileBackup:
+		st.Notef("no backups; svcctl backup create %s makes one", namespace)
+	case len(all.Items) == 0 && profile != "":
 		st.Notef("no snapshots of the profile %s; svcctl snapshot profiles %s shows those of the config", profile, namespace)
 	case len(all.Items) == 0:
 		st.Notef("no snapshots; svcctl snapshot create %s takes one by a profile of the config, svcctl backup create %s one of everything", namespace, namespace)

@@ -70,14 +70,29 @@ func printRuns(st *command.State, value any, list ...api.Run) error {
 	result := output.Result{Value: value, Table: t}
 	for i := range list {
 		r := &list[i]
-		t.Row(r.ID, r.Kind, r.Name, p.Style.State(r.Status), runs.At(r.StartedAt), runs.Took(r), messageOf(r), dash(r.Subject), r.Trigger, runs.Who(r.By), r.Instance)
+		t.Row(r.ID, r.Kind, r.Name, p.Style.State(r.Status), runs.At(r.StartedAt), runs.Took(r), MessageOf(r), dash(r.Subject), r.Trigger, runs.Who(r.By), r.Instance)
 		result.Names = append(result.Names, command.RunName+r.ID)
 	}
 	st.FitTable(t)
 	return p.Print(result)
 }
 
-// messageOf says how a run has failed, how far it is, or what it has come to.
+// MessageOf says how a run has failed, how far it is, or what it has come to, and whether it is a dry run.
+func MessageOf(r *api.Run) string {
+	text := messageOf(r)
+	if !DryRun(r) {
+		return text
+	}
+	what := "dry run"
+	if into := askedOf(r).Into; into != "" {
+		what += " into " + into
+	}
+	return strings.TrimSuffix(what+": "+text, ": ")
+}
+
+// DryRun says that a run is that of a restore which changes nothing.
+func DryRun(r *api.Run) bool { return r.Kind == api.RunKindRestore && askedOf(r).DryRun }
+
 func messageOf(r *api.Run) string {
 	if r.Active() {
 		var phases runs.Phases
@@ -89,11 +104,11 @@ func messageOf(r *api.Run) string {
 	if r.Status != api.RunSucceeded {
 		return runs.MessageOf(r)
 	}
-	facts := comeTo(r)
+	var facts []string
 	if n := r.Progress.Warnings; n > 0 {
 		facts = append(facts, output.Count(n, "warning"))
 	}
-	return strings.Join(facts, ", ")
+	return strings.Join(append(facts, comeTo(r)...), ", ")
 }
 
 // comeTo says what a run has come to: of one that has made a snapshot, what it did with files.
@@ -101,10 +116,8 @@ func comeTo(r *api.Run) []string {
 	result, err := client.SnapshotResultOf(r)
 	switch {
 	case err != nil:
-	case result.Diff != nil && result.Diff.Same:
-		return []string{"dry run", "nothing differs"}
 	case result.Diff != nil:
-		return []string{"dry run", "something differs"}
+		return wouldDo(&result)
 	case result.Restored != nil:
 		var records int64
 		for _, c := range result.Restored.Collections {
@@ -112,9 +125,9 @@ func comeTo(r *api.Run) []string {
 		}
 		return []string{output.Count(records, "record") + " into " + result.Restored.Into}
 	case r.Kind == api.RunKindVerify && result.Verified != nil:
-		return []string{output.Count(result.Verified.Files, "file"), "no problems"}
+		return []string{output.Count(result.Verified.Files, "file"), "no problems" + ofSample(result.Verified.Sample)}
 	case result.Checked != nil:
-		return []string{output.Count(result.Checked.Snapshots, "snapshot"), "no problems"}
+		return []string{output.Count(result.Checked.Snapshots, "snapshot"), "no problems" + ofSample(askedOf(r).Sample)}
 	case result.Drill != nil:
 		return []string{output.Count(result.Drill.Documents, "record") + " on trial"}
 	case r.Kind == api.RunKindPrune:
@@ -123,6 +136,36 @@ func comeTo(r *api.Run) []string {
 	var phases runs.Phases
 	phases.Run(r)
 	return phases.Files()
+}
+
+// wouldDo says what a restore would change, of which there was a dry run.
+func wouldDo(result *api.SnapshotResult) (facts []string) {
+	var added, changed, removed, files int64
+	for _, c := range result.Diff.Collections {
+		added, changed, removed, files = added+c.Added, changed+c.Changed, removed+c.Removed, files+c.Files
+	}
+	for _, one := range []struct {
+		does string
+		n    int64
+		what string
+	}{{"add", added, "record"}, {"change", changed, "record"}, {"remove", removed, "record"}, {"bring", files, "file"}} {
+		if one.n > 0 {
+			facts = append(facts, one.does+" "+output.Count(one.n, one.what))
+		}
+	}
+	if len(facts) == 0 {
+		return []string{"nothing would change"}
+	}
+	facts[0] = "would " + facts[0]
+	return facts
+}
+
+// ofSample says that a check has read a part only; "" where it has read all.
+func ofSample(part float64) string {
+	if part <= 0 || part >= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" in a sample of %.3g%%", part*100)
 }
 
 func newCancel(st *command.State) *cobra.Command {

@@ -128,7 +128,11 @@ func collectionTable(s *api.Snapshot) *output.Table {
 		if c.Undeclared {
 			note = "not in the config"
 		}
-		t.Row(c.Name, c.Documents, output.Size(c.Bytes), output.Size(c.DiskBytes), note)
+		onDisk := output.Size(c.DiskBytes)
+		if c.DiskBytes == 0 { // none is so small: the list of its files can't be read
+			onDisk = "unknown"
+		}
+		t.Row(c.Name, c.Documents, output.Size(c.Bytes), onDisk, note)
 	}
 	return t
 }

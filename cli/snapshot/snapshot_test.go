@@ -1,12 +1,64 @@
 package snapshot
 
 import (
+	"bytes"
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/svcctl/svc/cli/command/commandtest"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
+
+// TestUnknownSize: of a snapshot whose list of files can't be read, nobody says that it takes no room.
+func TestUnknownSize(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	st := commandtest.State(t)
+	st.Out = &out
+	s := &api.Snapshot{ID: "20260301T031500Z-k3x9q2", Problem: "manifest.json: it is not what was written", Collections: []api.SnapshotCollection{{Name: "posts", Documents: 3, Bytes: 2048}}}
+	if err := show(st, s, false); err != nil || !strings.Contains(out.String(), "2.0 KiB        unknown") || strings.Contains(out.String(), "0 B") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// TestFilesOf: a restore tells of files what it has done, and of nothing that it has not.
+func TestFilesOf(t *testing.T) {
+	t.Parallel()
+	for want, files := range map[string]api.RestoredFiles{
+		"": {}, "missing 2": {Missing: 2}, "hardlinked 8": {Linked: 8}, "copied 1, there already 7": {Copied: 1, WereThere: 7},
+	} {
+		if got := FilesOf(&api.SnapshotRestored{Files: files}); got != want {
+			t.Errorf("%+v: %q, want %q", files, got, want)
+		}
+	}
+}
+
+// TestMessageOf: a list of runs says which ones were dry runs and what they have found, and that a check has read a part only.
+func TestMessageOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kind, status, input, result, want string }{
+		{"restore", "succeeded", `{"snapshot": "a", "dryRun": true}`, `{"diff": {"same": true, "collections": [{"collection": "posts", "same": 3}]}}`, "dry run: nothing would change"},
+		{"restore", "succeeded", `{"dryRun": true}`, `{"diff": {"collections": [{"added": 1, "removed": 2}, {"changed": 3, "files": 4}]}}`, "dry run: would add 1 record, change 3 records, remove 2 records, bring 4 files"},
+		{"restore", "succeeded", `{"dryRun": true, "into": "copy"}`, `{"diff": {"collections": [{"added": 1}]}}`, "dry run into copy: would add 1 record"},
+		{"restore", "failed", `{"dryRun": true}`, `{}`, "dry run: it fails"},
+		{"restore", "succeeded", `{}`, `{"restored": {"into": "blog", "collections": [{"fromSnapshot": 2}]}}`, "2 records into blog"},
+		{"verify", "succeeded", `{}`, `{"verified": {"files": 12}}`, "12 files, no problems"},
+		{"verify", "succeeded", `{"sample": 0.1}`, `{"verified": {"files": 2, "sample": 0.1}}`, "2 files, no problems in a sample of 10%"},
+		{"verify", "succeeded", `{"sample": 0.1}`, `{"checked": {"snapshots": 2}}`, "2 snapshots, no problems in a sample of 10%"},
+		{"verify", "succeeded", `{}`, `{"checked": {"snapshots": 1}}`, "1 snapshot, no problems"},
+	} {
+		run := api.Run{Kind: c.kind, Status: c.status, Input: json.RawMessage(c.input), Result: json.RawMessage(c.result)}
+		if c.status == "failed" {
+			run.Error = &api.RunError{Message: "it fails"}
+		}
+		if got := MessageOf(&run); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.input, c.result, got, c.want)
+		}
+	}
+}
 
 func TestOptions(t *testing.T) {
 	t.Parallel()

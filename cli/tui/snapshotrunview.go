@@ -7,6 +7,7 @@ import (
 
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/runs"
+	"github.com/svcctl/svc/cli/snapshot"
 	"github.com/svcctl/svc/cli/tui/widget"
 	"github.com/svcctl/svc/pkg/api"
 )
@@ -25,6 +26,9 @@ func titleOfRun(r *api.Run) string {
 	case api.RunKindVerify:
 		return of("check")
 	case api.RunKindRestore:
+		if snapshot.DryRun(r) {
+			return of("dry run of a restore")
+		}
 		return of("restore")
 	case api.RunKindPrune:
 		return "pruning of " + r.Name

@@ -262,3 +262,28 @@ func TestSnapshotKeys(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatRunsCameTo: the list tells a dry run from a restore, and a check of a part from one of all, and what each has found or done.
+func TestWhatRunsCameTo(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	run := func(n int, kind, input, result string) api.Run {
+		at := ago(time.Duration(n) * time.Minute)
+		return api.Run{
+			ID: fmt.Sprintf("6b01a2b3c4d5e6f708192a%02d", n), Kind: kind, Name: "daily", Subject: "19991231T031500Z-p7m4aa", Status: api.RunSucceeded, CreatedAt: at, StartedAt: at, FinishedAt: at,
+			Input: []byte(input), Result: []byte(result),
+		}
+	}
+	s.snapRuns = []api.Run{
+		run(1, api.RunKindRestore, `{"dryRun": true}`, `{"diff": {"collections": [{"collection": "articles", "changed": 3}]}}`),
+		run(2, api.RunKindRestore, `{}`, `{"restored": {"into": "blog", "collections": [{"name": "articles", "fromSnapshot": 240}]}}`),
+		run(3, api.RunKindVerify, `{"sample": 0.1}`, `{"verified": {"files": 50, "sample": 0.1}}`),
+	}
+	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
+		term.Resize(160, 40)
+		term.Press("6")
+		term.shows(t, "dry run: would change 3 records", "240 records into blog", "50 files, no problems in a sample of 10%", "Dry run of a restore of 19991231T031500Z-p7m4aa")
+		term.Press("enter")
+		term.shows(t, "dry run of a restore of 19991231T031500Z-p7m4aa")
+	})
+}

@@ -27,14 +27,12 @@ func (s *snapshots) sections() []widget.Section {
 	}
 	for i := range shown {
 		r := &shown[i]
-		message := widget.Cell{}
+		message := widget.Text(snapshot.MessageOf(r))
 		switch {
 		case r.Error != nil:
-			message = widget.Cell{Text: r.Error.Message, Tone: output.ToneBad}
-		case r.Active():
-			message.Text = r.Progress.Phase
-		case r.Progress.Warnings > 0:
-			message = widget.Cell{Text: output.Count(r.Progress.Warnings, "warning"), Tone: output.ToneWarn}
+			message.Tone = output.ToneBad
+		case !r.Active() && r.Progress.Warnings > 0:
+			message.Tone = output.ToneWarn
 		}
 		took := ""
 		if !r.StartedAt.IsZero() && !r.FinishedAt.IsZero() {
@@ -145,7 +143,7 @@ func resultDoc(d *widget.Doc, result *api.SnapshotResult) {
 		for _, c := range r.Collections {
 			d.Field(c.Name, fmt.Sprintf("%s, %d of the snapshot", output.Count(c.Documents, "record"), c.FromSnapshot))
 		}
-		d.Field("Files", fmt.Sprintf("hardlinked %d, copied %d, there already %d, missing %d", r.Files.Linked, r.Files.Copied, r.Files.WereThere, r.Files.Missing))
+		d.Field("Files", snapshot.FilesOf(r))
 		d.Field("Before", r.Safety)
 		for _, text := range r.SafetyWarnings {
 			d.Field("Lacking", text)
@@ -176,7 +174,11 @@ func resultDoc(d *widget.Doc, result *api.SnapshotResult) {
 
 func driftDoc(d *widget.Doc, drift []api.RestoreDrift) {
 	for _, x := range drift {
-		d.State("Drift", strings.TrimPrefix(x.Collection+": "+x.Text, ": "), output.ToneWarn)
+		tone := output.ToneWarn
+		if !x.Warns() {
+			tone = output.ToneNone
+		}
+		d.State("Drift", strings.TrimPrefix(x.Collection+": "+x.Text, ": "), tone)
 	}
 }
 
