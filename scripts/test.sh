@@ -30,10 +30,14 @@ bin=$(mktemp -d) || exit 1
 trap 'rm -rf "$bin"' EXIT
 "$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
 
-# MongoDB waits for a disk at every write: its data is in memory where there is room. GOTMPDIR has what go builds, and
-# the directories of single tests.
+# MongoDB and the tests wait for a disk at every write: their data is in memory where there is room. What they show is the same, for who is
+# killed loses nothing that the system has, and a power cut is made by what stands in for the disk (R2). What go builds stays on the disk: it is
+# told by a file, since the tests would have a variable, too.
 if [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'NR == 2 {print $4}')" -gt 4000000 ]; then
-	export GOTMPDIR="${GOTMPDIR:-${TMPDIR:-/tmp}}" TMPDIR=/dev/shm
+	cat "$("$go" env GOENV)" >"$bin/env" 2>/dev/null
+	echo "GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}}" >>"$bin/env"
+	unset GOTMPDIR
+	export GOENV="$bin/env" TMPDIR=/dev/shm
 fi
 # The race detector holds each program for a second before it ends, in case that something goes on: the tests hold that nothing does (R19).
 export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
