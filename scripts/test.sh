@@ -45,7 +45,7 @@ export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
 # test would vet has been vetted.
 jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2))
 # shellcheck disable=SC2086
-"$bin/startmongo" "$go" test $race -vet=off -p $jobs -timeout 20m ${TESTFLAGS:-} $pkgs || exit 1
+"$bin/startmongo" "$go" test $race -vet=off -p $jobs -timeout 50m ${TESTFLAGS:-} $pkgs || exit 1
 # The race detector has the first make few requests, and allocates where the second counts.
 if [ -n "$race" ] && [ "$pkgs" = ./... ] && [ -z "${TESTFLAGS:-}" ]; then
 	"$go" test -timeout 20m -run '^TestNonInterference$/^embedded$' ./pkg/app/interference || exit 1
